@@ -1,0 +1,36 @@
+//! The CUDA driver, found when the program runs rather than when it is built or started.
+//!
+//! `cust` calls the driver through `cust_raw`, which asks the linker for `-lcuda`. This crate defines every `cu*` symbol that
+//! `cust_raw` 0.11.3 declares, as a jump through a table; the first call through it, whichever that is, opens
+//! `libcuda.so.1` and fills the table. So a program builds where there is no CUDA, starts where there is no driver, and
+//! there gets [`CudaError::NoDevice`] from `cust` as its answer.
+//!
+//! A program has to mention the crate for it to be linked: call [`load`] or [`status`], or write `use cuda_loader as _;`.
+//! `.cargo/config.toml` at the root of the workspace answers `cust_raw`'s build script and `-lcuda` with an empty archive.
+//!
+//! | what is found | what a `cu*` function does |
+//! |---|---|
+//! | a driver that has it | is that function: the driver's own code runs, with the arguments as they came |
+//! | a driver that lacks it | returns `CUDA_ERROR_NOT_FOUND` (500) |
+//! | no driver | returns `CUDA_ERROR_NO_DEVICE` (100); `cuGetErrorName` and `cuGetErrorString` give a text |
+//!
+//! Once opened, the driver stays for the life of the program, and once none was found, none is looked for again.
+//!
+//! [`CudaError::NoDevice`]: https://docs.rs/cust/0.3.2/cust/error/enum.CudaError.html
+
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+compile_error!(
+    "cuda_loader has trampolines for x86-64 and aarch64 Linux only (src/trampolines.rs)"
+);
+
+mod driver;
+mod fallback;
+mod no_device;
+mod symbols;
+mod trampolines;
+
+pub use driver::{CudaVersion, Driver, LoadError, Status, load, status};
+pub use no_device::no_device_reason;

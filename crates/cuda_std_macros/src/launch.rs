@@ -1,0 +1,93 @@
+//! `launch!`.
+
+use proc_macro2::{TokenStream, TokenTree};
+use quote::quote;
+use syn::{
+    Error, Expr, Path, Result, Token, parenthesized,
+    parse::{Parse, ParseStream, Parser},
+    punctuated::Punctuated,
+};
+
+type List = Punctuated<Expr, Token![,]>;
+
+struct Call {
+    library: TokenStream,
+    stream: Expr,
+    kernel: Path,
+    config: List,
+    arguments: List,
+}
+
+impl Parse for Call {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let library;
+        parenthesized!(library in input);
+        let library: TokenStream = library.parse()?;
+        let stream = input.parse()?;
+        input.parse::<Token![,]>()?;
+        let kernel = Path::parse_mod_style(input)?;
+        input.parse::<Token![<<]>()?;
+        input.parse::<Token![<]>()?;
+        let config = List::parse_terminated.parse2(up_to_chevrons(input)?)?;
+        if !(2..=3).contains(&config.len()) {
+            return Err(Error::new_spanned(
+                &kernel,
+                "a launch is `kernel<<<grid, block>>>(..)` or `kernel<<<grid, block, dynamic_shared_bytes>>>(..)`",
+            ));
+        }
+        let arguments;
+        parenthesized!(arguments in input);
+        let arguments = List::parse_terminated(&arguments)?;
+        input.parse::<Option<Token![,]>>()?;
+        Ok(Call {
+            library,
+            stream,
+            kernel,
+            config,
+            arguments,
+        })
+    }
+}
+
+/// The tokens before `>>>`, which are consumed too. (An expression parser would take `>>` for a shift.)
+fn up_to_chevrons(input: ParseStream<'_>) -> Result<TokenStream> {
+    input.step(|cursor| {
+        let mut rest = *cursor;
+        let mut before = TokenStream::new();
+        let mut chevrons = 0;
+        while let Some((token, next)) = rest.token_tree() {
+            rest = next;
+            if matches!(&token, TokenTree::Punct(punct) if punct.as_char() == '>') {
+                chevrons += 1;
+                if chevrons == 3 {
+                    return Ok((before, rest));
+                }
+            } else {
+                before.extend((0..chevrons).map(|_| quote!(>)));
+                chevrons = 0;
+                before.extend([token]);
+            }
+        }
+        Err(cursor.error("expected `<<<grid, block>>>`"))
+    })
+}
+
+pub fn expand(input: TokenStream) -> Result<TokenStream> {
+    let Call {
+        library,
+        stream,
+        kernel,
+        config,
+        arguments,
+    } = syn::parse2(input)?;
+    let mut config = config.into_iter();
+    let (grid, block) = (config.next(), config.next());
+    let shared = config.next().map_or_else(|| quote!(0), |shared| quote!(#shared));
+    Ok(quote! {
+        #library::device::Stream::launch(
+            &#stream,
+            #kernel::bind(#arguments),
+            #library::device::LaunchConfig::new(#grid, #block).shared(#shared),
+        )
+    })
+}
