@@ -1,0 +1,202 @@
+//! Kernel crate -> an archive of LLVM bitcode, through cargo.
+
+use std::{
+    collections::BTreeSet,
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use cargo_metadata::{MetadataCommand, Package};
+
+use crate::error::{BuilderError, Result};
+
+/// What to compile, and how.
+pub struct Options<'a> {
+    pub crate_path: &'a Path,
+    pub target_dir: &'a Path,
+    pub line_tables: bool,
+}
+
+/// A compiled kernel crate.
+pub struct Bitcode {
+    /// The crate's name as rustc spells it.
+    pub name: String,
+    /// The static library, with a bitcode member for each crate.
+    pub archive: PathBuf,
+    /// LLVM IR files that the crate and its dependencies bring along (`[package.metadata.cuda] ir = [..]`).
+    pub ir: Vec<PathBuf>,
+    /// Those for builds with panic messages alone (`panic_ir = [..]`).
+    pub panic_ir: Vec<PathBuf>,
+    /// Every file that the result depends on.
+    pub sources: BTreeSet<PathBuf>,
+}
+
+/// The host's rustc flags for device code. The comments say what would go wrong without each.
+const FLAGS: &[&str] = &[
+    "--cfg=cuda_device",
+    // Objects hold bitcode instead of machine code.
+    "-Clinker-plugin-lto",
+    // The host's optimiser would vectorise for the host, and doesn't know that barriers are convergent.
+    "-Cno-prepopulate-passes",
+    "-Cpanic=abort",
+    "-Copt-level=3",
+    "-Ccodegen-units=1",
+    "-Cforce-frame-pointers=no",
+    // Would duplicate a block that holds a barrier.
+    "-Zmir-enable-passes=-JumpThreading",
+];
+
+pub fn compile(options: &Options<'_>) -> Result<Bitcode> {
+    let manifest = options.crate_path.join("Cargo.toml");
+    if !manifest.is_file() {
+        return Err(BuilderError::NoCrate { path: options.crate_path.to_owned() });
+    }
+    let manifest = manifest.canonicalize().map_err(|source| BuilderError::Io { path: manifest, source })?;
+    let described = describe(&manifest)?;
+    let target = host_triple()?;
+
+    let mut flags: Vec<String> = FLAGS.iter().map(ToString::to_string).collect();
+    flags.push(format!("-Cdebuginfo={}", if options.line_tables { "line-directives-only" } else { "none" }));
+
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(&cargo);
+    command
+        .args(["rustc", "--lib", "--release", "--crate-type=lib,staticlib", "--color=always", "--manifest-path"])
+        .arg(&manifest)
+        // With an explicit target, the flags reach neither build scripts nor procedural macros.
+        .args(["--target", &target])
+        .arg("--target-dir")
+        .arg(options.target_dir)
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
+    // What the outer cargo (or clippy, or a coverage tool) set for its own build must not reach this one.
+    for (name, _) in env::vars_os() {
+        let text = name.to_string_lossy();
+        let inherited = text.starts_with("CARGO_PROFILE_")
+            || text.starts_with("CARGO_FEATURE_")
+            || text.starts_with("CARGO_CFG_")
+            || text.starts_with("CARGO_PKG_")
+            || matches!(
+                &*text,
+                "RUSTFLAGS"
+                    | "RUSTC_WRAPPER"
+                    | "RUSTC_WORKSPACE_WRAPPER"
+                    | "CLIPPY_ARGS"
+                    | "CARGO_BUILD_TARGET"
+                    | "CARGO_BUILD_RUSTFLAGS"
+                    | "CARGO_TARGET_DIR"
+                    | "MAKEFLAGS"
+                    | "CARGO_MAKEFLAGS"
+                    | "TARGET"
+                    | "HOST"
+                    | "PROFILE"
+                    | "OPT_LEVEL"
+                    | "DEBUG"
+                    | "NUM_JOBS"
+            );
+        if inherited {
+            command.env_remove(&name);
+        }
+    }
+    let output = command.output().map_err(|source| BuilderError::Io { path: PathBuf::from(cargo), source })?;
+    let name = described.name.replace('-', "_");
+    if !output.status.success() {
+        return Err(BuilderError::Compile { name, messages: String::from_utf8_lossy(&output.stderr).into_owned() });
+    }
+
+    let folder = options.target_dir.join(&target).join("release");
+    let mut sources = described.sources;
+    sources.extend(dep_info(&folder.join(format!("lib{name}.d")))?);
+    Ok(Bitcode { archive: folder.join(format!("lib{name}.a")), name, ir: described.ir, panic_ir: described.panic_ir, sources })
+}
+
+struct Description {
+    name: String,
+    ir: Vec<PathBuf>,
+    panic_ir: Vec<PathBuf>,
+    sources: BTreeSet<PathBuf>,
+}
+
+/// The crate's name, and what its dependencies add.
+fn describe(manifest: &Path) -> Result<Description> {
+    let metadata_error = |reason: String| BuilderError::Metadata { path: manifest.to_owned(), reason };
+    let metadata = MetadataCommand::new()
+        .manifest_path(manifest)
+        .env_remove("CARGO_TARGET_DIR")
+        .exec()
+        .map_err(|error| metadata_error(error.to_string()))?;
+    let root = metadata
+        .packages
+        .iter()
+        .find(|package| package.manifest_path.as_std_path() == manifest)
+        .ok_or_else(|| metadata_error("the package isn't part of its own workspace".to_owned()))?;
+
+    // Only what the kernel crate itself depends on: a workspace's other members have no say.
+    let resolve = metadata.resolve.as_ref().ok_or_else(|| metadata_error("no dependency graph".to_owned()))?;
+    let mut reached = BTreeSet::new();
+    let mut open = vec![&root.id];
+    while let Some(id) = open.pop() {
+        if reached.insert(id) {
+            open.extend(resolve.nodes.iter().filter(|node| &node.id == id).flat_map(|node| &node.dependencies));
+        }
+    }
+
+    let (mut ir, mut panic_ir) = (Vec::new(), Vec::new());
+    let mut sources = BTreeSet::new();
+    for package in metadata.packages.iter().filter(|package| reached.contains(&package.id)) {
+        if package.source.is_none() {
+            sources.insert(package.manifest_path.clone().into_std_path_buf());
+        }
+        for (key, files) in [("ir", &mut ir), ("panic_ir", &mut panic_ir)] {
+            for file in ir_files(package, key) {
+                sources.insert(file.clone());
+                files.push(file);
+            }
+        }
+    }
+    Ok(Description { name: root.name.to_string(), ir, panic_ir, sources })
+}
+
+fn ir_files(package: &Package, key: &str) -> Vec<PathBuf> {
+    let folder = package.manifest_path.parent().map(|folder| folder.as_std_path().to_owned()).unwrap_or_default();
+    package
+        .metadata
+        .get("cuda")
+        .and_then(|cuda| cuda.get(key))
+        .and_then(|ir| ir.as_array())
+        .into_iter()
+        .flatten()
+        .filter_map(|file| file.as_str())
+        .map(|file| folder.join(file))
+        .collect()
+}
+
+/// The source files in cargo's dep-info: `output: source source ...`, with `\ ` for a blank in a name.
+fn dep_info(path: &Path) -> Result<Vec<PathBuf>> {
+    let text = fs::read_to_string(path).map_err(|source| BuilderError::Io { path: path.to_owned(), source })?;
+    let mut files = Vec::new();
+    for line in text.lines() {
+        let Some((_, list)) = line.split_once(": ") else {
+            continue;
+        };
+        files.extend(list.replace("\\ ", "\0").split_whitespace().map(|file| PathBuf::from(file.replace('\0', " "))));
+    }
+    Ok(files)
+}
+
+/// The triple of the rustc in use.
+fn host_triple() -> Result<String> {
+    let rustc = rustc();
+    let fail = |reason: String| BuilderError::NoSysroot { rustc: rustc.clone(), reason };
+    let output = Command::new(&rustc).arg("-vV").output().map_err(|error| fail(error.to_string()))?;
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .find_map(|line| line.strip_prefix("host: ").map(str::to_owned))
+        .ok_or_else(|| fail("it names no host".to_owned()))
+}
+
+/// The compiler: the one that runs the build script, where there is one.
+pub fn rustc() -> String {
+    env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned())
+}

@@ -1,0 +1,187 @@
+//! Host module -> device module: kernels, attributes, memory spaces, panics, and what a GPU can't have.
+
+use std::collections::{BTreeMap, HashSet};
+
+use crate::{
+    error::{BuilderError, Result},
+    llvm::{AddressSpace, Module},
+    symbols,
+};
+
+/// Where `#[kernel]` puts functions, followed by `.max_threads` and `.min_blocks` where given.
+pub const KERNEL_SECTION: &str = ".cuda.kernel";
+/// Where `cuda_std` puts static shared memory.
+const SHARED_SECTION: &str = ".cuda.shared";
+/// Where `cuda_std` puts constant memory.
+pub const CONSTANT_SECTION: &str = ".cuda.constant";
+/// `cuda_std`'s name of dynamic shared memory.
+const DYNAMIC_SHARED: &str = "__cuda_std_dynamic_shared";
+/// `cuda_std`'s function that prints where a panic happened: it takes a `&core::panic::Location`.
+const REPORT_PANIC: &std::ffi::CStr = c"__cuda_std_panic_at";
+
+/// Attributes of the host's processor and operating system.
+const HOST_STRINGS: &[&str] = &["target-cpu", "target-features", "tune-cpu", "probe-stack", "frame-pointer", "stack-probe-size"];
+const HOST_ATTRIBUTES: &[&str] = &["uwtable", "nonlazybind", "noredzone", "sspstrong", "ssp", "sspreq"];
+
+/// Prefixes of the intrinsics that exist on other processors alone.
+const HOST_INTRINSICS: &[&str] = &["llvm.x86.", "llvm.aarch64.", "llvm.arm."];
+/// Generic intrinsics for which NVPTX has no instruction, and which the C library would have to provide.
+const LIBRARY_INTRINSICS: &[&str] = &[
+    "sin", "cos", "tan", "sincos", "sincospi", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "exp", "exp2", "exp10",
+    "log", "log2", "log10", "pow", "powi", "ldexp", "frexp", "modf",
+];
+
+pub struct Options {
+    pub fma_contraction: bool,
+    pub panic_messages: bool,
+}
+
+/// Makes the linked module one for the device; returns the PTX names of its kernels, sorted.
+pub fn retarget(module: &mut Module<'_>, options: Options) -> Result<Vec<String>> {
+    let kernels = make_kernels(module)?;
+    for function in module.functions() {
+        for attribute in HOST_STRINGS {
+            function.remove_string_attribute(attribute);
+        }
+        for attribute in HOST_ATTRIBUTES {
+            function.remove_attribute(attribute);
+        }
+        if !function.is_intrinsic() {
+            // Panics abort, also in the toolchain's own crates, which were compiled to unwind.
+            function.add_attribute("nounwind");
+            // LLVM must not move or duplicate a barrier or a shuffle out of a helper; its own inference takes the mark away where
+            // nothing convergent is called.
+            function.add_attribute("convergent");
+        }
+        if options.fma_contraction && !function.is_declaration() {
+            function.allow_contraction();
+        }
+    }
+    place_memory(module);
+
+    let undefined: Vec<_> = module
+        .functions()
+        .filter(|function| function.is_declaration() && !function.is_intrinsic() && function.never_returns())
+        .collect();
+    for function in undefined {
+        module.define_as_trap(&function, options.panic_messages.then_some(REPORT_PANIC));
+    }
+    Ok(kernels)
+}
+
+fn make_kernels(module: &mut Module<'_>) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    let mut taken = HashSet::new();
+    for function in module.functions() {
+        let Some(bounds) = function.kernel_section() else {
+            function.clear_section();
+            continue;
+        };
+        if function.is_declaration() {
+            continue;
+        }
+        let mangled = function.name();
+        let path = symbols::readable(&mangled);
+        if let Some((position, ty)) = function.bad_kernel_parameters().into_iter().next() {
+            return Err(BuilderError::KernelParameter { kernel: path, position, ty });
+        }
+        if let Some(caller) = function.callers().first() {
+            return Err(BuilderError::KernelCalled { kernel: path, caller: symbols::readable(caller) });
+        }
+        let symbol = symbols::kernel_name(&mangled);
+        if !taken.insert(symbol.clone()) {
+            return Err(BuilderError::DuplicateKernel { symbol });
+        }
+        let mut bounds = bounds.split('.').skip(1);
+        if let Some(max_threads) = bounds.next() {
+            function.add_string_attribute("nvvm.maxntid", max_threads);
+        }
+        if let Some(min_blocks) = bounds.next() {
+            function.add_string_attribute("nvvm.minctasm", min_blocks);
+        }
+        function.clear_section();
+        function.make_kernel(&symbol);
+        names.push(symbol);
+    }
+    if names.is_empty() {
+        return Err(BuilderError::NoKernels { name: module.name() });
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Moves shared and constant memory into their address spaces.
+fn place_memory(module: &mut Module<'_>) {
+    let globals: Vec<_> = module.globals().collect();
+    for global in globals {
+        let section = global.section();
+        if section.starts_with(SHARED_SECTION) || global.name() == DYNAMIC_SHARED {
+            module.move_to_address_space(global, AddressSpace::Shared);
+        } else if section.starts_with(CONSTANT_SECTION) {
+            module.move_to_address_space(global, AddressSpace::Constant);
+        } else {
+            global.clear_section();
+        }
+    }
+}
+
+/// Inline assembly in Rust code is the host's. (That in IR files is PTX; they are linked after this check.)
+pub fn refuse_host_assembly(module: &Module<'_>) -> Result<()> {
+    for function in module.functions().filter(|function| !function.is_declaration()) {
+        // An empty one is an optimisation barrier (`core::hint::black_box`), which PTX can have.
+        if function.inline_assembly().is_some_and(|assembly| !assembly.trim().is_empty()) {
+            return Err(BuilderError::HostAssembly { caller: symbols::readable(&function.name()) });
+        }
+    }
+    Ok(())
+}
+
+/// After the optimiser has removed the landing pads of functions that can't unwind: nothing needs Rust's personality function.
+pub fn forget_unwinding(module: &Module<'_>) {
+    for function in module.functions() {
+        function.clear_personality();
+    }
+}
+
+/// Who calls each undefined symbol and host intrinsic. Taken before the optimiser inlines the callers away.
+pub fn callers_of_undefined(module: &Module<'_>) -> BTreeMap<String, String> {
+    module
+        .functions()
+        .filter(|function| function.is_declaration() && function.is_used())
+        .map(|function| {
+            let mut callers: Vec<String> =
+                function.callers().iter().map(|caller| format!("`{}`", symbols::readable(caller))).collect();
+            let more = callers.len().saturating_sub(3);
+            callers.truncate(3);
+            let mut text = callers.join(", ");
+            if more > 0 {
+                text.push_str(&format!(" and {more} more"));
+            }
+            (function.name(), text)
+        })
+        .collect()
+}
+
+/// Refuses what is still used after the optimiser removed dead code, but doesn't exist on a GPU.
+pub fn check_is_complete(module: &Module<'_>, callers: &BTreeMap<String, String>) -> Result<()> {
+    for function in module.functions().filter(|function| function.is_declaration() && function.is_used()) {
+        let name = function.name();
+        let callers = || {
+            callers.get(&name).filter(|callers| !callers.is_empty()).cloned().unwrap_or_else(|| {
+                function.callers().iter().map(|caller| format!("`{}`", symbols::readable(caller))).collect::<Vec<_>>().join(", ")
+            })
+        };
+        if function.is_intrinsic() {
+            let operation = name.trim_start_matches("llvm.").split('.').next().unwrap_or_default();
+            if HOST_INTRINSICS.iter().any(|prefix| name.starts_with(prefix)) || LIBRARY_INTRINSICS.contains(&operation) {
+                return Err(BuilderError::HostIntrinsic { callers: callers(), intrinsic: name });
+            }
+        } else if !DEVICE_RUNTIME.contains(&&*name) {
+            return Err(BuilderError::UndefinedSymbol { symbol: symbols::readable(&name), callers: callers() });
+        }
+    }
+    Ok(())
+}
+
+/// What the CUDA driver itself provides to PTX.
+const DEVICE_RUNTIME: &[&str] = &["vprintf", "malloc", "free", "__assertfail"];

@@ -1,0 +1,160 @@
+//! What can go wrong, each as a sentence that says what to do.
+
+use std::{io, path::PathBuf};
+
+/// The result of a build.
+pub type Result<T> = std::result::Result<T, BuilderError>;
+
+/// Why a kernel crate could not be built to PTX.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuilderError {
+    /// Neither `OUT_DIR` nor `out_dir` is there.
+    #[error(
+        "cuda_builder doesn't know where to build: call it from a build script (cargo sets OUT_DIR there), or name a folder with `out_dir`"
+    )]
+    NoOutDir,
+    /// rustc did not answer.
+    #[error("`{rustc} --print sysroot` failed ({reason}): cuda_builder needs the Rust toolchain that runs it")]
+    NoSysroot {
+        /// The compiler that was asked.
+        rustc: String,
+        /// What it said.
+        reason: String,
+    },
+    /// The toolchain has no `libLLVM`.
+    #[error(
+        "no libLLVM*.so lies in {}: cuda_builder uses the LLVM that rustup's toolchains ship. Install Rust through rustup (a distribution's own rustc links another LLVM), or set RUSTC to such a toolchain's rustc",
+        folder.display()
+    )]
+    NoLlvm {
+        /// The folder that was searched.
+        folder: PathBuf,
+    },
+    /// The toolchain's LLVM is of another version than the bindings are made for.
+    #[error(
+        "the toolchain's LLVM is version {found}, but cuda_builder speaks to version {expected}: use the Rust version that rust-toolchain.toml pins"
+    )]
+    LlvmVersion {
+        /// What the toolchain has.
+        found: String,
+        /// What is needed.
+        expected: u32,
+    },
+    /// LLVM was built without the NVPTX target.
+    #[error("the toolchain's LLVM can't write PTX ({reason}): use a toolchain from rustup, whose LLVM has the NVPTX target")]
+    NoNvptx {
+        /// What LLVM said.
+        reason: String,
+    },
+    /// The kernel crate's folder has no Cargo.toml.
+    #[error("no kernel crate at {}: `CudaBuilder::new` wants the folder that holds its Cargo.toml", path.display())]
+    NoCrate {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// `cargo metadata` failed.
+    #[error("cargo could not describe the kernel crate at {}: {reason}", path.display())]
+    Metadata {
+        /// The folder.
+        path: PathBuf,
+        /// What cargo said.
+        reason: String,
+    },
+    /// The kernel crate does not compile.
+    #[error("the kernel crate `{name}` doesn't compile for the device; rustc's messages are:\n{messages}")]
+    Compile {
+        /// The crate.
+        name: String,
+        /// cargo's output.
+        messages: String,
+    },
+    /// A file could not be read or written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The archive or one of its members is not what rustc writes.
+    #[error("{}: {reason}", path.display())]
+    Archive {
+        /// The archive.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// LLVM refused a module.
+    #[error("LLVM could not {what}: {reason}")]
+    Llvm {
+        /// What it was asked to do.
+        what: String,
+        /// What it said.
+        reason: String,
+    },
+    /// No function carries `#[kernel]`.
+    #[error(
+        "the crate `{name}` holds no kernel: mark one with `#[kernel]`, and make it and its modules `pub`, so that rustc keeps it"
+    )]
+    NoKernels {
+        /// The crate.
+        name: String,
+    },
+    /// Two kernels would have the same PTX name.
+    #[error(
+        "two kernels would both be named `{symbol}` in PTX: rename one (the name is the path without the crate, joined by `_`)"
+    )]
+    DuplicateKernel {
+        /// The name.
+        symbol: String,
+    },
+    /// A kernel takes something other than scalars and pointers.
+    #[error(
+        "the kernel `{kernel}` takes a parameter of a type that PTX can't pass ({ty}, in position {position}): a kernel takes scalars up to 64 bits, `&[T]`, `&T`, `*const T`, `*mut T` and `DisjointSlice<T>`; pass a structure by reference"
+    )]
+    KernelParameter {
+        /// The kernel's path.
+        kernel: String,
+        /// Position among the PTX parameters, from 0 (a slice takes two).
+        position: usize,
+        /// LLVM's name of the type.
+        ty: String,
+    },
+    /// A kernel is called like a function.
+    #[error(
+        "the kernel `{kernel}` is called by `{caller}`: device code can't call a kernel; move what they share into a function that both call"
+    )]
+    KernelCalled {
+        /// The kernel.
+        kernel: String,
+        /// Who calls it.
+        caller: String,
+    },
+    /// Device code needs a symbol that does not exist there.
+    #[error(
+        "device code needs `{symbol}`, which doesn't exist on a GPU; it is called by {callers}. Kernels are no_std: use cuda_std's counterpart, or mark the caller `#[cfg(not(cuda_device))]`"
+    )]
+    UndefinedSymbol {
+        /// The symbol, demangled.
+        symbol: String,
+        /// The functions that call it, demangled.
+        callers: String,
+    },
+    /// Device code uses an intrinsic of the host's processor, or one that PTX has no instruction for.
+    #[error(
+        "device code uses the intrinsic `{intrinsic}`, which a GPU doesn't have; it is called by {callers}. Use cuda_std::math for float functions, and turn off a dependency's SIMD feature"
+    )]
+    HostIntrinsic {
+        /// The intrinsic.
+        intrinsic: String,
+        /// The functions that call it, demangled.
+        callers: String,
+    },
+    /// Device code holds inline assembly of the host.
+    #[error("device code holds inline assembly for the host's processor, in `{caller}`: mark it `#[cfg(not(cuda_device))]`")]
+    HostAssembly {
+        /// The function.
+        caller: String,
+    },
+}
