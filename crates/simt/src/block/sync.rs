@@ -1,0 +1,331 @@
+//! Where the threads of a block meet: its barrier, and the exchanges of its warps.
+
+use super::Block;
+use crate::WARP_SIZE;
+use crate::error::SimtError;
+use std::panic::Location;
+use std::ptr;
+
+/// The barriers that a thread can wait at. All threads of a block must come to the same kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum BarrierKind {
+    #[default]
+    Sync,
+    Count,
+    And,
+    Or,
+}
+
+impl BarrierKind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Sync => "sync_threads",
+            Self::Count => "sync_threads_count",
+            Self::And => "sync_threads_and",
+            Self::Or => "sync_threads_or",
+        }
+    }
+}
+
+/// The block's barrier.
+#[derive(Default)]
+pub(super) struct Barrier {
+    kind: BarrierKind,
+    waiting: u32,
+    /// Who came first, and where in the source; nobody as long as nobody has come to any barrier of the block.
+    first: Option<(u32, &'static Location<'static>)>,
+    /// How many of those that wait passed true.
+    positive: u32,
+    /// `positive` of the last time that all were there. It stays until all are there again, that is, until all have read it.
+    result: u32,
+}
+
+/// The exchanges of one warp.
+#[derive(Default)]
+pub(super) struct Warp {
+    /// The lanes that have returned.
+    left: u32,
+    exchanges: Vec<Exchange>,
+}
+
+/// A rendezvous of some lanes of a warp.
+struct Exchange {
+    mask: u32,
+    op: &'static str,
+    /// Where in the source the first to come waits.
+    location: &'static Location<'static>,
+    arrived: u32,
+    /// The lanes that have not taken the result; with none the exchange can serve anew.
+    unread: u32,
+    values: [u64; WARP_SIZE as usize],
+}
+
+impl Exchange {
+    fn pending(&self) -> bool {
+        self.arrived != self.mask
+    }
+
+    /// One of those that wait, in the warp whose lane 0 is thread `lane0`.
+    fn first(&self, lane0: u32) -> u32 {
+        lane0 + self.arrived.trailing_zeros()
+    }
+}
+
+impl Warp {
+    pub(super) fn reset(&mut self) {
+        self.left = 0;
+        self.exchanges.clear();
+    }
+
+    pub(super) fn leave(&mut self, lane: u32) {
+        self.left |= 1 << lane;
+    }
+
+    /// The exchange that `lane`, which has not arrived anywhere, keeps waiting.
+    fn waiting_for(&self, lane: u32) -> Option<&Exchange> {
+        self.exchanges.iter().find(|e| e.pending() && e.mask >> lane & 1 == 1)
+    }
+
+    /// The exchange to which lanes have come already with this mask and name.
+    fn joined(&self, mask: u32, op: &'static str) -> Option<usize> {
+        self.exchanges.iter().position(|e| e.pending() && e.mask == mask && (ptr::eq(e.op, op) || e.op == op))
+    }
+
+    /// An exchange that waits for a lane of the `i`-th, which waits for a lane of that one.
+    ///
+    /// Masks that merely overlap are right: half a warp may meet in a branch while the other half waits for all after it.
+    fn opposed(&self, i: usize) -> Option<&Exchange> {
+        let this = &self.exchanges[i];
+        let opposes = |e: &Exchange| e.mask & this.arrived != 0 && this.mask & e.arrived != 0;
+        (0..).zip(&self.exchanges).find_map(|(j, e)| (j != i && e.pending() && opposes(e)).then_some(e))
+    }
+
+    /// The lanes that wait in exchanges.
+    fn waiting(&self) -> u32 {
+        self.exchanges.iter().filter(|e| e.pending()).fold(0, |lanes, e| lanes | e.arrived)
+    }
+
+    /// A new exchange, in which nobody has arrived.
+    fn begin(&mut self, mask: u32, op: &'static str, location: &'static Location<'static>) -> usize {
+        let fresh = Exchange { mask, op, location, arrived: 0, unread: mask, values: [0; WARP_SIZE as usize] };
+        match self.exchanges.iter().position(|e| e.unread == 0) {
+            Some(free) => {
+                self.exchanges[free] = fresh;
+                free
+            }
+            None => {
+                self.exchanges.push(fresh);
+                self.exchanges.len() - 1
+            }
+        }
+    }
+}
+
+impl Block<'_> {
+    /// Waits for all threads of the block, and counts those that pass `p`.
+    #[inline(always)]
+    pub(crate) fn barrier(&self, kind: BarrierKind, p: bool, location: &'static Location<'static>) -> u32 {
+        if !self.come_to_barrier(kind, p, location) {
+            return 0;
+        }
+        self.wait();
+        self.barrier_result()
+    }
+
+    /// Notes that the running thread is at the barrier; false where it must not wait.
+    #[inline(never)]
+    fn come_to_barrier(&self, kind: BarrierKind, p: bool, location: &'static Location<'static>) -> bool {
+        if !self.may_wait() {
+            return false;
+        }
+        let mut sched = self.buffers.sched.borrow_mut();
+        let barrier = &mut sched.barrier;
+        if barrier.waiting > 0 && barrier.kind != kind {
+            let (other, waiting) = (barrier.kind, barrier.waiting);
+            let other_location = barrier.first.map_or(location, |(_, location)| location);
+            drop(sched);
+            self.fail(SimtError::BarrierMismatch {
+                at: self.place(),
+                barrier: kind.name(),
+                location,
+                other: other.name(),
+                other_location,
+                waiting,
+            });
+        }
+        if barrier.waiting == 0 {
+            barrier.kind = kind;
+            barrier.first = Some((self.thread.get(), location));
+        }
+        barrier.waiting += 1;
+        barrier.positive += u32::from(p);
+        if barrier.waiting == self.threads {
+            barrier.result = std::mem::take(&mut barrier.positive);
+            barrier.waiting = 0;
+            // The last to come waits too, so that the threads go on in the order of their indices.
+            sched.turns.release_all(self.threads);
+        }
+        true
+    }
+
+    #[inline(never)]
+    fn barrier_result(&self) -> u32 {
+        self.buffers.sched.borrow().barrier.result
+    }
+
+    /// Waits for the lanes of `mask`, and returns what each passed.
+    #[inline(always)]
+    pub(crate) fn exchange(
+        &self,
+        mask: u32,
+        op: &'static str,
+        value: u64,
+        location: &'static Location<'static>,
+    ) -> [u64; WARP_SIZE as usize] {
+        let mut values = [0; WARP_SIZE as usize];
+        if let Some(i) = self.come_to_exchange(mask, op, value, location, &mut values) {
+            self.wait();
+            self.take_values(i, &mut values);
+        }
+        values
+    }
+
+    /// Notes that the running thread is at an exchange, and returns which. Where it need not wait, or must not, it returns
+    /// none and sees to the values.
+    #[inline(never)]
+    fn come_to_exchange(
+        &self,
+        mask: u32,
+        op: &'static str,
+        value: u64,
+        location: &'static Location<'static>,
+        alone: &mut [u64; WARP_SIZE as usize],
+    ) -> Option<usize> {
+        if !self.may_wait() {
+            return None;
+        }
+        let thread = self.thread.get();
+        let (warp, lane) = ((thread / WARP_SIZE) as usize, thread % WARP_SIZE);
+        let first = thread - lane;
+        if mask & 1 << lane == 0 {
+            self.fail(SimtError::NotInMask { at: self.place(), op, location, mask, lane });
+        }
+        let missing = u64::from(mask) >> (self.threads - first).min(WARP_SIZE);
+        if missing != 0 {
+            let lane = self.threads - first + missing.trailing_zeros();
+            self.fail(SimtError::NoSuchLane { at: self.place(), op, location, mask, lane, threads: self.threads });
+        }
+        if mask == 1 << lane {
+            alone[lane as usize] = value;
+            return None;
+        }
+
+        let mut sched = self.buffers.sched.borrow_mut();
+        let here = &mut sched.warps[warp];
+        if let Some(lane) = lanes(mask & here.left).next() {
+            drop(sched);
+            self.fail(SimtError::LaneLeft { at: self.place(), op, location, mask, lane });
+        }
+        let i = here.joined(mask, op).unwrap_or_else(|| here.begin(mask, op, location));
+        let exchange = &mut here.exchanges[i];
+        exchange.arrived |= 1 << lane;
+        exchange.values[lane as usize] = value;
+        let complete = !exchange.pending();
+        if let Some(other) = here.opposed(i) {
+            let (other, other_mask) = (other.op, other.mask);
+            drop(sched);
+            self.fail(SimtError::ExchangeMismatch { at: self.place(), op, location, mask, other, other_mask });
+        }
+        if complete {
+            for lane in lanes(mask) {
+                sched.turns.release(first + lane);
+            }
+        }
+        Some(i)
+    }
+
+    #[inline(never)]
+    fn take_values(&self, i: usize, values: &mut [u64; WARP_SIZE as usize]) {
+        let thread = self.thread.get();
+        let mut sched = self.buffers.sched.borrow_mut();
+        let exchange = &mut sched.warps[(thread / WARP_SIZE) as usize].exchanges[i];
+        exchange.unread &= !(1 << (thread % WARP_SIZE));
+        *values = exchange.values;
+    }
+
+    /// Takes `thread`, which has returned, out of its warp; says whether some lane waits for it.
+    pub(super) fn leave(&self, thread: u32) -> Option<SimtError> {
+        let lane = thread % WARP_SIZE;
+        let mut sched = self.buffers.sched.borrow_mut();
+        sched.left = Some(thread);
+        let warp = &mut sched.warps[(thread / WARP_SIZE) as usize];
+        warp.leave(lane);
+        let exchange = warp.waiting_for(lane)?;
+        Some(SimtError::LaneLeft {
+            at: self.place_of(exchange.first(thread - lane)),
+            op: exchange.op,
+            location: exchange.location,
+            mask: exchange.mask,
+            lane,
+        })
+    }
+
+    /// Whether threads wait at the barrier though one has returned.
+    pub(super) fn barrier_is_doomed(&self) -> bool {
+        self.done.get() > 0 && self.buffers.sched.borrow().barrier.waiting > 0
+    }
+
+    /// Why those that wait will wait for ever, once nobody can run or the barrier is doomed.
+    pub(super) fn stuck(&self) -> SimtError {
+        let sched = self.buffers.sched.borrow();
+        let warps = || (0..).step_by(WARP_SIZE as usize).zip(&sched.warps);
+        let pending =
+            || warps().flat_map(|(lane0, warp)| warp.exchanges.iter().filter(|e| e.pending()).map(move |e| (lane0, warp, e)));
+
+        if let Barrier { kind, waiting: waiting @ 1.., first: Some((first, location)), .. } = sched.barrier {
+            let at = self.place_of(first);
+            if let Some(left) = sched.left {
+                let left = self.place_of(left).thread;
+                return SimtError::BarrierAbandoned { at, barrier: kind.name(), location, waiting, left };
+            }
+            // Of the lanes that an exchange lacks, none has returned, and those that wait in no other are at the barrier.
+            for (lane0, warp, exchange) in pending() {
+                if let Some(lane) = lanes(exchange.mask & !warp.waiting()).next() {
+                    return SimtError::Deadlock {
+                        at,
+                        barrier: kind.name(),
+                        barrier_location: location,
+                        at_barrier: waiting,
+                        exchanging: self.place_of(exchange.first(lane0)).thread,
+                        op: exchange.op,
+                        location: exchange.location,
+                        mask: exchange.mask,
+                        lane,
+                        in_exchanges: warps().map(|(_, warp)| warp.waiting().count_ones()).sum(),
+                    };
+                }
+            }
+        }
+        // What is left is a warp whose exchanges wait for each other in a ring. `opposed` finds those of two.
+        let (lane0, warp, exchange) = pending().next().expect("those who cannot run wait somewhere");
+        let lacking = exchange.mask & !exchange.arrived;
+        let other = warp.exchanges.iter().find(|e| e.pending() && e.arrived & lacking != 0).unwrap_or(exchange);
+        SimtError::ExchangeMismatch {
+            at: self.place_of(exchange.first(lane0)),
+            op: exchange.op,
+            location: exchange.location,
+            mask: exchange.mask,
+            other: other.op,
+            other_mask: other.mask,
+        }
+    }
+}
+
+/// The lanes of a mask, ascending.
+fn lanes(mut mask: u32) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let lane = (mask != 0).then(|| mask.trailing_zeros())?;
+        mask &= mask - 1;
+        Some(lane)
+    })
+}

@@ -1,0 +1,199 @@
+//! What device code asks while a body runs: who it is, its block's memory, and to wait for others.
+//!
+//! Outside a kernel each function panics, save [`is_active`] and [`preemption_point`].
+
+use crate::block::{BarrierKind, Block};
+use crate::error::Place;
+use crate::{Dim3, WARP_SIZE};
+use std::cell::Cell;
+use std::panic::Location;
+use std::ptr;
+
+thread_local! {
+    /// The block that this OS thread is at. All its threads run here, so that it holds for each of their stacks.
+    static CURRENT: Cell<*const Block<'static>> = const { Cell::new(ptr::null()) };
+}
+
+/// Calls `f` with `block` as the one that this module speaks of.
+pub(crate) fn scope<R>(block: &Block<'_>, f: impl FnOnce() -> R) -> R {
+    struct Reset;
+    impl Drop for Reset {
+        fn drop(&mut self) {
+            CURRENT.set(ptr::null());
+        }
+    }
+    CURRENT.set(ptr::from_ref(block).cast());
+    let _reset = Reset;
+    f()
+}
+
+#[inline]
+fn get<'b>() -> Option<&'b Block<'static>> {
+    // SAFETY: `scope` borrows the block for as long as the pointer is set, and of the functions here none keeps the reference
+    // for longer than its call, which ends within `scope`.
+    unsafe { CURRENT.get().as_ref() }
+}
+
+#[inline]
+#[track_caller]
+fn block<'b>() -> &'b Block<'static> {
+    match get() {
+        Some(block) => block,
+        None => outside(),
+    }
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn outside() -> ! {
+    panic!(
+        "only a kernel that simt runs can ask for its indices, its shared memory or its barriers, and none runs on this thread"
+    )
+}
+
+/// The running thread, if any.
+pub(crate) fn place() -> Option<Box<Place>> {
+    get().map(Block::place)
+}
+
+/// Takes note of where a body panics; false where it is no body that does.
+pub(crate) fn note_panic(location: Option<String>) -> bool {
+    get().map(|block| block.note_panic(location)).is_some()
+}
+
+/// The thread's index in its block.
+#[inline]
+#[track_caller]
+pub fn thread_idx() -> Dim3 {
+    block().thread_idx()
+}
+
+/// The block's index in the grid.
+#[inline]
+#[track_caller]
+pub fn block_idx() -> Dim3 {
+    block().block_idx()
+}
+
+/// The block's extent.
+#[inline]
+#[track_caller]
+pub fn block_dim() -> Dim3 {
+    block().block_dim()
+}
+
+/// The grid's extent.
+#[inline]
+#[track_caller]
+pub fn grid_dim() -> Dim3 {
+    block().grid_dim()
+}
+
+/// The thread's lane in its warp.
+#[inline]
+#[track_caller]
+pub fn lane_id() -> u32 {
+    block().linear_thread() % WARP_SIZE
+}
+
+/// The thread's linear index in its block, `x` running fastest.
+#[inline]
+#[track_caller]
+pub fn linear_thread() -> u32 {
+    block().linear_thread()
+}
+
+/// Whether a kernel is running on this OS thread.
+#[inline]
+pub fn is_active() -> bool {
+    get().is_some()
+}
+
+/// Waits until all threads of the block are here.
+#[inline(always)]
+#[track_caller]
+pub fn sync_threads() {
+    block().barrier(BarrierKind::Sync, false, Location::caller());
+}
+
+/// [`sync_threads`], and counts the threads that pass `true`.
+#[inline(always)]
+#[track_caller]
+pub fn sync_threads_count(p: bool) -> u32 {
+    block().barrier(BarrierKind::Count, p, Location::caller())
+}
+
+/// [`sync_threads`], and tells whether all threads pass `true`.
+#[inline(always)]
+#[track_caller]
+pub fn sync_threads_and(p: bool) -> bool {
+    let block = block();
+    block.barrier(BarrierKind::And, p, Location::caller()) == block.threads()
+}
+
+/// [`sync_threads`], and tells whether some thread passes `true`.
+#[inline(always)]
+#[track_caller]
+pub fn sync_threads_or(p: bool) -> bool {
+    block().barrier(BarrierKind::Or, p, Location::caller()) > 0
+}
+
+/// Waits until the lanes of `mask`, of which the caller must be one, are here with the same `mask` and `op`, and returns what
+/// each of them passed, by lane (0 for lanes outside `mask`).
+///
+/// `op` names the operation (`"shfl"`, `"ballot"`, ...) in errors.
+#[inline(always)]
+#[track_caller]
+pub fn exchange(mask: u32, op: &'static str, value: u64) -> [u64; 32] {
+    block().exchange(mask, op, value, Location::caller())
+}
+
+/// The block's memory for the shared static that `key` is the address of: `size` bytes, the same for all threads of the block
+/// and for as long as it runs.
+///
+/// A launch whose blocks ask for more than they can have ends in [`SimtError::Fault`](crate::SimtError::Fault).
+#[inline]
+#[track_caller]
+pub fn shared_static(key: *const (), size: usize, align: usize) -> *mut u8 {
+    block().shared_static(key, size, align)
+}
+
+/// The block's dynamic shared memory, aligned to 16 bytes.
+#[inline]
+#[track_caller]
+pub fn dynamic_shared() -> *mut u8 {
+    block().dynamic_shared()
+}
+
+/// The size of the block's dynamic shared memory, in bytes.
+#[inline]
+#[track_caller]
+pub fn dynamic_shared_size() -> usize {
+    block().dynamic_shared_size()
+}
+
+/// To be called in loops that wait for another thread's store: lets the block's other threads run, or another OS thread where
+/// none of these can. Ends the thread if the launch has failed.
+#[track_caller]
+pub fn yield_now() {
+    block().yield_now();
+}
+
+/// To be called at atomics and volatile accesses.
+///
+/// Under [`Schedule::Random`](crate::Schedule::Random) passes the turn to another thread of the block with probability 1/2.
+/// Else it costs a decrement, and only after many thousands of calls in one turn, when the thread may be waiting for another
+/// one in a loop, it is [`yield_now`]. Outside a kernel it does nothing, so that the same code can run there.
+#[inline]
+pub fn preemption_point() {
+    if let Some(block) = get() {
+        block.preemption_point();
+    }
+}
+
+/// Ends the launch with [`SimtError::Fault`](crate::SimtError::Fault), which names kernel, block, thread and `message`.
+#[track_caller]
+pub fn fault(message: String) -> ! {
+    block().fault(message)
+}

@@ -1,0 +1,223 @@
+//! What can go wrong with a launch.
+
+use crate::Dim3;
+use std::fmt;
+use std::panic::Location;
+
+/// A thread of a launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The kernel's name.
+    pub kernel: String,
+    /// The block's index.
+    pub block: Dim3,
+    /// The thread's index in the block.
+    pub thread: Dim3,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "kernel `{}`, block {}, thread {}", self.kernel, self.block, self.thread)
+    }
+}
+
+/// Why a launch failed. Where several blocks of a launch fail, the error is that of the first of them.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SimtError {
+    /// The launch's extents or its shared memory are out of bounds.
+    #[error("kernel `{kernel}` cannot be launched: {reason}")]
+    InvalidLaunch {
+        /// The kernel's name.
+        kernel: String,
+        /// What is wrong, as a clause.
+        reason: String,
+    },
+
+    /// A kernel launched a kernel.
+    #[error("{at}: a kernel cannot launch another one (`{inner}`)")]
+    NestedLaunch {
+        /// The thread that tried.
+        at: Box<Place>,
+        /// The kernel that it tried to launch.
+        inner: String,
+    },
+
+    /// Threads wait at a barrier that another has left for good by returning.
+    #[error(
+        "{at}: waits at {barrier} ({location}), {} in all, but thread {left} has returned and will never reach it",
+        threads(*waiting)
+    )]
+    BarrierAbandoned {
+        /// One of the threads that wait.
+        at: Box<Place>,
+        /// The barrier's name.
+        barrier: &'static str,
+        /// Where that thread waits, in the source.
+        location: &'static Location<'static>,
+        /// How many threads wait.
+        waiting: u32,
+        /// One of the threads that have returned.
+        left: Dim3,
+    },
+
+    /// Threads of one block reached barriers of different kinds.
+    #[error(
+        "{at}: reached {barrier} ({location}) while {} of its block waited at {other} ({other_location}); \
+         all threads of a block must reach the same barrier",
+        threads(*waiting)
+    )]
+    BarrierMismatch {
+        /// The thread that came later.
+        at: Box<Place>,
+        /// The barrier that it reached.
+        barrier: &'static str,
+        /// Where in the source.
+        location: &'static Location<'static>,
+        /// The barrier at which others waited.
+        other: &'static str,
+        /// Where in the source one of those waited.
+        other_location: &'static Location<'static>,
+        /// How many of them there were.
+        waiting: u32,
+    },
+
+    /// Some threads of a block wait at its barrier, others in warp exchanges, and nobody can go on.
+    #[error(
+        "{at}: waits at {barrier} ({barrier_location}), {} in all, while thread {exchanging} waits in {op} ({location}, \
+         mask {mask:#010x}), {} in all exchanges, for lane {lane}, which is at the barrier: nobody can go on",
+        threads(*at_barrier),
+        threads(*in_exchanges)
+    )]
+    Deadlock {
+        /// One of the threads at the barrier.
+        at: Box<Place>,
+        /// The barrier's name.
+        barrier: &'static str,
+        /// Where that thread waits, in the source.
+        barrier_location: &'static Location<'static>,
+        /// How many threads wait at the barrier.
+        at_barrier: u32,
+        /// One of the threads that wait in an exchange.
+        exchanging: Dim3,
+        /// The exchange's name.
+        op: &'static str,
+        /// Where in the source that thread waits.
+        location: &'static Location<'static>,
+        /// The exchange's mask.
+        mask: u32,
+        /// A lane of the mask that has not come.
+        lane: u32,
+        /// How many threads wait in exchanges.
+        in_exchanges: u32,
+    },
+
+    /// A lane of an exchange's mask has returned.
+    #[error("{at}: {op} with mask {mask:#010x} ({location}) is a shuffle from a lane that left: lane {lane} has returned")]
+    LaneLeft {
+        /// A thread that takes part in the exchange.
+        at: Box<Place>,
+        /// The exchange's name.
+        op: &'static str,
+        /// Where in the source that thread waits.
+        location: &'static Location<'static>,
+        /// The exchange's mask.
+        mask: u32,
+        /// The lane that has returned.
+        lane: u32,
+    },
+
+    /// A lane of an exchange's mask is beyond the block's last thread.
+    #[error(
+        "{at}: {op} with mask {mask:#010x} ({location}) names lane {lane} of its warp, which does not exist in this block \
+         ({threads} threads)"
+    )]
+    NoSuchLane {
+        /// The thread that named it.
+        at: Box<Place>,
+        /// The exchange's name.
+        op: &'static str,
+        /// Where in the source.
+        location: &'static Location<'static>,
+        /// The exchange's mask.
+        mask: u32,
+        /// The lane that does not exist.
+        lane: u32,
+        /// How many threads the block has.
+        threads: u32,
+    },
+
+    /// A thread's own lane is not in the mask that it passed.
+    #[error("{at}: {op} with mask {mask:#010x} ({location}), which lacks the thread's own lane {lane}")]
+    NotInMask {
+        /// The thread.
+        at: Box<Place>,
+        /// The exchange's name.
+        op: &'static str,
+        /// Where in the source.
+        location: &'static Location<'static>,
+        /// The exchange's mask.
+        mask: u32,
+        /// The thread's lane.
+        lane: u32,
+    },
+
+    /// Lanes of one warp wait for each other in different exchanges: their masks or their names differ.
+    ///
+    /// Masks may overlap otherwise, as when half a warp meets in a branch while the other half waits for all after it.
+    #[error(
+        "{at}: {op} with mask {mask:#010x} ({location}) waits for a lane that waits for it in {other} with mask \
+         {other_mask:#010x}; all lanes of a mask must name the same operation and the same mask"
+    )]
+    ExchangeMismatch {
+        /// A thread of the one exchange.
+        at: Box<Place>,
+        /// The exchange that it entered.
+        op: &'static str,
+        /// Where in the source.
+        location: &'static Location<'static>,
+        /// Its mask.
+        mask: u32,
+        /// The exchange in which lanes waited that it needs.
+        other: &'static str,
+        /// Its mask.
+        other_mask: u32,
+    },
+
+    /// The body panicked.
+    #[error("{at}: panicked{}: {message}", location.as_deref().map(|l| format!(" at {l}")).unwrap_or_default())]
+    Panic {
+        /// The thread that panicked.
+        at: Box<Place>,
+        /// The panic's message.
+        message: String,
+        /// Where in the source (`file:line:column`), where known.
+        location: Option<String>,
+    },
+
+    /// The body ended the launch with [`current::fault`](crate::current::fault), or asked for shared memory that a block
+    /// cannot have.
+    #[error("{at}: {message}")]
+    Fault {
+        /// The thread.
+        at: Box<Place>,
+        /// What it said.
+        message: String,
+    },
+
+    /// The system gave no stack for a thread that must run while others wait.
+    #[error("{at}: no stack to run it on: {reason}")]
+    NoStack {
+        /// The thread.
+        at: Box<Place>,
+        /// What the system said.
+        reason: String,
+    },
+}
+
+fn threads(n: u32) -> String {
+    match n {
+        1 => "1 thread".into(),
+        n => format!("{n} threads"),
+    }
+}

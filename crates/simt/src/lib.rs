@@ -1,0 +1,54 @@
+//! Runs a grid of GPU-style threads on the CPU.
+//!
+//! An [`Executor`] takes a [`Launch`] (grid, block, dynamic shared memory) and a body, and calls the body once for each
+//! thread of the grid. While the body runs it asks [`current`] who it is, and waits there at block barriers and warp
+//! exchanges, with the meaning that they have on a GPU. What a GPU only hangs on is reported as a [`SimtError`]: a barrier
+//! that some thread never reaches, a shuffle from a lane that left, lanes that disagree about a mask.
+//!
+//! Blocks run in parallel over OS threads. The threads of one block take turns on one OS thread: each runs until it waits,
+//! and only from then on are the others run on stacks of their own. A kernel without barriers costs a call a thread.
+//! [`Schedule::Random`] draws the order of the turns from a seed, so that a barrier left out shows as a wrong answer.
+//!
+//! A thread that runs while others wait has a stack of 256 KiB with a guard page below it. Errors end a launch by unwinding its
+//! threads, so a program needs `panic = "unwind"` to get them. What a body prints with its panic is held back: the error says
+//! it.
+//!
+//! ```
+//! use simt::{Executor, Launch, current};
+//! use std::sync::atomic::{AtomicU32, Ordering};
+//!
+//! let sum = AtomicU32::new(0);
+//! let launch = Launch { kernel: "sum", grid: 4.into(), block: 64.into(), dynamic_shared: 0 };
+//! Executor::default().run(&launch, &|| {
+//!     let positive = current::sync_threads_count(current::thread_idx().x > 0);
+//!     if current::thread_idx().x == 0 {
+//!         sum.fetch_add(positive, Ordering::Relaxed);
+//!     }
+//! })?;
+//! assert_eq!(sum.into_inner(), 4 * 63);
+//! # Ok::<(), simt::SimtError>(())
+//! ```
+
+mod block;
+pub mod current;
+mod dim;
+mod error;
+mod executor;
+mod panics;
+mod pool;
+mod sched;
+mod shared;
+mod stack;
+
+pub use dim::Dim3;
+pub use error::{Place, SimtError};
+pub use executor::{Executor, Launch, Schedule};
+
+/// The number of lanes of a warp.
+pub const WARP_SIZE: u32 = 32;
+
+/// The most threads that a block may have.
+pub const MAX_BLOCK_THREADS: u32 = 1024;
+
+/// The most shared memory that a block may have, static and dynamic together, in bytes.
+pub const MAX_SHARED: usize = 227 * 1024;

@@ -1,0 +1,62 @@
+//! Panics of kernel bodies: kept from being printed, and turned into a message.
+
+use crate::current;
+use std::any::Any;
+use std::mem;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Once;
+use std::thread;
+
+/// What unwinds a thread whose block has failed already.
+struct Abandoned;
+
+/// Unwinds the running thread without a word.
+pub(crate) fn abandon() -> ! {
+    panic::resume_unwind(Box::new(Abandoned))
+}
+
+/// Sees to it that the panic of a kernel body is not printed, since the launch's error says it; every other panic goes to the
+/// hook that was there before.
+pub(crate) fn install_hook() {
+    static ONCE: Once = Once::new();
+    // A hook cannot be set during a panic, from whose destructors a launch may well come.
+    if !thread::panicking() {
+        ONCE.call_once(|| {
+            let previous = panic::take_hook();
+            panic::set_hook(Box::new(move |info| {
+                let location = info.location().map(ToString::to_string);
+                if !current::note_panic(location) {
+                    previous(info);
+                }
+            }));
+        });
+    }
+}
+
+/// The message of a panic, or nothing where it is [`abandon`]'s.
+pub(crate) fn message(payload: Box<dyn Any + Send>) -> Option<String> {
+    if payload.is::<Abandoned>() {
+        return None;
+    }
+    let message = if let Some(text) = payload.downcast_ref::<&str>() {
+        (*text).to_owned()
+    } else if let Some(text) = payload.downcast_ref::<String>() {
+        text.clone()
+    } else {
+        "(a value that is not text)".to_owned()
+    };
+    discard(payload);
+    Some(message)
+}
+
+/// Drops a panic's payload. It may be anything, so that its destructor may panic too, and the payload of that panic in its turn;
+/// one that does not come to an end soon is leaked.
+fn discard(mut payload: Box<dyn Any + Send>) {
+    for _ in 0..8 {
+        match panic::catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            Ok(()) => return,
+            Err(next) => payload = next,
+        }
+    }
+    mem::forget(payload);
+}

@@ -1,0 +1,153 @@
+//! The shared memory of one block.
+
+use crate::MAX_SHARED;
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::ptr::{self, NonNull};
+
+/// What uninitialised shared memory is filled with, to show where it is read.
+const POISON: u8 = 0xA5;
+
+/// Alignment of dynamic shared memory.
+const DYNAMIC_ALIGN: usize = 16;
+
+/// The largest alignment that can be asked for.
+const MAX_ALIGN: usize = 4096;
+
+const LAYOUT: Layout = match Layout::from_size_align(MAX_SHARED, MAX_ALIGN) {
+    Ok(layout) => layout,
+    Err(_) => panic!("the size rounded up fits an isize"),
+};
+
+/// One allocation of the largest size, carved up anew for each block. Its address never changes.
+#[derive(Default)]
+pub(crate) struct Shared {
+    base: Option<NonNull<u8>>,
+    used: usize,
+    dynamic: usize,
+    poison: bool,
+    statics: Vec<Static>,
+}
+
+struct Static {
+    key: *const (),
+    size: usize,
+    at: *mut u8,
+}
+
+impl Shared {
+    /// Makes it that of a new block, whose dynamic part has `dynamic` bytes (at most `MAX_SHARED`).
+    pub(crate) fn reset(&mut self, dynamic: usize, poison: bool) {
+        self.statics.clear();
+        self.used = 0;
+        self.dynamic = dynamic;
+        self.poison = poison;
+        if dynamic > 0 {
+            self.carve(dynamic);
+        }
+    }
+
+    /// The dynamic part. Where it is empty the pointer is aligned, and not to be read through.
+    pub(crate) fn dynamic(&self) -> *mut u8 {
+        match self.base {
+            Some(base) if self.dynamic > 0 => base.as_ptr(),
+            _ => ptr::without_provenance_mut(DYNAMIC_ALIGN),
+        }
+    }
+
+    /// The block's memory for `key`. The error is a clause.
+    #[inline]
+    pub(crate) fn for_static(&mut self, key: *const (), size: usize, align: usize) -> Result<*mut u8, String> {
+        match self.statics.iter().find(|s| s.key == key) {
+            Some(found) if found.size == size => Ok(found.at),
+            Some(found) => {
+                Err(format!("asks for {size} bytes of a shared static for which the block has {} bytes already", found.size))
+            }
+            None => self.add_static(key, size, align),
+        }
+    }
+
+    #[cold]
+    fn add_static(&mut self, key: *const (), size: usize, align: usize) -> Result<*mut u8, String> {
+        if !align.is_power_of_two() || align > MAX_ALIGN {
+            return Err(format!(
+                "asks for shared memory aligned to {align} bytes, which is not a power of two up to {MAX_ALIGN}"
+            ));
+        }
+        let start = self.used.next_multiple_of(align);
+        if size > MAX_SHARED.saturating_sub(start) {
+            return Err(format!(
+                "asks for {size} bytes of static shared memory when {} of the block's {MAX_SHARED} are in use",
+                self.used
+            ));
+        }
+        self.used = start;
+        let at = self.carve(size);
+        self.statics.push(Static { key, size, at });
+        Ok(at)
+    }
+
+    /// Takes the next `size` bytes, which the caller has checked to be there.
+    fn carve(&mut self, size: usize) -> *mut u8 {
+        assert!(size <= MAX_SHARED - self.used);
+        let base = *self.base.get_or_insert_with(|| {
+            // SAFETY: the layout's size is not zero.
+            NonNull::new(unsafe { alloc_zeroed(LAYOUT) }).unwrap_or_else(|| handle_alloc_error(LAYOUT))
+        });
+        // SAFETY: `used` is within the allocation, and so is `used + size`, both by the assertion.
+        let at = unsafe { base.as_ptr().add(self.used) };
+        if self.poison {
+            // SAFETY: as above; kernels hold no references into the memory of a block that has ended, nor to a part that
+            // they have not been given yet.
+            unsafe { at.write_bytes(POISON, size) };
+        }
+        self.used += size;
+        at
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if let Some(base) = self.base {
+            // SAFETY: allocated with this layout, and nothing uses it once its worker is gone.
+            unsafe { dealloc(base.as_ptr(), LAYOUT) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(n: usize) -> *const () {
+        ptr::without_provenance(n)
+    }
+
+    #[test]
+    fn parts_are_apart_aligned_and_stable() {
+        let mut shared = Shared::default();
+        shared.reset(100, true);
+        let dynamic = shared.dynamic() as usize;
+        let a = shared.for_static(key(1), 3, 1).unwrap();
+        let b = shared.for_static(key(2), 64, 64).unwrap();
+        assert_eq!(dynamic % 16, 0);
+        assert!(a as usize >= dynamic + 100 && b as usize >= a as usize + 3);
+        assert_eq!(b as usize % 64, 0);
+        assert_eq!(shared.for_static(key(1), 3, 1), Ok(a));
+        // SAFETY: 64 bytes at `b` were just given out.
+        assert_eq!(unsafe { b.add(63).read() }, POISON);
+        shared.reset(0, true);
+        assert_eq!(shared.dynamic() as usize % 16, 0);
+    }
+
+    #[test]
+    fn what_a_block_cannot_have_is_refused() {
+        let mut shared = Shared::default();
+        shared.reset(MAX_SHARED, false);
+        assert!(shared.for_static(key(1), 1, 1).unwrap_err().contains("are in use"));
+        shared.reset(0, false);
+        assert!(shared.for_static(key(1), 1, 3).unwrap_err().contains("power of two"));
+        shared.for_static(key(1), MAX_SHARED, 1).unwrap();
+        assert!(shared.for_static(key(1), 8, 1).unwrap_err().contains("already"));
+        assert!(shared.for_static(key(2), usize::MAX, 1).unwrap_err().contains("in use"));
+    }
+}

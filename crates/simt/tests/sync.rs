@@ -1,0 +1,375 @@
+//! Barriers, exchanges and spinning that go well.
+
+mod common;
+
+use common::{executors, launch, shared};
+use simt::{Executor, Schedule, current};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+static SUMS: u8 = 0;
+
+/// Sums up `value(thread)` over the block in shared memory, from the low half onto the high half. The answer is right in the
+/// last thread. The first barrier can be left out.
+fn reduce(value: impl Fn(usize) -> u64, first_barrier: bool) -> u64 {
+    let (t, n) = (current::thread_idx().x as usize, current::block_dim().x as usize);
+    let sums = shared::<u64>(&SUMS, n);
+    let load = |i| {
+        current::preemption_point();
+        // SAFETY: `sums` has n elements; the threads of a block take turns on one OS thread.
+        unsafe { sums.add(i).read_volatile() }
+    };
+    let store = |i, value| {
+        current::preemption_point();
+        // SAFETY: as above.
+        unsafe { sums.add(i).write_volatile(value) };
+    };
+    store(t, value(t));
+    if first_barrier {
+        current::sync_threads();
+    }
+    let mut stride = n / 2;
+    while stride > 0 {
+        if t >= n - stride {
+            store(t, load(t).wrapping_add(load(t - stride)));
+        }
+        current::sync_threads();
+        stride /= 2;
+    }
+    load(n - 1)
+}
+
+#[test]
+fn a_block_reduces_in_shared_memory() {
+    for executor in executors() {
+        for n in [1, 2, 64, 1024] {
+            let wrong = AtomicU32::new(0);
+            executor
+                .run(&launch(20, n), &|| {
+                    let b = u64::from(current::block_idx().x);
+                    let sum = reduce(|t| b + t as u64, true);
+                    let n = u64::from(n);
+                    if sum != n * b + n * (n - 1) / 2 {
+                        wrong.fetch_add(1, Ordering::Relaxed);
+                    }
+                })
+                .unwrap();
+            assert_eq!(wrong.into_inner(), 0, "n = {n}, {executor:?}");
+        }
+    }
+}
+
+/// The answer of one block of 256 threads whose sum is 256.
+fn answer(executor: &Executor, first_barrier: bool) -> u64 {
+    let answer = AtomicU64::new(0);
+    executor
+        .run(&launch(1, 256), &|| {
+            let sum = reduce(|_| 1, first_barrier);
+            if current::thread_idx().x == 255 {
+                answer.store(sum, Ordering::Relaxed);
+            }
+        })
+        .unwrap();
+    answer.into_inner()
+}
+
+#[test]
+fn a_random_order_shows_a_barrier_left_out() {
+    // In order, each thread stores before those above it add: the kernel looks right.
+    assert_eq!(answer(&Executor::new(1), false), 256);
+    let mut found = 0;
+    for seed in 0..20 {
+        let executor = Executor::new(1).with_schedule(Schedule::Random { seed });
+        assert_eq!(answer(&executor, true), 256, "the right kernel, seed {seed}");
+        let wrong = answer(&executor, false);
+        assert_eq!(wrong, answer(&executor, false), "a seed fixes the order");
+        found += u32::from(wrong != 256);
+    }
+    assert!(found >= 19, "found with {found} of 20 seeds");
+}
+
+#[test]
+fn a_random_order_interrupts_between_load_and_store() {
+    // Each thread adds one, not atomically: in order nothing is lost.
+    let count = |executor: &Executor| {
+        let counter = AtomicU32::new(0);
+        executor
+            .run(&launch(1, 64), &|| {
+                let old = counter.load(Ordering::Relaxed);
+                current::preemption_point();
+                counter.store(old + 1, Ordering::Relaxed);
+            })
+            .unwrap();
+        counter.into_inner()
+    };
+    assert_eq!(count(&Executor::new(1)), 64);
+    for seed in 0..10 {
+        assert!(count(&Executor::new(1).with_schedule(Schedule::Random { seed })) < 64);
+    }
+}
+
+#[test]
+fn threads_run_in_order_between_barriers() {
+    let next = AtomicU32::new(0);
+    Executor::new(1)
+        .run(&launch(2, 300), &|| {
+            let (b, t) = (current::block_idx().x, current::thread_idx().x);
+            for phase in 0..3 {
+                assert_eq!(next.fetch_add(1, Ordering::Relaxed), b * 900 + phase * 300 + t);
+                if phase < 2 {
+                    current::sync_threads();
+                }
+            }
+        })
+        .unwrap();
+}
+
+#[test]
+fn barriers_in_nested_loops() {
+    for executor in executors() {
+        for n in [1, 2, 33, 256] {
+            let arrivals = AtomicU32::new(0);
+            executor
+                .run(&launch(1, n), &|| {
+                    let mut expected = 0;
+                    for i in 0..5 {
+                        for _ in 0..i {
+                            arrivals.fetch_add(1, Ordering::Relaxed);
+                            current::sync_threads();
+                            expected += n;
+                            assert_eq!(arrivals.load(Ordering::Relaxed), expected);
+                            current::sync_threads();
+                        }
+                        if i % 2 == 0 {
+                            current::sync_threads();
+                        }
+                    }
+                })
+                .unwrap();
+        }
+    }
+}
+
+#[test]
+fn barriers_that_vote() {
+    for executor in executors() {
+        executor
+            .run(&launch(3, 100), &|| {
+                let t = current::thread_idx().x;
+                for k in 0..=100 {
+                    assert_eq!(current::sync_threads_count(t < k), k);
+                    assert_eq!(current::sync_threads_and(t < k), k == 100);
+                    assert_eq!(current::sync_threads_or(t < k), k > 0);
+                }
+            })
+            .unwrap();
+    }
+}
+
+/// The lanes of this thread's warp that exist.
+fn full_mask() -> u32 {
+    let left = current::block_dim().count() as u32 - current::linear_thread() / 32 * 32;
+    if left >= 32 { u32::MAX } else { (1 << left) - 1 }
+}
+
+#[test]
+fn warps_sum_by_shuffles() {
+    for executor in executors() {
+        // With 70 and 33 threads the last warp is partial.
+        for n in [32, 64, 70, 33, 1024] {
+            executor
+                .run(&launch(4, n), &|| {
+                    let (lane, mask) = (current::lane_id(), full_mask());
+                    let lanes = mask.count_ones();
+                    let mut sum = u64::from(current::linear_thread());
+                    let mut offset = 16;
+                    while offset > 0 {
+                        let all = current::exchange(mask, "shfl_down", sum);
+                        if lane + offset < lanes {
+                            sum += all[(lane + offset) as usize];
+                        }
+                        offset /= 2;
+                    }
+                    if lane == 0 {
+                        let (first, lanes) = (u64::from(current::linear_thread()), u64::from(lanes));
+                        assert_eq!(sum, lanes * first + lanes * (lanes - 1) / 2);
+                    }
+                })
+                .unwrap();
+        }
+    }
+}
+
+#[test]
+fn disjoint_masks_meet_independently() {
+    for executor in executors() {
+        executor
+            .run(&launch(2, 64), &|| {
+                let (lane, t) = (current::lane_id(), u64::from(current::linear_thread()));
+                let mask = if lane % 3 == 0 { 0x4924_9249 } else { !0x4924_9249 };
+                for round in 0..(3 + 2 * (lane % 3).min(1)) {
+                    let value = t + 100 * u64::from(round);
+                    let all = current::exchange(mask, "shfl", value);
+                    for other in 0..32u32 {
+                        let there = mask >> other & 1 == 1;
+                        let expected = value + u64::from(other) - u64::from(lane);
+                        assert_eq!(all[other as usize], if there { expected } else { 0 });
+                    }
+                }
+                // Back together, and by other parts than before: no result may be lost to a faster lane.
+                let pair = 0b11 << (lane & !1);
+                let all = current::exchange(pair, "shfl", t);
+                assert_eq!(all[(lane ^ 1) as usize], t ^ 1);
+                let all = current::exchange(u32::MAX, "ballot", t);
+                assert_eq!(all[31 - lane as usize], t / 32 * 64 + 31 - t);
+                assert_eq!(current::exchange(1 << lane, "shfl", 7)[lane as usize], 7);
+            })
+            .unwrap();
+    }
+}
+
+#[test]
+fn half_a_warp_may_meet_while_the_other_waits_for_all() {
+    for executor in executors() {
+        for low in [true, false] {
+            executor
+                .run(&launch(2, 64), &|| {
+                    let lane = current::lane_id();
+                    if (lane < 16) == low {
+                        let mask = if low { 0xFFFF } else { 0xFFFF_0000 };
+                        for _ in 0..3 {
+                            let all = current::exchange(mask, "shfl", lane.into());
+                            assert_eq!(all[lane as usize ^ 1], u64::from(lane ^ 1));
+                        }
+                    }
+                    let all = current::exchange(u32::MAX, "shfl", 1);
+                    assert_eq!(all.iter().sum::<u64>(), 32);
+                })
+                .unwrap();
+        }
+    }
+}
+
+#[test]
+fn exchanges_and_barriers_mix() {
+    for executor in executors() {
+        executor
+            .run(&launch(3, 96), &|| {
+                for round in 0..10 {
+                    // Warps do different numbers of exchanges between two barriers.
+                    for _ in 0..current::linear_thread() / 32 * round {
+                        let all = current::exchange(u32::MAX, "shfl", round.into());
+                        assert_eq!(all, [u64::from(round); 32]);
+                    }
+                    assert_eq!(current::sync_threads_count(true), 96);
+                }
+            })
+            .unwrap();
+    }
+}
+
+#[test]
+fn warps_that_leave_early_do_no_harm_without_a_barrier() {
+    for executor in executors() {
+        executor
+            .run(&launch(3, 128), &|| {
+                if current::linear_thread() / 32 % 2 == 1 {
+                    current::exchange(u32::MAX, "shfl", 0);
+                }
+            })
+            .unwrap();
+    }
+}
+
+/// Each block adds its own number to its predecessor's sum, for which it spins.
+fn look_back(executor: &Executor, blocks: u32, threads: u32, spin: fn()) {
+    let sums: Vec<AtomicU64> = (0..blocks).map(|_| AtomicU64::new(u64::MAX)).collect();
+    executor
+        .run(&launch(blocks, threads), &|| {
+            let b = current::block_idx().x as usize;
+            if current::thread_idx().x == 0 {
+                let mut before = 0;
+                if b > 0 {
+                    loop {
+                        before = sums[b - 1].load(Ordering::Acquire);
+                        if before != u64::MAX {
+                            break;
+                        }
+                        spin();
+                    }
+                }
+                sums[b].store(before + b as u64, Ordering::Release);
+            }
+            current::sync_threads();
+            assert_ne!(sums[b].load(Ordering::Relaxed), u64::MAX);
+        })
+        .unwrap();
+    let last = u64::from(blocks - 1);
+    assert_eq!(sums[last as usize].load(Ordering::Relaxed), last * (last + 1) / 2);
+}
+
+#[test]
+fn blocks_spin_for_earlier_blocks() {
+    for executor in executors() {
+        look_back(&executor, 500, 64, current::yield_now);
+        look_back(&executor, 50, 1, current::yield_now);
+        look_back(&executor, 200, 32, current::preemption_point);
+    }
+}
+
+#[test]
+fn threads_of_a_block_spin_for_each_other() {
+    for executor in executors() {
+        for upwards in [true, false] {
+            let turn = AtomicU32::new(0);
+            executor
+                .run(&launch(1, 200), &|| {
+                    let t = current::thread_idx().x;
+                    let mine = if upwards { t } else { 199 - t };
+                    while turn.load(Ordering::Relaxed) != mine {
+                        current::yield_now();
+                    }
+                    turn.fetch_add(1, Ordering::Relaxed);
+                    current::sync_threads();
+                })
+                .unwrap();
+            assert_eq!(turn.into_inner(), 200);
+        }
+    }
+}
+
+#[test]
+fn a_loop_over_atomics_alone_lets_others_run() {
+    for executor in executors() {
+        let flag = AtomicBool::new(false);
+        executor
+            .run(&launch(1, 40), &|| {
+                if current::thread_idx().x == 39 {
+                    flag.store(true, Ordering::Relaxed);
+                }
+                while !flag.load(Ordering::Relaxed) {
+                    current::preemption_point();
+                }
+            })
+            .unwrap();
+    }
+}
+
+#[test]
+fn a_warp_that_polls_in_exchanges_lets_others_start() {
+    for executor in executors() {
+        let flag = AtomicBool::new(false);
+        executor
+            .run(&launch(1, 64), &|| {
+                if current::linear_thread() == 63 {
+                    flag.store(true, Ordering::Relaxed);
+                }
+                while current::linear_thread() < 32 {
+                    let all = current::exchange(u32::MAX, "any", flag.load(Ordering::Relaxed).into());
+                    if all.contains(&1) {
+                        break;
+                    }
+                }
+            })
+            .unwrap();
+    }
+}
