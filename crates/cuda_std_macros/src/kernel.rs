@@ -70,11 +70,16 @@ fn check_type(ty: &Type) -> Result<()> {
         )),
         Type::Reference(_) | Type::Ptr(_) | Type::Path(_) => Ok(()),
         Type::Paren(inner) => check_type(&inner.elem),
+        // A type that came through a macro's `$t:ty`.
+        Type::Group(inner) => check_type(&inner.elem),
         _ => Err(Error::new(ty.span(), format!("not a kernel parameter: {PARAMETERS}"))),
     }
 }
 
 fn is_disjoint_slice(ty: &Type) -> bool {
+    if let Type::Group(inner) = ty {
+        return is_disjoint_slice(&inner.elem);
+    }
     matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|segment| segment.ident == "DisjointSlice"))
 }
 
@@ -131,11 +136,8 @@ pub fn expand(attr: TokenStream, item: TokenStream) -> Result<TokenStream> {
         section.push_str(&format!(".{number}"));
     }
     let raw: Vec<Ident> = (0..names.len()).map(|i| format_ident!("raw_{i}")).collect();
-    let parameters: Punctuated<TokenStream, Token![,]> = names
-        .iter()
-        .zip(&types)
-        .map(|(name, ty)| quote!(#name: impl ::cuda_std::launch::IntoParam<#ty>))
-        .collect();
+    let parameters: Punctuated<TokenStream, Token![,]> =
+        names.iter().zip(&types).map(|(name, ty)| quote!(#name: impl ::cuda_std::launch::IntoParam<#ty>)).collect();
     let doc = format!("The typed launch of the kernel [`{name}`](fn@{name}).");
     let safety = unsafety.map(|_| quote!(#[doc = "\n# Safety\nWhat the kernel itself demands."]));
 
@@ -156,12 +158,8 @@ pub fn expand(attr: TokenStream, item: TokenStream) -> Result<TokenStream> {
 
             /// The kernel's static facts.
             pub fn kernel() -> &'static ::cuda_std::launch::KernelInfo {
-                static KERNEL: ::cuda_std::launch::KernelInfo = ::cuda_std::launch::KernelInfo {
-                    path: ::core::module_path!(),
-                    max_threads: #max_threads,
-                    one_dimensional: #one_dimensional,
-                    symbol: ::std::sync::OnceLock::new(),
-                };
+                static KERNEL: ::cuda_std::launch::KernelInfo =
+                    ::cuda_std::launch::KernelInfo::new(::core::module_path!(), #max_threads, #one_dimensional);
                 &KERNEL
             }
 

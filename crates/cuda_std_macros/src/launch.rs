@@ -39,13 +39,7 @@ impl Parse for Call {
         parenthesized!(arguments in input);
         let arguments = List::parse_terminated(&arguments)?;
         input.parse::<Option<Token![,]>>()?;
-        Ok(Call {
-            library,
-            stream,
-            kernel,
-            config,
-            arguments,
-        })
+        Ok(Call { library, stream, kernel, config, arguments })
     }
 }
 
@@ -73,13 +67,7 @@ fn up_to_chevrons(input: ParseStream<'_>) -> Result<TokenStream> {
 }
 
 pub fn expand(input: TokenStream) -> Result<TokenStream> {
-    let Call {
-        library,
-        stream,
-        kernel,
-        config,
-        arguments,
-    } = syn::parse2(input)?;
+    let Call { library, stream, kernel, config, arguments } = syn::parse2(input)?;
     let mut config = config.into_iter();
     let (grid, block) = (config.next(), config.next());
     let shared = config.next().map_or_else(|| quote!(0), |shared| quote!(#shared));

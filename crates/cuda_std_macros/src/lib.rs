@@ -18,16 +18,12 @@ mod launch;
 /// a block may have, and how many blocks an SM should hold, from which `ptxas` derives its register budget.
 #[proc_macro_attribute]
 pub fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
-    kernel::expand(attr.into(), item.into())
-        .unwrap_or_else(syn::Error::into_compile_error)
-        .into()
+    kernel::expand(attr.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// `launch!((crate_path) stream, path<<<grid, block>>>(args..))`: what the host library's `launch!` expands to.
 #[doc(hidden)]
 #[proc_macro]
 pub fn launch(input: TokenStream) -> TokenStream {
-    launch::expand(input.into())
-        .unwrap_or_else(syn::Error::into_compile_error)
-        .into()
+    launch::expand(input.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }

@@ -1,0 +1,196 @@
+//! Kernels that call the collectives of a warp and of a block once for each thread and store what they return: what the
+//! integration tests compare with plain loops, on every backend.
+
+use super::{
+    Identity, Max, Min, Scan, Sum, WithIdentity,
+    block::{Block, STORAGE, Storage},
+    histogram::{Counting, Histogram, Partition},
+    warp::{self, Lanes, Shuffle},
+};
+use cuda_std::{dynamic_shared, kernel, shared_array, thread, warp::lane_id};
+
+/// Items a thread of the probes that take several.
+pub const ITEMS: usize = 3;
+
+/// Maps `x -> m * x + c` modulo 2¹⁶, one after the other. `m` is a word's upper half, `c` the lower. An operator that
+/// doesn't commute.
+#[inline(always)]
+pub fn compose(first: u32, then: u32) -> u32 {
+    let (m, c) = (first >> 16, first & 0xffff);
+    let (n, d) = (then >> 16, then & 0xffff);
+    (m * n) << 16 | (n * c + d) & 0xffff
+}
+
+/// The map that changes nothing.
+pub const SAME: u32 = 1 << 16;
+
+/// Where a probe leaves its results: one for each item, or each thread.
+#[derive(Debug, Clone, Copy)]
+struct Results<T> {
+    reduced: *mut T,
+    inclusive: *mut T,
+    exclusive: *mut T,
+    /// The total of the exclusive scan.
+    total: *mut T,
+}
+
+/// # Safety
+/// As for the kernels `warp_*`.
+#[inline(always)]
+unsafe fn probe_warp<T: Shuffle, O: Identity<T>>(values: &[T], lanes: u32, op: O, results: Results<T>) {
+    if lane_id() >= lanes {
+        return;
+    }
+    let lanes = Lanes::first(lanes.min(Lanes::of_block(thread::block_dim_x()).count()));
+    let index = thread::index_1d() as usize;
+    let value = values[index];
+    let scan = warp::exclusive_scan(lanes, value, op);
+    // SAFETY: the thread's own elements.
+    unsafe {
+        results.reduced.add(index).write(warp::reduce(lanes, value, op));
+        results.inclusive.add(index).write(warp::inclusive_scan(lanes, value, op));
+        results.exclusive.add(index).write(scan.prefix);
+        results.total.add(index).write(scan.total);
+    }
+}
+
+/// # Safety
+/// As for the kernels `block_*`; the storage is for this call alone.
+#[inline(always)]
+unsafe fn probe_block<T: Shuffle, O: Identity<T>>(values: &[T], op: O, results: Results<T>, storage: Storage<T>) {
+    let index = thread::index_1d() as usize;
+    let value = values[index];
+    // SAFETY: one-dimensional blocks, of which no thread has left; a barrier between any two uses of the storage. A thread
+    // writes its own elements.
+    unsafe {
+        let block = Block::new(storage);
+        results.reduced.add(index).write(block.reduce(value, op));
+        thread::sync_threads();
+        results.inclusive.add(index).write(block.inclusive_scan(value, op).prefix);
+        thread::sync_threads();
+        let Scan { prefix, total } = block.exclusive_scan(value, op);
+        results.exclusive.add(index).write(prefix);
+        // Another element of the storage: no barrier.
+        results.total.add(index).write(block.broadcast(total, block.threads() - 1));
+    }
+}
+
+/// # Safety
+/// As for the kernels `block_items_*`; the storage is for this call alone.
+#[inline(always)]
+unsafe fn probe_block_items<T: Shuffle, O: Identity<T>>(values: &[T], op: O, results: Results<T>, storage: Storage<T>) {
+    let index = thread::index_1d() as usize;
+    let first = index * ITEMS;
+    let items: [T; ITEMS] = core::array::from_fn(|i| values[first + i]);
+    // SAFETY: as for one item.
+    unsafe {
+        let block = Block::new(storage);
+        results.reduced.add(index).write(block.reduce_items(items, op));
+        thread::sync_threads();
+        let inclusive = block.inclusive_scan_items(items, op);
+        thread::sync_threads();
+        let exclusive = block.exclusive_scan_items(items, op);
+        for i in 0..ITEMS {
+            results.inclusive.add(first + i).write(inclusive.prefix[i]);
+            results.exclusive.add(first + i).write(exclusive.prefix[i]);
+        }
+        results.total.add(index).write(exclusive.total);
+    }
+}
+
+macro_rules! probes {
+    ($($warp:ident $block:ident $block_items:ident: $t:ty, $op:expr;)*) => {$(
+        /// Reduces and scans the first `lanes` values of each warp, or all where it has less; the other threads' results stay.
+        ///
+        /// # Safety
+        /// Launched in one dimension. All parameters have one element a thread.
+        #[kernel]
+        pub unsafe fn $warp(values: &[$t], lanes: u32, reduced: *mut $t, inclusive: *mut $t, exclusive: *mut $t, total: *mut $t) {
+            // SAFETY: the caller's.
+            unsafe { probe_warp(values, lanes, $op, Results { reduced, inclusive, exclusive, total }) }
+        }
+
+        /// Reduces and scans the values of each block.
+        ///
+        /// # Safety
+        /// Launched in one dimension. All parameters have one element a thread.
+        #[kernel]
+        pub unsafe fn $block(values: &[$t], reduced: *mut $t, inclusive: *mut $t, exclusive: *mut $t, total: *mut $t) {
+            // SAFETY: the caller's.
+            unsafe { probe_block(values, $op, Results { reduced, inclusive, exclusive, total }, shared_array![$t; STORAGE]) }
+        }
+
+        /// Reduces and scans the values of each block, [`ITEMS`] a thread.
+        ///
+        /// # Safety
+        /// Launched in one dimension. `reduced` and `total` have one element a thread, the others [`ITEMS`].
+        #[kernel]
+        pub unsafe fn $block_items(values: &[$t], reduced: *mut $t, inclusive: *mut $t, exclusive: *mut $t, total: *mut $t) {
+            // SAFETY: the caller's.
+            unsafe {
+                probe_block_items(values, $op, Results { reduced, inclusive, exclusive, total }, shared_array![$t; STORAGE]);
+            }
+        }
+    )*};
+}
+probes! {
+    warp_sum_u32 block_sum_u32 block_items_sum_u32: u32, Sum;
+    warp_min_i32 block_min_i32 block_items_min_i32: i32, Min;
+    warp_max_u64 block_max_u64 block_items_max_u64: u64, Max;
+    warp_sum_f64 block_sum_f64 block_items_sum_f64: f64, Sum;
+    warp_affine_u32 block_affine_u32 block_items_affine_u32: u32, WithIdentity { operator: compose, identity: SAME };
+}
+
+/// The histogram of each block's bins, `counts[block][bin]`.
+///
+/// # Safety
+/// Launched in one dimension, with `4 * bins` bytes of dynamic shared memory. `of_threads` has one element a thread, `counts`
+/// `bins` a block.
+#[kernel]
+pub unsafe fn histogram(of_threads: &[u32], bins: u32, aggregated: bool, counts: *mut u32) {
+    let bin = of_threads[thread::index_1d() as usize];
+    // SAFETY: the memory has the bins' size, and each step is followed by a barrier. The block's counts are its own.
+    unsafe {
+        let histogram = Histogram::new(dynamic_shared(), bins);
+        histogram.clear(thread::block_dim_x());
+        thread::sync_threads();
+        if aggregated {
+            histogram.add_aggregated(Lanes::of_block(thread::block_dim_x()), bin);
+        } else {
+            histogram.add(bin);
+        }
+        thread::sync_threads();
+        let own = counts.add(thread::block_idx_x() as usize * bins as usize);
+        let mut bin = thread::thread_idx_x();
+        while bin < bins {
+            own.add(bin as usize).write(histogram.count(bin));
+            bin += thread::block_dim_x();
+        }
+    }
+}
+
+/// The position of each item in its block's order of bins, and the bins' starts: `starts[block][bin]`, to `bin == bins`.
+///
+/// # Safety
+/// Launched in one dimension, with `4 * (bins + 1)` bytes of dynamic shared memory. `of_items` and `ranks` have [`ITEMS`]
+/// elements a thread, `starts` `bins + 1` a block.
+#[kernel]
+pub unsafe fn partition(of_items: &[u32], bins: u32, aggregated: bool, ranks: *mut u32, starts: *mut u32) {
+    let first = thread::index_1d() as usize * ITEMS;
+    let of_thread: [u32; ITEMS] = core::array::from_fn(|i| of_items[first + i]);
+    // SAFETY: the memory has the bins' size, and is used once, as the storage is. Results are the thread's or the block's own.
+    unsafe {
+        let block = Block::new(shared_array![u32; STORAGE]);
+        let partition = Partition::new(dynamic_shared(), bins);
+        let counting = if aggregated { Counting::Aggregated } else { Counting::Plain };
+        for (i, rank) in partition.rank(block, of_thread, counting).into_iter().enumerate() {
+            ranks.add(first + i).write(rank);
+        }
+        let own = starts.add(thread::block_idx_x() as usize * (bins as usize + 1));
+        let mut bin = thread::thread_idx_x();
+        while bin <= bins {
+            own.add(bin as usize).write(partition.start(bin));
+            bin += block.threads();
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The exclusive scan (sum) of an array, in a single pass: one read and one write of each item.
+//!
+//! Each block takes the next tile of [`TILE`] items from a ticket counter, loads it, scans it in registers, finds out by
+//! [`look_back`](super::look_back) what lies before it, and stores it. Integers look back by [`Decoupled`] (Merrill and Garland
+//! 2016), floats by [`Hierarchical`], so that their sums are grouped the same way, and are the same bits, each time and on
+//! every device. Integers wrap.
+//!
+//! Work is linear in `n`. The memory beside input and output is [`state_words`](super::look_back::state_words), 0.4% of an array
+//! of `u32`, and a ticket.
+
+use super::{
+    Identity, Op, Sum,
+    block::{Block, STORAGE, Storage},
+    look_back::{Decoupled, Hierarchical, LookBack, State, StateValue},
+    tile::{self, Element, Place, THREADS},
+    warp::{self, Lanes},
+};
+use cuda_std::{
+    SharedArray, atomic, kernel, shared_array, thread,
+    warp::{WARP_SIZE, lane_id, shuffle_up, warp_id},
+};
+
+pub use super::tile::{TILE, tiles};
+
+/// What a scan leaves behind, and needs again for the next one.
+#[derive(Debug, Clone, Copy)]
+struct Control<T> {
+    total: *mut T,
+    ticket: *mut u32,
+    state: State,
+}
+
+/// Scans one tile, whichever the ticket counter gives, from `input` to `output`, which may be the same.
+///
+/// # Safety
+/// As for the kernels; `ticket` is a shared variable of this call alone, and `storage` too.
+#[inline(always)]
+unsafe fn exclusive<T, B, const V: usize, const ROUNDS: usize, const READ_ONLY: bool>(
+    (input, output, n): (*const T, *mut T, usize),
+    control: Control<T>,
+    storage: Storage<T>,
+    ticket: SharedArray<u32, 1>,
+) where
+    T: StateValue + Element<V>,
+    B: LookBack<T>,
+    Sum: Identity<T>,
+{
+    let tiles = thread::grid_dim_x();
+    // SAFETY: the block is one of the grid, in one dimension, of `THREADS` threads; counter and shared variable are for this.
+    let (block, tile) = unsafe {
+        let tile = tile::by_first_thread(ticket, || {
+            let tile = atomic::device::fetch_add(control.ticket, 1);
+            if tile == tiles - 1 {
+                // All tickets of this scan are out: the counter is ready for the next.
+                atomic::device::store(control.ticket, 0);
+            }
+            tile
+        });
+        (Block::with_threads(storage, THREADS), tile)
+    };
+    let place = Place::<V, ROUNDS>::new(tile as usize, n);
+    // SAFETY: the arrays' lengths are the caller's word; a thread stores only where it has loaded.
+    let mut items = unsafe { place.load::<T, READ_ONLY>(input, Sum.identity()) };
+
+    // Within the warp: each thread's sums before its items of each round.
+    let mut before = [Sum.identity(); ROUNDS];
+    let mut of_warp = Sum.identity();
+    for round in 0..ROUNDS {
+        let mut own = items[round][0];
+        for &item in &items[round][1..] {
+            own = Sum.apply(own, item);
+        }
+        let inclusive = warp::inclusive_scan(Lanes::FULL, own, Sum);
+        let below = shuffle_up(Lanes::FULL.mask(), inclusive, 1);
+        before[round] = if lane_id() == 0 { of_warp } else { Sum.apply(of_warp, below) };
+        of_warp = Sum.apply(of_warp, warp::broadcast(Lanes::FULL, inclusive, WARP_SIZE - 1));
+    }
+
+    // SAFETY: all threads come here, and the storage has not been used before; the block's prefix is broadcast by another
+    // element of it.
+    let (before_warp, before_tile) = unsafe {
+        let (before_warp, of_tile) = block.around_warp(of_warp, Sum);
+        let mut prefix = Sum.identity();
+        if warp_id() == 0 {
+            prefix = B::exclusive_prefix(control.state, tile as usize, tiles as usize, of_tile, Sum);
+            if tile == tiles - 1 && lane_id() == 0 {
+                control.total.write(Sum.apply(prefix, of_tile));
+            }
+        }
+        (before_warp, block.broadcast(prefix, 0))
+    };
+    let before_warp = if warp_id() == 0 { before_tile } else { Sum.apply(before_tile, before_warp) };
+
+    for round in 0..ROUNDS {
+        let mut sum = Sum.apply(before_warp, before[round]);
+        for item in &mut items[round] {
+            let with_item = Sum.apply(sum, *item);
+            *item = sum;
+            sum = with_item;
+        }
+    }
+    // SAFETY: the output's length is the caller's word, and the thread's items are its own.
+    unsafe { place.store(output, items) };
+}
+
+macro_rules! scans {
+    ($($name:ident $in_place:ident: $t:ty as $bits:ty, $look_back:ident, $v:literal x $rounds:literal;)*) => {$(
+        #[doc = concat!("`output[i]` is the sum of `input[..i]`, and `*total` that of the whole `input`, of `", stringify!($t), "`.")]
+        ///
+        /// # Safety
+        /// Launched on [`tiles`]`(input.len())` blocks of [`THREADS`] threads, in one dimension. `output` points to as many items as
+        /// `input`, `total` to one. `*ticket` is 0 before and after. `state` and `epoch` are as [`State::new`] wants them.
+        #[kernel(max_threads = 256)]
+        pub unsafe fn $name(input: &[$t], output: *mut $t, total: *mut $t, ticket: *mut u32, state: *mut u64, epoch: u32) {
+            // SAFETY: the caller's; a type and its bits have the same size, and the sums of the bits are those of the type.
+            unsafe {
+                exclusive::<$bits, $look_back, $v, $rounds, true>(
+                    (input.as_ptr().cast(), output.cast(), input.len()),
+                    Control { total: total.cast(), ticket, state: State::new(state, epoch) },
+                    shared_array![$bits; STORAGE],
+                    shared_array![u32; 1],
+                );
+            }
+        }
+
+        #[doc = concat!("[`", stringify!($name), "`] of the `n` items of `data`, which it replaces.")]
+        ///
+        /// # Safety
+        #[doc = concat!("As for [`", stringify!($name), "`], on [`tiles`]`(n)` blocks.")]
+        #[kernel(max_threads = 256)]
+        pub unsafe fn $in_place(data: *mut $t, n: usize, total: *mut $t, ticket: *mut u32, state: *mut u64, epoch: u32) {
+            // SAFETY: as above.
+            unsafe {
+                exclusive::<$bits, $look_back, $v, $rounds, false>(
+                    (data.cast_const().cast(), data.cast(), n),
+                    Control { total: total.cast(), ticket, state: State::new(state, epoch) },
+                    shared_array![$bits; STORAGE],
+                    shared_array![u32; 1],
+                );
+            }
+        }
+    )*};
+}
+scans! {
+    exclusive_u32 exclusive_in_place_u32: u32 as u32, Decoupled, 4 x 4;
+    exclusive_i32 exclusive_in_place_i32: i32 as u32, Decoupled, 4 x 4;
+    exclusive_u64 exclusive_in_place_u64: u64 as u64, Decoupled, 2 x 8;
+    exclusive_i64 exclusive_in_place_i64: i64 as u64, Decoupled, 2 x 8;
+    exclusive_f32 exclusive_in_place_f32: f32 as f32, Hierarchical, 4 x 4;
+    exclusive_f64 exclusive_in_place_f64: f64 as f64, Hierarchical, 2 x 8;
+}

@@ -1,0 +1,9 @@
+//! All device code of warpsmith: one file a system, and [`collectives`] that they share.
+//!
+//! The crate is compiled twice: by `cuda_builder` to PTX, and as an ordinary library whose kernels run on the CPU.
+#![no_std]
+
+pub mod collectives;
+pub mod samples;
+
+pub mod list_rank;

@@ -1,0 +1,85 @@
+//! Step 4: every element's result from its sublist's base and its offset.
+
+use cuda_std::prelude::*;
+
+use super::{Offset, Value};
+
+/// Elements that one thread of [`ranks`] handles: four offsets are two 16-byte loads, four ranks one 16-byte store.
+pub const RANKS_PER_THREAD: usize = 4;
+
+/// `ranks[i] = base[placed[i].sublist] + placed[i].offset`. One thread for each [`RANKS_PER_THREAD`] elements.
+///
+/// An element that no walk came by (the list is bad then, and its totals tell) gets 0 or garbage, but nothing is read out of bounds.
+///
+/// # Safety
+/// `ranks` must have `placed.len()` elements, and both arrays must be aligned to 16 bytes.
+#[kernel(max_threads = 256)]
+pub unsafe fn ranks(placed: &[Offset], base: &[i32], ranks: *mut i32) {
+    let first = thread::index_1d() as usize * RANKS_PER_THREAD;
+    let rank = |sublist: i32, offset: i32| -> i32 {
+        let sublist = sublist as u32 as usize;
+        // SAFETY: compared with the length. The load goes through the read-only cache, like all loads of slices.
+        if sublist < base.len() { unsafe { base.get_unchecked(sublist) }.wrapping_add(offset) } else { 0 }
+    };
+    if first + RANKS_PER_THREAD <= placed.len() {
+        // SAFETY: four elements from `first` on are in range, and `first` is a multiple of four, so that both are aligned.
+        unsafe {
+            let pairs = placed.as_ptr().add(first).cast::<I32x4>();
+            let (a, b) = (mem::load_nc(pairs), mem::load_nc(pairs.add(1)));
+            let result = I32x4 { x: rank(a.x, a.y), y: rank(a.z, a.w), z: rank(b.x, b.y), w: rank(b.z, b.w) };
+            mem::store_streaming(ranks.add(first).cast::<I32x4>(), result);
+        }
+    } else {
+        for i in first..placed.len() {
+            // SAFETY: in range.
+            unsafe { ranks.add(i).write(rank(placed[i].sublist, placed[i].offset)) };
+        }
+    }
+}
+
+/// The number of each element's list: `lists[i] = roots[placed[i].sublist]`.
+#[kernel(max_threads = 256)]
+pub fn lists(placed: &[Offset], roots: &[i32], mut lists: DisjointSlice<i32>) {
+    let i = thread::index_1d() as usize;
+    if i < placed.len() {
+        let sublist = placed[i].sublist as u32 as usize;
+        lists.set(if sublist < roots.len() { roots[sublist] } else { -1 });
+    }
+}
+
+/// The list's order: `order[ranks[i]] = i`.
+///
+/// # Safety
+/// `order` must have `ranks.len()` elements. On a bad list two elements may claim one place; either gets it.
+#[kernel(max_threads = 256)]
+pub unsafe fn order(ranks: &[i32], order: *mut i32) {
+    let i = thread::index_1d() as usize;
+    if i < ranks.len() {
+        let rank = ranks[i] as u32 as usize;
+        if rank < ranks.len() {
+            // SAFETY: compared with the length.
+            unsafe { atomic::device::store(order.add(rank), i as i32) };
+        }
+    }
+}
+
+macro_rules! sums {
+    ($($name:ident: $t:ty;)*) => {$(
+        /// `sums[i] = base[placed[i].sublist] + placed[i].offset`, in this order of addition.
+        #[kernel(max_threads = 256)]
+        pub fn $name(placed: &[<$t as Value>::Placed], base: &[$t], mut sums: DisjointSlice<$t>) {
+            let i = thread::index_1d() as usize;
+            if i < placed.len() {
+                let (sublist, offset) = <$t>::placed(placed[i]);
+                let sublist = sublist as u32 as usize;
+                sums.set(if sublist < base.len() { base[sublist].plus(offset) } else { <$t>::ZERO });
+            }
+        }
+    )*};
+}
+sums! {
+    sums_i32: i32;
+    sums_i64: i64;
+    sums_f32: f32;
+    sums_f64: f64;
+}

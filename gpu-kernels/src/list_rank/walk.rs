@@ -1,0 +1,240 @@
+//! Step 2: walk the sublists.
+//!
+//! Thread `j` starts at splitter `j`, or for `j >= splitters` at a head, and follows the list up to the next splitter or the end.
+//! What it sees on the way is bounded: an index out of range ends it, and Brent's cycle detection (one comparison a step) ends a walk
+//! in a circle after less than three times its length.
+
+use cuda_std::prelude::*;
+
+use super::{ABSENT, BROKEN, Offset, Status, TAIL, Value, splitters::Splitters};
+
+/// Where a walk ended: the successor node, the number of elements, their sum.
+struct Walked<V> {
+    next: i32,
+    length: i32,
+    sum: V,
+}
+
+/// Walks from `start` over indices below `n`. `step(element, offset)` visits an element: it records the offset, and returns the element's successor and value.
+#[inline(always)]
+fn walk<V: Value>(
+    start: u32,
+    n: u32,
+    splitters: Splitters,
+    status: *mut Status,
+    mut step: impl FnMut(u32, V) -> (i32, V),
+) -> Walked<V> {
+    let mut element = start;
+    let mut length = 0i32;
+    let mut sum = V::ZERO;
+    let mut saved = u32::MAX;
+    let mut next_save = 1i32;
+    let next = loop {
+        let (next, value) = step(element, sum);
+        sum = sum.plus(value);
+        length += 1;
+        // One unsigned comparison: the end (-1) and every index out of range.
+        if next as u32 >= n {
+            if next == TAIL {
+                break TAIL;
+            }
+            // SAFETY: `status` is the launch's status record, which all threads change by atomics alone.
+            unsafe { atomic::device::fetch_add(&raw mut (*status).out_of_range, 1) };
+            break BROKEN;
+        }
+        element = next as u32;
+        if let Some(number) = splitters.number(element) {
+            break number as i32;
+        }
+        if element == saved {
+            // SAFETY: as above.
+            unsafe { atomic::device::fetch_add(&raw mut (*status).circles, 1) };
+            break BROKEN;
+        }
+        if length == next_save {
+            saved = element;
+            // Saturates: a list has fewer than 2^31 elements, so that a longer walk has met `saved` before.
+            next_save = next_save.saturating_mul(2);
+        }
+    };
+    Walked { next, length, sum }
+}
+
+/// The element where thread `j` starts, or `None` where no sublist starts. Notes for a head which node stands for it.
+///
+/// # Safety
+/// `head_nodes` must be valid for a write at each index of `heads`.
+#[inline(always)]
+unsafe fn start(j: u32, n: u32, splitters: Splitters, heads: &[i32], head_nodes: *mut i32) -> Option<u32> {
+    if j < splitters.count {
+        let element = splitters.element(j);
+        return (element < n).then_some(element);
+    }
+    let index = (j - splitters.count) as usize;
+    let head = heads[index] as u32;
+    if head >= n {
+        // SAFETY: the index is one of `heads`.
+        unsafe { head_nodes.add(index).write(ABSENT) };
+        return None;
+    }
+    let number = splitters.number(head);
+    // SAFETY: as above.
+    unsafe { head_nodes.add(index).write(number.unwrap_or(j) as i32) };
+    match number {
+        Some(_) => None,
+        None => Some(head),
+    }
+}
+
+macro_rules! walks {
+    ($(#[$doc:meta])* $name:ident($($array:ident: $array_type:ty),*) -> $value:ty, |$element:ident, $offset:ident, $sublist:ident| $step:expr) => {
+        $(#[$doc])*
+        ///
+        /// One thread a node: `count` of the splitters, then one for each of `heads`. Writes each node's successor, length and sum to
+        /// `node_next`, `node_length` and `node_sum`, and the node of each head to `head_nodes`.
+        ///
+        /// # Safety
+        /// The element arrays must have `n` elements, the node arrays `count + heads.len()`, `head_nodes` `heads.len()`, and the
+        /// arrays written must not overlap any other. `group`, `magic`, `shift` and `seed` must be of one [`Splitters`].
+        #[kernel(max_threads = 256)]
+        #[allow(clippy::too_many_arguments)]
+        pub unsafe fn $name(
+            $($array: $array_type,)*
+            n: u32,
+            heads: &[i32],
+            head_nodes: *mut i32,
+            node_next: *mut i32,
+            node_length: *mut i32,
+            node_sum: *mut $value,
+            status: *mut Status,
+            count: u32,
+            group: u32,
+            magic: u32,
+            shift: u32,
+            seed: u32,
+        ) {
+            let splitters = Splitters { count, group, magic, shift, seed };
+            let j = thread::index_1d();
+            if j as usize >= count as usize + heads.len() {
+                return;
+            }
+            // SAFETY: `head_nodes` is as long as `heads`.
+            let walked = match unsafe { start(j, n, splitters, heads, head_nodes) } {
+                // SAFETY: `walk` steps on indices below `n` alone, which the element arrays hold; each element belongs to
+                // one sublist, and a list where it doesn't is found out by the totals.
+                Some(first) => walk(first, n, splitters, status, |$element, $offset| unsafe {
+                    let $element = $element as usize;
+                    let $sublist = j as i32;
+                    $step
+                }),
+                None => Walked { next: ABSENT, length: 0, sum: <$value>::ZERO },
+            };
+            let j = j as usize;
+            // SAFETY: `j` is a node.
+            unsafe {
+                node_next.add(j).write(walked.next);
+                node_length.add(j).write(walked.length);
+                node_sum.add(j).write(walked.sum);
+            }
+        }
+    };
+}
+
+walks! {
+    /// Strategy `split`: successors are loaded from `next`, through the read-only cache, and offsets stored to another array, so
+    /// that no load waits for a store.
+    split(next: &[i32], placed: *mut Offset) -> i32, |element, offset, sublist| {
+        let successor = *next.get_unchecked(element);
+        placed.add(element).write(Offset { sublist, offset });
+        (successor, 1)
+    }
+}
+
+walks! {
+    /// Strategy `packed`: successors are loaded from the array that the offsets are stored to, where [`copy_next`](super::prepare::copy_next) has put them.
+    packed(placed: *mut Offset) -> i32, |element, offset, sublist| {
+        let successor = placed.add(element).read().sublist;
+        placed.add(element).write(Offset { sublist, offset });
+        (successor, 1)
+    }
+}
+
+macro_rules! weighted_walks {
+    ($($name:ident, $nodes:ident: $t:ty;)*) => {$(
+        walks! {
+            /// Walks with a weight for each element. Strategy `split`.
+            $name(next: &[i32], weights: &[$t], placed: *mut <$t as Value>::Placed) -> $t, |element, offset, sublist| {
+                let successor = *next.get_unchecked(element);
+                let weight = *weights.get_unchecked(element);
+                placed.add(element).write(<$t>::place(sublist, offset));
+                (successor, weight)
+            }
+        }
+
+        /// Walks a list of nodes, for the next level of the recursion: `next`, `lengths` and `sums` are the nodes'. Where each lies goes
+        /// to `sublists`, `length_offsets` and `sum_offsets`.
+        ///
+        /// # Safety
+        /// As the other walks'; here the nodes of one level are the elements of the next, and their lengths add up as a second value.
+        #[kernel(max_threads = 256)]
+        #[allow(clippy::too_many_arguments)]
+        pub unsafe fn $nodes(
+            next: &[i32],
+            lengths: &[i32],
+            sums: &[$t],
+            sublists: *mut i32,
+            length_offsets: *mut i32,
+            sum_offsets: *mut $t,
+            n: u32,
+            heads: &[i32],
+            head_nodes: *mut i32,
+            node_next: *mut i32,
+            node_length: *mut i32,
+            node_sum: *mut $t,
+            status: *mut Status,
+            count: u32,
+            group: u32,
+            magic: u32,
+            shift: u32,
+            seed: u32,
+        ) {
+            let splitters = Splitters { count, group, magic, shift, seed };
+            let j = thread::index_1d();
+            if j as usize >= count as usize + heads.len() {
+                return;
+            }
+            let mut length = 0i32;
+            // SAFETY: `head_nodes` is as long as `heads`.
+            let walked = match unsafe { start(j, n, splitters, heads, head_nodes) } {
+                // SAFETY: as in the walk of elements.
+                Some(first) => walk(first, n, splitters, status, |element, offset| unsafe {
+                    let element = element as usize;
+                    let mut successor = *next.get_unchecked(element);
+                    // A node that the level below found broken, or absent, ends here too; it has been counted.
+                    if successor < TAIL {
+                        successor = TAIL;
+                    }
+                    sublists.add(element).write(j as i32);
+                    length_offsets.add(element).write(length);
+                    sum_offsets.add(element).write(offset);
+                    length = length.wrapping_add(*lengths.get_unchecked(element));
+                    (successor, *sums.get_unchecked(element))
+                }),
+                None => Walked { next: ABSENT, length: 0, sum: <$t>::ZERO },
+            };
+            let j = j as usize;
+            // SAFETY: `j` is a node.
+            unsafe {
+                node_next.add(j).write(walked.next);
+                node_length.add(j).write(length);
+                node_sum.add(j).write(walked.sum);
+            }
+        }
+    )*};
+}
+weighted_walks! {
+    weighted_i32, nodes_i32: i32;
+    weighted_i64, nodes_i64: i64;
+    weighted_f32, nodes_f32: f32;
+    weighted_f64, nodes_f64: f64;
+}

@@ -1,0 +1,156 @@
+//! The sequential answer, and what is wrong with a list that has none.
+
+use super::ListError;
+
+/// No predecessor seen.
+const NONE: u32 = u32::MAX;
+
+/// Ranks a list by walking it from `head`: the reference that device ranks are verified against.
+///
+/// # Errors
+/// As [`diagnose`].
+pub fn rank_sequentially(next: &[i32], head: Option<i32>) -> Result<Vec<i32>, ListError> {
+    diagnose(next, head)?;
+    let mut ranks = vec![0; next.len()];
+    let Some(mut element) = find_head(next, head) else {
+        return Ok(ranks);
+    };
+    for rank in 0.. {
+        ranks[element] = rank;
+        match usize::try_from(next[element]) {
+            Ok(successor) => element = successor,
+            Err(_) => break,
+        }
+    }
+    Ok(ranks)
+}
+
+/// Says what is wrong with a list, if anything: the first successor out of range; else the first element with two predecessors; else a
+/// list without end, a wrong head, or the first element that the head doesn't lead to. Takes O(n) time and 5 n bytes.
+///
+/// # Errors
+/// Where the list isn't one.
+pub fn diagnose(next: &[i32], head: Option<i32>) -> Result<(), ListError> {
+    let n = next.len();
+    if let Some(head) = head
+        && !usize::try_from(head).is_ok_and(|head| head < n)
+    {
+        return Err(ListError::HeadOutOfRange { head, n });
+    }
+    let predecessors = predecessors(next)?;
+    if n == 0 {
+        return Ok(());
+    }
+    let head = match head {
+        Some(head) => head as usize,
+        // Without a head there are only cycles.
+        None => predecessors.iter().position(|&predecessor| predecessor == NONE).unwrap_or(0),
+    };
+    if !next.contains(&-1) {
+        let length = 1 + walk(next, head).skip(1).take_while(|&element| element != head).count();
+        return Err(ListError::NoTail { element: head, length });
+    }
+    if predecessors[head] != NONE {
+        return Err(ListError::WrongHead { head, predecessor: predecessors[head] as usize });
+    }
+    let mut reached = vec![false; n];
+    walk(next, head).for_each(|element| reached[element] = true);
+    match reached.iter().position(|reached| !reached) {
+        Some(element) => {
+            // Without a second predecessor anywhere, an element is on a cycle or on a list.
+            let cycle = walk(next, element).skip(1).any(|later| later == element);
+            Err(ListError::Unreachable { element, head, cycle })
+        }
+        None => Ok(()),
+    }
+}
+
+/// Says what is wrong with a forest, if anything.
+///
+/// # Errors
+/// Where it is none.
+pub(super) fn diagnose_forest(next: &[i32]) -> Result<(), ListError> {
+    let predecessors = predecessors(next)?;
+    let mut reached = vec![false; next.len()];
+    for head in (0..next.len()).filter(|&element| predecessors[element] == NONE) {
+        walk(next, head).for_each(|element| reached[element] = true);
+    }
+    match reached.iter().position(|reached| !reached) {
+        Some(element) => Err(ListError::Cycle { element }),
+        None => Ok(()),
+    }
+}
+
+/// Each element's predecessor, or [`NONE`].
+fn predecessors(next: &[i32]) -> Result<Vec<u32>, ListError> {
+    let n = next.len();
+    let in_range = |value: i32| value == -1 || usize::try_from(value).is_ok_and(|value| value < n);
+    if let Some(element) = next.iter().position(|&value| !in_range(value)) {
+        return Err(ListError::NextOutOfRange { element, next: next[element], n });
+    }
+    let mut predecessors = vec![NONE; n];
+    let mut twice: Option<usize> = None;
+    for (element, &successor) in next.iter().enumerate() {
+        let Ok(successor) = usize::try_from(successor) else {
+            continue;
+        };
+        if predecessors[successor] == NONE {
+            predecessors[successor] = element as u32;
+        } else if twice.is_none_or(|earlier| successor < earlier) {
+            twice = Some(successor);
+        }
+    }
+    if let Some(element) = twice {
+        let mut before = next.iter().enumerate().filter(|&(_, &next)| next as usize == element).map(|(before, _)| before);
+        if let (Some(first), Some(second)) = (before.next(), before.next()) {
+            return Err(ListError::TwoPredecessors { element, first, second });
+        }
+    }
+    Ok(predecessors)
+}
+
+/// The elements from `first` on. Endless on a cycle.
+fn walk(next: &[i32], first: usize) -> impl Iterator<Item = usize> {
+    std::iter::successors(Some(first), |&element| usize::try_from(next[element]).ok())
+}
+
+/// The head: the one given, or what the sum of all successors lacks.
+fn find_head(next: &[i32], head: Option<i32>) -> Option<usize> {
+    let n = next.len();
+    match head {
+        _ if n == 0 => None,
+        Some(head) => Some(head as usize),
+        None => {
+            let all = n as i64 * (n as i64 - 1) / 2;
+            usize::try_from(all - next.iter().map(|&next| i64::from(next.max(0))).sum::<i64>()).ok()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_the_first_offender() {
+        assert_eq!(diagnose(&[], None), Ok(()));
+        assert_eq!(diagnose(&[-1], None), Ok(()));
+        assert_eq!(diagnose(&[3, -1, 0, 1], Some(2)), Ok(()));
+        assert_eq!(diagnose(&[-1], Some(1)), Err(ListError::HeadOutOfRange { head: 1, n: 1 }));
+        assert_eq!(diagnose(&[1, -1], Some(-1)), Err(ListError::HeadOutOfRange { head: -1, n: 2 }));
+        assert_eq!(diagnose(&[1, 2, -2, 9], None), Err(ListError::NextOutOfRange { element: 2, next: -2, n: 4 }));
+        assert_eq!(diagnose(&[2, 2, 3, -1], None), Err(ListError::TwoPredecessors { element: 2, first: 0, second: 1 }));
+        assert_eq!(diagnose(&[1, 2, 0], Some(1)), Err(ListError::NoTail { element: 1, length: 3 }));
+        assert_eq!(diagnose(&[1, 2, -1], Some(1)), Err(ListError::WrongHead { head: 1, predecessor: 0 }));
+        assert_eq!(diagnose(&[1, -1, 3, 2], Some(0)), Err(ListError::Unreachable { element: 2, head: 0, cycle: true }));
+        assert_eq!(diagnose(&[1, -1, 3, -1], Some(0)), Err(ListError::Unreachable { element: 2, head: 0, cycle: false }));
+        assert_eq!(diagnose_forest(&[1, -1, 3, -1]), Ok(()));
+        assert_eq!(diagnose_forest(&[1, -1, 3, 2]), Err(ListError::Cycle { element: 2 }));
+    }
+
+    #[test]
+    fn sequential_ranks() {
+        assert_eq!(rank_sequentially(&[3, -1, 0, 1], None), Ok(vec![1, 3, 0, 2]));
+        assert_eq!(rank_sequentially(&[], None), Ok(vec![]));
+    }
+}

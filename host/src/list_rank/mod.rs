@@ -1,0 +1,108 @@
+//! List ranking: for every element of a linked list, how many come before it.
+//!
+//! A list is an array `next` of `n` indices: `next[i]` is the element after `i`, -1 after the last. [`ListRanker`] ranks lists
+//! that lie on a device, end to end there; [`list_rank`] is the same for slices of the host:
+//!
+//! ```
+//! use warpsmith::{device::Device, list_rank::list_rank};
+//!
+//! //              2 -> 0 -> 3 -> 1
+//! let next = [3, -1, 0, 1];
+//! assert_eq!(list_rank(&Device::cpu(), &next, None)?, [1, 3, 0, 2]);
+//! # Ok::<(), warpsmith::list_rank::ListError>(())
+//! ```
+//!
+//! The algorithm is a variant of Helman and JáJá's (ALENEX 1999) in four steps, whose kernels are in `gpu_kernels::list_rank`:
+//! copy (strategy `packed` alone), walk of the sublists, ranking of the sublists, and ranks from bases and offsets. Beyond plain ranks it
+//! gives exclusive prefix sums of weights along the list ([`ListRanker::prefix_sums`]), the list's order ([`ListRanker::order`]), and ranks in
+//! forests of many lists ([`ListRanker::forest`]).
+//!
+//! Lists are checked by default, at the price of reading back a few bytes: a list is right exactly if all its indices are in range and the
+//! elements reached from its head are `n`, for then none was met twice. What is wrong is then found on the host, and named.
+
+mod check;
+mod error;
+pub mod generate;
+mod launches;
+mod ranker;
+mod scan;
+
+pub use check::{diagnose, rank_sequentially};
+pub use error::ListError;
+pub use launches::Weight;
+pub use ranker::{Forest, ListRanker, Report, Step};
+
+use crate::device::Device;
+
+/// How step 2 reads successors and writes offsets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Strategy {
+    /// Successors are loaded from `next` and offsets stored to another array, so that no load waits for a store.
+    #[default]
+    Split,
+    /// Both through one array, which step 1 fills from `next`. Kept for comparison.
+    Packed,
+}
+
+impl Strategy {
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Strategy::Split => "split",
+            Strategy::Packed => "packed",
+        }
+    }
+}
+
+/// Which elements start sublists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum SplitterRule {
+    /// One element of every group of consecutive indices, at a hashed place: sublists stay short on any list.
+    #[default]
+    Hashed,
+    /// The first elements by index: as good on random lists, and nearly serial on sequential ones.
+    First,
+}
+
+/// Where step 3, the ranking of the sublists, runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Scan {
+    /// On the device, recursively, without a round trip.
+    #[default]
+    Device,
+    /// On the host, sequentially, between two transfers.
+    Host,
+}
+
+/// How to rank.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// How step 2 accesses memory. Weighted ranks and forests always use [`Strategy::Split`].
+    pub strategy: Strategy,
+    /// Which elements start sublists.
+    pub splitters: SplitterRule,
+    /// How many sublists, about; by default from `n` and the device.
+    pub sublists: Option<u32>,
+    /// Where step 3 runs. Forests are always ranked on the device.
+    pub scan: Scan,
+    /// Leaves out the check. Ranks of a bad list are then garbage, but the work is bounded and stays in its arrays.
+    pub trusted: bool,
+    /// Seed of the hashed splitters.
+    pub seed: u32,
+    /// Measures each step (by events on the stream), which makes each call wait for its end.
+    pub timed: bool,
+}
+
+/// Ranks a list in host memory on a device: uploads, ranks, downloads.
+///
+/// `next` has `n` entries; `head` is the first element, found where it isn't given. Returns each element's rank, from 0.
+///
+/// # Errors
+/// Where the list is not one (the error names the first offending element), or the device fails.
+pub fn list_rank(device: &Device, next: &[i32], head: Option<i32>) -> Result<Vec<i32>, ListError> {
+    let stream = device.stream()?;
+    let next = device.upload(next)?;
+    let mut ranks = device.alloc(next.len())?;
+    ListRanker::new(device, Options::default()).rank(&stream, &next, head, &mut ranks)?;
+    Ok(stream.download_vec(&ranks)?)
+}

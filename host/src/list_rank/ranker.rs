@@ -1,0 +1,583 @@
+//! The pipeline: what is launched, in which order, on which arrays.
+
+use bytemuck::Pod;
+use gpu_kernels::list_rank::{Offset, Status, finish, nodes, prepare, splitters::Splitters, walk};
+
+use super::{
+    ListError, Options, Scan, SplitterRule, Strategy, Weight, check,
+    launches::{Level, WALK_BLOCK, blocks},
+    scan,
+};
+use crate::{
+    collectives::{ScanWorkspace, exclusive_scan},
+    device::{Backend, Buffer, Device, DeviceError, Event, Stream},
+    launch,
+};
+
+/// Threads of a block where there is one an element.
+const BLOCK: u32 = 256;
+
+/// One step of a ranking.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// What it did.
+    pub name: &'static str,
+    /// How long it took, in ms; 0 where the ranker doesn't measure.
+    pub ms: f64,
+    /// The bytes that it must move: each array element that is read or written, once.
+    pub bytes: u64,
+}
+
+/// How a ranking went.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// The number of elements.
+    pub n: usize,
+    /// The number of sublists.
+    pub sublists: usize,
+    /// The head, found or given; unknown (-1) to a trusted ranker that found it on the device.
+    pub head: i32,
+    /// Its steps in order.
+    pub steps: Vec<Step>,
+}
+
+impl Report {
+    /// All steps together, in ms.
+    pub fn total_ms(&self) -> f64 {
+        self.steps.iter().map(|step| step.ms).sum()
+    }
+}
+
+/// What a forest was found to be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Forest {
+    /// How many lists. They are numbered by their heads' indices, ascending.
+    pub lists: usize,
+    /// How the ranking went.
+    pub report: Report,
+}
+
+/// Ranks lists on one device, and keeps its arrays from call to call: ranking lists of one length again allocates nothing.
+///
+/// `V` is what it adds up: `i32` for ranks, or the weights' type. All arrays and streams must be of the ranker's device.
+pub struct ListRanker<V: Weight = i32> {
+    device: Device,
+    options: Options,
+    placed: Buffer<V::Placed>,
+    levels: Vec<Level<V>>,
+    heads: Buffer<i32>,
+    status: Buffer<Status>,
+    successor_sum: Buffer<i64>,
+    jumps: Option<Jumps<V>>,
+    scan: Option<ScanWorkspace>,
+}
+
+/// What pointer jumping needs beyond a level's arrays.
+pub(super) struct Jumps<V: Pod> {
+    pub(super) predecessor: [Buffer<i32>; 2],
+    pub(super) length: Buffer<i32>,
+    pub(super) sum: Buffer<V>,
+    pub(super) labels: Buffer<i32>,
+    marked: Buffer<u32>,
+    counts: Buffer<u32>,
+    places: Buffer<u32>,
+}
+
+/// Marks the ends of steps on a stream.
+struct Clock<'s> {
+    stream: &'s Stream,
+    timed: bool,
+    marks: Vec<(&'static str, u64, Option<Event>)>,
+}
+
+impl<'s> Clock<'s> {
+    fn start(stream: &'s Stream, timed: bool) -> Result<Self, DeviceError> {
+        let mut clock = Clock { stream, timed, marks: Vec::new() };
+        clock.end("", 0)?;
+        Ok(clock)
+    }
+
+    /// What was enqueued since the last mark was step `name`.
+    fn end(&mut self, name: &'static str, bytes: u64) -> Result<(), DeviceError> {
+        let event = if self.timed { Some(self.stream.record()?) } else { None };
+        self.marks.push((name, bytes, event));
+        Ok(())
+    }
+
+    fn steps(self) -> Result<Vec<Step>, DeviceError> {
+        self.marks
+            .windows(2)
+            .map(|pair| {
+                let (name, bytes, end) = &pair[1];
+                let ms = match (&pair[0].2, end) {
+                    (Some(start), Some(end)) => end.elapsed_ms(start)?,
+                    _ => 0.0,
+                };
+                Ok(Step { name, ms, bytes: *bytes })
+            })
+            .collect()
+    }
+}
+
+impl<V: Weight> ListRanker<V> {
+    /// A ranker on `device`. Arrays are allocated at the first call.
+    ///
+    /// # Panics
+    /// Never: an empty array needs no memory.
+    pub fn new(device: &Device, options: Options) -> Self {
+        ListRanker {
+            device: device.clone(),
+            options,
+            placed: device.empty(),
+            levels: Vec::new(),
+            heads: device.empty(),
+            status: device.empty(),
+            successor_sum: device.empty(),
+            jumps: None,
+            scan: None,
+        }
+    }
+
+    /// How it ranks.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// How many elements a group of splitters has: the device's threads times four have one each, unless there would be few elements for each.
+    fn group(&self, n: usize) -> u32 {
+        let sublists = match (self.options.sublists, self.device.backend()) {
+            (Some(sublists), _) => return (n / sublists.max(1) as usize).clamp(2, 1 << 30) as u32,
+            (None, Backend::Cuda) => {
+                let info = self.device.info();
+                4 * (info.multiprocessors * info.max_threads_per_multiprocessor) as usize
+            }
+            // Threads cost a core a few nanoseconds each; the more there are, the more evenly the cores share.
+            (None, Backend::Cpu) => 256 * self.device.info().multiprocessors as usize,
+        };
+        (n / sublists).clamp(16, 1 << 30) as u32
+    }
+
+    fn splitters(&self, n: usize) -> Splitters {
+        let group = self.group(n);
+        match self.options.splitters {
+            SplitterRule::Hashed => Splitters::hashed(n as u32, group, self.options.seed),
+            // One of the sublists starts at the head.
+            SplitterRule::First => {
+                let sublists = self.options.sublists.map_or(n / group as usize, |sublists| sublists as usize);
+                Splitters::first(sublists.clamp(1, n) as u32 - 1)
+            }
+        }
+    }
+
+    /// The exclusive prefix sums of `weights` along the list: `sums[i]` is the sum of the weights of all elements before `i`.
+    ///
+    /// All arrays have `n` elements. Integers wrap. Floating-point sums are formed sublist by sublist: the order of additions, and so the
+    /// result to the last bit, depends on the number of sublists, the splitters and their seed, and on nothing else.
+    ///
+    /// # Errors
+    /// Where the list is not one, lengths differ, or the device fails.
+    pub fn prefix_sums(
+        &mut self,
+        stream: &Stream,
+        next: &Buffer<i32>,
+        head: Option<i32>,
+        weights: &Buffer<V>,
+        sums: &mut Buffer<V>,
+    ) -> Result<Report, ListError> {
+        same_length("weights", weights.len(), next.len())?;
+        same_length("sums", sums.len(), next.len())?;
+        let (n, size) = (next.len() as u64, size_of::<V>() as u64);
+        let placed_size = size_of::<V::Placed>() as u64;
+        self.run(stream, next, head, |ranker, clock, splitters| {
+            let Self { placed, heads, levels, status, .. } = ranker;
+            V::walk_weighted(stream, next, weights, placed, heads, &mut levels[0], status, splitters)?;
+            clock.end("walk", n * (4 + size + placed_size))?;
+            ranker.rank_nodes(stream, clock)?;
+            V::sums(stream, &ranker.placed, &ranker.levels[0], sums)?;
+            clock.end("sums", n * (placed_size + size))
+        })
+    }
+
+    /// Everything that a ranking of one list has around its `steps`: the arrays, the head, the check and the report.
+    fn run(
+        &mut self,
+        stream: &Stream,
+        next: &Buffer<i32>,
+        head: Option<i32>,
+        steps: impl FnOnce(&mut Self, &mut Clock<'_>, Splitters) -> Result<(), DeviceError>,
+    ) -> Result<Report, ListError> {
+        let n = next.len();
+        check_length(n)?;
+        if let Some(head) = head
+            && !usize::try_from(head).is_ok_and(|head| head < n)
+        {
+            return Err(ListError::HeadOutOfRange { head, n });
+        }
+        if n == 0 {
+            return Ok(Report { n, sublists: 0, head: -1, steps: Vec::new() });
+        }
+        let splitters = self.splitters(n);
+        let sublists = splitters.count as usize + 1;
+        self.reserve(n, sublists, 1)?;
+        let mut clock = Clock::start(stream, self.options.timed)?;
+        self.find_head(stream, next, head)?;
+        if head.is_none() {
+            clock.end("head", 4 * n as u64)?;
+        }
+        steps(self, &mut clock, splitters)?;
+
+        let mut found = head.unwrap_or(-1);
+        if !self.options.trusted {
+            let status = self.status(stream)?;
+            found = status.head;
+            if status.ranked != n as u64 || status.out_of_range != 0 || status.circles != 0 {
+                check::diagnose(&stream.download_vec(next)?, head)?;
+                return Err(ListError::Miscounted { ranked: status.ranked, n });
+            }
+        }
+        Ok(Report { n, sublists, head: found, steps: clock.steps()? })
+    }
+
+    /// Makes the arrays large enough for `n` elements in `nodes` sublists, and for the levels above.
+    fn reserve(&mut self, n: usize, nodes: usize, heads: usize) -> Result<(), DeviceError> {
+        self.placed.ensure(n)?;
+        self.heads.ensure(heads)?;
+        self.status.ensure(1)?;
+        self.successor_sum.ensure(1)?;
+        self.reserve_level(0, nodes, heads)
+    }
+
+    pub(super) fn reserve_level(&mut self, index: usize, nodes: usize, heads: usize) -> Result<(), DeviceError> {
+        if self.levels.len() == index {
+            self.levels.push(Level::new(&self.device));
+        }
+        self.levels[index].reserve(nodes, heads)
+    }
+
+    fn find_head(&mut self, stream: &Stream, next: &Buffer<i32>, head: Option<i32>) -> Result<(), DeviceError> {
+        // SAFETY: both buffers have an element.
+        unsafe { launch!(stream, prepare::reset<<<1, 32>>>(&mut self.status, &mut self.heads, head.unwrap_or(-1)))? };
+        if head.is_none() {
+            stream.fill_zero(&mut self.successor_sum)?;
+            let grid = blocks(next.len(), BLOCK).min(16 * self.device.info().multiprocessors);
+            // SAFETY: the sum is one buffer's only element, and blocks are whole warps.
+            unsafe { launch!(stream, prepare::sum_successors<<<grid, BLOCK>>>(next, &mut self.successor_sum))? };
+            let n = next.len() as u32;
+            // SAFETY: all buffers have an element.
+            unsafe { launch!(stream, prepare::set_head<<<1, 32>>>(&self.successor_sum, n, &mut self.status, &mut self.heads))? };
+        }
+        Ok(())
+    }
+
+    /// Step 3 for one list: ranks the nodes of the first level, and adds up what was reached.
+    fn rank_nodes(&mut self, stream: &Stream, clock: &mut Clock<'_>) -> Result<(), DeviceError> {
+        match self.options.scan {
+            Scan::Device => {
+                let last = self.solve_levels(stream)?;
+                if !self.options.trusted {
+                    let head_root = std::mem::replace(&mut self.levels[last].heads, self.device.empty());
+                    let result = self.tally(stream, &head_root);
+                    self.levels[last].heads = head_root;
+                    result?;
+                }
+            }
+            Scan::Host => scan::on_host(stream, &mut self.levels[0], &mut self.status)?,
+        }
+        let nodes = self.levels[0].count as u64;
+        clock.end("sublists", nodes * (4 + 4 + size_of::<V>() as u64) * 2)
+    }
+
+    /// Ranks the first level's nodes recursively; returns which level was solved by one block.
+    fn solve_levels(&mut self, stream: &Stream) -> Result<usize, DeviceError> {
+        /// Nodes a group, level by level: walks stay a few dozen steps long, and levels few.
+        const GROUP: u32 = 16;
+        let mut index = 0;
+        while self.levels[index].count > nodes::SOLVE_NODES {
+            let count = self.levels[index].count;
+            let splitters = Splitters::hashed(count as u32, GROUP, self.options.seed);
+            self.reserve_level(index + 1, splitters.count as usize + 1, 1)?;
+            let (lower, upper) = self.levels.split_at_mut(index + 1);
+            let (lower, upper) = (&mut lower[index], &mut upper[0]);
+            lower.reserve_walk()?;
+            // What no walk reaches must not look reached.
+            stream.fill_u32(&mut lower.sublist, u32::MAX)?;
+            V::walk_nodes(stream, lower, upper, &mut self.status, splitters)?;
+            index += 1;
+        }
+        V::solve(stream, &mut self.levels[index])?;
+        for lower in (0..index).rev() {
+            let (below, above) = self.levels.split_at_mut(lower + 1);
+            V::expand(stream, &mut below[lower], &above[0])?;
+        }
+        Ok(index)
+    }
+
+    /// Adds up the elements on the lists of the first level whose root is in `roots`, or of all lists where that is empty.
+    fn tally(&mut self, stream: &Stream, roots: &Buffer<i32>) -> Result<(), DeviceError> {
+        let level = &self.levels[0];
+        let grid = blocks(level.count, BLOCK);
+        // SAFETY: the level's arrays have one length; the status is changed by atomics.
+        unsafe {
+            launch!(stream, nodes::tally<<<grid, BLOCK>>>(
+                &level.next, &level.length, &level.base_length, &level.root, roots, &mut self.status
+            ))
+        }
+    }
+
+    fn status(&self, stream: &Stream) -> Result<Status, DeviceError> {
+        let mut status = [bytemuck::Zeroable::zeroed()];
+        stream.download(&self.status, &mut status)?;
+        Ok(status[0])
+    }
+}
+
+impl ListRanker<i32> {
+    /// Ranks a list: `ranks[i]` is how many elements come before `i`.
+    ///
+    /// `next` and `ranks` have `n` elements; `head` is the first element, found where it isn't given.
+    ///
+    /// # Errors
+    /// Where the list is not one (the error names the first offending element), lengths differ, or the device fails.
+    pub fn rank(
+        &mut self,
+        stream: &Stream,
+        next: &Buffer<i32>,
+        head: Option<i32>,
+        ranks: &mut Buffer<i32>,
+    ) -> Result<Report, ListError> {
+        same_length("ranks", ranks.len(), next.len())?;
+        let n = next.len() as u64;
+        self.run(stream, next, head, |ranker, clock, splitters| {
+            if ranker.options.strategy == Strategy::Packed {
+                let grid = blocks(next.len(), BLOCK);
+                launch!(stream, prepare::copy_next<<<grid, BLOCK>>>(next, &mut ranker.placed))?;
+                clock.end("copy", n * 12)?;
+            }
+            ranker.walk(stream, next, splitters)?;
+            clock.end("walk", n * if ranker.options.strategy == Strategy::Packed { 16 } else { 12 })?;
+            ranker.rank_nodes(stream, clock)?;
+            ranker.finish(stream, ranks)?;
+            clock.end("ranks", n * 12)
+        })
+    }
+
+    fn walk(&mut self, stream: &Stream, next: &Buffer<i32>, splitters: Splitters) -> Result<(), DeviceError> {
+        let Splitters { count, group, magic, shift, seed } = splitters;
+        let n = next.len() as u32;
+        let level = &mut self.levels[0];
+        let grid = blocks(level.count, WALK_BLOCK);
+        // SAFETY: `placed` holds n records, the node arrays count + heads, and all are different buffers.
+        unsafe {
+            match self.options.strategy {
+                Strategy::Split => launch!(stream, walk::split<<<grid, WALK_BLOCK>>>(
+                    next, &mut self.placed, n, &self.heads, &mut level.heads, &mut level.next, &mut level.length, &mut level.sum,
+                    &mut self.status, count, group, magic, shift, seed
+                )),
+                Strategy::Packed => launch!(stream, walk::packed<<<grid, WALK_BLOCK>>>(
+                    &mut self.placed, n, &self.heads, &mut level.heads, &mut level.next, &mut level.length, &mut level.sum,
+                    &mut self.status, count, group, magic, shift, seed
+                )),
+            }
+        }
+    }
+
+    fn finish(&mut self, stream: &Stream, ranks: &mut Buffer<i32>) -> Result<(), DeviceError> {
+        let grid = blocks(ranks.len().div_ceil(finish::RANKS_PER_THREAD), BLOCK);
+        // SAFETY: `ranks` is as long as `placed`, and buffers are aligned to 256 bytes.
+        unsafe { launch!(stream, finish::ranks<<<grid, BLOCK>>>(&self.placed, &self.levels[0].base_sum, ranks)) }
+    }
+
+    /// The list's order from its ranks: `order[r]` is the element of rank `r`.
+    ///
+    /// # Errors
+    /// Where the lengths differ, or the device fails.
+    pub fn order(&self, stream: &Stream, ranks: &Buffer<i32>, order: &mut Buffer<i32>) -> Result<(), ListError> {
+        same_length("order", order.len(), ranks.len())?;
+        let grid = blocks(ranks.len(), BLOCK);
+        // SAFETY: `order` is as long as `ranks`.
+        unsafe { launch!(stream, finish::order<<<grid, BLOCK>>>(ranks, order))? };
+        Ok(())
+    }
+
+    /// Ranks a forest of lists: `ranks[i]` is how many elements come before `i` on its list, `lists[i]` the number of that list. Lists are numbered
+    /// by their heads' indices, ascending.
+    ///
+    /// `next`, `ranks` and `lists` have `n` elements; each tail is -1. The sublists are ranked by pointer jumping.
+    ///
+    /// # Errors
+    /// Where an element has two predecessors or lies on a cycle (the error names the first such), lengths differ, or the device fails.
+    pub fn forest(
+        &mut self,
+        stream: &Stream,
+        next: &Buffer<i32>,
+        ranks: &mut Buffer<i32>,
+        lists: &mut Buffer<i32>,
+    ) -> Result<Forest, ListError> {
+        let n = next.len();
+        same_length("ranks", ranks.len(), n)?;
+        same_length("lists", lists.len(), n)?;
+        check_length(n)?;
+        if n == 0 {
+            return Ok(Forest { lists: 0, report: Report { n, sublists: 0, head: -1, steps: Vec::new() } });
+        }
+        let splitters = self.splitters(n);
+        let mut clock = Clock::start(stream, self.options.timed)?;
+        let heads = self.find_heads(stream, next)?;
+        clock.end("heads", 4 * n as u64 + n as u64 / 8)?;
+        let sublists = splitters.count as usize + heads;
+        self.reserve(n, sublists, heads)?;
+        let strategy = std::mem::replace(&mut self.options.strategy, Strategy::Split);
+        let walked = self.walk(stream, next, splitters);
+        self.options.strategy = strategy;
+        walked?;
+        clock.end("walk", 12 * n as u64)?;
+        self.jump(stream, sublists)?;
+        clock.end("sublists", 24 * sublists as u64)?;
+        self.finish(stream, ranks)?;
+        let grid = blocks(n, BLOCK);
+        launch!(stream, finish::lists<<<grid, BLOCK>>>(&self.placed, &self.levels[0].root, lists))?;
+        clock.end("ranks", 24 * n as u64)?;
+        if !self.options.trusted {
+            let none = self.device.empty();
+            self.tally(stream, &none)?;
+            let status = self.status(stream)?;
+            if status.ranked != n as u64 || status.out_of_range != 0 || status.circles != 0 {
+                check::diagnose_forest(&stream.download_vec(next)?)?;
+                return Err(ListError::Miscounted { ranked: status.ranked, n });
+            }
+        }
+        Ok(Forest { lists: heads, report: Report { n, sublists, head: -1, steps: clock.steps()? } })
+    }
+
+    /// Finds the elements without predecessor; returns how many.
+    fn find_heads(&mut self, stream: &Stream, next: &Buffer<i32>) -> Result<usize, DeviceError> {
+        let n = next.len();
+        let words = n.div_ceil(32);
+        self.reserve(n, 1, 1)?;
+        let jumps = self.jumps.get_or_insert_with(|| Jumps::new(&self.device));
+        jumps.marked.ensure(words)?;
+        jumps.counts.ensure(words)?;
+        jumps.places.ensure(words)?;
+        // SAFETY: both buffers have an element.
+        unsafe { launch!(stream, prepare::reset<<<1, 32>>>(&mut self.status, &mut self.heads, -1))? };
+        stream.fill_zero(&mut jumps.marked)?;
+        let (per_element, per_word) = (blocks(n, BLOCK), blocks(words, BLOCK));
+        // SAFETY: the bitmap has a bit for each element.
+        unsafe { launch!(stream, prepare::mark_successors<<<per_element, BLOCK>>>(next, &mut jumps.marked, &mut self.status))? };
+        launch!(stream, prepare::count_heads<<<per_word, BLOCK>>>(&jumps.marked, n as u32, &mut jumps.counts))?;
+        let workspace = match &mut self.scan {
+            Some(workspace) => workspace,
+            none => none.insert(ScanWorkspace::new(&self.device)?),
+        };
+        exclusive_scan(stream, &jumps.counts, &mut jumps.places, workspace)?;
+        let (mut count, mut place) = ([0], [0]);
+        stream.download(jumps.counts.view(words - 1..)?, &mut count)?;
+        stream.download(jumps.places.view(words - 1..)?, &mut place)?;
+        let heads = (count[0] + place[0]) as usize;
+        self.heads.ensure(heads)?;
+        // SAFETY: there are as many heads as the scan counted.
+        unsafe {
+            launch!(stream, prepare::collect_heads<<<per_word, BLOCK>>>(&jumps.marked, n as u32, &jumps.places, &mut self.heads))?
+        };
+        Ok(heads)
+    }
+
+    /// Step 3 for a forest: pointer jumping over the first level's nodes.
+    fn jump(&mut self, stream: &Stream, count: usize) -> Result<(), DeviceError> {
+        let jumps = self.jumps.get_or_insert_with(|| Jumps::new(&self.device));
+        jumps.reserve(count)?;
+        let level = &mut self.levels[0];
+        let grid = blocks(count, BLOCK);
+        let [from, to] = &mut jumps.predecessor;
+        launch!(stream, nodes::identity<<<grid, BLOCK>>>(&mut *from))?;
+        // SAFETY: as many predecessors as nodes.
+        unsafe { launch!(stream, nodes::find_predecessors<<<grid, BLOCK>>>(&level.next, &mut *from))? };
+        <i32 as super::launches::sealed::Launches>::first_jump(stream, level, from)?;
+        let rounds = usize::BITS - (count - 1).leading_zeros();
+        for _ in 0..rounds {
+            <i32 as super::launches::sealed::Launches>::jump(
+                stream,
+                (&*from, &level.base_length, &level.base_sum),
+                (&mut *to, &mut jumps.length, &mut jumps.sum),
+            )?;
+            std::mem::swap(from, to);
+            std::mem::swap(&mut level.base_length, &mut jumps.length);
+            std::mem::swap(&mut level.base_sum, &mut jumps.sum);
+        }
+        stream.fill_u32(&mut jumps.labels, u32::MAX)?;
+        let per_head = blocks(level.heads.len(), BLOCK);
+        // SAFETY: as many labels as nodes.
+        unsafe { launch!(stream, nodes::label_heads<<<per_head, BLOCK>>>(&level.heads, &mut jumps.labels, count as u32))? };
+        launch!(stream, nodes::label<<<grid, BLOCK>>>(&*from, &jumps.labels, &mut level.root))
+    }
+}
+
+impl<V: Weight> Level<V> {
+    fn new(device: &Device) -> Self {
+        Level {
+            count: 0,
+            next: device.empty(),
+            length: device.empty(),
+            sum: device.empty(),
+            heads: device.empty(),
+            sublist: device.empty(),
+            length_offset: device.empty(),
+            sum_offset: device.empty(),
+            base_length: device.empty(),
+            base_sum: device.empty(),
+            root: device.empty(),
+        }
+    }
+
+    fn reserve(&mut self, nodes: usize, heads: usize) -> Result<(), DeviceError> {
+        self.count = nodes;
+        self.next.ensure(nodes)?;
+        self.length.ensure(nodes)?;
+        self.sum.ensure(nodes)?;
+        self.heads.ensure(heads)?;
+        self.base_length.ensure(nodes)?;
+        self.base_sum.ensure(nodes)?;
+        self.root.ensure(nodes)
+    }
+
+    fn reserve_walk(&mut self) -> Result<(), DeviceError> {
+        self.sublist.ensure(self.count)?;
+        self.length_offset.ensure(self.count)?;
+        self.sum_offset.ensure(self.count)
+    }
+}
+
+impl<V: Pod> Jumps<V> {
+    fn new(device: &Device) -> Self {
+        Jumps {
+            predecessor: [device.empty(), device.empty()],
+            length: device.empty(),
+            sum: device.empty(),
+            labels: device.empty(),
+            marked: device.empty(),
+            counts: device.empty(),
+            places: device.empty(),
+        }
+    }
+
+    fn reserve(&mut self, nodes: usize) -> Result<(), DeviceError> {
+        for predecessor in &mut self.predecessor {
+            predecessor.ensure(nodes)?;
+        }
+        self.length.ensure(nodes)?;
+        self.sum.ensure(nodes)?;
+        self.labels.ensure(nodes)
+    }
+}
+
+fn check_length(n: usize) -> Result<(), ListError> {
+    // The device names elements by i32, and one value more stands for none.
+    if n >= i32::MAX as usize { Err(ListError::TooLong { n }) } else { Ok(()) }
+}
+
+fn same_length(what: &'static str, found: usize, n: usize) -> Result<(), ListError> {
+    if found == n { Ok(()) } else { Err(ListError::Length { what, found, n }) }
+}
+
+// Ranks and weights of 32 bits share their records, so that one ranker serves both.
+const _: () = assert!(size_of::<Offset>() == size_of::<<i32 as gpu_kernels::list_rank::Value>::Placed>());

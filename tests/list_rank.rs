@@ -1,0 +1,359 @@
+//! List ranking against a sequential walk, on the backend that `WARPSMITH_BACKEND` names (by default whichever is there).
+
+use std::fmt::Debug;
+
+use proptest::prelude::*;
+use warpsmith::{
+    device::{Backend, Device},
+    list_rank::{
+        ListError, ListRanker, Options, Scan, SplitterRule, Strategy as Walk, Weight, generate, list_rank, rank_sequentially,
+    },
+};
+
+/// The ranks by the plainest walk there is.
+fn expected(next: &[i32]) -> Vec<i32> {
+    let mut is_successor = vec![false; next.len()];
+    next.iter().filter(|&&next| next >= 0).for_each(|&next| is_successor[next as usize] = true);
+    let mut element = is_successor.iter().position(|&successor| !successor).map_or(-1, |head| head as i32);
+    let mut ranks = vec![-1; next.len()];
+    for rank in 0.. {
+        if element < 0 {
+            break;
+        }
+        ranks[element as usize] = rank;
+        element = next[element as usize];
+    }
+    ranks
+}
+
+/// All ways to rank.
+fn ways() -> Vec<Options> {
+    let mut ways = Vec::new();
+    for strategy in [Walk::Split, Walk::Packed] {
+        for splitters in [SplitterRule::Hashed, SplitterRule::First] {
+            for scan in [Scan::Device, Scan::Host] {
+                for trusted in [false, true] {
+                    ways.push(Options { strategy, splitters, scan, trusted, ..Options::default() });
+                }
+            }
+        }
+    }
+    ways
+}
+
+fn rank(device: &Device, options: Options, next: &[i32], head: Option<i32>) -> Result<Vec<i32>, ListError> {
+    let stream = device.stream()?;
+    let next = device.upload(next)?;
+    // Garbage, so that an element that isn't written shows.
+    let mut ranks = device.upload(&vec![-7; next.len()])?;
+    ListRanker::new(device, options).rank(&stream, &next, head, &mut ranks)?;
+    Ok(stream.download_vec(&ranks)?)
+}
+
+fn lists(n: u32) -> [(&'static str, Vec<i32>); 5] {
+    [
+        ("random", generate::random(n, 42)),
+        ("sequential", generate::sequential(n)),
+        ("reversed", generate::reversed(n)),
+        ("strided", generate::strided(n, 96)),
+        ("block-shuffled", generate::block_shuffled(n, 32, 42)),
+    ]
+}
+
+#[test]
+fn every_way_ranks_every_list() {
+    let device = Device::best().unwrap();
+    for n in [0, 1, 2, 31, 32, 33, 1000] {
+        for (name, next) in lists(n) {
+            let expected = expected(&next);
+            let head = expected.iter().position(|&rank| rank == 0).map(|head| head as i32);
+            for options in ways() {
+                for head in [None, head] {
+                    let ranks = rank(&device, options.clone(), &next, head).unwrap();
+                    assert_eq!(ranks, expected, "{name}, n = {n}, head {head:?}, {options:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_million_elements() {
+    let device = Device::best().unwrap();
+    for (name, next) in lists(1_000_000) {
+        let expected = expected(&next);
+        for strategy in [Walk::Split, Walk::Packed] {
+            for scan in [Scan::Device, Scan::Host] {
+                let ranks = rank(&device, Options { strategy, scan, ..Options::default() }, &next, None).unwrap();
+                assert!(ranks == expected, "{name}, {strategy:?}, {scan:?}");
+            }
+        }
+        // Many sublists, so that their ranking recurses.
+        let ranks = rank(&device, Options { sublists: Some(300_000), ..Options::default() }, &next, None).unwrap();
+        assert!(ranks == expected, "{name}, many sublists");
+    }
+}
+
+/// The size that the performance figures are for; on the CPU it would take minutes.
+#[test]
+fn a_hundred_million_elements_on_a_gpu() {
+    let device = Device::best().unwrap();
+    if device.backend() == Backend::Cpu {
+        return eprintln!("skipped: no GPU");
+    }
+    let next = generate::random(100_000_000, 1);
+    let expected = rank_sequentially(&next, None).unwrap();
+    for strategy in [Walk::Split, Walk::Packed] {
+        let ranks = rank(&device, Options { strategy, ..Options::default() }, &next, None).unwrap();
+        assert!(ranks == expected, "{strategy:?}");
+    }
+}
+
+/// Exclusive prefix sums in list order, in the plainest way.
+fn expected_sums<V: Weight>(next: &[i32], weights: &[V]) -> Vec<V> {
+    let ranks = expected(next);
+    let mut order = vec![0; next.len()];
+    ranks.iter().enumerate().for_each(|(element, &rank)| order[rank as usize] = element);
+    let mut sums = weights.to_vec();
+    let mut sum = V::ZERO;
+    for element in order {
+        sums[element] = sum;
+        sum = sum.plus(weights[element]);
+    }
+    sums
+}
+
+fn check_weights<V: Weight + Debug + PartialEq>(n: u32, weight: impl Fn(u32) -> V, agree: impl Fn(V, V) -> bool) {
+    let device = Device::best().unwrap();
+    let stream = device.stream().unwrap();
+    let next = generate::random(n, 9);
+    let weights: Vec<V> = (0..n).map(weight).collect();
+    let expected = expected_sums(&next, &weights);
+    for scan in [Scan::Device, Scan::Host] {
+        for sublists in [None, Some(n / 3)] {
+            let mut ranker = ListRanker::new(&device, Options { scan, sublists, ..Options::default() });
+            let (next, weights) = (device.upload(&next).unwrap(), device.upload(&weights).unwrap());
+            let mut sums = device.alloc(n as usize).unwrap();
+            ranker.prefix_sums(&stream, &next, None, &weights, &mut sums).unwrap();
+            let sums = stream.download_vec(&sums).unwrap();
+            for (element, (&found, &expected)) in sums.iter().zip(&expected).enumerate() {
+                assert!(agree(found, expected), "{scan:?}, {sublists:?}, element {element}: {found:?} for {expected:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn weights_of_every_type() {
+    let hash = |i: u32| i.wrapping_mul(2_654_435_769) >> 16;
+    for n in [1, 33, 1000, 60_000] {
+        // Wraps around often.
+        check_weights::<i32>(n, |i| (hash(i) as i32).wrapping_mul(65_521), |a, b| a == b);
+        check_weights::<i64>(n, |i| i64::from(hash(i)) - 20_000, |a, b| a == b);
+        // Sums of whole numbers below 2^24 and 2^53 are exact in any order.
+        check_weights::<f32>(n, |i| (hash(i) % 256) as f32, |a, b| a == b);
+        check_weights::<f64>(n, |i| f64::from(hash(i)) * 0.5, |a, b| a == b);
+        // The error bound of recursive summation (Higham, 4.2): n u times the sum of magnitudes, here of weights up to 1.
+        let bound = f64::from(n) * f64::from(n) * f64::EPSILON;
+        check_weights::<f64>(n, |i| f64::from(hash(i)) / 65_536.0, move |a, b| (a - b).abs() <= bound);
+    }
+}
+
+#[test]
+fn order_inverts_ranks() {
+    let device = Device::best().unwrap();
+    let stream = device.stream().unwrap();
+    let next = generate::random(5000, 3);
+    let ranks = device.upload(&expected(&next)).unwrap();
+    let mut order = device.alloc(5000).unwrap();
+    ListRanker::new(&device, Options::default()).order(&stream, &ranks, &mut order).unwrap();
+    let order = stream.download_vec(&order).unwrap();
+    // The order is the list's: each is followed by its successor.
+    for pair in order.windows(2) {
+        assert_eq!(next[pair[0] as usize], pair[1]);
+    }
+    assert_eq!(next[order[4999] as usize], -1);
+}
+
+/// Ranks and list numbers of a forest, in the plainest way.
+fn expected_forest(next: &[i32]) -> (Vec<i32>, Vec<i32>) {
+    let mut is_successor = vec![false; next.len()];
+    next.iter().filter(|&&next| next >= 0).for_each(|&next| is_successor[next as usize] = true);
+    let (mut ranks, mut lists) = (vec![-1; next.len()], vec![-1; next.len()]);
+    for (list, head) in (0..next.len()).filter(|&element| !is_successor[element]).enumerate() {
+        let mut element = head as i32;
+        for rank in 0.. {
+            if element < 0 {
+                break;
+            }
+            ranks[element as usize] = rank;
+            lists[element as usize] = list as i32;
+            element = next[element as usize];
+        }
+    }
+    (ranks, lists)
+}
+
+#[test]
+fn forests() {
+    let device = Device::best().unwrap();
+    let stream = device.stream().unwrap();
+    let mut ranker = ListRanker::new(&device, Options::default());
+    for n in [0u32, 1, 2, 33, 1000, 50_000] {
+        // Lists cut out of a random one: none, few, many, and every element on its own.
+        for every in [u32::MAX, 1000, 3, 1] {
+            let mut next = generate::random(n, 17);
+            for element in (0..n).filter(|element| element.wrapping_mul(2_654_435_769) % every == 0) {
+                next[element as usize] = -1;
+            }
+            let (ranks, lists) = expected_forest(&next);
+            let next = device.upload(&next).unwrap();
+            let (mut found_ranks, mut found_lists) = (device.alloc(n as usize).unwrap(), device.alloc(n as usize).unwrap());
+            let forest = ranker.forest(&stream, &next, &mut found_ranks, &mut found_lists).unwrap();
+            assert_eq!(forest.lists, lists.iter().max().map_or(0, |last| *last as usize + 1));
+            assert_eq!(stream.download_vec(&found_ranks).unwrap(), ranks, "n = {n}, cut every {every}");
+            assert_eq!(stream.download_vec(&found_lists).unwrap(), lists, "n = {n}, cut every {every}");
+        }
+    }
+}
+
+#[test]
+fn bad_forests_are_named() {
+    let device = Device::best().unwrap();
+    let stream = device.stream().unwrap();
+    let forest = |next: &[i32]| {
+        let (mut ranks, mut lists) = (device.alloc(next.len())?, device.alloc(next.len())?);
+        ListRanker::new(&device, Options::default()).forest(&stream, &device.upload(next)?, &mut ranks, &mut lists)
+    };
+    assert_eq!(forest(&[1, -1, 3, 2]), Err(ListError::Cycle { element: 2 }));
+    assert_eq!(forest(&[2, 2, -1]), Err(ListError::TwoPredecessors { element: 2, first: 0, second: 1 }));
+    assert_eq!(forest(&[1, 7, -1]), Err(ListError::NextOutOfRange { element: 1, next: 7, n: 3 }));
+}
+
+#[test]
+fn bad_lists_are_named() {
+    let device = Device::best().unwrap();
+    let n = 20_000;
+    let good = generate::random(n, 8);
+    let ranks = expected(&good);
+    let at = |rank: i32| ranks.iter().position(|&found| found == rank).unwrap();
+    let (head, tail) = (at(0), at(n as i32 - 1));
+    let with = |changes: &[(usize, i32)]| {
+        let mut next = good.clone();
+        changes.iter().for_each(|&(element, value)| next[element] = value);
+        next
+    };
+    let len = n as usize;
+    let head_given = Some(head as i32);
+    let (first, second) = (at(4999).min(at(9)), at(4999).max(at(9)));
+    let cases: Vec<(&str, Vec<i32>, Option<i32>, ListError)> = vec![
+        (
+            "past the end",
+            with(&[(700, n as i32), (900, -5)]),
+            None,
+            ListError::NextOutOfRange { element: 700, next: n as i32, n: len },
+        ),
+        ("below -1", with(&[(700, i32::MIN)]), head_given, ListError::NextOutOfRange { element: 700, next: i32::MIN, n: len }),
+        (
+            "far past the end",
+            with(&[(700, i32::MAX)]),
+            head_given,
+            ListError::NextOutOfRange { element: 700, next: i32::MAX, n: len },
+        ),
+        ("cycle of all", with(&[(tail, head as i32)]), head_given, ListError::NoTail { element: head, length: len }),
+        (
+            "self-loop",
+            with(&[(tail, tail as i32)]),
+            head_given,
+            ListError::TwoPredecessors { element: tail, first: tail.min(at(n as i32 - 2)), second: tail.max(at(n as i32 - 2)) },
+        ),
+        (
+            "two predecessors",
+            with(&[(at(9), at(5000) as i32)]),
+            head_given,
+            ListError::TwoPredecessors { element: at(5000), first, second },
+        ),
+        ("wrong head", good.clone(), Some(at(77) as i32), ListError::WrongHead { head: at(77), predecessor: at(76) }),
+        ("head past the end", good.clone(), Some(n as i32), ListError::HeadOutOfRange { head: n as i32, n: len }),
+        ("head below 0", good.clone(), Some(-1), ListError::HeadOutOfRange { head: -1, n: len }),
+    ];
+    for (name, next, head, error) in cases {
+        for options in ways().into_iter().filter(|options| !options.trusted) {
+            assert_eq!(rank(&device, options.clone(), &next, head), Err(error.clone()), "{name}, {options:?}");
+        }
+        // A trusted run ends, and ends well, whatever it computes.
+        for options in ways().into_iter().filter(|options| options.trusted) {
+            match rank(&device, options, &next, head) {
+                Ok(ranks) => assert_eq!(ranks.len(), len),
+                Err(error) => assert!(matches!(error, ListError::HeadOutOfRange { .. }), "{error}"),
+            }
+        }
+    }
+
+    // The list cut in two: the second part is unreachable, as a list or as a cycle.
+    let (cut, after) = (at(6000), at(6001));
+    let unreached = (0..len).find(|&element| ranks[element] > 6000).unwrap();
+    for (next, cycle) in [(with(&[(cut, -1)]), false), (with(&[(cut, -1), (tail, after as i32)]), true)] {
+        for options in ways().into_iter().filter(|options| !options.trusted) {
+            let error = ListError::Unreachable { element: unreached, head, cycle };
+            assert_eq!(rank(&device, options, &next, Some(head as i32)), Err(error));
+        }
+    }
+}
+
+#[test]
+fn lengths_must_agree() {
+    let device = Device::best().unwrap();
+    let stream = device.stream().unwrap();
+    let next = device.upload(&[1, -1]).unwrap();
+    let mut ranks = device.alloc(3).unwrap();
+    let error = ListRanker::new(&device, Options::default()).rank(&stream, &next, None, &mut ranks);
+    assert_eq!(error, Err(ListError::Length { what: "ranks", found: 3, n: 2 }));
+}
+
+#[test]
+fn a_ranker_allocates_once() {
+    let device = Device::best().unwrap();
+    let stream = device.stream().unwrap();
+    let mut ranker = ListRanker::new(&device, Options { timed: true, ..Options::default() });
+    let mut ranks = device.alloc(100_000).unwrap();
+    for seed in 0..3 {
+        let next = generate::random(100_000, seed);
+        let report = ranker.rank(&stream, &device.upload(&next).unwrap(), None, &mut ranks).unwrap();
+        assert_eq!(stream.download_vec(&ranks).unwrap(), expected(&next));
+        assert_eq!(report.steps.iter().map(|step| step.name).collect::<Vec<_>>(), ["head", "walk", "sublists", "ranks"]);
+        assert!(report.total_ms() > 0.0);
+    }
+}
+
+/// Under random schedules a missing barrier in the solving block would show.
+#[test]
+fn any_schedule_gives_the_same_ranks() {
+    for seed in 0..4 {
+        let executor = simt::Executor::new(2).with_schedule(simt::Schedule::Random { seed });
+        let next = generate::random(3000, seed);
+        assert_eq!(list_rank(&Device::cpu_with(executor), &next, None).unwrap(), expected(&next));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_list(n in 0u32..3000, seed in any::<u64>(), sublists in proptest::option::of(1u32..4000), splitter_seed in any::<u32>()) {
+        let device = Device::best().unwrap();
+        let next = generate::random(n, seed);
+        let options = Options { sublists, seed: splitter_seed, ..Options::default() };
+        prop_assert_eq!(rank(&device, options, &next, None).unwrap(), expected(&next));
+    }
+
+    /// Whatever `next` holds, the device agrees with the host on whether it is a list, and on what is wrong.
+    #[test]
+    fn any_array(next in prop::collection::vec(-1i32..40, 0..40), head in -1i32..41) {
+        let device = Device::best().unwrap();
+        for strategy in [Walk::Split, Walk::Packed] {
+            let options = Options { strategy, sublists: Some(5), ..Options::default() };
+            prop_assert_eq!(rank(&device, options, &next, Some(head)), rank_sequentially(&next, Some(head)));
+        }
+    }
+}
