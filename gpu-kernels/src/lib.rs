@@ -6,4 +6,5 @@
 pub mod collectives;
 pub mod samples;
 
+pub mod floors;
 pub mod list_rank;

@@ -4,10 +4,10 @@ use std::{
     collections::BTreeSet,
     env, fs,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Output},
 };
 
-use cargo_metadata::{MetadataCommand, Package};
+use cargo_metadata::{DependencyKind, MetadataCommand, Package, TargetKind};
 
 use crate::error::{BuilderError, Result};
 
@@ -47,30 +47,44 @@ const FLAGS: &[&str] = &[
     "-Zmir-enable-passes=-JumpThreading",
 ];
 
+/// What cargo calls a library's target.
+const LIBRARIES: &[TargetKind] =
+    &[TargetKind::Lib, TargetKind::RLib, TargetKind::StaticLib, TargetKind::CDyLib, TargetKind::DyLib];
+
 pub fn compile(options: &Options<'_>) -> Result<Bitcode> {
     let manifest = options.crate_path.join("Cargo.toml");
     if !manifest.is_file() {
         return Err(BuilderError::NoCrate { path: options.crate_path.to_owned() });
     }
     let manifest = manifest.canonicalize().map_err(|source| BuilderError::Io { path: manifest, source })?;
-    let described = describe(&manifest)?;
     let target = host_triple()?;
-
     let mut flags: Vec<String> = FLAGS.iter().map(ToString::to_string).collect();
     flags.push(format!("-Cdebuginfo={}", if options.line_tables { "line-directives-only" } else { "none" }));
+    let described = describe(&manifest, &target, &flags)?;
 
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(&cargo);
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command
         .args(["rustc", "--lib", "--release", "--crate-type=lib,staticlib", "--color=always", "--manifest-path"])
         .arg(&manifest)
         // With an explicit target, the flags reach neither build scripts nor procedural macros.
         .args(["--target", &target])
         .arg("--target-dir")
-        .arg(options.target_dir)
-        .env("RUSTC_BOOTSTRAP", "1")
-        .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
-    // What the outer cargo (or clippy, or a coverage tool) set for its own build must not reach this one.
+        .arg(options.target_dir);
+    let output = run(command, &flags)?;
+    let name = described.name;
+    if !output.status.success() {
+        return Err(BuilderError::Compile { name, messages: String::from_utf8_lossy(&output.stderr).into_owned() });
+    }
+
+    let folder = options.target_dir.join(&target).join("release");
+    let mut sources = described.sources;
+    sources.extend(dep_info(&folder.join(format!("lib{name}.d")))?);
+    Ok(Bitcode { archive: folder.join(format!("lib{name}.a")), name, ir: described.ir, panic_ir: described.panic_ir, sources })
+}
+
+/// Runs a cargo command with the device's flags. What the outer cargo (or clippy, or a coverage tool) set for its own build
+/// doesn't reach it.
+fn run(mut command: Command, flags: &[String]) -> Result<Output> {
     for (name, _) in env::vars_os() {
         let text = name.to_string_lossy();
         let inherited = text.starts_with("CARGO_PROFILE_")
@@ -99,19 +113,12 @@ pub fn compile(options: &Options<'_>) -> Result<Bitcode> {
             command.env_remove(&name);
         }
     }
-    let output = command.output().map_err(|source| BuilderError::Io { path: PathBuf::from(cargo), source })?;
-    let name = described.name.replace('-', "_");
-    if !output.status.success() {
-        return Err(BuilderError::Compile { name, messages: String::from_utf8_lossy(&output.stderr).into_owned() });
-    }
-
-    let folder = options.target_dir.join(&target).join("release");
-    let mut sources = described.sources;
-    sources.extend(dep_info(&folder.join(format!("lib{name}.d")))?);
-    Ok(Bitcode { archive: folder.join(format!("lib{name}.a")), name, ir: described.ir, panic_ir: described.panic_ir, sources })
+    command.env("RUSTC_BOOTSTRAP", "1").env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
+    command.output().map_err(|source| BuilderError::Io { path: PathBuf::from(command.get_program()), source })
 }
 
 struct Description {
+    /// The library's name.
     name: String,
     ir: Vec<PathBuf>,
     panic_ir: Vec<PathBuf>,
@@ -119,13 +126,17 @@ struct Description {
 }
 
 /// The crate's name, and what its dependencies add.
-fn describe(manifest: &Path) -> Result<Description> {
+fn describe(manifest: &Path, target: &str, flags: &[String]) -> Result<Description> {
     let metadata_error = |reason: String| BuilderError::Metadata { path: manifest.to_owned(), reason };
-    let metadata = MetadataCommand::new()
-        .manifest_path(manifest)
-        .env_remove("CARGO_TARGET_DIR")
-        .exec()
-        .map_err(|error| metadata_error(error.to_string()))?;
+    // Only the device's dependencies: others need not even be downloaded.
+    let filter = ["--filter-platform".to_owned(), target.to_owned()];
+    let command = MetadataCommand::new().manifest_path(manifest).other_options(filter).cargo_command();
+    let output = run(command, flags)?;
+    if !output.status.success() {
+        return Err(metadata_error(String::from_utf8_lossy(&output.stderr).into_owned()));
+    }
+    let metadata =
+        MetadataCommand::parse(String::from_utf8_lossy(&output.stdout)).map_err(|error| metadata_error(error.to_string()))?;
     let root = metadata
         .packages
         .iter()
@@ -138,12 +149,18 @@ fn describe(manifest: &Path) -> Result<Description> {
     let mut open = vec![&root.id];
     while let Some(id) = open.pop() {
         if reached.insert(id) {
-            open.extend(resolve.nodes.iter().filter(|node| &node.id == id).flat_map(|node| &node.dependencies));
+            let dependencies = resolve.nodes.iter().filter(|node| &node.id == id).flat_map(|node| &node.deps);
+            let built = dependencies.filter(|dependency| {
+                dependency.dep_kinds.iter().any(|kind| kind.kind != DependencyKind::Development)
+            });
+            open.extend(built.map(|dependency| &dependency.pkg));
         }
     }
 
     let (mut ir, mut panic_ir) = (Vec::new(), Vec::new());
-    let mut sources = BTreeSet::new();
+    // The workspace's manifest and lock file settle features and versions.
+    let workspace = metadata.workspace_root.as_std_path();
+    let mut sources = BTreeSet::from([workspace.join("Cargo.toml"), workspace.join("Cargo.lock")]);
     for package in metadata.packages.iter().filter(|package| reached.contains(&package.id)) {
         if package.source.is_none() {
             sources.insert(package.manifest_path.clone().into_std_path_buf());
@@ -155,7 +172,14 @@ fn describe(manifest: &Path) -> Result<Description> {
             }
         }
     }
-    Ok(Description { name: root.name.to_string(), ir, panic_ir, sources })
+    // A library may be named unlike its package.
+    let name = root
+        .targets
+        .iter()
+        .find(|target| target.kind.iter().any(|kind| LIBRARIES.contains(kind)))
+        .map(|target| target.name.replace('-', "_"))
+        .ok_or_else(|| metadata_error("the package has no library".to_owned()))?;
+    Ok(Description { name, ir, panic_ir, sources })
 }
 
 fn ir_files(package: &Package, key: &str) -> Vec<PathBuf> {

@@ -53,7 +53,9 @@ pub fn retarget(module: &mut Module<'_>, options: Options) -> Result<Vec<String>
             // nothing convergent is called.
             function.add_attribute("convergent");
         }
-        if options.fma_contraction && !function.is_declaration() {
+        // libm's functions are written for separate roundings, and keep their error bounds (and the CPU's results) with them.
+        let is_libm = || symbols::readable(&function.name()).trim_start_matches('<').starts_with("libm::");
+        if options.fma_contraction && !function.is_declaration() && !is_libm() {
             function.allow_contraction();
         }
     }
@@ -64,6 +66,11 @@ pub fn retarget(module: &mut Module<'_>, options: Options) -> Result<Vec<String>
         .filter(|function| function.is_declaration() && !function.is_intrinsic() && function.never_returns())
         .collect();
     for function in undefined {
+        if !options.panic_messages {
+            // A trap is shorter than a call of it, and a kernel without calls needs no stack.
+            function.remove_attribute("noinline");
+            function.add_attribute("alwaysinline");
+        }
         module.define_as_trap(&function, options.panic_messages.then_some(REPORT_PANIC));
     }
     Ok(kernels)

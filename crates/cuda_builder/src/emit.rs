@@ -22,8 +22,12 @@ pub fn emit(module: &Module<'_>, arch: NvptxArch, path: &Path, ir: Option<&Path>
     write(path, &machine.assembly(&mut module)?)
 }
 
-/// Writes beside the file, then renames, so that a reader never sees half of it.
-fn write(path: &Path, data: &[u8]) -> Result<()> {
+/// Writes beside the file, then renames, so that a reader never sees half of it. A file that holds `data` stays as it is, and with
+/// it all that was built from it.
+pub fn write(path: &Path, data: &[u8]) -> Result<()> {
+    if fs::read(path).is_ok_and(|old| old == data) {
+        return Ok(());
+    }
     let part = path.with_extension("part");
     fs::write(&part, data)
         .and_then(|()| fs::rename(&part, path))

@@ -246,7 +246,8 @@ impl CudaBuilder {
                     1 => copy.clone(),
                     _ => copy.with_extension(format!("{}.ptx", arch.target_cpu())),
                 };
-                fs::copy(&path, &copy).map_err(|source| BuilderError::Io { path: copy, source })?;
+                let ptx = fs::read(&path).map_err(|source| BuilderError::Io { path: path.clone(), source })?;
+                emit::write(&copy, &ptx)?;
             }
             images.push(PtxImage { arch, path });
         }

@@ -9,7 +9,7 @@ use std::{
     path::Path,
     process::Command,
     ptr, slice,
-    sync::OnceLock,
+    sync::{Mutex, PoisonError},
 };
 
 use llvm_sys::{
@@ -35,8 +35,10 @@ const PTX_KERNEL: c_uint = 71;
 
 /// Finds the toolchain's LLVM and loads it, once for the process.
 pub fn load() -> Result<()> {
-    static LOADED: OnceLock<()> = OnceLock::new();
-    if LOADED.get().is_some() {
+    // Held while loading: a second builder waits until LLVM's targets are there.
+    static LOADED: Mutex<bool> = Mutex::new(false);
+    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    if *loaded {
         return Ok(());
     }
     let rustc = cargo::rustc();
@@ -60,9 +62,9 @@ pub fn load() -> Result<()> {
     let mut path = vec![folder];
     path.extend(env::var_os("LD_LIBRARY_PATH").iter().flat_map(env::split_paths));
     if let Ok(path) = env::join_paths(path) {
-        // SAFETY: the builder runs in a build script or a test before it starts threads of its own; the variable is read by the
-        // proxy's loading below, which the same lock guards.
-        LOADED.get_or_init(|| unsafe { env::set_var("LD_LIBRARY_PATH", path) });
+        // SAFETY: the builder runs in a build script or a test, where nothing reads the environment past Rust's own lock; the
+        // proxy's loading below reads the variable through it, too.
+        unsafe { env::set_var("LD_LIBRARY_PATH", path) };
     }
     let (mut major, mut minor, mut patch) = (0, 0, 0);
     // SAFETY: three out pointers to live integers; the initialisers may be called any number of times.
@@ -78,6 +80,7 @@ pub fn load() -> Result<()> {
     if major != LLVM_MAJOR {
         return Err(BuilderError::LlvmVersion { found: format!("{major}.{minor}.{patch}"), expected: LLVM_MAJOR });
     }
+    *loaded = true;
     Ok(())
 }
 
@@ -158,6 +161,8 @@ impl Context {
             let reason = [message(error), self.take_diagnostics()].concat();
             return Err(failed(format!("read {name}"), reason));
         }
+        // SAFETY: a live module. Its `global_asm!` is the host's; who needs a symbol from it will hear that it is undefined.
+        unsafe { LLVMSetModuleInlineAsm2(module, c"".as_ptr(), 0) };
         Ok(Module { module, context: self }.retargeted())
     }
 

@@ -183,7 +183,7 @@ pub unsafe fn partition(of_items: &[u32], bins: u32, aggregated: bool, ranks: *m
         let block = Block::new(shared_array![u32; STORAGE]);
         let partition = Partition::new(dynamic_shared(), bins);
         let counting = if aggregated { Counting::Aggregated } else { Counting::Plain };
-        for (i, rank) in partition.rank(block, of_thread, counting).into_iter().enumerate() {
+        for (i, &rank) in partition.rank(block, of_thread, counting).iter().enumerate() {
             ranks.add(first + i).write(rank);
         }
         let own = starts.add(thread::block_idx_x() as usize * (bins as usize + 1));

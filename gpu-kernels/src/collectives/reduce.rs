@@ -6,10 +6,11 @@
 //!
 //! Work is linear in `n`; each item is read once, 16 bytes at a time.
 
+pub use super::tile::threads;
 use super::{
     Identity, Max, Min, Sum,
     block::{Block, STORAGE, Storage},
-    tile::{self, Element, Place, THREADS},
+    tile::{self, Element, Place},
     warp::Shuffle,
 };
 use cuda_std::{SharedArray, atomic, kernel, shared_array, thread};
@@ -37,13 +38,8 @@ struct Results<T> {
 /// # Safety
 /// As for the kernels; `storage` and `flag` are for this call alone.
 #[inline(always)]
-unsafe fn reduce<T, O, const V: usize, const ROUNDS: usize>(
-    input: &[T],
-    results: Results<T>,
-    op: O,
-    storage: Storage<T>,
-    flag: SharedArray<u32, 1>,
-) where
+unsafe fn reduce<T, O, const V: usize>(input: &[T], results: Results<T>, op: O, storage: Storage<T>, flag: SharedArray<u32, 1>)
+where
     T: Shuffle + Element<V> + atomic::Value,
     O: Identity<T>,
 {
@@ -52,7 +48,7 @@ unsafe fn reduce<T, O, const V: usize, const ROUNDS: usize>(
     let mut of_thread = [op.identity(); V];
     let mut tile = thread::block_idx_x() as usize;
     while tile < tile::tiles(input.len()) {
-        let place = Place::<V, ROUNDS>::new(tile, input.len());
+        let place = Place::<V>::new(tile, input.len());
         // SAFETY: the array's length is that of the slice, to which nothing writes.
         for round in unsafe { place.load::<T, true>(input.as_ptr(), op.identity()) } {
             for i in 0..V {
@@ -62,11 +58,11 @@ unsafe fn reduce<T, O, const V: usize, const ROUNDS: usize>(
         tile += blocks as usize;
     }
 
-    // SAFETY: one-dimensional blocks of `THREADS`, of which all threads come here; the flag's barrier lies between the two uses of
+    // SAFETY: one-dimensional blocks of as many threads as a tile wants, of which all threads come here; the flag's barrier lies between the two uses of
     // the storage. The partial results are written and read by atomics, each written before its block counts itself as
     // done (release), read after all have (acquire, and for the other threads the barrier).
     unsafe {
-        let block = Block::with_threads(storage, THREADS);
+        let block = Block::with_threads(storage, threads::<T>());
         let of_block = block.reduce_items(of_thread, op);
         let is_last = tile::by_first_thread(flag, || {
             atomic::device::store(results.partials.add(thread::block_idx_x() as usize), of_block);
@@ -79,7 +75,7 @@ unsafe fn reduce<T, O, const V: usize, const ROUNDS: usize>(
         let mut partial = thread::thread_idx_x();
         while partial < blocks {
             of_thread = op.apply(of_thread, atomic::device::load(results.partials.add(partial as usize)));
-            partial += THREADS;
+            partial += threads::<T>();
         }
         let of_all = block.reduce(of_thread, op);
         if thread::thread_idx_x() == 0 {
@@ -91,22 +87,22 @@ unsafe fn reduce<T, O, const V: usize, const ROUNDS: usize>(
 }
 
 macro_rules! reductions {
-    ($($t:ty, $v:literal x $rounds:literal: $sum:ident $min:ident $max:ident;)*) => {$(
-        reductions!(@one "sum (0 of nothing; integers wrap)" $sum $t, Sum, $v, $rounds);
-        reductions!(@one "least (the greatest value of the type, infinity for floats, of nothing)" $min $t, Min, $v, $rounds);
-        reductions!(@one "greatest (the least value of the type, minus infinity for floats, of nothing)" $max $t, Max, $v, $rounds);
+    ($($t:ty, $v:literal x $threads:literal: $sum:ident $min:ident $max:ident;)*) => {$(
+        reductions!(@one "sum (0 of nothing; integers wrap)" $sum $t, Sum, $v, $threads);
+        reductions!(@one "least (the greatest value of the type, infinity for floats, of nothing)" $min $t, Min, $v, $threads);
+        reductions!(@one "greatest (the least value of the type, minus infinity for floats, of nothing)" $max $t, Max, $v, $threads);
     )*};
-    (@one $what:literal $name:ident $t:ty, $op:ident, $v:literal, $rounds:literal) => {
+    (@one $what:literal $name:ident $t:ty, $op:ident, $v:literal, $threads:literal) => {
         #[doc = concat!("`*result` is the ", $what, " of `input`.")]
         ///
         /// # Safety
-        /// Launched on [`blocks`]`(input.len())` blocks of [`THREADS`] threads, in one dimension. `partials` points to one item a block,
+        /// Launched on [`blocks`]`(input.len())` blocks of [`threads`] threads, in one dimension. `partials` points to one item a block,
         /// `result` to one. `*done` is 0 before and after.
-        #[kernel(max_threads = 256)]
+        #[kernel(max_threads = $threads)]
         pub unsafe fn $name(input: &[$t], partials: *mut $t, done: *mut u32, result: *mut $t) {
             // SAFETY: the caller's.
             unsafe {
-                reduce::<$t, $op, $v, $rounds>(
+                reduce::<$t, $op, $v>(
                     input,
                     Results { partials, done, result },
                     $op,
@@ -118,10 +114,10 @@ macro_rules! reductions {
     };
 }
 reductions! {
-    u32, 4 x 4: sum_u32 min_u32 max_u32;
-    i32, 4 x 4: sum_i32 min_i32 max_i32;
-    u64, 2 x 8: sum_u64 min_u64 max_u64;
-    i64, 2 x 8: sum_i64 min_i64 max_i64;
-    f32, 4 x 4: sum_f32 min_f32 max_f32;
-    f64, 2 x 8: sum_f64 min_f64 max_f64;
+    u32, 4 x 256: sum_u32 min_u32 max_u32;
+    i32, 4 x 256: sum_i32 min_i32 max_i32;
+    u64, 2 x 512: sum_u64 min_u64 max_u64;
+    i64, 2 x 512: sum_i64 min_i64 max_i64;
+    f32, 4 x 256: sum_f32 min_f32 max_f32;
+    f64, 2 x 512: sum_f64 min_f64 max_f64;
 }

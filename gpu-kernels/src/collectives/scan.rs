@@ -5,14 +5,14 @@
 //! 2016), floats by [`Hierarchical`], so that their sums are grouped the same way, and are the same bits, each time and on
 //! every device. Integers wrap.
 //!
-//! Work is linear in `n`. The memory beside input and output is [`state_words`](super::look_back::state_words), 0.4% of an array
+//! Work is linear in `n`. The memory beside input and output is [`state_words`](super::look_back::state_words), 0.1% of an array
 //! of `u32`, and a ticket.
 
 use super::{
     Identity, Op, Sum,
     block::{Block, STORAGE, Storage},
     look_back::{Decoupled, Hierarchical, LookBack, State, StateValue},
-    tile::{self, Element, Place, THREADS},
+    tile::{self, Element, Place, ROUNDS},
     warp::{self, Lanes},
 };
 use cuda_std::{
@@ -20,7 +20,7 @@ use cuda_std::{
     warp::{WARP_SIZE, lane_id, shuffle_up, warp_id},
 };
 
-pub use super::tile::{TILE, tiles};
+pub use super::tile::{TILE, threads, tiles};
 
 /// What a scan leaves behind, and needs again for the next one.
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +35,7 @@ struct Control<T> {
 /// # Safety
 /// As for the kernels; `ticket` is a shared variable of this call alone, and `storage` too.
 #[inline(always)]
-unsafe fn exclusive<T, B, const V: usize, const ROUNDS: usize, const READ_ONLY: bool>(
+unsafe fn exclusive<T, B, const V: usize, const READ_ONLY: bool>(
     (input, output, n): (*const T, *mut T, usize),
     control: Control<T>,
     storage: Storage<T>,
@@ -46,7 +46,7 @@ unsafe fn exclusive<T, B, const V: usize, const ROUNDS: usize, const READ_ONLY: 
     Sum: Identity<T>,
 {
     let tiles = thread::grid_dim_x();
-    // SAFETY: the block is one of the grid, in one dimension, of `THREADS` threads; counter and shared variable are for this.
+    // SAFETY: the block is one of the grid, in one dimension, of as many threads as a tile wants; counter and shared variable are for this.
     let (block, tile) = unsafe {
         let tile = tile::by_first_thread(ticket, || {
             let tile = atomic::device::fetch_add(control.ticket, 1);
@@ -56,24 +56,29 @@ unsafe fn exclusive<T, B, const V: usize, const ROUNDS: usize, const READ_ONLY: 
             }
             tile
         });
-        (Block::with_threads(storage, THREADS), tile)
+        (Block::with_threads(storage, tile::threads::<T>()), tile)
     };
-    let place = Place::<V, ROUNDS>::new(tile as usize, n);
+    let place = Place::<V>::new(tile as usize, n);
     // SAFETY: the arrays' lengths are the caller's word; a thread stores only where it has loaded.
     let mut items = unsafe { place.load::<T, READ_ONLY>(input, Sum.identity()) };
 
-    // Within the warp: each thread's sums before its items of each round.
+    // Within the warp: each thread's sums before its items of each round. (Three short loops: as one it would be too long for
+    // the compiler to unroll, and the arrays would be in memory.)
     let mut before = [Sum.identity(); ROUNDS];
-    let mut of_warp = Sum.identity();
-    for round in 0..ROUNDS {
-        let mut own = items[round][0];
-        for &item in &items[round][1..] {
-            own = Sum.apply(own, item);
+    for (sum, items) in before.iter_mut().zip(&items) {
+        for &item in items {
+            *sum = Sum.apply(*sum, item);
         }
-        let inclusive = warp::inclusive_scan(Lanes::FULL, own, Sum);
-        let below = shuffle_up(Lanes::FULL.mask(), inclusive, 1);
-        before[round] = if lane_id() == 0 { of_warp } else { Sum.apply(of_warp, below) };
-        of_warp = Sum.apply(of_warp, warp::broadcast(Lanes::FULL, inclusive, WARP_SIZE - 1));
+    }
+    for sum in &mut before {
+        *sum = warp::inclusive_scan(Lanes::FULL, *sum, Sum);
+    }
+    let mut of_warp = Sum.identity();
+    for sum in &mut before {
+        let below = shuffle_up(Lanes::FULL.mask(), *sum, 1);
+        let of_round = warp::broadcast(Lanes::FULL, *sum, WARP_SIZE - 1);
+        *sum = if lane_id() == 0 { of_warp } else { Sum.apply(of_warp, below) };
+        of_warp = Sum.apply(of_warp, of_round);
     }
 
     // SAFETY: all threads come here, and the storage has not been used before; the block's prefix is broadcast by another
@@ -104,17 +109,17 @@ unsafe fn exclusive<T, B, const V: usize, const ROUNDS: usize, const READ_ONLY: 
 }
 
 macro_rules! scans {
-    ($($name:ident $in_place:ident: $t:ty as $bits:ty, $look_back:ident, $v:literal x $rounds:literal;)*) => {$(
+    ($($name:ident $in_place:ident: $t:ty as $bits:ty, $look_back:ident, $v:literal, $threads:literal x $blocks:literal;)*) => {$(
         #[doc = concat!("`output[i]` is the sum of `input[..i]`, and `*total` that of the whole `input`, of `", stringify!($t), "`.")]
         ///
         /// # Safety
-        /// Launched on [`tiles`]`(input.len())` blocks of [`THREADS`] threads, in one dimension. `output` points to as many items as
+        /// Launched on [`tiles`]`(input.len())` blocks of [`threads`] threads, in one dimension. `output` points to as many items as
         /// `input`, `total` to one. `*ticket` is 0 before and after. `state` and `epoch` are as [`State::new`] wants them.
-        #[kernel(max_threads = 256)]
+        #[kernel(max_threads = $threads, min_blocks = $blocks)]
         pub unsafe fn $name(input: &[$t], output: *mut $t, total: *mut $t, ticket: *mut u32, state: *mut u64, epoch: u32) {
             // SAFETY: the caller's; a type and its bits have the same size, and the sums of the bits are those of the type.
             unsafe {
-                exclusive::<$bits, $look_back, $v, $rounds, true>(
+                exclusive::<$bits, $look_back, $v, true>(
                     (input.as_ptr().cast(), output.cast(), input.len()),
                     Control { total: total.cast(), ticket, state: State::new(state, epoch) },
                     shared_array![$bits; STORAGE],
@@ -127,11 +132,11 @@ macro_rules! scans {
         ///
         /// # Safety
         #[doc = concat!("As for [`", stringify!($name), "`], on [`tiles`]`(n)` blocks.")]
-        #[kernel(max_threads = 256)]
+        #[kernel(max_threads = $threads, min_blocks = $blocks)]
         pub unsafe fn $in_place(data: *mut $t, n: usize, total: *mut $t, ticket: *mut u32, state: *mut u64, epoch: u32) {
             // SAFETY: as above.
             unsafe {
-                exclusive::<$bits, $look_back, $v, $rounds, false>(
+                exclusive::<$bits, $look_back, $v, false>(
                     (data.cast_const().cast(), data.cast(), n),
                     Control { total: total.cast(), ticket, state: State::new(state, epoch) },
                     shared_array![$bits; STORAGE],
@@ -142,10 +147,10 @@ macro_rules! scans {
     )*};
 }
 scans! {
-    exclusive_u32 exclusive_in_place_u32: u32 as u32, Decoupled, 4 x 4;
-    exclusive_i32 exclusive_in_place_i32: i32 as u32, Decoupled, 4 x 4;
-    exclusive_u64 exclusive_in_place_u64: u64 as u64, Decoupled, 2 x 8;
-    exclusive_i64 exclusive_in_place_i64: i64 as u64, Decoupled, 2 x 8;
-    exclusive_f32 exclusive_in_place_f32: f32 as f32, Hierarchical, 4 x 4;
-    exclusive_f64 exclusive_in_place_f64: f64 as f64, Hierarchical, 2 x 8;
+    exclusive_u32 exclusive_in_place_u32: u32 as u32, Decoupled, 4, 256 x 4;
+    exclusive_i32 exclusive_in_place_i32: i32 as u32, Decoupled, 4, 256 x 4;
+    exclusive_u64 exclusive_in_place_u64: u64 as u64, Decoupled, 2, 512 x 2;
+    exclusive_i64 exclusive_in_place_i64: i64 as u64, Decoupled, 2, 512 x 2;
+    exclusive_f32 exclusive_in_place_f32: f32 as f32, Hierarchical, 4, 256 x 4;
+    exclusive_f64 exclusive_in_place_f64: f64 as f64, Hierarchical, 2, 512 x 2;
 }

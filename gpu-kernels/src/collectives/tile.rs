@@ -1,23 +1,25 @@
-//! Tiles: 4096 consecutive items that a block of 256 threads holds in registers.
+//! Tiles: 4096 consecutive items that a block holds in registers, 64 bytes a thread.
 //!
-//! A warp takes 512 consecutive items of its block's tile, in rounds: in each, its lanes load 16 consecutive bytes each, so that a
-//! round is 512 consecutive bytes of memory, and every thread's items of one round are neighbours. Lanes in order and
-//! rounds in order are therefore the order of the items, and a scan needs no exchange through shared memory.
+//! A block has 256 threads for items of 4 bytes and 512 for items of 8. Each of its warps takes as many consecutive items, in
+//! four rounds: in each, its lanes load 16 consecutive bytes each, so that a round is 512 consecutive bytes of memory,
+//! and a thread's items of one round are neighbours. Lanes in order and rounds in order are therefore the order of the
+//! items, and a scan needs no exchange through shared memory.
 
-use core::mem::size_of;
 use cuda_std::{
     F32x4, F64x2, I32x4, U32x4, U64x2, mem, thread,
     warp::{WARP_SIZE, lane_id, warp_id},
 };
 
-/// Threads of a block that works on tiles.
-pub const THREADS: u32 = 256;
-
-/// Items of a tile that each thread holds.
-pub const ITEMS: usize = 16;
-
 /// Items of a tile.
-pub const TILE: usize = THREADS as usize * ITEMS;
+pub const TILE: usize = 4096;
+
+/// Vectors that each thread holds of a tile.
+pub const ROUNDS: usize = 4;
+
+/// Threads of a block that works on tiles of `T`: 256 for 4 bytes, 512 for 8.
+pub const fn threads<T>() -> u32 {
+    (TILE * size_of::<T>() / (16 * ROUNDS)) as u32
+}
 
 /// A type whose items move `V` at a time, 16 bytes together.
 pub trait Element<const V: usize>: Copy {
@@ -53,9 +55,9 @@ elements! {
     f64: F64x2(x, y) 2;
 }
 
-/// Where the items of one thread in a tile lie: `V` in each of `ROUNDS` rounds.
+/// Where the items of one thread in a tile lie: `V` in each of the [`ROUNDS`] rounds.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<const V: usize, const ROUNDS: usize> {
+pub struct Place<const V: usize> {
     first: usize,
     /// How many items the array has from the tile's start on, at most `TILE`.
     valid: u32,
@@ -63,18 +65,18 @@ pub struct Place<const V: usize, const ROUNDS: usize> {
     own: u32,
 }
 
-impl<const V: usize, const ROUNDS: usize> Place<V, ROUNDS> {
+impl<const V: usize> Place<V> {
+    /// Items of a warp in a round.
     const ROUND: u32 = WARP_SIZE * V as u32;
 
-    /// The calling thread's items in tile `tile` of an array of `n`. The block is one-dimensional, of [`THREADS`] threads.
+    /// The calling thread's items in tile `tile` of an array of `n`. The block is one-dimensional, of [`threads`] threads.
     #[inline(always)]
     pub fn new(tile: usize, n: usize) -> Self {
-        const { assert!(V * ROUNDS == ITEMS, "a thread has 16 items in a tile") };
         let first = tile * TILE;
         Place {
             first,
             valid: n.saturating_sub(first).min(TILE) as u32,
-            own: warp_id() * (WARP_SIZE * ITEMS as u32) + lane_id() * V as u32,
+            own: warp_id() * Self::ROUND * ROUNDS as u32 + lane_id() * V as u32,
         }
     }
 
@@ -130,16 +132,16 @@ impl<const V: usize, const ROUNDS: usize> Place<V, ROUNDS> {
         // SAFETY: of an item that exists, or one of the end.
         let first = unsafe { array.add(self.first) };
         if self.is_full() && is_aligned(array) {
-            for (round, items) in items.into_iter().enumerate() {
+            for (round, items) in items.iter().enumerate() {
                 // SAFETY: as in `load`.
                 unsafe {
                     let vector = first.add((self.own + round as u32 * Self::ROUND) as usize).cast::<T::Vector>();
-                    mem::store_cg(vector, T::join(items));
+                    mem::store_cg(vector, T::join(*items));
                 }
             }
         } else {
-            for (round, items) in items.into_iter().enumerate() {
-                for (i, item) in items.into_iter().enumerate() {
+            for (round, items) in items.iter().enumerate() {
+                for (i, &item) in items.iter().enumerate() {
                     let index = self.own + round as u32 * Self::ROUND + i as u32;
                     if index < self.valid {
                         // SAFETY: the item exists.

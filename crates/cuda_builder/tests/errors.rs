@@ -1,0 +1,287 @@
+//! What goes wrong, and the sentence that says so.
+
+mod common;
+
+use common::{Krate, build, child, in_child, out_dir};
+use cuda_builder::{BuilderError, CudaBuilder};
+use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
+
+/// The error is of the variant, and its sentence holds each part.
+macro_rules! assert_says {
+    ($error:expr, $variant:ident, $($part:expr),+) => {{
+        let error = $error;
+        let text = error.to_string();
+        assert!(matches!(error, BuilderError::$variant { .. }), "another error: {error:?}");
+        $(assert!(text.contains($part), "no {:?} in: {text}", $part);)+
+    }};
+}
+
+/// A crate with one kernel named `kernel` that is not made by the macro.
+fn bare(name: &str, signature_and_body: &str) -> Krate {
+    Krate::bare(name, &format!("#[unsafe(link_section = \".cuda.kernel\")]\npub unsafe fn kernel{signature_and_body}"))
+}
+
+/// A shell script in the place of rustc.
+fn script(name: &str, text: &str) -> PathBuf {
+    let path = out_dir().join(name);
+    fs::create_dir_all(out_dir()).unwrap();
+    fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+#[test]
+fn no_out_dir() {
+    if child() {
+        println!("{}", CudaBuilder::new("anywhere").build().unwrap_err());
+        return;
+    }
+    let said = in_child("no_out_dir", |command| {
+        command.env_remove("OUT_DIR");
+    });
+    assert!(said.contains("call it from a build script (cargo sets OUT_DIR there), or name a folder with `out_dir`"), "{said}");
+}
+
+#[test]
+fn no_llvm() {
+    if child() {
+        println!("{}", build(CudaBuilder::new("anywhere").out_dir(out_dir())).unwrap_err());
+        return;
+    }
+    let sysroot = out_dir().join("a toolchain without LLVM");
+    fs::create_dir_all(sysroot.join("lib")).unwrap();
+    let rustc = script("rustc_without_llvm", &format!("echo '{}'", sysroot.display()));
+    let said = in_child("no_llvm", |command| {
+        command.env("RUSTC", rustc);
+    });
+    assert!(said.contains(&format!("no libLLVM*.so lies in {}", sysroot.join("lib").display())), "{said}");
+    assert!(said.contains("Install Rust through rustup"), "{said}");
+}
+
+#[test]
+fn no_sysroot() {
+    if child() {
+        println!("{}", build(CudaBuilder::new("anywhere").out_dir(out_dir())).unwrap_err());
+        return;
+    }
+    let rustc = script("rustc_that_fails", "echo 'no such toolchain' >&2\nexit 1");
+    let said = in_child("no_sysroot", |command| {
+        command.env("RUSTC", &rustc);
+    });
+    assert!(said.contains("--print sysroot` failed (no such toolchain)"), "{said}");
+    let said = in_child("no_sysroot", |command| {
+        command.env("RUSTC", "/nowhere/rustc");
+    });
+    assert!(said.contains("`/nowhere/rustc --print sysroot` failed (No such file or directory"), "{said}");
+}
+
+#[test]
+fn no_crate() {
+    let folder = out_dir().join("crates/not there");
+    let error = build(CudaBuilder::new(&folder).out_dir(out_dir())).unwrap_err();
+    assert_says!(error, NoCrate, &*format!("no kernel crate at {}", folder.display()), "the folder that holds its Cargo.toml");
+}
+
+#[test]
+fn a_manifest_that_cargo_refuses() {
+    let krate = Krate::with_manifest("bad_manifest", "[dependencies]\n", "");
+    assert_says!(krate.error(), Metadata, "could not describe the kernel crate at", "duplicate key");
+}
+
+#[test]
+fn a_crate_without_a_library() {
+    let krate = Krate::with_manifest("no_library", "", "");
+    fs::rename(krate.path.join("src/lib.rs"), krate.path.join("src/main.rs")).unwrap();
+    let error = krate.error();
+    assert_says!(error, Metadata, "the package has no library");
+}
+
+#[test]
+fn doesnt_compile() {
+    let krate = bare("doesnt_compile", "(out: *mut u32) { let wrong: u32 = \"text\"; }");
+    assert_says!(krate.error(), Compile, "`doesnt_compile` doesn't compile for the device", "mismatched types", "src/lib.rs");
+}
+
+#[test]
+fn no_kernels() {
+    let krate = Krate::bare("no_kernels", "pub fn function(out: &mut u32) { *out = 1; }");
+    assert_says!(krate.error(), NoKernels, "`no_kernels` holds no kernel", "mark one with `#[kernel]`", "`pub`");
+}
+
+#[test]
+fn duplicate_names() {
+    let krate = bare(
+        "duplicate_names",
+        "(out: *mut u32) {}
+         pub mod a { pub mod b_c { #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn d(out: *mut u32) {} } }
+         pub mod a_b { pub mod c { #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn d(out: *mut u32) {} } }",
+    );
+    assert_says!(krate.error(), DuplicateKernel, "two kernels would both be named `a_b_c_d` in PTX");
+}
+
+#[test]
+fn parameters_that_the_macro_refuses() {
+    let krate = Krate::new(
+        "refused_parameters",
+        "#[derive(Clone, Copy)] pub struct Pair { pub a: f32, pub b: f32 }
+         pub mod one { use super::*; #[kernel] pub fn tuple(pair: (u32, u32)) {} }
+         pub mod two { use super::*; #[kernel] pub fn exclusive(out: &mut u32) {} }
+         pub mod three { use super::*; #[kernel] pub fn array(values: [u32; 4]) {} }
+         pub mod four { use super::*; #[kernel] pub fn generic<T>(value: &T) {} }
+         pub mod five { use super::*; #[kernel] pub fn answer() -> u32 { 1 } }
+         pub mod six { use super::*; #[kernel] pub extern \"C\" fn c() {} }
+         pub mod seven { use super::*; #[kernel(max_threads = 2048)] pub fn too_many() {} }
+         pub mod eight { use super::*; #[kernel(min_blocks = 2)] pub fn alone() {} }",
+    );
+    assert_says!(
+        krate.error(),
+        Compile,
+        "not a kernel parameter: a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T` and `DisjointSlice<T>`",
+        "(u32, u32)",
+        "`&mut` would promise each thread that it alone may write there",
+        "[u32; 4]",
+        "a kernel can't be generic",
+        "a kernel returns nothing",
+        "a kernel has the Rust ABI",
+        "max_threads is a number from 1 to 1024",
+        "`min_blocks` needs `max_threads`, too"
+    );
+}
+
+#[test]
+fn structures_by_value() {
+    let krate = Krate::new(
+        "refused_structures",
+        "#[derive(Clone, Copy)] pub struct Pair { pub a: f32, pub b: f32 }
+         #[kernel] pub fn structure(pair: Pair) {}",
+    );
+    assert_says!(krate.error(), Compile, "`Pair` can't be a kernel parameter", "pass a structure by reference");
+}
+
+#[test]
+fn parameters_that_ptx_cant_pass() {
+    let krate = bare("wide_parameter", "(out: *mut u128, value: u128) { unsafe { *out = value } }");
+    assert_says!(krate.error(), KernelParameter, "`wide_parameter::kernel`", "(i128, in position 1)", "pass a structure by reference");
+    let krate = bare("array_parameter", "(values: [u32; 4], out: *mut [u32; 4]) { unsafe { *out = values } }");
+    assert_says!(krate.error(), KernelParameter, "`array_parameter::kernel`", "(i128, in position 0)");
+}
+
+#[test]
+fn a_kernel_called_by_device_code() {
+    let krate = bare(
+        "called_kernel",
+        "(out: *mut u32) { unsafe { *out = 1 } }
+         pub mod other { pub fn caller(out: *mut u32) { unsafe { super::kernel(out) } } }",
+    );
+    // Nobody calls the caller: it is as good as not there.
+    build(krate.builder()).unwrap();
+    let krate = bare(
+        "called_kernel",
+        "(out: *mut u32) { unsafe { *out = 1 } }
+         pub mod other {
+             pub fn caller(out: *mut u32) { unsafe { super::kernel(out) } }
+             #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn second(out: *mut u32) { caller(out) }
+         }",
+    );
+    assert_says!(
+        krate.error(),
+        KernelCalled,
+        "`called_kernel::kernel` is called by `called_kernel::other::caller`",
+        "move what they share into a function that both call"
+    );
+}
+
+#[test]
+fn undefined_symbols() {
+    let source = |name: &str| {
+        format!(
+            "(out: *mut u32) {{ unsafe {{ *out = deep::helper() }} }}
+             mod deep {{
+                 unsafe extern \"C\" {{ #[link_name = {name:?}] fn missing() -> u32; }}
+                 pub fn helper() -> u32 {{ unsafe {{ missing() }} }}
+             }}"
+        )
+    };
+    assert_says!(
+        bare("undefined", &source("not_there")).error(),
+        UndefinedSymbol,
+        "device code needs `not_there`, which doesn't exist on a GPU; it is called by `undefined::deep::helper`"
+    );
+    assert_says!(
+        bare("undefined_mangled", &source("_ZN5other6module8function17h0123456789abcdefE")).error(),
+        UndefinedSymbol,
+        "device code needs `other::module::function`, which"
+    );
+}
+
+/// The symbol would be there in a host's program.
+#[test]
+fn assembly_outside_functions() {
+    let krate = bare(
+        "global_assembly",
+        "(out: *mut u32) { unsafe { *out = from_assembly() } }
+         unsafe extern \"C\" { fn from_assembly() -> u32; }
+         core::arch::global_asm!(\".globl from_assembly\", \"from_assembly: ret\");",
+    );
+    assert_says!(krate.error(), UndefinedSymbol, "`from_assembly`", "`global_assembly::kernel`");
+}
+
+#[test]
+fn inline_assembly() {
+    let krate = bare(
+        "inline_assembly",
+        "(out: *mut u32) { unsafe { deep::helper(); *out = 1 } }
+         mod deep { pub fn helper() { unsafe { core::arch::asm!(\"nop\") } } }",
+    );
+    assert_says!(
+        krate.error(),
+        HostAssembly,
+        "inline assembly for the host's processor, in `inline_assembly::deep::helper`",
+        "#[cfg(not(cuda_device))]"
+    );
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn host_intrinsics() {
+    let krate = bare(
+        "host_intrinsic",
+        "(out: *mut u64) { unsafe { *out = deep::clock() } }
+         mod deep { pub fn clock() -> u64 { unsafe { core::arch::x86_64::_rdtsc() } } }",
+    );
+    assert_says!(krate.error(), HostIntrinsic, "`llvm.x86.rdtsc`, which a GPU doesn't have", "_rdtsc");
+}
+
+#[test]
+fn functions_of_the_c_library() {
+    let krate = Krate::with_manifest(
+        "library_intrinsic",
+        "",
+        "#![no_std]
+         #![feature(core_intrinsics)]
+         #![allow(internal_features)]
+         #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn kernel(out: *mut f32) { unsafe { *out = deep::cosine(*out) } }
+         mod deep { pub fn cosine(x: f32) -> f32 { core::intrinsics::cosf32(x) } }
+         #[panic_handler] fn panic(_: &core::panic::PanicInfo<'_>) -> ! { loop {} }",
+    );
+    assert_says!(
+        krate.error(),
+        HostIntrinsic,
+        "`llvm.cos.f32`, which a GPU doesn't have",
+        "`library_intrinsic::deep::cosine`",
+        "Use cuda_std::math"
+    );
+}
+
+#[test]
+fn ir_files() {
+    let manifest = "\n[package.metadata.cuda]\nir = [\"extra.ll\"]\n";
+    let source = "#![no_std]
+        #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn kernel(out: *mut u32) {}
+        #[panic_handler] fn panic(_: &core::panic::PanicInfo<'_>) -> ! { loop {} }";
+    let krate = Krate::with_manifest("ir_files", manifest, source);
+    let _ = fs::remove_file(krate.path.join("extra.ll"));
+    assert_says!(krate.error(), Io, "extra.ll: No such file");
+    krate.write("extra.ll", "define void @broken( {");
+    assert_says!(krate.error(), Llvm, "LLVM could not read", "extra.ll", "expected type");
+}

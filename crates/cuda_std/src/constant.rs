@@ -1,0 +1,128 @@
+//! Constant memory: small tables that the host fills and every thread reads.
+
+use bytemuck::Pod;
+use core::cell::UnsafeCell;
+
+/// Declares arrays in constant memory: `constant! { pub static COEFFS: [f32; 64]; }`.
+///
+/// Each is a [`Constant<T, N>`](crate::constant::Constant): zero until the host fills it, the same for every thread, and
+/// fastest where the threads of a warp read the same element. A module has 64 KiB of it.
+///
+/// **On the device its name is global**: the module's variable is called as the static is (`COEFFS`), whatever Rust module it
+/// stands in, so that the host finds it. Two of one name in a kernel crate don't link.
+///
+/// GPU: a variable in `.const` memory, read by `ld.const`. CPU: a static.
+///
+/// ```
+/// use cuda_std::prelude::*;
+///
+/// constant! {
+///     /// The polynomial's coefficients, the constant term first.
+///     pub static COEFFS: [f32; 4];
+/// }
+///
+/// fn polynomial(x: f32) -> f32 {
+///     COEFFS.as_slice().iter().rev().fold(0.0, |sum, c| sum * x + c)
+/// }
+/// ```
+#[macro_export]
+macro_rules! constant {
+    ($($(#[$attribute:meta])* $vis:vis static $name:ident: [$t:ty; $n:expr];)*) => {$(
+        $crate::__constant!([$(#[$attribute])*] $vis $name $t, { $n });
+    )*};
+}
+
+/// The device's half of [`constant!`].
+#[cfg(cuda_device)]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __constant {
+    ([$($attributes:tt)*] $vis:vis $name:ident $t:ty, $n:expr) => {
+        $($attributes)*
+        // `cuda_builder` makes a constant that the host initialises of what it finds in this section.
+        #[unsafe(link_section = ".cuda.constant")]
+        #[unsafe(no_mangle)]
+        $vis static $name: $crate::__private::Constant<$t, { $n }> = $crate::__private::Constant::zeroed(stringify!($name));
+    };
+}
+
+/// The CPU's half of [`constant!`].
+#[cfg(not(cuda_device))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __constant {
+    ([$($attributes:tt)*] $vis:vis $name:ident $t:ty, $n:expr) => {
+        $($attributes)*
+        $vis static $name: $crate::__private::Constant<$t, { $n }> = $crate::__private::Constant::zeroed(stringify!($name));
+    };
+}
+
+/// An array in constant memory, from [`constant!`](crate::constant!).
+///
+/// On the CPU it holds the values for kernels that run there, and the name by which the host finds it in a PTX module.
+#[repr(C)]
+pub struct Constant<T: Pod, const N: usize> {
+    // The device's variable is this alone. The cell keeps the compiler from taking the zeroes for the values.
+    values: UnsafeCell<[T; N]>,
+    #[cfg(not(cuda_device))]
+    name: &'static str,
+}
+
+// SAFETY: kernels only read it. On the device it changes between launches only; on the CPU `store`'s callers vouch for that.
+unsafe impl<T: Pod, const N: usize> Sync for Constant<T, N> {}
+
+#[allow(clippy::len_without_is_empty)]
+impl<T: Pod, const N: usize> Constant<T, N> {
+    #[doc(hidden)]
+    #[cfg_attr(cuda_device, allow(unused_variables))]
+    pub const fn zeroed(name: &'static str) -> Self {
+        Constant {
+            // SAFETY: all zeroes are a value of any `Pod` type.
+            values: UnsafeCell::new(unsafe { core::mem::zeroed() }),
+            #[cfg(not(cuda_device))]
+            name,
+        }
+    }
+
+    /// Element `index`. It panics outside the array.
+    #[inline(always)]
+    pub fn get(&self, index: usize) -> T {
+        self.as_slice()[index]
+    }
+
+    /// All elements.
+    #[inline(always)]
+    pub fn as_slice(&self) -> &[T] {
+        // SAFETY: nothing writes it while a reference lives, see `Sync`.
+        unsafe { &*self.values.get() }
+    }
+
+    /// `N`.
+    #[inline(always)]
+    pub const fn len(&self) -> usize {
+        N
+    }
+}
+
+#[cfg(not(cuda_device))]
+impl<T: Pod, const N: usize> Constant<T, N> {
+    /// The name of the variable in a PTX module.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The variable's size in bytes.
+    pub const fn byte_len(&self) -> usize {
+        size_of::<[T; N]>()
+    }
+
+    /// Sets the values that kernels on the CPU read.
+    ///
+    /// # Safety
+    /// No kernel that reads this constant runs on the CPU meanwhile, and no reference from [`as_slice`](Self::as_slice)
+    /// lives on.
+    pub unsafe fn store(&self, values: &[T; N]) {
+        // SAFETY: the caller vouches that nobody else accesses the array.
+        unsafe { *self.values.get() = *values };
+    }
+}

@@ -1,0 +1,159 @@
+//! Warp operations: the lanes of a mask meet in the executor, and each takes what it wants of what all put in.
+
+use simt::current::{self, exchange, fault};
+
+pub use current::lane_id;
+
+#[inline(always)]
+pub fn lane_mask_eq() -> u32 {
+    1 << lane_id()
+}
+
+#[inline(always)]
+pub fn lane_mask_lt() -> u32 {
+    lane_mask_eq() - 1
+}
+
+#[inline(always)]
+pub fn lane_mask_le() -> u32 {
+    lane_mask_lt() | lane_mask_eq()
+}
+
+#[inline(always)]
+pub fn lane_mask_gt() -> u32 {
+    !lane_mask_le()
+}
+
+#[inline(always)]
+pub fn lane_mask_ge() -> u32 {
+    !lane_mask_lt()
+}
+
+pub use self::lane_mask_eq as active_mask;
+
+#[inline]
+#[track_caller]
+pub fn sync_warp(mask: u32) {
+    exchange(mask, "sync_warp", 0);
+}
+
+/// The lanes of `mask`, in order.
+fn lanes(mask: u32) -> impl Iterator<Item = usize> {
+    (0..32).filter(move |lane| mask >> lane & 1 == 1)
+}
+
+#[inline]
+#[track_caller]
+fn shuffle(op: &'static str, mask: u32, value: u64, source: u32) -> u64 {
+    let values = exchange(mask, op, value);
+    if mask >> source & 1 == 0 {
+        fault(format!("{op}: lane {} reads lane {source}, which isn't in the mask {mask:#010x}", lane_id()));
+    }
+    values[source as usize]
+}
+
+/// Shuffles of 64 bits.
+pub mod wide {
+    use super::{lane_id, shuffle};
+
+    #[inline]
+    #[track_caller]
+    pub fn shuffle_idx(mask: u32, value: u64, lane: u32) -> u64 {
+        shuffle("shuffle_idx", mask, value, lane % 32)
+    }
+
+    #[inline]
+    #[track_caller]
+    pub fn shuffle_up(mask: u32, value: u64, delta: u32) -> u64 {
+        let own = lane_id();
+        shuffle("shuffle_up", mask, value, own.checked_sub(delta % 32).unwrap_or(own))
+    }
+
+    #[inline]
+    #[track_caller]
+    pub fn shuffle_down(mask: u32, value: u64, delta: u32) -> u64 {
+        let own = lane_id();
+        let source = own + delta % 32;
+        shuffle("shuffle_down", mask, value, if source < 32 { source } else { own })
+    }
+
+    #[inline]
+    #[track_caller]
+    pub fn shuffle_xor(mask: u32, value: u64, lanes: u32) -> u64 {
+        shuffle("shuffle_xor", mask, value, lane_id() ^ (lanes % 32))
+    }
+}
+
+macro_rules! narrow {
+    ($($name:ident)*) => {$(
+        #[inline]
+        #[track_caller]
+        pub fn $name(mask: u32, value: u32, argument: u32) -> u32 {
+            wide::$name(mask, value.into(), argument) as u32
+        }
+    )*};
+}
+narrow!(shuffle_idx shuffle_up shuffle_down shuffle_xor);
+
+#[track_caller]
+fn vote(op: &'static str, mask: u32, predicate: bool) -> u32 {
+    let values = exchange(mask, op, predicate.into());
+    lanes(mask).filter(|&lane| values[lane] != 0).fold(0, |set, lane| set | 1 << lane)
+}
+
+#[track_caller]
+pub fn all(mask: u32, predicate: bool) -> bool {
+    vote("all", mask, predicate) == mask
+}
+
+#[track_caller]
+pub fn any(mask: u32, predicate: bool) -> bool {
+    vote("any", mask, predicate) != 0
+}
+
+#[track_caller]
+pub fn ballot(mask: u32, predicate: bool) -> u32 {
+    vote("ballot", mask, predicate)
+}
+
+#[track_caller]
+pub fn match_any_u64(mask: u32, value: u64) -> u32 {
+    let values = exchange(mask, "match_any", value);
+    lanes(mask).filter(|&lane| values[lane] == value).fold(0, |set, lane| set | 1 << lane)
+}
+
+#[track_caller]
+pub fn match_any_u32(mask: u32, value: u32) -> u32 {
+    match_any_u64(mask, value.into())
+}
+
+#[track_caller]
+pub fn match_all_u64(mask: u32, value: u64) -> u32 {
+    let values = exchange(mask, "match_all", value);
+    if lanes(mask).all(|lane| values[lane] == value) { mask } else { 0 }
+}
+
+#[track_caller]
+pub fn match_all_u32(mask: u32, value: u32) -> u32 {
+    match_all_u64(mask, value.into())
+}
+
+macro_rules! redux {
+    ($($name:ident: $t:ty, |$a:ident, $b:ident| $fold:expr;)*) => {$(
+        #[track_caller]
+        pub fn $name(mask: u32, value: $t) -> $t {
+            let values = exchange(mask, "reduce", value as u32 as u64);
+            lanes(mask).map(|lane| values[lane] as $t).reduce(|$a, $b| $fold).unwrap_or(value)
+        }
+    )*};
+}
+redux! {
+    redux_add: u32, |a, b| a.wrapping_add(b);
+    redux_min_u32: u32, |a, b| a.min(b);
+    redux_max_u32: u32, |a, b| a.max(b);
+    redux_min_i32: i32, |a, b| a.min(b);
+    redux_max_i32: i32, |a, b| a.max(b);
+    redux_and: u32, |a, b| a & b;
+    redux_or: u32, |a, b| a | b;
+    redux_xor: u32, |a, b| a ^ b;
+}

@@ -1,0 +1,90 @@
+//! `src/ir/warp.ll`.
+
+// SAFETY: the signatures are those of the IR. The functions read registers or exchange values of registers, which touches no
+// memory.
+unsafe extern "C" {
+    #[link_name = "__cuda_std_lane_id"]
+    pub safe fn lane_id() -> u32;
+    #[link_name = "__cuda_std_lane_mask_lt"]
+    pub safe fn lane_mask_lt() -> u32;
+    #[link_name = "__cuda_std_lane_mask_le"]
+    pub safe fn lane_mask_le() -> u32;
+    #[link_name = "__cuda_std_lane_mask_eq"]
+    pub safe fn lane_mask_eq() -> u32;
+    #[link_name = "__cuda_std_lane_mask_ge"]
+    pub safe fn lane_mask_ge() -> u32;
+    #[link_name = "__cuda_std_lane_mask_gt"]
+    pub safe fn lane_mask_gt() -> u32;
+    #[link_name = "__cuda_std_active_mask"]
+    pub safe fn active_mask() -> u32;
+    #[link_name = "__cuda_std_sync_warp"]
+    pub safe fn sync_warp(mask: u32);
+    #[link_name = "__cuda_std_shuffle_idx"]
+    pub safe fn shuffle_idx(mask: u32, value: u32, lane: u32) -> u32;
+    #[link_name = "__cuda_std_shuffle_up"]
+    pub safe fn shuffle_up(mask: u32, value: u32, delta: u32) -> u32;
+    #[link_name = "__cuda_std_shuffle_down"]
+    pub safe fn shuffle_down(mask: u32, value: u32, delta: u32) -> u32;
+    #[link_name = "__cuda_std_shuffle_xor"]
+    pub safe fn shuffle_xor(mask: u32, value: u32, lanes: u32) -> u32;
+    #[link_name = "__cuda_std_vote_all"]
+    safe fn vote_all(mask: u32, predicate: u32) -> u32;
+    #[link_name = "__cuda_std_vote_any"]
+    safe fn vote_any(mask: u32, predicate: u32) -> u32;
+    #[link_name = "__cuda_std_vote_ballot"]
+    safe fn vote_ballot(mask: u32, predicate: u32) -> u32;
+    #[link_name = "__cuda_std_match_any_u32"]
+    pub safe fn match_any_u32(mask: u32, value: u32) -> u32;
+    #[link_name = "__cuda_std_match_any_u64"]
+    pub safe fn match_any_u64(mask: u32, value: u64) -> u32;
+    #[link_name = "__cuda_std_match_all_u32"]
+    pub safe fn match_all_u32(mask: u32, value: u32) -> u32;
+    #[link_name = "__cuda_std_match_all_u64"]
+    pub safe fn match_all_u64(mask: u32, value: u64) -> u32;
+    #[link_name = "__cuda_std_redux_add"]
+    pub safe fn redux_add(mask: u32, value: u32) -> u32;
+    #[link_name = "__cuda_std_redux_min_u32"]
+    pub safe fn redux_min_u32(mask: u32, value: u32) -> u32;
+    #[link_name = "__cuda_std_redux_max_u32"]
+    pub safe fn redux_max_u32(mask: u32, value: u32) -> u32;
+    #[link_name = "__cuda_std_redux_min_i32"]
+    pub safe fn redux_min_i32(mask: u32, value: i32) -> i32;
+    #[link_name = "__cuda_std_redux_max_i32"]
+    pub safe fn redux_max_i32(mask: u32, value: i32) -> i32;
+    #[link_name = "__cuda_std_redux_and"]
+    pub safe fn redux_and(mask: u32, value: u32) -> u32;
+    #[link_name = "__cuda_std_redux_or"]
+    pub safe fn redux_or(mask: u32, value: u32) -> u32;
+    #[link_name = "__cuda_std_redux_xor"]
+    pub safe fn redux_xor(mask: u32, value: u32) -> u32;
+}
+
+#[inline(always)]
+pub fn all(mask: u32, predicate: bool) -> bool {
+    vote_all(mask, predicate.into()) != 0
+}
+
+#[inline(always)]
+pub fn any(mask: u32, predicate: bool) -> bool {
+    vote_any(mask, predicate.into()) != 0
+}
+
+#[inline(always)]
+pub fn ballot(mask: u32, predicate: bool) -> u32 {
+    vote_ballot(mask, predicate.into())
+}
+
+/// Shuffles of 64 bits: two of 32.
+pub mod wide {
+    macro_rules! twice {
+        ($($name:ident)*) => {$(
+            #[inline(always)]
+            pub fn $name(mask: u32, value: u64, argument: u32) -> u64 {
+                let low = super::$name(mask, value as u32, argument);
+                let high = super::$name(mask, (value >> 32) as u32, argument);
+                u64::from(high) << 32 | u64::from(low)
+            }
+        )*};
+    }
+    twice!(shuffle_idx shuffle_up shuffle_down shuffle_xor);
+}

@@ -1,0 +1,81 @@
+//! What a kernel may use, on the device and on the CPU.
+//!
+//! A kernel crate is compiled twice. For the device (`cfg(cuda_device)`, which `cuda_builder` sets) the functions here are
+//! single PTX instructions, or few. Elsewhere they ask the `simt` executor which thread of which block is running, and give
+//! the same results; each item says what it is on either side.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`thread`] | indices, barriers, fences, clocks |
+//! | [`warp`] | lane masks, shuffles, votes, matches, reductions over a warp |
+//! | [`atomic`] | atomics in the scopes of a block, the device and the system |
+//! | [`mem`] | loads and stores with a cache policy, asynchronous copies into shared memory |
+//! | [`math`] | functions of `f32` and `f64` that agree on both sides; [`math::fast`] the hardware's approximations |
+//! | [`shared`] | [`shared_array!`], dynamic shared memory |
+//! | [`constant`](mod@constant) | [`constant!`]: memory that the host fills and kernels read |
+//!
+//! [`DisjointSlice`] is the output parameter of a kernel in which each thread writes its own elements, without `unsafe`.
+#![cfg_attr(cuda_device, no_std)]
+
+pub mod atomic;
+pub mod constant;
+#[cfg(not(cuda_device))]
+mod cpu;
+mod disjoint;
+#[cfg(cuda_device)]
+mod gpu;
+#[cfg(not(cuda_device))]
+pub mod launch;
+pub mod math;
+pub mod mem;
+mod param;
+pub mod prelude;
+pub mod shared;
+pub mod thread;
+mod vector;
+pub mod warp;
+
+#[cfg(not(cuda_device))]
+use cpu as sys;
+#[cfg(cuda_device)]
+use gpu as sys;
+
+pub use cuda_std_macros::kernel;
+pub use disjoint::{DisjointSlice, GridStrideMut};
+pub use param::DeviceParam;
+pub use shared::{SharedArray, dynamic_shared, dynamic_shared_size};
+pub use vector::{F32x2, F32x4, F64x2, I32x2, I32x4, U32x2, U32x4, U64x2};
+
+/// What [`shared_array!`] and [`constant!`] expand to.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::constant::Constant;
+    #[cfg(not(cuda_device))]
+    pub use crate::shared::host_array;
+    pub use core::mem::MaybeUninit;
+}
+
+/// Whether this is the device's build of the code.
+///
+/// A constant: the branch that isn't taken leaves nothing behind, but has to compile.
+#[inline(always)]
+pub const fn is_gpu() -> bool {
+    cfg!(cuda_device)
+}
+
+/// The compute capability that the PTX is built for, times 100: 750 for `sm_75`, 900 for `sm_90`. 0 on the CPU.
+///
+/// Known when the PTX is made, so a branch on it costs nothing, and instructions that only a later architecture has
+/// may stand behind it.
+#[inline(always)]
+pub fn arch() -> u32 {
+    sys::thread::arch()
+}
+
+/// A panic stops the whole grid (`trap`): the host's next call on the stream reports it. `cuda_builder` writes the message
+/// where it is asked to, before it comes to this.
+#[cfg(cuda_device)]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    gpu::thread::trap()
+}

@@ -1,0 +1,236 @@
+//! Functions of `f32` and `f64` that agree on the GPU and on the CPU.
+//!
+//! They are free functions: `math::sin(x)`. (Methods of a trait would lose to the standard library's of the same name as soon
+//! as a kernel is compiled for the CPU, even in a `no_std` crate, and its `x.sin()` rounds otherwise.)
+//!
+//! Roots, roundings, extremes and [`mul_add`] are exact, or exactly rounded. The transcendental functions are those of the
+//! `libm` crate on both sides, within about one unit in the last place; where a kernel's speed hangs on one and some twenty
+//! good bits will do, there is [`fast`].
+//!
+//! The bits are the same where `cuda_builder` is told not to contract (`fma_contraction(false)`). Otherwise `x * y + z` may
+//! become one fused operation on the GPU, as in nvcc's code, and what is computed from it differ in the last place.
+
+use crate::sys::math as sys;
+
+/// `f32` or `f64`: what the functions of this module take. For these alone.
+#[allow(private_bounds)]
+pub trait Float: Functions {}
+impl Float for f32 {}
+impl Float for f64 {}
+
+macro_rules! functions {
+    (
+        unary { $($(#[$doc1:meta])* $f1:ident = $a32:path, $a64:path;)* }
+        binary { $($(#[$doc2:meta])* $f2:ident = $b32:path, $b64:path;)* }
+    ) => {
+        /// Each function for one type.
+        trait Functions: Copy {
+            $(fn $f1(x: Self) -> Self;)*
+            $(fn $f2(x: Self, y: Self) -> Self;)*
+            fn mul_add(x: Self, y: Self, z: Self) -> Self;
+            fn sin_cos(x: Self) -> (Self, Self);
+            fn powi(x: Self, n: i32) -> Self;
+        }
+        impl Functions for f32 {
+            $(
+                #[inline(always)]
+                fn $f1(x: f32) -> f32 { $a32(x) }
+            )*
+            $(
+                #[inline(always)]
+                fn $f2(x: f32, y: f32) -> f32 { $b32(x, y) }
+            )*
+            functions!(@rest f32, sys::mul_add_f32, libm::sincosf);
+        }
+        impl Functions for f64 {
+            $(
+                #[inline(always)]
+                fn $f1(x: f64) -> f64 { $a64(x) }
+            )*
+            $(
+                #[inline(always)]
+                fn $f2(x: f64, y: f64) -> f64 { $b64(x, y) }
+            )*
+            functions!(@rest f64, sys::mul_add_f64, libm::sincos);
+        }
+        $(
+            $(#[$doc1])*
+            #[inline(always)]
+            pub fn $f1<F: Float>(x: F) -> F {
+                F::$f1(x)
+            }
+        )*
+        $(
+            $(#[$doc2])*
+            #[inline(always)]
+            pub fn $f2<F: Float>(x: F, y: F) -> F {
+                F::$f2(x, y)
+            }
+        )*
+    };
+    (@rest $t:ty, $mul_add:path, $sin_cos:path) => {
+        #[inline(always)]
+        fn mul_add(x: $t, y: $t, z: $t) -> $t {
+            $mul_add(x, y, z)
+        }
+        #[inline(always)]
+        fn sin_cos(x: $t) -> ($t, $t) {
+            $sin_cos(x)
+        }
+        #[inline(always)]
+        fn powi(x: $t, n: i32) -> $t {
+            let mut power = if n & 1 == 1 { x } else { 1.0 };
+            let mut square = x;
+            let mut rest = n.unsigned_abs() >> 1;
+            while rest != 0 {
+                square *= square;
+                if rest & 1 == 1 {
+                    power *= square;
+                }
+                rest >>= 1;
+            }
+            if n < 0 { 1.0 / power } else { power }
+        }
+    };
+}
+functions! {
+    unary {
+        /// The square root, exactly rounded. GPU: `sqrt.rn`.
+        sqrt = sys::sqrt_f32, sys::sqrt_f64;
+        /// The absolute value. GPU: `abs`.
+        abs = f32::abs, f64::abs;
+        /// The greatest integer that isn't greater. GPU: `cvt.rmi`.
+        floor = sys::floor_f32, sys::floor_f64;
+        /// The least integer that isn't less. GPU: `cvt.rpi`.
+        ceil = sys::ceil_f32, sys::ceil_f64;
+        /// The integer part. GPU: `cvt.rzi`.
+        trunc = sys::trunc_f32, sys::trunc_f64;
+        /// The nearest integer, halves away from zero. GPU: a few instructions; [`round_ties_even`] is one.
+        round = sys::round_f32, sys::round_f64;
+        /// The nearest integer, halves to the even one. GPU: `cvt.rni`.
+        round_ties_even = sys::round_ties_even_f32, sys::round_ties_even_f64;
+        /// The sine of an angle in radians.
+        sin = libm::sinf, libm::sin;
+        /// The cosine of an angle in radians.
+        cos = libm::cosf, libm::cos;
+        /// The tangent of an angle in radians.
+        tan = libm::tanf, libm::tan;
+        /// The arc sine.
+        asin = libm::asinf, libm::asin;
+        /// The arc cosine.
+        acos = libm::acosf, libm::acos;
+        /// The arc tangent.
+        atan = libm::atanf, libm::atan;
+        /// eˣ.
+        exp = libm::expf, libm::exp;
+        /// 2ˣ.
+        exp2 = libm::exp2f, libm::exp2;
+        /// eˣ − 1, exact for small x.
+        exp_m1 = libm::expm1f, libm::expm1;
+        /// The natural logarithm.
+        ln = libm::logf, libm::log;
+        /// The natural logarithm of 1 + x, exact for small x.
+        ln_1p = libm::log1pf, libm::log1p;
+        /// The logarithm to base 2.
+        log2 = libm::log2f, libm::log2;
+        /// The logarithm to base 10.
+        log10 = libm::log10f, libm::log10;
+        /// The cube root.
+        cbrt = libm::cbrtf, libm::cbrt;
+        /// The hyperbolic sine.
+        sinh = libm::sinhf, libm::sinh;
+        /// The hyperbolic cosine.
+        cosh = libm::coshf, libm::cosh;
+        /// The hyperbolic tangent.
+        tanh = libm::tanhf, libm::tanh;
+    }
+    binary {
+        /// The lesser; the other one where one is a NaN; `-0.0` is less than `0.0`. GPU: `min`.
+        min = sys::min_f32, sys::min_f64;
+        /// The greater; the other one where one is a NaN; `-0.0` is less than `0.0`. GPU: `max`.
+        max = sys::max_f32, sys::max_f64;
+        /// `x` with the sign of `y`. GPU: `copysign`.
+        copysign = f32::copysign, f64::copysign;
+        /// The angle of the point (`y`, `x`) — `atan2(y, x)`, in this order of arguments — from −π to π.
+        atan2 = libm::atan2f, libm::atan2;
+        /// `x` to the power `y`.
+        powf = libm::powf, libm::pow;
+        /// √(x² + y²) without overflow in between.
+        hypot = libm::hypotf, libm::hypot;
+    }
+}
+
+/// `x * y + z`, rounded once. GPU: `fma.rn`.
+#[inline(always)]
+pub fn mul_add<F: Float>(x: F, y: F, z: F) -> F {
+    F::mul_add(x, y, z)
+}
+
+/// The sine and the cosine of an angle in radians.
+#[inline(always)]
+pub fn sin_cos<F: Float>(x: F) -> (F, F) {
+    F::sin_cos(x)
+}
+
+/// `x` to an integer power, by repeated squaring (a negative one is the reciprocal of the positive).
+#[inline(always)]
+pub fn powi<F: Float>(x: F, n: i32) -> F {
+    F::powi(x, n)
+}
+
+/// The GPU's approximations for `f32`: one or two instructions of the special function unit.
+///
+/// They take subnormal numbers for zero (`.ftz`, except `tanh`). Errors are PTX's bounds, relative unless said otherwise.
+/// **On the CPU these are the accurate functions**, so results differ between the two sides by up to the bounds.
+pub mod fast {
+    use crate::sys::math as sys;
+    use core::f32::consts::{LN_2, LOG2_E};
+
+    macro_rules! approximations {
+        ($($(#[$doc:meta])* $name:ident($($x:ident),*) = $f:ident;)*) => {$(
+            $(#[$doc])*
+            #[inline(always)]
+            pub fn $name($($x: f32),*) -> f32 {
+                sys::$f($($x),*)
+            }
+        )*};
+    }
+    approximations! {
+        /// The sine. Absolute error below 2⁻²⁰ within ±2π, growing with the angle beyond. `sin.approx.ftz.f32`.
+        sin(x) = fast_sin;
+        /// The cosine. Absolute error below 2⁻²⁰ within ±2π, growing with the angle beyond. `cos.approx.ftz.f32`.
+        cos(x) = fast_cos;
+        /// 2ˣ. Error 2⁻²². `ex2.approx.ftz.f32`.
+        exp2(x) = fast_exp2;
+        /// The logarithm to base 2. Error 2⁻²², absolute for x between 0.5 and 2. `lg2.approx.ftz.f32`.
+        log2(x) = fast_log2;
+        /// 1 / x. Error 2⁻²³. `rcp.approx.ftz.f32`.
+        rcp(x) = fast_rcp;
+        /// 1 / √x. Error 2⁻²²·⁹. `rsqrt.approx.ftz.f32`.
+        rsqrt(x) = fast_rsqrt;
+        /// √x. Error 2⁻²³. `sqrt.approx.ftz.f32`.
+        sqrt(x) = fast_sqrt;
+        /// The hyperbolic tangent. Error 2⁻¹¹. `tanh.approx.f32`.
+        tanh(x) = fast_tanh;
+        /// x / y. Two units in the last place for |y| from 2⁻¹²⁶ to 2¹²⁶; zero for greater y. `div.approx.ftz.f32`.
+        div(x, y) = fast_div;
+    }
+
+    /// eˣ, as [`exp2`] of x·log₂e: an error of about 2⁻²² + |x|·2⁻²³.
+    #[inline(always)]
+    pub fn exp(x: f32) -> f32 {
+        if crate::is_gpu() { exp2(x * LOG2_E) } else { super::exp(x) }
+    }
+
+    /// The natural logarithm, as [`log2`] times ln 2: its error and one rounding more.
+    #[inline(always)]
+    pub fn ln(x: f32) -> f32 {
+        if crate::is_gpu() { log2(x) * LN_2 } else { super::ln(x) }
+    }
+
+    /// `x` to the power `y` for positive `x`, as [`exp2`] of y·[`log2`]\(x): its error grows with |y·log₂x|.
+    #[inline(always)]
+    pub fn powf(x: f32, y: f32) -> f32 {
+        if crate::is_gpu() { exp2(y * log2(x)) } else { super::powf(x, y) }
+    }
+}

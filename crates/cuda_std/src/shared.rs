@@ -1,0 +1,215 @@
+//! Shared memory: one copy for each block, uninitialised when the block starts.
+//!
+//! [`shared_array!`](crate::shared_array!) declares an array of fixed size, [`dynamic_shared`] gives the memory whose size
+//! the launch states.
+
+use crate::sys;
+use core::{fmt, mem::MaybeUninit};
+
+/// An array in the block's shared memory: [`SharedArray<T, N>`](crate::SharedArray) from `shared_array![T; N]`.
+///
+/// Each place in the source where it stands is one array, which all threads of a block share; a block that comes by again
+/// (in a loop, from another caller) finds the same array. `T` and `N` can't depend on generic parameters of the function
+/// around it.
+///
+/// GPU: a static in `.shared` memory, accessed by `ld.shared` and `st.shared`. CPU: memory that the executor keeps for the
+/// block.
+///
+/// ```
+/// # use cuda_std::prelude::*;
+/// /// The sum of the block's values, for thread 0.
+/// fn block_sum(value: u32) -> u32 {
+///     let partial = shared_array![u32; 32];
+///     let sum = warp::reduce_add(warp::FULL_MASK, value);
+///     // SAFETY: lane 0 of each warp writes its own element, and reads follow the barrier.
+///     unsafe {
+///         if warp::lane_id() == 0 {
+///             partial.write(warp::warp_id() as usize, sum);
+///         }
+///         thread::sync_threads();
+///         (0..thread::block_dim_x() as usize / 32).map(|i| partial.read(i)).sum()
+///     }
+/// }
+/// ```
+#[macro_export]
+macro_rules! shared_array {
+    ($t:ty; $n:expr) => {
+        $crate::__shared_array!($t, { $n })
+    };
+}
+
+/// The device's half of [`shared_array!`].
+#[cfg(cuda_device)]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __shared_array {
+    ($t:ty, $n:expr) => {{
+        // `cuda_builder` makes a shared variable of what it finds in this section.
+        #[unsafe(link_section = ".cuda.shared")]
+        static mut ARRAY: $crate::__private::MaybeUninit<[$t; $n]> = $crate::__private::MaybeUninit::uninit();
+        let array: $crate::SharedArray<$t, { $n }> = $crate::SharedArray::from_ptr((&raw mut ARRAY).cast());
+        array
+    }};
+}
+
+/// The CPU's half of [`shared_array!`].
+#[cfg(not(cuda_device))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __shared_array {
+    ($t:ty, $n:expr) => {{
+        // Its address tells this array from the block's others.
+        static KEY: u8 = 0;
+        let array: $crate::SharedArray<$t, { $n }> = $crate::__private::host_array(&raw const KEY);
+        array
+    }};
+}
+
+#[cfg(not(cuda_device))]
+#[doc(hidden)]
+pub fn host_array<T, const N: usize>(key: *const u8) -> SharedArray<T, N> {
+    let array = simt::current::shared_static(key.cast(), size_of::<[T; N]>(), align_of::<T>());
+    SharedArray::from_ptr(array.cast())
+}
+
+/// An array of `N` values in shared memory, from [`shared_array!`](crate::shared_array!). It is a pointer: copies name the
+/// same array.
+///
+/// Accesses are unsafe as those through a raw pointer are: other threads may be at the same element, unless a barrier lies
+/// between.
+pub struct SharedArray<T, const N: usize> {
+    first: *mut T,
+}
+
+impl<T, const N: usize> Clone for SharedArray<T, N> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, const N: usize> Copy for SharedArray<T, N> {}
+
+impl<T, const N: usize> fmt::Debug for SharedArray<T, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SharedArray({:p}; {N})", self.first)
+    }
+}
+
+// `len` isn't empty-checkable in any useful way: N is a constant.
+#[allow(clippy::len_without_is_empty)]
+impl<T, const N: usize> SharedArray<T, N> {
+    #[doc(hidden)]
+    #[inline(always)]
+    pub const fn from_ptr(first: *mut T) -> Self {
+        SharedArray { first }
+    }
+
+    /// `N`.
+    #[inline(always)]
+    pub const fn len(self) -> usize {
+        N
+    }
+
+    /// The first element.
+    #[inline(always)]
+    pub const fn as_mut_ptr(self) -> *mut T {
+        self.first
+    }
+
+    /// Element `index`, or the end of the array: for atomics, and for the accesses of [`mem`](crate::mem) that take any memory.
+    ///
+    /// # Safety
+    /// `index <= N`.
+    #[inline(always)]
+    pub unsafe fn at(self, index: usize) -> *mut T {
+        debug_assert!(index <= N, "index outside a shared array");
+        // SAFETY: within the array or at its end, by the caller's word.
+        unsafe { self.first.add(index) }
+    }
+
+    /// Element `index`.
+    ///
+    /// # Safety
+    /// `index < N`, the element has been written, and no thread writes it meanwhile.
+    #[inline(always)]
+    pub unsafe fn read(self, index: usize) -> T
+    where
+        T: Copy,
+    {
+        debug_assert!(index < N, "index outside a shared array");
+        // SAFETY: the caller's.
+        unsafe { self.first.add(index).read() }
+    }
+
+    /// Writes element `index`.
+    ///
+    /// # Safety
+    /// `index < N`, and no other thread accesses the element meanwhile.
+    #[inline(always)]
+    pub unsafe fn write(self, index: usize, value: T)
+    where
+        T: Copy,
+    {
+        debug_assert!(index < N, "index outside a shared array");
+        // SAFETY: the caller's.
+        unsafe { self.first.add(index).write(value) }
+    }
+
+    /// A reference to element `index`.
+    ///
+    /// # Safety
+    /// `index < N`, the element has been written, and no thread writes it during `'a`.
+    #[inline(always)]
+    pub unsafe fn get<'a>(self, index: usize) -> &'a T {
+        debug_assert!(index < N, "index outside a shared array");
+        // SAFETY: the caller's.
+        unsafe { &*self.first.add(index) }
+    }
+
+    /// The array as a slice.
+    ///
+    /// # Safety
+    /// All elements have been written, and no thread writes any during `'a`.
+    #[inline(always)]
+    pub unsafe fn as_slice<'a>(self) -> &'a [T] {
+        // SAFETY: the caller's.
+        unsafe { core::slice::from_raw_parts(self.first, N) }
+    }
+}
+
+/// The block's dynamic shared memory: [`dynamic_shared_size`] bytes, as many as the launch asked for. Every call gives its
+/// start, whatever `T`.
+///
+/// Its alignment is 16 bytes, and `T`'s may not be more.
+///
+/// GPU: the external array of `.shared` memory. CPU: memory that the executor keeps for the block.
+#[inline(always)]
+pub fn dynamic_shared<T>() -> *mut T {
+    const { assert!(align_of::<T>() <= 16, "dynamic shared memory is aligned to 16 bytes") };
+    dynamic_start().cast()
+}
+
+#[cfg(cuda_device)]
+#[inline(always)]
+fn dynamic_start() -> *mut MaybeUninit<u8> {
+    unsafe extern "C" {
+        // `cuda_builder` makes the external shared array of it.
+        static mut __cuda_std_dynamic_shared: [u8; 0];
+    }
+    (&raw mut __cuda_std_dynamic_shared).cast()
+}
+
+#[cfg(not(cuda_device))]
+#[inline(always)]
+fn dynamic_start() -> *mut MaybeUninit<u8> {
+    simt::current::dynamic_shared().cast()
+}
+
+/// The size in bytes of the block's dynamic shared memory.
+///
+/// GPU: `%dynamic_smem_size`. CPU: what the launch asked for.
+#[inline(always)]
+pub fn dynamic_shared_size() -> usize {
+    sys::thread::dynamic_shared_size()
+}

@@ -1,0 +1,223 @@
+//! Who a thread is; barriers, fences and clocks.
+//!
+//! Names and meanings are CUDA's: a grid of blocks of threads, each in up to three dimensions.
+
+use crate::{U32x2, sys::thread as sys};
+
+/// A position or an extent in three dimensions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Dim3 {
+    /// Fastest-varying dimension.
+    pub x: u32,
+    /// Second dimension.
+    pub y: u32,
+    /// Third dimension.
+    pub z: u32,
+}
+
+impl Dim3 {
+    /// The number of positions in an extent. It wraps beyond 2⁶⁴.
+    #[inline(always)]
+    pub const fn count(self) -> u64 {
+        (self.x as u64).wrapping_mul(self.y as u64).wrapping_mul(self.z as u64)
+    }
+}
+
+macro_rules! special_registers {
+    ($($what:literal, $register:literal: $x:ident $y:ident $z:ident $all:ident;)*) => {$(
+        special_registers!(@one $what, "x", $register, $x);
+        special_registers!(@one $what, "y", $register, $y);
+        special_registers!(@one $what, "z", $register, $z);
+        #[doc = concat!($what, " in all dimensions (`%", $register, "`).")]
+        #[inline(always)]
+        pub fn $all() -> Dim3 {
+            Dim3 { x: $x(), y: $y(), z: $z() }
+        }
+    )*};
+    (@one $what:literal, $dimension:literal, $register:literal, $name:ident) => {
+        #[doc = concat!($what, " in dimension ", $dimension, ".\n\nGPU: the special register `%", $register, ".", $dimension, "`. CPU: the executor's.")]
+        #[inline(always)]
+        #[cfg_attr(not(cuda_device), track_caller)]
+        pub fn $name() -> u32 {
+            sys::$name()
+        }
+    };
+}
+special_registers! {
+    "The thread's index in its block", "tid": thread_idx_x thread_idx_y thread_idx_z thread_idx;
+    "The block's index in the grid", "ctaid": block_idx_x block_idx_y block_idx_z block_idx;
+    "The number of threads of a block", "ntid": block_dim_x block_dim_y block_dim_z block_dim;
+    "The number of blocks of the grid", "nctaid": grid_dim_x grid_dim_y grid_dim_z grid_dim;
+}
+
+/// The thread's index in dimension x over the whole grid: `block_idx_x() * block_dim_x() + thread_idx_x()`.
+///
+/// It wraps on grids of 2³² threads or more in x; [`grid_stride`] doesn't.
+#[inline(always)]
+pub fn index_1d() -> u32 {
+    block_idx_x().wrapping_mul(block_dim_x()).wrapping_add(thread_idx_x())
+}
+
+/// The thread's index over the whole grid in dimensions x and y.
+#[inline(always)]
+pub fn index_2d() -> U32x2 {
+    U32x2 { x: index_1d(), y: block_idx_y().wrapping_mul(block_dim_y()).wrapping_add(thread_idx_y()) }
+}
+
+/// The thread's index over the whole grid in all dimensions.
+#[inline(always)]
+pub fn index_3d() -> Dim3 {
+    let U32x2 { x, y } = index_2d();
+    Dim3 { x, y, z: block_idx_z().wrapping_mul(block_dim_z()).wrapping_add(thread_idx_z()) }
+}
+
+/// The thread's number in its block: x varies fastest, then y, then z. Warps are 32 consecutive numbers.
+#[inline(always)]
+pub fn linear_thread() -> u32 {
+    thread_idx_x() + block_dim_x() * (thread_idx_y() + block_dim_y() * thread_idx_z())
+}
+
+/// The number of threads of the grid in dimension x: how far a thread steps in a grid-stride loop.
+#[inline(always)]
+pub fn grid_stride_1d() -> u32 {
+    grid_dim_x().wrapping_mul(block_dim_x())
+}
+
+/// [`index_1d`] that doesn't wrap.
+#[inline(always)]
+pub(crate) fn wide_index() -> usize {
+    block_idx_x() as usize * block_dim_x() as usize + thread_idx_x() as usize
+}
+
+/// [`grid_stride_1d`] that doesn't wrap.
+#[inline(always)]
+pub(crate) fn wide_stride() -> usize {
+    grid_dim_x() as usize * block_dim_x() as usize
+}
+
+/// This thread's share of `0..n`: from [`index_1d`] in steps of the grid's threads in dimension x.
+///
+/// Over a one-dimensional grid, whatever its size, each number below `n` comes to exactly one thread.
+#[inline(always)]
+pub fn grid_stride(n: usize) -> GridStride {
+    GridStride { next: wide_index(), step: wide_stride(), end: n }
+}
+
+/// The iterator of [`grid_stride`].
+#[derive(Debug, Clone)]
+pub struct GridStride {
+    next: usize,
+    step: usize,
+    end: usize,
+}
+
+impl Iterator for GridStride {
+    type Item = usize;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        if self.next >= self.end {
+            return None;
+        }
+        let index = self.next;
+        self.next = index.saturating_add(self.step);
+        Some(index)
+    }
+
+    #[inline(always)]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.end.saturating_sub(self.next).div_ceil(self.step);
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for GridStride {}
+
+/// Waits until every thread of the block has come to a barrier, and makes what each wrote before it visible to all.
+///
+/// Every thread of the block that hasn't returned has to reach the same call: one that doesn't leaves the others waiting for
+/// ever on a GPU; on the CPU the executor reports it.
+///
+/// GPU: `bar.sync 0` (`barrier.sync.aligned`). CPU: the executor's barrier.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub fn sync_threads() {
+    sys::sync_threads();
+}
+
+/// [`sync_threads`], and for how many threads of the block `predicate` holds.
+///
+/// GPU: `bar.red.popc.u32`. CPU: the executor's barrier.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub fn sync_threads_count(predicate: bool) -> u32 {
+    sys::sync_threads_count(predicate)
+}
+
+/// [`sync_threads`], and whether `predicate` holds for every thread of the block.
+///
+/// GPU: `bar.red.and.pred`. CPU: the executor's barrier.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub fn sync_threads_and(predicate: bool) -> bool {
+    sys::sync_threads_and(predicate)
+}
+
+/// [`sync_threads`], and whether `predicate` holds for some thread of the block.
+///
+/// GPU: `bar.red.or.pred`. CPU: the executor's barrier.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub fn sync_threads_or(predicate: bool) -> bool {
+    sys::sync_threads_or(predicate)
+}
+
+/// Orders this thread's memory accesses as seen by its block: those before the fence come before those after it.
+///
+/// GPU: `fence.sc.cta`. CPU: a sequentially consistent fence.
+#[inline(always)]
+pub fn block_fence() {
+    sys::fence_block();
+}
+
+/// Orders this thread's memory accesses as seen by the whole device: those before the fence come before those after it.
+/// [`atomic::device::fence_acq_rel`](crate::atomic::device::fence_acq_rel) is cheaper, and enough to publish data with a flag.
+///
+/// GPU: `fence.sc.gpu`. CPU: a sequentially consistent fence.
+#[inline(always)]
+pub fn device_fence() {
+    sys::fence_device();
+}
+
+/// Orders this thread's memory accesses as seen by the device, the host and other devices.
+///
+/// GPU: `fence.sc.sys`. CPU: a sequentially consistent fence.
+#[inline(always)]
+pub fn system_fence() {
+    sys::fence_system();
+}
+
+/// Lets the thread sleep for about `ns` nanoseconds, at most one millisecond; somewhere between none and twice as long.
+/// For loops that wait for another block.
+///
+/// GPU: `nanosleep.u32`. CPU: lets the block's other threads run.
+#[inline(always)]
+pub fn nanosleep(ns: u32) {
+    sys::nanosleep(ns);
+}
+
+/// A counter of clock cycles, for differences within one block.
+///
+/// GPU: the multiprocessor's `%clock64`. CPU: nanoseconds since the process first asked.
+#[inline(always)]
+pub fn clock64() -> u64 {
+    sys::clock64()
+}
+
+/// A clock in nanoseconds that all blocks share. A GPU may advance it in steps of a microsecond or so.
+///
+/// GPU: `%globaltimer`. CPU: nanoseconds since the process first asked.
+#[inline(always)]
+pub fn globaltimer_ns() -> u64 {
+    sys::globaltimer()
+}

@@ -1,0 +1,105 @@
+//! `math`.
+
+use crate::{Bits, Out, list};
+use cuda_std::{
+    math::{self, Float, fast},
+    prelude::*,
+};
+
+list!("functions" => f32s f64s);
+
+#[inline(always)]
+fn every<F: Float + Bits>(out: &mut Out, x: F, positive: F, small: F) {
+    out.put(math::sqrt(positive));
+    out.put(math::abs(x));
+    out.put(math::floor(x));
+    out.put(math::ceil(x));
+    out.put(math::trunc(x));
+    out.put(math::round(x));
+    out.put(math::round_ties_even(x));
+    out.put(math::mul_add(x, positive, small));
+    out.put(math::min(x, small));
+    out.put(math::max(x, small));
+    out.put(math::copysign(positive, x));
+    out.put(math::sin(x));
+    out.put(math::cos(x));
+    let (sin, cos) = math::sin_cos(positive);
+    out.put(sin);
+    out.put(cos);
+    out.put(math::tan(x));
+    out.put(math::asin(small));
+    out.put(math::acos(small));
+    out.put(math::atan(x));
+    out.put(math::atan2(x, small));
+    out.put(math::exp(small));
+    out.put(math::exp2(small));
+    out.put(math::exp_m1(small));
+    out.put(math::ln(positive));
+    out.put(math::ln_1p(positive));
+    out.put(math::log2(positive));
+    out.put(math::log10(positive));
+    out.put(math::powf(positive, small));
+    out.put(math::powi(x, 7));
+    out.put(math::powi(x, -3));
+    out.put(math::cbrt(x));
+    out.put(math::hypot(x, positive));
+    out.put(math::sinh(small));
+    out.put(math::cosh(small));
+    out.put(math::tanh(x));
+}
+
+/// A number of either sign, a positive one and one in ±1, from bits.
+#[inline(always)]
+fn arguments(bits: u64) -> (f64, f64, f64) {
+    let x = (bits >> 11) as f64 / (1u64 << 53) as f64;
+    ((x - 0.5) * 200.0, x * 50.0 + 1e-3, 2.0 * x - 1.0)
+}
+
+/// All functions of `f32`.
+#[kernel]
+pub unsafe fn f32s(input: &[u64], out: *mut u64) {
+    // SAFETY: the launch's output.
+    let mut out = unsafe { Out::new(out) };
+    let (x, positive, small) = arguments(input[thread::index_1d() as usize]);
+    every(&mut out, x as f32, positive as f32, small as f32);
+}
+
+/// All functions of `f64`.
+#[kernel]
+pub unsafe fn f64s(input: &[u64], out: *mut u64) {
+    // SAFETY: the launch's output.
+    let mut out = unsafe { Out::new(out) };
+    let (x, positive, small) = arguments(input[thread::index_1d() as usize]);
+    every(&mut out, x, positive, small);
+}
+
+/// The approximations, which differ between GPU and CPU.
+#[kernel]
+pub unsafe fn approximations(input: &[u64], out: *mut u64) {
+    // SAFETY: the launch's output.
+    let mut out = unsafe { Out::new(out) };
+    let (_, positive, small) = arguments(input[thread::index_1d() as usize]);
+    let (positive, small) = (positive as f32, small as f32);
+    out.put(fast::sin(small * 6.0));
+    out.put(fast::cos(small * 6.0));
+    out.put(fast::exp2(small * 20.0));
+    out.put(fast::exp(small * 20.0));
+    out.put(fast::log2(positive));
+    out.put(fast::ln(positive));
+    out.put(fast::rcp(positive));
+    out.put(fast::rsqrt(positive));
+    out.put(fast::sqrt(positive));
+    out.put(fast::div(small, positive));
+    out.put(fast::tanh(small * 4.0));
+    out.put(fast::powf(positive, small));
+}
+
+/// Multiplications and additions that are not fused.
+#[kernel]
+pub unsafe fn unfused(input: &[u64], out: *mut u64) {
+    // SAFETY: the launch's output.
+    let mut out = unsafe { Out::new(out) };
+    let (x, positive, small) = arguments(input[thread::index_1d() as usize]);
+    out.put(x as f32 * positive as f32 + small as f32);
+    out.put(x * positive + small);
+}

@@ -1,0 +1,67 @@
+//! `thread`.
+
+use crate::{Out, list};
+use cuda_std::prelude::*;
+
+list!("threads" => indices strides barriers);
+
+/// Every index and extent.
+#[kernel]
+pub unsafe fn indices(_input: &[u64], out: *mut u64) {
+    // SAFETY: the launch's output.
+    let mut out = unsafe { Out::new(out) };
+    for dim in [thread::thread_idx(), thread::block_idx(), thread::block_dim(), thread::grid_dim(), thread::index_3d()] {
+        out.put(dim.x);
+        out.put(dim.y);
+        out.put(dim.z);
+    }
+    let flat = thread::index_2d();
+    out.put(flat.x);
+    out.put(flat.y);
+    out.put(thread::index_1d());
+    out.put(thread::linear_thread());
+    out.put(thread::grid_stride_1d());
+    out.put(thread::block_dim().count());
+}
+
+/// The sum of a thread's share of the input.
+#[kernel]
+pub unsafe fn strides(input: &[u64], out: *mut u64) {
+    // SAFETY: the launch's output.
+    let mut out = unsafe { Out::new(out) };
+    let mut sum = 0u64;
+    for i in thread::grid_stride(input.len()) {
+        sum = sum.wrapping_add(input[i]);
+    }
+    out.put(sum);
+}
+
+/// Barriers and fences.
+#[kernel]
+pub unsafe fn barriers(input: &[u64], out: *mut u64) {
+    // SAFETY: the launch's output.
+    let mut out = unsafe { Out::new(out) };
+    let odd = input[thread::index_1d() as usize] & 1 == 1;
+    out.put(thread::sync_threads_count(odd));
+    out.put(thread::sync_threads_and(odd));
+    out.put(thread::sync_threads_or(odd));
+    thread::sync_threads();
+    thread::block_fence();
+    thread::device_fence();
+    thread::system_fence();
+    thread::nanosleep(50);
+}
+
+/// What differs from one run to the next.
+#[kernel]
+pub unsafe fn clocks(_input: &[u64], out: *mut u64) {
+    // SAFETY: the launch's output.
+    let mut out = unsafe { Out::new(out) };
+    let (clock, timer) = (thread::clock64(), thread::globaltimer_ns());
+    thread::nanosleep(1000);
+    out.put(thread::clock64() - clock);
+    out.put(thread::globaltimer_ns() - timer);
+    out.put(arch());
+    out.put(is_gpu());
+    out.put(warp::active_mask());
+}

@@ -1,0 +1,347 @@
+//! Builds kernels that use every item to PTX, and looks for the instructions that the items promise.
+
+use cuda_builder::{CudaBuilder, NvptxArch};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
+};
+
+/// The text of each kernel, by architecture and name.
+type Kernels = BTreeMap<u32, BTreeMap<String, String>>;
+
+fn build() -> &'static (Kernels, Vec<PathBuf>) {
+    static BUILT: OnceLock<(Kernels, Vec<PathBuf>)> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let output = CudaBuilder::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all_items"))
+            .arch(NvptxArch::Compute75)
+            .arch(NvptxArch::Compute80)
+            .arch(NvptxArch::Compute90)
+            .out_dir(concat!(env!("CARGO_TARGET_TMPDIR"), "/all_items"))
+            .fma_contraction(false)
+            .rerun_if_changed(false)
+            .build()
+            .unwrap_or_else(|error| panic!("{error}"));
+        let mut kernels = Kernels::new();
+        for image in &output.images {
+            let text = fs::read_to_string(&image.path).unwrap();
+            let bodies = output.kernels.iter().map(|name| (name.clone(), body(&text, name).to_owned()));
+            kernels.insert(image.arch.number(), bodies.collect());
+        }
+        (kernels, output.images.into_iter().map(|image| image.path).collect())
+    })
+}
+
+/// One image with messages in its panics.
+fn build_with_messages() -> PathBuf {
+    let output = CudaBuilder::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all_items"))
+        .arch(NvptxArch::Compute75)
+        .out_dir(concat!(env!("CARGO_TARGET_TMPDIR"), "/all_items_messages"))
+        .panic_messages(true)
+        .rerun_if_changed(false)
+        .build()
+        .unwrap_or_else(|error| panic!("{error}"));
+    output.images[0].path.clone()
+}
+
+/// From a kernel's name to the end of its body.
+fn body<'a>(ptx: &'a str, kernel: &str) -> &'a str {
+    let start = ptx.find(&format!(".entry {kernel}(")).unwrap_or_else(|| panic!("no kernel {kernel}"));
+    let end = ptx[start..].find("\n}").unwrap_or_else(|| panic!("{kernel} has no end"));
+    &ptx[start..start + end]
+}
+
+/// Whether `text` holds `instruction` up to the end of a word.
+fn holds(text: &str, instruction: &str) -> bool {
+    text.lines().any(|line| {
+        let line = line.trim_start();
+        // A predicate may stand before it.
+        let line = line
+            .strip_prefix('@')
+            .and_then(|rest| rest.split_once(char::is_whitespace))
+            .map_or(line, |(_, rest)| rest.trim_start());
+        line.split([' ', '\t', ';']).next() == Some(instruction)
+    }) || (instruction.starts_with('%') && text.contains(instruction))
+}
+
+#[track_caller]
+fn expect(archs: &[u32], kernel: &str, instructions: &[&str]) {
+    for arch in archs {
+        let text = &build().0[arch][kernel];
+        for instruction in instructions {
+            assert!(holds(text, instruction), "sm_{arch}: {kernel} has no {instruction}:\n{text}");
+        }
+    }
+}
+
+#[track_caller]
+fn expect_none(archs: &[u32], kernel: &str, parts: &[&str]) {
+    for arch in archs {
+        let text = &build().0[arch][kernel];
+        for part in parts {
+            assert!(!text.contains(part), "sm_{arch}: {kernel} has {part}:\n{text}");
+        }
+    }
+}
+
+const ALL: &[u32] = &[75, 80, 90];
+
+#[test]
+fn every_kernel_of_the_cpu_is_in_the_ptx() {
+    for (name, _) in all_items::kernels() {
+        assert!(ALL.iter().all(|arch| build().0[arch].contains_key(name)), "{name}");
+    }
+}
+
+#[test]
+fn nothing_is_called_and_nothing_lies_on_a_stack() {
+    for (arch, kernels) in &build().0 {
+        for (name, text) in kernels {
+            // libm's large-angle reduction keeps an array, and is too large to inline.
+            if name.starts_with("functions_") {
+                continue;
+            }
+            // Panics are functions of `core`.
+            let calls: Vec<&str> = text.lines().filter(|line| line.contains("call.uni") && !line.contains("4core")).collect();
+            assert!(calls.is_empty(), "sm_{arch}: {name} has {calls:?}");
+            assert!(!text.contains(".local"), "sm_{arch}: {name} uses local memory:\n{text}");
+        }
+    }
+}
+
+#[test]
+fn threads() {
+    let registers = ["tid", "ctaid", "ntid", "nctaid"].map(|r| ["x", "y", "z"].map(|d| format!("%{r}.{d}")));
+    let registers: Vec<&str> = registers.iter().flatten().map(String::as_str).collect();
+    expect(ALL, "threads_indices", &registers);
+    let barriers = ["barrier.sync", "barrier.red.popc.u32", "barrier.red.and.pred", "barrier.red.or.pred"];
+    for arch in ALL {
+        let text = &build().0[arch]["threads_barriers"];
+        for (new, old) in barriers.iter().zip(["bar.sync", "bar.red.popc.u32", "bar.red.and.pred", "bar.red.or.pred"]) {
+            assert!(holds(text, new) || holds(text, old), "{new} in\n{text}");
+        }
+    }
+    expect(ALL, "threads_barriers", &["fence.sc.cta", "fence.sc.gpu", "fence.sc.sys", "nanosleep.u32"]);
+    expect(ALL, "threads_clocks", &["%clock64", "%globaltimer", "activemask.b32"]);
+}
+
+#[test]
+fn architectures_are_constants() {
+    for arch in ALL {
+        let text = &build().0[arch]["threads_clocks"];
+        assert!(text.contains(&format!(", {}0;", arch)), "sm_{arch}:\n{text}");
+    }
+}
+
+#[test]
+fn warps() {
+    let masks = ["lt", "le", "eq", "ge", "gt"].map(|m| format!("%lanemask_{m}"));
+    expect(ALL, "warps_masks", &masks.each_ref().map(String::as_str));
+    expect(ALL, "warps_masks", &["%laneid", "bar.warp.sync"]);
+    for kernel in ["warps_shuffles_32", "warps_shuffles_64", "warps_shuffles_small"] {
+        expect(ALL, kernel, &["shfl.sync.idx.b32", "shfl.sync.up.b32", "shfl.sync.down.b32", "shfl.sync.bfly.b32"]);
+    }
+    expect(ALL, "warps_votes", &["vote.sync.ballot.b32", "vote.sync.all.pred", "vote.sync.any.pred"]);
+    expect(ALL, "warps_matches", &["match.any.sync.b32", "match.any.sync.b64", "match.all.sync.b32", "match.all.sync.b64"]);
+}
+
+#[test]
+fn reductions_are_one_instruction_where_there_is_one() {
+    let redux = ["add.s32", "min.u32", "max.u32", "min.s32", "max.s32", "and.b32", "or.b32", "xor.b32"]
+        .map(|op| format!("redux.sync.{op}"));
+    for kernel in ["warps_reductions", "warps_partial_reductions"] {
+        expect(&[80, 90], kernel, &redux.each_ref().map(String::as_str));
+        expect_none(&[80, 90], kernel, &["shfl"]);
+        expect_none(&[75], kernel, &["redux"]);
+    }
+    expect(&[75], "warps_reductions", &["shfl.sync.bfly.b32"]);
+    expect(&[75], "warps_partial_reductions", &["shfl.sync.idx.b32"]);
+}
+
+#[test]
+fn atomics() {
+    for (scope, ptx) in [("block", "cta"), ("device", "gpu"), ("system", "sys")] {
+        let values = format!("atomics_{scope}_values");
+        let relaxed = |operation: &str| match scope {
+            "system" => format!("atom.relaxed.sys.{operation}"),
+            _ => format!("atom.global.{operation}"),
+        };
+        for operation in [
+            "add.u32", "add.u64", "add.f32", "add.f64", "exch.b32", "exch.b64", "min.u32", "min.u64", "min.s32", "min.s64",
+            "max.u32", "max.u64", "max.s32", "max.s64",
+        ] {
+            expect(ALL, &values, &[&relaxed(operation)]);
+        }
+        for operation in ["add.u32", "add.u64", "add.f32", "add.f64", "exch.b32", "exch.b64"] {
+            expect(ALL, &values, &[&format!("atom.acq_rel.{ptx}.{operation}")]);
+        }
+        for width in ["b32", "b64"] {
+            let forms = [
+                format!("atom.relaxed.{ptx}.global.cas.{width}"),
+                format!("atom.acq_rel.{ptx}.global.cas.{width}"),
+                format!("ld.relaxed.{ptx}.global.{width}"),
+                format!("ld.acquire.{ptx}.global.{width}"),
+                format!("st.relaxed.{ptx}.global.{width}"),
+            ];
+            expect(ALL, &values, &forms.each_ref().map(String::as_str));
+            let integers = format!("atomics_{scope}_integers");
+            expect(
+                ALL,
+                &integers,
+                &[&relaxed(&format!("and.{width}")), &relaxed(&format!("or.{width}")), &relaxed(&format!("xor.{width}"))],
+            );
+            expect(ALL, &integers, &[&format!("st.release.{ptx}.global.{width}"), &format!("fence.acq_rel.{ptx}")]);
+        }
+    }
+    for scope in ["block", "device"] {
+        expect(ALL, &format!("atomics_{scope}_sums"), &["atom.shared.add.u32", "atom.shared.max.u32", "atom.shared.add.f64"]);
+    }
+}
+
+#[test]
+fn loads_and_stores() {
+    for (word, shape) in [
+        ("u32", "b32"),
+        ("i32", "b32"),
+        ("f32", "b32"),
+        ("u64", "b64"),
+        ("i64", "b64"),
+        ("f64", "b64"),
+        ("u32x2", "v2.b32"),
+        ("i32x2", "v2.b32"),
+        ("f32x2", "v2.b32"),
+        ("u32x4", "v4.b32"),
+        ("i32x4", "v4.b32"),
+        ("f32x4", "v4.b32"),
+        ("u64x2", "v2.b64"),
+        ("f64x2", "v2.b64"),
+    ] {
+        let kernel = format!("loads_word_{word}");
+        // LLVM's own loads and stores come in the words that their values are used in.
+        let wide = match shape {
+            "v2.b32" => "b64",
+            "v4.b32" => "v2.b64",
+            _ => shape,
+        };
+        for access in ["ld.global.nc", "ld.volatile.global", "st.volatile.global"] {
+            for arch in ALL {
+                let text = &build().0[arch][&kernel];
+                assert!(
+                    [shape, wide].iter().any(|shape| holds(text, &format!("{access}.{shape}"))),
+                    "sm_{arch}: no {access} in\n{text}"
+                );
+            }
+        }
+        for load in ["ld.global.nc.L1::no_allocate", "ld.global.cs", "ld.global.cg", "ld.global.lu"] {
+            expect(ALL, &kernel, &[&format!("{load}.{shape}")]);
+        }
+        for store in ["st.global.cs", "st.global.cg", "st.global.wt"] {
+            expect(ALL, &kernel, &[&format!("{store}.{shape}")]);
+        }
+        expect(ALL, &kernel, &["prefetch.global.L2"]);
+    }
+}
+
+#[test]
+fn asynchronous_copies() {
+    let kernel = "loads_asynchronous";
+    expect(
+        &[80, 90],
+        kernel,
+        &["cp.async.ca.shared.global", "cp.async.cg.shared.global", "cp.async.commit_group", "cp.async.wait_group"],
+    );
+    for pending in 0..8 {
+        let wait = format!("cp.async.wait_group \t{pending};");
+        for arch in [80, 90] {
+            let text = build().0[&arch][kernel].replace("wait_group ", "wait_group").replace('\t', "");
+            assert!(text.contains(&wait.replace([' ', '\t'], "")), "{wait} in\n{text}");
+        }
+    }
+    expect_none(&[75], kernel, &["cp.async"]);
+}
+
+#[test]
+fn memory_spaces() {
+    expect(ALL, "memory_shared", &["st.shared.b64", "ld.shared.b64", "ld.volatile.shared.b64"]);
+    expect(ALL, "memory_dynamic", &["ld.shared.v2.b64", "%dynamic_smem_size"]);
+    for arch in ALL {
+        let text = &build().0[arch]["memory_constants"];
+        assert!(text.contains("ld.const") && !text.contains("ld.global"), "{text}");
+    }
+    for path in &build().1 {
+        let text = fs::read_to_string(path).unwrap();
+        for declaration in [".b8 ALL_ITEMS_TABLE[64]", ".b8 ALL_ITEMS_PAIRS[32]", ".extern .shared .align 16 .b8 "] {
+            assert!(text.contains(declaration), "no {declaration} in {}", path.display());
+        }
+    }
+}
+
+#[test]
+fn output_slices_are_pointer_and_length() {
+    expect(ALL, "memory_disjoint_set", &["st.global.b64", "ld.global.nc.b64"]);
+    expect(ALL, "memory_disjoint_stride", &["st.global.b64", "ld.global.nc.b64"]);
+    for arch in ALL {
+        assert_eq!(build().0[arch]["memory_disjoint_set"].matches(".param .u64").count(), 4);
+    }
+}
+
+#[test]
+fn panics_trap() {
+    for path in &build().1 {
+        assert!(fs::read_to_string(path).unwrap().contains("trap;"));
+    }
+    expect(ALL, "memory_panics", &[".maxntid"]);
+    let text = fs::read_to_string(&build().1[0]).unwrap();
+    assert!(!text.contains("vprintf"), "a message without being asked for");
+}
+
+#[test]
+fn panics_say_where_if_asked_to() {
+    let text = fs::read_to_string(build_with_messages()).unwrap();
+    for part in ["vprintf", "__cuda_std_panic_format", "trap;"] {
+        assert!(text.contains(part), "no {part}");
+    }
+}
+
+#[test]
+fn functions() {
+    for (kernel, t) in [("functions_f32s", "f32"), ("functions_f64s", "f64")] {
+        for operation in ["sqrt.rn", "abs", "fma.rn", "min", "max"] {
+            expect(ALL, kernel, &[&format!("{operation}.{t}")]);
+        }
+        for rounding in ["rmi", "rpi", "rzi", "rni"] {
+            expect(ALL, kernel, &[&format!("cvt.{rounding}.{t}.{t}")]);
+        }
+        expect_none(ALL, kernel, &[".approx"]);
+    }
+    let approximations = [
+        "sin.approx.ftz.f32",
+        "cos.approx.ftz.f32",
+        "ex2.approx.ftz.f32",
+        "lg2.approx.ftz.f32",
+        "rcp.approx.ftz.f32",
+        "rsqrt.approx.ftz.f32",
+        "sqrt.approx.ftz.f32",
+        "div.approx.ftz.f32",
+        "tanh.approx.f32",
+    ];
+    expect(ALL, "functions_approximations", &approximations);
+    expect(ALL, "functions_unfused", &["mul.rn.f32", "add.rn.f32", "mul.rn.f64", "add.rn.f64"]);
+}
+
+/// NVIDIA's assembler accepts all of it. Only where there is a `ptxas`.
+#[test]
+fn ptxas_accepts_it() {
+    let ptxas = std::env::var_os("PTXAS").map_or_else(|| PathBuf::from("ptxas"), PathBuf::from);
+    if Command::new(&ptxas).arg("--version").output().is_err() {
+        eprintln!("no ptxas: skipped");
+        return;
+    }
+    for (path, arch) in build().1.iter().zip(ALL) {
+        let object = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("all_items.sm_{arch}.cubin"));
+        let output = Command::new(&ptxas).args(["-arch", &format!("sm_{arch}"), "-o"]).arg(&object).arg(path).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}

@@ -1,0 +1,88 @@
+//! Numbers of elements as people write them.
+
+/// The most elements that a list can have: 2^31 - 2, since the device names them by an `i32` and one value more stands for none.
+pub const MAX: u32 = i32::MAX as u32 - 1;
+
+/// Reads a number of elements: `100000000`, `100_000_000`, `1e8`, `1.5e6`, `100M` (k, M and G are powers of ten).
+pub fn parse(text: &str) -> Result<u32, String> {
+    match exact(text) {
+        Some(0) => Err("there must be at least 1 element".into()),
+        Some(n) => {
+            u32::try_from(n).ok().filter(|&n| n <= MAX).ok_or_else(|| format!("at most 2^31 - 2 = {MAX} elements can be indexed"))
+        }
+        None if text.starts_with('-') && exact(&text[1..]).is_some() => Err("there must be at least 1 element".into()),
+        None => Err("not a whole number; write 100000000, 100_000_000, 1e8 or 100M".into()),
+    }
+}
+
+/// The number, if it is one and whole. What is larger than any list comes out as `u64::MAX`.
+fn exact(text: &str) -> Option<u64> {
+    let plain: String = text.chars().filter(|&character| character != '_').collect();
+    let (rest, suffix) = match plain.char_indices().last()? {
+        (end, 'k' | 'K') => (&plain[..end], 3),
+        (end, 'm' | 'M') => (&plain[..end], 6),
+        (end, 'g' | 'G') => (&plain[..end], 9),
+        _ => (&*plain, 0),
+    };
+    let (mantissa, exponent) = match rest.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+        None => (rest, 0),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let digits = digits.trim_start_matches('0');
+    if digits.is_empty() {
+        return Some(0);
+    }
+    // Shift the point: zeroes are appended, or must be there to be cut.
+    let shift = i64::from(exponent) + suffix - fraction.len() as i64;
+    let significant = digits.trim_end_matches('0');
+    let zeroes = (digits.len() - significant.len()) as i64 + shift;
+    match usize::try_from(zeroes) {
+        Err(_) => None,
+        Ok(zeroes) if significant.len() + zeroes > 19 => Some(u64::MAX),
+        Ok(zeroes) => significant.parse::<u64>().ok()?.checked_mul(10u64.pow(zeroes as u32)).or(Some(u64::MAX)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_as_written() {
+        for (text, n) in [
+            ("1", 1),
+            ("100000000", 100_000_000),
+            ("100_000_000", 100_000_000),
+            ("1e8", 100_000_000),
+            ("1E8", 100_000_000),
+            ("1.5e6", 1_500_000),
+            ("1e+3", 1000),
+            ("100e-2", 1),
+            ("100M", 100_000_000),
+            ("64k", 64_000),
+            ("0.5G", 500_000_000),
+            ("2.50", 0),
+            ("2147483646", MAX),
+        ] {
+            assert_eq!(parse(text).unwrap_or(0), n, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_none() {
+        for text in ["", "_", "e8", "M", "1e", "1.5", "1e-1", "abc", "1e8x", "0x10", "1.2.3", "½", "1é", "--1", "1 000"] {
+            assert!(parse(text).unwrap_err().starts_with("not a whole number"), "{text}");
+        }
+        for text in ["0", "0.0", "0e9", "-3", "-1e8"] {
+            assert_eq!(parse(text).unwrap_err(), "there must be at least 1 element", "{text}");
+        }
+        for text in ["2147483647", "1e12", "3G", "1e999999999", "99999999999999999999999"] {
+            assert!(parse(text).unwrap_err().starts_with("at most"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! How a command fails.
+
+use std::{fmt, io::Write as _, process::ExitCode};
+
+use warpsmith::{device::DeviceError, list_rank::ListError};
+
+/// Why a command ended early.
+#[derive(Debug)]
+pub enum Failure {
+    /// It could not be done; a sentence for the user.
+    Error(String),
+    /// It was done, and the result is wrong; a sentence on where.
+    Verification(String),
+    /// Nobody reads the output any more, as after `| head`.
+    Closed,
+}
+
+impl Failure {
+    /// An error of this text.
+    pub fn error(text: impl fmt::Display) -> Self {
+        Failure::Error(text.to_string())
+    }
+
+    /// Says it on stderr, and gives the exit code that goes with it.
+    pub fn report(self) -> ExitCode {
+        let (text, code) = match self {
+            Failure::Error(text) => (format!("error: {text}"), 2),
+            Failure::Verification(text) => (format!("error: verification failed: {text}"), 1),
+            Failure::Closed => return ExitCode::SUCCESS,
+        };
+        // There is nowhere left to complain where stderr is closed.
+        let _ = writeln!(std::io::stderr(), "{text}");
+        ExitCode::from(code)
+    }
+}
+
+impl From<DeviceError> for Failure {
+    fn from(error: DeviceError) -> Self {
+        Failure::error(error)
+    }
+}
+
+impl From<ListError> for Failure {
+    fn from(error: ListError) -> Self {
+        Failure::error(error)
+    }
+}

@@ -1,0 +1,76 @@
+//! Numbers for people.
+
+/// `10,000,000`
+pub fn grouped(n: usize) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.char_indices() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Milliseconds or seconds: `0.123 ms`, `45.6 ms`, `7.89 s`.
+pub fn time(ms: f64) -> String {
+    if ms < 1000.0 { format!("{} ms", digits(ms)) } else { format!("{} s", digits(ms / 1000.0)) }
+}
+
+/// Bytes in powers of ten, as rates are: `12 B`, `1.20 GB`.
+pub fn bytes(bytes: u64) -> String {
+    match bytes {
+        0..1000 => format!("{bytes} B"),
+        _ => scaled(bytes as f64, [(1e9, "GB"), (1e6, "MB"), (1e3, "kB")]),
+    }
+}
+
+/// Memory in powers of two: `31.2 GiB`.
+pub fn memory(bytes: usize) -> String {
+    const MIB: f64 = (1 << 20) as f64;
+    scaled(bytes as f64, [(1024.0 * MIB, "GiB"), (MIB, "MiB"), (1024.0, "KiB")])
+}
+
+/// GB a second; nothing where the time is too short to be known.
+pub fn bandwidth(bytes: u64, ms: f64) -> String {
+    if ms > 0.0 { digits(bytes as f64 / ms / 1e6) } else { String::new() }
+}
+
+/// Elements a second: `123 M/s`.
+pub fn rate(n: usize, ms: f64) -> String {
+    if ms > 0.0 { format!("{}/s", scaled(n as f64 / ms * 1000.0, [(1e9, "G"), (1e6, "M"), (1e3, "k")])) } else { String::new() }
+}
+
+/// In the largest unit of which there is one at least, else in the smallest.
+fn scaled(value: f64, units: [(f64, &str); 3]) -> String {
+    let (unit, name) = units.into_iter().find(|(unit, _)| value >= *unit).unwrap_or(units[2]);
+    format!("{} {name}", digits(value / unit))
+}
+
+/// Three significant digits, or all before the point.
+pub fn digits(value: f64) -> String {
+    let decimals = match value {
+        0.0..10.0 => 2,
+        10.0..100.0 => 1,
+        _ => 0,
+    };
+    // Times below one are in µs, whose three digits count.
+    format!("{value:.*}", if value < 1.0 { 3 } else { decimals })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([0.0, 0.1234, 1.234, 45.67, 999.0, 7890.0].map(time), ["0.000 ms", "0.123 ms", "1.23 ms", "45.7 ms", "999 ms", "7.89 s"]);
+        assert_eq!([0, 999, 1000, 1_200_000_000].map(bytes), ["0 B", "999 B", "1.00 kB", "1.20 GB"]);
+        assert_eq!([0, 512, 1 << 20, 3 << 30].map(memory), ["0.000 KiB", "0.500 KiB", "1.00 MiB", "3.00 GiB"]);
+        assert_eq!(bandwidth(3_000_000, 1.0), "3.00");
+        assert_eq!(bandwidth(3_000_000, 0.0), "");
+        assert_eq!(rate(1_000_000, 10.0), "100 M/s");
+    }
+}

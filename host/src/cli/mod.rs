@@ -1,0 +1,114 @@
+//! The command line: what it takes, and how it ends.
+//!
+//! The only part of the program that prints: results on stdout, and progress, errors and `-v`'s messages on stderr.
+
+mod count;
+mod demo;
+mod devices;
+mod failure;
+mod format;
+mod list_rank;
+mod npy;
+mod output;
+mod progress;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use failure::Failure;
+use warpsmith::device::Device;
+
+/// The program's arguments.
+#[derive(Debug, Parser)]
+#[command(
+    name = "warpsmith",
+    version,
+    about = "GPU algorithms with kernels written in Rust. Without a command: a demonstration.",
+    long_about = "GPU algorithms with kernels written in Rust. They run on an NVIDIA GPU, or on the CPU where there is none.\n\n\
+        Without a command a demonstration runs.",
+    after_help = "Examples:\n  \
+        warpsmith                                       a demonstration\n  \
+        warpsmith devices                               what there is to run on\n  \
+        warpsmith list-rank --n 1e7 --verify            rank a random list of 10 million elements\n  \
+        warpsmith --backend cpu list-rank --n 1e6       the same on the CPU\n  \
+        warpsmith list-rank --help                      all about ranking lists\n\n\
+        Exit codes: 0 done, 1 a verification failed, 2 any other error.\n\
+        Environment: WARPSMITH_BACKEND (cuda or cpu) is what `--backend auto` takes;\n\
+        WARPSMITH_SYNC=1 waits for every launch, so that a fault on a GPU names its kernel."
+)]
+struct Arguments {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+/// Options of all commands.
+#[derive(Args, Clone, Debug)]
+struct Global {
+    /// What runs the kernels
+    #[arg(long, value_enum, default_value_t = Backend::Auto, global = true)]
+    backend: Backend,
+    /// Ordinal of the CUDA device, from 0 as `warpsmith devices` lists them [default: 0]
+    #[arg(long, value_name = "I", global = true)]
+    device: Option<u32>,
+    /// Say on stderr what is done; -vv says more
+    #[arg(short, long, action = ArgAction::Count, global = true)]
+    verbose: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Backend {
+    /// A GPU where one can be used, else the CPU
+    Auto,
+    /// An NVIDIA GPU; an error where none can be used
+    Cuda,
+    /// The CPU
+    Cpu,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Rank a linked list: how many elements come before each
+    ListRank(list_rank::Arguments),
+    /// List the devices: GPUs and the CPU
+    Devices(devices::Arguments),
+    /// A demonstration of each system, checked and timed, that ends in a table
+    #[command(after_help = "Examples:\n  \
+        warpsmith demo                  on a GPU where there is one, else on the CPU\n  \
+        warpsmith demo --backend cpu    on the CPU")]
+    Demo,
+}
+
+/// Parses the arguments, runs the command and reports how it ended.
+pub fn main() -> ExitCode {
+    let Arguments { global, command } = Arguments::parse();
+    terminal::trace(global.verbose);
+    let result = match command.unwrap_or(Command::Demo) {
+        Command::ListRank(arguments) => list_rank::run(&global, &arguments),
+        Command::Devices(arguments) => devices::run(&global, &arguments),
+        Command::Demo => demo::run(&global),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+impl Global {
+    /// The device to run on.
+    fn open(&self) -> Result<Device, Failure> {
+        let device = match (self.backend, self.device) {
+            (Backend::Auto, None) => Device::best(),
+            (Backend::Cpu, None) => Ok(Device::cpu()),
+            (Backend::Cpu, Some(_)) => {
+                return Err(Failure::error("--device numbers CUDA devices: it can't be used with --backend cpu"));
+            }
+            (Backend::Auto | Backend::Cuda, ordinal) => Device::cuda(ordinal.unwrap_or(0)),
+        }?;
+        let info = device.info();
+        tracing::info!(backend = %info.backend, name = info.name, multiprocessors = info.multiprocessors, "device {device}");
+        Ok(device)
+    }
+}

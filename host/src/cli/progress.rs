@@ -1,0 +1,63 @@
+//! Spinners and bars on stderr.
+
+use std::{
+    borrow::Cow,
+    io::{IsTerminal as _, stderr},
+    time::Duration,
+};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Work on fewer elements than this is over before anyone looks.
+const LONG: usize = 10_000_000;
+
+/// Whether and how progress is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    shown: bool,
+}
+
+/// One piece of work; its line goes with it.
+pub struct Work {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    /// Shown on a terminal, unless `quiet`.
+    pub fn new(quiet: bool) -> Self {
+        Progress { shown: !quiet && stderr().is_terminal() }
+    }
+
+    /// A spinner for work on `n` elements whose end can't be told.
+    pub fn spinner(self, n: usize, text: impl Into<Cow<'static, str>>) -> Work {
+        self.start(n, ProgressBar::new_spinner(), "{spinner} {msg} ({elapsed})", text)
+    }
+
+    /// A bar for work on `n` elements, each of which counts one.
+    pub fn bar(self, n: usize, text: impl Into<Cow<'static, str>>) -> Work {
+        self.start(n, ProgressBar::new(n as u64), "{spinner} {msg} {wide_bar} {human_pos}/{human_len} ({eta})", text)
+    }
+
+    fn start(self, n: usize, bar: ProgressBar, template: &str, text: impl Into<Cow<'static, str>>) -> Work {
+        if !self.shown || n < LONG {
+            return Work { bar: ProgressBar::hidden() };
+        }
+        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = bar.with_style(style).with_message(text);
+        bar.enable_steady_tick(Duration::from_millis(100));
+        Work { bar }
+    }
+}
+
+impl Work {
+    /// `n` more elements are done.
+    pub fn advance(&self, n: usize) {
+        self.bar.inc(n as u64);
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

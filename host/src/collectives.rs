@@ -1,0 +1,358 @@
+//! Scans and reductions of whole buffers.
+//!
+//! Both are one kernel each ([`gpu_kernels::collectives`]) that reads every item once. They need a workspace, which is
+//! made once and used again: then nothing is allocated, and no call waits for the device.
+//!
+//! ```
+//! use warpsmith::collectives::{self, Operator, ReduceWorkspace, ScanWorkspace};
+//! use warpsmith::device::{Device, DeviceError};
+//!
+//! let device = Device::best()?;
+//! let stream = device.stream()?;
+//! let input = device.upload(&[3u32, 1, 4, 1, 5])?;
+//! let mut output = device.alloc::<u32>(5)?;
+//!
+//! let mut scan = ScanWorkspace::new(&device)?;
+//! collectives::exclusive_scan(&stream, &input, &mut output, &mut scan)?;
+//! assert_eq!(stream.download_vec(&output)?, [0, 3, 4, 8, 9]);
+//! assert_eq!(stream.download_vec(scan.total())?, [14]);
+//!
+//! let mut reduce = ReduceWorkspace::new(&device)?;
+//! collectives::reduce(&stream, &input, Operator::Max, &mut reduce)?;
+//! assert_eq!(stream.download_vec(reduce.result())?, [5]);
+//! # Ok::<(), DeviceError>(())
+//! ```
+//!
+//! Integers wrap. Sums of floats are grouped by the number of items alone: they are the same bits at each call, on every GPU and
+//! on the CPU.
+
+use crate::device::{Buffer, Device, DeviceError, Event, Stream, View, ViewMut};
+use crate::launch;
+use bytemuck::Pod;
+use gpu_kernels::collectives::{look_back, reduce as reduce_kernels, scan as scan_kernels, tile};
+
+/// What [`exclusive_scan`] needs beside its buffers, and the total that it leaves.
+///
+/// It grows with the longest input, to between 17 and 34 bytes for every 4096 items, and never shrinks. Scans that share a workspace run one after
+/// another, also on different streams.
+#[derive(Debug)]
+pub struct ScanWorkspace<T: Value = u32> {
+    total: Buffer<T>,
+    ticket: Buffer<u32>,
+    state: Buffer<u64>,
+    /// That of the last scan over the state words as they are; 0 where these have to be cleared.
+    epoch: u32,
+    turn: Turn,
+}
+
+impl<T: Value> ScanWorkspace<T> {
+    /// A workspace for scans on streams of `device`.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfMemory`], and what earlier work on the device came to.
+    pub fn new(device: &Device) -> Result<Self, DeviceError> {
+        Ok(ScanWorkspace {
+            total: device.alloc_zeroed(1)?,
+            ticket: device.alloc_zeroed(1)?,
+            state: device.empty(),
+            epoch: 0,
+            turn: Turn::new(device)?,
+        })
+    }
+
+    /// [`new`](Self::new) with memory for scans of up to `n` items, so that not even the first allocates.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_capacity(device: &Device, n: usize) -> Result<Self, DeviceError> {
+        let mut workspace = Self::new(device)?;
+        workspace.state.ensure(look_back::state_words(tile::tiles(n)))?;
+        Ok(workspace)
+    }
+
+    /// The sum of all items of the last scan, one element: on the device, once the scan's stream has come to it. Zero before the
+    /// first scan.
+    pub fn total(&self) -> &Buffer<T> {
+        &self.total
+    }
+
+    /// Makes the state ready for a scan of `n` items: long enough, and without words of the scan's epoch.
+    fn prepare(&mut self, stream: &Stream, n: usize) -> Result<(), DeviceError> {
+        let words = look_back::state_words(tile::tiles(n));
+        if words > self.state.capacity() {
+            self.epoch = 0;
+            self.state.ensure(words.next_power_of_two())?;
+        }
+        self.turn.wait(stream)?;
+        if self.epoch == 0 || self.epoch == look_back::MAX_EPOCH {
+            // The whole memory, of which a longer scan may use more.
+            self.epoch = 0;
+            self.state.ensure(self.state.capacity())?;
+            stream.fill_zero(&mut self.state)?;
+            stream.fill_zero(&mut self.ticket)?;
+        }
+        self.epoch += 1;
+        Ok(())
+    }
+}
+
+/// `output[i]` is the sum of `input[..i]`; the sum of all is the workspace's [`total`](ScanWorkspace::total). Doesn't wait.
+///
+/// One pass with decoupled look-back: each item is read and written once.
+///
+/// # Errors
+/// [`DeviceError::LengthMismatch`] where `output` isn't as long as `input`, [`DeviceError::ArgumentElsewhere`] where something is on
+/// another device than the stream, and what earlier work on the device came to.
+pub fn exclusive_scan<'a, 'b, T: Value>(
+    stream: &Stream,
+    input: impl Into<View<'a, T>>,
+    output: impl Into<ViewMut<'b, T>>,
+    workspace: &mut ScanWorkspace<T>,
+) -> Result<(), DeviceError> {
+    let (input, output) = (input.into(), output.into());
+    if output.len() != input.len() {
+        let what = "the output of a scan";
+        return Err(DeviceError::LengthMismatch { what, found: output.len(), expected: input.len() });
+    }
+    scan(stream, Data::Apart(input, output), workspace)
+}
+
+/// [`exclusive_scan`] of `data`, which it replaces.
+///
+/// # Errors
+/// As [`exclusive_scan`].
+pub fn exclusive_scan_in_place<'a, T: Value>(
+    stream: &Stream,
+    data: impl Into<ViewMut<'a, T>>,
+    workspace: &mut ScanWorkspace<T>,
+) -> Result<(), DeviceError> {
+    scan(stream, Data::InPlace(data.into()), workspace)
+}
+
+fn scan<T: Value>(stream: &Stream, data: Data<'_, T>, workspace: &mut ScanWorkspace<T>) -> Result<(), DeviceError> {
+    let n = data.len();
+    workspace.prepare(stream, n)?;
+    // SAFETY: input and output are as long as each other; the workspace has state words for as many items, prepared, of which
+    // no other scan makes use before this one is done; that one left the ticket at 0.
+    let done = unsafe { T::launch_scan(stream, blocks(tile::tiles(n)), data, workspace) }
+        .and_then(|()| workspace.turn.end(stream));
+    if done.is_err() {
+        // Who knows how far it came.
+        workspace.epoch = 0;
+    }
+    done
+}
+
+/// What [`reduce`] makes of the items.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operator {
+    /// Their sum; zero where there are none.
+    Sum,
+    /// The least. Of no items, the type's greatest value, infinity for floats. A NaN counts for nothing beside a number, and `-0.0` is
+    /// less than `0.0`.
+    Min,
+    /// The greatest. Of no items, the type's least value, minus infinity for floats. A NaN counts for nothing beside a number, and
+    /// `-0.0` is less than `0.0`.
+    Max,
+}
+
+/// What [`reduce`] needs beside its input, and the result that it leaves. Reductions that share a workspace run one after
+/// another, also on different streams.
+#[derive(Debug)]
+pub struct ReduceWorkspace<T: Value = u32> {
+    result: Buffer<T>,
+    partials: Buffer<T>,
+    done: Buffer<u32>,
+    /// A reduction failed, and may not have set `done` back.
+    failed: bool,
+    turn: Turn,
+}
+
+impl<T: Value> ReduceWorkspace<T> {
+    /// A workspace for reductions on streams of `device`, of any number of items.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfMemory`], and what earlier work on the device came to.
+    pub fn new(device: &Device) -> Result<Self, DeviceError> {
+        Ok(ReduceWorkspace {
+            result: device.alloc_zeroed(1)?,
+            partials: device.alloc(reduce_kernels::MAX_BLOCKS)?,
+            done: device.alloc_zeroed(1)?,
+            failed: false,
+            turn: Turn::new(device)?,
+        })
+    }
+
+    /// The last reduction's result, one element: on the device, once the reduction's stream has come to it. Zero before the first.
+    pub fn result(&self) -> &Buffer<T> {
+        &self.result
+    }
+}
+
+/// All items of `input` together, as the workspace's [`result`](ReduceWorkspace::result). Doesn't wait.
+///
+/// One pass: each item is read once.
+///
+/// # Errors
+/// [`DeviceError::ArgumentElsewhere`] where something is on another device than the stream, and what earlier work on the device came
+/// to.
+pub fn reduce<'a, T: Value>(
+    stream: &Stream,
+    input: impl Into<View<'a, T>>,
+    operator: Operator,
+    workspace: &mut ReduceWorkspace<T>,
+) -> Result<(), DeviceError> {
+    let input = input.into();
+    workspace.turn.wait(stream)?;
+    if workspace.failed {
+        stream.fill_zero(&mut workspace.done)?;
+    }
+    // SAFETY: the workspace has an item for every block, and no other reduction makes use of it before this one is done;
+    // that one left the counter at 0.
+    let done = unsafe { T::launch_reduce(stream, blocks(reduce_kernels::blocks(input.len())), input, operator, workspace) }
+        .and_then(|()| workspace.turn.end(stream));
+    workspace.failed = done.is_err();
+    done
+}
+
+/// Lets the uses of a workspace follow each other, whatever their streams.
+#[derive(Debug)]
+struct Turn {
+    last: Event,
+}
+
+impl Turn {
+    fn new(device: &Device) -> Result<Self, DeviceError> {
+        Ok(Turn { last: device.event()? })
+    }
+
+    fn wait(&self, stream: &Stream) -> Result<(), DeviceError> {
+        stream.wait(&self.last)
+    }
+
+    fn end(&self, stream: &Stream) -> Result<(), DeviceError> {
+        stream.record_into(&self.last)
+    }
+}
+
+/// A grid's blocks. A number that no grid has stays one, so that the launch says so.
+fn blocks(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// The items of a scan.
+#[doc(hidden)]
+#[derive(Debug)]
+pub enum Data<'a, T: Pod> {
+    /// From one buffer to another of the same length.
+    Apart(View<'a, T>, ViewMut<'a, T>),
+    /// Within a buffer.
+    InPlace(ViewMut<'a, T>),
+}
+
+impl<T: Pod> Data<'_, T> {
+    fn len(&self) -> usize {
+        match self {
+            Data::Apart(input, _) => input.len(),
+            Data::InPlace(data) => data.len(),
+        }
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A type that scans and reductions work on: `u32`, `i32`, `f32`, `u64`, `i64` or `f64`. For these alone.
+pub trait Value: Pod + sealed::Sealed {
+    /// Launches the scan's kernel for the type.
+    ///
+    /// # Safety
+    /// The kernel's: `blocks` are as many as `data` has tiles, and the workspace is ready for it.
+    #[doc(hidden)]
+    unsafe fn launch_scan(
+        stream: &Stream,
+        blocks: u32,
+        data: Data<'_, Self>,
+        workspace: &mut ScanWorkspace<Self>,
+    ) -> Result<(), DeviceError>;
+
+    /// Launches the reduction's kernel for type and operator.
+    ///
+    /// # Safety
+    /// The kernel's: `blocks` are as many as it has for `input`, and the workspace is ready for it.
+    #[doc(hidden)]
+    unsafe fn launch_reduce(
+        stream: &Stream,
+        blocks: u32,
+        input: View<'_, Self>,
+        operator: Operator,
+        workspace: &mut ReduceWorkspace<Self>,
+    ) -> Result<(), DeviceError>;
+}
+
+macro_rules! values {
+    ($($t:ty: $scan:ident $scan_in_place:ident $sum:ident $min:ident $max:ident;)*) => {$(
+        impl sealed::Sealed for $t {}
+
+        impl Value for $t {
+            unsafe fn launch_scan(
+                stream: &Stream,
+                blocks: u32,
+                data: Data<'_, Self>,
+                workspace: &mut ScanWorkspace<Self>,
+            ) -> Result<(), DeviceError> {
+                let threads = tile::threads::<Self>();
+                let ScanWorkspace { total, ticket, state, epoch, .. } = workspace;
+                // SAFETY: the caller's.
+                unsafe {
+                    match data {
+                        Data::Apart(input, output) => {
+                            launch!(stream, scan_kernels::$scan<<<blocks, threads>>>(input, output, total, ticket, state, *epoch))
+                        }
+                        Data::InPlace(data) => {
+                            let n = data.len();
+                            launch!(
+                                stream,
+                                scan_kernels::$scan_in_place<<<blocks, threads>>>(data, n, total, ticket, state, *epoch)
+                            )
+                        }
+                    }
+                }
+            }
+
+            unsafe fn launch_reduce(
+                stream: &Stream,
+                blocks: u32,
+                input: View<'_, Self>,
+                operator: Operator,
+                workspace: &mut ReduceWorkspace<Self>,
+            ) -> Result<(), DeviceError> {
+                let threads = tile::threads::<Self>();
+                let ReduceWorkspace { partials, done, result, .. } = workspace;
+                // SAFETY: the caller's.
+                unsafe {
+                    match operator {
+                        Operator::Sum => {
+                            launch!(stream, reduce_kernels::$sum<<<blocks, threads>>>(input, partials, done, result))
+                        }
+                        Operator::Min => {
+                            launch!(stream, reduce_kernels::$min<<<blocks, threads>>>(input, partials, done, result))
+                        }
+                        Operator::Max => {
+                            launch!(stream, reduce_kernels::$max<<<blocks, threads>>>(input, partials, done, result))
+                        }
+                    }
+                }
+            }
+        }
+    )*};
+}
+values! {
+    u32: exclusive_u32 exclusive_in_place_u32 sum_u32 min_u32 max_u32;
+    i32: exclusive_i32 exclusive_in_place_i32 sum_i32 min_i32 max_i32;
+    u64: exclusive_u64 exclusive_in_place_u64 sum_u64 min_u64 max_u64;
+    i64: exclusive_i64 exclusive_in_place_i64 sum_i64 min_i64 max_i64;
+    f32: exclusive_f32 exclusive_in_place_f32 sum_f32 min_f32 max_f32;
+    f64: exclusive_f64 exclusive_in_place_f64 sum_f64 min_f64 max_f64;
+}

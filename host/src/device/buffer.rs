@@ -1,0 +1,382 @@
+//! Memory of a device.
+
+use super::cpu::{ALIGN, Allocation};
+use super::cuda::DeviceMemory;
+use super::{Device, DeviceError, Inner};
+use bytemuck::Pod;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Bound, RangeBounds};
+
+/// An array of `T` in a device's memory, aligned to 256 bytes.
+///
+/// Made by [`Device::alloc`], [`Device::alloc_zeroed`] and [`Device::upload`]; filled, copied and read through a
+/// [`Stream`](super::Stream); passed to kernels by [`launch!`](crate::launch!): as `&buffer` for `&[T]`, `&T` and `*const T`,
+/// as `&mut buffer` for `*mut T`, `DisjointSlice<T>` and `*const T`.
+///
+/// Work on a stream is asynchronous, and only borrows a buffer while it is enqueued. Using the buffer on another stream
+/// meanwhile is a race, whose outcome is any values at all: order the two with an [`Event`](super::Event). Dropping it is
+/// safe: the driver waits for all work on the device before it frees memory. That also makes it slow, so buffers that are
+/// needed again are better kept ([`ensure`](Self::ensure)).
+pub struct Buffer<T: Pod> {
+    device: Device,
+    memory: Memory,
+    /// In elements.
+    capacity: usize,
+    len: usize,
+    element: PhantomData<T>,
+}
+
+#[derive(Debug)]
+enum Memory {
+    /// No bytes, and nothing to free.
+    Empty,
+    Cuda(DeviceMemory),
+    Cpu(Allocation),
+}
+
+impl Memory {
+    fn new(device: &Device, bytes: usize) -> Result<Self, DeviceError> {
+        Ok(match &device.inner {
+            _ if bytes == 0 => Memory::Empty,
+            Inner::Cuda(cuda) => Memory::Cuda(DeviceMemory::new(cuda, bytes)?),
+            Inner::Cpu(_) => Memory::Cpu(Allocation::new(bytes)?),
+        })
+    }
+
+    fn address(&self) -> *mut u8 {
+        match self {
+            // Not null: on the CPU a slice of no elements has to be somewhere, too.
+            Memory::Empty => std::ptr::without_provenance_mut(ALIGN),
+            Memory::Cuda(memory) => std::ptr::with_exposed_provenance_mut(memory.address() as usize),
+            Memory::Cpu(memory) => memory.address().as_ptr(),
+        }
+    }
+}
+
+/// The size in bytes of `len` elements; the error where there is no such number.
+pub(super) fn byte_size<T>(device: &Device, len: usize) -> Result<usize, DeviceError> {
+    if let Some(bytes) = len.checked_mul(size_of::<T>()) {
+        return Ok(bytes);
+    }
+    let memory = device.memory()?;
+    Err(DeviceError::OutOfMemory { requested: usize::MAX, free: memory.free, total: memory.total, device: device.to_string() })
+}
+
+impl<T: Pod> Buffer<T> {
+    /// Zeroes on the CPU, unspecified contents on CUDA.
+    pub(super) fn new(device: &Device, len: usize) -> Result<Self, DeviceError> {
+        let memory = Memory::new(device, byte_size::<T>(device, len)?)?;
+        Ok(Buffer { device: device.clone(), memory, capacity: len, len, element: PhantomData })
+    }
+
+    /// The number of elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The size in bytes.
+    pub fn byte_len(&self) -> usize {
+        self.len * size_of::<T>()
+    }
+
+    /// The number of elements that there is memory for: see [`ensure`](Self::ensure).
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// The device whose memory it is.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The address of the first element, in the device's memory. Not null, even where there are no elements.
+    pub fn as_device_ptr(&self) -> u64 {
+        self.memory.address().addr() as u64
+    }
+
+    /// Makes it `len` elements long, of unspecified contents. Memory is allocated only where it was never as long before, and
+    /// is never given back before the drop.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfMemory`]; the buffer then is empty, as the old memory is freed first.
+    pub fn ensure(&mut self, len: usize) -> Result<(), DeviceError> {
+        if len > self.capacity {
+            let bytes = byte_size::<T>(&self.device, len)?;
+            (self.memory, self.capacity, self.len) = (Memory::Empty, 0, 0);
+            self.memory = Memory::new(&self.device, bytes)?;
+            self.capacity = len;
+        }
+        self.len = len;
+        Ok(())
+    }
+
+    /// All elements.
+    pub fn as_view(&self) -> View<'_, T> {
+        View { device: &self.device, first: self.memory.address().cast(), len: self.len, element: PhantomData }
+    }
+
+    /// All elements, to write.
+    pub fn as_view_mut(&mut self) -> ViewMut<'_, T> {
+        ViewMut { device: &self.device, first: self.memory.address().cast(), len: self.len, element: PhantomData }
+    }
+
+    /// The elements of `range`.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfRange`] where they are not all in the buffer.
+    pub fn view(&self, range: impl RangeBounds<usize>) -> Result<View<'_, T>, DeviceError> {
+        self.as_view().view(range)
+    }
+
+    /// The elements of `range`, to write.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfRange`] where they are not all in the buffer.
+    pub fn view_mut(&mut self, range: impl RangeBounds<usize>) -> Result<ViewMut<'_, T>, DeviceError> {
+        self.as_view_mut().into_view_mut(range)
+    }
+
+    /// The first `mid` elements and the others, to write.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfRange`] where there are fewer than `mid`.
+    pub fn split_at_mut(&mut self, mid: usize) -> Result<(ViewMut<'_, T>, ViewMut<'_, T>), DeviceError> {
+        self.as_view_mut().into_split_at_mut(mid)
+    }
+}
+
+impl Device {
+    /// A buffer of no elements, which takes no memory: [`Buffer::ensure`] lets it grow.
+    pub fn empty<T: Pod>(&self) -> Buffer<T> {
+        Buffer { device: self.clone(), memory: Memory::Empty, capacity: 0, len: 0, element: PhantomData }
+    }
+}
+
+impl<T: Pod> fmt::Debug for Buffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = std::any::type_name::<T>();
+        write!(f, "Buffer<{name}>({:#x}; {}, {})", self.as_device_ptr(), self.len, self.device)
+    }
+}
+
+/// Elements of a [`Buffer`], to read. As cheap to copy as a slice.
+pub struct View<'a, T: Pod> {
+    device: &'a Device,
+    first: *mut T,
+    len: usize,
+    element: PhantomData<&'a [T]>,
+}
+
+/// Elements of a [`Buffer`], to write.
+pub struct ViewMut<'a, T: Pod> {
+    device: &'a Device,
+    first: *mut T,
+    len: usize,
+    element: PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: a view is a shared reference to a buffer, and a buffer may be shared by threads (its parts are `Sync`) as its
+// elements may.
+unsafe impl<T: Pod + Sync> Send for View<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Pod + Sync> Sync for View<'_, T> {}
+// SAFETY: it is the only reference to its part of a buffer, whose elements may change threads.
+unsafe impl<T: Pod + Send> Send for ViewMut<'_, T> {}
+// SAFETY: a shared reference to it only lets elements be read.
+unsafe impl<T: Pod + Sync> Sync for ViewMut<'_, T> {}
+
+impl<T: Pod> Clone for View<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Pod> Copy for View<'_, T> {}
+
+macro_rules! common {
+    ($view:ident) => {
+        impl<T: Pod> $view<'_, T> {
+            /// The number of elements.
+            pub fn len(&self) -> usize {
+                self.len
+            }
+
+            /// Whether there are no elements.
+            pub fn is_empty(&self) -> bool {
+                self.len == 0
+            }
+
+            /// The size in bytes.
+            pub fn byte_len(&self) -> usize {
+                self.len * size_of::<T>()
+            }
+
+            /// The device whose memory it is.
+            pub fn device(&self) -> &Device {
+                self.device
+            }
+
+            /// The address of the first element, in the device's memory. Not null, even where there are no elements.
+            pub fn as_device_ptr(&self) -> u64 {
+                self.first.addr() as u64
+            }
+
+            /// The address as the host sees it: on CUDA not to be followed.
+            pub(super) fn first(&self) -> *mut T {
+                self.first
+            }
+        }
+
+        impl<T: Pod> fmt::Debug for $view<'_, T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let name = std::any::type_name::<T>();
+                write!(f, "{}<{name}>({:#x}; {}, {})", stringify!($view), self.as_device_ptr(), self.len, self.device)
+            }
+        }
+    };
+}
+common!(View);
+common!(ViewMut);
+
+impl<'a, T: Pod> View<'a, T> {
+    /// The same elements, as of a [`Buffer`].
+    pub fn as_view(&self) -> View<'a, T> {
+        *self
+    }
+
+    /// The elements of `range`.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfRange`] where they are not all in the view.
+    pub fn view(self, range: impl RangeBounds<usize>) -> Result<View<'a, T>, DeviceError> {
+        let (start, len) = within(self.len, range)?;
+        Ok(View { first: self.first.wrapping_add(start), len, ..self })
+    }
+
+    /// The first `mid` elements and the others.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfRange`] where there are fewer than `mid`.
+    pub fn split_at(self, mid: usize) -> Result<(View<'a, T>, View<'a, T>), DeviceError> {
+        Ok((self.view(..mid)?, self.view(mid..)?))
+    }
+}
+
+impl<'a, T: Pod> ViewMut<'a, T> {
+    /// The same elements, to read.
+    pub fn as_view(&self) -> View<'_, T> {
+        View { device: self.device, first: self.first, len: self.len, element: PhantomData }
+    }
+
+    /// The same elements, to write, for a shorter time.
+    pub fn reborrow(&mut self) -> ViewMut<'_, T> {
+        ViewMut { device: self.device, first: self.first, len: self.len, element: PhantomData }
+    }
+
+    /// The elements of `range`, to write.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfRange`] where they are not all in the view.
+    pub fn view_mut(&mut self, range: impl RangeBounds<usize>) -> Result<ViewMut<'_, T>, DeviceError> {
+        self.reborrow().into_view_mut(range)
+    }
+
+    /// The elements of `range`, to write, for as long as the view would have lived.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfRange`] where they are not all in the view.
+    pub fn into_view_mut(self, range: impl RangeBounds<usize>) -> Result<ViewMut<'a, T>, DeviceError> {
+        let (start, len) = within(self.len, range)?;
+        Ok(ViewMut { first: self.first.wrapping_add(start), len, ..self })
+    }
+
+    /// The first `mid` elements and the others, to write.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfRange`] where there are fewer than `mid`.
+    pub fn split_at_mut(&mut self, mid: usize) -> Result<(ViewMut<'_, T>, ViewMut<'_, T>), DeviceError> {
+        self.reborrow().into_split_at_mut(mid)
+    }
+
+    /// The first `mid` elements and the others, to write, for as long as the view would have lived.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfRange`] where there are fewer than `mid`.
+    pub fn into_split_at_mut(self, mid: usize) -> Result<(ViewMut<'a, T>, ViewMut<'a, T>), DeviceError> {
+        let (_, rest) = within(self.len, mid..)?;
+        // The two share no element.
+        let tail = ViewMut { device: self.device, first: self.first.wrapping_add(mid), len: rest, element: PhantomData };
+        Ok((ViewMut { len: mid, ..self }, tail))
+    }
+}
+
+/// Start and length of a range of `len` elements.
+fn within(len: usize, range: impl RangeBounds<usize>) -> Result<(usize, usize), DeviceError> {
+    let start = match range.start_bound() {
+        Bound::Included(&start) => start,
+        Bound::Excluded(&before) => before.saturating_add(1),
+        Bound::Unbounded => 0,
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&last) => last.saturating_add(1),
+        Bound::Excluded(&end) => end,
+        Bound::Unbounded => len,
+    };
+    if start <= end && end <= len { Ok((start, end - start)) } else { Err(DeviceError::OutOfRange { start, end, len }) }
+}
+
+impl<'a, T: Pod> From<&'a Buffer<T>> for View<'a, T> {
+    fn from(buffer: &'a Buffer<T>) -> Self {
+        buffer.as_view()
+    }
+}
+
+impl<'a, T: Pod> From<&View<'a, T>> for View<'a, T> {
+    fn from(view: &View<'a, T>) -> Self {
+        *view
+    }
+}
+
+impl<'a, T: Pod> From<&'a ViewMut<'_, T>> for View<'a, T> {
+    fn from(view: &'a ViewMut<'_, T>) -> Self {
+        view.as_view()
+    }
+}
+
+impl<'a, T: Pod> From<&'a mut Buffer<T>> for ViewMut<'a, T> {
+    fn from(buffer: &'a mut Buffer<T>) -> Self {
+        buffer.as_view_mut()
+    }
+}
+
+impl<'a, T: Pod> From<&'a mut ViewMut<'_, T>> for ViewMut<'a, T> {
+    fn from(view: &'a mut ViewMut<'_, T>) -> Self {
+        view.reborrow()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges() {
+        assert_eq!(within(10, ..), Ok((0, 10)));
+        assert_eq!(within(10, 3..=9), Ok((3, 7)));
+        assert_eq!(within(10, 10..), Ok((10, 0)));
+        assert_eq!(within(0, 0..0), Ok((0, 0)));
+        let out = |start, end| Err(DeviceError::OutOfRange { start, end, len: 10 });
+        assert_eq!(within(10, 3..11), out(3, 11));
+        assert_eq!(within(10, 11..), out(11, 10));
+        #[allow(clippy::reversed_empty_ranges)]
+        let reversed = 5..4;
+        assert_eq!(within(10, reversed), out(5, 4));
+        assert_eq!(within(10, ..=usize::MAX), out(0, usize::MAX));
+    }
+}

@@ -1,0 +1,181 @@
+//! The driver's functions, with results as the numbers that they are.
+//!
+//! `cust_raw` declares the same functions with a Rust enum for the result, of the codes that CUDA 11.4 had. A newer driver
+//! also returns others (222 for PTX that it is too old for), and an enum with a value that it does not have is undefined
+//! behaviour. Handles are `cust_raw`'s.
+
+use cust::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUmodule, CUstream};
+use std::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_ushort, c_void};
+use std::ptr::{self, NonNull};
+use std::sync::OnceLock;
+
+/// A driver function's result.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(super) struct Code(pub(super) c_uint);
+
+impl Code {
+    pub(super) const SUCCESS: Code = Code(0);
+    pub(super) const OUT_OF_MEMORY: Code = Code(2);
+    pub(super) const INVALID_CONTEXT: Code = Code(201);
+    pub(super) const UNSUPPORTED_PTX_VERSION: Code = Code(222);
+    pub(super) const NOT_FOUND: Code = Code(500);
+    pub(super) const NOT_READY: Code = Code(600);
+    pub(super) const LAUNCH_OUT_OF_RESOURCES: Code = Code(701);
+    pub(super) const ILLEGAL_INSTRUCTION: Code = Code(715);
+    pub(super) const LAUNCH_FAILED: Code = Code(719);
+
+    /// Whether the context answers every later call with this code, too.
+    pub(super) fn is_sticky(self) -> bool {
+        // Uncorrectable memory and link errors, contained ones, illegal address, timeout, a destroyed context, assert,
+        // hardware stack error, illegal instruction, misaligned address, invalid address space, invalid program counter,
+        // launch failure.
+        matches!(self.0, 214 | 220 | 226 | 227 | 700 | 702 | 709 | 710 | 714..=719)
+    }
+
+    /// The driver's name and text for it.
+    pub(super) fn text(self) -> String {
+        let (mut name, mut text) = (ptr::null(), ptr::null());
+        // SAFETY: both may be called at any time and write a pointer to a static C string, or null.
+        let (name, text) = unsafe {
+            _ = cuGetErrorName(self, &mut name);
+            _ = cuGetErrorString(self, &mut text);
+            (c_str(name), c_str(text))
+        };
+        match (name, text) {
+            (Some(name), Some(text)) => format!("{text} ({name}, {})", self.0),
+            _ => format!("an error that the driver has no text for ({})", self.0),
+        }
+    }
+}
+
+/// # Safety
+/// Null, or a C string that is never freed.
+unsafe fn c_str(text: *const c_char) -> Option<&'static str> {
+    // SAFETY: the caller vouches for it.
+    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_str().ok()).flatten()
+}
+
+pub(super) const CU_STREAM_NON_BLOCKING: c_uint = 1;
+pub(super) const CU_EVENT_DEFAULT: c_uint = 0;
+pub(super) const CU_EVENT_DISABLE_TIMING: c_uint = 2;
+pub(super) const CU_MEMHOSTALLOC_PORTABLE: c_uint = 1;
+
+/// Options of `cuModuleLoadDataEx`.
+pub(super) mod jit {
+    use super::c_uint;
+    pub(in super::super) const ERROR_LOG_BUFFER: c_uint = 5;
+    pub(in super::super) const ERROR_LOG_BUFFER_SIZE_BYTES: c_uint = 6;
+    pub(in super::super) const GENERATE_LINE_INFO: c_uint = 13;
+}
+
+/// Attributes of a function.
+pub(super) mod function {
+    use super::c_int;
+    pub(in super::super) const MAX_THREADS_PER_BLOCK: c_int = 0;
+    pub(in super::super) const SHARED_SIZE_BYTES: c_int = 1;
+    pub(in super::super) const CONST_SIZE_BYTES: c_int = 2;
+    pub(in super::super) const LOCAL_SIZE_BYTES: c_int = 3;
+    pub(in super::super) const NUM_REGS: c_int = 4;
+    pub(in super::super) const BINARY_VERSION: c_int = 6;
+    pub(in super::super) const MAX_DYNAMIC_SHARED_SIZE_BYTES: c_int = 8;
+}
+
+/// Attributes of a device that `cust` has no name for.
+pub(super) mod device {
+    use super::c_int;
+    pub(in super::super) const MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: c_int = 97;
+}
+
+unsafe extern "C" {
+    fn cuGetErrorName(error: Code, name: *mut *const c_char) -> Code;
+    fn cuGetErrorString(error: Code, text: *mut *const c_char) -> Code;
+    pub(super) fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, device: CUdevice) -> Code;
+    pub(super) fn cuCtxSetCurrent(context: CUcontext) -> Code;
+    pub(super) fn cuCtxSynchronize() -> Code;
+
+    pub(super) fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> Code;
+    pub(super) fn cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize) -> Code;
+    pub(super) fn cuMemFree_v2(address: CUdeviceptr) -> Code;
+    pub(super) fn cuMemHostAlloc(address: *mut *mut c_void, bytes: usize, flags: c_uint) -> Code;
+    pub(super) fn cuMemFreeHost(address: *mut c_void) -> Code;
+    pub(super) fn cuMemcpyHtoDAsync_v2(to: CUdeviceptr, from: *const c_void, bytes: usize, stream: CUstream) -> Code;
+    pub(super) fn cuMemcpyDtoHAsync_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize, stream: CUstream) -> Code;
+    pub(super) fn cuMemcpyDtoDAsync_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream) -> Code;
+    pub(super) fn cuMemsetD8Async(to: CUdeviceptr, value: c_uchar, n: usize, stream: CUstream) -> Code;
+    pub(super) fn cuMemsetD16Async(to: CUdeviceptr, value: c_ushort, n: usize, stream: CUstream) -> Code;
+    pub(super) fn cuMemsetD32Async(to: CUdeviceptr, value: c_uint, n: usize, stream: CUstream) -> Code;
+
+    pub(super) fn cuStreamCreate(stream: *mut CUstream, flags: c_uint) -> Code;
+    pub(super) fn cuStreamDestroy_v2(stream: CUstream) -> Code;
+    pub(super) fn cuStreamSynchronize(stream: CUstream) -> Code;
+    pub(super) fn cuStreamQuery(stream: CUstream) -> Code;
+    pub(super) fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint) -> Code;
+
+    pub(super) fn cuEventCreate(event: *mut CUevent, flags: c_uint) -> Code;
+    pub(super) fn cuEventDestroy_v2(event: CUevent) -> Code;
+    pub(super) fn cuEventRecord(event: CUevent, stream: CUstream) -> Code;
+    pub(super) fn cuEventQuery(event: CUevent) -> Code;
+    pub(super) fn cuEventSynchronize(event: CUevent) -> Code;
+    pub(super) fn cuEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent) -> Code;
+
+    pub(super) fn cuModuleLoadDataEx(
+        module: *mut CUmodule,
+        image: *const c_void,
+        options: c_uint,
+        keys: *mut c_uint,
+        values: *mut *mut c_void,
+    ) -> Code;
+    pub(super) fn cuModuleUnload(module: CUmodule) -> Code;
+    pub(super) fn cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char) -> Code;
+    pub(super) fn cuModuleGetGlobal_v2(
+        address: *mut CUdeviceptr,
+        bytes: *mut usize,
+        module: CUmodule,
+        name: *const c_char,
+    ) -> Code;
+
+    pub(super) fn cuFuncGetAttribute(value: *mut c_int, attribute: c_int, function: CUfunction) -> Code;
+    pub(super) fn cuFuncSetAttribute(function: CUfunction, attribute: c_int, value: c_int) -> Code;
+    pub(super) fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        blocks: *mut c_int,
+        function: CUfunction,
+        threads: c_int,
+        dynamic_shared: usize,
+    ) -> Code;
+    pub(super) fn cuLaunchKernel(
+        function: CUfunction,
+        grid_x: c_uint,
+        grid_y: c_uint,
+        grid_z: c_uint,
+        block_x: c_uint,
+        block_y: c_uint,
+        block_z: c_uint,
+        dynamic_shared: c_uint,
+        stream: CUstream,
+        parameters: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    ) -> Code;
+}
+
+/// `cuFuncGetParamInfo`, of CUDA 12.4.
+type FuncGetParamInfo = unsafe extern "C" fn(CUfunction, usize, *mut usize, *mut usize) -> Code;
+
+/// The number of a function's parameters; `None` where the driver is too old to say.
+pub(super) fn parameter_count(function: CUfunction) -> Option<usize> {
+    static SYMBOL: OnceLock<Option<FuncGetParamInfo>> = OnceLock::new();
+    let get = (*SYMBOL.get_or_init(|| {
+        let symbol: NonNull<c_void> = cuda_loader::load().ok()?.symbol(c"cuFuncGetParamInfo")?;
+        // SAFETY: every driver that has the function has it with this signature.
+        Some(unsafe { std::mem::transmute::<*mut c_void, FuncGetParamInfo>(symbol.as_ptr()) })
+    }))?;
+    let (mut offset, mut size) = (0, 0);
+    let mut count = 0;
+    // SAFETY: `function` is a function of a loaded module, and both results may be written to. Beyond the last parameter it
+    // returns an error.
+    while unsafe { get(function, count, &mut offset, &mut size) } == Code::SUCCESS {
+        count += 1;
+    }
+    Some(count)
+}

@@ -1,0 +1,259 @@
+//! Modules, and the functions in them.
+
+use super::driver::{self, Code, function, jit};
+use super::{Cuda, DeviceError, KernelAttributes, capability, image, no_image};
+use crate::device::error::Bytes;
+use crate::device::launch::{Dim3, LaunchConfig, refused};
+use cuda_std::launch::KernelInfo;
+use cust::sys::{CUfunction, CUmodule};
+use std::collections::HashMap;
+use std::ffi::{CString, c_int, c_uint, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// The size of the buffer for what the driver's PTX compiler has to say.
+const LOG_BYTES: usize = 16 << 10;
+
+/// A loaded PTX image, unloaded when dropped.
+pub(in super::super) struct CudaModule {
+    cuda: &'static Cuda,
+    raw: CUmodule,
+    arch: u32,
+    /// By the address of the kernel's facts, of which there is one.
+    functions: RwLock<HashMap<usize, Arc<Function>>>,
+}
+
+// SAFETY: the driver's functions for modules may be called from any thread in which the context is current.
+unsafe impl Send for CudaModule {}
+// SAFETY: as above, and at the same time, too.
+unsafe impl Sync for CudaModule {}
+
+impl CudaModule {
+    /// Loads the image that suits the device best.
+    pub(in super::super) fn load(cuda: &'static Cuda, images: &[(u32, &str)]) -> Result<Self, DeviceError> {
+        let capability = capability(&cuda.info);
+        let Some((arch, ptx)) = image::choose(images, capability) else {
+            return Err(no_image(cuda.to_string(), capability, images));
+        };
+        let refused = |text: String, log: String| DeviceError::Module { device: cuda.to_string(), arch, text, log };
+        let ptx = CString::new(ptx).map_err(|_| refused("there is a NUL in its text".to_owned(), String::new()))?;
+        cuda.enter()?;
+        let mut log = vec![0u8; LOG_BYTES];
+        // Line information lets a profiler show the kernels' source; it does not change the code.
+        let mut keys: [c_uint; 3] = [jit::ERROR_LOG_BUFFER, jit::ERROR_LOG_BUFFER_SIZE_BYTES, jit::GENERATE_LINE_INFO];
+        let mut values: [*mut c_void; 3] =
+            [log.as_mut_ptr().cast(), ptr::without_provenance_mut(LOG_BYTES), ptr::without_provenance_mut(1)];
+        let mut raw = ptr::null_mut();
+        // SAFETY: the image is a C string; there are as many keys as values, of the kinds that the driver expects; the log is
+        // as long as it is told, and lives until the call returns.
+        let code = unsafe {
+            driver::cuModuleLoadDataEx(
+                &mut raw,
+                ptx.as_ptr().cast(),
+                keys.len() as c_uint,
+                keys.as_mut_ptr(),
+                values.as_mut_ptr(),
+            )
+        };
+        if code == Code::SUCCESS {
+            return Ok(CudaModule { cuda, raw, arch, functions: RwLock::default() });
+        }
+        if code.is_sticky() {
+            return Err(cuda.error("cuModuleLoadDataEx", code));
+        }
+        let end = log.iter().position(|&byte| byte == 0).unwrap_or(log.len());
+        let log = String::from_utf8_lossy(&log[..end]).into_owned();
+        let hint = match code {
+            Code::UNSUPPORTED_PTX_VERSION => "; a newer NVIDIA driver would take it",
+            _ => "",
+        };
+        Err(refused(format!("{}{hint}", code.text()), log))
+    }
+
+    pub(in super::super) fn arch(&self) -> u32 {
+        self.arch
+    }
+
+    /// The function of a kernel.
+    pub(super) fn function(&self, kernel: &'static KernelInfo) -> Result<Arc<Function>, DeviceError> {
+        let key = ptr::from_ref(kernel).addr();
+        let functions = self.functions.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(function) = functions.get(&key) {
+            return Ok(Arc::clone(function));
+        }
+        drop(functions);
+        let function = Arc::new(self.find(kernel)?);
+        let mut functions = self.functions.write().unwrap_or_else(PoisonError::into_inner);
+        Ok(Arc::clone(functions.entry(key).or_insert(function)))
+    }
+
+    fn find(&self, kernel: &'static KernelInfo) -> Result<Function, DeviceError> {
+        let cuda = self.cuda;
+        let missing = || refused(kernel, format!("the module has no entry `{}`", kernel.symbol()));
+        let name = CString::new(kernel.symbol()).map_err(|_| missing())?;
+        cuda.enter()?;
+        let mut raw = ptr::null_mut();
+        // SAFETY: the module lives, the name is a C string, and the result may be written to.
+        match unsafe { driver::cuModuleGetFunction(&mut raw, self.raw, name.as_ptr()) } {
+            Code::NOT_FOUND => return Err(missing()),
+            code => cuda.check("cuModuleGetFunction", code)?,
+        }
+        let get = |attribute: c_int| -> Result<usize, DeviceError> {
+            let mut value = 0;
+            // SAFETY: the function is the module's, which lives, and the result may be written to.
+            cuda.check("cuFuncGetAttribute", unsafe { driver::cuFuncGetAttribute(&mut value, attribute, raw) })?;
+            Ok(value.max(0) as usize)
+        };
+        Ok(Function {
+            raw,
+            attributes: KernelAttributes {
+                registers: get(function::NUM_REGS)? as u32,
+                local_bytes: get(function::LOCAL_SIZE_BYTES)?,
+                static_shared: get(function::SHARED_SIZE_BYTES)?,
+                constant_bytes: get(function::CONST_SIZE_BYTES)?,
+                max_threads: get(function::MAX_THREADS_PER_BLOCK)? as u32,
+                arch: get(function::BINARY_VERSION)? as u32,
+            },
+            parameters: driver::parameter_count(raw),
+            dynamic_limit: AtomicUsize::new(get(function::MAX_DYNAMIC_SHARED_SIZE_BYTES)?),
+        })
+    }
+
+    pub(in super::super) fn attributes(&self, kernel: &'static KernelInfo) -> Result<KernelAttributes, DeviceError> {
+        Ok(self.function(kernel)?.attributes.clone())
+    }
+
+    /// How many blocks of `block` threads with `shared` bytes of dynamic shared memory fit on a multiprocessor.
+    pub(in super::super) fn occupancy(
+        &self,
+        kernel: &'static KernelInfo,
+        block: Dim3,
+        shared: usize,
+    ) -> Result<u32, DeviceError> {
+        let cuda = self.cuda;
+        let function = self.function(kernel)?;
+        cuda.enter()?;
+        function.prepare(cuda, kernel, &LaunchConfig::new(1, block).shared(shared))?;
+        let mut blocks = 0;
+        // SAFETY: the function is the module's, which lives, and the result may be written to.
+        let code = unsafe {
+            driver::cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, function.raw, block.count() as c_int, shared)
+        };
+        cuda.check("cuOccupancyMaxActiveBlocksPerMultiprocessor", code)?;
+        Ok(blocks.max(0) as u32)
+    }
+
+    /// Fills the constant `name` of as many bytes.
+    ///
+    /// # Safety
+    /// No kernel of the module that reads it is running.
+    pub(in super::super) unsafe fn set_constant(&self, name: &'static str, bytes: &[u8]) -> Result<(), DeviceError> {
+        let cuda = self.cuda;
+        let wrong = |reason| DeviceError::Constant { name, reason };
+        let missing = || wrong("the module has none of this name".to_owned());
+        let symbol = CString::new(name).map_err(|_| missing())?;
+        cuda.enter()?;
+        let (mut address, mut size) = (0, 0);
+        // SAFETY: the module lives, the name is a C string, and the results may be written to.
+        match unsafe { driver::cuModuleGetGlobal_v2(&mut address, &mut size, self.raw, symbol.as_ptr()) } {
+            Code::NOT_FOUND => return Err(missing()),
+            code => cuda.check("cuModuleGetGlobal", code)?,
+        }
+        if size != bytes.len() {
+            return Err(wrong(format!("it has {} in the module, and {} here", Bytes(size), Bytes(bytes.len()))));
+        }
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let stream = cuda.service()?;
+        // SAFETY: the constant has this size, and `bytes` stays borrowed until the copy is done.
+        unsafe { stream.copy_from_host(address, bytes.as_ptr(), bytes.len())? };
+        stream.synchronize()
+    }
+}
+
+impl Drop for CudaModule {
+    fn drop(&mut self) {
+        // Kernels of the module may still be running.
+        _ = self.cuda.synchronize();
+        // SAFETY: the module lives until here, none of its functions is running, and the handles of its functions go with it.
+        _ = unsafe { driver::cuModuleUnload(self.raw) };
+    }
+}
+
+/// A kernel in a module.
+pub(super) struct Function {
+    raw: CUfunction,
+    attributes: KernelAttributes,
+    /// Where the driver can say.
+    parameters: Option<usize>,
+    /// How much dynamic shared memory the driver now lets it have, in bytes.
+    dynamic_limit: AtomicUsize,
+}
+
+// SAFETY: a function's handle may be used from any thread in which the context is current.
+unsafe impl Send for Function {}
+// SAFETY: as above, and at the same time, too.
+unsafe impl Sync for Function {}
+
+impl Function {
+    pub(super) fn raw(&self) -> CUfunction {
+        self.raw
+    }
+
+    /// Checks what depends on the function, and lets it have the shared memory that it asks for.
+    pub(super) fn prepare(&self, cuda: &Cuda, kernel: &KernelInfo, config: &LaunchConfig) -> Result<(), DeviceError> {
+        let threads = config.block.count();
+        if threads > u64::from(self.attributes.max_threads) {
+            let limit = self.attributes.max_threads;
+            return Err(refused(
+                kernel,
+                format!("its block {} has {threads} threads, and with {} at most {limit} fit", config.block, self.describe()),
+            ));
+        }
+        if config.shared <= self.dynamic_limit.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        // More than 48 KiB have to be asked for, by function. All that there is, so that it is asked for once.
+        let fixed = self.attributes.static_shared;
+        let limit = cuda.limits.shared.saturating_sub(fixed);
+        if config.shared > limit {
+            return Err(refused(
+                kernel,
+                format!(
+                    "it asks for {} of dynamic shared memory besides its own {}, and {} are the device's limit",
+                    Bytes(config.shared),
+                    Bytes(fixed),
+                    Bytes(cuda.limits.shared)
+                ),
+            ));
+        }
+        // SAFETY: the function is a loaded module's.
+        let code = unsafe { driver::cuFuncSetAttribute(self.raw, function::MAX_DYNAMIC_SHARED_SIZE_BYTES, limit as c_int) };
+        cuda.check("cuFuncSetAttribute", code)?;
+        self.dynamic_limit.store(limit, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Sees to it that there is an argument for each parameter.
+    pub(super) fn check_words(&self, kernel: &KernelInfo, words: usize) -> Result<(), DeviceError> {
+        match self.parameters {
+            Some(parameters) if parameters != words => Err(refused(
+                kernel,
+                format!(
+                    "its PTX takes {parameters} parameters, and the host has {words}: the two were built from different sources"
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn describe(&self) -> String {
+        let KernelAttributes { registers, local_bytes, static_shared, .. } = &self.attributes;
+        format!(
+            "{registers} registers and {local_bytes} bytes of local memory a thread, and {} of shared memory",
+            Bytes(*static_shared)
+        )
+    }
+}

@@ -1,0 +1,194 @@
+//! Streams.
+
+use super::driver::{self, Code};
+use super::fault::Recent;
+use super::{Cuda, CudaEvent, CudaModule, DeviceError};
+use crate::device::launch::{LaunchConfig, refused};
+use cuda_std::launch::{ArgWords, KernelInfo};
+use cust::sys::CUstream;
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::Arc;
+
+/// How many argument words are passed without an allocation.
+const FEW_WORDS: usize = 24;
+
+/// A driver's stream that doesn't wait for the legacy default stream, destroyed when dropped.
+#[derive(Debug)]
+pub(in super::super) struct CudaStream {
+    cuda: &'static Cuda,
+    raw: CUstream,
+    recent: Arc<Recent>,
+}
+
+// SAFETY: the driver's functions for streams may be called from any thread in which the context is current.
+unsafe impl Send for CudaStream {}
+// SAFETY: as above, and at the same time, too; what comes first is then anyone's guess.
+unsafe impl Sync for CudaStream {}
+
+impl CudaStream {
+    pub(in super::super) fn new(cuda: &'static Cuda) -> Result<Self, DeviceError> {
+        cuda.enter()?;
+        let mut raw = ptr::null_mut();
+        // SAFETY: the result may be written to.
+        cuda.check("cuStreamCreate", unsafe { driver::cuStreamCreate(&mut raw, driver::CU_STREAM_NON_BLOCKING) })?;
+        Ok(CudaStream { cuda, raw, recent: cuda.faults.register() })
+    }
+
+    /// Enqueues a kernel of `module`, whose arguments and configuration have been checked.
+    ///
+    /// # Safety
+    /// `module` was built from the source of `kernel`, and `args` are its arguments: pointers among them are to memory of
+    /// this device.
+    pub(in super::super) unsafe fn launch(
+        &self,
+        module: &CudaModule,
+        kernel: &'static KernelInfo,
+        args: &ArgWords,
+        config: &LaunchConfig,
+    ) -> Result<(), DeviceError> {
+        self.cuda.enter()?;
+        let function = module.function(kernel)?;
+        function.prepare(self.cuda, kernel, config)?;
+        function.check_words(kernel, args.words.len())?;
+
+        let words = args.words.len();
+        let mut few = [ptr::null_mut::<c_void>(); FEW_WORDS];
+        let mut many = Vec::new();
+        let pointers = if words <= FEW_WORDS {
+            &mut few[..words]
+        } else {
+            many.resize(words, ptr::null_mut());
+            &mut many[..]
+        };
+        for (pointer, word) in pointers.iter_mut().zip(&args.words) {
+            *pointer = ptr::from_ref(word).cast_mut().cast();
+        }
+
+        // The note comes first: another thread may be the one that sees the kernel fail.
+        let name = kernel.name();
+        let new = self.recent.note(name);
+        let LaunchConfig { grid, block, shared } = *config;
+        // SAFETY: function and stream are of this context. There is a pointer for each parameter that the function takes (as
+        // the caller vouches, and the driver, where it can say), each to 8 bytes, which the driver copies before it returns.
+        let code = unsafe {
+            driver::cuLaunchKernel(
+                function.raw(),
+                grid.x,
+                grid.y,
+                grid.z,
+                block.x,
+                block.y,
+                block.z,
+                shared as u32,
+                self.raw,
+                pointers.as_mut_ptr(),
+                ptr::null_mut(),
+            )
+        };
+        if code == Code::SUCCESS {
+            return if self.cuda.synchronous { self.synchronize() } else { Ok(()) };
+        }
+        if new {
+            self.recent.take_back(name);
+        }
+        if code.is_sticky() || code == Code::INVALID_CONTEXT {
+            return Err(self.cuda.error("cuLaunchKernel", code));
+        }
+        let more = match code {
+            Code::LAUNCH_OUT_OF_RESOURCES => format!("; {} on {grid} blocks of {block} threads", function.describe()),
+            _ => String::new(),
+        };
+        Err(refused(kernel, format!("{} says: {}{more}", self.cuda, code.text())))
+    }
+
+    /// Enqueues a copy of `bytes` from the host.
+    ///
+    /// # Safety
+    /// Both ranges are live memory, `to` of this device. `from` stays as it is until the copy is done.
+    pub(in super::super) unsafe fn copy_from_host(&self, to: u64, from: *const u8, bytes: usize) -> Result<(), DeviceError> {
+        self.cuda.enter()?;
+        // SAFETY: the caller vouches for both ranges.
+        self.cuda.check("cuMemcpyHtoDAsync", unsafe { driver::cuMemcpyHtoDAsync_v2(to, from.cast(), bytes, self.raw) })
+    }
+
+    /// Enqueues a copy of `bytes` to the host.
+    ///
+    /// # Safety
+    /// Both ranges are live memory, `from` of this device. Nobody accesses `to` until the copy is done.
+    pub(in super::super) unsafe fn copy_to_host(&self, to: *mut u8, from: u64, bytes: usize) -> Result<(), DeviceError> {
+        self.cuda.enter()?;
+        // SAFETY: the caller vouches for both ranges.
+        self.cuda.check("cuMemcpyDtoHAsync", unsafe { driver::cuMemcpyDtoHAsync_v2(to.cast(), from, bytes, self.raw) })
+    }
+
+    /// Enqueues a copy of `bytes` within the device.
+    ///
+    /// # Safety
+    /// Both ranges are live memory of this device.
+    pub(in super::super) unsafe fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError> {
+        self.cuda.enter()?;
+        // SAFETY: the caller vouches for both ranges.
+        self.cuda.check("cuMemcpyDtoDAsync", unsafe { driver::cuMemcpyDtoDAsync_v2(to, from, bytes, self.raw) })
+    }
+
+    /// Enqueues a fill with `n` repetitions of the `width` low bytes (1, 2 or 4) of `pattern`.
+    ///
+    /// # Safety
+    /// As many bytes from `to` on are live memory of this device, and `to` is aligned to `width`.
+    pub(in super::super) unsafe fn fill(&self, to: u64, pattern: u32, width: usize, n: usize) -> Result<(), DeviceError> {
+        self.cuda.enter()?;
+        // SAFETY: the caller vouches for the range and its alignment.
+        let code = unsafe {
+            match width {
+                1 => driver::cuMemsetD8Async(to, pattern as u8, n, self.raw),
+                2 => driver::cuMemsetD16Async(to, pattern as u16, n, self.raw),
+                _ => driver::cuMemsetD32Async(to, pattern, n, self.raw),
+            }
+        };
+        self.cuda.check("cuMemsetAsync", code)
+    }
+
+    /// Records `event`, which is of the same device, behind all that was enqueued so far.
+    pub(in super::super) fn record(&self, event: &CudaEvent) -> Result<(), DeviceError> {
+        self.cuda.enter()?;
+        // SAFETY: both live, and are of one context.
+        self.cuda.check("cuEventRecord", unsafe { driver::cuEventRecord(event.raw, self.raw) })
+    }
+
+    /// Lets all that is enqueued from now on wait for `event`, of whatever device.
+    pub(in super::super) fn wait(&self, event: &CudaEvent) -> Result<(), DeviceError> {
+        self.cuda.enter()?;
+        // SAFETY: both live; an event may be of another context.
+        self.cuda.check("cuStreamWaitEvent", unsafe { driver::cuStreamWaitEvent(self.raw, event.raw, 0) })
+    }
+
+    pub(in super::super) fn synchronize(&self) -> Result<(), DeviceError> {
+        self.cuda.enter()?;
+        // SAFETY: the stream lives.
+        let code = self.recent.while_waiting(|| unsafe { driver::cuStreamSynchronize(self.raw) });
+        self.cuda.check("cuStreamSynchronize", code)
+    }
+
+    pub(in super::super) fn is_done(&self) -> Result<bool, DeviceError> {
+        self.cuda.enter()?;
+        // SAFETY: the stream lives.
+        match unsafe { driver::cuStreamQuery(self.raw) } {
+            Code::NOT_READY => Ok(false),
+            code => self.cuda.check("cuStreamQuery", code).map(|()| true),
+        }
+    }
+}
+
+impl Drop for CudaStream {
+    fn drop(&mut self) {
+        self.cuda.try_enter();
+        // SAFETY: the stream lives until here. What is still enqueued runs to its end before the driver frees it.
+        unsafe {
+            if driver::cuStreamQuery(self.raw) != Code::SUCCESS {
+                self.cuda.faults.keep(&self.recent);
+            }
+            _ = driver::cuStreamDestroy_v2(self.raw);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What is known of a device.
+
+use std::fmt;
+
+/// What runs the kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Backend {
+    /// An NVIDIA GPU.
+    Cuda,
+    /// The cores of this machine, by way of the [`simt`] executor.
+    Cpu,
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Backend::Cuda => "cuda",
+            Backend::Cpu => "cpu",
+        })
+    }
+}
+
+/// Facts about a device that don't change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeviceInfo {
+    /// The GPU's name, or the processor's.
+    pub name: String,
+    /// What runs the kernels.
+    pub backend: Backend,
+    /// Compute capability, such as (9, 0); `None` on the CPU.
+    pub compute_capability: Option<(u32, u32)>,
+    /// The number of multiprocessors. CPU: of worker threads.
+    pub multiprocessors: u32,
+    /// The device's memory, in bytes. CPU: the machine's.
+    pub total_memory: usize,
+    /// The L2 cache, in bytes. CPU: the last-level cache; 0 where that is unknown.
+    pub l2_bytes: usize,
+    /// The most shared memory, static and dynamic together, that a block may ask for, in bytes.
+    pub max_shared_per_block: usize,
+    /// The most threads that a block may have.
+    pub max_threads_per_block: u32,
+    /// The most threads that a multiprocessor holds at a time. CPU: those of one block.
+    pub max_threads_per_multiprocessor: u32,
+    /// The number of lanes of a warp.
+    pub warp_size: u32,
+    /// The clock's rate, in kHz; 0 where that is unknown.
+    pub clock_khz: u32,
+    /// The newest version of CUDA that the driver supports, such as (13, 0); `None` on the CPU.
+    pub driver_version: Option<(u32, u32)>,
+}
+
+/// A device's memory, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryInfo {
+    /// What can be allocated. CPU: what the system thinks it can give without swapping.
+    pub free: usize,
+    /// What there is in all.
+    pub total: usize,
+}

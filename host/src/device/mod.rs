@@ -1,0 +1,322 @@
+//! One face for CUDA devices and the CPU: memory, streams, events and typed launches.
+//!
+//! A [`Device`] is an NVIDIA GPU, by way of `cust`, or the CPU, where the [`simt`] executor runs the same kernels. Code that
+//! is written against this module runs on either: [`Device::best`] takes a GPU where there is one.
+//!
+//! ```
+//! use gpu_kernels::samples;
+//! use warpsmith::device::{Device, DeviceError};
+//! use warpsmith::launch;
+//!
+//! let device = Device::best()?;
+//! let stream = device.stream()?;
+//! let x = device.upload(&[1.0f32, 2.0, 3.0])?;
+//! let mut y = device.upload(&[10.0f32, 20.0, 30.0])?;
+//! launch!(stream, samples::saxpy<<<1, 32>>>(2.0, &x, &mut y))?;
+//! assert_eq!(stream.download_vec(&y)?, [12.0, 24.0, 36.0]);
+//! # Ok::<(), DeviceError>(())
+//! ```
+//!
+//! What differs between the two:
+//! - On a GPU a stream's work goes on while the host does something else; on the CPU it is done when the call returns.
+//! - What a kernel does wrong on a GPU shows at a later call, as [`DeviceError::Fault`], and ends the use of the device. On
+//!   the CPU the launch itself fails, with a [`DeviceError::Simt`] that names the thread and the place in the source.
+//! - New memory holds anything at all on a GPU, and zeroes on the CPU.
+//!
+//! # Environment
+//! - `WARPSMITH_BACKEND`: `cuda` or `cpu`, for [`Device::best`].
+//! - `WARPSMITH_SYNC=1`: every launch on a GPU is waited for, so that a fault names its kernel.
+//!
+//! # Threads
+//! All types here may be used from any thread. Several GPUs are best driven by a thread each.
+
+mod buffer;
+mod cpu;
+mod cuda;
+mod error;
+mod event;
+mod image;
+mod info;
+mod launch;
+mod module;
+mod param;
+mod pinned;
+mod stream;
+
+pub use buffer::{Buffer, View, ViewMut};
+pub use error::DeviceError;
+pub use event::Event;
+pub use info::{Backend, DeviceInfo, MemoryInfo};
+pub use launch::{Dim3, LaunchConfig};
+pub use module::{KernelAttributes, Module};
+pub use pinned::{Pending, PinnedBuffer};
+pub use stream::Stream;
+
+#[doc(hidden)]
+pub use cuda_std_macros::launch as __launch;
+
+use bytemuck::Pod;
+use cpu::Cpu;
+use cuda::{Cuda, CudaModule};
+use cuda_std::constant::Constant;
+use cuda_std::launch::{KernelInfo, Location};
+use std::env;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+/// A GPU, or the CPU in its place. As cheap to clone as a reference.
+///
+/// A GPU is opened once in a process, and stays open until it ends.
+#[derive(Clone)]
+pub struct Device {
+    inner: Inner,
+}
+
+#[derive(Clone)]
+enum Inner {
+    Cuda(&'static Cuda),
+    Cpu(Arc<Cpu>),
+}
+
+/// Why no CUDA device can be used, as a sentence that says what to do; `None` where one can.
+pub fn no_cuda_reason() -> Option<String> {
+    cuda::unusable_reason()
+}
+
+impl Device {
+    /// The first CUDA device where one can be used, and else the CPU; or what `WARPSMITH_BACKEND` (`cuda` or `cpu`) says.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoDevice`] and the like where it says `cuda` and there is none, [`DeviceError::InvalidBackend`] where
+    /// it says something else.
+    pub fn best() -> Result<Self, DeviceError> {
+        let wish = env::var_os("WARPSMITH_BACKEND").unwrap_or_default();
+        match wish.to_str() {
+            Some("") => Ok(cuda::first().map_or_else(|_| Self::cpu(), Self::of_cuda)),
+            Some("cuda") => cuda::first().map(Self::of_cuda),
+            Some("cpu") => Ok(Self::cpu()),
+            _ => Err(DeviceError::InvalidBackend { value: wish.to_string_lossy().into_owned() }),
+        }
+    }
+
+    fn of_cuda(cuda: &'static Cuda) -> Self {
+        Device { inner: Inner::Cuda(cuda) }
+    }
+
+    /// The CUDA device with this ordinal: they are numbered from 0.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoDevice`] where there is none.
+    pub fn cuda(ordinal: u32) -> Result<Self, DeviceError> {
+        Cuda::get(ordinal).map(Self::of_cuda)
+    }
+
+    /// All CUDA devices, by ordinal.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoDevice`] where there are none.
+    pub fn all_cuda() -> Result<Vec<Self>, DeviceError> {
+        (0..cuda::count()?).map(Self::cuda).collect()
+    }
+
+    /// The CPU, with a worker thread for each core that the process may use.
+    pub fn cpu() -> Self {
+        static CPU: OnceLock<Device> = OnceLock::new();
+        CPU.get_or_init(|| Self::cpu_with(simt::Executor::default())).clone()
+    }
+
+    /// The CPU with another executor, such as one that runs threads in a random order.
+    pub fn cpu_with(executor: simt::Executor) -> Self {
+        Device { inner: Inner::Cpu(Arc::new(Cpu::new(executor))) }
+    }
+
+    /// What runs the kernels.
+    pub fn backend(&self) -> Backend {
+        match &self.inner {
+            Inner::Cuda(_) => Backend::Cuda,
+            Inner::Cpu(_) => Backend::Cpu,
+        }
+    }
+
+    /// The GPU's name, or the processor's.
+    pub fn name(&self) -> &str {
+        &self.info().name
+    }
+
+    /// Facts about the device that don't change.
+    pub fn info(&self) -> &DeviceInfo {
+        match &self.inner {
+            Inner::Cuda(cuda) => cuda.info(),
+            Inner::Cpu(cpu) => cpu.info(),
+        }
+    }
+
+    /// The device's memory now.
+    ///
+    /// # Errors
+    /// What earlier work on the device came to.
+    pub fn memory(&self) -> Result<MemoryInfo, DeviceError> {
+        match &self.inner {
+            Inner::Cuda(cuda) => cuda.memory(),
+            Inner::Cpu(_) => Ok(cpu::memory()),
+        }
+    }
+
+    /// A buffer of `len` elements of unspecified contents.
+    ///
+    /// On the CPU they are zero, and memory is used only as it is touched.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfMemory`].
+    pub fn alloc<T: Pod>(&self, len: usize) -> Result<Buffer<T>, DeviceError> {
+        Buffer::new(self, len)
+    }
+
+    /// An array of `len` zeroed elements in page-locked memory of the host.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfMemory`].
+    pub fn pinned<T: Pod>(&self, len: usize) -> Result<PinnedBuffer<T>, DeviceError> {
+        PinnedBuffer::new(self, len)
+    }
+
+    /// A stream.
+    ///
+    /// # Errors
+    /// What earlier work on the device came to.
+    pub fn stream(&self) -> Result<Stream, DeviceError> {
+        Stream::new(self)
+    }
+
+    /// An event that has not been recorded.
+    ///
+    /// # Errors
+    /// What earlier work on the device came to.
+    pub fn event(&self) -> Result<Event, DeviceError> {
+        Event::new(self, true)
+    }
+
+    /// Waits until all streams are done.
+    ///
+    /// # Errors
+    /// [`DeviceError::Fault`] where a kernel went wrong.
+    pub fn synchronize(&self) -> Result<(), DeviceError> {
+        match &self.inner {
+            Inner::Cuda(cuda) => cuda.synchronize(),
+            Inner::Cpu(_) => Ok(()),
+        }
+    }
+
+    /// The compute capability, times ten, of the library's PTX image that this device uses: 75 or 90. `None` on the CPU, and
+    /// where there is none for the GPU.
+    pub fn image(&self) -> Option<u32> {
+        match &self.inner {
+            Inner::Cuda(cuda) => cuda.image(),
+            Inner::Cpu(_) => None,
+        }
+    }
+
+    /// Loads kernels that were built elsewhere, for [`Stream::launch_from`].
+    ///
+    /// `images` are PTX texts, each with the compute capability (times ten) that it is for; the one that suits the device best is
+    /// loaded. On the CPU nothing is.
+    ///
+    /// # Safety
+    /// The images were built, by `cuda_builder`, from the source of those kernels that are launched from the module, as it is
+    /// in this program.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoImage`] where none suits, and [`DeviceError::Module`], with the compiler's messages, where the driver
+    /// refuses it.
+    pub unsafe fn load_module(&self, images: &[(u32, &str)]) -> Result<Module, DeviceError> {
+        let cuda = match &self.inner {
+            Inner::Cuda(cuda) => Some(CudaModule::load(cuda, images)?),
+            Inner::Cpu(_) => None,
+        };
+        Ok(Module { device: self.clone(), cuda })
+    }
+
+    /// Fills a constant of gpu-kernels with as many values as it has, there when this returns.
+    ///
+    /// On a GPU that is the device's own; on the CPU the one of the process, whatever the device.
+    ///
+    /// # Safety
+    /// No kernel that reads it is running on the device, also not on a stream that nobody has waited for, nor does a
+    /// reference to the values live on in the host.
+    ///
+    /// # Errors
+    /// [`DeviceError::LengthMismatch`], and [`DeviceError::Constant`] where it is of another crate.
+    pub unsafe fn set_constant<T: Pod, const N: usize>(
+        &self,
+        constant: &'static Constant<T, N>,
+        values: &[T],
+    ) -> Result<(), DeviceError> {
+        // SAFETY: the caller vouches for the same.
+        unsafe { module::set_constant(self.builtin()?, constant, values) }
+    }
+
+    /// How many blocks of `block` threads, with `shared` bytes of dynamic shared memory each, a multiprocessor holds at a
+    /// time. On the CPU one.
+    ///
+    /// # Errors
+    /// [`DeviceError::LaunchFailed`] where such blocks can't be launched.
+    pub fn occupancy(&self, kernel: &'static KernelInfo, block: impl Into<Dim3>, shared: usize) -> Result<u32, DeviceError> {
+        self.builtin_of(kernel)?.map_or(Ok(1), |module| module.occupancy(kernel, block.into(), shared))
+    }
+
+    /// What the driver's compiler made of a kernel of gpu-kernels.
+    ///
+    /// # Errors
+    /// [`DeviceError::LaunchFailed`] where it is of another crate.
+    pub fn kernel_attributes(&self, kernel: &'static KernelInfo) -> Result<KernelAttributes, DeviceError> {
+        self.builtin_of(kernel)?.map_or_else(|| Ok(module::cpu_attributes()), |module| module.attributes(kernel))
+    }
+
+    /// The module of gpu-kernels; none on the CPU.
+    fn builtin(&self) -> Result<Option<&'static CudaModule>, DeviceError> {
+        match &self.inner {
+            Inner::Cuda(cuda) => cuda.builtin().map(Some),
+            Inner::Cpu(_) => Ok(None),
+        }
+    }
+
+    /// The same, for a kernel that is of gpu-kernels.
+    fn builtin_of(&self, kernel: &KernelInfo) -> Result<Option<&'static CudaModule>, DeviceError> {
+        let module = self.builtin()?;
+        if module.is_some() {
+            stream::check_origin(kernel)?;
+        }
+        Ok(module)
+    }
+
+    /// Where its buffers live.
+    fn location(&self) -> Location {
+        match &self.inner {
+            Inner::Cuda(cuda) => Location::Cuda(cuda.ordinal()),
+            Inner::Cpu(_) => Location::Cpu,
+        }
+    }
+
+    fn limits(&self) -> &launch::Limits {
+        match &self.inner {
+            Inner::Cuda(cuda) => cuda.limits(),
+            Inner::Cpu(_) => &cpu::LIMITS,
+        }
+    }
+}
+
+/// `NVIDIA H200 (CUDA device 0)`, or `the CPU`.
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.inner {
+            Inner::Cuda(cuda) => fmt::Display::fmt(cuda, f),
+            Inner::Cpu(_) => f.write_str("the CPU"),
+        }
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Device({self})")
+    }
+}

@@ -1,0 +1,569 @@
+//! Work for a device, in order.
+
+use super::buffer::{Buffer, View, ViewMut};
+use super::cuda::CudaStream;
+use super::event::{Event, Kind};
+use super::launch::{self, LaunchConfig, refused};
+use super::pinned::{Pending, PinnedBuffer};
+use super::{Device, DeviceError, Inner, Module, image};
+use bytemuck::Pod;
+use cuda_std::launch::{Bound, KernelInfo};
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// A queue of work for a device: launches, copies and fills, done one after another.
+///
+/// CUDA: methods only enqueue, but for those that say that they wait; work on different streams may overlap, and nothing
+/// orders two streams but [`wait`](Self::wait). CPU: methods do the work at once, on the calling thread and the executor's.
+///
+/// Threads may share a stream; their work then comes in some order. What goes wrong on a GPU shows at a later call, as
+/// [`DeviceError::Fault`]; with `WARPSMITH_SYNC=1` in the environment every launch is waited for.
+#[derive(Debug)]
+pub struct Stream {
+    device: Device,
+    queue: Queue,
+}
+
+#[derive(Debug)]
+enum Queue {
+    Cuda(CudaStream),
+    /// Held while something is done.
+    Cpu(Mutex<()>),
+}
+
+impl Stream {
+    pub(super) fn new(device: &Device) -> Result<Self, DeviceError> {
+        let queue = match &device.inner {
+            Inner::Cuda(cuda) => Queue::Cuda(CudaStream::new(cuda)?),
+            Inner::Cpu(_) => Queue::Cpu(Mutex::new(())),
+        };
+        Ok(Stream { device: device.clone(), queue })
+    }
+
+    /// The device that it is for.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Launches a kernel of gpu-kernels: what [`launch!`](crate::launch!) comes to.
+    ///
+    /// An extent of zero in the grid makes it a launch of nothing, which succeeds.
+    ///
+    /// # Errors
+    /// [`DeviceError::LaunchFailed`] where configuration and kernel don't go together, or the device refuses them;
+    /// [`DeviceError::ArgumentElsewhere`] where a buffer belongs to another device. CPU: [`DeviceError::Simt`] where the
+    /// kernel itself fails.
+    pub fn launch<F: Fn() + Sync>(&self, bound: Bound<F>, config: LaunchConfig) -> Result<(), DeviceError> {
+        self.start(None, bound, config)
+    }
+
+    /// Launches a kernel of `module`.
+    ///
+    /// ```
+    /// # use warpsmith::device::{Device, DeviceError, LaunchConfig};
+    /// mod kernels {
+    ///     use cuda_std::prelude::*;
+    ///     #[kernel]
+    ///     pub fn double(mut values: DisjointSlice<u32>) {
+    ///         if let Some(value) = values.get_mut() {
+    ///             *value *= 2;
+    ///         }
+    ///     }
+    /// }
+    /// # let device = Device::cpu();
+    /// # let ptx: &[(u32, &str)] = &[];
+    /// // SAFETY: cuda_builder made `ptx` of the crate that `kernels` is a module of.
+    /// let module = unsafe { device.load_module(ptx)? };
+    /// let stream = device.stream()?;
+    /// let mut values = device.upload(&[1, 2, 3])?;
+    /// stream.launch_from(&module, kernels::double::bind(&mut values), LaunchConfig::for_elements(3, 32))?;
+    /// assert_eq!(stream.download_vec(&values)?, [2, 4, 6]);
+    /// # Ok::<(), DeviceError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`launch`](Self::launch), and [`DeviceError::WrongDevice`] where the module is loaded on another device.
+    pub fn launch_from<F: Fn() + Sync>(&self, module: &Module, bound: Bound<F>, config: LaunchConfig) -> Result<(), DeviceError> {
+        if module.device.location() != self.device.location() {
+            return Err(self.wrong_device("a module", &module.device));
+        }
+        self.start(Some(module), bound, config)
+    }
+
+    fn start<F: Fn() + Sync>(&self, module: Option<&Module>, bound: Bound<F>, config: LaunchConfig) -> Result<(), DeviceError> {
+        let Bound { kernel, args, body } = bound;
+        let device = &self.device;
+        if !launch::check(kernel, &args, &config, device.limits(), device.location(), || device.to_string())? {
+            return Ok(());
+        }
+        match (&self.queue, &device.inner) {
+            (Queue::Cuda(stream), Inner::Cuda(cuda)) => {
+                let module = match module.and_then(|module| module.cuda.as_ref()) {
+                    Some(module) => module,
+                    None => {
+                        check_origin(kernel)?;
+                        cuda.builtin()?
+                    }
+                };
+                // SAFETY: the built-in module was built from the source of the kernels in gpu-kernels, of which this is one,
+                // and whoever loaded another vouched for that. `bind` made the arguments for the kernel, of buffers of this
+                // device.
+                unsafe { stream.launch(module, kernel, &args, &config) }
+            }
+            (Queue::Cpu(turn), Inner::Cpu(cpu)) => {
+                let _turn = take_turn(turn);
+                let launch =
+                    simt::Launch { kernel: kernel.name(), grid: config.grid, block: config.block, dynamic_shared: config.shared };
+                Ok(cpu.executor.run(&launch, &body)?)
+            }
+            // A stream's queue is of its device's kind.
+            _ => Err(refused(kernel, "its stream is of no device".to_owned())),
+        }
+    }
+
+    /// Copies `source` into `target`, which has as many elements, and waits until `source` is free again.
+    ///
+    /// # Errors
+    /// [`DeviceError::LengthMismatch`], [`DeviceError::WrongDevice`], and what earlier work on the device came to.
+    pub fn upload<'a, T: Pod>(&self, target: impl Into<ViewMut<'a, T>>, source: &[T]) -> Result<(), DeviceError> {
+        let target = target.into();
+        self.check_home(target.device())?;
+        same_length("the slice to upload", source.len(), target.len())?;
+        // SAFETY: both are as long; nothing else has the target, and the source is borrowed until `synchronize` returns.
+        unsafe { self.copy_from_host(&target, source.as_ptr())? };
+        self.finish()
+    }
+
+    /// Copies `source` into `target`, which has as many elements, and waits until it is done.
+    ///
+    /// # Errors
+    /// [`DeviceError::LengthMismatch`], [`DeviceError::WrongDevice`], and what earlier work on the device came to.
+    pub fn download<'a, T: Pod>(&self, source: impl Into<View<'a, T>>, target: &mut [T]) -> Result<(), DeviceError> {
+        let source = source.into();
+        self.check_home(source.device())?;
+        same_length("the slice to download into", target.len(), source.len())?;
+        // SAFETY: both are as long, and the target is borrowed until `synchronize` returns.
+        unsafe { self.copy_to_host(&source, target.as_mut_ptr())? };
+        self.finish()
+    }
+
+    /// The elements of `source`, as a vector; waits for them.
+    ///
+    /// # Errors
+    /// [`DeviceError::WrongDevice`], [`DeviceError::OutOfMemory`] where the host has too little, and what earlier work on the
+    /// device came to.
+    pub fn download_vec<'a, T: Pod>(&self, source: impl Into<View<'a, T>>) -> Result<Vec<T>, DeviceError> {
+        let source = source.into();
+        self.check_home(source.device())?;
+        let mut target = Vec::new();
+        if target.try_reserve_exact(source.len()).is_err() {
+            let memory = super::cpu::memory();
+            return Err(DeviceError::OutOfMemory {
+                requested: source.byte_len(),
+                free: memory.free,
+                total: memory.total,
+                device: "the host".to_owned(),
+            });
+        }
+        // SAFETY: there is room for as many elements, which nobody else has until `synchronize` returns; then they are all there.
+        unsafe {
+            self.copy_to_host(&source, target.as_mut_ptr())?;
+            self.finish()?;
+            target.set_len(source.len());
+        }
+        Ok(target)
+    }
+
+    /// Copies `source` into `target`, which has as many elements, on the device. Doesn't wait.
+    ///
+    /// # Errors
+    /// [`DeviceError::LengthMismatch`], [`DeviceError::WrongDevice`] where one of the two is of another device than the
+    /// stream, and what earlier work on the device came to.
+    pub fn copy<'a, 'b, T: Pod>(
+        &self,
+        source: impl Into<View<'a, T>>,
+        target: impl Into<ViewMut<'b, T>>,
+    ) -> Result<(), DeviceError> {
+        let (source, target) = (source.into(), target.into());
+        self.check_home(source.device())?;
+        self.check_home(target.device())?;
+        same_length("the target of a copy", target.len(), source.len())?;
+        let bytes = source.byte_len();
+        if bytes == 0 {
+            return Ok(());
+        }
+        match &self.queue {
+            // SAFETY: both are as long, and of this device.
+            Queue::Cuda(stream) => unsafe { stream.copy(target.as_device_ptr(), source.as_device_ptr(), bytes) },
+            Queue::Cpu(turn) => {
+                let _turn = take_turn(turn);
+                // SAFETY: both are as long; the target is borrowed mutably, so they don't overlap.
+                unsafe { std::ptr::copy_nonoverlapping(source.first(), target.first(), source.len()) };
+                Ok(())
+            }
+        }
+    }
+
+    /// Sets all bytes of `target` to 0. Doesn't wait.
+    ///
+    /// # Errors
+    /// [`DeviceError::WrongDevice`], and what earlier work on the device came to.
+    pub fn fill_zero<'a, T: Pod>(&self, target: impl Into<ViewMut<'a, T>>) -> Result<(), DeviceError> {
+        self.fill(target, T::zeroed())
+    }
+
+    /// Sets all elements of `target` to `value`, whose bytes must be a repetition of 1, 2 or 4 of them. Doesn't wait.
+    ///
+    /// So a `u8`, `u16`, `f32` or `i32` may have any value, a `u64` one with two equal halves, such as 0 or `u64::MAX`.
+    ///
+    /// # Errors
+    /// [`DeviceError::NotAPattern`] on either backend where it is no such repetition; [`DeviceError::WrongDevice`], and what
+    /// earlier work on the device came to.
+    pub fn fill<'a, T: Pod>(&self, target: impl Into<ViewMut<'a, T>>, value: T) -> Result<(), DeviceError> {
+        let target = target.into();
+        self.check_home(target.device())?;
+        let (pattern, width) = pattern(bytemuck::bytes_of(&value)).ok_or(DeviceError::NotAPattern { size: size_of::<T>() })?;
+        let bytes = target.byte_len();
+        if bytes == 0 {
+            return Ok(());
+        }
+        match &self.queue {
+            // SAFETY: these are the target's bytes. It starts at a multiple of the element's size, and so of the pattern's width.
+            Queue::Cuda(stream) => unsafe { stream.fill(target.as_device_ptr(), pattern, width, bytes / width) },
+            Queue::Cpu(turn) => {
+                let _turn = take_turn(turn);
+                // SAFETY: as many elements are there, initialised, and borrowed mutably.
+                unsafe { std::slice::from_raw_parts_mut(target.first(), target.len()) }.fill(value);
+                Ok(())
+            }
+        }
+    }
+
+    /// Sets all elements of `target`, of 4 bytes each, to the bits of `value`. Doesn't wait.
+    ///
+    /// # Errors
+    /// [`DeviceError::NotAPattern`] where the elements are of another size; [`DeviceError::WrongDevice`], and what earlier
+    /// work on the device came to.
+    pub fn fill_u32<'a, T: Pod>(&self, target: impl Into<ViewMut<'a, T>>, value: u32) -> Result<(), DeviceError> {
+        let value = bytemuck::try_cast::<u32, T>(value).map_err(|_| DeviceError::NotAPattern { size: size_of::<T>() })?;
+        self.fill(target, value)
+    }
+
+    /// Copies the first elements of `source`, as many as `target` has, and lets the host go on meanwhile.
+    ///
+    /// # Errors
+    /// [`DeviceError::LengthMismatch`] where `source` has fewer, [`DeviceError::WrongDevice`] also where `source` was made
+    /// for the other backend, and what earlier work on the device came to. `source` is dropped then.
+    pub fn upload_async<'a, T: Pod>(
+        &self,
+        source: PinnedBuffer<T>,
+        target: impl Into<ViewMut<'a, T>>,
+    ) -> Result<Pending<PinnedBuffer<T>>, DeviceError> {
+        let target = target.into();
+        self.check_home(target.device())?;
+        self.check_pinned(&source, target.len())?;
+        let event = Event::new(&self.device, false)?;
+        // SAFETY: both are long enough; `pend` keeps the source as it is until the copy is done.
+        let copied = unsafe { self.copy_from_host(&target, source.as_ptr()) };
+        self.pend(copied, source, event)
+    }
+
+    /// Copies all elements of `source` to the front of `target`, and lets the host go on meanwhile.
+    ///
+    /// # Errors
+    /// [`DeviceError::LengthMismatch`] where `target` is shorter, [`DeviceError::WrongDevice`] also where `target` was made
+    /// for the other backend, and what earlier work on the device came to. `target` is dropped then.
+    pub fn download_async<'a, T: Pod>(
+        &self,
+        source: impl Into<View<'a, T>>,
+        mut target: PinnedBuffer<T>,
+    ) -> Result<Pending<PinnedBuffer<T>>, DeviceError> {
+        let source = source.into();
+        self.check_home(source.device())?;
+        self.check_pinned(&target, source.len())?;
+        let event = Event::new(&self.device, false)?;
+        // SAFETY: both are long enough; `pend` keeps the target from everyone until the copy is done.
+        let copied = unsafe { self.copy_to_host(&source, target.as_mut_ptr()) };
+        self.pend(copied, target, event)
+    }
+
+    fn check_pinned<T: Pod>(&self, buffer: &PinnedBuffer<T>, needed: usize) -> Result<(), DeviceError> {
+        if buffer.len() < needed {
+            return Err(DeviceError::LengthMismatch { what: "a pinned buffer", found: buffer.len(), expected: needed });
+        }
+        if !buffer.suits(&self.device) {
+            let found = "the other backend".to_owned();
+            return Err(DeviceError::WrongDevice { what: "a pinned buffer", found, expected: self.device.to_string() });
+        }
+        Ok(())
+    }
+
+    /// Hands out a buffer together with the event behind its copy, if both could be enqueued.
+    fn pend<B>(&self, copied: Result<(), DeviceError>, buffer: B, event: Event) -> Result<Pending<B>, DeviceError> {
+        match copied.and_then(|()| self.record_into(&event)) {
+            Ok(()) => Ok(Pending::new(buffer, event)),
+            Err(error) => {
+                // The copy may be under way all the same.
+                _ = self.synchronize();
+                drop(buffer);
+                Err(error)
+            }
+        }
+    }
+
+    /// An event at this point of the stream's work.
+    ///
+    /// # Errors
+    /// What earlier work on the device came to.
+    pub fn record(&self) -> Result<Event, DeviceError> {
+        let event = Event::new(&self.device, true)?;
+        self.record_into(&event)?;
+        Ok(event)
+    }
+
+    /// Moves an event to this point of the stream's work.
+    ///
+    /// # Errors
+    /// [`DeviceError::WrongDevice`], and what earlier work on the device came to.
+    pub fn record_into(&self, event: &Event) -> Result<(), DeviceError> {
+        match (&self.queue, &self.device.inner, &event.kind) {
+            (Queue::Cuda(stream), Inner::Cuda(cuda), Kind::Cuda { event: raw, recorded }) if event.is_of(cuda) => {
+                stream.record(raw)?;
+                recorded.store(true, Ordering::Release);
+                Ok(())
+            }
+            (Queue::Cpu(turn), _, Kind::Cpu(at)) => {
+                let _turn = take_turn(turn);
+                *at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+                Ok(())
+            }
+            _ => Err(DeviceError::WrongDevice { what: "an event", found: event.home(), expected: self.device.to_string() }),
+        }
+    }
+
+    /// Lets what is enqueued from now on wait until `event` is reached, which may be another device's. The host doesn't wait
+    /// on CUDA.
+    ///
+    /// # Errors
+    /// What earlier work on the device came to.
+    pub fn wait(&self, event: &Event) -> Result<(), DeviceError> {
+        match (&self.queue, &event.kind) {
+            (Queue::Cuda(stream), Kind::Cuda { event, .. }) => stream.wait(event),
+            // What the CPU is to do is done at once, so the wait has to be now; and what it has recorded is done.
+            (Queue::Cpu(_), Kind::Cuda { event, .. }) => event.synchronize(),
+            (_, Kind::Cpu(_)) => Ok(()),
+        }
+    }
+
+    /// Waits until all is done.
+    ///
+    /// # Errors
+    /// [`DeviceError::Fault`] where a kernel went wrong.
+    pub fn synchronize(&self) -> Result<(), DeviceError> {
+        match &self.queue {
+            Queue::Cuda(stream) => stream.synchronize(),
+            Queue::Cpu(turn) => {
+                let _turn = take_turn(turn);
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether all is done.
+    ///
+    /// # Errors
+    /// [`DeviceError::Fault`] where a kernel went wrong.
+    pub fn is_done(&self) -> Result<bool, DeviceError> {
+        match &self.queue {
+            Queue::Cuda(stream) => stream.is_done(),
+            Queue::Cpu(_) => Ok(true),
+        }
+    }
+
+    /// How long the device takes for what `work` enqueues here, in milliseconds; waits for it.
+    ///
+    /// CUDA: between two events, so that the host's part counts only where the device waits for it.
+    ///
+    /// ```
+    /// # use warpsmith::device::{Device, DeviceError};
+    /// # let device = Device::cpu();
+    /// let stream = device.stream()?;
+    /// let mut values = device.alloc::<u32>(1000)?;
+    /// let ms = stream.time(|stream| stream.fill(&mut values, 7))?;
+    /// # assert!(ms >= 0.0);
+    /// # Ok::<(), DeviceError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What `work` returns, and what earlier work on the device came to.
+    pub fn time<E: From<DeviceError>>(&self, work: impl FnOnce(&Self) -> Result<(), E>) -> Result<f64, E> {
+        // Both events are made before the clock starts.
+        let (start, end) = (Event::new(&self.device, true)?, Event::new(&self.device, true)?);
+        self.record_into(&start)?;
+        work(self)?;
+        self.record_into(&end)?;
+        Ok(end.elapsed_ms(&start)?)
+    }
+
+    /// Copies as many elements as `target` has. Doesn't wait on CUDA.
+    ///
+    /// # Safety
+    /// `source` is as long, and stays as it is until the copy is done. `target` is of this stream's device.
+    unsafe fn copy_from_host<T: Pod>(&self, target: &ViewMut<'_, T>, source: *const T) -> Result<(), DeviceError> {
+        let bytes = target.byte_len();
+        match &self.queue {
+            _ if bytes == 0 => Ok(()),
+            // SAFETY: the caller vouches for the source; the target is borrowed.
+            Queue::Cuda(stream) => unsafe { stream.copy_from_host(target.as_device_ptr(), source.cast(), bytes) },
+            Queue::Cpu(turn) => {
+                let _turn = take_turn(turn);
+                // SAFETY: as above; a buffer's memory has no other owner, so the two don't overlap.
+                unsafe { std::ptr::copy_nonoverlapping(source, target.first(), target.len()) };
+                Ok(())
+            }
+        }
+    }
+
+    /// Copies all elements of `source`. Doesn't wait on CUDA.
+    ///
+    /// # Safety
+    /// There is room for as many at `target`, which nobody accesses until the copy is done. `source` is of this stream's device.
+    unsafe fn copy_to_host<T: Pod>(&self, source: &View<'_, T>, target: *mut T) -> Result<(), DeviceError> {
+        let bytes = source.byte_len();
+        match &self.queue {
+            _ if bytes == 0 => Ok(()),
+            // SAFETY: the caller vouches for the target; the source is borrowed.
+            Queue::Cuda(stream) => unsafe { stream.copy_to_host(target.cast(), source.as_device_ptr(), bytes) },
+            Queue::Cpu(turn) => {
+                let _turn = take_turn(turn);
+                // SAFETY: as above; a buffer's memory has no other owner, so the two don't overlap.
+                unsafe { std::ptr::copy_nonoverlapping(source.first(), target, source.len()) };
+                Ok(())
+            }
+        }
+    }
+
+    /// Waits for a copy; on the CPU it is done.
+    fn finish(&self) -> Result<(), DeviceError> {
+        match &self.queue {
+            Queue::Cuda(stream) => stream.synchronize(),
+            Queue::Cpu(_) => Ok(()),
+        }
+    }
+
+    fn check_home(&self, device: &Device) -> Result<(), DeviceError> {
+        if device.location() == self.device.location() { Ok(()) } else { Err(self.wrong_device("a buffer", device)) }
+    }
+
+    fn wrong_device(&self, what: &'static str, found: &Device) -> DeviceError {
+        DeviceError::WrongDevice { what, found: found.to_string(), expected: self.device.to_string() }
+    }
+}
+
+/// The CPU's streams do one thing at a time.
+fn take_turn(turn: &Mutex<()>) -> Option<MutexGuard<'_, ()>> {
+    // A kernel that uses the stream it runs on would wait for itself. The executor has an error for it.
+    (!simt::current::is_active()).then(|| turn.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Another crate's kernel may have the name of one in gpu-kernels and other parameters.
+pub(super) fn check_origin(kernel: &KernelInfo) -> Result<(), DeviceError> {
+    let crate_name = kernel.path.split("::").next();
+    if crate_name == Some(image::KERNEL_CRATE) {
+        return Ok(());
+    }
+    Err(refused(
+        kernel,
+        format!(
+            "it is of the crate {}, and the library has the kernels of {} only; load its PTX with Device::load_module and \
+             launch it with Stream::launch_from",
+            crate_name.unwrap_or_default(),
+            image::KERNEL_CRATE
+        ),
+    ))
+}
+
+fn same_length(what: &'static str, found: usize, expected: usize) -> Result<(), DeviceError> {
+    if found == expected { Ok(()) } else { Err(DeviceError::LengthMismatch { what, found, expected }) }
+}
+
+/// The shortest pattern of 1, 2 or 4 bytes that `bytes` are a repetition of, in the low bytes of a word, and its width.
+fn pattern(bytes: &[u8]) -> Option<(u32, usize)> {
+    [1, 2, 4].into_iter().find_map(|width| {
+        let mut chunks = bytes.chunks_exact(width);
+        let first = match chunks.next() {
+            Some(first) => first,
+            // No bytes at all repeat anything.
+            None if bytes.is_empty() => &[0],
+            None => return None,
+        };
+        if !chunks.remainder().is_empty() || chunks.any(|chunk| chunk != first) {
+            return None;
+        }
+        let mut word = [0; 4];
+        word[..first.len()].copy_from_slice(first);
+        Some((u32::from_le_bytes(word), width))
+    })
+}
+
+impl Device {
+    /// A buffer with the elements of `values`, there when this returns.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfMemory`], and what earlier work on the device came to.
+    pub fn upload<T: Pod>(&self, values: &[T]) -> Result<Buffer<T>, DeviceError> {
+        let buffer = Buffer::new(self, values.len())?;
+        match &self.inner {
+            _ if values.is_empty() || buffer.byte_len() == 0 => {}
+            Inner::Cuda(cuda) => {
+                let stream = cuda.service()?;
+                // SAFETY: both are as long, nobody else knows of the buffer, and the values are borrowed until `synchronize`
+                // returns.
+                unsafe { stream.copy_from_host(buffer.as_device_ptr(), values.as_ptr().cast(), buffer.byte_len())? };
+                stream.synchronize()?;
+            }
+            // SAFETY: as above.
+            Inner::Cpu(_) => unsafe {
+                std::ptr::copy_nonoverlapping(values.as_ptr(), buffer.as_view().first(), values.len());
+            },
+        }
+        Ok(buffer)
+    }
+
+    /// A buffer of `len` elements whose bytes are all 0.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfMemory`], and what earlier work on the device came to.
+    pub fn alloc_zeroed<T: Pod>(&self, len: usize) -> Result<Buffer<T>, DeviceError> {
+        let buffer = Buffer::new(self, len)?;
+        if let Inner::Cuda(cuda) = &self.inner
+            && buffer.byte_len() > 0
+        {
+            let stream = cuda.service()?;
+            // SAFETY: these are the buffer's bytes, and nobody else knows of it.
+            unsafe { stream.fill(buffer.as_device_ptr(), 0, 1, buffer.byte_len())? };
+            stream.synchronize()?;
+        }
+        Ok(buffer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pattern;
+
+    #[test]
+    fn patterns() {
+        assert_eq!(pattern(&[7]), Some((7, 1)));
+        assert_eq!(pattern(&[7; 8]), Some((7, 1)));
+        assert_eq!(pattern(&0x0102u16.to_le_bytes()), Some((0x0102, 2)));
+        assert_eq!(pattern(&0x0102_0102u32.to_le_bytes()), Some((0x0102, 2)));
+        assert_eq!(pattern(&1.5f32.to_le_bytes()), Some((1.5f32.to_bits(), 4)));
+        assert_eq!(pattern(&0x0102_0304_0102_0304u64.to_le_bytes()), Some((0x0102_0304, 4)));
+        assert_eq!(pattern(&1u64.to_le_bytes()), None);
+        assert_eq!(pattern(&[1, 2, 3]), None);
+        assert_eq!(pattern(&[1, 2, 1, 2, 1, 2]), Some((0x0201, 2)));
+        assert_eq!(pattern(&[]), Some((0, 1)));
+    }
+}
