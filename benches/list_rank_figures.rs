@@ -261,11 +261,11 @@ fn check(bench: &mut Bench) -> Result<()> {
 /// Time by the number of sublists, as CSV.
 fn by_sublists(bench: &mut Bench) -> Result<String> {
     println!("\ntime by number of sublists");
-    let mut csv = String::from("sublists,split_walk_ms,split_total_ms,packed_walk_ms,packed_total_ms\n");
+    let mut csv = String::from("sublists,split_walk_ms,split_total_ms,packed_walk_ms,packed_total_ms,binned_walk_ms,binned_total_ms\n");
     let mut sublists = 16_384u32;
     while sublists <= (bench.n / 8).min(1 << 23) {
         let mut row = format!("{sublists}");
-        for strategy in [Strategy::Split, Strategy::Packed] {
+        for strategy in [Strategy::Split, Strategy::Packed, Strategy::Binned] {
             let mut ranker = bench.ranker(Options { strategy, sublists: Some(sublists), ..Options::default() });
             let mut times: Vec<(f64, f64)> = Vec::new();
             for _ in 0..4 {

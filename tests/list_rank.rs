@@ -29,7 +29,7 @@ fn expected(next: &[i32]) -> Vec<i32> {
 /// All ways to rank.
 fn ways() -> Vec<Options> {
     let mut ways = Vec::new();
-    for strategy in [Walk::Split, Walk::Packed] {
+    for strategy in [Walk::Auto, Walk::Split, Walk::Packed, Walk::Binned] {
         for splitters in [SplitterRule::Hashed, SplitterRule::First] {
             for scan in [Scan::Device, Scan::Host] {
                 for trusted in [false, true] {
@@ -82,7 +82,7 @@ fn a_million_elements() {
     let device = Device::best().unwrap();
     for (name, next) in lists(1_000_000) {
         let expected = expected(&next);
-        for strategy in [Walk::Split, Walk::Packed] {
+        for strategy in [Walk::Split, Walk::Packed, Walk::Binned] {
             for scan in [Scan::Device, Scan::Host] {
                 let ranks = rank(&device, Options { strategy, scan, ..Options::default() }, &next, None).unwrap();
                 assert!(ranks == expected, "{name}, {strategy:?}, {scan:?}");
@@ -103,7 +103,7 @@ fn a_hundred_million_elements_on_a_gpu() {
     }
     let next = generate::random(100_000_000, 1);
     let expected = rank_sequentially(&next, None).unwrap();
-    for strategy in [Walk::Split, Walk::Packed] {
+    for strategy in [Walk::Split, Walk::Packed, Walk::Binned] {
         let ranks = rank(&device, Options { strategy, ..Options::default() }, &next, None).unwrap();
         assert!(ranks == expected, "{strategy:?}");
     }
@@ -351,7 +351,7 @@ proptest! {
     #[test]
     fn any_array(next in prop::collection::vec(-1i32..40, 0..40), head in -1i32..41) {
         let device = Device::best().unwrap();
-        for strategy in [Walk::Split, Walk::Packed] {
+        for strategy in [Walk::Split, Walk::Packed, Walk::Binned] {
             let options = Options { strategy, sublists: Some(5), ..Options::default() };
             prop_assert_eq!(rank(&device, options, &next, Some(head)), rank_sequentially(&next, Some(head)));
         }

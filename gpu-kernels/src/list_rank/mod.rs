@@ -11,6 +11,7 @@
 //! Source: Helman and JáJá, "Designing practical efficient algorithms for symmetric multiprocessors" (ALENEX 1999), with
 //! the load/store separation of "CUDA List Ranking Micro-Optimization" as the strategy `split`.
 
+pub mod binned;
 pub mod finish;
 pub mod nodes;
 pub mod prepare;
@@ -108,6 +109,6 @@ pub struct Status {
     pub circles: u32,
     /// The head: the one given, or the one found.
     pub head: i32,
-    /// Always 0: pads the structure to its alignment.
-    pub reserved: u32,
+    /// Walks that found no more room for their chunks.
+    pub overflows: u32,
 }

@@ -13,7 +13,7 @@ pub unsafe fn reset(status: *mut Status, heads: *mut i32, head: i32) {
     if thread::index_1d() == 0 {
         // SAFETY: the caller's.
         unsafe {
-            status.write(Status { ranked: 0, out_of_range: 0, circles: 0, head, reserved: 0 });
+            status.write(Status { ranked: 0, out_of_range: 0, circles: 0, head, overflows: 0 });
             heads.write(head);
         }
     }

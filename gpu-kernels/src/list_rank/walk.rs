@@ -15,26 +15,35 @@ struct Walked<V> {
     sum: V,
 }
 
-/// Walks from `start` over indices below `n`. `step(element, offset)` visits an element: it records the offset, and returns the element's successor and value.
+/// Walks from `start` over indices below `n`. `load(element)` is its successor; `visit(element, offset)` records its offset and gives its value.
+///
+/// With `AHEAD` the successor's successor is loaded before the element is looked at closer, which hides those instructions behind the load;
+/// loads then must not depend on what `visit` stores.
 #[inline(always)]
-fn walk<V: Value>(
+fn walk<V: Value, const AHEAD: bool>(
     start: u32,
     n: u32,
     splitters: Splitters,
     status: *mut Status,
-    mut step: impl FnMut(u32, V) -> (i32, V),
+    load: impl Fn(u32) -> i32,
+    mut visit: impl FnMut(u32, V) -> V,
 ) -> Walked<V> {
     let mut element = start;
     let mut length = 0i32;
     let mut sum = V::ZERO;
     let mut saved = u32::MAX;
     let mut next_save = 1i32;
+    let mut ahead = if AHEAD { load(element) } else { 0 };
     let next = loop {
-        let (next, value) = step(element, sum);
-        sum = sum.plus(value);
+        let next = if AHEAD { ahead } else { load(element) };
+        let in_range = (next as u32) < n;
+        if AHEAD {
+            ahead = load(if in_range { next as u32 } else { element });
+        }
+        sum = sum.plus(visit(element, sum));
         length += 1;
         // One unsigned comparison: the end (-1) and every index out of range.
-        if next as u32 >= n {
+        if !in_range {
             if next == TAIL {
                 break TAIL;
             }
@@ -65,7 +74,7 @@ fn walk<V: Value>(
 /// # Safety
 /// `head_nodes` must be valid for a write at each index of `heads`.
 #[inline(always)]
-unsafe fn start(j: u32, n: u32, splitters: Splitters, heads: &[i32], head_nodes: *mut i32) -> Option<u32> {
+pub(super) unsafe fn start(j: u32, n: u32, splitters: Splitters, heads: &[i32], head_nodes: *mut i32) -> Option<u32> {
     if j < splitters.count {
         let element = splitters.element(j);
         return (element < n).then_some(element);
@@ -87,7 +96,7 @@ unsafe fn start(j: u32, n: u32, splitters: Splitters, heads: &[i32], head_nodes:
 }
 
 macro_rules! walks {
-    ($(#[$doc:meta])* $name:ident($($array:ident: $array_type:ty),*) -> $value:ty, |$element:ident, $offset:ident, $sublist:ident| $step:expr) => {
+    ($(#[$doc:meta])* $name:ident($($array:ident: $array_type:ty),*) -> $value:ty, ahead: $ahead:literal, load: |$from:ident| $load:expr, visit: |$element:ident, $offset:ident, $sublist:ident| $visit:expr) => {
         $(#[$doc])*
         ///
         /// One thread a node: `count` of the splitters, then one for each of `heads`. Writes each node's successor, length and sum to
@@ -122,11 +131,23 @@ macro_rules! walks {
             let walked = match unsafe { start(j, n, splitters, heads, head_nodes) } {
                 // SAFETY: `walk` steps on indices below `n` alone, which the element arrays hold; each element belongs to
                 // one sublist, and a list where it doesn't is found out by the totals.
-                Some(first) => walk(first, n, splitters, status, |$element, $offset| unsafe {
-                    let $element = $element as usize;
-                    let $sublist = j as i32;
-                    $step
-                }),
+                Some(first) => unsafe {
+                    walk::<$value, $ahead>(
+                        first,
+                        n,
+                        splitters,
+                        status,
+                        |$from| {
+                            let $from = $from as usize;
+                            $load
+                        },
+                        |$element, $offset| {
+                            let $element = $element as usize;
+                            let $sublist = j as i32;
+                            $visit
+                        },
+                    )
+                },
                 None => Walked { next: ABSENT, length: 0, sum: <$value>::ZERO },
             };
             let j = j as usize;
@@ -143,19 +164,23 @@ macro_rules! walks {
 walks! {
     /// Strategy `split`: successors are loaded from `next`, through the read-only cache, and offsets stored to another array, so
     /// that no load waits for a store.
-    split(next: &[i32], placed: *mut Offset) -> i32, |element, offset, sublist| {
-        let successor = *next.get_unchecked(element);
+    split(next: &[i32], placed: *mut Offset) -> i32,
+    ahead: true,
+    load: |element| *next.get_unchecked(element),
+    visit: |element, offset, sublist| {
         placed.add(element).write(Offset { sublist, offset });
-        (successor, 1)
+        1
     }
 }
 
 walks! {
     /// Strategy `packed`: successors are loaded from the array that the offsets are stored to, where [`copy_next`](super::prepare::copy_next) has put them.
-    packed(placed: *mut Offset) -> i32, |element, offset, sublist| {
-        let successor = placed.add(element).read().sublist;
+    packed(placed: *mut Offset) -> i32,
+    ahead: false,
+    load: |element| placed.add(element).read().sublist,
+    visit: |element, offset, sublist| {
         placed.add(element).write(Offset { sublist, offset });
-        (successor, 1)
+        1
     }
 }
 
@@ -163,11 +188,12 @@ macro_rules! weighted_walks {
     ($($name:ident, $nodes:ident: $t:ty;)*) => {$(
         walks! {
             /// Walks with a weight for each element. Strategy `split`.
-            $name(next: &[i32], weights: &[$t], placed: *mut <$t as Value>::Placed) -> $t, |element, offset, sublist| {
-                let successor = *next.get_unchecked(element);
-                let weight = *weights.get_unchecked(element);
+            $name(next: &[i32], weights: &[$t], placed: *mut <$t as Value>::Placed) -> $t,
+            ahead: true,
+            load: |element| *next.get_unchecked(element),
+            visit: |element, offset, sublist| {
                 placed.add(element).write(<$t>::place(sublist, offset));
-                (successor, weight)
+                *weights.get_unchecked(element)
             }
         }
 
@@ -207,19 +233,24 @@ macro_rules! weighted_walks {
             // SAFETY: `head_nodes` is as long as `heads`.
             let walked = match unsafe { start(j, n, splitters, heads, head_nodes) } {
                 // SAFETY: as in the walk of elements.
-                Some(first) => walk(first, n, splitters, status, |element, offset| unsafe {
-                    let element = element as usize;
-                    let mut successor = *next.get_unchecked(element);
-                    // A node that the level below found broken, or absent, ends here too; it has been counted.
-                    if successor < TAIL {
-                        successor = TAIL;
-                    }
-                    sublists.add(element).write(j as i32);
-                    length_offsets.add(element).write(length);
-                    sum_offsets.add(element).write(offset);
-                    length = length.wrapping_add(*lengths.get_unchecked(element));
-                    (successor, *sums.get_unchecked(element))
-                }),
+                Some(first) => unsafe {
+                    walk::<$t, true>(
+                        first,
+                        n,
+                        splitters,
+                        status,
+                        // A node that the level below found broken, or absent, ends here too; it has been counted.
+                        |element| (*next.get_unchecked(element as usize)).max(TAIL),
+                        |element, offset| {
+                            let element = element as usize;
+                            sublists.add(element).write(j as i32);
+                            length_offsets.add(element).write(length);
+                            sum_offsets.add(element).write(offset);
+                            length = length.wrapping_add(*lengths.get_unchecked(element));
+                            *sums.get_unchecked(element)
+                        },
+                    )
+                },
                 None => Walked { next: ABSENT, length: 0, sum: <$t>::ZERO },
             };
             let j = j as usize;

@@ -25,6 +25,18 @@ pub enum ListError {
         /// The length of `next`.
         n: usize,
     },
+    /// The strategy asked for can't rank such a list on this device.
+    #[error("strategy {strategy} can't rank {n} elements on {device}: {reason}")]
+    Unsuitable {
+        /// The strategy's name.
+        strategy: &'static str,
+        /// The number of elements.
+        n: usize,
+        /// The device.
+        device: String,
+        /// What stands against it.
+        reason: &'static str,
+    },
     /// The head is no element.
     #[error("head {head} is not an element: there are {n}, from 0")]
     HeadOutOfRange {

@@ -34,22 +34,29 @@ pub use ranker::{Forest, ListRanker, Report, Step};
 
 use crate::device::Device;
 
-/// How step 2 reads successors and writes offsets.
+/// How the elements' results come to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Strategy {
-    /// Successors are loaded from `next` and offsets stored to another array, so that no load waits for a store.
+    /// [`Binned`](Strategy::Binned) for long lists on a GPU that can, else [`Split`](Strategy::Split).
     #[default]
+    Auto,
+    /// Successors are loaded from `next` and offsets stored to another array, so that no load waits for a store.
     Split,
     /// Both through one array, which step 1 fills from `next`. Kept for comparison.
     Packed,
+    /// The walk stores the elements in the list's order, many at a time, and two passes through shared memory bring their ranks to their
+    /// places: no store is a random one. For up to 2^27 elements, on GPUs whose blocks can have 145 KiB of shared memory.
+    Binned,
 }
 
 impl Strategy {
     /// Its name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
+            Strategy::Auto => "auto",
             Strategy::Split => "split",
             Strategy::Packed => "packed",
+            Strategy::Binned => "binned",
         }
     }
 }
@@ -77,7 +84,7 @@ pub enum Scan {
 /// How to rank.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// How step 2 accesses memory. Weighted ranks and forests always use [`Strategy::Split`].
+    /// How results come to memory. Weighted ranks and forests always use [`Strategy::Split`].
     pub strategy: Strategy,
     /// Which elements start sublists.
     pub splitters: SplitterRule,

@@ -1,7 +1,8 @@
 //! The pipeline: what is launched, in which order, on which arrays.
 
 use bytemuck::Pod;
-use gpu_kernels::list_rank::{Offset, Status, finish, nodes, prepare, splitters::Splitters, walk};
+use cuda_std::I32x4;
+use gpu_kernels::list_rank::{Offset, Status, binned, finish, nodes, prepare, splitters::Splitters, walk};
 
 use super::{
     ListError, Options, Scan, SplitterRule, Strategy, Weight, check,
@@ -13,6 +14,9 @@ use crate::{
     device::{Backend, Buffer, Device, DeviceError, Event, Stream},
     launch,
 };
+
+/// Bytes of static shared memory that binning has beside its dynamic one: room for a scan.
+const BINS_STATIC_SHARED: usize = 256;
 
 /// Threads of a block where there is one an element.
 const BLOCK: u32 = 256;
@@ -35,6 +39,8 @@ pub struct Report {
     pub n: usize,
     /// The number of sublists.
     pub sublists: usize,
+    /// The strategy, decided.
+    pub strategy: Strategy,
     /// The head, found or given; unknown (-1) to a trusted ranker that found it on the device.
     pub head: i32,
     /// Its steps in order.
@@ -68,8 +74,17 @@ pub struct ListRanker<V: Weight = i32> {
     heads: Buffer<i32>,
     status: Buffer<Status>,
     successor_sum: Buffer<i64>,
+    bins: Bins,
     jumps: Option<Jumps<V>>,
     scan: Option<ScanWorkspace>,
+}
+
+/// The arrays of the strategy `binned`.
+struct Bins {
+    chunks: Buffer<I32x4>,
+    chunk_count: Buffer<u32>,
+    pairs: Buffer<binned::Pair>,
+    filled: Buffer<u32>,
 }
 
 /// What pointer jumping needs beyond a level's arrays.
@@ -133,6 +148,7 @@ impl<V: Weight> ListRanker<V> {
             heads: device.empty(),
             status: device.empty(),
             successor_sum: device.empty(),
+            bins: Bins { chunks: device.empty(), chunk_count: device.empty(), pairs: device.empty(), filled: device.empty() },
             jumps: None,
             scan: None,
         }
@@ -188,7 +204,8 @@ impl<V: Weight> ListRanker<V> {
         same_length("sums", sums.len(), next.len())?;
         let (n, size) = (next.len() as u64, size_of::<V>() as u64);
         let placed_size = size_of::<V::Placed>() as u64;
-        self.run(stream, next, head, |ranker, clock, splitters| {
+        self.run(stream, next, head, Strategy::Split, |ranker, clock, splitters| {
+            ranker.placed.ensure(next.len())?;
             let Self { placed, heads, levels, status, .. } = ranker;
             V::walk_weighted(stream, next, weights, placed, heads, &mut levels[0], status, splitters)?;
             clock.end("walk", n * (4 + size + placed_size))?;
@@ -204,6 +221,7 @@ impl<V: Weight> ListRanker<V> {
         stream: &Stream,
         next: &Buffer<i32>,
         head: Option<i32>,
+        strategy: Strategy,
         steps: impl FnOnce(&mut Self, &mut Clock<'_>, Splitters) -> Result<(), DeviceError>,
     ) -> Result<Report, ListError> {
         let n = next.len();
@@ -214,11 +232,11 @@ impl<V: Weight> ListRanker<V> {
             return Err(ListError::HeadOutOfRange { head, n });
         }
         if n == 0 {
-            return Ok(Report { n, sublists: 0, head: -1, steps: Vec::new() });
+            return Ok(Report { n, sublists: 0, strategy, head: -1, steps: Vec::new() });
         }
         let splitters = self.splitters(n);
         let sublists = splitters.count as usize + 1;
-        self.reserve(n, sublists, 1)?;
+        self.reserve(sublists, 1)?;
         let mut clock = Clock::start(stream, self.options.timed)?;
         self.find_head(stream, next, head)?;
         if head.is_none() {
@@ -230,17 +248,16 @@ impl<V: Weight> ListRanker<V> {
         if !self.options.trusted {
             let status = self.status(stream)?;
             found = status.head;
-            if status.ranked != n as u64 || status.out_of_range != 0 || status.circles != 0 {
+            if status.ranked != n as u64 || status.out_of_range != 0 || status.circles != 0 || status.overflows != 0 {
                 check::diagnose(&stream.download_vec(next)?, head)?;
                 return Err(ListError::Miscounted { ranked: status.ranked, n });
             }
         }
-        Ok(Report { n, sublists, head: found, steps: clock.steps()? })
+        Ok(Report { n, sublists, strategy, head: found, steps: clock.steps()? })
     }
 
-    /// Makes the arrays large enough for `n` elements in `nodes` sublists, and for the levels above.
-    fn reserve(&mut self, n: usize, nodes: usize, heads: usize) -> Result<(), DeviceError> {
-        self.placed.ensure(n)?;
+    /// Makes the arrays large enough for `nodes` sublists.
+    fn reserve(&mut self, nodes: usize, heads: usize) -> Result<(), DeviceError> {
         self.heads.ensure(heads)?;
         self.status.ensure(1)?;
         self.successor_sum.ensure(1)?;
@@ -346,35 +363,111 @@ impl ListRanker<i32> {
         ranks: &mut Buffer<i32>,
     ) -> Result<Report, ListError> {
         same_length("ranks", ranks.len(), next.len())?;
+        let strategy = self.strategy(next.len())?;
         let n = next.len() as u64;
-        self.run(stream, next, head, |ranker, clock, splitters| {
-            if ranker.options.strategy == Strategy::Packed {
+        self.run(stream, next, head, strategy, |ranker, clock, splitters| {
+            if strategy == Strategy::Binned {
+                return ranker.rank_binned(stream, next, splitters, clock, ranks);
+            }
+            ranker.placed.ensure(next.len())?;
+            if strategy == Strategy::Packed {
                 let grid = blocks(next.len(), BLOCK);
                 launch!(stream, prepare::copy_next<<<grid, BLOCK>>>(next, &mut ranker.placed))?;
                 clock.end("copy", n * 12)?;
             }
-            ranker.walk(stream, next, splitters)?;
-            clock.end("walk", n * if ranker.options.strategy == Strategy::Packed { 16 } else { 12 })?;
+            ranker.walk(stream, next, splitters, strategy)?;
+            clock.end("walk", n * if strategy == Strategy::Packed { 16 } else { 12 })?;
             ranker.rank_nodes(stream, clock)?;
             ranker.finish(stream, ranks)?;
             clock.end("ranks", n * 12)
         })
     }
 
-    fn walk(&mut self, stream: &Stream, next: &Buffer<i32>, splitters: Splitters) -> Result<(), DeviceError> {
+    /// The strategy for `n` elements on this device.
+    fn strategy(&self, n: usize) -> Result<Strategy, ListError> {
+        /// Below, `next` fits into the L2 cache of a large GPU, or launches dominate.
+        const WORTH_BINNING: usize = 1 << 23;
+        let info = self.device.info();
+        let shared = binned::PARTITION_SHARED + BINS_STATIC_SHARED;
+        let against = if n > binned::MAX_WINDOWS * binned::WINDOW {
+            Some("it bins at most 2^27 elements")
+        } else if info.max_shared_per_block < shared {
+            Some("a block can't have the 145 KiB of shared memory that it bins in")
+        } else {
+            None
+        };
+        match (self.options.strategy, against) {
+            (Strategy::Auto, None) if n >= WORTH_BINNING && info.backend == Backend::Cuda => Ok(Strategy::Binned),
+            (Strategy::Auto, _) => Ok(Strategy::Split),
+            (Strategy::Binned, Some(reason)) => {
+                Err(ListError::Unsuitable { strategy: "binned", n, device: self.device.to_string(), reason })
+            }
+            (strategy, _) => Ok(strategy),
+        }
+    }
+
+    /// Steps 2 to 4 of the strategy `binned`.
+    fn rank_binned(
+        &mut self,
+        stream: &Stream,
+        next: &Buffer<i32>,
+        splitters: Splitters,
+        clock: &mut Clock<'_>,
+        ranks: &mut Buffer<i32>,
+    ) -> Result<(), DeviceError> {
+        let Splitters { count, group, magic, shift, seed } = splitters;
+        let n = next.len();
+        let windows = n.div_ceil(binned::WINDOW);
+        let capacity = binned::max_chunks(n, self.levels[0].count);
+        self.bins.chunks.ensure(capacity * binned::CHUNK_VECTORS)?;
+        self.bins.chunk_count.ensure(1)?;
+        self.bins.pairs.ensure(n)?;
+        self.bins.filled.ensure(windows)?;
+        stream.fill_zero(&mut self.bins.chunk_count)?;
+        stream.fill_zero(&mut self.bins.filled)?;
+        let (level, bins) = (&mut self.levels[0], &mut self.bins);
+        let grid = blocks(level.count, WALK_BLOCK);
+        // SAFETY: `chunks` has room for `capacity` chunks, the node arrays hold count + heads, and all are different buffers.
+        unsafe {
+            launch!(stream, binned::walk<<<grid, WALK_BLOCK>>>(
+                next, &mut bins.chunks, &mut bins.chunk_count, capacity as u32, n as u32, &self.heads, &mut level.heads,
+                &mut level.next, &mut level.length, &mut level.sum, &mut self.status, count, group, magic, shift, seed
+            ))?;
+        }
+        let chunk_bytes = (capacity * binned::CHUNK_VECTORS * size_of::<I32x4>()) as u64;
+        clock.end("walk", 4 * n as u64 + chunk_bytes)?;
+        self.rank_nodes(stream, clock)?;
+
+        let (level, bins) = (&self.levels[0], &mut self.bins);
+        let tiles = capacity.div_ceil(binned::TILE_CHUNKS) as u32;
+        // SAFETY: `pairs` has n pairs, `filled` a counter a window.
+        unsafe {
+            launch!(stream, binned::partition<<<tiles, binned::THREADS, binned::PARTITION_SHARED>>>(
+                &bins.chunks, &bins.chunk_count, &level.base_sum, &mut bins.pairs, &mut bins.filled, windows as u32, n as u32
+            ))?;
+        }
+        clock.end("partition", chunk_bytes + 8 * n as u64)?;
+        // SAFETY: `ranks` has as many elements as `pairs`, and buffers are aligned to 256 bytes.
+        unsafe {
+            launch!(stream, binned::finish<<<windows as u32, binned::THREADS, binned::FINISH_SHARED>>>(&bins.pairs, ranks))?;
+        }
+        clock.end("ranks", 12 * n as u64)
+    }
+
+    fn walk(&mut self, stream: &Stream, next: &Buffer<i32>, splitters: Splitters, strategy: Strategy) -> Result<(), DeviceError> {
         let Splitters { count, group, magic, shift, seed } = splitters;
         let n = next.len() as u32;
         let level = &mut self.levels[0];
         let grid = blocks(level.count, WALK_BLOCK);
         // SAFETY: `placed` holds n records, the node arrays count + heads, and all are different buffers.
         unsafe {
-            match self.options.strategy {
-                Strategy::Split => launch!(stream, walk::split<<<grid, WALK_BLOCK>>>(
-                    next, &mut self.placed, n, &self.heads, &mut level.heads, &mut level.next, &mut level.length, &mut level.sum,
-                    &mut self.status, count, group, magic, shift, seed
-                )),
+            match strategy {
                 Strategy::Packed => launch!(stream, walk::packed<<<grid, WALK_BLOCK>>>(
                     &mut self.placed, n, &self.heads, &mut level.heads, &mut level.next, &mut level.length, &mut level.sum,
+                    &mut self.status, count, group, magic, shift, seed
+                )),
+                _ => launch!(stream, walk::split<<<grid, WALK_BLOCK>>>(
+                    next, &mut self.placed, n, &self.heads, &mut level.heads, &mut level.next, &mut level.length, &mut level.sum,
                     &mut self.status, count, group, magic, shift, seed
                 )),
             }
@@ -418,18 +511,19 @@ impl ListRanker<i32> {
         same_length("lists", lists.len(), n)?;
         check_length(n)?;
         if n == 0 {
-            return Ok(Forest { lists: 0, report: Report { n, sublists: 0, head: -1, steps: Vec::new() } });
+            return Ok(Forest {
+                lists: 0,
+                report: Report { n, sublists: 0, strategy: Strategy::Split, head: -1, steps: Vec::new() },
+            });
         }
         let splitters = self.splitters(n);
         let mut clock = Clock::start(stream, self.options.timed)?;
         let heads = self.find_heads(stream, next)?;
         clock.end("heads", 4 * n as u64 + n as u64 / 8)?;
         let sublists = splitters.count as usize + heads;
-        self.reserve(n, sublists, heads)?;
-        let strategy = std::mem::replace(&mut self.options.strategy, Strategy::Split);
-        let walked = self.walk(stream, next, splitters);
-        self.options.strategy = strategy;
-        walked?;
+        self.placed.ensure(n)?;
+        self.reserve(sublists, heads)?;
+        self.walk(stream, next, splitters, Strategy::Split)?;
         clock.end("walk", 12 * n as u64)?;
         self.jump(stream, sublists)?;
         clock.end("sublists", 24 * sublists as u64)?;
@@ -446,14 +540,14 @@ impl ListRanker<i32> {
                 return Err(ListError::Miscounted { ranked: status.ranked, n });
             }
         }
-        Ok(Forest { lists: heads, report: Report { n, sublists, head: -1, steps: clock.steps()? } })
+        Ok(Forest { lists: heads, report: Report { n, sublists, strategy: Strategy::Split, head: -1, steps: clock.steps()? } })
     }
 
     /// Finds the elements without predecessor; returns how many.
     fn find_heads(&mut self, stream: &Stream, next: &Buffer<i32>) -> Result<usize, DeviceError> {
         let n = next.len();
         let words = n.div_ceil(32);
-        self.reserve(n, 1, 1)?;
+        self.reserve(1, 1)?;
         let jumps = self.jumps.get_or_insert_with(|| Jumps::new(&self.device));
         jumps.marked.ensure(words)?;
         jumps.counts.ensure(words)?;
