@@ -20,7 +20,8 @@ fn build() -> Result<(), Box<dyn Error>> {
         .panic_messages(env::var("PROFILE").is_ok_and(|profile| profile == "debug"))
         .build()?;
 
-    let mut images = String::from("/// PTX of gpu-kernels, with the compute capability each was built for, in ascending order.\n");
+    let mut images =
+        String::from("/// PTX of gpu-kernels, with the compute capability each was built for, in ascending order.\n");
     images.push_str("pub static PTX_IMAGES: &[(u32, &str)] = &[\n");
     for image in &output.images {
         writeln!(images, "    ({}, include_str!({:?})),", image.arch.number(), image.path)?;

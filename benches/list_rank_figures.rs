@@ -3,11 +3,12 @@
 //! `cargo bench --bench list_rank_figures -- --n 1e8 --peer libpeer.so --out docs/figures`
 //!
 //! It measures on the GPU where there is one, each figure as the median of seven runs that take turns with those it is compared with;
-//! the peer is benches/peers/list_rank.cu.
+//! the peer is benches/peers/list_rank.cu. `--plot FILE.csv` draws the plot of an earlier run's CSV beside it, and measures nothing.
 
 use std::{error::Error, ffi::c_void, fs, path::PathBuf};
 
 use gpu_kernels::floors;
+use plotters::prelude::*;
 use warpsmith::{
     device::{Buffer, Device, LaunchConfig, Stream},
     launch,
@@ -24,15 +25,17 @@ struct Arguments {
     n: u32,
     peer: Option<PathBuf>,
     out: Option<PathBuf>,
+    plot: Option<PathBuf>,
 }
 
 fn arguments() -> Result<Arguments> {
-    let mut arguments = Arguments { n: 0, peer: None, out: None };
+    let mut arguments = Arguments { n: 0, peer: None, out: None, plot: None };
     let mut given = std::env::args().skip(1);
     while let Some(name) = given.next() {
         match name.as_str() {
             "--n" => arguments.n = given.next().ok_or("--n wants a number")?.parse::<f64>()? as u32,
             "--peer" => arguments.peer = given.next().map(PathBuf::from),
+            "--plot" => arguments.plot = given.next().map(PathBuf::from),
             "--out" => arguments.out = given.next().map(PathBuf::from),
             // What cargo adds.
             "--bench" => {}
@@ -102,6 +105,9 @@ impl Bench {
 
 fn main() -> Result<()> {
     let arguments = arguments()?;
+    if let Some(csv) = arguments.plot {
+        return plot(&csv);
+    }
     let device = Device::best()?;
     let on_gpu = matches!(device.backend(), warpsmith::device::Backend::Cuda);
     let n = match arguments.n {
@@ -120,13 +126,15 @@ fn main() -> Result<()> {
     let mut bench = Bench { device, stream, n, next, head, ranks };
 
     walks(&mut bench, arguments.peer.as_deref())?;
-    whole(&mut bench)?;
+    let gather = whole(&mut bench)?;
     steps(&mut bench)?;
     check(&mut bench)?;
-    let curve = by_sublists(&mut bench)?;
+    let curve = by_sublists(&mut bench, gather)?;
     if let Some(out) = arguments.out {
         fs::create_dir_all(&out)?;
-        fs::write(out.join("list_rank_by_sublists.csv"), curve)?;
+        let csv = out.join("list_rank_by_sublists.csv");
+        fs::write(&csv, curve)?;
+        plot(&csv)?;
     }
     kinds(&mut bench)
 }
@@ -185,7 +193,8 @@ fn walks(bench: &mut Bench, peer: Option<&std::path::Path>) -> Result<()> {
 }
 
 /// (b) Whole rankings beside what the device can do at best.
-fn whole(bench: &mut Bench) -> Result<()> {
+/// Returns the time of the gather, in ms.
+fn whole(bench: &mut Bench) -> Result<f64> {
     println!("\nwhole ranking on the device, head given");
     let mut default = bench.ranker(Options::default());
     let mut split = bench.ranker(Options { strategy: Strategy::Split, ..Options::default() });
@@ -220,7 +229,7 @@ fn whole(bench: &mut Bench) -> Result<()> {
         times[0].median / times[3].median,
         times[0].median / times[4].median
     );
-    Ok(())
+    Ok(times[3].median)
 }
 
 /// Where the time goes.
@@ -259,12 +268,14 @@ fn check(bench: &mut Bench) -> Result<()> {
 }
 
 /// Time by the number of sublists, as CSV.
-fn by_sublists(bench: &mut Bench) -> Result<String> {
+fn by_sublists(bench: &mut Bench, gather: f64) -> Result<String> {
     println!("\ntime by number of sublists");
-    let mut csv = String::from("sublists,split_walk_ms,split_total_ms,packed_walk_ms,packed_total_ms,binned_walk_ms,binned_total_ms\n");
+    let mut csv = String::from(
+        "sublists,gather_ms,split_walk_ms,split_total_ms,packed_walk_ms,packed_total_ms,binned_walk_ms,binned_total_ms\n",
+    );
     let mut sublists = 16_384u32;
     while sublists <= (bench.n / 8).min(1 << 23) {
-        let mut row = format!("{sublists}");
+        let mut row = format!("{sublists},{gather:.4}");
         for strategy in [Strategy::Split, Strategy::Packed, Strategy::Binned] {
             let mut ranker = bench.ranker(Options { strategy, sublists: Some(sublists), ..Options::default() });
             let mut times: Vec<(f64, f64)> = Vec::new();
@@ -285,6 +296,70 @@ fn by_sublists(bench: &mut Bench) -> Result<String> {
         sublists *= 2;
     }
     Ok(csv)
+}
+
+/// Draws the CSV of [`by_sublists`] as an SVG beside it: whole rankings and walks by number of sublists, with the gather as a line.
+fn plot(csv: &std::path::Path) -> Result<()> {
+    let text = fs::read_to_string(csv)?;
+    let mut lines = text.lines();
+    let names: Vec<&str> = lines.next().ok_or("an empty CSV")?.split(',').collect();
+    let rows: Vec<Vec<f64>> = lines
+        .map(|line| line.split(',').map(str::parse).collect::<std::result::Result<_, _>>())
+        .collect::<std::result::Result<_, _>>()?;
+    let column = |name: &str| -> Result<Vec<(f64, f64)>> {
+        let index = names.iter().position(|&found| found == name).ok_or_else(|| format!("no column {name}"))?;
+        Ok(rows.iter().map(|row| (row[0], row[index])).collect())
+    };
+    let (first, last) = (rows.first().ok_or("no rows")?[0], rows.last().ok_or("no rows")?[0]);
+
+    let svg = csv.with_extension("svg");
+    let area = SVGBackend::new(&svg, (860, 520)).into_drawing_area();
+    area.fill(&WHITE)?;
+    let mut chart = ChartBuilder::on(&area)
+        .caption("List ranking of 10^8 elements in random order on an H200", ("sans-serif", 20))
+        .margin(16)
+        .x_label_area_size(44)
+        .y_label_area_size(56)
+        .build_cartesian_2d((first..last).log_scale(), (2f64..300f64).log_scale())?;
+    chart
+        .configure_mesh()
+        .x_desc("sublists")
+        .y_desc("ms")
+        .label_style(("sans-serif", 14))
+        .x_label_formatter(&|x| format!("{}k", (x / 1024.0).round()))
+        .y_label_formatter(&|y| format!("{y}"))
+        .light_line_style(WHITE)
+        .draw()?;
+    for (label, name, color) in [
+        ("packed", "packed", RGBColor(0xd9, 0x5f, 0x02)),
+        ("split", "split", RGBColor(0x1b, 0x6c, 0xa8)),
+        ("binned", "binned", RGBColor(0x1a, 0x8a, 0x4c)),
+    ] {
+        let total = column(&format!("{name}_total_ms"))?;
+        chart
+            .draw_series(LineSeries::new(total.clone(), color.stroke_width(2)).point_size(3))?
+            .label(format!("{label}, whole ranking"))
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], color.stroke_width(2)));
+        let walk = column(&format!("{name}_walk_ms"))?;
+        chart
+            .draw_series(DashedLineSeries::new(walk, 4, 4, color.stroke_width(1)))?
+            .label(format!("{label}, walk"))
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], color.stroke_width(1)));
+    }
+    chart
+        .draw_series(LineSeries::new(column("gather_ms")?, BLACK.stroke_width(1)))?
+        .label("a random gather of as many int32")
+        .legend(|(x, y)| PathElement::new([(x, y), (x + 22, y)], BLACK.stroke_width(1)));
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::UpperRight)
+        .border_style(BLACK.mix(0.3))
+        .background_style(WHITE.mix(0.9))
+        .label_font(("sans-serif", 14))
+        .draw()?;
+    area.present()?;
+    println!("{}", svg.display());
+    Ok(())
 }
 
 /// (c) Regular lists.

@@ -33,8 +33,8 @@ use gpu_kernels::collectives::{look_back, reduce as reduce_kernels, scan as scan
 
 /// What [`exclusive_scan`] needs beside its buffers, and the total that it leaves.
 ///
-/// It grows with the longest input, to between 17 and 34 bytes for every 4096 items, and never shrinks. Scans that share a workspace run one after
-/// another, also on different streams.
+/// It grows with the longest input, to between 17 and 34 bytes for every 4096 items, and never shrinks. Scans that share a
+/// workspace run one after another, also on different streams.
 #[derive(Debug)]
 pub struct ScanWorkspace<T: Value = u32> {
     total: Buffer<T>,
@@ -101,8 +101,8 @@ impl<T: Value> ScanWorkspace<T> {
 /// One pass with decoupled look-back: each item is read and written once.
 ///
 /// # Errors
-/// [`DeviceError::LengthMismatch`] where `output` isn't as long as `input`, [`DeviceError::ArgumentElsewhere`] where something is on
-/// another device than the stream, and what earlier work on the device came to.
+/// [`DeviceError::LengthMismatch`] where `output` isn't as long as `input`, [`DeviceError::ArgumentElsewhere`] where something
+/// is on another device than the stream, and what earlier work on the device came to.
 pub fn exclusive_scan<'a, 'b, T: Value>(
     stream: &Stream,
     input: impl Into<View<'a, T>>,
@@ -134,8 +134,8 @@ fn scan<T: Value>(stream: &Stream, data: Data<'_, T>, workspace: &mut ScanWorksp
     workspace.prepare(stream, n)?;
     // SAFETY: input and output are as long as each other; the workspace has state words for as many items, prepared, of which
     // no other scan makes use before this one is done; that one left the ticket at 0.
-    let done = unsafe { T::launch_scan(stream, blocks(tile::tiles(n)), data, workspace) }
-        .and_then(|()| workspace.turn.end(stream));
+    let done =
+        unsafe { T::launch_scan(stream, blocks(tile::tiles(n)), data, workspace) }.and_then(|()| workspace.turn.end(stream));
     if done.is_err() {
         // Who knows how far it came.
         workspace.epoch = 0;
@@ -148,11 +148,11 @@ fn scan<T: Value>(stream: &Stream, data: Data<'_, T>, workspace: &mut ScanWorksp
 pub enum Operator {
     /// Their sum; zero where there are none.
     Sum,
-    /// The least. Of no items, the type's greatest value, infinity for floats. A NaN counts for nothing beside a number, and `-0.0` is
-    /// less than `0.0`.
-    Min,
-    /// The greatest. Of no items, the type's least value, minus infinity for floats. A NaN counts for nothing beside a number, and
+    /// The least. Of no items, the type's greatest value, infinity for floats. A NaN counts for nothing beside a number, and
     /// `-0.0` is less than `0.0`.
+    Min,
+    /// The greatest. Of no items, the type's least value, minus infinity for floats. A NaN counts for nothing beside a number,
+    /// and `-0.0` is less than `0.0`.
     Max,
 }
 
@@ -183,7 +183,8 @@ impl<T: Value> ReduceWorkspace<T> {
         })
     }
 
-    /// The last reduction's result, one element: on the device, once the reduction's stream has come to it. Zero before the first.
+    /// The last reduction's result, one element: on the device, once the reduction's stream has come to it. Zero before the
+    /// first.
     pub fn result(&self) -> &Buffer<T> {
         &self.result
     }
@@ -194,8 +195,8 @@ impl<T: Value> ReduceWorkspace<T> {
 /// One pass: each item is read once.
 ///
 /// # Errors
-/// [`DeviceError::ArgumentElsewhere`] where something is on another device than the stream, and what earlier work on the device came
-/// to.
+/// [`DeviceError::ArgumentElsewhere`] where something is on another device than the stream, and what earlier work on the
+/// device came to.
 pub fn reduce<'a, T: Value>(
     stream: &Stream,
     input: impl Into<View<'a, T>>,
@@ -355,4 +356,57 @@ values! {
     i64: exclusive_i64 exclusive_in_place_i64 sum_i64 min_i64 max_i64;
     f32: exclusive_f32 exclusive_in_place_f32 sum_f32 min_f32 max_f32;
     f64: exclusive_f64 exclusive_in_place_f64 sum_f64 min_f64 max_f64;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scans_rightly(stream: &Stream, workspace: &mut ScanWorkspace<u32>, n: usize) -> bool {
+        let mut data = stream.device().upload(&vec![1u32; n]).unwrap();
+        exclusive_scan_in_place(stream, &mut data, workspace).unwrap();
+        stream.download_vec(&data).unwrap().into_iter().eq(0..n as u32)
+            && stream.download_vec(workspace.total()).unwrap() == [n as u32]
+    }
+
+    #[test]
+    fn epochs_begin_again_and_memory_need_not_be_clear() {
+        let stream = Device::best().unwrap().stream().unwrap();
+        let mut workspace = ScanWorkspace::with_capacity(stream.device(), 20_000).unwrap();
+        // As if the memory were a GPU's, with anything in it: even words of the first epochs.
+        let capacity = workspace.state.capacity();
+        stream.upload(&mut workspace.state, &vec![1 << 34 | 1 << 32 | 77; capacity]).unwrap();
+        assert!(scans_rightly(&stream, &mut workspace, 20_000));
+        assert_eq!(workspace.epoch, 1);
+
+        workspace.epoch = look_back::MAX_EPOCH - 1;
+        for epoch in [look_back::MAX_EPOCH, 1, 2] {
+            assert!(scans_rightly(&stream, &mut workspace, 20_000));
+            assert_eq!(workspace.epoch, epoch);
+        }
+        assert_eq!(workspace.state.capacity(), capacity);
+    }
+
+    #[test]
+    fn a_scan_after_a_failed_one_is_right() {
+        let stream = Device::cpu().stream().unwrap();
+        let mut workspace = ScanWorkspace::new(stream.device()).unwrap();
+        assert!(scans_rightly(&stream, &mut workspace, 9000));
+        // As a scan that stopped halfway would leave it.
+        stream.upload(&mut workspace.ticket, &[2]).unwrap();
+        workspace.epoch = 0;
+        assert!(scans_rightly(&stream, &mut workspace, 9000));
+    }
+
+    #[test]
+    fn short_scans_after_long_ones_allocate_nothing() {
+        let stream = Device::best().unwrap().stream().unwrap();
+        let mut workspace = ScanWorkspace::new(stream.device()).unwrap();
+        assert!(scans_rightly(&stream, &mut workspace, 50_000));
+        let address = workspace.state.as_device_ptr();
+        for n in [0, 1, 4097, 50_000] {
+            assert!(scans_rightly(&stream, &mut workspace, n));
+        }
+        assert_eq!(workspace.state.as_device_ptr(), address);
+    }
 }

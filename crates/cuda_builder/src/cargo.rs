@@ -96,6 +96,8 @@ fn run(mut command: Command, flags: &[String]) -> Result<Output> {
                 "RUSTFLAGS"
                     | "RUSTC_WRAPPER"
                     | "RUSTC_WORKSPACE_WRAPPER"
+                    | "CARGO_BUILD_RUSTC_WRAPPER"
+                    | "CARGO_BUILD_RUSTC_WORKSPACE_WRAPPER"
                     | "CLIPPY_ARGS"
                     | "CARGO_BUILD_TARGET"
                     | "CARGO_BUILD_RUSTFLAGS"
@@ -150,9 +152,8 @@ fn describe(manifest: &Path, target: &str, flags: &[String]) -> Result<Descripti
     while let Some(id) = open.pop() {
         if reached.insert(id) {
             let dependencies = resolve.nodes.iter().filter(|node| &node.id == id).flat_map(|node| &node.deps);
-            let built = dependencies.filter(|dependency| {
-                dependency.dep_kinds.iter().any(|kind| kind.kind != DependencyKind::Development)
-            });
+            let built = dependencies
+                .filter(|dependency| dependency.dep_kinds.iter().any(|kind| kind.kind != DependencyKind::Development));
             open.extend(built.map(|dependency| &dependency.pkg));
         }
     }

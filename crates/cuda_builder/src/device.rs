@@ -1,10 +1,10 @@
 //! Host module -> device module: kernels, attributes, memory spaces, panics, and what a GPU can't have.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use crate::{
     error::{BuilderError, Result},
-    llvm::{AddressSpace, Module},
+    llvm::{AddressSpace, Function, Module},
     symbols,
 };
 
@@ -36,8 +36,11 @@ pub struct Options {
     pub panic_messages: bool,
 }
 
-/// Makes the linked module one for the device; returns the PTX names of its kernels, sorted.
-pub fn retarget(module: &mut Module<'_>, options: Options) -> Result<Vec<String>> {
+/// The kernels' Rust paths, by their PTX names.
+pub type Kernels = BTreeMap<String, String>;
+
+/// Makes the linked module one for the device; returns its kernels.
+pub fn retarget(module: &mut Module<'_>, options: Options) -> Result<Kernels> {
     let kernels = make_kernels(module)?;
     for function in module.functions() {
         for attribute in HOST_STRINGS {
@@ -68,17 +71,15 @@ pub fn retarget(module: &mut Module<'_>, options: Options) -> Result<Vec<String>
     for function in undefined {
         if !options.panic_messages {
             // A trap is shorter than a call of it, and a kernel without calls needs no stack.
-            function.remove_attribute("noinline");
-            function.add_attribute("alwaysinline");
+            function.always_inline();
         }
         module.define_as_trap(&function, options.panic_messages.then_some(REPORT_PANIC));
     }
     Ok(kernels)
 }
 
-fn make_kernels(module: &mut Module<'_>) -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    let mut taken = HashSet::new();
+fn make_kernels(module: &mut Module<'_>) -> Result<Kernels> {
+    let mut kernels = Kernels::new();
     for function in module.functions() {
         let Some(bounds) = function.kernel_section() else {
             function.clear_section();
@@ -96,7 +97,7 @@ fn make_kernels(module: &mut Module<'_>) -> Result<Vec<String>> {
             return Err(BuilderError::KernelCalled { kernel: path, caller: symbols::readable(caller) });
         }
         let symbol = symbols::kernel_name(&mangled);
-        if !taken.insert(symbol.clone()) {
+        if kernels.contains_key(&symbol) {
             return Err(BuilderError::DuplicateKernel { symbol });
         }
         let mut bounds = bounds.split('.').skip(1);
@@ -108,13 +109,12 @@ fn make_kernels(module: &mut Module<'_>) -> Result<Vec<String>> {
         }
         function.clear_section();
         function.make_kernel(&symbol);
-        names.push(symbol);
+        kernels.insert(symbol, path);
     }
-    if names.is_empty() {
+    if kernels.is_empty() {
         return Err(BuilderError::NoKernels { name: module.name() });
     }
-    names.sort();
-    Ok(names)
+    Ok(kernels)
 }
 
 /// Moves shared and constant memory into their address spaces.
@@ -151,32 +151,31 @@ pub fn forget_unwinding(module: &Module<'_>) {
 }
 
 /// Who calls each undefined symbol and host intrinsic. Taken before the optimiser inlines the callers away.
-pub fn callers_of_undefined(module: &Module<'_>) -> BTreeMap<String, String> {
-    module
-        .functions()
-        .filter(|function| function.is_declaration() && function.is_used())
-        .map(|function| {
-            let mut callers: Vec<String> =
-                function.callers().iter().map(|caller| format!("`{}`", symbols::readable(caller))).collect();
-            let more = callers.len().saturating_sub(3);
-            callers.truncate(3);
-            let mut text = callers.join(", ");
-            if more > 0 {
-                text.push_str(&format!(" and {more} more"));
-            }
-            (function.name(), text)
-        })
-        .collect()
+pub fn callers_of_undefined(module: &Module<'_>, kernels: &Kernels) -> BTreeMap<String, String> {
+    let undefined = module.functions().filter(|function| function.is_declaration() && function.is_used());
+    undefined.map(|function| (function.name(), callers(&function, kernels))).collect()
+}
+
+/// The paths of the function's callers, as a list that isn't too long.
+fn callers(function: &Function<'_>, kernels: &Kernels) -> String {
+    let path = |name: &String| kernels.get(name).cloned().unwrap_or_else(|| symbols::readable(name));
+    let mut callers: Vec<String> = function.callers().iter().map(|name| format!("`{}`", path(name))).collect();
+    let more = callers.len().saturating_sub(3);
+    callers.truncate(3);
+    let mut text = callers.join(", ");
+    if more > 0 {
+        text.push_str(&format!(" and {more} more"));
+    }
+    text
 }
 
 /// Refuses what is still used after the optimiser removed dead code, but doesn't exist on a GPU.
-pub fn check_is_complete(module: &Module<'_>, callers: &BTreeMap<String, String>) -> Result<()> {
+pub fn check_is_complete(module: &Module<'_>, kernels: &Kernels, before: &BTreeMap<String, String>) -> Result<()> {
     for function in module.functions().filter(|function| function.is_declaration() && function.is_used()) {
         let name = function.name();
-        let callers = || {
-            callers.get(&name).filter(|callers| !callers.is_empty()).cloned().unwrap_or_else(|| {
-                function.callers().iter().map(|caller| format!("`{}`", symbols::readable(caller))).collect::<Vec<_>>().join(", ")
-            })
+        let callers = || match before.get(&name) {
+            Some(callers) if !callers.is_empty() => callers.clone(),
+            _ => callers(&function, kernels),
         };
         if function.is_intrinsic() {
             let operation = name.trim_start_matches("llvm.").split('.').next().unwrap_or_default();

@@ -3,22 +3,23 @@
 use std::{fs, path::Path};
 
 use crate::{
-    NvptxArch, device,
+    NvptxArch,
+    device::{self, Kernels},
     error::{BuilderError, Result},
     llvm::{Module, TargetMachine},
 };
 
 /// Optimises a copy of `module` for `arch` and writes its PTX to `path`, and its IR to `ir` where asked for.
-pub fn emit(module: &Module<'_>, arch: NvptxArch, path: &Path, ir: Option<&Path>) -> Result<()> {
+pub fn emit(module: &Module<'_>, kernels: &Kernels, arch: NvptxArch, path: &Path, ir: Option<&Path>) -> Result<()> {
     let machine = TargetMachine::nvptx(arch)?;
-    let callers = device::callers_of_undefined(module);
+    let callers = device::callers_of_undefined(module, kernels);
     let mut module = module.duplicate();
     module.run("default<O3>", Some(&machine))?;
     device::forget_unwinding(&module);
     if let Some(ir) = ir {
         write(ir, module.to_string().as_bytes())?;
     }
-    device::check_is_complete(&module, &callers)?;
+    device::check_is_complete(&module, kernels, &callers)?;
     write(path, &machine.assembly(&mut module)?)
 }
 

@@ -240,7 +240,8 @@ impl CudaBuilder {
         let mut images = Vec::new();
         for &arch in &archs {
             let path = out_dir.join(format!("{}.{}.ptx", bitcode.name, arch.target_cpu()));
-            emit::emit(&module, arch, &path, self.emit_llvm_ir.then(|| path.with_extension("ll")).as_deref())?;
+            let ir = self.emit_llvm_ir.then(|| path.with_extension("ll"));
+            emit::emit(&module, &kernels, arch, &path, ir.as_deref())?;
             if let Some(copy) = &self.copy_to {
                 let copy = match archs.len() {
                     1 => copy.clone(),
@@ -251,6 +252,6 @@ impl CudaBuilder {
             }
             images.push(PtxImage { arch, path });
         }
-        Ok(BuildOutput { images, kernels })
+        Ok(BuildOutput { images, kernels: kernels.into_keys().collect() })
     }
 }

@@ -41,11 +41,14 @@ pub fn link<'c>(context: &'c Context, bitcode: &Bitcode, panic_messages: bool) -
         let mut part = context.parse(&name, &data)?;
         // Its debug information is of the full kind, under which ptxas would hold back.
         part.strip_debug();
+        // Its panics stay undefined, to become traps like all others.
+        part.forget_what_never_returns()?;
         module.link(part)?;
         module.internalize_all_but_kernels();
         module.run("globaldce", None)?;
     }
     device::refuse_host_assembly(&module)?;
+    module.link(context.parse("runtime.ll", include_bytes!("runtime.ll"))?)?;
     let panic_ir = bitcode.panic_ir.iter().filter(|_| panic_messages);
     for path in bitcode.ir.iter().chain(panic_ir) {
         let text = fs::read(path).map_err(|source| BuilderError::Io { path: path.clone(), source })?;

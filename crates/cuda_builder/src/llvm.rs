@@ -261,6 +261,18 @@ impl<'c> Module<'c> {
         unsafe { llvm_sys::debuginfo::LLVMStripModuleDebugInfo(self.module) };
     }
 
+    /// Leaves only the declarations of functions that never return.
+    pub fn forget_what_never_returns(&mut self) -> Result<()> {
+        for function in self.functions().filter(|function| !function.is_declaration() && function.never_returns()) {
+            // SAFETY: a live function; this linkage says that its body is a copy of one elsewhere, and so no member of a comdat.
+            unsafe {
+                llvm_sys::comdat::LLVMSetComdat(function.value, ptr::null_mut());
+                LLVMSetLinkage(function.value, LLVMLinkage::LLVMAvailableExternallyLinkage);
+            }
+        }
+        self.run("elim-avail-extern", None)
+    }
+
     /// A copy.
     pub fn duplicate(&self) -> Module<'c> {
         Module {
@@ -556,6 +568,20 @@ impl Function<'_> {
             let kind = LLVMGetEnumAttributeKindForName(attribute.as_ptr().cast(), attribute.len());
             LLVMRemoveEnumAttributeAtIndex(self.value, llvm_sys::LLVMAttributeFunctionIndex, kind);
         }
+    }
+    /// Has it inlined into every caller, whatever it or the call says.
+    pub fn always_inline(&self) {
+        self.remove_attribute("noinline");
+        self.add_attribute("alwaysinline");
+        users(self.value, &mut |user| {
+            // SAFETY: only calls are asked for their attributes; an absent one is ignored.
+            unsafe {
+                if !LLVMIsACallInst(user).is_null() {
+                    let kind = LLVMGetEnumAttributeKindForName(c"noinline".as_ptr(), 8);
+                    LLVMRemoveCallSiteEnumAttribute(user, llvm_sys::LLVMAttributeFunctionIndex, kind);
+                }
+            }
+        });
     }
     pub fn add_attribute(&self, attribute: &str) {
         self.add(self.context.enum_attribute(attribute));

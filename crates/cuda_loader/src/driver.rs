@@ -13,11 +13,7 @@ use crate::{fallback, no_device, trampolines};
 ///
 /// Never `libcuda.so`: that is what a toolkit calls the stub that it links against. The paths are where WSL and NixOS keep
 /// the driver, which is not always where the dynamic linker looks.
-const CANDIDATES: [&CStr; 3] = [
-    c"libcuda.so.1",
-    c"/usr/lib/wsl/lib/libcuda.so.1",
-    c"/run/opengl-driver/lib/libcuda.so.1",
-];
+const CANDIDATES: [&CStr; 3] = [c"libcuda.so.1", c"/usr/lib/wsl/lib/libcuda.so.1", c"/run/opengl-driver/lib/libcuda.so.1"];
 
 /// A version of CUDA, such as 13.0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,10 +28,7 @@ impl CudaVersion {
     /// From the driver's notation, in which 12.8 is 12080.
     fn from_raw(raw: c_int) -> Self {
         let raw = raw.unsigned_abs();
-        Self {
-            major: raw / 1000,
-            minor: raw % 1000 / 10,
-        }
+        Self { major: raw / 1000, minor: raw % 1000 / 10 }
     }
 }
 
@@ -167,14 +160,8 @@ pub fn load() -> Result<&'static Driver, LoadError> {
 /// [`load`], as a description.
 pub fn status() -> Status {
     match fill() {
-        Ok(driver) => Status::Loaded {
-            path: driver.path.clone(),
-            version: driver.version,
-            missing: driver.missing.clone(),
-        },
-        Err(error) => Status::Absent {
-            reason: error.to_string(),
-        },
+        Ok(driver) => Status::Loaded { path: driver.path.clone(), version: driver.version, missing: driver.missing.clone() },
+        Err(error) => Status::Absent { reason: error.to_string() },
     }
 }
 
@@ -184,12 +171,8 @@ pub(crate) fn fill() -> &'static Result<Driver, LoadError> {
     DRIVER.get_or_init(|| {
         let mut driver = open();
         match &mut driver {
-            Ok(Driver {
-                handle, missing, ..
-            }) => trampolines::fill(|name| {
-                let symbol = CString::new(name)
-                    .ok()
-                    .and_then(|name| handle.symbol(&name));
+            Ok(Driver { handle, missing, .. }) => trampolines::fill(|name| {
+                let symbol = CString::new(name).ok().and_then(|name| handle.symbol(&name));
                 match symbol {
                     Some(function) => function.as_ptr(),
                     None => {
@@ -227,26 +210,18 @@ fn is_not_found(dlopen: &str) -> bool {
 /// Sees to it that the library is a driver.
 fn check(handle: Handle, candidate: &CStr) -> Result<Driver, LoadError> {
     let get_version = handle.symbol(c"cuDriverGetVersion");
-    let path = handle
-        .symbol(c"cuInit")
-        .and_then(file_of)
-        .unwrap_or_else(|| PathBuf::from(OsStr::from_bytes(candidate.to_bytes())));
+    let path =
+        handle.symbol(c"cuInit").and_then(file_of).unwrap_or_else(|| PathBuf::from(OsStr::from_bytes(candidate.to_bytes())));
     let Some(get_version) = get_version else {
         let problem = "it has no cuDriverGetVersion".into();
         return Err(LoadError::NotADriver { path, problem });
     };
     // SAFETY: every libcuda has had this function with this signature since CUDA 2.2.
-    let get_version: extern "C" fn(&mut c_int) -> c_int =
-        unsafe { std::mem::transmute(get_version.as_ptr()) };
+    let get_version: extern "C" fn(&mut c_int) -> c_int = unsafe { std::mem::transmute(get_version.as_ptr()) };
     let mut version = 0;
     // The one function besides cuInit that may come before cuInit. A driver always has an answer, a stub never.
     match get_version(&mut version) {
-        fallback::SUCCESS => Ok(Driver {
-            handle,
-            path,
-            version: CudaVersion::from_raw(version),
-            missing: Vec::new(),
-        }),
+        fallback::SUCCESS => Ok(Driver { handle, path, version: CudaVersion::from_raw(version), missing: Vec::new() }),
         fallback::STUB_LIBRARY => Err(LoadError::Stub { path }),
         code => {
             let problem = format!("cuDriverGetVersion returned error {code}");
@@ -316,20 +291,11 @@ mod tests {
     #[test]
     fn a_missing_file_is_told_from_a_bad_one() {
         for (message, not_found) in [
-            (
-                "libcuda.so.1: cannot open shared object file: No such file or directory",
-                true,
-            ),
-            (
-                "Error loading shared library libcuda.so.1: No such file or directory",
-                true,
-            ),
+            ("libcuda.so.1: cannot open shared object file: No such file or directory", true),
+            ("Error loading shared library libcuda.so.1: No such file or directory", true),
             ("libcuda.so.1: wrong ELF class: ELFCLASS32", false),
             ("/opt/x/libcuda.so.1: file too short", false),
-            (
-                "libnvidia-ptxjitcompiler.so.1: cannot open shared object file: No such file or directory",
-                false,
-            ),
+            ("libnvidia-ptxjitcompiler.so.1: cannot open shared object file: No such file or directory", false),
         ] {
             assert_eq!(is_not_found(message), not_found, "{message}");
         }
@@ -337,23 +303,13 @@ mod tests {
 
     #[test]
     fn each_reason_is_one_sentence_with_a_remedy() {
-        let not_found = |device_files| LoadError::NotFound {
-            dlopen: "libcuda.so.1: cannot open shared object file".into(),
-            device_files,
-        };
+        let not_found =
+            |device_files| LoadError::NotFound { dlopen: "libcuda.so.1: cannot open shared object file".into(), device_files };
         let text = not_found(false).to_string();
-        assert!(
-            text.starts_with(
-                "no NVIDIA driver is installed: libcuda.so.1 was not found (dlopen said: "
-            ),
-            "{text}"
-        );
+        assert!(text.starts_with("no NVIDIA driver is installed: libcuda.so.1 was not found (dlopen said: "), "{text}");
         assert!(not_found(true).to_string().contains("compute,utility"));
         let path = PathBuf::from("/usr/local/cuda/lib64/stubs/libcuda.so.1");
         let text = LoadError::Stub { path }.to_string();
-        assert!(
-            text.starts_with("/usr/local/cuda") && text.contains("stub"),
-            "{text}"
-        );
+        assert!(text.starts_with("/usr/local/cuda") && text.contains("stub"), "{text}");
     }
 }

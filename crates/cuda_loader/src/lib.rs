@@ -18,13 +18,8 @@
 //!
 //! [`CudaError::NoDevice`]: https://docs.rs/cust/0.3.2/cust/error/enum.CudaError.html
 
-#[cfg(not(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-)))]
-compile_error!(
-    "cuda_loader has trampolines for x86-64 and aarch64 Linux only (src/trampolines.rs)"
-);
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+compile_error!("cuda_loader has trampolines for x86-64 and aarch64 Linux only (src/trampolines.rs)");
 
 mod driver;
 mod fallback;

@@ -40,20 +40,11 @@ pub fn no_device_reason() -> Option<String> {
     }
     let driver = describe(driver);
     let visible = std::env::var_os("CUDA_VISIBLE_DEVICES");
-    Some(explain(
-        code,
-        &driver,
-        visible.as_deref(),
-        Path::new("/dev"),
-    ))
+    Some(explain(code, &driver, visible.as_deref(), Path::new("/dev")))
 }
 
 fn describe(driver: &Driver) -> String {
-    format!(
-        "the NVIDIA driver library is there ({}, CUDA {})",
-        driver.path().display(),
-        driver.version()
-    )
+    format!("the NVIDIA driver library is there ({}, CUDA {})", driver.path().display(), driver.version())
 }
 
 /// The sentence for `code`, with which the driver refused; success stands for a count of 0.
@@ -65,17 +56,17 @@ fn explain(code: c_int, driver: &str, visible: Option<&OsStr>, dev: &Path) -> St
                  load the driver's kernel module (nvidia-smi does), or start the container with its GPUs (docker run --gpus all)",
                 dev = dev.display()
             ),
-            Some(value) => format!(
-                "{driver}, but it shows no GPU: CUDA_VISIBLE_DEVICES is {value:?}; unset it, or name a device in it"
-            ),
+            Some(value) => {
+                format!("{driver}, but it shows no GPU: CUDA_VISIBLE_DEVICES is {value:?}; unset it, or name a device in it")
+            }
             None => format!(
                 "{driver}, but it shows no GPU; see whether nvidia-smi lists one and whether this user may open {}/nvidia*",
                 dev.display()
             ),
         },
-        SYSTEM_NOT_READY => format!(
-            "{driver}, but the GPUs are not ready (error {code}); start the NVIDIA fabric manager (nvidia-fabricmanager)"
-        ),
+        SYSTEM_NOT_READY => {
+            format!("{driver}, but the GPUs are not ready (error {code}); start the NVIDIA fabric manager (nvidia-fabricmanager)")
+        }
         SYSTEM_DRIVER_MISMATCH => format!(
             "{driver}, but the kernel module is of another version (error {code}); reboot, or reload the module, after a driver's update"
         ),
@@ -87,10 +78,7 @@ fn explain(code: c_int, driver: &str, visible: Option<&OsStr>, dev: &Path) -> St
             "{driver}, but {}/nvidia-uvm is absent (error {code}); run `modprobe nvidia-uvm` or `nvidia-modprobe -u -c=0` as root",
             dev.display()
         ),
-        _ => format!(
-            "{driver}, but it failed to start: {} (error {code}); see what nvidia-smi says",
-            error_text(code)
-        ),
+        _ => format!("{driver}, but it failed to start: {} (error {code}); see what nvidia-smi says", error_text(code)),
     }
 }
 
@@ -100,9 +88,7 @@ fn error_text(code: c_int) -> String {
         return "an error without a text".into();
     }
     // SAFETY: on success the text is a C string, and it is static.
-    unsafe { CStr::from_ptr(text) }
-        .to_string_lossy()
-        .into_owned()
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
 /// Whether `dev` has the file of a GPU: `nvidia0` and so on, `dxg` under WSL, `nvhost-ctrl-gpu` or `nvgpu` on Tegra.
@@ -114,8 +100,7 @@ pub(crate) fn has_device_files(dev: &Path) -> bool {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         let is_number = |rest: &str| rest.parse::<u32>().is_ok();
-        matches!(&*name, "dxg" | "nvhost-ctrl-gpu" | "nvgpu")
-            || name.strip_prefix("nvidia").is_some_and(is_number)
+        matches!(&*name, "dxg" | "nvhost-ctrl-gpu" | "nvgpu") || name.strip_prefix("nvidia").is_some_and(is_number)
     })
 }
 
@@ -130,10 +115,7 @@ mod tests {
         let dev = tempfile::tempdir().unwrap();
         std::fs::write(dev.path().join("nvidiactl"), "").unwrap();
         let text = explain(NO_DEVICE, DRIVER, None, dev.path());
-        assert!(
-            text.starts_with(DRIVER) && text.contains("nvidia0 and its like are absent"),
-            "{text}"
-        );
+        assert!(text.starts_with(DRIVER) && text.contains("nvidia0 and its like are absent"), "{text}");
     }
 
     #[test]
@@ -149,13 +131,7 @@ mod tests {
     #[test]
     fn the_driver_s_own_troubles() {
         let dev = tempfile::tempdir().unwrap();
-        for (code, remedy) in [
-            (802, "fabric"),
-            (803, "reboot"),
-            (804, "compat"),
-            (999, "nvidia-uvm"),
-            (3, "(error 3)"),
-        ] {
+        for (code, remedy) in [(802, "fabric"), (803, "reboot"), (804, "compat"), (999, "nvidia-uvm"), (3, "(error 3)")] {
             let text = explain(code, DRIVER, None, dev.path());
             assert!(text.contains(remedy), "{text}");
         }

@@ -25,9 +25,7 @@ fn is_child() -> bool {
 /// Runs the test `name` of this file in a process that sees the libraries in `folder` first.
 fn run_child(name: &str, folder: Option<&Path>) {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command
-        .args(["--exact", name, "--nocapture"])
-        .env(CHILD, "1");
+    command.args(["--exact", name, "--nocapture"]).env(CHILD, "1");
     match folder {
         Some(folder) => command.env("LD_LIBRARY_PATH", folder),
         None => command.env_remove("LD_LIBRARY_PATH"),
@@ -158,21 +156,11 @@ unsafe extern "C" {
 fn assert_arguments_pass() {
     let mut out = [0.0; 20];
     // SAFETY: it is the function of fake_driver.c, declared as it is there.
-    let code = unsafe {
-        many_arguments(
-            -1, 2, -3, 4, -5, 6, -7, 8, -9, 10, 0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5,
-            &mut out,
-        )
-    };
+    let code =
+        unsafe { many_arguments(-1, 2, -3, 4, -5, 6, -7, 8, -9, 10, 0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5, &mut out) };
     assert_eq!(code, 77);
-    assert_eq!(
-        out[..10],
-        [-1.0, 2.0, -3.0, 4.0, -5.0, 6.0, -7.0, 8.0, -9.0, 10.0]
-    );
-    assert_eq!(
-        out[10..],
-        [0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5]
-    );
+    assert_eq!(out[..10], [-1.0, 2.0, -3.0, 4.0, -5.0, 6.0, -7.0, 8.0, -9.0, 10.0]);
+    assert_eq!(out[10..], [0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5]);
 }
 
 #[test]
@@ -205,22 +193,14 @@ fn child_driver() {
     }
     assert_eq!(cust::init(CudaFlags::empty()), Ok(()));
     assert_eq!(cust::device::Device::num_devices(), Ok(3));
-    assert_eq!(
-        cust::device::Device::get_device(0),
-        Err(CudaError::NotFound)
-    );
+    assert_eq!(cust::device::Device::get_device(0), Err(CudaError::NotFound));
     assert!(!CudaError::NotFound.to_string().is_empty());
     assert_eq!(cuda_loader::no_device_reason(), None);
 
     let driver = cuda_loader::load().unwrap();
     assert!(driver.symbol(c"cuDeviceGetCount").is_some());
     assert!(driver.symbol(c"cuDeviceGet").is_none());
-    let Status::Loaded {
-        path,
-        version,
-        missing,
-    } = cuda_loader::status()
-    else {
+    let Status::Loaded { path, version, missing } = cuda_loader::status() else {
         panic!("{:?}", cuda_loader::status());
     };
     let folder = PathBuf::from(std::env::var_os("LD_LIBRARY_PATH").unwrap());
@@ -235,34 +215,20 @@ fn child_driver() {
 fn assert_no_driver() -> LoadError {
     assert_eq!(cust::init(CudaFlags::empty()), Err(CudaError::NoDevice));
     assert_eq!(cust::quick_init().map(drop), Err(CudaError::NoDevice));
-    assert_eq!(
-        cust::CudaApiVersion::get().map(drop),
-        Err(CudaError::NoDevice)
-    );
-    assert_eq!(
-        cust::memory::DeviceBuffer::from_slice(&[1, 2, 3]).map(drop),
-        Err(CudaError::NoDevice)
-    );
-    assert_eq!(
-        CudaError::NoDevice.to_string(),
-        "\"no CUDA-capable device is detected\""
-    );
+    assert_eq!(cust::CudaApiVersion::get().map(drop), Err(CudaError::NoDevice));
+    assert_eq!(cust::memory::DeviceBuffer::from_slice(&[1, 2, 3]).map(drop), Err(CudaError::NoDevice));
+    assert_eq!(CudaError::NoDevice.to_string(), "\"no CUDA-capable device is detected\"");
     assert!(!CudaError::OutOfMemory.to_string().is_empty());
     let mut name = std::ptr::null();
     // SAFETY: `name` may be written to.
-    let code = unsafe {
-        cust::sys::cuGetErrorName(cust::sys::cudaError_enum::CUDA_ERROR_NO_DEVICE, &mut name)
-    };
+    let code = unsafe { cust::sys::cuGetErrorName(cust::sys::cudaError_enum::CUDA_ERROR_NO_DEVICE, &mut name) };
     assert_eq!(code, cust::sys::cudaError_enum::CUDA_SUCCESS);
     // SAFETY: on success it is a C string.
     assert_eq!(unsafe { CStr::from_ptr(name) }, c"CUDA_ERROR_NO_DEVICE");
 
     let error = cuda_loader::load().unwrap_err();
     let reason = error.to_string();
-    assert_eq!(
-        cuda_loader::no_device_reason().as_deref(),
-        Some(reason.as_str())
-    );
+    assert_eq!(cuda_loader::no_device_reason().as_deref(), Some(reason.as_str()));
     assert_eq!(cuda_loader::status(), Status::Absent { reason });
     error
 }

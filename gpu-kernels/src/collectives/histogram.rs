@@ -6,8 +6,8 @@
 //!
 //! Counts are shared-memory atomics. Where many lanes of a warp hit the same bin, these take turns; the `_aggregated` variants
 //! first find the lanes with equal bins (`match.any`, as in A. Adinets, *CUDA Pro Tip: Optimized Filtering with
-//! Warp-Aggregated Atomics*, 2014) and add once for all of them. That pays for skewed keys, and costs on uniform ones: use it where
-//! more than a few lanes of a warp share a bin.
+//! Warp-Aggregated Atomics*, 2014) and add once for all of them. That pays for skewed keys, and costs on uniform ones: use it
+//! where more than a few lanes of a warp share a bin.
 //!
 //! Barriers are the caller's where the documentation says so, by [`sync_threads`](thread::sync_threads).
 
@@ -170,8 +170,9 @@ impl Partition {
     /// that of the block's items, different for each. Items of the same bin follow each other in no particular order (with
     /// atomics, whoever comes first). Items without a bin, as [`NO_BIN`], get [`NO_BIN`].
     ///
-    /// On return [`start`](Self::start) can be read. Before `rank` is called again, and before the memory is used otherwise, there
-    /// has to be a barrier. It has three barriers inside, and reads and writes each bin's element four times beside the atomics.
+    /// On return [`start`](Self::start) can be read. Before `rank` is called again, and before the memory is used otherwise,
+    /// there has to be a barrier. It has three barriers inside, and reads and writes each bin's element four times beside the
+    /// atomics.
     ///
     /// # Safety
     /// All threads of the block call it together, with the same `counting`; since the partition's and the block's storage were

@@ -10,19 +10,20 @@
 //! of the value. A reader takes the value if both tags are the same, since a tile stores each kind of value at most once in
 //! an epoch.
 //!
-//! Words of another epoch count as empty. So nothing has to be reset between scans over the same state: the host counts epochs, and
-//! clears the words only before it begins again at epoch 1. The ticket counter is set back by whoever draws the last ticket.
+//! Words of another epoch count as empty. So nothing has to be reset between scans over the same state: the host counts
+//! epochs, and clears the words only before it begins again at epoch 1. The ticket counter is set back by whoever draws the
+//! last ticket.
 //!
 //! # Two ways to look back
-//! [`Decoupled`] is Merrill and Garland's: a tile publishes its own sum, walks back over its predecessors 32 at a time by one warp,
-//! adding their sums until it meets one that already knows the sum of everything up to and with itself, and then publishes
-//! that of its own. Where it meets that one depends on timing, and with it how the sums are grouped: right for integers, but floats
-//! would differ from run to run.
+//! [`Decoupled`] is Merrill and Garland's: a tile publishes its own sum, walks back over its predecessors 32 at a time by one
+//! warp, adding their sums until it meets one that already knows the sum of everything up to and with itself, and then
+//! publishes that of its own. Where it meets that one depends on timing, and with it how the sums are grouped: right for
+//! integers, but floats would differ from run to run.
 //!
-//! [`Hierarchical`] groups by the tiles' numbers alone: 32 tiles are a group, 32 groups are a group of the next level, and
-//! so on. The last tile of a group publishes the group's sum once it has seen the others'. What lies before a tile are
-//! less than 32 groups at each level. No tile waits for a chain of others, only for its group at each level, so floats are the same
-//! bits each time, at about the same speed.
+//! [`Hierarchical`] groups by the tiles' numbers alone: 32 tiles are a group, 32 groups are a group of the next level, and so
+//! on. The last tile of a group publishes the group's sum once it has seen the others'. What lies before a tile are less than
+//! 32 groups at each level. No tile waits for a chain of others, only for its group at each level, so floats are the same bits
+//! each time, at about the same speed.
 
 use super::{
     Identity,
@@ -168,8 +169,8 @@ pub trait LookBack<T: StateValue> {
     /// Publishes the tile's sum, `aggregate`, and gives that of all tiles before it: the identity for tile 0.
     ///
     /// # Safety
-    /// Called once for each tile below `tiles`, by all 32 lanes of one warp with the same arguments, in a block that took the tile
-    /// from a ticket counter.
+    /// Called once for each tile below `tiles`, by all 32 lanes of one warp with the same arguments, in a block that took the
+    /// tile from a ticket counter.
     unsafe fn exclusive_prefix<O: Identity<T>>(state: State, tile: usize, tiles: usize, aggregate: T, op: O) -> T;
 }
 

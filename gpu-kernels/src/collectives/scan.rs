@@ -33,7 +33,7 @@ struct Control<T> {
 /// Scans one tile, whichever the ticket counter gives, from `input` to `output`, which may be the same.
 ///
 /// # Safety
-/// As for the kernels; `ticket` is a shared variable of this call alone, and `storage` too.
+/// As for the kernels; `ticket` and `storage` are shared memory for this call alone.
 #[inline(always)]
 unsafe fn exclusive<T, B, const V: usize, const READ_ONLY: bool>(
     (input, output, n): (*const T, *mut T, usize),
@@ -46,7 +46,8 @@ unsafe fn exclusive<T, B, const V: usize, const READ_ONLY: bool>(
     Sum: Identity<T>,
 {
     let tiles = thread::grid_dim_x();
-    // SAFETY: the block is one of the grid, in one dimension, of as many threads as a tile wants; counter and shared variable are for this.
+    // SAFETY: the block is one of the grid, in one dimension, of as many threads as a tile wants; counter and shared variable
+    // are for this alone.
     let (block, tile) = unsafe {
         let tile = tile::by_first_thread(ticket, || {
             let tile = atomic::device::fetch_add(control.ticket, 1);
@@ -113,8 +114,9 @@ macro_rules! scans {
         #[doc = concat!("`output[i]` is the sum of `input[..i]`, and `*total` that of the whole `input`, of `", stringify!($t), "`.")]
         ///
         /// # Safety
-        /// Launched on [`tiles`]`(input.len())` blocks of [`threads`] threads, in one dimension. `output` points to as many items as
-        /// `input`, `total` to one. `*ticket` is 0 before and after. `state` and `epoch` are as [`State::new`] wants them.
+        /// Launched on [`tiles`]`(input.len())` blocks of [`threads`] threads, in one dimension. `output` points to as many
+        /// items as `input`, `total` to one. `*ticket` is 0 before and after. `state` and `epoch` are as [`State::new`] wants
+        /// them.
         #[kernel(max_threads = $threads, min_blocks = $blocks)]
         pub unsafe fn $name(input: &[$t], output: *mut $t, total: *mut $t, ticket: *mut u32, state: *mut u64, epoch: u32) {
             // SAFETY: the caller's; a type and its bits have the same size, and the sums of the bits are those of the type.
@@ -128,10 +130,10 @@ macro_rules! scans {
             }
         }
 
-        #[doc = concat!("[`", stringify!($name), "`] of the `n` items of `data`, which it replaces.")]
+        #[doc = concat!("[`", stringify!($name), "`](fn@", stringify!($name), ") of the `n` items of `data`, which it replaces.")]
         ///
         /// # Safety
-        #[doc = concat!("As for [`", stringify!($name), "`], on [`tiles`]`(n)` blocks.")]
+        #[doc = concat!("As for [`", stringify!($name), "`](fn@", stringify!($name), "), on [`tiles`]`(n)` blocks.")]
         #[kernel(max_threads = $threads, min_blocks = $blocks)]
         pub unsafe fn $in_place(data: *mut $t, n: usize, total: *mut $t, ticket: *mut u32, state: *mut u64, epoch: u32) {
             // SAFETY: as above.

@@ -8,6 +8,9 @@
 //! window's ranks in place in shared memory, and writes them out in whole lines. A permutation has as many pairs for each window as the
 //! window has elements, so that the bins need no counting pass.
 
+// Loops over several arrays of registers at once read best by their index.
+#![allow(clippy::needless_range_loop)]
+
 use cuda_std::prelude::*;
 
 use super::{ABSENT, BROKEN, Status, TAIL, splitters::Splitters, walk::start};

@@ -1,5 +1,8 @@
 //! Step 4: every element's result from its sublist's base and its offset.
 
+// Loops over several arrays of registers at once read best by their index.
+#![allow(clippy::needless_range_loop)]
+
 use cuda_std::prelude::*;
 
 use super::{Offset, Value};

@@ -4,6 +4,9 @@
 //! ([`solve_i32`]); then the bases travel back up ([`expand_i32`]). Forests of many lists don't shrink below their number
 //! of lists: they are ranked by pointer jumping over all nodes ([`jump_i32`], Wyllie 1979).
 
+// Loops over several arrays of registers at once read best by their index.
+#![allow(clippy::needless_range_loop)]
+
 use cuda_std::prelude::*;
 
 use super::{Status, TAIL, Value};

@@ -46,6 +46,7 @@ struct Arguments {
 
 /// Options of all commands.
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Options of all commands")]
 struct Global {
     /// What runs the kernels
     #[arg(long, value_enum, default_value_t = Backend::Auto, global = true)]

@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytemuck::Pod;
-use ndarray_npy::header::Header;
+use ndarray_npy::npy::header::{Header, ReadHeaderError};
 
 use super::{count, failure::Failure, output, progress::Progress};
 
@@ -109,16 +109,13 @@ pub fn read(path: &Path, what: &str, allowed: &[Kind], progress: Progress) -> Re
         return Err(fail("is a directory, not a .npy file"));
     }
 
-    let (header, header_size) = read_header(&mut file).map_err(|text| fail(&text))?;
+    let (header, header_size) = read_header(&mut file).map_err(|text: String| fail(&text))?;
     let descriptor = header.type_descriptor.as_string().map(String::as_str);
-    let (kind, big_endian) = descriptor
-        .and_then(parse_type)
-        .filter(|(kind, _)| allowed.contains(kind))
-        .ok_or_else(|| {
-            let found = descriptor.map_or_else(|| "structured elements".to_owned(), type_name);
-            let names: Vec<_> = allowed.iter().map(|kind| kind.name()).collect();
-            fail(&format!("holds {found}, but {what} must be {}", names.join(" or ")))
-        })?;
+    let (kind, big_endian) = descriptor.and_then(parse_type).filter(|(kind, _)| allowed.contains(kind)).ok_or_else(|| {
+        let found = descriptor.map_or_else(|| "structured elements".to_owned(), type_name);
+        let names: Vec<_> = allowed.iter().map(|kind| kind.name()).collect();
+        fail(&format!("holds {found}, but {what} must be {}", names.join(" or ")))
+    })?;
     let n = match header.shape[..] {
         [n] => n,
         [] => return Err(fail(&format!("holds a single number (0-D), but {what} must be a 1-D array"))),
@@ -188,7 +185,7 @@ fn read_header(file: &mut File) -> Result<(Header, u64), String> {
     }
     let size = start.len() as u64 + u64::from(length);
     let header = Header::from_reader(&mut start.chain(file)).map_err(|error| match error {
-        ndarray_npy::header::ReadHeaderError::Io(_) => "is truncated: it ends within its header".to_owned(),
+        ReadHeaderError::Io(_) => "is truncated: it ends within its header".to_owned(),
         error => format!("has a header that can't be read: {error}"),
     })?;
     Ok((header, size))
@@ -298,8 +295,10 @@ mod tests {
 
     #[test]
     fn both_byte_orders() {
-        let (little, big): (Vec<u8>, Vec<u8>) =
-            ([1i64, -2].iter().flat_map(|v| v.to_le_bytes()).collect(), [1i64, -2].iter().flat_map(|v| v.to_be_bytes()).collect());
+        let (little, big): (Vec<u8>, Vec<u8>) = (
+            [1i64, -2].iter().flat_map(|v| v.to_le_bytes()).collect(),
+            [1i64, -2].iter().flat_map(|v| v.to_be_bytes()).collect(),
+        );
         for (descriptor, body) in [("<i8", little), (">i8", big)] {
             match read_bytes(&array(descriptor, "(2,)", &body), Kind::ALL) {
                 Ok(Array::I64(values)) => assert_eq!(values, [1, -2]),

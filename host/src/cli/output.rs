@@ -110,7 +110,9 @@ mod tests {
         let read: ndarray::Array1<i32> = ndarray_npy::read_npy(&path).unwrap();
         assert_eq!(read.to_vec(), [1, 2, 3]);
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
-        for bad in [directory.path().to_owned(), directory.path().join("no/x.npy"), path.join("y.npy"), "/dev/null".into(), "".into()] {
+        for bad in
+            [directory.path().to_owned(), directory.path().join("no/x.npy"), path.join("y.npy"), "/dev/null".into(), "".into()]
+        {
             assert!(matches!(Output::prepare(&bad), Err(Failure::Error(_))), "{}", bad.display());
         }
     }

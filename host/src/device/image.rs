@@ -1,5 +1,7 @@
 //! The PTX of gpu-kernels that the library carries.
 
+use std::collections::HashMap;
+
 include!(concat!(env!("OUT_DIR"), "/ptx_images.rs"));
 
 /// The crate that [`PTX_IMAGES`] was built from. Its kernels alone may be launched from there: another crate's may have the
@@ -13,9 +15,29 @@ pub(super) fn choose<'a>(images: &[(u32, &'a str)], capability: u32) -> Option<(
     images.iter().filter(|(arch, _)| *arch <= capability).max_by_key(|(arch, _)| *arch).copied()
 }
 
+/// How many parameters each entry of a PTX text has.
+pub(super) fn parameters(ptx: &str) -> HashMap<String, usize> {
+    let mut entries = HashMap::new();
+    for entry in ptx.split(".entry ").skip(1) {
+        let Some((name, rest)) = entry.split_once('(') else {
+            continue;
+        };
+        let list = rest.split_once(')').map_or(rest, |(list, _)| list);
+        entries.insert(name.trim().to_owned(), list.matches(".param ").count());
+    }
+    entries
+}
+
 #[cfg(test)]
 mod tests {
-    use super::choose;
+    use super::{choose, parameters};
+
+    #[test]
+    fn parameters_are_counted() {
+        let ptx = ".visible .entry a(\n.param .u64 .ptr .align 4 a_param_0,\n.param .u32 a_param_1\n)\n{\nld.param.b32 %r1, [a_param_1];\n}\n.visible .entry b()\n{\n}";
+        let counts = parameters(ptx);
+        assert_eq!((counts["a"], counts["b"], counts.len()), (2, 0, 2));
+    }
 
     #[test]
     fn the_highest_that_the_device_has() {

@@ -46,6 +46,7 @@ mod stream;
 pub use buffer::{Buffer, View, ViewMut};
 pub use error::DeviceError;
 pub use event::Event;
+pub use image::PTX_IMAGES;
 pub use info::{Backend, DeviceInfo, MemoryInfo};
 pub use launch::{Dim3, LaunchConfig};
 pub use module::{KernelAttributes, Module};

@@ -6,8 +6,7 @@
 
 use cust::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUmodule, CUstream};
 use std::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_ushort, c_void};
-use std::ptr::{self, NonNull};
-use std::sync::OnceLock;
+use std::ptr;
 
 /// A driver function's result.
 #[repr(transparent)]
@@ -157,25 +156,4 @@ unsafe extern "C" {
         parameters: *mut *mut c_void,
         extra: *mut *mut c_void,
     ) -> Code;
-}
-
-/// `cuFuncGetParamInfo`, of CUDA 12.4.
-type FuncGetParamInfo = unsafe extern "C" fn(CUfunction, usize, *mut usize, *mut usize) -> Code;
-
-/// The number of a function's parameters; `None` where the driver is too old to say.
-pub(super) fn parameter_count(function: CUfunction) -> Option<usize> {
-    static SYMBOL: OnceLock<Option<FuncGetParamInfo>> = OnceLock::new();
-    let get = (*SYMBOL.get_or_init(|| {
-        let symbol: NonNull<c_void> = cuda_loader::load().ok()?.symbol(c"cuFuncGetParamInfo")?;
-        // SAFETY: every driver that has the function has it with this signature.
-        Some(unsafe { std::mem::transmute::<*mut c_void, FuncGetParamInfo>(symbol.as_ptr()) })
-    }))?;
-    let (mut offset, mut size) = (0, 0);
-    let mut count = 0;
-    // SAFETY: `function` is a function of a loaded module, and both results may be written to. Beyond the last parameter it
-    // returns an error.
-    while unsafe { get(function, count, &mut offset, &mut size) } == Code::SUCCESS {
-        count += 1;
-    }
-    Some(count)
 }

@@ -20,6 +20,8 @@ pub(in super::super) struct CudaModule {
     cuda: &'static Cuda,
     raw: CUmodule,
     arch: u32,
+    /// How many parameters each entry has.
+    parameters: HashMap<String, usize>,
     /// By the address of the kernel's facts, of which there is one.
     functions: RwLock<HashMap<usize, Arc<Function>>>,
 }
@@ -37,6 +39,7 @@ impl CudaModule {
             return Err(no_image(cuda.to_string(), capability, images));
         };
         let refused = |text: String, log: String| DeviceError::Module { device: cuda.to_string(), arch, text, log };
+        let parameters = image::parameters(ptx);
         let ptx = CString::new(ptx).map_err(|_| refused("there is a NUL in its text".to_owned(), String::new()))?;
         cuda.enter()?;
         let mut log = vec![0u8; LOG_BYTES];
@@ -57,7 +60,7 @@ impl CudaModule {
             )
         };
         if code == Code::SUCCESS {
-            return Ok(CudaModule { cuda, raw, arch, functions: RwLock::default() });
+            return Ok(CudaModule { cuda, raw, arch, parameters, functions: RwLock::default() });
         }
         if code.is_sticky() {
             return Err(cuda.error("cuModuleLoadDataEx", code));
@@ -115,7 +118,7 @@ impl CudaModule {
                 max_threads: get(function::MAX_THREADS_PER_BLOCK)? as u32,
                 arch: get(function::BINARY_VERSION)? as u32,
             },
-            parameters: driver::parameter_count(raw),
+            parameters: self.parameters.get(kernel.symbol()).copied(),
             dynamic_limit: AtomicUsize::new(get(function::MAX_DYNAMIC_SHARED_SIZE_BYTES)?),
         })
     }

@@ -1,8 +1,6 @@
 //! What goes wrong, and the sentence that says so.
 
-mod common;
-
-use common::{Krate, build, child, in_child, out_dir};
+use crate::krate::{Krate, build, child, in_child, out_dir};
 use cuda_builder::{BuilderError, CudaBuilder};
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
@@ -16,9 +14,10 @@ macro_rules! assert_says {
     }};
 }
 
-/// A crate with one kernel named `kernel` that is not made by the macro.
+/// A crate with a kernel named `kernel` that is not made by the macro; `KERNEL` stands for what makes further ones.
 fn bare(name: &str, signature_and_body: &str) -> Krate {
-    Krate::bare(name, &format!("#[unsafe(link_section = \".cuda.kernel\")]\npub unsafe fn kernel{signature_and_body}"))
+    let source = format!("KERNEL unsafe fn kernel{signature_and_body}");
+    Krate::bare(name, &source.replace("KERNEL", "#[inline(never)] #[unsafe(link_section = \".cuda.kernel\")] pub"))
 }
 
 /// A shell script in the place of rustc.
@@ -36,7 +35,7 @@ fn no_out_dir() {
         println!("{}", CudaBuilder::new("anywhere").build().unwrap_err());
         return;
     }
-    let said = in_child("no_out_dir", |command| {
+    let said = in_child("errors::no_out_dir", |command| {
         command.env_remove("OUT_DIR");
     });
     assert!(said.contains("call it from a build script (cargo sets OUT_DIR there), or name a folder with `out_dir`"), "{said}");
@@ -51,7 +50,7 @@ fn no_llvm() {
     let sysroot = out_dir().join("a toolchain without LLVM");
     fs::create_dir_all(sysroot.join("lib")).unwrap();
     let rustc = script("rustc_without_llvm", &format!("echo '{}'", sysroot.display()));
-    let said = in_child("no_llvm", |command| {
+    let said = in_child("errors::no_llvm", |command| {
         command.env("RUSTC", rustc);
     });
     assert!(said.contains(&format!("no libLLVM*.so lies in {}", sysroot.join("lib").display())), "{said}");
@@ -65,11 +64,11 @@ fn no_sysroot() {
         return;
     }
     let rustc = script("rustc_that_fails", "echo 'no such toolchain' >&2\nexit 1");
-    let said = in_child("no_sysroot", |command| {
+    let said = in_child("errors::no_sysroot", |command| {
         command.env("RUSTC", &rustc);
     });
     assert!(said.contains("--print sysroot` failed (no such toolchain)"), "{said}");
-    let said = in_child("no_sysroot", |command| {
+    let said = in_child("errors::no_sysroot", |command| {
         command.env("RUSTC", "/nowhere/rustc");
     });
     assert!(said.contains("`/nowhere/rustc --print sysroot` failed (No such file or directory"), "{said}");
@@ -113,8 +112,8 @@ fn duplicate_names() {
     let krate = bare(
         "duplicate_names",
         "(out: *mut u32) {}
-         pub mod a { pub mod b_c { #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn d(out: *mut u32) {} } }
-         pub mod a_b { pub mod c { #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn d(out: *mut u32) {} } }",
+         pub mod a { pub mod b_c { KERNEL unsafe fn d(out: *mut u32) {} } }
+         pub mod a_b { pub mod c { KERNEL unsafe fn d(out: *mut u32) {} } }",
     );
     assert_says!(krate.error(), DuplicateKernel, "two kernels would both be named `a_b_c_d` in PTX");
 }
@@ -161,9 +160,13 @@ fn structures_by_value() {
 #[test]
 fn parameters_that_ptx_cant_pass() {
     let krate = bare("wide_parameter", "(out: *mut u128, value: u128) { unsafe { *out = value } }");
-    assert_says!(krate.error(), KernelParameter, "`wide_parameter::kernel`", "(i128, in position 1)", "pass a structure by reference");
-    let krate = bare("array_parameter", "(values: [u32; 4], out: *mut [u32; 4]) { unsafe { *out = values } }");
-    assert_says!(krate.error(), KernelParameter, "`array_parameter::kernel`", "(i128, in position 0)");
+    assert_says!(
+        krate.error(),
+        KernelParameter,
+        "`wide_parameter::kernel`",
+        "(i128, in position 1)",
+        "pass a structure by reference"
+    );
 }
 
 #[test]
@@ -171,7 +174,7 @@ fn a_kernel_called_by_device_code() {
     let krate = bare(
         "called_kernel",
         "(out: *mut u32) { unsafe { *out = 1 } }
-         pub mod other { pub fn caller(out: *mut u32) { unsafe { super::kernel(out) } } }",
+         pub mod other { #[inline(never)] pub fn caller(out: *mut u32) { unsafe { super::kernel(out) } } }",
     );
     // Nobody calls the caller: it is as good as not there.
     build(krate.builder()).unwrap();
@@ -179,8 +182,8 @@ fn a_kernel_called_by_device_code() {
         "called_kernel",
         "(out: *mut u32) { unsafe { *out = 1 } }
          pub mod other {
-             pub fn caller(out: *mut u32) { unsafe { super::kernel(out) } }
-             #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn second(out: *mut u32) { caller(out) }
+             #[inline(never)] pub fn caller(out: *mut u32) { unsafe { super::kernel(out) } }
+             KERNEL unsafe fn second(out: *mut u32) { caller(out) }
          }",
     );
     assert_says!(
@@ -198,7 +201,7 @@ fn undefined_symbols() {
             "(out: *mut u32) {{ unsafe {{ *out = deep::helper() }} }}
              mod deep {{
                  unsafe extern \"C\" {{ #[link_name = {name:?}] fn missing() -> u32; }}
-                 pub fn helper() -> u32 {{ unsafe {{ missing() }} }}
+                 #[inline(never)] pub fn helper() -> u32 {{ unsafe {{ missing() }} }}
              }}"
         )
     };
@@ -231,7 +234,7 @@ fn inline_assembly() {
     let krate = bare(
         "inline_assembly",
         "(out: *mut u32) { unsafe { deep::helper(); *out = 1 } }
-         mod deep { pub fn helper() { unsafe { core::arch::asm!(\"nop\") } } }",
+         mod deep { #[inline(never)] pub fn helper() { unsafe { core::arch::asm!(\"nop\") } } }",
     );
     assert_says!(
         krate.error(),
@@ -247,22 +250,17 @@ fn host_intrinsics() {
     let krate = bare(
         "host_intrinsic",
         "(out: *mut u64) { unsafe { *out = deep::clock() } }
-         mod deep { pub fn clock() -> u64 { unsafe { core::arch::x86_64::_rdtsc() } } }",
+         mod deep { #[inline(never)] pub fn clock() -> u64 { unsafe { core::arch::x86_64::_rdtsc() } } }",
     );
-    assert_says!(krate.error(), HostIntrinsic, "`llvm.x86.rdtsc`, which a GPU doesn't have", "_rdtsc");
+    assert_says!(krate.error(), HostIntrinsic, "`llvm.x86.rdtsc`, which a GPU doesn't have", "`host_intrinsic::deep::clock`");
 }
 
 #[test]
 fn functions_of_the_c_library() {
-    let krate = Krate::with_manifest(
+    let krate = bare(
         "library_intrinsic",
-        "",
-        "#![no_std]
-         #![feature(core_intrinsics)]
-         #![allow(internal_features)]
-         #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn kernel(out: *mut f32) { unsafe { *out = deep::cosine(*out) } }
-         mod deep { pub fn cosine(x: f32) -> f32 { core::intrinsics::cosf32(x) } }
-         #[panic_handler] fn panic(_: &core::panic::PanicInfo<'_>) -> ! { loop {} }",
+        "(out: *mut f32) { unsafe { *out = deep::cosine(*out) } }
+         mod deep { #[inline(never)] pub fn cosine(x: f32) -> f32 { core::intrinsics::cosf32(x) } }",
     );
     assert_says!(
         krate.error(),
@@ -276,10 +274,9 @@ fn functions_of_the_c_library() {
 #[test]
 fn ir_files() {
     let manifest = "\n[package.metadata.cuda]\nir = [\"extra.ll\"]\n";
-    let source = "#![no_std]
-        #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn kernel(out: *mut u32) {}
-        #[panic_handler] fn panic(_: &core::panic::PanicInfo<'_>) -> ! { loop {} }";
-    let krate = Krate::with_manifest("ir_files", manifest, source);
+    let krate = bare("ir_files", "(out: *mut u32) {}");
+    let whole = fs::read_to_string(krate.path.join("Cargo.toml")).unwrap();
+    krate.write("Cargo.toml", &(whole.trim_end().to_owned() + manifest));
     let _ = fs::remove_file(krate.path.join("extra.ll"));
     assert_says!(krate.error(), Io, "extra.ll: No such file");
     krate.write("extra.ll", "define void @broken( {");

@@ -32,7 +32,11 @@ impl Krate {
     /// A crate without dependencies, which compiles at once.
     pub fn bare(name: &str, source: &str) -> Krate {
         let panic = "#[panic_handler]\nfn panic(_: &core::panic::PanicInfo<'_>) -> ! { loop {} }\n";
-        Krate::with_manifest(name, "", &format!("#![no_std]\n{source}\n{panic}"))
+        Krate::with_manifest(
+            name,
+            "",
+            &format!("#![no_std]\n#![feature(core_intrinsics)]\n#![allow(internal_features)]\n{source}\n{panic}"),
+        )
     }
 
     /// A crate from the manifest's part after `[dependencies]`, and its lib.rs.
@@ -67,30 +71,33 @@ impl Krate {
 
     /// The error of a build that has to fail.
     #[track_caller]
-    #[allow(dead_code)] // Not every test file has errors.
     pub fn error(&self) -> BuilderError {
         build(self.builder()).expect_err("this must fail")
     }
 }
 
-/// Builds while no other test does: they share files.
-pub fn build(builder: CudaBuilder) -> Result<BuildOutput, BuilderError> {
+/// Does something while no other test does: builds share files.
+pub fn alone<R>(what: impl FnOnce() -> R) -> R {
     fs::create_dir_all(out_dir()).unwrap();
     let lock = File::create(out_dir().join("lock")).unwrap();
     lock.lock().unwrap();
-    builder.build()
+    what()
+}
+
+pub fn build(builder: CudaBuilder) -> Result<BuildOutput, BuilderError> {
+    alone(|| builder.build())
 }
 
 /// Builds, and gives the one image's text.
 #[track_caller]
-#[allow(dead_code)] // Not every test file reads PTX.
 pub fn ptx(builder: CudaBuilder) -> String {
-    let output = build(builder).unwrap_or_else(|error| panic!("{error}"));
-    fs::read_to_string(&output.images[0].path).unwrap()
+    alone(|| {
+        let output = builder.build().unwrap_or_else(|error| panic!("{error}"));
+        fs::read_to_string(&output.images[0].path).unwrap()
+    })
 }
 
 /// Runs the test of that name again in a process of its own, where `child()` is true, and gives what it printed.
-#[allow(dead_code)] // Not every test file needs another environment.
 pub fn in_child(test: &str, configure: impl FnOnce(&mut Command)) -> String {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture"]).env("CUDA_BUILDER_TEST_CHILD", "1");
@@ -102,7 +109,6 @@ pub fn in_child(test: &str, configure: impl FnOnce(&mut Command)) -> String {
 }
 
 /// Whether this is the process that `in_child` started.
-#[allow(dead_code)] // As above.
 pub fn child() -> bool {
     env::var_os("CUDA_BUILDER_TEST_CHILD").is_some()
 }

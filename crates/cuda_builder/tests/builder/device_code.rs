@@ -1,0 +1,353 @@
+//! What the builder makes of good kernels.
+
+use crate::krate::{Krate, alone, build, child, in_child, out_dir, ptx};
+use cuda_builder::{CudaBuilder, DebugInfo, NvptxArch};
+use std::fs;
+
+/// A crate with a kernel for each property, so that all are compiled once.
+fn features() -> CudaBuilder {
+    let krate = Krate::new(
+        "features",
+        r#"
+        pub mod a { pub mod b {
+            use cuda_std::prelude::*;
+            #[kernel] pub unsafe fn k(out: *mut u32) { unsafe { *out = 1 } }
+        } }
+
+        #[kernel(max_threads = 256)] pub unsafe fn bounded(out: *mut u32) { unsafe { *out = 1 } }
+        #[kernel(max_threads = 128, min_blocks = 4)] pub unsafe fn occupied(out: *mut u32) { unsafe { *out = 1 } }
+
+        #[kernel] pub unsafe fn slice(input: &[u32], out: *mut u32) {
+            let i = thread::index_1d() as usize;
+            unsafe { *out.add(i) = input[i] }
+        }
+        #[kernel] pub unsafe fn pointer(input: *const u32, out: *mut u32) {
+            let i = thread::index_1d() as usize;
+            unsafe { *out.add(i) = *input.add(i) }
+        }
+
+        #[kernel] pub unsafe fn shared(out: *mut u32) {
+            let (i, array) = (thread::thread_idx_x() as usize, shared_array![u32; 64]);
+            unsafe {
+                array.write(i, 7);
+                thread::sync_threads();
+                *out.add(i) = array.read(i ^ 1);
+            }
+        }
+        #[kernel] pub unsafe fn dynamic(out: *mut u32) {
+            let (i, array) = (thread::thread_idx_x() as usize, dynamic_shared::<u32>());
+            unsafe {
+                *array.add(i) = 7;
+                thread::sync_threads();
+                *out.add(i) = *array.add(i ^ 1);
+            }
+        }
+
+        constant! { pub static TABLE: [u32; 16]; }
+        #[kernel] pub unsafe fn constant(out: *mut u32) {
+            let i = thread::thread_idx_x() as usize % 16;
+            unsafe { *out.add(i) = TABLE.get(i) }
+        }
+
+        #[kernel] pub fn fused(a: f32, b: f32, mut out: DisjointSlice<f32>) {
+            for (_, out) in out.grid_stride_mut() { *out = a * b + *out }
+        }
+
+        /// What the branch sets is tested right after the barrier: to duplicate the barrier would save the second branch.
+        macro_rules! barrier {
+            ($out:ident, $wait:ident) => {
+                let i = thread::thread_idx_x() as usize;
+                let mut first = false;
+                unsafe {
+                    if *$out.add(i) > 3 {
+                        *$out.add(i) = 1;
+                        first = true;
+                    } else {
+                        *$out.add(i) = 2;
+                    }
+                    $wait();
+                    if first {
+                        *$out.add(i ^ 1) = *$out.add(i ^ 2) / 7;
+                    } else {
+                        *$out.add(i ^ 3) *= *$out.add(i + 2);
+                    }
+                }
+            };
+        }
+        #[inline(always)] fn wait() { thread::sync_threads() }
+        #[inline(never)] fn wait_elsewhere() { thread::sync_threads() }
+        #[kernel] pub unsafe fn barrier(out: *mut u32) { barrier!(out, wait); }
+        #[kernel] pub unsafe fn barrier_elsewhere(out: *mut u32) { barrier!(out, wait_elsewhere); }
+
+        #[kernel] pub fn panics(values: &[u32], divisor: u32, mut out: DisjointSlice<u32>) {
+            for (i, out) in out.grid_stride_mut() {
+                let value: Option<&u32> = values.get(i + 1);
+                assert!(divisor != 7, "the divisor is {divisor}, and {value:?} too");
+                let checked: Result<u8, _> = u8::try_from(values[i] / divisor);
+                *out = checked.unwrap() as u32 + *value.expect("one more") + values[i..][2];
+            }
+        }
+
+        /// A function of `core` that is compiled already, not generic and not inlined.
+        #[kernel] pub fn precompiled(text: &[u8], mut out: DisjointSlice<u32>) {
+            for (i, out) in out.grid_stride_mut() { *out = core::str::from_utf8(&text[i..]).is_ok() as u32 }
+        }
+
+        /// Slices are compared by `memcmp`.
+        #[kernel] pub unsafe fn equal(a: &[u8], b: &[u8], out: *mut bool) { unsafe { *out = a == b } }
+
+        /// Nobody calls it, so it may need what a GPU doesn't have.
+        pub fn unreached() -> u32 {
+            unsafe extern "C" { fn not_there() -> u32; }
+            unsafe { not_there() }
+        }
+        core::arch::global_asm!(".globl nothing", "nothing: ret");
+        "#,
+    );
+    krate.builder()
+}
+
+/// The text of a kernel, from its name to the end of its body.
+#[track_caller]
+fn kernel<'a>(ptx: &'a str, name: &str) -> &'a str {
+    let start = ptx.find(&format!(".entry {name}(")).unwrap_or_else(|| panic!("no kernel {name} in\n{ptx}"));
+    let end = ptx[start..].find("\n}").unwrap_or_else(|| panic!("{name} has no end"));
+    &ptx[start..start + end]
+}
+
+#[track_caller]
+fn assert_has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no {part} in\n{text}");
+    }
+}
+
+#[track_caller]
+fn assert_lacks(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(!text.contains(part), "{part} in\n{text}");
+    }
+}
+
+#[test]
+fn kernels_have_the_names_of_their_paths() {
+    let output = build(features()).unwrap();
+    assert_eq!(
+        output.kernels,
+        [
+            "a_b_k",
+            "barrier",
+            "barrier_elsewhere",
+            "bounded",
+            "constant",
+            "dynamic",
+            "equal",
+            "fused",
+            "occupied",
+            "panics",
+            "pointer",
+            "precompiled",
+            "shared",
+            "slice"
+        ]
+    );
+    let ptx = ptx(features());
+    for name in &output.kernels {
+        kernel(&ptx, name);
+    }
+    assert_eq!(ptx.matches(".entry").count(), output.kernels.len());
+}
+
+#[test]
+fn launch_bounds() {
+    let ptx = ptx(features());
+    assert_has(kernel(&ptx, "bounded"), &[".maxntid 256"]);
+    assert_lacks(kernel(&ptx, "bounded"), &[".minnctapersm"]);
+    assert_has(kernel(&ptx, "occupied"), &[".maxntid 128", ".minnctapersm 4"]);
+    assert_lacks(kernel(&ptx, "a_b_k"), &[".maxntid", ".minnctapersm"]);
+}
+
+/// Slices promise that nobody writes meanwhile; pointers don't.
+#[test]
+fn slices_load_through_the_read_only_path() {
+    let ptx = ptx(features());
+    assert_has(kernel(&ptx, "slice"), &["ld.global.nc.b32", "st.global.b32"]);
+    assert_has(kernel(&ptx, "pointer"), &["ld.global.b32", "st.global.b32"]);
+    assert_lacks(kernel(&ptx, "pointer"), &[".nc"]);
+    assert_eq!(kernel(&ptx, "slice").matches(".param .u64").count(), 3, "pointer, length, pointer");
+}
+
+#[test]
+fn memory_spaces() {
+    let ptx = ptx(features());
+    for name in ["shared", "dynamic"] {
+        let text = kernel(&ptx, name);
+        assert_has(text, &["st.shared.b32", "ld.shared.b32"]);
+        assert_lacks(text, &["ld.b32", "st.b32"]);
+    }
+    let text = kernel(&ptx, "constant");
+    assert_has(text, &["ld.const.b32"]);
+    assert_lacks(text, &["ld.b32", "ld.global"]);
+    assert_has(&ptx, &[".b8 TABLE[64]", ".extern .shared .align 16 .b8 "]);
+    assert!(ptx.lines().any(|line| line.trim().starts_with(".shared .align 16 .b8 ") && line.ends_with("[256];")), "{ptx}");
+    assert!(ptx.lines().any(|line| line.contains("TABLE[64]") && line.contains(".visible .const")), "the host finds it by name");
+}
+
+#[test]
+fn contraction() {
+    let text = ptx(features());
+    assert_has(kernel(&text, "fused"), &["fma.rn.f32"]);
+    let text = ptx(features().fma_contraction(false));
+    assert_has(kernel(&text, "fused"), &["mul.rn.f32", "add.rn.f32"]);
+    assert_lacks(kernel(&text, "fused"), &["fma"]);
+}
+
+/// A barrier in two branches is another program: the threads of a block would wait at different ones.
+#[test]
+fn barriers_are_not_duplicated() {
+    let ptx = ptx(features());
+    for name in ["barrier", "shared", "dynamic"] {
+        let text = kernel(&ptx, name);
+        let barriers = text.lines().filter(|line| line.contains("bar.sync") || line.contains("barrier.sync")).count();
+        assert_eq!(barriers, 1, "{text}");
+    }
+    let text = kernel(&ptx, "barrier_elsewhere");
+    assert_eq!(text.matches("call.uni").count(), 1, "{text}");
+}
+
+#[test]
+fn panics() {
+    let bare = ptx(features());
+    assert_has(kernel(&bare, "panics"), &["trap;"]);
+    // Nothing is called: the functions of `core` that panic are a trap each, in place.
+    assert_lacks(kernel(&bare, "panics"), &["call"]);
+    assert_lacks(&bare, &["vprintf", "fmt"]);
+    let telling = ptx(features().panic_messages(true));
+    assert_has(&telling, &["vprintf", "trap;", "__cuda_std_panic_format"]);
+    assert_lacks(&telling, &["Formatter"]);
+}
+
+#[test]
+fn functions_of_core_are_linked() {
+    let ptx = ptx(features());
+    // The table of UTF-8's first bytes.
+    assert_has(&ptx, &["[256] = {1, 1, 1, "]);
+    assert_lacks(&ptx, &[".extern .func"]);
+}
+
+#[test]
+fn what_no_kernel_reaches_is_gone() {
+    assert_lacks(&ptx(features()), &["unreached", "not_there", ".globl nothing"]);
+}
+
+#[test]
+fn line_tables() {
+    let with = ptx(features());
+    assert_has(&with, &[".file\t", "/features/src/lib.rs\"", ".loc\t"]);
+    let target = with.lines().find(|line| line.starts_with(".target")).unwrap();
+    assert_eq!(target.trim(), ".target sm_75", "`, debug` would turn ptxas's optimiser off");
+
+    let krate = Krate::bare(
+        "without_lines",
+        "#[inline(never)] #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn kernel(out: *mut u32) { unsafe { *out = 1 } }",
+    );
+    assert_lacks(&ptx(krate.builder().debug(DebugInfo::None)), &[".file", ".loc", ".section"]);
+    assert_has(&ptx(krate.builder()), &[".loc"]);
+}
+
+#[test]
+fn an_image_for_each_architecture() {
+    let copies = out_dir().join("copies");
+    fs::create_dir_all(&copies).unwrap();
+    let both = features().arch(NvptxArch::Compute90).arch(NvptxArch::Compute75).arch(NvptxArch::Compute90);
+    let output = build(both.copy_to(copies.join("kernels.ptx"))).unwrap();
+    assert_eq!(output.images.iter().map(|image| image.arch.number()).collect::<Vec<_>>(), [75, 90]);
+    for image in &output.images {
+        let name = image.arch.target_cpu();
+        assert_eq!(image.path, out_dir().join(format!("features.{name}.ptx")));
+        let copy = fs::read_to_string(copies.join(format!("kernels.{name}.ptx"))).unwrap();
+        assert_has(&copy, &[&format!(".target {name}\n"), ".entry a_b_k("]);
+    }
+
+    let output = build(features().arch(NvptxArch::Compute120).copy_to(copies.join("one.ptx"))).unwrap();
+    assert_eq!(output.images.len(), 1);
+    assert_has(&fs::read_to_string(copies.join("one.ptx")).unwrap(), &[".target sm_120"]);
+    let default = build(features()).unwrap();
+    assert_eq!(default.images.iter().map(|image| image.arch).collect::<Vec<_>>(), [NvptxArch::Compute75]);
+}
+
+#[test]
+fn llvm_ir() {
+    let ir = alone(|| {
+        let output = features().emit_llvm_ir(true).build().unwrap();
+        fs::read_to_string(output.images[0].path.with_extension("ll")).unwrap()
+    });
+    assert_has(&ir, &["target triple = \"nvptx64-nvidia-cuda\"", "define ptx_kernel void @a_b_k("]);
+    assert_lacks(&ir, &["x86", "\"target-features\"", "probe-stack", " personality "]);
+}
+
+/// The crate's own release profile says how its host build is optimised, which isn't the device's business.
+#[test]
+fn profiles_have_no_say() {
+    let source = "#[inline(never)] #[unsafe(link_section = \".cuda.kernel\")]
+        pub unsafe fn kernel(out: *mut u32, a: u32) { unsafe { *out = a * 3 } }";
+    let krate = Krate::bare("profiles", source);
+    let plain = ptx(krate.builder());
+    let manifest = fs::read_to_string(krate.path.join("Cargo.toml")).unwrap();
+    let mut texts = vec![plain];
+    for profile in
+        ["lto = \"fat\"", "lto = \"thin\"\ncodegen-units = 4", "debug = 2\nopt-level = \"z\"\npanic = \"unwind\"\nstrip = true"]
+    {
+        krate.write("Cargo.toml", &format!("{manifest}\n[profile.release]\n{profile}\n"));
+        texts.push(ptx(krate.builder()));
+    }
+    krate.write("Cargo.toml", &manifest);
+    for text in &texts[1..] {
+        assert_eq!(text, &texts[0]);
+    }
+}
+
+/// A library may have another name than its package, and be of several crate types.
+#[test]
+fn libraries_with_names_of_their_own() {
+    let krate = Krate::bare(
+        "package-name",
+        "#[inline(never)] #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn kernel(out: *mut u32) { unsafe { *out = 1 } }",
+    );
+    let manifest = fs::read_to_string(krate.path.join("Cargo.toml")).unwrap();
+    krate.write("Cargo.toml", &format!("{}\n\n[lib]\nname = \"library_name\"\ncrate-type = [\"rlib\"]\n", manifest.trim_end()));
+    let output = build(krate.builder()).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(output.images[0].path, out_dir().join("library_name.sm_75.ptx"));
+}
+
+/// What is set for the host's build, by the outer cargo or by hand, doesn't reach the device's.
+#[test]
+fn the_environment_has_no_say() {
+    let krate = Krate::bare(
+        "environment",
+        "#[inline(never)] #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn kernel(out: *mut u32) { unsafe { *out = 1 } }",
+    );
+    if child() {
+        print!("{}", ptx(krate.builder()));
+        return;
+    }
+    let said = in_child("device_code::the_environment_has_no_say", |command| {
+        for (name, value) in [
+            ("RUSTFLAGS", "-Cno-such-flag"),
+            ("CARGO_ENCODED_RUSTFLAGS", "-Cno-such-flag"),
+            ("CARGO_BUILD_RUSTFLAGS", "-Cno-such-flag"),
+            ("RUSTC_WRAPPER", "/nowhere/wrapper"),
+            ("RUSTC_WORKSPACE_WRAPPER", "/nowhere/wrapper"),
+            ("CARGO_BUILD_RUSTC_WRAPPER", "/nowhere/wrapper"),
+            ("CARGO_BUILD_RUSTC_WORKSPACE_WRAPPER", "/nowhere/wrapper"),
+            ("CARGO_BUILD_TARGET", "no-such-target"),
+            ("CARGO_TARGET_DIR", "/nowhere/target"),
+            ("CARGO_PROFILE_RELEASE_LTO", "fat"),
+            ("CARGO_PROFILE_RELEASE_DEBUG", "2"),
+            ("CARGO_INCREMENTAL", "1"),
+        ] {
+            command.env(name, value);
+        }
+    });
+    assert!(said.contains(&ptx(krate.builder())), "{said}");
+}

@@ -1,0 +1,6 @@
+//! Small kernel crates in, PTX or an error out.
+
+mod device_code;
+mod errors;
+mod krate;
+mod rebuild;

@@ -1,0 +1,86 @@
+//! The demonstration of list ranking.
+
+use std::time::Instant;
+
+use warpsmith::{
+    device::Backend,
+    list_rank::{ListRanker, Options, Report, Strategy, generate},
+};
+
+use super::{Checked, Row, Setting};
+use crate::cli::{failure::Failure, format, list_rank::verify};
+
+/// Runs of each variant on a GPU, after a warm-up; the shortest counts.
+const RUNS: u32 = 5;
+
+/// Ranks one random list by each strategy, sums weights along it, and ranks it cut into a forest.
+pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
+    let Setting { device, stream, progress } = setting;
+    let n: u32 = if device.backend() == Backend::Cuda { 30_000_000 } else { 2_000_000 };
+    let spinner = progress.spinner(n as usize, "generating a list, and walking it on the host");
+    let size = format!("{} elements", format::grouped(n as usize));
+    let row = |what: &str, ms: f64, checked| Row {
+        system: "list-rank",
+        what: what.to_owned(),
+        size: size.clone(),
+        ms,
+        rate: format::rate(n as usize, ms),
+        checked,
+    };
+
+    let next = generate::random(n, 0);
+    let mut expected = vec![0; n as usize];
+    let start = Instant::now();
+    let walked = verify::walk(
+        &next,
+        None,
+        |position, element| {
+            expected[element] = position as i32;
+            Ok(())
+        },
+        |_| {},
+    );
+    walked.map_err(Failure::Verification)?;
+    let mut rows = vec![row("sequential walk, one core of the host", 1e3 * start.elapsed().as_secs_f64(), Checked::Reference)];
+    drop(spinner);
+
+    let _spinner = progress.spinner(n as usize, format!("ranking on {device}"));
+    let on_device = device.upload(&next)?;
+    let mut ranks = device.alloc(next.len())?;
+    for (what, strategy) in [("ranks, strategy split", Strategy::Split), ("ranks, strategy packed", Strategy::Packed)] {
+        let mut ranker = ListRanker::new(device, Options { strategy, timed: true, ..Options::default() });
+        let ms = setting.best(|| Ok(ranker.rank(stream, &on_device, None, &mut ranks)?))?;
+        rows.push(row(what, ms, compare(&stream.download_vec(&ranks)?, &expected)));
+    }
+
+    // The sum of weights of 2 is twice the rank.
+    let weights = device.upload(&vec![2i64; next.len()])?;
+    let mut sums = device.alloc(next.len())?;
+    let mut ranker = ListRanker::<i64>::new(device, Options { timed: true, ..Options::default() });
+    let ms = setting.best(|| Ok(ranker.prefix_sums(stream, &on_device, None, &weights, &mut sums)?))?;
+    let twice: Vec<_> = expected.iter().map(|&rank| 2 * i64::from(rank)).collect();
+    rows.push(row("sums of int64 weights", ms, compare(&stream.download_vec(&sums)?, &twice)));
+    Ok(rows)
+}
+
+impl Setting {
+    /// The time of the best run, in ms: on a GPU of some after a warm-up, on the CPU of one.
+    fn best(&self, mut run: impl FnMut() -> Result<Report, Failure>) -> Result<f64, Failure> {
+        let runs = if self.device.backend() == Backend::Cuda { RUNS } else { 1 };
+        let mut best = run()?.total_ms();
+        for _ in 0..runs {
+            best = best.min(run()?.total_ms());
+        }
+        Ok(best)
+    }
+}
+
+fn compare<T: PartialEq + std::fmt::Display>(found: &[T], expected: &[T]) -> Checked {
+    match found.iter().zip(expected).position(|(found, expected)| found != expected) {
+        None => Checked::Right,
+        Some(element) => {
+            let (found, expected) = (&found[element], &expected[element]);
+            Checked::Wrong(format!("element {element} came to {found}, and by a sequential walk to {expected}"))
+        }
+    }
+}

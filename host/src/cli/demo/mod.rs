@@ -1,0 +1,94 @@
+//! `warpsmith demo`, and `warpsmith` alone.
+
+mod list_rank;
+
+use warpsmith::device::{self, Backend, Device, Stream};
+
+use super::{Global, failure::Failure, format, progress::Progress, terminal};
+
+/// Demonstrates one system.
+type Section = fn(&Setting) -> Result<Vec<Row>, Failure>;
+
+/// The systems in the table's order.
+const SECTIONS: &[Section] = &[list_rank::section];
+
+/// What all sections run on.
+struct Setting {
+    device: Device,
+    stream: Stream,
+    progress: Progress,
+}
+
+/// A row of the table: one thing that a system did.
+struct Row {
+    /// The system.
+    system: &'static str,
+    /// What was done.
+    what: String,
+    /// On how much.
+    size: String,
+    /// In what time, in ms.
+    ms: f64,
+    /// How fast that is.
+    rate: String,
+    /// What it was checked against, or what is wrong.
+    checked: Checked,
+}
+
+enum Checked {
+    /// Others are checked against it.
+    Reference,
+    /// It came out as the reference.
+    Right,
+    /// It did not.
+    Wrong(String),
+}
+
+/// Runs the command.
+pub fn run(global: &Global) -> Result<(), Failure> {
+    let device = global.open()?;
+    terminal::print(format_args!("warpsmith {}: {}", env!("CARGO_PKG_VERSION"), place(global, &device)))?;
+    let stream = device.stream()?;
+    let setting = Setting { device, stream, progress: Progress::new(global.verbose > 0) };
+
+    let mut table = terminal::table(["system", "what", "size", "time", "rate", "checked"], [2, 3, 4]);
+    let mut wrong = None;
+    for section in SECTIONS {
+        for row in section(&setting)? {
+            let Row { system, what, size, ms, rate, checked } = row;
+            let checked = match checked {
+                Checked::Reference => "the reference",
+                Checked::Right => "equal",
+                Checked::Wrong(text) => {
+                    wrong.get_or_insert_with(|| format!("{system}, {what}: {text}"));
+                    "WRONG"
+                }
+            };
+            table.add_row([system, &what, &size, &format::time(ms), &rate, checked]);
+        }
+    }
+    terminal::print(table)?;
+    terminal::print(
+        "Try next:  warpsmith list-rank --n 1e7 --verify    each step's time, bytes and rate\n           \
+         warpsmith --help                        all commands and options",
+    )?;
+    wrong.map_or(Ok(()), |text| Err(Failure::Verification(text)))
+}
+
+/// Where it runs, and why not on a GPU.
+fn place(global: &Global, device: &Device) -> String {
+    let info = device.info();
+    if device.backend() == Backend::Cuda {
+        return format!("running on {device}.");
+    }
+    let reason = match (global.backend, device::no_cuda_reason()) {
+        (super::Backend::Cpu, _) => "--backend cpu was given".to_owned(),
+        (_, _) if std::env::var_os("WARPSMITH_BACKEND").is_some_and(|wish| wish == "cpu") => {
+            "WARPSMITH_BACKEND is cpu".to_owned()
+        }
+        (_, Some(reason)) => reason,
+        (_, None) => "the program's kernels don't run on the one that is there".to_owned(),
+    };
+    let workers = info.multiprocessors;
+    format!("running on the CPU ({}, {workers} workers), not on a GPU: {reason}.", info.name)
+}

@@ -1,0 +1,136 @@
+//! `warpsmith devices`.
+
+use clap::Args;
+use serde::Serialize;
+use warpsmith::device::{self, Device, DeviceError};
+
+use super::{Backend, Global, failure::Failure, format, terminal};
+
+/// Options of `devices`.
+#[derive(Args, Debug)]
+#[command(
+    long_about = "List the devices: GPUs and the CPU.\n\n\
+        The PTX image is the one of the program's that the device's driver would compile: that of the highest compute \
+        capability which the device has. The CPU's multiprocessors are its worker threads, and its L2 the last-level cache.",
+    after_help = "Examples:\n  \
+        warpsmith devices                   a table\n  \
+        warpsmith devices --json            one JSON object; memory in bytes\n  \
+        warpsmith devices --backend cuda    the GPUs alone; an error where there are none"
+)]
+pub struct Arguments {
+    /// Print one JSON object instead of a table; memory in bytes
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Object {
+    devices: Vec<Row>,
+    /// What commands run on that name no device.
+    default: Option<String>,
+    /// Why such commands fail.
+    default_error: Option<String>,
+    /// Why there is no GPU.
+    no_cuda_reason: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    backend: String,
+    ordinal: Option<u32>,
+    name: String,
+    compute_capability: Option<String>,
+    multiprocessors: u32,
+    memory_total: usize,
+    memory_free: usize,
+    l2: usize,
+    driver_cuda: Option<String>,
+    ptx_image: Option<String>,
+}
+
+/// Runs the command.
+pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
+    let mut devices = Vec::new();
+    let mut no_cuda_reason = device::no_cuda_reason();
+    match (global.backend, global.device) {
+        (Backend::Cpu, None) => {}
+        (_, Some(ordinal)) => devices.push(Row::new(&global.open()?, Some(ordinal))?),
+        (backend, None) => match Device::all_cuda() {
+            Ok(all) => {
+                for (ordinal, device) in (0..).zip(all) {
+                    devices.push(Row::new(&device, Some(ordinal))?);
+                }
+            }
+            Err(error) if backend == Backend::Cuda => return Err(error.into()),
+            Err(error) => {
+                no_cuda_reason.get_or_insert(error.to_string());
+            }
+        },
+    }
+    if global.backend != Backend::Cuda && global.device.is_none() {
+        devices.push(Row::new(&Device::cpu(), None)?);
+    }
+    let (default, default_error) = match Device::best() {
+        Ok(device) => (Some(device.to_string()), None),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    let object = Object { devices, default, default_error, no_cuda_reason };
+    if arguments.json { terminal::print_json(&object) } else { object.print() }
+}
+
+impl Row {
+    fn new(device: &Device, ordinal: Option<u32>) -> Result<Self, DeviceError> {
+        let info = device.info();
+        let memory = device.memory()?;
+        let version = |(major, minor): (u32, u32)| format!("{major}.{minor}");
+        Ok(Row {
+            backend: info.backend.to_string(),
+            ordinal,
+            name: info.name.clone(),
+            compute_capability: info.compute_capability.map(version),
+            multiprocessors: info.multiprocessors,
+            memory_total: memory.total,
+            memory_free: memory.free,
+            l2: info.l2_bytes,
+            driver_cuda: info.driver_version.map(version),
+            ptx_image: device.image().map(|arch| format!("sm_{arch}")),
+        })
+    }
+}
+
+impl Object {
+    fn print(&self) -> Result<(), Failure> {
+        let header = ["backend", "device", "name", "capability", "SMs", "memory", "free", "L2", "CUDA", "PTX"];
+        let mut table = terminal::table(header, [1, 4, 5, 6, 7]);
+        let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+        for row in &self.devices {
+            table.add_row([
+                row.backend.clone(),
+                row.ordinal.map_or_else(|| "-".to_owned(), |ordinal| ordinal.to_string()),
+                row.name.clone(),
+                or_none(&row.compute_capability),
+                match row.ordinal {
+                    Some(_) => row.multiprocessors.to_string(),
+                    None => format!("{} workers", row.multiprocessors),
+                },
+                format::memory(row.memory_total),
+                format::memory(row.memory_free),
+                if row.l2 == 0 { "-".to_owned() } else { format::memory(row.l2) },
+                or_none(&row.driver_cuda),
+                match row.ordinal {
+                    Some(_) => row.ptx_image.clone().unwrap_or_else(|| "none".to_owned()),
+                    None => "-".to_owned(),
+                },
+            ]);
+        }
+        terminal::print(table)?;
+        if let Some(reason) = &self.no_cuda_reason {
+            terminal::print(format_args!("No GPU: {reason}."))?;
+        }
+        match (&self.default, &self.default_error) {
+            (Some(device), _) => terminal::print(format_args!("By default commands run on {device}.")),
+            (None, Some(error)) => terminal::print(format_args!("By default commands fail: {error}.")),
+            (None, None) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,424 @@
+//! The command line, on the backend that `WARPSMITH_BACKEND` names (by default whichever is there).
+
+use std::{
+    fs,
+    io::Read as _,
+    path::Path,
+    process::{Output, Stdio},
+};
+
+use assert_cmd::Command;
+use ndarray::{Array1, Array2, aview1};
+use ndarray_npy::{ReadableElement, WritableElement, read_npy, write_npy};
+use serde_json::Value;
+use tempfile::{TempDir, tempdir};
+use warpsmith::{device::no_cuda_reason, list_rank::generate};
+
+/// Runs the program in `directory`.
+fn run_in(directory: &Path, arguments: &[&str]) -> Output {
+    Command::new(assert_cmd::cargo::cargo_bin!("warpsmith")).current_dir(directory).args(arguments).output().unwrap()
+}
+
+fn run(arguments: &[&str]) -> Output {
+    run_in(Path::new("."), arguments)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// stdout of a run that goes well and says nothing on stderr.
+fn good_in(directory: &Path, arguments: &[&str]) -> String {
+    let output = run_in(directory, arguments);
+    assert_eq!((output.status.code(), &*text(&output.stderr)), (Some(0), ""), "{arguments:?}");
+    text(&output.stdout)
+}
+
+fn good(arguments: &[&str]) -> String {
+    good_in(Path::new("."), arguments)
+}
+
+fn json_in(directory: &Path, arguments: &[&str]) -> Value {
+    serde_json::from_str(&good_in(directory, arguments)).unwrap()
+}
+
+/// stderr of a run that fails with exit code 2 and prints nothing else.
+fn bad_in(directory: &Path, arguments: &[&str]) -> String {
+    let output = run_in(directory, arguments);
+    let stderr = text(&output.stderr);
+    assert_eq!((output.status.code(), &*text(&output.stdout)), (Some(2), ""), "{arguments:?}: {stderr}");
+    assert!(stderr.starts_with("error: ") && !stderr.contains("panicked"), "{arguments:?}: {stderr}");
+    stderr
+}
+
+#[track_caller]
+fn expect_bad(directory: &Path, arguments: &[&str], sentence: &str) {
+    let stderr = bad_in(directory, arguments);
+    assert!(stderr.contains(sentence), "{arguments:?}: {stderr}\nlacks: {sentence}");
+}
+
+fn write<T: WritableElement>(directory: &TempDir, name: &str, values: &[T]) {
+    write_npy(directory.path().join(name), &aview1(values)).unwrap();
+}
+
+fn read<T: ReadableElement + Clone>(directory: &TempDir, name: &str) -> Vec<T> {
+    read_npy::<_, Array1<T>>(directory.path().join(name)).unwrap().to_vec()
+}
+
+fn files(directory: &TempDir) -> Vec<String> {
+    let mut names: Vec<_> =
+        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// The elements in the list's order, by the plainest walk there is.
+fn walk(next: &[i32]) -> Vec<usize> {
+    let head = (0..next.len()).find(|&element| !next.contains(&(element as i32)));
+    std::iter::successors(head, |&element| usize::try_from(next[element]).ok()).collect()
+}
+
+fn ranks_of(order: &[usize]) -> Vec<i32> {
+    let mut ranks = vec![-1; order.len()];
+    order.iter().zip(0..).for_each(|(&element, rank)| ranks[element] = rank);
+    ranks
+}
+
+#[test]
+fn help_shows_examples() {
+    for arguments in
+        [&["--help"][..], &["list-rank", "--help"], &["devices", "--help"], &["demo", "--help"], &["list-rank", "-h"]]
+    {
+        let help = good(arguments);
+        assert!(help.contains("Examples:") && help.contains("--backend"), "{help}");
+    }
+    let help = good(&["list-rank", "--help"]);
+    let options = "--n --input --kind --head --seed --weights --strategy --splitters --sublists --scan --trusted --forest --lists \
+        --output --order --verify --repeat --json";
+    for option in options.split(' ') {
+        assert!(help.contains(option), "{option}");
+    }
+    assert_eq!(good(&["--version"]), format!("warpsmith {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn json_has_its_fields() {
+    let value = json_in(Path::new("."), &["list-rank", "--n", "10_000", "--json"]);
+    assert_eq!(value["system"], "list-rank");
+    assert!(value["backend"] == "cpu" || value["backend"] == "cuda", "{value}");
+    assert!(!value["device"].as_str().unwrap().is_empty());
+    assert_eq!(value["n"], 10_000);
+    assert!(value["sublists"].as_u64().unwrap() > 1);
+    assert_eq!(value["strategy"], "split");
+    assert!(value["verified"].is_null());
+    let steps = value["steps"].as_array().unwrap();
+    let names: Vec<_> = steps.iter().map(|step| step["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["head", "walk", "sublists", "ranks"]);
+    assert!(steps.iter().all(|step| step["bytes"].as_u64().unwrap() > 0));
+    let sum: f64 = steps.iter().map(|step| step["ms"].as_f64().unwrap()).sum();
+    assert!((sum - value["total_ms"].as_f64().unwrap()).abs() < 1e-9 && sum > 0.0);
+}
+
+#[test]
+fn the_table_has_a_row_a_step() {
+    let table = good(&["list-rank", "--n", "1e4", "--strategy", "packed", "--seed", "3", "--repeat", "3", "--verify"]);
+    let header = table.lines().next().unwrap();
+    assert!(header.contains("10,000 elements (random)") && header.contains("sublists, strategy packed"), "{header}");
+    for word in ["head", "copy", "walk", "sublists", "ranks", "total", "kB", "GB/s", "100.0 %", "median of 3 runs", "Verified: "]
+    {
+        assert!(table.contains(word), "{word}: {table}");
+    }
+    assert!(good(&["list-rank", "--n", "1"]).contains("Not verified"));
+}
+
+#[test]
+fn all_kinds_and_strategies_verify() {
+    for kind in ["random", "sequential", "reversed", "strided", "block-shuffled"] {
+        for strategy in ["split", "packed"] {
+            let arguments = ["list-rank", "--n", "5e3", "--kind", kind, "--strategy", strategy, "--verify", "--json"];
+            let value = json_in(Path::new("."), &arguments);
+            assert_eq!((&value["verified"], &value["list"], &value["strategy"]), (&true.into(), &kind.into(), &strategy.into()));
+        }
+    }
+    let more = ["--splitters", "first", "--sublists", "100", "--scan", "host", "--trusted"];
+    let value = json_in(Path::new("."), &[&["list-rank", "--n", "3k", "--verify", "--json"], &more[..]].concat());
+    assert_eq!((&value["verified"], &value["sublists"]), (&true.into(), &100.into()));
+}
+
+#[test]
+fn ranks_and_order_are_right() {
+    let directory = tempdir().unwrap();
+    let next = generate::random(3000, 5);
+    let order = walk(&next);
+    write(&directory, "next.npy", &next);
+    write(&directory, "wide.npy", &next.iter().map(|&next| i64::from(next)).collect::<Vec<_>>());
+    let head = order[0].to_string();
+    for (input, more) in [("next.npy", &[][..]), ("wide.npy", &["--head", &head])] {
+        let arguments = ["list-rank", "--input", input, "--output", "ranks.npy", "--order", "order.npy", "--verify"];
+        let table = good_in(directory.path(), &[&arguments, more].concat());
+        assert!(table.contains(input) && table.contains("Written: ranks.npy\nWritten: order.npy\n"), "{table}");
+        assert_eq!(read::<i32>(&directory, "ranks.npy"), ranks_of(&order));
+        assert_eq!(read::<i32>(&directory, "order.npy"), order.iter().map(|&element| element as i32).collect::<Vec<_>>());
+    }
+    assert_eq!(files(&directory), ["next.npy", "order.npy", "ranks.npy", "wide.npy"]);
+}
+
+#[test]
+fn an_empty_list_has_no_ranks() {
+    let directory = tempdir().unwrap();
+    write::<i32>(&directory, "next.npy", &[]);
+    let arguments = ["list-rank", "--input", "next.npy", "--output", "ranks.npy", "--order", "order.npy", "--verify", "--json"];
+    let value = json_in(directory.path(), &arguments);
+    assert_eq!((&value["n"], &value["verified"]), (&0.into(), &true.into()));
+    assert!(read::<i32>(&directory, "ranks.npy").is_empty() && read::<i32>(&directory, "order.npy").is_empty());
+    good_in(directory.path(), &["list-rank", "--input", "next.npy"]);
+}
+
+#[test]
+fn sums_of_all_types() {
+    let directory = tempdir().unwrap();
+    let n = 2000;
+    let next = generate::random(n as u32, 6);
+    let order = walk(&next);
+    let weights: Vec<i32> = (0..n).map(|element| element % 7 - 3).collect();
+    let mut expected = vec![0; n as usize];
+    let mut sum = 0;
+    for &element in &order {
+        expected[element] = sum;
+        sum += weights[element];
+    }
+    write(&directory, "next.npy", &next);
+    write(&directory, "int32.npy", &weights);
+    write(&directory, "int64.npy", &weights.iter().map(|&w| i64::from(w) << 33).collect::<Vec<_>>());
+    write(&directory, "float32.npy", &weights.iter().map(|&w| w as f32).collect::<Vec<_>>());
+    write(&directory, "float64.npy", &weights.iter().map(|&w| f64::from(w) * 0.5).collect::<Vec<_>>());
+    for kind in ["int32", "int64", "float32", "float64"] {
+        let weights = format!("{kind}.npy");
+        let arguments = ["list-rank", "--input", "next.npy", "--weights", &weights, "--output", "sums.npy", "--verify", "--json"];
+        let value = json_in(directory.path(), &arguments);
+        assert_eq!((&value["verified"], &value["weights"], &value["result"]), (&true.into(), &kind.into(), &"sums".into()));
+        // Small whole numbers and halves are exact in any order.
+        match kind {
+            "int32" => assert_eq!(read::<i32>(&directory, "sums.npy"), expected),
+            "int64" => assert!(read::<i64>(&directory, "sums.npy").iter().zip(&expected).all(|(&a, &b)| a == i64::from(b) << 33)),
+            "float32" => assert!(read::<f32>(&directory, "sums.npy").iter().zip(&expected).all(|(&a, &b)| a == b as f32)),
+            _ => assert!(read::<f64>(&directory, "sums.npy").iter().zip(&expected).all(|(&a, &b)| a == f64::from(b) * 0.5)),
+        }
+    }
+    // Without a list, one is generated that is as long.
+    let value = json_in(directory.path(), &["list-rank", "--weights", "float64.npy", "--verify", "--json"]);
+    assert_eq!((&value["n"], &value["verified"]), (&n.into(), &true.into()));
+}
+
+#[test]
+fn a_forest_is_ranked_list_by_list() {
+    let directory = tempdir().unwrap();
+    let mut next = generate::random(1000, 7);
+    let order = walk(&next);
+    let mut expected = Vec::new();
+    for piece in order.chunks(70) {
+        next[*piece.last().unwrap()] = -1;
+        expected.push(piece);
+    }
+    expected.sort_by_key(|piece| piece[0]);
+    write(&directory, "next.npy", &next);
+    let arguments = ["--forest", "--input", "next.npy", "--output", "ranks.npy", "--lists", "lists.npy", "--verify", "--json"];
+    let value = json_in(directory.path(), &[&["list-rank"], &arguments[..]].concat());
+    assert_eq!((&value["verified"], &value["lists"], &value["result"]), (&true.into(), &15.into(), &"forest".into()));
+    let (ranks, lists) = (read::<i32>(&directory, "ranks.npy"), read::<i32>(&directory, "lists.npy"));
+    for (number, piece) in expected.iter().enumerate() {
+        for (rank, &element) in piece.iter().enumerate() {
+            assert_eq!((lists[element], ranks[element]), (number as i32, rank as i32));
+        }
+    }
+    assert!(good_in(directory.path(), &["list-rank", "--forest", "--input", "next.npy"]).contains("a forest of 15 lists"));
+}
+
+#[test]
+fn bad_files_are_named() {
+    let directory = tempdir().unwrap();
+    let path = directory.path();
+    fs::write(path.join("text.npy"), "hello").unwrap();
+    fs::write(path.join("empty.npy"), "").unwrap();
+    write(&directory, "float.npy", &[1.0f64, -1.0]);
+    write_npy(path.join("square.npy"), &Array2::<i32>::zeros((2, 2))).unwrap();
+    let mut far: Vec<i64> = (1..20).chain([-1]).collect();
+    far[17] = 2_147_483_650;
+    write(&directory, "far.npy", &far);
+    write(&directory, "beyond.npy", &[1, 2, 4, -1]);
+    write(&directory, "negative.npy", &[1i64, -2]);
+    write(&directory, "circle.npy", &[1, 2, 0]);
+    write(&directory, "apart.npy", &[1, -1, 3, 2]);
+    write(&directory, "join.npy", &[2, 2, 3, -1]);
+    write(&directory, "good.npy", &[1, 2, -1]);
+    let whole = fs::read(path.join("good.npy")).unwrap();
+    fs::write(path.join("short.npy"), &whole[..whole.len() - 5]).unwrap();
+    fs::write(path.join("long.npy"), [&whole[..], b"x"].concat()).unwrap();
+    let before = files(&directory);
+    for (input, sentence) in [
+        ("none.npy", "none.npy: can't be read: no such file or directory"),
+        (".", ".: is a directory, not a .npy file"),
+        ("text.npy", "text.npy: is not a .npy file"),
+        ("empty.npy", "empty.npy: is empty, not a .npy file"),
+        ("float.npy", "float.npy: holds float64, but next must be int32 or int64"),
+        ("square.npy", "square.npy: holds a 2-D array of shape (2, 2), but next must be 1-D"),
+        ("short.npy", "short.npy: is truncated: its header says 3 elements of int32 (12 bytes), but 7 bytes follow"),
+        ("long.npy", "long.npy: goes on after the 3 elements"),
+        ("far.npy", "far.npy: next[17] is 2147483650, which is neither an element (there are 20, from 0) nor -1"),
+        ("beyond.npy", "beyond.npy: next[2] is 4, which is neither an element (there are 4, from 0) nor -1"),
+        ("negative.npy", "negative.npy: next[1] is -2, which is"),
+        ("circle.npy", "circle.npy: the list has no end"),
+        ("apart.npy", "apart.npy: element 2 is not reached from head 0: it is on a cycle"),
+        ("join.npy", "join.npy: element 2 has two predecessors: next[0] and next[1]"),
+    ] {
+        expect_bad(path, &["list-rank", "--input", input, "--output", "ranks.npy", "--verify", "--json"], sentence);
+    }
+    expect_bad(path, &["list-rank", "--forest", "--input", "apart.npy"], "apart.npy: element 2 is on a cycle");
+    expect_bad(path, &["list-rank", "--input", "good.npy", "--head", "1"], "good.npy: 1 is not the head: next[0] leads to it");
+    expect_bad(path, &["list-rank", "--input", "good.npy", "--head", "3"], "head 3 is not an element: there are 3, from 0");
+    let arguments = ["list-rank", "--input", "good.npy", "--weights", "float.npy"];
+    expect_bad(path, &arguments, "float.npy has 2 elements, but good.npy has 3");
+    expect_bad(path, &["list-rank", "--n", "9", "--weights", "float.npy"], "float.npy has 2 elements, but the list has 9");
+    expect_bad(path, &["list-rank", "--weights", "square.npy"], "square.npy: holds a 2-D array");
+    assert_eq!(files(&directory), before, "errors leave no files behind");
+}
+
+#[test]
+fn bad_arguments_are_explained() {
+    let here = Path::new(".");
+    for (arguments, sentence) in [
+        (&["--n", "0"][..], "there must be at least 1 element"),
+        (&["--n", "-3"], "there must be at least 1 element"),
+        (&["--n", "1e12"], "at most 2^31 - 2 = 2147483646 elements can be indexed"),
+        (&["--n", "many"], "not a whole number; write 100000000"),
+        (&["--n", "10", "--head", "10"], "head 10 is not an element: there are 10, from 0"),
+        (&["--n", "10", "--head", "-1"], "-1 is not in 0.."),
+        (&["--n", "10", "--input", "x.npy"], "cannot be used with"),
+        (&["--input", "x.npy", "--kind", "random"], "cannot be used with"),
+        (&["--n", "10", "--forest", "--head", "1"], "cannot be used with"),
+        (&["--n", "10", "--forest", "--weights", "w.npy"], "cannot be used with"),
+        (&["--n", "10", "--order", "o.npy", "--weights", "w.npy"], "cannot be used with"),
+        (&["--n", "10", "--lists", "l.npy"], "--forest"),
+        (&["--n", "10", "--forest", "--strategy", "packed"], "--strategy packed can't be used with --forest"),
+        (&["--n", "10", "--weights", "w.npy", "--strategy", "packed"], "--strategy packed can't be used with --weights"),
+        (&["--n", "10", "--forest", "--scan", "host"], "--scan host can't be used with --forest"),
+        (&["--n", "10", "--kind", "round"], "random, sequential, reversed, strided, block-shuffled"),
+        (&["--n", "10", "--repeat", "0"], "0 is not in 1..=100000"),
+        (&["--n", "10", "--sublists", "0"], "0 is not in 1.."),
+        (&["--n", "10", "--backend", "cpu", "--device", "1"], "it can't be used with --backend cpu"),
+        (&["--backend", "tpu"], "auto, cuda, cpu"),
+    ] {
+        expect_bad(here, &[&["list-rank"], arguments].concat(), sentence);
+    }
+    expect_bad(here, &["rank"], "unrecognized subcommand");
+}
+
+#[test]
+fn outputs_are_refused_before_the_work() {
+    let directory = tempdir().unwrap();
+    let path = directory.path();
+    write(&directory, "next.npy", &[1, 2, -1]);
+    fs::create_dir(path.join("folder")).unwrap();
+    for (arguments, sentence) in [
+        (&["--output", "no/ranks.npy"][..], "no/ranks.npy can't be written: there is no directory no"),
+        (&["--order", "no/order.npy"], "no/order.npy can't be written: there is no directory no"),
+        (&["--output", "folder"], "folder can't be written: it is a directory"),
+        (&["--output", "next.npy"], "next.npy can't be written: it is to be read"),
+        (&["--output", "x.npy", "--order", "x.npy"], "x.npy can't be written: it is to be written twice"),
+        (&["--output", "/dev/null"], "/dev/null can't be written: it is not a file"),
+        (&["--output", "/proc/ranks.npy"], "/proc/ranks.npy can't be written: "),
+    ] {
+        expect_bad(path, &[&["list-rank", "--input", "next.npy"], arguments].concat(), sentence);
+    }
+    assert_eq!(files(&directory), ["folder", "next.npy"]);
+}
+
+#[test]
+fn a_wrong_result_is_exit_code_1() {
+    let directory = tempdir().unwrap();
+    write(&directory, "apart.npy", &[1, -1, 3, 2]);
+    let arguments =
+        ["list-rank", "--input", "apart.npy", "--head", "0", "--trusted", "--verify", "--output", "ranks.npy", "--json"];
+    let output = run_in(directory.path(), &arguments);
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.starts_with("error: verification failed: the walk ends after 2 of 4 elements"), "{stderr}");
+    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(value["verified"], false);
+    assert_eq!(files(&directory), ["apart.npy"]);
+}
+
+#[test]
+fn backends() {
+    assert_eq!(json_in(Path::new("."), &["--backend", "cpu", "list-rank", "--n", "100", "--json"])["backend"], "cpu");
+    match no_cuda_reason() {
+        Some(reason) => {
+            expect_bad(Path::new("."), &["list-rank", "--backend", "cuda", "--n", "10"], &format!("no CUDA device: {reason}"));
+            expect_bad(Path::new("."), &["list-rank", "--device", "0", "--n", "10"], &reason);
+            expect_bad(Path::new("."), &["devices", "--backend", "cuda"], &reason);
+        }
+        None => {
+            let value = json_in(Path::new("."), &["list-rank", "--backend", "cuda", "--n", "100", "--verify", "--json"]);
+            assert_eq!((&value["backend"], &value["verified"]), (&"cuda".into(), &true.into()));
+            bad_in(Path::new("."), &["list-rank", "--device", "4000", "--n", "10"]);
+        }
+    }
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("warpsmith"));
+    let output = command.env("WARPSMITH_BACKEND", "quantum").args(["list-rank", "--n", "10"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).starts_with("error: WARPSMITH_BACKEND is \"quantum\""));
+}
+
+#[test]
+fn devices_are_listed() {
+    let value = json_in(Path::new("."), &["devices", "--json"]);
+    let devices = value["devices"].as_array().unwrap();
+    let cpu = devices.last().unwrap();
+    assert_eq!(cpu["backend"], "cpu");
+    assert!(cpu["multiprocessors"].as_u64().unwrap() > 0 && cpu["memory_total"].as_u64().unwrap() > 0);
+    assert_eq!(value["no_cuda_reason"].as_str().map(str::to_owned), no_cuda_reason());
+    for gpu in &devices[..devices.len() - 1] {
+        assert_eq!(gpu["backend"], "cuda");
+        assert!(gpu["compute_capability"].as_str().unwrap().contains('.'));
+        assert!(gpu["ptx_image"].is_null() || gpu["ptx_image"] == "sm_75" || gpu["ptx_image"] == "sm_90", "{gpu}");
+    }
+    let table = good(&["devices"]);
+    assert!(table.contains("workers") && table.contains("By default commands run on"), "{table}");
+    assert_eq!(table.contains("No GPU: "), no_cuda_reason().is_some());
+    assert!(!good(&["devices", "--backend", "cpu"]).contains("cuda "));
+}
+
+#[test]
+fn the_demonstration_is_the_default() {
+    for arguments in [&[][..], &["demo"]] {
+        let text = good(arguments);
+        assert!(text.starts_with("warpsmith ") && text.lines().next().unwrap().contains("running on "), "{text}");
+        for word in ["sequential walk", "strategy split", "strategy packed", "the reference", "equal", "Try next:", "--help"] {
+            assert!(text.contains(word), "{word}: {text}");
+        }
+        assert!(!text.contains("WRONG"));
+    }
+    assert!(good(&["--backend", "cpu"]).contains("not on a GPU: --backend cpu was given."));
+}
+
+#[test]
+fn verbose_tells_on_stderr() {
+    let arguments = ["list-rank", "--n", "100", "--json"];
+    let output = run(&[&arguments[..], &["-v"]].concat());
+    let (info, code) = (text(&output.stderr), output.status.code());
+    assert!(code == Some(0) && info.contains("INFO") && info.contains("warm-up") && !info.contains("DEBUG"), "{info}");
+    serde_json::from_slice::<Value>(&output.stdout).unwrap();
+    assert!(text(&run(&[&arguments[..], &["-vv"]].concat()).stderr).contains("DEBUG"));
+}
+
+#[test]
+fn a_closed_pipe_is_no_panic() {
+    for arguments in [&["list-rank", "--n", "1000"][..], &["devices"], &["--help"]] {
+        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("warpsmith"));
+        let mut child = command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let mut stderr = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        assert_eq!((child.wait().unwrap().code(), &*stderr), (Some(0), ""), "{arguments:?}");
+    }
+}
