@@ -2,6 +2,9 @@
 //!
 //! GPU times are of CUDA events around the device's work; those of the CPU are wall times.
 
+// The functions that Criterion's macros make have no documentation.
+#![allow(missing_docs)]
+
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};

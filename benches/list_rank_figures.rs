@@ -326,7 +326,7 @@ fn plot(csv: &std::path::Path) -> Result<()> {
         .x_desc("sublists")
         .y_desc("ms")
         .label_style(("sans-serif", 14))
-        .x_label_formatter(&|x| format!("{}k", (x / 1024.0).round()))
+        .x_label_formatter(&|x| format!("{}k", x / 1000.0))
         .y_label_formatter(&|y| format!("{y}"))
         .light_line_style(WHITE)
         .draw()?;

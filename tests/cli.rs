@@ -134,7 +134,7 @@ fn the_table_has_a_row_a_step() {
 #[test]
 fn all_kinds_and_strategies_verify() {
     for kind in ["random", "sequential", "reversed", "strided", "block-shuffled"] {
-        for strategy in ["split", "packed"] {
+        for strategy in ["split", "packed", "binned"] {
             let arguments = ["list-rank", "--n", "5e3", "--kind", kind, "--strategy", strategy, "--verify", "--json"];
             let value = json_in(Path::new("."), &arguments);
             assert_eq!((&value["verified"], &value["list"], &value["strategy"]), (&true.into(), &kind.into(), &strategy.into()));
@@ -300,6 +300,7 @@ fn bad_arguments_are_explained() {
         (&["--n", "10", "--order", "o.npy", "--weights", "w.npy"], "cannot be used with"),
         (&["--n", "10", "--lists", "l.npy"], "--forest"),
         (&["--n", "10", "--forest", "--strategy", "packed"], "--strategy packed can't be used with --forest"),
+        (&["--n", "10", "--forest", "--strategy", "binned"], "--strategy binned can't be used with --forest"),
         (&["--n", "10", "--weights", "w.npy", "--strategy", "packed"], "--strategy packed can't be used with --weights"),
         (&["--n", "10", "--forest", "--scan", "host"], "--scan host can't be used with --forest"),
         (&["--n", "10", "--kind", "round"], "random, sequential, reversed, strided, block-shuffled"),

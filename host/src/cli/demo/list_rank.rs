@@ -47,7 +47,14 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let _spinner = progress.spinner(n as usize, format!("ranking on {device}"));
     let on_device = device.upload(&next)?;
     let mut ranks = device.alloc(next.len())?;
-    for (what, strategy) in [("ranks, strategy split", Strategy::Split), ("ranks, strategy packed", Strategy::Packed)] {
+    let strategies = [
+        ("ranks, strategy split", Strategy::Split),
+        ("ranks, strategy packed", Strategy::Packed),
+        ("ranks, strategy binned", Strategy::Binned),
+    ];
+    // On the CPU, which has no use for it, binning only costs time.
+    let on_cpu = device.backend() == Backend::Cpu;
+    for (what, strategy) in strategies.into_iter().filter(|(_, strategy)| !on_cpu || *strategy != Strategy::Binned) {
         let mut ranker = ListRanker::new(device, Options { strategy, timed: true, ..Options::default() });
         let ms = setting.best(|| Ok(ranker.rank(stream, &on_device, None, &mut ranks)?))?;
         rows.push(row(what, ms, compare(&stream.download_vec(&ranks)?, &expected)));

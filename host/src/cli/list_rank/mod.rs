@@ -49,7 +49,7 @@ const BLOCK: u32 = 1024;
 )]
 pub struct Arguments {
     /// Elements of the generated list: 100000000, 100_000_000, 1e8 or 100M [default: as many as --weights has; else 1e8 on
-    /// CUDA, 1e6 on the CPU]
+    /// CUDA, 1e7 on the CPU]
     #[arg(long, value_name = "N", value_parser = count::parse, allow_negative_numbers = true, conflicts_with = "input")]
     n: Option<u32>,
     /// The list's successors: int32 (or int64 of such values), 1-D, -1 for the last element's
@@ -68,7 +68,7 @@ pub struct Arguments {
     /// sum is that of all elements before it
     #[arg(long, value_name = "W.NPY")]
     weights: Option<PathBuf>,
-    /// How the sublists are walked [default: split]
+    /// How the elements' results come to memory [default: auto]
     #[arg(long, value_enum)]
     strategy: Option<WalkStrategy>,
     /// Which elements start sublists
@@ -122,6 +122,10 @@ enum ListKind {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum WalkStrategy {
+    /// `binned` for long lists on a GPU that can, else `split`
+    Auto,
+    /// The walk stores elements in list order; two passes through shared memory bring their ranks to their places
+    Binned,
     /// Successors are loaded from one array and offsets stored to another
     Split,
     /// Both through one array
@@ -165,7 +169,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let (source, next) = match &arguments.input {
         Some(path) => (path.display().to_string(), read_next(path, progress)?),
         None => {
-            let default = if device.backend() == Backend::Cuda { 100_000_000 } else { 1_000_000 };
+            let default = if device.backend() == Backend::Cuda { 100_000_000 } else { 10_000_000 };
             // Files hold no more than a u32 of elements.
             let n = arguments.n.unwrap_or(weights.as_ref().map_or(default, |weights| weights.len() as u32));
             check_head(arguments.head, n as usize)?;
@@ -217,8 +221,12 @@ impl Arguments {
     fn check(&self) -> Result<(), Failure> {
         let only = |option: &str, with: &str| Err(Failure::error(format_args!("{option} can't be used with {with}")));
         let with = if self.forest { "--forest" } else { "--weights" };
-        if self.strategy == Some(WalkStrategy::Packed) && (self.forest || self.weights.is_some()) {
-            return only("--strategy packed", with);
+        if self.forest || self.weights.is_some() {
+            match self.strategy {
+                Some(WalkStrategy::Packed) => return only("--strategy packed", with),
+                Some(WalkStrategy::Binned) => return only("--strategy binned", with),
+                _ => {}
+            }
         }
         if self.scan == Some(Place::Host) && self.forest {
             return only("--scan host", with);
@@ -244,8 +252,10 @@ impl Arguments {
     fn options(&self) -> Options {
         Options {
             strategy: match self.strategy {
+                Some(WalkStrategy::Binned) => Strategy::Binned,
+                Some(WalkStrategy::Split) => Strategy::Split,
                 Some(WalkStrategy::Packed) => Strategy::Packed,
-                _ => Strategy::Split,
+                None | Some(WalkStrategy::Auto) => Strategy::Auto,
             },
             splitters: match self.splitters {
                 Splitters::Hashed => SplitterRule::Hashed,

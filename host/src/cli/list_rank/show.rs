@@ -62,7 +62,7 @@ impl Shown<'_> {
             list: self.source,
             n: report.n,
             sublists: report.sublists,
-            strategy: job.options.strategy.name(),
+            strategy: report.strategy.name(),
             result: match (lists, self.kind) {
                 (Some(_), _) => "forest",
                 (None, Some(_)) => "sums",
@@ -95,7 +95,7 @@ impl Shown<'_> {
             format::grouped(report.n),
             self.source,
             format::grouped(report.sublists),
-            job.options.strategy.name()
+            report.strategy.name()
         ))?;
 
         let total = report.total_ms();
