@@ -4,7 +4,6 @@
 #![no_std]
 
 pub mod collectives;
-pub mod samples;
-
 pub mod floors;
 pub mod list_rank;
+pub mod samples;

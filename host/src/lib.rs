@@ -1,4 +1,22 @@
-//! in progress
+//! GPU algorithms whose kernels are written in Rust. They run on an NVIDIA GPU, and where there is none on the CPU.
+//!
+//! - [`list_rank`]: the position of every element of a linked list; prefix sums along it; forests.
+//! - [`collectives`]: scans and reductions over a whole device, which the systems share.
+//! - [`device`]: one face for GPUs and the CPU: buffers, streams, events, and launches that are checked when they compile ([`launch!`]).
+//!
+//! The kernels themselves are in the crate `gpu_kernels`, which this one embeds as PTX. Nothing of CUDA is needed to build or to start;
+//! the driver is opened at run time. `WARPSMITH_BACKEND=cpu` or `cuda` settles which backend [`Device::best`](device::Device::best) takes,
+//! and `WARPSMITH_SYNC=1` waits for every launch, so that a fault names the kernel that it happened in.
+//!
+//! ```
+//! use warpsmith::{device::Device, list_rank::list_rank};
+//!
+//! let device = Device::best()?;
+//! //              2 -> 0 -> 3 -> 1
+//! let next = [3, -1, 0, 1];
+//! assert_eq!(list_rank(&device, &next, None)?, [1, 3, 0, 2]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod collectives;
 pub mod device;
@@ -99,3 +117,13 @@ macro_rules! launch {
         $crate::device::__launch!(($crate) $($tokens)*)
     };
 }
+
+/// The examples in CONTRIBUTING.md, which are tested like those here.
+#[cfg(doctest)]
+#[doc = include_str!("../../CONTRIBUTING.md")]
+struct Contributing;
+
+/// Those in README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

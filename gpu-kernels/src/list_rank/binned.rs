@@ -1,10 +1,10 @@
 //! Strategy `binned`: no element's result is stored until its neighbours' are there, too.
 //!
 //! A walk visits elements in random order, and a GPU's memory takes random 4- or 8-byte stores at a fraction of the rate of random
-//! loads. So the walk ([`walk`]) stores the elements themselves, in the order of the list: each thread collects [`CHUNK_ELEMENTS`] in
+//! loads. So the walk ([`walk()`]) stores the elements themselves, in the order of the list: each thread collects [`CHUNK_ELEMENTS`] in
 //! registers and writes them as 64 contiguous bytes, a *chunk*, with the sublist and the first offset in its head. Once the sublists
 //! are ranked, a chunk's elements have consecutive ranks, and what is left is to bring pairs (element, rank) to their places:
-//! [`partition`] bins them in shared memory by *window* of [`WINDOW`] consecutive elements, and writes each bin in one run; [`finish`] puts each
+//! [`partition()`] bins them in shared memory by *window* of [`WINDOW`] consecutive elements, and writes each bin in one run; [`finish()`] puts each
 //! window's ranks in place in shared memory, and writes them out in whole lines. A permutation has as many pairs for each window as the
 //! window has elements, so that the bins need no counting pass.
 
@@ -26,9 +26,9 @@ pub const CHUNK_VECTORS: usize = 4;
 /// In place of an element, where the sublist ended before the chunk.
 const NONE: i32 = -1;
 
-/// Threads of a block of [`partition`] and [`finish`].
+/// Threads of a block of [`partition()`] and [`finish()`].
 pub const THREADS: u32 = 1024;
-/// Chunks that one block of [`partition`] takes.
+/// Chunks that one block of [`partition()`] takes.
 pub const TILE_CHUNKS: usize = 1024;
 /// Vectors that each of its threads takes.
 const TILE_VECTORS: usize = TILE_CHUNKS * CHUNK_VECTORS / THREADS as usize;
@@ -38,14 +38,14 @@ const TILE_ELEMENTS: usize = TILE_CHUNKS * CHUNK_ELEMENTS;
 const WINDOW_BITS: u32 = 15;
 /// Elements of a window.
 pub const WINDOW: usize = 1 << WINDOW_BITS;
-/// The most windows that [`partition`] can bin.
+/// The most windows that [`partition()`] can bin.
 pub const MAX_WINDOWS: usize = 4096;
 /// Bins that one thread of [`partition`] scans.
 const BINS_PER_THREAD: usize = MAX_WINDOWS / THREADS as usize;
 
-/// Dynamic shared memory of [`partition`], in bytes.
+/// Dynamic shared memory of [`partition()`], in bytes.
 pub const PARTITION_SHARED: usize = TILE_ELEMENTS * size_of::<Pair>() + 2 * MAX_WINDOWS * size_of::<u32>();
-/// Dynamic shared memory of [`finish`], in bytes.
+/// Dynamic shared memory of [`finish()`], in bytes.
 pub const FINISH_SHARED: usize = WINDOW * size_of::<i32>();
 
 /// An element and its rank.
@@ -72,13 +72,13 @@ unsafe fn claim(counter: *mut u32) -> u32 {
     warp::shuffle_idx(lanes, first, leader) + (lanes & warp::lane_mask_lt()).count_ones()
 }
 
-/// Step 2: walks the sublists, and writes their elements in chunks. One thread a node, as in [`split`](super::walk::split).
+/// Step 2: walks the sublists, and writes their elements in chunks. One thread a node, as in [`split`](super::walk::split()).
 ///
 /// `chunks` has room for `capacity` chunks, of which `chunk_count`, which must start at 0, will count the used ones. A good list needs at most
 /// [`max_chunks`]; the walks of a bad one that would take more are cut off.
 ///
 /// # Safety
-/// As [`split`](super::walk::split)'s; `chunks` must have `capacity * CHUNK_VECTORS` vectors.
+/// As [`split`](super::walk::split())'s; `chunks` must have `capacity * CHUNK_VECTORS` vectors.
 #[kernel(max_threads = 256)]
 #[allow(clippy::too_many_arguments)]
 pub unsafe fn walk(

@@ -7,7 +7,7 @@ use cuda_std::prelude::*;
 
 use super::{Offset, Value};
 
-/// Elements that one thread of [`ranks`] handles: four offsets are two 16-byte loads, four ranks one 16-byte store.
+/// Elements that one thread of [`ranks()`] handles: four offsets are two 16-byte loads, four ranks one 16-byte store.
 pub const RANKS_PER_THREAD: usize = 4;
 
 /// `ranks[i] = base[placed[i].sublist] + placed[i].offset`. One thread for each [`RANKS_PER_THREAD`] elements.

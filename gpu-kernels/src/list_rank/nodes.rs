@@ -1,8 +1,8 @@
 //! Step 3: rank the list of sublists.
 //!
-//! A list of nodes is ranked by the same walk with fewer splitters ([`nodes_i32`](super::walk::nodes_i32)), level by level, until one block can hold it
-//! ([`solve_i32`]); then the bases travel back up ([`expand_i32`]). Forests of many lists don't shrink below their number
-//! of lists: they are ranked by pointer jumping over all nodes ([`jump_i32`], Wyllie 1979).
+//! A list of nodes is ranked by the same walk with fewer splitters ([`nodes_i32`](super::walk::nodes_i32())), level by level, until one block can hold it
+//! ([`solve_i32()`]); then the bases travel back up ([`expand_i32()`]). Forests of many lists don't shrink below their number
+//! of lists: they are ranked by pointer jumping over all nodes ([`jump_i32()`], Wyllie 1979).
 
 // Loops over several arrays of registers at once read best by their index.
 #![allow(clippy::needless_range_loop)]
@@ -11,13 +11,13 @@ use cuda_std::prelude::*;
 
 use super::{Status, TAIL, Value};
 
-/// The most nodes that [`solve_i32`] and its like take.
+/// The most nodes that [`solve_i32()`] and its like take.
 pub const SOLVE_NODES: usize = 4096;
 /// Threads of the solving block.
 pub const SOLVE_THREADS: u32 = 1024;
 const PER_THREAD: usize = SOLVE_NODES / SOLVE_THREADS as usize;
 
-/// Dynamic shared memory of [`solve_i32`] and its like for values of `size` bytes, in bytes.
+/// Dynamic shared memory of [`solve_i32()`] and its like for values of `size` bytes, in bytes.
 pub const fn solve_shared(size: usize) -> usize {
     SOLVE_NODES * (size + 2 * size_of::<i32>())
 }

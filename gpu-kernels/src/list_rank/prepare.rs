@@ -49,7 +49,7 @@ pub unsafe fn sum_successors(next: &[i32], sum: *mut i64) {
     }
 }
 
-/// Takes the head from [`sum_successors`]' sum; 0 where that gives none (the list is bad then). One thread.
+/// Takes the head from [`sum_successors()`]' sum; 0 where that gives none (the list is bad then). One thread.
 ///
 /// # Safety
 /// The pointers must be valid.
@@ -93,7 +93,7 @@ pub unsafe fn mark_successors(next: &[i32], marked: *mut u32, status: *mut Statu
     }
 }
 
-/// How many elements of each word of [`mark_successors`]' bitmap are heads: `counts[w]` of the elements `32 w .. 32 w + 32` below `n`.
+/// How many elements of each word of [`mark_successors()`]' bitmap are heads: `counts[w]` of the elements `32 w .. 32 w + 32` below `n`.
 #[kernel(max_threads = 256)]
 pub fn count_heads(marked: &[u32], n: u32, mut counts: DisjointSlice<u32>) {
     let word = thread::index_1d();
@@ -102,7 +102,7 @@ pub fn count_heads(marked: &[u32], n: u32, mut counts: DisjointSlice<u32>) {
     }
 }
 
-/// Writes the heads in ascending order; `places` is the exclusive scan of [`count_heads`]' counts.
+/// Writes the heads in ascending order; `places` is the exclusive scan of [`count_heads()`]' counts.
 ///
 /// # Safety
 /// `heads` must be as long as there are heads.

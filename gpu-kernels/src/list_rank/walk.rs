@@ -174,7 +174,7 @@ walks! {
 }
 
 walks! {
-    /// Strategy `packed`: successors are loaded from the array that the offsets are stored to, where [`copy_next`](super::prepare::copy_next) has put them.
+    /// Strategy `packed`: successors are loaded from the array that the offsets are stored to, where [`copy_next`](super::prepare::copy_next()) has put them.
     packed(placed: *mut Offset) -> i32,
     ahead: false,
     load: |element| placed.add(element).read().sublist,
