@@ -13,7 +13,7 @@
 
 use cuda_std::prelude::*;
 
-use super::{ABSENT, BROKEN, Status, TAIL, splitters::Splitters, walk::start};
+use super::{ABSENT, BROKEN, Status, TAIL, finish::complete, splitters::Splitters, walk::start};
 use crate::collectives::{
     Sum,
     block::{Block, STORAGE},
@@ -302,12 +302,16 @@ pub unsafe fn partition(
     }
 }
 
-/// Step 4b: puts the ranks of each window in place. One block of [`THREADS`] threads a window, with [`FINISH_SHARED`] bytes of shared memory.
+/// Step 4b: puts the ranks of each window in place, if as many elements were ranked as `expected` (0: in any case). One block of [`THREADS`] threads a window, with [`FINISH_SHARED`] bytes of shared memory.
 ///
 /// # Safety
 /// `ranks` must have `pairs.len()` elements, and both must be aligned to 16 bytes.
 #[kernel(max_threads = 1024)]
-pub unsafe fn finish(pairs: &[Pair], ranks: *mut i32) {
+pub unsafe fn finish(pairs: &[Pair], ranks: *mut i32, status: &Status, expected: u64) {
+    if !complete(status, expected) {
+        // The whole block leaves. A bad list leaves pairs that nobody has written.
+        return;
+    }
     let thread = thread::thread_idx_x() as usize;
     let first = thread::block_idx_x() as usize * WINDOW;
     let size = (pairs.len() - first).min(WINDOW);

@@ -1,23 +1,35 @@
 //! Step 4: every element's result from its sublist's base and its offset.
+//!
+//! A bad list leaves records that no walk has written. So that they aren't read, the kernels do nothing unless as many elements were ranked
+//! as they `expect`; 0 stands for no such check.
 
 // Loops over several arrays of registers at once read best by their index.
 #![allow(clippy::needless_range_loop)]
 
 use cuda_std::prelude::*;
 
-use super::{Offset, Value};
+use super::{Offset, Status, Value};
 
 /// Elements that one thread of [`ranks()`] handles: four offsets are two 16-byte loads, four ranks one 16-byte store.
 pub const RANKS_PER_THREAD: usize = 4;
 
+/// Whether the ranked elements are as many as expected.
+#[inline(always)]
+pub(super) fn complete(status: &Status, expected: u64) -> bool {
+    expected == 0 || status.ranked == expected
+}
+
 /// `ranks[i] = base[placed[i].sublist] + placed[i].offset`. One thread for each [`RANKS_PER_THREAD`] elements.
 ///
-/// An element that no walk came by (the list is bad then, and its totals tell) gets 0 or garbage, but nothing is read out of bounds.
+/// Unchecked, an element that no walk came by gets 0 or garbage, but nothing is read out of bounds.
 ///
 /// # Safety
 /// `ranks` must have `placed.len()` elements, and both arrays must be aligned to 16 bytes.
 #[kernel(max_threads = 256)]
-pub unsafe fn ranks(placed: &[Offset], base: &[i32], ranks: *mut i32) {
+pub unsafe fn ranks(placed: &[Offset], base: &[i32], ranks: *mut i32, status: &Status, expected: u64) {
+    if !complete(status, expected) {
+        return;
+    }
     let first = thread::index_1d() as usize * RANKS_PER_THREAD;
     let rank = |sublist: i32, offset: i32| -> i32 {
         let sublist = sublist as u32 as usize;
@@ -42,9 +54,9 @@ pub unsafe fn ranks(placed: &[Offset], base: &[i32], ranks: *mut i32) {
 
 /// The number of each element's list: `lists[i] = roots[placed[i].sublist]`.
 #[kernel(max_threads = 256)]
-pub fn lists(placed: &[Offset], roots: &[i32], mut lists: DisjointSlice<i32>) {
+pub fn lists(placed: &[Offset], roots: &[i32], mut lists: DisjointSlice<i32>, status: &Status, expected: u64) {
     let i = thread::index_1d() as usize;
-    if i < placed.len() {
+    if i < placed.len() && complete(status, expected) {
         let sublist = placed[i].sublist as u32 as usize;
         lists.set(if sublist < roots.len() { roots[sublist] } else { -1 });
     }
@@ -70,9 +82,9 @@ macro_rules! sums {
     ($($name:ident: $t:ty;)*) => {$(
         /// `sums[i] = base[placed[i].sublist] + placed[i].offset`, in this order of addition.
         #[kernel(max_threads = 256)]
-        pub fn $name(placed: &[<$t as Value>::Placed], base: &[$t], mut sums: DisjointSlice<$t>) {
+        pub fn $name(placed: &[<$t as Value>::Placed], base: &[$t], mut sums: DisjointSlice<$t>, status: &Status, expected: u64) {
             let i = thread::index_1d() as usize;
-            if i < placed.len() {
+            if i < placed.len() && complete(status, expected) {
                 let (sublist, offset) = <$t>::placed(placed[i]);
                 let sublist = sublist as u32 as usize;
                 sums.set(if sublist < base.len() { base[sublist].plus(offset) } else { <$t>::ZERO });

@@ -73,6 +73,8 @@ pub(super) mod sealed {
             placed: &Buffer<Self::Placed>,
             level: &Level<Self>,
             sums: &mut Buffer<Self>,
+            status: &Buffer<Status>,
+            expected: u64,
         ) -> Result<(), DeviceError>;
     }
 }
@@ -172,9 +174,9 @@ macro_rules! weights {
                 unsafe { launch!(stream, nodes::$jump<<<grid, BLOCK>>>(from.0, from.1, from.2, to.0, to.1, to.2)) }
             }
 
-            fn sums(stream: &Stream, placed: &Buffer<Self::Placed>, level: &Level<$t>, sums: &mut Buffer<$t>) -> Result<(), DeviceError> {
+            fn sums(stream: &Stream, placed: &Buffer<Self::Placed>, level: &Level<$t>, sums: &mut Buffer<$t>, status: &Buffer<Status>, expected: u64) -> Result<(), DeviceError> {
                 let grid = blocks(sums.len(), BLOCK);
-                launch!(stream, finish::$sums<<<grid, BLOCK>>>(placed, &level.base_sum, sums))
+                launch!(stream, finish::$sums<<<grid, BLOCK>>>(placed, &level.base_sum, sums, status, expected))
             }
         }
     )*};

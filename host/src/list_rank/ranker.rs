@@ -210,7 +210,7 @@ impl<V: Weight> ListRanker<V> {
             V::walk_weighted(stream, next, weights, placed, heads, &mut levels[0], status, splitters)?;
             clock.end("walk", n * (4 + size + placed_size))?;
             ranker.rank_nodes(stream, clock)?;
-            V::sums(stream, &ranker.placed, &ranker.levels[0], sums)?;
+            V::sums(stream, &ranker.placed, &ranker.levels[0], sums, &ranker.status, ranker.expected(next.len()))?;
             clock.end("sums", n * (placed_size + size))
         })
     }
@@ -341,6 +341,11 @@ impl<V: Weight> ListRanker<V> {
         }
     }
 
+    /// How many elements step 4 wants to be ranked, for it to do anything: all `n`, or 0 for a trusted list.
+    fn expected(&self, n: usize) -> u64 {
+        if self.options.trusted { 0 } else { n as u64 }
+    }
+
     fn status(&self, stream: &Stream) -> Result<Status, DeviceError> {
         let mut status = [bytemuck::Zeroable::zeroed()];
         stream.download(&self.status, &mut status)?;
@@ -438,6 +443,7 @@ impl ListRanker<i32> {
         clock.end("walk", 4 * n as u64 + chunk_bytes)?;
         self.rank_nodes(stream, clock)?;
 
+        let expected = self.expected(n);
         let (level, bins) = (&self.levels[0], &mut self.bins);
         let tiles = capacity.div_ceil(binned::TILE_CHUNKS) as u32;
         // SAFETY: `pairs` has n pairs, `filled` a counter a window.
@@ -449,7 +455,9 @@ impl ListRanker<i32> {
         clock.end("partition", chunk_bytes + 8 * n as u64)?;
         // SAFETY: `ranks` has as many elements as `pairs`, and buffers are aligned to 256 bytes.
         unsafe {
-            launch!(stream, binned::finish<<<windows as u32, binned::THREADS, binned::FINISH_SHARED>>>(&bins.pairs, ranks))?;
+            launch!(stream, binned::finish<<<windows as u32, binned::THREADS, binned::FINISH_SHARED>>>(
+                &bins.pairs, ranks, &self.status, expected
+            ))?;
         }
         clock.end("ranks", 12 * n as u64)
     }
@@ -475,9 +483,14 @@ impl ListRanker<i32> {
     }
 
     fn finish(&mut self, stream: &Stream, ranks: &mut Buffer<i32>) -> Result<(), DeviceError> {
+        let expected = self.expected(ranks.len());
         let grid = blocks(ranks.len().div_ceil(finish::RANKS_PER_THREAD), BLOCK);
         // SAFETY: `ranks` is as long as `placed`, and buffers are aligned to 256 bytes.
-        unsafe { launch!(stream, finish::ranks<<<grid, BLOCK>>>(&self.placed, &self.levels[0].base_sum, ranks)) }
+        unsafe {
+            launch!(stream, finish::ranks<<<grid, BLOCK>>>(
+                &self.placed, &self.levels[0].base_sum, ranks, &self.status, expected
+            ))
+        }
     }
 
     /// The list's order from its ranks: `order[r]` is the element of rank `r`.
@@ -526,14 +539,16 @@ impl ListRanker<i32> {
         self.walk(stream, next, splitters, Strategy::Split)?;
         clock.end("walk", 12 * n as u64)?;
         self.jump(stream, sublists)?;
-        clock.end("sublists", 24 * sublists as u64)?;
-        self.finish(stream, ranks)?;
-        let grid = blocks(n, BLOCK);
-        launch!(stream, finish::lists<<<grid, BLOCK>>>(&self.placed, &self.levels[0].root, lists))?;
-        clock.end("ranks", 24 * n as u64)?;
         if !self.options.trusted {
             let none = self.device.empty();
             self.tally(stream, &none)?;
+        }
+        clock.end("sublists", 24 * sublists as u64)?;
+        self.finish(stream, ranks)?;
+        let (grid, expected) = (blocks(n, BLOCK), self.expected(n));
+        launch!(stream, finish::lists<<<grid, BLOCK>>>(&self.placed, &self.levels[0].root, lists, &self.status, expected))?;
+        clock.end("ranks", 24 * n as u64)?;
+        if !self.options.trusted {
             let status = self.status(stream)?;
             if status.ranked != n as u64 || status.out_of_range != 0 || status.circles != 0 {
                 check::diagnose_forest(&stream.download_vec(next)?)?;
