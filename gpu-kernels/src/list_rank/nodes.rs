@@ -54,7 +54,7 @@ unsafe fn solve<V: Value>(next: &[i32], lengths: &[i32], sums: &[V], base_length
                 let successor = next[node];
                 // Two nodes with one successor: either may win; the totals show that the other is not on the list.
                 if (successor as u32 as usize) < m {
-                    atomic::block::store(predecessor.add(successor as usize), node as i32);
+                    atomic::block::exchange(predecessor.add(successor as usize), node as i32);
                 }
             }
         }
