@@ -274,7 +274,8 @@ macro_rules! node_kernels {
         ///
         /// # Safety
         /// All arrays must have `next.len()` elements, and those written must not overlap any other.
-        #[kernel(max_threads = 1024)]
+        // One block an SM: for two, ptxas would keep to 32 registers and spill.
+        #[kernel(max_threads = 1024, min_blocks = 1)]
         pub unsafe fn $solve(next: &[i32], lengths: &[i32], sums: &[$t], base_length: *mut i32, base_sum: *mut $t, roots: *mut i32) {
             // SAFETY: the caller's.
             unsafe { solve(next, lengths, sums, base_length, base_sum, roots) }
