@@ -28,6 +28,10 @@ fn build() -> Result<(), Box<dyn Error>> {
     }
     images.push_str("];\n");
     let out_dir = env::var("OUT_DIR")?;
-    fs::write(Path::new(&out_dir).join("ptx_images.rs"), images)?;
+    let list = Path::new(&out_dir).join("ptx_images.rs");
+    // Untouched where nothing changed, so that the library isn't compiled again.
+    if fs::read_to_string(&list).ok().as_deref() != Some(&*images) {
+        fs::write(list, images)?;
+    }
     Ok(())
 }
