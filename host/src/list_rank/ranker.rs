@@ -2,7 +2,7 @@
 
 use bytemuck::Pod;
 use cuda_std::I32x4;
-use gpu_kernels::list_rank::{Offset, Status, binned, finish, nodes, prepare, splitters::Splitters, walk};
+use gpu_kernels::list_rank::{Status, binned, finish, nodes, prepare, splitters::Splitters, walk};
 
 use super::{
     ListError, Options, Scan, SplitterRule, Strategy, Weight, check,
@@ -136,9 +136,6 @@ impl<'s> Clock<'s> {
 
 impl<V: Weight> ListRanker<V> {
     /// A ranker on `device`. Arrays are allocated at the first call.
-    ///
-    /// # Panics
-    /// Never: an empty array needs no memory.
     pub fn new(device: &Device, options: Options) -> Self {
         ListRanker {
             device: device.clone(),
@@ -248,7 +245,7 @@ impl<V: Weight> ListRanker<V> {
         if !self.options.trusted {
             let status = self.status(stream)?;
             found = status.head;
-            if status.ranked != n as u64 || status.out_of_range != 0 || status.circles != 0 || status.overflows != 0 {
+            if !is_complete(&status, n) {
                 check::diagnose(&stream.download_vec(next)?, head)?;
                 return Err(ListError::Miscounted { ranked: status.ranked, n });
             }
@@ -550,7 +547,7 @@ impl ListRanker<i32> {
         clock.end("ranks", 24 * n as u64)?;
         if !self.options.trusted {
             let status = self.status(stream)?;
-            if status.ranked != n as u64 || status.out_of_range != 0 || status.circles != 0 {
+            if !is_complete(&status, n) {
                 check::diagnose_forest(&stream.download_vec(next)?)?;
                 return Err(ListError::Miscounted { ranked: status.ranked, n });
             }
@@ -684,9 +681,11 @@ fn check_length(n: usize) -> Result<(), ListError> {
     if n >= i32::MAX as usize { Err(ListError::TooLong { n }) } else { Ok(()) }
 }
 
+/// Whether all `n` elements were ranked, and no walk met anything wrong.
+fn is_complete(status: &Status, n: usize) -> bool {
+    status.ranked == n as u64 && status.out_of_range == 0 && status.circles == 0 && status.overflows == 0
+}
+
 fn same_length(what: &'static str, found: usize, n: usize) -> Result<(), ListError> {
     if found == n { Ok(()) } else { Err(ListError::Length { what, found, n }) }
 }
-
-// Ranks and weights of 32 bits share their records, so that one ranker serves both.
-const _: () = assert!(size_of::<Offset>() == size_of::<<i32 as gpu_kernels::list_rank::Value>::Placed>());
