@@ -57,7 +57,7 @@ fn nothing_is_fine_too() -> Result {
     stream.copy(&also, &mut empty)?;
     stream.fill(&mut empty, 1.0)?;
     stream.fill_zero(&mut empty)?;
-    assert_eq!(stream.download_vec(&empty)?, []);
+    assert_eq!(stream.download_vec(&empty)?, [0f32; 0]);
     launch!(stream, samples::saxpy<<<1, 32>>>(1.0, &also, &mut empty))?;
     let pinned = stream.upload_async(device.pinned(0)?, &mut empty)?.wait()?;
     assert!(stream.download_async(&empty, pinned)?.wait()?.is_empty());

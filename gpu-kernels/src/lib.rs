@@ -6,4 +6,5 @@
 pub mod collectives;
 pub mod floors;
 pub mod list_rank;
+pub mod pcf;
 pub mod samples;

@@ -1,8 +1,12 @@
 //! GPU algorithms whose kernels are written in Rust. They run on an NVIDIA GPU, and where there is none on the CPU.
 //!
 //! - [`list_rank`]: the position of every element of a linked list; prefix sums along it; forests.
+//! - [`pcf`]: piecewise constant functions: sets, files, barcodes, integrals.
 //! - [`collectives`]: scans and reductions over a whole device, which the systems share.
 //! - [`device`]: one face for GPUs and the CPU: buffers, streams, events, and launches that are checked when they compile ([`launch!`]).
+//! - [`engine`]: pairwise matrices by blocks, on several devices, into memory or files.
+//! - [`files`]: files that are written whole or not at all.
+//! - [`npy`]: reads NumPy's arrays.
 //!
 //! The kernels themselves are in the crate `gpu_kernels`, which this one embeds as PTX. Nothing of CUDA is needed to build or to start;
 //! the driver is opened at run time. `WARPSMITH_BACKEND=cpu` or `cuda` settles which backend [`Device::best`](device::Device::best) takes,
@@ -20,7 +24,11 @@
 
 pub mod collectives;
 pub mod device;
+pub mod engine;
+pub mod files;
 pub mod list_rank;
+pub mod npy;
+pub mod pcf;
 
 /// Launches a kernel on a stream: `launch!(stream, module::kernel<<<grid, block>>>(arguments))`, and with dynamic shared
 /// memory `<<<grid, block, bytes>>>`.

@@ -2,7 +2,7 @@
 
 use std::{fmt, io::Write as _, process::ExitCode};
 
-use warpsmith::{device::DeviceError, list_rank::ListError};
+use warpsmith::{device::DeviceError, files::FileError, list_rank::ListError, pcf::PcfError};
 
 /// Why a command ended early.
 #[derive(Debug)]
@@ -42,6 +42,18 @@ impl From<DeviceError> for Failure {
 
 impl From<ListError> for Failure {
     fn from(error: ListError) -> Self {
+        Failure::error(error)
+    }
+}
+
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Self {
+        Failure::error(error)
+    }
+}
+
+impl From<PcfError> for Failure {
+    fn from(error: PcfError) -> Self {
         Failure::error(error)
     }
 }

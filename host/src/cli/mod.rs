@@ -10,6 +10,7 @@ mod format;
 mod list_rank;
 mod npy;
 mod output;
+mod pcf;
 mod progress;
 mod terminal;
 
@@ -32,7 +33,8 @@ use warpsmith::device::Device;
         warpsmith devices                               what there is to run on\n  \
         warpsmith list-rank --n 1e7 --verify            rank a random list of 10 million elements\n  \
         warpsmith --backend cpu list-rank --n 1e6       the same on the CPU\n  \
-        warpsmith list-rank --help                      all about ranking lists\n\n\
+        warpsmith list-rank --help                      all about ranking lists\n  \
+        warpsmith pcf --help                            piecewise constant functions\n\n\
         Exit codes: 0 done, 1 a verification failed, 2 any other error.\n\
         Environment: WARPSMITH_BACKEND (cuda or cpu) is what `--backend auto` takes;\n\
         WARPSMITH_SYNC=1 waits for every launch, so that a fault on a GPU names its kernel."
@@ -73,6 +75,8 @@ enum Backend {
 enum Command {
     /// Rank a linked list: how many elements come before each
     ListRank(list_rank::Arguments),
+    /// Piecewise constant functions: sets, matrices of their distances, and pictures
+    Pcf(pcf::Arguments),
     /// List the devices: GPUs and the CPU
     Devices(devices::Arguments),
     /// A demonstration of each system, checked and timed, that ends in a table
@@ -88,6 +92,7 @@ pub fn main() -> ExitCode {
     terminal::trace(global.verbose);
     let result = match command.unwrap_or(Command::Demo) {
         Command::ListRank(arguments) => list_rank::run(&global, &arguments),
+        Command::Pcf(arguments) => pcf::run(&global, &arguments),
         Command::Devices(arguments) => devices::run(&global, &arguments),
         Command::Demo => demo::run(&global),
     };

@@ -44,6 +44,7 @@ mod pinned;
 mod stream;
 
 pub use buffer::{Buffer, View, ViewMut};
+pub(crate) use error::Bytes;
 pub use error::DeviceError;
 pub use event::Event;
 pub use image::PTX_IMAGES;

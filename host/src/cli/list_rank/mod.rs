@@ -163,7 +163,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let device = global.open()?;
 
     let weights = match &arguments.weights {
-        Some(path) => Some(npy::read(path, "weights", Kind::ALL, progress)?),
+        Some(path) => Some(npy::read(path, "weights", npy::NUMBERS, progress)?),
         None => None,
     };
     let (source, next) = match &arguments.input {

@@ -1,0 +1,143 @@
+//! Threads that merge from where the functions lie, for CPUs.
+//!
+//! A processor runs one merge as a chain of dependent steps, each as long as a load, a comparison and an addition take, and mispredicts every
+//! other branch of a merge that branches. So a thread here merges [`CHAINS`] functions of the first band with one of the second, side by side and
+//! without branches. On a GPU this is the plain kernel that reads global memory, and the measure of what shared memory gains in
+//! [`tiled`](super::tiled).
+
+use super::{
+    Scalar, Triangle,
+    op::{Inner, L1, L2, Lp, Operation},
+    set::Functions,
+};
+use cuda_std::{math, prelude::*};
+
+/// Functions of the first band that a thread merges at a time.
+pub const CHAINS: usize = 4;
+
+/// A merge under way.
+#[derive(Clone, Copy)]
+struct Chain<T: Scalar> {
+    first: *const T::Segment,
+    second: *const T::Segment,
+    time: T,
+    sum: T,
+    /// Steps to go.
+    left: u32,
+}
+
+impl<T: Scalar> Chain<T> {
+    /// Takes the breakpoint that comes first, and goes on to the next segment of its function.
+    ///
+    /// # Safety
+    /// There are steps to go.
+    #[inline(always)]
+    unsafe fn step(&mut self, op: impl Operation<T>) {
+        // SAFETY: the segments are there, as long as there are steps to go.
+        unsafe {
+            let (f, f_end) = T::parts(*self.first);
+            let (g, g_end) = T::parts(*self.second);
+            let end = math::min(f_end, g_end);
+            self.sum = op.add(self.sum, end - self.time, f, g);
+            self.time = end;
+            // Numbers in place of a branch.
+            let ends = usize::from(f_end <= g_end);
+            self.first = self.first.add(ends);
+            self.second = self.second.add(1 - ends);
+        }
+    }
+}
+
+/// Writes the entries of the thread's pairs: [`CHAINS`] positions of the first band times one of the second.
+///
+/// # Safety
+/// As the kernels below.
+#[inline(always)]
+unsafe fn run<T: Scalar, O: Operation<T>>(
+    (first, second): (Functions<'_, T>, Functions<'_, T>),
+    triangle: Triangle,
+    op: O,
+    out: *mut T,
+    (first_stride, second_stride): (u64, u64),
+) {
+    let groups = first.order.len() / CHAINS;
+    let index = thread::index_1d() as usize;
+    let (second_position, first_position) = ((index / groups) as u32, (index % groups * CHAINS) as u32);
+    if second_position as usize >= second.order.len() {
+        return;
+    }
+    // SAFETY: both positions are in the orders, whose lengths are multiples of 32. A chain takes as many steps as its functions have
+    // breakpoints after the first.
+    unsafe {
+        let (second_function, second_segments, second_length) = second.at(second_position);
+        if second_length == 0 {
+            return;
+        }
+        let mut functions = [0; CHAINS];
+        let mut wanted = [false; CHAINS];
+        let mut chains =
+            [Chain { first: first.segments, second: second_segments, time: T::zero(), sum: T::zero(), left: 0 }; CHAINS];
+        let mut together = u32::MAX;
+        for (k, chain) in chains.iter_mut().enumerate() {
+            let position = first_position + k as u32;
+            let (function, segments, length) = first.at(position);
+            functions[k] = function;
+            wanted[k] = length != 0 && triangle.wants(position, second_position);
+            if wanted[k] {
+                chain.first = segments;
+                chain.left = length + second_length - 2;
+            }
+            together = together.min(chain.left);
+        }
+        for _ in 0..together {
+            for chain in &mut chains {
+                chain.step(op);
+            }
+        }
+        for (k, chain) in chains.iter_mut().enumerate() {
+            if wanted[k] {
+                for _ in together..chain.left {
+                    chain.step(op);
+                }
+                let (f, g) = (T::parts(*chain.first).0, T::parts(*chain.second).0);
+                let places = triangle.places(functions[k], second_function);
+                let at = u64::from(places.0) * first_stride + u64::from(places.1) * second_stride;
+                out.add(at as usize).write(op.finish(chain.sum, f, g));
+            }
+        }
+    }
+}
+
+macro_rules! kernels {
+    ($($(#[$doc:meta])* $name:ident: $t:ty, $segment:ty, $op:expr;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// The entry of functions i and j goes to `out[i * first_stride + j * second_stride]`. A thread for each position of the
+        /// second band and each [`CHAINS`] of the first.
+        ///
+        /// # Safety
+        /// Both bands are as [`Functions`] says, and every entry is in `out`.
+        #[kernel(max_threads = 256)]
+        #[allow(clippy::too_many_arguments)]
+        pub unsafe fn $name(
+            first_segments: *const $segment,
+            first_offsets: &[u64],
+            first_order: &[u32],
+            second_segments: *const $segment,
+            second_offsets: &[u64],
+            second_order: &[u32],
+            triangle: u32,
+            p: $t,
+            out: *mut $t,
+            first_stride: u64,
+            second_stride: u64,
+        ) {
+            let first = Functions { segments: first_segments, offsets: first_offsets, order: first_order };
+            let second = Functions { segments: second_segments, offsets: second_offsets, order: second_order };
+            let op: fn($t) -> _ = $op;
+            // SAFETY: the caller's.
+            unsafe { run((first, second), Triangle(triangle), op(p), out, (first_stride, second_stride)) }
+        }
+    )*};
+}
+super::for_operations!(kernels);

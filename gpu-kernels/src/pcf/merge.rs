@@ -1,0 +1,93 @@
+//! Two functions, merged in order of time.
+
+use super::{Scalar, op::Operation};
+use cuda_std::math;
+
+/// A merge under way: for each function the position of its segment, and what it has come to.
+pub struct Merge<T: Scalar> {
+    /// Position of the first function's segment, in whatever units the caller's loads take.
+    pub first: u32,
+    /// Position of the second function's.
+    pub second: u32,
+    first_value: T,
+    first_end: T,
+    second_value: T,
+    second_end: T,
+    time: T,
+    sum: T,
+}
+
+/// Where a function's segments are.
+pub trait Source<T: Scalar>: Copy {
+    /// From a segment's position to the next one's.
+    const NEXT: u32;
+    /// The segment at a position.
+    ///
+    /// # Safety
+    /// There is one.
+    unsafe fn load(self, position: u32) -> T::Segment;
+}
+
+impl<T: Scalar> Merge<T> {
+    /// The start of both functions, whose first segments are at these positions.
+    ///
+    /// # Safety
+    /// They are.
+    #[inline(always)]
+    pub unsafe fn new(first: u32, second: u32, f: impl Source<T>, g: impl Source<T>) -> Self {
+        // SAFETY: the caller's.
+        let ((first_value, first_end), (second_value, second_end)) =
+            unsafe { (T::parts(f.load(first)), T::parts(g.load(second))) };
+        Merge { first, second, first_value, first_end, second_value, second_end, time: T::zero(), sum: T::zero() }
+    }
+
+    /// Takes the breakpoint that comes first, and goes on to the next segment of its function.
+    ///
+    /// # Safety
+    /// That function has a next segment: one of the two ends is finite, and the segments are all there.
+    #[inline(always)]
+    pub unsafe fn step<F: Source<T>, G: Source<T>>(&mut self, f: F, g: G, op: impl Operation<T>) {
+        let end = math::min(self.first_end, self.second_end);
+        self.sum = op.add(self.sum, end - self.time, self.first_value, self.second_value);
+        self.time = end;
+        // SAFETY: the caller's.
+        unsafe {
+            if self.first_end <= self.second_end {
+                self.first += F::NEXT;
+                (self.first_value, self.first_end) = T::parts(f.load(self.first));
+            } else {
+                self.second += G::NEXT;
+                (self.second_value, self.second_end) = T::parts(g.load(self.second));
+            }
+        }
+    }
+
+    /// `steps` of them.
+    ///
+    /// # Safety
+    /// As [`step`](Self::step), for each.
+    #[inline(always)]
+    pub unsafe fn steps(&mut self, steps: u32, f: impl Source<T>, g: impl Source<T>, op: impl Operation<T>) {
+        let mut left = steps;
+        // SAFETY: the caller's.
+        unsafe {
+            while left >= 4 {
+                self.step(f, g, op);
+                self.step(f, g, op);
+                self.step(f, g, op);
+                self.step(f, g, op);
+                left -= 4;
+            }
+            while left > 0 {
+                self.step(f, g, op);
+                left -= 1;
+            }
+        }
+    }
+
+    /// The result, after all steps.
+    #[inline(always)]
+    pub fn finish(self, op: impl Operation<T>) -> T {
+        op.finish(self.sum, self.first_value, self.second_value)
+    }
+}

@@ -1,0 +1,127 @@
+//! How functions lie in memory.
+
+use core::ops::{Add, Mul, Sub};
+use cuda_std::{math::Float, prelude::*};
+
+/// Functions of the first set in a tile of [`tiled`](super::tiled): one for each lane of a warp.
+pub const LANES: u32 = 32;
+
+/// The type of times and values: `f32` or `f64`.
+pub trait Scalar:
+    Float + Copy + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Send + Sync + 'static
+{
+    /// A segment in memory: value, then end. One load.
+    type Segment: Copy + bytemuck::Pod + Send + Sync;
+    /// 0.
+    fn zero() -> Self;
+    /// Infinity.
+    fn infinity() -> Self;
+    /// A segment of this value and end.
+    fn segment(value: Self, end: Self) -> Self::Segment;
+    /// Value and end.
+    fn parts(segment: Self::Segment) -> (Self, Self);
+}
+
+macro_rules! scalar {
+    ($($t:ty, $segment:ty;)*) => {$(
+        impl Scalar for $t {
+            type Segment = $segment;
+            #[inline(always)]
+            fn zero() -> $t {
+                0.0
+            }
+            #[inline(always)]
+            fn infinity() -> $t {
+                <$t>::INFINITY
+            }
+            #[inline(always)]
+            fn segment(value: $t, end: $t) -> $segment {
+                <$segment>::new(value, end)
+            }
+            #[inline(always)]
+            fn parts(segment: $segment) -> ($t, $t) {
+                (segment.x, segment.y)
+            }
+        }
+    )*};
+}
+scalar! {
+    f32, F32x2;
+    f64, F64x2;
+}
+
+/// Which pairs of a block are computed, and where their results go, as the bits of a kernel's parameter.
+///
+/// In a block on the diagonal both sets are the same functions in the same order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Triangle(pub u32);
+
+impl Triangle {
+    /// All pairs.
+    pub const NONE: Triangle = Triangle(0);
+    /// Each unordered pair of different functions once.
+    pub const STRICT: Triangle = Triangle(1);
+    /// Each unordered pair once, and each function with itself.
+    pub const WITH_DIAGONAL: Triangle = Triangle(1 | 2);
+
+    /// The same, and the result of a pair goes where the first set's function is the one of greater place; else the one of
+    /// lesser place.
+    pub const fn first_is_greater(self, greater: bool) -> Triangle {
+        if greater { Triangle(self.0 | 4) } else { self }
+    }
+
+    /// Whether the pair at these positions is computed.
+    #[inline(always)]
+    pub const fn wants(self, first: u32, second: u32) -> bool {
+        self.0 & 1 == 0 || first < second || (self.0 & 2 != 0 && first == second)
+    }
+
+    /// The places in the order in which the result's strides take them.
+    #[inline(always)]
+    pub const fn places(self, first: u32, second: u32) -> (u32, u32) {
+        let swap = self.0 & 1 != 0 && ((first > second) != (self.0 & 4 != 0));
+        if swap { (second, first) } else { (first, second) }
+    }
+}
+
+/// In [`Functions::order`], where there is no function.
+pub const NO_FUNCTION: u32 = u32::MAX;
+
+/// A band of functions, as a kernel sees it.
+pub struct Functions<'a, T: Scalar> {
+    /// All segments, of this band and others.
+    pub segments: *const T::Segment,
+    /// Where each function's segments start, and, in one element more, where the last one's end.
+    pub offsets: &'a [u64],
+    /// The functions by falling length, and then [`NO_FUNCTION`] up to a multiple of [`LANES`].
+    pub order: &'a [u32],
+}
+
+impl<T: Scalar> Clone for Functions<'_, T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Scalar> Copy for Functions<'_, T> {}
+
+impl<T: Scalar> Functions<'_, T> {
+    /// The function at a position of the order: its number, its first segment, and how many it has; 0 where there is none.
+    ///
+    /// # Safety
+    /// There is such a position.
+    #[inline(always)]
+    pub unsafe fn at(self, position: u32) -> (u32, *const T::Segment, u32) {
+        // SAFETY: the position is the caller's word; functions have an offset, and one more follows the last.
+        unsafe {
+            let function = *self.order.get_unchecked(position as usize);
+            if function == NO_FUNCTION {
+                return (function, self.segments, 0);
+            }
+            let start = *self.offsets.get_unchecked(function as usize);
+            let end = *self.offsets.get_unchecked(function as usize + 1);
+            (function, self.segments.add(start as usize), (end - start) as u32)
+        }
+    }
+}

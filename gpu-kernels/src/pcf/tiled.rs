@@ -1,0 +1,189 @@
+//! Blocks that merge from shared memory, for GPUs.
+//!
+//! A block of `w` warps takes a tile of 32 × `w` pairs: lane `l` of warp `i` merges the tile's function `l` of the first band with
+//! function `i` of the second. Both lie in shared memory so that a warp's loads seldom meet in a bank: the first band's
+//! segments interleaved by lane, the second's one after another (the lanes of a warp are at nearby segments of the same function).
+//!
+//! Every step takes one segment of one of the two functions, so that the lanes of a warp stay in step whatever the breakpoints are,
+//! and diverge only by the difference of their functions' lengths, which the order by length keeps small.
+//!
+//! Functions longer than the *window* of segments that shared memory holds of each are taken in phases: each pair merges as far as the
+//! windows let it, then the windows move on to the first segment that any pair still needs. How far a pair is in a function depends
+//! on the time that it has come to alone, so the pair that is furthest behind in time is at the start of both its windows: every phase
+//! makes progress.
+
+use super::{
+    LANES, Scalar, Triangle,
+    merge::{Merge, Source},
+    op::{Inner, L1, L2, Lp, Operation},
+    set::Functions,
+};
+use cuda_std::prelude::*;
+
+/// The most threads of a block.
+pub const MAX_THREADS: u32 = 512;
+
+/// Dynamic shared memory that a block of `warps` warps needs, in bytes.
+pub const fn shared_bytes<T: Scalar>(window: u32, warps: u32) -> usize {
+    ((LANES + warps) * window) as usize * size_of::<T::Segment>()
+}
+
+/// Segments in dynamic shared memory, by offsets in bytes: 32-bit arithmetic, and an addition a step.
+#[derive(Clone, Copy)]
+struct Shared<const STRIDE: u32>;
+
+impl<T: Scalar, const STRIDE: u32> Source<T> for Shared<STRIDE> {
+    const NEXT: u32 = STRIDE * size_of::<T::Segment>() as u32;
+
+    #[inline(always)]
+    unsafe fn load(self, position: u32) -> T::Segment {
+        // SAFETY: the caller's.
+        unsafe { *dynamic_shared::<u8>().add(position as usize).cast::<T::Segment>() }
+    }
+}
+
+/// Segments of one function that neighbouring lanes load together: a sector of 32 bytes in single precision.
+const RUN: u32 = 4;
+
+/// Writes the tile's entries: the block's, of grid position (32 of the first band, one for each warp of the second).
+///
+/// # Safety
+/// As the kernels below.
+#[inline(always)]
+unsafe fn run<T: Scalar, O: Operation<T>>(
+    (first, second): (Functions<'_, T>, Functions<'_, T>),
+    window: u32,
+    triangle: Triangle,
+    op: O,
+    out: *mut T,
+    (first_stride, second_stride): (u64, u64),
+) {
+    let lane = warp::lane_id();
+    let thread = thread::thread_idx_x();
+    let (warp, warps) = (thread / LANES, thread::block_dim_x() / LANES);
+    let first_position = thread::block_idx_x() * LANES + lane;
+    let tile_position = thread::block_idx_y() * warps;
+    let second_position = tile_position + warp;
+    if !triangle.wants(first_position - lane, tile_position + warps - 1) {
+        // The whole block leaves. Positions rise within the block, so that no other pair is wanted either.
+        return;
+    }
+    // The first segment that the window has of each of the first band's functions.
+    let starts = shared_array![u32; 32];
+    let size = size_of::<T::Segment>() as u32;
+    let shared = dynamic_shared::<T::Segment>();
+    // SAFETY: the grid has no positions beyond the orders. Segments are read up to each function's length. Shared memory has room for
+    // `window` segments of each function of the tile; what a thread reads of it, it or others have written before the last barrier.
+    unsafe {
+        let (first_function, _, first_length) = first.at(first_position);
+        let (second_function, second_segments, second_length) = second.at(second_position);
+        // Where in shared memory the functions' windows are, in bytes.
+        let first_base = lane * size;
+        let second_base = (LANES * window + warp * window) * size;
+        let wanted = first_length != 0 && second_length != 0 && triangle.wants(first_position, second_position);
+        let mut left = if wanted { first_length + second_length - 2 } else { 0 };
+        // The functions that this thread loads for all: every 8th lane has the next segment of the same one.
+        let loaded_lane = (warp * 8 + lane % 8) % LANES;
+        let (_, loaded_segments, loaded_length) = first.at(first_position - lane + loaded_lane);
+        let (mut first_start, mut second_start) = (0u32, 0u32);
+        let mut loaded_start = 0u32;
+        let mut merge: Option<Merge<T>> = None;
+        loop {
+            // Load the windows. A window that nobody needs any more starts behind its function.
+            let end = loaded_length.min(loaded_start.saturating_add(window));
+            let mut k = loaded_start.saturating_add((warp / 4) * RUN + lane / 8);
+            while k < end {
+                shared.add(((k - loaded_start) * LANES + loaded_lane) as usize).write(*loaded_segments.add(k as usize));
+                k += warps / 4 * RUN;
+            }
+            let end = second_length.min(second_start.saturating_add(window));
+            let mut k = second_start.saturating_add(lane);
+            while k < end {
+                let at = LANES * window + warp * window + k - second_start;
+                shared.add(at as usize).write(*second_segments.add(k as usize));
+                k += LANES;
+            }
+            thread::sync_threads();
+
+            if left > 0 || (wanted && merge.is_none()) {
+                let (f, g) = (Shared::<LANES>, Shared::<1>);
+                let merge = merge.get_or_insert_with(|| Merge::new(first_base, second_base, f, g));
+                // How far it can go without leaving the window of either function, whichever gives the next breakpoints.
+                let i = first_start + (merge.first - first_base) / (LANES * size);
+                let j = second_start + (merge.second - second_base) / size;
+                let first_ahead = if first_start + window >= first_length { left } else { first_start + window - 1 - i };
+                let second_ahead = if second_start + window >= second_length { left } else { second_start + window - 1 - j };
+                let steps = left.min(first_ahead).min(second_ahead);
+                merge.steps(steps, f, g, op);
+                left -= steps;
+            }
+            if !thread::sync_threads_or(left > 0) {
+                break;
+            }
+
+            // The windows move to the first segment of each function that is still needed.
+            if warp == 0 {
+                starts.write(lane as usize, u32::MAX);
+            }
+            thread::sync_threads();
+            let (mut i, mut j) = (u32::MAX, u32::MAX);
+            if left > 0
+                && let Some(merge) = &merge
+            {
+                i = first_start + (merge.first - first_base) / (LANES * size);
+                j = second_start + (merge.second - second_base) / size;
+                atomic::block::fetch_min(starts.at(lane as usize), i);
+            }
+            second_start = warp::reduce_min(warp::FULL_MASK, j);
+            thread::sync_threads();
+            first_start = starts.read(lane as usize);
+            loaded_start = starts.read(loaded_lane as usize);
+            if left > 0
+                && let Some(merge) = &mut merge
+            {
+                merge.first = first_base + (i - first_start) * LANES * size;
+                merge.second = second_base + (j - second_start) * size;
+            }
+        }
+        if let Some(merge) = merge {
+            let places = triangle.places(first_function, second_function);
+            let at = u64::from(places.0) * first_stride + u64::from(places.1) * second_stride;
+            out.add(at as usize).write(merge.finish(op));
+        }
+    }
+}
+
+macro_rules! kernels {
+    ($($(#[$doc:meta])* $name:ident: $t:ty, $segment:ty, $op:expr;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// The entry of functions i and j goes to `out[i * first_stride + j * second_stride]`. A grid of (positions of the first band / 32, positions of
+        /// the second / warps), blocks of 4, 8 or 16 warps, [`shared_bytes`] of shared memory; `window` is at least 2.
+        ///
+        /// # Safety
+        /// Both bands are as [`Functions`] says, and every entry is in `out`.
+        #[kernel(max_threads = 512)]
+        #[allow(clippy::too_many_arguments)]
+        pub unsafe fn $name(
+            first_segments: *const $segment,
+            first_offsets: &[u64],
+            first_order: &[u32],
+            second_segments: *const $segment,
+            second_offsets: &[u64],
+            second_order: &[u32],
+            window: u32,
+            triangle: u32,
+            p: $t,
+            out: *mut $t,
+            first_stride: u64,
+            second_stride: u64,
+        ) {
+            let first = Functions { segments: first_segments, offsets: first_offsets, order: first_order };
+            let second = Functions { segments: second_segments, offsets: second_offsets, order: second_order };
+            let op: fn($t) -> _ = $op;
+            // SAFETY: the caller's.
+            unsafe { run((first, second), window, Triangle(triangle), op(p), out, (first_stride, second_stride)) }
+        }
+    )*};
+}
+super::for_operations!(kernels);

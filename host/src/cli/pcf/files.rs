@@ -1,0 +1,156 @@
+//! Sets of functions from and to files, and what is said of them.
+
+use std::{fs, path::Path};
+
+use serde::Serialize;
+use warpsmith::{
+    files::Destination,
+    npy::Kind,
+    pcf::{
+        PcfError, PcfSet, Real,
+        io::{self, Format, PcfData},
+    },
+};
+
+use super::Dtype;
+use crate::cli::{failure::Failure, format, progress::Progress, terminal};
+
+/// A file of functions to write.
+pub struct Target {
+    destination: Destination,
+    format: Format,
+}
+
+impl Target {
+    /// Makes sure, before anything is computed, that the file can be written and is none of the inputs.
+    pub fn prepare(path: &Path, inputs: &[&Path]) -> Result<Self, Failure> {
+        let format = Format::of(path)?;
+        Ok(Target { destination: prepare(path, inputs)?, format })
+    }
+
+    /// Writes the functions, and says so.
+    pub fn save(&self, data: &PcfData, json: bool) -> Result<(), Failure> {
+        match data {
+            PcfData::F32(set) => io::save_at(set, &self.destination, self.format)?,
+            PcfData::F64(set) => io::save_at(set, &self.destination, self.format)?,
+        }
+        let summary = Summary::of(self.destination.name(), data);
+        if json { terminal::print_json(&summary) } else { terminal::print(summary.written()) }
+    }
+}
+
+/// Makes sure that a file can be written and is none of the inputs.
+pub fn prepare(path: &Path, inputs: &[&Path]) -> Result<Destination, Failure> {
+    let destination = Destination::prepare(path)?;
+    if inputs.iter().any(|input| destination.is(input)) {
+        return Err(Failure::error(format_args!("{} can't be written: it is to be read", path.display())));
+    }
+    Ok(destination)
+}
+
+/// Loads functions, in the precision asked for or else in the file's.
+pub fn load(path: &Path, dtype: Option<Dtype>, progress: Progress) -> Result<PcfData, Failure> {
+    // About as many numbers as there may be.
+    let size = fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let work = progress.spinner((size / 8) as usize, format!("reading {}", path.display()));
+    let data = match dtype {
+        None => io::load(path),
+        Some(Dtype::F32) => io::load_as(path).map(PcfData::F32),
+        Some(Dtype::F64) => io::load_as(path).map(PcfData::F64),
+    }?;
+    drop(work);
+    tracing::info!(functions = data.len(), "read {} ({})", path.display(), data.kind().name());
+    Ok(data)
+}
+
+/// An error that doesn't name the file which it comes from.
+pub fn in_file(path: &Path) -> impl Fn(PcfError) -> Failure {
+    move |error| Failure::error(format_args!("{}: {error}", path.display()))
+}
+
+/// What there is to say of a set.
+#[derive(Serialize)]
+pub struct Summary {
+    file: String,
+    count: usize,
+    shape: Vec<usize>,
+    dtype: &'static str,
+    breakpoints: Breakpoints,
+    max_time: f64,
+    /// Functions whose last value isn't 0.
+    nonzero_tails: usize,
+    memory_bytes: usize,
+}
+
+#[derive(Serialize)]
+struct Breakpoints {
+    total: usize,
+    /// None where there are no functions.
+    min: Option<usize>,
+    mean: Option<f64>,
+    max: Option<usize>,
+}
+
+impl Summary {
+    pub fn of(path: &Path, data: &PcfData) -> Self {
+        match data {
+            PcfData::F32(set) => Summary::of_set(path, set, Kind::F32),
+            PcfData::F64(set) => Summary::of_set(path, set, Kind::F64),
+        }
+    }
+
+    fn of_set<T: Real>(path: &Path, set: &PcfSet<T>, kind: Kind) -> Self {
+        let total = set.points().len();
+        Summary {
+            file: path.display().to_string(),
+            count: set.len(),
+            shape: set.shape().to_vec(),
+            dtype: kind.name(),
+            breakpoints: Breakpoints {
+                total,
+                min: set.lengths().min(),
+                mean: (!set.is_empty()).then(|| total as f64 / set.len() as f64),
+                max: set.lengths().max(),
+            },
+            max_time: set.max_time().to_f64(),
+            nonzero_tails: set.iter().filter(|f| f.tail() != T::ZERO).count(),
+            memory_bytes: size_of_val(set.points()) + size_of_val(set.offsets()),
+        }
+    }
+
+    /// One line for a file that was written.
+    fn written(&self) -> String {
+        let (functions, breakpoints) = (format::grouped(self.count), format::grouped(self.breakpoints.total));
+        let s = |n: usize| if n == 1 { "" } else { "s" };
+        format!(
+            "Written: {} ({functions} function{}, {breakpoints} breakpoint{}, {})",
+            self.file,
+            s(self.count),
+            s(self.breakpoints.total),
+            self.dtype
+        )
+    }
+
+    /// A row for each number.
+    pub fn print(&self) -> Result<(), Failure> {
+        let mut table = terminal::table([self.file.as_str(), ""], [1]);
+        let extents: Vec<_> = self.shape.iter().map(|&extent| format::grouped(extent)).collect();
+        let none = || "-".to_owned();
+        let Breakpoints { total, min, mean, max } = self.breakpoints;
+        for (name, value) in [
+            ("functions", format::grouped(self.count)),
+            ("shape", if extents.is_empty() { "()".to_owned() } else { extents.join(" x ") }),
+            ("dtype", self.dtype.to_owned()),
+            ("breakpoints", format::grouped(total)),
+            ("  a function, min", min.map_or_else(none, format::grouped)),
+            ("  a function, mean", mean.map_or_else(none, format::digits)),
+            ("  a function, max", max.map_or_else(none, format::grouped)),
+            ("max. time", self.max_time.to_string()),
+            ("not 0 at the end", format::grouped(self.nonzero_tails)),
+            ("memory", format::memory(self.memory_bytes)),
+        ] {
+            table.add_row([name.to_owned(), value]);
+        }
+        terminal::print(table)
+    }
+}

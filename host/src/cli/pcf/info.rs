@@ -1,0 +1,34 @@
+//! `warpsmith pcf info`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::files::{self, Summary};
+use crate::cli::{Global, failure::Failure, progress::Progress, terminal};
+
+/// Options of `pcf info`.
+#[derive(Args, Debug)]
+#[command(
+    long_about = "Say what is in a file of functions: how many there are, their shape and type, how many breakpoints they have, the \
+        time of the last one, how many functions don't end on 0, and the memory that they take.",
+    after_help = "Examples:\n  \
+        warpsmith pcf info set.npz           a table\n  \
+        warpsmith pcf info set.csv --json    one JSON object; memory in bytes"
+)]
+pub struct Arguments {
+    /// The functions: .npz, .npy or .csv
+    #[arg(value_name = "SET")]
+    set: PathBuf,
+    /// Print one JSON object instead of a table; memory in bytes
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
+    let progress = Progress::new(arguments.json || global.verbose > 0);
+    let data = files::load(&arguments.set, None, progress)?;
+    let summary = Summary::of(&arguments.set, &data);
+    if arguments.json { terminal::print_json(&summary) } else { summary.print() }
+}

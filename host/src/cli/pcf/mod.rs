@@ -1,0 +1,71 @@
+//! `warpsmith pcf`: piecewise constant functions.
+
+mod barcode;
+mod convert;
+mod files;
+mod info;
+mod mean;
+mod plot;
+mod random;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::{Global, failure::Failure};
+
+/// Commands of `pcf`.
+#[derive(Args, Debug)]
+#[command(
+    long_about = "Piecewise constant functions: sets of them, matrices of their distances, and pictures of these.\n\n\
+        A function has the value v_k from breakpoint t_k to the next one; the first is at t = 0, and the last value holds to \
+        infinity. Files: .npz with the arrays offsets (n + 1 whole numbers) and points (rows of t and v), .npy of shape \
+        (functions, breakpoints, 2), or .csv with the header function,t,v.",
+    after_help = "Examples:\n  \
+        warpsmith pcf random --count 1e4 --points 100 --output set.npz    10,000 random functions\n  \
+        warpsmith pcf info set.npz                                        what is in a file\n  \
+        warpsmith pcf betti bars.csv --output set.npz                     Betti curves of barcodes\n  \
+        warpsmith pcf plot matrix.npy heat.png                            a heat map of a matrix"
+)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Draw random functions
+    Random(random::Arguments),
+    /// Say what is in a file of functions
+    Info(info::Arguments),
+    /// Write functions in another format or precision
+    Convert(convert::Arguments),
+    /// Make the Betti curves of barcodes
+    Betti(barcode::Arguments),
+    /// Make the stable ranks of barcodes
+    StableRank(barcode::Arguments),
+    /// Make the pointwise mean of functions
+    Mean(mean::Arguments),
+    /// Draw a matrix as a heat map
+    Plot(plot::Arguments),
+}
+
+/// The type of times and values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Dtype {
+    /// Single precision
+    F32,
+    /// Double precision
+    F64,
+}
+
+/// Runs the command.
+pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
+    match &arguments.command {
+        Command::Random(arguments) => random::run(global, arguments),
+        Command::Info(arguments) => info::run(global, arguments),
+        Command::Convert(arguments) => convert::run(global, arguments),
+        Command::Betti(arguments) => barcode::run(arguments, barcode::Curve::Betti),
+        Command::StableRank(arguments) => barcode::run(arguments, barcode::Curve::StableRank),
+        Command::Mean(arguments) => mean::run(global, arguments),
+        Command::Plot(arguments) => plot::run(global, arguments),
+    }
+}

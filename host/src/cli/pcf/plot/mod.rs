@@ -1,0 +1,132 @@
+//! `warpsmith pcf plot`.
+
+mod draw;
+mod matrix;
+
+use std::{
+    io::Write as _,
+    path::{Path, PathBuf},
+};
+
+use clap::{Args, ValueEnum};
+use draw::Picture;
+use matrix::Matrix;
+use serde::Serialize;
+
+use super::files;
+use crate::cli::{Global, failure::Failure, format, progress::Progress, terminal};
+
+/// Options of `pcf plot`.
+#[derive(Args, Debug)]
+#[command(
+    long_about = "Draw a matrix as a heat map.\n\n\
+        The matrix is float32 or float64: dense (2-D), or the half of a symmetric one (1-D). It is read in pieces, so that it may be \
+        larger than the memory. Where it is larger than the picture, a pixel has the mean of its entries; infinite entries and NaNs \
+        have colours of their own, and so has a pixel with one of them.",
+    after_help = "Examples:\n  \
+        warpsmith pcf plot distances.npy heat.png                     of a condensed or dense matrix\n  \
+        warpsmith pcf plot kernel.npy heat.svg --layout packed        of a lower triangle with its diagonal\n  \
+        warpsmith pcf plot distances.npy heat.svg --title 'Distances of 10,000 Betti curves'"
+)]
+pub struct Arguments {
+    /// The matrix
+    #[arg(value_name = "MATRIX.NPY")]
+    matrix: PathBuf,
+    /// The picture: .png or .svg
+    #[arg(value_name = "OUT.PNG")]
+    output: PathBuf,
+    /// How a 1-D array holds a symmetric matrix
+    #[arg(long, value_enum, default_value_t = Layout::Condensed)]
+    layout: Layout,
+    /// Text above the picture [default: the matrix's name and size]
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// Print one JSON object instead of a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// How a 1-D array holds a symmetric matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Layout {
+    /// The upper triangle by rows without the diagonal, which is 0: SciPy's order of distances
+    Condensed,
+    /// The lower triangle by rows with the diagonal: kernels
+    Packed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Png,
+    Svg,
+}
+
+#[derive(Serialize)]
+struct Object<'a> {
+    input: String,
+    output: String,
+    rows: usize,
+    columns: usize,
+    dtype: &'a str,
+    /// Of the finite entries; none where there are none.
+    min: Option<f64>,
+    max: Option<f64>,
+    infinite: u64,
+    nan: u64,
+}
+
+/// Runs the command.
+pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
+    let (input, output) = (&arguments.matrix, &arguments.output);
+    let format = format_of(output)?;
+    let destination = files::prepare(output, &[input])?;
+    let progress = Progress::new(arguments.json || global.verbose > 0);
+    let matrix = Matrix::open(input, arguments.layout)?;
+    let (rows, columns) = (matrix.rows, matrix.columns);
+    let work = progress.bar(matrix.entries(), format!("reading {}", input.display()));
+    let heat = matrix.average(draw::SIDE, |n| work.advance(n))?;
+    drop(work);
+
+    let size = format!("{} x {}", format::grouped(rows), format::grouped(columns));
+    let default_title = || format!("{}, {size}", input.file_name().unwrap_or_default().to_string_lossy());
+    let title = arguments.title.clone().unwrap_or_else(default_title);
+    let picture = Picture { title: &title, rows, columns, heat: &heat };
+    let bytes = match format {
+        Format::Png => picture.png(),
+        Format::Svg => picture.svg(),
+    };
+    let bytes = bytes.map_err(|error| Failure::error(format_args!("{} can't be drawn: {error}", output.display())))?;
+    let mut file = destination.temporary()?;
+    file.write_all(&bytes).map_err(|error| destination.error(&error))?;
+    destination.persist(file)?;
+
+    let stats = &heat.entries;
+    let finite = stats.min <= stats.max;
+    if arguments.json {
+        return terminal::print_json(&Object {
+            input: input.display().to_string(),
+            output: output.display().to_string(),
+            rows,
+            columns,
+            dtype: matrix.kind.name(),
+            min: finite.then_some(stats.min),
+            max: finite.then_some(stats.max),
+            infinite: stats.infinite,
+            nan: stats.nan,
+        });
+    }
+    let range = if finite { format!("entries from {:?} to {:?}", stats.min, stats.max) } else { "no finite entries".to_owned() };
+    let special = [(stats.infinite, "infinite"), (stats.nan, "NaN")];
+    let special: String =
+        special.iter().filter(|(n, _)| *n > 0).map(|(n, name)| format!(", {} {name}", format::grouped(*n as usize))).collect();
+    terminal::print(format_args!("Written: {} ({size}, {range}{special})", output.display()))
+}
+
+fn format_of(path: &Path) -> Result<Format, Failure> {
+    let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+    match extension.as_deref() {
+        Some("png") => Ok(Format::Png),
+        Some("svg") => Ok(Format::Svg),
+        _ => Err(Failure::error(format_args!("{}: the name must end in .png or .svg, which tells the format", path.display()))),
+    }
+}

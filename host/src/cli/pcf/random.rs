@@ -1,0 +1,77 @@
+//! `warpsmith pcf random`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use warpsmith::{
+    device::Device,
+    pcf::{PcfError, PcfSet, Real, io::PcfData, random},
+};
+
+use super::{Dtype, files::Target};
+use crate::cli::{Global, count, failure::Failure, format, progress::Progress};
+
+/// Options of `pcf random`.
+#[derive(Args, Debug)]
+#[command(
+    long_about = "Draw random functions.\n\n\
+        Times are 0 and numbers drawn uniformly from (0, 1), in their order; values are drawn uniformly from [0, 1), and the last \
+        is 0. A seed gives the same functions everywhere.",
+    after_help = "Examples:\n  \
+        warpsmith pcf random --count 10_000 --points 100 --output set.npz\n  \
+        warpsmith pcf random --count 1e4 --points 5000 --uneven --seed 7 --dtype f64 --output uneven.npz\n  \
+        warpsmith pcf random --count 3 --points 4 --output small.csv"
+)]
+pub struct Arguments {
+    /// How many functions: 10000, 10_000, 1e4 or 10k
+    #[arg(long, value_name = "N", value_parser = count::parse, allow_negative_numbers = true)]
+    count: u32,
+    /// Breakpoints of each function; with --uneven at most
+    #[arg(long, value_name = "M", value_parser = count::parse, allow_negative_numbers = true)]
+    points: u32,
+    /// Numbers of breakpoints from 1 to M, whose logarithms are uniform
+    #[arg(long)]
+    uneven: bool,
+    /// Seed of the generator
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    seed: u64,
+    /// Type of times and values
+    #[arg(long, value_enum, default_value_t = Dtype::F32)]
+    dtype: Dtype,
+    /// Write the functions: .npz, .npy (not with --uneven) or .csv
+    #[arg(long, value_name = "SET.NPZ")]
+    output: PathBuf,
+    /// Print one JSON object instead of a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
+    let target = Target::prepare(&arguments.output, &[])?;
+    let progress = Progress::new(arguments.json || global.verbose > 0);
+    let data = match arguments.dtype {
+        Dtype::F32 => arguments.draw(progress).map(PcfData::F32),
+        Dtype::F64 => arguments.draw(progress).map(PcfData::F64),
+    }?;
+    target.save(&data, arguments.json)
+}
+
+impl Arguments {
+    fn draw<T: Real>(&self, progress: Progress) -> Result<PcfSet<T>, Failure> {
+        let (count, points) = (self.count as usize, self.points as usize);
+        if !self.uneven {
+            // The system promises more memory than there is; what is too much shows only later.
+            let needed = count.saturating_mul(points).saturating_mul(2 * size_of::<T>());
+            let free = Device::cpu().memory()?.free;
+            if needed > free {
+                let (needed, free) = (format::memory(needed), format::memory(free));
+                return Err(Failure::error(format_args!("the functions take {needed}, but only {free} of memory are free")));
+            }
+        }
+        let _work = progress.spinner(count.saturating_mul(points), "drawing functions");
+        let draw: fn(usize, usize, u64) -> Result<PcfSet<T>, PcfError> =
+            if self.uneven { random::uneven } else { random::uniform };
+        Ok(draw(count, points, self.seed)?)
+    }
+}

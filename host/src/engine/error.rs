@@ -1,0 +1,100 @@
+//! What can go wrong between blocks and output.
+
+use super::Block;
+use crate::device::{Bytes, DeviceError};
+use crate::files::FileError;
+
+/// Why a matrix could not be computed or written. Entries are named by row and column, from 0.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// A device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// A file can't be written.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// It was asked to stop, by [`Cancel`](super::Cancel).
+    #[error("cancelled")]
+    Cancelled,
+    /// The host's memory doesn't suffice.
+    #[error("out of memory: {} asked for", Bytes(*requested))]
+    OutOfMemory {
+        /// The size asked for, in bytes (`usize::MAX` where it is even larger).
+        requested: usize,
+    },
+    /// The smallest possible block needs more than the budget.
+    #[error("a memory budget of {} is too small: at least {} are needed", Bytes(*budget), Bytes(*needed))]
+    BudgetTooSmall {
+        /// What the smallest block takes, in bytes.
+        needed: usize,
+        /// The budget, in bytes.
+        budget: usize,
+    },
+    /// No memory could ever hold so many entries.
+    #[error("a matrix of {rows} x {columns} entries is larger than any memory")]
+    TooLarge {
+        /// The number of rows.
+        rows: usize,
+        /// The number of columns.
+        columns: usize,
+    },
+    /// A triangle was asked for of a matrix that isn't square.
+    #[error("a lower triangle needs a square matrix, not one of {rows} x {columns}")]
+    NotSquare {
+        /// The number of rows.
+        rows: usize,
+        /// The number of columns.
+        columns: usize,
+    },
+    /// The output has not the length of what is to be written there.
+    #[error("the output has {found} elements, but a {layout} matrix of {rows} x {columns} has {expected}")]
+    OutputLength {
+        /// How the matrix is laid out: `condensed`, `packed`, `symmetric` or `dense`.
+        layout: &'static str,
+        /// The number of rows.
+        rows: usize,
+        /// The number of columns.
+        columns: usize,
+        /// The length that the output should have.
+        expected: usize,
+        /// The length that it has.
+        found: usize,
+    },
+    /// An entry that no kernel may compute is not zero.
+    #[error("entry ({row}, {column}) is skipped by this computation and must be zero, but it is {value}: the kernel is at fault")]
+    NotZero {
+        /// The entry's row in the matrix.
+        row: usize,
+        /// The entry's column in the matrix.
+        column: usize,
+        /// The entry.
+        value: String,
+    },
+    /// A block reaches beyond the matrix.
+    #[error("the block of {block} is not within a matrix of {rows} x {columns}")]
+    BlockOutside {
+        /// The block.
+        block: Block,
+        /// The number of the matrix's rows.
+        rows: usize,
+        /// The number of the matrix's columns.
+        columns: usize,
+    },
+    /// A block came with too few or too many entries.
+    #[error("the block of {block} has {} entries, but {found} were given", block.entries())]
+    BlockLength {
+        /// The block.
+        block: Block,
+        /// The number of entries given.
+        found: usize,
+    },
+    /// Two blocks that are written at the same time share entries.
+    #[error("the blocks of {block} and of {other} overlap")]
+    Overlap {
+        /// The block that came second.
+        block: Block,
+        /// The block that was being written.
+        other: Block,
+    },
+}

@@ -1,0 +1,30 @@
+//! Pairwise matrices by blocks: what is computed for every pair (row, column), on as many devices as there are.
+//!
+//! The engine knows nothing of what the rows and columns stand for.
+//!
+//! - [`BlockScheduler`] cuts the matrix into [`Block`]s, largest first. [`SideRule`] settles how large they are by the memory there is.
+//! - A [`Writer`] puts the entries of blocks in place: [`Condensed`] and [`Packed`] triangles, [`Symmetric`] and [`Dense`] matrices. The
+//!   output is a slice, in memory ([`zeroed_vec`]) or mapped from a file ([`NpyFile`]), so that a result may be larger than the memory.
+//! - [`Trace`] records when what was done, for Perfetto; [`Cancel`] asks everything to stop.
+//!
+//! The method, and the worked examples in the tests, are those of masspcf's "CUDA block execution engine".
+
+mod cancel;
+mod cells;
+mod error;
+mod npy_file;
+mod op;
+mod pipeline;
+mod schedule;
+mod trace;
+mod writer;
+
+pub use cancel::Cancel;
+pub use cells::Cells;
+pub use error::EngineError;
+pub use npy_file::{NpyFile, advise_huge_pages, zeroed_vec};
+pub use op::{BlockOp, Target};
+pub use pipeline::{Control, Engine, Report, Settings};
+pub use schedule::{Block, BlockScheduler, Coverage, SideRule, max_output_elements, min_block_side, subdivide};
+pub use trace::{Span, Trace};
+pub use writer::{Condensed, Dense, Entry, Order, Packed, Symmetric, Writer, condensed_len, dense_len, packed_len};

@@ -1,0 +1,325 @@
+//! Outputs: mapped `.npy` files, and large arrays in memory.
+
+use std::io::{self, Write as _};
+use std::marker::PhantomData;
+use std::path::Path;
+
+use bytemuck::{Pod, Zeroable};
+use memmap2::{MmapMut, MmapOptions};
+use ndarray_npy::WritableElement;
+use ndarray_npy::npy::header::{FormatHeaderError, Header, Layout, WriteHeaderError};
+use tempfile::NamedTempFile;
+
+use super::EngineError;
+use crate::device::Bytes;
+use crate::files::{Destination, FileError};
+
+/// A `.npy` file of a known shape, written through a mapping into memory: an array larger than the memory can be filled in any order.
+///
+/// It is written under another name in the same directory, and gets its own once it is [finished](NpyFile::finish). Where that
+/// doesn't happen, what was under the name before is still there.
+///
+/// ```
+/// use warpsmith::engine::NpyFile;
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("matrix.npy");
+/// let mut file = NpyFile::<f32>::create(&path, &[2, 3])?;
+/// file.as_mut_slice().copy_from_slice(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+/// file.finish()?;
+///
+/// let matrix: ndarray::Array2<f32> = ndarray_npy::read_npy(&path)?;
+/// assert_eq!(matrix[[1, 0]], 4.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct NpyFile<T> {
+    // The mapping goes before the file.
+    map: MmapMut,
+    file: NamedTempFile,
+    destination: Destination,
+    /// The header's size in bytes.
+    data: usize,
+    element: PhantomData<T>,
+}
+
+impl<T: Pod + WritableElement> NpyFile<T> {
+    /// Makes a file of zeros, in C order. It takes all of its room on the disk at once, so that a full disk is an error here and not
+    /// a fault of the process later.
+    ///
+    /// # Errors
+    /// [`File`](EngineError::File), for the reasons that [`Destination::prepare`] has and where there is too little room.
+    pub fn create(path: &Path, shape: &[usize]) -> Result<Self, EngineError> {
+        Self::create_at(Destination::prepare(path)?, shape)
+    }
+
+    /// As [`create`](NpyFile::create), for a destination that was prepared before.
+    pub fn create_at(destination: Destination, shape: &[usize]) -> Result<Self, EngineError> {
+        let fail = |reason: String| FileError { path: destination.name().to_owned(), reason };
+        let header = Header { type_descriptor: T::type_descriptor(), layout: Layout::Standard, shape: shape.to_vec() };
+        let mut start = Vec::new();
+        header.write(&mut start).map_err(|error| match error {
+            WriteHeaderError::Format(FormatHeaderError::HeaderTooLong) => {
+                fail(format!("{} dimensions are too many", shape.len()))
+            }
+            error => fail(error.to_string()),
+        })?;
+        let bytes = shape.iter().try_fold(size_of::<T>(), |bytes, &n| bytes.checked_mul(n));
+        let size = bytes.and_then(|bytes| bytes.checked_add(start.len())).filter(|&size| size <= isize::MAX as usize);
+        let size = size.ok_or_else(|| fail(format!("an array of shape {shape:?} is larger than any file")))?;
+
+        let io_error = |error: &io::Error| destination.error(error);
+        let mut file = destination.temporary()?;
+        // Before the disk is filled up for nothing.
+        if let Some(free) = free_space(&file).filter(|&free| free < size) {
+            return Err(fail(format!("it takes {}, and the disk has {} free", Bytes(size), Bytes(free))).into());
+        }
+        file.write_all(&start).map_err(|error| io_error(&error))?;
+        allocate(&mut file, start.len(), size).map_err(|error| io_error(&error))?;
+        // SAFETY: this process has just made the file, under a name made at random, and leaves its size as it is. That another one
+        // shrinks it can't be ruled out; it would end this process by a signal.
+        let map = unsafe { MmapOptions::new().len(size).map_mut(file.as_file()) }.map_err(|error| io_error(&error))?;
+        Ok(NpyFile { map, file, destination, data: start.len(), element: PhantomData })
+    }
+
+    /// The array's elements in C order.
+    pub fn as_slice(&self) -> &[T] {
+        // The header's size is a multiple of 64, and mappings start at a page.
+        bytemuck::cast_slice(&self.map[self.data..])
+    }
+
+    /// The array's elements in C order, to be written.
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        bytemuck::cast_slice_mut(&mut self.map[self.data..])
+    }
+
+    /// Writes what is still in memory, and gives the file its name.
+    ///
+    /// # Errors
+    /// [`File`](EngineError::File), and the file is gone.
+    pub fn finish(self) -> Result<(), EngineError> {
+        self.map.flush().map_err(|error| self.destination.error(&error))?;
+        drop(self.map);
+        self.destination.persist(self.file)?;
+        tracing::info!("wrote {}", self.destination.name().display());
+        Ok(())
+    }
+}
+
+/// What is free on the file's disk, in bytes. None where the system doesn't say.
+fn free_space(file: &NamedTempFile) -> Option<usize> {
+    #[cfg(target_os = "linux")]
+    {
+        let disk = rustix::fs::fstatvfs(file.as_file()).ok().filter(|disk| disk.f_blocks > 0)?;
+        usize::try_from(disk.f_bfree.saturating_mul(disk.f_frsize)).ok()
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = file;
+        None
+    }
+}
+
+/// Extends the file, which is `start` bytes long, to `size` bytes of which each has its place on the disk.
+fn allocate(file: &mut NamedTempFile, start: usize, size: usize) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{FallocateFlags, fallocate};
+        use rustix::io::{Errno, retry_on_intr};
+        match retry_on_intr(|| fallocate(file.as_file(), FallocateFlags::empty(), 0, size as u64)) {
+            Ok(()) => return Ok(()),
+            // Some file systems can't, and some kernels in small.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    write_zeros(file, size - start)
+}
+
+/// Appends zeros.
+fn write_zeros(file: &mut NamedTempFile, bytes: usize) -> io::Result<()> {
+    io::copy(&mut io::Read::take(io::repeat(0), bytes as u64), file)?;
+    file.flush()
+}
+
+/// A vector of zeros. Where it is large, the system makes its pages when they are first written.
+///
+/// # Errors
+/// [`OutOfMemory`](EngineError::OutOfMemory).
+pub fn zeroed_vec<T: Zeroable>(len: usize) -> Result<Vec<T>, EngineError> {
+    let requested = len.saturating_mul(size_of::<T>());
+    bytemuck::allocation::try_zeroed_vec(len).map_err(|()| EngineError::OutOfMemory { requested })
+}
+
+/// Asks the system for huge pages under a large slice, before it is first written: fewer page faults, and fewer misses in the table
+/// of translations. It is no more than advice, and does nothing where there are no such pages.
+pub fn advise_huge_pages<T>(values: &mut [T]) {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::mm::{Advice, madvise};
+        const HUGE: usize = 2 << 20;
+        let page = rustix::param::page_size();
+        let first = values.as_mut_ptr().cast::<u8>();
+        let before = first.align_offset(page);
+        // Whole pages only: the others are shared with somebody else.
+        let bytes = size_of_val(values).saturating_sub(before) / page * page;
+        if bytes >= 2 * HUGE {
+            // SAFETY: the pages lie within the slice, and this advice changes nothing of what they hold.
+            let advised = unsafe { madvise(first.add(before).cast(), bytes, Advice::LinuxHugepage) };
+            tracing::debug!(bytes, ?advised, "huge pages");
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = values;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::ArrayD;
+    use std::fs;
+
+    fn write<T: Pod + WritableElement>(path: &Path, shape: &[usize], values: &[T]) -> Result<(), EngineError> {
+        let mut file = NpyFile::create(path, shape)?;
+        assert!(file.as_slice().iter().all(|value| bytemuck::bytes_of(value).iter().all(|&byte| byte == 0)));
+        file.as_mut_slice().copy_from_slice(values);
+        assert!(bytemuck::cast_slice::<T, u8>(file.as_slice()) == bytemuck::cast_slice::<T, u8>(values));
+        file.finish()
+    }
+
+    fn count(directory: &tempfile::TempDir) -> usize {
+        fs::read_dir(directory).unwrap().count()
+    }
+
+    #[test]
+    fn arrays_of_any_rank_are_read_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.npy");
+        let shapes: [&[usize]; 8] = [&[5], &[3, 4], &[2, 3, 4], &[1, 2, 1, 3, 2], &[], &[0], &[3, 0], &[1000, 17]];
+        for shape in shapes {
+            let len = shape.iter().product();
+            let doubles: Vec<_> = (0..len).map(|i| i as f64 + 0.5).collect();
+            write(&path, shape, &doubles).unwrap();
+            let read: ArrayD<f64> = ndarray_npy::read_npy(&path).unwrap();
+            assert_eq!((read.shape(), read.as_slice().unwrap()), (shape, &doubles[..]));
+            let bytes = fs::metadata(&path).unwrap().len() as usize - len * 8;
+            assert!(bytes.is_multiple_of(64), "numpy wants to map the data");
+
+            let floats: Vec<_> = (0..len).map(|i| i as f32 - 7.0).collect();
+            write(&path, shape, &floats).unwrap();
+            let read: ArrayD<f32> = ndarray_npy::read_npy(&path).unwrap();
+            assert_eq!((read.shape(), read.as_slice().unwrap()), (shape, &floats[..]));
+            assert_eq!(count(&directory), 1);
+        }
+    }
+
+    #[test]
+    fn the_header_is_numpys() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.npy");
+        write(&path, &[3], &[1.0f32, 2.0, 3.0]).unwrap();
+        let bytes = fs::read(&path).unwrap();
+        assert!(bytes.starts_with(b"\x93NUMPY\x01\0\x76\0{'descr': '<f4', 'fortran_order': False, 'shape': (3,)"), "{bytes:?}");
+        assert_eq!((bytes.len(), bytes[127]), (128 + 12, b'\n'));
+        assert_eq!(bytes[128..], [1.0f32, 2.0, 3.0].map(f32::to_le_bytes).concat());
+    }
+
+    #[test]
+    fn the_name_is_given_last() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.npy");
+        let mut file = NpyFile::<f64>::create(&path, &[4]).unwrap();
+        file.as_mut_slice().fill(1.0);
+        assert!(!path.exists());
+        drop(file);
+        assert_eq!(count(&directory), 0, "what isn't finished leaves nothing");
+
+        write(&path, &[1], &[1.0]).unwrap();
+        let before = fs::read(&path).unwrap();
+        let mut file = NpyFile::<f64>::create(&path, &[2]).unwrap();
+        file.as_mut_slice().fill(2.0);
+        assert!(fs::read(&path).unwrap() == before, "the old file stays until then");
+        file.finish().unwrap();
+        assert_eq!(ndarray_npy::read_npy::<_, ArrayD<f64>>(&path).unwrap(), ndarray::arr1(&[2.0, 2.0]).into_dyn());
+        assert_eq!(count(&directory), 1);
+    }
+
+    #[test]
+    fn what_cannot_be_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.npy");
+        let text = |path: &Path, shape: &[usize]| {
+            let error = NpyFile::<f64>::create(path, shape).unwrap_err();
+            assert!(matches!(error, EngineError::File(_)));
+            error.to_string()
+        };
+        let name = path.display();
+        let expected = format!("{name} can't be written: an array of shape [4294967296, 4294967296] is larger than any file");
+        assert_eq!(text(&path, &[1 << 32, 1 << 32]), expected);
+        assert!(text(&path, &[1 << 60]).contains("is larger than any file"), "more than isize::MAX");
+        assert!(text(directory.path(), &[1]).ends_with("it is a directory"));
+        assert!(text(&path.join("y"), &[1]).contains("there is no directory"));
+        #[cfg(target_os = "linux")]
+        {
+            let disk = rustix::fs::statvfs(directory.path()).unwrap();
+            let room = (disk.f_blocks * disk.f_frsize) as usize;
+            let text = text(&path, &[room / 8 * 2 + 1]);
+            assert!(text.starts_with(&format!("{name} can't be written: it takes ")) && text.ends_with(" free"), "{text}");
+        }
+        assert_eq!(count(&directory), 0);
+    }
+
+    #[test]
+    fn zeros_where_the_file_system_has_no_better_way() {
+        let mut file = NamedTempFile::new().unwrap();
+        file.write_all(b"header").unwrap();
+        write_zeros(&mut file, 100_000).unwrap();
+        let bytes = fs::read(file.path()).unwrap();
+        assert!(bytes.len() == 100_006 && bytes.starts_with(b"header") && bytes[6..].iter().all(|&byte| byte == 0));
+    }
+
+    /// So that a disk that fills up later can do no harm.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_whole_file_has_its_place_at_once() {
+        use std::os::unix::fs::MetadataExt as _;
+        let directory = tempfile::tempdir().unwrap();
+        let file = NpyFile::<u8>::create(&directory.path().join("x.npy"), &[1 << 20]).unwrap();
+        assert!(file.file.as_file().metadata().unwrap().blocks() * 512 >= 1 << 20);
+    }
+
+    #[test]
+    fn zeros_in_memory() {
+        assert_eq!(zeroed_vec::<f32>(3), Ok(vec![0.0; 3]));
+        assert_eq!(zeroed_vec::<f64>(0), Ok(vec![]));
+        assert_eq!(zeroed_vec::<f64>(1 << 60), Err(EngineError::OutOfMemory { requested: 1 << 63 }));
+        let error = zeroed_vec::<f64>(usize::MAX).unwrap_err();
+        assert_eq!(error, EngineError::OutOfMemory { requested: usize::MAX });
+        assert_eq!(zeroed_vec::<u8>(1 << 62).unwrap_err().to_string(), "out of memory: 4.0 EiB asked for");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn huge_pages_under_large_slices() {
+        let mut values: Vec<u32> = zeroed_vec(8 << 20).unwrap();
+        advise_huge_pages(&mut values[1..]);
+        values.iter_mut().zip(0..).for_each(|(value, i)| *value = i);
+        advise_huge_pages(&mut values);
+        advise_huge_pages::<u32>(&mut []);
+        advise_huge_pages(&mut values[..3]);
+        assert!(values.iter().copied().eq(0..8 << 20));
+
+        if Path::new("/sys/kernel/mm/transparent_hugepage/enabled").exists() {
+            let middle = &raw const values[4 << 20] as usize;
+            let maps = fs::read_to_string("/proc/self/smaps").unwrap();
+            let contains = |line: &str| {
+                let (from, to) = line.split(' ').next()?.split_once('-')?;
+                let address = |text| usize::from_str_radix(text, 16).ok();
+                Some((address(from)?..address(to)?).contains(&middle))
+            };
+            let mut lines = maps.lines().skip_while(|line| !contains(line).unwrap_or(false));
+            let flags = lines.find(|line| line.starts_with("VmFlags:")).unwrap();
+            assert!(flags.split(' ').any(|flag| flag == "hg"), "{flags}");
+        }
+    }
+}

@@ -1,0 +1,441 @@
+//! The double-buffered pipeline: each GPU computes a block while the one before it is downloaded and put in place.
+
+use std::{
+    any::{Any, TypeId},
+    collections::HashMap,
+    fmt,
+    sync::{
+        Mutex, OnceLock, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use super::{
+    Block, BlockOp, BlockScheduler, Cancel, EngineError, Entry, SideRule, Span, Target, Trace, Writer, max_output_elements,
+    min_block_side,
+};
+use crate::device::{Buffer, Device, Event, Pending, PinnedBuffer, Stream};
+
+/// Blocks that the memory budget is divided into, for each GPU.
+const SPLITS_PER_GPU: usize = 32;
+
+/// The fewest blocks for each GPU, as far as [`min_block_side`] allows: with fewer, too much of the last one's download is waited for.
+const BLOCKS_PER_GPU: usize = 16;
+
+/// The most bytes of a block. Page-locked memory for two is allocated, which is slow, and larger ones are downloaded no faster.
+const MAX_BLOCK_BYTES: usize = 64 << 20;
+
+/// How an [`Engine`] divides its work. The default leaves it to the engine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// What an engine may use of each GPU's memory, in bytes: half of it for blocks, half for the functions. By default 80 % of what is free.
+    pub memory_budget: Option<usize>,
+    /// How many blocks the memory for blocks is divided into; by default 32 a GPU.
+    pub splits_hint: Option<usize>,
+    /// The side of the blocks, whatever follows from the other settings; smaller ones are used where the budget does not allow it.
+    pub block_side: Option<usize>,
+}
+
+/// What a computation tells, and listens to, while it goes on.
+#[derive(Clone, Copy, Default)]
+pub struct Control<'a> {
+    /// Called with the number of entries that are in place, and of all that will be.
+    pub progress: Option<&'a (dyn Fn(usize, usize) + Sync)>,
+    /// Ends the computation early when it is set.
+    pub cancel: Option<&'a Cancel>,
+    /// Records what happens when.
+    pub trace: Option<&'a Trace>,
+}
+
+impl fmt::Debug for Control<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Control { progress, cancel, trace } = self;
+        let mut debug = f.debug_struct("Control");
+        debug.field("progress", &progress.is_some()).field("cancel", cancel).field("trace", &trace.is_some()).finish()
+    }
+}
+
+/// What a computation took.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// The side of the blocks, in entries.
+    pub side: usize,
+    /// How many blocks there were.
+    pub blocks: usize,
+    /// How many blocks each GPU computed.
+    pub blocks_by_gpu: Vec<usize>,
+    /// Bytes that came from GPUs.
+    pub downloaded: usize,
+    /// From the first allocation to the last entry.
+    pub time: Duration,
+}
+
+/// Computes matrices block by block, on one or several GPUs, or on the CPU in their place.
+///
+/// Buffers are kept from one computation to the next. One engine does one thing at a time; threads that share it wait for each other.
+///
+/// Every GPU has a worker thread, which draws blocks from one queue. For each block it enqueues the operation on a compute stream and
+/// the download behind it on another; while they run it waits for the block before, and puts that in place. Where the functions are on the GPU as a whole, two
+/// compute streams take turns, so that a block fills the multiprocessors that the one before it leaves idle at its end.
+#[derive(Debug)]
+pub struct Engine {
+    devices: Vec<Device>,
+    settings: Settings,
+    /// What may be used of each GPU's memory: what there was at first, since kept buffers are used again.
+    budget: OnceLock<usize>,
+    kept: Mutex<HashMap<(usize, TypeId), Box<dyn Any + Send>>>,
+}
+
+/// A GPU's buffers.
+struct Lanes<T: Entry> {
+    compute: [Stream; 2],
+    download: Stream,
+    slots: [Slot<T>; 2],
+}
+
+/// One of the two output buffers, on the GPU and on the host.
+struct Slot<T: Entry> {
+    buffer: Buffer<T>,
+    /// `None` while a download has it, and after one that failed.
+    host: Option<PinnedBuffer<T>>,
+}
+
+/// A block on its way to the host.
+struct InFlight<T: Entry> {
+    index: usize,
+    slot: usize,
+    pending: Pending<PinnedBuffer<T>>,
+    /// Start and end of the computation, then of the download.
+    events: Option<[Event; 4]>,
+}
+
+/// What the workers of a computation share.
+struct Work<'a, O: BlockOp> {
+    op: &'a O,
+    scheduler: &'a BlockScheduler,
+    writer: &'a dyn Writer<O::Value>,
+    control: Control<'a>,
+    data_budget: usize,
+    /// The next block to draw.
+    next: AtomicUsize,
+    /// Entries in place.
+    done: AtomicUsize,
+    /// Set by the first worker that fails.
+    failed: Cancel,
+}
+
+impl<O: BlockOp> Work<'_, O> {
+    fn draw(&self) -> Result<Option<(usize, &Block)>, EngineError> {
+        if let Some(cancel) = self.control.cancel {
+            cancel.check()?;
+        }
+        if self.failed.is_cancelled() {
+            return Ok(None);
+        }
+        let index = self.next.fetch_add(1, Ordering::Relaxed);
+        Ok(self.scheduler.blocks().get(index).map(|block| (index, block)))
+    }
+}
+
+impl Engine {
+    /// An engine on these devices, with the default settings.
+    ///
+    /// The CPU may be there several times, as in tests of what several GPUs would do. No devices at all stand for the CPU.
+    pub fn new(devices: impl IntoIterator<Item = Device>) -> Self {
+        let mut devices: Vec<_> = devices.into_iter().collect();
+        if devices.is_empty() {
+            devices.push(Device::cpu());
+        }
+        Engine { devices, settings: Settings::default(), budget: OnceLock::new(), kept: Mutex::default() }
+    }
+
+    /// The same with other settings.
+    pub fn with_settings(self, settings: Settings) -> Self {
+        Engine { settings, ..self }
+    }
+
+    /// The devices.
+    pub fn devices(&self) -> &[Device] {
+        &self.devices
+    }
+
+    /// Computes a matrix: every block that the writer's coverage asks for, each once.
+    ///
+    /// Which blocks there are has no influence on any entry, as long as the operation computes each by itself.
+    ///
+    /// # Errors
+    /// [`EngineError::BudgetTooSmall`] where not even single rows and columns fit; [`EngineError::Cancelled`]; what the operation, the writer or a device
+    /// reports. The output then is incomplete.
+    pub fn run<O: BlockOp>(&self, op: &O, writer: &dyn Writer<O::Value>, control: Control<'_>) -> Result<Report, EngineError> {
+        let started = Instant::now();
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let (rows, cols) = writer.shape();
+        let budget = self.budget()?;
+        let scheduler = self.schedule(op, writer, budget)?;
+        let total: usize = scheduler.blocks().iter().map(|block| scheduler.coverage().work(block)).sum();
+        tracing::debug!(rows, cols, side = scheduler.side(), blocks = scheduler.blocks().len(), budget, "matrix in blocks");
+        let work = Work {
+            op,
+            scheduler: &scheduler,
+            writer,
+            control,
+            data_budget: budget / 2,
+            next: AtomicUsize::new(0),
+            done: AtomicUsize::new(0),
+            failed: Cancel::new(),
+        };
+        // More workers than blocks would have nothing to do.
+        let workers = self.devices.len().min(scheduler.blocks().len());
+        let key = TypeId::of::<(Lanes<O::Value>, O::Storage)>();
+        let mut seats: Vec<_> = (0..workers).map(|gpu| kept.remove(&(gpu, key))).collect();
+        let results: Vec<_> = std::thread::scope(|scope| {
+            let handles: Vec<_> = seats
+                .drain(..)
+                .enumerate()
+                .map(|(gpu, seat)| {
+                    let (work, device) = (&work, &self.devices[gpu]);
+                    scope.spawn(move || {
+                        let seat = seat.and_then(|seat| seat.downcast::<(Lanes<O::Value>, O::Storage)>().ok());
+                        let result = worker(work, gpu, device, seat, total);
+                        if result.is_err() {
+                            work.failed.cancel();
+                        }
+                        result
+                    })
+                })
+                .collect();
+            handles.into_iter().map(|handle| handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        });
+        let mut report = Report { side: scheduler.side(), blocks: scheduler.blocks().len(), ..Report::default() };
+        let mut failure = None;
+        for (gpu, result) in results.into_iter().enumerate() {
+            match result {
+                Ok((seat, blocks, downloaded)) => {
+                    kept.insert((gpu, key), seat);
+                    report.blocks_by_gpu.push(blocks);
+                    report.downloaded += downloaded;
+                }
+                Err(error) => failure = failure.or(Some(error)),
+            }
+        }
+        report.time = started.elapsed();
+        failure.map_or(Ok(report), Err)
+    }
+
+    /// What may be used of each GPU's memory, in bytes: as much as of the one that has least.
+    fn budget(&self) -> Result<usize, EngineError> {
+        if let Some(&budget) = self.settings.memory_budget.as_ref().or(self.budget.get()) {
+            return Ok(budget);
+        }
+        let mut least = usize::MAX;
+        for device in &self.devices {
+            least = least.min(device.memory()?.free / 5 * 4);
+        }
+        Ok(*self.budget.get_or_init(|| least))
+    }
+
+    /// The blocks: of the side that the document's rule gives, and smaller ones where there would be too few, they would be too large, or their functions
+    /// would not fit.
+    fn schedule<O: BlockOp>(&self, op: &O, writer: &dyn Writer<O::Value>, budget: usize) -> Result<BlockScheduler, EngineError> {
+        let (rows, cols) = writer.shape();
+        let entry = size_of::<O::Value>();
+        let gpus = self.devices.len();
+        let multiprocessors = self.devices.iter().map(|device| device.info().multiprocessors).min().unwrap_or(1);
+        let rule = SideRule {
+            // The document's four fifths are in the budget.
+            max_output_elements: max_output_elements(budget / 4 * 5, entry),
+            splits_hint: self.settings.splits_hint.unwrap_or(gpus * SPLITS_PER_GPU),
+            min_block_side: min_block_side(multiprocessors),
+        };
+        let mut side = match self.settings.block_side {
+            Some(side) => side.min((rule.max_output_elements / 2).isqrt()),
+            None => {
+                let cap = (MAX_BLOCK_BYTES / entry.max(1)).isqrt();
+                // A lower triangle of b bands has about b²/2 blocks, a rectangle rows * cols / side².
+                let blocks = (gpus * BLOCKS_PER_GPU) as f64;
+                let covered = rows as f64 * cols as f64 / if rows == cols { 2.0 } else { 1.0 };
+                let few = (covered / blocks).sqrt().ceil() as usize;
+                rule.block_side(rows, cols).min(cap.min(few).max(rule.min_block_side.min(cap)))
+            }
+        };
+        side = side.clamp(1, rows.max(cols).max(1));
+        loop {
+            let needed = data_bytes(op, writer, side);
+            if needed <= budget / 2 && 2 * side * side * entry <= budget / 2 {
+                return BlockScheduler::new(writer.coverage(), rows, cols, side);
+            }
+            if side == 1 {
+                return Err(EngineError::BudgetTooSmall { needed: 2 * needed.max(2 * entry), budget });
+            }
+            side = side.div_ceil(2);
+        }
+    }
+}
+
+/// The most that the functions of a block of this side take.
+fn data_bytes<O: BlockOp>(op: &O, writer: &dyn Writer<O::Value>, side: usize) -> usize {
+    let (rows, cols) = writer.shape();
+    // The largest bands of either direction may meet in a block.
+    let largest = |n: usize, bytes: &dyn Fn(std::ops::Range<usize>) -> usize| {
+        super::subdivide(side, n).into_iter().max_by_key(|band| bytes(band.clone())).unwrap_or(0..0)
+    };
+    let rows = largest(rows, &|band| op.data_bytes(&band, &(0..0)));
+    let cols = largest(cols, &|band| op.data_bytes(&(0..0), &band));
+    op.data_bytes(&rows, &cols)
+}
+
+impl<T: Entry> Lanes<T> {
+    fn new(device: &Device) -> Result<Self, EngineError> {
+        let slot = || Slot { buffer: device.empty(), host: None };
+        Ok(Lanes { compute: [device.stream()?, device.stream()?], download: device.stream()?, slots: [slot(), slot()] })
+    }
+
+    /// Makes room for blocks of `entries`.
+    fn ensure(&mut self, device: &Device, entries: usize) -> Result<(), EngineError> {
+        for slot in &mut self.slots {
+            slot.buffer.ensure(entries)?;
+            if slot.host.as_ref().is_none_or(|host| host.len() < entries) {
+                slot.host = None;
+                slot.host = Some(device.pinned(entries)?);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a worker leaves for the next computation, how many blocks it had, and how many bytes it downloaded.
+type Outcome = (Box<dyn Any + Send>, usize, usize);
+
+fn worker<O: BlockOp>(
+    work: &Work<'_, O>,
+    gpu: usize,
+    device: &Device,
+    seat: Option<Box<(Lanes<O::Value>, O::Storage)>>,
+    total: usize,
+) -> Result<Outcome, EngineError> {
+    let (lanes, storage) = seat.map_or((None, None), |seat| (Some(seat.0), Some(seat.1)));
+    let mut lanes = lanes.map_or_else(|| Lanes::new(device), Ok)?;
+    lanes.ensure(device, work.scheduler.max_entries())?;
+    let prepare = || work.op.storage(device, work.scheduler, work.data_budget, storage);
+    let mut storage = match work.control.trace {
+        Some(trace) => {
+            trace.name_process(gpu, device.to_string());
+            trace.time(gpu, "host", "functions to the device", prepare)
+        }
+        None => prepare(),
+    }?;
+    let streams = if work.op.is_resident(&storage) { 2 } else { 1 };
+    // A point in both times, the device's and the host's.
+    let origin = match work.control.trace {
+        Some(trace) => {
+            let event = lanes.compute[0].record()?;
+            event.synchronize()?;
+            Some((event, trace.now()))
+        }
+        None => None,
+    };
+    let context = Context { work, gpu, device, origin, total };
+
+    let (mut blocks, mut downloaded) = (0, 0);
+    let mut in_flight: Option<InFlight<O::Value>> = None;
+    while let Some((index, block)) = work.draw()? {
+        let slot = blocks % 2;
+        let started = context.enqueue(&mut lanes, &mut storage, (index, block), slot, blocks % streams)?;
+        if let Some(before) = in_flight.replace(started) {
+            context.finish(before, &mut lanes)?;
+        }
+        blocks += 1;
+        downloaded += block.entries() * size_of::<O::Value>();
+    }
+    if let Some(last) = in_flight {
+        context.finish(last, &mut lanes)?;
+    }
+    Ok((Box::new((lanes, storage)), blocks, downloaded))
+}
+
+/// A worker's surroundings.
+struct Context<'a, O: BlockOp> {
+    work: &'a Work<'a, O>,
+    gpu: usize,
+    device: &'a Device,
+    origin: Option<(Event, f64)>,
+    total: usize,
+}
+
+impl<O: BlockOp> Context<'_, O> {
+    /// Sends a block on its way.
+    fn enqueue(
+        &self,
+        lanes: &mut Lanes<O::Value>,
+        storage: &mut O::Storage,
+        (index, block): (usize, &Block),
+        slot: usize,
+        stream: usize,
+    ) -> Result<InFlight<O::Value>, EngineError> {
+        let compute = &lanes.compute[stream];
+        let Slot { buffer, host } = &mut lanes.slots[slot];
+        let mut entries = buffer.view_mut(..block.entries())?;
+        let traced = self.origin.is_some();
+        let start = if traced { Some(compute.record()?) } else { None };
+        compute.fill_zero(&mut entries)?;
+        let target = Target { entries, order: self.work.writer.order() };
+        self.work.op.run(storage, compute, block, target)?;
+        let computed = compute.record()?;
+        lanes.download.wait(&computed)?;
+        let download_start = if traced { Some(lanes.download.record()?) } else { None };
+        let host = match host.take() {
+            Some(host) => host,
+            None => self.device.pinned(buffer.len())?,
+        };
+        let pending = lanes.download.download_async(buffer.view(..block.entries())?, host)?;
+        let events = match (start, download_start) {
+            (Some(start), Some(download_start)) => Some([start, computed, download_start, lanes.download.record()?]),
+            _ => None,
+        };
+        Ok(InFlight { index, slot, pending, events })
+    }
+
+    /// Waits for a block, and puts it in place.
+    fn finish(&self, in_flight: InFlight<O::Value>, lanes: &mut Lanes<O::Value>) -> Result<(), EngineError> {
+        let Work { scheduler, writer, control, done, .. } = self.work;
+        let InFlight { index, slot, pending, events } = in_flight;
+        let block = &scheduler.blocks()[index];
+        let host = pending.wait()?;
+        let entries = &host[..block.entries()];
+        match (control.trace, &self.origin, events) {
+            (Some(trace), Some(origin), Some(events)) => {
+                self.record(trace, origin, index, slot, &events)?;
+                trace.time(self.gpu, "host", format!("scatter {index}"), || writer.scatter(block, entries))?;
+            }
+            _ => writer.scatter(block, entries)?,
+        }
+        lanes.slots[slot].host = Some(host);
+        let entries = scheduler.coverage().work(block);
+        let before = done.fetch_add(entries, Ordering::Relaxed);
+        if let Some(progress) = control.progress {
+            progress(before + entries, self.total);
+        }
+        Ok(())
+    }
+
+    fn record(
+        &self,
+        trace: &Trace,
+        (origin, at): &(Event, f64),
+        index: usize,
+        slot: usize,
+        events: &[Event; 4],
+    ) -> Result<(), EngineError> {
+        let block = &self.work.scheduler.blocks()[index];
+        let lanes = [["compute 0", "compute 1"][slot], "download"];
+        for (lane, pair) in lanes.into_iter().zip(events.chunks_exact(2)) {
+            let start = at + 1e3 * pair[0].elapsed_ms(origin)?;
+            let duration = 1e3 * pair[1].elapsed_ms(&pair[0])?;
+            let name = format!("{} {index}", lane.trim_end_matches([' ', '0', '1']));
+            let args = [("block".to_owned(), block.to_string().into())].into_iter().collect();
+            trace.span(Span { process: self.gpu, lane: lane.into(), name: name.into(), start, duration, args });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,313 @@
+//! Which blocks a matrix is computed in, and in which order.
+
+use std::cmp::Reverse;
+use std::fmt;
+use std::ops::Range;
+
+use super::EngineError;
+
+/// Which entries of a matrix are computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Coverage {
+    /// The pairs row >= column (or only row > column) of a square matrix.
+    LowerTriangle,
+    /// All pairs; the matrix may be rectangular.
+    Full,
+}
+
+impl Coverage {
+    /// How many of the block's entries are computed. Those on the diagonal count.
+    pub fn work(self, block: &Block) -> usize {
+        match self {
+            Coverage::Full => block.entries(),
+            Coverage::LowerTriangle => {
+                let Block { rows, cols } = block;
+                // Of the rows before `end`: 1, 2, 3... entries from the first column's diagonal entry on, then whole rows.
+                let above = |end: usize| {
+                    let ragged = end.clamp(cols.start, cols.end) - cols.start;
+                    ragged * (ragged + 1) / 2 + end.saturating_sub(cols.end) * cols.len()
+                };
+                above(rows.end) - above(rows.start)
+            }
+        }
+    }
+}
+
+/// A rectangle of a matrix.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Block {
+    /// Its rows.
+    pub rows: Range<usize>,
+    /// Its columns.
+    pub cols: Range<usize>,
+}
+
+impl Block {
+    /// The number of rows.
+    pub fn height(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The number of columns.
+    pub fn width(&self) -> usize {
+        self.cols.len()
+    }
+
+    /// The number of entries, computed or not.
+    pub fn entries(&self) -> usize {
+        self.height() * self.width()
+    }
+
+    /// Whether the rows are the columns, so that the matrix's diagonal is the block's.
+    pub fn is_diagonal(&self) -> bool {
+        self.rows == self.cols
+    }
+
+    /// Whether an entry lies in both.
+    pub fn overlaps(&self, other: &Block) -> bool {
+        let common = |a: &Range<usize>, b: &Range<usize>| a.start.max(b.start) < a.end.min(b.end);
+        common(&self.rows, &other.rows) && common(&self.cols, &other.cols)
+    }
+}
+
+impl fmt::Display for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Block { rows, cols } = self;
+        write!(f, "rows {}..{} and columns {}..{}", rows.start, rows.end, cols.start, cols.end)
+    }
+}
+
+/// The bands of `0..n`: each of length `side`, save the last, which has what remains. A `side` of 0 counts as 1.
+///
+/// ```
+/// # use warpsmith::engine::subdivide;
+/// assert_eq!(subdivide(3, 10), [0..3, 3..6, 6..9, 9..10]);
+/// ```
+pub fn subdivide(side: usize, n: usize) -> Vec<Range<usize>> {
+    let side = side.max(1);
+    (0..n).step_by(side).map(|start| start..start.saturating_add(side).min(n)).collect()
+}
+
+/// How many output elements a device's free memory allows for: 80 % of it, one half for output, the other for the functions.
+pub fn max_output_elements(free_bytes: usize, element_bytes: usize) -> usize {
+    let bytes = free_bytes as u128 * 2 / 5;
+    (bytes / element_bytes.max(1) as u128) as usize
+}
+
+/// The side of the smallest block that keeps a GPU busy: 1,024 entries for each of its multiprocessors.
+///
+/// ```
+/// # use warpsmith::engine::min_block_side;
+/// assert_eq!(min_block_side(108), 332); // an A100
+/// ```
+pub fn min_block_side(multiprocessors: u32) -> usize {
+    (u64::from(multiprocessors) * 1024).isqrt() as usize
+}
+
+/// How large blocks are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SideRule {
+    /// How many output elements may be in a device's memory, in two buffers together. See [`max_output_elements`].
+    pub max_output_elements: usize,
+    /// How many blocks the budget is split into: more blocks share work better and overlap sooner. 32 a GPU is a good value.
+    pub splits_hint: usize,
+    /// Blocks no smaller than this; 0 for none. It yields to the budget. See [`min_block_side`].
+    pub min_block_side: usize,
+}
+
+impl SideRule {
+    /// The side of the blocks of a matrix of `rows` x `cols`: `floor(sqrt(max_output_elements / splits_hint))`, at least
+    /// `min_block_side`, at most the matrix's longer side.
+    ///
+    /// Two blocks fit the budget at any rate, since one is computed while another is downloaded; with a hint of 1 a block thus
+    /// gets half of the budget. The side is never less than 1, though, even where the budget is less than two elements.
+    pub fn block_side(&self, rows: usize, cols: usize) -> usize {
+        let wanted = (self.max_output_elements / self.splits_hint.max(1)).isqrt().max(self.min_block_side);
+        let affordable = (self.max_output_elements / 2).isqrt();
+        wanted.min(affordable).min(rows.max(cols)).max(1)
+    }
+}
+
+/// The blocks that make up a matrix, sorted by falling work, so that the last ones, which finish the devices' shares, are small.
+///
+/// ```
+/// use warpsmith::engine::{Block, BlockScheduler, Coverage};
+///
+/// let scheduler = BlockScheduler::new(Coverage::LowerTriangle, 5, 5, 3)?;
+/// // Six of the first block's entries are computed, as many as the second has; three of the last one's.
+/// let expected = [(0..3, 0..3), (3..5, 0..3), (3..5, 3..5)].map(|(rows, cols)| Block { rows, cols });
+/// assert_eq!(scheduler.blocks(), expected);
+/// # Ok::<(), warpsmith::engine::EngineError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockScheduler {
+    coverage: Coverage,
+    rows: usize,
+    cols: usize,
+    side: usize,
+    blocks: Vec<Block>,
+}
+
+impl BlockScheduler {
+    /// Cuts a matrix of `rows` x `cols` into blocks of at most `side` x `side`, of which those that lie wholly above the diagonal of a
+    /// [`LowerTriangle`](Coverage::LowerTriangle) are left out. Blocks with equal work are in row-major order. A `side` of 0 counts as 1.
+    ///
+    /// # Errors
+    /// [`NotSquare`](EngineError::NotSquare) for a triangle with `rows != cols`, [`TooLarge`](EngineError::TooLarge) and
+    /// [`OutOfMemory`](EngineError::OutOfMemory) where the blocks are too many to list.
+    pub fn new(coverage: Coverage, rows: usize, cols: usize, side: usize) -> Result<Self, EngineError> {
+        if coverage == Coverage::LowerTriangle && rows != cols {
+            return Err(EngineError::NotSquare { rows, columns: cols });
+        }
+        let side = side.max(1);
+        // Where n * n fits a word, n * (n + 1) does: nothing below overflows.
+        rows.checked_mul(cols).ok_or(EngineError::TooLarge { rows, columns: cols })?;
+        let (row_bands, col_bands) = (rows.div_ceil(side), cols.div_ceil(side));
+        let count = match coverage {
+            Coverage::Full => row_bands * col_bands,
+            Coverage::LowerTriangle => row_bands * (row_bands + 1) / 2,
+        };
+        let mut blocks = Vec::new();
+        let requested = count.saturating_mul(size_of::<Block>());
+        blocks.try_reserve_exact(count).map_err(|_| EngineError::OutOfMemory { requested })?;
+        let band = |i: usize, n: usize| i * side..(i * side).saturating_add(side).min(n);
+        for i in 0..row_bands {
+            let last = if coverage == Coverage::LowerTriangle { i + 1 } else { col_bands };
+            blocks.extend((0..last).map(|j| Block { rows: band(i, rows), cols: band(j, cols) }));
+        }
+        blocks.sort_by_key(|block| Reverse(coverage.work(block)));
+        Ok(BlockScheduler { coverage, rows, cols, side, blocks })
+    }
+
+    /// Which entries are computed.
+    pub fn coverage(&self) -> Coverage {
+        self.coverage
+    }
+
+    /// The number of the matrix's rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The number of the matrix's columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// The side of the blocks, at least 1.
+    pub fn side(&self) -> usize {
+        self.side
+    }
+
+    /// The blocks, in the order in which they should be computed.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// How many entries the largest block has, computed or not: the size of a block's buffer.
+    pub fn max_entries(&self) -> usize {
+        self.blocks.iter().map(Block::entries).max().unwrap_or(0)
+    }
+
+    /// How many entries are computed in all. The diagonal counts.
+    pub fn work(&self) -> usize {
+        match self.coverage {
+            Coverage::Full => self.rows * self.cols,
+            Coverage::LowerTriangle => self.rows * (self.rows + 1) / 2,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Coverage::{Full, LowerTriangle};
+
+    fn block(rows: Range<usize>, cols: Range<usize>) -> Block {
+        Block { rows, cols }
+    }
+
+    fn blocks(coverage: Coverage, rows: usize, cols: usize, side: usize) -> Vec<Block> {
+        BlockScheduler::new(coverage, rows, cols, side).unwrap().blocks
+    }
+
+    /// The document's three, and ends.
+    #[test]
+    fn bands() {
+        assert_eq!(subdivide(3, 10), [0..3, 3..6, 6..9, 9..10]);
+        assert_eq!(subdivide(4, 8), [0..4, 4..8]);
+        let whole = std::slice::from_ref;
+        assert_eq!(subdivide(5, 3), whole(&(0..3)));
+        assert_eq!(subdivide(usize::MAX, 7), whole(&(0..7)));
+        assert_eq!(subdivide(5, 0), []);
+        assert_eq!(subdivide(0, 2), [0..1, 1..2]);
+    }
+
+    /// The document's: A, C and F are diagonal and come last, since half of them is skipped.
+    #[test]
+    fn nine_by_nine_in_threes() {
+        let [a, b, c] = [block(0..3, 0..3), block(3..6, 0..3), block(3..6, 3..6)];
+        let [d, e, f] = [block(6..9, 0..3), block(6..9, 3..6), block(6..9, 6..9)];
+        assert!([&a, &c, &f].iter().all(|block| block.is_diagonal() && LowerTriangle.work(block) == 6));
+        assert!([&b, &d, &e].iter().all(|block| !block.is_diagonal() && LowerTriangle.work(block) == 9));
+        assert_eq!(blocks(LowerTriangle, 9, 9, 3), [b, d, e, a, c, f]);
+    }
+
+    /// The document's: all of 2 x 3 in twos.
+    #[test]
+    fn two_by_three() {
+        assert_eq!(blocks(Full, 2, 3, 2), [block(0..2, 0..2), block(0..2, 2..3)]);
+        assert_eq!(blocks(Full, 3, 3, 2), [block(0..2, 0..2), block(0..2, 2..3), block(2..3, 0..2), block(2..3, 2..3)]);
+    }
+
+    #[test]
+    fn sums_over_blocks() {
+        let scheduler = BlockScheduler::new(LowerTriangle, 10, 10, 4).unwrap();
+        assert_eq!((scheduler.coverage(), scheduler.rows(), scheduler.cols(), scheduler.side()), (LowerTriangle, 10, 10, 4));
+        assert_eq!((scheduler.max_entries(), scheduler.work()), (16, 55));
+        let scheduler = BlockScheduler::new(Full, 3, 10, 8).unwrap();
+        assert_eq!((scheduler.max_entries(), scheduler.work()), (24, 30));
+    }
+
+    #[test]
+    fn nothing_to_do() {
+        for (rows, cols) in [(0, 0), (0, 5), (5, 0)] {
+            let scheduler = BlockScheduler::new(Full, rows, cols, 3).unwrap();
+            assert_eq!((scheduler.blocks(), scheduler.max_entries(), scheduler.work()), (&[][..], 0, 0));
+        }
+        assert_eq!(blocks(LowerTriangle, 0, 0, 3), []);
+    }
+
+    #[test]
+    fn what_is_no_matrix() {
+        let error = |coverage, rows, cols, side| BlockScheduler::new(coverage, rows, cols, side).unwrap_err();
+        let not_square = error(LowerTriangle, 3, 4, 2);
+        assert_eq!(not_square.to_string(), "a lower triangle needs a square matrix, not one of 3 x 4");
+        assert_eq!(error(Full, 1 << 40, 1 << 40, 100), EngineError::TooLarge { rows: 1 << 40, columns: 1 << 40 });
+        let many = (1 << 24) * ((1 << 24) + 1) / 2 * size_of::<Block>();
+        assert_eq!(error(LowerTriangle, 1 << 24, 1 << 24, 1), EngineError::OutOfMemory { requested: many });
+        assert_eq!(error(Full, 1 << 31, 1 << 31, 1), EngineError::OutOfMemory { requested: usize::MAX });
+        assert_eq!(blocks(Full, 1 << 31, 1 << 31, 1 << 31).len(), 1);
+    }
+
+    #[test]
+    fn sides() {
+        // An A100 and the rule of half its threads.
+        assert_eq!(min_block_side(108), 332);
+        assert_eq!((min_block_side(0), min_block_side(1), min_block_side(132)), (0, 32, 367));
+        assert_eq!(max_output_elements(10_000, 4), 1_000);
+        assert_eq!(max_output_elements(10_007, 8), 500);
+        assert_eq!(max_output_elements(usize::MAX, 1), usize::MAX / 5 * 2 + usize::MAX % 5 * 2 / 5);
+
+        let side = |max_output_elements, splits_hint, min_block_side, rows, cols| {
+            SideRule { max_output_elements, splits_hint, min_block_side }.block_side(rows, cols)
+        };
+        assert_eq!(side(32_000_000, 32, 0, 5000, 100), 1000);
+        assert_eq!(side(32_000_000, 32, 1332, 5000, 100), 1332, "the floor");
+        assert_eq!(side(32_000_000, 32, 1332, 500, 100), 500, "the matrix");
+        assert_eq!(side(32_000_000, 32, 9999, 50_000, 100), 4000, "the floor yields to the budget");
+        assert_eq!(side(200, 1, 0, 1000, 1000), 10, "two blocks fit");
+        assert_eq!(side(0, 32, 332, 1000, 1000), 1);
+        assert_eq!(side(1000, 0, 0, 0, 0), 1);
+    }
+}

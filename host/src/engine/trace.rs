@@ -1,0 +1,308 @@
+//! When what was done, in Chrome's trace-event format, which Perfetto opens.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::EngineError;
+use crate::files::Destination;
+
+/// Something that took time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Span {
+    /// The device's index.
+    pub process: usize,
+    /// What did it, such as `compute`, `download` or `host`. The spans of one lane and process follow one another or lie within one
+    /// another.
+    pub lane: Cow<'static, str>,
+    /// What was done.
+    pub name: Cow<'static, str>,
+    /// When it began, in microseconds since the trace was made.
+    pub start: f64,
+    /// How long it took, in microseconds.
+    pub duration: f64,
+    /// What else is to be known, by name.
+    pub args: Map<String, Value>,
+}
+
+/// Spans of all devices and threads, on one clock: that of the host, which starts when the trace is made.
+///
+/// ```
+/// use warpsmith::engine::{Span, Trace};
+///
+/// let trace = Trace::new();
+/// trace.name_process(0, "GPU 0");
+/// let args = [("rows".to_owned(), 1000.into())].into_iter().collect();
+/// trace.span(Span { process: 0, lane: "compute".into(), name: "block 0".into(), start: 0.0, duration: 250.0, args });
+/// let sum = trace.time(0, "host", "scatter", || 1 + 1);
+/// assert_eq!((sum, trace.spans().len()), (2, 2));
+/// assert!(trace.to_json().starts_with(r#"{"displayTimeUnit":"ms","traceEvents":["#));
+/// ```
+#[derive(Debug)]
+pub struct Trace {
+    origin: Instant,
+    recorded: Mutex<Recorded>,
+}
+
+#[derive(Debug, Default)]
+struct Recorded {
+    processes: BTreeMap<usize, String>,
+    spans: Vec<Span>,
+}
+
+impl Default for Trace {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Trace {
+    /// A trace without spans, which begins now.
+    pub fn new() -> Self {
+        Trace { origin: Instant::now(), recorded: Mutex::default() }
+    }
+
+    /// The time on the trace's clock, in microseconds.
+    pub fn now(&self) -> f64 {
+        self.at(Instant::now())
+    }
+
+    /// An instant on the trace's clock, in microseconds; 0 for one before the trace began.
+    pub fn at(&self, instant: Instant) -> f64 {
+        instant.saturating_duration_since(self.origin).as_secs_f64() * 1e6
+    }
+
+    /// What the process is called in the picture. Without this it is `device` and its index.
+    pub fn name_process(&self, process: usize, name: impl Into<String>) {
+        self.recorded().processes.insert(process, name.into());
+    }
+
+    /// Adds a span. A time that is no number counts as 0, as does a negative duration.
+    pub fn span(&self, mut span: Span) {
+        let number = |time: f64| if time.is_finite() { time } else { 0.0 };
+        span.start = number(span.start);
+        span.duration = number(span.duration).max(0.0);
+        self.recorded().spans.push(span);
+    }
+
+    /// Adds a span for what `work` takes on the host.
+    pub fn time<R>(
+        &self,
+        process: usize,
+        lane: impl Into<Cow<'static, str>>,
+        name: impl Into<Cow<'static, str>>,
+        work: impl FnOnce() -> R,
+    ) -> R {
+        let start = self.now();
+        let result = work();
+        let duration = self.now() - start;
+        self.span(Span { process, lane: lane.into(), name: name.into(), start, duration, args: Map::new() });
+        result
+    }
+
+    /// The spans so far, in the order in which they were added.
+    pub fn spans(&self) -> Vec<Span> {
+        self.recorded().spans.clone()
+    }
+
+    /// The trace as JSON text.
+    pub fn to_json(&self) -> String {
+        let mut text = Vec::new();
+        // It has neither maps with odd keys nor anything that fails, and a vector takes all.
+        self.write_json(&mut text).expect("a trace is valid JSON");
+        String::from_utf8(text).expect("JSON is UTF-8")
+    }
+
+    /// Writes the trace to a file, whole or not at all.
+    ///
+    /// # Errors
+    /// [`File`](EngineError::File).
+    pub fn write(&self, path: &Path) -> Result<(), EngineError> {
+        self.write_to(&Destination::prepare(path)?)
+    }
+
+    /// As [`write`](Trace::write), for a destination that was prepared before.
+    pub fn write_to(&self, destination: &Destination) -> Result<(), EngineError> {
+        let mut file = destination.temporary()?;
+        let mut writer = BufWriter::new(&mut file);
+        self.write_json(&mut writer).and_then(|()| writer.flush()).map_err(|error| destination.error(&error))?;
+        drop(writer);
+        destination.persist(file)?;
+        Ok(())
+    }
+
+    fn recorded(&self) -> MutexGuard<'_, Recorded> {
+        // Nothing panics while it is locked.
+        self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write_json(&self, writer: impl Write) -> io::Result<()> {
+        let recorded = self.recorded();
+        let mut spans: Vec<_> = recorded.spans.iter().collect();
+        // Those that begin together from the longest to the shortest: one that lies within another comes after it.
+        spans.sort_by(|a, b| a.start.total_cmp(&b.start).then(b.duration.total_cmp(&a.duration)));
+
+        // Lanes are shown in the order in which they are first used. Numbers start at 1, since 0 is the system's idle task to
+        // Perfetto, and no two processes share one.
+        let mut lanes = Vec::new();
+        for span in &spans {
+            if !lanes.contains(&(span.process, &*span.lane)) {
+                lanes.push((span.process, &*span.lane));
+            }
+        }
+        let tid = |process: usize, lane: &str| lanes.iter().position(|&known| known == (process, lane)).map_or(0, |i| i + 1);
+
+        let mut events = Vec::new();
+        let mut processes: Vec<_> = recorded.processes.keys().copied().chain(lanes.iter().map(|&(process, _)| process)).collect();
+        processes.sort_unstable();
+        processes.dedup();
+        for process in processes {
+            let name = recorded.processes.get(&process).cloned().unwrap_or_else(|| format!("device {process}"));
+            events.push(Event::metadata("process_name", process, 0, "name", name.into()));
+            events.push(Event::metadata("process_sort_index", process, 0, "sort_index", process.into()));
+        }
+        for &(process, lane) in &lanes {
+            let tid = tid(process, lane);
+            events.push(Event::metadata("thread_name", process, tid, "name", lane.into()));
+            events.push(Event::metadata("thread_sort_index", process, tid, "sort_index", tid.into()));
+        }
+        events.extend(spans.iter().map(|span| Event {
+            name: &span.name,
+            phase: "X",
+            pid: span.process + 1,
+            tid: tid(span.process, &span.lane),
+            start: Some(span.start),
+            duration: Some(span.duration),
+            args: Cow::Borrowed(&span.args),
+        }));
+        let file = File { unit: "ms", events };
+        serde_json::to_writer(writer, &file).map_err(io::Error::from)
+    }
+}
+
+#[derive(Serialize)]
+struct File<'a> {
+    #[serde(rename = "displayTimeUnit")]
+    unit: &'static str,
+    #[serde(rename = "traceEvents")]
+    events: Vec<Event<'a>>,
+}
+
+#[derive(Serialize)]
+struct Event<'a> {
+    name: &'a str,
+    #[serde(rename = "ph")]
+    phase: &'static str,
+    pid: usize,
+    tid: usize,
+    #[serde(rename = "ts", skip_serializing_if = "Option::is_none")]
+    start: Option<f64>,
+    #[serde(rename = "dur", skip_serializing_if = "Option::is_none")]
+    duration: Option<f64>,
+    #[serde(skip_serializing_if = "no_args")]
+    args: Cow<'a, Map<String, Value>>,
+}
+
+fn no_args(args: &Map<String, Value>) -> bool {
+    args.is_empty()
+}
+
+impl<'a> Event<'a> {
+    fn metadata(name: &'a str, process: usize, tid: usize, key: &str, value: Value) -> Self {
+        let args = Cow::Owned([(key.to_owned(), value)].into_iter().collect());
+        Event { name, phase: "M", pid: process + 1, tid, start: None, duration: None, args }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn span(process: usize, lane: &'static str, name: &'static str, start: f64, duration: f64) -> Span {
+        Span { process, lane: lane.into(), name: name.into(), start, duration, args: Map::new() }
+    }
+
+    #[test]
+    fn in_chromes_format() {
+        let trace = Trace::new();
+        trace.name_process(1, "GPU \"1\"");
+        trace.span(span(1, "download", "b", 20.5, 2.0));
+        trace.span(Span { args: [("rows".into(), 3.into())].into_iter().collect(), ..span(1, "compute", "a", 10.0, 10.0) });
+        trace.span(span(0, "compute", "inner", 10.0, 5.0));
+        trace.span(span(0, "compute", "outer", 10.0, 7.0));
+        let name = |kind: &str, pid: usize, tid: usize, name: &str| json!({"name": format!("{kind}_name"), "ph": "M", "pid": pid, "tid": tid, "args": {"name": name}});
+        let index = |kind: &str, pid: usize, tid: usize, index: usize| json!({"name": format!("{kind}_sort_index"), "ph": "M", "pid": pid, "tid": tid, "args": {"sort_index": index}});
+        let expected = json!({"displayTimeUnit": "ms", "traceEvents": [
+            name("process", 1, 0, "device 0"),
+            index("process", 1, 0, 0),
+            name("process", 2, 0, "GPU \"1\""),
+            index("process", 2, 0, 1),
+            name("thread", 2, 1, "compute"),
+            index("thread", 2, 1, 1),
+            name("thread", 1, 2, "compute"),
+            index("thread", 1, 2, 2),
+            name("thread", 2, 3, "download"),
+            index("thread", 2, 3, 3),
+            {"name": "a", "ph": "X", "pid": 2, "tid": 1, "ts": 10.0, "dur": 10.0, "args": {"rows": 3}},
+            {"name": "outer", "ph": "X", "pid": 1, "tid": 2, "ts": 10.0, "dur": 7.0},
+            {"name": "inner", "ph": "X", "pid": 1, "tid": 2, "ts": 10.0, "dur": 5.0},
+            {"name": "b", "ph": "X", "pid": 2, "tid": 3, "ts": 20.5, "dur": 2.0},
+        ]});
+        assert_eq!(serde_json::from_str::<Value>(&trace.to_json()).unwrap(), expected);
+    }
+
+    #[test]
+    fn times_are_numbers() {
+        let trace = Trace::new();
+        trace.span(span(0, "host", "x", f64::NAN, f64::INFINITY));
+        trace.span(span(0, "host", "y", -1.0, -2.0));
+        let times: Vec<_> = trace.spans().iter().map(|span| (span.start, span.duration)).collect();
+        assert_eq!(times, [(0.0, 0.0), (-1.0, 0.0)]);
+        assert!(!trace.to_json().contains("null"));
+        assert_eq!(trace.at(trace.origin), 0.0);
+        assert_eq!(Trace::new().to_json(), r#"{"displayTimeUnit":"ms","traceEvents":[]}"#);
+    }
+
+    #[test]
+    fn from_many_threads_on_one_clock() {
+        let trace = Trace::new();
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let trace = &trace;
+                scope.spawn(move || {
+                    for _ in 0..100 {
+                        trace.time(thread, "host", "wait", || std::thread::sleep(std::time::Duration::from_micros(10)));
+                    }
+                });
+            }
+        });
+        let (spans, end) = (trace.spans(), trace.now());
+        assert_eq!(spans.len(), 400);
+        for thread in 0..4 {
+            let mut last = 0.0;
+            for span in spans.iter().filter(|span| span.process == thread) {
+                assert!(span.start >= last && span.duration >= 10.0 && span.start + span.duration <= end, "{span:?}");
+                last = span.start + span.duration;
+            }
+        }
+    }
+
+    #[test]
+    fn to_a_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("t.json");
+        let trace = Trace::new();
+        trace.span(span(0, "compute", "a", 0.0, 1.0));
+        trace.write(&path).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), trace.to_json());
+        let error = trace.write(&path.join("x")).unwrap_err();
+        assert!(matches!(error, EngineError::File(_)) && error.to_string().contains("can't be written: there is no directory"));
+    }
+}

@@ -1,0 +1,170 @@
+//! Functions on a device.
+
+use std::{cmp::Reverse, ops::Range};
+
+use bytemuck::Pod;
+use gpu_kernels::pcf::{LANES, set::NO_FUNCTION};
+use rayon::prelude::*;
+
+use super::{PcfSet, Real, launches::Side};
+use crate::device::{Buffer, Device, DeviceError, Pending, PinnedBuffer, Stream};
+
+/// How many points a task of packing takes.
+const TASK: usize = 1 << 15;
+
+/// Positions for so many functions in an order.
+const fn positions(functions: usize) -> usize {
+    functions.next_multiple_of(LANES as usize)
+}
+
+/// The memory that functions take on a device, in bytes.
+pub fn bytes<T: Real>(set: &PcfSet<T>, functions: &Range<usize>) -> usize {
+    if functions.is_empty() {
+        return 0;
+    }
+    let segments = set.offsets()[functions.end] - set.offsets()[functions.start];
+    segments * size_of::<T::Segment>() + (functions.len() + 1) * size_of::<u64>() + positions(functions.len()) * size_of::<u32>()
+}
+
+/// Consecutive functions of a set in a device's memory, in arrays that grow and never shrink, and the order by length of each band of them.
+pub struct Bands<T: Real> {
+    segments: Buffer<T::Segment>,
+    offsets: Buffer<u64>,
+    order: Buffer<u32>,
+    /// Which functions there are.
+    functions: Range<usize>,
+    /// How many functions a band has.
+    side: usize,
+    /// The longest function of each band.
+    longest: Vec<usize>,
+    /// What the arrays are uploaded from, in turns: the one before may still be under way.
+    staging: [Staging<T>; 2],
+    turn: usize,
+}
+
+/// Page-locked memory for one upload.
+struct Staging<T: Real> {
+    segments: Stage<T::Segment>,
+    offsets: Stage<u64>,
+    order: Stage<u32>,
+}
+
+/// An array of it, and the upload that had it last.
+struct Stage<T: Pod>(Option<Pending<PinnedBuffer<T>>>);
+
+impl<T: Pod> Stage<T> {
+    /// Has the first `len` elements filled, and uploads them to `target`.
+    fn upload(
+        &mut self,
+        stream: &Stream,
+        target: &mut Buffer<T>,
+        len: usize,
+        fill: impl FnOnce(&mut [T]),
+    ) -> Result<(), DeviceError> {
+        let mut buffer = match self.0.take().map(Pending::wait).transpose()? {
+            Some(buffer) if buffer.len() >= len => buffer,
+            _ => stream.device().pinned(len)?,
+        };
+        fill(&mut buffer[..len]);
+        target.ensure(len)?;
+        self.0 = Some(stream.upload_async(buffer, target)?);
+        Ok(())
+    }
+}
+
+impl<T: Real> Bands<T> {
+    /// No functions yet.
+    pub fn new(device: &Device) -> Self {
+        let staging = || Staging { segments: Stage(None), offsets: Stage(None), order: Stage(None) };
+        Bands {
+            segments: device.empty(),
+            offsets: device.empty(),
+            order: device.empty(),
+            functions: 0..0,
+            side: 1,
+            longest: Vec::new(),
+            staging: [staging(), staging()],
+            turn: 0,
+        }
+    }
+
+    /// Forgets the functions, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.functions = 0..0;
+    }
+
+    /// Allocates for the largest of these ranges of functions.
+    pub fn reserve(&mut self, set: &PcfSet<T>, ranges: impl Iterator<Item = Range<usize>>) -> Result<(), DeviceError> {
+        let (mut segments, mut functions) = (0, 0);
+        for range in ranges {
+            segments = segments.max(set.offsets()[range.end] - set.offsets()[range.start]);
+            functions = functions.max(range.len());
+        }
+        self.segments.ensure(segments)?;
+        self.offsets.ensure(functions + 1)?;
+        self.order.ensure(positions(functions))
+    }
+
+    /// Makes the functions of this range the ones that are here, in bands of `side`. Enqueues the uploads; does nothing where they are here.
+    pub fn load(&mut self, stream: &Stream, set: &PcfSet<T>, functions: Range<usize>, side: usize) -> Result<(), DeviceError> {
+        if functions == self.functions && side == self.side {
+            return Ok(());
+        }
+        self.clear();
+        let offsets = &set.offsets()[functions.start..=functions.end];
+        let (first, last) = (offsets[0], offsets[offsets.len() - 1]);
+        let points = &set.points()[first..last];
+        let staging = &mut self.staging[self.turn];
+        staging.segments.upload(stream, &mut self.segments, points.len(), |segments| {
+            segments.par_chunks_mut(TASK).enumerate().for_each(|(task, segments)| {
+                // A segment ends where the next one starts.
+                let points = &points[task * TASK..];
+                for (segment, pair) in segments.iter_mut().zip(points.windows(2)) {
+                    *segment = T::segment(pair[0].v, pair[1].t);
+                }
+            });
+            // The last of a function, and the only one that the windows have missed, holds for ever.
+            for &end in &offsets[1..] {
+                let last = end - first - 1;
+                segments[last] = T::segment(points[last].v, T::infinity());
+            }
+        })?;
+        staging.offsets.upload(stream, &mut self.offsets, offsets.len(), |local| {
+            for (local, offset) in local.iter_mut().zip(offsets) {
+                *local = (offset - first) as u64;
+            }
+        })?;
+        let bands = crate::engine::subdivide(side, functions.len());
+        let length = |function: usize| offsets[function + 1] - offsets[function];
+        self.longest.clear();
+        let longest = &mut self.longest;
+        let total = bands.iter().map(|band| positions(band.len())).sum();
+        staging.order.upload(stream, &mut self.order, total, |order| {
+            bands.par_iter().zip(order.par_chunks_mut(positions(side.min(functions.len())))).for_each(|(band, order)| {
+                let (used, unused) = order.split_at_mut(band.len());
+                for (i, function) in used.iter_mut().enumerate() {
+                    *function = i as u32;
+                }
+                used.sort_by_key(|&function| Reverse(length(band.start + function as usize)));
+                unused.fill(NO_FUNCTION);
+            });
+            longest.extend(bands.iter().map(|band| band.clone().map(length).max().unwrap_or(0)));
+        })?;
+        self.turn = 1 - self.turn;
+        (self.functions, self.side) = (functions, side);
+        Ok(())
+    }
+
+    /// One of the bands that are here.
+    pub fn side(&self, functions: &Range<usize>) -> Result<Side<'_, T>, DeviceError> {
+        let start = functions.start - self.functions.start;
+        let band = start / self.side;
+        let order = band * positions(self.side);
+        Ok(Side {
+            segments: self.segments.as_view(),
+            offsets: self.offsets.view(start..=start + functions.len())?,
+            order: self.order.view(order..order + positions(functions.len()))?,
+            longest: self.longest[band],
+        })
+    }
+}

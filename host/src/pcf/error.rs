@@ -1,0 +1,262 @@
+//! What can be wrong with functions, and with the files that they come from.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use crate::files::FileError;
+
+/// One of the two numbers of a breakpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// Its time, `t`.
+    Time,
+    /// The value from then on, `v`.
+    Value,
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(match self {
+            Field::Time => "t",
+            Field::Value => "v",
+        })
+    }
+}
+
+/// Why functions could not be made, read or used. Functions and their breakpoints are named by their indices, from 0; where several
+/// offend, by the first.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PcfError {
+    /// A function has no breakpoint.
+    #[error("function {function} has no breakpoints; it needs at least one, at t = 0")]
+    NoBreakpoints {
+        /// The function.
+        function: usize,
+    },
+    /// A function doesn't start at 0.
+    #[error("function {function}, breakpoint 0: t = {t}, but the first breakpoint must be at t = 0")]
+    Start {
+        /// The function.
+        function: usize,
+        /// Where it starts.
+        t: f64,
+    },
+    /// A breakpoint is not after the one before it.
+    #[error(
+        "function {function}, breakpoint {breakpoint}: t = {t} {}; breakpoints must be in strictly ascending order",
+        if t == previous { "repeats the t of the breakpoint before".to_owned() } else { format!("comes after t = {previous}") }
+    )]
+    Order {
+        /// The function.
+        function: usize,
+        /// The second of the two breakpoints.
+        breakpoint: usize,
+        /// Its time.
+        t: f64,
+        /// The time before.
+        previous: f64,
+    },
+    /// A number is infinite or NaN.
+    #[error("function {function}, breakpoint {breakpoint}: {field} = {value}, but it must be a finite number")]
+    NotFinite {
+        /// The function.
+        function: usize,
+        /// The breakpoint.
+        breakpoint: usize,
+        /// Which of its numbers.
+        field: Field,
+        /// The number.
+        value: f64,
+    },
+    /// A number is too large.
+    #[error(
+        "function {function}, breakpoint {breakpoint}: {field} = {value:e} is too large for {name}: at most {max:e} is allowed"
+    )]
+    TooLarge {
+        /// The function.
+        function: usize,
+        /// The breakpoint.
+        breakpoint: usize,
+        /// Which of its numbers.
+        field: Field,
+        /// The number.
+        value: f64,
+        /// The type's name.
+        name: &'static str,
+        /// The largest magnitude allowed.
+        max: f64,
+    },
+    /// Two breakpoints are one in the type that they were converted to.
+    #[error(
+        "function {function}, breakpoints {} and {breakpoint}: t = {previous} and t = {t} are the same in {name}; keep the functions \
+         in a wider type",
+        breakpoint - 1
+    )]
+    Merged {
+        /// The function.
+        function: usize,
+        /// The second of the two breakpoints.
+        breakpoint: usize,
+        /// Its time.
+        t: f64,
+        /// The time before.
+        previous: f64,
+        /// The type's name.
+        name: &'static str,
+    },
+    /// Offsets that are no division of the points.
+    #[error("offsets[{index}] is {found}, but {wanted}")]
+    Offsets {
+        /// The index of the offset.
+        index: usize,
+        /// What it is.
+        found: i128,
+        /// What it must be.
+        wanted: String,
+    },
+    /// There are no offsets at all.
+    #[error("offsets is empty: there must be one more than functions, the first of them 0")]
+    NoOffsets,
+    /// The shape doesn't hold the functions.
+    #[error("the shape ({}) holds {}, but there are {functions} functions", list(shape), product(shape))]
+    Shape {
+        /// The shape.
+        shape: Vec<usize>,
+        /// The number of functions.
+        functions: usize,
+    },
+    /// The mean of no functions.
+    #[error("a set of no functions has no mean")]
+    NoFunctions,
+    /// An exponent that gives no norm.
+    #[error("p = {p}, but it must be a finite number of at least 1")]
+    Exponent {
+        /// The exponent.
+        p: f64,
+    },
+    /// A random function is to have breakpoints without number, or none.
+    #[error("{points} breakpoints a function can't be drawn: at least 1 and at most {max} in {name}")]
+    RandomLength {
+        /// How many.
+        points: usize,
+        /// The most.
+        max: usize,
+        /// The type's name.
+        name: &'static str,
+    },
+    /// Memory for a set of functions could not be had.
+    #[error("there is not enough memory for {functions} functions with {points} breakpoints")]
+    OutOfMemory {
+        /// The number of functions.
+        functions: usize,
+        /// The number of all their breakpoints.
+        points: usize,
+    },
+    /// A bar of a barcode is none.
+    #[error("bar {bar}: {problem}")]
+    Bar {
+        /// The bar's index in its barcode.
+        bar: usize,
+        /// What is wrong with it.
+        problem: BarProblem,
+    },
+    /// One of many barcodes is at fault.
+    #[error("barcode {barcode}, {error}")]
+    InBarcode {
+        /// The barcode.
+        barcode: usize,
+        /// What is wrong with it.
+        error: Box<PcfError>,
+    },
+    /// A file can't be written.
+    #[error(transparent)]
+    Write(#[from] FileError),
+    /// A file can't be read, or holds something else.
+    #[error("{}: {reason}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where in the file.
+        reason: String,
+    },
+}
+
+/// What can be wrong with a bar.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BarProblem {
+    /// The birth is infinite or NaN.
+    #[error("birth = {birth}, but it must be a finite number")]
+    Birth {
+        /// The birth.
+        birth: f64,
+    },
+    /// The death is NaN.
+    #[error("death = {death}, but it must be a number, or inf for a bar without end")]
+    Death {
+        /// The death.
+        death: f64,
+    },
+    /// The bar dies before it is born.
+    #[error("death = {death} comes before birth = {birth}")]
+    Reversed {
+        /// The birth.
+        birth: f64,
+        /// The death.
+        death: f64,
+    },
+    /// A Betti curve starts at 0.
+    #[error("birth = {birth}, but a Betti curve is a function from t = 0 on: shift the bars, or take stable ranks")]
+    Negative {
+        /// The birth.
+        birth: f64,
+    },
+    /// A time or a length is too large.
+    #[error("{what} = {value:e} is too large for {name}: at most {max:e} is allowed")]
+    TooLarge {
+        /// Which number of the bar.
+        what: &'static str,
+        /// The number.
+        value: f64,
+        /// The type's name.
+        name: &'static str,
+        /// The largest number allowed.
+        max: f64,
+    },
+}
+
+impl PcfError {
+    /// An error about the file at `path`.
+    pub(super) fn file(path: &Path, reason: impl fmt::Display) -> Self {
+        PcfError::File { path: path.to_owned(), reason: reason.to_string() }
+    }
+
+    /// The function at fault and its breakpoint, where it is a breakpoint's fault.
+    pub fn breakpoint(&self) -> Option<(usize, usize)> {
+        match *self {
+            PcfError::Start { function, .. } => Some((function, 0)),
+            PcfError::Order { function, breakpoint, .. }
+            | PcfError::NotFinite { function, breakpoint, .. }
+            | PcfError::TooLarge { function, breakpoint, .. }
+            | PcfError::Merged { function, breakpoint, .. } => Some((function, breakpoint)),
+            _ => None,
+        }
+    }
+}
+
+/// A shape's extents, as Python writes a tuple.
+pub(super) fn list(shape: &[usize]) -> String {
+    match shape {
+        [extent] => format!("{extent},"),
+        _ => shape.iter().map(usize::to_string).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// How many elements a shape holds, in words.
+fn product(shape: &[usize]) -> String {
+    let product = shape.iter().try_fold(1usize, |product, &extent| product.checked_mul(extent));
+    product.map_or_else(|| "more than can be counted".to_owned(), |product| product.to_string())
+}

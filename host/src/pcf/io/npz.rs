@@ -1,0 +1,158 @@
+//! Functions in NumPy's archive: the arrays `offsets`, `points` and, for shapes of other than one dimension, `shape`.
+
+use std::{
+    fmt::Display,
+    fs::File,
+    io::{self, BufReader, BufWriter, Read},
+    path::Path,
+};
+
+use ndarray::{ArrayView2, aview1};
+use ndarray_npy::{NpzWriter, WriteNpyError, WriteNpzError};
+use zip::{CompressionMethod, ZipArchive, result::ZipError, write::SimpleFileOptions};
+
+use super::{PcfData, open};
+use crate::{
+    files::reason,
+    npy::{Kind, Reader},
+    pcf::{PcfError, PcfSet, Point, Real, error::list},
+};
+
+/// Reads functions.
+pub fn load(path: &Path) -> Result<PcfData, PcfError> {
+    let (file, size) = open(path)?;
+    let size = size.ok_or_else(|| PcfError::file(path, "is not a file: an archive can't be read from a pipe or a device"))?;
+    let zip = ZipArchive::new(BufReader::new(file)).map_err(|error| match error {
+        ZipError::Io(error) if error.kind() != io::ErrorKind::UnexpectedEof => {
+            PcfError::file(path, format_args!("can't be read: {}", reason(&error)))
+        }
+        _ if size == 0 => PcfError::file(path, "is empty, not an archive (.npz)"),
+        _ => PcfError::file(path, "is not an archive (.npz), or only a part of one"),
+    })?;
+    let mut archive = Archive { path, zip, size };
+    let offsets = archive.indices("offsets")?;
+    let shape = if archive.has("shape") { Some(archive.indices("shape")?) } else { None };
+    let fail = |reason: String| in_array(path, "points", reason);
+    let points = archive.array("points")?;
+    match points.kind("points", Kind::FLOATS).map_err(fail)? {
+        Kind::F32 => set(path, offsets, shape, points).map(PcfData::F32),
+        _ => set(path, offsets, shape, points).map(PcfData::F64),
+    }
+}
+
+/// That something is wrong with an array.
+fn in_array(path: &Path, name: &str, reason: impl Display) -> PcfError {
+    PcfError::file(path, format_args!("array `{name}`: {reason}"))
+}
+
+/// An archive to read.
+struct Archive<'a> {
+    path: &'a Path,
+    zip: ZipArchive<BufReader<File>>,
+    /// The file's size in bytes.
+    size: u64,
+}
+
+impl Archive<'_> {
+    fn has(&self, name: &str) -> bool {
+        self.zip.index_for_name(&format!("{name}.npy")).is_some()
+    }
+
+    /// Starts to read an array.
+    fn array(&mut self, name: &str) -> Result<Reader<impl Read>, PcfError> {
+        let path = self.path;
+        if !self.has(name) {
+            let names: Vec<_> = self.zip.file_names().map(|name| name.strip_suffix(".npy").unwrap_or(name)).collect();
+            let found = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
+            return Err(PcfError::file(path, format_args!("has no array `{name}`; it holds {found}")));
+        }
+        let entry = self.zip.by_name(&format!("{name}.npy"));
+        let entry = entry.map_err(|error| in_array(path, name, format_args!("can't be read: {error}")))?;
+        // Of what is compressed the size is only claimed.
+        let size = (entry.compression() == CompressionMethod::Stored && entry.size() <= self.size).then(|| entry.size());
+        Reader::new(entry, size).map_err(|reason| in_array(path, name, reason))
+    }
+
+    /// Reads an array of indices.
+    fn indices(&mut self, name: &'static str) -> Result<Vec<usize>, PcfError> {
+        let path = self.path;
+        let fail = |reason: String| in_array(path, name, reason);
+        let reader = self.array(name)?;
+        let kind = reader.kind(name, Kind::INTEGERS).map_err(fail)?;
+        if reader.shape().len() != 1 {
+            return Err(fail(format!("has the shape ({}), but it must have one dimension", list(reader.shape()))));
+        }
+        match kind {
+            Kind::I32 => to_indices(reader.read::<i32>(|_| {}).map_err(fail)?),
+            Kind::U32 => to_indices(reader.read::<u32>(|_| {}).map_err(fail)?),
+            Kind::U64 => to_indices(reader.read::<u64>(|_| {}).map_err(fail)?),
+            _ => to_indices(reader.read::<i64>(|_| {}).map_err(fail)?),
+        }
+        .map_err(|(index, found)| fail(format!("{name}[{index}] is {found}, but it must be an index from 0 on")))
+    }
+}
+
+/// The numbers as indices; else the first that is none, and its place.
+fn to_indices<I: Copy + Display + TryInto<usize>>(values: Vec<I>) -> Result<Vec<usize>, (usize, String)> {
+    let index = |(index, value): (usize, I)| value.try_into().map_err(|_| (index, value.to_string()));
+    values.into_iter().enumerate().map(index).collect()
+}
+
+/// Reads the points, and makes the functions.
+fn set<T: Real>(
+    path: &Path,
+    offsets: Vec<usize>,
+    shape: Option<Vec<usize>>,
+    points: Reader<impl Read>,
+) -> Result<PcfSet<T>, PcfError> {
+    let fail = |reason: String| in_array(path, "points", reason);
+    if !matches!(points.shape(), [_, 2]) {
+        let shape = list(points.shape());
+        return Err(fail(format!("has the shape ({shape}), but it must be (breakpoints of all functions, 2)")));
+    }
+    let values: Vec<T> = points.read(|_| {}).map_err(fail)?;
+    let points: Vec<Point<T>> = values.chunks_exact(2).map(|pair| Point::new(pair[0], pair[1])).collect();
+    let starts = offsets.clone();
+    let set = PcfSet::from_parts(offsets, points).map_err(|error| match error.breakpoint() {
+        Some((function, breakpoint)) => in_array(path, "points", format_args!("row {}: {error}", starts[function] + breakpoint)),
+        None => in_array(path, "offsets", error),
+    })?;
+    match shape {
+        Some(shape) => set.with_shape(&shape).map_err(|error| in_array(path, "shape", error)),
+        None => Ok(set),
+    }
+}
+
+/// Writes functions, without compression.
+pub fn write<T: Real>(set: &PcfSet<T>, file: &mut File) -> io::Result<()> {
+    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+    // Sizes take more room where 32 bits may not hold them.
+    let large = |bytes: usize| options.large_file(bytes >= 1 << 31);
+    let signed = |indices: &[usize]| indices.iter().map(|&index| index as i64).collect::<Vec<_>>();
+    let mut npz = NpzWriter::new_with_options(BufWriter::new(file), options);
+    let offsets = signed(set.offsets());
+    npz.add_array_with_options("offsets", &aview1(&offsets), large(size_of_val(&offsets[..]))).map_err(npz_to_io)?;
+    let points: &[T] = bytemuck::cast_slice(set.points());
+    let array = ArrayView2::from_shape((set.points().len(), 2), points).map_err(io::Error::other)?;
+    npz.add_array_with_options("points", &array, large(size_of_val(points))).map_err(npz_to_io)?;
+    if set.shape().len() != 1 {
+        npz.add_array("shape", &aview1(&signed(set.shape()))).map_err(npz_to_io)?;
+    }
+    npz.finish().map_err(npz_to_io)?;
+    Ok(())
+}
+
+fn npz_to_io(error: WriteNpzError) -> io::Error {
+    match error {
+        WriteNpzError::Zip(ZipError::Io(error)) => error,
+        WriteNpzError::Zip(error) => io::Error::other(error),
+        WriteNpzError::Npy(error) => npy_to_io(error),
+    }
+}
+
+pub fn npy_to_io(error: WriteNpyError) -> io::Error {
+    match error {
+        WriteNpyError::Io(error) => error,
+        error => io::Error::other(error.to_string()),
+    }
+}

@@ -1,0 +1,39 @@
+//! Piecewise constant functions (PCFs) of time: sets of them, their integrals, and where they come from.
+//!
+//! A function has steps that are continuous from the right: the value `v_k` on [`t_k`, `t_(k+1)`). Its first breakpoint is at t = 0, and
+//! its last value holds to infinity. Times and values are [`Real`]: `f32` or `f64`. [`Pcf`] is one function, [`PcfSet`] any number of them,
+//! and both are valid however they were made: breakpoints ascend strictly, and all numbers are finite. What isn't so is a [`PcfError`] that
+//! names the function and the breakpoint.
+//!
+//! ```
+//! use warpsmith::pcf::{Pcf, PcfSet, lp_distance};
+//!
+//! let f = Pcf::new([(0.0, 3.0), (1.0, 1.0), (3.0, 0.0)])?;
+//! let g = Pcf::new([(0.0, 2.0), (2.0, 0.0)])?;
+//! assert_eq!(lp_distance(&f, &g, 1.0)?, 3.0);
+//!
+//! let set = PcfSet::from_functions([f, g]);
+//! assert_eq!(set.mean()?, Pcf::new([(0.0, 2.5), (1.0, 1.5), (2.0, 0.5), (3.0, 0.0)])?);
+//! # Ok::<(), warpsmith::pcf::PcfError>(())
+//! ```
+//!
+//! [`Pairwise`] is a matrix of distances or inner products, computed on GPUs. [`io`] loads and saves sets, [`barcode`] makes them from persistence barcodes, and [`random`] draws them.
+
+mod band;
+pub mod barcode;
+mod error;
+pub mod io;
+mod launches;
+mod op;
+mod pairwise;
+pub mod random;
+mod real;
+mod scalar;
+mod set;
+
+pub use error::{BarProblem, Field, PcfError};
+pub use op::Kernel;
+pub use pairwise::{Layout, Measure, Pairwise, PairwiseError};
+pub use real::Real;
+pub use scalar::{l2_inner, lp_distance, lp_norm};
+pub use set::{Pcf, PcfRef, PcfSet, Point};

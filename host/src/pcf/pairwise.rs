@@ -1,0 +1,187 @@
+//! Matrices over all pairs of functions.
+
+use super::{
+    PcfError, PcfSet, Real,
+    launches::Integral,
+    op::{Kernel, PcfOp},
+};
+use crate::engine::{
+    Condensed, Control, Dense, Engine, EngineError, Packed, Report, Symmetric, advise_huge_pages, condensed_len, dense_len,
+    packed_len, zeroed_vec,
+};
+
+/// What an entry of the matrix is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Measure {
+    /// The distance (∫|f - g|^p)^(1/p), for p ≥ 1.
+    Lp(f64),
+    /// The inner product ∫f·g.
+    Inner,
+}
+
+/// How the entries of a matrix lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Layout {
+    /// Of a symmetric matrix each entry once. Distances: the n(n-1)/2 above the diagonal by rows, SciPy's order ([`Condensed`]). Inner products: the
+    /// n(n+1)/2 on and below the diagonal by rows ([`Packed`]).
+    Condensed,
+    /// All entries, by rows.
+    Dense,
+}
+
+/// Why a matrix could not be computed.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PairwiseError {
+    /// The functions or the exponent are no good.
+    #[error(transparent)]
+    Pcf(#[from] PcfError),
+    /// The engine failed.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// A condensed layout was asked of a matrix that isn't symmetric.
+    #[error("a matrix between two sets is not symmetric and has no condensed layout")]
+    NotSymmetric,
+}
+
+/// A matrix to compute: the measure of every pair of functions.
+///
+/// Sums are made in the functions' precision, in order of time, with one term for each interval between two breakpoints; entries don't depend on the
+/// order of the pair, on the blocks or on the number of GPUs, bit for bit. With u the unit roundoff and m and n the functions' numbers of
+/// breakpoints, a distance for p = 1 is within a relative (m + n + 2)·u of the exact one, and within twice that of its p-th power for p = 2; an inner product is
+/// within (m + n + 2)·u·∫|f·g|. Distances are infinite where the functions differ for ever, and so are inner products where neither ends at zero.
+///
+/// ```
+/// use warpsmith::{device::Device, engine::{Control, Engine}, pcf::{Layout, Pairwise, Pcf, PcfSet}};
+///
+/// let engine = Engine::new([Device::best()?]);
+/// let set = PcfSet::<f64>::from_functions([
+///     Pcf::new([(0.0, 3.0), (1.0, 1.0), (3.0, 0.0)])?,
+///     Pcf::new([(0.0, 2.0), (2.0, 0.0)])?,
+///     Pcf::zero(),
+/// ]);
+/// let distances = Pairwise::pdist(&set, 1.0)?.compute(&engine, Layout::Condensed, Control::default())?;
+/// //                       |f-g|  |f|  |g|
+/// assert_eq!(distances, [3.0, 5.0, 4.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Pairwise<'a, T: Real> {
+    rows: &'a PcfSet<T>,
+    cols: Option<&'a PcfSet<T>>,
+    measure: Measure,
+    kernel: Kernel,
+}
+
+impl<'a, T: Real> Pairwise<'a, T> {
+    /// The Lᵖ distance of every pair of functions of a set.
+    ///
+    /// # Errors
+    /// Where p is not a number from 1 to below infinity.
+    pub fn pdist(set: &'a PcfSet<T>, p: f64) -> Result<Self, PcfError> {
+        super::scalar::check_exponent(p)?;
+        Ok(Pairwise { rows: set, cols: None, measure: Measure::Lp(p), kernel: Kernel::Auto })
+    }
+
+    /// The inner product of every pair of functions of a set, and of each with itself: the kernel matrix of L².
+    pub fn l2_kernel(set: &'a PcfSet<T>) -> Self {
+        Pairwise { rows: set, cols: None, measure: Measure::Inner, kernel: Kernel::Auto }
+    }
+
+    /// The measure of every function of one set against every function of another.
+    ///
+    /// # Errors
+    /// As [`pdist`](Self::pdist).
+    pub fn cdist(rows: &'a PcfSet<T>, cols: &'a PcfSet<T>, measure: Measure) -> Result<Self, PcfError> {
+        if let Measure::Lp(p) = measure {
+            super::scalar::check_exponent(p)?;
+        }
+        Ok(Pairwise { rows, cols: Some(cols), measure, kernel: Kernel::Auto })
+    }
+
+    /// The same with this kernel.
+    pub fn with_kernel(self, kernel: Kernel) -> Self {
+        Pairwise { kernel, ..self }
+    }
+
+    /// Whether the matrix is of one set.
+    pub fn is_symmetric(&self) -> bool {
+        self.cols.is_none()
+    }
+
+    /// The numbers of rows and columns.
+    pub fn size(&self) -> (usize, usize) {
+        (self.rows.len(), self.cols.unwrap_or(self.rows).len())
+    }
+
+    /// The shape of the result: of a dense matrix the two sets' shapes joined, of a condensed one its length.
+    ///
+    /// # Errors
+    /// [`PairwiseError::NotSymmetric`], and [`EngineError::TooLarge`] where no memory could hold it.
+    pub fn shape(&self, layout: Layout) -> Result<Vec<usize>, PairwiseError> {
+        let n = self.rows.len();
+        match (layout, self.cols, self.measure) {
+            (Layout::Dense, cols, _) => {
+                let cols = cols.unwrap_or(self.rows);
+                dense_len(n, cols.len())?;
+                Ok([self.rows.shape(), cols.shape()].concat())
+            }
+            (Layout::Condensed, Some(_), _) => Err(PairwiseError::NotSymmetric),
+            (Layout::Condensed, None, Measure::Lp(_)) => Ok(vec![condensed_len(n)?]),
+            (Layout::Condensed, None, Measure::Inner) => Ok(vec![packed_len(n)?]),
+        }
+    }
+
+    /// Breakpoints that the merges of all pairs consume: those after each function's first, for both functions of a pair.
+    pub fn merge_steps(&self) -> u128 {
+        let after_first = |set: &PcfSet<T>| (set.points().len() - set.len()) as u128;
+        let n = self.rows.len() as u128;
+        match (self.cols, self.measure) {
+            (Some(cols), _) => after_first(self.rows) * cols.len() as u128 + after_first(cols) * n,
+            (None, Measure::Lp(_)) => after_first(self.rows) * n.saturating_sub(1),
+            (None, Measure::Inner) => after_first(self.rows) * (n + 1),
+        }
+    }
+
+    /// Computes the matrix into new memory.
+    ///
+    /// # Errors
+    /// [`PairwiseError::NotSymmetric`], and what [`Engine::run`] reports.
+    pub fn compute(&self, engine: &Engine, layout: Layout, control: Control<'_>) -> Result<Vec<T>, PairwiseError> {
+        let len = self.shape(layout)?.iter().product();
+        let mut out = zeroed_vec(len)?;
+        advise_huge_pages(&mut out);
+        self.compute_into(engine, layout, &mut out, control)?;
+        Ok(out)
+    }
+
+    /// Computes the matrix into `out`, which has as many elements as [`shape`](Self::shape) says.
+    ///
+    /// # Errors
+    /// As [`compute`](Self::compute), and [`EngineError::OutputLength`]. `out` then holds anything.
+    pub fn compute_into(
+        &self,
+        engine: &Engine,
+        layout: Layout,
+        out: &mut [T],
+        control: Control<'_>,
+    ) -> Result<Report, PairwiseError> {
+        let (rows, cols) = self.size();
+        let diagonal = self.measure == Measure::Inner;
+        let integral = match self.measure {
+            Measure::Lp(1.0) => Integral::L1,
+            Measure::Lp(2.0) => Integral::L2,
+            Measure::Lp(p) => Integral::Lp(p),
+            Measure::Inner => Integral::Inner,
+        };
+        let op = PcfOp { rows: self.rows, cols: self.cols, integral, kernel: self.kernel, diagonal };
+        let report = match (layout, self.is_symmetric(), diagonal) {
+            (Layout::Condensed, false, _) => return Err(PairwiseError::NotSymmetric),
+            (Layout::Condensed, true, false) => engine.run(&op, &Condensed::new(rows, out)?, control),
+            (Layout::Condensed, true, true) => engine.run(&op, &Packed::new(rows, out)?, control),
+            (Layout::Dense, true, _) => engine.run(&op, &Symmetric::new(rows, diagonal, out)?, control),
+            (Layout::Dense, false, _) => engine.run(&op, &Dense::new(rows, cols, out)?, control),
+        };
+        Ok(report?)
+    }
+}

@@ -1,0 +1,82 @@
+//! Integrals of one function or one pair, on the host.
+//!
+//! Sums are made in the functions' own type, from t = 0 on, one term for each interval between breakpoints of either function.
+
+use super::{PcfError, PcfRef, Real};
+
+/// The L_p distance of two functions: the p-th root of the integral of |f - g|^p from 0 to infinity. Infinite where they differ for
+/// ever.
+///
+/// Large powers of small differences may come to 0, and those of large ones to infinity, in the functions' type.
+///
+/// # Errors
+/// Where p is below 1, infinite or NaN.
+///
+/// ```
+/// use warpsmith::pcf::{Pcf, lp_distance};
+///
+/// let f = Pcf::new([(0.0, 3.0), (1.0, 1.0), (3.0, 0.0)])?;
+/// let g = Pcf::new([(0.0, 2.0), (2.0, 0.0)])?;
+/// // |3 - 2| + |1 - 2| + |1 - 0|
+/// assert_eq!(lp_distance(&f, &g, 1.0)?, 3.0);
+/// assert_eq!(lp_distance(&f, &g, 2.0)?, 3f64.sqrt());
+/// # Ok::<(), warpsmith::pcf::PcfError>(())
+/// ```
+pub fn lp_distance<'a, 'b, T: Real>(f: impl Into<PcfRef<'a, T>>, g: impl Into<PcfRef<'b, T>>, p: f64) -> Result<T, PcfError> {
+    check_exponent(p)?;
+    let (f, g) = (f.into(), g.into());
+    if f.tail() != g.tail() {
+        return Ok(T::INFINITY);
+    }
+    let exponent = T::from_f64(p);
+    Ok(if p == 1.0 {
+        integrate(f, g, |a, b| (a - b).abs())
+    } else if p == 2.0 {
+        integrate(f, g, |a, b| (a - b) * (a - b)).sqrt()
+    } else {
+        integrate(f, g, |a, b| (a - b).abs().powf(exponent)).powf(T::ONE / exponent)
+    })
+}
+
+/// The L_p norm of a function: its [distance](lp_distance) from zero.
+///
+/// # Errors
+/// Where p is below 1, infinite or NaN.
+pub fn lp_norm<'a, T: Real>(f: impl Into<PcfRef<'a, T>>, p: f64) -> Result<T, PcfError> {
+    lp_distance(f, &super::Pcf::zero(), p)
+}
+
+/// The L_2 inner product of two functions: the integral of their product from 0 to infinity. Where neither ends on 0, it is infinite,
+/// with the sign of the product of their last values.
+pub fn l2_inner<'a, 'b, T: Real>(f: impl Into<PcfRef<'a, T>>, g: impl Into<PcfRef<'b, T>>) -> T {
+    let (f, g) = (f.into(), g.into());
+    if f.tail() != T::ZERO && g.tail() != T::ZERO {
+        // Not by the product, which may be too small for the type.
+        return if (f.tail() > T::ZERO) == (g.tail() > T::ZERO) { T::INFINITY } else { -T::INFINITY };
+    }
+    integrate(f, g, |a, b| a * b)
+}
+
+/// An error where `p` is not the exponent of a norm.
+pub(super) fn check_exponent(p: f64) -> Result<(), PcfError> {
+    if p.is_finite() && p >= 1.0 { Ok(()) } else { Err(PcfError::Exponent { p }) }
+}
+
+/// The integral of `integrand(f, g)` from 0 to the last breakpoint of either.
+fn integrate<T: Real>(f: PcfRef<'_, T>, g: PcfRef<'_, T>, integrand: impl Fn(T, T) -> T) -> T {
+    let (f, g) = (f.points(), g.points());
+    let next = |points: &[super::Point<T>], index: usize| points.get(index + 1).map_or(T::INFINITY, |point| point.t);
+    let (mut i, mut j) = (0, 0);
+    let (mut left, mut sum) = (T::ZERO, T::ZERO);
+    loop {
+        let (f_next, g_next) = (next(f, i), next(g, j));
+        let right = if f_next < g_next { f_next } else { g_next };
+        if right == T::INFINITY {
+            return sum;
+        }
+        sum += (right - left) * integrand(f[i].v, g[j].v);
+        i += usize::from(f_next == right);
+        j += usize::from(g_next == right);
+        left = right;
+    }
+}

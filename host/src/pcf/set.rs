@@ -1,0 +1,428 @@
+//! Functions, one and many.
+
+use bytemuck::{Pod, Zeroable};
+use rayon::prelude::*;
+
+use super::{
+    Real,
+    error::{Field, PcfError},
+};
+
+/// A breakpoint: the function's value from time `t` on.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Point<T> {
+    /// The time, without unit.
+    pub t: T,
+    /// The value from `t` to the next breakpoint.
+    pub v: T,
+}
+
+// SAFETY: all zeroes are two zeroes.
+unsafe impl<T: Zeroable> Zeroable for Point<T> {}
+// SAFETY: two fields of one type lie without padding in `repr(C)`, and any bytes are two numbers.
+unsafe impl<T: Pod> Pod for Point<T> {}
+
+impl<T> Point<T> {
+    /// The value `v` from `t` on.
+    pub const fn new(t: T, v: T) -> Self {
+        Point { t, v }
+    }
+}
+
+impl<T> From<(T, T)> for Point<T> {
+    fn from((t, v): (T, T)) -> Self {
+        Point { t, v }
+    }
+}
+
+/// A piecewise constant function from t = 0 to infinity.
+///
+/// It has the value `v_k` on [`t_k`, `t_(k+1)`), and the last value for ever. The first breakpoint is at t = 0.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pcf<T> {
+    points: Vec<Point<T>>,
+}
+
+/// A borrowed [`Pcf`].
+#[derive(Debug, PartialEq)]
+pub struct PcfRef<'a, T> {
+    points: &'a [Point<T>],
+}
+
+/// Any number of functions, their breakpoints one after the other.
+///
+/// Function `i` has the breakpoints `points[offsets[i]..offsets[i + 1]]`. The functions have a shape, by default one dimension.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PcfSet<T> {
+    shape: Vec<usize>,
+    offsets: Vec<usize>,
+    points: Vec<Point<T>>,
+}
+
+impl<T> Copy for PcfRef<'_, T> {}
+
+impl<T> Clone for PcfRef<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Real> Pcf<T> {
+    /// The function of these breakpoints.
+    ///
+    /// # Errors
+    /// Where there are none, the first is not at 0, they are not in strictly ascending order, or a number is not finite or above
+    /// [`Real::MAX_VALUE`]. Errors call the function by the index 0.
+    pub fn new(points: impl IntoIterator<Item = impl Into<Point<T>>>) -> Result<Self, PcfError> {
+        let mut points: Vec<Point<T>> = points.into_iter().map(Into::into).collect();
+        validate(0, &mut points)?;
+        Ok(Pcf { points })
+    }
+
+    /// The function that has one value for ever.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn constant(value: T) -> Result<Self, PcfError> {
+        Pcf::new([(T::ZERO, value)])
+    }
+
+    /// The function that is zero.
+    pub fn zero() -> Self {
+        Pcf { points: vec![Point::new(T::ZERO, T::ZERO)] }
+    }
+
+    /// The function, borrowed.
+    pub fn as_ref(&self) -> PcfRef<'_, T> {
+        PcfRef { points: &self.points }
+    }
+
+    /// The breakpoints.
+    pub fn points(&self) -> &[Point<T>] {
+        &self.points
+    }
+
+    /// The breakpoints.
+    pub fn into_points(self) -> Vec<Point<T>> {
+        self.points
+    }
+
+    /// As [`PcfRef::value_at`].
+    pub fn value_at(&self, t: T) -> T {
+        self.as_ref().value_at(t)
+    }
+}
+
+impl<'a, T: Real> PcfRef<'a, T> {
+    /// The breakpoints; there is at least one.
+    pub fn points(self) -> &'a [Point<T>] {
+        self.points
+    }
+
+    /// The value at time `t`; that of time 0 before it.
+    pub fn value_at(self, t: T) -> T {
+        let after = self.points.partition_point(|point| point.t <= t);
+        self.points[after.saturating_sub(1)].v
+    }
+
+    /// The time of the last breakpoint.
+    pub fn max_time(self) -> T {
+        self.points[self.points.len() - 1].t
+    }
+
+    /// The value from the last breakpoint on.
+    pub fn tail(self) -> T {
+        self.points[self.points.len() - 1].v
+    }
+
+    /// The function with breakpoints of its own.
+    pub fn to_pcf(self) -> Pcf<T> {
+        Pcf { points: self.points.to_vec() }
+    }
+}
+
+impl<'a, T> From<&'a Pcf<T>> for PcfRef<'a, T> {
+    fn from(function: &'a Pcf<T>) -> Self {
+        PcfRef { points: &function.points }
+    }
+}
+
+impl<T: Real> PcfSet<T> {
+    /// The functions whose breakpoints are `points[offsets[i]..offsets[i + 1]]`: `offsets` has one element more than there are
+    /// functions, from 0 to the number of points.
+    ///
+    /// # Errors
+    /// Where the offsets are no such division, or a function is none (see [`Pcf::new`]).
+    pub fn from_parts(offsets: Vec<usize>, mut points: Vec<Point<T>>) -> Result<Self, PcfError> {
+        check_offsets(&offsets, points.len())?;
+        let mut rest = &mut points[..];
+        let mut functions = Vec::with_capacity(offsets.len() - 1);
+        for range in offsets.windows(2) {
+            let (function, after) = rest.split_at_mut(range[1] - range[0]);
+            functions.push(function);
+            rest = after;
+        }
+        let wrong = functions.into_par_iter().enumerate().with_min_len(64);
+        if let Some(error) = wrong.find_map_first(|(function, points)| validate(function, points).err()) {
+            return Err(error);
+        }
+        Ok(PcfSet { shape: vec![offsets.len() - 1], offsets, points })
+    }
+
+    /// The set of these functions, in their order.
+    pub fn from_functions(functions: impl IntoIterator<Item = Pcf<T>>) -> Self {
+        let (mut offsets, mut points) = (vec![0], Vec::new());
+        for function in functions {
+            points.extend(function.points);
+            offsets.push(points.len());
+        }
+        PcfSet { shape: vec![offsets.len() - 1], offsets, points }
+    }
+
+    /// The same functions as an array of this shape, in C order.
+    ///
+    /// # Errors
+    /// Where it holds more or fewer functions.
+    pub fn with_shape(mut self, shape: &[usize]) -> Result<Self, PcfError> {
+        let product = shape.iter().try_fold(1usize, |product, &extent| product.checked_mul(extent));
+        // A zero anywhere makes it none, though the others' product be too large.
+        let product = if shape.contains(&0) { Some(0) } else { product };
+        if product != Some(self.len()) {
+            return Err(PcfError::Shape { shape: shape.to_vec(), functions: self.len() });
+        }
+        self.shape = shape.to_vec();
+        Ok(self)
+    }
+
+    /// The number of functions.
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Function `index`.
+    ///
+    /// # Panics
+    /// Where there are not so many.
+    pub fn get(&self, index: usize) -> PcfRef<'_, T> {
+        PcfRef { points: &self.points[self.offsets[index]..self.offsets[index + 1]] }
+    }
+
+    /// The functions in their order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = PcfRef<'_, T>> + DoubleEndedIterator {
+        self.offsets.windows(2).map(|range| PcfRef { points: &self.points[range[0]..range[1]] })
+    }
+
+    /// Where each function's breakpoints start in [`points`](Self::points); one more than there are functions.
+    pub fn offsets(&self) -> &[usize] {
+        &self.offsets
+    }
+
+    /// The breakpoints of all functions.
+    pub fn points(&self) -> &[Point<T>] {
+        &self.points
+    }
+
+    /// The functions' shape, whose product is their number.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// The numbers of breakpoints of the functions.
+    pub fn lengths(&self) -> impl ExactSizeIterator<Item = usize> + DoubleEndedIterator {
+        self.offsets.windows(2).map(|range| range[1] - range[0])
+    }
+
+    /// The time of the last breakpoint of any function; 0 where there are none.
+    pub fn max_time(&self) -> T {
+        self.iter().map(PcfRef::max_time).fold(T::ZERO, |max, t| if t > max { t } else { max })
+    }
+
+    /// The pointwise mean of all functions, without breakpoints at which it doesn't change.
+    ///
+    /// Values are summed in `f64` by a tree over the functions, so that each value of the mean depends on the functions' values at
+    /// its time alone, and is off by at most log2(n) + 1 roundings of their mean magnitude; a time at which all are zero gives
+    /// exactly 0. Takes O(N log N) time for N breakpoints in all.
+    ///
+    /// # Errors
+    /// Where there are no functions.
+    pub fn mean(&self) -> Result<Pcf<T>, PcfError> {
+        if self.is_empty() {
+            return Err(PcfError::NoFunctions);
+        }
+        struct Event<T> {
+            t: T,
+            function: usize,
+            v: T,
+        }
+        let event = |function, point: &Point<T>| Event { t: point.t, function, v: point.v };
+        let mut events: Vec<Event<T>> =
+            self.iter().enumerate().flat_map(|(function, f)| f.points.iter().map(move |point| event(function, point))).collect();
+        // Times are no NaNs, so that they can be compared.
+        events.par_sort_unstable_by(|a, b| a.t.partial_cmp(&b.t).unwrap_or(std::cmp::Ordering::Equal));
+
+        let mut sums = SumTree::new(self.len());
+        let mut mean: Vec<Point<T>> = Vec::new();
+        for together in events.chunk_by(|a, b| a.t == b.t) {
+            for event in together {
+                sums.set(event.function, event.v.to_f64());
+            }
+            let v = T::from_f64(sums.total() / self.len() as f64);
+            if mean.last().is_none_or(|last| last.v != v) {
+                mean.push(Point::new(together[0].t, v));
+            }
+        }
+        Ok(Pcf { points: mean })
+    }
+
+    /// The same functions in another type.
+    ///
+    /// # Errors
+    /// Where a number is too large for it, or two breakpoints of a function would become one.
+    pub fn cast<U: Real>(&self) -> Result<PcfSet<U>, PcfError> {
+        let convert = |point: &Point<T>| Point::new(U::from_f64(point.t.to_f64()), U::from_f64(point.v.to_f64()));
+        let points: Vec<Point<U>> = self.points.par_iter().map(convert).collect();
+        let check = |function: usize| {
+            let range = self.offsets[function]..self.offsets[function + 1];
+            cast_problem(function, &self.points[range.clone()], &points[range])
+        };
+        match (0..self.len()).into_par_iter().with_min_len(64).find_map_first(check) {
+            Some(error) => Err(error),
+            None => Ok(PcfSet { shape: self.shape.clone(), offsets: self.offsets.clone(), points }),
+        }
+    }
+}
+
+impl<T: Real> PcfSet<T> {
+    /// As [`cast`](Self::cast), without a copy where the type stays the same.
+    ///
+    /// # Errors
+    /// As [`cast`](Self::cast).
+    pub fn into_cast<U: Real>(self) -> Result<PcfSet<U>, PcfError> {
+        if T::KIND != U::KIND {
+            return self.cast();
+        }
+        let PcfSet { shape, offsets, points } = self;
+        Ok(PcfSet { shape, offsets, points: bytemuck::allocation::cast_vec(points) })
+    }
+}
+
+impl<T: Real> FromIterator<Pcf<T>> for PcfSet<T> {
+    fn from_iter<I: IntoIterator<Item = Pcf<T>>>(functions: I) -> Self {
+        PcfSet::from_functions(functions)
+    }
+}
+
+/// Whether the offsets divide so many points among functions.
+fn check_offsets(offsets: &[usize], points: usize) -> Result<(), PcfError> {
+    let wrong = |index: usize, wanted: String| Err(PcfError::Offsets { index, found: offsets[index] as i128, wanted });
+    let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else {
+        return Err(PcfError::NoOffsets);
+    };
+    if first != 0 {
+        return wrong(0, "the first must be 0".into());
+    }
+    for (function, range) in offsets.windows(2).enumerate() {
+        if range[1] < range[0] {
+            return wrong(function + 1, format!("it must not be below the one before, {}", range[0]));
+        }
+        if range[1] > points {
+            return wrong(function + 1, format!("there are only {points} points"));
+        }
+        if range[1] == range[0] {
+            return Err(PcfError::NoBreakpoints { function });
+        }
+    }
+    if last != points {
+        return wrong(offsets.len() - 1, format!("the last must be the number of points, {points}"));
+    }
+    Ok(())
+}
+
+/// Finds what is wrong with a function's breakpoints. Makes -0 at the start a 0.
+fn validate<T: Real>(function: usize, points: &mut [Point<T>]) -> Result<(), PcfError> {
+    let Some(first) = points.first_mut() else {
+        return Err(PcfError::NoBreakpoints { function });
+    };
+    if first.t == T::ZERO {
+        first.t = T::ZERO;
+    }
+    let right = |point: &Point<T>| point.t <= T::MAX_VALUE && point.v.abs() <= T::MAX_VALUE;
+    // One pass without branches finds nothing in most functions.
+    let ascending = points.windows(2).fold(true, |ascending, pair| ascending & (pair[0].t < pair[1].t));
+    if points[0].t == T::ZERO && ascending && points.iter().fold(true, |all, point| all & right(point)) {
+        return Ok(());
+    }
+    let mut previous: Option<T> = None;
+    for (breakpoint, point) in points.iter().enumerate() {
+        check_number(function, breakpoint, Field::Time, point.t)?;
+        match previous {
+            None if point.t != T::ZERO => return Err(PcfError::Start { function, t: point.t.to_f64() }),
+            Some(previous) if point.t <= previous => {
+                return Err(PcfError::Order { function, breakpoint, t: point.t.to_f64(), previous: previous.to_f64() });
+            }
+            _ => previous = Some(point.t),
+        }
+        check_number(function, breakpoint, Field::Value, point.v)?;
+    }
+    Ok(())
+}
+
+fn check_number<T: Real>(function: usize, breakpoint: usize, field: Field, number: T) -> Result<(), PcfError> {
+    let (value, max) = (number.to_f64(), T::MAX_VALUE.to_f64());
+    if !number.is_finite() {
+        return Err(PcfError::NotFinite { function, breakpoint, field, value });
+    }
+    // What is before 0 is out of order, not too large.
+    if number.abs() > T::MAX_VALUE && (field == Field::Value || value > 0.0) {
+        return Err(PcfError::TooLarge { function, breakpoint, field, value, name: T::NAME, max });
+    }
+    Ok(())
+}
+
+/// What is wrong with a valid function's breakpoints `to`, which were converted from `from`.
+fn cast_problem<T: Real, U: Real>(function: usize, from: &[Point<T>], to: &[Point<U>]) -> Option<PcfError> {
+    let (name, max) = (U::NAME, U::MAX_VALUE.to_f64());
+    for (breakpoint, (old, new)) in from.iter().zip(to).enumerate() {
+        for (field, value) in [(Field::Time, old.t.to_f64()), (Field::Value, old.v.to_f64())] {
+            if value.abs() > max {
+                return Some(PcfError::TooLarge { function, breakpoint, field, value, name, max });
+            }
+        }
+        if breakpoint > 0 && new.t <= to[breakpoint - 1].t {
+            let previous = from[breakpoint - 1].t.to_f64();
+            return Some(PcfError::Merged { function, breakpoint, t: old.t.to_f64(), previous, name });
+        }
+    }
+    None
+}
+
+/// Numbers and their sum, of which one can be changed in O(log n): a complete binary tree whose nodes hold their children's sum.
+struct SumTree {
+    /// Node 1 is the root, nodes 2 i and 2 i + 1 are below node i, the leaves are the last half.
+    nodes: Vec<f64>,
+}
+
+impl SumTree {
+    fn new(n: usize) -> Self {
+        SumTree { nodes: vec![0.0; 2 * n.next_power_of_two()] }
+    }
+
+    fn set(&mut self, index: usize, value: f64) {
+        let mut node = self.nodes.len() / 2 + index;
+        self.nodes[node] = value;
+        while node > 1 {
+            node /= 2;
+            self.nodes[node] = self.nodes[2 * node] + self.nodes[2 * node + 1];
+        }
+    }
+
+    fn total(&self) -> f64 {
+        self.nodes[1]
+    }
+}

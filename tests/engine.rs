@@ -1,0 +1,345 @@
+//! The block engine against plain double loops.
+
+use std::cmp::Reverse;
+use std::fmt::Debug;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
+use std::{env, fs, thread, time::Duration};
+
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use rayon::prelude::*;
+use warpsmith::engine::*;
+
+fn coverages() -> impl Strategy<Value = (Coverage, usize, usize)> {
+    let full = (0..70usize, 0..70usize).prop_map(|(rows, cols)| (Coverage::Full, rows, cols));
+    let triangle = (0..70usize).prop_map(|n| (Coverage::LowerTriangle, n, n));
+    prop_oneof![full, triangle]
+}
+
+fn wanted(coverage: Coverage, row: usize, column: usize) -> bool {
+    coverage == Coverage::Full || row >= column
+}
+
+fn entries(block: &Block) -> impl Iterator<Item = (usize, usize)> + use<> {
+    let cols = block.cols.clone();
+    block.rows.clone().flat_map(move |row| cols.clone().map(move |column| (row, column)))
+}
+
+fn work(coverage: Coverage, block: &Block) -> usize {
+    entries(block).filter(|&(row, column)| wanted(coverage, row, column)).count()
+}
+
+proptest! {
+    #[test]
+    fn blocks_tile_what_is_wanted((coverage, rows, cols) in coverages(), side in 0..25usize) {
+        let scheduler = BlockScheduler::new(coverage, rows, cols, side).unwrap();
+        let mut times = vec![0; rows * cols];
+        for block in scheduler.blocks() {
+            prop_assert!(block.height() <= side.max(1) && block.width() <= side.max(1));
+            prop_assert!(work(coverage, block) > 0, "{block} has nothing to compute");
+            // A block of which entries are skipped has the matrix's diagonal as its own.
+            prop_assert!(block.is_diagonal() || work(coverage, block) == block.entries());
+            entries(block).for_each(|(row, column)| times[row * cols + column] += 1);
+        }
+        for row in 0..rows {
+            for column in 0..cols {
+                let times = times[row * cols + column];
+                prop_assert!(times == 1 || times == 0 && !wanted(coverage, row, column), "({row}, {column}): {times}");
+            }
+        }
+        let order: Vec<_> = scheduler.blocks().iter().map(|b| (Reverse(work(coverage, b)), b.rows.start, b.cols.start)).collect();
+        prop_assert!(order.is_sorted());
+        prop_assert_eq!(scheduler.work(), order.iter().map(|(work, ..)| work.0).sum::<usize>());
+        prop_assert_eq!(scheduler.max_entries(), scheduler.blocks().iter().map(|b| entries(b).count()).max().unwrap_or(0));
+    }
+
+    #[test]
+    fn bands_are_consecutive(side in 0..50usize, n in 0..500usize) {
+        let bands = subdivide(side, n);
+        prop_assert!(bands.iter().flat_map(|band| band.clone()).eq(0..n));
+        prop_assert!(bands.iter().rev().skip(1).all(|band| band.len() == side.max(1)));
+        prop_assert!(bands.last().is_none_or(|band| (1..=side.max(1)).contains(&band.len())));
+    }
+
+    #[test]
+    fn work_is_what_is_computed(rows in (0..40usize, 0..40usize), cols in (0..40usize, 0..40usize)) {
+        let block = Block { rows: rows.0..rows.0 + rows.1, cols: cols.0..cols.0 + cols.1 };
+        for coverage in [Coverage::Full, Coverage::LowerTriangle] {
+            prop_assert_eq!(coverage.work(&block), work(coverage, &block));
+        }
+    }
+
+    #[test]
+    fn sides_keep_to_their_rule(max in 0..20_000usize, splits in 1..40usize, floor in 0..100usize, rows in 0..200usize, cols in 0..200usize) {
+        let side = SideRule { max_output_elements: max, splits_hint: splits, min_block_side: floor }.block_side(rows, cols);
+        // The largest side of which so many blocks fit.
+        let fits = |blocks: usize| (0..).take_while(|side| side * side * blocks <= max).last().unwrap();
+        let expected = fits(splits).max(floor).min(fits(2)).min(rows.max(cols)).max(1);
+        prop_assert_eq!(side, expected);
+    }
+
+    #[test]
+    fn overlapping_blocks_share_entries(numbers in prop::array::uniform8(0..12usize)) {
+        let [a, b, c, d, e, f, g, h] = numbers;
+        let one = Block { rows: a..a + b, cols: c..c + d };
+        let other = Block { rows: e..e + f, cols: g..g + h };
+        let shared = entries(&one).any(|entry| entries(&other).any(|other| entry == other));
+        prop_assert_eq!((one.overlaps(&other), other.overlaps(&one)), (shared, shared));
+    }
+}
+
+/// The writers there are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Layout {
+    Condensed,
+    Packed,
+    Symmetric { diagonal: bool },
+    Dense,
+}
+
+const LAYOUTS: [Layout; 5] = [
+    Layout::Condensed,
+    Layout::Packed,
+    Layout::Symmetric { diagonal: false },
+    Layout::Symmetric { diagonal: true },
+    Layout::Dense,
+];
+
+impl Layout {
+    fn writer<'a, T: Entry>(self, rows: usize, cols: usize, output: &'a mut [T]) -> Result<Box<dyn Writer<T> + 'a>, EngineError> {
+        Ok(match self {
+            Layout::Condensed => Box::new(Condensed::new(rows, output)?),
+            Layout::Packed => Box::new(Packed::new(rows, output)?),
+            Layout::Symmetric { diagonal } => Box::new(Symmetric::new(rows, diagonal, output)?),
+            Layout::Dense => Box::new(Dense::new(rows, cols, output)?),
+        })
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Layout::Condensed => "condensed",
+            Layout::Packed => "packed",
+            Layout::Symmetric { .. } => "symmetric",
+            Layout::Dense => "dense",
+        }
+    }
+
+    /// Whether a block computes the entry.
+    fn computes(self, row: usize, column: usize) -> bool {
+        match self {
+            Layout::Condensed | Layout::Symmetric { diagonal: false } => row > column,
+            Layout::Packed | Layout::Symmetric { diagonal: true } => row >= column,
+            Layout::Dense => true,
+        }
+    }
+
+    /// The whole output, by a double loop.
+    fn expected<T: Value>(self, rows: usize, cols: usize) -> Vec<T> {
+        let mut output = Vec::new();
+        for row in 0..rows {
+            for column in 0..cols {
+                match self {
+                    // SciPy's: the upper triangle by rows.
+                    Layout::Condensed if column > row => output.push(T::of(column, row)),
+                    Layout::Condensed => {}
+                    Layout::Packed if column <= row => output.push(T::of(row, column)),
+                    Layout::Packed => {}
+                    Layout::Symmetric { diagonal: false } if row == column => output.push(T::ZERO),
+                    Layout::Symmetric { .. } => output.push(T::of(row.max(column), row.min(column))),
+                    Layout::Dense => output.push(T::of(row, column)),
+                }
+            }
+        }
+        output
+    }
+
+    fn entries<T: Value>(self, block: &Block, order: Order) -> Vec<T> {
+        let mut values = vec![T::ZERO; block.entries()];
+        for (row, column) in entries(block).filter(|&(row, column)| self.computes(row, column)) {
+            let (r, c) = (row - block.rows.start, column - block.cols.start);
+            let at = if order == Order::RowMajor { r * block.width() + c } else { c * block.height() + r };
+            values[at] = T::of(row, column);
+        }
+        values
+    }
+}
+
+/// Values that tell which entry they are.
+trait Value: Entry + Debug {
+    const ZERO: Self;
+    const UNWRITTEN: Self;
+    const NOT_ZERO: Self;
+    fn of(row: usize, column: usize) -> Self;
+}
+
+macro_rules! values {
+    ($($type:ty, $unwritten:expr, $not_zero:expr;)*) => {$(
+        impl Value for $type {
+            const ZERO: Self = 0 as $type;
+            const UNWRITTEN: Self = $unwritten;
+            const NOT_ZERO: Self = $not_zero;
+
+            fn of(row: usize, column: usize) -> Self {
+                (row * 2048 + column + 1) as $type
+            }
+        }
+    )*};
+}
+values! {
+    f32, -1.0, f32::MIN_POSITIVE;
+    f64, -1.0, f64::NAN;
+    u32, u32::MAX, 7;
+}
+
+/// Writes all blocks of a matrix, in parallel, and compares the output with the double loop's.
+fn all_blocks<T: Value>(layout: Layout, rows: usize, cols: usize, side: usize, rotate: usize) {
+    let cols = if layout == Layout::Dense { cols } else { rows };
+    let expected: Vec<T> = layout.expected(rows, cols);
+    let mut output = vec![T::UNWRITTEN; expected.len()];
+    let writer = layout.writer(rows, cols, &mut output).unwrap();
+    assert_eq!(writer.shape(), (rows, cols));
+    let scheduler = BlockScheduler::new(writer.coverage(), rows, cols, side).unwrap();
+    let mut blocks = scheduler.blocks().to_vec();
+    let len = blocks.len().max(1);
+    blocks.rotate_left(rotate % len);
+    blocks.par_iter().for_each(|block| writer.scatter(block, &layout.entries(block, writer.order())).unwrap());
+    drop(writer);
+    for (i, (found, expected)) in output.iter().zip(&expected).enumerate() {
+        assert_eq!(found, expected, "{layout:?} of {rows} x {cols} by {side}: element {i}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_entry_has_its_place(
+        layout in select(&LAYOUTS), rows in 0..90usize, cols in 0..90usize, side in 1..60usize, rotate in any::<usize>(),
+    ) {
+        all_blocks::<f32>(layout, rows, cols, side, rotate);
+        all_blocks::<f64>(layout, rows, cols, side, rotate);
+        all_blocks::<u32>(layout, rows, cols, side, rotate);
+    }
+
+    /// The first in a block is named.
+    #[test]
+    fn an_entry_that_must_not_be_computed(
+        layout in select(&LAYOUTS[..4]), n in 1..90usize, side in 1..60usize, bad in prop::collection::vec(any::<Index>(), 1..6),
+    ) {
+        bad_entries::<f32>(layout, n, side, &bad);
+        bad_entries::<f64>(layout, n, side, &bad);
+    }
+
+    #[test]
+    fn the_outputs_length_is_checked(layout in select(&LAYOUTS), rows in 0..60usize, cols in 0..60usize, more in any::<bool>()) {
+        let cols = if layout == Layout::Dense { cols } else { rows };
+        let expected = layout.expected::<u32>(rows, cols).len();
+        let found = if more || expected == 0 { expected + 1 } else { expected - 1 };
+        let mut output = vec![0u32; found];
+        let error = layout.writer(rows, cols, &mut output).err();
+        prop_assert_eq!(error, Some(EngineError::OutputLength { layout: layout.name(), rows, columns: cols, expected, found }));
+    }
+}
+
+fn bad_entries<T: Value>(layout: Layout, n: usize, side: usize, bad: &[Index]) {
+    let mut output = vec![T::UNWRITTEN; layout.expected::<T>(n, n).len()];
+    let writer = layout.writer(n, n, &mut output).unwrap();
+    let scheduler = BlockScheduler::new(writer.coverage(), n, n, side).unwrap();
+    let skipped: Vec<_> =
+        scheduler.blocks().iter().flat_map(entries).filter(|&(row, column)| !layout.computes(row, column)).collect();
+    if skipped.is_empty() {
+        return;
+    }
+    let bad: Vec<_> = bad.iter().map(|bad| *bad.get(&skipped)).collect();
+    for block in scheduler.blocks() {
+        let mut values: Vec<T> = layout.entries(block, writer.order());
+        let mut within: Vec<_> = entries(block).filter(|entry| bad.contains(entry)).collect();
+        within.iter().for_each(|&(row, column)| values[writer.order().index(block, row, column)] = T::NOT_ZERO);
+        within.sort_unstable();
+        let value = T::NOT_ZERO.to_string();
+        let expected = within.first().map_or(Ok(()), |&(row, column)| Err(EngineError::NotZero { row, column, value }));
+        assert_eq!(writer.scatter(block, &values), expected, "{layout:?} of {n} x {n}, the block of {block}");
+    }
+}
+
+#[test]
+fn a_bad_entry_in_words() {
+    let mut output = [0.0f64; 1];
+    let error = Condensed::new(2, &mut output).unwrap().scatter(&Block { rows: 0..2, cols: 0..2 }, &[0.0, 3.0, 0.0, 0.25]);
+    let text = "entry (1, 1) is skipped by this computation and must be zero, but it is 0.25: the kernel is at fault";
+    assert_eq!(error.unwrap_err().to_string(), text);
+}
+
+/// Sizes at which lines are cut into tasks, and matrices into several pieces of tiles.
+#[test]
+fn large_blocks() {
+    for layout in LAYOUTS {
+        for (n, side) in [(1300, 1300), (1301, 700), (1024, 512)] {
+            all_blocks::<f32>(layout, n, n, side, 1);
+        }
+    }
+    all_blocks::<f64>(Layout::Dense, 1, 400_000, 400_000, 0);
+    all_blocks::<u32>(Layout::Dense, 3, 700_000, 400_000, 0);
+}
+
+/// Columns of blocks that a triangle has only parts of, which the scheduler doesn't make.
+#[test]
+fn blocks_across_the_diagonal() {
+    let n = 50;
+    for layout in &LAYOUTS[..4] {
+        let expected: Vec<f64> = layout.expected(n, n);
+        let mut output = vec![f64::UNWRITTEN; expected.len()];
+        let writer = layout.writer(n, n, &mut output).unwrap();
+        for rows in [0..7, 7..20, 20..50] {
+            for cols in [0..11, 11..45, 45..50] {
+                let block = Block { rows: rows.clone(), cols };
+                writer.scatter(&block, &layout.entries(&block, writer.order())).unwrap();
+            }
+        }
+        drop(writer);
+        assert_eq!(output, expected, "{layout:?}");
+    }
+}
+
+#[test]
+fn straight_into_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("d.npy");
+    let n = 333;
+    let mut file = NpyFile::<f32>::create(&path, &[condensed_len(n).unwrap()]).unwrap();
+    let writer = Condensed::new(n, file.as_mut_slice()).unwrap();
+    let scheduler = BlockScheduler::new(writer.coverage(), n, n, 100).unwrap();
+    scheduler.blocks().par_iter().for_each(|block| {
+        writer.scatter(block, &Layout::Condensed.entries(block, writer.order())).unwrap();
+    });
+    file.finish().unwrap();
+    let read: ndarray::Array1<f32> = ndarray_npy::read_npy(&path).unwrap();
+    assert_eq!(read.to_vec(), Layout::Condensed.expected::<f32>(n, n));
+}
+
+/// The test starts itself once more, and kills that process while its file is half written.
+#[test]
+fn killed_before_the_end() {
+    const PATH: &str = "WARPSMITH_TEST_KILLED";
+    if let Some(path) = env::var_os(PATH) {
+        let mut file = NpyFile::<f32>::create(path.as_ref(), &[1000, 1000]).unwrap();
+        file.as_mut_slice()[..500_000].fill(1.0);
+        eprintln!("half written");
+        thread::sleep(Duration::from_secs(600));
+        file.finish().unwrap();
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (path, new) = (directory.path().join("x.npy"), directory.path().join("new.npy"));
+    fs::write(&path, "as it was").unwrap();
+    for target in [&path, &new] {
+        let mut command = Command::new(env::current_exe().unwrap());
+        command.args(["--exact", "killed_before_the_end", "--nocapture"]).env(PATH, target);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().contains("half written")));
+        child.kill().unwrap();
+        assert!(!child.wait().unwrap().success());
+    }
+    assert_eq!(fs::read(&path).unwrap(), b"as it was");
+    assert!(!new.exists());
+}
