@@ -1,7 +1,7 @@
 //! GPU algorithms whose kernels are written in Rust. They run on an NVIDIA GPU, and where there is none on the CPU.
 //!
 //! - [`list_rank`]: the position of every element of a linked list; prefix sums along it; forests.
-//! - [`pcf`]: piecewise constant functions: sets, files, barcodes, integrals.
+//! - [`pcf`]: piecewise constant functions: pairwise distances and kernels, sets, files, barcodes.
 //! - [`collectives`]: scans and reductions over a whole device, which the systems share.
 //! - [`device`]: one face for GPUs and the CPU: buffers, streams, events, and launches that are checked when they compile ([`launch!`]).
 //! - [`engine`]: pairwise matrices by blocks, on several devices, into memory or files.
@@ -19,6 +19,22 @@
 //! //              2 -> 0 -> 3 -> 1
 //! let next = [3, -1, 0, 1];
 //! assert_eq!(list_rank(&device, &next, None)?, [1, 3, 0, 2]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The distances between all functions of a set, in the order of SciPy's `pdist`:
+//!
+//! ```
+//! use warpsmith::{device::Device, engine::{Control, Engine}, pcf::{Layout, Pairwise, lp_distance, random}};
+//!
+//! // As many GPUs as it is given; here one, or the CPU.
+//! let engine = Engine::new([Device::best()?]);
+//! let set = random::uniform::<f64>(100, 20, 7)?; // 100 functions of 20 breakpoints, seed 7
+//! let distances = Pairwise::pdist(&set, 1.0)?.compute(&engine, Layout::Condensed, Control::default())?;
+//! assert_eq!(distances.len(), 100 * 99 / 2);
+//!
+//! let first_two = lp_distance(set.get(0), set.get(1), 1.0)?;
+//! assert!((distances[0] - first_two).abs() < 1e-14 * first_two);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

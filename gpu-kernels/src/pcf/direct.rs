@@ -10,7 +10,7 @@ use super::{
     op::{Inner, L1, L2, Lp, Operation},
     set::Functions,
 };
-use cuda_std::{math, prelude::*};
+use cuda_std::prelude::*;
 
 /// Functions of the first band that a thread merges at a time.
 pub const CHAINS: usize = 4;
@@ -35,9 +35,10 @@ impl<T: Scalar> Chain<T> {
     unsafe fn step(&mut self, op: impl Operation<T>) {
         // SAFETY: the segments are there, as long as there are steps to go.
         unsafe {
-            let (f, f_end) = T::parts(*self.first);
-            let (g, g_end) = T::parts(*self.second);
-            let end = math::min(f_end, g_end);
+            let (f, f_end) = T::read_parts(self.first);
+            let (g, g_end) = T::read_parts(self.second);
+            // One instruction on a CPU, where `math::min` is several: neither is NaN or a negative zero.
+            let end = if f_end < g_end { f_end } else { g_end };
             self.sum = op.add(self.sum, end - self.time, f, g);
             self.time = end;
             // Numbers in place of a branch.
@@ -109,7 +110,7 @@ unsafe fn run<T: Scalar, O: Operation<T>>(
 }
 
 macro_rules! kernels {
-    ($($(#[$doc:meta])* $name:ident: $t:ty, $segment:ty, $op:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident($threads:literal): $t:ty, $segment:ty, $op:expr;)*) => {$(
         $(#[$doc])*
         ///
         /// The entry of functions i and j goes to `out[i * first_stride + j * second_stride]`. A thread for each position of the

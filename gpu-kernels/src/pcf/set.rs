@@ -20,6 +20,11 @@ pub trait Scalar:
     fn segment(value: Self, end: Self) -> Self::Segment;
     /// Value and end.
     fn parts(segment: Self::Segment) -> (Self, Self);
+    /// Value and end, by a load each, which a CPU does faster than to take a vector apart.
+    ///
+    /// # Safety
+    /// As any read.
+    unsafe fn read_parts(segment: *const Self::Segment) -> (Self, Self);
 }
 
 macro_rules! scalar {
@@ -41,6 +46,11 @@ macro_rules! scalar {
             #[inline(always)]
             fn parts(segment: $segment) -> ($t, $t) {
                 (segment.x, segment.y)
+            }
+            #[inline(always)]
+            unsafe fn read_parts(segment: *const $segment) -> ($t, $t) {
+                // SAFETY: the caller's.
+                unsafe { ((&raw const (*segment).x).read(), (&raw const (*segment).y).read()) }
             }
         }
     )*};

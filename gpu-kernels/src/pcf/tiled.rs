@@ -20,9 +20,6 @@ use super::{
 };
 use cuda_std::prelude::*;
 
-/// The most threads of a block.
-pub const MAX_THREADS: u32 = 512;
-
 /// Dynamic shared memory that a block of `warps` warps needs, in bytes.
 pub const fn shared_bytes<T: Scalar>(window: u32, warps: u32) -> usize {
     ((LANES + warps) * window) as usize * size_of::<T::Segment>()
@@ -44,6 +41,9 @@ impl<T: Scalar, const STRIDE: u32> Source<T> for Shared<STRIDE> {
 
 /// Segments of one function that neighbouring lanes load together: a sector of 32 bytes in single precision.
 const RUN: u32 = 4;
+
+/// The fewest steps that lanes take together.
+const ROUND: u32 = 16;
 
 /// Writes the tile's entries: the block's, of grid position (32 of the first band, one for each warp of the second).
 ///
@@ -105,17 +105,44 @@ unsafe fn run<T: Scalar, O: Operation<T>>(
             }
             thread::sync_threads();
 
-            if left > 0 || (wanted && merge.is_none()) {
-                let (f, g) = (Shared::<LANES>, Shared::<1>);
-                let merge = merge.get_or_insert_with(|| Merge::new(first_base, second_base, f, g));
-                // How far it can go without leaving the window of either function, whichever gives the next breakpoints.
-                let i = first_start + (merge.first - first_base) / (LANES * size);
-                let j = second_start + (merge.second - second_base) / size;
-                let first_ahead = if first_start + window >= first_length { left } else { first_start + window - 1 - i };
-                let second_ahead = if second_start + window >= second_length { left } else { second_start + window - 1 - j };
-                let steps = left.min(first_ahead).min(second_ahead);
-                merge.steps(steps, f, g, op);
+            let (f, g) = (Shared::<LANES>, Shared::<1>);
+            if wanted && merge.is_none() {
+                merge = Some(Merge::new(first_base, second_base, f, g));
+            }
+            // A round takes as many steps as no lane can leave its windows in, whichever of its functions gives the breakpoints; usually they give
+            // half each, so that further rounds follow. All lanes take as many, but for those with too few left.
+            loop {
+                let mut ahead = 0;
+                if left > 0
+                    && let Some(merge) = &merge
+                {
+                    let i = first_start + (merge.first - first_base) / (LANES * size);
+                    let j = second_start + (merge.second - second_base) / size;
+                    ahead = left;
+                    if first_start + window < first_length {
+                        ahead = ahead.min(first_start + window - 1 - i);
+                    }
+                    if second_start + window < second_length {
+                        ahead = ahead.min(second_start + window - 1 - j);
+                    }
+                }
+                // In whole turns of the unrolled loop.
+                let common = warp::reduce_min(warp::FULL_MASK, if ahead >= ROUND { ahead / 4 * 4 } else { u32::MAX });
+                let last = common == u32::MAX;
+                let steps = if last {
+                    ahead
+                } else if ahead >= ROUND {
+                    common
+                } else {
+                    0
+                };
+                if let Some(merge) = &mut merge {
+                    merge.steps(steps, f, g, op);
+                }
                 left -= steps;
+                if last {
+                    break;
+                }
             }
             if !thread::sync_threads_or(left > 0) {
                 break;
@@ -154,7 +181,7 @@ unsafe fn run<T: Scalar, O: Operation<T>>(
 }
 
 macro_rules! kernels {
-    ($($(#[$doc:meta])* $name:ident: $t:ty, $segment:ty, $op:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident($threads:literal): $t:ty, $segment:ty, $op:expr;)*) => {$(
         $(#[$doc])*
         ///
         /// The entry of functions i and j goes to `out[i * first_stride + j * second_stride]`. A grid of (positions of the first band / 32, positions of
@@ -162,7 +189,7 @@ macro_rules! kernels {
         ///
         /// # Safety
         /// Both bands are as [`Functions`] says, and every entry is in `out`.
-        #[kernel(max_threads = 512)]
+        #[kernel(max_threads = $threads)]
         #[allow(clippy::too_many_arguments)]
         pub unsafe fn $name(
             first_segments: *const $segment,

@@ -2,7 +2,13 @@
 
 use std::{fmt, io::Write as _, process::ExitCode};
 
-use warpsmith::{device::DeviceError, files::FileError, list_rank::ListError, pcf::PcfError};
+use warpsmith::{
+    device::DeviceError,
+    engine::EngineError,
+    files::FileError,
+    list_rank::ListError,
+    pcf::{PairwiseError, PcfError},
+};
 
 /// Why a command ended early.
 #[derive(Debug)]
@@ -11,6 +17,8 @@ pub enum Failure {
     Error(String),
     /// It was done, and the result is wrong; a sentence on where.
     Verification(String),
+    /// The user ended it.
+    Cancelled,
     /// Nobody reads the output any more, as after `| head`.
     Closed,
 }
@@ -26,6 +34,7 @@ impl Failure {
         let (text, code) = match self {
             Failure::Error(text) => (format!("error: {text}"), 2),
             Failure::Verification(text) => (format!("error: verification failed: {text}"), 1),
+            Failure::Cancelled => ("error: cancelled".to_owned(), super::interrupt::EXIT_CODE),
             Failure::Closed => return ExitCode::SUCCESS,
         };
         // There is nowhere left to complain where stderr is closed.
@@ -55,5 +64,23 @@ impl From<FileError> for Failure {
 impl From<PcfError> for Failure {
     fn from(error: PcfError) -> Self {
         Failure::error(error)
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Cancelled => Failure::Cancelled,
+            error => Failure::error(error),
+        }
+    }
+}
+
+impl From<PairwiseError> for Failure {
+    fn from(error: PairwiseError) -> Self {
+        match error {
+            PairwiseError::Engine(error) => error.into(),
+            error => Failure::error(error),
+        }
     }
 }

@@ -7,18 +7,20 @@ mod demo;
 mod devices;
 mod failure;
 mod format;
+mod interrupt;
 mod list_rank;
 mod npy;
 mod output;
 mod pcf;
 mod progress;
+mod size;
 mod terminal;
 
 use std::process::ExitCode;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use failure::Failure;
-use warpsmith::device::Device;
+use warpsmith::device::{self, Device, DeviceError};
 
 /// The program's arguments.
 #[derive(Debug, Parser)]
@@ -34,8 +36,9 @@ use warpsmith::device::Device;
         warpsmith list-rank --n 1e7 --verify            rank a random list of 10 million elements\n  \
         warpsmith --backend cpu list-rank --n 1e6       the same on the CPU\n  \
         warpsmith list-rank --help                      all about ranking lists\n  \
-        warpsmith pcf --help                            piecewise constant functions\n\n\
-        Exit codes: 0 done, 1 a verification failed, 2 any other error.\n\
+        warpsmith pcf --help                            piecewise constant functions\n  \
+        warpsmith pcf pdist set.npz --output d.npy      distances of all pairs of them\n\n\
+        Exit codes: 0 done, 1 a verification failed, 2 any other error, 130 cancelled by Ctrl-C or SIGTERM.\n\
         Environment: WARPSMITH_BACKEND (cuda or cpu) is what `--backend auto` takes;\n\
         WARPSMITH_SYNC=1 waits for every launch, so that a fault on a GPU names its kernel."
 )]
@@ -116,5 +119,26 @@ impl Global {
         let info = device.info();
         tracing::info!(backend = %info.backend, name = info.name, multiprocessors = info.multiprocessors, "device {device}");
         Ok(device)
+    }
+
+    /// The first so many GPUs; on the CPU, that many times the CPU. Without a number, the device to run on.
+    fn open_several(&self, gpus: Option<u32>) -> Result<Vec<Device>, Failure> {
+        let Some(gpus) = gpus else { return Ok(vec![self.open()?]) };
+        if self.device.is_some() {
+            return Err(Failure::error("--gpus can't be used with --device: it takes the GPUs from 0 on"));
+        }
+        let first = self.open()?;
+        if first.backend() == device::Backend::Cpu {
+            return Ok(vec![first; gpus as usize]);
+        }
+        let open = |ordinal| match Device::cuda(ordinal) {
+            // The first of those that are not there.
+            Err(DeviceError::NoDevice { .. }) if ordinal > 0 => {
+                let there_are = if ordinal == 1 { "there is 1 GPU".to_owned() } else { format!("there are {ordinal} GPUs") };
+                Err(Failure::error(format_args!("--gpus {gpus} is asked for, but {there_are}")))
+            }
+            device => Ok(device?),
+        };
+        (0..gpus).map(open).collect()
     }
 }

@@ -38,6 +38,12 @@ impl Progress {
         self.start(n, ProgressBar::new(n as u64), "{spinner} {msg} {wide_bar} {human_pos}/{human_len} ({eta})", text)
     }
 
+    /// A bar for work on elements each of which takes as long as `cost` of others.
+    pub fn costly_bar(self, n: usize, cost: usize, text: impl Into<Cow<'static, str>>) -> Work {
+        let template = "{spinner} {msg} {wide_bar} {percent} % ({eta})";
+        self.start(n.saturating_mul(cost), ProgressBar::new(n as u64), template, text)
+    }
+
     fn start(self, n: usize, bar: ProgressBar, template: &str, text: impl Into<Cow<'static, str>>) -> Work {
         if !self.shown || n < LONG {
             return Work { bar: ProgressBar::hidden() };
@@ -53,6 +59,12 @@ impl Work {
     /// `n` more elements are done.
     pub fn advance(&self, n: usize) {
         self.bar.inc(n as u64);
+    }
+
+    /// `n` elements of `total` are done.
+    pub fn reach(&self, n: usize, total: usize) {
+        self.bar.set_length(total as u64);
+        self.bar.set_position(n as u64);
     }
 }
 

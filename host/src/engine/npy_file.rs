@@ -93,6 +93,19 @@ impl<T: Pod + WritableElement> NpyFile<T> {
         bytemuck::cast_slice_mut(&mut self.map[self.data..])
     }
 
+    /// The name under which it is until it is [finished](NpyFile::finish).
+    pub fn temporary_path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Writes to the disk what is still in memory, which may take long. [`finish`](NpyFile::finish) does so, too, and then has little left to do.
+    ///
+    /// # Errors
+    /// [`File`](EngineError::File).
+    pub fn flush(&self) -> Result<(), EngineError> {
+        self.map.flush().map_err(|error| self.destination.error(&error).into())
+    }
+
     /// Writes what is still in memory, and gives the file its name.
     ///
     /// # Errors

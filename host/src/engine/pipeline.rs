@@ -20,8 +20,12 @@ use crate::device::{Buffer, Device, Event, Pending, PinnedBuffer, Stream};
 /// Blocks that the memory budget is divided into, for each GPU.
 const SPLITS_PER_GPU: usize = 32;
 
-/// The fewest blocks for each GPU, as far as [`min_block_side`] allows: with fewer, too much of the last one's download is waited for.
+/// The fewest blocks for each GPU: with fewer, too much of the last one's download is waited for.
 const BLOCKS_PER_GPU: usize = 16;
+
+/// The side of blocks that are not made smaller for the sake of their number: with smaller ones, too much of a GPU is idle at each one's end. For one
+/// GPU; several are better served by more of them.
+const WORTHWHILE_SIDE: usize = 2048;
 
 /// The most bytes of a block. Page-locked memory for two is allocated, which is slow, and larger ones are downloaded no faster.
 const MAX_BLOCK_BYTES: usize = 64 << 20;
@@ -187,7 +191,7 @@ impl Engine {
         };
         // More workers than blocks would have nothing to do.
         let workers = self.devices.len().min(scheduler.blocks().len());
-        let key = TypeId::of::<(Lanes<O::Value>, O::Storage)>();
+        let key = TypeId::of::<Seat<O>>();
         let mut seats: Vec<_> = (0..workers).map(|gpu| kept.remove(&(gpu, key))).collect();
         let results: Vec<_> = std::thread::scope(|scope| {
             let handles: Vec<_> = seats
@@ -196,7 +200,7 @@ impl Engine {
                 .map(|(gpu, seat)| {
                     let (work, device) = (&work, &self.devices[gpu]);
                     scope.spawn(move || {
-                        let seat = seat.and_then(|seat| seat.downcast::<(Lanes<O::Value>, O::Storage)>().ok());
+                        let seat = seat.and_then(|seat| seat.downcast::<Seat<O>>().ok());
                         let result = worker(work, gpu, device, seat, total);
                         if result.is_err() {
                             work.failed.cancel();
@@ -256,7 +260,8 @@ impl Engine {
                 let blocks = (gpus * BLOCKS_PER_GPU) as f64;
                 let covered = rows as f64 * cols as f64 / if rows == cols { 2.0 } else { 1.0 };
                 let few = (covered / blocks).sqrt().ceil() as usize;
-                rule.block_side(rows, cols).min(cap.min(few).max(rule.min_block_side.min(cap)))
+                let worthwhile = (WORTHWHILE_SIDE / gpus.isqrt()).max(rule.min_block_side);
+                rule.block_side(rows, cols).min(few.max(worthwhile)).min(cap)
             }
         };
         side = side.clamp(1, rows.max(cols).max(1));
@@ -304,14 +309,17 @@ impl<T: Entry> Lanes<T> {
     }
 }
 
-/// What a worker leaves for the next computation, how many blocks it had, and how many bytes it downloaded.
+/// What a computation leaves on a GPU for the next one.
+type Seat<O> = (Lanes<<O as BlockOp>::Value>, <O as BlockOp>::Storage);
+
+/// What a worker leaves, how many blocks it had, and how many bytes it downloaded.
 type Outcome = (Box<dyn Any + Send>, usize, usize);
 
 fn worker<O: BlockOp>(
     work: &Work<'_, O>,
     gpu: usize,
     device: &Device,
-    seat: Option<Box<(Lanes<O::Value>, O::Storage)>>,
+    seat: Option<Box<Seat<O>>>,
     total: usize,
 ) -> Result<Outcome, EngineError> {
     let (lanes, storage) = seat.map_or((None, None), |seat| (Some(seat.0), Some(seat.1)));

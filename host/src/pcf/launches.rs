@@ -1,10 +1,9 @@
 //! The kernels that exist once for each operation and precision, behind one trait.
 
-use cuda_std::launch::KernelInfo;
 use gpu_kernels::pcf::{LANES, Scalar, Triangle, direct, tiled};
 
 use crate::{
-    device::{Backend, Device, DeviceError, Stream, View, ViewMut},
+    device::{Device, DeviceError, Stream, View, ViewMut},
     launch,
 };
 
@@ -35,8 +34,11 @@ pub struct Layout {
     pub second_stride: u64,
 }
 
-/// Warps of a tile.
-const WARPS: u32 = 16;
+/// Warps of a tile's block.
+fn warps<T>(integral: Integral) -> u32 {
+    // In double precision, powers take so many registers that there is no room for more.
+    if matches!(integral, Integral::Lp(_)) && size_of::<T>() == 8 { 8 } else { 16 }
+}
 
 /// Threads of a block of the kernels in `direct`.
 const DIRECT_THREADS: u32 = 128;
@@ -45,11 +47,11 @@ const DIRECT_THREADS: u32 = 128;
 ///
 /// In single precision the window leaves room for three blocks a multiprocessor, as many as run at full speed; in double precision that would be too
 /// short a window, and two give as much.
-pub fn window<T: Scalar>(device: &Device, longest: usize) -> u32 {
+fn window<T: Scalar>(device: &Device, longest: usize, warps: u32) -> u32 {
     let blocks = if size_of::<T>() == 4 { 3 } else { 2 };
     // A kilobyte of each block's shared memory is the system's.
     let shared = device.info().max_shared_per_block / blocks - 1024;
-    let window = (shared / tiled::shared_bytes::<T>(1, WARPS)) as u32;
+    let window = (shared / tiled::shared_bytes::<T>(1, warps)) as u32;
     window.min(u32::try_from(longest).unwrap_or(u32::MAX)).max(2)
 }
 
@@ -75,8 +77,6 @@ pub trait Launches: Scalar {
     ) -> Result<(), DeviceError>
     where
         Self: bytemuck::Pod;
-    /// The tiled kernel for ∫|f - g|, for questions about it.
-    fn tiled_l1() -> &'static KernelInfo;
 }
 
 macro_rules! launches {
@@ -90,34 +90,35 @@ macro_rules! launches {
                 out: &mut ViewMut<'_, $t>,
                 layout: Layout,
             ) -> Result<(), DeviceError> {
-                let grid = (first.order.len() as u32 / LANES, second.order.len() as u32 / WARPS);
-                let window = window::<$t>(stream.device(), first.longest.max(second.longest));
-                let shared = tiled::shared_bytes::<$t>(window, WARPS);
+                let warps = warps::<$t>(integral);
+                let grid = (first.order.len() as u32 / LANES, second.order.len() as u32 / warps);
+                let window = window::<$t>(stream.device(), first.longest.max(second.longest), warps);
+                let shared = tiled::shared_bytes::<$t>(window, warps);
                 macro_rules! go {
-                            ($kernel:ident, $p:expr) => {
-                                // SAFETY: `Side` is what the kernels take for functions; the layout's strides are of a block as large as `out`, for the
-                                // numbers of functions in both orders; the orders' lengths are multiples of 32, and shared memory fits the window.
-                                unsafe {
-                                    launch!(
-                                        stream,
-                                        tiled::$kernel<<<grid, WARPS * LANES, shared>>>(
-                                            &first.segments,
-                                            &first.offsets,
-                                            &first.order,
-                                            &second.segments,
-                                            &second.offsets,
-                                            &second.order,
-                                            window,
-                                            layout.triangle.0,
-                                            $p,
-                                            out,
-                                            layout.first_stride,
-                                            layout.second_stride
-                                        )
-                                    )
-                                }
-                            };
-                        }
+                                                    ($kernel:ident, $p:expr) => {
+                                                        // SAFETY: `Side` is what the kernels take for functions; the layout's strides are of a block as large as `out`, for the
+                                                        // numbers of functions in both orders; the orders' lengths are multiples of 32, and shared memory fits the window.
+                                                        unsafe {
+                                                            launch!(
+                                                                stream,
+                                                                tiled::$kernel<<<grid, warps * LANES, shared>>>(
+                                                                    &first.segments,
+                                                                    &first.offsets,
+                                                                    &first.order,
+                                                                    &second.segments,
+                                                                    &second.offsets,
+                                                                    &second.order,
+                                                                    window,
+                                                                    layout.triangle.0,
+                                                                    $p,
+                                                                    out,
+                                                                    layout.first_stride,
+                                                                    layout.second_stride
+                                                                )
+                                                            )
+                                                        }
+                                                    };
+                                                }
                 match integral {
                     Integral::L1 => go!($l1, 1.0),
                     Integral::L2 => go!($l2, 2.0),
@@ -137,28 +138,28 @@ macro_rules! launches {
                 let threads = first.order.len() / direct::CHAINS * second.order.len();
                 let grid = threads.div_ceil(DIRECT_THREADS as usize) as u32;
                 macro_rules! go {
-                            ($kernel:ident, $p:expr) => {
-                                // SAFETY: as above, but for shared memory.
-                                unsafe {
-                                    launch!(
-                                        stream,
-                                        direct::$kernel<<<grid, DIRECT_THREADS>>>(
-                                            &first.segments,
-                                            &first.offsets,
-                                            &first.order,
-                                            &second.segments,
-                                            &second.offsets,
-                                            &second.order,
-                                            layout.triangle.0,
-                                            $p,
-                                            out,
-                                            layout.first_stride,
-                                            layout.second_stride
-                                        )
-                                    )
-                                }
-                            };
-                        }
+                                                    ($kernel:ident, $p:expr) => {
+                                                        // SAFETY: as above, but for shared memory.
+                                                        unsafe {
+                                                            launch!(
+                                                                stream,
+                                                                direct::$kernel<<<grid, DIRECT_THREADS>>>(
+                                                                    &first.segments,
+                                                                    &first.offsets,
+                                                                    &first.order,
+                                                                    &second.segments,
+                                                                    &second.offsets,
+                                                                    &second.order,
+                                                                    layout.triangle.0,
+                                                                    $p,
+                                                                    out,
+                                                                    layout.first_stride,
+                                                                    layout.second_stride
+                                                                )
+                                                            )
+                                                        }
+                                                    };
+                                                }
                 match integral {
                     Integral::L1 => go!($l1, 1.0),
                     Integral::L2 => go!($l2, 2.0),
@@ -166,17 +167,8 @@ macro_rules! launches {
                     Integral::Inner => go!($inner, 0.0),
                 }
             }
-
-            fn tiled_l1() -> &'static KernelInfo {
-                tiled::$l1::kernel()
-            }
         }
     };
 }
 launches!(f32: l1_f32 l2_f32 lp_f32 inner_f32);
 launches!(f64: l1_f64 l2_f64 lp_f64 inner_f64);
-
-/// Whether the device is better served by tiles.
-pub fn prefers_tiles(device: &Device) -> bool {
-    device.backend() == Backend::Cuda
-}

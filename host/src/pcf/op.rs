@@ -7,10 +7,10 @@ use gpu_kernels::pcf::Triangle;
 use super::{
     PcfSet, Real,
     band::{self, Bands},
-    launches::{self, Integral, Layout},
+    launches::{Integral, Layout},
 };
 use crate::{
-    device::{Device, Stream},
+    device::{Backend, Device, Stream},
     engine::{Block, BlockOp, BlockScheduler, Coverage, EngineError, Order, Target},
 };
 
@@ -137,7 +137,7 @@ impl<T: Real> BlockOp for PcfOp<'_, T> {
         let triangle = triangle.first_is_greater(target.order == Order::ColumnMajor);
         let layout = Layout { triangle, first_stride, second_stride };
         let tiled = match self.kernel {
-            Kernel::Auto => launches::prefers_tiles(stream.device()),
+            Kernel::Auto => stream.device().backend() == Backend::Cuda,
             Kernel::Tiled => true,
             Kernel::Direct => false,
         };

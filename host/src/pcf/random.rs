@@ -19,7 +19,7 @@ use super::{PcfError, PcfSet, Point, Real};
 /// memory.
 pub fn uniform<T: Real>(count: usize, points: usize, seed: u64) -> Result<PcfSet<T>, PcfError> {
     check::<T>(points)?;
-    draw(vec![points; count], seed)
+    draw(lengths(count, points, || points)?, seed)
 }
 
 /// As [`uniform`], with numbers of breakpoints from 1 to `max` whose logarithms are uniform: where `max` is 1,000, a third of the functions
@@ -31,8 +31,17 @@ pub fn uneven<T: Real>(count: usize, max: usize, seed: u64) -> Result<PcfSet<T>,
     check::<T>(max)?;
     // Lengths are of a stream beyond those of all functions.
     let mut random = stream(seed, u64::MAX);
-    let length = |random: &mut ChaCha8Rng| ((max as f64 + 1.0).powf(unit::<f64>(random)) as usize).clamp(1, max);
-    draw((0..count).map(|_| length(&mut random)).collect(), seed)
+    let length = || ((max as f64 + 1.0).powf(unit::<f64>(&mut random)) as usize).clamp(1, max);
+    draw(lengths(count, max, length)?, seed)
+}
+
+/// So many lengths, of functions with at most `max` breakpoints.
+fn lengths(count: usize, max: usize, length: impl FnMut() -> usize) -> Result<Vec<usize>, PcfError> {
+    let mut lengths = Vec::new();
+    let no_memory = |_| PcfError::OutOfMemory { functions: count, points: count.saturating_mul(max) };
+    lengths.try_reserve_exact(count).map_err(no_memory)?;
+    lengths.extend(std::iter::repeat_with(length).take(count));
+    Ok(lengths)
 }
 
 fn check<T: Real>(points: usize) -> Result<(), PcfError> {
@@ -135,6 +144,8 @@ mod tests {
     fn lengths_out_of_range() {
         assert!(matches!(uniform::<f32>(1, 0, 0), Err(PcfError::RandomLength { points: 0, .. })));
         assert!(matches!(uneven::<f32>(1, 5_000_000, 0), Err(PcfError::RandomLength { max: 4_194_304, name: "float32", .. })));
-        assert!(matches!(uniform::<f64>(1 << 40, 1 << 30, 0), Err(PcfError::OutOfMemory { .. })));
+        for (count, points) in [(1 << 60, 1), (1 << 20, 1 << 31)] {
+            assert!(matches!(uniform::<f64>(count, points, 0), Err(PcfError::OutOfMemory { .. })));
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! `warpsmith demo`, and `warpsmith` alone.
 
 mod list_rank;
+mod pcf;
 
 use warpsmith::device::{self, Backend, Device, Stream};
 
@@ -10,7 +11,7 @@ use super::{Global, failure::Failure, format, progress::Progress, terminal};
 type Section = fn(&Setting) -> Result<Vec<Row>, Failure>;
 
 /// The systems in the table's order.
-const SECTIONS: &[Section] = &[list_rank::section];
+const SECTIONS: &[Section] = &[list_rank::section, pcf::section];
 
 /// What all sections run on.
 struct Setting {
@@ -40,6 +41,8 @@ enum Checked {
     Reference,
     /// It came out as the reference.
     Right,
+    /// As the reference, to the rounding of single precision.
+    Near,
     /// It did not.
     Wrong(String),
 }
@@ -59,6 +62,7 @@ pub fn run(global: &Global) -> Result<(), Failure> {
             let checked = match checked {
                 Checked::Reference => "the reference",
                 Checked::Right => "equal",
+                Checked::Near => "equal to rounding",
                 Checked::Wrong(text) => {
                     wrong.get_or_insert_with(|| format!("{system}, {what}: {text}"));
                     "WRONG"
@@ -70,6 +74,9 @@ pub fn run(global: &Global) -> Result<(), Failure> {
     terminal::print(table)?;
     terminal::print(
         "Try next:  warpsmith list-rank --n 1e7 --verify    each step's time, bytes and rate\n           \
+         warpsmith pcf random --count 5000 --points 100 --output set.npz\n           \
+         warpsmith pcf pdist set.npz --output d.npy\n           \
+         warpsmith pcf plot d.npy heat.png       a heat map of the distances\n           \
          warpsmith --help                        all commands and options",
     )?;
     wrong.map_or(Ok(()), |text| Err(Failure::Verification(text)))

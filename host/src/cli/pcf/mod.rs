@@ -5,6 +5,7 @@ mod convert;
 mod files;
 mod info;
 mod mean;
+mod pairwise;
 mod plot;
 mod random;
 
@@ -23,7 +24,8 @@ use super::{Global, failure::Failure};
         warpsmith pcf random --count 1e4 --points 100 --output set.npz    10,000 random functions\n  \
         warpsmith pcf info set.npz                                        what is in a file\n  \
         warpsmith pcf betti bars.csv --output set.npz                     Betti curves of barcodes\n  \
-        warpsmith pcf plot matrix.npy heat.png                            a heat map of a matrix"
+        warpsmith pcf pdist set.npz --output d.npy                        distances of all pairs\n  \
+        warpsmith pcf plot d.npy heat.png                                 a heat map of them"
 )]
 pub struct Arguments {
     #[command(subcommand)]
@@ -44,6 +46,12 @@ enum Command {
     StableRank(barcode::Arguments),
     /// Make the pointwise mean of functions
     Mean(mean::Arguments),
+    /// Compute the distances of all pairs of functions of a set
+    Pdist(pairwise::Pdist),
+    /// Compute the distances or inner products of the functions of two sets
+    Cdist(pairwise::Cdist),
+    /// Compute the inner products of all pairs of functions of a set
+    L2Kernel(pairwise::L2Kernel),
     /// Draw a matrix as a heat map
     Plot(plot::Arguments),
 }
@@ -66,6 +74,9 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         Command::Betti(arguments) => barcode::run(arguments, barcode::Curve::Betti),
         Command::StableRank(arguments) => barcode::run(arguments, barcode::Curve::StableRank),
         Command::Mean(arguments) => mean::run(global, arguments),
+        Command::Pdist(arguments) => arguments.run(global),
+        Command::Cdist(arguments) => arguments.run(global),
+        Command::L2Kernel(arguments) => arguments.run(global),
         Command::Plot(arguments) => plot::run(global, arguments),
     }
 }

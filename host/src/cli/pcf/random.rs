@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use warpsmith::{
     device::Device,
-    pcf::{PcfError, PcfSet, Real, io::PcfData, random},
+    pcf::{PcfError, PcfSet, Point, Real, io::PcfData, random},
 };
 
 use super::{Dtype, files::Target};
@@ -60,14 +60,13 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
 impl Arguments {
     fn draw<T: Real>(&self, progress: Progress) -> Result<PcfSet<T>, Failure> {
         let (count, points) = (self.count as usize, self.points as usize);
-        if !self.uneven {
-            // The system promises more memory than there is; what is too much shows only later.
-            let needed = count.saturating_mul(points).saturating_mul(2 * size_of::<T>());
-            let free = Device::cpu().memory()?.free;
-            if needed > free {
-                let (needed, free) = (format::memory(needed), format::memory(free));
-                return Err(Failure::error(format_args!("the functions take {needed}, but only {free} of memory are free")));
-            }
+        // The system promises more memory than there is; what is too much shows only later. Means of log-uniform lengths are smaller.
+        let mean = if self.uneven { points as f64 / (points as f64 + 1.0).ln() } else { points as f64 };
+        let needed = count as f64 * (mean * size_of::<Point<T>>() as f64 + 4.0 * size_of::<usize>() as f64);
+        let free = Device::cpu().memory()?.free;
+        if needed > free as f64 {
+            let (needed, free) = (format::memory(needed as usize), format::memory(free));
+            return Err(Failure::error(format_args!("the functions take {needed}, but only {free} of memory are free")));
         }
         let _work = progress.spinner(count.saturating_mul(points), "drawing functions");
         let draw: fn(usize, usize, u64) -> Result<PcfSet<T>, PcfError> =

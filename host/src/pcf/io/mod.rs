@@ -15,7 +15,7 @@ mod npz;
 use std::{fs::File, path::Path};
 
 use super::{
-    PcfError, PcfSet, Real,
+    PcfError, PcfSet, Point, Real,
     barcode::{Bar, Barcode},
 };
 use crate::{
@@ -181,6 +181,12 @@ fn open(path: &Path) -> Result<(File, Option<u64>), PcfError> {
         return Err(PcfError::file(path, "is a directory, not a file"));
     }
     Ok((file, metadata.is_file().then_some(metadata.len())))
+}
+
+/// The points of an array's rows: the same memory, where it lies so that it can be.
+fn points_of<T: Real>(values: Vec<T>) -> Vec<Point<T>> {
+    bytemuck::allocation::try_cast_vec(values)
+        .unwrap_or_else(|(_, values)| values.chunks_exact(2).map(|pair| Point::new(pair[0], pair[1])).collect())
 }
 
 /// The bars of an array's rows.

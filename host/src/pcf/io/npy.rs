@@ -9,10 +9,10 @@ use std::{
 use ndarray::{ArrayViewD, IxDyn};
 use ndarray_npy::WriteNpyExt as _;
 
-use super::{PcfData, bars_of, open};
+use super::{PcfData, bars_of, open, points_of};
 use crate::{
     npy::{Kind, Reader},
-    pcf::{PcfError, PcfSet, Point, Real, barcode::Bar, error::list},
+    pcf::{PcfError, PcfSet, Real, barcode::Bar, error::list},
 };
 
 /// Reads functions.
@@ -49,7 +49,7 @@ fn read<T: Real>(reader: Reader<BufReader<File>>, path: &Path) -> Result<PcfSet<
         return Err(PcfError::file(path, PcfError::NoBreakpoints { function: 0 }));
     }
     let values: Vec<T> = reader.read(|_| {}).map_err(fail)?;
-    let points: Vec<Point<T>> = values.chunks_exact(2).map(|pair| Point::new(pair[0], pair[1])).collect();
+    let points = points_of(values);
     let offsets = (0..=functions).map(|function| function * breakpoints).collect();
     PcfSet::from_parts(offsets, points).and_then(|set| set.with_shape(&shape)).map_err(|error| PcfError::file(path, error))
 }

@@ -11,11 +11,11 @@ use ndarray::{ArrayView2, aview1};
 use ndarray_npy::{NpzWriter, WriteNpyError, WriteNpzError};
 use zip::{CompressionMethod, ZipArchive, result::ZipError, write::SimpleFileOptions};
 
-use super::{PcfData, open};
+use super::{PcfData, open, points_of};
 use crate::{
     files::reason,
     npy::{Kind, Reader},
-    pcf::{PcfError, PcfSet, Point, Real, error::list},
+    pcf::{PcfError, PcfSet, Real, error::list},
 };
 
 /// Reads functions.
@@ -111,7 +111,7 @@ fn set<T: Real>(
         return Err(fail(format!("has the shape ({shape}), but it must be (breakpoints of all functions, 2)")));
     }
     let values: Vec<T> = points.read(|_| {}).map_err(fail)?;
-    let points: Vec<Point<T>> = values.chunks_exact(2).map(|pair| Point::new(pair[0], pair[1])).collect();
+    let points = points_of(values);
     let starts = offsets.clone();
     let set = PcfSet::from_parts(offsets, points).map_err(|error| match error.breakpoint() {
         Some((function, breakpoint)) => in_array(path, "points", format_args!("row {}: {error}", starts[function] + breakpoint)),

@@ -1,0 +1,87 @@
+//! The demonstration of matrices of piecewise constant functions.
+
+use std::time::Instant;
+
+use rayon::prelude::*;
+use warpsmith::{
+    device::Backend,
+    engine::{Control, Engine, advise_huge_pages, zeroed_vec},
+    pcf::{Layout, Pairwise, PcfSet, l2_inner, lp_distance, random},
+};
+
+use super::{Checked, Row, Setting};
+use crate::cli::{failure::Failure, format};
+
+/// Breakpoints of each function.
+const POINTS: usize = 100;
+/// Runs on a GPU, after a warm-up; the shortest counts.
+const RUNS: u32 = 3;
+/// How many pairs are computed on the host, too, spread over all.
+const SAMPLE: usize = 100_000;
+
+/// Distances and inner products of all pairs of random functions.
+pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
+    let Setting { device, progress, .. } = setting;
+    let n = if device.backend() == Backend::Cuda { 10_000 } else { 1_000 };
+    let set: PcfSet<f32> = random::uniform(n, POINTS, 0)?;
+    let _spinner = progress.spinner(n * n * POINTS, format!("distances on {device}"));
+    let engine = Engine::new([device.clone()]);
+    let size = format!("{} functions x {POINTS}", format::grouped(n));
+    let row = |what: &str, size: String, steps: u128, ms, checked| {
+        let rate = format::rate(steps as usize, ms);
+        Row { system: "pcf", what: what.to_owned(), size, ms, rate, checked }
+    };
+
+    // What each pair is checked against is computed in double precision from the same functions.
+    let exact: PcfSet<f64> = set.cast()?;
+    let pairs: Vec<_> = sample(n).collect();
+    let start = Instant::now();
+    let distances: Vec<_> =
+        pairs.par_iter().map(|&(i, j)| lp_distance(exact.get(i), exact.get(j), 1.0)).collect::<Result<_, _>>()?;
+    let ms = 1e3 * start.elapsed().as_secs_f64();
+    let pairs_size = format!("{} pairs", format::grouped(pairs.len()));
+    let steps = (pairs.len() * 2 * (POINTS - 1)) as u128;
+    let mut rows = vec![row("pair by pair on the host, all cores", pairs_size, steps, ms, Checked::Reference)];
+    let products: Vec<_> = pairs.par_iter().map(|&(i, j)| l2_inner(exact.get(i), exact.get(j))).collect();
+
+    for (what, pairwise, expected) in [
+        ("pdist, L1, condensed, f32", Pairwise::pdist(&set, 1.0)?, distances),
+        ("l2_kernel, dense, f32", Pairwise::l2_kernel(&set), products),
+    ] {
+        let layout = if what.contains("dense") { Layout::Dense } else { Layout::Condensed };
+        let mut out = zeroed_vec(pairwise.shape(layout)?.iter().product())?;
+        advise_huge_pages(&mut out);
+        let runs = if device.backend() == Backend::Cuda { 1 + RUNS } else { 1 };
+        let mut ms = f64::INFINITY;
+        for _ in 0..runs {
+            ms = ms.min(1e3 * pairwise.compute_into(&engine, layout, &mut out, Control::default())?.time.as_secs_f64());
+        }
+        let place = |(i, j): (usize, usize)| match layout {
+            Layout::Dense => i * n + j,
+            Layout::Condensed => n * i - i * (i + 1) / 2 + j - i - 1,
+        };
+        let checked = compare(pairs.iter().map(|&pair| (pair, out[place(pair)])), &expected);
+        rows.push(row(what, size.clone(), pairwise.merge_steps(), ms, checked));
+    }
+    Ok(rows)
+}
+
+/// Pairs i < j of n functions, all or evenly many of each distance in the condensed matrix.
+fn sample(n: usize) -> impl Iterator<Item = (usize, usize)> {
+    let stride = (n * (n - 1) / 2).div_ceil(SAMPLE).max(1);
+    (0..n).flat_map(move |i| (i + 1..n).map(move |j| (i, j))).step_by(stride)
+}
+
+/// Whether all are as expected to within the rounding of single precision: (2 m + 2) u of m breakpoints a function, since all values are
+/// positive.
+fn compare(found: impl Iterator<Item = ((usize, usize), f32)>, expected: &[f64]) -> Checked {
+    let bound = (2 * POINTS + 2) as f64 * f64::from(f32::EPSILON) / 2.0;
+    for (((i, j), found), expected) in found.zip(expected) {
+        let error = (f64::from(found) - expected).abs();
+        // Written so that a NaN is wrong.
+        if !(error <= bound * expected) {
+            return Checked::Wrong(format!("entry ({i}, {j}) came to {found}, and on the host to {expected}"));
+        }
+    }
+    Checked::Near
+}

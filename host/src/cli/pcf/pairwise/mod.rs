@@ -1,0 +1,334 @@
+//! `warpsmith pcf pdist`, `warpsmith pcf cdist` and `warpsmith pcf l2-kernel`.
+
+mod show;
+
+use std::{
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use clap::{Args, ValueEnum};
+use show::Shown;
+use warpsmith::{
+    device::{Backend, Device},
+    engine::{Control, Engine, NpyFile, Settings, Trace},
+    files::Destination,
+    npy::Kind,
+    pcf::{Layout, Measure, Pairwise, PcfError, PcfSet, Real, io::PcfData},
+};
+
+use super::{
+    Dtype,
+    files::{self, in_file},
+};
+use crate::cli::{Global, failure::Failure, interrupt::Interrupt, progress::Progress, size};
+
+/// Merge steps of a block for each of the CPU's workers, about a fifth of a second's work: it is at the end of a block that the computation is
+/// cancelled, and that progress is shown.
+const STEPS_PER_WORKER: f64 = 5e7;
+/// How many merge steps one with a power in it counts as.
+const POWER: f64 = 8.0;
+/// The smallest side of a block that is worth its while, and the largest that is ever asked for.
+const SIDES: (usize, usize) = (64, 2048);
+
+/// What is said of all three at the end of their help.
+const NOTES: &str = "\
+    --memory-budget is what may be used of each GPU's memory (on the CPU, for each worker of --gpus): half of it for blocks of the \
+    matrix, half for the functions. The sets may be larger than that, and the matrix larger than the host's memory. Entries don't depend \
+    on the budget or on the number of GPUs, bit for bit.\n\n\
+    Ctrl-C (or SIGTERM) stops after the blocks under way, a second one at once. Nothing is written then, and the exit code is 130.";
+
+/// Options of `pcf pdist`.
+#[derive(Args, Debug)]
+#[command(
+    long_about = "Compute the L^p distance of every pair of functions of a set: the p-th root of the integral of |f - g|^p from 0 to \
+        infinity. It is infinite where two functions differ for ever.\n\n\
+        The condensed layout is SciPy's: entry (i, j), i < j, of n functions is element n i - i (i + 1) / 2 + j - i - 1 of n (n - 1) / 2 \
+        (scipy.spatial.distance.squareform reads it). The dense one has the set's shape twice: (n, n) for a set of shape (n,).",
+    after_help = format!(
+        "Examples:\n  \
+        warpsmith pcf pdist set.npz --output d.npy                         L^1 distances, condensed\n  \
+        warpsmith pcf pdist set.npz --p 2 --layout dense --output d.npy    L^2, all entries\n  \
+        warpsmith pcf pdist set.npz --dtype f64 --gpus 4 --output d.npy    in double precision, on 4 GPUs\n  \
+        warpsmith pcf pdist set.npz --memory-budget 2GiB --trace t.json --output d.npy\n\n{NOTES}"
+    )
+)]
+pub struct Pdist {
+    /// The functions: .npz, .npy or .csv
+    #[arg(value_name = "A")]
+    set: PathBuf,
+    /// The exponent, a number of at least 1; 1 and 2 are fastest
+    #[arg(long, value_name = "P", value_parser = exponent, default_value = "1", allow_negative_numbers = true)]
+    p: f64,
+    /// How the entries lie in the file
+    #[arg(long, value_enum, default_value_t = Order::Condensed)]
+    layout: Order,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Options of `pcf l2-kernel`.
+#[derive(Args, Debug)]
+#[command(
+    long_about = "Compute the L^2 inner product of every pair of functions of a set, and of each with itself: the integral of f g from 0 \
+        to infinity. It is infinite where neither of the two ends on 0.\n\n\
+        The condensed layout is the packed lower triangle by rows, with its diagonal: entry (i, j), j <= i, of n functions is element \
+        i (i + 1) / 2 + j of n (n + 1) / 2. The dense one has the set's shape twice: (n, n) for a set of shape (n,).",
+    after_help = format!(
+        "Examples:\n  \
+        warpsmith pcf l2-kernel set.npz --output k.npy                   the packed lower triangle\n  \
+        warpsmith pcf l2-kernel set.npz --layout dense --output k.npy    all entries\n  \
+        warpsmith pcf plot k.npy heat.png --layout packed                a picture of the first one\n\n{NOTES}"
+    )
+)]
+pub struct L2Kernel {
+    /// The functions: .npz, .npy or .csv
+    #[arg(value_name = "A")]
+    set: PathBuf,
+    /// How the entries lie in the file
+    #[arg(long, value_enum, default_value_t = Order::Condensed)]
+    layout: Order,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Options of `pcf cdist`.
+#[derive(Args, Debug)]
+#[command(
+    long_about = "Compute the L^p distance, or with --inner the L^2 inner product, of every function of one set and every function of \
+        another.\n\n\
+        The matrix is dense, and its shape the two sets' shapes joined: (n, m) for sets of shape (n,) and (m,).",
+    after_help = format!(
+        "Examples:\n  \
+        warpsmith pcf cdist a.npz b.npz --output d.npy            L^1 distances\n  \
+        warpsmith pcf cdist a.npz b.npz --p 2 --output d.npy      L^2 distances\n  \
+        warpsmith pcf cdist a.npz b.npz --inner --output k.npy    inner products\n\n{NOTES}"
+    )
+)]
+pub struct Cdist {
+    /// The rows' functions: .npz, .npy or .csv
+    #[arg(value_name = "A")]
+    rows: PathBuf,
+    /// The columns' functions
+    #[arg(value_name = "B")]
+    columns: PathBuf,
+    /// The exponent, a number of at least 1; 1 and 2 are fastest
+    #[arg(long, value_name = "P", value_parser = exponent, default_value = "1", allow_negative_numbers = true)]
+    p: f64,
+    /// Inner products instead of distances
+    #[arg(long, conflicts_with = "p")]
+    inner: bool,
+    /// How the entries lie in the file: no other layout than dense
+    #[arg(long, value_enum, default_value_t = Order::Dense)]
+    layout: Order,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Options of all three.
+#[derive(Args, Debug)]
+struct Common {
+    /// Type of times, values and entries [default: the file's, f64 from text; of two files the wider]
+    #[arg(long, value_enum)]
+    dtype: Option<Dtype>,
+    /// Use the first N GPUs; on the CPU, N workers that each stand for one [default: 1, that of --device]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64), allow_negative_numbers = true)]
+    gpus: Option<u32>,
+    /// What may be used of each GPU's memory: 500M, 2GiB or a number of bytes [default: 80 % of what is free]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse, allow_negative_numbers = true)]
+    memory_budget: Option<usize>,
+    /// Write when what was done, in Chrome's trace-event format (ui.perfetto.dev opens it)
+    #[arg(long, value_name = "T.JSON")]
+    trace: Option<PathBuf>,
+    /// Write the matrix; it may be larger than the memory
+    #[arg(long, value_name = "OUT.NPY")]
+    output: PathBuf,
+    /// Print one JSON object instead of a table; times in ms
+    #[arg(long)]
+    json: bool,
+}
+
+/// How the entries of a matrix lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Order {
+    /// Each entry of a symmetric matrix once, in one dimension
+    Condensed,
+    /// All entries, by rows
+    Dense,
+}
+
+impl Order {
+    fn layout(self) -> Layout {
+        match self {
+            Order::Condensed => Layout::Condensed,
+            Order::Dense => Layout::Dense,
+        }
+    }
+}
+
+/// Reads the exponent of a norm.
+fn exponent(text: &str) -> Result<f64, String> {
+    let p = text.parse().map_err(|_| "not a number".to_owned())?;
+    if (1.0..f64::INFINITY).contains(&p) { Ok(p) } else { Err(PcfError::Exponent { p }.to_string()) }
+}
+
+impl Pdist {
+    /// Runs the command.
+    pub fn run(&self, global: &Global) -> Result<(), Failure> {
+        Job::new("pdist", &[&self.set], Measure::Lp(self.p), self.layout, &self.common).run(global)
+    }
+}
+
+impl L2Kernel {
+    /// Runs the command.
+    pub fn run(&self, global: &Global) -> Result<(), Failure> {
+        Job::new("l2-kernel", &[&self.set], Measure::Inner, self.layout, &self.common).run(global)
+    }
+}
+
+impl Cdist {
+    /// Runs the command.
+    pub fn run(&self, global: &Global) -> Result<(), Failure> {
+        let measure = if self.inner { Measure::Inner } else { Measure::Lp(self.p) };
+        Job::new("cdist", &[&self.rows, &self.columns], measure, self.layout, &self.common).run(global)
+    }
+}
+
+/// What is to be done.
+struct Job<'a> {
+    command: &'static str,
+    /// The files of the rows' functions and, where they are others, of the columns'.
+    inputs: Vec<&'a Path>,
+    measure: Measure,
+    layout: Layout,
+    common: &'a Common,
+}
+
+/// What it is done with.
+struct Tools {
+    devices: Vec<Device>,
+    output: Destination,
+    trace: Option<(Trace, Destination)>,
+    progress: Progress,
+    interrupt: Interrupt,
+}
+
+impl<'a> Job<'a> {
+    fn new(command: &'static str, inputs: &[&'a PathBuf], measure: Measure, layout: Order, common: &'a Common) -> Self {
+        let inputs = inputs.iter().map(|input| input.as_path()).collect();
+        Job { command, inputs, measure, layout: layout.layout(), common }
+    }
+
+    fn run(&self, global: &Global) -> Result<(), Failure> {
+        if self.layout == Layout::Condensed && self.inputs.len() > 1 {
+            return Err(warpsmith::pcf::PairwiseError::NotSymmetric.into());
+        }
+        let Common { output, trace, dtype, gpus, json, .. } = self.common;
+        if output.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("npy")) {
+            return Err(Failure::error(format_args!(
+                "{}: the name must end in .npy, which is what is written",
+                output.display()
+            )));
+        }
+        let destination = files::prepare(output, &self.inputs)?;
+        let trace = match trace {
+            Some(path) if destination.is(path) => {
+                return Err(Failure::error(format_args!("{} can't be written: it is to be written twice", path.display())));
+            }
+            Some(path) => Some((Trace::new(), files::prepare(path, &self.inputs)?)),
+            None => None,
+        };
+        let tools = Tools {
+            devices: global.open_several(*gpus)?,
+            output: destination,
+            trace,
+            progress: Progress::new(*json || global.verbose > 0),
+            interrupt: Interrupt::handle()?,
+        };
+
+        let sets: Vec<_> =
+            self.inputs.iter().map(|input| files::load(input, *dtype, tools.progress)).collect::<Result<_, _>>()?;
+        if sets.iter().any(|set| set.kind() == Kind::F64) {
+            self.compute(self.cast::<f64>(sets)?, &tools)
+        } else {
+            self.compute(self.cast::<f32>(sets)?, &tools)
+        }
+    }
+
+    /// The sets in one precision, which is at least that of each.
+    fn cast<T: Real>(&self, sets: Vec<PcfData>) -> Result<Vec<PcfSet<T>>, Failure> {
+        sets.into_iter().zip(&self.inputs).map(|(set, input)| set.into_set().map_err(in_file(input))).collect()
+    }
+
+    fn compute<T: Real>(&self, sets: Vec<PcfSet<T>>, tools: &Tools) -> Result<(), Failure> {
+        let Tools { devices, output, trace, progress, interrupt } = tools;
+        let rows = &sets[0];
+        let pairwise = match (sets.get(1), self.measure) {
+            (Some(columns), measure) => Pairwise::cdist(rows, columns, measure),
+            (None, Measure::Lp(p)) => Pairwise::pdist(rows, p),
+            (None, Measure::Inner) => Ok(Pairwise::l2_kernel(rows)),
+        }?;
+        let shape = pairwise.shape(self.layout)?;
+        let engine = Engine::new(devices.iter().cloned()).with_settings(Settings {
+            memory_budget: self.common.memory_budget,
+            block_side: self.block_side(&devices[0], &pairwise),
+            ..Settings::default()
+        });
+
+        let mut file = interrupt.create(|| NpyFile::<T>::create_at(output.clone(), &shape))?;
+        let entries = file.as_slice().len();
+        let steps = pairwise.merge_steps();
+        let cost = usize::try_from(steps / entries.max(1) as u128).unwrap_or(usize::MAX);
+        let names: Vec<_> = self.inputs.iter().map(|input| input.display().to_string()).collect();
+        let work = progress.costly_bar(entries, cost, format!("{} of {}", self.command, names.join(" and ")));
+        let advance = |done, total| work.reach(done, total);
+        let control =
+            Control { progress: Some(&advance), cancel: Some(interrupt.cancel()), trace: trace.as_ref().map(|(trace, _)| trace) };
+        let report = pairwise.compute_into(&engine, self.layout, file.as_mut_slice(), control)?;
+        drop(work);
+
+        let work = progress.spinner(entries, format!("writing {}", output.name().display()));
+        let start = Instant::now();
+        interrupt.cancel().check()?;
+        match trace {
+            Some((trace, destination)) => {
+                trace.time(0, "host", "to the disk", || file.flush())?;
+                trace.write_to(destination)?;
+            }
+            None => file.flush()?,
+        }
+        interrupt.commit(|| file.finish())?;
+        drop(work);
+        let written = start.elapsed();
+
+        let shown = Shown {
+            job: self,
+            tools,
+            functions: sets.iter().map(PcfSet::len).collect(),
+            breakpoints: sets.iter().map(|set| set.points().len()).collect(),
+            kind: T::KIND,
+            shape,
+            entries,
+            steps,
+            report,
+            written,
+        };
+        if self.common.json { shown.json() } else { shown.table() }
+    }
+
+    /// On the CPU, the side of blocks that are done soon; elsewhere, and where that is no restriction, the engine's choice.
+    fn block_side<T: Real>(&self, device: &Device, pairwise: &Pairwise<'_, T>) -> Option<usize> {
+        let (rows, columns) = pairwise.size();
+        if device.backend() != Backend::Cpu || rows == 0 || columns == 0 {
+            return None;
+        }
+        let pairs = rows as f64 * columns as f64 * if pairwise.is_symmetric() { 0.5 } else { 1.0 };
+        let power = match self.measure {
+            Measure::Lp(p) if p != 1.0 && p != 2.0 => POWER,
+            _ => 1.0,
+        };
+        let a_pair = power * pairwise.merge_steps() as f64 / pairs;
+        let side = (STEPS_PER_WORKER * f64::from(device.info().multiprocessors) / a_pair.max(1.0)).sqrt() as usize;
+        (side < SIDES.1).then_some(side.max(SIDES.0))
+    }
+}

@@ -1,0 +1,186 @@
+//! What was computed, as a table or as JSON.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use warpsmith::{
+    device::{Backend, Device},
+    engine::Report,
+    npy::Kind,
+    pcf::{Layout, Measure},
+};
+
+use super::{Job, Tools};
+use crate::cli::{failure::Failure, format, terminal};
+
+/// What is shown.
+pub struct Shown<'a> {
+    pub job: &'a Job<'a>,
+    pub tools: &'a Tools,
+    /// The numbers of functions, of each set.
+    pub functions: Vec<usize>,
+    /// The numbers of their breakpoints.
+    pub breakpoints: Vec<usize>,
+    pub kind: Kind,
+    /// That of the output.
+    pub shape: Vec<usize>,
+    pub entries: usize,
+    /// Merge steps of all pairs.
+    pub steps: u128,
+    pub report: Report,
+    /// How long the output took to the disk, as far as it wasn't there before.
+    pub written: Duration,
+}
+
+#[derive(Serialize)]
+struct Object<'a> {
+    system: &'static str,
+    command: &'static str,
+    backend: String,
+    /// The exponent of a distance; null where entries are inner products.
+    p: Option<f64>,
+    inputs: Vec<String>,
+    functions: &'a [usize],
+    breakpoints: &'a [usize],
+    entries: usize,
+    shape: &'a [usize],
+    dtype: &'static str,
+    /// `condensed`, `packed` or `dense`.
+    layout: &'static str,
+    output: String,
+    output_bytes: u64,
+    trace: Option<String>,
+    total_ms: f64,
+    write_ms: f64,
+    merge_steps: u128,
+    merge_steps_per_second: Option<f64>,
+    blocks: usize,
+    side: usize,
+    gpus: Vec<Gpu<'a>>,
+    downloaded_bytes: usize,
+}
+
+/// One GPU, or the CPU in its place.
+#[derive(Serialize)]
+struct Gpu<'a> {
+    device: &'a str,
+    blocks: usize,
+}
+
+impl Shown<'_> {
+    /// Prints one JSON object.
+    pub fn json(&self) -> Result<(), Failure> {
+        let seconds = self.report.time.as_secs_f64();
+        terminal::print_json(&Object {
+            system: "pcf",
+            command: self.job.command,
+            backend: self.tools.devices[0].backend().to_string(),
+            p: self.exponent(),
+            inputs: self.inputs(),
+            functions: &self.functions,
+            breakpoints: &self.breakpoints,
+            entries: self.entries,
+            shape: &self.shape,
+            dtype: self.kind.name(),
+            layout: self.layout(),
+            output: self.output(),
+            output_bytes: self.bytes(),
+            trace: self.trace(),
+            total_ms: 1e3 * seconds,
+            write_ms: 1e3 * self.written.as_secs_f64(),
+            merge_steps: self.steps,
+            merge_steps_per_second: (seconds > 0.0).then(|| self.steps as f64 / seconds),
+            blocks: self.report.blocks,
+            side: self.report.side,
+            gpus: self.gpus(),
+            downloaded_bytes: self.report.downloaded,
+        })
+    }
+
+    /// Prints a row for each number, and what was written.
+    pub fn table(&self) -> Result<(), Failure> {
+        let Report { side, blocks, downloaded, time, .. } = &self.report;
+        let title = match self.exponent() {
+            Some(p) => format!("{}, p = {p}: {}", self.job.command, self.inputs().join(" x ")),
+            None => format!("{}, inner products: {}", self.job.command, self.inputs().join(" x ")),
+        };
+        let joined = |numbers: &[usize]| numbers.iter().map(|&n| format::grouped(n)).collect::<Vec<_>>().join(" x ");
+        let pair = |numbers: &[usize]| numbers.iter().map(|&n| format::grouped(n)).collect::<Vec<_>>().join(" and ");
+        let ms = 1e3 * time.as_secs_f64();
+        let mut rows = vec![
+            ("functions", pair(&self.functions)),
+            ("breakpoints", pair(&self.breakpoints)),
+            ("entries", format::grouped(self.entries)),
+            ("dtype", self.kind.name().to_owned()),
+            ("layout", format!("{} ({})", self.layout(), joined(&self.shape))),
+            ("device", self.device()),
+            ("time", format::time(ms)),
+            ("time to the disk", format::time(1e3 * self.written.as_secs_f64())),
+            ("merge steps", format::rate(usize::try_from(self.steps).unwrap_or(usize::MAX), ms)),
+            ("blocks", format!("{} of side {}", format::grouped(*blocks), format::grouped(*side))),
+        ];
+        let gpus = self.gpus();
+        if gpus.len() > 1 {
+            rows.push(("  of each GPU", gpus.iter().map(|gpu| format::grouped(gpu.blocks)).collect::<Vec<_>>().join(", ")));
+        }
+        rows.push(("downloaded", format::bytes(*downloaded as u64)));
+        let mut table = terminal::table([title.as_str(), ""], [1]);
+        for (name, value) in rows {
+            table.add_row([name.to_owned(), value]);
+        }
+        terminal::print(table)?;
+        terminal::print(format_args!("Written: {} ({})", self.output(), format::bytes(self.bytes())))?;
+        self.trace().map_or(Ok(()), |trace| terminal::print(format_args!("Written: {trace}")))
+    }
+
+    fn exponent(&self) -> Option<f64> {
+        match self.job.measure {
+            Measure::Lp(p) => Some(p),
+            Measure::Inner => None,
+        }
+    }
+
+    fn inputs(&self) -> Vec<String> {
+        self.job.inputs.iter().map(|input| input.display().to_string()).collect()
+    }
+
+    /// By the names that `pcf plot` has, too.
+    fn layout(&self) -> &'static str {
+        match (self.job.layout, self.job.measure) {
+            (Layout::Dense, _) => "dense",
+            (Layout::Condensed, Measure::Lp(_)) => "condensed",
+            (Layout::Condensed, Measure::Inner) => "packed",
+        }
+    }
+
+    fn output(&self) -> String {
+        self.tools.output.name().display().to_string()
+    }
+
+    /// Of the output's elements.
+    fn bytes(&self) -> u64 {
+        (self.entries * self.kind.size()) as u64
+    }
+
+    fn trace(&self) -> Option<String> {
+        self.tools.trace.as_ref().map(|(_, destination)| destination.name().display().to_string())
+    }
+
+    fn device(&self) -> String {
+        let devices = &self.tools.devices;
+        match (devices[0].backend(), devices.len()) {
+            (Backend::Cuda, _) => devices.iter().map(Device::to_string).collect::<Vec<_>>().join(", "),
+            (Backend::Cpu, n) => {
+                let workers = devices[0].info().multiprocessors;
+                let times = if n == 1 { String::new() } else { format!(", in place of {n} GPUs") };
+                format!("the CPU ({workers} workers{times})")
+            }
+        }
+    }
+
+    /// A GPU that had no block is there, too.
+    fn gpus(&self) -> Vec<Gpu<'_>> {
+        let blocks = self.report.blocks_by_gpu.iter().copied().chain(std::iter::repeat(0));
+        self.tools.devices.iter().zip(blocks).map(|(device, blocks)| Gpu { device: device.name(), blocks }).collect()
+    }
+}
