@@ -1,18 +1,23 @@
-//! The commands of `warpsmith pcf`, except those that make matrices.
+//! The commands of `warpsmith pcf`.
 
 use std::{
     fs,
     io::Cursor,
     path::{Path, PathBuf},
-    process::Output,
+    process::{Child, Output, Stdio},
+    thread,
+    time::{Duration, Instant},
 };
 
 use assert_cmd::{Command, cargo::cargo_bin};
-use ndarray::{Array2, arr2};
-use ndarray_npy::write_npy;
+use ndarray::{Array2, ArrayD, arr2};
+use ndarray_npy::{ReadableElement, read_npy, write_npy};
 use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
-use warpsmith::pcf::{Pcf, PcfSet, io, random};
+use warpsmith::{
+    device::no_cuda_reason,
+    pcf::{Pcf, PcfSet, Real, io, l2_inner, lp_distance, random},
+};
 
 struct Folder(TempDir);
 
@@ -39,6 +44,14 @@ impl Folder {
     fn run(&self, arguments: &str) -> Output {
         let arguments = ["pcf"].into_iter().chain(arguments.split_whitespace());
         Command::new(cargo_bin!("warpsmith")).current_dir(&self.0).args(arguments).output().unwrap()
+    }
+
+    fn save<T: Real>(&self, name: &str, set: &PcfSet<T>) {
+        io::save(set, &self.path(name)).unwrap();
+    }
+
+    fn read<T: ReadableElement>(&self, name: &str) -> ArrayD<T> {
+        read_npy(self.path(name)).unwrap()
     }
 
     /// stdout of a run that goes well and says nothing on stderr.
@@ -73,13 +86,20 @@ fn text(bytes: &[u8]) -> String {
 #[test]
 fn help_shows_examples() {
     let folder = Folder::new();
-    for command in ["", "random", "info", "convert", "betti", "stable-rank", "mean", "plot"] {
+    for command in ["", "random", "info", "convert", "betti", "stable-rank", "mean", "pdist", "cdist", "l2-kernel", "plot"] {
         let help = folder.good(&format!("{command} --help"));
         assert!(help.contains("Examples:\n  warpsmith pcf ") && help.contains("--backend"), "{help}");
     }
-    let help = folder.good("random --help");
-    for option in ["--count", "--points", "--uneven", "--seed", "--dtype", "--output", "--json"] {
-        assert!(help.contains(option), "{option}");
+    for (command, options) in [
+        ("random", "--count --points --uneven --seed --dtype --output --json"),
+        ("pdist", "--p --layout --dtype --gpus --memory-budget --trace --output --json squareform 130"),
+        ("cdist", "--p --inner --dtype --gpus --memory-budget --trace --output --json joined 130"),
+        ("l2-kernel", "--layout --dtype --gpus --memory-budget --trace --output --json triangle 130"),
+    ] {
+        let help = folder.good(&format!("{command} --help"));
+        for option in options.split(' ') {
+            assert!(help.contains(option), "{command}: {option}");
+        }
     }
 }
 
@@ -303,4 +323,439 @@ fn matrices_larger_than_the_memory() {
     assert_eq!((output.status.code(), &*text(&output.stderr)), (Some(0), ""));
     let value: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&value["rows"], &value["max"]), (&json!(n), &json!(0.0)));
+}
+
+/// Whether two integrals of functions with at most so many breakpoints agree to rounding.
+fn close<T: Real>(found: T, expected: T, breakpoints: usize) -> bool {
+    let (found, expected) = (found.to_f64(), expected.to_f64());
+    // Both are rounded, and a power is within a few roundings, too.
+    let bound = (8 * breakpoints + 32) as f64 * T::UNIT_ROUNDOFF * expected.abs();
+    found == expected || (found - expected).abs() <= bound
+}
+
+#[track_caller]
+fn assert_close<T: Real>(found: &ArrayD<T>, expected: &ArrayD<T>, breakpoints: usize) {
+    assert_eq!(found.shape(), expected.shape());
+    for ((index, &found), &expected) in found.indexed_iter().zip(expected) {
+        assert!(close(found, expected, breakpoints), "{index:?}: {found:?} and not {expected:?}");
+    }
+}
+
+fn matrix<T>(rows: usize, cols: usize, entry: impl Fn(usize, usize) -> T) -> ArrayD<T> {
+    Array2::from_shape_fn((rows, cols), |(i, j)| entry(i, j)).into_dyn()
+}
+
+/// Entries in the order in which a double loop comes by them.
+fn list<T>(entries: impl IntoIterator<Item = T>) -> ArrayD<T> {
+    ndarray::Array1::from_iter(entries).into_dyn()
+}
+
+fn commands_agree<T: Real + ReadableElement>(dtype: &str) {
+    let folder = Folder::new();
+    const MOST: usize = 60;
+    let mut functions: Vec<_> = random::uneven::<T>(40, MOST, 1).unwrap().iter().map(|f| f.to_pcf()).collect();
+    // Some that differ from all others for ever.
+    functions[7] = Pcf::constant(T::from_f64(0.25)).unwrap();
+    functions[30] = Pcf::new([(T::ZERO, T::ONE), (T::from_f64(0.5), T::from_f64(-2.0))]).unwrap();
+    let a = PcfSet::from_functions(functions).with_shape(&[5, 8]).unwrap();
+    let b = random::uneven::<T>(23, MOST, 2).unwrap();
+    // Which keeps no shape, and takes lengths of all kinds.
+    folder.save("a.npz", &a);
+    folder.save("b.csv", &b);
+    let b_dtype = format!("--dtype {dtype}");
+    let n = a.len();
+    let wide = folder.json("info a.npz")["shape"] == json!([5, 8]);
+    let shape: &[usize] = if wide { &[5, 8] } else { &[40] };
+
+    for p in [1.0, 2.0, 1.5, 3.0] {
+        let distance = |i, j| lp_distance(a.get(i), a.get(j), p).unwrap();
+        folder.good(&format!("pdist a.npz --p {p} --output d.npy"));
+        let expected = list((0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j))).map(|(i, j)| distance(i, j)));
+        assert!(expected.iter().filter(|d| **d == T::INFINITY).count() == 2 * 38 + 1);
+        assert_close(&folder.read::<T>("d.npy"), &expected, MOST);
+        folder.good(&format!("pdist a.npz --p {p} --layout dense --output d.npy"));
+        let found = folder.read::<T>("d.npy");
+        assert_eq!(found.shape(), [shape, shape].concat());
+        assert_close(&found.into_shape_with_order((n, n)).unwrap().into_dyn(), &matrix(n, n, distance), MOST);
+        folder.good(&format!("cdist a.npz b.csv {b_dtype} --p {p} --output d.npy"));
+        let found = folder.read::<T>("d.npy");
+        assert_eq!(found.shape(), [shape, &[23]].concat());
+        let between = |i, j| lp_distance(a.get(i), b.get(j), p).unwrap();
+        assert_close(&found.into_shape_with_order((n, 23)).unwrap().into_dyn(), &matrix(n, 23, between), MOST);
+    }
+    // Values are positive but for those of one function, so that all have small relative errors.
+    let inner = |i, j| l2_inner::<T>(a.get(i), a.get(j));
+    folder.good("l2-kernel a.npz --output k.npy");
+    let expected = list((0..n).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|(i, j)| inner(i, j)));
+    let found = folder.read::<T>("k.npy");
+    let scale = T::from_f64(8.0 * (2.0 * MOST as f64 + 4.0) * T::UNIT_ROUNDOFF);
+    for (&found, &expected) in found.iter().zip(&expected) {
+        // Of |f g|, which is at most 2 on at most a unit of time.
+        assert!(found == expected || (found - expected).abs() <= scale, "{found} and not {expected}");
+    }
+    assert_eq!(found.len(), expected.len());
+    folder.good("l2-kernel a.npz --layout dense --output dense.npy");
+    let dense = folder.read::<T>("dense.npy").into_shape_with_order((n, n)).unwrap();
+    for i in 0..n {
+        for j in 0..=i {
+            assert!(dense[[i, j]] == found[i * (i + 1) / 2 + j] && dense[[j, i]] == dense[[i, j]]);
+        }
+    }
+    folder.good(&format!("cdist b.csv a.npz {b_dtype} --inner --output k.npy"));
+    let found = folder.read::<T>("k.npy").into_shape_with_order((23, n)).unwrap();
+    for ((i, j), &found) in found.indexed_iter() {
+        let expected = l2_inner(b.get(i), a.get(j));
+        assert!(found == expected || (found - expected).abs() <= scale, "{found} and not {expected}");
+    }
+    let written = folder.json(&format!("pdist a.npz {b_dtype} --output d.npy"));
+    assert_eq!(written["dtype"], T::NAME);
+}
+
+#[test]
+fn matrices_agree_with_single_pairs() {
+    commands_agree::<f64>("f64");
+    commands_agree::<f32>("f32");
+}
+
+#[test]
+fn what_is_said_of_a_matrix() {
+    let folder = Folder::new();
+    folder.good("random --count 300 --points 20 --output a.npz");
+    folder.good("random --count 11 --points 7 --dtype f64 --output b.npz");
+    let mut value = folder.json("pdist a.npz --output d.npy");
+    let object = value.as_object_mut().unwrap();
+    let mut take = |name: &str| object.remove(name).unwrap();
+    let ms = take("total_ms").as_f64().unwrap();
+    let rate = take("merge_steps_per_second").as_f64().unwrap();
+    let steps = 300 * 299 * 19;
+    assert!(ms > 0.0 && (rate * ms / 1e3 / f64::from(steps) - 1.0).abs() < 1e-9 && take("write_ms").as_f64().unwrap() >= 0.0);
+    let (gpus, blocks) = (take("gpus"), take("blocks").as_u64().unwrap());
+    assert!(gpus.as_array().unwrap().len() == 1 && gpus[0]["blocks"] == blocks && blocks > 0 && !gpus[0]["device"].is_null());
+    let (side, downloaded) = (take("side").as_u64().unwrap(), take("downloaded_bytes").as_u64().unwrap());
+    assert!(side > 0 && side <= 300 && downloaded >= 4 * 300 * 299 / 2);
+    let backend = take("backend");
+    assert!(backend == "cpu" || backend == "cuda");
+    assert_eq!(
+        value,
+        json!({
+            "system": "pcf", "command": "pdist", "p": 1.0, "inputs": ["a.npz"], "functions": [300], "breakpoints": [6000],
+            "entries": 44_850, "shape": [44_850], "dtype": "float32", "layout": "condensed", "output": "d.npy",
+            "output_bytes": 179_400, "trace": null, "merge_steps": steps,
+        })
+    );
+    let value = folder.json("cdist a.npz b.npz --inner --output d.npy");
+    assert_eq!(
+        (&value["p"], &value["dtype"], &value["functions"], &value["shape"], &value["layout"]),
+        (&json!(null), &json!("float64"), &json!([300, 11]), &json!([300, 11]), &json!("dense"))
+    );
+    assert_eq!(value["merge_steps"], 300 * 19 * 11 + 11 * 6 * 300);
+    assert_eq!(folder.json("l2-kernel b.npz --output d.npy")["layout"], "packed");
+
+    let table = folder.good("pdist a.npz --p 2.5 --trace t.json --output d.npy");
+    for word in [
+        "pdist, p = 2.5: a.npz",
+        "300",
+        "6,000",
+        "44,850",
+        "float32",
+        "condensed (44,850)",
+        "/s",
+        "of side",
+        "downloaded",
+        "Written: d.npy (179 kB)\nWritten: t.json\n",
+    ] {
+        assert!(table.contains(word), "{word}: {table}");
+    }
+    let table = folder.good("--backend cpu cdist a.npz b.npz --gpus 3 --layout dense --output d.npy");
+    assert!(table.contains("a.npz x b.npz") && table.contains("in place of 3 GPUs") && table.contains("of each GPU"), "{table}");
+    assert_eq!(folder.files(), ["a.npz", "b.npz", "d.npy", "t.json"]);
+}
+
+#[test]
+fn neither_gpus_nor_budgets_change_an_entry() {
+    let folder = Folder::new();
+    folder.good("random --count 400 --points 300 --uneven --seed 3 --output a.npz");
+    folder.good("random --count 70 --points 50 --uneven --seed 4 --output b.npz");
+    for command in ["pdist a.npz", "pdist a.npz --p 3 --layout dense", "l2-kernel a.npz", "cdist a.npz b.npz --dtype f64"] {
+        let run = |more: &str| {
+            let value = folder.json(&format!("--backend cpu {command} --output m.npy {more}"));
+            (value, fs::read(folder.path("m.npy")).unwrap())
+        };
+        let (whole, expected) = run("");
+        assert_eq!(whole["gpus"].as_array().unwrap().len(), 1);
+        for more in
+            ["--gpus 2", "--memory-budget 100kB", "--memory-budget 0.0625MiB --gpus 2", "--gpus 3 --memory-budget 1_00_000"]
+        {
+            let (value, found) = run(more);
+            assert!(found == expected, "{command} {more}");
+            let blocks: Vec<_> = value["gpus"].as_array().unwrap().iter().map(|gpu| gpu["blocks"].as_u64().unwrap()).collect();
+            assert_eq!(blocks.iter().sum::<u64>(), value["blocks"].as_u64().unwrap());
+            if more.contains("budget") {
+                assert!(value["blocks"].as_u64() > whole["blocks"].as_u64().max(Some(5)), "{value}");
+            }
+            if more.contains("--gpus 2") {
+                assert_eq!(blocks.len(), 2);
+            }
+        }
+    }
+}
+
+#[test]
+fn traces() {
+    let folder = Folder::new();
+    folder.good("random --count 200 --points 30 --output a.npz");
+    let value = folder.json("--backend cpu pdist a.npz --gpus 2 --memory-budget 50k --trace t.json --output d.npy");
+    assert_eq!(value["trace"], "t.json");
+    let trace: Value = serde_json::from_slice(&fs::read(folder.path("t.json")).unwrap()).unwrap();
+    assert_eq!(trace["displayTimeUnit"], "ms");
+    let spans: Vec<_> = trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "X").collect();
+    let named = |start: &str| spans.iter().filter(|span| span["name"].as_str().unwrap().starts_with(start)).count() as u64;
+    for name in ["compute ", "download ", "scatter "] {
+        assert_eq!(Some(named(name)), value["blocks"].as_u64(), "{name}");
+    }
+    assert_eq!(named("to the disk"), 1);
+    assert!(spans.iter().all(|span| span["ts"].as_f64().unwrap() >= 0.0 && span["dur"].as_f64().unwrap() >= 0.0));
+}
+
+#[test]
+fn matrices_of_few_functions() {
+    let folder = Folder::new();
+    folder.write("none.csv", "function,t,v\n");
+    folder.write("one.csv", "function,t,v\n0,0,3\n0,2,0\n");
+    folder.write("two.csv", "function,t,v\n0,0,3\n0,2,0\n1,0,1\n");
+    for (command, shape, entries) in [
+        ("pdist none.csv", &[0][..], vec![]),
+        ("pdist none.csv --layout dense", &[0, 0], vec![]),
+        ("pdist one.csv", &[0], vec![]),
+        ("pdist one.csv --layout dense", &[1, 1], vec![0.0]),
+        ("l2-kernel none.csv", &[0], vec![]),
+        ("l2-kernel one.csv", &[1], vec![18.0]),
+        ("l2-kernel two.csv --layout dense", &[2, 2], vec![18.0, 6.0, 6.0, f64::INFINITY]),
+        ("cdist none.csv two.csv", &[0, 2], vec![]),
+        ("cdist one.csv two.csv", &[1, 2], vec![0.0, f64::INFINITY]),
+        ("cdist two.csv one.csv --p 2", &[2, 1], vec![0.0, f64::INFINITY]),
+        ("cdist one.csv one.csv", &[1, 1], vec![0.0]),
+    ] {
+        folder.good(&format!("{command} --output d.npy"));
+        folder.good(&format!("{command} --gpus 1 --trace t.json --output d.npy"));
+        let found = folder.read::<f64>("d.npy");
+        assert_eq!((found.shape(), found.iter().copied().collect::<Vec<_>>()), (shape, entries), "{command}");
+    }
+}
+
+#[test]
+fn what_no_matrix_is_made_of() {
+    let folder = Folder::new();
+    folder.good("random --count 10 --points 5 --output a.npz");
+    folder.good("random --count 10 --points 5 --output b.npy");
+    folder.write("bad.csv", "function,t,v\n0,0,1\n1,0,1\n1,2,1\n1,1,1\n");
+    folder.write("nan.csv", "function,t,v\n0,0,1\n0,1,nan\n");
+    folder.write("close.csv", "function,t,v\n0,0,1\n0,1,2\n0,1.0000000001,0\n");
+    fs::create_dir(folder.path("folder")).unwrap();
+    fs::write(folder.path("t.json"), "as it was").unwrap();
+    fs::write(folder.path("old.npy"), "as it was").unwrap();
+    for (arguments, sentence) in [
+        ("pdist bad.csv --output d.npy", "bad.csv: line 5: function 1, breakpoint 2: t = 1 comes after t = 2"),
+        ("pdist nan.csv --output old.npy", "nan.csv: line 3: function 0, breakpoint 1: v = NaN, but it must be a finite number"),
+        ("cdist a.npz bad.csv --output d.npy", "bad.csv: line 5: function 1, breakpoint 2"),
+        ("pdist close.csv --dtype f32 --output d.npy", "close.csv: function 0, breakpoints 1 and 2: t = 1 and t = 1.0000000001"),
+        ("l2-kernel none.npz --output d.npy", "none.npz: can't be read: no such file"),
+        ("l2-kernel a.txt --output d.npy", "a.txt: the name must end in .npz, .npy or .csv"),
+        ("pdist a.npz", "--output"),
+        ("pdist --output d.npy", "<A>"),
+        ("cdist a.npz --output d.npy", "<B>"),
+        ("pdist a.npz b.npy --output d.npy", "unexpected argument 'b.npy'"),
+        ("pdist a.npz --p 0.5 --output d.npy", "p = 0.5, but it must be a finite number of at least 1"),
+        ("pdist a.npz --p -1 --output d.npy", "p = -1, but it must be"),
+        ("pdist a.npz --p nan --output d.npy", "p = NaN, but it must be"),
+        ("pdist a.npz --p inf --output d.npy", "p = inf, but it must be"),
+        ("pdist a.npz --p two --output d.npy", "not a number"),
+        ("pdist a.npz --p 1e200 --output d.npy", "p = 1e200 is too large for float32"),
+        ("cdist a.npz b.npy --p 2 --inner --output d.npy", "cannot be used with"),
+        ("cdist a.npz b.npy --layout condensed --output d.npy", "is not symmetric and has no condensed layout"),
+        ("pdist a.npz --layout packed --output d.npy", "condensed, dense"),
+        ("pdist a.npz --dtype f16 --output d.npy", "f32, f64"),
+        ("pdist a.npz --gpus 0 --output d.npy", "0 is not in 1..=64"),
+        ("pdist a.npz --gpus -1 --output d.npy", "-1 is not in 1..=64"),
+        ("pdist a.npz --gpus 2 --device 0 --output d.npy", "--gpus can't be used with --device"),
+        ("pdist a.npz --backend cpu --device 0 --output d.npy", "it can't be used with --backend cpu"),
+        ("pdist a.npz --memory-budget many --output d.npy", "not a size; write 500M, 2GiB or a number of bytes"),
+        ("pdist a.npz --memory-budget 0 --output d.npy", "there must be at least 1 byte"),
+        ("pdist a.npz --memory-budget -5 --output d.npy", "not a size"),
+        ("pdist a.npz --memory-budget 100 --output d.npy", "a memory budget of 100 bytes is too small: at least "),
+        ("pdist a.npz --memory-budget 100 --trace new.json --output old.npy", "a memory budget of 100 bytes is too small"),
+        ("pdist a.npz --output a.npz", "a.npz: the name must end in .npy"),
+        ("pdist a.npz --output d", "d: the name must end in .npy"),
+        ("pdist b.npy --output b.npy", "b.npy can't be written: it is to be read"),
+        ("cdist a.npz b.npy --output ./b.npy", "./b.npy can't be written: it is to be read"),
+        ("pdist a.npz --output no/d.npy", "no/d.npy can't be written: there is no directory no"),
+        ("pdist a.npz --trace no/t.json --output d.npy", "no/t.json can't be written: there is no directory no"),
+        ("pdist a.npz --trace d.npy --output d.npy", "d.npy can't be written: it is to be written twice"),
+        ("pdist a.npz --trace a.npz --output d.npy", "a.npz can't be written: it is to be read"),
+        ("pdist a.npz --trace folder --output d.npy", "folder can't be written: it is a directory"),
+    ] {
+        folder.bad(arguments, sentence);
+    }
+    for name in ["t.json", "old.npy"] {
+        assert_eq!(fs::read(folder.path(name)).unwrap(), b"as it was");
+    }
+    match no_cuda_reason() {
+        Some(reason) => folder.bad("pdist a.npz --backend cuda --gpus 2 --output d.npy", &reason),
+        None => folder.bad("pdist a.npz --backend cuda --gpus 64 --output d.npy", "--gpus 64 is asked for, but there "),
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod signals {
+    use std::os::unix::process::ExitStatusExt as _;
+
+    use rustix::process::{Pid, Signal, kill_process};
+
+    use super::*;
+
+    /// A matrix that takes minutes, in small blocks.
+    const LONG: &str = "pcf --backend cpu pdist a.npz --p 2.5 --memory-budget 1M --trace t.json --output d.npy";
+
+    /// A command that has come to writing its output.
+    struct Running {
+        folder: Folder,
+        child: Child,
+    }
+
+    impl Running {
+        /// The program may be the one that starts the command.
+        fn new(program: &str) -> Self {
+            let folder = Folder::new();
+            folder.good("random --count 6000 --points 600 --output a.npz");
+            let mut command = std::process::Command::new(program);
+            if program == "nohup" {
+                command.arg(cargo_bin!("warpsmith"));
+            }
+            command.args(LONG.split(' ')).current_dir(&folder.0);
+            let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            let mut running = Running { folder, child };
+            // There is a file of this size only when the computation is about to begin.
+            let size = 6000 * 5999 / 2 * 4;
+            let start = Instant::now();
+            while !running.folder.sizes().into_iter().any(|found| found > size) {
+                assert!(running.child.try_wait().unwrap().is_none() && start.elapsed() < Duration::from_secs(100));
+                thread::sleep(Duration::from_millis(10));
+            }
+            thread::sleep(Duration::from_millis(200));
+            running
+        }
+
+        fn send(&self, signal: Signal) {
+            kill_process(Pid::from_child(&self.child), signal).unwrap();
+        }
+
+        fn ended(mut self) -> (Folder, Output) {
+            let start = Instant::now();
+            while self.child.try_wait().unwrap().is_none() {
+                if start.elapsed() > Duration::from_secs(60) {
+                    self.child.kill().unwrap();
+                    panic!("it goes on");
+                }
+                thread::sleep(Duration::from_millis(10));
+            }
+            (self.folder, self.child.wait_with_output().unwrap())
+        }
+
+        /// Cancelled, with nothing left of it.
+        fn cancelled(self) {
+            let (folder, output) = self.ended();
+            assert_eq!((output.status.code(), &*text(&output.stdout)), (Some(130), ""));
+            // nohup has something to say, too.
+            assert!(text(&output.stderr).ends_with("error: cancelled\n"), "{}", text(&output.stderr));
+            assert_eq!(folder.files(), ["a.npz"]);
+        }
+    }
+
+    impl Folder {
+        fn sizes(&self) -> Vec<u64> {
+            let entries = fs::read_dir(&self.0).unwrap();
+            // One that has just gone has none.
+            entries.map(|entry| entry.unwrap().metadata().map_or(0, |metadata| metadata.len())).collect()
+        }
+    }
+
+    #[test]
+    fn cancelled_by_a_signal() {
+        for signal in [Signal::INT, Signal::TERM] {
+            let running = Running::new(cargo_bin!("warpsmith").to_str().unwrap());
+            running.send(signal);
+            running.cancelled();
+        }
+    }
+
+    #[test]
+    fn ended_at_once_by_a_second_signal() {
+        let running = Running::new(cargo_bin!("warpsmith").to_str().unwrap());
+        for _ in 0..2 {
+            running.send(Signal::INT);
+            thread::sleep(Duration::from_millis(3));
+        }
+        running.cancelled();
+    }
+
+    #[test]
+    fn killed() {
+        let running = Running::new(cargo_bin!("warpsmith").to_str().unwrap());
+        fs::write(running.folder.path("d.npy"), "as it was").unwrap();
+        running.send(Signal::KILL);
+        let (folder, output) = running.ended();
+        assert_eq!(output.status.signal(), Some(9));
+        assert_eq!(fs::read(folder.path("d.npy")).unwrap(), b"as it was");
+        assert!(!folder.path("t.json").exists());
+
+        let running = Running::new(cargo_bin!("warpsmith").to_str().unwrap());
+        running.send(Signal::KILL);
+        let (folder, _) = running.ended();
+        assert!(!folder.path("d.npy").exists() && !folder.path("t.json").exists());
+    }
+
+    /// As `nohup` does: the signal of a terminal that is closed is ignored.
+    #[test]
+    fn ignored_signals_stay_ignored() {
+        let running = Running::new("nohup");
+        running.send(Signal::HUP);
+        thread::sleep(Duration::from_millis(500));
+        let mut running = running;
+        assert!(running.child.try_wait().unwrap().is_none());
+        running.send(Signal::INT);
+        running.cancelled();
+    }
+
+    /// A matrix of 324 MB where the process may have 128 MiB of its own.
+    #[test]
+    fn larger_than_the_memory() {
+        let folder = Folder::new();
+        let limited = |arguments: &str| {
+            let mut command = std::process::Command::new("sh");
+            let script = format!("ulimit -d 131072 && exec \"$0\" --backend cpu pcf {arguments}");
+            command.args(["-c", &script, cargo_bin!("warpsmith").to_str().unwrap()]).env("RAYON_NUM_THREADS", "2");
+            command.current_dir(&folder.0).output().unwrap()
+        };
+        // That the limit is one is seen from what needs more than it.
+        let output = limited("random --count 2e5 --points 100 --output large.npz");
+        let stderr = text(&output.stderr);
+        if output.status.code() != Some(2) || !stderr.contains("not enough memory") {
+            eprintln!("skipped: memory can't be limited here: {} {stderr}", output.status);
+            return;
+        }
+        folder.good("random --count 9000 --points 5 --output a.npz");
+        let output = limited("pdist a.npz --layout dense --memory-budget 16MiB --output d.npy --json");
+        assert_eq!((output.status.code(), &*text(&output.stderr)), (Some(0), ""));
+        let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(value["output_bytes"], 324_000_000);
+
+        let set = io::load_as::<f32>(&folder.path("a.npz")).unwrap();
+        let matrix = folder.read::<f32>("d.npy");
+        assert_eq!(matrix.shape(), [9000, 9000]);
+        for i in (0..9000).step_by(97).chain([8999]) {
+            for j in (0..9000).step_by(89).chain([8999]) {
+                assert!(close(matrix[[i, j]], lp_distance(set.get(i), set.get(j), 1.0).unwrap(), 10));
+            }
+        }
+    }
 }

@@ -243,7 +243,8 @@ mod tests {
         let path = directory.path().join("x.npy");
         let mut file = NpyFile::<f64>::create(&path, &[4]).unwrap();
         file.as_mut_slice().fill(1.0);
-        assert!(!path.exists());
+        file.flush().unwrap();
+        assert!(!path.exists() && file.temporary_path().exists());
         drop(file);
         assert_eq!(count(&directory), 0, "what isn't finished leaves nothing");
 

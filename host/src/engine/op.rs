@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Block, BlockScheduler, EngineError, Entry, Order};
+use super::{Block, BlockScheduler, Coverage, EngineError, Entry, Order};
 use crate::device::{Device, Stream, ViewMut};
 
 /// Where a block's entries go in the memory of its device.
@@ -12,6 +12,8 @@ pub struct Target<'a, T: Entry> {
     pub entries: ViewMut<'a, T>,
     /// How they lie.
     pub order: Order,
+    /// Which of them are asked for. The others have to stay zero.
+    pub coverage: Coverage,
 }
 
 impl<T: Entry> Target<'_, T> {
@@ -39,7 +41,8 @@ pub trait BlockOp: Sync {
     /// Makes ready a device: allocates its arrays, as large as the largest block needs them and not above `budget` bytes. What this returns is there when it
     /// returns: blocks may be computed on any stream.
     ///
-    /// `kept` is what an earlier computation with an operation of this type left on the device, whose memory can be used again.
+    /// `kept` is what an earlier computation with an operation of this type left on the device, whose memory can be used again; where it isn't, it is best
+    /// dropped first, so that the device needn't hold both.
     ///
     /// # Errors
     /// [`EngineError::Device`] where there is too little memory, for example.
@@ -52,11 +55,12 @@ pub trait BlockOp: Sync {
     ) -> Result<Self::Storage, EngineError>;
 
     /// Whether [`run`](Self::run) leaves this storage as it is, so that two blocks may be computed at a time, on two streams.
-    fn is_resident(&self, storage: &Self::Storage) -> bool;
+    fn is_resident(&self, storage: &Self::Storage) -> bool {
+        _ = storage;
+        false
+    }
 
     /// Uploads what the block needs and launches its kernels on `stream`, without waiting for them.
-    ///
-    /// Entries that the coverage of the scheduler does not ask for have to stay zero.
     ///
     /// # Errors
     /// [`EngineError::Device`], usually.

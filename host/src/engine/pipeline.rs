@@ -12,8 +12,8 @@ use std::{
 };
 
 use super::{
-    Block, BlockOp, BlockScheduler, Cancel, EngineError, Entry, SideRule, Span, Target, Trace, Writer, max_output_elements,
-    min_block_side,
+    Block, BlockOp, BlockScheduler, Cancel, Coverage, EngineError, Entry, SideRule, Span, Target, Trace, Writer,
+    max_output_elements, min_block_side,
 };
 use crate::device::{Buffer, Device, Event, Pending, PinnedBuffer, Stream};
 
@@ -258,7 +258,7 @@ impl Engine {
                 let cap = (MAX_BLOCK_BYTES / entry.max(1)).isqrt();
                 // A lower triangle of b bands has about b²/2 blocks, a rectangle rows * cols / side².
                 let blocks = (gpus * BLOCKS_PER_GPU) as f64;
-                let covered = rows as f64 * cols as f64 / if rows == cols { 2.0 } else { 1.0 };
+                let covered = rows as f64 * cols as f64 / if writer.coverage() == Coverage::LowerTriangle { 2.0 } else { 1.0 };
                 let few = (covered / blocks).sqrt().ceil() as usize;
                 let worthwhile = (WORTHWHILE_SIDE / gpus.isqrt()).max(rule.min_block_side);
                 rule.block_side(rows, cols).min(few.max(worthwhile)).min(cap)
@@ -387,7 +387,8 @@ impl<O: BlockOp> Context<'_, O> {
         let traced = self.origin.is_some();
         let start = if traced { Some(compute.record()?) } else { None };
         compute.fill_zero(&mut entries)?;
-        let target = Target { entries, order: self.work.writer.order() };
+        let (order, coverage) = (self.work.writer.order(), self.work.writer.coverage());
+        let target = Target { entries, order, coverage };
         self.work.op.run(storage, compute, block, target)?;
         let computed = compute.record()?;
         lanes.download.wait(&computed)?;

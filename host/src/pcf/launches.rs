@@ -34,25 +34,39 @@ pub struct Layout {
     pub second_stride: u64,
 }
 
-/// Warps of a tile's block.
-fn warps<T>(integral: Integral) -> u32 {
-    // In double precision, powers take so many registers that there is no room for more.
-    if matches!(integral, Integral::Lp(_)) && size_of::<T>() == 8 { 8 } else { 16 }
-}
-
 /// Threads of a block of the kernels in `direct`.
 const DIRECT_THREADS: u32 = 128;
 
-/// Segments of each function that a tile has in shared memory.
-///
-/// In single precision the window leaves room for three blocks a multiprocessor, as many as run at full speed; in double precision that would be too
-/// short a window, and two give as much.
-fn window<T: Scalar>(device: &Device, longest: usize, warps: u32) -> u32 {
-    let blocks = if size_of::<T>() == 4 { 3 } else { 2 };
-    // A kilobyte of each block's shared memory is the system's.
-    let shared = device.info().max_shared_per_block / blocks - 1024;
-    let window = (shared / tiled::shared_bytes::<T>(1, warps)) as u32;
-    window.min(u32::try_from(longest).unwrap_or(u32::MAX)).max(2)
+/// How the kernels in `tiled` are launched.
+#[derive(Clone, Copy, Debug)]
+struct Tile {
+    grid: (u32, u32),
+    /// Of a block.
+    warps: u32,
+    /// Segments of each function in shared memory.
+    window: u32,
+    /// Bytes of shared memory.
+    shared: usize,
+}
+
+impl Tile {
+    fn new<T: Scalar>(device: &Device, integral: Integral, first: &Side<'_, T>, second: &Side<'_, T>) -> Self {
+        let single = size_of::<T>() == 4;
+        // In double precision, powers take so many registers that there is no room for more.
+        let warps = if matches!(integral, Integral::Lp(_)) && !single { 8 } else { 16 };
+        // In single precision the window leaves room for three blocks a multiprocessor; in double precision that would be too short a
+        // window, and two run as fast. A kilobyte of each block's shared memory is the system's.
+        let available = device.info().max_shared_per_block / if single { 3 } else { 2 } - 1024;
+        let window = (available / tiled::shared_bytes::<T>(1, warps)) as u32;
+        let longest = u32::try_from(first.longest.max(second.longest)).unwrap_or(u32::MAX);
+        let window = window.min(longest).max(2);
+        Tile {
+            grid: (first.order.len() as u32 / LANES, second.order.len() as u32 / warps),
+            warps,
+            window,
+            shared: tiled::shared_bytes::<T>(window, warps),
+        }
+    }
 }
 
 /// Each kernel of one precision.
@@ -79,6 +93,60 @@ pub trait Launches: Scalar {
         Self: bytemuck::Pod;
 }
 
+/// Launches a kernel of `tiled` on the method's arguments.
+macro_rules! launch_tiled {
+    ($kernel:ident, $p:expr, $stream:ident, $first:ident, $second:ident, $out:ident, $layout:ident, $tile:ident) => {
+        // SAFETY: `Side` is what the kernels take for functions; the layout's strides are of a block as large as `out`, for the
+        // numbers of functions in both orders; the orders' lengths are multiples of 32, and shared memory fits the window.
+        unsafe {
+            launch!(
+                $stream,
+                tiled::$kernel<<<$tile.grid, $tile.warps * LANES, $tile.shared>>>(
+                    &$first.segments,
+                    &$first.offsets,
+                    &$first.order,
+                    &$second.segments,
+                    &$second.offsets,
+                    &$second.order,
+                    $tile.window,
+                    $layout.triangle.0,
+                    $p,
+                    $out,
+                    $layout.first_stride,
+                    $layout.second_stride
+                )
+            )
+        }
+    };
+}
+
+/// Launches a kernel of `direct` on the method's arguments.
+macro_rules! launch_direct {
+    ($kernel:ident, $p:expr, $stream:ident, $first:ident, $second:ident, $out:ident, $layout:ident) => {{
+        let threads = $first.order.len() / direct::CHAINS * $second.order.len();
+        let grid = threads.div_ceil(DIRECT_THREADS as usize) as u32;
+        // SAFETY: as above, but for shared memory.
+        unsafe {
+            launch!(
+                $stream,
+                direct::$kernel<<<grid, DIRECT_THREADS>>>(
+                    &$first.segments,
+                    &$first.offsets,
+                    &$first.order,
+                    &$second.segments,
+                    &$second.offsets,
+                    &$second.order,
+                    $layout.triangle.0,
+                    $p,
+                    $out,
+                    $layout.first_stride,
+                    $layout.second_stride
+                )
+            )
+        }
+    }};
+}
+
 macro_rules! launches {
     ($t:ident: $l1:ident $l2:ident $lp:ident $inner:ident) => {
         impl Launches for $t {
@@ -90,40 +158,12 @@ macro_rules! launches {
                 out: &mut ViewMut<'_, $t>,
                 layout: Layout,
             ) -> Result<(), DeviceError> {
-                let warps = warps::<$t>(integral);
-                let grid = (first.order.len() as u32 / LANES, second.order.len() as u32 / warps);
-                let window = window::<$t>(stream.device(), first.longest.max(second.longest), warps);
-                let shared = tiled::shared_bytes::<$t>(window, warps);
-                macro_rules! go {
-                                                    ($kernel:ident, $p:expr) => {
-                                                        // SAFETY: `Side` is what the kernels take for functions; the layout's strides are of a block as large as `out`, for the
-                                                        // numbers of functions in both orders; the orders' lengths are multiples of 32, and shared memory fits the window.
-                                                        unsafe {
-                                                            launch!(
-                                                                stream,
-                                                                tiled::$kernel<<<grid, warps * LANES, shared>>>(
-                                                                    &first.segments,
-                                                                    &first.offsets,
-                                                                    &first.order,
-                                                                    &second.segments,
-                                                                    &second.offsets,
-                                                                    &second.order,
-                                                                    window,
-                                                                    layout.triangle.0,
-                                                                    $p,
-                                                                    out,
-                                                                    layout.first_stride,
-                                                                    layout.second_stride
-                                                                )
-                                                            )
-                                                        }
-                                                    };
-                                                }
+                let tile = Tile::new::<$t>(stream.device(), integral, first, second);
                 match integral {
-                    Integral::L1 => go!($l1, 1.0),
-                    Integral::L2 => go!($l2, 2.0),
-                    Integral::Lp(p) => go!($lp, p as $t),
-                    Integral::Inner => go!($inner, 0.0),
+                    Integral::L1 => launch_tiled!($l1, 1.0, stream, first, second, out, layout, tile),
+                    Integral::L2 => launch_tiled!($l2, 2.0, stream, first, second, out, layout, tile),
+                    Integral::Lp(p) => launch_tiled!($lp, p as $t, stream, first, second, out, layout, tile),
+                    Integral::Inner => launch_tiled!($inner, 0.0, stream, first, second, out, layout, tile),
                 }
             }
 
@@ -135,36 +175,11 @@ macro_rules! launches {
                 out: &mut ViewMut<'_, $t>,
                 layout: Layout,
             ) -> Result<(), DeviceError> {
-                let threads = first.order.len() / direct::CHAINS * second.order.len();
-                let grid = threads.div_ceil(DIRECT_THREADS as usize) as u32;
-                macro_rules! go {
-                                                    ($kernel:ident, $p:expr) => {
-                                                        // SAFETY: as above, but for shared memory.
-                                                        unsafe {
-                                                            launch!(
-                                                                stream,
-                                                                direct::$kernel<<<grid, DIRECT_THREADS>>>(
-                                                                    &first.segments,
-                                                                    &first.offsets,
-                                                                    &first.order,
-                                                                    &second.segments,
-                                                                    &second.offsets,
-                                                                    &second.order,
-                                                                    layout.triangle.0,
-                                                                    $p,
-                                                                    out,
-                                                                    layout.first_stride,
-                                                                    layout.second_stride
-                                                                )
-                                                            )
-                                                        }
-                                                    };
-                                                }
                 match integral {
-                    Integral::L1 => go!($l1, 1.0),
-                    Integral::L2 => go!($l2, 2.0),
-                    Integral::Lp(p) => go!($lp, p as $t),
-                    Integral::Inner => go!($inner, 0.0),
+                    Integral::L1 => launch_direct!($l1, 1.0, stream, first, second, out, layout),
+                    Integral::L2 => launch_direct!($l2, 2.0, stream, first, second, out, layout),
+                    Integral::Lp(p) => launch_direct!($lp, p as $t, stream, first, second, out, layout),
+                    Integral::Inner => launch_direct!($inner, 0.0, stream, first, second, out, layout),
                 }
             }
         }

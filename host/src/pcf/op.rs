@@ -43,7 +43,6 @@ pub struct Storage<T: Real> {
     cols: Bands<T>,
     resident: bool,
     side: usize,
-    coverage: Coverage,
     upload: Stream,
 }
 
@@ -70,19 +69,14 @@ impl<T: Real> BlockOp for PcfOp<'_, T> {
     ) -> Result<Storage<T>, EngineError> {
         let mut storage = match kept {
             Some(kept) => kept,
-            None => Storage {
-                rows: Bands::new(device),
-                cols: Bands::new(device),
-                resident: false,
-                side: 1,
-                coverage: Coverage::Full,
-                upload: device.stream()?,
-            },
+            None => {
+                Storage { rows: Bands::new(device), cols: Bands::new(device), resident: false, side: 1, upload: device.stream()? }
+            }
         };
         // What is there may be of another set.
         storage.rows.clear();
         storage.cols.clear();
-        (storage.side, storage.coverage) = (scheduler.side(), scheduler.coverage());
+        storage.side = scheduler.side();
         let (all_rows, all_cols) = (0..self.rows.len(), 0..self.cols.map_or(0, PcfSet::len));
         storage.resident = self.data_bytes(&all_rows, &all_cols) <= budget;
         if storage.resident {
@@ -109,8 +103,7 @@ impl<T: Real> BlockOp for PcfOp<'_, T> {
         block: &Block,
         mut target: Target<'_, T>,
     ) -> Result<(), EngineError> {
-        let symmetric = storage.coverage == Coverage::LowerTriangle;
-        let on_diagonal = symmetric && block.is_diagonal();
+        let on_diagonal = target.coverage == Coverage::LowerTriangle && block.is_diagonal();
         let same_bands = self.cols.is_none() && (storage.resident || block.rows == block.cols);
         if !storage.resident {
             storage.rows.load(stream, self.rows, block.rows.clone(), storage.side)?;

@@ -262,6 +262,11 @@ impl<'a> Job<'a> {
 
     fn compute<T: Real>(&self, sets: Vec<PcfSet<T>>, tools: &Tools) -> Result<(), Failure> {
         let Tools { devices, output, trace, progress, interrupt } = tools;
+        if let Measure::Lp(p) = self.measure
+            && !T::from_f64(p).is_finite()
+        {
+            return Err(Failure::error(format_args!("p = {p:e} is too large for {}", T::NAME)));
+        }
         let rows = &sets[0];
         let pairwise = match (sets.get(1), self.measure) {
             (Some(columns), measure) => Pairwise::cdist(rows, columns, measure),
