@@ -142,8 +142,8 @@ fn scaling(gpus: &str, quick: bool) -> Result<()> {
     let mut first = None;
     for gpus in gpus.split(',') {
         let gpus: usize = gpus.parse()?;
-        let ms =
-            measure(&engine(gpus)?, &format!("pdist L1, {} x 100, f32, {gpus} GPUs", set.len()), &matrix, Layout::Condensed)?;
+        let engine = engine(gpus)?;
+        let ms = measure(&engine, &format!("pdist L1, {} x 100, f32, {gpus} GPUs", set.len()), &matrix, Layout::Condensed)?;
         let again = into_the_same(&engine, &matrix)?;
         let (one, one_again, of) = *first.get_or_insert((ms, again, gpus));
         let efficiency = |one: f64, ms: f64| one * of as f64 / (ms * gpus as f64);
@@ -169,6 +169,12 @@ fn trace(folder: &Path, quick: bool) -> Result<()> {
     let trace = Trace::new();
     once(&engine, &matrix, Layout::Condensed, Some(&trace))?;
     trace.write(&folder.join("pcf_pipeline.json"))?;
+    let long: PcfSet<f32> = random::uniform(if quick { 200 } else { 5_000 }, 1_000, 1)?;
+    let long = Pairwise::pdist(&long, 1.0)?;
+    once(&engine, &long, Layout::Condensed, None)?;
+    let of_long = Trace::new();
+    once(&engine, &long, Layout::Condensed, Some(&of_long))?;
+    of_long.write(&folder.join("pcf_pipeline_long.json"))?;
     draw(&trace, &folder.join("pcf_pipeline.svg"), &engine.devices()[0].to_string())
 }
 

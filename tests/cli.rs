@@ -93,6 +93,7 @@ fn help_shows_examples() {
         assert!(help.contains("Examples:") && help.contains("--backend"), "{help}");
     }
     let help = good(&["list-rank", "--help"]);
+    assert!(help.contains("-1 after the last"), "{help}");
     let options = "--n --input --kind --head --seed --weights --strategy --splitters --sublists --scan --trusted --forest --lists \
         --output --order --verify --repeat --json";
     for option in options.split(' ') {
@@ -394,7 +395,18 @@ fn the_demonstration_is_the_default() {
     for arguments in [&[][..], &["demo"]] {
         let text = good(arguments);
         assert!(text.starts_with("warpsmith ") && text.lines().next().unwrap().contains("running on "), "{text}");
-        for word in ["sequential walk", "strategy split", "strategy packed", "the reference", "equal", "Try next:", "--help"] {
+        for word in [
+            "sequential walk",
+            "strategy split",
+            "strategy packed",
+            "the reference",
+            "equal",
+            "pdist, L1",
+            "l2_kernel",
+            "equal to rounding",
+            "Try next:",
+            "--help",
+        ] {
             assert!(text.contains(word), "{word}: {text}");
         }
         assert!(!text.contains("WRONG"));

@@ -92,7 +92,7 @@ fn help_shows_examples() {
     }
     for (command, options) in [
         ("random", "--count --points --uneven --seed --dtype --output --json"),
-        ("pdist", "--p --layout --dtype --gpus --memory-budget --trace --output --json squareform 130"),
+        ("pdist", "--p --layout --dtype --gpus --memory-budget --trace --output --json SciPy 130"),
         ("cdist", "--p --inner --dtype --gpus --memory-budget --trace --output --json joined 130"),
         ("l2-kernel", "--layout --dtype --gpus --memory-budget --trace --output --json triangle 130"),
     ] {
@@ -357,15 +357,12 @@ fn commands_agree<T: Real + ReadableElement>(dtype: &str) {
     // Some that differ from all others for ever.
     functions[7] = Pcf::constant(T::from_f64(0.25)).unwrap();
     functions[30] = Pcf::new([(T::ZERO, T::ONE), (T::from_f64(0.5), T::from_f64(-2.0))]).unwrap();
-    let a = PcfSet::from_functions(functions).with_shape(&[5, 8]).unwrap();
+    let a = PcfSet::from_functions(functions);
     let b = random::uneven::<T>(23, MOST, 2).unwrap();
-    // Which keeps no shape, and takes lengths of all kinds.
     folder.save("a.npz", &a);
     folder.save("b.csv", &b);
     let b_dtype = format!("--dtype {dtype}");
     let n = a.len();
-    let wide = folder.json("info a.npz")["shape"] == json!([5, 8]);
-    let shape: &[usize] = if wide { &[5, 8] } else { &[40] };
 
     for p in [1.0, 2.0, 1.5, 3.0] {
         let distance = |i, j| lp_distance(a.get(i), a.get(j), p).unwrap();
@@ -374,14 +371,10 @@ fn commands_agree<T: Real + ReadableElement>(dtype: &str) {
         assert!(expected.iter().filter(|d| **d == T::INFINITY).count() == 2 * 38 + 1);
         assert_close(&folder.read::<T>("d.npy"), &expected, MOST);
         folder.good(&format!("pdist a.npz --p {p} --layout dense --output d.npy"));
-        let found = folder.read::<T>("d.npy");
-        assert_eq!(found.shape(), [shape, shape].concat());
-        assert_close(&found.into_shape_with_order((n, n)).unwrap().into_dyn(), &matrix(n, n, distance), MOST);
+        assert_close(&folder.read::<T>("d.npy"), &matrix(n, n, distance), MOST);
         folder.good(&format!("cdist a.npz b.csv {b_dtype} --p {p} --output d.npy"));
-        let found = folder.read::<T>("d.npy");
-        assert_eq!(found.shape(), [shape, &[23]].concat());
         let between = |i, j| lp_distance(a.get(i), b.get(j), p).unwrap();
-        assert_close(&found.into_shape_with_order((n, 23)).unwrap().into_dyn(), &matrix(n, 23, between), MOST);
+        assert_close(&folder.read::<T>("d.npy"), &matrix(n, 23, between), MOST);
     }
     // Values are positive but for those of one function, so that all have small relative errors.
     let inner = |i, j| l2_inner::<T>(a.get(i), a.get(j));
@@ -415,6 +408,30 @@ fn commands_agree<T: Real + ReadableElement>(dtype: &str) {
 fn matrices_agree_with_single_pairs() {
     commands_agree::<f64>("f64");
     commands_agree::<f32>("f32");
+}
+
+#[test]
+fn shapes_are_joined() {
+    let folder = Folder::new();
+    let a = random::uniform::<f64>(24, 6, 1).unwrap().with_shape(&[2, 3, 4]).unwrap();
+    let b = random::uniform::<f64>(10, 9, 2).unwrap().with_shape(&[5, 2]).unwrap();
+    folder.save("a.npy", &a);
+    folder.save("b.npy", &b);
+    let distances = |x: &PcfSet<f64>, y: &PcfSet<f64>| -> Vec<f64> {
+        let distance = |f, g| lp_distance::<f64>(f, g, 2.0).unwrap();
+        x.iter().flat_map(|f| y.iter().map(move |g| distance(f, g))).collect()
+    };
+    for (command, shape, expected) in [
+        ("pdist a.npy --layout dense", &[2, 3, 4, 2, 3, 4][..], distances(&a, &a)),
+        ("cdist a.npy b.npy", &[2, 3, 4, 5, 2], distances(&a, &b)),
+        ("cdist b.npy a.npy", &[5, 2, 2, 3, 4], distances(&b, &a)),
+    ] {
+        assert_eq!(folder.json(&format!("{command} --p 2 --output d.npy"))["shape"], json!(shape));
+        let expected = ArrayD::from_shape_vec(shape, expected).unwrap();
+        assert_close(&folder.read::<f64>("d.npy"), &expected, 9);
+    }
+    assert_eq!(folder.json("pdist a.npy --output d.npy")["shape"], json!([276]));
+    assert_eq!(folder.json("l2-kernel a.npy --output d.npy")["shape"], json!([300]));
 }
 
 #[test]
@@ -613,8 +630,8 @@ mod signals {
 
     use super::*;
 
-    /// A matrix that takes minutes, in small blocks.
-    const LONG: &str = "pcf --backend cpu pdist a.npz --p 2.5 --memory-budget 1M --trace t.json --output d.npy";
+    /// A matrix that takes minutes.
+    const LONG: &str = "pcf --backend cpu pdist a.npz --p 2.5 --trace t.json --output d.npy";
 
     /// A command that has come to writing its output.
     struct Running {
@@ -693,7 +710,8 @@ mod signals {
         let running = Running::new(cargo_bin!("warpsmith").to_str().unwrap());
         for _ in 0..2 {
             running.send(Signal::INT);
-            thread::sleep(Duration::from_millis(3));
+            // Less than a block takes.
+            thread::sleep(Duration::from_millis(20));
         }
         running.cancelled();
     }

@@ -74,13 +74,14 @@ enum Backend {
     Cpu,
 }
 
+// What stands about them in the list. Doc comments would take the place of the longer texts that the arguments have, too.
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Rank a linked list: how many elements come before each
+    #[command(about = "Rank a linked list: how many elements come before each")]
     ListRank(list_rank::Arguments),
-    /// Piecewise constant functions: sets, matrices of their distances, and pictures
+    #[command(about = "Piecewise constant functions: sets, matrices of their distances, and pictures")]
     Pcf(pcf::Arguments),
-    /// List the devices: GPUs and the CPU
+    #[command(about = "List the devices: GPUs and the CPU")]
     Devices(devices::Arguments),
     /// A demonstration of each system, checked and timed, that ends in a table
     #[command(after_help = "Examples:\n  \

@@ -32,27 +32,28 @@ pub struct Arguments {
     command: Command,
 }
 
+// What stands about them in the list. Doc comments would take the place of the longer texts that the arguments have, too.
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Draw random functions
+    #[command(about = "Draw random functions")]
     Random(random::Arguments),
-    /// Say what is in a file of functions
+    #[command(about = "Say what is in a file of functions")]
     Info(info::Arguments),
-    /// Write functions in another format or precision
+    #[command(about = "Write functions in another format or precision")]
     Convert(convert::Arguments),
-    /// Make the Betti curves of barcodes
+    #[command(about = "Make the Betti curves of barcodes")]
     Betti(barcode::Arguments),
-    /// Make the stable ranks of barcodes
+    #[command(about = "Make the stable ranks of barcodes")]
     StableRank(barcode::Arguments),
-    /// Make the pointwise mean of functions
+    #[command(about = "Make the pointwise mean of functions")]
     Mean(mean::Arguments),
-    /// Compute the distances of all pairs of functions of a set
+    #[command(about = "Compute the distances of all pairs of functions of a set")]
     Pdist(pairwise::Pdist),
-    /// Compute the distances or inner products of the functions of two sets
+    #[command(about = "Compute the distances or inner products of the functions of two sets")]
     Cdist(pairwise::Cdist),
-    /// Compute the inner products of all pairs of functions of a set
+    #[command(about = "Compute the inner products of all pairs of functions of a set")]
     L2Kernel(pairwise::L2Kernel),
-    /// Draw a matrix as a heat map
+    #[command(about = "Draw a matrix as a heat map")]
     Plot(plot::Arguments),
 }
 

@@ -23,11 +23,11 @@ use super::{
 };
 use crate::cli::{Global, failure::Failure, interrupt::Interrupt, progress::Progress, size};
 
-/// Merge steps of a block for each of the CPU's workers, about a fifth of a second's work: it is at the end of a block that the computation is
+/// Merge steps of a block for each of the CPU's workers, a fraction of a second's work: it is at the end of a block that the computation is
 /// cancelled, and that progress is shown.
-const STEPS_PER_WORKER: f64 = 5e7;
+const STEPS_PER_WORKER: f64 = 2e8;
 /// How many merge steps one with a power in it counts as.
-const POWER: f64 = 8.0;
+const POWER: f64 = 32.0;
 /// The smallest side of a block that is worth its while, and the largest that is ever asked for.
 const SIDES: (usize, usize) = (64, 2048);
 
@@ -118,14 +118,14 @@ pub struct Cdist {
     /// Inner products instead of distances
     #[arg(long, conflicts_with = "p")]
     inner: bool,
-    /// How the entries lie in the file: no other layout than dense
+    /// How the entries lie in the file; a matrix that isn't symmetric has no other layout than dense
     #[arg(long, value_enum, default_value_t = Order::Dense)]
     layout: Order,
     #[command(flatten)]
     common: Common,
 }
 
-/// Options of all three.
+// Options of all three. (As a doc comment it would become the text about each of them.)
 #[derive(Args, Debug)]
 struct Common {
     /// Type of times, values and entries [default: the file's, f64 from text; of two files the wider]
