@@ -3,7 +3,7 @@
 //! Without arguments it measures a table of cases, warm, each as the median of seven runs from host data to a new host matrix:
 //! end to end, and the time in which a GPU computes (the union of the compute spans of a trace of one more run). `--gpus 1,2,4` measures the large case on
 //! so many GPUs; `--trace FOLDER` computes the first case once more and writes its trace there, for Perfetto (pcf_pipeline.json) and as a picture (pcf_pipeline.svg);
-//! `--quick` takes small cases.
+//! `--quick` takes small cases. `BLOCK_SIDE=N` in the environment settles the side of the blocks.
 //!
 //! `--serve A.npz [B.npz]` is for benches/peers/pcf.py, which measures another program in turns with this one: for each line `pdist P`, `l2_kernel` or `cdist P` on
 //! stdin it computes the matrix once, and writes the time in ms; `save FILE` writes the last matrix.
@@ -21,7 +21,7 @@ use plotters::{
 };
 use warpsmith::{
     device::{Backend, Device},
-    engine::{Control, Engine, NpyFile, Report, Trace, advise_huge_pages, zeroed_vec},
+    engine::{Control, Engine, NpyFile, Report, Settings, Trace, advise_huge_pages, zeroed_vec},
     pcf::{Layout, Measure, Pairwise, PcfSet, Real, io, random},
 };
 
@@ -31,10 +31,12 @@ const RUNS: usize = 7;
 
 fn engine(gpus: usize) -> Result<Engine> {
     let first = Device::best()?;
-    Ok(match first.backend() {
+    let engine = match first.backend() {
         Backend::Cpu => Engine::new([first]),
         Backend::Cuda => Engine::new((0..gpus as u32).map(Device::cuda).collect::<std::result::Result<Vec<_>, _>>()?),
-    })
+    };
+    let block_side = std::env::var("BLOCK_SIDE").ok().map(|side| side.parse()).transpose()?;
+    Ok(engine.with_settings(Settings { block_side, ..Settings::default() }))
 }
 
 /// Computes a matrix into new memory; gives the time in ms, too.

@@ -389,6 +389,8 @@ fn what_is_wrong() -> Result {
     for p in [0.5, f64::NAN, f64::INFINITY, -1.0] {
         assert!(Pairwise::pdist(&set, p).is_err() && Pairwise::cdist(&set, &set, Measure::Lp(p)).is_err());
     }
+    // Infinite in single precision.
+    assert!(Pairwise::pdist(&set, 1e39).is_ok() && Pairwise::pdist(&set.cast::<f32>()?, 1e39).is_err());
     let pdist = Pairwise::pdist(&set, 1.0)?;
     let mut short = [0.0; 44];
     let error = pdist.compute_into(&engine(), Layout::Condensed, &mut short, Control::default()).unwrap_err();

@@ -38,7 +38,7 @@ impl Destination {
             // A rename would put a file in the place of a device.
             Ok(path) if !path.is_file() => return Err(fail("it is not a file")),
             Ok(path) => path,
-            Err(_) => name.to_owned(),
+            Err(_) => resolve(name).unwrap_or_else(|| name.to_owned()),
         };
         if path.file_name().is_none() {
             return Err(fail("it names no file"));
@@ -59,7 +59,7 @@ impl Destination {
 
     /// Whether both are the same file.
     pub fn is(&self, other: &Path) -> bool {
-        self.name == other || fs::canonicalize(other).is_ok_and(|other| other == self.path)
+        self.name == other || resolve(other).is_some_and(|other| other == self.path)
     }
 
     /// A new file in the destination's directory, to be written and then [persisted](Destination::persist). It goes when it is
@@ -95,6 +95,15 @@ impl Destination {
     }
 }
 
+/// The path with links followed, of a file that may not be there yet; none where its directory isn't there either.
+fn resolve(path: &Path) -> Option<PathBuf> {
+    let of_directory = || {
+        let directory = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+        Some(fs::canonicalize(directory).ok()?.join(path.file_name()?))
+    };
+    fs::canonicalize(path).ok().or_else(of_directory)
+}
+
 /// The system's text for an error, as a clause and without the number.
 pub fn reason(error: &io::Error) -> String {
     let text = error.to_string();
@@ -118,6 +127,7 @@ mod tests {
         let path = directory.path().join("x");
         let destination = Destination::prepare(&path).unwrap();
         assert_eq!(files(), 0, "preparing leaves nothing");
+        assert!(destination.is(&directory.path().join("./x")) && !destination.is(&directory.path().join("y")));
         let mut file = destination.temporary().unwrap();
         file.write_all(b"whole").unwrap();
         assert!(files() == 1 && !path.exists());

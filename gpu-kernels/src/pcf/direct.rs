@@ -110,7 +110,7 @@ unsafe fn run<T: Scalar, O: Operation<T>>(
 }
 
 macro_rules! kernels {
-    ($($(#[$doc:meta])* $name:ident($threads:literal): $t:ty, $segment:ty, $op:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident($($bounds:tt)*): $t:ty, $segment:ty, $op:expr;)*) => {$(
         $(#[$doc])*
         ///
         /// The entry of functions i and j goes to `out[i * first_stride + j * second_stride]`. A thread for each position of the

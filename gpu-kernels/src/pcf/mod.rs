@@ -11,27 +11,27 @@
 //!   shared memory;
 //! - [`direct`], for CPUs: a thread merges a pair from where the functions lie.
 
-/// Calls a macro with every combination of operation and precision: name, most threads of a tile's block (powers in double precision take
-/// many registers), type of scalars, type of segments, operation for an exponent.
+/// Calls a macro with every combination of operation and precision: name, launch bounds of the tiled
+/// kernel (under which no registers spill on sm_90), type of scalars, type of segments, operation for an exponent.
 macro_rules! for_operations {
     ($macro:ident) => {
         $macro! {
             /// ∫|f - g| in single precision. `p` is not used.
-            l1_f32(512): f32, F32x2, |_| L1;
+            l1_f32(max_threads = 512, min_blocks = 3): f32, F32x2, |_| L1;
             /// (∫|f - g|²)^½ in single precision. `p` is not used.
-            l2_f32(512): f32, F32x2, |_| L2;
+            l2_f32(max_threads = 512, min_blocks = 3): f32, F32x2, |_| L2;
             /// (∫|f - g|^p)^(1/p) in single precision.
-            lp_f32(512): f32, F32x2, |p| Lp { p, root: 1.0 / p };
+            lp_f32(max_threads = 512, min_blocks = 2): f32, F32x2, |p| Lp { p, root: 1.0 / p };
             /// ∫f·g in single precision. `p` is not used.
-            inner_f32(512): f32, F32x2, |_| Inner;
+            inner_f32(max_threads = 512, min_blocks = 3): f32, F32x2, |_| Inner;
             /// ∫|f - g| in double precision. `p` is not used.
-            l1_f64(512): f64, F64x2, |_| L1;
+            l1_f64(max_threads = 512): f64, F64x2, |_| L1;
             /// (∫|f - g|²)^½ in double precision. `p` is not used.
-            l2_f64(512): f64, F64x2, |_| L2;
+            l2_f64(max_threads = 512): f64, F64x2, |_| L2;
             /// (∫|f - g|^p)^(1/p) in double precision.
-            lp_f64(256): f64, F64x2, |p| Lp { p, root: 1.0 / p };
+            lp_f64(max_threads = 256, min_blocks = 2): f64, F64x2, |p| Lp { p, root: 1.0 / p };
             /// ∫f·g in double precision. `p` is not used.
-            inner_f64(512): f64, F64x2, |_| Inner;
+            inner_f64(max_threads = 512): f64, F64x2, |_| Inner;
         }
     };
 }

@@ -75,8 +75,8 @@ unsafe fn run<T: Scalar, O: Operation<T>>(
     // SAFETY: the grid has no positions beyond the orders. Segments are read up to each function's length. Shared memory has room for
     // `window` segments of each function of the tile; what a thread reads of it, it or others have written before the last barrier.
     unsafe {
-        let (first_function, _, first_length) = first.at(first_position);
-        let (second_function, second_segments, second_length) = second.at(second_position);
+        let (_, _, first_length) = first.at(first_position);
+        let (_, second_segments, second_length) = second.at(second_position);
         // Where in shared memory the functions' windows are, in bytes.
         let first_base = lane * size;
         let second_base = (LANES * window + warp * window) * size;
@@ -173,6 +173,9 @@ unsafe fn run<T: Scalar, O: Operation<T>>(
             }
         }
         if let Some(merge) = merge {
+            // Read again (volatile, or the compiler would not): no registers hold them meanwhile.
+            let first_function = first.order.as_ptr().add(first_position as usize).read_volatile();
+            let second_function = second.order.as_ptr().add(second_position as usize).read_volatile();
             let places = triangle.places(first_function, second_function);
             let at = u64::from(places.0) * first_stride + u64::from(places.1) * second_stride;
             out.add(at as usize).write(merge.finish(op));
@@ -181,7 +184,7 @@ unsafe fn run<T: Scalar, O: Operation<T>>(
 }
 
 macro_rules! kernels {
-    ($($(#[$doc:meta])* $name:ident($threads:literal): $t:ty, $segment:ty, $op:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident($($bounds:tt)*): $t:ty, $segment:ty, $op:expr;)*) => {$(
         $(#[$doc])*
         ///
         /// The entry of functions i and j goes to `out[i * first_stride + j * second_stride]`. A grid of (positions of the first band / 32, positions of
@@ -189,7 +192,7 @@ macro_rules! kernels {
         ///
         /// # Safety
         /// Both bands are as [`Functions`] says, and every entry is in `out`.
-        #[kernel(max_threads = $threads)]
+        #[kernel($($bounds)*)]
         #[allow(clippy::too_many_arguments)]
         pub unsafe fn $name(
             first_segments: *const $segment,

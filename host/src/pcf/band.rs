@@ -37,7 +37,7 @@ pub struct Bands<T: Real> {
     side: usize,
     /// The longest function of each band.
     longest: Vec<usize>,
-    /// What the arrays are uploaded from, in turns: the one before may still be under way.
+    /// What the arrays are uploaded from: the second while the first is under way.
     staging: [Staging<T>; 2],
     turn: usize,
 }
@@ -69,6 +69,14 @@ impl<T: Pod> Stage<T> {
         target.ensure(len)?;
         self.0 = Some(stream.upload_async(buffer, target)?);
         Ok(())
+    }
+}
+
+impl<T: Real> Staging<T> {
+    /// Whether its last upload is done.
+    fn is_idle(&self) -> Result<bool, DeviceError> {
+        // The last of the three to be enqueued, on one stream.
+        self.order.0.as_ref().map_or(Ok(true), Pending::is_done)
     }
 }
 
@@ -114,6 +122,9 @@ impl<T: Real> Bands<T> {
         let offsets = &set.offsets()[functions.start..=functions.end];
         let (first, last) = (offsets[0], offsets[offsets.len() - 1]);
         let points = &set.points()[first..last];
+        if !self.staging[self.turn].is_idle()? {
+            self.turn = 1 - self.turn;
+        }
         let staging = &mut self.staging[self.turn];
         staging.segments.upload(stream, &mut self.segments, points.len(), |segments| {
             segments.par_chunks_mut(TASK).enumerate().for_each(|(task, segments)| {
@@ -150,7 +161,6 @@ impl<T: Real> Bands<T> {
             });
             longest.extend(bands.iter().map(|band| band.clone().map(length).max().unwrap_or(0)));
         })?;
-        self.turn = 1 - self.turn;
         (self.functions, self.side) = (functions, side);
         Ok(())
     }

@@ -77,9 +77,9 @@ impl<'a, T: Real> Pairwise<'a, T> {
     /// The Lᵖ distance of every pair of functions of a set.
     ///
     /// # Errors
-    /// Where p is not a number from 1 to below infinity.
+    /// Where p is not a finite number from 1 on, also in the functions' type.
     pub fn pdist(set: &'a PcfSet<T>, p: f64) -> Result<Self, PcfError> {
-        super::scalar::check_exponent(p)?;
+        super::scalar::check_exponent::<T>(p)?;
         Ok(Pairwise { rows: set, cols: None, measure: Measure::Lp(p), kernel: Kernel::Auto })
     }
 
@@ -94,7 +94,7 @@ impl<'a, T: Real> Pairwise<'a, T> {
     /// As [`pdist`](Self::pdist).
     pub fn cdist(rows: &'a PcfSet<T>, cols: &'a PcfSet<T>, measure: Measure) -> Result<Self, PcfError> {
         if let Measure::Lp(p) = measure {
-            super::scalar::check_exponent(p)?;
+            super::scalar::check_exponent::<T>(p)?;
         }
         Ok(Pairwise { rows, cols: Some(cols), measure, kernel: Kernel::Auto })
     }

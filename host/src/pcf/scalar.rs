@@ -23,7 +23,7 @@ use super::{PcfError, PcfRef, Real};
 /// # Ok::<(), warpsmith::pcf::PcfError>(())
 /// ```
 pub fn lp_distance<'a, 'b, T: Real>(f: impl Into<PcfRef<'a, T>>, g: impl Into<PcfRef<'b, T>>, p: f64) -> Result<T, PcfError> {
-    check_exponent(p)?;
+    check_exponent::<T>(p)?;
     let (f, g) = (f.into(), g.into());
     if f.tail() != g.tail() {
         return Ok(T::INFINITY);
@@ -57,9 +57,9 @@ pub fn l2_inner<'a, 'b, T: Real>(f: impl Into<PcfRef<'a, T>>, g: impl Into<PcfRe
     integrate(f, g, |a, b| a * b)
 }
 
-/// An error where `p` is not the exponent of a norm.
-pub(super) fn check_exponent(p: f64) -> Result<(), PcfError> {
-    if p.is_finite() && p >= 1.0 { Ok(()) } else { Err(PcfError::Exponent { p }) }
+/// An error where `p` is not the exponent of a norm, or not a number of the functions' type.
+pub(super) fn check_exponent<T: Real>(p: f64) -> Result<(), PcfError> {
+    if T::from_f64(p).is_finite() && p >= 1.0 { Ok(()) } else { Err(PcfError::Exponent { p }) }
 }
 
 /// The integral of `integrand(f, g)` from 0 to the last breakpoint of either.
