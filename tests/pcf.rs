@@ -82,8 +82,7 @@ fn bound(f: &[Point<f64>], g: &[Point<f64>], measure: Measure, exact: f64, unit:
     let terms = (f.len() + g.len() + 2) as f64;
     match measure {
         Measure::Lp(1.0 | 2.0) => terms * unit * exact,
-        // A power is within an ulp of the power of a difference that is itself rounded.
-        Measure::Lp(p) => (terms + 2.0 * p + 8.0 + 2.0 * exact.ln().abs()) * unit * exact,
+        Measure::Lp(p) => (terms + 16.0 * p + 16.0 + 2.0 * exact.ln().abs()) * unit * exact,
         Measure::Inner => terms * unit * magnitude(f, g),
     }
 }

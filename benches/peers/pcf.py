@@ -116,7 +116,7 @@ if cpu or quick:
     case("300 x 1,000, f64", 300, even(300, 1000), np.float64, ["pdist 1"])
     case("1,000 x 1..5,000, f64", 1000, uneven(1000, 5000), np.float64, ["pdist 1"])
 else:
-    case("10,000 x 100, f32", 10000, even(10000, 100), np.float32, ["pdist 1", "pdist 2", "l2_kernel", "cdist 1"])
+    case("10,000 x 100, f32", 10000, even(10000, 100), np.float32, ["pdist 1", "pdist 2", "pdist 3.5", "l2_kernel", "cdist 1"])
     case("10,000 x 100, f64", 10000, even(10000, 100), np.float64, ["pdist 1", "l2_kernel"])
     case("5,000 x 1,000, f32", 5000, even(5000, 1000), np.float32, ["pdist 1"])
     case("5,000 x 1..5,000, f32", 5000, uneven(5000, 5000), np.float32, ["pdist 1"])

@@ -70,7 +70,7 @@ impl<T: Scalar> Operation<T> for Lp<T> {
     #[inline(always)]
     fn add(self, sum: T, width: T, f: T, g: T) -> T {
         // Also where the power overflows, nothing is nothing.
-        if width == T::zero() { sum } else { sum + width * math::powf(math::abs(f - g), self.p) }
+        if width == T::zero() { sum } else { sum + width * T::power(math::abs(f - g), self.p) }
     }
 
     #[inline(always)]

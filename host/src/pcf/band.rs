@@ -7,10 +7,13 @@ use gpu_kernels::pcf::{LANES, set::NO_FUNCTION};
 use rayon::prelude::*;
 
 use super::{PcfSet, Real, launches::Side};
-use crate::device::{Buffer, Device, DeviceError, Pending, PinnedBuffer, Stream};
+use crate::device::{Buffer, Device, DeviceError, Pending, PinnedBuffer, Stream, ViewMut};
 
 /// How many points a task of packing takes.
-const TASK: usize = 1 << 15;
+const TASK: usize = 1 << 14;
+
+/// How many points are uploaded at a time.
+const PIECE: usize = 1 << 19;
 
 /// Positions for so many functions in an order.
 const fn positions(functions: usize) -> usize {
@@ -44,7 +47,8 @@ pub struct Bands<T: Real> {
 
 /// Page-locked memory for one upload.
 struct Staging<T: Real> {
-    segments: Stage<T::Segment>,
+    /// One for each [`PIECE`].
+    segments: Vec<Stage<T::Segment>>,
     offsets: Stage<u64>,
     order: Stage<u32>,
 }
@@ -53,20 +57,14 @@ struct Staging<T: Real> {
 struct Stage<T: Pod>(Option<Pending<PinnedBuffer<T>>>);
 
 impl<T: Pod> Stage<T> {
-    /// Has the first `len` elements filled, and uploads them to `target`.
-    fn upload(
-        &mut self,
-        stream: &Stream,
-        target: &mut Buffer<T>,
-        len: usize,
-        fill: impl FnOnce(&mut [T]),
-    ) -> Result<(), DeviceError> {
+    /// Has as many elements filled as `target` has, and uploads them.
+    fn upload(&mut self, stream: &Stream, target: ViewMut<'_, T>, fill: impl FnOnce(&mut [T])) -> Result<(), DeviceError> {
+        let len = target.len();
         let mut buffer = match self.0.take().map(Pending::wait).transpose()? {
             Some(buffer) if buffer.len() >= len => buffer,
             _ => stream.device().pinned(len)?,
         };
         fill(&mut buffer[..len]);
-        target.ensure(len)?;
         self.0 = Some(stream.upload_async(buffer, target)?);
         Ok(())
     }
@@ -75,7 +73,7 @@ impl<T: Pod> Stage<T> {
 impl<T: Real> Staging<T> {
     /// Whether its last upload is done.
     fn is_idle(&self) -> Result<bool, DeviceError> {
-        // The last of the three to be enqueued, on one stream.
+        // The last to be enqueued, on one stream.
         self.order.0.as_ref().map_or(Ok(true), Pending::is_done)
     }
 }
@@ -83,7 +81,7 @@ impl<T: Real> Staging<T> {
 impl<T: Real> Bands<T> {
     /// No functions yet.
     pub fn new(device: &Device) -> Self {
-        let staging = || Staging { segments: Stage(None), offsets: Stage(None), order: Stage(None) };
+        let staging = || Staging { segments: Vec::new(), offsets: Stage(None), order: Stage(None) };
         Bands {
             segments: device.empty(),
             offsets: device.empty(),
@@ -126,21 +124,29 @@ impl<T: Real> Bands<T> {
             self.turn = 1 - self.turn;
         }
         let staging = &mut self.staging[self.turn];
-        staging.segments.upload(stream, &mut self.segments, points.len(), |segments| {
-            segments.par_chunks_mut(TASK).enumerate().for_each(|(task, segments)| {
-                // A segment ends where the next one starts.
-                let points = &points[task * TASK..];
-                for (segment, pair) in segments.iter_mut().zip(points.windows(2)) {
-                    *segment = T::segment(pair[0].v, pair[1].t);
+        self.segments.ensure(points.len())?;
+        staging.segments.resize_with(points.len().div_ceil(PIECE), || Stage(None));
+        let mut ends = offsets[1..].iter().map(|end| end - first - 1).peekable();
+        // A piece is on its way while the next one is filled.
+        for (piece, stage) in staging.segments.iter_mut().enumerate() {
+            let start = piece * PIECE;
+            let end = points.len().min(start + PIECE);
+            stage.upload(stream, self.segments.view_mut(start..end)?, |segments| {
+                segments.par_chunks_mut(TASK).enumerate().for_each(|(task, segments)| {
+                    // A segment ends where the next one starts.
+                    let points = &points[start + task * TASK..];
+                    for (segment, pair) in segments.iter_mut().zip(points.windows(2)) {
+                        *segment = T::segment(pair[0].v, pair[1].t);
+                    }
+                });
+                // The last one of a function holds for ever. The windows have missed the last of all.
+                while let Some(last) = ends.next_if(|&last| last < end) {
+                    segments[last - start] = T::segment(points[last].v, T::infinity());
                 }
-            });
-            // The last of a function, and the only one that the windows have missed, holds for ever.
-            for &end in &offsets[1..] {
-                let last = end - first - 1;
-                segments[last] = T::segment(points[last].v, T::infinity());
-            }
-        })?;
-        staging.offsets.upload(stream, &mut self.offsets, offsets.len(), |local| {
+            })?;
+        }
+        self.offsets.ensure(offsets.len())?;
+        staging.offsets.upload(stream, self.offsets.as_view_mut(), |local| {
             for (local, offset) in local.iter_mut().zip(offsets) {
                 *local = (offset - first) as u64;
             }
@@ -150,7 +156,8 @@ impl<T: Real> Bands<T> {
         self.longest.clear();
         let longest = &mut self.longest;
         let total = bands.iter().map(|band| positions(band.len())).sum();
-        staging.order.upload(stream, &mut self.order, total, |order| {
+        self.order.ensure(total)?;
+        staging.order.upload(stream, self.order.as_view_mut(), |order| {
             bands.par_iter().zip(order.par_chunks_mut(positions(side.min(functions.len())))).for_each(|(band, order)| {
                 let (used, unused) = order.split_at_mut(band.len());
                 for (i, function) in used.iter_mut().enumerate() {

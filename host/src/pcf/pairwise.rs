@@ -46,10 +46,12 @@ pub enum PairwiseError {
 
 /// A matrix to compute: the measure of every pair of functions.
 ///
-/// Sums are made in the functions' precision, in order of time, with one term for each interval between two breakpoints; entries don't depend on the
-/// order of the pair, on the blocks or on the number of GPUs, bit for bit. With u the unit roundoff and m and n the functions' numbers of
-/// breakpoints, a distance for p = 1 is within a relative (m + n + 2)·u of the exact one, and within twice that of its p-th power for p = 2; an inner product is
-/// within (m + n + 2)·u·∫|f·g|. Distances are infinite where the functions differ for ever, and so are inner products where neither ends at zero.
+/// Sums are made in the functions' precision, in order of time, with one term for each interval between two breakpoints; entries
+/// don't depend on the order of the pair, on the blocks or on the number of GPUs, bit for bit. With u the unit roundoff and m and n the
+/// functions' numbers of breakpoints, a distance for p = 1 or 2 is within a relative (m + n + 2)·u of the exact one, for another p
+/// within (m + n + 16 p + 16)·u as long as its p-th power is neither tiny nor huge; an inner product is within
+/// (m + n + 2)·u·∫|f·g|. Distances are infinite where the functions differ for ever, and so are inner products where neither ends at
+/// zero.
 ///
 /// ```
 /// use warpsmith::{device::Device, engine::{Control, Engine}, pcf::{Layout, Pairwise, Pcf, PcfSet}};
