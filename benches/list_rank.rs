@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use plotters::style::{FontStyle, register_font};
 use warpsmith::{
     device::{Backend, Device},
     list_rank::{ListRanker, Options, Strategy, generate, rank_sequentially},
@@ -60,5 +61,16 @@ fn gpu(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, cpu, gpu);
+/// Criterion with a font for its plots, which come without the system's.
+fn with_font() -> Criterion {
+    // It fails for what is no font.
+    _ = register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular());
+    Criterion::default()
+}
+
+criterion_group! {
+    name = benches;
+    config = with_font();
+    targets = cpu, gpu
+}
 criterion_main!(benches);
