@@ -1,12 +1,14 @@
 //! The figures of docs/performance.md on pairwise matrices: `cargo bench --bench pcf_figures`.
 //!
 //! Without arguments it measures a table of cases, warm, each as the median of seven runs from host data to a new host matrix:
-//! end to end, and the time in which a GPU computes (the union of the compute spans of a trace of one more run). `--gpus 1,2,4` measures the large case on
-//! so many GPUs; `--trace FOLDER` computes the first case once more and writes its trace there, for Perfetto (pcf_pipeline.json) and as a picture (pcf_pipeline.svg);
-//! `--quick` takes small cases. `BLOCK_SIDE=N` in the environment settles the side of the blocks.
+//! end to end, and the time in which a GPU computes (the union of the compute spans of a trace of one more run). `--gpus 1,2,4`
+//! measures the large case on so many GPUs; `--trace FOLDER` computes the first case once more and writes its trace there, for
+//! Perfetto (pcf_pipeline.json) and as a picture (pcf_pipeline.svg); `--quick` takes small cases. `BLOCK_SIDE=N` in the
+//! environment settles the side of the blocks.
 //!
-//! `--serve A.npz [B.npz]` is for benches/peers/pcf.py, which measures another program in turns with this one: for each line `pdist P`, `l2_kernel` or `cdist P` on
-//! stdin it computes the matrix once, and writes the time in ms; `save FILE` writes the last matrix.
+//! `--serve A.npz [B.npz]` is for benches/peers/pcf.py, which measures another program in turns with this one: for each line
+//! `pdist P`, `l2_kernel` or `cdist P` on stdin it computes the matrix once, and writes the time in ms; `save FILE` writes the
+//! last matrix.
 
 use std::{
     error::Error,

@@ -21,8 +21,8 @@ pub trait Scalar:
     fn infinity() -> Self;
     /// A segment of this value and end.
     fn segment(value: Self, end: Self) -> Self::Segment;
-    /// A difference's power, within `4 p + 8` units in the last place for differences that aren't tiny. In single precision, GPUs take it from
-    /// their special function units.
+    /// A difference's power, within `4 p + 8` units in the last place for differences that aren't tiny. In single precision, GPUs
+    /// take it from their special function units.
     fn power(difference: Self, p: Self) -> Self;
     /// Value and end.
     fn parts(segment: Self::Segment) -> (Self, Self);

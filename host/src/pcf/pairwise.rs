@@ -22,8 +22,8 @@ pub enum Measure {
 /// How the entries of a matrix lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Layout {
-    /// Of a symmetric matrix each entry once. Distances: the n(n-1)/2 above the diagonal by rows, SciPy's order ([`Condensed`]). Inner products: the
-    /// n(n+1)/2 on and below the diagonal by rows ([`Packed`]).
+    /// Of a symmetric matrix each entry once. Distances: the n(n-1)/2 above the diagonal by rows, SciPy's order ([`Condensed`]).
+    /// Inner products: the n(n+1)/2 on and below the diagonal by rows ([`Packed`]).
     Condensed,
     /// All entries, by rows.
     Dense,

@@ -46,8 +46,8 @@ pub fn lp_norm<'a, T: Real>(f: impl Into<PcfRef<'a, T>>, p: f64) -> Result<T, Pc
     lp_distance(f, &super::Pcf::zero(), p)
 }
 
-/// The L_2 inner product of two functions: the integral of their product from 0 to infinity. Where neither ends on 0, it is infinite,
-/// with the sign of the product of their last values.
+/// The L_2 inner product of two functions: the integral of their product from 0 to infinity. Where neither ends on 0, it is
+/// infinite, with the sign of the product of their last values.
 pub fn l2_inner<'a, 'b, T: Real>(f: impl Into<PcfRef<'a, T>>, g: impl Into<PcfRef<'b, T>>) -> T {
     let (f, g) = (f.into(), g.into());
     if f.tail() != T::ZERO && g.tail() != T::ZERO {
