@@ -69,28 +69,18 @@ impl Tile {
     }
 }
 
-/// Each kernel of one precision.
-pub trait Launches: Scalar {
-    fn tiled(
+/// The kernels of one precision.
+pub trait Launches: Scalar + bytemuck::Pod {
+    /// Launches the one for this integral, of `tiled` or of `direct`.
+    fn launch(
         stream: &Stream,
+        tiled: bool,
         integral: Integral,
         first: &Side<'_, Self>,
         second: &Side<'_, Self>,
         out: &mut ViewMut<'_, Self>,
         layout: Layout,
-    ) -> Result<(), DeviceError>
-    where
-        Self: bytemuck::Pod;
-    fn direct(
-        stream: &Stream,
-        integral: Integral,
-        first: &Side<'_, Self>,
-        second: &Side<'_, Self>,
-        out: &mut ViewMut<'_, Self>,
-        layout: Layout,
-    ) -> Result<(), DeviceError>
-    where
-        Self: bytemuck::Pod;
+    ) -> Result<(), DeviceError>;
 }
 
 /// Launches a kernel of `tiled` on the method's arguments.
@@ -150,8 +140,9 @@ macro_rules! launch_direct {
 macro_rules! launches {
     ($t:ident: $l1:ident $l2:ident $lp:ident $inner:ident) => {
         impl Launches for $t {
-            fn tiled(
+            fn launch(
                 stream: &Stream,
+                tiled: bool,
                 integral: Integral,
                 first: &Side<'_, $t>,
                 second: &Side<'_, $t>,
@@ -159,27 +150,15 @@ macro_rules! launches {
                 layout: Layout,
             ) -> Result<(), DeviceError> {
                 let tile = Tile::new::<$t>(stream.device(), integral, first, second);
-                match integral {
-                    Integral::L1 => launch_tiled!($l1, 1.0, stream, first, second, out, layout, tile),
-                    Integral::L2 => launch_tiled!($l2, 2.0, stream, first, second, out, layout, tile),
-                    Integral::Lp(p) => launch_tiled!($lp, p as $t, stream, first, second, out, layout, tile),
-                    Integral::Inner => launch_tiled!($inner, 0.0, stream, first, second, out, layout, tile),
-                }
-            }
-
-            fn direct(
-                stream: &Stream,
-                integral: Integral,
-                first: &Side<'_, $t>,
-                second: &Side<'_, $t>,
-                out: &mut ViewMut<'_, $t>,
-                layout: Layout,
-            ) -> Result<(), DeviceError> {
-                match integral {
-                    Integral::L1 => launch_direct!($l1, 1.0, stream, first, second, out, layout),
-                    Integral::L2 => launch_direct!($l2, 2.0, stream, first, second, out, layout),
-                    Integral::Lp(p) => launch_direct!($lp, p as $t, stream, first, second, out, layout),
-                    Integral::Inner => launch_direct!($inner, 0.0, stream, first, second, out, layout),
+                match (integral, tiled) {
+                    (Integral::L1, true) => launch_tiled!($l1, 1.0, stream, first, second, out, layout, tile),
+                    (Integral::L2, true) => launch_tiled!($l2, 2.0, stream, first, second, out, layout, tile),
+                    (Integral::Lp(p), true) => launch_tiled!($lp, p as $t, stream, first, second, out, layout, tile),
+                    (Integral::Inner, true) => launch_tiled!($inner, 0.0, stream, first, second, out, layout, tile),
+                    (Integral::L1, false) => launch_direct!($l1, 1.0, stream, first, second, out, layout),
+                    (Integral::L2, false) => launch_direct!($l2, 2.0, stream, first, second, out, layout),
+                    (Integral::Lp(p), false) => launch_direct!($lp, p as $t, stream, first, second, out, layout),
+                    (Integral::Inner, false) => launch_direct!($inner, 0.0, stream, first, second, out, layout),
                 }
             }
         }

@@ -134,7 +134,6 @@ impl<T: Real> BlockOp for PcfOp<'_, T> {
             Kernel::Tiled => true,
             Kernel::Direct => false,
         };
-        let run = if tiled { T::tiled } else { T::direct };
-        Ok(run(stream, self.integral, &first, &second, &mut target.entries, layout)?)
+        Ok(T::launch(stream, tiled, self.integral, &first, &second, &mut target.entries, layout)?)
     }
 }
