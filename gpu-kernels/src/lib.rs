@@ -6,5 +6,6 @@
 pub mod collectives;
 pub mod floors;
 pub mod list_rank;
+pub mod overlap;
 pub mod pcf;
 pub mod samples;

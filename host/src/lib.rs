@@ -2,6 +2,8 @@
 //!
 //! - [`list_rank`]: the position of every element of a linked list; prefix sums along it; forests.
 //! - [`pcf`]: piecewise constant functions: pairwise distances and kernels, sets, files, barcodes.
+//! - [`overlap`]: copies of polygons: the areas in which they overlap, for packing.
+//! - [`concurrency`]: a study of what limits kernels like those of `overlap`: streams, graphs, reductions, memory.
 //! - [`collectives`]: scans and reductions over a whole device, which the systems share.
 //! - [`device`]: one face for GPUs and the CPU: buffers, streams, events, and launches that are checked when they compile ([`launch!`]).
 //! - [`engine`]: pairwise matrices by blocks, on several devices, into memory or files.
@@ -39,11 +41,14 @@
 //! ```
 
 pub mod collectives;
+pub mod concurrency;
+mod csv_table;
 pub mod device;
 pub mod engine;
 pub mod files;
 pub mod list_rank;
 pub mod npy;
+pub mod overlap;
 pub mod pcf;
 
 /// Launches a kernel on a stream: `launch!(stream, module::kernel<<<grid, block>>>(arguments))`, and with dynamic shared

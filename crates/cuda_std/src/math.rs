@@ -178,7 +178,7 @@ pub fn powi<F: Float>(x: F, n: i32) -> F {
     F::powi(x, n)
 }
 
-/// The GPU's approximations for `f32`: one or two instructions of the special function unit.
+/// The GPU's approximations, all but one for `f32`: one or two instructions of the special function unit.
 ///
 /// They take subnormal numbers for zero (`.ftz`, except `tanh`). Errors are PTX's bounds, relative unless said otherwise.
 /// **On the CPU these are the accurate functions**, so results differ between the two sides by up to the bounds.
@@ -214,6 +214,12 @@ pub mod fast {
         tanh(x) = fast_tanh;
         /// x / y. Two units in the last place for |y| from 2⁻¹²⁶ to 2¹²⁶; zero for greater y. `div.approx.ftz.f32`.
         div(x, y) = fast_div;
+    }
+
+    /// 1 / x in double precision. Error about 2⁻²⁰. `rcp.approx.ftz.f64`.
+    #[inline(always)]
+    pub fn rcp_f64(x: f64) -> f64 {
+        sys::fast_rcp_f64(x)
     }
 
     /// eˣ, as [`exp2`] of x·log₂e: an error of about 2⁻²² + |x|·2⁻²³.

@@ -7,6 +7,7 @@ use warpsmith::{
     engine::EngineError,
     files::FileError,
     list_rank::ListError,
+    overlap::OverlapError,
     pcf::{PairwiseError, PcfError},
 };
 
@@ -57,6 +58,12 @@ impl From<ListError> for Failure {
 
 impl From<FileError> for Failure {
     fn from(error: FileError) -> Self {
+        Failure::error(error)
+    }
+}
+
+impl From<OverlapError> for Failure {
+    fn from(error: OverlapError) -> Self {
         Failure::error(error)
     }
 }

@@ -11,7 +11,9 @@ mod interrupt;
 mod list_rank;
 mod npy;
 mod output;
+mod overlap;
 mod pcf;
+mod picture;
 mod progress;
 mod size;
 mod terminal;
@@ -37,7 +39,8 @@ use warpsmith::device::{self, Device, DeviceError};
         warpsmith --backend cpu list-rank --n 1e6       the same on the CPU\n  \
         warpsmith list-rank --help                      all about ranking lists\n  \
         warpsmith pcf --help                            piecewise constant functions\n  \
-        warpsmith pcf pdist set.npz --output d.npy      distances of all pairs of them\n\n\
+        warpsmith pcf pdist set.npz --output d.npy      distances of all pairs of them\n  \
+        warpsmith overlap total submission.csv          the score of a packing of polygons, and overlaps\n\n\
         Exit codes: 0 done, 1 a verification failed, 2 any other error, 130 cancelled by Ctrl-C or SIGTERM.\n\
         Environment: WARPSMITH_BACKEND (cuda or cpu) is what `--backend auto` takes;\n\
         WARPSMITH_SYNC=1 waits for every launch, so that a fault on a GPU names its kernel."
@@ -81,6 +84,8 @@ enum Command {
     ListRank(list_rank::Arguments),
     #[command(about = "Piecewise constant functions: sets, matrices of their distances, and pictures")]
     Pcf(pcf::Arguments),
+    #[command(about = "Copies of polygons: the areas in which they overlap, their derivatives, and pictures")]
+    Overlap(overlap::Arguments),
     #[command(about = "List the devices: GPUs and the CPU")]
     Devices(devices::Arguments),
     /// A demonstration of each system, checked and timed, that ends in a table
@@ -97,6 +102,7 @@ pub fn main() -> ExitCode {
     let result = match command.unwrap_or(Command::Demo) {
         Command::ListRank(arguments) => list_rank::run(&global, &arguments),
         Command::Pcf(arguments) => pcf::run(&global, &arguments),
+        Command::Overlap(arguments) => overlap::run(&global, &arguments),
         Command::Devices(arguments) => devices::run(&global, &arguments),
         Command::Demo => demo::run(&global),
     };

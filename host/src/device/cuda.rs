@@ -6,6 +6,8 @@
 //! - its `Stream::new` takes `NON_BLOCKING` out of the flags, and its copies and fills run on the legacy default stream, which
 //!   non-blocking streams don't wait for; its copies panic where lengths differ;
 //! - its `Stream::wait_event` destroys the event, and its `Module::from_ptx` has no compiler log;
+//! - its `graph` module has graphs of nodes, but no capture of a stream, and nothing that instantiates or launches a graph; its
+//!   `kernel_invocation!` gives a function other arguments than that one takes, and so doesn't compile;
 //! - a stream that is dropped after its context makes the driver crash.
 //!
 //! Because of the last, the state of a device, its context among it, is made once and kept until the process ends.
@@ -16,11 +18,13 @@
 mod driver;
 mod event;
 mod fault;
+mod graph;
 mod memory;
 mod module;
 mod stream;
 
 pub(super) use event::CudaEvent;
+pub(super) use graph::CudaGraph;
 pub(super) use memory::{DeviceMemory, HostMemory};
 pub(super) use module::CudaModule;
 pub(super) use stream::CudaStream;

@@ -121,6 +121,13 @@ pub enum DeviceError {
     #[error("an event was never recorded on a stream")]
     NotRecorded,
 
+    /// Work was to be captured that a graph can't do.
+    #[error("{what} can't be part of a graph: while a stream is captured it takes launches, and copies and fills on the device")]
+    InCapture {
+        /// What was asked of the stream.
+        what: &'static str,
+    },
+
     /// None of a module's PTX images suits the device.
     #[error(
         "the kernels can't run on {device}, a GPU of compute capability {}.{}: they were built for {}",

@@ -3,11 +3,13 @@
 use super::buffer::{Buffer, View, ViewMut};
 use super::cuda::CudaStream;
 use super::event::{Event, Kind};
+use super::graph::Work;
 use super::launch::{self, LaunchConfig, refused};
 use super::pinned::{Pending, PinnedBuffer};
 use super::{Device, DeviceError, Inner, Module, image};
 use bytemuck::Pod;
 use cuda_std::launch::{Bound, KernelInfo};
+use std::mem::ManuallyDrop;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -30,6 +32,43 @@ enum Queue {
     Cuda(CudaStream),
     /// Held while something is done.
     Cpu(Mutex<()>),
+    /// Of the CPU: what is to be done later.
+    Recording(Mutex<Vec<Work>>),
+}
+
+/// A kernel's body that has forgotten how long its arguments live. Dropping it leaves them alone.
+struct Body(Box<dyn Fn() + Sync>);
+
+// SAFETY: it is called by shared references, and not even when dropped is there more to it than freeing a box.
+unsafe impl Send for Body {}
+
+impl Body {
+    /// # Safety
+    /// What the body points to is there whenever it is called.
+    unsafe fn new<'a, F: Fn() + Sync + 'a>(body: F) -> Self {
+        let body = ManuallyDrop::new(body);
+        let body: Box<dyn Fn() + Sync + 'a> = Box::new(move || (*body)());
+        // SAFETY: the two types differ in the lifetime alone. That a call finds what it needs is the caller's word.
+        Body(unsafe { std::mem::transmute::<Box<dyn Fn() + Sync + 'a>, Box<dyn Fn() + Sync>>(body) })
+    }
+
+    fn call(&self) {
+        (self.0)();
+    }
+}
+
+/// An address in the memory of this process, for work that is done later.
+struct Address<T>(*mut T);
+
+// SAFETY: it is only an address; whoever follows it argues for that.
+unsafe impl<T> Send for Address<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Address<T> {}
+
+impl<T> Address<T> {
+    fn get(&self) -> *mut T {
+        self.0
+    }
 }
 
 impl Stream {
@@ -39,6 +78,49 @@ impl Stream {
             Inner::Cpu(_) => Queue::Cpu(Mutex::new(())),
         };
         Ok(Stream { device: device.clone(), queue })
+    }
+
+    /// A stream whose work goes into a graph.
+    pub(super) fn for_capture(device: &Device) -> Result<Self, DeviceError> {
+        let queue = match &device.inner {
+            Inner::Cuda(cuda) => Queue::Cuda(CudaStream::for_capture(cuda)?),
+            Inner::Cpu(_) => Queue::Recording(Mutex::default()),
+        };
+        Ok(Stream { device: device.clone(), queue })
+    }
+
+    /// CUDA's.
+    pub(super) fn cuda(&self) -> Option<&CudaStream> {
+        if let Queue::Cuda(stream) = &self.queue { Some(stream) } else { None }
+    }
+
+    /// What a stream of the CPU has recorded.
+    pub(super) fn take_recorded(&self) -> Vec<Work> {
+        match &self.queue {
+            Queue::Recording(work) => std::mem::take(&mut *lock(work)),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Itself, if a graph of `device` can be launched on it.
+    pub(super) fn for_graph(&self, device: &Device) -> Result<&Self, DeviceError> {
+        self.at_once("the launch of a graph")?;
+        if device.location() == self.device.location() { Ok(self) } else { Err(self.wrong_device("a graph", device)) }
+    }
+
+    /// Calls `work` when nothing else is done on this stream of the CPU.
+    pub(super) fn in_turn<R>(&self, work: impl FnOnce() -> R) -> R {
+        let _turn = if let Queue::Cpu(turn) = &self.queue { take_turn(turn) } else { None };
+        work()
+    }
+
+    /// Sees to it that the stream isn't captured.
+    fn at_once(&self, what: &'static str) -> Result<(), DeviceError> {
+        match &self.queue {
+            Queue::Recording(_) => Err(DeviceError::InCapture { what }),
+            Queue::Cuda(stream) if stream.is_captured() => Err(DeviceError::InCapture { what }),
+            _ => Ok(()),
+        }
     }
 
     /// The device that it is for.
@@ -116,6 +198,16 @@ impl Stream {
                 let launch =
                     simt::Launch { kernel: kernel.name(), grid: config.grid, block: config.block, dynamic_shared: config.shared };
                 Ok(cpu.executor.run(&launch, &body)?)
+            }
+            (Queue::Recording(work), Inner::Cpu(_)) => {
+                // SAFETY: only `Graph::launch` calls it, whose caller vouches for the arguments.
+                let body = unsafe { Body::new(body) };
+                lock(work).push(Work::new(move |cpu| {
+                    let LaunchConfig { grid, block, shared } = config;
+                    let launch = simt::Launch { kernel: kernel.name(), grid, block, dynamic_shared: shared };
+                    Ok(cpu.executor.run(&launch, &|| body.call())?)
+                }));
+                Ok(())
             }
             // A stream's queue is of its device's kind.
             _ => Err(refused(kernel, "its stream is of no device".to_owned())),
@@ -202,6 +294,15 @@ impl Stream {
                 unsafe { std::ptr::copy_nonoverlapping(source.first(), target.first(), source.len()) };
                 Ok(())
             }
+            Queue::Recording(work) => {
+                let (from, to, n) = (Address(source.first()), Address(target.first()), source.len());
+                lock(work).push(Work::new(move |_| {
+                    // SAFETY: as above, by the word of `Graph::launch`'s caller.
+                    unsafe { std::ptr::copy_nonoverlapping(from.get(), to.get(), n) };
+                    Ok(())
+                }));
+                Ok(())
+            }
         }
     }
 
@@ -235,6 +336,19 @@ impl Stream {
                 let _turn = take_turn(turn);
                 // SAFETY: as many elements are there, initialised, and borrowed mutably.
                 unsafe { std::slice::from_raw_parts_mut(target.first(), target.len()) }.fill(value);
+                Ok(())
+            }
+            Queue::Recording(work) => {
+                // A repetition of a pattern can be kept as bytes, whatever the type.
+                let (to, bytes) = (Address(target.first().cast::<u8>()), bytemuck::bytes_of(&value).to_vec());
+                let n = target.len();
+                lock(work).push(Work::new(move |_| {
+                    for index in 0..n {
+                        // SAFETY: there are as many elements of this size, by the word of `Graph::launch`'s caller.
+                        unsafe { to.get().add(index * bytes.len()).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+                    }
+                    Ok(())
+                }));
                 Ok(())
             }
         }
@@ -327,6 +441,7 @@ impl Stream {
     /// # Errors
     /// [`DeviceError::WrongDevice`], and what earlier work on the device came to.
     pub fn record_into(&self, event: &Event) -> Result<(), DeviceError> {
+        self.at_once("an event")?;
         match (&self.queue, &self.device.inner, &event.kind) {
             (Queue::Cuda(stream), Inner::Cuda(cuda), Kind::Cuda { event: raw, recorded }) if event.is_of(cuda) => {
                 stream.record(raw)?;
@@ -348,10 +463,11 @@ impl Stream {
     /// # Errors
     /// What earlier work on the device came to.
     pub fn wait(&self, event: &Event) -> Result<(), DeviceError> {
+        self.at_once("a wait for an event")?;
         match (&self.queue, &event.kind) {
             (Queue::Cuda(stream), Kind::Cuda { event, .. }) => stream.wait(event),
             // What the CPU is to do is done at once, so the wait has to be now; and what it has recorded is done.
-            (Queue::Cpu(_), Kind::Cuda { event, .. }) => event.synchronize(),
+            (_, Kind::Cuda { event, .. }) => event.synchronize(),
             (_, Kind::Cpu(_)) => Ok(()),
         }
     }
@@ -361,12 +477,14 @@ impl Stream {
     /// # Errors
     /// [`DeviceError::Fault`] where a kernel went wrong.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
+        self.at_once("a wait for the stream")?;
         match &self.queue {
             Queue::Cuda(stream) => stream.synchronize(),
             Queue::Cpu(turn) => {
                 let _turn = take_turn(turn);
                 Ok(())
             }
+            Queue::Recording(_) => Ok(()),
         }
     }
 
@@ -375,9 +493,10 @@ impl Stream {
     /// # Errors
     /// [`DeviceError::Fault`] where a kernel went wrong.
     pub fn is_done(&self) -> Result<bool, DeviceError> {
+        self.at_once("a question for what is done")?;
         match &self.queue {
             Queue::Cuda(stream) => stream.is_done(),
-            Queue::Cpu(_) => Ok(true),
+            Queue::Cpu(_) | Queue::Recording(_) => Ok(true),
         }
     }
 
@@ -411,6 +530,7 @@ impl Stream {
     /// # Safety
     /// `source` is as long, and stays as it is until the copy is done. `target` is of this stream's device.
     unsafe fn copy_from_host<T: Pod>(&self, target: &ViewMut<'_, T>, source: *const T) -> Result<(), DeviceError> {
+        self.at_once("an upload")?;
         let bytes = target.byte_len();
         match &self.queue {
             _ if bytes == 0 => Ok(()),
@@ -422,6 +542,7 @@ impl Stream {
                 unsafe { std::ptr::copy_nonoverlapping(source, target.first(), target.len()) };
                 Ok(())
             }
+            Queue::Recording(_) => Ok(()),
         }
     }
 
@@ -430,6 +551,7 @@ impl Stream {
     /// # Safety
     /// There is room for as many at `target`, which nobody accesses until the copy is done. `source` is of this stream's device.
     unsafe fn copy_to_host<T: Pod>(&self, source: &View<'_, T>, target: *mut T) -> Result<(), DeviceError> {
+        self.at_once("a download")?;
         let bytes = source.byte_len();
         match &self.queue {
             _ if bytes == 0 => Ok(()),
@@ -441,6 +563,7 @@ impl Stream {
                 unsafe { std::ptr::copy_nonoverlapping(source.first(), target, source.len()) };
                 Ok(())
             }
+            Queue::Recording(_) => Ok(()),
         }
     }
 
@@ -448,7 +571,7 @@ impl Stream {
     fn finish(&self) -> Result<(), DeviceError> {
         match &self.queue {
             Queue::Cuda(stream) => stream.synchronize(),
-            Queue::Cpu(_) => Ok(()),
+            Queue::Cpu(_) | Queue::Recording(_) => Ok(()),
         }
     }
 
@@ -461,10 +584,14 @@ impl Stream {
     }
 }
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The CPU's streams do one thing at a time.
 fn take_turn(turn: &Mutex<()>) -> Option<MutexGuard<'_, ()>> {
     // A kernel that uses the stream it runs on would wait for itself. The executor has an error for it.
-    (!simt::current::is_active()).then(|| turn.lock().unwrap_or_else(PoisonError::into_inner))
+    (!simt::current::is_active()).then(|| lock(turn))
 }
 
 /// Another crate's kernel may have the name of one in gpu-kernels and other parameters.

@@ -40,6 +40,11 @@ pub fn fast_rcp(x: f32) -> f32 {
 }
 
 #[inline(always)]
+pub fn fast_rcp_f64(x: f64) -> f64 {
+    1.0 / x
+}
+
+#[inline(always)]
 pub fn fast_rsqrt(x: f32) -> f32 {
     (1.0 / f64::from(x).sqrt()) as f32
 }

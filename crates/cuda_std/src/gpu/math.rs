@@ -39,4 +39,5 @@ declare! {
     fast_sqrt(x): f32;
     fast_tanh(x): f32;
     fast_div(x, y): f32;
+    fast_rcp_f64(x): f64;
 }

@@ -117,6 +117,11 @@ define linkonce_odr float @__cuda_std_fast_rcp(float %x) #0 {
   ret float %r
 }
 
+define linkonce_odr double @__cuda_std_fast_rcp_f64(double %x) #0 {
+  %r = call double asm "rcp.approx.ftz.f64 $0, $1;", "=d,d"(double %x) nounwind willreturn memory(none)
+  ret double %r
+}
+
 define linkonce_odr float @__cuda_std_fast_rsqrt(float %x) #0 {
   %r = call float asm "rsqrt.approx.ftz.f32 $0, $1;", "=f,f"(float %x) nounwind willreturn memory(none)
   ret float %r

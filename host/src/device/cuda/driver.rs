@@ -4,8 +4,8 @@
 //! also returns others (222 for PTX that it is too old for), and an enum with a value that it does not have is undefined
 //! behaviour. Handles are `cust_raw`'s.
 
-use cust::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUmodule, CUstream};
-use std::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_ushort, c_void};
+use cust::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUmodule, CUstream};
+use std::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
 use std::ptr;
 
 /// A driver function's result.
@@ -57,6 +57,8 @@ unsafe fn c_str(text: *const c_char) -> Option<&'static str> {
 }
 
 pub(super) const CU_STREAM_NON_BLOCKING: c_uint = 1;
+/// What the thread does otherwise is no part of the capture, and is not forbidden.
+pub(super) const CU_STREAM_CAPTURE_MODE_RELAXED: c_uint = 2;
 pub(super) const CU_EVENT_DEFAULT: c_uint = 0;
 pub(super) const CU_EVENT_DISABLE_TIMING: c_uint = 2;
 pub(super) const CU_MEMHOSTALLOC_PORTABLE: c_uint = 1;
@@ -111,6 +113,14 @@ unsafe extern "C" {
     pub(super) fn cuStreamSynchronize(stream: CUstream) -> Code;
     pub(super) fn cuStreamQuery(stream: CUstream) -> Code;
     pub(super) fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint) -> Code;
+    pub(super) fn cuStreamBeginCapture_v2(stream: CUstream, mode: c_uint) -> Code;
+    pub(super) fn cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph) -> Code;
+
+    pub(super) fn cuGraphInstantiateWithFlags(exec: *mut CUgraphExec, graph: CUgraph, flags: c_ulonglong) -> Code;
+    pub(super) fn cuGraphUpload(exec: CUgraphExec, stream: CUstream) -> Code;
+    pub(super) fn cuGraphLaunch(exec: CUgraphExec, stream: CUstream) -> Code;
+    pub(super) fn cuGraphExecDestroy(exec: CUgraphExec) -> Code;
+    pub(super) fn cuGraphDestroy(graph: CUgraph) -> Code;
 
     pub(super) fn cuEventCreate(event: *mut CUevent, flags: c_uint) -> Code;
     pub(super) fn cuEventDestroy_v2(event: CUevent) -> Code;

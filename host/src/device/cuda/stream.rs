@@ -8,7 +8,7 @@ use cuda_std::launch::{ArgWords, KernelInfo};
 use cust::sys::CUstream;
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many argument words are passed without an allocation.
 const FEW_WORDS: usize = 24;
@@ -16,9 +16,11 @@ const FEW_WORDS: usize = 24;
 /// A driver's stream that doesn't wait for the legacy default stream, destroyed when dropped.
 #[derive(Debug)]
 pub(in super::super) struct CudaStream {
-    cuda: &'static Cuda,
-    raw: CUstream,
-    recent: Arc<Recent>,
+    pub(super) cuda: &'static Cuda,
+    pub(super) raw: CUstream,
+    pub(super) recent: Arc<Recent>,
+    /// Of a stream that is captured, the kernels that were launched on it, each once. Nothing it is told happens by itself.
+    captured: Option<Mutex<Vec<&'static str>>>,
 }
 
 // SAFETY: the driver's functions for streams may be called from any thread in which the context is current.
@@ -32,7 +34,25 @@ impl CudaStream {
         let mut raw = ptr::null_mut();
         // SAFETY: the result may be written to.
         cuda.check("cuStreamCreate", unsafe { driver::cuStreamCreate(&mut raw, driver::CU_STREAM_NON_BLOCKING) })?;
-        Ok(CudaStream { cuda, raw, recent: cuda.faults.register() })
+        Ok(CudaStream { cuda, raw, recent: cuda.faults.register(), captured: None })
+    }
+
+    /// A stream that is to be captured.
+    pub(in super::super) fn for_capture(cuda: &'static Cuda) -> Result<Self, DeviceError> {
+        let mut stream = Self::new(cuda)?;
+        stream.captured = Some(Mutex::default());
+        Ok(stream)
+    }
+
+    /// Whether what it is told goes into a graph.
+    pub(in super::super) fn is_captured(&self) -> bool {
+        self.captured.is_some()
+    }
+
+    /// The kernels that were launched on it while it was captured.
+    pub(super) fn take_captured(&self) -> Vec<&'static str> {
+        let names = self.captured.as_ref().map(|names| names.lock().unwrap_or_else(PoisonError::into_inner));
+        names.map_or_else(Vec::new, |mut names| std::mem::take(&mut *names))
     }
 
     /// Enqueues a kernel of `module`, whose arguments and configuration have been checked.
@@ -67,7 +87,7 @@ impl CudaStream {
 
         // The note comes first: another thread may be the one that sees the kernel fail.
         let name = kernel.name();
-        let new = self.recent.note(name);
+        let new = self.captured.is_none() && self.recent.note(name);
         let LaunchConfig { grid, block, shared } = *config;
         // SAFETY: function and stream are of this context. There is a pointer for each parameter that the function takes (as
         // the caller vouches, and the driver, where it can say), each to 8 bytes, which the driver copies before it returns.
@@ -87,6 +107,13 @@ impl CudaStream {
             )
         };
         if code == Code::SUCCESS {
+            if let Some(captured) = &self.captured {
+                let mut captured = captured.lock().unwrap_or_else(PoisonError::into_inner);
+                if !captured.contains(&name) {
+                    captured.push(name);
+                }
+                return Ok(());
+            }
             return if self.cuda.synchronous { self.synchronize() } else { Ok(()) };
         }
         if new {
@@ -185,7 +212,7 @@ impl Drop for CudaStream {
         self.cuda.try_enter();
         // SAFETY: the stream lives until here. What is still enqueued runs to its end before the driver frees it.
         unsafe {
-            if driver::cuStreamQuery(self.raw) != Code::SUCCESS {
+            if self.captured.is_none() && driver::cuStreamQuery(self.raw) != Code::SUCCESS {
                 self.cuda.faults.keep(&self.recent);
             }
             _ = driver::cuStreamDestroy_v2(self.raw);

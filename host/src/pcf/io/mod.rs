@@ -19,7 +19,7 @@ use super::{
     barcode::{Bar, Barcode},
 };
 use crate::{
-    files::{Destination, reason},
+    files::{self, Destination},
     npy::Kind,
 };
 
@@ -174,13 +174,7 @@ pub fn load_barcodes(path: &Path) -> Result<Vec<Barcode>, PcfError> {
 
 /// Opens a file to read; gives its size, too, where it has one.
 fn open(path: &Path) -> Result<(File, Option<u64>), PcfError> {
-    let cannot = |error: std::io::Error| PcfError::file(path, format_args!("can't be read: {}", reason(&error)));
-    let file = File::open(path).map_err(cannot)?;
-    let metadata = file.metadata().map_err(cannot)?;
-    if metadata.is_dir() {
-        return Err(PcfError::file(path, "is a directory, not a file"));
-    }
-    Ok((file, metadata.is_file().then_some(metadata.len())))
+    files::open(path).map_err(|reason| PcfError::file(path, reason))
 }
 
 /// The points of an array's rows: the same memory, where it lies so that it can be.

@@ -11,6 +11,7 @@ use plotters::{
 };
 
 use super::matrix::{Cell, Heat};
+use crate::cli::picture::encode_png;
 
 /// The longer side of the heat map in pixels.
 pub const SIDE: usize = 720;
@@ -80,7 +81,7 @@ impl Picture<'_> {
                 }
             }
         }
-        encode(width, height, &pixels)
+        encode_png(width, height, &pixels)
     }
 
     /// The picture in SVG, with the heat map as an image in it.
@@ -93,7 +94,7 @@ impl Picture<'_> {
         text.truncate(end);
         for image in images {
             let bytes: Vec<u8> = image.pixels.iter().flat_map(|&RGBColor(r, g, b)| [r, g, b]).collect();
-            let png = encode(image.width as u32, image.height as u32, &bytes)?;
+            let png = encode_png(image.width as u32, image.height as u32, &bytes)?;
             text.push_str(&format!(
                 "<image x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" preserveAspectRatio=\"none\" style=\"image-rendering:pixelated\" \
                  href=\"data:image/png;base64,{}\"/>\n",
@@ -261,18 +262,6 @@ fn number(value: f64, range: f64) -> String {
     let text = format!("{value:.decimals$}");
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
-}
-
-/// A PNG of 8-bit RGB pixels.
-fn encode(width: u32, height: u32, pixels: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
-    let mut bytes = Vec::new();
-    let mut encoder = png::Encoder::new(&mut bytes, width, height);
-    encoder.set_color(png::ColorType::Rgb);
-    encoder.set_depth(png::BitDepth::Eight);
-    let mut writer = encoder.write_header()?;
-    writer.write_image_data(pixels)?;
-    writer.finish()?;
-    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -3,10 +3,7 @@
 mod draw;
 mod matrix;
 
-use std::{
-    io::Write as _,
-    path::{Path, PathBuf},
-};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use draw::Picture;
@@ -14,7 +11,7 @@ use matrix::Matrix;
 use serde::Serialize;
 
 use super::files;
-use crate::cli::{Global, failure::Failure, format, progress::Progress, terminal};
+use crate::cli::{Global, failure::Failure, format, picture, progress::Progress, terminal};
 
 /// Options of `pcf plot`.
 #[derive(Args, Debug)]
@@ -55,12 +52,6 @@ enum Layout {
     Packed,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
-    Png,
-    Svg,
-}
-
 #[derive(Serialize)]
 struct Object<'a> {
     input: String,
@@ -78,7 +69,7 @@ struct Object<'a> {
 /// Runs the command.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let (input, output) = (&arguments.matrix, &arguments.output);
-    let format = format_of(output)?;
+    let format = picture::Format::of(output)?;
     let destination = files::prepare(output, &[input])?;
     let progress = Progress::new(arguments.json || global.verbose > 0);
     let matrix = Matrix::open(input, arguments.layout)?;
@@ -90,15 +81,12 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let size = format!("{} x {}", format::grouped(rows), format::grouped(columns));
     let default_title = || format!("{}, {size}", input.file_name().unwrap_or_default().to_string_lossy());
     let title = arguments.title.clone().unwrap_or_else(default_title);
-    let picture = Picture { title: &title, rows, columns, heat: &heat };
+    let drawn = Picture { title: &title, rows, columns, heat: &heat };
     let bytes = match format {
-        Format::Png => picture.png(),
-        Format::Svg => picture.svg(),
+        picture::Format::Png => drawn.png(),
+        picture::Format::Svg => drawn.svg(),
     };
-    let bytes = bytes.map_err(|error| Failure::error(format_args!("{} can't be drawn: {error}", output.display())))?;
-    let mut file = destination.temporary()?;
-    file.write_all(&bytes).map_err(|error| destination.error(&error))?;
-    destination.persist(file)?;
+    picture::write(&destination, bytes)?;
 
     let stats = &heat.entries;
     let finite = stats.min <= stats.max;
@@ -120,13 +108,4 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let special: String =
         special.iter().filter(|(n, _)| *n > 0).map(|(n, name)| format!(", {} {name}", format::grouped(*n as usize))).collect();
     terminal::print(format_args!("Written: {} ({size}, {range}{special})", output.display()))
-}
-
-fn format_of(path: &Path) -> Result<Format, Failure> {
-    let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
-    match extension.as_deref() {
-        Some("png") => Ok(Format::Png),
-        Some("svg") => Ok(Format::Svg),
-        _ => Err(Failure::error(format_args!("{}: the name must end in .png or .svg, which tells the format", path.display()))),
-    }
 }

@@ -1,0 +1,239 @@
+//! The order of many poses by the cells of a uniform grid: a counting sort.
+//!
+//! Cells are as wide as the widest pair of poses that may overlap reaches, or wider where a packing's extent would make too many
+//! of them. Poses are counted by cell, the counts are scanned, and each pose goes to its cell's next place; then poses are ranked
+//! within their cells, so that the order is the same each time.
+
+use super::{
+    Scalar,
+    clip::Point,
+    layout::{Frame, ShapeSpan},
+    transform::{Source, circle, image},
+};
+use crate::collectives::{
+    Max, Min,
+    block::{Block, STORAGE, Storage},
+};
+use cuda_std::prelude::*;
+
+/// Blocks that look for the extent of one packing.
+pub const EXTENT_BLOCKS: u32 = 128;
+/// Threads of each.
+pub const EXTENT_THREADS: u32 = 256;
+
+/// One for each number of an extent.
+type Storages<T> = (Storage<T>, Storage<T>, Storage<T>, Storage<T>);
+
+/// The centre of a pose's enclosing circle.
+#[inline(always)]
+unsafe fn center<T: Scalar>(source: &Source<'_, T>, pose: u32) -> Point<T> {
+    // SAFETY: the caller's.
+    unsafe {
+        let (position, theta) = source.pose(pose);
+        circle(position, theta.sin_cos(), &source.shape(pose)).center
+    }
+}
+
+/// As the kernels below.
+#[inline(always)]
+unsafe fn extent<T: Scalar>(source: Source<'_, T>, offsets: &[u32], extents: *mut T, storage: Storages<T>)
+where
+    Min: crate::collectives::Identity<T>,
+    Max: crate::collectives::Identity<T>,
+{
+    let packing = thread::block_idx_y() as usize;
+    // SAFETY: the caller's; each storage is used once.
+    unsafe {
+        let (start, end) = (*offsets.get_unchecked(packing), *offsets.get_unchecked(packing + 1));
+        let mut low = Point::new(T::INFINITY, T::INFINITY);
+        let mut high = Point::new(-T::INFINITY, -T::INFINITY);
+        let mut pose = start + thread::block_idx_x() * EXTENT_THREADS + thread::thread_idx_x();
+        while pose < end {
+            let center = center(&source, pose);
+            low = Point::new(math::min(low.x, center.x), math::min(low.y, center.y));
+            high = Point::new(math::max(high.x, center.x), math::max(high.y, center.y));
+            pose += EXTENT_BLOCKS * EXTENT_THREADS;
+        }
+        let (a, b, c, d) = storage;
+        let block = |storage: Storage<T>| Block::with_threads(storage, EXTENT_THREADS);
+        let low = Point::new(block(a).reduce(low.x, Min), block(b).reduce(low.y, Min));
+        let high = Point::new(block(c).reduce(high.x, Max), block(d).reduce(high.y, Max));
+        if thread::thread_idx_x() == 0 {
+            let to = extents.add(4 * (packing * EXTENT_BLOCKS as usize + thread::block_idx_x() as usize));
+            *to = low.x;
+            *to.add(1) = low.y;
+            *to.add(2) = high.x;
+            *to.add(3) = high.y;
+        }
+    }
+}
+
+/// As the kernels below.
+#[inline(always)]
+unsafe fn frame<T: Scalar>(extents: *const T, reach: T, capacity: &[u32], frames: *mut Frame<T>) {
+    let packing = thread::index_1d() as usize;
+    let (Some(&first), Some(&next)) = (capacity.get(packing), capacity.get(packing + 1)) else { return };
+    // SAFETY: the caller's.
+    unsafe {
+        let mut low = Point::new(T::INFINITY, T::INFINITY);
+        let mut high = Point::new(-T::INFINITY, -T::INFINITY);
+        for k in 0..EXTENT_BLOCKS as usize {
+            let extent = extents.add(4 * (packing * EXTENT_BLOCKS as usize + k));
+            low = Point::new(math::min(low.x, *extent), math::min(low.y, *extent.add(1)));
+            high = Point::new(math::max(high.x, *extent.add(2)), math::max(high.y, *extent.add(3)));
+        }
+        let size = high.minus(low);
+        let most = next - first;
+        // A cell is a little larger than the reach, by what rounding could do.
+        let far = math::max(math::max(math::abs(low.x), math::abs(low.y)), math::max(math::abs(high.x), math::abs(high.y)));
+        let mut width = math::mul_add(T::from_f64(32.0) * T::EPSILON, far, reach * T::from_f64(1.000_01));
+        let count = |width: T| [size.x, size.y].map(|size| math::floor(size / width));
+        let mut cells = [1, 1];
+        // Doubling ends: a width beyond the extent gives one cell.
+        loop {
+            let [x, y] = count(width);
+            if (x + T::ONE) * (y + T::ONE) <= T::from_u32(most) {
+                cells = [x.to_i32() as u32 + 1, y.to_i32() as u32 + 1];
+                break;
+            }
+            if !(width < T::INFINITY) {
+                break;
+            }
+            width = width * T::from_f64(1.25);
+        }
+        let inverse = T::ONE / width;
+        *frames.add(packing) = Frame {
+            origin: low,
+            inverse: [Point::new(inverse, T::ZERO), Point::new(T::ZERO, inverse)],
+            lattice: [Point::ORIGIN; 2],
+            cells,
+            reach: [1, 1],
+            first_cell: first,
+            periodic: 0,
+        };
+    }
+}
+
+/// As the kernels below.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+unsafe fn bin<T: Scalar>(
+    n: u32,
+    source: Source<'_, T>,
+    packing_of: &[u32],
+    frames: &[Frame<T>],
+    counts: *mut u32,
+    cell_of: *mut u32,
+    number_in_cell: *mut u32,
+) {
+    let pose = thread::index_1d();
+    if pose >= n {
+        return;
+    }
+    // SAFETY: the caller's; counts are raised atomically.
+    unsafe {
+        let frame = frames.get_unchecked(*packing_of.get_unchecked(pose as usize) as usize);
+        let mut center = center(&source, pose);
+        if frame.periodic != 0 {
+            // As phase one brings the pose into the lattice's cell.
+            center = center.minus(image(center, frame).1);
+        }
+        let cell = frame.cell_number(center);
+        *cell_of.add(pose as usize) = cell;
+        *number_in_cell.add(pose as usize) = atomic::device::fetch_add(counts.add(cell as usize), 1);
+    }
+}
+
+macro_rules! kernels {
+    ($t:ty: $extent:ident $frame:ident $bin:ident) => {
+        /// The extent of each packing's poses (by their circles' centres): low x and y, high x and y from each of
+        /// [`EXTENT_BLOCKS`] blocks of [`EXTENT_THREADS`], for each packing along the grid's y.
+        ///
+        /// # Safety
+        /// There are poses and shapes as the arrays say, packing p's from `offsets[p]` to `offsets[p + 1]`, and room in `extents`.
+        #[kernel(max_threads = 256)]
+        pub unsafe fn $extent(
+            poses: *const $t,
+            shapes: &[ShapeSpan<$t>],
+            shape_of: &[u32],
+            offsets: &[u32],
+            extents: *mut $t,
+        ) {
+            let source = Source { poses, shapes, quads: core::ptr::null(), shape_of, first_piece: &[] };
+            let storage = (
+                shared_array![$t; STORAGE],
+                shared_array![$t; STORAGE],
+                shared_array![$t; STORAGE],
+                shared_array![$t; STORAGE],
+            );
+            // SAFETY: the caller's.
+            unsafe { extent(source, offsets, extents, storage) }
+        }
+
+        /// Each packing's frame: cells of at least `reach`, as many as from `capacity[p]` to `capacity[p + 1]` at most. A thread
+        /// for each packing.
+        ///
+        /// # Safety
+        /// There are extents for each packing, and room for its frame.
+        #[kernel(max_threads = 128)]
+        pub unsafe fn $frame(extents: *const $t, reach: $t, capacity: &[u32], frames: *mut Frame<$t>) {
+            // SAFETY: the caller's.
+            unsafe { frame(extents, reach, capacity, frames) }
+        }
+
+        /// Counts the poses of each cell. Each pose gets its cell and a number within it. A thread for each pose.
+        ///
+        /// # Safety
+        /// There are `n` poses in packings with frames, room for their cells and numbers, and a zero for each cell.
+        #[kernel(max_threads = 128)]
+        #[allow(clippy::too_many_arguments)]
+        pub unsafe fn $bin(
+            n: u32,
+            poses: *const $t,
+            shapes: &[ShapeSpan<$t>],
+            shape_of: &[u32],
+            packing_of: &[u32],
+            frames: &[Frame<$t>],
+            counts: *mut u32,
+            cell_of: *mut u32,
+            number_in_cell: *mut u32,
+        ) {
+            let source = Source { poses, shapes, quads: core::ptr::null(), shape_of, first_piece: &[] };
+            // SAFETY: the caller's.
+            unsafe { bin(n, source, packing_of, frames, counts, cell_of, number_in_cell) }
+        }
+    };
+}
+kernels!(f32: extent_f32 frame_f32 bin_f32);
+kernels!(f64: extent_f64 frame_f64 bin_f64);
+
+/// Brings poses to their cells' places, in any order: `list[starts[cell] + number] = pose`. A thread for each pose.
+///
+/// # Safety
+/// Cells and numbers are what counting gave, `starts` are the sums of the counts before, and `list` has room for all poses.
+#[kernel(max_threads = 128)]
+pub unsafe fn scatter(cell_of: &[u32], number_in_cell: *const u32, starts: *const u32, list: *mut u32) {
+    let pose = thread::index_1d();
+    let Some(&cell) = cell_of.get(pose as usize) else { return };
+    // SAFETY: the caller's; places are all different.
+    unsafe { *list.add((*starts.add(cell as usize) + *number_in_cell.add(pose as usize)) as usize) = pose }
+}
+
+/// Orders poses within their cells by number: `order[row] = pose`. A thread for each pose, which counts those before it.
+///
+/// # Safety
+/// `list` is what [`scatter`] made, and `order` has room for all poses.
+#[kernel(max_threads = 128)]
+pub unsafe fn rank(cell_of: &[u32], starts: *const u32, list: *const u32, order: *mut u32) {
+    let pose = thread::index_1d();
+    let Some(&cell) = cell_of.get(pose as usize) else { return };
+    // SAFETY: the caller's; places are all different.
+    unsafe {
+        let (start, end) = (*starts.add(cell as usize), *starts.add(cell as usize + 1));
+        let mut before = start;
+        for other in start..end {
+            before += u32::from(*list.add(other as usize) < pose);
+        }
+        *order.add(before as usize) = pose;
+    }
+}

@@ -1,0 +1,161 @@
+//! How shapes, poses and packings lie in memory.
+
+use super::{Scalar, clip::Point};
+use bytemuck::{Pod, Zeroable};
+
+/// A circle that encloses a shape or a copy of one.
+#[repr(C, align(16))]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Circle<T> {
+    /// Its centre.
+    pub center: Point<T>,
+    /// Its radius; on the device, with what rounding may have moved the centre by.
+    pub radius: T,
+    /// Not used: it makes a circle one or two loads of 16 bytes.
+    pub spare: T,
+}
+
+/// Where a copy is, and which pieces are its own.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place<T> {
+    /// The pose's x and y.
+    pub position: Point<T>,
+    /// Its first piece.
+    pub first: u32,
+    /// How many.
+    pub count: u32,
+}
+
+/// A convex quad relative to its pose's position, and the box around it.
+#[repr(C, align(16))]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Piece<T> {
+    /// The box's lower left corner.
+    pub low: Point<T>,
+    /// The box's upper right corner.
+    pub high: Point<T>,
+    /// The quad, counter-clockwise.
+    pub corners: [Point<T>; 4],
+}
+
+/// A shape on the device: its quads, in its own coordinates, are consecutive in an array of all.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ShapeSpan<T> {
+    /// The centre of the smallest enclosing circle.
+    pub center: Point<T>,
+    /// Its radius.
+    pub radius: T,
+    /// The shape's area.
+    pub area: T,
+    /// The first quad.
+    pub first: u32,
+    /// How many.
+    pub count: u32,
+}
+
+/// The cells in which the poses of a packing are looked up, and the lattice of its images.
+///
+/// A point's cell is the integer part of `inverse * (point - origin)`. Poses that may overlap are in cells at most `reach`
+/// apart. A packing of few poses has one cell. Where there is no lattice, the cells at the rim go on to infinity; where
+/// there is, they are the lattice's cell, cut into `cells`, and repeat.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Frame<T> {
+    /// The lower left corner of cell (0, 0).
+    pub origin: Point<T>,
+    /// The rows of the matrix that takes a vector to a number of cells.
+    pub inverse: [Point<T>; 2],
+    /// The lattice's vectors.
+    pub lattice: [Point<T>; 2],
+    /// How many cells, by column and row.
+    pub cells: [u32; 2],
+    /// How many cells further there may be poses that overlap.
+    pub reach: [u32; 2],
+    /// The packing's first cell among all.
+    pub first_cell: u32,
+    /// 1 where there is a lattice, else 0.
+    pub periodic: u32,
+}
+
+macro_rules! pod {
+    ($($name:ident)*) => {$(
+        // SAFETY: of numbers of one size, or first those of 4 or 8 bytes and then an even number of 4, `repr(C)`: no padding.
+        unsafe impl<T: Scalar> Zeroable for $name<T> {}
+        // SAFETY: as above; every bit pattern is a value of numbers.
+        unsafe impl<T: Scalar> Pod for $name<T> {}
+    )*};
+}
+pod!(Point Circle Place Piece ShapeSpan Frame);
+
+/// Rows of a packing that a warp takes: `first`, `first + step`, ..., `count` of them, at most [`ROWS`].
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+pub struct Tile {
+    /// The packing.
+    pub packing: u32,
+    /// The first row, by the order of cells.
+    pub first: u32,
+    /// From one row to the next.
+    pub step: u32,
+    /// How many.
+    pub count: u32,
+}
+
+/// The most rows of a [`Tile`].
+pub const ROWS: u32 = 32;
+
+/// The most cells of a lattice between a pose and an image of another that may overlap it.
+pub const MAX_SHIFT: i32 = 2000;
+
+/// What a kernel does with rows, as the bits of its parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mode(pub u32);
+
+impl Mode {
+    /// Rows and candidates are the same poses, and each pair of them is taken once: by the one that comes first.
+    pub const HALF: Mode = Mode(1);
+    /// Rows and candidates are the same poses, and each pair is taken twice: by either.
+    pub const FULL: Mode = Mode(2);
+    /// Rows are other poses than candidates.
+    pub const BETWEEN: Mode = Mode(4);
+    /// What a pair comes to is added to the candidate, too, by atomics.
+    pub const CANDIDATES: Mode = Mode(8);
+    /// Sums for each pose are wanted.
+    pub const PER_POSE: Mode = Mode(16);
+    /// Derivatives are wanted.
+    pub const GRADIENT: Mode = Mode(32);
+
+    /// Both.
+    pub const fn with(self, other: Mode) -> Mode {
+        Mode(self.0 | other.0)
+    }
+
+    /// Whether all of it is set.
+    #[inline(always)]
+    pub const fn has(self, other: Mode) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// Poses of a list as the kernels see them, by the order of cells.
+pub struct List<T> {
+    /// Their enclosing circles.
+    pub circles: *const Circle<T>,
+    /// Where they are.
+    pub places: *const Place<T>,
+    /// All pieces.
+    pub pieces: *const Piece<T>,
+    /// Their numbers in the caller's order.
+    pub order: *const u32,
+}
+
+impl<T> Clone for List<T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for List<T> {}

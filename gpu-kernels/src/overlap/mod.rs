@@ -1,0 +1,30 @@
+//! Overlap of many copies of a few shapes: areas, and their derivatives by the copies' poses.
+//!
+//! A *shape* is cut into convex quads, its *pieces*. A *pose* (x, y, theta) puts a copy of a shape into the plane: turned by
+//! theta about the origin of the shape's coordinates, then moved. Poses come in *packings*, within which they may overlap.
+//!
+//! | step | module | what |
+//! |---|---|---|
+//! | 1 | [`grid`] | where there are many poses: their order by the cells of a uniform grid |
+//! | 2 | [`transform`] | each pose's pieces, turned, with their boxes; its enclosing circle |
+//! | 3 | [`queue`], for GPUs; [`direct`], for CPUs | the pairs of poses that are near ([`walk`]), of pieces whose boxes meet, and their intersections ([`clip`]) |
+//! | 4 | [`sums`] | totals of the packings |
+//!
+//! [`boundary`] measures what is outside a convex region, and [`one_phase`] has the kernels of the concurrency study, which
+//! does steps 2 and 3 in one.
+//!
+//! Pieces lie relative to their pose, so that what is computed of a pair depends on the difference of two positions alone, and
+//! is as accurate far from the origin as near it.
+pub mod boundary;
+pub mod clip;
+pub mod direct;
+pub mod grid;
+pub mod layout;
+pub mod one_phase;
+pub mod queue;
+pub mod scalar;
+pub mod sums;
+pub mod transform;
+pub mod walk;
+
+pub use scalar::Scalar;

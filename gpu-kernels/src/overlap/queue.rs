@@ -1,0 +1,443 @@
+//! A warp for a tile of poses, for GPUs.
+//!
+//! Which poses are near, which of their pieces' boxes meet, and what they have in common: of every so many of one step, few
+//! come to the next. So a warp's lanes never go all the way with what they find. They write it to a queue in shared memory,
+//! and the next step starts when there is enough in it for all 32:
+//!
+//! 1. *candidates*: each lane looks at one pose in the cells around the row's, and queues it if the circles meet;
+//! 2. *pieces*: each lane takes a piece of a row and up to four of a queued candidate, and queues those whose boxes meet;
+//! 3. *clips*: each lane intersects a queued pair of pieces.
+//!
+//! The queues are emptied from behind, the last step first, so that none holds more than it has to. What a warp does
+//! depends on its tile alone: sums that only rows own are the same bits each time. Lanes' results are first added up along the runs of
+//! the same row, then to the row's sum in shared memory, one run after another.
+
+use super::{
+    Scalar,
+    clip::{Point, intersect, moved},
+    direct::add_gradient,
+    layout::{Circle, Frame, List, Mode, Piece, Place, ROWS, Tile},
+    walk::{Run, near},
+};
+use crate::collectives::{
+    Sum,
+    warp::{Lanes, exclusive_scan, inclusive_scan, reduce},
+};
+use cuda_std::prelude::*;
+use warp::{FULL_MASK, shuffle_idx, shuffle_up};
+
+/// Warps of a block, which have nothing to do with one another.
+pub const WARPS: u32 = 4;
+/// Lanes of a warp.
+const LANES: u32 = 32;
+/// Pieces of a candidate that a lane looks at in one step.
+const PIECES: u32 = 4;
+/// Room for near pairs: less than a warp's worth, and what one step adds.
+const PAIRS: usize = 2 * LANES as usize;
+/// Room for pairs of pieces, in the same way.
+const CLIPS: usize = (LANES + LANES * PIECES) as usize;
+/// Sums for each row: area, and the derivatives by x, y and theta.
+const SUMS: usize = 4;
+
+/// The row of a tile, and the lattice vectors that its candidate is moved by, in one word.
+#[derive(Clone, Copy)]
+struct Tag(u32);
+
+impl Tag {
+    /// What is added to a shift to make it positive.
+    const BIAS: i32 = 2048;
+
+    #[inline(always)]
+    fn new(slot: u32, shift: [i32; 2]) -> Self {
+        let [m, n] = shift;
+        Tag(slot | ((m + Self::BIAS) as u32) << 8 | ((n + Self::BIAS) as u32) << 20)
+    }
+
+    #[inline(always)]
+    fn slot(self) -> u32 {
+        self.0 & 0xff
+    }
+
+    #[inline(always)]
+    fn shift(self) -> [i32; 2] {
+        [(self.0 >> 8 & 0xfff) as i32 - Self::BIAS, (self.0 >> 20) as i32 - Self::BIAS]
+    }
+}
+
+/// A warp's part of shared memory.
+struct Memory<T> {
+    /// Near pairs: tag, candidate.
+    pairs: *mut U32x2,
+    /// Pairs of pieces: the row's, the candidate's, the candidate, tag.
+    clips: *mut U32x4,
+    /// [`SUMS`] for each row.
+    sums: *mut T,
+}
+
+/// Where what is found goes.
+struct Outputs<T> {
+    partial: *mut T,
+    row_areas: *mut T,
+    row_gradients: *mut T,
+    areas: *mut T,
+    gradients: *mut T,
+}
+
+/// The number of set bits of `mask` below this lane's.
+#[inline(always)]
+fn rank(mask: u32) -> u32 {
+    (mask & warp::lane_mask_lt()).count_ones()
+}
+
+/// Adds each lane's `values`, `count` lanes of them, to the row's that `slot` says.
+///
+/// # Safety
+/// All lanes come here; `sums` has room for the slots.
+#[inline(always)]
+unsafe fn add_by_row<T: Scalar>(sums: *mut T, slot: u32, count: u32, (mut a, mut b, mut c, mut d): (T, T, T, T)) {
+    let lane = warp::lane_id();
+    let previous = shuffle_up(FULL_MASK, slot, 1);
+    // Lanes that start a run; the first one without a value starts one, too.
+    let starts = warp::ballot(FULL_MASK, lane == 0 || slot != previous || lane == count);
+    let start = 31 - (starts & warp::lane_mask_le()).leading_zeros();
+    let mut distance = 1;
+    while distance < LANES {
+        let same_run = lane >= start + distance;
+        macro_rules! add {
+            ($($value:ident)*) => {$(
+                let other = shuffle_up(FULL_MASK, $value, distance);
+                if same_run {
+                    $value = $value + other;
+                }
+            )*};
+        }
+        add!(a b c d);
+        distance *= 2;
+    }
+    let ends = (starts >> 1 | 1 << 31) & Lanes::first(count).mask();
+    let mut rest = ends;
+    while rest != 0 {
+        if rest.trailing_zeros() == lane {
+            // SAFETY: one lane at a time.
+            unsafe {
+                let sums = sums.add(slot as usize * SUMS);
+                *sums = *sums + a;
+                *sums.add(1) = *sums.add(1) + b;
+                *sums.add(2) = *sums.add(2) + c;
+                *sums.add(3) = *sums.add(3) + d;
+            }
+        }
+        warp::sync_warp(FULL_MASK);
+        rest &= rest - 1;
+    }
+}
+
+/// As the kernels below.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+unsafe fn run<T: Scalar, const GRADIENT: bool>(
+    tiles: &[Tile],
+    rows: List<T>,
+    candidates: List<T>,
+    frames: &[Frame<T>],
+    starts: *const u32,
+    mode: Mode,
+    memory: Memory<T>,
+    out: Outputs<T>,
+) where
+    Sum: crate::collectives::Op<T>,
+{
+    let lane = warp::lane_id();
+    let tile_number = thread::block_idx_x() * WARPS + warp::warp_id();
+    let Some(&tile) = tiles.get(tile_number as usize) else { return };
+    let by_row = GRADIENT || mode.has(Mode::PER_POSE);
+    // SAFETY: tiles are of rows and packings that exist, and these have what frames and starts say. Queues don't overflow: a step
+    // that adds to one is taken only while it has less than a warp's worth. Lanes read what others wrote after a
+    // `sync_warp`, and write where others read only after another.
+    unsafe {
+        let frame = frames.get_unchecked(tile.packing as usize);
+        let periodic = frame.periodic != 0;
+        if by_row {
+            for k in 0..SUMS as u32 {
+                *memory.sums.add((k * LANES + lane) as usize) = T::ZERO;
+            }
+            warp::sync_warp(FULL_MASK);
+        }
+        let mut sum = T::ZERO;
+
+        // The row under way: its candidates' runs, one a lane, where each starts among all, and how many there are.
+        let mut next_slot = 0;
+        let mut slot = 0;
+        let mut row = 0;
+        let mut circle = *rows.circles.add(tile.first as usize);
+        let mut cell = [0; 2];
+        let mut runs_left = 0;
+        let mut first_run = 0;
+        let mut candidate_run = Run { start: 0, len: 0, shift: [0; 2] };
+        let mut run_end = 0;
+        let (mut at, mut candidate_count) = (0, 0);
+        // Near pairs, one a lane, whose pieces are being looked at, and their items: one for each of the row's pieces and each
+        // four of the candidate's.
+        let mut pair = U32x2::new(0, 0);
+        let (mut pair_items, mut pair_end) = (0, 0);
+        let (mut item, mut item_count) = (0, 0);
+        let (mut pair_count, mut clip_count) = (0u32, 0u32);
+
+        loop {
+            let exhausted = at >= candidate_count && runs_left == 0 && next_slot >= tile.count;
+            let no_items = item >= item_count;
+            if clip_count >= LANES || (exhausted && no_items && pair_count == 0) {
+                // Step 3.
+                let count = clip_count.min(LANES);
+                if count == 0 {
+                    break;
+                }
+                clip_count -= count;
+                warp::sync_warp(FULL_MASK);
+                let mut values = (T::ZERO, T::ZERO, T::ZERO, T::ZERO);
+                let mut tag = Tag(0xff);
+                if lane < count {
+                    let clip = *memory.clips.add((clip_count + lane) as usize);
+                    tag = Tag(clip.w);
+                    let row = tile.first + tag.slot() * tile.step;
+                    let place: Place<T> = *rows.places.add(row as usize);
+                    let mut second_at = (*candidates.places.add(clip.z as usize)).position.minus(place.position);
+                    if periodic {
+                        second_at = second_at.plus(frame.shift(tag.shift()));
+                    }
+                    let first = (*rows.pieces.add(clip.x as usize)).corners;
+                    let second = moved(&(*candidates.pieces.add(clip.y as usize)).corners, second_at);
+                    let common = intersect(&first, &second);
+                    sum = sum + common.twice_area;
+                    let area = T::HALF * common.twice_area;
+                    let gradient = common.gradient();
+                    values = (area, gradient.x, gradient.y, gradient.theta);
+                    if by_row && mode.has(Mode::CANDIDATES) && common.twice_area != T::ZERO {
+                        let candidate = *candidates.order.add(clip.z as usize);
+                        if GRADIENT {
+                            add_gradient(out.gradients, candidate, common.gradient_of_second(second_at));
+                        }
+                        if mode.has(Mode::PER_POSE) {
+                            atomic::device::fetch_add(out.areas.add(candidate as usize), area);
+                        }
+                    }
+                }
+                if by_row {
+                    add_by_row(memory.sums, tag.slot(), count, values);
+                }
+                warp::sync_warp(FULL_MASK);
+            } else if !no_items {
+                // Step 2: to which pair an item belongs is found among the pairs' ends.
+                let mine = item + lane;
+                let mut owner = 0;
+                let mut half = LANES / 2;
+                while half > 0 {
+                    let end = shuffle_idx(FULL_MASK, pair_end, owner + half - 1);
+                    if mine >= end {
+                        owner += half;
+                    }
+                    half /= 2;
+                }
+                let tag = Tag(shuffle_idx(FULL_MASK, pair.x, owner));
+                let candidate = shuffle_idx(FULL_MASK, pair.y, owner);
+                let number = mine.wrapping_sub(shuffle_idx(FULL_MASK, pair_end - pair_items, owner));
+                let mut hits = 0u32;
+                let (mut first, mut second) = (0, 0);
+                if mine < item_count {
+                    let row = tile.first + tag.slot() * tile.step;
+                    let place = *rows.places.add(row as usize);
+                    let other = *candidates.places.add(candidate as usize);
+                    let mut second_at = other.position.minus(place.position);
+                    if periodic {
+                        second_at = second_at.plus(frame.shift(tag.shift()));
+                    }
+                    let fours = other.count.div_ceil(PIECES);
+                    let (a, four) = if fours == 1 { (number, 0) } else { (number / fours, number % fours) };
+                    first = place.first + a;
+                    second = other.first + four * PIECES;
+                    let a: *const Piece<T> = rows.pieces.add(first as usize);
+                    let (low, high) = ((*a).low.minus(second_at), (*a).high.minus(second_at));
+                    for k in 0..PIECES {
+                        if four * PIECES + k < other.count {
+                            let b: *const Piece<T> = candidates.pieces.add((second + k) as usize);
+                            let (b_low, b_high) = ((*b).low, (*b).high);
+                            let meet = low.x < b_high.x && low.y < b_high.y && b_low.x < high.x && b_low.y < high.y;
+                            hits |= u32::from(meet) << k;
+                        }
+                    }
+                }
+                item += LANES;
+                let places = exclusive_scan(Lanes::FULL, hits.count_ones(), Sum);
+                let mut to = clip_count + places.prefix;
+                for k in 0..PIECES {
+                    if hits >> k & 1 != 0 {
+                        *memory.clips.add(to as usize) = U32x4::new(first, second + k, candidate, tag.0);
+                        to += 1;
+                    }
+                }
+                clip_count += places.total;
+            } else if pair_count >= LANES || (exhausted && pair_count > 0) {
+                // The next pairs for step 2.
+                let count = pair_count.min(LANES);
+                pair_count -= count;
+                warp::sync_warp(FULL_MASK);
+                pair_items = 0;
+                if lane < count {
+                    pair = *memory.pairs.add((pair_count + lane) as usize);
+                    let row = tile.first + Tag(pair.x).slot() * tile.step;
+                    let fours = (*candidates.places.add(pair.y as usize)).count.div_ceil(PIECES);
+                    pair_items = (*rows.places.add(row as usize)).count * fours;
+                }
+                warp::sync_warp(FULL_MASK);
+                pair_end = inclusive_scan(Lanes::FULL, pair_items, Sum);
+                (item, item_count) = (0, shuffle_idx(FULL_MASK, pair_end, LANES - 1));
+            } else if at < candidate_count {
+                // Step 1.
+                let mine = at + lane;
+                let mut owner = 0;
+                let runs = frame.runs().min(first_run + LANES) - first_run;
+                for k in 0..runs {
+                    owner += u32::from(mine >= shuffle_idx(FULL_MASK, run_end, k));
+                }
+                // Lanes without a candidate ask any lane.
+                let before = shuffle_idx(FULL_MASK, run_end - candidate_run.len, owner);
+                let start = shuffle_idx(FULL_MASK, candidate_run.start, owner);
+                let mut shift = [0; 2];
+                if periodic {
+                    let [m, n] = candidate_run.shift;
+                    shift = [shuffle_idx(FULL_MASK, m, owner), shuffle_idx(FULL_MASK, n, owner)];
+                }
+                let candidate = start.wrapping_add(mine.wrapping_sub(before));
+                let mut hit = false;
+                if mine < candidate_count {
+                    let other: Circle<T> = *candidates.circles.add(candidate as usize);
+                    let vector = if periodic { frame.shift(shift) } else { Point::ORIGIN };
+                    hit = near(&circle, &other, vector);
+                    if mode.has(Mode::FULL) && candidate == row && shift == [0; 2] {
+                        hit = false;
+                    }
+                }
+                at += LANES;
+                let hits = warp::ballot(FULL_MASK, hit);
+                if hit {
+                    *memory.pairs.add((pair_count + rank(hits)) as usize) = U32x2::new(Tag::new(slot, shift).0, candidate);
+                }
+                pair_count += hits.count_ones();
+            } else {
+                // The next runs, of the same row or the next.
+                if runs_left == 0 {
+                    slot = next_slot;
+                    next_slot += 1;
+                    row = tile.first + slot * tile.step;
+                    circle = *rows.circles.add(row as usize);
+                    cell = frame.cell(circle.center);
+                    runs_left = frame.runs();
+                    first_run = 0;
+                } else {
+                    first_run += LANES;
+                }
+                let runs = runs_left.min(LANES);
+                runs_left -= runs;
+                candidate_run = Run { start: 0, len: 0, shift: [0; 2] };
+                if lane < runs {
+                    candidate_run = frame.run(first_run + lane, row, cell, mode, starts);
+                }
+                run_end = inclusive_scan(Lanes::FULL, candidate_run.len, Sum);
+                (at, candidate_count) = (0, shuffle_idx(FULL_MASK, run_end, LANES - 1));
+            }
+        }
+
+        let total = reduce(Lanes::FULL, sum, Sum);
+        if lane == 0 {
+            *out.partial.add(tile_number as usize) = total;
+        }
+        if by_row && lane < tile.count {
+            let pose = *rows.order.add((tile.first + lane * tile.step) as usize) as usize;
+            let sums = memory.sums.add(lane as usize * SUMS);
+            let shared = mode.has(Mode::HALF);
+            if mode.has(Mode::PER_POSE) {
+                if shared {
+                    atomic::device::fetch_add(out.row_areas.add(pose), *sums);
+                } else {
+                    *out.row_areas.add(pose) = *sums;
+                }
+            }
+            if GRADIENT {
+                for k in 0..3 {
+                    let (to, value) = (out.row_gradients.add(3 * pose + k), *sums.add(1 + k));
+                    if shared {
+                        atomic::device::fetch_add(to, value);
+                    } else {
+                        *to = value;
+                    }
+                }
+            }
+        }
+    }
+}
+
+macro_rules! kernels {
+    ($($(#[$doc:meta])* $name:ident($($bounds:tt)*): $t:ty, $gradient:literal;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// Blocks of [`WARPS`] warps, a warp for each of `tiles`. `partial` gets the double of each tile's area. By pose go areas
+        /// and gradients: those of rows are set, but in [`Mode::HALF`], where they are added; those of candidates are added where `mode` says so.
+        ///
+        /// # Safety
+        /// Tiles are of rows and packings that both lists and `frames` and `starts` have, and what `mode` asks for has room: for candidates
+        /// only in [`Mode::BETWEEN`], since else they are the rows.
+        #[kernel($($bounds)*)]
+        #[allow(clippy::too_many_arguments)]
+        pub unsafe fn $name(
+            tiles: &[Tile],
+            row_circles: *const Circle<$t>,
+            row_places: *const Place<$t>,
+            row_pieces: *const Piece<$t>,
+            row_order: *const u32,
+            circles: *const Circle<$t>,
+            places: *const Place<$t>,
+            pieces: *const Piece<$t>,
+            order: *const u32,
+            frames: &[Frame<$t>],
+            starts: *const u32,
+            mode: u32,
+            partial: *mut $t,
+            row_areas: *mut $t,
+            row_gradients: *mut $t,
+            areas: *mut $t,
+            gradients: *mut $t,
+        ) {
+            let warp = warp::warp_id() as usize;
+            let pairs = shared_array![U32x2; WARPS as usize * PAIRS];
+            let clips = shared_array![U32x4; WARPS as usize * CLIPS];
+            let sums = shared_array![$t; WARPS as usize * ROWS as usize * SUMS];
+            // SAFETY: the block has that many warps.
+            let memory = unsafe {
+                Memory {
+                    pairs: pairs.at(warp * PAIRS),
+                    clips: clips.at(warp * CLIPS),
+                    sums: sums.at(warp * ROWS as usize * SUMS),
+                }
+            };
+            let rows = List { circles: row_circles, places: row_places, pieces: row_pieces, order: row_order };
+            let candidates = List { circles, places, pieces, order };
+            let between = Mode(mode).has(Mode::BETWEEN);
+            let (areas, gradients) = if between { (areas, gradients) } else { (row_areas, row_gradients) };
+            let out = Outputs { partial, row_areas, row_gradients, areas, gradients };
+            // SAFETY: the caller's.
+            unsafe {
+                run::<$t, $gradient>(tiles, rows, candidates, frames, starts, Mode(mode), memory, out);
+            }
+        }
+    )*};
+}
+kernels! {
+    /// Areas in single precision.
+    area_f32(max_threads = 128, min_blocks = 5): f32, false;
+    /// Areas and gradients in single precision.
+    gradient_f32(max_threads = 128, min_blocks = 5): f32, true;
+    /// Areas in double precision.
+    area_f64(max_threads = 128, min_blocks = 3): f64, false;
+    /// Areas and gradients in double precision.
+    gradient_f64(max_threads = 128, min_blocks = 3): f64, true;
+}

@@ -1,0 +1,93 @@
+//! Which poses may overlap a given one: those in the cells around it.
+
+use super::{
+    Scalar,
+    clip::Point,
+    layout::{Circle, Frame, Mode},
+};
+use cuda_std::prelude::*;
+
+/// Candidates that are consecutive in the order of cells, and the images of theirs that are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The first.
+    pub start: u32,
+    /// How many.
+    pub len: u32,
+    /// The image, in lattice vectors from the candidates.
+    pub shift: [i32; 2],
+}
+
+impl<T: Scalar> Frame<T> {
+    /// The cell of a point.
+    #[inline(always)]
+    pub fn cell(&self, point: Point<T>) -> [i32; 2] {
+        let from_origin = point.minus(self.origin);
+        let along = |inverse: Point<T>, cells: u32| math::floor(inverse.dot(from_origin)).to_i32().max(0).min(cells as i32 - 1);
+        [along(self.inverse[0], self.cells[0]), along(self.inverse[1], self.cells[1])]
+    }
+
+    /// The number, among all packings' cells, of the cell of a point.
+    #[inline(always)]
+    pub fn cell_number(&self, point: Point<T>) -> u32 {
+        let [x, y] = self.cell(point);
+        self.first_cell + y as u32 * self.cells[0] + x as u32
+    }
+
+    /// The vector to an image.
+    #[inline(always)]
+    pub fn shift(&self, shift: [i32; 2]) -> Point<T> {
+        let [m, n] = shift;
+        self.lattice[0].times(T::from_i32(m)).plus(self.lattice[1].times(T::from_i32(n)))
+    }
+
+    /// How many [`Run`]s there are for a row.
+    #[inline(always)]
+    pub fn runs(&self) -> u32 {
+        let rows = 2 * self.reach[1] + 1;
+        if self.periodic == 0 { rows } else { rows * (2 * self.reach[0] + 1) }
+    }
+
+    /// Run number `number` of row `row`, which is in `cell`: cells beside each other; or one cell, where there is a lattice.
+    ///
+    /// # Safety
+    /// `starts` has each cell's first candidate, and one element more, for the end of the last.
+    #[inline(always)]
+    pub unsafe fn run(&self, number: u32, row: u32, cell: [i32; 2], mode: Mode, starts: *const u32) -> Run {
+        let (columns, rows) = (self.cells[0] as i32, self.cells[1] as i32);
+        let (reach_x, reach_y) = (self.reach[0] as i32, self.reach[1] as i32);
+        let number = number as i32;
+        let (first, last, y, shift);
+        if self.periodic == 0 {
+            (first, last) = ((cell[0] - reach_x).max(0), (cell[0] + reach_x).min(columns - 1));
+            (y, shift) = (cell[1] + number - reach_y, [0; 2]);
+            if y < 0 || y >= rows {
+                return Run { start: 0, len: 0, shift };
+            }
+        } else {
+            let width = 2 * reach_x + 1;
+            let (x, above) = (cell[0] + number % width - reach_x, cell[1] + number / width - reach_y);
+            shift = [x.div_euclid(columns), above.div_euclid(rows)];
+            first = x - shift[0] * columns;
+            (last, y) = (first, above - shift[1] * rows);
+        }
+        // SAFETY: these are cells of the packing.
+        let (mut start, end) = unsafe {
+            let cells = starts.add(self.first_cell as usize + (y * columns) as usize);
+            (*cells.add(first as usize), *cells.add(last as usize + 1))
+        };
+        if mode.has(Mode::HALF) {
+            // Later poses; of its own images, one of each two that are opposite.
+            let own = shift[0] > 0 || (shift[0] == 0 && shift[1] > 0);
+            start = start.max(row + u32::from(!own));
+        }
+        Run { start, len: end.saturating_sub(start), shift }
+    }
+}
+
+/// Whether a pose and the image of another may overlap.
+#[inline(always)]
+pub fn near<T: Scalar>(row: &Circle<T>, candidate: &Circle<T>, shift: Point<T>) -> bool {
+    let reach = row.radius + candidate.radius;
+    candidate.center.plus(shift).minus(row.center).square() < reach * reach
+}

@@ -1,0 +1,101 @@
+//! What the commands of `overlap` write.
+
+use std::{
+    fs::File,
+    io::{self, BufWriter, Write as _},
+    path::Path,
+};
+
+use csv::Writer;
+use ndarray::{ArrayViewD, IxDyn};
+use ndarray_npy::{WritableElement, WriteNpyError, WriteNpyExt as _};
+use warpsmith::files::Destination;
+
+use crate::cli::failure::Failure;
+
+/// A format of results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Npy,
+    Csv,
+    Json,
+}
+
+/// A file to write.
+pub struct Target {
+    destination: Destination,
+    pub format: Format,
+}
+
+impl Target {
+    /// Makes sure, before anything is computed, that the file can be written in one of the formats and is none of the inputs.
+    pub fn prepare(path: &Path, inputs: &[&Path], allowed: &[(&str, Format)]) -> Result<Self, Failure> {
+        let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+        let found = allowed.iter().find(|(name, _)| Some(*name) == extension.as_deref());
+        let Some(&(_, format)) = found else {
+            let names: Vec<_> = allowed.iter().map(|(name, _)| format!(".{name}")).collect();
+            let names = match names.split_last() {
+                Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+                _ => names.concat(),
+            };
+            return Err(Failure::error(format_args!("{}: the name must end in {names}, which tells the format", path.display())));
+        };
+        Ok(Target { destination: prepare(path, inputs)?, format })
+    }
+
+    /// As it was named.
+    pub fn name(&self) -> String {
+        self.destination.name().display().to_string()
+    }
+
+    /// Writes an array.
+    pub fn array<T: WritableElement>(&self, values: &[T], shape: &[usize]) -> Result<(), Failure> {
+        self.write(|file| {
+            let array = ArrayViewD::from_shape(IxDyn(shape), values).map_err(io::Error::other)?;
+            array.write_npy(file).map_err(|error| match error {
+                WriteNpyError::Io(error) => error,
+                error => io::Error::other(error),
+            })
+        })
+    }
+
+    /// Writes text in columns.
+    pub fn table(&self, header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Result<(), Failure> {
+        self.write(|file| {
+            let mut writer = Writer::from_writer(file);
+            writer.write_record(header)?;
+            for row in rows {
+                writer.write_record(row)?;
+            }
+            writer.flush()
+        })
+    }
+
+    /// Writes JSON.
+    pub fn json(&self, value: &impl serde::Serialize) -> Result<(), Failure> {
+        self.write(|file| {
+            serde_json::to_writer_pretty(&mut *file, value)?;
+            writeln!(file)
+        })
+    }
+
+    fn write(&self, write: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>) -> Result<(), Failure> {
+        let mut file = self.destination.temporary()?;
+        let mut buffered = BufWriter::new(file.as_file_mut());
+        let written = write(&mut buffered).and_then(|()| buffered.flush());
+        drop(buffered);
+        written.map_err(|error| self.destination.error(&error))?;
+        self.destination.persist(file)?;
+        tracing::info!("wrote {}", self.name());
+        Ok(())
+    }
+}
+
+/// Makes sure that a file can be written and is none of the inputs.
+pub fn prepare(path: &Path, inputs: &[&Path]) -> Result<Destination, Failure> {
+    let destination = Destination::prepare(path)?;
+    if inputs.iter().any(|input| destination.is(input)) {
+        return Err(Failure::error(format_args!("{} can't be written: it is to be read", path.display())));
+    }
+    Ok(destination)
+}

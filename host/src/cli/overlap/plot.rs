@@ -1,0 +1,151 @@
+//! `warpsmith overlap plot`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use warpsmith::overlap::{Overlap, Packings, Wanted, convex_intersection, io::Layout};
+
+use super::{
+    draw::{Picture, Polygons},
+    files,
+    input::{Input, Loaded, in_file, parse_side},
+    total::area,
+};
+use crate::cli::{Global, failure::Failure, format, picture, progress::Progress, terminal};
+
+/// Options of `overlap plot`.
+#[derive(Args, Debug)]
+#[command(
+    long_about = "Draw a packing: its poses, their overlaps in red, and a square: the boundary, or else the smallest one with sides \
+        along the axes around all vertices.",
+    after_help = "Examples:\n  \
+        warpsmith overlap plot poses.npy packing.svg\n  \
+        warpsmith overlap plot ensembles.npy packing.png --packing 7 --boundary 4\n  \
+        warpsmith overlap plot submission.csv packing.png --packing 50    the packing of 50 trees"
+)]
+pub struct Arguments {
+    #[command(flatten)]
+    input: Input,
+    /// The picture: .png or .svg
+    #[arg(value_name = "OUT.SVG")]
+    output: PathBuf,
+    /// Which packing: from 0 on; of a submission, how many trees it has [default: the first]
+    #[arg(long, value_name = "I")]
+    packing: Option<usize>,
+    /// Draw a square of this side around the origin, with sides along the axes
+    #[arg(long, value_name = "H", value_parser = parse_side, allow_hyphen_values = true)]
+    boundary: Option<f64>,
+    /// Text above the picture [default: how many poses, the square's side, and the area of overlap]
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// Print one JSON object instead of a line
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Object {
+    system: &'static str,
+    command: &'static str,
+    input: String,
+    packing: usize,
+    poses: usize,
+    side: f64,
+    overlap: f64,
+    /// How many overlap.
+    pairs: usize,
+    output: String,
+}
+
+/// Runs the command.
+pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
+    let format = picture::Format::of(&arguments.output)?;
+    let destination = files::prepare(&arguments.output, &[&arguments.input.poses])?;
+    let loaded = arguments.input.load(None)?;
+    let packing = arguments.find(&loaded)?;
+    let range = loaded.packings.range(packing);
+    let poses = &loaded.packings.poses()[range.clone()];
+    if poses.is_empty() {
+        return Err(Failure::error(format_args!("{}: packing {packing} has no poses", arguments.input.poses.display())));
+    }
+    let shape_of = |pose: usize| loaded.packings.shape_of(range.start + pose) as usize;
+    let one = Packings::one(poses.to_vec())?.with_shapes((0..poses.len()).map(|pose| shape_of(pose) as u32).collect())?;
+
+    let device = global.open()?;
+    let progress = Progress::new(arguments.json || global.verbose > 0);
+    let work = progress.spinner(1000 * poses.len(), format!("evaluating on {device}"));
+    let mut overlap = Overlap::<f64>::new(&device, &loaded.shapes)?.deterministic(true);
+    let total = overlap.evaluate(&one, Wanted::TOTALS).map_err(in_file(&arguments.input.poses))?.totals[0];
+    let pairs = overlap.pairs(&one)?;
+    let mut common = Vec::new();
+    for pair in &pairs {
+        let pieces = |pose: usize| loaded.shapes[shape_of(pose)].posed_pieces(poses[pose]);
+        let second: Vec<_> = pieces(pair.second).collect();
+        for first in pieces(pair.first) {
+            common.extend(second.iter().map(|second| convex_intersection(&first, second)).filter(|ring| !ring.is_empty()));
+        }
+    }
+
+    let [low, high] = loaded.bounds(packing).unwrap_or_default();
+    let tight = loaded.side(packing);
+    let (middle, side) = match arguments.boundary {
+        Some(side) => ([0.0, 0.0], side),
+        None => ([0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1])], tight),
+    };
+    let square = [[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]]
+        .map(|corner| [middle[0] + side * corner[0], middle[1] + side * corner[1]]);
+    let s = if poses.len() == 1 { "" } else { "s" };
+    let default_title = || format!("{} pose{s}, side {side:.6}, overlap {}", format::grouped(poses.len()), area(total));
+    let title = arguments.title.clone().unwrap_or_else(default_title);
+    let posed = |pose: usize| loaded.shapes[shape_of(pose)].posed(poses[pose]);
+    let polygons = (0..poses.len()).map(|pose| Polygons { shape: shape_of(pose), rings: posed(pose).collect() }).collect();
+    let drawn = Picture { title: &title, polygons, common, square };
+    let bytes = match format {
+        picture::Format::Png => drawn.png(),
+        picture::Format::Svg => drawn.svg(),
+    };
+    picture::write(&destination, bytes)?;
+    drop(work);
+
+    let object = Object {
+        system: "overlap",
+        command: "plot",
+        input: arguments.input.poses.display().to_string(),
+        packing: loaded.label(packing),
+        poses: poses.len(),
+        side,
+        overlap: total,
+        pairs: pairs.len(),
+        output: arguments.output.display().to_string(),
+    };
+    if arguments.json {
+        return terminal::print_json(&object);
+    }
+    terminal::print(format_args!(
+        "Written: {} ({} pose{s}, side {side:.6}, overlap {})",
+        object.output,
+        format::grouped(object.poses),
+        area(total)
+    ))
+}
+
+impl Arguments {
+    /// The index of the packing that is asked for.
+    fn find(&self, loaded: &Loaded) -> Result<usize, Failure> {
+        let packings = loaded.packings.len();
+        let fail = |text: String| Err(Failure::error(format_args!("{}: {text}", self.input.poses.display())));
+        if packings == 0 {
+            return fail("holds no packings".to_owned());
+        }
+        let Some(wanted) = self.packing else { return Ok(0) };
+        if let Some(found) = (0..packings).find(|&packing| loaded.label(packing) == wanted) {
+            return Ok(found);
+        }
+        match loaded.layout {
+            Layout::Submission => fail(format!("there is no packing of {wanted} trees")),
+            _ if packings == 1 => fail(format!("there is no packing {wanted}: the only one is 0")),
+            _ => fail(format!("there is no packing {wanted}: they are 0 to {}", packings - 1)),
+        }
+    }
+}

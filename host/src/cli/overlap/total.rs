@@ -1,0 +1,252 @@
+//! `warpsmith overlap total`.
+
+use std::{path::PathBuf, time::Instant};
+
+use clap::Args;
+use serde::Serialize;
+use warpsmith::overlap::{OverlapPair, Real, Wanted, io::Layout};
+
+use super::{
+    files::{Format, Target},
+    input::{Dtype, Evaluation, Input, Loaded, in_file, parse_area, parse_side},
+    pairs::{Pair, pair_table},
+};
+use crate::cli::{Global, failure::Failure, format, progress::Progress, terminal};
+
+/// So many rows are shown; files and JSON have all.
+pub const ROWS: usize = 200;
+
+/// Options of `overlap total`.
+#[derive(Args, Debug)]
+#[command(
+    long_about = "Compute for each packing the area in which its poses overlap, each pair counted once, and with --boundary the area \
+        of all poses outside of a square around the origin.\n\n\
+        Of a submission to Kaggle's Santa 2025 the score, and every pair of trees that overlap: the score is the sum of side^2 / n \
+        over its packings, where side is that of the smallest square with sides along the axes around the n trees.",
+    after_help = "Examples:\n  \
+        warpsmith overlap total submission.csv                         the score, and pairs that overlap\n  \
+        warpsmith overlap total poses.npy --boundary 4 --json          one JSON object\n  \
+        warpsmith overlap total poses.npy --output totals.npy          a number for each packing\n  \
+        warpsmith overlap total cell.csv --lattice 1,0,0.5,0.9         of a packing that repeats\n  \
+        warpsmith overlap total a.csv --against b.csv                  of the poses of one file with those of another\n  \
+        warpsmith overlap total poses.csv --shape l.svg --shape tree   two shapes; the column `shape` is 0 or 1"
+)]
+pub struct Arguments {
+    #[command(flatten)]
+    input: Input,
+    #[command(flatten)]
+    evaluation: Evaluation,
+    /// The area outside, too: of a square of this side around the origin, with sides along the axes
+    #[arg(long, value_name = "H", value_parser = parse_side, allow_hyphen_values = true, conflicts_with_all = ["lattice", "against"])]
+    boundary: Option<f64>,
+    /// Overlaps of a submission up to this area are rounding [default: 1e-12; 1e-6 with f32]
+    #[arg(long, value_name = "AREA", value_parser = parse_area, allow_hyphen_values = true)]
+    above: Option<f64>,
+    /// Write the areas: .npy of shape (packings,), with --boundary (packings, 2), or .csv
+    #[arg(long, value_name = "TOTALS.NPY")]
+    output: Option<PathBuf>,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Object<'a> {
+    system: &'static str,
+    command: &'static str,
+    input: String,
+    against: Option<String>,
+    shapes: Vec<&'a str>,
+    dtype: &'static str,
+    layout: &'static str,
+    device: String,
+    ms: f64,
+    packings: &'a [Row],
+    /// Of all packings.
+    overlap: f64,
+    outside: Option<f64>,
+    score: Option<f64>,
+    /// Pairs of a submission that overlap.
+    pairs: Option<Vec<Pair>>,
+    output: Option<String>,
+}
+
+/// What came of a packing.
+#[derive(Serialize)]
+struct Row {
+    packing: usize,
+    poses: usize,
+    overlap: f64,
+    outside: Option<f64>,
+    /// Of a submission.
+    side: Option<f64>,
+    score: Option<f64>,
+}
+
+/// Runs the command.
+pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
+    match arguments.evaluation.dtype {
+        Dtype::F32 => arguments.run::<f32>(global),
+        Dtype::F64 => arguments.run::<f64>(global),
+    }
+}
+
+impl Arguments {
+    fn run<T: Real>(&self, global: &Global) -> Result<(), Failure> {
+        let against = self.evaluation.against.as_deref();
+        let inputs: Vec<_> = [Some(&*self.input.poses), against].into_iter().flatten().collect();
+        let formats = [("npy", Format::Npy), ("csv", Format::Csv)];
+        let target = self.output.as_ref().map(|path| Target::prepare(path, &inputs, &formats)).transpose()?;
+        let loaded = self.input.load(against)?;
+        let device = global.open()?;
+        let in_poses = in_file(&self.input.poses);
+        let mut overlap = self.evaluation.evaluator::<T>(&device, &loaded.shapes, self.boundary.is_some())?;
+        let progress = Progress::new(self.json || global.verbose > 0);
+        let work = progress.spinner(100 * loaded.packings.poses().len(), format!("evaluating on {device}"));
+        let start = Instant::now();
+        let evaluation = match (&loaded.others, self.boundary) {
+            (Some(others), _) => overlap.evaluate_between(&loaded.packings, others, Wanted::TOTALS)?.0,
+            (None, Some(side)) => overlap.evaluate_within(&loaded.packings, &[side], Wanted::TOTALS).map_err(in_poses)?,
+            (None, None) => overlap.evaluate(&loaded.packings, Wanted::TOTALS).map_err(in_poses)?,
+        };
+        let ms = 1e3 * start.elapsed().as_secs_f64();
+        let submitted = loaded.layout == Layout::Submission;
+        let pairs = match &loaded.others {
+            _ if !submitted => None,
+            None => Some(overlap.pairs(&loaded.packings)?),
+            Some(others) => Some(overlap.pairs_between(&loaded.packings, others)?),
+        };
+        drop(work);
+
+        let outside = evaluation.outside.as_ref().map(|outside| &outside.totals);
+        let row = |packing: usize| {
+            let poses = loaded.packings.get(packing).len();
+            let side = submitted.then(|| loaded.side(packing));
+            Row {
+                packing: loaded.label(packing),
+                poses,
+                overlap: evaluation.totals[packing].to_f64(),
+                outside: outside.map(|totals| totals[packing].to_f64()),
+                side,
+                score: side.map(|side| side * side / poses as f64),
+            }
+        };
+        let rows: Vec<Row> = (0..loaded.packings.len()).map(row).collect();
+        if let Some(target) = &target {
+            self.write::<T>(target, &rows)?;
+        }
+        let above = self.above.unwrap_or_else(|| self.evaluation.rounding());
+        let pairs = pairs.map(|pairs| self.pairs_above(&loaded, &pairs, above));
+        let sum = |number: fn(&Row) -> Option<f64>| rows.iter().map(number).sum::<Option<f64>>();
+        let object = Object {
+            system: "overlap",
+            command: "total",
+            input: self.input.poses.display().to_string(),
+            against: against.map(|path| path.display().to_string()),
+            shapes: loaded.shapes.iter().map(|shape| shape.name()).collect(),
+            dtype: T::NAME,
+            layout: loaded.layout_name(),
+            device: device.to_string(),
+            ms,
+            packings: &rows,
+            overlap: rows.iter().map(|row| row.overlap).sum(),
+            outside: sum(|row| row.outside).filter(|_| self.boundary.is_some()),
+            score: sum(|row| row.score).filter(|_| submitted),
+            pairs,
+            output: target.map(|target| target.name()),
+        };
+        if self.json { terminal::print_json(&object) } else { object.print(above) }
+    }
+
+    fn pairs_above<T: Real>(&self, loaded: &Loaded, pairs: &[OverlapPair<T>], above: f64) -> Vec<Pair> {
+        let lattice = self.evaluation.lattice.is_some();
+        pairs.iter().map(|pair| Pair::of(loaded, pair, lattice)).filter(|pair| pair.area > above).collect()
+    }
+
+    fn write<T: Real>(&self, target: &Target, rows: &[Row]) -> Result<(), Failure> {
+        let bounded = self.boundary.is_some();
+        if target.format == Format::Npy {
+            let numbers = rows.iter().flat_map(|row| [Some(row.overlap), row.outside]).flatten();
+            let numbers: Vec<T> = numbers.map(T::from_f64).collect();
+            let shape: &[usize] = if bounded { &[rows.len(), 2] } else { &[rows.len()] };
+            return target.array(&numbers, shape);
+        }
+        let scored = rows.iter().any(|row| row.score.is_some());
+        let names =
+            [(true, "packing"), (true, "poses"), (true, "overlap"), (bounded, "outside"), (scored, "side"), (scored, "score")];
+        let header: Vec<_> = names.into_iter().filter_map(|(there, name)| there.then_some(name)).collect();
+        target.table(
+            &header,
+            rows.iter().map(|row| {
+                let numbers = [Some(row.overlap), row.outside, row.side, row.score];
+                let counts = [row.packing, row.poses].map(|count| count.to_string());
+                counts.into_iter().chain(numbers.into_iter().flatten().map(|number| format!("{number:?}"))).collect()
+            }),
+        )
+    }
+}
+
+impl Object<'_> {
+    fn print(&self, above: f64) -> Result<(), Failure> {
+        let mut header = vec!["packing", "poses", "overlap (area)"];
+        header.extend(self.outside.map(|_| "outside (area)"));
+        if self.score.is_some() {
+            header.extend(["side (length)", "side^2 / n"]);
+        }
+        let columns = header.len();
+        let mut table = terminal::table([""; 0], []);
+        table.set_header(header);
+        for column in 0..columns {
+            if let Some(column) = table.column_mut(column) {
+                column.set_cell_alignment(comfy_table::CellAlignment::Right);
+            }
+        }
+        for row in &self.packings[..self.packings.len().min(ROWS)] {
+            let numbers = [Some(row.overlap), row.outside].map(|number| number.map(area));
+            let scores = [row.side, row.score].map(|number| number.map(|number| format!("{number:.9}")));
+            let counts = [row.packing.to_string(), format::grouped(row.poses)];
+            table.add_row(counts.into_iter().chain(numbers.into_iter().chain(scores).flatten()));
+        }
+        terminal::print(table)?;
+        if self.packings.len() > ROWS {
+            let more = format::grouped(self.packings.len() - ROWS);
+            terminal::print(format_args!("... and {more} packings more; --output and --json have all."))?;
+        }
+        let (packings, poses) = (self.packings.len(), self.packings.iter().map(|row| row.poses).sum::<usize>());
+        let s = |n: usize| if n == 1 { "" } else { "s" };
+        let outside = self.outside.map_or_else(String::new, |outside| format!(", outside {}", area(outside)));
+        terminal::print(format_args!(
+            "{} packing{} of {} in all, {} pose{}: overlap {}{outside}; {} on {}.",
+            format::grouped(packings),
+            s(packings),
+            self.shapes.join(", "),
+            format::grouped(poses),
+            s(poses),
+            area(self.overlap),
+            format::time(self.ms),
+            self.device
+        ))?;
+        if let Some(pairs) = &self.pairs {
+            if pairs.is_empty() {
+                terminal::print(format_args!("No two trees overlap by more than {above:e}."))?;
+            } else {
+                terminal::print(format_args!("\n{} by more than {above:e}:", overlapping(pairs.len())))?;
+                terminal::print(pair_table(pairs, pairs.len()))?;
+            }
+        }
+        if let Some(score) = self.score {
+            terminal::print(format_args!("Score: {score:.12}"))?;
+        }
+        self.output.as_ref().map_or(Ok(()), |output| terminal::print(format_args!("Written: {output}")))
+    }
+}
+
+/// How many pairs of trees overlap.
+fn overlapping(n: usize) -> String {
+    if n == 1 { "1 pair of trees overlaps".to_owned() } else { format!("{} pairs of trees overlap", format::grouped(n)) }
+}
+
+/// An area for people: nine decimals, or as many digits where that would be none.
+pub fn area(area: f64) -> String {
+    if area == 0.0 || area.abs() >= 1e-3 { format!("{area:.9}") } else { format!("{area:.6e}") }
+}

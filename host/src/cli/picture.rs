@@ -1,0 +1,49 @@
+//! Pictures as files.
+
+use std::{error::Error, io::Write as _, path::Path};
+
+use warpsmith::files::Destination;
+
+use super::failure::Failure;
+
+/// A format of pictures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Png,
+    Svg,
+}
+
+impl Format {
+    /// The format that the name's extension tells.
+    pub fn of(path: &Path) -> Result<Self, Failure> {
+        let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+        match extension.as_deref() {
+            Some("png") => Ok(Format::Png),
+            Some("svg") => Ok(Format::Svg),
+            _ => {
+                Err(Failure::error(format_args!("{}: the name must end in .png or .svg, which tells the format", path.display())))
+            }
+        }
+    }
+}
+
+/// Writes a picture, if it could be drawn.
+pub fn write(destination: &Destination, picture: Result<Vec<u8>, Box<dyn Error>>) -> Result<(), Failure> {
+    let undrawn = |error| Failure::error(format_args!("{} can't be drawn: {error}", destination.name().display()));
+    let bytes = picture.map_err(undrawn)?;
+    let mut file = destination.temporary()?;
+    file.write_all(&bytes).map_err(|error| destination.error(&error))?;
+    Ok(destination.persist(file)?)
+}
+
+/// A PNG of 8-bit RGB pixels.
+pub fn encode_png(width: u32, height: u32, pixels: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, width, height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(pixels)?;
+    writer.finish()?;
+    Ok(bytes)
+}

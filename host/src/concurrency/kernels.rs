@@ -1,0 +1,258 @@
+//! The kernels by name, and a pair of lists on a device.
+
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use gpu_kernels::overlap::one_phase::{self, MAX_PIECES, MAX_THREADS, ONE_PHASE_PIECES, Piece};
+use serde::Serialize;
+
+use crate::device::{Buffer, Device, DeviceError, LaunchConfig, Stream};
+use crate::launch;
+use crate::overlap::Shape;
+
+use super::poses::{Pose, reach};
+
+/// Where the kernels of one phase read the shape's pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Placement {
+    /// Global memory.
+    Global,
+    /// Constant memory.
+    Constant,
+    /// Shared memory, to which each block copies them first.
+    Shared,
+}
+
+/// How the threads' sums come together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reduction {
+    /// A tree in shared memory that doubles its stride: the notebook's.
+    Interleaved,
+    /// A tree in shared memory that halves the number of its threads.
+    Sequential,
+    /// Shuffles within each warp, and then within the first.
+    Shuffle,
+    /// An atomic addition a thread.
+    Atomic,
+    /// Not at all: each thread stores its sum.
+    Separate,
+}
+
+/// A kernel of the study.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Variant {
+    /// Each comparison turns the pieces of both poses.
+    OnePhase(Placement, Reduction),
+    /// Pieces are turned before, by a kernel of its own.
+    TwoPhase(Reduction),
+}
+
+impl Placement {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Global, Self::Constant, Self::Shared];
+
+    /// Its name, in one word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Global => "global",
+            Self::Constant => "constant",
+            Self::Shared => "shared",
+        }
+    }
+}
+
+impl Reduction {
+    /// All of them, that which leaves it out last.
+    pub const ALL: [Self; 5] = [Self::Interleaved, Self::Sequential, Self::Shuffle, Self::Atomic, Self::Separate];
+
+    /// Its name, in one word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Interleaved => "interleaved",
+            Self::Sequential => "sequential",
+            Self::Shuffle => "shuffle",
+            Self::Atomic => "atomic",
+            Self::Separate => "separate",
+        }
+    }
+}
+
+impl Variant {
+    /// What the notebook starts with: one phase, global memory, the tree that doubles its stride.
+    pub const NOTEBOOK: Self = Self::OnePhase(Placement::Global, Reduction::Interleaved);
+
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let one =
+            Placement::ALL.into_iter().flat_map(|placement| Reduction::ALL.map(|reduction| Self::OnePhase(placement, reduction)));
+        one.chain(Reduction::ALL.map(Self::TwoPhase))
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OnePhase(placement, reduction) => write!(f, "one phase, {}, {}", placement.name(), reduction.name()),
+            Self::TwoPhase(reduction) => write!(f, "two phases, {}", reduction.name()),
+        }
+    }
+}
+
+/// The shape's pieces on a device, in each of the kernels' places. There is one at a time in a process, since there is one array in
+/// constant memory.
+#[derive(Debug)]
+pub struct Kernels {
+    device: Device,
+    pieces: Buffer<Piece>,
+    reach: f64,
+    _constant: MutexGuard<'static, ()>,
+}
+
+/// Two lists of poses on a device, and room for their overlap.
+#[derive(Debug)]
+pub struct Lists {
+    first: Buffer<Pose>,
+    second: Buffer<Pose>,
+    /// Both lists, one after the other.
+    all: Buffer<Pose>,
+    /// The turned pieces of both.
+    turned: Buffer<Piece>,
+    /// An element a thread, of which most kernels use one a block.
+    totals: Buffer<f64>,
+    config: LaunchConfig,
+}
+
+impl Kernels {
+    /// Brings the pieces of the tree to the device. Waits while another has them.
+    ///
+    /// # Errors
+    /// What the device has against it.
+    pub fn new(device: &Device) -> Result<Self, DeviceError> {
+        static CONSTANT: Mutex<()> = Mutex::new(());
+        let constant = CONSTANT.lock().unwrap_or_else(PoisonError::into_inner);
+        let shape = Shape::tree();
+        let pieces = shape.quads();
+        let mut padded = [[[0.0; 2]; 4]; MAX_PIECES];
+        padded[..pieces.len()].copy_from_slice(pieces);
+        // SAFETY: the kernels that read it are launched by this type alone, of which there is one while the guard lives; `drop` has
+        // waited for those of an earlier one.
+        unsafe { device.set_constant(&ONE_PHASE_PIECES, &padded)? };
+        Ok(Kernels { device: device.clone(), pieces: device.upload(pieces)?, reach: reach(&shape), _constant: constant })
+    }
+
+    /// The number of the shape's pieces.
+    pub fn pieces(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// The square of the distance up to which two poses may overlap.
+    pub fn reach(&self) -> f64 {
+        self.reach
+    }
+
+    /// Brings two lists to the device, to be compared with a thread for each pose of the first.
+    ///
+    /// `block` threads make a block: at most [`MAX_THREADS`].
+    ///
+    /// # Errors
+    /// What the device has against it.
+    pub fn lists(&self, first: &[Pose], second: &[Pose], block: usize) -> Result<Lists, DeviceError> {
+        let block = block.clamp(1, MAX_THREADS as usize);
+        let config = LaunchConfig::for_elements(first.len(), block as u32);
+        let all = [first, second].concat();
+        Ok(Lists {
+            first: self.device.upload(first)?,
+            second: self.device.upload(second)?,
+            turned: self.device.alloc(all.len() * self.pieces.len())?,
+            all: self.device.upload(&all)?,
+            totals: self.device.alloc_zeroed(config.grid.x as usize * block)?,
+            config,
+        })
+    }
+
+    /// Turns the pieces of both lists, which the kernels of two phases read.
+    ///
+    /// # Errors
+    /// As [`Stream::launch`].
+    pub fn transform(&self, stream: &Stream, lists: &mut Lists) -> Result<(), DeviceError> {
+        let grid = lists.all.len().div_ceil(128) as u32;
+        // SAFETY: there are as many turned pieces.
+        unsafe { launch!(stream, one_phase::transform<<<grid, 128>>>(&lists.all, &self.pieces, &mut lists.turned)) }
+    }
+
+    /// Adds up the overlap. With [`Reduction::Atomic`] it comes on top of what is there.
+    ///
+    /// # Errors
+    /// As [`Stream::launch`].
+    pub fn launch(&self, stream: &Stream, variant: Variant, lists: &mut Lists) -> Result<(), DeviceError> {
+        let Lists { first, second, turned, totals, config, .. } = lists;
+        let LaunchConfig { grid, block, .. } = *config;
+        let (pieces, count, reach) = (&self.pieces, self.pieces.len(), self.reach);
+        // Most arguments are the same; the modules differ in where the pieces are.
+        macro_rules! reduce {
+            ($reduction:expr, $module:ident($($argument:expr),*)) => {
+                // SAFETY: the grid is of one dimension, there is a total for each of its threads, the shape has no more pieces than
+                // fit, and there are as many turned ones for each pose.
+                unsafe {
+                    match $reduction {
+                        Reduction::Interleaved => launch!(stream, one_phase::$module::interleaved<<<grid, block>>>($($argument),*, totals)),
+                        Reduction::Sequential => launch!(stream, one_phase::$module::sequential<<<grid, block>>>($($argument),*, totals)),
+                        Reduction::Shuffle => launch!(stream, one_phase::$module::shuffle<<<grid, block>>>($($argument),*, totals)),
+                        Reduction::Atomic => launch!(stream, one_phase::$module::atomic<<<grid, block>>>($($argument),*, totals)),
+                        Reduction::Separate => launch!(stream, one_phase::$module::separate<<<grid, block>>>($($argument),*, totals)),
+                    }
+                }
+            };
+        }
+        match variant {
+            Variant::OnePhase(Placement::Global, reduction) => reduce!(reduction, global(&*first, &*second, pieces, reach)),
+            Variant::OnePhase(Placement::Constant, reduction) => reduce!(reduction, constant(&*first, &*second, count, reach)),
+            Variant::OnePhase(Placement::Shared, reduction) => reduce!(reduction, shared(&*first, &*second, pieces, reach)),
+            Variant::TwoPhase(reduction) => {
+                let (mine, its) = turned.as_view().split_at(first.len() * count)?;
+                reduce!(reduction, two_phase(&*first, &*second, mine, its, count, reach))
+            }
+        }
+    }
+
+    /// A kernel of as many blocks that does nothing.
+    ///
+    /// # Errors
+    /// As [`Stream::launch`].
+    pub fn nothing(&self, stream: &Stream, lists: &Lists) -> Result<(), DeviceError> {
+        let LaunchConfig { grid, block, .. } = lists.config;
+        launch!(stream, one_phase::nothing<<<grid, block>>>())
+    }
+
+    /// The total overlap, by `variant` with all that it needs; waits for it.
+    ///
+    /// # Errors
+    /// As [`Stream::launch`].
+    pub fn total(&self, stream: &Stream, variant: Variant, lists: &mut Lists) -> Result<f64, DeviceError> {
+        stream.fill_zero(&mut lists.totals)?;
+        if let Variant::TwoPhase(_) = variant {
+            self.transform(stream, lists)?;
+        }
+        self.launch(stream, variant, lists)?;
+        let totals = stream.download_vec(&lists.totals)?;
+        stream.fill_zero(&mut lists.totals)?;
+        Ok(totals.iter().sum())
+    }
+}
+
+impl Drop for Kernels {
+    fn drop(&mut self) {
+        // After a fault nothing reads the constant any more.
+        _ = self.device.synchronize();
+    }
+}
+
+impl Lists {
+    /// The size of a launch.
+    pub fn config(&self) -> LaunchConfig {
+        self.config
+    }
+}

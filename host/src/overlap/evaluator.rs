@@ -1,0 +1,591 @@
+//! The evaluation of packings.
+
+use cuda_std::I32x2;
+use gpu_kernels::overlap::{
+    clip,
+    layout::{Frame, MAX_SHIFT, Mode, ShapeSpan},
+};
+
+use super::{
+    Boundary, Evaluation, Lattice, Outside, OverlapError, OverlapPair, Packings, Point, Real, Scene, Shape, Wanted,
+    lattice::length,
+    launches::{ByPose, Cells, Pairs, Region, Source, order_by_cell},
+};
+use crate::{
+    collectives,
+    device::{Backend, Buffer, Device, DeviceError, Stream},
+};
+
+/// From so many poses a packing on, candidates are found by a grid, unless [`Overlap::grid_from`] says otherwise.
+const GRID_FROM: usize = 4096;
+
+/// The kernels of phase two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kernel {
+    /// A warp for a tile of poses, with queues in shared memory: the GPUs' default.
+    Queue,
+    /// A thread for each pose: the CPU's default.
+    Direct,
+}
+
+/// Overlaps of copies of shapes, on one device.
+///
+/// ```
+/// use warpsmith::{device::Device, overlap::{Overlap, Packings, Shape, Wanted}};
+///
+/// let square = Shape::polygon("square", &[[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])?;
+/// let mut overlap = Overlap::<f64>::new(&Device::best()?, &[square])?;
+/// // The second is half a length to the right of the first, and a quarter up; the third is far away.
+/// let packings = Packings::one(vec![[0.0, 0.0, 0.0], [0.5, 0.25, 0.0], [7.0, 0.0, 0.3]])?;
+/// let result = overlap.evaluate(&packings, Wanted::GRADIENT)?;
+/// assert!((result.totals[0] - 0.5 * 0.75).abs() < 1e-15);
+/// let [x, y, _] = result.gradient[1];
+/// assert!((x + 0.75).abs() < 1e-15 && (y + 0.5).abs() < 1e-15);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Accuracy
+/// Areas are off by rounding alone: some ten units in the last place of the shape's squared extent for each pair of pieces,
+/// however edges touch, and however far from the origin the poses are.
+///
+/// # Order of sums
+/// By default a pair of poses is intersected once, and what comes of it is added to either pose by atomics, in an order that
+/// changes from run to run: gradients and sums by pose differ in the last bits (totals don't). With
+/// [`deterministic`](Self::deterministic) each pose sums up its own, at the price of taking each pair twice.
+#[derive(Debug)]
+pub struct Overlap<T: Real> {
+    device: Device,
+    stream: Stream,
+    shapes: Shapes<T>,
+    region: Option<(Boundary, Region<T>)>,
+    lattice: Option<Lattice>,
+    deterministic: bool,
+    kernel: Kernel,
+    grid_from: usize,
+    /// What the last call of [`evaluate`](Self::evaluate) left.
+    scene: Option<Scene<T>>,
+}
+
+/// The shapes on a device.
+#[derive(Debug)]
+pub(super) struct Shapes<T: Real> {
+    spans: Buffer<ShapeSpan<T>>,
+    quads: Buffer<clip::Point<T>>,
+    /// How many quads each has.
+    pub counts: Vec<usize>,
+    /// The largest enclosing circle's diameter.
+    reach: f64,
+}
+
+fn points<T: Real>(points: impl IntoIterator<Item = Point>) -> Vec<clip::Point<T>> {
+    points.into_iter().map(|[x, y]| clip::Point { x: T::from_f64(x), y: T::from_f64(y) }).collect()
+}
+
+impl<T: Real> Shapes<T> {
+    fn new(device: &Device, shapes: &[Shape]) -> Result<Self, OverlapError> {
+        let mut first = 0;
+        let spans: Vec<ShapeSpan<T>> = shapes
+            .iter()
+            .map(|shape| {
+                let span = ShapeSpan {
+                    center: points([shape.center()])[0],
+                    // Rounding may have moved vertices outwards.
+                    radius: T::from_f64(shape.radius()) * (T::ONE + T::from_f64(8.0) * T::EPSILON),
+                    area: T::from_f64(shape.area()),
+                    first,
+                    count: shape.quads().len() as u32,
+                };
+                first += span.count;
+                span
+            })
+            .collect();
+        Ok(Shapes {
+            spans: device.upload(&spans)?,
+            quads: device.upload(&points(shapes.iter().flat_map(|shape| shape.quads().as_flattened()).copied()))?,
+            counts: shapes.iter().map(|shape| shape.quads().len()).collect(),
+            reach: 2.0 * shapes.iter().map(Shape::radius).fold(0.0, f64::max),
+        })
+    }
+}
+
+/// Whose results a pass gives.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    /// The rows', and the candidates' by atomics.
+    Both,
+    /// The rows' alone.
+    Rows,
+}
+
+impl<T: Real> Overlap<T> {
+    /// Overlaps of copies of `shapes` on `device`.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn new(device: &Device, shapes: &[Shape]) -> Result<Self, OverlapError> {
+        Ok(Overlap {
+            device: device.clone(),
+            stream: device.stream()?,
+            shapes: Shapes::new(device, shapes)?,
+            region: None,
+            lattice: None,
+            deterministic: false,
+            kernel: if device.backend() == Backend::Cuda { Kernel::Queue } else { Kernel::Direct },
+            grid_from: GRID_FROM,
+            scene: None,
+        })
+    }
+
+    /// Measures what is outside a boundary, too, wherever its scale is set.
+    ///
+    /// # Errors
+    /// [`OverlapError::BoundaryInLattice`], device errors.
+    pub fn boundary(mut self, boundary: Boundary) -> Result<Self, OverlapError> {
+        if self.lattice.is_some() {
+            return Err(OverlapError::BoundaryInLattice);
+        }
+        let half_planes: Vec<T> = boundary.half_planes().as_flattened().iter().map(|&number| T::from_f64(number)).collect();
+        let region = Region {
+            half_planes: self.device.upload(&half_planes)?,
+            quads: self.device.upload(&points(boundary.quads().as_flattened().iter().copied()))?,
+        };
+        self.region = Some((boundary, region));
+        self.scene = None;
+        Ok(self)
+    }
+
+    /// Repeats every packing by a lattice.
+    ///
+    /// # Errors
+    /// [`OverlapError::BoundaryInLattice`]; [`OverlapError::FineLattice`] where images of a pose too many cells away may meet another.
+    pub fn lattice(mut self, lattice: Lattice) -> Result<Self, OverlapError> {
+        if self.region.is_some() {
+            return Err(OverlapError::BoundaryInLattice);
+        }
+        self.lattice = Some(lattice);
+        let images = lattice.inverse().map(|row| self.periodic_reach() * length(row)).into_iter().fold(0.0, f64::max);
+        if images.ceil() + 1.0 > f64::from(MAX_SHIFT) {
+            return Err(OverlapError::FineLattice { images: images.ceil() as u64, most: MAX_SHIFT as u64 - 1 });
+        }
+        self.scene = None;
+        Ok(self)
+    }
+
+    /// Whether results are to be the same bits at every run.
+    pub fn deterministic(mut self, yes: bool) -> Self {
+        self.deterministic = yes;
+        self
+    }
+
+    /// Which kernels phase two uses.
+    pub fn kernel(mut self, kernel: Kernel) -> Self {
+        self.kernel = kernel;
+        self
+    }
+
+    /// From how many poses in a packing on candidates are found by a uniform grid, rather than by looking at all.
+    pub fn grid_from(mut self, poses: usize) -> Self {
+        self.grid_from = poses;
+        self.scene = None;
+        self
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The stream on which [`evaluate`](Self::evaluate) and its like do their work.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// The largest distance at which poses in a lattice may overlap, with what rounding could do.
+    fn periodic_reach(&self) -> f64 {
+        let extent: f64 = self.lattice.map_or(0.0, |lattice| lattice.vectors().map(length).into_iter().sum());
+        let epsilon = if size_of::<T>() == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
+        self.shapes.reach * 1.000_01 + 32.0 * epsilon * (extent + self.shapes.reach)
+    }
+
+    /// The frame of each packing where it doesn't depend on the poses.
+    fn frames(&self, scene: &Scene<T>) -> Vec<Frame<T>> {
+        let zero = clip::Point { x: T::ZERO, y: T::ZERO };
+        let plain = Frame {
+            origin: zero,
+            inverse: [zero; 2],
+            lattice: [zero; 2],
+            cells: [1, 1],
+            reach: [0, 0],
+            first_cell: 0,
+            periodic: 0,
+        };
+        let mut first_cell = 0;
+        let frame = |range: &[usize]| {
+            let mut frame = Frame { first_cell, ..plain };
+            let n = range[1] - range[0];
+            // In a grid each packing has as many cells as poses, so that it can't have more than that.
+            first_cell += if scene.grid.is_some() { n.max(1) as u32 } else { 1 };
+            let Some(lattice) = self.lattice else { return frame };
+            let inverse = lattice.inverse();
+            let reach = self.periodic_reach();
+            let mut cells = [1.0, 1.0];
+            if scene.grid.is_some() {
+                cells = inverse.map(|row| (1.0 / (reach * length(row))).floor().clamp(1.0, n.max(1) as f64));
+                let too_many = cells[0] * cells[1] / n.max(1) as f64;
+                if too_many > 1.0 {
+                    cells = cells.map(|count| (count / too_many.sqrt()).floor().max(1.0));
+                    // One of both may have been as small as it gets.
+                    cells = cells.map(|count| count.min(n.max(1) as f64));
+                    if cells[0] * cells[1] > n.max(1) as f64 {
+                        cells = [1.0, 1.0];
+                    }
+                }
+            }
+            for k in 0..2 {
+                frame.cells[k] = cells[k] as u32;
+                frame.reach[k] = (reach * length(inverse[k]) * cells[k]).ceil() as u32;
+                frame.inverse[k] = points([inverse[k].map(|number| number * cells[k])])[0];
+                frame.lattice[k] = points([lattice.vectors()[k]])[0];
+            }
+            frame.periodic = 1;
+            frame
+        };
+        scene.layout.offsets.windows(2).map(frame).collect()
+    }
+
+    /// Brings packings to the device, for [`enqueue`](Self::enqueue). Waits until they are there.
+    ///
+    /// # Errors
+    /// [`OverlapError::UnknownShape`], [`OverlapError::TooFar`], [`OverlapError::TooMany`], device errors.
+    pub fn load(&self, packings: &Packings) -> Result<Scene<T>, OverlapError> {
+        let largest = packings.offsets().windows(2).map(|range| range[1] - range[0]).max().unwrap_or(0);
+        let grid = largest >= self.grid_from;
+        let mut scene = Scene::new(&self.device, &self.stream, packings, &self.shapes, grid)?;
+        let frames = self.frames(&scene);
+        self.stream.upload(&mut scene.frames, &frames)?;
+        if self.lattice.is_some() {
+            scene.wraps.ensure(packings.poses().len())?;
+        }
+        Ok(scene)
+    }
+
+    /// Phase one, after the order by cells where there is a grid.
+    fn prepare(&self, stream: &Stream, scene: &mut Scene<T>) -> Result<(), DeviceError> {
+        let reach = T::from_f64(self.shapes.reach);
+        let Scene { poses, shape_of, first_piece, packing_of, offsets, frames, list, wraps, grid, .. } = scene;
+        let source = Source { poses, shapes: &self.shapes.spans, quads: &self.shapes.quads, shape_of, first_piece };
+        // SAFETY: the scene's arrays are as long as its layout says, and shapes and packings exist. A frame has as many cells at
+        // most as `capacity` has for its packing, and as `starts` has room for.
+        unsafe {
+            if let Some(grid) = grid {
+                if self.lattice.is_none() {
+                    T::frames(stream, source, offsets, reach, &grid.capacity, &mut grid.extents, frames)?;
+                }
+                stream.fill_zero(&mut grid.starts)?;
+                T::bin(stream, source, packing_of, frames, &mut grid.starts, &mut grid.cell_of, &mut grid.number_in_cell)?;
+                collectives::exclusive_scan_in_place(stream, &mut grid.starts, &mut grid.scan)?;
+                let (cell_of, numbers, starts) = (&grid.cell_of, &grid.number_in_cell, &grid.starts);
+                order_by_cell(stream, cell_of, numbers, starts, &mut grid.unordered, &mut list.order)?;
+            }
+            T::transform(stream, source, self.lattice.map(|_| &*packing_of), frames, list, wraps)
+        }
+    }
+
+    /// Evaluates a scene, as far as it goes without waiting: its results are there once `stream` has come so far. They are the buffers
+    /// that [`Scene`] lends, and what [`read`](Self::read) makes of them.
+    ///
+    /// What is outside the boundary is computed where there is one and its scales are set. Memory is allocated at the first call only.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn enqueue(&self, stream: &Stream, scene: &mut Scene<T>, wanted: Wanted) -> Result<(), OverlapError> {
+        self.prepare(stream, scene)?;
+        scene.ensure_by_pose(wanted.per_pose, wanted.gradient)?;
+        let full = self.deterministic && wanted != Wanted::TOTALS;
+        let mode = if full { Mode::FULL } else { Mode::HALF.with(Mode::CANDIDATES) };
+        let Scene { list, frames, offsets, grid, by_pose, nothing, partial, tiles, packing_of, .. } = scene;
+        let cells = Cells { frames, starts: grid.as_ref().map_or(&*offsets, |grid| &grid.starts) };
+        let mode = with_wanted(mode, wanted);
+        if !(full && self.kernel == Kernel::Queue) {
+            clear(stream, by_pose, wanted)?;
+        }
+        // SAFETY: as for phase one. Tiles are of rows and packings that exist. What is wanted by pose has room, and is
+        // zero where it is added to.
+        unsafe {
+            match self.kernel {
+                Kernel::Queue => T::queue(stream, tiles, list, list, cells, mode, partial, by_pose, nothing),
+                Kernel::Direct => T::direct(stream, packing_of, list, list, cells, mode, partial, by_pose, nothing),
+            }?;
+        }
+        // There is twice each area; and each pair twice, where it was taken twice.
+        self.total(stream, scene, if full { 0.25 } else { 0.5 })?;
+        self.outside(stream, scene)?;
+        Ok(())
+    }
+
+    /// Evaluates the overlaps of each packing of `first` with the packing of `second` of the same number, as
+    /// [`enqueue`](Self::enqueue) does within one. Both scenes get the totals.
+    ///
+    /// # Errors
+    /// [`OverlapError::PackingCount`], device errors.
+    pub fn enqueue_between(
+        &self,
+        stream: &Stream,
+        first: &mut Scene<T>,
+        second: &mut Scene<T>,
+        wanted: Wanted,
+    ) -> Result<(), OverlapError> {
+        check_packings(first.packings(), second.packings())?;
+        for scene in [&mut *first, &mut *second] {
+            self.prepare(stream, scene)?;
+            scene.ensure_by_pose(wanted.per_pose, wanted.gradient)?;
+        }
+        let apart = self.deterministic && wanted != Wanted::TOTALS;
+        self.rows_of(stream, first, second, wanted, if apart { Pass::Rows } else { Pass::Both })?;
+        if apart {
+            self.rows_of(stream, second, first, wanted, Pass::Rows)?;
+        } else {
+            stream.copy(&first.totals, &mut second.totals)?;
+        }
+        for scene in [first, second] {
+            self.outside(stream, scene)?;
+        }
+        Ok(())
+    }
+
+    /// Phase two with the rows of one scene and the candidates of another.
+    fn rows_of(
+        &self,
+        stream: &Stream,
+        rows: &mut Scene<T>,
+        candidates: &mut Scene<T>,
+        wanted: Wanted,
+        pass: Pass,
+    ) -> Result<(), DeviceError> {
+        let mode = if pass == Pass::Both { Mode::BETWEEN.with(Mode::CANDIDATES) } else { Mode::BETWEEN };
+        let mode = with_wanted(mode, wanted);
+        clear(stream, &mut rows.by_pose, wanted)?;
+        if pass == Pass::Both {
+            clear(stream, &mut candidates.by_pose, wanted)?;
+        }
+        let Scene { frames, offsets, grid, list: others, by_pose: out, .. } = candidates;
+        let cells = Cells { frames, starts: grid.as_ref().map_or(&*offsets, |grid| &grid.starts) };
+        let (list, partial, own) = (&rows.list, &mut rows.partial, &mut rows.by_pose);
+        // SAFETY: as in `enqueue`; both have the same packings.
+        unsafe {
+            match self.kernel {
+                Kernel::Queue => T::queue(stream, &rows.tiles, list, others, cells, mode, partial, own, out),
+                Kernel::Direct => T::direct(stream, &rows.packing_of, list, others, cells, mode, partial, own, out),
+            }?;
+        }
+        self.total(stream, rows, 0.5)
+    }
+
+    /// Sums up what phase two left, by packing.
+    fn total(&self, stream: &Stream, scene: &mut Scene<T>, factor: f64) -> Result<(), DeviceError> {
+        let Scene { layout, partial, offsets, tile_offsets, totals, .. } = scene;
+        let (offsets, longest) = match self.kernel {
+            Kernel::Queue => (tile_offsets, layout.most_tiles),
+            Kernel::Direct => (offsets, layout.longest),
+        };
+        // SAFETY: there are as many partial sums as the offsets say.
+        unsafe { T::sums(stream, partial, offsets, longest, T::from_f64(factor), totals) }
+    }
+
+    fn outside(&self, stream: &Stream, scene: &mut Scene<T>) -> Result<(), DeviceError> {
+        let Some((_, region)) = &self.region else { return Ok(()) };
+        if !scene.layout.scaled {
+            return Ok(());
+        }
+        let (n, packings) = (scene.len(), scene.packings());
+        scene.outside.areas.ensure(n)?;
+        scene.outside.gradients.ensure(3 * n)?;
+        scene.outside.by_scale.ensure(n)?;
+        scene.outside_totals.ensure(packings)?;
+        scene.by_scale_totals.ensure(packings)?;
+        let Scene { poses, scales, shape_of, first_piece, packing_of, offsets, list, outside, layout, .. } = scene;
+        let source = Source { poses, shapes: &self.shapes.spans, quads: &self.shapes.quads, shape_of, first_piece };
+        // SAFETY: as in `prepare`; there is one scale, or one for each packing.
+        unsafe {
+            T::outside(stream, source, list, packing_of, scales, region, outside)?;
+            T::sums(stream, &outside.areas, offsets, layout.longest, T::ONE, &mut scene.outside_totals)?;
+            T::sums(stream, &outside.by_scale, offsets, layout.longest, T::ONE, &mut scene.by_scale_totals)
+        }
+    }
+
+    /// What the last evaluation of a scene gave. Waits for `stream`.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn read(&self, stream: &Stream, scene: &Scene<T>, wanted: Wanted) -> Result<Evaluation<T>, OverlapError> {
+        let read = |buffer: &Buffer<T>| stream.download_vec(buffer);
+        Ok(Evaluation {
+            totals: read(&scene.totals)?,
+            per_pose: if wanted.per_pose { read(&scene.by_pose.areas)? } else { Vec::new() },
+            gradient: if wanted.gradient { as_triples(read(&scene.by_pose.gradients)?) } else { Vec::new() },
+            outside: if self.region.is_some() && scene.layout.scaled {
+                Some(Outside {
+                    totals: read(&scene.outside_totals)?,
+                    by_scale: read(&scene.by_scale_totals)?,
+                    per_pose: read(&scene.outside.areas)?,
+                    gradient: as_triples(read(&scene.outside.gradients)?),
+                })
+            } else {
+                None
+            },
+        })
+    }
+
+    /// A scene of these packings: the last one, if it fits them.
+    fn scene(&mut self, packings: &Packings) -> Result<Scene<T>, OverlapError> {
+        match self.scene.take() {
+            Some(mut scene) if scene.fits(packings) => {
+                scene.set_poses(&self.stream, packings)?;
+                scene.layout.scaled = false;
+                Ok(scene)
+            }
+            _ => self.load(packings),
+        }
+    }
+
+    /// The overlaps within each packing.
+    ///
+    /// # Errors
+    /// [`OverlapError::UnknownShape`], [`OverlapError::TooFar`], [`OverlapError::TooMany`], device errors.
+    pub fn evaluate(&mut self, packings: &Packings, wanted: Wanted) -> Result<Evaluation<T>, OverlapError> {
+        let mut scene = self.scene(packings)?;
+        self.enqueue(&self.stream, &mut scene, wanted)?;
+        let result = self.read(&self.stream, &scene, wanted);
+        self.scene = Some(scene);
+        result
+    }
+
+    /// The overlaps within each packing, and what is outside the boundary, whose scale is `scales[0]` for all, or one for each packing.
+    ///
+    /// # Errors
+    /// As [`evaluate`](Self::evaluate); [`OverlapError::NoBoundary`], [`OverlapError::Scale`], [`OverlapError::ScaleCount`].
+    pub fn evaluate_within(
+        &mut self,
+        packings: &Packings,
+        scales: &[f64],
+        wanted: Wanted,
+    ) -> Result<Evaluation<T>, OverlapError> {
+        if self.region.is_none() {
+            return Err(OverlapError::NoBoundary);
+        }
+        let mut scene = self.scene(packings)?;
+        scene.set_scales(&self.stream, scales)?;
+        self.enqueue(&self.stream, &mut scene, wanted)?;
+        let result = self.read(&self.stream, &scene, wanted);
+        self.scene = Some(scene);
+        result
+    }
+
+    /// The overlaps of each packing of `first` with the packing of `second` of the same number. Both results have the totals; sums
+    /// by pose and gradients are each list's own.
+    ///
+    /// # Errors
+    /// As [`evaluate`](Self::evaluate), and [`OverlapError::PackingCount`].
+    pub fn evaluate_between(
+        &self,
+        first: &Packings,
+        second: &Packings,
+        wanted: Wanted,
+    ) -> Result<(Evaluation<T>, Evaluation<T>), OverlapError> {
+        check_packings(first.len(), second.len())?;
+        let (mut first, mut second) = (self.load(first)?, self.load(second)?);
+        self.enqueue_between(&self.stream, &mut first, &mut second, wanted)?;
+        Ok((self.read(&self.stream, &first, wanted)?, self.read(&self.stream, &second, wanted)?))
+    }
+
+    /// The pairs that overlap within each packing, in order of packing, first, second and shift.
+    ///
+    /// # Errors
+    /// As [`evaluate`](Self::evaluate).
+    pub fn pairs(&self, packings: &Packings) -> Result<Vec<OverlapPair<T>>, OverlapError> {
+        let mut scene = self.load(packings)?;
+        self.prepare(&self.stream, &mut scene)?;
+        self.list_pairs(&scene, &scene, Mode::HALF)
+    }
+
+    /// The pairs that overlap of each packing of `first` and the packing of `second` of the same number, in the same order.
+    ///
+    /// # Errors
+    /// As [`evaluate_between`](Self::evaluate_between).
+    pub fn pairs_between(&self, first: &Packings, second: &Packings) -> Result<Vec<OverlapPair<T>>, OverlapError> {
+        check_packings(first.len(), second.len())?;
+        let (mut first, mut second) = (self.load(first)?, self.load(second)?);
+        for scene in [&mut first, &mut second] {
+            self.prepare(&self.stream, scene)?;
+        }
+        self.list_pairs(&first, &second, Mode::BETWEEN)
+    }
+
+    fn list_pairs(&self, rows: &Scene<T>, candidates: &Scene<T>, mode: Mode) -> Result<Vec<OverlapPair<T>>, OverlapError> {
+        let stream = &self.stream;
+        let Scene { frames, offsets, grid, .. } = candidates;
+        let cells = Cells { frames, starts: grid.as_ref().map_or(offsets, |grid| &grid.starts) };
+        let mut capacity = 4 * rows.len() + 1024;
+        let mut out =
+            Pairs { count: self.device.alloc(1)?, pairs: self.device.alloc(capacity)?, areas: self.device.alloc(capacity)? };
+        let count = loop {
+            stream.fill_zero(&mut out.count)?;
+            // SAFETY: as in `enqueue`.
+            unsafe { T::pairs(stream, &rows.packing_of, &rows.list, &candidates.list, cells, mode, &mut out)? };
+            let count = stream.download_vec(&out.count)?[0] as usize;
+            if count <= capacity {
+                break count;
+            }
+            capacity = count;
+            out.pairs.ensure(capacity)?;
+            out.areas.ensure(capacity)?;
+        };
+        let pairs = stream.download_vec(out.pairs.view(..count)?)?;
+        let areas = stream.download_vec(out.areas.view(..count)?)?;
+        let row_wraps = stream.download_vec(&rows.wraps)?;
+        let candidate_wraps = stream.download_vec(&candidates.wraps)?;
+        let wrap = |wraps: &[I32x2], pose: i32| wraps.get(pose as usize).map_or([0; 2], |&wrap| wrap.into());
+        let offsets = &rows.layout.offsets;
+        let mut pairs: Vec<OverlapPair<T>> = pairs
+            .into_iter()
+            .zip(areas)
+            .map(|(pair, area)| {
+                let packing = offsets.partition_point(|&offset| offset <= pair.x as usize) - 1;
+                let first = pair.x as usize - offsets[packing];
+                let second = pair.y as usize - candidates.layout.offsets[packing];
+                // Between the poses as they were given, rather than brought into the lattice's cell.
+                let (taken, others) = (wrap(&row_wraps, pair.x), wrap(&candidate_wraps, pair.y));
+                let shift = [pair.z + taken[0] - others[0], pair.w + taken[1] - others[1]];
+                let pair = OverlapPair { packing, first, second, shift, area };
+                let back = OverlapPair { first: second, second: first, shift: shift.map(|count| -count), ..pair };
+                let turned = mode == Mode::HALF && (first, [0; 2]) > (second, shift);
+                if turned { back } else { pair }
+            })
+            .collect();
+        pairs.sort_unstable_by_key(|pair| (pair.packing, pair.first, pair.second, pair.shift));
+        Ok(pairs)
+    }
+}
+
+fn with_wanted(mode: Mode, wanted: Wanted) -> Mode {
+    let mode = if wanted.per_pose { mode.with(Mode::PER_POSE) } else { mode };
+    if wanted.gradient { mode.with(Mode::GRADIENT) } else { mode }
+}
+
+fn clear<T: Real>(stream: &Stream, by_pose: &mut ByPose<T>, wanted: Wanted) -> Result<(), DeviceError> {
+    if wanted.per_pose {
+        stream.fill_zero(&mut by_pose.areas)?;
+    }
+    if wanted.gradient {
+        stream.fill_zero(&mut by_pose.gradients)?;
+    }
+    Ok(())
+}
+
+fn as_triples<T: Real>(numbers: Vec<T>) -> Vec<[T; 3]> {
+    numbers.as_chunks().0.to_vec()
+}
+
+fn check_packings(first: usize, second: usize) -> Result<(), OverlapError> {
+    if first == second { Ok(()) } else { Err(OverlapError::PackingCount { first, second }) }
+}

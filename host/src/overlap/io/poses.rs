@@ -1,0 +1,348 @@
+//! Reads and writes poses.
+
+use std::{
+    fs::File,
+    io::{self, BufReader, BufWriter, Write as _},
+    path::Path,
+};
+
+use csv::{Position, Writer};
+use ndarray::{ArrayViewD, IxDyn};
+use ndarray_npy::{WriteNpyError, WriteNpyExt as _};
+
+use crate::{
+    csv_table::Table,
+    files::{self, Destination},
+    npy::{Kind, Reader},
+    overlap::{OverlapError, Packings},
+};
+
+/// Poses as a file had them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PoseFile {
+    /// The poses.
+    pub packings: Packings,
+    /// How the file had them.
+    pub layout: Layout,
+}
+
+/// How a file has poses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// One packing: an array of shape (poses, 3), or text without packings.
+    Single,
+    /// Any number of packings: an array of shape (packings, poses, 3), or text with packings.
+    Ensembles,
+    /// A submission to Kaggle's Santa 2025: packings in the order of their sizes, each of another one.
+    Submission,
+}
+
+/// A format of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// An array of NumPy's.
+    Npy,
+    /// Text with the header `x,y,theta`.
+    Csv,
+    /// Text with the header `id,x,y,deg`.
+    Submission,
+}
+
+impl Format {
+    /// The format that the name's extension tells, in capitals or not: of text, [`Csv`](Format::Csv).
+    ///
+    /// # Errors
+    /// Where it tells none.
+    pub fn of(path: &Path) -> Result<Self, OverlapError> {
+        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+        match extension.to_ascii_lowercase().as_str() {
+            "npy" => Ok(Format::Npy),
+            "csv" => Ok(Format::Csv),
+            _ => Err(OverlapError::file(path, "the name must end in .npy or .csv, which tells the format")),
+        }
+    }
+}
+
+/// Reads poses.
+///
+/// # Errors
+/// Where the file can't be read, is no such file, or holds what is no pose. The line and the column, or the pose, is named. With
+/// `ensembles`, a file of one packing is an error, too.
+pub fn read_poses(path: &Path, ensembles: bool) -> Result<PoseFile, OverlapError> {
+    let file = match Format::of(path)? {
+        Format::Npy => read_npy(path, ensembles),
+        Format::Csv | Format::Submission => read_csv(path, ensembles),
+    }?;
+    let (packings, poses) = (file.packings.len(), file.packings.poses().len());
+    tracing::info!(packings, poses, "read {}", path.display());
+    Ok(file)
+}
+
+fn read_npy(path: &Path, ensembles: bool) -> Result<PoseFile, OverlapError> {
+    let fail = |reason: String| OverlapError::file(path, reason);
+    let (file, size) = files::open(path).map_err(fail)?;
+    let reader = Reader::new(BufReader::new(file), size).map_err(fail)?;
+    let kind = reader.kind("poses", Kind::FLOATS).map_err(fail)?;
+    let shape = reader.shape().to_vec();
+    let (packings, each, layout) = match shape[..] {
+        [poses, 3] if !ensembles => (1, poses, Layout::Single),
+        [packings, each, 3] => (packings, each, Layout::Ensembles),
+        _ => {
+            let wanted = if ensembles { "(packings, poses, 3)" } else { "(poses, 3) or (packings, poses, 3)" };
+            let what = if ensembles { "ensembles" } else { "poses" };
+            let comma = if shape.len() == 1 { "," } else { "" };
+            let shape: Vec<_> = shape.iter().map(usize::to_string).collect();
+            let shape = shape.join(", ");
+            return Err(fail(format!("holds an array of shape ({shape}{comma}), but that of {what} must be {wanted}")));
+        }
+    };
+    let numbers: Vec<f64> = match kind {
+        Kind::F32 => reader.read::<f32>(|_| {}).map_err(fail)?.into_iter().map(f64::from).collect(),
+        _ => reader.read::<f64>(|_| {}).map_err(fail)?,
+    };
+    let poses = numbers.as_chunks::<3>().0.to_vec();
+    let offsets = (0..=packings).map(|packing| packing * each).collect();
+    let packings = Packings::ragged(poses, offsets).map_err(|error| OverlapError::file(path, error))?;
+    Ok(PoseFile { packings, layout })
+}
+
+/// Headers of text.
+const SUBMISSION: &[&str] = &["id", "x", "y", "deg"];
+const HEADERS: &[&[&str]] = &[
+    &["x", "y", "theta"],
+    &["x", "y", "theta", "shape"],
+    &["packing", "x", "y", "theta"],
+    &["packing", "x", "y", "theta", "shape"],
+    SUBMISSION,
+];
+
+fn read_csv(path: &Path, ensembles: bool) -> Result<PoseFile, OverlapError> {
+    let fail = |reason: String| OverlapError::file(path, reason);
+    let mut table = Table::open(path, HEADERS).map_err(fail)?;
+    if table.header() == SUBMISSION {
+        return read_submission(path, table);
+    }
+    let many = &table.header()[0] == "packing";
+    if ensembles && !many {
+        return Err(fail("holds one packing, but that of ensembles must have a column `packing`".to_owned()));
+    }
+    let first = usize::from(many);
+    let shaped = table.header().len() == first + 4;
+    let (mut poses, mut shapes, mut positions) = (Vec::new(), Vec::new(), Vec::new());
+    let mut offsets = if many { Vec::new() } else { vec![0] };
+    while table.next().map_err(fail)? {
+        if many && table.number(0, offsets.len()).map_err(fail)? == offsets.len() {
+            offsets.push(poses.len());
+        }
+        let mut pose = [0.0; 3];
+        for (field, number) in pose.iter_mut().enumerate() {
+            *number = table.field(first + field, "a number").map_err(fail)?;
+        }
+        if shaped {
+            shapes.push(table.field(first + 3, "a shape's index, a whole number from 0 on").map_err(fail)?);
+        }
+        poses.push(pose);
+        positions.push(table.position());
+    }
+    offsets.push(poses.len());
+    let starts = offsets.clone();
+    let packings = Packings::ragged(poses, offsets).map_err(|error| match error.pose() {
+        Some((packing, pose)) => fail(table.at(&positions[starts[packing] + pose], error)),
+        None => OverlapError::file(path, error),
+    })?;
+    let packings = if shaped { packings.with_shapes(shapes)? } else { packings };
+    Ok(PoseFile { packings, layout: if many { Layout::Ensembles } else { Layout::Single } })
+}
+
+/// A row of a submission.
+struct Tree {
+    /// How many trees its packing has.
+    size: usize,
+    /// Which of them it is.
+    tree: usize,
+    pose: [f64; 3],
+    position: Position,
+}
+
+fn read_submission(path: &Path, mut table: Table<'_>) -> Result<PoseFile, OverlapError> {
+    let fail = |reason: String| OverlapError::file(path, reason);
+    let mut trees = Vec::new();
+    while table.next().map_err(fail)? {
+        let (size, tree) = parse_id(&table.record()[0]).ok_or_else(|| fail(table.field_error(0, ID)))?;
+        if tree >= size {
+            let there_are =
+                if size == 1 { "there is only tree 0".to_owned() } else { format!("the trees are 0 to {}", size - 1) };
+            let id = &table.record()[0];
+            return Err(fail(table.error(format_args!("column `id`: `{id}` is tree {tree} of {size}, but {there_are}"))));
+        }
+        let number = |column: usize| {
+            let number = table.record()[column].strip_prefix('s').and_then(|number| number.trim().parse::<f64>().ok());
+            let number = number.filter(|number| number.is_finite());
+            number.ok_or_else(|| fail(table.field_error(column, "a number with the prefix s, such as s0.5")))
+        };
+        // Whole turns are taken off while that is exact.
+        let pose = [number(1)?, number(2)?, (number(3)? % 360.0).to_radians()];
+        trees.push(Tree { size, tree, pose, position: table.position() });
+    }
+    // Of rows with the same id the later comes second.
+    trees.sort_by_key(|tree| (tree.size, tree.tree));
+    for pair in trees.windows(2) {
+        if (pair[0].size, pair[0].tree) == (pair[1].size, pair[1].tree) {
+            let id = format_args!("column `id`: `{}` is there twice", id_of(pair[1].size, pair[1].tree)).to_string();
+            return Err(fail(table.at(&pair[1].position, id)));
+        }
+    }
+    let mut offsets = vec![0];
+    for packing in trees.chunk_by(|a, b| a.size == b.size) {
+        let size = packing[0].size;
+        let missing = (0..size).find(|&tree| packing.get(tree).is_none_or(|found| found.tree != tree));
+        if let Some(tree) = missing {
+            let (id, found) = (id_of(size, tree), packing.len());
+            return Err(fail(format!("there is no `{id}`: of the packing of {size} there are {found} trees")));
+        }
+        offsets.push(offsets[offsets.len() - 1] + size);
+    }
+    let packings = Packings::ragged(trees.iter().map(|tree| tree.pose).collect(), offsets)?;
+    Ok(PoseFile { packings, layout: Layout::Submission })
+}
+
+/// What an id must be.
+const ID: &str = "an id such as 012_3, tree 3 of the packing of 12";
+
+/// The size of the packing, and the tree.
+fn parse_id(id: &str) -> Option<(usize, usize)> {
+    let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse::<usize>().ok())?;
+    let (size, tree) = id.split_once('_')?;
+    number(size).filter(|&size| size > 0).zip(number(tree))
+}
+
+fn id_of(size: usize, tree: usize) -> String {
+    format!("{size:03}_{tree}")
+}
+
+/// Writes poses, in the format that the name's extension tells.
+///
+/// # Errors
+/// As [`save_poses_at`], and where the extension tells no format.
+pub fn save_poses(packings: &Packings, layout: Layout, path: &Path) -> Result<(), OverlapError> {
+    let format = match (Format::of(path)?, layout) {
+        (Format::Csv, Layout::Submission) => Format::Submission,
+        (format, _) => format,
+    };
+    save_poses_at(packings, layout, &Destination::prepare(path)?, format)
+}
+
+/// Writes poses, to a destination that was prepared before.
+///
+/// A [`Single`](Layout::Single) packing becomes an array of shape (poses, 3) or text without the column `packing`. A submission may have
+/// its packings in any order.
+///
+/// # Errors
+/// Where the file can't be written, or the format can't hold the poses: `.npy` where packings differ in their numbers of poses or poses
+/// in their shapes, text where a packing is empty, a submission where poses differ in their shapes or two packings are of one size, and
+/// a `Single` layout where there isn't just one packing.
+pub fn save_poses_at(packings: &Packings, layout: Layout, destination: &Destination, format: Format) -> Result<(), OverlapError> {
+    let fail = |reason: String| OverlapError::file(destination.name(), reason);
+    let single = layout == Layout::Single;
+    if single && packings.len() != 1 {
+        return Err(fail(format!("there are {} packings, but the file is to hold a single one", packings.len())));
+    }
+    if format != Format::Csv && packings.shapes().is_some_and(|shapes| shapes.iter().any(|&shape| shape != 0)) {
+        return Err(fail("poses of several shapes can be saved as text with a column `shape` alone".to_owned()));
+    }
+    let mut file = destination.temporary()?;
+    let write = |error: io::Error| OverlapError::Write(destination.error(&error));
+    match format {
+        Format::Npy => {
+            let shape = array_shape(packings, single).map_err(fail)?;
+            write_npy(packings.poses().as_flattened(), &shape, file.as_file_mut()).map_err(write)?;
+        }
+        Format::Csv => {
+            if let Some(packing) = (0..packings.len()).find(|&packing| !single && packings.get(packing).is_empty()) {
+                return Err(fail(format!("packing {packing} has no poses, and can't be saved as text")));
+            }
+            write_csv(packings, single, file.as_file_mut()).map_err(write)?;
+        }
+        Format::Submission => {
+            let mut order: Vec<usize> = (0..packings.len()).collect();
+            order.sort_by_key(|&packing| packings.get(packing).len());
+            let same = order.windows(2).find(|pair| packings.get(pair[0]).len() == packings.get(pair[1]).len());
+            if let Some(&[first, second]) = same {
+                let n = packings.get(first).len();
+                return Err(fail(format!(
+                    "packings {first} and {second} both have {n} poses, but a submission has one packing of each size"
+                )));
+            }
+            write_submission(packings, &order, file.as_file_mut()).map_err(write)?;
+        }
+    }
+    destination.persist(file)?;
+    tracing::info!(poses = packings.poses().len(), "wrote {}", destination.name().display());
+    Ok(())
+}
+
+/// The shape of the array of poses.
+fn array_shape(packings: &Packings, single: bool) -> Result<Vec<usize>, String> {
+    if single {
+        return Ok(vec![packings.poses().len(), 3]);
+    }
+    match packings.each() {
+        Some(each) => Ok(vec![packings.len(), each, 3]),
+        None if packings.is_empty() => Ok(vec![0, 0, 3]),
+        None => {
+            let first = packings.get(0).len();
+            let other = (1..packings.len()).find(|&packing| packings.get(packing).len() != first).unwrap_or_default();
+            let found = packings.get(other).len();
+            Err(format!(
+                "packing 0 has {first} poses and packing {other} has {found}: packings of different sizes don't fit into one .npy \
+                 array; use .csv"
+            ))
+        }
+    }
+}
+
+fn write_npy(numbers: &[f64], shape: &[usize], file: &mut File) -> io::Result<()> {
+    let array = ArrayViewD::from_shape(IxDyn(shape), numbers).map_err(io::Error::other)?;
+    let mut file = BufWriter::new(file);
+    array.write_npy(&mut file).map_err(|error| match error {
+        WriteNpyError::Io(error) => error,
+        error => io::Error::other(error),
+    })?;
+    file.flush()
+}
+
+/// With as many digits as tell each number from its neighbours.
+fn write_csv(packings: &Packings, single: bool, file: &mut File) -> io::Result<()> {
+    let mut writer = Writer::from_writer(BufWriter::new(file));
+    let shaped = packings.shapes().is_some();
+    let columns = HEADERS[2 * usize::from(!single) + usize::from(shaped)];
+    writer.write_record(columns)?;
+    for packing in 0..packings.len() {
+        for pose in packings.range(packing) {
+            if !single {
+                writer.write_field(packing.to_string())?;
+            }
+            for number in packings.poses()[pose] {
+                writer.write_field(format!("{number:?}"))?;
+            }
+            if shaped {
+                writer.write_field(packings.shape_of(pose).to_string())?;
+            }
+            writer.write_record(None::<&[u8]>)?;
+        }
+    }
+    writer.flush()
+}
+
+fn write_submission(packings: &Packings, order: &[usize], file: &mut File) -> io::Result<()> {
+    let mut writer = Writer::from_writer(BufWriter::new(file));
+    writer.write_record(SUBMISSION)?;
+    for &packing in order {
+        let poses = packings.get(packing);
+        for (tree, &[x, y, theta]) in poses.iter().enumerate() {
+            let number = |number: f64| format!("s{number:?}");
+            writer.write_record([id_of(poses.len(), tree), number(x), number(y), number(theta.to_degrees())])?;
+        }
+    }
+    writer.flush()
+}

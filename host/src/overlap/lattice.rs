@@ -1,0 +1,53 @@
+//! Periodic images.
+
+use super::{OverlapError, Point};
+
+/// The two vectors by which a packing repeats: with every pose go its images at all sums of whole multiples of both.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Lattice {
+    vectors: [Point; 2],
+}
+
+impl Lattice {
+    /// The lattice of `a` and `b`, in length units.
+    ///
+    /// # Errors
+    /// [`OverlapError::Lattice`] where a number isn't finite, or the vectors are parallel.
+    pub fn new(a: Point, b: Point) -> Result<Self, OverlapError> {
+        let reason = if let Some(number) = [a, b].as_flattened().iter().find(|number| !number.is_finite()) {
+            format!("{number} is not a finite number")
+        } else {
+            let (lengths, area) = (length(a) * length(b), a[0] * b[1] - a[1] * b[0]);
+            if area.abs() > 1e-9 * lengths {
+                return Ok(Lattice { vectors: [a, b] });
+            }
+            "the vectors are parallel, or one is 0".to_owned()
+        };
+        Err(OverlapError::Lattice { a, b, reason })
+    }
+
+    /// The vectors, in length units.
+    pub fn vectors(&self) -> [Point; 2] {
+        self.vectors
+    }
+
+    /// The area of a cell.
+    pub fn cell_area(&self) -> f64 {
+        self.determinant().abs()
+    }
+
+    fn determinant(&self) -> f64 {
+        let [a, b] = self.vectors;
+        a[0] * b[1] - a[1] * b[0]
+    }
+
+    /// The rows of the matrix that takes a vector to multiples of `a` and `b`.
+    pub(super) fn inverse(&self) -> [Point; 2] {
+        let ([a, b], determinant) = (self.vectors, self.determinant());
+        [[b[1] / determinant, -b[0] / determinant], [-a[1] / determinant, a[0] / determinant]]
+    }
+}
+
+pub(super) fn length(vector: Point) -> f64 {
+    vector[0].hypot(vector[1])
+}

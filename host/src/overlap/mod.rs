@@ -1,0 +1,38 @@
+//! Overlap of many copies of a few shapes, for packing: areas, exact derivatives, pairs, and what is outside a boundary.
+//!
+//! A [`Shape`] is a simple polygon, cut into convex pieces. [`Packings`] are poses (x, y, theta) of copies; [`Overlap`] evaluates
+//! them on a device, one packing or thousands in one go, among themselves or against others, with a [`Boundary`] or with the images
+//! of a [`Lattice`]. A [`Scene`] keeps packings on the device, for optimisers that work there.
+//!
+//! The kernels, and how they do it, are in `gpu_kernels::overlap`. Sources: the two-phase design (transform each polygon once, then
+//! intersect) is that of the notebook that ends in J. Cottaar's packing program for Kaggle's Santa 2025
+//! (github.com/jcottaar/packing, `core/pack_cuda.py`); the derivatives are by Reynolds' transport theorem (O. Reynolds, *The
+//! Sub-Mechanics of the Universe*, 1903).
+
+mod boundary;
+mod convex;
+mod decompose;
+mod error;
+mod evaluation;
+mod evaluator;
+pub mod io;
+mod lattice;
+mod launches;
+mod packings;
+mod real;
+mod scene;
+mod shape;
+
+pub use boundary::Boundary;
+pub use convex::convex_intersection;
+pub use error::{Field, OverlapError, ShapeProblem};
+pub use evaluation::{Evaluation, Outside, OverlapPair, Wanted};
+pub use evaluator::{Kernel, Overlap};
+pub use lattice::Lattice;
+pub use packings::Packings;
+pub use real::Real;
+pub use scene::Scene;
+pub use shape::Shape;
+
+/// x and y, in length units.
+type Point = [f64; 2];

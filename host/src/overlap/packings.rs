@@ -1,0 +1,161 @@
+//! Poses of one or more packings.
+
+use std::ops::Range;
+
+use super::{OverlapError, error::Field};
+
+/// Poses of one or more packings: x and y in length units, theta in radians. A pose turns its shape by theta about the origin of the
+/// shape's frame, counter-clockwise, and then moves that origin to (x, y).
+///
+/// All numbers are finite. Poses of one packing may overlap each other, those of different packings have nothing to do with each other.
+/// A packing may be empty.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Packings {
+    poses: Vec<[f64; 3]>,
+    /// Where each packing's poses start, and where the last one's end.
+    offsets: Vec<usize>,
+    /// The index of each pose's shape; all are of the first where there are none.
+    shapes: Option<Vec<u32>>,
+}
+
+impl Packings {
+    /// One packing of all the poses.
+    ///
+    /// # Errors
+    /// Where a number isn't finite.
+    pub fn one(poses: Vec<[f64; 3]>) -> Result<Self, OverlapError> {
+        let offsets = vec![0, poses.len()];
+        Packings::ragged(poses, offsets)
+    }
+
+    /// Packings of `each` poses, one after the other.
+    ///
+    /// # Errors
+    /// Where a number isn't finite, or `each` is 0 or doesn't divide the number of poses.
+    pub fn ensembles(poses: Vec<[f64; 3]>, each: usize) -> Result<Self, OverlapError> {
+        if each == 0 || !poses.len().is_multiple_of(each) {
+            return Err(OverlapError::Uneven { poses: poses.len(), each });
+        }
+        let offsets = (0..=poses.len() / each).map(|packing| packing * each).collect();
+        Packings::ragged(poses, offsets)
+    }
+
+    /// Packings of different sizes: packing i has the poses `offsets[i]..offsets[i + 1]`.
+    ///
+    /// # Errors
+    /// Where a number isn't finite, or the offsets don't ascend (equal ones are fine) from 0 to the number of poses.
+    pub fn ragged(poses: Vec<[f64; 3]>, offsets: Vec<usize>) -> Result<Self, OverlapError> {
+        let wrong = |index: usize, wanted: String| OverlapError::Offsets { index, found: offsets[index], wanted };
+        match offsets.first() {
+            None => return Err(OverlapError::NoOffsets),
+            Some(0) => {}
+            Some(_) => return Err(wrong(0, "the first must be 0".to_owned())),
+        }
+        for index in 1..offsets.len() {
+            if offsets[index] < offsets[index - 1] {
+                return Err(wrong(index, format!("it must not be below the one before, {}", offsets[index - 1])));
+            }
+            if offsets[index] > poses.len() {
+                return Err(wrong(index, format!("there are only {} poses", poses.len())));
+            }
+        }
+        let last = offsets.len() - 1;
+        if offsets[last] != poses.len() {
+            return Err(wrong(last, format!("the last must be the number of poses, {}", poses.len())));
+        }
+        let packings = Packings { poses, offsets, shapes: None };
+        match packings.poses.iter().position(|pose| !pose.iter().all(|number| number.is_finite())) {
+            None => Ok(packings),
+            Some(index) => {
+                let (packing, pose) = packings.locate(index);
+                let at = packings.poses[index].iter().position(|number| !number.is_finite()).unwrap_or_default();
+                Err(OverlapError::NotFinite { packing, pose, field: Field::ALL[at], value: packings.poses[index][at] })
+            }
+        }
+    }
+
+    /// The same poses of several shapes: for each pose the index of its shape.
+    ///
+    /// # Errors
+    /// Where there aren't as many indices as poses.
+    pub fn with_shapes(self, shapes: Vec<u32>) -> Result<Self, OverlapError> {
+        if shapes.len() != self.poses.len() {
+            return Err(OverlapError::ShapeCount { shapes: shapes.len(), poses: self.poses.len() });
+        }
+        Ok(Packings { shapes: Some(shapes), ..self })
+    }
+
+    /// The number of packings.
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Whether there are no packings.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The poses of all packings, one packing after the other: x, y, theta.
+    pub fn poses(&self) -> &[[f64; 3]] {
+        &self.poses
+    }
+
+    /// One more than packings: those of packing i are `poses()[offsets[i]..offsets[i + 1]]`.
+    pub fn offsets(&self) -> &[usize] {
+        &self.offsets
+    }
+
+    /// For each pose the index of its shape; none where all are 0.
+    pub fn shapes(&self) -> Option<&[u32]> {
+        self.shapes.as_deref()
+    }
+
+    /// The poses of one packing.
+    ///
+    /// # Panics
+    /// Where there is no such packing.
+    pub fn get(&self, packing: usize) -> &[[f64; 3]] {
+        &self.poses[self.range(packing)]
+    }
+
+    /// Where the poses of one packing are in [`poses`](Packings::poses).
+    ///
+    /// # Panics
+    /// Where there is no such packing.
+    pub fn range(&self, packing: usize) -> Range<usize> {
+        self.offsets[packing]..self.offsets[packing + 1]
+    }
+
+    /// The index of a pose's shape, by the pose's index in [`poses`](Packings::poses).
+    pub fn shape_of(&self, pose: usize) -> u32 {
+        self.shapes.as_ref().map_or(0, |shapes| shapes[pose])
+    }
+
+    /// The packing that a pose is in, and its index there.
+    pub fn locate(&self, pose: usize) -> (usize, usize) {
+        let packing = self.offsets.partition_point(|&offset| offset <= pose) - 1;
+        (packing, pose - self.offsets[packing])
+    }
+
+    /// How many poses each packing has, where all have as many.
+    pub fn each(&self) -> Option<usize> {
+        let mut sizes = self.offsets.windows(2).map(|pair| pair[1] - pair[0]);
+        let first = sizes.next()?;
+        sizes.all(|size| size == first).then_some(first)
+    }
+
+    /// Checks that no pose is of a shape beyond the first `count`.
+    ///
+    /// # Errors
+    /// Where one is; the first is named.
+    pub fn check_shapes(&self, count: usize) -> Result<(), OverlapError> {
+        let first = match &self.shapes {
+            None if count == 0 && !self.poses.is_empty() => Some(0),
+            None => None,
+            Some(shapes) => shapes.iter().position(|&shape| shape as usize >= count),
+        };
+        let Some(index) = first else { return Ok(()) };
+        let (packing, pose) = self.locate(index);
+        Err(OverlapError::UnknownShape { packing, pose, shape: self.shape_of(index), shapes: count })
+    }
+}

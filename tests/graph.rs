@@ -1,0 +1,209 @@
+//! Graphs, on whatever `Device::best` gives: the CPU, or with a GPU (or WARPSMITH_BACKEND=cuda) that.
+
+use std::{cell::Cell, panic};
+
+use cuda_std::launch::{ArgWords, Bound};
+use gpu_kernels::samples;
+use warpsmith::{
+    device::{Device, DeviceError, LaunchConfig, Stream},
+    launch,
+};
+
+type Result<T = (), E = DeviceError> = std::result::Result<T, E>;
+
+#[track_caller]
+fn in_capture<T>(result: Result<T>) {
+    match result {
+        Err(error @ DeviceError::InCapture { .. }) => assert!(error.to_string().contains("can't be part of a graph"), "{error}"),
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("this must fail"),
+    }
+}
+
+#[test]
+fn nothing_is_done_before_the_launch_and_all_of_it_at_each() -> Result {
+    let device = Device::best()?;
+    let stream = device.stream()?;
+    let x = device.upload(&[1.0f32, 2.0, 3.0])?;
+    let mut y = device.upload(&[10.0f32, 20.0, 30.0])?;
+    let graph = device.capture(|stream| {
+        launch!(stream, samples::saxpy<<<1, 32>>>(2.0, &x, &mut y))?;
+        launch!(stream, samples::saxpy<<<1, 32>>>(-1.0, &x, &mut y))
+    })?;
+    assert_eq!(stream.download_vec(&y)?, [10.0, 20.0, 30.0]);
+    for times in 1..=3 {
+        // SAFETY: x and y are there, and used on this stream alone.
+        unsafe { graph.launch(&stream)? };
+        let times = times as f32;
+        assert_eq!(stream.download_vec(&y)?, [10.0 + times, 20.0 + 2.0 * times, 30.0 + 3.0 * times]);
+    }
+    // On another stream, after this one.
+    let other = device.stream()?;
+    graph.prepare(&other)?;
+    // SAFETY: as above: `download_vec` has waited.
+    unsafe { graph.launch(&other)? };
+    assert_eq!(other.download_vec(&y)?, [14.0, 28.0, 42.0]);
+    Ok(())
+}
+
+#[test]
+fn copies_and_fills() -> Result {
+    let device = Device::best()?;
+    let stream = device.stream()?;
+    let mut words = device.alloc_zeroed::<u32>(5)?;
+    let mut wide = device.alloc_zeroed::<u64>(3)?;
+    let mut copy = device.alloc_zeroed::<u32>(3)?;
+    let graph = device.capture(|stream| {
+        stream.fill(words.view_mut(1..4)?, 0x0102_0304)?;
+        stream.fill(&mut wide, u64::MAX)?;
+        stream.fill(&mut device.alloc::<u8>(0)?, 1)?;
+        stream.copy(words.view(..3)?, &mut copy)?;
+        stream.fill_zero(words.view_mut(2..3)?)
+    })?;
+    // SAFETY: the buffers are there, and used on this stream alone.
+    unsafe { graph.launch(&stream)? };
+    assert_eq!(stream.download_vec(&words)?, [0, 0x0102_0304, 0, 0x0102_0304, 0]);
+    assert_eq!(stream.download_vec(&wide)?, [u64::MAX; 3]);
+    assert_eq!(stream.download_vec(&copy)?, [0, 0x0102_0304, 0x0102_0304]);
+    Ok(())
+}
+
+#[test]
+fn branches_are_all_done() -> Result {
+    let device = Device::best()?;
+    let stream = device.stream()?;
+    let x = device.upload(&[1.0f32; 100])?;
+    let mut sums: Vec<_> = (0..7).map(|_| device.alloc_zeroed::<f32>(100)).collect::<Result<_>>()?;
+    let graph = device.capture_branches(7, |streams| {
+        assert_eq!(streams.len(), 7);
+        for (index, (stream, sum)) in streams.iter().zip(&mut sums).enumerate() {
+            for _ in 0..=index {
+                launch!(stream, samples::saxpy<<<4, 32>>>(1.0, &x, &mut *sum))?;
+            }
+        }
+        Ok::<_, DeviceError>(())
+    })?;
+    for _ in 0..2 {
+        // SAFETY: the buffers are there, a branch has its own, and all are used on this stream alone.
+        unsafe { graph.launch(&stream)? };
+    }
+    for (index, sum) in sums.iter().enumerate() {
+        assert_eq!(stream.download_vec(sum)?, [2.0 * (index + 1) as f32; 100]);
+    }
+    // Without branches there is one all the same.
+    let mut word = device.alloc::<u32>(1)?;
+    let graph = device.capture_branches(0, |streams| streams[0].fill(&mut word, 7))?;
+    // SAFETY: as above.
+    unsafe { graph.launch(&stream)? };
+    assert_eq!(stream.download_vec(&word)?, [7]);
+    Ok(())
+}
+
+#[test]
+fn an_empty_graph_does_nothing() -> Result {
+    let device = Device::best()?;
+    let stream = device.stream()?;
+    let graph = device.capture(|_| Ok::<_, DeviceError>(()))?;
+    assert_eq!(graph.device().backend(), device.backend());
+    assert!(format!("{graph:?}").starts_with("Graph("));
+    // SAFETY: it uses nothing.
+    unsafe { graph.launch(&stream)? };
+    stream.synchronize()
+}
+
+#[test]
+fn what_waits_is_refused() -> Result {
+    let device = Device::best()?;
+    let stream = device.stream()?;
+    let mut buffer = device.upload(&[1u32, 2, 3])?;
+    let event = stream.record()?;
+    let inner = device.capture(|_| Ok::<_, DeviceError>(()))?;
+    let graph = device.capture(|captured| {
+        in_capture(captured.synchronize());
+        in_capture(captured.is_done());
+        in_capture(captured.record());
+        in_capture(captured.record_into(&event));
+        in_capture(captured.wait(&event));
+        in_capture(captured.upload(&mut buffer, &[4, 5, 6]));
+        in_capture(captured.download(&buffer, &mut [0; 3]));
+        in_capture(captured.download_vec(&buffer));
+        in_capture(captured.upload_async(device.pinned(3)?, &mut buffer));
+        in_capture(captured.download_async(&buffer, device.pinned(3)?));
+        in_capture(captured.time(|_| Ok::<_, DeviceError>(())));
+        in_capture(inner.prepare(captured));
+        // SAFETY: it does nothing.
+        in_capture(unsafe { inner.launch(captured) });
+        // The capture goes on.
+        captured.fill(&mut buffer, 9)
+    })?;
+    assert_eq!(stream.download_vec(&buffer)?, [1, 2, 3]);
+    // SAFETY: the buffer is there, and used on this stream alone.
+    unsafe { graph.launch(&stream)? };
+    assert_eq!(stream.download_vec(&buffer)?, [9, 9, 9]);
+    Ok(())
+}
+
+#[test]
+fn an_error_or_a_panic_ends_the_capture() -> Result {
+    let device = Device::best()?;
+    let stream = device.stream()?;
+    let x = device.upload(&[1.0f32])?;
+    let mut y = device.upload(&[1.0f32])?;
+    let result = device.capture(|stream| {
+        launch!(stream, samples::saxpy<<<1, 32>>>(1.0, &x, &mut y))?;
+        // Two dimensions are none of this kernel's.
+        launch!(stream, samples::saxpy<<<(1, 2), 32>>>(1.0, &x, &mut y))
+    });
+    assert!(matches!(result, Err(DeviceError::LaunchFailed { .. })), "{result:?}");
+    let panicked = panic::catch_unwind(panic::AssertUnwindSafe(|| {
+        device.capture_branches::<DeviceError>(3, |_| panic::resume_unwind(Box::new("on purpose")))
+    }));
+    assert!(panicked.is_err());
+    // The device is as good as before.
+    assert_eq!(stream.download_vec(&y)?, [1.0]);
+    let graph = device.capture(|stream| launch!(stream, samples::saxpy<<<1, 32>>>(1.0, &x, &mut y)))?;
+    // SAFETY: the buffers are there, and used on this stream alone.
+    unsafe { graph.launch(&stream)? };
+    assert_eq!(stream.download_vec(&y)?, [2.0]);
+    Ok(())
+}
+
+#[test]
+fn a_kernel_that_fails_on_the_cpu_fails_the_launch() -> Result {
+    let device = Device::cpu();
+    let stream = device.stream()?;
+    let values = device.upload(&[1u32])?;
+    let indices = device.upload(&[1u32])?;
+    let mut out = device.alloc::<u32>(1)?;
+    let graph = device.capture(|stream| launch!(stream, samples::gather<<<1, 32>>>(&values, &indices, &mut out)))?;
+    // SAFETY: the buffers are there, and used on this stream alone.
+    let error = unsafe { graph.launch(&stream) }.unwrap_err();
+    assert!(matches!(error, DeviceError::Simt(_)) && error.to_string().contains("gather"), "{error}");
+    Ok(())
+}
+
+/// What a body owns is neither dropped by the capture nor by the graph: it may have borrowed what is gone by then.
+#[test]
+fn a_body_is_never_dropped() -> Result {
+    struct Witness<'a>(&'a Cell<bool>);
+    impl Drop for Witness<'_> {
+        fn drop(&mut self) {
+            self.0.set(true);
+        }
+    }
+    // SAFETY: this test's thread alone has it.
+    unsafe impl Sync for Witness<'_> {}
+
+    let device = Device::cpu();
+    let dropped = Cell::new(false);
+    let witness = Witness(&dropped);
+    let kernel = samples::saxpy::kernel();
+    let body = move || {
+        let _ = &witness;
+    };
+    let graph = device
+        .capture(|stream: &Stream| stream.launch(Bound { kernel, args: ArgWords::default(), body }, LaunchConfig::new(1, 32)))?;
+    drop(graph);
+    assert!(!dropped.get());
+    Ok(())
+}
