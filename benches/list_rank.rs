@@ -5,12 +5,14 @@
 // The functions that Criterion's macros make have no documentation.
 #![allow(missing_docs)]
 
+mod common;
+
 use std::time::Duration;
 
+use common::{gpu, with_font};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use plotters::style::{FontStyle, register_font};
 use warpsmith::{
-    device::{Backend, Device},
+    device::Device,
     list_rank::{ListRanker, Options, Strategy, generate, rank_sequentially},
 };
 
@@ -41,36 +43,22 @@ fn on(criterion: &mut Criterion, device: &Device, n: u32, strategies: &[Strategy
     group.finish();
 }
 
-fn cpu(criterion: &mut Criterion) {
+fn on_cpu(criterion: &mut Criterion) {
     let n = 1_000_000;
     on(criterion, &Device::cpu(), n, &[Strategy::Split, Strategy::Packed]);
     let list = generate::random(n, 1);
     criterion.bench_function("list_rank/sequential walk on one core", |bencher| bencher.iter(|| rank_sequentially(&list, None)));
 }
 
-fn gpu(criterion: &mut Criterion) {
-    match Device::best() {
-        Ok(device) if device.backend() == Backend::Cuda => {
-            on(criterion, &device, 1_000_000, &[Strategy::Split]);
-            on(criterion, &device, 100_000_000, &[Strategy::Binned, Strategy::Split, Strategy::Packed]);
-        }
-        _ => eprintln!(
-            "list_rank on a GPU: skipped, {}",
-            warpsmith::device::no_cuda_reason().unwrap_or_else(|| "the CPU was asked for".into())
-        ),
-    }
-}
-
-/// Criterion with a font for its plots, which come without the system's.
-fn with_font() -> Criterion {
-    // It fails for what is no font.
-    _ = register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular());
-    Criterion::default()
+fn on_gpu(criterion: &mut Criterion) {
+    let Some(device) = gpu("list_rank") else { return };
+    on(criterion, &device, 1_000_000, &[Strategy::Split]);
+    on(criterion, &device, 100_000_000, &[Strategy::Binned, Strategy::Split, Strategy::Packed]);
 }
 
 criterion_group! {
     name = benches;
     config = with_font();
-    targets = cpu, gpu
+    targets = on_cpu, on_gpu
 }
 criterion_main!(benches);

@@ -6,10 +6,12 @@
 // The functions that Criterion's macros make have no documentation.
 #![allow(missing_docs)]
 
+mod common;
+
+use common::{gpu, with_font};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use plotters::style::{FontStyle, register_font};
 use warpsmith::{
-    device::{Backend, Device},
+    device::Device,
     engine::{Control, Engine},
     pcf::{Kernel, Layout, Measure, Pairwise, PcfSet, Real, lp_distance, random},
 };
@@ -35,7 +37,7 @@ fn matrices<T: Real>(criterion: &mut Criterion, device: &Device, set: &PcfSet<T>
     group.finish();
 }
 
-fn cpu(criterion: &mut Criterion) {
+fn on_cpu(criterion: &mut Criterion) {
     let (single, double) = (random::uniform::<f32>(500, 100, 1), random::uniform::<f64>(500, 100, 1));
     let (single, double) = (single.expect("few functions"), double.expect("few functions"));
     matrices(criterion, &Device::cpu(), &single, "500 x 100", Kernel::Auto);
@@ -45,34 +47,20 @@ fn cpu(criterion: &mut Criterion) {
     });
 }
 
-fn gpu(criterion: &mut Criterion) {
-    match Device::best() {
-        Ok(device) if device.backend() == Backend::Cuda => {
-            let single = random::uniform::<f32>(10_000, 100, 1).expect("few functions");
-            matrices(criterion, &device, &single, "10,000 x 100", Kernel::Auto);
-            matrices(criterion, &device, &single, "10,000 x 100, kernel direct", Kernel::Direct);
-            let double = random::uniform::<f64>(10_000, 100, 1).expect("few functions");
-            matrices(criterion, &device, &double, "10,000 x 100", Kernel::Auto);
-            let uneven = random::uneven::<f32>(5_000, 5_000, 1).expect("few functions");
-            matrices(criterion, &device, &uneven, "5,000 x 1..5,000", Kernel::Auto);
-        }
-        _ => eprintln!(
-            "pcf on a GPU: skipped, {}",
-            warpsmith::device::no_cuda_reason().unwrap_or_else(|| "the CPU was asked for".into())
-        ),
-    }
-}
-
-/// Criterion with a font for its plots, which come without the system's.
-fn with_font() -> Criterion {
-    // It fails for what is no font.
-    _ = register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular());
-    Criterion::default()
+fn on_gpu(criterion: &mut Criterion) {
+    let Some(device) = gpu("pcf") else { return };
+    let single = random::uniform::<f32>(10_000, 100, 1).expect("few functions");
+    matrices(criterion, &device, &single, "10,000 x 100", Kernel::Auto);
+    matrices(criterion, &device, &single, "10,000 x 100, kernel direct", Kernel::Direct);
+    let double = random::uniform::<f64>(10_000, 100, 1).expect("few functions");
+    matrices(criterion, &device, &double, "10,000 x 100", Kernel::Auto);
+    let uneven = random::uneven::<f32>(5_000, 5_000, 1).expect("few functions");
+    matrices(criterion, &device, &uneven, "5,000 x 1..5,000", Kernel::Auto);
 }
 
 criterion_group! {
     name = benches;
     config = with_font();
-    targets = cpu, gpu
+    targets = on_cpu, on_gpu
 }
 criterion_main!(benches);

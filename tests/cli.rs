@@ -403,6 +403,7 @@ fn the_demonstration_is_the_default() {
             "equal",
             "pdist, L1",
             "l2_kernel",
+            "areas and derivatives, f64",
             "equal to rounding",
             "Try next:",
             "--help",

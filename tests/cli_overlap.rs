@@ -222,7 +222,7 @@ fn submissions() {
 
 #[test]
 fn agrees_with_shapely() {
-    // Shapely's areas of 40 trees in double precision, and central differences of their sum.
+    // Shapely 2.2.0: areas of 40 trees in double precision, and central differences of their sum.
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/overlap.npz");
     let mut data = NpzReader::new(File::open(path).unwrap()).unwrap();
     let poses: Array2<f64> = data.by_name("poses").unwrap();

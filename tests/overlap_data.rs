@@ -10,6 +10,7 @@ use tempfile::{TempDir, tempdir};
 use warpsmith::overlap::{
     OverlapError, Packings, Shape, ShapeProblem, convex_intersection,
     io::{self, CURVE_TOLERANCE, Format, Layout, read_poses, read_shape, save_poses},
+    random,
 };
 
 type Point = [f64; 2];
@@ -115,13 +116,15 @@ fn check_pieces(outline: &[Point]) -> Shape {
     shape
 }
 
-/// That the pieces cover the outline and nothing else, and each place once.
+/// That the pieces cover the outline and nothing else, and each place once: their areas add up, and so does what they cover together.
 #[track_caller]
 fn check_union(outline: &[Point], shape: &Shape) {
     let whole = polygon_of(outline);
     let pieces: Vec<Polygon> = shape.quads().iter().map(|quad| polygon_of(quad)).collect();
     let union: MultiPolygon = unary_union(&pieces);
     let off = union.xor(&MultiPolygon(vec![whole])).unsigned_area();
+    let again = Shape::from_pieces("again", shape.pieces()).unwrap();
+    assert_eq!(again.pieces(), shape.pieces());
     // The crate computes on a grid of 2^-30 or so of the extent.
     let size = extent(outline);
     assert!(off < 1e-7 * size * size, "{off}");
@@ -144,22 +147,22 @@ fn star() -> impl Strategy<Value = Vec<Point>> {
 
 /// A bar with teeth of all lengths, turned by any angle: many vertices are all but on a line.
 fn comb() -> impl Strategy<Value = Vec<Point>> {
-    (prop::collection::vec((0.1f64..1.0, 0.1f64..1.0, 0.0f64..3.0), 1..30), 0.0f64..6.3, -5.0f64..5.0).prop_map(
-        |(teeth, angle, shift)| {
-            let mut x = 0.0;
-            let mut ring = vec![[0.0, -1.0]];
-            let mut top = vec![];
-            for (gap, width, height) in teeth {
-                top.extend([[x + gap, 0.0], [x + gap, height], [x + gap + width, height], [x + gap + width, 0.0]]);
-                x += gap + width;
-            }
-            ring.push([x + 0.5, -1.0]);
-            ring.push([x + 0.5, 0.0]);
-            ring.extend(top.into_iter().rev());
-            ring.push([0.0, 0.0]);
-            turned(&ring, [shift, -shift, angle])
-        },
-    )
+    let angle = prop_oneof![Just(0.0), 0.0f64..6.3];
+    (prop::collection::vec((1u8..8, 1u8..8, 1u8..6), 1..30), angle, -5.0f64..5.0).prop_map(|(teeth, angle, shift)| {
+        let teeth = teeth.iter().map(|&(gap, width, height)| [gap, width, height].map(|number| f64::from(number) / 8.0));
+        let mut x = 0.0;
+        let mut ring = vec![[0.0, -1.0]];
+        let mut top = vec![];
+        for [gap, width, height] in teeth {
+            top.extend([[x + gap, 0.0], [x + gap, height], [x + gap + width, height], [x + gap + width, 0.0]]);
+            x += gap + width;
+        }
+        ring.push([x + 0.5, -1.0]);
+        ring.push([x + 0.5, 0.0]);
+        ring.extend(top.into_iter().rev());
+        ring.push([0.0, 0.0]);
+        turned(&ring, [shift, -shift, angle])
+    })
 }
 
 /// A band along a spiral.
@@ -171,6 +174,46 @@ fn spiral(turns: f64, points: usize) -> Vec<Point> {
     };
     let inner = (0..=points).map(|step| at(step, 0.0));
     inner.rev().chain((0..=points).map(|step| at(step, 0.05))).collect()
+}
+
+/// Whether a polygon has an area and meets itself nowhere, by looking at all pairs of edges.
+fn simple_by_brute_force(mut ring: Vec<(i64, i64)>) -> bool {
+    let cross = |a: (i64, i64), b: (i64, i64), c: (i64, i64)| (b.0 - a.0) * (c.1 - a.1) - (b.1 - a.1) * (c.0 - a.0);
+    let dot = |a: (i64, i64), b: (i64, i64), c: (i64, i64)| (b.0 - a.0) * (c.0 - b.0) + (b.1 - a.1) * (c.1 - b.1);
+    // Vertices that repeat the next one or are on the way to it go, as long as there are any.
+    let superfluous = |ring: &[(i64, i64)]| {
+        let n = ring.len();
+        (0..n).find(|&i| {
+            let (a, b, c) = (ring[(i + n - 1) % n], ring[i], ring[(i + 1) % n]);
+            b == c || a != b && cross(a, b, c) == 0 && dot(a, b, c) > 0
+        })
+    };
+    while ring.len() > 2
+        && let Some(index) = superfluous(&ring)
+    {
+        ring.remove(index);
+    }
+    let n = ring.len();
+    if n < 3 {
+        return false;
+    }
+    let on = |a: (i64, i64), b: (i64, i64), p: (i64, i64)| cross(a, b, p) == 0 && dot(a, p, b) >= 0;
+    for i in 0..n {
+        let (a, b, c) = (ring[i], ring[(i + 1) % n], ring[(i + 2) % n]);
+        if cross(a, b, c) == 0 {
+            return false;
+        }
+        for j in i + 2..n {
+            let (c, d) = (ring[j], ring[(j + 1) % n]);
+            let apart = (j + 1) % n != i;
+            let across =
+                cross(a, b, c).signum() * cross(a, b, d).signum() < 0 && cross(c, d, a).signum() * cross(c, d, b).signum() < 0;
+            if apart && (across || on(a, b, c) || on(a, b, d) || on(c, d, a) || on(c, d, b)) {
+                return false;
+            }
+        }
+    }
+    true
 }
 
 proptest! {
@@ -208,6 +251,18 @@ proptest! {
         } else {
             // So few points that chords cross the next turn.
             prop_assert!((points as f64) < 12.0 * turns);
+        }
+    }
+
+    /// Whole coordinates, exactly: edges meet and vertices coincide more often than not.
+    #[test]
+    fn simple_or_not(ring in prop::collection::vec((0i64..5, 0i64..5), 3..9)) {
+        let points: Vec<Point> = ring.iter().map(|&(x, y)| [x as f64, y as f64]).collect();
+        let found = Shape::polygon("it", &points);
+        let area: i64 = (0..ring.len()).map(|i| (ring[i], ring[(i + 1) % ring.len()])).map(|(a, b)| a.0 * b.1 - b.0 * a.1).sum();
+        match simple_by_brute_force(ring) {
+            true => prop_assert_eq!(found.unwrap().area(), area.abs() as f64 / 2.0),
+            false => prop_assert!(found.is_err(), "{points:?}"),
         }
     }
 
@@ -269,7 +324,7 @@ fn the_tree() {
     let sum: f64 = tree.quads().iter().map(|quad| shoelace(quad)).sum();
     assert!((sum - expected).abs() < 1e-15);
 
-    // As Shapely's results have it (`tests/data/overlap.npz`).
+    // As `tests/data/overlap.npz` has it, with Shapely's results.
     let mut data =
         NpzReader::new(fs::File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/overlap.npz")).unwrap()).unwrap();
     let outline: Array2<f64> = data.by_name("outline").unwrap();
@@ -454,6 +509,23 @@ fn packings_and_what_is_none() {
         assert_eq!(shaped.check_shapes(count).unwrap_err().to_string(), sentence);
     }
     assert!(one.check_shapes(0).is_err());
+}
+
+#[test]
+fn random_packings() {
+    let some = random::uniform(3, 50, 4.0, 7);
+    assert_eq!((some.len(), some.each(), &some), (3, Some(50), &random::uniform(3, 50, 4.0, 7)));
+    assert_eq!(random::uniform(1, 50, 4.0, 7).poses(), some.get(0));
+    assert!(random::uniform(1, 50, 4.0, 8).poses() != some.get(0) && some.get(1) != some.get(0));
+    let many = random::uniform(10, 1000, 4.0, 0);
+    for (field, half) in [(0, 2.0), (1, 2.0), (2, PI)] {
+        let numbers = many.poses().iter().map(|pose| pose[field] / half);
+        assert!(numbers.clone().all(|number| (-1.0..1.0).contains(&number)));
+        // Ten standard deviations of the mean and of the mean square.
+        assert!(numbers.clone().sum::<f64>().abs() / 1e4 < 0.06);
+        assert!((numbers.map(|number| number * number).sum::<f64>() / 1e4 - 1.0 / 3.0).abs() < 0.03);
+    }
+    assert!(random::uniform(0, 5, 1.0, 0).is_empty());
 }
 
 // ---- files of shapes

@@ -10,7 +10,7 @@
 use super::{
     Scalar,
     clip::{Intersection, Point, intersect},
-    layout::{Piece, Place, ShapeSpan},
+    layout::{Circle, Piece, Place, ShapeSpan},
     transform::Source,
 };
 use cuda_std::prelude::*;
@@ -25,6 +25,7 @@ pub const HALF_PLANE: usize = 3;
 unsafe fn run<T: Scalar>(
     order: &[u32],
     source: Source<'_, T>,
+    circles: *const Circle<T>,
     places: *const Place<T>,
     pieces: *const Piece<T>,
     packing_of: &[u32],
@@ -44,10 +45,18 @@ unsafe fn run<T: Scalar>(
         let place = *places.add(row);
         let position = place.position;
         let shape = source.shape(pose);
+        // Most copies are wholly inside, and so are their circles.
+        let circle = *circles.add(row);
+        let mut circle_inside = true;
+        for plane in half_planes.chunks_exact(HALF_PLANE) {
+            let depth = math::mul_add(scale, plane[2], Point::new(plane[0], plane[1]).dot(circle.center));
+            circle_inside &= depth >= circle.radius;
+        }
+        let pieces_to_see = if circle_inside { 0 } else { place.count };
         // Of the pieces that aren't wholly inside: their area, and what of it is inside.
         let mut whole = T::ZERO;
         let mut inside = Intersection::NONE;
-        for k in 0..place.count as usize {
+        for k in 0..pieces_to_see as usize {
             let corners = (*pieces.add(place.first as usize + k)).corners;
             let mut all_inside = true;
             for plane in half_planes.chunks_exact(HALF_PLANE) {
@@ -97,6 +106,7 @@ macro_rules! kernels {
             poses: *const $t,
             shapes: &[ShapeSpan<$t>],
             shape_of: &[u32],
+            circles: *const Circle<$t>,
             places: *const Place<$t>,
             pieces: *const Piece<$t>,
             packing_of: &[u32],
@@ -111,7 +121,7 @@ macro_rules! kernels {
             // SAFETY: the caller's.
             unsafe {
                 run(
-                    order, source, places, pieces, packing_of, scales, half_planes, quads,
+                    order, source, circles, places, pieces, packing_of, scales, half_planes, quads,
                     areas, gradients, by_scale,
                 );
             }

@@ -22,11 +22,11 @@ unsafe fn overlap<T: Scalar>(
     for a in 0..first.count as usize {
         // SAFETY: the caller's.
         let a = unsafe { &*first_pieces.add(first.first as usize + a) };
-        let (low, high) = (a.low.minus(second_at), a.high.minus(second_at));
+        let bounds = a.bounds.moved_back(second_at);
         for b in 0..second.count as usize {
             // SAFETY: the caller's.
             let b = unsafe { &*second_pieces.add(second.first as usize + b) };
-            if low.x < b.high.x && low.y < b.high.y && b.low.x < high.x && b.low.y < high.y {
+            if bounds.meet(&b.bounds) {
                 sum = sum.plus(intersect(&a.corners, &moved(&b.corners, second_at)));
             }
         }
@@ -182,7 +182,7 @@ macro_rules! kernels {
         /// # Safety
         /// Both lists have what `frames` and `starts` say, `packing_of` has each row's packing in the caller's order, and what
         /// `mode` asks for has room.
-        #[kernel(max_threads = 128, min_blocks = 3)]
+        #[kernel(max_threads = 128, min_blocks = 2)]
         #[allow(clippy::too_many_arguments)]
         pub unsafe fn $name(
             n: u32,
@@ -236,7 +236,7 @@ macro_rules! pair_kernels {
         /// # Safety
         /// Both lists have what `frames` and `starts` say, `packing_of` has each row's packing in the caller's order, and there
         /// is room for `capacity` pairs and areas.
-        #[kernel(max_threads = 128, min_blocks = 3)]
+        #[kernel(max_threads = 128, min_blocks = 2)]
         #[allow(clippy::too_many_arguments)]
         pub unsafe fn $name(
             n: u32,

@@ -96,7 +96,8 @@ unsafe fn frame<T: Scalar>(extents: *const T, reach: T, capacity: &[u32], frames
                 cells = [x.to_i32() as u32 + 1, y.to_i32() as u32 + 1];
                 break;
             }
-            if !(width < T::INFINITY) {
+            // Of poses that are none (NaN) nothing is asked but that this ends.
+            if width >= T::INFINITY || size.x.partial_cmp(&size.y).is_none() {
                 break;
             }
             width = width * T::from_f64(1.25);
@@ -222,7 +223,7 @@ pub unsafe fn scatter(cell_of: &[u32], number_in_cell: *const u32, starts: *cons
 /// Orders poses within their cells by number: `order[row] = pose`. A thread for each pose, which counts those before it.
 ///
 /// # Safety
-/// `list` is what [`scatter`] made, and `order` has room for all poses.
+/// `list` is what [`scatter`](fn@scatter) made, and `order` has room for all poses.
 #[kernel(max_threads = 128)]
 pub unsafe fn rank(cell_of: &[u32], starts: *const u32, list: *const u32, order: *mut u32) {
     let pose = thread::index_1d();

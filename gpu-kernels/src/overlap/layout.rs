@@ -27,14 +27,44 @@ pub struct Place<T> {
     pub count: u32,
 }
 
-/// A convex quad relative to its pose's position, and the box around it.
+/// The octagon around a piece whose sides are level, upright and diagonal, in single precision and a little larger than it
+/// has to be.
+#[repr(C, align(16))]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+pub struct Bounds {
+    /// The least x, y, x + y and x - y.
+    pub low: [f32; 4],
+    /// The greatest of the same.
+    pub high: [f32; 4],
+}
+
+/// What [`Bounds`] are larger on each side, as a part of the largest magnitude of what they are made of: more than rounding to
+/// single precision takes off, both of a piece and of the position of the other that it is compared with.
+pub const BOUNDS_SLACK: f32 = 1e-6;
+
+impl Bounds {
+    /// That of a piece seen from `position`.
+    #[inline(always)]
+    pub fn moved_back<T: Scalar>(&self, position: Point<T>) -> Self {
+        let (x, y) = (position.x.to_f32(), position.y.to_f32());
+        let back = |[a, b, c, d]: [f32; 4]| [a - x, b - y, c - (x + y), d - (x - y)];
+        Bounds { low: back(self.low), high: back(self.high) }
+    }
+
+    /// Whether both octagons' ranges meet in all four directions, which they do where the pieces overlap.
+    #[inline(always)]
+    pub fn meet(&self, other: &Self) -> bool {
+        let below = |[a, b, c, d]: [f32; 4], [e, f, g, h]: [f32; 4]| (a < e) & (b < f) & (c < g) & (d < h);
+        below(self.low, other.high) & below(other.low, self.high)
+    }
+}
+
+/// A convex quad relative to its pose's position.
 #[repr(C, align(16))]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Piece<T> {
-    /// The box's lower left corner.
-    pub low: Point<T>,
-    /// The box's upper right corner.
-    pub high: Point<T>,
+    /// The octagon around it.
+    pub bounds: Bounds,
     /// The quad, counter-clockwise.
     pub corners: [Point<T>; 4],
 }

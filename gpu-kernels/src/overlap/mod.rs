@@ -10,11 +10,12 @@
 //! | 3 | [`queue`], for GPUs; [`direct`], for CPUs | the pairs of poses that are near ([`walk`]), of pieces whose boxes meet, and their intersections ([`clip`]) |
 //! | 4 | [`sums`] | totals of the packings |
 //!
-//! [`boundary`] measures what is outside a convex region, and [`one_phase`] has the kernels of the concurrency study, which
+//! [`boundary`] measures what is outside a convex region, [`adam`] moves poses against derivatives, and [`one_phase`] has the kernels of the concurrency study, which
 //! does steps 2 and 3 in one.
 //!
 //! Pieces lie relative to their pose, so that what is computed of a pair depends on the difference of two positions alone, and
 //! is as accurate far from the origin as near it.
+pub mod adam;
 pub mod boundary;
 pub mod clip;
 pub mod direct;

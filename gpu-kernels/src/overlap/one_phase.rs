@@ -1,9 +1,9 @@
 //! The kernels that the concurrency study compares: the total overlap of one list of poses with another, the way that the
 //! study's source does it. A thread takes a pose of the first list and goes through all of the second.
 //!
-//! - [`global`], [`constant`] and [`shared`]: in one phase. A thread transforms the pieces of both poses anew for each comparison.
+//! - [`global`], [`constant`](mod@constant) and [`shared`]: in one phase. A thread transforms the pieces of both poses anew for each comparison.
 //!   The modules differ in where it reads the shape's quads from.
-//! - [`two_phase`]: the same loop over quads that [`transform`] has turned before.
+//! - [`two_phase`]: the same loop over quads that [`transform()`] has turned before.
 //!
 //! In each module a kernel a reduction, that is a way from the threads' sums to one a block: `interleaved`, `sequential`, `shuffle`,
 //! `atomic`, and `separate`, which leaves the reduction out.
@@ -164,7 +164,7 @@ fn turned_row(first: &[Pose], second: &[Pose], first_pieces: &[Piece], second_pi
 ///
 /// # Safety
 /// One-dimensional grid and block; `turned` points to `pieces.len()` elements for each of the poses.
-#[kernel(max_threads = 256)]
+#[kernel(max_threads = 256, min_blocks = 1)]
 pub unsafe fn transform(poses: &[Pose], pieces: &[Piece], turned: *mut Piece) {
     for index in thread::grid_stride(poses.len()) {
         let turn = Scalar::sin_cos(poses[index][2]);
@@ -177,7 +177,7 @@ pub unsafe fn transform(poses: &[Pose], pieces: &[Piece], turned: *mut Piece) {
 }
 
 /// Does nothing: what a launch takes by itself.
-#[kernel(max_threads = 256)]
+#[kernel(max_threads = 256, min_blocks = 1)]
 pub fn nothing() {}
 
 /// An element for each thread of a block.
@@ -288,7 +288,7 @@ macro_rules! reductions {
         /// # Safety
         /// One-dimensional grid and block, `totals` points to an element a block (for `separate` a thread), and there are as many
         /// pieces as the module says.
-        #[kernel(max_threads = 256)]
+        #[kernel(max_threads = 256, min_blocks = 1)]
         pub unsafe fn $name($($argument: $type),*, totals: *mut f64) {
             $(let $sums = shared_array![f64; MAX_THREADS as usize];)?
             $($setup)*
@@ -336,7 +336,7 @@ pub mod shared {
     }
 }
 
-/// The second of two phases: `count` turned pieces for each pose of either list, from [`transform`].
+/// The second of two phases: `count` turned pieces for each pose of either list, from [`transform()`].
 ///
 /// Poses whose distance squared is above `reach` are taken not to overlap.
 pub mod two_phase {

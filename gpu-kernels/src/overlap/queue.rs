@@ -4,7 +4,7 @@
 //! come to the next. So a warp's lanes never go all the way with what they find. They write it to a queue in shared memory,
 //! and the next step starts when there is enough in it for all 32:
 //!
-//! 1. *candidates*: each lane looks at one pose in the cells around the row's, and queues it if the circles meet;
+//! 1. *candidates*: each lane looks at one pose in the cells around a row's, and queues it if the circles meet;
 //! 2. *pieces*: each lane takes a piece of a row and up to four of a queued candidate, and queues those whose boxes meet;
 //! 3. *clips*: each lane intersects a queued pair of pieces.
 //!
@@ -16,7 +16,7 @@ use super::{
     Scalar,
     clip::{Point, intersect, moved},
     direct::add_gradient,
-    layout::{Circle, Frame, List, Mode, Piece, Place, ROWS, Tile},
+    layout::{Bounds, Circle, Frame, List, Mode, Piece, Place, ROWS, Tile},
     walk::{Run, near},
 };
 use crate::collectives::{
@@ -33,7 +33,7 @@ const LANES: u32 = 32;
 /// Pieces of a candidate that a lane looks at in one step.
 const PIECES: u32 = 4;
 /// Room for near pairs: less than a warp's worth, and what one step adds.
-const PAIRS: usize = 2 * LANES as usize;
+const PAIRS: usize = 3 * LANES as usize;
 /// Room for pairs of pieces, in the same way.
 const CLIPS: usize = (LANES + LANES * PIECES) as usize;
 /// Sums for each row: area, and the derivatives by x, y and theta.
@@ -87,6 +87,20 @@ struct Outputs<T> {
 #[inline(always)]
 fn rank(mask: u32) -> u32 {
     (mask & warp::lane_mask_lt()).count_ones()
+}
+
+/// The first lane whose `end` is greater than `number`, where ends ascend; the last, if none is.
+#[inline(always)]
+fn owner(number: u32, end: u32) -> u32 {
+    let mut owner = 0;
+    let mut half = LANES / 2;
+    while half > 0 {
+        if number >= shuffle_idx(FULL_MASK, end, owner + half - 1) {
+            owner += half;
+        }
+        half /= 2;
+    }
+    owner
 }
 
 /// Adds each lane's `values`, `count` lanes of them, to the row's that `slot` says.
@@ -151,6 +165,7 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
     let tile_number = thread::block_idx_x() * WARPS + warp::warp_id();
     let Some(&tile) = tiles.get(tile_number as usize) else { return };
     let by_row = GRADIENT || mode.has(Mode::PER_POSE);
+    let full = mode.has(Mode::FULL);
     // SAFETY: tiles are of rows and packings that exist, and these have what frames and starts say. Queues don't overflow: a step
     // that adds to one is taken only while it has less than a warp's worth. Lanes read what others wrote after a
     // `sync_warp`, and write where others read only after another.
@@ -165,15 +180,14 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
         }
         let mut sum = T::ZERO;
 
-        // The row under way: its candidates' runs, one a lane, where each starts among all, and how many there are.
-        let mut next_slot = 0;
+        // Runs of candidates are numbered through all rows. Those under way, one a lane: the row's slot, the candidates' number
+        // less their place among all of these runs, and where they end there.
+        let runs = frame.runs();
+        let run_count = tile.count * runs;
+        let mut next_run = 0;
         let mut slot = 0;
-        let mut row = 0;
-        let mut circle = *rows.circles.add(tile.first as usize);
-        let mut cell = [0; 2];
-        let mut runs_left = 0;
-        let mut first_run = 0;
-        let mut candidate_run = Run { start: 0, len: 0, shift: [0; 2] };
+        let mut candidate_base = 0u32;
+        let mut shift = [0; 2];
         let mut run_end = 0;
         let (mut at, mut candidate_count) = (0, 0);
         // Near pairs, one a lane, whose pieces are being looked at, and their items: one for each of the row's pieces and each
@@ -184,7 +198,7 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
         let (mut pair_count, mut clip_count) = (0u32, 0u32);
 
         loop {
-            let exhausted = at >= candidate_count && runs_left == 0 && next_slot >= tile.count;
+            let exhausted = at >= candidate_count && next_run >= run_count;
             let no_items = item >= item_count;
             if clip_count >= LANES || (exhausted && no_items && pair_count == 0) {
                 // Step 3.
@@ -229,15 +243,7 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
             } else if !no_items {
                 // Step 2: to which pair an item belongs is found among the pairs' ends.
                 let mine = item + lane;
-                let mut owner = 0;
-                let mut half = LANES / 2;
-                while half > 0 {
-                    let end = shuffle_idx(FULL_MASK, pair_end, owner + half - 1);
-                    if mine >= end {
-                        owner += half;
-                    }
-                    half /= 2;
-                }
+                let owner = owner(mine, pair_end);
                 let tag = Tag(shuffle_idx(FULL_MASK, pair.x, owner));
                 let candidate = shuffle_idx(FULL_MASK, pair.y, owner);
                 let number = mine.wrapping_sub(shuffle_idx(FULL_MASK, pair_end - pair_items, owner));
@@ -255,16 +261,13 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
                     let (a, four) = if fours == 1 { (number, 0) } else { (number / fours, number % fours) };
                     first = place.first + a;
                     second = other.first + four * PIECES;
-                    let a: *const Piece<T> = rows.pieces.add(first as usize);
-                    let (low, high) = ((*a).low.minus(second_at), (*a).high.minus(second_at));
-                    for k in 0..PIECES {
-                        if four * PIECES + k < other.count {
-                            let b: *const Piece<T> = candidates.pieces.add((second + k) as usize);
-                            let (b_low, b_high) = ((*b).low, (*b).high);
-                            let meet = low.x < b_high.x && low.y < b_high.y && b_low.x < high.x && b_low.y < high.y;
-                            hits |= u32::from(meet) << k;
-                        }
-                    }
+                    let bounds = (*rows.pieces.add(first as usize)).bounds.moved_back(second_at);
+                    // All loads before the first test, so that they don't wait for one another.
+                    let last = other.count - 1 - four * PIECES;
+                    let bounds_of = |k: u32| (*candidates.pieces.add((second + k.min(last)) as usize)).bounds;
+                    let (b, c, d, e) = (bounds_of(0), bounds_of(1), bounds_of(2), bounds_of(3));
+                    let hit = |other: Bounds, k: u32| u32::from(k <= last && bounds.meet(&other)) << k;
+                    hits = hit(b, 0) | hit(c, 1) | hit(d, 2) | hit(e, 3);
                 }
                 item += LANES;
                 let places = exclusive_scan(Lanes::FULL, hits.count_ones(), Sum);
@@ -292,57 +295,51 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
                 pair_end = inclusive_scan(Lanes::FULL, pair_items, Sum);
                 (item, item_count) = (0, shuffle_idx(FULL_MASK, pair_end, LANES - 1));
             } else if at < candidate_count {
-                // Step 1.
-                let mine = at + lane;
-                let mut owner = 0;
-                let runs = frame.runs().min(first_run + LANES) - first_run;
-                for k in 0..runs {
-                    owner += u32::from(mine >= shuffle_idx(FULL_MASK, run_end, k));
-                }
-                // Lanes without a candidate ask any lane.
-                let before = shuffle_idx(FULL_MASK, run_end - candidate_run.len, owner);
-                let start = shuffle_idx(FULL_MASK, candidate_run.start, owner);
-                let mut shift = [0; 2];
-                if periodic {
-                    let [m, n] = candidate_run.shift;
-                    shift = [shuffle_idx(FULL_MASK, m, owner), shuffle_idx(FULL_MASK, n, owner)];
-                }
-                let candidate = start.wrapping_add(mine.wrapping_sub(before));
-                let mut hit = false;
-                if mine < candidate_count {
-                    let other: Circle<T> = *candidates.circles.add(candidate as usize);
-                    let vector = if periodic { frame.shift(shift) } else { Point::ORIGIN };
-                    hit = near(&circle, &other, vector);
-                    if mode.has(Mode::FULL) && candidate == row && shift == [0; 2] {
-                        hit = false;
+                // Step 1, twice, so that what one waits for doesn't hold up the other.
+                let look = |mine: u32| {
+                    let owner = owner(mine, run_end);
+                    let slot = shuffle_idx(FULL_MASK, slot, owner);
+                    let candidate = shuffle_idx(FULL_MASK, candidate_base, owner).wrapping_add(mine);
+                    let mut image = [0; 2];
+                    if periodic {
+                        image = [shuffle_idx(FULL_MASK, shift[0], owner), shuffle_idx(FULL_MASK, shift[1], owner)];
                     }
-                }
-                at += LANES;
-                let hits = warp::ballot(FULL_MASK, hit);
-                if hit {
-                    *memory.pairs.add((pair_count + rank(hits)) as usize) = U32x2::new(Tag::new(slot, shift).0, candidate);
-                }
-                pair_count += hits.count_ones();
+                    let mut hit = false;
+                    if mine < candidate_count {
+                        let row = tile.first + slot * tile.step;
+                        let circle: Circle<T> = *rows.circles.add(row as usize);
+                        let other: Circle<T> = *candidates.circles.add(candidate as usize);
+                        let vector = if periodic { frame.shift(image) } else { Point::ORIGIN };
+                        hit = near(&circle, &other, vector) && !(full && candidate == row && image == [0; 2]);
+                    }
+                    (hit, Tag::new(slot, image), candidate)
+                };
+                let (hit, tag, candidate) = look(at + lane);
+                let (second_hit, second_tag, second_candidate) = look(at + LANES + lane);
+                at += 2 * LANES;
+                let mut queue = |hit: bool, tag: Tag, candidate: u32| {
+                    let hits = warp::ballot(FULL_MASK, hit);
+                    if hit {
+                        *memory.pairs.add((pair_count + rank(hits)) as usize) = U32x2::new(tag.0, candidate);
+                    }
+                    pair_count += hits.count_ones();
+                };
+                queue(hit, tag, candidate);
+                queue(second_hit, second_tag, second_candidate);
             } else {
-                // The next runs, of the same row or the next.
-                if runs_left == 0 {
-                    slot = next_slot;
-                    next_slot += 1;
-                    row = tile.first + slot * tile.step;
-                    circle = *rows.circles.add(row as usize);
-                    cell = frame.cell(circle.center);
-                    runs_left = frame.runs();
-                    first_run = 0;
-                } else {
-                    first_run += LANES;
+                // The next runs.
+                let mine = next_run + lane;
+                let mut run = Run { start: 0, len: 0, shift: [0; 2] };
+                if mine < run_count {
+                    slot = mine / runs;
+                    let row = tile.first + slot * tile.step;
+                    let cell = frame.cell((*rows.circles.add(row as usize)).center);
+                    run = frame.run(mine % runs, row, cell, mode, starts);
                 }
-                let runs = runs_left.min(LANES);
-                runs_left -= runs;
-                candidate_run = Run { start: 0, len: 0, shift: [0; 2] };
-                if lane < runs {
-                    candidate_run = frame.run(first_run + lane, row, cell, mode, starts);
-                }
-                run_end = inclusive_scan(Lanes::FULL, candidate_run.len, Sum);
+                next_run += LANES;
+                shift = run.shift;
+                run_end = inclusive_scan(Lanes::FULL, run.len, Sum);
+                candidate_base = run.start.wrapping_sub(run_end - run.len);
                 (at, candidate_count) = (0, shuffle_idx(FULL_MASK, run_end, LANES - 1));
             }
         }
@@ -437,7 +434,7 @@ kernels! {
     /// Areas and gradients in single precision.
     gradient_f32(max_threads = 128, min_blocks = 5): f32, true;
     /// Areas in double precision.
-    area_f64(max_threads = 128, min_blocks = 3): f64, false;
+    area_f64(max_threads = 128, min_blocks = 4): f64, false;
     /// Areas and gradients in double precision.
-    gradient_f64(max_threads = 128, min_blocks = 3): f64, true;
+    gradient_f64(max_threads = 128, min_blocks = 4): f64, true;
 }

@@ -37,6 +37,8 @@ pub trait Scalar:
 
     /// The nearest number.
     fn from_f64(value: f64) -> Self;
+    /// The nearest number of single precision.
+    fn to_f32(self) -> f32;
     /// The nearest number.
     fn from_u32(value: u32) -> Self;
     /// The nearest number.
@@ -64,6 +66,10 @@ macro_rules! scalar {
                 value as $t
             }
             #[inline(always)]
+            fn to_f32(self) -> f32 {
+                self as f32
+            }
+            #[inline(always)]
             fn from_u32(value: u32) -> $t {
                 value as $t
             }
@@ -85,20 +91,14 @@ macro_rules! scalar {
                 // The nearest multiple of π/2, taken off in parts that are each exact to the type's precision (Cody and Waite).
                 let quarter = math::round_ties_even(self * core::$t::consts::FRAC_2_PI);
                 let mut r = self;
-                for part in [$($half_pi),*] {
-                    r = math::mul_add(-quarter, part, r);
-                }
+                $(r = math::mul_add(-quarter, $half_pi, r);)*
                 // Taylor's series, of which the first term left out is below the type's precision at π/4.
                 let square = r * r;
                 let mut sine = 0.0;
-                for factor in [$($sine),*] {
-                    sine = math::mul_add(sine, square, factor);
-                }
+                $(sine = math::mul_add(sine, square, $sine);)*
                 let sine = math::mul_add(sine * square, r, r);
                 let mut cosine = 0.0;
-                for factor in [$($cosine),*] {
-                    cosine = math::mul_add(cosine, square, factor);
-                }
+                $(cosine = math::mul_add(cosine, square, $cosine);)*
                 let cosine = math::mul_add(cosine, square, 1.0);
                 let quarter = quarter as i32;
                 let (sine, cosine) = if quarter & 1 == 0 { (sine, cosine) } else { (cosine, sine) };

@@ -3,7 +3,7 @@
 use super::{
     Scalar,
     clip::Point,
-    layout::{Circle, Frame, Piece, Place, ShapeSpan},
+    layout::{BOUNDS_SLACK, Bounds, Circle, Frame, Mode, Piece, Place, ShapeSpan},
 };
 use cuda_std::prelude::*;
 
@@ -63,18 +63,30 @@ pub fn circle<T: Scalar>(position: Point<T>, rotation: (T, T), shape: &ShapeSpan
     Circle { center, radius: shape.radius + slack, spare: T::ZERO }
 }
 
-/// The quad, turned, and its box.
+/// The quad, turned, and its bounds. No corner is further than `extent` from the shape's origin.
 #[inline(always)]
-pub fn piece<T: Scalar>(quad: [Point<T>; 4], rotation: (T, T)) -> Piece<T> {
+pub fn piece<T: Scalar>(quad: [Point<T>; 4], rotation: (T, T), extent: T) -> Piece<T> {
     let [a, b, c, d] = quad;
     let (a, b, c, d) = (turn(a, rotation), turn(b, rotation), turn(c, rotation), turn(d, rotation));
-    let least = |a, b, c, d| math::min(math::min(a, b), math::min(c, d));
-    let greatest = |a, b, c, d| math::max(math::max(a, b), math::max(c, d));
+    let single = |point: Point<T>| {
+        let (x, y) = (point.x.to_f32(), point.y.to_f32());
+        [x, y, x + y, x - y]
+    };
+    let (e, f, g, h) = (single(a), single(b), single(c), single(d));
+    // Two poses that overlap are at most twice the extent from each other.
+    let slack = 8.0 * BOUNDS_SLACK * extent.to_f32();
+    let low = |k: usize| math::min(math::min(e[k], f[k]), math::min(g[k], h[k])) - slack;
+    let high = |k: usize| math::max(math::max(e[k], f[k]), math::max(g[k], h[k])) + slack;
     Piece {
-        low: Point::new(least(a.x, b.x, c.x, d.x), least(a.y, b.y, c.y, d.y)),
-        high: Point::new(greatest(a.x, b.x, c.x, d.x), greatest(a.y, b.y, c.y, d.y)),
+        bounds: Bounds { low: [low(0), low(1), low(2), low(3)], high: [high(0), high(1), high(2), high(3)] },
         corners: [a, b, c, d],
     }
+}
+
+/// How far from the origin of its coordinates a shape reaches, at most.
+#[inline(always)]
+fn extent<T: Scalar>(shape: &ShapeSpan<T>) -> T {
+    math::abs(shape.center.x) + math::abs(shape.center.y) + shape.radius
 }
 
 /// How many of each lattice vector take the origin's cell of the lattice to that of `center`, and the vector that does.
@@ -86,44 +98,114 @@ pub fn image<T: Scalar>(center: Point<T>, frame: &Frame<T>) -> ([i32; 2], Point<
     ([m.to_i32(), n.to_i32()], frame.lattice[0].times(m).plus(frame.lattice[1].times(n)))
 }
 
+/// What phase one writes.
+struct Outputs<T> {
+    circles: *mut Circle<T>,
+    places: *mut Place<T>,
+    pieces: *mut Piece<T>,
+    wraps: *mut I32x2,
+    /// What of areas and gradients is set to zero.
+    clear: Mode,
+    areas: *mut T,
+    gradients: *mut T,
+}
+
+/// Threads of a block.
+pub const THREADS: u32 = 128;
+
+/// Brings the block's pieces, one a thread, to consecutive places of global memory, from `first` on. Threads that wrote their
+/// own would each be at another line of memory at every store.
+///
+/// # Safety
+/// All threads of the block come here; there are places for as many pieces as `count` says, the first threads'.
+#[inline(always)]
+unsafe fn write_together<T: Scalar>(piece: Option<Piece<T>>, shared: *mut U32x4, first: *mut Piece<T>, count: u32) {
+    // Of 16 bytes each. A piece's are turned by its number, so that neither writes nor reads meet in a bank.
+    let chunks = (size_of::<Piece<T>>() / 16) as u32;
+    let at = |piece: u32, chunk: u32| (piece * 8 + (chunk ^ piece & 7)) as usize;
+    let thread = thread::thread_idx_x();
+    // SAFETY: the caller's; a barrier stands between writes and reads.
+    unsafe {
+        if let Some(piece) = piece {
+            let from = (&raw const piece).cast::<U32x4>();
+            for chunk in 0..chunks {
+                *shared.add(at(thread, chunk)) = *from.add(chunk as usize);
+            }
+        }
+        thread::sync_threads();
+        let to = first.cast::<U32x4>();
+        for round in 0..chunks {
+            let number = round * THREADS + thread;
+            if number < count * chunks {
+                *to.add(number as usize) = *shared.add(at(number / chunks, number % chunks));
+            }
+        }
+    }
+}
+
 /// As the kernels below.
 #[inline(always)]
-#[allow(clippy::too_many_arguments)]
 unsafe fn run<T: Scalar>(
     source: Source<'_, T>,
     order: &[u32],
     packing_of: &[u32],
     frames: &[Frame<T>],
-    circles: *mut Circle<T>,
-    places: *mut Place<T>,
-    pieces: *mut Piece<T>,
-    wraps: *mut I32x2,
+    out: Outputs<T>,
+    shared: *mut U32x4,
 ) {
-    let row = thread::index_1d() as usize;
-    let Some(&pose) = order.get(row) else { return };
+    let thread = thread::index_1d();
+    // Of one shape each piece has a thread; of several, each pose.
+    let together = source.first_piece.is_empty();
     // SAFETY: the caller's; each thread writes what is its row's, and its pose's pieces.
     unsafe {
-        let (mut position, theta) = source.pose(pose);
-        let shape = source.shape(pose);
-        let rotation = theta.sin_cos();
-        let mut circle = circle(position, rotation, &shape);
-        if !packing_of.is_empty() {
-            let frame = frames.get_unchecked(*packing_of.get_unchecked(pose as usize) as usize);
-            let (shift, vector) = image(circle.center, frame);
-            position = position.minus(vector);
-            circle.center = circle.center.minus(vector);
-            *wraps.add(pose as usize) = I32x2::new(shift[0], shift[1]);
+        let per_row = if together { source.shapes.get_unchecked(0).count } else { 1 };
+        let (row, number) = (thread / per_row, thread % per_row);
+        let mut own = None;
+        if let Some(&pose) = order.get(row as usize) {
+            let (mut position, theta) = source.pose(pose);
+            let shape = source.shape(pose);
+            let rotation = theta.sin_cos();
+            if number == 0 {
+                let mut circle = circle(position, rotation, &shape);
+                if !packing_of.is_empty() {
+                    let frame = frames.get_unchecked(*packing_of.get_unchecked(pose as usize) as usize);
+                    let (shift, vector) = image(circle.center, frame);
+                    position = position.minus(vector);
+                    circle.center = circle.center.minus(vector);
+                    *out.wraps.add(pose as usize) = I32x2::new(shift[0], shift[1]);
+                }
+                *out.circles.add(row as usize) = circle;
+                let first = if together { row * shape.count } else { *source.first_piece.get_unchecked(pose as usize) };
+                *out.places.add(row as usize) = Place { position, first, count: shape.count };
+                if out.clear.has(Mode::PER_POSE) {
+                    *out.areas.add(row as usize) = T::ZERO;
+                }
+                if out.clear.has(Mode::GRADIENT) {
+                    let gradient = out.gradients.add(3 * row as usize);
+                    *gradient = T::ZERO;
+                    *gradient.add(1) = T::ZERO;
+                    *gradient.add(2) = T::ZERO;
+                }
+            }
+            let turned = |number: u32| {
+                let quad = source.quads.add(4 * (shape.first + number) as usize);
+                piece([*quad, *quad.add(1), *quad.add(2), *quad.add(3)], rotation, extent(&shape))
+            };
+            if !together {
+                let first = out.pieces.add(*source.first_piece.get_unchecked(pose as usize) as usize);
+                for number in 0..shape.count {
+                    *first.add(number as usize) = turned(number);
+                }
+            } else if is_gpu() {
+                own = Some(turned(number));
+            } else {
+                *out.pieces.add(thread as usize) = turned(number);
+            }
         }
-        *circles.add(row) = circle;
-        let first = match source.first_piece.get(pose as usize) {
-            Some(&first) => first,
-            None => row as u32 * shape.count,
-        };
-        *places.add(row) = Place { position, first, count: shape.count };
-        for k in 0..shape.count as usize {
-            let quad = source.quads.add(4 * (shape.first as usize + k));
-            let quad = [*quad, *quad.add(1), *quad.add(2), *quad.add(3)];
-            *pieces.add(first as usize + k) = piece(quad, rotation);
+        if together && is_gpu() {
+            let before = thread - thread::thread_idx_x();
+            let count = (order.len() as u32 * per_row - before).min(THREADS);
+            write_together(own, shared, out.pieces.add(before as usize), count);
         }
     }
 }
@@ -132,13 +214,14 @@ macro_rules! kernels {
     ($($(#[$doc:meta])* $name:ident: $t:ty;)*) => {$(
         $(#[$doc])*
         ///
-        /// A thread for each element of `order`: row r is pose `order[r]`. With a lattice, poses are brought into its cell,
+        /// Row r is pose `order[r]`. Blocks of [`THREADS`]: a thread for each row, and where `first_piece` is empty, as there is
+        /// but one shape, for each piece of each. With a lattice, poses are brought into its cell,
         /// `packing_of` has each pose's packing, and `wraps` gets the lattice vectors that were taken off; else `packing_of` is
-        /// empty.
+        /// empty. Sets to zero what `clear` says of areas and gradients.
         ///
         /// # Safety
         /// There are poses, shapes, packings and pieces as the arrays say, and room for a circle and a place for each row, and
-        /// for a pair of wraps for each pose.
+        /// for a pair of wraps for each pose, and for what is to be cleared.
         #[kernel(max_threads = 128)]
         #[allow(clippy::too_many_arguments)]
         pub unsafe fn $name(
@@ -154,10 +237,16 @@ macro_rules! kernels {
             places: *mut Place<$t>,
             pieces: *mut Piece<$t>,
             wraps: *mut I32x2,
+            clear: u32,
+            areas: *mut $t,
+            gradients: *mut $t,
         ) {
             // SAFETY: the caller's.
             unsafe {
-                run(Source { poses, shapes, quads, shape_of, first_piece }, order, packing_of, frames, circles, places, pieces, wraps);
+                let source = Source { poses, shapes, quads, shape_of, first_piece };
+                let out = Outputs { circles, places, pieces, wraps, clear: Mode(clear), areas, gradients };
+                let shared = shared_array![U32x4; 8 * THREADS as usize];
+                run(source, order, packing_of, frames, out, shared.as_mut_ptr());
             }
         }
     )*};

@@ -3,6 +3,7 @@
 use std::{fmt, io::Write as _, process::ExitCode};
 
 use warpsmith::{
+    concurrency::ConcurrencyError,
     device::DeviceError,
     engine::EngineError,
     files::FileError,
@@ -52,6 +53,12 @@ impl From<DeviceError> for Failure {
 
 impl From<ListError> for Failure {
     fn from(error: ListError) -> Self {
+        Failure::error(error)
+    }
+}
+
+impl From<ConcurrencyError> for Failure {
+    fn from(error: ConcurrencyError) -> Self {
         Failure::error(error)
     }
 }

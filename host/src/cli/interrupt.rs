@@ -32,6 +32,8 @@ enum Stage {
     Before,
     /// The output is being written, under this name once there is one.
     Writing(Option<PathBuf>),
+    /// The computation ends early with what it has, which then becomes the output.
+    EndsEarly,
     /// The output is in place: it is too late to cancel.
     Done,
 }
@@ -51,6 +53,11 @@ impl Interrupt {
     /// What the first signal sets.
     pub fn cancel(&self) -> &Cancel {
         &self.cancel
+    }
+
+    /// From now on the first signal but sets the flag: the command looks at it, and then writes what it has.
+    pub fn ends_early(&self) {
+        *self.stage() = Stage::EndsEarly;
     }
 
     /// Creates the output.
@@ -83,6 +90,12 @@ impl Interrupt {
             Stage::Writing(_) if first => {
                 if stderr().is_terminal() {
                     let _ = writeln!(stderr(), "\nstopping after the blocks under way; Ctrl-C once more ends at once");
+                }
+                return;
+            }
+            Stage::EndsEarly if first => {
+                if stderr().is_terminal() {
+                    let _ = writeln!(stderr(), "\nstopping with the best so far; Ctrl-C once more ends at once");
                 }
                 return;
             }

@@ -2,6 +2,7 @@
 //!
 //! The only part of the program that prints: results on stdout, and progress, errors and `-v`'s messages on stderr.
 
+mod concurrency;
 mod count;
 mod demo;
 mod devices;
@@ -40,7 +41,8 @@ use warpsmith::device::{self, Device, DeviceError};
         warpsmith list-rank --help                      all about ranking lists\n  \
         warpsmith pcf --help                            piecewise constant functions\n  \
         warpsmith pcf pdist set.npz --output d.npy      distances of all pairs of them\n  \
-        warpsmith overlap total submission.csv          the score of a packing of polygons, and overlaps\n\n\
+        warpsmith overlap total submission.csv          the score of a packing of polygons, and overlaps\n  \
+        warpsmith concurrency --output study            what limits a kernel: tables, words, plots\n\n\
         Exit codes: 0 done, 1 a verification failed, 2 any other error, 130 cancelled by Ctrl-C or SIGTERM.\n\
         Environment: WARPSMITH_BACKEND (cuda or cpu) is what `--backend auto` takes;\n\
         WARPSMITH_SYNC=1 waits for every launch, so that a fault on a GPU names its kernel."
@@ -86,6 +88,8 @@ enum Command {
     Pcf(pcf::Arguments),
     #[command(about = "Copies of polygons: the areas in which they overlap, their derivatives, and pictures")]
     Overlap(overlap::Arguments),
+    #[command(about = "Experiments with streams, graphs, threads, reductions and memory on this machine")]
+    Concurrency(concurrency::Arguments),
     #[command(about = "List the devices: GPUs and the CPU")]
     Devices(devices::Arguments),
     /// A demonstration of each system, checked and timed, that ends in a table
@@ -103,6 +107,7 @@ pub fn main() -> ExitCode {
         Command::ListRank(arguments) => list_rank::run(&global, &arguments),
         Command::Pcf(arguments) => pcf::run(&global, &arguments),
         Command::Overlap(arguments) => overlap::run(&global, &arguments),
+        Command::Concurrency(arguments) => concurrency::run(&global, &arguments),
         Command::Devices(arguments) => devices::run(&global, &arguments),
         Command::Demo => demo::run(&global),
     };

@@ -61,6 +61,11 @@ impl Work {
         self.bar.inc(n as u64);
     }
 
+    /// Says something else in front of the bar.
+    pub fn say(&self, text: impl Into<Cow<'static, str>>) {
+        self.bar.set_message(text);
+    }
+
     /// `n` elements of `total` are done.
     pub fn reach(&self, n: usize, total: usize) {
         self.bar.set_length(total as u64);

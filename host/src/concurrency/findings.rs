@@ -72,7 +72,7 @@ impl Fit {
         let (x, y) = (mean(|point| point.0), mean(|point| point.1));
         let sum = |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|point| of(point.0 - x, point.1 - y)).sum::<f64>();
         let (xx, xy, yy) = (sum(&|x, _| x * x), sum(&|x, y| x * y), sum(&|_, y| y * y));
-        if !(xx > 0.0) {
+        if xx.is_nan() || xx == 0.0 {
             return None;
         }
         let b = xy / xx;
@@ -84,6 +84,7 @@ impl Fit {
 /// What a study's figures show, one experiment after the other, and at the end which resource is the limit.
 pub fn findings(study: &Study) -> Vec<Finding> {
     let all = [
+        ("spread", spread(study)),
         ("streams", streams(study)),
         ("launches", launches(study)),
         ("threads", threads(study)),
@@ -105,6 +106,28 @@ fn units(study: &Study) -> String {
     let count = study.device.multiprocessors;
     let name = if is_gpu(study) { "multiprocessor" } else { "worker" };
     format!("{count} {name}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Half of the range of a median, as a share of it, beyond which a study says that it was disturbed.
+const DISTURBED: f64 = 0.1;
+
+/// Whether runs differ so much that little can be told from them.
+fn spread(study: &Study) -> Option<String> {
+    let of_batch =
+        study.batch.iter().flat_map(|row| row.reductions.iter().chain(&row.placements).chain([&row.turned, &row.two_phase]));
+    let all = of_batch.chain(study.fixed.iter().flat_map(|fixed| &fixed.rows).map(|row| &row.ms));
+    let shares: Vec<f64> = all.map(|spread| 0.5 * (spread.max - spread.min) / spread.median).collect();
+    let most = shares.iter().copied().fold(0.0, f64::max);
+    let disturbed = shares.iter().filter(|&&share| share > DISTURBED).count();
+    (disturbed > 0).then(|| {
+        format!(
+            "{disturbed} of {} medians are of runs that differ by more than ± {}, at most by ± {}: something else was at work on this machine. \
+             Ratios of such medians mean little.",
+            shares.len(),
+            percent(DISTURBED),
+            percent(most)
+        )
+    })
 }
 
 // Streams.
@@ -156,13 +179,16 @@ fn streams(study: &Study) -> Option<String> {
     } else {
         let next = &study.streams[at + 1];
         let beyond = if next == last { String::new() } else { format!(" and {} with {many}", number(rate(last, plain))) };
-        format!(
-            "Kernels a second grow in proportion to the streams up to {}, with {} of them, and no further: {} with {}{beyond}.",
-            knee.streams,
-            number(rate(knee, plain)),
-            number(rate(next, plain)),
-            next.streams,
-        )
+        let growth = if at == 0 {
+            format!("don't grow in proportion to the streams: {} with {few},", number(rate(first, plain)))
+        } else {
+            format!(
+                "grow in proportion to the streams up to {}, with {} of them, and no further:",
+                knee.streams,
+                number(rate(knee, plain))
+            )
+        };
+        format!("Kernels a second {growth} {} with {}{beyond}.", number(rate(next, plain)), next.streams)
     };
     let joined = rate(last, blocks) / rate(last, plain);
     if !is_gpu(study) {
@@ -184,7 +210,7 @@ fn streams(study: &Study) -> Option<String> {
         if empty < 1.5 * rate(last, plain) {
             text.push_str(&format!(" Kernels that do nothing come to {} a second: launching is the limit.", number(empty)));
         } else if let Some(queues) =
-            study.device.queues.filter(|&queues| knee.streams <= queues as usize && queues as usize <= many)
+            study.device.queues.filter(|&queues| (knee.streams..study.streams[at + 1].streams).contains(&(queues as usize)))
         {
             text.push_str(&format!(
                 " Kernels that do nothing come to {} a second, so it isn't the launching, either. Streams share {queues} hardware \
@@ -220,7 +246,7 @@ fn launches(study: &Study) -> Option<String> {
     let share = study.streams.iter().map(|row| (row.streams, row.empty_ms.median / row.plain_ms.median));
     let (at, share) = share.max_by(|a, b| a.1.total_cmp(&b.1))?;
     let mut text = format!(
-        "As many launches of a kernel that does nothing take at most {} of the time (with {}).",
+        "As many launches of a kernel that does nothing take {} of the time at most (with {}).",
         percent(share),
         plural(at, "stream")
     );
@@ -411,26 +437,27 @@ fn with_none(row: &BatchRow) -> Vec<(Spread, Spread)> {
     }
 }
 
-/// The largest share of a launch that a reduction is: what the fastest launch with it takes longer than the fastest without.
-fn reduction_share(study: &Study) -> Option<f64> {
-    study.batch.iter().flat_map(with_none).map(|(none, with)| (1.0 - none.min / with.min).max(0.0)).reduce(f64::max)
+/// The largest share of a launch that a reduction is, of those that take longer than none by more than runs differ; 0 where none does.
+fn reduction_share(study: &Study) -> f64 {
+    let all = study.batch.iter().flat_map(with_none).filter(|(none, with)| none.max < with.min);
+    all.map(|(none, with)| 1.0 - none.median / with.median).fold(0.0, f64::max)
 }
 
 fn reductions(study: &Study) -> Option<String> {
-    let most = reduction_share(study)?;
+    if study.batch.is_empty() {
+        return None;
+    }
     let text = match largest_difference(study, with_none) {
-        None => format!(
-            "No reduction takes longer than none at all by more than runs differ by: of the fastest launches it is at most {}. What barriers \
-             and atomic additions cost can't be told from nothing.",
-            percent(most)
-        ),
+        None => "No reduction takes longer than none at all by more than runs differ by. What barriers and atomic additions cost can't be told \
+                 from nothing."
+            .to_owned(),
         Some((ratio, index, threads)) => format!(
-            "With {}, the {} reduction makes the kernel {} than without any; that is the largest difference. Of the fastest launches a reduction is at \
-             most {}.",
+            "With {}, the {} reduction makes the kernel {} than without any; that is the largest difference. A reduction is {} of a launch at \
+             most.",
             plural(threads, "thread"),
             Reduction::ALL[index].name(),
             by_percent(ratio),
-            percent(most)
+            percent(reduction_share(study))
         ),
     };
     let without_none = |row: &BatchRow| {
@@ -519,6 +546,12 @@ fn phases(study: &Study) -> Option<String> {
     Some(text)
 }
 
+/// How many times faster two phases are than one, at best; 1 where they aren't by more than runs differ.
+fn gain_of_two_phases(study: &Study) -> f64 {
+    let apart = study.batch.iter().filter(|row| row.one_phase().is_apart_from(&row.two_phase));
+    apart.map(|row| row.one_phase().median / row.two_phase.median).fold(1.0, f64::max)
+}
+
 /// How busy one launch keeps its part of the device.
 #[derive(Clone, Copy, Debug)]
 struct Use {
@@ -531,7 +564,7 @@ struct Use {
 }
 
 fn usage(study: &Study, work: &Work, blocks: usize, launches: f64, ms: f64) -> Option<Use> {
-    if !(ms > 0.0) || work.candidates == 0 {
+    if ms.is_nan() || ms <= 0.0 || work.candidates == 0 {
         return None;
     }
     let useful = launches * work.one_phase_instructions() / (1e-3 * ms);
@@ -633,22 +666,27 @@ pub fn claims(study: &Study) -> Vec<Claim> {
             because: format!("{} times the blocks in one launch do {} times as much in a second", number(ideal), number(gain)),
         });
     }
-    if let Some(most) = reduction_share(study) {
-        let apart = largest_difference(study, with_none).is_some();
+    if !study.batch.is_empty() {
+        let most = reduction_share(study);
         claims.push(Claim {
             claim: "The barriers of the reduction cost most of the time (given up later)",
             verdict: match most {
-                _ if !apart => Verdict::Refuted,
                 0.5.. => Verdict::Supported,
                 0.05.. => Verdict::Partly,
                 _ => Verdict::Refuted,
             },
-            because: format!("a reduction is at most {} of a launch", percent(most)),
+            because: if most > 0.0 {
+                format!("a reduction is at most {} of a launch", percent(most))
+            } else {
+                "no reduction takes longer than none at all by more than runs differ".to_owned()
+            },
         });
     }
     if let Some(row) = study.batch.last() {
         let bytes = 24 * (row.threads + study.options.poses) + 64 * study.pieces;
-        let shared = with_global(row).get(1).map_or(1.0, |(global, shared)| shared.median / global.median);
+        let shared = with_global(row).get(1).copied();
+        let shared = shared.filter(|(global, shared)| global.is_apart_from(shared));
+        let shared = shared.map_or(1.0, |(global, shared)| shared.median / global.median);
         let fits = study.device.l2_bytes > 0 && bytes <= study.device.l2_bytes;
         claims.push(Claim {
             claim: "Memory bandwidth is saturated (given up later)",
@@ -658,15 +696,20 @@ pub fn claims(study: &Study) -> Vec<Claim> {
                 _ => Verdict::Refuted,
             },
             because: format!(
-                "all data are {}, {}; with the pieces in shared memory a launch takes {} times as long",
+                "all data are {}, {}; with the pieces in shared memory a launch takes {}",
                 amount(bytes as f64),
                 if fits { "which the caches hold" } else { "more than the caches are known to hold" },
-                digits(shared)
+                if shared == 1.0 {
+                    "as long, as far as runs can tell".to_owned()
+                } else {
+                    format!("{} times as long", digits(shared))
+                }
             ),
         });
         let ratios: Vec<_> = study.batch.iter().filter_map(|row| with_global(row).first().copied()).collect();
         let slower = ratios.iter().filter(|(global, constant)| constant.min > global.max).count();
-        let most = ratios.iter().map(|(global, constant)| constant.median / global.median).fold(0.0, f64::max);
+        let apart = ratios.iter().filter(|(global, constant)| constant.min > global.max);
+        let most = apart.map(|(global, constant)| constant.median / global.median).fold(1.0, f64::max);
         claims.push(Claim {
             claim: "Constant memory makes it slower (by 9 to 17 %), as threads have different poses",
             verdict: match slower {
@@ -675,13 +718,12 @@ pub fn claims(study: &Study) -> Vec<Claim> {
                 _ => Verdict::Partly,
             },
             because: format!(
-                "it takes longer by more than runs differ for {slower} of {} numbers of threads, at most {} times as long",
+                "it takes longer by more than runs differ for {slower} of {} numbers of threads{}",
                 ratios.len(),
-                digits(most)
+                if slower > 0 { format!(", {} times as long at most", digits(most)) } else { String::new() }
             ),
         });
-        let ratio = |row: &BatchRow| row.one_phase().median / row.two_phase.median;
-        let most = study.batch.iter().map(ratio).fold(0.0, f64::max);
+        let most = gain_of_two_phases(study);
         claims.push(Claim {
             claim: "Turning the pieces again for each comparison is what costs",
             verdict: match most {
@@ -690,10 +732,14 @@ pub fn claims(study: &Study) -> Vec<Claim> {
                 _ => Verdict::Refuted,
             },
             because: format!(
-                "two phases turn {} times fewer pieces (the notebook expects about {}), and are {} times as fast at best",
+                "two phases turn {} times fewer pieces (the notebook expects about {}), and {}",
                 number(row.work.one_phase_transforms as f64 / row.work.two_phase_transforms as f64),
                 number(notebook::CLAIMED_WASTE),
-                digits(most)
+                if most > 1.0 {
+                    format!("are {} times as fast at best", digits(most))
+                } else {
+                    "aren't faster by more than runs differ".to_owned()
+                }
             ),
         });
     }
@@ -702,9 +748,11 @@ pub fn claims(study: &Study) -> Vec<Claim> {
         let (best, varies) = best_measure(&times);
         claims.push(Claim {
             claim: "A launch takes longer with more threads, as each does work that is redundant",
-            verdict: match varies {
-                varies if varies > CONSTANT => Verdict::Open,
-                _ if best.0 == MEASURES[3].0 => Verdict::Supported,
+            // That what is redundant takes the time would show in two phases being faster.
+            verdict: match MEASURES.iter().position(|measure| measure.0 == best.0) {
+                _ if varies > CONSTANT => Verdict::Open,
+                Some(2..) if gain_of_two_phases(study) >= 2.0 => Verdict::Supported,
+                Some(2..) => Verdict::Partly,
                 _ => Verdict::Refuted,
             },
             because: format!("the time goes with {}, to a factor of {}", best.0, number(varies)),
@@ -758,6 +806,9 @@ fn plural(n: usize, what: &str) -> String {
 /// `12 %`, `3.4 %`, `0.05 %`.
 fn percent(share: f64) -> String {
     let value = 100.0 * share;
+    if value > 0.0 && value < 0.005 {
+        return "less than 0.01 %".to_owned();
+    }
     let decimals = match value.abs() {
         9.95.. => 0,
         0.95.. => 1,
@@ -817,7 +868,10 @@ mod tests {
     #[test]
     fn numbers_in_words() {
         assert_eq!([1.0, 2.5, 0.126, 12.34, 123.4, 1234.5].map(number), ["1", "2.5", "0.13", "12.3", "123", "1,235"]);
-        assert_eq!([0.5, 0.034, 0.0005, 0.0, 1.0].map(percent), ["50 %", "3.4 %", "0.05 %", "0 %", "100 %"]);
+        assert_eq!(
+            [0.5, 0.034, 0.0005, 0.0, 1.0, 1e-6].map(percent),
+            ["50 %", "3.4 %", "0.05 %", "0 %", "100 %", "less than 0.01 %"]
+        );
         assert_eq!([12.0, 0.5, 2e-4, 2500.0, 0.0].map(time), ["12.0 ms", "500 µs", "200 ns", "2.50 s", "0 ms"]);
         assert_eq!([1.1, 0.9, 3.0, 0.25].map(compared), ["10 % slower", "10 % faster", "3 times slower", "4 times faster"]);
         assert_eq!([1.5e9, 10.0].map(rate), ["1.50 G", "10.0"]);

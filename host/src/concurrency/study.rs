@@ -355,8 +355,7 @@ impl Bench<'_> {
         for variant in Variant::all() {
             let found = kernels.total(stream, variant, &mut lists)?;
             let difference = (found - expected).abs() / expected.abs().max(1.0);
-            // NaN is none, either.
-            if !(difference <= TOLERANCE) {
+            if difference.is_nan() || difference > TOLERANCE {
                 let (threads, poses) = (first.len(), second.len());
                 let reference = Variant::NOTEBOOK;
                 return Err(ConcurrencyError::Disagreement { variant, found, reference, expected, threads, poses });

@@ -22,7 +22,9 @@ enum Recorded {
 }
 
 /// One thing to be done on the CPU.
-pub(super) struct Work(Box<dyn Fn(&Cpu) -> Result<(), DeviceError> + Send + Sync>);
+pub(super) struct Work(Box<DoWork>);
+
+type DoWork = dyn Fn(&Cpu) -> Result<(), DeviceError> + Send + Sync;
 
 impl fmt::Debug for Work {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

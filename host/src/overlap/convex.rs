@@ -41,6 +41,22 @@ pub(super) fn area(ring: &[Point]) -> f64 {
     0.5 * sum((0..ring.len()).map(|index| cross(middle, ring[index], ring[(index + 1) % ring.len()])))
 }
 
+/// The polygon with its edges moved outwards by `margin`. Corners so sharp that they would go far end some ten margins away.
+pub(super) fn grown(ring: &[Point], margin: f64) -> Vec<Point> {
+    let n = ring.len();
+    let normal = |index: usize| {
+        let (from, to) = (ring[index % n], ring[(index + 1) % n]);
+        let length = distance(from, to);
+        [(to[1] - from[1]) / length, (from[0] - to[0]) / length]
+    };
+    let corner = |index: usize| {
+        let ([a, b], [c, d]) = (normal(index + n - 1), normal(index));
+        let factor = margin / (1.0 + a * c + b * d).max(0.02);
+        [ring[index][0] + factor * (a + c), ring[index][1] + factor * (b + d)]
+    };
+    (0..n).map(corner).collect()
+}
+
 /// A sum of many terms, as if it were rounded but once (Neumaier's way).
 pub(super) fn sum(terms: impl IntoIterator<Item = f64>) -> f64 {
     let (mut sum, mut lost) = (0.0f64, 0.0);

@@ -9,7 +9,7 @@ use gpu_kernels::overlap::{
 use super::{
     Boundary, Evaluation, Lattice, Outside, OverlapError, OverlapPair, Packings, Point, Real, Scene, Shape, Wanted,
     lattice::length,
-    launches::{ByPose, Cells, Pairs, Region, Source, order_by_cell},
+    launches::{Cells, Pairs, Region, Source, order_by_cell},
 };
 use crate::{
     collectives,
@@ -269,10 +269,11 @@ impl<T: Real> Overlap<T> {
         Ok(scene)
     }
 
-    /// Phase one, after the order by cells where there is a grid.
-    fn prepare(&self, stream: &Stream, scene: &mut Scene<T>) -> Result<(), DeviceError> {
+    /// Phase one, after the order by cells where there is a grid. Makes room for what is wanted by pose, and clears it.
+    fn prepare(&self, stream: &Stream, scene: &mut Scene<T>, wanted: Wanted) -> Result<(), DeviceError> {
+        scene.ensure_by_pose(wanted)?;
         let reach = T::from_f64(self.shapes.reach);
-        let Scene { poses, shape_of, first_piece, packing_of, offsets, frames, list, wraps, grid, .. } = scene;
+        let Scene { poses, shape_of, first_piece, packing_of, offsets, frames, list, wraps, grid, by_pose, .. } = scene;
         let source = Source { poses, shapes: &self.shapes.spans, quads: &self.shapes.quads, shape_of, first_piece };
         // SAFETY: the scene's arrays are as long as its layout says, and shapes and packings exist. A frame has as many cells at
         // most as `capacity` has for its packing, and as `starts` has room for.
@@ -287,7 +288,8 @@ impl<T: Real> Overlap<T> {
                 let (cell_of, numbers, starts) = (&grid.cell_of, &grid.number_in_cell, &grid.starts);
                 order_by_cell(stream, cell_of, numbers, starts, &mut grid.unordered, &mut list.order)?;
             }
-            T::transform(stream, source, self.lattice.map(|_| &*packing_of), frames, list, wraps)
+            let packing_of = self.lattice.map(|_| &*packing_of);
+            T::transform(stream, source, packing_of, frames, list, wraps, with_wanted(Mode(0), wanted), by_pose)
         }
     }
 
@@ -299,16 +301,12 @@ impl<T: Real> Overlap<T> {
     /// # Errors
     /// Device errors.
     pub fn enqueue(&self, stream: &Stream, scene: &mut Scene<T>, wanted: Wanted) -> Result<(), OverlapError> {
-        self.prepare(stream, scene)?;
-        scene.ensure_by_pose(wanted.per_pose, wanted.gradient)?;
+        self.prepare(stream, scene, wanted)?;
         let full = self.deterministic && wanted != Wanted::TOTALS;
         let mode = if full { Mode::FULL } else { Mode::HALF.with(Mode::CANDIDATES) };
         let Scene { list, frames, offsets, grid, by_pose, nothing, partial, tiles, packing_of, .. } = scene;
         let cells = Cells { frames, starts: grid.as_ref().map_or(&*offsets, |grid| &grid.starts) };
         let mode = with_wanted(mode, wanted);
-        if !(full && self.kernel == Kernel::Queue) {
-            clear(stream, by_pose, wanted)?;
-        }
         // SAFETY: as for phase one. Tiles are of rows and packings that exist. What is wanted by pose has room, and is
         // zero where it is added to.
         unsafe {
@@ -337,8 +335,7 @@ impl<T: Real> Overlap<T> {
     ) -> Result<(), OverlapError> {
         check_packings(first.packings(), second.packings())?;
         for scene in [&mut *first, &mut *second] {
-            self.prepare(stream, scene)?;
-            scene.ensure_by_pose(wanted.per_pose, wanted.gradient)?;
+            self.prepare(stream, scene, wanted)?;
         }
         let apart = self.deterministic && wanted != Wanted::TOTALS;
         self.rows_of(stream, first, second, wanted, if apart { Pass::Rows } else { Pass::Both })?;
@@ -364,10 +361,6 @@ impl<T: Real> Overlap<T> {
     ) -> Result<(), DeviceError> {
         let mode = if pass == Pass::Both { Mode::BETWEEN.with(Mode::CANDIDATES) } else { Mode::BETWEEN };
         let mode = with_wanted(mode, wanted);
-        clear(stream, &mut rows.by_pose, wanted)?;
-        if pass == Pass::Both {
-            clear(stream, &mut candidates.by_pose, wanted)?;
-        }
         let Scene { frames, offsets, grid, list: others, by_pose: out, .. } = candidates;
         let cells = Cells { frames, starts: grid.as_ref().map_or(&*offsets, |grid| &grid.starts) };
         let (list, partial, own) = (&rows.list, &mut rows.partial, &mut rows.by_pose);
@@ -504,7 +497,7 @@ impl<T: Real> Overlap<T> {
     /// As [`evaluate`](Self::evaluate).
     pub fn pairs(&self, packings: &Packings) -> Result<Vec<OverlapPair<T>>, OverlapError> {
         let mut scene = self.load(packings)?;
-        self.prepare(&self.stream, &mut scene)?;
+        self.prepare(&self.stream, &mut scene, Wanted::TOTALS)?;
         self.list_pairs(&scene, &scene, Mode::HALF)
     }
 
@@ -516,7 +509,7 @@ impl<T: Real> Overlap<T> {
         check_packings(first.len(), second.len())?;
         let (mut first, mut second) = (self.load(first)?, self.load(second)?);
         for scene in [&mut first, &mut second] {
-            self.prepare(&self.stream, scene)?;
+            self.prepare(&self.stream, scene, Wanted::TOTALS)?;
         }
         self.list_pairs(&first, &second, Mode::BETWEEN)
     }
@@ -570,16 +563,6 @@ impl<T: Real> Overlap<T> {
 fn with_wanted(mode: Mode, wanted: Wanted) -> Mode {
     let mode = if wanted.per_pose { mode.with(Mode::PER_POSE) } else { mode };
     if wanted.gradient { mode.with(Mode::GRADIENT) } else { mode }
-}
-
-fn clear<T: Real>(stream: &Stream, by_pose: &mut ByPose<T>, wanted: Wanted) -> Result<(), DeviceError> {
-    if wanted.per_pose {
-        stream.fill_zero(&mut by_pose.areas)?;
-    }
-    if wanted.gradient {
-        stream.fill_zero(&mut by_pose.gradients)?;
-    }
-    Ok(())
 }
 
 fn as_triples<T: Real>(numbers: Vec<T>) -> Vec<[T; 3]> {

@@ -83,7 +83,7 @@ fn blocks(n: usize) -> u32 {
 /// All methods are unsafe as their kernels are: the arrays fit each other.
 #[allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
 pub trait Launches: Scalar {
-    /// Phase one, by `list.order`.
+    /// Phase one, by `list.order`. Clears what is to be of the sums by pose.
     unsafe fn transform(
         stream: &Stream,
         source: Source<'_, Self>,
@@ -91,6 +91,8 @@ pub trait Launches: Scalar {
         frames: &Buffer<Frame<Self>>,
         list: &mut List<Self>,
         wraps: &mut Buffer<I32x2>,
+        clear: Mode,
+        by_pose: &mut ByPose<Self>,
     ) -> Result<(), DeviceError>;
     /// Phase two by [`queue`]. `out` is for candidates that aren't the rows.
     unsafe fn queue(
@@ -180,14 +182,18 @@ macro_rules! launches {
                 frames: &Buffer<Frame<$t>>,
                 list: &mut List<$t>,
                 wraps: &mut Buffer<I32x2>,
+                clear: Mode,
+                by_pose: &mut ByPose<$t>,
             ) -> Result<(), DeviceError> {
                 let none = stream.device().empty();
+                let rows = list.order.len();
+                let threads = if source.first_piece.is_empty() { rows.max(list.pieces.len()) } else { rows };
                 let packing_of = packing_of.unwrap_or(&none);
                 // SAFETY: the caller's.
                 unsafe {
                     launch!(
                         stream,
-                        transform::$transform<<<blocks(list.order.len()), THREADS>>>(
+                        transform::$transform<<<blocks(threads), transform::THREADS>>>(
                             source.poses,
                             source.shapes,
                             source.quads,
@@ -199,7 +205,10 @@ macro_rules! launches {
                             &mut list.circles,
                             &mut list.places,
                             &mut list.pieces,
-                            wraps
+                            wraps,
+                            clear.0,
+                            &mut by_pose.areas,
+                            &mut by_pose.gradients
                         )
                     )
                 }
@@ -362,6 +371,7 @@ macro_rules! launches {
                             source.poses,
                             source.shapes,
                             source.shape_of,
+                            &list.circles,
                             &list.places,
                             &list.pieces,
                             packing_of,

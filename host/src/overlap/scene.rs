@@ -4,7 +4,7 @@ use cuda_std::I32x2;
 use gpu_kernels::overlap::layout::{Frame, ROWS, Tile};
 
 use super::{
-    Field, OverlapError, Packings, Real,
+    Field, OverlapError, Packings, Real, Wanted,
     evaluator::Shapes,
     launches::{ByPose, List, OutsideByPose},
 };
@@ -76,8 +76,9 @@ pub(super) struct GridBuffers<T: Real> {
 /// Rows of packings for warps: tiles, and where each packing's start.
 fn tiles(offsets: &[usize], multiprocessors: u32, sorted: bool) -> (Vec<Tile>, Vec<u32>) {
     let poses = offsets[offsets.len() - 1];
-    // As many rows a warp as leave each multiprocessor 32 warps, which is more than run at a time.
-    let rows = poses.div_ceil(32 * multiprocessors as usize).clamp(1, ROWS as usize);
+    // As many rows a warp as leave each multiprocessor 48 warps, which is more than run at a time.
+
+    let rows = poses.div_ceil(48 * multiprocessors as usize).clamp(1, ROWS as usize);
     let mut tiles = Vec::new();
     let mut tile_offsets = vec![0];
     for (packing, range) in offsets.windows(2).enumerate() {
@@ -314,12 +315,12 @@ impl<T: Real> Scene<T> {
     }
 
     /// Makes room for what is wanted by pose.
-    pub(super) fn ensure_by_pose(&mut self, per_pose: bool, gradient: bool) -> Result<(), DeviceError> {
+    pub(super) fn ensure_by_pose(&mut self, wanted: Wanted) -> Result<(), DeviceError> {
         let n = self.len();
-        if per_pose {
+        if wanted.per_pose {
             self.by_pose.areas.ensure(n)?;
         }
-        if gradient {
+        if wanted.gradient {
             self.by_pose.gradients.ensure(3 * n)?;
         }
         Ok(())

@@ -102,6 +102,13 @@ impl Shape {
         Shape { name, outlines, pieces, quads, area, center, radius }
     }
 
+    /// The shape moved by the vector, every piece of it grown by `margin` to all sides. Its pieces then overlap by as much.
+    pub(super) fn moved_and_grown(&self, by: Point, margin: f64) -> Shape {
+        let moved = |ring: &Vec<Point>| -> Vec<Point> { ring.iter().map(|point| [point[0] + by[0], point[1] + by[1]]).collect() };
+        let pieces: Vec<_> = self.pieces.iter().map(|piece| convex::grown(&moved(piece), margin)).collect();
+        Shape::assemble(self.name.clone(), pieces.clone(), pieces)
+    }
+
     /// What it is called in messages and tables.
     pub fn name(&self) -> &str {
         &self.name
@@ -341,8 +348,13 @@ fn overlapping(pieces: &[Vec<Point>]) -> Option<ShapeProblem> {
         let near = tree.locate_in_envelope_intersecting(&rectangle(&pieces[first]).envelope()).map(|other| other.data);
         let common = near.filter(|&second| second > first).filter_map(|second| {
             let (a, b) = (&pieces[first], &pieces[second]);
-            let area = convex::area(&convex::convex_intersection(a, b));
-            (area > OVERLAPPING * convex::area(a).min(convex::area(b))).then_some((second, area))
+            let ring = convex::convex_intersection(a, b);
+            let (area, [low, high]) = (convex::area(&ring), convex::bounds(&ring));
+            // Pieces that touch may overlap by rounding, all along an edge; beside a sliver that isn't little.
+            let largest = [low, high].as_flattened().iter().fold(0.0f64, |largest, number| largest.max(number.abs()));
+            let rounding = 4.0 * ROUNDING * largest * (high[0] - low[0]).max(high[1] - low[1]);
+            let overlap = area > OVERLAPPING * convex::area(a).min(convex::area(b)) && area > rounding;
+            overlap.then_some((second, area))
         });
         let (second, area) = common.min_by_key(|(second, _)| *second)?;
         Some(ShapeProblem::PiecesOverlap { first, second, area })

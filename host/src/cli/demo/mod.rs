@@ -1,6 +1,7 @@
 //! `warpsmith demo`, and `warpsmith` alone.
 
 mod list_rank;
+mod overlap;
 mod pcf;
 
 use warpsmith::device::{self, Backend, Device, Stream};
@@ -11,7 +12,7 @@ use super::{Global, failure::Failure, format, progress::Progress, terminal};
 type Section = fn(&Setting) -> Result<Vec<Row>, Failure>;
 
 /// The systems in the table's order.
-const SECTIONS: &[Section] = &[list_rank::section, pcf::section];
+const SECTIONS: &[Section] = &[list_rank::section, pcf::section, overlap::section];
 
 /// What all sections run on.
 struct Setting {
@@ -41,7 +42,7 @@ enum Checked {
     Reference,
     /// It came out as the reference.
     Right,
-    /// As the reference, to the rounding of single precision.
+    /// As the reference, to rounding.
     Near,
     /// It did not.
     Wrong(String),
@@ -77,6 +78,7 @@ pub fn run(global: &Global) -> Result<(), Failure> {
          warpsmith pcf random --count 5000 --points 100 --output set.npz\n           \
          warpsmith pcf pdist set.npz --output d.npy\n           \
          warpsmith pcf plot d.npy heat.png       a heat map of the distances\n           \
+         warpsmith overlap total submission.csv  the score of a packing, and what overlaps in it\n           \
          warpsmith --help                        all commands and options",
     )?;
     wrong.map_or(Ok(()), |text| Err(Failure::Verification(text)))

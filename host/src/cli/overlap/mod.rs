@@ -4,6 +4,7 @@ mod draw;
 mod files;
 mod gradient;
 mod input;
+mod pack;
 mod pairs;
 mod plot;
 mod total;
@@ -28,7 +29,8 @@ use super::{Global, failure::Failure};
         warpsmith overlap total poses.npy --boundary 4              areas of overlap and outside a square of side 4\n  \
         warpsmith overlap pairs poses.npy --output pairs.csv        the pairs that overlap\n  \
         warpsmith overlap gradient poses.npy --output gradient.npy  derivatives by every pose\n  \
-        warpsmith overlap plot poses.npy packing.svg                a picture, overlaps in red"
+        warpsmith overlap plot poses.npy packing.svg                a picture, overlaps in red\n  \
+        warpsmith overlap pack --count 50 --output packed.csv       a small square for 50 trees"
 )]
 pub struct Arguments {
     #[command(subcommand)]
@@ -46,6 +48,8 @@ enum Command {
     Gradient(gradient::Arguments),
     #[command(about = "Draw a packing, overlaps in red")]
     Plot(plot::Arguments),
+    #[command(about = "Pack copies of a shape into as small a square as can be found")]
+    Pack(pack::Arguments),
 }
 
 /// Runs the command.
@@ -55,5 +59,6 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         Command::Pairs(arguments) => pairs::run(global, arguments),
         Command::Gradient(arguments) => gradient::run(global, arguments),
         Command::Plot(arguments) => plot::run(global, arguments),
+        Command::Pack(arguments) => pack::run(global, arguments),
     }
 }

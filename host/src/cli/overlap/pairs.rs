@@ -117,7 +117,7 @@ impl Arguments {
         if let Some(target) = &target {
             write(target, &pairs, lattice)?;
         }
-        let sum: f64 = pairs.iter().map(|pair| pair.area).sum();
+        let sum = pairs.iter().fold(0.0, |sum, pair| sum + pair.area);
         if self.json {
             return terminal::print_json(&Object {
                 system: "overlap",

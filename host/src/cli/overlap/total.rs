@@ -137,7 +137,7 @@ impl Arguments {
         }
         let above = self.above.unwrap_or_else(|| self.evaluation.rounding());
         let pairs = pairs.map(|pairs| self.pairs_above(&loaded, &pairs, above));
-        let sum = |number: fn(&Row) -> Option<f64>| rows.iter().map(number).sum::<Option<f64>>();
+        let sum = |number: fn(&Row) -> Option<f64>| rows.iter().try_fold(0.0, |sum, row| Some(sum + number(row)?));
         let object = Object {
             system: "overlap",
             command: "total",
@@ -149,7 +149,7 @@ impl Arguments {
             device: device.to_string(),
             ms,
             packings: &rows,
-            overlap: rows.iter().map(|row| row.overlap).sum(),
+            overlap: rows.iter().fold(0.0, |sum, row| sum + row.overlap),
             outside: sum(|row| row.outside).filter(|_| self.boundary.is_some()),
             score: sum(|row| row.score).filter(|_| submitted),
             pairs,

@@ -1,0 +1,182 @@
+//! `warpsmith concurrency`.
+
+mod chart;
+mod plots;
+mod show;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use serde::Serialize;
+use warpsmith::{
+    concurrency::{Claim, Finding, Options, Study, claims, findings},
+    device::Device,
+    files::{Destination, FileError, reason},
+};
+
+use super::{Global, failure::Failure, picture, progress::Progress, terminal};
+
+/// Steps of a study last so long that progress is shown.
+const STEP: usize = 10_000_000;
+
+/// Options of `concurrency`.
+#[derive(Args, Debug)]
+#[command(
+    long_about = "What limits a kernel that adds up the overlaps of polygons? Experiments with streams, graphs, threads, reductions, \
+        places in memory and two phases in place of one, on this machine.\n\n\
+        They repeat those of a notebook that tried to make such a kernel faster. A thread compares one pose of a tree (4 pieces) with \
+        all others. Tables and plots have the notebook's own figures beside these; what is said of them follows from the figures.",
+    after_help = "Examples:\n  \
+        warpsmith concurrency                                 all experiments; tables and what they show\n  \
+        warpsmith concurrency --output study                  and plots, in the directory study\n  \
+        warpsmith concurrency --streams 1..64 --batch 4..256  from 1 to 64 streams, doubling each time\n  \
+        warpsmith concurrency --json                          all figures as one JSON object; times in ms\n  \
+        CUDA_DEVICE_MAX_CONNECTIONS=32 warpsmith concurrency  with more hardware queues for the streams than 8"
+)]
+pub struct Arguments {
+    /// Numbers of streams: 1,2,4 or 1..32, which doubles [default: 1..32]
+    #[arg(long, value_name = "LIST", value_parser = parse_list)]
+    streams: Option<List>,
+    /// Numbers of threads, each with a pose to compare with all: 4,8,16 or 4..256, which doubles [default: 4..256]
+    #[arg(long, value_name = "LIST", value_parser = parse_list)]
+    batch: Option<List>,
+    /// Poses that each is compared with
+    #[arg(long, value_name = "N", default_value_t = 500)]
+    poses: usize,
+    /// Launches on each stream [default: 20 on CUDA, 1 on the CPU]
+    #[arg(long, value_name = "N")]
+    iterations: Option<usize>,
+    /// Measurements of each time, of which the median is shown [default: 7 on CUDA, 3 on the CPU]
+    #[arg(long, value_name = "R")]
+    runs: Option<usize>,
+    /// Seed of the poses; the notebook's is 123
+    #[arg(long, value_name = "S", default_value_t = 123)]
+    seed: u32,
+    /// Write plots, each as .svg and .png, to this directory, which is made if it isn't there
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Print one JSON object instead of tables; times in ms
+    #[arg(long)]
+    json: bool,
+}
+
+/// Numbers as they were given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct List(Vec<usize>);
+
+/// Reads `1,2,5` or `4..256`, or both in one list.
+fn parse_list(text: &str) -> Result<List, String> {
+    let bad = || "not a list of numbers; write 1,2,4 or 1..32".to_owned();
+    let number = |text: &str| text.trim().parse::<usize>().map_err(|_| bad());
+    let mut list = Vec::new();
+    for part in text.split(',') {
+        match part.split_once("..") {
+            None => list.push(number(part)?),
+            Some((first, last)) => {
+                let (first, last) = (number(first)?, number(last)?);
+                if first == 0 || first > last {
+                    return Err(format!("{part} has no numbers: it doubles from the first to the last"));
+                }
+                list.extend(
+                    std::iter::successors(Some(first), |number| number.checked_mul(2)).take_while(|&number| number <= last),
+                );
+            }
+        }
+    }
+    Ok(List(list))
+}
+
+#[derive(Serialize)]
+struct Object<'a> {
+    system: &'static str,
+    #[serde(flatten)]
+    study: &'a Study,
+    findings: &'a [Finding],
+    claims: &'a [Claim],
+    files: Vec<String>,
+}
+
+/// Runs the command.
+pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
+    let device = global.open()?;
+    let options = arguments.options(&device);
+    let files = arguments.output.as_deref().map(prepare).transpose()?.unwrap_or_default();
+    let progress = Progress::new(arguments.json || global.verbose > 0);
+    let work = progress.costly_bar(1, STEP, "measuring");
+    let study = Study::run(&device, &options, |step| {
+        tracing::info!(done = step.done, of = step.steps, "{}", step.what);
+        work.reach(step.done, step.steps);
+    })?;
+    drop(work);
+
+    let (findings, claims) = (findings(&study), claims(&study));
+    for (format, plot, destination) in &files {
+        picture::write(destination, plot.draw(&study, *format))?;
+    }
+    let names = files.iter().map(|(.., destination)| destination.name().display().to_string()).collect();
+    if arguments.json {
+        let object = Object { system: "concurrency", study: &study, findings: &findings, claims: &claims, files: names };
+        return terminal::print_json(&object);
+    }
+    show::tables(&device, &study)?;
+    show::words(&findings, &claims)?;
+    match &arguments.output {
+        Some(directory) => terminal::print(format_args!("Written: {} plots to {}", names.len(), directory.display())),
+        None => Ok(()),
+    }
+}
+
+/// Makes the directory, and sure of all files in it.
+fn prepare(directory: &Path) -> Result<Vec<(picture::Format, plots::Plot, Destination)>, Failure> {
+    if !directory.is_dir() {
+        fs::create_dir(directory).map_err(|error| FileError { path: directory.to_owned(), reason: reason(&error) })?;
+    }
+    let mut files = Vec::new();
+    for plot in plots::Plot::ALL {
+        for format in [picture::Format::Svg, picture::Format::Png] {
+            let extension = if format == picture::Format::Svg { "svg" } else { "png" };
+            let name = directory.join(plot.name()).with_extension(extension);
+            files.push((format, plot, Destination::prepare(&name)?));
+        }
+    }
+    Ok(files)
+}
+
+impl Arguments {
+    fn options(&self, device: &Device) -> Options {
+        let defaults = Options::of(device);
+        let list = |given: &Option<List>, default: Vec<usize>| given.as_ref().map_or(default, |list| list.0.clone());
+        Options {
+            streams: list(&self.streams, defaults.streams),
+            batch: list(&self.batch, defaults.batch),
+            poses: self.poses,
+            iterations: self.iterations.unwrap_or(defaults.iterations),
+            runs: self.runs.unwrap_or(defaults.runs),
+            seed: self.seed,
+            fixed: defaults.fixed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists() {
+        let list = |text: &str| parse_list(text).map(|list| list.0);
+        assert_eq!(list("1,2, 5"), Ok(vec![1, 2, 5]));
+        assert_eq!(list("4..256"), Ok(vec![4, 8, 16, 32, 64, 128, 256]));
+        assert_eq!(list("3..20,100"), Ok(vec![3, 6, 12, 100]));
+        assert_eq!(list("7..7"), Ok(vec![7]));
+        for bad in ["", "1,", "a", "1..", "..4", "-1", "1.5"] {
+            assert!(list(bad).unwrap_err().starts_with("not a list"), "{bad}");
+        }
+        for empty in ["0..4", "8..4"] {
+            assert!(list(empty).unwrap_err().contains("has no numbers"), "{empty}");
+        }
+    }
+}

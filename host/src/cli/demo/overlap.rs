@@ -1,0 +1,124 @@
+//! The demonstration of overlaps.
+
+use std::time::Instant;
+
+use rayon::prelude::*;
+use warpsmith::{
+    device::Backend,
+    overlap::{Evaluation, Overlap, Packings, Shape, Wanted, convex_intersection, random},
+};
+
+use super::{Checked, Row, Setting};
+use crate::cli::{failure::Failure, format};
+
+/// Trees of each packing.
+const TREES: usize = 120;
+/// So many packings are computed on the host, too, spread over all, and as many poses moved a little.
+const SAMPLE: usize = 16;
+/// How far, up and down, for derivatives.
+const STEP: f64 = 1e-6;
+/// What differences may be off by: about the step times a second derivative.
+const DIFFERENCE: f64 = 1e-4;
+/// Runs on a GPU, after a warm-up; the shortest counts.
+const RUNS: u32 = 5;
+
+/// Overlaps in many random packings of trees at once.
+pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
+    let Setting { device, progress, .. } = setting;
+    let on_gpu = device.backend() == Backend::Cuda;
+    let n = if on_gpu { 1024 } else { 64 };
+    let packings = random::uniform(n, TREES, 0.65 * (TREES as f64).sqrt(), 0);
+    let tree = Shape::tree();
+    let pairs = |packings: usize| packings * TREES * (TREES - 1) / 2;
+    let _spinner = progress.spinner(100 * pairs(n), format!("overlaps on {device}"));
+    let row = |what: &str, packings: usize, ms: f64, checked| Row {
+        system: "overlap",
+        what: what.to_owned(),
+        size: format!("{} x {TREES} trees", format::grouped(packings)),
+        ms,
+        rate: format::rate(pairs(packings), ms).replace("/s", " pairs/s"),
+        checked,
+    };
+
+    let sample: Vec<usize> = (0..SAMPLE).map(|index| index * n / SAMPLE).collect();
+    let start = Instant::now();
+    let expected: Vec<f64> = sample.par_iter().map(|&packing| total(&tree, packings.get(packing))).collect();
+    let ms = 1e3 * start.elapsed().as_secs_f64();
+    let mut rows = vec![row("piece by piece on the host, all cores", SAMPLE, ms, Checked::Reference)];
+
+    let mut overlap = Overlap::<f64>::new(device, std::slice::from_ref(&tree))?;
+    for (what, wanted) in [("areas, f64", Wanted::TOTALS), ("areas and derivatives, f64", Wanted::GRADIENT)] {
+        let runs = if on_gpu { 1 + RUNS } else { 1 };
+        let mut ms = f64::INFINITY;
+        let mut result = None;
+        for _ in 0..runs {
+            let start = Instant::now();
+            result = Some(overlap.evaluate(&packings, wanted)?);
+            ms = ms.min(1e3 * start.elapsed().as_secs_f64());
+        }
+        let checked = result.map_or(Checked::Near, |result| check(&tree, &packings, &result, &sample, &expected));
+        rows.push(row(what, n, ms, checked));
+    }
+    Ok(rows)
+}
+
+/// The sum of all pairs' areas, on the host.
+fn total(tree: &Shape, poses: &[[f64; 3]]) -> f64 {
+    let placed: Vec<Vec<_>> = poses.iter().map(|&pose| tree.posed_pieces(pose).collect()).collect();
+    let all = (0..poses.len()).flat_map(|first| (first + 1..poses.len()).map(move |second| (first, second)));
+    all.filter(|&(first, second)| near(poses[first], poses[second])).map(|(i, j)| common(&placed[i], &placed[j])).sum()
+}
+
+/// The area that one pose has in common with the others.
+fn total_of(tree: &Shape, poses: &[[f64; 3]], index: usize, pose: [f64; 3]) -> f64 {
+    let pieces: Vec<_> = tree.posed_pieces(pose).collect();
+    let others = poses.iter().enumerate().filter(|&(other, &at)| other != index && near(pose, at));
+    others.map(|(_, &other)| common(&pieces, &tree.posed_pieces(other).collect::<Vec<_>>())).sum()
+}
+
+/// Whether trees in these poses may overlap: no vertex is farther than 1 from the frame's origin.
+fn near(first: [f64; 3], second: [f64; 3]) -> bool {
+    (first[0] - second[0]).hypot(first[1] - second[1]) < 2.0
+}
+
+/// The area that two trees have in common.
+fn common(first: &[Vec<[f64; 2]>], second: &[Vec<[f64; 2]>]) -> f64 {
+    let rings = first.iter().flat_map(|first| second.iter().map(move |second| convex_intersection(first, second)));
+    let area = |ring: &[[f64; 2]]| {
+        let [first, rest @ ..] = ring else { return 0.0 };
+        let cross = |a: [f64; 2], b: [f64; 2]| (a[0] - first[0]) * (b[1] - first[1]) - (a[1] - first[1]) * (b[0] - first[0]);
+        0.5 * rest.windows(2).map(|pair| cross(pair[0], pair[1])).sum::<f64>()
+    };
+    rings.map(|ring| area(&ring)).sum()
+}
+
+/// Compares totals, and derivatives with differences on the host.
+fn check(tree: &Shape, packings: &Packings, found: &Evaluation<f64>, sample: &[usize], expected: &[f64]) -> Checked {
+    for (&packing, &expected) in sample.iter().zip(expected) {
+        let found = found.totals[packing];
+        if (found - expected).abs() > 1e-12 * expected {
+            return Checked::Wrong(format!("the area of packing {packing} came to {found}, and on the host to {expected}"));
+        }
+    }
+    if found.gradient.is_empty() {
+        return Checked::Near;
+    }
+    for (index, &packing) in sample.iter().enumerate() {
+        let (poses, pose) = (packings.get(packing), index * TREES / SAMPLE);
+        let gradient = found.gradient[packings.range(packing).start + pose];
+        for field in 0..3 {
+            let at = |step: f64| {
+                let mut moved = poses[pose];
+                moved[field] += step;
+                total_of(tree, poses, pose, moved)
+            };
+            let (derivative, difference) = (gradient[field], (at(STEP) - at(-STEP)) / (2.0 * STEP));
+            if (derivative - difference).abs() > DIFFERENCE {
+                return Checked::Wrong(format!(
+                    "packing {packing}, pose {pose}: derivative {field} came to {derivative}, and by differences to {difference}"
+                ));
+            }
+        }
+    }
+    Checked::Near
+}

@@ -1,0 +1,119 @@
+//! `warpsmith concurrency`.
+
+use std::{fs, path::Path, process::Output};
+
+use assert_cmd::{Command, cargo::cargo_bin};
+use serde_json::Value;
+use tempfile::tempdir;
+
+fn run(directory: &Path, arguments: &str) -> Output {
+    let arguments = ["concurrency"].into_iter().chain(arguments.split_whitespace());
+    Command::new(cargo_bin!("warpsmith")).current_dir(directory).args(arguments).output().unwrap()
+}
+
+/// stdout of a run that goes well and says nothing on stderr.
+#[track_caller]
+fn good(directory: &Path, arguments: &str) -> String {
+    let output = run(directory, arguments);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), &*stderr), (Some(0), ""), "{arguments}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[track_caller]
+fn bad(directory: &Path, arguments: &str, sentence: &str) {
+    let output = run(directory, arguments);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{arguments}: {stderr}");
+    assert!(stderr.starts_with("error: ") && stderr.contains(sentence), "{arguments}: {stderr}\nlacks: {sentence}");
+}
+
+const SMALL: &str = "--streams 1,2 --batch 4..8 --poses 30 --iterations 1 --runs 2";
+
+#[test]
+fn tables_words_and_plots() {
+    let directory = tempdir().unwrap();
+    let text = good(directory.path(), &format!("{SMALL} --output plots"));
+    for part in [
+        "concurrency: trees of 4 pieces in double precision on ",
+        "All 20 kernels and the library's evaluator find the same totals",
+        "By streams: kernels a second, of 30 poses with 30, 1 launches",
+        "By threads",
+        "2,000 comparisons by threads",
+        "128,000 comparisons by threads",
+        "Reductions, ms",
+        "The shape's pieces in memory, ms",
+        "One phase against two, ms",
+        "What the figures show",
+        "\nreductions: ",
+        "\nthe limit: ",
+        "What they make of the notebook's statements",
+        "Written: 12 plots to plots",
+    ] {
+        assert!(text.contains(part), "{text}\nlacks: {part}");
+    }
+    // Its own figures beside these: 12.092 ms with 4 threads.
+    assert!(text.lines().any(|line| line.trim().starts_with('4') && line.trim().ends_with("12.1")), "{text}");
+    let mut files: Vec<_> = fs::read_dir(directory.path().join("plots"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    files.sort();
+    let names = ["batch", "fixed-work", "phases", "placements", "reductions", "streams"];
+    assert_eq!(files, names.iter().flat_map(|name| [format!("{name}.png"), format!("{name}.svg")]).collect::<Vec<_>>());
+    for name in names {
+        let svg = fs::read_to_string(directory.path().join("plots").join(name).with_extension("svg")).unwrap();
+        assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>") && !svg.contains("NaN"), "{name}");
+        let png = fs::read(directory.path().join("plots").join(name).with_extension("png")).unwrap();
+        assert!(png.starts_with(b"\x89PNG"), "{name}");
+    }
+    // Once more into the same directory.
+    good(directory.path(), &format!("{SMALL} --output plots"));
+}
+
+#[test]
+fn json_has_its_fields() {
+    let directory = tempdir().unwrap();
+    let value: Value = serde_json::from_str(&good(directory.path(), &format!("{SMALL} --json"))).unwrap();
+    assert_eq!(value["system"], "concurrency");
+    assert_eq!(value["options"]["batch"], serde_json::json!([4, 8]));
+    assert_eq!(value["options"]["seed"], 123);
+    let rows = value["streams"].as_array().unwrap();
+    assert!(rows.len() == 2 && rows.iter().all(|row| row["plain_ms"]["median"].as_f64().unwrap() > 0.0));
+    let row = &value["batch"][1];
+    assert_eq!((&row["threads"], &row["work"]["comparisons"]), (&8.into(), &240.into()));
+    assert_eq!(row["reductions"].as_array().unwrap().len(), 5);
+    assert_eq!(value["fixed"][1]["total"], 128_000);
+    assert_eq!(value["agreement"]["variants"], 20);
+    assert!(value["findings"].as_array().unwrap().iter().all(|finding| !finding["text"].as_str().unwrap().contains("NaN")));
+    assert!(value["claims"].as_array().unwrap().iter().all(|claim| claim["verdict"].is_string()));
+    assert_eq!(value["files"], serde_json::json!([]));
+    assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
+}
+
+#[test]
+fn one_of_each_is_enough() {
+    let directory = tempdir().unwrap();
+    let text = good(directory.path(), "--streams 1 --batch 1 --poses 1 --iterations 1 --runs 1 --seed 7 --output .");
+    assert!(text.contains("What the figures show") && !text.contains("NaN") && !text.contains("inf"), "{text}");
+}
+
+#[test]
+fn what_can_t_be_is_said() {
+    let directory = tempdir().unwrap();
+    let path = directory.path();
+    fs::write(path.join("file"), "").unwrap();
+    bad(path, "--streams 0", "streams has the entry 0; a number of streams is from 1 to 1,024");
+    bad(path, "--streams 1,x", "not a list of numbers; write 1,2,4 or 1..32");
+    bad(path, "--batch 64 --poses 50", "batch has the entry 64; it is taken from the poses, of which there are fewer");
+    bad(path, "--poses 0", "poses has the entry 0");
+    bad(path, "--runs 0", "runs has the entry 0");
+    bad(path, "--output file", "file can't be written");
+    bad(path, "--output no/such", "no/such can't be written");
+    let help = good(path, "--help");
+    for part in
+        ["Examples:", "--streams", "--batch", "--iterations", "--output", "--json", "CUDA_DEVICE_MAX_CONNECTIONS", "--backend"]
+    {
+        assert!(help.contains(part), "{help}\nlacks: {part}");
+    }
+}
