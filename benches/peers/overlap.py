@@ -99,6 +99,18 @@ class Anchor:
         sys.path.insert(0, str(folder))
         import pack_cuda
 
+        # It builds PTX for sm_89, of which the driver of a later GPU makes code of too many registers for blocks of 480
+        # threads: they can't be launched. So it is built for the GPU there is, with as many registers as such blocks may have.
+        run = subprocess.run
+
+        def build(command, **options):
+            replace = {"-ptx": "-cubin", "-arch=sm_89": "-arch=native"}
+            if "-ptx" in command:
+                command = [replace.get(word, word) for word in command] + ["-maxrregcount=128"]
+            return run(command, **options)
+
+        subprocess.run = build
+
         self.function = pack_cuda.overlap_multi_ensemble
         parameters = inspect.signature(self.function).parameters
         if not {"out_cost", "out_grads"} <= set(parameters):

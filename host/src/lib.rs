@@ -2,10 +2,11 @@
 //!
 //! - [`list_rank`]: the position of every element of a linked list; prefix sums along it; forests.
 //! - [`pcf`]: piecewise constant functions: pairwise distances and kernels, sets, files, barcodes.
-//! - [`overlap`]: copies of polygons: the areas in which they overlap, for packing.
+//! - [`overlap`]: copies of polygons: the areas in which they overlap, with derivatives, and a packer ([`overlap::pack`]).
 //! - [`concurrency`]: a study of what limits kernels like those of `overlap`: streams, graphs, reductions, memory.
 //! - [`collectives`]: scans and reductions over a whole device, which the systems share.
-//! - [`device`]: one face for GPUs and the CPU: buffers, streams, events, and launches that are checked when they compile ([`launch!`]).
+//! - [`device`]: one face for GPUs and the CPU: buffers, streams, events, graphs, and launches that are checked when they compile
+//!   ([`launch!`]).
 //! - [`engine`]: pairwise matrices by blocks, on several devices, into memory or files.
 //! - [`files`]: files that are written whole or not at all.
 //! - [`npy`]: reads NumPy's arrays.
@@ -37,6 +38,25 @@
 //!
 //! let first_two = lp_distance(set.get(0), set.get(1), 1.0)?;
 //! assert!((distances[0] - first_two).abs() < 1e-14 * first_two);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The overlap of two trees, and a step that makes it smaller:
+//!
+//! ```
+//! use warpsmith::{device::Device, overlap::{Overlap, Packings, Shape, Wanted}};
+//!
+//! let mut overlap = Overlap::<f64>::new(&Device::best()?, &[Shape::tree()])?;
+//! // x, y, theta: the second is upside down.
+//! let mut poses = vec![[0.0, 0.0, 0.0], [0.3, 0.4, 3.1]];
+//! let before = overlap.evaluate(&Packings::one(poses.clone())?, Wanted::GRADIENT)?;
+//! for (pose, gradient) in poses.iter_mut().zip(before.gradient) {
+//!     for (coordinate, derivative) in pose.iter_mut().zip(gradient) {
+//!         *coordinate -= 0.05 * derivative;
+//!     }
+//! }
+//! let after = overlap.evaluate(&Packings::one(poses)?, Wanted::TOTALS)?;
+//! assert!(0.0 < after.totals[0] && after.totals[0] < before.totals[0]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

@@ -24,6 +24,30 @@ pub const EXTENT_THREADS: u32 = 256;
 /// One for each number of an extent.
 type Storages<T> = (Storage<T>, Storage<T>, Storage<T>, Storage<T>);
 
+/// The extent of all threads' extents, for each of them.
+///
+/// # Safety
+/// All of the block's `THREADS` threads come here, and have not used the storage before.
+#[inline(always)]
+unsafe fn reduce_extents<T: Scalar, const THREADS: u32>(
+    low: Point<T>,
+    high: Point<T>,
+    (a, b, c, d): Storages<T>,
+) -> (Point<T>, Point<T>)
+where
+    Min: crate::collectives::Identity<T>,
+    Max: crate::collectives::Identity<T>,
+{
+    // SAFETY: the caller's.
+    unsafe {
+        let block = |storage: Storage<T>| Block::with_threads(storage, THREADS);
+        (
+            Point::new(block(a).reduce(low.x, Min), block(b).reduce(low.y, Min)),
+            Point::new(block(c).reduce(high.x, Max), block(d).reduce(high.y, Max)),
+        )
+    }
+}
+
 /// The centre of a pose's enclosing circle.
 #[inline(always)]
 unsafe fn center<T: Scalar>(source: &Source<'_, T>, pose: u32) -> Point<T> {
@@ -54,10 +78,7 @@ where
             high = Point::new(math::max(high.x, center.x), math::max(high.y, center.y));
             pose += EXTENT_BLOCKS * EXTENT_THREADS;
         }
-        let (a, b, c, d) = storage;
-        let block = |storage: Storage<T>| Block::with_threads(storage, EXTENT_THREADS);
-        let low = Point::new(block(a).reduce(low.x, Min), block(b).reduce(low.y, Min));
-        let high = Point::new(block(c).reduce(high.x, Max), block(d).reduce(high.y, Max));
+        let (low, high) = reduce_extents::<T, EXTENT_THREADS>(low, high, storage);
         if thread::thread_idx_x() == 0 {
             let to = extents.add(4 * (packing * EXTENT_BLOCKS as usize + thread::block_idx_x() as usize));
             *to = low.x;
@@ -70,18 +91,22 @@ where
 
 /// As the kernels below.
 #[inline(always)]
-unsafe fn frame<T: Scalar>(extents: *const T, reach: T, capacity: &[u32], frames: *mut Frame<T>) {
-    let packing = thread::index_1d() as usize;
-    let (Some(&first), Some(&next)) = (capacity.get(packing), capacity.get(packing + 1)) else { return };
-    // SAFETY: the caller's.
+unsafe fn frame<T: Scalar>(extents: *const T, reach: T, capacity: &[u32], frames: *mut Frame<T>, storage: Storages<T>)
+where
+    Min: crate::collectives::Identity<T>,
+    Max: crate::collectives::Identity<T>,
+{
+    let (packing, thread) = (thread::block_idx_x() as usize, thread::thread_idx_x() as usize);
+    // SAFETY: the caller's; each storage is used once.
     unsafe {
-        let mut low = Point::new(T::INFINITY, T::INFINITY);
-        let mut high = Point::new(-T::INFINITY, -T::INFINITY);
-        for k in 0..EXTENT_BLOCKS as usize {
-            let extent = extents.add(4 * (packing * EXTENT_BLOCKS as usize + k));
-            low = Point::new(math::min(low.x, *extent), math::min(low.y, *extent.add(1)));
-            high = Point::new(math::max(high.x, *extent.add(2)), math::max(high.y, *extent.add(3)));
+        let extent = extents.add(4 * (packing * EXTENT_BLOCKS as usize + thread));
+        let low = Point::new(*extent, *extent.add(1));
+        let high = Point::new(*extent.add(2), *extent.add(3));
+        let (low, high) = reduce_extents::<T, EXTENT_BLOCKS>(low, high, storage);
+        if thread != 0 {
+            return;
         }
+        let (first, next) = (*capacity.get_unchecked(packing), *capacity.get_unchecked(packing + 1));
         let size = high.minus(low);
         let most = next - first;
         // A cell is a little larger than the reach, by what rounding could do.
@@ -171,15 +196,21 @@ macro_rules! kernels {
             unsafe { extent(source, offsets, extents, storage) }
         }
 
-        /// Each packing's frame: cells of at least `reach`, as many as from `capacity[p]` to `capacity[p + 1]` at most. A thread
-        /// for each packing.
+        /// Each packing's frame: cells of at least `reach`, as many as from `capacity[p]` to `capacity[p + 1]` at most. A block of
+        /// [`EXTENT_BLOCKS`] threads for each packing.
         ///
         /// # Safety
         /// There are extents for each packing, and room for its frame.
         #[kernel(max_threads = 128)]
         pub unsafe fn $frame(extents: *const $t, reach: $t, capacity: &[u32], frames: *mut Frame<$t>) {
+            let storage = (
+                shared_array![$t; STORAGE],
+                shared_array![$t; STORAGE],
+                shared_array![$t; STORAGE],
+                shared_array![$t; STORAGE],
+            );
             // SAFETY: the caller's.
-            unsafe { frame(extents, reach, capacity, frames) }
+            unsafe { frame(extents, reach, capacity, frames, storage) }
         }
 
         /// Counts the poses of each cell. Each pose gets its cell and a number within it. A thread for each pose.

@@ -423,7 +423,7 @@ macro_rules! launches {
                             &mut *extents
                         )
                     )?;
-                    launch!(stream, grid::$frame<<<blocks(packings), THREADS>>>(&*extents, reach, capacity, frames))
+                    launch!(stream, grid::$frame<<<packings as u32, grid::EXTENT_BLOCKS>>>(&*extents, reach, capacity, frames))
                 }
             }
 

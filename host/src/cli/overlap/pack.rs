@@ -1,0 +1,231 @@
+//! `warpsmith overlap pack`.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::Args;
+use serde::Serialize;
+use warpsmith::overlap::{
+    Packings,
+    io::{Format, Layout, read_shape, save_poses_at},
+    pack::{Budget, Packed, Packer, Settings},
+};
+
+use super::{
+    draw::{Picture, Polygons},
+    files,
+};
+use crate::cli::{Global, failure::Failure, format, interrupt::Interrupt, picture, progress::Progress, terminal};
+
+/// For how long to search where nothing is said.
+const TIME: Duration = Duration::from_secs(30);
+/// Progress is shown in thousandths.
+const THOUSAND: usize = 1000;
+
+/// Options of `overlap pack`.
+#[derive(Args, Debug)]
+#[command(
+    long_about = "Pack copies of a shape into as small a square as can be found, from random starts.\n\n\
+        Many packings are squeezed at once on the device, changed a little and squeezed again, for as long as --time or --steps say. \
+        The best one is let out until no two copies overlap, and written with the square centred at the origin. Ctrl-C ends the search \
+        early: what was found until then is settled and written in the same way, with exit code 130; Ctrl-C once more ends at once.\n\n\
+        With --steps, a seed gives the same packing each time on the same kind of device.",
+    after_help = "Examples:\n  \
+        warpsmith overlap pack --count 50 --output poses.csv                                30 s of search\n  \
+        warpsmith overlap pack --count 50 --time 5m --output poses.npy --plot packing.svg   and a picture\n  \
+        warpsmith overlap pack --count 12 --steps 20000 --starts 16 --seed 7 --output poses.csv\n  \
+        warpsmith overlap pack --count 30 --shape l.svg --output poses.csv --json           one JSON object"
+)]
+pub struct Arguments {
+    /// How many copies
+    #[arg(long, value_name = "N", value_parser = parse_count)]
+    count: usize,
+    /// The shape: `tree`, a file .json, .svg or .wkt, or WKT
+    #[arg(long, value_name = "SHAPE", default_value = "tree")]
+    shape: String,
+    /// Seed of all that is random
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    seed: u64,
+    /// How many packings to work on at once [default: 256 on a GPU, 4 on the CPU]
+    #[arg(long, value_name = "N", value_parser = parse_count)]
+    starts: Option<usize>,
+    /// Search for so many steps of every packing
+    #[arg(long, value_name = "N", value_parser = parse_count, conflicts_with = "time")]
+    steps: Option<usize>,
+    /// Search for so long, about: 30s, 5m, 1.5h [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    time: Option<Duration>,
+    /// Write the poses: .npy of shape (N, 3), or .csv
+    #[arg(long, value_name = "POSES.CSV")]
+    output: PathBuf,
+    /// Draw the packing: .png or .svg
+    #[arg(long, value_name = "OUT.SVG")]
+    plot: Option<PathBuf>,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Object<'a> {
+    system: &'static str,
+    command: &'static str,
+    shape: &'a str,
+    device: String,
+    count: usize,
+    seed: u64,
+    starts: usize,
+    steps: usize,
+    seconds: f64,
+    /// Of every packing.
+    steps_per_second: f64,
+    side: f64,
+    /// side^2 / count.
+    score: f64,
+    density: f64,
+    cancelled: bool,
+    /// steps, seconds, side.
+    history: Vec<(usize, f64, f64)>,
+    output: String,
+    plot: Option<String>,
+}
+
+/// Runs the command.
+pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
+    let format = Format::of(&arguments.output)?;
+    let destination = files::prepare(&arguments.output, &[arguments.shape.as_ref()])?;
+    let plot = match &arguments.plot {
+        Some(path) => Some((picture::Format::of(path)?, files::prepare(path, &[arguments.shape.as_ref(), &arguments.output])?)),
+        None => None,
+    };
+    let shape = read_shape(&arguments.shape)?;
+    let device = global.open()?;
+    let budget = match arguments.steps {
+        Some(steps) => Budget::Steps(steps),
+        None => Budget::Time(arguments.time.unwrap_or(TIME)),
+    };
+    let settings =
+        Settings { shape: shape.clone(), count: arguments.count, seed: arguments.seed, starts: arguments.starts, budget };
+    let interrupt = Interrupt::handle()?;
+    let packer = Packer::new(&device, settings).map_err(Failure::error)?.cancelled_by(interrupt.cancel());
+    interrupt.ends_early();
+
+    let progress = Progress::new(arguments.json || global.verbose > 0);
+    let work = progress.costly_bar(THOUSAND, usize::MAX, format!("packing on {device}"));
+    let packed = packer.run(|reached| {
+        let share = match budget {
+            Budget::Steps(steps) => reached.steps as f64 / steps as f64,
+            Budget::Time(time) => reached.seconds / time.as_secs_f64(),
+        };
+        work.reach((share.min(1.0) * THOUSAND as f64) as usize, THOUSAND);
+        work.say(format!("packing on {device}: side {:.6}", reached.side));
+        tracing::debug!(steps = reached.steps, side = reached.side, "squeezed");
+    });
+    drop(work);
+    let packed = packed.map_err(Failure::error)?;
+
+    let n = arguments.count;
+    save_poses_at(&Packings::one(packed.poses.clone())?, Layout::Single, &destination, format)?;
+    tracing::info!("wrote {}", arguments.output.display());
+    let score = packed.side * packed.side / n as f64;
+    if let Some((format, destination)) = &plot {
+        let copies = if n == 1 { "copy" } else { "copies" };
+        let title = format!("{} {copies} of {}, side {:.6}, side²/n {score:.6}", format::grouped(n), shape.name(), packed.side);
+        let polygons = packed.poses.iter().map(|&pose| Polygons { shape: 0, rings: shape.posed(pose).collect() }).collect();
+        let half = 0.5 * packed.side;
+        let square = [[-half, -half], [half, -half], [half, half], [-half, half]];
+        let drawn = Picture { title: &title, polygons, common: Vec::new(), square };
+        let bytes = match format {
+            picture::Format::Png => drawn.png(),
+            picture::Format::Svg => drawn.svg(),
+        };
+        picture::write(destination, bytes)?;
+    }
+
+    let object = Object {
+        system: "overlap",
+        command: "pack",
+        shape: shape.name(),
+        device: device.to_string(),
+        count: n,
+        seed: arguments.seed,
+        starts: packed.starts,
+        steps: packed.steps,
+        seconds: packed.seconds,
+        steps_per_second: packed.steps as f64 / packed.seconds,
+        side: packed.side,
+        score,
+        density: packed.density,
+        cancelled: packed.cancelled,
+        history: packed.history.iter().map(|reached| (reached.steps, reached.seconds, reached.side)).collect(),
+        output: arguments.output.display().to_string(),
+        plot: arguments.plot.as_ref().map(|path| path.display().to_string()),
+    };
+    if arguments.json { terminal::print_json(&object) } else { object.print(&packed) }?;
+    if packed.cancelled { Err(Failure::Cancelled) } else { Ok(()) }
+}
+
+impl Object<'_> {
+    fn print(&self, packed: &Packed) -> Result<(), Failure> {
+        let header = ["n", "side (length)", "side^2 / n", "density", "time", "steps/s", "starts"];
+        let mut table = terminal::table(header, 0..header.len());
+        table.add_row([
+            format::grouped(self.count),
+            format!("{:.9}", self.side),
+            format!("{:.9}", self.score),
+            format!("{:.2} %", 100.0 * self.density),
+            format::time(1e3 * self.seconds),
+            format::grouped(self.steps_per_second.round() as usize),
+            format::grouped(self.starts),
+        ]);
+        terminal::print(table)?;
+        terminal::print(format_args!(
+            "{} steps of {} packings of {} on {}; no two copies overlap.",
+            format::grouped(packed.steps),
+            format::grouped(packed.starts),
+            self.shape,
+            self.device
+        ))?;
+        terminal::print(format_args!("Written: {}", self.output))?;
+        self.plot.as_ref().map_or(Ok(()), |plot| terminal::print(format_args!("Written: {plot}")))
+    }
+}
+
+/// Reads a number of copies, of packings or of steps.
+fn parse_count(text: &str) -> Result<usize, String> {
+    let plain: String = text.chars().filter(|&character| character != '_').collect();
+    let count = plain.parse::<usize>().ok().or_else(|| {
+        let number = plain.parse::<f64>().ok()?;
+        (number.fract() == 0.0 && (0.0..=1e15).contains(&number)).then_some(number as usize)
+    });
+    count.filter(|&count| count > 0).ok_or_else(|| "not a whole number above 0".to_owned())
+}
+
+/// Reads a time: `30s`, `5m`, `1.5h`, `500ms`; seconds without a unit.
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let units = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+    let (number, unit) = units.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?, *unit))).unwrap_or((text, 1.0));
+    let seconds = number.trim().parse::<f64>().ok().map(|number| number * unit);
+    // A year is as good as for ever, and doesn't overflow.
+    let seconds = seconds.filter(|seconds| *seconds > 0.0 && *seconds <= 3.2e7);
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| "not a time: write 30s, 5m or 1.5h".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_written() {
+        for (text, seconds) in [("30s", 30.0), ("5m", 300.0), ("1.5h", 5400.0), ("500ms", 0.5), ("2", 2.0), (" 3 s", 3.0)] {
+            assert_eq!(parse_time(text), Ok(Duration::from_secs_f64(seconds)), "{text}");
+        }
+        for text in ["", "0s", "-1s", "s", "1d", "inf", "nan", "1e9h"] {
+            assert!(parse_time(text).is_err(), "{text}");
+        }
+        assert_eq!((parse_count("50"), parse_count("20_000"), parse_count("1e6")), (Ok(50), Ok(20_000), Ok(1_000_000)));
+        for text in ["", "0", "-1", "1.5", "x", "inf"] {
+            assert!(parse_count(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! From packings that overlap a little to one that doesn't.
+
+use super::{
+    PackError, Settings,
+    lanes::{Lanes, Limit, Schedule, State},
+};
+use crate::{
+    device::Device,
+    engine::Cancel,
+    overlap::{Overlap, OverlapPair, Packings, Shape},
+};
+
+/// Areas of overlap up to this are rounding.
+pub const ROUNDING: f64 = 1e-12;
+/// By so much the pieces are grown while they are squeezed, in units of the shape's radius.
+pub const MARGIN: f64 = 1e-7;
+/// Of the last squeeze, in units of the radius: from rates at which copies still find their places to rates at which nothing moves
+/// that can be seen, and from pressures that press into each other what touches to those that hardly do.
+const RATE: [f64; 2] = [2e-4, 1e-7];
+const PRESSURE: [f64; 2] = [1e-3, 1e-6];
+/// Steps for which copies are pushed apart before there is more room.
+const PUSHES: usize = 200;
+/// By so much sides are let out to begin with, in units of the side.
+const FIRST_ROOM: f64 = 1e-6;
+/// Beyond this, copies are put side by side.
+const LAST_ROOM: f64 = 4.0;
+
+/// Poses that are valid, around the origin, and the side of the square around them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Valid {
+    pub poses: Vec<[f64; 3]>,
+    pub side: f64,
+}
+
+/// The shape as it is squeezed: its circle's centre at the origin, and grown.
+pub fn squeezed(shape: &Shape) -> Shape {
+    let [x, y] = shape.center();
+    shape.moved_and_grown([-x, -y], MARGIN * shape.radius())
+}
+
+/// The shape's own poses from those about its centre, moved so that the square around them is about the origin; and its side.
+fn own(shape: &Shape, poses: &[[f64; 3]]) -> Valid {
+    let [u, v] = shape.center();
+    let mut poses: Vec<_> = poses
+        .iter()
+        .map(|&[x, y, theta]| {
+            let (sine, cosine) = theta.sin_cos();
+            [x - cosine * u + sine * v, y - sine * u - cosine * v, theta]
+        })
+        .collect();
+    let bounds = |poses: &[[f64; 3]]| {
+        let vertices = poses.iter().flat_map(|&pose| shape.posed(pose)).flatten();
+        vertices.fold([[f64::INFINITY; 2], [f64::NEG_INFINITY; 2]], |[low, high], [x, y]| {
+            [[low[0].min(x), low[1].min(y)], [high[0].max(x), high[1].max(y)]]
+        })
+    };
+    let [low, high] = bounds(&poses);
+    let middle = [0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1])];
+    for pose in &mut poses {
+        pose[0] -= middle[0];
+        pose[1] -= middle[1];
+    }
+    // Rounding may leave it a little off the middle.
+    let farthest = bounds(&poses).as_flattened().iter().fold(0.0f64, |farthest, number| farthest.max(number.abs()));
+    Valid { poses, side: 2.0 * farthest }
+}
+
+/// The first pair that overlaps.
+pub fn overlapping(overlap: &Overlap<f64>, poses: &[[f64; 3]]) -> Result<Option<OverlapPair<f64>>, PackError> {
+    let pairs = overlap.pairs(&Packings::one(poses.to_vec())?)?;
+    Ok(pairs.into_iter().find(|pair| pair.area > ROUNDING))
+}
+
+/// Copies apart from each other, in rows.
+fn rows(shape: &Shape, n: usize) -> Valid {
+    let columns = (1..).find(|columns| columns * columns >= n).unwrap_or(n);
+    let step = 2.0 * shape.radius();
+    let poses: Vec<_> = (0..n).map(|k| [step * (k % columns) as f64, step * (k / columns) as f64, 0.0]).collect();
+    own(shape, &poses)
+}
+
+/// Settles packings: the best valid one that comes of them. They are squeezed once more, by so many steps, as long as that isn't
+/// cancelled; then each is let out until nothing overlaps any more.
+pub fn settle(device: &Device, settings: &Settings, state: State, steps: usize, cancel: &Cancel) -> Result<Valid, PackError> {
+    let Settings { shape, count: n, .. } = settings;
+    let radius = shape.radius();
+    let real = Overlap::<f64>::new(device, std::slice::from_ref(shape))?;
+    let mut best = rows(shape, *n);
+    let mut lanes = Lanes::new(device, &squeezed(shape), *n, state.sides.len())?;
+    lanes.set(state.poses, &state.sides)?;
+    let schedule =
+        Schedule { steps, rate: RATE.map(|rate| rate * radius), pressure: Some(PRESSURE.map(|pressure| pressure * radius)) };
+    lanes.squeeze(&schedule, &Limit { deadline: None, cancel: cancel.clone() })?;
+    let State { mut poses, sides, .. } = lanes.state()?;
+    let (mut before, mut room) = (0.0, FIRST_ROOM);
+    // Poses move apart as the square grows, and are pushed apart where they still overlap.
+    while room <= LAST_ROOM {
+        let larger: Vec<f64> = sides.iter().map(|side| side * (1.0 + room)).collect();
+        let factor = (1.0 + room) / (1.0 + before);
+        let spread: Vec<_> = poses.iter().map(|[x, y, theta]| [x * factor, y * factor, *theta]).collect();
+        lanes.set(spread, &larger)?;
+        let step = room * larger[0];
+        let schedule = Schedule { steps: PUSHES, rate: [0.3 * step, 1e-3 * step], pressure: None };
+        lanes.squeeze(&schedule, &Limit::default())?;
+        let settled = lanes.state()?;
+        for (lane, energy) in settled.energies.iter().enumerate() {
+            if *energy > ROUNDING * *n as f64 {
+                continue;
+            }
+            let valid = own(shape, settled.poses(lane));
+            if valid.side < best.side && overlapping(&real, &valid.poses)?.is_none() {
+                best = valid;
+            }
+        }
+        // With more room there is nothing smaller to come.
+        if sides.iter().all(|side| side * (1.0 + room) >= best.side) {
+            break;
+        }
+        poses = settled.poses;
+        (before, room) = (room, 2.0 * room);
+    }
+    match overlapping(&real, &best.poses)? {
+        None => Ok(best),
+        Some(OverlapPair { first, second, area, .. }) => Err(PackError::Invalid { first, second, area }),
+    }
+}
