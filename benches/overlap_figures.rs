@@ -2,7 +2,7 @@
 //!
 //! Poses of trees are uniform in a square of side 0.65 sqrt(n), in device memory; each case is the median of seven runs after two to
 //! warm up: by events around the work, and by the host's clock from the first launch to the end of the wait for the last kernel. `--quick`
-//! takes small cases. With each case come the pairs of poses compared, the pairs of pieces clipped (their boxes meet), and
+//! takes small cases. With each case come the pairs of poses compared, the pairs of pieces clipped (their octagons meet), and
 //! those that overlap, counted on the host.
 //!
 //! `--serve` is for benches/peers/overlap.py, which measures another program in turns with this one; it says how.
@@ -47,14 +47,14 @@ struct Work {
     pairs: f64,
     /// Pairs of poses whose circles meet.
     near: u64,
-    /// Pairs of pieces whose boxes meet.
+    /// Pairs of pieces whose octagons meet.
     clips: u64,
     /// Pairs of pieces that overlap.
     overlapping: u64,
 }
 
-/// A piece in the plane, and its box.
-type Placed = (Vec<[f64; 2]>, [f64; 4]);
+/// A piece in the plane, and the least and greatest x, y, x + y and x - y.
+type Placed = (Vec<[f64; 2]>, [[f64; 4]; 2]);
 
 fn work(shape: &Shape, packings: &Packings) -> Work {
     let reach = 2.0 * shape.radius();
@@ -82,9 +82,9 @@ fn work(shape: &Shape, packings: &Packings) -> Work {
                     continue;
                 }
                 work.near += 1;
-                for (a, [left, down, right, up]) in &pieces[i] {
-                    for (b, other) in &pieces[j] {
-                        if *left < other[2] && *down < other[3] && other[0] < *right && other[1] < *up {
+                for (a, [low, high]) in &pieces[i] {
+                    for (b, [other_low, other_high]) in &pieces[j] {
+                        if (0..4).all(|k| low[k] < other_high[k] && other_low[k] < high[k]) {
                             work.clips += 1;
                             work.overlapping += u64::from(!convex_intersection(a, b).is_empty());
                         }
@@ -120,9 +120,11 @@ fn turn([u, v]: [f64; 2], &[x, y, theta]: &[f64; 3]) -> [f64; 2] {
     [cosine * u - sine * v + x, sine * u + cosine * v + y]
 }
 
-fn extent(ring: &[[f64; 2]]) -> [f64; 4] {
-    ring.iter().fold([f64::INFINITY, f64::INFINITY, f64::NEG_INFINITY, f64::NEG_INFINITY], |[a, b, c, d], [x, y]| {
-        [a.min(*x), b.min(*y), c.max(*x), d.max(*y)]
+fn extent(ring: &[[f64; 2]]) -> [[f64; 4]; 2] {
+    let start = [[f64::INFINITY; 4], [f64::NEG_INFINITY; 4]];
+    ring.iter().fold(start, |[low, high], [x, y]| {
+        let along = [*x, *y, x + y, x - y];
+        [0, 1].map(|side| std::array::from_fn(|k| if side == 0 { low[k].min(along[k]) } else { high[k].max(along[k]) }))
     })
 }
 

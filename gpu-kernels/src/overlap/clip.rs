@@ -224,5 +224,7 @@ pub fn intersect<T: Scalar>(first: &Quad<T>, second: &Quad<T>) -> Intersection<T
         ($($segment:ident)*) => {$(sum.twice_area = sum.twice_area + $segment.from.cross($segment.to);)*};
     }
     add_others!(p q r s);
+    // Rounding may leave less than nothing.
+    sum.twice_area = math::max(sum.twice_area, T::ZERO);
     sum
 }

@@ -224,8 +224,11 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
                     let common = intersect(&first, &second);
                     sum = sum + common.twice_area;
                     let area = T::HALF * common.twice_area;
-                    let gradient = common.gradient();
-                    values = (area, gradient.x, gradient.y, gradient.theta);
+                    values.0 = area;
+                    if GRADIENT {
+                        let gradient = common.gradient();
+                        values = (area, gradient.x, gradient.y, gradient.theta);
+                    }
                     if by_row && mode.has(Mode::CANDIDATES) && common.twice_area != T::ZERO {
                         let candidate = *candidates.order.add(clip.z as usize);
                         if GRADIENT {
