@@ -705,6 +705,18 @@ fn bad_input_is_named() -> Result {
     let error = overlap::<f64>(&tree, Kernel::Direct).evaluate_within(&packings, &[1.0], Wanted::TOTALS).unwrap_err();
     assert!(matches!(error, OverlapError::NoBoundary), "{error}");
 
+    // A scene has room for its own evaluator's pieces only.
+    let (one, many) = (overlap::<f64>(&tree, Kernel::Direct), overlap::<f64>(&[star(9, 0.3)], Kernel::Direct));
+    let (mut scene, mut other) = (one.load(&packings)?, many.load(&packings)?);
+    let stream = one.device().stream()?;
+    for result in [
+        many.enqueue(&stream, &mut scene, Wanted::ALL),
+        one.enqueue_between(&stream, &mut scene, &mut other, Wanted::TOTALS),
+        one.lattice(Lattice::new([4.0, 0.0], [0.0, 4.0])?)?.enqueue(&stream, &mut scene, Wanted::TOTALS),
+    ] {
+        assert!(matches!(result, Err(OverlapError::ForeignScene)), "{result:?}");
+    }
+
     let shapes = packings.clone().with_shapes(vec![0, 0, 3, 0])?;
     let error = overlap::<f64>(&tree, Kernel::Direct).evaluate(&shapes, Wanted::TOTALS).unwrap_err();
     assert!(matches!(error, OverlapError::UnknownShape { packing: 1, pose: 0, shape: 3, shapes: 1 }), "{error}");

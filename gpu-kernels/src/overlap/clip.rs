@@ -3,8 +3,8 @@
 //! The first quad is clipped by the half-planes of the second's edges, one after another (Sutherland and Hodgman, *Reentrant
 //! polygon clipping*, 1974). What is left of it is kept as directed segments rather than as a list of vertices: one for each
 //! edge of either quad, in registers, at places that are known when the kernel is compiled. A half-plane shortens the segments
-//! there are, and the points in which they leave it and come back are the ends of its own edge's segment. Ends that meet are equal bit for bit,
-//! so that the segments always close, and the area is off by rounding alone however edges touch.
+//! there are, and the points in which they leave it and come back are the ends of its own edge's segment. Ends that meet are
+//! equal bit for bit, so that the segments always close, and the area is off by rounding alone however edges touch.
 //!
 //! By Reynolds' transport theorem the area changes with the flow of the first quad's own boundary through what is left of it
 //! there: its segments alone give the derivatives, with those by the second quad's pose, since the whole boundary is closed.

@@ -6,8 +6,8 @@
 //! | step | module | what |
 //! |---|---|---|
 //! | 1 | [`grid`] | where there are many poses: their order by the cells of a uniform grid |
-//! | 2 | [`transform`] | each pose's pieces, turned, with their boxes; its enclosing circle |
-//! | 3 | [`queue`], for GPUs; [`direct`], for CPUs | the pairs of poses that are near ([`walk`]), of pieces whose boxes meet, and their intersections ([`clip`]) |
+//! | 2 | [`transform`] | each pose's pieces, turned, with their bounds; its enclosing circle |
+//! | 3 | [`queue`], for GPUs; [`direct`], for CPUs | the pairs of poses that are near ([`walk`]), of pieces whose bounds meet, and their intersections ([`clip`]) |
 //! | 4 | [`sums`] | totals of the packings |
 //!
 //! [`boundary`] measures what is outside a convex region, [`adam`] moves poses against derivatives, and [`one_phase`] has the kernels of the concurrency study, which

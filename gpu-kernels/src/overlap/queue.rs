@@ -1,16 +1,16 @@
 //! A warp for a tile of poses, for GPUs.
 //!
-//! Which poses are near, which of their pieces' boxes meet, and what they have in common: of every so many of one step, few
+//! Which poses are near, which of their pieces' bounds meet, and what these have in common: of every so many of one step, few
 //! come to the next. So a warp's lanes never go all the way with what they find. They write it to a queue in shared memory,
 //! and the next step starts when there is enough in it for all 32:
 //!
 //! 1. *candidates*: each lane looks at one pose in the cells around a row's, and queues it if the circles meet;
-//! 2. *pieces*: each lane takes a piece of a row and up to four of a queued candidate, and queues those whose boxes meet;
+//! 2. *pieces*: each lane takes a piece of a row and up to four of a queued candidate, and queues those whose bounds meet;
 //! 3. *clips*: each lane intersects a queued pair of pieces.
 //!
-//! The queues are emptied from behind, the last step first, so that none holds more than it has to. What a warp does
-//! depends on its tile alone: sums that only rows own are the same bits each time. Lanes' results are first added up along the runs of
-//! the same row, then to the row's sum in shared memory, one run after another.
+//! The queues are emptied from behind, the last step first, so that none holds more than it has to. What a warp does depends on
+//! its tile alone: sums that only rows own are the same bits each time. Lanes' results are first added up along the runs of the
+//! same row, then to the row's sum in shared memory, one run after another.
 
 use super::{
     Scalar,

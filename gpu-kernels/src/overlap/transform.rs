@@ -1,4 +1,4 @@
-//! Phase one: every pose's pieces are turned and boxed once, whatever number of other poses they meet.
+//! Phase one: every pose's pieces are turned and bounded once, whatever number of other poses they meet.
 
 use super::{
     Scalar,

@@ -153,6 +153,9 @@ pub enum OverlapError {
         /// How many.
         count: usize,
     },
+    /// A scene that was loaded by another evaluator, or before this one was given its lattice.
+    #[error("the scene was loaded for other shapes or another lattice than those that it is to be evaluated with")]
+    ForeignScene,
     /// Two lists of different numbers of packings.
     #[error("one list has {first} packings, and the other {second}: packing i of one goes with packing i of the other")]
     PackingCount {

@@ -1,5 +1,7 @@
 //! The evaluation of packings.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use cuda_std::I32x2;
 use gpu_kernels::overlap::{
     clip,
@@ -62,6 +64,8 @@ pub struct Overlap<T: Real> {
     deterministic: bool,
     kernel: Kernel,
     grid_from: usize,
+    /// Which scenes are its own: those loaded since shapes and lattice are what they are.
+    id: u64,
     /// What the last call of [`evaluate`](Self::evaluate) left.
     scene: Option<Scene<T>>,
 }
@@ -132,6 +136,7 @@ impl<T: Real> Overlap<T> {
             deterministic: false,
             kernel: if device.backend() == Backend::Cuda { Kernel::Queue } else { Kernel::Direct },
             grid_from: GRID_FROM,
+            id: next_id(),
             scene: None,
         })
     }
@@ -163,6 +168,7 @@ impl<T: Real> Overlap<T> {
             return Err(OverlapError::BoundaryInLattice);
         }
         self.lattice = Some(lattice);
+        self.id = next_id();
         let images = lattice.inverse().map(|row| self.periodic_reach() * length(row)).into_iter().fold(0.0, f64::max);
         if images.ceil() + 1.0 > f64::from(MAX_SHIFT) {
             return Err(OverlapError::FineLattice { images: images.ceil() as u64, most: MAX_SHIFT as u64 - 1 });
@@ -260,7 +266,7 @@ impl<T: Real> Overlap<T> {
     pub fn load(&self, packings: &Packings) -> Result<Scene<T>, OverlapError> {
         let largest = packings.offsets().windows(2).map(|range| range[1] - range[0]).max().unwrap_or(0);
         let grid = largest >= self.grid_from;
-        let mut scene = Scene::new(&self.device, &self.stream, packings, &self.shapes, grid)?;
+        let mut scene = Scene::new(&self.device, &self.stream, packings, &self.shapes, grid, self.id)?;
         let frames = self.frames(&scene);
         self.stream.upload(&mut scene.frames, &frames)?;
         if self.lattice.is_some() {
@@ -270,12 +276,16 @@ impl<T: Real> Overlap<T> {
     }
 
     /// Phase one, after the order by cells where there is a grid. Makes room for what is wanted by pose, and clears it.
-    fn prepare(&self, stream: &Stream, scene: &mut Scene<T>, wanted: Wanted) -> Result<(), DeviceError> {
+    fn prepare(&self, stream: &Stream, scene: &mut Scene<T>, wanted: Wanted) -> Result<(), OverlapError> {
+        if scene.owner != self.id {
+            return Err(OverlapError::ForeignScene);
+        }
         scene.ensure_by_pose(wanted)?;
         let reach = T::from_f64(self.shapes.reach);
         let Scene { poses, shape_of, first_piece, packing_of, offsets, frames, list, wraps, grid, by_pose, .. } = scene;
         let source = Source { poses, shapes: &self.shapes.spans, quads: &self.shapes.quads, shape_of, first_piece };
-        // SAFETY: the scene's arrays are as long as its layout says, and shapes and packings exist. A frame has as many cells at
+        // SAFETY: the scene was loaded for these shapes and this lattice, so that its arrays are as long as they make them, and
+        // its shapes and packings exist. A frame has as many cells at
         // most as `capacity` has for its packing, and as `starts` has room for.
         unsafe {
             if let Some(grid) = grid {
@@ -289,7 +299,7 @@ impl<T: Real> Overlap<T> {
                 order_by_cell(stream, cell_of, numbers, starts, &mut grid.unordered, &mut list.order)?;
             }
             let packing_of = self.lattice.map(|_| &*packing_of);
-            T::transform(stream, source, packing_of, frames, list, wraps, with_wanted(Mode(0), wanted), by_pose)
+            Ok(T::transform(stream, source, packing_of, frames, list, wraps, with_wanted(Mode(0), wanted), by_pose)?)
         }
     }
 
@@ -299,7 +309,7 @@ impl<T: Real> Overlap<T> {
     /// What is outside the boundary is computed where there is one and its scales are set. Memory is allocated at the first call only.
     ///
     /// # Errors
-    /// Device errors.
+    /// [`OverlapError::ForeignScene`], device errors.
     pub fn enqueue(&self, stream: &Stream, scene: &mut Scene<T>, wanted: Wanted) -> Result<(), OverlapError> {
         self.prepare(stream, scene, wanted)?;
         let full = self.deterministic && wanted != Wanted::TOTALS;
@@ -325,7 +335,7 @@ impl<T: Real> Overlap<T> {
     /// [`enqueue`](Self::enqueue) does within one. Both scenes get the totals.
     ///
     /// # Errors
-    /// [`OverlapError::PackingCount`], device errors.
+    /// [`OverlapError::PackingCount`], [`OverlapError::ForeignScene`], device errors.
     pub fn enqueue_between(
         &self,
         stream: &Stream,
@@ -558,6 +568,12 @@ impl<T: Real> Overlap<T> {
         pairs.sort_unstable_by_key(|pair| (pair.packing, pair.first, pair.second, pair.shift));
         Ok(pairs)
     }
+}
+
+/// A number that no evaluator has had.
+fn next_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 fn with_wanted(mode: Mode, wanted: Wanted) -> Mode {

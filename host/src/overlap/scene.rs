@@ -22,6 +22,8 @@ const MAX_ANGLE: f64 = 524_288.0;
 /// How many poses each packing has, and their shapes, is fixed. The poses may be changed between evaluations, by other kernels, too.
 #[derive(Debug)]
 pub struct Scene<T: Real> {
+    /// The number of the evaluator that it was loaded by.
+    pub(super) owner: u64,
     pub(super) layout: Layout,
     pub(super) poses: Buffer<T>,
     pub(super) scales: Buffer<T>,
@@ -112,13 +114,14 @@ fn convert<T: Real>(pose: &[f64; 3]) -> [T; 3] {
 }
 
 impl<T: Real> Scene<T> {
-    /// Loads packings. A lattice's `frame` is for packings without a grid; those with one have cells of their own.
+    /// Loads packings; the frames are still to be set.
     pub(super) fn new(
         device: &Device,
         stream: &Stream,
         packings: &Packings,
         shapes: &Shapes<T>,
         grid: bool,
+        owner: u64,
     ) -> Result<Self, OverlapError> {
         let poses = packings.poses();
         let n = poses.len();
@@ -162,6 +165,7 @@ impl<T: Real> Scene<T> {
             None
         };
         let mut scene = Scene {
+            owner,
             layout: Layout {
                 offsets: packings.offsets().to_vec(),
                 shapes: packings.shapes().map(<[u32]>::to_vec),
