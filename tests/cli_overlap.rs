@@ -3,87 +3,34 @@
 use std::{
     f64::consts::PI,
     fs::{self, File},
-    path::PathBuf,
-    process::Output,
 };
 
-use assert_cmd::{Command, cargo::cargo_bin};
-use ndarray::{Array1, Array2, Array3, ArrayD, array};
-use ndarray_npy::{NpzReader, ReadableElement, WritableElement, read_npy, write_npy};
+use ndarray::{Array1, Array2, Array3, array};
+use ndarray_npy::{NpzReader, WritableElement, read_npy, write_npy};
 use serde_json::{Value, json};
-use tempfile::{TempDir, tempdir};
 
-struct Folder(TempDir);
+#[path = "common/folder.rs"]
+mod folder;
+
+use folder::Folder;
 
 impl Folder {
     /// With a unit square, from the origin to the right and up, in `square.json`, and three poses of it in `p.csv`: of the second a
     /// half by three quarters overlaps the first, and the third is far away.
     fn new() -> Self {
-        let folder = Folder(tempdir().unwrap());
+        let folder = Folder::of("overlap");
         folder.write("square.json", "{\"outline\": [[0, 0], [1, 0], [1, 1], [0, 1]]}");
         folder.write("p.csv", "x,y,theta\n0,0,0\n0.5,0.25,0\n7,0,0\n");
         folder
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        fs::write(self.path(name), text).unwrap();
     }
 
     fn text(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
-    fn files(&self) -> Vec<String> {
-        let mut names: Vec<_> =
-            fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-
-    fn run(&self, arguments: &str) -> Output {
-        let arguments = ["overlap"].into_iter().chain(arguments.split_whitespace());
-        Command::new(cargo_bin!("warpsmith")).current_dir(&self.0).args(arguments).output().unwrap()
-    }
-
     fn save<T: WritableElement, D: ndarray::Dimension>(&self, name: &str, array: &ndarray::Array<T, D>) {
         write_npy(self.path(name), array).unwrap();
     }
-
-    fn read<T: ReadableElement>(&self, name: &str) -> ArrayD<T> {
-        read_npy(self.path(name)).unwrap()
-    }
-
-    /// stdout of a run that goes well and says nothing on stderr.
-    #[track_caller]
-    fn good(&self, arguments: &str) -> String {
-        let output = self.run(arguments);
-        assert_eq!((output.status.code(), &*text(&output.stderr)), (Some(0), ""), "{arguments}");
-        text(&output.stdout)
-    }
-
-    #[track_caller]
-    fn json(&self, arguments: &str) -> Value {
-        serde_json::from_str(&self.good(&format!("{arguments} --json"))).unwrap()
-    }
-
-    /// A run that fails with exit code 2, says `sentence` on stderr and leaves the files as they are.
-    #[track_caller]
-    fn bad(&self, arguments: &str, sentence: &str) {
-        let before = self.files();
-        let output = self.run(arguments);
-        let stderr = text(&output.stderr);
-        assert_eq!((output.status.code(), &*text(&output.stdout)), (Some(2), ""), "{arguments}: {stderr}");
-        assert!(stderr.starts_with("error: ") && stderr.contains(sentence), "{arguments}: {stderr}\nlacks: {sentence}");
-        assert_eq!(self.files(), before, "{arguments}");
-    }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
 }
 
 #[track_caller]

@@ -3,7 +3,7 @@
 use std::{
     fs,
     io::Cursor,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, Output, Stdio},
     thread,
     time::{Duration, Instant},
@@ -11,76 +11,29 @@ use std::{
 
 use assert_cmd::{Command, cargo::cargo_bin};
 use ndarray::{Array2, ArrayD, arr2};
-use ndarray_npy::{ReadableElement, read_npy, write_npy};
+use ndarray_npy::{ReadableElement, write_npy};
 use serde_json::{Value, json};
-use tempfile::{TempDir, tempdir};
 use warpsmith::{
     device::no_cuda_reason,
     pcf::{Pcf, PcfSet, Real, io, l2_inner, lp_distance, random},
 };
 
-struct Folder(TempDir);
+#[path = "common/folder.rs"]
+mod folder;
+#[cfg(target_os = "linux")]
+#[path = "common/signals.rs"]
+mod signal;
+
+use folder::{Folder, text};
 
 impl Folder {
     fn new() -> Self {
-        Folder(tempdir().unwrap())
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        fs::write(self.path(name), text).unwrap();
-    }
-
-    fn files(&self) -> Vec<String> {
-        let mut names: Vec<_> =
-            fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-
-    fn run(&self, arguments: &str) -> Output {
-        let arguments = ["pcf"].into_iter().chain(arguments.split_whitespace());
-        Command::new(cargo_bin!("warpsmith")).current_dir(&self.0).args(arguments).output().unwrap()
+        Folder::of("pcf")
     }
 
     fn save<T: Real>(&self, name: &str, set: &PcfSet<T>) {
         io::save(set, &self.path(name)).unwrap();
     }
-
-    fn read<T: ReadableElement>(&self, name: &str) -> ArrayD<T> {
-        read_npy(self.path(name)).unwrap()
-    }
-
-    /// stdout of a run that goes well and says nothing on stderr.
-    #[track_caller]
-    fn good(&self, arguments: &str) -> String {
-        let output = self.run(arguments);
-        assert_eq!((output.status.code(), &*text(&output.stderr)), (Some(0), ""), "{arguments}");
-        text(&output.stdout)
-    }
-
-    #[track_caller]
-    fn json(&self, arguments: &str) -> Value {
-        serde_json::from_str(&self.good(&format!("{arguments} --json"))).unwrap()
-    }
-
-    /// A run that fails with exit code 2, says `sentence` on stderr and leaves the files as they are.
-    #[track_caller]
-    fn bad(&self, arguments: &str, sentence: &str) {
-        let before = self.files();
-        let output = self.run(arguments);
-        let stderr = text(&output.stderr);
-        assert_eq!((output.status.code(), &*text(&output.stdout)), (Some(2), ""), "{arguments}: {stderr}");
-        assert!(stderr.starts_with("error: ") && stderr.contains(sentence), "{arguments}: {stderr}\nlacks: {sentence}");
-        assert_eq!(self.files(), before, "{arguments}");
-    }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
 }
 
 #[test]
@@ -319,7 +272,7 @@ fn matrices_larger_than_the_memory() {
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -v 524288; exec \"$0\" pcf plot m.npy m.png --json", cargo_bin!("warpsmith").to_str().unwrap()]);
     // Threads reserve memory of their own.
-    let output = command.env("RAYON_NUM_THREADS", "2").current_dir(&folder.0).output().unwrap();
+    let output = command.env("RAYON_NUM_THREADS", "2").current_dir(&folder.directory).output().unwrap();
     assert_eq!((output.status.code(), &*text(&output.stderr)), (Some(0), ""));
     let value: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&value["rows"], &value["max"]), (&json!(n), &json!(0.0)));
@@ -629,6 +582,7 @@ mod signals {
     use rustix::process::{Pid, Signal, kill_process};
 
     use super::*;
+    use crate::signal::heed_interrupts;
 
     /// A matrix that takes minutes.
     const LONG: &str = "pcf --backend cpu pdist a.npz --p 2.5 --trace t.json --output d.npy";
@@ -648,7 +602,8 @@ mod signals {
             if program == "nohup" {
                 command.arg(cargo_bin!("warpsmith"));
             }
-            command.args(LONG.split(' ')).current_dir(&folder.0);
+            command.args(LONG.split(' ')).current_dir(&folder.directory);
+            heed_interrupts(&mut command);
             let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
             let mut running = Running { folder, child };
             // There is a file of this size only when the computation is about to begin.
@@ -690,7 +645,7 @@ mod signals {
 
     impl Folder {
         fn sizes(&self) -> Vec<u64> {
-            let entries = fs::read_dir(&self.0).unwrap();
+            let entries = fs::read_dir(&self.directory).unwrap();
             // One that has just gone has none.
             entries.map(|entry| entry.unwrap().metadata().map_or(0, |metadata| metadata.len())).collect()
         }
@@ -752,7 +707,7 @@ mod signals {
             let mut command = std::process::Command::new("sh");
             let script = format!("ulimit -d 131072 && exec \"$0\" --backend cpu pcf {arguments}");
             command.args(["-c", &script, cargo_bin!("warpsmith").to_str().unwrap()]).env("RAYON_NUM_THREADS", "2");
-            command.current_dir(&folder.0).output().unwrap()
+            command.current_dir(&folder.directory).output().unwrap()
         };
         // That the limit is one is seen from what needs more than it.
         let output = limited("random --count 2e5 --points 100 --output large.npz");

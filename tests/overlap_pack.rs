@@ -4,6 +4,9 @@
 
 #[path = "common/polygon.rs"]
 mod polygon;
+#[cfg(target_os = "linux")]
+#[path = "common/signals.rs"]
+mod signals;
 
 use std::{fs, path::Path, time::Duration};
 
@@ -337,7 +340,8 @@ fn a_signal_ends_the_search_and_the_best_is_written() -> Result {
     use std::{process::Stdio, thread};
 
     let folder = tempfile::tempdir()?;
-    let mut child = std::process::Command::new(cargo_bin!("warpsmith"))
+    let mut command = std::process::Command::new(cargo_bin!("warpsmith"));
+    let mut child = signals::heed_interrupts(&mut command)
         .args("-vv overlap pack --count 6 --time 1h --starts 2 --output p.csv --json".split(' '))
         .current_dir(folder.path())
         .stdout(Stdio::piped())

@@ -1,0 +1,74 @@
+//! A folder in which tests run the program.
+
+use std::{fs, path::PathBuf, process::Output};
+
+use assert_cmd::{Command, cargo::cargo_bin};
+use ndarray::ArrayD;
+use ndarray_npy::{ReadableElement, read_npy};
+use serde_json::Value;
+use tempfile::{TempDir, tempdir};
+
+/// A folder of a test's own, and the command of `warpsmith` that runs there.
+pub struct Folder {
+    pub directory: TempDir,
+    command: &'static str,
+}
+
+impl Folder {
+    /// An empty one.
+    pub fn of(command: &'static str) -> Self {
+        Folder { directory: tempdir().unwrap(), command }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    pub fn files(&self) -> Vec<String> {
+        let mut names: Vec<_> =
+            fs::read_dir(&self.directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    pub fn run(&self, arguments: &str) -> Output {
+        let arguments = [self.command].into_iter().chain(arguments.split_whitespace());
+        Command::new(cargo_bin!("warpsmith")).current_dir(&self.directory).args(arguments).output().unwrap()
+    }
+
+    pub fn read<T: ReadableElement>(&self, name: &str) -> ArrayD<T> {
+        read_npy(self.path(name)).unwrap()
+    }
+
+    /// stdout of a run that goes well and says nothing on stderr.
+    #[track_caller]
+    pub fn good(&self, arguments: &str) -> String {
+        let output = self.run(arguments);
+        assert_eq!((output.status.code(), &*text(&output.stderr)), (Some(0), ""), "{arguments}");
+        text(&output.stdout)
+    }
+
+    #[track_caller]
+    pub fn json(&self, arguments: &str) -> Value {
+        serde_json::from_str(&self.good(&format!("{arguments} --json"))).unwrap()
+    }
+
+    /// A run that fails with exit code 2, says `sentence` on stderr and leaves the files as they are.
+    #[track_caller]
+    pub fn bad(&self, arguments: &str, sentence: &str) {
+        let before = self.files();
+        let output = self.run(arguments);
+        let stderr = text(&output.stderr);
+        assert_eq!((output.status.code(), &*text(&output.stdout)), (Some(2), ""), "{arguments}: {stderr}");
+        assert!(stderr.starts_with("error: ") && stderr.contains(sentence), "{arguments}: {stderr}\nlacks: {sentence}");
+        assert_eq!(self.files(), before, "{arguments}");
+    }
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
