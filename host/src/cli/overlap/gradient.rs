@@ -8,7 +8,7 @@ use warpsmith::overlap::{Real, Wanted, io::Layout};
 
 use super::{
     files::{Format, Target},
-    input::{Dtype, Evaluation, Input, Loaded, in_file, parse_side},
+    input::{Dtype, Evaluation, Input, Loaded, parse_side},
     total::area,
 };
 use crate::cli::{Global, failure::Failure, format, progress::Progress, terminal};
@@ -75,7 +75,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
 impl Arguments {
     fn run<T: Real>(&self, global: &Global) -> Result<(), Failure> {
         let against = self.evaluation.against.as_deref();
-        let inputs: Vec<_> = [Some(&*self.input.poses), against].into_iter().flatten().collect();
+        let inputs = self.input.files(against);
         let target = Target::prepare(&self.output, &inputs, &[("npy", Format::Npy), ("csv", Format::Csv)])?;
         let loaded = self.input.load(against)?;
         let shape = match target.format {
@@ -83,16 +83,11 @@ impl Arguments {
             Format::Csv | Format::Json => Vec::new(),
         };
         let device = global.open()?;
-        let in_poses = in_file(&self.input.poses);
         let mut overlap = self.evaluation.evaluator::<T>(&device, &loaded.shapes, self.boundary.is_some())?;
         let progress = Progress::new(self.json || global.verbose > 0);
         let work = progress.spinner(100 * loaded.packings.poses().len(), format!("evaluating on {device}"));
         let start = Instant::now();
-        let mut result = match (&loaded.others, self.boundary) {
-            (Some(others), _) => overlap.evaluate_between(&loaded.packings, others, Wanted::GRADIENT)?.0,
-            (None, Some(side)) => overlap.evaluate_within(&loaded.packings, &[side], Wanted::GRADIENT).map_err(in_poses)?,
-            (None, None) => overlap.evaluate(&loaded.packings, Wanted::GRADIENT).map_err(in_poses)?,
-        };
+        let mut result = self.input.evaluate(&mut overlap, &loaded, self.boundary, Wanted::GRADIENT)?;
         let ms = 1e3 * start.elapsed().as_secs_f64();
         drop(work);
         if let Some(outside) = &result.outside {

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use warpsmith::{
     device::Device,
     overlap::{
-        Boundary, Lattice, Overlap, OverlapError, Packings, Real, Shape,
+        self, Boundary, Lattice, Overlap, OverlapError, Packings, Real, Shape, Wanted,
         io::{Layout, PoseFile, read_poses, read_shape},
     },
 };
@@ -83,6 +83,27 @@ impl Input {
             return Err(Failure::error(format_args!("--against: {error}")));
         }
         Ok(Loaded { packings, layout, shapes, others })
+    }
+
+    /// The files of poses that are read.
+    pub fn files<'a>(&'a self, against: Option<&'a Path>) -> Vec<&'a Path> {
+        [Some(&*self.poses), against].into_iter().flatten().collect()
+    }
+
+    /// Evaluates what was loaded: against the others where there are some, else within a square of this side if there is one.
+    pub fn evaluate<T: Real>(
+        &self,
+        overlap: &mut Overlap<T>,
+        loaded: &Loaded,
+        side: Option<f64>,
+        wanted: Wanted,
+    ) -> Result<overlap::Evaluation<T>, Failure> {
+        let in_poses = in_file(&self.poses);
+        match (&loaded.others, side) {
+            (Some(others), _) => Ok(overlap.evaluate_between(&loaded.packings, others, wanted)?.0),
+            (None, Some(side)) => overlap.evaluate_within(&loaded.packings, &[side], wanted).map_err(in_poses),
+            (None, None) => overlap.evaluate(&loaded.packings, wanted).map_err(in_poses),
+        }
     }
 }
 

@@ -96,7 +96,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
 impl Arguments {
     fn run<T: Real>(&self, global: &Global) -> Result<(), Failure> {
         let against = self.evaluation.against.as_deref();
-        let inputs: Vec<_> = [Some(&*self.input.poses), against].into_iter().flatten().collect();
+        let inputs = self.input.files(against);
         let formats = [("csv", Format::Csv), ("json", Format::Json), ("npy", Format::Npy)];
         let target = self.output.as_ref().map(|path| Target::prepare(path, &inputs, &formats)).transpose()?;
         let loaded = self.input.load(against)?;

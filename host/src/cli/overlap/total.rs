@@ -8,7 +8,7 @@ use warpsmith::overlap::{OverlapPair, Real, Wanted, io::Layout};
 
 use super::{
     files::{Format, Target},
-    input::{Dtype, Evaluation, Input, Loaded, in_file, parse_area, parse_side},
+    input::{Dtype, Evaluation, Input, Loaded, parse_area, parse_side},
     pairs::{Pair, pair_table},
 };
 use crate::cli::{Global, failure::Failure, format, progress::Progress, terminal};
@@ -94,21 +94,16 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
 impl Arguments {
     fn run<T: Real>(&self, global: &Global) -> Result<(), Failure> {
         let against = self.evaluation.against.as_deref();
-        let inputs: Vec<_> = [Some(&*self.input.poses), against].into_iter().flatten().collect();
+        let inputs = self.input.files(against);
         let formats = [("npy", Format::Npy), ("csv", Format::Csv)];
         let target = self.output.as_ref().map(|path| Target::prepare(path, &inputs, &formats)).transpose()?;
         let loaded = self.input.load(against)?;
         let device = global.open()?;
-        let in_poses = in_file(&self.input.poses);
         let mut overlap = self.evaluation.evaluator::<T>(&device, &loaded.shapes, self.boundary.is_some())?;
         let progress = Progress::new(self.json || global.verbose > 0);
         let work = progress.spinner(100 * loaded.packings.poses().len(), format!("evaluating on {device}"));
         let start = Instant::now();
-        let evaluation = match (&loaded.others, self.boundary) {
-            (Some(others), _) => overlap.evaluate_between(&loaded.packings, others, Wanted::TOTALS)?.0,
-            (None, Some(side)) => overlap.evaluate_within(&loaded.packings, &[side], Wanted::TOTALS).map_err(in_poses)?,
-            (None, None) => overlap.evaluate(&loaded.packings, Wanted::TOTALS).map_err(in_poses)?,
-        };
+        let evaluation = self.input.evaluate(&mut overlap, &loaded, self.boundary, Wanted::TOTALS)?;
         let ms = 1e3 * start.elapsed().as_secs_f64();
         let submitted = loaded.layout == Layout::Submission;
         let pairs = match &loaded.others {
