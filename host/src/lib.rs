@@ -63,6 +63,7 @@
 pub mod collectives;
 pub mod concurrency;
 mod csv_table;
+pub mod design_rules;
 pub mod device;
 pub mod engine;
 pub mod files;

@@ -1,0 +1,72 @@
+//! What can be wrong with programs, schedules, runs and platforms.
+
+use std::path::PathBuf;
+
+use crate::device::DeviceError;
+use crate::files::FileError;
+
+/// What can be wrong with programs, schedules, runs and platforms.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RulesError {
+    /// The operations and edges are no program.
+    #[error("program `{program}`: {reason}")]
+    Dag {
+        /// The program's name.
+        program: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A sequence of steps is no schedule of the program.
+    #[error("the schedule `{schedule}` of program `{program}`: {reason}")]
+    Schedule {
+        /// The program's name.
+        program: String,
+        /// The steps as text.
+        schedule: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The number of streams can't be used.
+    #[error("{found} streams are not possible: it takes 1 to {}", super::schedule::MAX_STREAMS)]
+    Streams {
+        /// How many were asked for.
+        found: usize,
+    },
+    /// A file of runs can't be used.
+    #[error("{}: {reason}", path.display())]
+    Runs {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// There are too few runs, or they don't differ, so that there is nothing to learn.
+    #[error("nothing to learn: {0}")]
+    Learning(String),
+    /// A program can't be set up as asked.
+    #[error("{0}")]
+    Setup(String),
+    /// A rank could not do its part.
+    #[error("rank {rank}: {reason}")]
+    Rank {
+        /// Which.
+        rank: usize,
+        /// What it said.
+        reason: String,
+    },
+    /// A schedule gave a wrong result.
+    #[error("a wrong result of the schedule `{schedule}`: {reason}")]
+    Wrong {
+        /// The steps as text.
+        schedule: String,
+        /// The first difference.
+        reason: String,
+    },
+    /// The device.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// A file could not be written.
+    #[error(transparent)]
+    File(#[from] FileError),
+}

@@ -1,0 +1,184 @@
+//! One way to run a program: the order of its operations, their streams, and the synchronisation that this takes.
+
+mod enumerate;
+mod prefix;
+
+use std::fmt;
+
+use super::dag::{Dag, Kind, OpId};
+use super::RulesError;
+
+pub use enumerate::{Schedules, count};
+pub use prefix::Prefix;
+
+/// The most streams that a schedule may use.
+pub const MAX_STREAMS: usize = 8;
+
+/// One thing that the host's thread does, in the order of the schedule.
+///
+/// The three kinds of synchronisation are those of the paper's Table III; their names are the paper's, as [`Schedule::names`]
+/// gives them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Step {
+    /// Does an operation of the CPU.
+    Cpu(OpId),
+    /// Enqueues an operation of the GPU (`BoundGPU` in the paper).
+    Gpu {
+        /// The operation.
+        op: OpId,
+        /// The stream, from 0, in the order in which the schedule first uses them.
+        stream: u8,
+    },
+    /// `cudaEventRecord` behind a GPU operation, in its stream: `CER-after-u`.
+    EventRecord {
+        /// The GPU operation.
+        after: OpId,
+    },
+    /// `cudaEventSynchronize`: the host waits for a GPU operation's event: `CES-b4-v`.
+    EventSync {
+        /// The GPU operation.
+        after: OpId,
+        /// The CPU operation that needs it.
+        before: OpId,
+    },
+    /// `cudaStreamWaitEvent`: a stream waits for the event of an operation in another: `CSWE-b4-v`.
+    StreamWait {
+        /// The GPU operation that is waited for.
+        after: OpId,
+        /// The GPU operation that needs it.
+        before: OpId,
+        /// The stream of `before`.
+        stream: u8,
+    },
+}
+
+impl Step {
+    /// The step's name as the paper has it, without streams: `Pack`, `CER-after-Pack`, `CES-b4-PostSend`, `CSWE-b4-add`. Where
+    /// `v` needs several GPU operations, the name says which: `CSWE-b4-add-after-y_L`.
+    pub fn name(self, dag: &Dag) -> String {
+        let wait = |kind: &str, after: OpId, before: OpId| {
+            let several = dag.predecessors(before).filter(|&op| dag.kind(op) == Kind::Gpu).count() > 1;
+            let (before, after) = (dag.name_of(before), dag.name_of(after));
+            if several { format!("{kind}-b4-{before}-after-{after}") } else { format!("{kind}-b4-{before}") }
+        };
+        match self {
+            Step::Cpu(op) | Step::Gpu { op, .. } => dag.name_of(op).to_owned(),
+            Step::EventRecord { after } => format!("CER-after-{}", dag.name_of(after)),
+            Step::EventSync { after, before } => wait("CES", after, before),
+            Step::StreamWait { after, before, .. } => wait("CSWE", after, before),
+        }
+    }
+
+    /// The stream that an operation of the GPU is bound to.
+    pub fn bound(self) -> Option<u8> {
+        if let Step::Gpu { stream, .. } = self { Some(stream) } else { None }
+    }
+
+    /// The stream that the step names: that of a GPU operation, or the one that waits.
+    pub fn stream(self) -> Option<u8> {
+        match self {
+            Step::Gpu { stream, .. } | Step::StreamWait { stream, .. } => Some(stream),
+            _ => None,
+        }
+    }
+}
+
+/// A complete traversal of a program: every operation once, each after what it depends on, with the synchronisation that the
+/// streams take.
+///
+/// Precisely (sections III-A to III-C of the paper, with no synchronisation that is not needed):
+/// 1. each operation comes after its predecessors; `end`, which is implied, is the last;
+/// 2. an edge from a GPU operation u to a CPU operation v takes `CER-after-u` and then `CES-b4-v` before v;
+/// 3. an edge from a GPU operation u to a GPU operation v in another stream takes `CER-after-u` and then `CSWE-b4-v` before v;
+///    one to v in the same stream takes nothing;
+/// 4. there is one record behind u if some edge takes it, and no other synchronisation;
+/// 5. synchronisation is inserted when it is what holds up a next operation: `CES-b4-v` and `CSWE-b4-v` come after all
+///    predecessors of v, and `CER-after-u` after all predecessors of some v whose edge from u takes it;
+/// 6. streams are numbered in the order in which steps first name them, so that no two schedules differ in the names of streams
+///    alone.
+///
+/// Only [`Prefix`], [`Schedules`] and [`Schedule::parse`] make one, so that a schedule is always one of its program.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Schedule {
+    steps: Vec<Step>,
+}
+
+impl Schedule {
+    fn new(steps: Vec<Step>) -> Self {
+        Schedule { steps }
+    }
+
+    /// Its steps in order. The last is the CPU operation [`END`](super::dag::END).
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The steps' names in order, as [`Step::name`] has them.
+    pub fn names(&self, dag: &Dag) -> Vec<String> {
+        self.steps.iter().map(|step| step.name(dag)).collect()
+    }
+
+    /// How many streams it uses.
+    pub fn streams(&self) -> usize {
+        self.steps.iter().filter_map(|step| step.stream()).max().map_or(0, |last| usize::from(last) + 1)
+    }
+
+    /// The text that [`parse`](Self::parse) reads: names with `;` between them, and with `@` and the stream behind those that name
+    /// one, such as `Pack@0;CER-after-Pack;PostRecv;CES-b4-PostSend`. The end is left out.
+    pub fn text(&self, dag: &Dag) -> String {
+        let shown = |step: &Step| match step.stream() {
+            Some(stream) => format!("{}@{stream}", step.name(dag)),
+            None => step.name(dag),
+        };
+        self.steps.iter().filter(|&&step| step != Step::Cpu(dag.end())).map(shown).collect::<Vec<_>>().join(";")
+    }
+
+    /// Reads what [`text`](Self::text) wrote.
+    ///
+    /// # Errors
+    /// [`RulesError::Schedule`] where it is no schedule of this program on so many streams: it names the first step that can't
+    /// come next.
+    pub fn parse(dag: &Dag, streams: usize, text: &str) -> Result<Self, RulesError> {
+        let wrong = |reason: String| RulesError::Schedule {
+            program: dag.name().to_owned(),
+            schedule: text.to_owned(),
+            reason,
+        };
+        let mut prefix = Prefix::new(dag, streams)?;
+        for part in text.split(';').filter(|part| !part.is_empty()) {
+            let (name, stream) = match part.split_once('@') {
+                Some((name, stream)) => {
+                    let stream = stream.parse::<u8>().map_err(|_| wrong(format!("`{part}` names no stream")))?;
+                    (name, Some(stream))
+                }
+                None => (part, None),
+            };
+            let found = prefix.next().into_iter().find(|step| step.name(dag) == name && step.stream() == stream);
+            let step = found.ok_or_else(|| wrong(format!("`{part}` can't come next")))?;
+            prefix.push(step);
+        }
+        if let Some(end) = prefix.only_end() {
+            prefix.push(end);
+        }
+        prefix.finish().ok_or_else(|| wrong("it ends too early".to_owned()))
+    }
+}
+
+/// Shows the steps as numbers of operations; [`Schedule::text`] has names.
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, step) in self.steps.iter().enumerate() {
+            let comma = if index == 0 { "" } else { ";" };
+            match step {
+                Step::Cpu(op) => write!(f, "{comma}{}", op.index())?,
+                Step::Gpu { op, stream } => write!(f, "{comma}{}@{stream}", op.index())?,
+                Step::EventRecord { after } => write!(f, "{comma}R{}", after.index())?,
+                Step::EventSync { after, before } => write!(f, "{comma}S{}>{}", after.index(), before.index())?,
+                Step::StreamWait { after, before, stream } => {
+                    write!(f, "{comma}W{}>{}@{stream}", after.index(), before.index())?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,245 @@
+//! The sequential decision problem: what may come next.
+
+use super::super::dag::{Dag, Kind, OpId, bits};
+use super::super::RulesError;
+use super::{MAX_STREAMS, Schedule, Step};
+
+/// The first steps of a schedule, and what may follow them (`P_k` in the paper's section III-B).
+///
+/// ```
+/// use warpsmith::design_rules::{Dag, schedule::Prefix};
+///
+/// let dag = Dag::builder("axpy").gpu("scale").gpu("add").edge("scale", "add").build()?;
+/// let mut prefix = Prefix::new(&dag, 2)?;
+/// while let Some(&step) = prefix.next().first() {
+///     prefix.push(step);
+/// }
+/// let schedule = prefix.finish().expect("every prefix can be completed");
+/// assert_eq!(schedule.text(&dag), "scale@0;add@0;CER-after-add;CES-b4-end");
+/// # Ok::<(), warpsmith::design_rules::RulesError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Prefix<'a> {
+    dag: &'a Dag,
+    streams: u8,
+    steps: Vec<Step>,
+    /// The operations that the steps have.
+    placed: u64,
+    /// The operations behind which there is a record.
+    recorded: u64,
+    /// For each operation, the predecessors that it has been made to wait for.
+    waits: Vec<u64>,
+    /// For each operation of the GPU that has a stream, or waits in one already, that stream.
+    binding: Vec<Option<u8>>,
+    /// How many streams the steps name.
+    named: u8,
+    /// Records that nothing waits for yet, and that may turn out to be needless.
+    open: Vec<Open>,
+}
+
+/// A record made for operations whose streams are not settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Open {
+    after: OpId,
+    /// The operations that it was made for: one of them has to go to another stream than `after`'s.
+    users: u64,
+}
+
+/// What the number of completions depends on: everything but the order of the steps and the streams' names.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct State {
+    placed: u64,
+    recorded: u64,
+    waits: Vec<u64>,
+    binding: Vec<Option<u8>>,
+    open: Vec<Open>,
+}
+
+impl<'a> Prefix<'a> {
+    /// The empty prefix of schedules that use at most so many streams.
+    ///
+    /// # Errors
+    /// [`RulesError::Streams`] unless there are 1 to [`MAX_STREAMS`].
+    pub fn new(dag: &'a Dag, streams: usize) -> Result<Self, RulesError> {
+        if !(1..=MAX_STREAMS).contains(&streams) {
+            return Err(RulesError::Streams { found: streams });
+        }
+        Ok(Prefix {
+            dag,
+            streams: streams as u8,
+            steps: Vec::new(),
+            placed: 0,
+            recorded: 0,
+            waits: vec![0; dag.len()],
+            binding: vec![None; dag.len()],
+            named: 0,
+            open: Vec::new(),
+        })
+    }
+
+    /// The steps so far.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The steps that may come next, ascending; none when the schedule is complete. Whichever is taken, the schedule can be
+    /// completed.
+    pub fn next(&self) -> Vec<Step> {
+        let mut found = Vec::new();
+        for v in self.dag.operations().filter(|&v| self.is_ready(v)) {
+            match self.dag.kind(v) {
+                Kind::Cpu => {
+                    let missing = self.gpu_predecessors(v) & !self.waits[v.index()];
+                    if missing == 0 {
+                        found.push(Step::Cpu(v));
+                    }
+                    self.synchronise(missing, |after| Step::EventSync { after, before: v }, &mut found);
+                }
+                Kind::Gpu => self.streams_for(v).for_each(|stream| {
+                    let missing = self.elsewhere(v, stream) & !self.waits[v.index()];
+                    if missing == 0 {
+                        found.push(Step::Gpu { op: v, stream });
+                    }
+                    self.synchronise(missing, |after| Step::StreamWait { after, before: v, stream }, &mut found);
+                }),
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        if self.open.is_empty() && !found.iter().any(|step| matches!(step, Step::EventRecord { .. })) {
+            return found;
+        }
+        found.retain(|&step| {
+            let mut then = self.clone();
+            then.push(step);
+            then.is_completable()
+        });
+        found
+    }
+
+    /// Appends one of the steps that [`next`](Self::next) gives.
+    pub fn push(&mut self, step: Step) {
+        match step {
+            Step::Cpu(op) => self.placed |= op.bit(),
+            Step::Gpu { op, stream } => {
+                self.placed |= op.bit();
+                self.bind(op, stream);
+                // Whoever hoped that it would go elsewhere has one hope less.
+                for open in &mut self.open {
+                    if self.binding[open.after.index()] == Some(stream) {
+                        open.users &= !op.bit();
+                    }
+                }
+            }
+            Step::EventRecord { after } => {
+                self.recorded |= after.bit();
+                let users = bits(self.dag.successor_set(after)).filter(|&v| self.is_ready(OpId(v as u8)));
+                let users = users.fold(0, |set, v| set | 1 << v);
+                let sure = bits(users).any(|v| self.dag.kind(OpId(v as u8)) == Kind::Cpu);
+                if !sure {
+                    self.open.push(Open { after, users });
+                    self.open.sort_unstable_by_key(|open| open.after);
+                }
+            }
+            Step::EventSync { after, before } => self.waits[before.index()] |= after.bit(),
+            Step::StreamWait { after, before, stream } => {
+                self.waits[before.index()] |= after.bit();
+                self.bind(before, stream);
+                self.open.retain(|open| open.after != after || open.users & before.bit() == 0);
+            }
+        }
+        self.steps.push(step);
+    }
+
+    /// The schedule, when it is complete.
+    pub fn finish(self) -> Option<Schedule> {
+        (self.placed & self.dag.end().bit() != 0).then(|| Schedule::new(self.steps))
+    }
+
+    /// The end, where nothing else is left.
+    pub(super) fn only_end(&self) -> Option<Step> {
+        let end = Step::Cpu(self.dag.end());
+        (self.next() == [end]).then_some(end)
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        self.placed & self.dag.end().bit() != 0
+    }
+
+    pub(super) fn state(&self) -> State {
+        // The streams' names are settled by their operations' order.
+        let mut names = [None; MAX_STREAMS];
+        let mut next = 0;
+        let mut canonical = |stream: u8| {
+            *names[usize::from(stream)].get_or_insert_with(|| {
+                next += 1;
+                next - 1
+            })
+        };
+        let binding = self.binding.iter().map(|stream| stream.map(&mut canonical)).collect();
+        State {
+            placed: self.placed,
+            recorded: self.recorded,
+            waits: self.waits.clone(),
+            binding,
+            open: self.open.clone(),
+        }
+    }
+
+    /// Not placed yet, but all that it depends on is.
+    fn is_ready(&self, op: OpId) -> bool {
+        self.placed & op.bit() == 0 && self.dag.predecessor_set(op) & !self.placed == 0
+    }
+
+    fn gpu_predecessors(&self, op: OpId) -> u64 {
+        bits(self.dag.predecessor_set(op)).filter(|&u| self.dag.kind(OpId(u as u8)) == Kind::Gpu).fold(0, |set, u| set | 1 << u)
+    }
+
+    /// The predecessors in other streams than this.
+    fn elsewhere(&self, op: OpId, stream: u8) -> u64 {
+        bits(self.gpu_predecessors(op)).filter(|&u| self.binding[u] != Some(stream)).fold(0, |set, u| set | 1 << u)
+    }
+
+    /// The streams that an operation may go to: those that have a name, and one that hasn't.
+    fn streams_for(&self, op: OpId) -> std::ops::Range<u8> {
+        match self.binding[op.index()] {
+            Some(stream) => stream..stream + 1,
+            None => 0..(self.named + 1).min(self.streams),
+        }
+    }
+
+    /// The next step towards a wait for each of these operations.
+    fn synchronise(&self, missing: u64, wait: impl Fn(OpId) -> Step, found: &mut Vec<Step>) {
+        found.extend(bits(missing).map(|u| {
+            let after = OpId(u as u8);
+            if self.recorded & after.bit() == 0 { Step::EventRecord { after } } else { wait(after) }
+        }));
+    }
+
+    fn bind(&mut self, op: OpId, stream: u8) {
+        self.binding[op.index()] = Some(stream);
+        self.named = self.named.max(stream + 1);
+    }
+
+    /// Whether the operations without a stream can be given one so that no record is needless.
+    fn is_completable(&self) -> bool {
+        // For each operation, the streams that it can't have because someone hopes that it goes elsewhere.
+        self.can_use_all(&self.open, &mut vec![0u8; self.dag.len()])
+    }
+
+    fn can_use_all(&self, open: &[Open], excluded: &mut Vec<u8>) -> bool {
+        let Some((first, rest)) = open.split_first() else { return true };
+        let home = self.binding[first.after.index()].expect("a record is behind an operation that has a stream");
+        bits(first.users & !self.placed).any(|v| {
+            let before = excluded[v];
+            excluded[v] |= 1 << home;
+            let free = match self.binding[v] {
+                Some(stream) => excluded[v] & 1 << stream == 0,
+                None => (0..self.streams).any(|stream| excluded[v] & 1 << stream == 0),
+            };
+            let possible = free && self.can_use_all(rest, excluded);
+            excluded[v] = before;
+            possible
+        })
+    }
+}
