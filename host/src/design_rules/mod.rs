@@ -4,11 +4,13 @@
 pub mod dag;
 mod error;
 pub mod platform;
+mod runs;
 pub mod schedule;
 mod traversal;
 
 pub use dag::{Dag, DagBuilder, Kind, OpId};
 pub use error::RulesError;
 pub use platform::{Platform, Span, Timeline};
+pub use runs::{About, Run, Runs};
 pub use schedule::{Schedule, Step};
 pub use traversal::{NamedStep, Traversal};
