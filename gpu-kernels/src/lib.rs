@@ -9,3 +9,4 @@ pub mod list_rank;
 pub mod overlap;
 pub mod pcf;
 pub mod samples;
+pub mod spmv;

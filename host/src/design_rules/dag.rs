@@ -125,10 +125,7 @@ impl DagBuilder {
             return Err(wrong("it has no operations".to_owned()));
         }
         if operations.len() >= MAX_OPERATIONS {
-            return Err(wrong(format!(
-                "it has {} operations, and with `{END}` there may be {MAX_OPERATIONS}",
-                operations.len()
-            )));
+            return Err(wrong(format!("it has {} operations, and with `{END}` there may be {MAX_OPERATIONS}", operations.len())));
         }
         let mut ids = HashMap::new();
         for (index, (operation, _)) in operations.iter().enumerate() {

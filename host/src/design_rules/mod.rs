@@ -4,8 +4,11 @@
 pub mod dag;
 mod error;
 pub mod platform;
+pub mod programs;
 mod runs;
 pub mod schedule;
+pub mod search;
+pub mod sim;
 mod traversal;
 
 pub use dag::{Dag, DagBuilder, Kind, OpId};

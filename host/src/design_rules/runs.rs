@@ -147,7 +147,10 @@ impl Runs {
             runs.push(run);
         }
         if runs.len() != expected || !text.ends_with('\n') {
-            return Err(wrong(format!("it was cut short, or put together: it should have {expected} runs, but has {}", runs.len())));
+            return Err(wrong(format!(
+                "it was cut short, or put together: it should have {expected} runs, but has {}",
+                runs.len()
+            )));
         }
         let signature = |run: &Run| {
             let mut names: Vec<_> =

@@ -59,9 +59,7 @@ impl FromStr for Traversal {
         let mut steps: Vec<NamedStep> = Vec::new();
         for part in text.split(';') {
             let (name, stream) = match part.split_once('@') {
-                Some((name, stream)) => {
-                    (name, Some(stream.parse().map_err(|_| format!("`{part}` names no stream"))?))
-                }
+                Some((name, stream)) => (name, Some(stream.parse().map_err(|_| format!("`{part}` names no stream"))?)),
                 None => (part, None),
             };
             if name.is_empty() {

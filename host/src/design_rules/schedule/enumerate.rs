@@ -66,9 +66,8 @@ impl Iterator for Schedules<'_> {
 /// [`RulesError::Streams`]; [`RulesError::Setup`] where there are 2¹²⁸ or more.
 pub fn count(dag: &Dag, streams: usize) -> Result<u128, RulesError> {
     let start = Prefix::new(dag, streams)?;
-    completions(start, &mut HashMap::new()).ok_or_else(|| {
-        RulesError::Setup(format!("program `{}` has more than 2^128 schedules on {streams} streams", dag.name()))
-    })
+    completions(start, &mut HashMap::new())
+        .ok_or_else(|| RulesError::Setup(format!("program `{}` has more than 2^128 schedules on {streams} streams", dag.name())))
 }
 
 /// How many schedules begin with `prefix`, unless they are too many to count.

@@ -5,8 +5,8 @@ mod prefix;
 
 use std::fmt;
 
-use super::dag::{Dag, Kind, OpId};
 use super::RulesError;
+use super::dag::{Dag, Kind, OpId};
 
 pub use enumerate::{Schedules, count};
 pub use prefix::Prefix;
@@ -139,11 +139,7 @@ impl Schedule {
     /// [`RulesError::Schedule`] where it is no schedule of this program on so many streams: it names the first step that can't
     /// come next.
     pub fn parse(dag: &Dag, streams: usize, text: &str) -> Result<Self, RulesError> {
-        let wrong = |reason: String| RulesError::Schedule {
-            program: dag.name().to_owned(),
-            schedule: text.to_owned(),
-            reason,
-        };
+        let wrong = |reason: String| RulesError::Schedule { program: dag.name().to_owned(), schedule: text.to_owned(), reason };
         let mut prefix = Prefix::new(dag, streams)?;
         for part in text.split(';').filter(|part| !part.is_empty()) {
             let (name, stream) = match part.split_once('@') {

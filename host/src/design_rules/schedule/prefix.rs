@@ -1,7 +1,7 @@
 //! The sequential decision problem: what may come next.
 
-use super::super::dag::{Dag, Kind, OpId, bits};
 use super::super::RulesError;
+use super::super::dag::{Dag, Kind, OpId, bits};
 use super::{MAX_STREAMS, Schedule, Step};
 
 /// The first steps of a schedule, and what may follow them (`P_k` in the paper's section III-B).
@@ -177,13 +177,7 @@ impl<'a> Prefix<'a> {
             })
         };
         let binding = self.binding.iter().map(|stream| stream.map(&mut canonical)).collect();
-        State {
-            placed: self.placed,
-            recorded: self.recorded,
-            waits: self.waits.clone(),
-            binding,
-            open: self.open.clone(),
-        }
+        State { placed: self.placed, recorded: self.recorded, waits: self.waits.clone(), binding, open: self.open.clone() }
     }
 
     /// Not placed yet, but all that it depends on is.

@@ -1,0 +1,3 @@
+//! Programs whose schedules can be explored.
+
+pub mod spmv;

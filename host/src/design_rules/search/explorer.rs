@@ -1,0 +1,144 @@
+//! The tree of prefixes that a search grows.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+use super::super::schedule::Prefix;
+use super::super::{Dag, RulesError, Schedule, Step};
+use super::{Child, Statistics, Strategy};
+
+/// A search for the schedules to measure: it proposes one, and is told its time.
+///
+/// Whoever measures need not be here: times may come from a platform, from a file, or from a formula.
+///
+/// ```
+/// use warpsmith::design_rules::{Dag, search::{Explorer, Mcts}};
+///
+/// let dag = Dag::builder("two").gpu("a").gpu("b").build()?;
+/// let mut explorer = Explorer::new(&dag, 2, Mcts::default(), 7)?;
+/// let mut found = 0;
+/// while let Some(schedule) = explorer.propose() {
+///     explorer.record(&schedule, schedule.streams() as f64);
+///     found += 1;
+/// }
+/// assert_eq!(found, warpsmith::design_rules::schedule::count(&dag, 2)?);
+/// # Ok::<(), warpsmith::design_rules::RulesError>(())
+/// ```
+#[derive(Debug)]
+pub struct Explorer<'a, S> {
+    dag: &'a Dag,
+    streams: usize,
+    strategy: S,
+    random: ChaCha8Rng,
+    /// The empty prefix is the first.
+    nodes: Vec<Node>,
+}
+
+/// A prefix.
+#[derive(Debug)]
+struct Node {
+    /// Its last step; the empty prefix has none to speak of.
+    step: Option<Step>,
+    statistics: Statistics,
+    exhausted: bool,
+    /// Where its children stand among the nodes, once they were asked for.
+    children: Option<std::ops::Range<usize>>,
+}
+
+impl Node {
+    fn new(step: Option<Step>) -> Self {
+        Node { step, statistics: Statistics::EMPTY, exhausted: false, children: None }
+    }
+}
+
+impl<'a, S: Strategy> Explorer<'a, S> {
+    /// A search among the schedules of a program on at most so many streams. Equal seeds and times give equal searches.
+    ///
+    /// # Errors
+    /// [`RulesError::Streams`].
+    pub fn new(dag: &'a Dag, streams: usize, strategy: S, seed: u64) -> Result<Self, RulesError> {
+        Prefix::new(dag, streams)?;
+        let random = ChaCha8Rng::seed_from_u64(seed);
+        Ok(Explorer { dag, streams, strategy, random, nodes: vec![Node::new(None)] })
+    }
+
+    /// How it chooses.
+    pub fn strategy(&self) -> &S {
+        &self.strategy
+    }
+
+    /// What was recorded.
+    pub fn statistics(&self) -> Statistics {
+        self.nodes[0].statistics
+    }
+
+    /// Whether every schedule was recorded.
+    pub fn is_exhausted(&self) -> bool {
+        self.nodes[0].exhausted
+    }
+
+    /// A schedule that was not recorded yet; none when all were.
+    pub fn propose(&mut self) -> Option<Schedule> {
+        if self.is_exhausted() {
+            return None;
+        }
+        let mut prefix = self.start();
+        let mut node = 0;
+        let mut seen = Vec::new();
+        loop {
+            let children = self.children(node, &prefix);
+            if children.is_empty() {
+                return prefix.finish();
+            }
+            seen.clear();
+            seen.extend(
+                self.nodes[children.clone()].iter().map(|node| Child { statistics: node.statistics, exhausted: node.exhausted }),
+            );
+            let chosen = self.strategy.choose(&self.nodes[node].statistics, &seen, &mut self.random);
+            node = children.start + chosen;
+            if let Some(step) = self.nodes[node].step {
+                prefix.push(step);
+            }
+        }
+    }
+
+    /// Takes in the time of a schedule of this program, in seconds, whoever proposed it. A schedule may be recorded again, which
+    /// counts as another rollout.
+    pub fn record(&mut self, schedule: &Schedule, seconds: f64) {
+        let mut prefix = self.start();
+        let mut way = vec![0];
+        for &step in schedule.steps() {
+            let children = self.children(*way.last().unwrap_or(&0), &prefix);
+            // It is a schedule, so that each of its steps can come next.
+            let Some(node) = children.into_iter().find(|&node| self.nodes[node].step == Some(step)) else { return };
+            way.push(node);
+            prefix.push(step);
+        }
+        for &node in &way {
+            self.nodes[node].statistics.add(seconds);
+        }
+        while let Some(node) = way.pop() {
+            let children = self.nodes[node].children.clone().unwrap_or_default();
+            if !self.nodes[children].iter().all(|child| child.exhausted) {
+                break;
+            }
+            self.nodes[node].exhausted = true;
+        }
+    }
+
+    fn start(&self) -> Prefix<'a> {
+        Prefix::new(self.dag, self.streams).expect("`new` has tried the same")
+    }
+
+    /// Where the children of a node stand; it is that of `prefix`.
+    fn children(&mut self, node: usize, prefix: &Prefix<'_>) -> std::ops::Range<usize> {
+        if let Some(children) = &self.nodes[node].children {
+            return children.clone();
+        }
+        let first = self.nodes.len();
+        self.nodes.extend(prefix.next().into_iter().map(|step| Node::new(Some(step))));
+        let children = first..self.nodes.len();
+        self.nodes[node].children = Some(children.clone());
+        children
+    }
+}

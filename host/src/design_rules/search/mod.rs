@@ -1,0 +1,7 @@
+//! Which schedule to measure next: Monte-Carlo tree search, and baselines.
+
+mod explorer;
+mod strategy;
+
+pub use explorer::Explorer;
+pub use strategy::{Child, DepthFirst, Mcts, Random, Statistics, Strategy};

@@ -1,0 +1,155 @@
+//! How a search goes down the tree of prefixes.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::RngCore;
+
+/// What was measured below a node of the tree: of the schedules that begin with its prefix.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Statistics {
+    /// How many rollouts went through it.
+    pub rollouts: u64,
+    /// The least time that one of them took, in seconds; infinity before the first.
+    pub fastest: f64,
+    /// The greatest time, in seconds; minus infinity before the first.
+    pub slowest: f64,
+}
+
+impl Statistics {
+    /// Of nothing.
+    pub const EMPTY: Self = Statistics { rollouts: 0, fastest: f64::INFINITY, slowest: f64::NEG_INFINITY };
+
+    /// Takes in the time of one more rollout.
+    pub fn add(&mut self, seconds: f64) {
+        self.rollouts += 1;
+        self.fastest = self.fastest.min(seconds);
+        self.slowest = self.slowest.max(seconds);
+    }
+
+    /// The range of the times, in seconds; 0 before the first.
+    pub fn range(&self) -> f64 {
+        (self.slowest - self.fastest).max(0.0)
+    }
+}
+
+/// A prefix that is one step longer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Child {
+    /// What was measured below it.
+    pub statistics: Statistics,
+    /// Whether all schedules that begin with it have been measured.
+    pub exhausted: bool,
+}
+
+/// Chooses the way down the tree, from the empty prefix to a schedule that has not been measured.
+pub trait Strategy {
+    /// Its name in commands and files.
+    fn name(&self) -> &'static str;
+
+    /// Which of the children to go to: one that is not exhausted, and there is at least one. All children of a node that no
+    /// rollout went through are new.
+    fn choose(&self, parent: &Statistics, children: &[Child], random: &mut ChaCha8Rng) -> usize;
+}
+
+impl<S: Strategy + ?Sized> Strategy for Box<S> {
+    fn name(&self) -> &'static str {
+        (**self).name()
+    }
+
+    fn choose(&self, parent: &Statistics, children: &[Child], random: &mut ChaCha8Rng) -> usize {
+        (**self).choose(parent, children, random)
+    }
+}
+
+/// The paper's Monte-Carlo tree search (section III-C). It goes where times differ most, not where they are least.
+///
+/// - Selection: of children that were all visited, the one with the greatest V + c √(ln N / n), where N and n are the rollouts of
+///   the node and the child, and V is the child's share of the node's range of times (1 where either has fewer than two); minus
+///   infinity where the child is exhausted.
+/// - Expansion: a child that no rollout went through, at random.
+/// - Rollout: below it all children are such, so that the rest of the way is random.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mcts {
+    /// c, the weight of exploration.
+    pub exploration: f64,
+}
+
+impl Default for Mcts {
+    /// c = √2.
+    fn default() -> Self {
+        Mcts { exploration: std::f64::consts::SQRT_2 }
+    }
+}
+
+impl Mcts {
+    /// A child's value.
+    pub fn value(&self, parent: &Statistics, child: &Child) -> f64 {
+        if child.exhausted {
+            return f64::NEG_INFINITY;
+        }
+        let Statistics { rollouts, .. } = child.statistics;
+        let exploration = self.exploration * ((parent.rollouts as f64).ln() / rollouts as f64).sqrt();
+        // A node whose times are all the same says as little as one with a single time.
+        let comparable = rollouts >= 2 && parent.rollouts >= 2 && parent.range() > 0.0;
+        let exploitation = if comparable { child.statistics.range() / parent.range() } else { 1.0 };
+        exploration + exploitation
+    }
+}
+
+impl Strategy for Mcts {
+    fn name(&self) -> &'static str {
+        "mcts"
+    }
+
+    fn choose(&self, parent: &Statistics, children: &[Child], random: &mut ChaCha8Rng) -> usize {
+        if let Some(new) = pick(children, |child| child.statistics.rollouts == 0, random) {
+            return new;
+        }
+        let values: Vec<_> = children.iter().map(|child| self.value(parent, child)).collect();
+        let best = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let mut index = 0;
+        pick(
+            &values,
+            |&value| {
+                index += 1;
+                value == best && !children[index - 1].exhausted
+            },
+            random,
+        )
+        .unwrap_or(0)
+    }
+}
+
+/// Chooses at random among the children that are not exhausted: schedules not measured yet, without regard to times.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Random;
+
+impl Strategy for Random {
+    fn name(&self) -> &'static str {
+        "random"
+    }
+
+    fn choose(&self, _: &Statistics, children: &[Child], random: &mut ChaCha8Rng) -> usize {
+        pick(children, |child| !child.exhausted, random).unwrap_or(0)
+    }
+}
+
+/// Goes through all schedules in lexicographic order.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct DepthFirst;
+
+impl Strategy for DepthFirst {
+    fn name(&self) -> &'static str {
+        "dfs"
+    }
+
+    fn choose(&self, _: &Statistics, children: &[Child], _: &mut ChaCha8Rng) -> usize {
+        children.iter().position(|child| !child.exhausted).unwrap_or(0)
+    }
+}
+
+/// One of those that are `wanted`, each as likely as another.
+fn pick<T>(all: &[T], mut wanted: impl FnMut(&T) -> bool, random: &mut ChaCha8Rng) -> Option<usize> {
+    let candidates: Vec<_> = (0..all.len()).filter(|&index| wanted(&all[index])).collect();
+    // Of 2⁶⁴ values and some tens of candidates, the last ones are less likely by nothing that matters.
+    (!candidates.is_empty()).then(|| candidates[(random.next_u64() % candidates.len() as u64) as usize])
+}

@@ -1,0 +1,166 @@
+//! What can be wrong with matrices, with the files that they come from, and with what they are multiplied with.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use crate::{device::DeviceError, files::FileError};
+
+/// Why a matrix could not be made, read, divided or multiplied. Rows, columns and elements are named by their indices, from 0, but in
+/// files; where several offend, by the first.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpmvError {
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// More than 32 bits can count.
+    #[error("{count} {what} are too many: at most 2^32 - 1 can be numbered")]
+    TooMany {
+        /// Of what: rows, columns or nonzeros.
+        what: &'static str,
+        /// How many there are.
+        count: usize,
+    },
+    /// An array's length doesn't fit.
+    #[error("{what} has {found} elements, but it must have {expected}: {reason}")]
+    Length {
+        /// Which array.
+        what: &'static str,
+        /// Its length.
+        found: usize,
+        /// The length that it must have.
+        expected: usize,
+        /// Why.
+        reason: &'static str,
+    },
+    /// The first row doesn't start with the first nonzero.
+    #[error("row_ptr[0] is {found}, but it must be 0")]
+    Start {
+        /// What it is.
+        found: u32,
+    },
+    /// A row ends before it starts.
+    #[error("row_ptr[{}] is {end}, less than row_ptr[{row}], which is {start}", row + 1)]
+    Descending {
+        /// The row.
+        row: usize,
+        /// Where it starts.
+        start: u32,
+        /// Where it ends.
+        end: u32,
+    },
+    /// The last row doesn't end with the last nonzero.
+    #[error("row_ptr ends with {found}, but there are {nonzeros} nonzeros")]
+    End {
+        /// The last element of `row_ptr`.
+        found: u32,
+        /// The number of columns and values.
+        nonzeros: usize,
+    },
+    /// A nonzero is in no column.
+    #[error("columns[{nonzero}], in row {row}, is {column}, but the matrix has {columns} columns")]
+    ColumnOutOfRange {
+        /// The nonzero.
+        nonzero: usize,
+        /// Its row.
+        row: usize,
+        /// Its column.
+        column: u32,
+        /// The number of columns.
+        columns: usize,
+    },
+    /// A triplet is outside the matrix.
+    #[error("triplet {triplet} is at row {row}, column {column}, but the matrix has {rows} rows and {columns} columns")]
+    TripletOutOfRange {
+        /// The triplet.
+        triplet: usize,
+        /// Its row.
+        row: u32,
+        /// Its column.
+        column: u32,
+        /// The number of rows.
+        rows: usize,
+        /// The number of columns.
+        columns: usize,
+    },
+    /// A matrix whose rows and columns are to be divided among the same ranks isn't square.
+    #[error("the matrix has {rows} rows and {columns} columns, but for a multiplication over ranks it must be square")]
+    NotSquare {
+        /// The number of rows.
+        rows: usize,
+        /// The number of columns.
+        columns: usize,
+    },
+    /// There is no rank at all.
+    #[error("there are no ranks, and at least one is needed")]
+    NoRanks,
+    /// Some ranks would have no rows.
+    #[error("{ranks} ranks can't share {rows} rows: each needs at least one")]
+    TooManyRanks {
+        /// The number of ranks.
+        ranks: usize,
+        /// The number of rows.
+        rows: usize,
+    },
+    /// There is no such rank.
+    #[error("there is no rank {rank}: there are {ranks}, from 0")]
+    RankOutOfRange {
+        /// The rank.
+        rank: usize,
+        /// The number of ranks.
+        ranks: usize,
+    },
+    /// A band has too little room.
+    #[error(
+        "{nonzeros} nonzeros don't fit in the band: with {rows} rows and a half bandwidth of {half_bandwidth} it has {positions} \
+         positions"
+    )]
+    BandTooSmall {
+        /// The number of nonzeros.
+        nonzeros: usize,
+        /// The number of rows and of columns.
+        rows: usize,
+        /// How far from the diagonal nonzeros may be.
+        half_bandwidth: usize,
+        /// How many positions are as near.
+        positions: u64,
+    },
+    /// A kernel can't be launched as asked for.
+    #[error("{kernel} is no kernel: {reason}")]
+    NoSuchKernel {
+        /// What was asked for.
+        kernel: super::Kernel,
+        /// What it must be.
+        reason: &'static str,
+    },
+    /// A file can't be read, or its contents are wrong.
+    #[error("{}: {reason}", path.display())]
+    File {
+        /// The file, as it was named.
+        path: PathBuf,
+        /// Why, with the line where it is one's fault.
+        reason: String,
+    },
+    /// A file can't be written.
+    #[error(transparent)]
+    Unwritable(#[from] FileError),
+}
+
+impl SpmvError {
+    /// An error about the file at `path`.
+    pub(super) fn file(path: &Path, reason: impl fmt::Display) -> Self {
+        SpmvError::File { path: path.to_owned(), reason: reason.to_string() }
+    }
+}
+
+/// `count` as 32 bits, if there are so few.
+pub(super) fn numbered(what: &'static str, count: usize) -> Result<u32, SpmvError> {
+    u32::try_from(count).map_err(|_| SpmvError::TooMany { what, count })
+}
+
+/// Makes sure of an array's length.
+pub(super) fn same_length(what: &'static str, found: usize, expected: usize, reason: &'static str) -> Result<(), SpmvError> {
+    if found == expected { Ok(()) } else { Err(SpmvError::Length { what, found, expected, reason }) }
+}

@@ -1,0 +1,372 @@
+//! Programs, their schedules, and searches among them, against brute force.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use proptest::prelude::*;
+use proptest::strategy::Strategy as _;
+use warpsmith::design_rules::programs::spmv;
+use warpsmith::design_rules::schedule::{Prefix, Schedules, count};
+use warpsmith::design_rules::search::{Child, DepthFirst, Explorer, Mcts, Random, Statistics, Strategy};
+use warpsmith::design_rules::{Dag, Kind, OpId, RulesError, Schedule, Step, Traversal};
+
+/// All schedules by the six rules of [`Schedule`]'s documentation, read literally: for every assignment of streams, all orders of the
+/// steps that it takes, of which those that keep the rules stay. As texts.
+fn brute_force(dag: &Dag, streams: usize) -> BTreeSet<String> {
+    let gpu: Vec<OpId> = dag.gpu_operations().collect();
+    let mut found = BTreeSet::new();
+    for mut code in 0..streams.pow(gpu.len() as u32) {
+        let mut assignment = HashMap::new();
+        for &op in &gpu {
+            assignment.insert(op, (code % streams) as u8);
+            code /= streams;
+        }
+        let mut steps = BTreeSet::new();
+        for op in dag.operations() {
+            steps.insert(match assignment.get(&op) {
+                Some(&stream) => Step::Gpu { op, stream },
+                None => Step::Cpu(op),
+            });
+        }
+        for (after, before) in dag.edges() {
+            let Some(home) = assignment.get(&after) else { continue };
+            match assignment.get(&before) {
+                None => _ = steps.insert(Step::EventSync { after, before }),
+                Some(&stream) if stream != *home => _ = steps.insert(Step::StreamWait { after, before, stream }),
+                Some(_) => continue,
+            }
+            steps.insert(Step::EventRecord { after });
+        }
+        orders(dag, &mut Vec::new(), &mut steps, &mut |order| {
+            if keeps_rules(dag, &assignment, order) {
+                found.insert(text(dag, order));
+            }
+        });
+    }
+    found
+}
+
+/// Calls `visit` with all orders of the steps.
+fn orders(dag: &Dag, order: &mut Vec<Step>, left: &mut BTreeSet<Step>, visit: &mut impl FnMut(&[Step])) {
+    if left.is_empty() {
+        return visit(order);
+    }
+    for step in left.clone() {
+        // The end is the last: that alone is worth cutting short.
+        if step == Step::Cpu(dag.end()) && left.len() > 1 {
+            continue;
+        }
+        left.remove(&step);
+        order.push(step);
+        orders(dag, order, left, visit);
+        order.pop();
+        left.insert(step);
+    }
+}
+
+fn keeps_rules(dag: &Dag, assignment: &HashMap<OpId, u8>, order: &[Step]) -> bool {
+    let at = |wanted: Step| order.iter().position(|&step| step == wanted);
+    let op_at = |wanted: OpId| {
+        order.iter().position(|&step| matches!(step, Step::Cpu(op) | Step::Gpu { op, .. } if op == wanted)).expect("placed")
+    };
+    let ready = |op: OpId| dag.predecessors(op).map(op_at).max().map_or(0, |last| last + 1);
+    dag.edges().all(|(u, v)| op_at(u) < op_at(v))
+        && order.iter().enumerate().all(|(here, &step)| match step {
+            Step::Cpu(_) | Step::Gpu { .. } => true,
+            Step::EventRecord { after } => {
+                op_at(after) < here
+                    && dag.successors(after).any(|v| {
+                        let takes_it = assignment.get(&v) != assignment.get(&after);
+                        takes_it && ready(v) <= here
+                    })
+            }
+            Step::EventSync { after, before } | Step::StreamWait { after, before, .. } => {
+                at(Step::EventRecord { after }).is_some_and(|record| record < here)
+                    && ready(before) <= here
+                    && here < op_at(before)
+            }
+        })
+}
+
+/// As `Schedule::text`, with the streams numbered as they are named.
+fn text(dag: &Dag, order: &[Step]) -> String {
+    let mut names = Vec::new();
+    let mut shown = Vec::new();
+    for step in order.iter().filter(|&&step| step != Step::Cpu(dag.end())) {
+        shown.push(match step.stream() {
+            Some(stream) => {
+                if !names.contains(&stream) {
+                    names.push(stream);
+                }
+                format!("{}@{}", step.name(dag), names.iter().position(|&name| name == stream).expect("there now"))
+            }
+            None => step.name(dag),
+        });
+    }
+    shown.join(";")
+}
+
+fn agrees_with_brute_force(dag: &Dag, streams: usize) {
+    let expected = brute_force(dag, streams);
+    let listed: Vec<String> = Schedules::new(dag, streams).unwrap().map(|schedule| schedule.text(dag)).collect();
+    let found: BTreeSet<String> = listed.iter().cloned().collect();
+    assert_eq!(found.len(), listed.len(), "a schedule is listed twice");
+    assert_eq!(found, expected, "{}", dag.signature());
+    assert_eq!(count(dag, streams).unwrap(), expected.len() as u128);
+}
+
+fn small(operations: &[(&str, Kind)], edges: &[(&str, &str)]) -> Dag {
+    let mut builder = Dag::builder("small");
+    for &(name, kind) in operations {
+        builder = builder.operation(name, kind);
+    }
+    for &(before, after) in edges {
+        builder = builder.edge(before, after);
+    }
+    builder.build().unwrap()
+}
+
+#[test]
+fn small_programs_by_hand() {
+    use Kind::{Cpu, Gpu};
+    // A GPU operation alone: it, its record, the host's wait.
+    let one = small(&[("a", Gpu)], &[]);
+    let all: Vec<_> = Schedules::new(&one, 2).unwrap().map(|schedule| schedule.text(&one)).collect();
+    assert_eq!(all, ["a@0;CER-after-a;CES-b4-end"]);
+    // Two CPU operations: either first.
+    assert_eq!(count(&small(&[("a", Cpu), ("b", Cpu)], &[]), 3).unwrap(), 2);
+    // The paper's example of a synchronisation: Pack -> PostSend.
+    let pack = small(&[("Pack", Gpu), ("PostSend", Cpu)], &[("Pack", "PostSend")]);
+    let all: Vec<_> = Schedules::new(&pack, 2).unwrap().map(|schedule| schedule.names(&pack)).collect();
+    assert_eq!(all, [["Pack", "CER-after-Pack", "CES-b4-PostSend", "PostSend", "end"]]);
+    // u -> v on one stream takes nothing, on two a record and a wait.
+    let chain = small(&[("u", Gpu), ("v", Gpu)], &[("u", "v")]);
+    let all: BTreeSet<_> = Schedules::new(&chain, 2).unwrap().map(|schedule| schedule.text(&chain)).collect();
+    let expected = ["u@0;v@0;CER-after-v;CES-b4-end", "u@0;CER-after-u;CSWE-b4-v@1;v@1;CER-after-v;CES-b4-end"];
+    assert_eq!(all, expected.map(str::to_owned).into());
+}
+
+#[test]
+fn chosen_programs_agree_with_brute_force() {
+    use Kind::{Cpu, Gpu};
+    let chosen = [
+        // Two sources of one: a record must not be made for a stream that is then not taken.
+        small(&[("u", Gpu), ("v", Gpu), ("w", Gpu)], &[("u", "w"), ("v", "w")]),
+        // One source of two.
+        small(&[("u", Gpu), ("v", Gpu), ("w", Gpu)], &[("u", "v"), ("u", "w")]),
+        // One source of a CPU and a GPU operation: they share its record.
+        small(&[("u", Gpu), ("v", Cpu), ("w", Gpu)], &[("u", "v"), ("u", "w"), ("v", "end")]),
+        small(&[("a", Cpu), ("b", Cpu), ("c", Gpu), ("d", Cpu)], &[("a", "c"), ("b", "d")]),
+        small(&[("a", Cpu), ("b", Gpu), ("c", Cpu), ("d", Cpu)], &[("b", "c"), ("b", "d"), ("a", "d")]),
+    ];
+    for dag in &chosen {
+        for streams in 1..=3 {
+            agrees_with_brute_force(dag, streams);
+        }
+    }
+}
+
+/// Programs of 1 to 3 operations with any edges forwards.
+fn small_programs() -> impl proptest::strategy::Strategy<Value = Dag> {
+    (1..=3usize).prop_flat_map(|n| {
+        let kinds = proptest::collection::vec(prop_oneof![Just(Kind::Cpu), Just(Kind::Gpu)], n);
+        let edges = proptest::collection::vec(any::<bool>(), n * (n - 1) / 2);
+        (kinds, edges).prop_map(move |(kinds, edges)| {
+            let name = |index: usize| ["a", "b", "c"][index];
+            let operations: Vec<_> = kinds.iter().enumerate().map(|(index, &kind)| (name(index), kind)).collect();
+            let pairs = (0..n).flat_map(|u| (u + 1..n).map(move |v| (name(u), name(v))));
+            let edges: Vec<_> = pairs.zip(edges).filter(|&(_, there)| there).map(|(edge, _)| edge).collect();
+            small(&operations, &edges)
+        })
+    })
+}
+
+/// Programs of up to 7 operations, too many schedules for brute force.
+fn programs() -> impl proptest::strategy::Strategy<Value = Dag> {
+    (2..=7usize).prop_flat_map(|n| {
+        let kinds = proptest::collection::vec(prop_oneof![Just(Kind::Cpu), Just(Kind::Gpu)], n);
+        let edges = proptest::collection::vec(0..3u8, n * (n - 1) / 2);
+        (kinds, edges).prop_map(move |(kinds, edges)| {
+            let names: Vec<_> = (0..n).map(|index| format!("op{index}")).collect();
+            let mut builder = Dag::builder("any");
+            for (name, &kind) in names.iter().zip(&kinds) {
+                builder = builder.operation(name, kind);
+            }
+            let pairs = (0..n).flat_map(|u| (u + 1..n).map(move |v| (u, v)));
+            for ((u, v), _) in pairs.zip(edges).filter(|&(_, there)| there == 0) {
+                builder = builder.edge(&names[u], &names[v]);
+            }
+            builder.build().unwrap()
+        })
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn small_programs_agree_with_brute_force(dag in small_programs(), streams in 1..=3usize) {
+        // 10 steps have 10! orders.
+        let sinks = dag.predecessors(dag.end()).filter(|&op| dag.kind(op) == Kind::Gpu).count();
+        prop_assume!(dag.len() + 2 * sinks <= 9);
+        agrees_with_brute_force(&dag, streams);
+    }
+
+    /// Whatever is taken, something can come next until the end, and what comes out is a schedule by the rules.
+    #[test]
+    fn every_way_ends_in_a_schedule(dag in programs(), streams in 1..=4usize, choices in proptest::collection::vec(any::<u16>(), 64)) {
+        let mut prefix = Prefix::new(&dag, streams).unwrap();
+        for choice in choices {
+            let next = prefix.next();
+            if next.is_empty() {
+                break;
+            }
+            prefix.push(next[usize::from(choice) % next.len()]);
+        }
+        let schedule = prefix.finish().expect("complete");
+        let assignment: HashMap<_, _> = schedule.steps().iter().filter_map(|&step| match step {
+            Step::Gpu { op, stream } => Some((op, stream)),
+            _ => None,
+        }).collect();
+        prop_assert!(keeps_rules(&dag, &assignment, schedule.steps()), "{}", schedule.text(&dag));
+        prop_assert!(schedule.streams() <= streams);
+        // Its text leads back to it, and has its names.
+        let text = schedule.text(&dag);
+        prop_assert_eq!(&Schedule::parse(&dag, streams, &text).unwrap(), &schedule);
+        let traversal: Traversal = text.parse().unwrap();
+        prop_assert_eq!(traversal.to_string(), text);
+        let mut names = schedule.names(&dag);
+        let last = names.pop();
+        prop_assert_eq!(last.as_deref(), Some("end"));
+        prop_assert_eq!(traversal.steps().iter().map(|step| step.name.clone()).collect::<Vec<_>>(), names);
+    }
+
+    /// Each search goes through all schedules, each once.
+    #[test]
+    fn searches_exhaust(dag in small_programs(), streams in 1..=2usize, seed in any::<u64>()) {
+        let all: HashSet<_> = Schedules::new(&dag, streams).unwrap().collect();
+        let strategies: [Box<dyn Strategy>; 3] = [Box::new(Mcts::default()), Box::new(Random), Box::new(DepthFirst)];
+        for strategy in strategies {
+            let mut explorer = Explorer::new(&dag, streams, strategy, seed).unwrap();
+            let mut found = HashSet::new();
+            while let Some(schedule) = explorer.propose() {
+                explorer.record(&schedule, (found.len() % 5) as f64);
+                prop_assert!(found.insert(schedule), "proposed twice");
+            }
+            prop_assert_eq!(&found, &all);
+            prop_assert_eq!(explorer.statistics().rollouts, all.len() as u64);
+        }
+    }
+}
+
+#[test]
+fn the_paper_s_program() {
+    let dag = spmv::dag();
+    let all: Vec<_> = Schedules::new(&dag, 2).unwrap().collect();
+    assert_eq!(all.len(), 5390);
+    assert_eq!(count(&dag, 2).unwrap(), 5390);
+    // On one stream only the host's order is free: the linear extensions of its operations, counted by hand elsewhere.
+    assert_eq!(count(&dag, 1).unwrap(), 175);
+    let names = all[0].names(&dag);
+    assert!(names.contains(&"CER-after-Pack".to_owned()) && names.contains(&"CES-b4-PostSend".to_owned()), "{names:?}");
+}
+
+#[test]
+fn bad_programs() {
+    let reason = |builder: warpsmith::design_rules::DagBuilder| match builder.build() {
+        Err(RulesError::Dag { reason, .. }) => reason,
+        other => panic!("{other:?}"),
+    };
+    let start = || Dag::builder("bad").cpu("a").gpu("b").cpu("c");
+    assert_eq!(reason(Dag::builder("bad")), "it has no operations");
+    assert_eq!(reason(start().cpu("a")), "two operations have the name `a`");
+    assert_eq!(reason(start().cpu("end")), "the name `end` is reserved: the vertex is added by itself");
+    assert_eq!(reason(start().cpu("x-y")), "the name `x-y` has a '-': names are of letters, digits, `_`, `.` and `+`");
+    assert_eq!(reason(start().cpu("")), "an operation has an empty name");
+    assert_eq!(reason(start().edge("a", "d")), "the edge a -> d names `d`, which is no operation");
+    assert_eq!(reason(start().edge("e", "a")), "the edge e -> a names `e`, which is no operation");
+    assert_eq!(reason(start().edge("b", "b")), "`b` depends on itself");
+    assert_eq!(reason(start().edge("end", "b")), "the edge end -> b leads out of the end");
+    assert_eq!(reason(start().edge("b", "start")), "the edge b -> start leads into the start");
+    let cyclic = reason(start().edge("a", "b").edge("b", "c").edge("c", "b"));
+    assert_eq!(cyclic, "its operations depend on each other in a cycle: c -> b -> c");
+    let many = (0..64).fold(Dag::builder("many"), |builder, index| builder.cpu(format!("op{index}")));
+    assert_eq!(reason(many), "it has 64 operations, and with `end` there may be 64");
+    let dag = start().build().unwrap();
+    assert!(matches!(count(&dag, 0), Err(RulesError::Streams { found: 0 })));
+    assert!(matches!(Schedules::new(&dag, 9), Err(RulesError::Streams { found: 9 })));
+}
+
+#[test]
+fn bad_schedules() {
+    let dag = spmv::dag();
+    let good = Schedules::new(&dag, 2).unwrap().next().unwrap().text(&dag);
+    let reason = |text: &str| match Schedule::parse(&dag, 2, text) {
+        Err(RulesError::Schedule { reason, .. }) => reason,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(reason("PostSend"), "`PostSend` can't come next");
+    assert_eq!(reason("Pack@1"), "`Pack@1` can't come next");
+    assert_eq!(reason("Pack@x"), "`Pack@x` names no stream");
+    assert_eq!(reason("nonsense"), "`nonsense` can't come next");
+    assert_eq!(reason(good.rsplit_once(';').unwrap().0), "it ends too early");
+}
+
+/// The formulas of the paper's section III-C1, by hand.
+#[test]
+fn the_value_of_a_child() {
+    let statistics = |times: &[f64]| {
+        let mut statistics = Statistics::EMPTY;
+        times.iter().for_each(|&seconds| statistics.add(seconds));
+        statistics
+    };
+    let parent = statistics(&[1.0, 2.0, 3.0, 5.0]);
+    let child = |times: &[f64]| Child { statistics: statistics(times), exhausted: false };
+    let mcts = Mcts::default();
+    // c sqrt(ln 4 / 2) + (3 - 2) / (5 - 1)
+    assert!((mcts.value(&parent, &child(&[2.0, 3.0])) - (4f64.ln().sqrt() + 0.25)).abs() < 1e-15);
+    // One rollout is no basis: 1.
+    assert!((mcts.value(&parent, &child(&[2.0])) - ((2.0 * 4f64.ln()).sqrt() + 1.0)).abs() < 1e-15);
+    let exhausted = Child { exhausted: true, ..child(&[2.0, 3.0]) };
+    assert_eq!(mcts.value(&parent, &exhausted), f64::NEG_INFINITY);
+}
+
+#[test]
+fn searches_are_seeded() {
+    let dag = spmv::dag();
+    let run = |seed: u64| {
+        let mut explorer = Explorer::new(&dag, 2, Mcts::default(), seed).unwrap();
+        let mut texts = Vec::new();
+        for _ in 0..60 {
+            let schedule = explorer.propose().unwrap();
+            explorer.record(&schedule, schedule.text(&dag).find("y_L").unwrap() as f64);
+            texts.push(schedule.text(&dag));
+        }
+        texts
+    };
+    assert_eq!(run(3), run(3));
+    assert_ne!(run(3), run(4));
+}
+
+/// It seeks the parts of the space where times differ: with one operation's place deciding all, it goes there more often than a
+/// random search does.
+#[test]
+fn tree_search_goes_where_times_differ() {
+    let dag = spmv::dag();
+    // Times differ only among the schedules that start with Pack.
+    let time = |schedule: &Schedule| {
+        let text = schedule.text(&dag);
+        if text.starts_with("Pack") { text.find("y_L").unwrap() as f64 } else { 20.0 }
+    };
+    let share = |strategy: Box<dyn Strategy>| {
+        let mut explorer = Explorer::new(&dag, 2, strategy, 1).unwrap();
+        let mut found = 0;
+        for _ in 0..300 {
+            let schedule = explorer.propose().unwrap();
+            found += usize::from(schedule.text(&dag).starts_with("Pack"));
+            explorer.record(&schedule, time(&schedule));
+        }
+        found
+    };
+    let (guided, blind) = (share(Box::new(Mcts::default())), share(Box::new(Random)));
+    assert!(guided > blind + 30, "{guided} of 300 against {blind}");
+}
