@@ -5,6 +5,7 @@
 
 pub mod collectives;
 pub mod floors;
+pub mod halo;
 pub mod list_rank;
 pub mod overlap;
 pub mod pcf;

@@ -4,12 +4,15 @@
 //! - [`pcf`]: piecewise constant functions: pairwise distances and kernels, sets, files, barcodes.
 //! - [`overlap`]: copies of polygons: the areas in which they overlap, with derivatives, and a packer ([`overlap::pack`]).
 //! - [`concurrency`]: a study of what limits kernels like those of `overlap`: streams, graphs, reductions, memory.
+//! - [`design_rules`]: which orders of a CUDA+MPI program's operations, and which streams, make it fast; and rules that say so.
 //! - [`collectives`]: scans and reductions over a whole device, which the systems share.
 //! - [`device`]: one face for GPUs and the CPU: buffers, streams, events, graphs, and launches that are checked when they compile
 //!   ([`launch!`]).
 //! - [`engine`]: pairwise matrices by blocks, on several devices, into memory or files.
 //! - [`files`]: files that are written whole or not at all.
 //! - [`npy`]: reads NumPy's arrays.
+//! - [`ranks`]: threads of a process, or processes under MPI, that run a program together.
+//! - [`spmv`]: sparse matrices times vectors: kernels, Matrix Market files, band matrices, division over ranks.
 //!
 //! The kernels themselves are in the crate `gpu_kernels`, which this one embeds as PTX. Nothing of CUDA is needed to build or to start;
 //! the driver is opened at run time. `WARPSMITH_BACKEND=cpu` or `cuda` settles which backend [`Device::best`](device::Device::best) takes,
@@ -71,6 +74,8 @@ pub mod list_rank;
 pub mod npy;
 pub mod overlap;
 pub mod pcf;
+pub mod ranks;
+pub mod spmv;
 
 /// Launches a kernel on a stream: `launch!(stream, module::kernel<<<grid, block>>>(arguments))`, and with dynamic shared
 /// memory `<<<grid, block, bytes>>>`.

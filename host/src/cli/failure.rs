@@ -4,6 +4,7 @@ use std::{fmt, io::Write as _, process::ExitCode};
 
 use warpsmith::{
     concurrency::ConcurrencyError,
+    design_rules::RulesError,
     device::DeviceError,
     engine::EngineError,
     files::FileError,
@@ -60,6 +61,15 @@ impl From<ListError> for Failure {
 impl From<ConcurrencyError> for Failure {
     fn from(error: ConcurrencyError) -> Self {
         Failure::error(error)
+    }
+}
+
+impl From<RulesError> for Failure {
+    fn from(error: RulesError) -> Self {
+        match error {
+            error @ RulesError::Wrong { .. } => Failure::Verification(error.to_string()),
+            error => Failure::error(error),
+        }
     }
 }
 

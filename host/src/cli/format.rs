@@ -2,7 +2,11 @@
 
 /// `10,000,000`
 pub fn grouped(n: usize) -> String {
-    let digits = n.to_string();
+    grouped_digits(&n.to_string())
+}
+
+/// The same of a number in digits, however long.
+pub fn grouped_digits(digits: &str) -> String {
     let mut text = String::new();
     for (index, digit) in digits.char_indices() {
         if index > 0 && (digits.len() - index).is_multiple_of(3) {

@@ -16,6 +16,7 @@ mod overlap;
 mod pcf;
 mod picture;
 mod progress;
+mod rules;
 mod size;
 mod terminal;
 
@@ -90,6 +91,8 @@ enum Command {
     Overlap(overlap::Arguments),
     #[command(about = "Experiments with streams, graphs, threads, reductions and memory on this machine")]
     Concurrency(concurrency::Arguments),
+    #[command(about = "Schedules of CUDA+MPI programs: search them, and learn what makes them fast")]
+    Rules(rules::Arguments),
     #[command(about = "List the devices: GPUs and the CPU")]
     Devices(devices::Arguments),
     /// A demonstration of each system, checked and timed, that ends in a table
@@ -108,6 +111,7 @@ pub fn main() -> ExitCode {
         Command::Pcf(arguments) => pcf::run(&global, &arguments),
         Command::Overlap(arguments) => overlap::run(&global, &arguments),
         Command::Concurrency(arguments) => concurrency::run(&global, &arguments),
+        Command::Rules(arguments) => rules::run(&global, &arguments),
         Command::Devices(arguments) => devices::run(&global, &arguments),
         Command::Demo => demo::run(&global),
     };

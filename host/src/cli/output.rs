@@ -10,6 +10,15 @@ use super::failure::Failure;
 
 pub use warpsmith::files::reason;
 
+/// Makes sure that a file can be written and is none of the inputs.
+pub fn prepare(path: &Path, inputs: &[&Path]) -> Result<Destination, Failure> {
+    let destination = Destination::prepare(path)?;
+    if inputs.iter().any(|input| destination.is(input)) {
+        return Err(Failure::error(format_args!("{} can't be written: it is to be read", path.display())));
+    }
+    Ok(destination)
+}
+
 /// A `.npy` file to write: beside its place first, and renamed once it is complete.
 #[derive(Debug)]
 pub struct Output(Destination);

@@ -11,10 +11,15 @@ use super::failure::Failure;
 /// Writes `text` and a line's end to stdout.
 pub fn print(text: impl std::fmt::Display) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
-    writeln!(stdout, "{text}").and_then(|()| stdout.flush()).map_err(|error| match error.kind() {
+    writeln!(stdout, "{text}").and_then(|()| stdout.flush()).map_err(|error| unprinted(&error))
+}
+
+/// What an error of stdout means for the command.
+pub fn unprinted(error: &io::Error) -> Failure {
+    match error.kind() {
         ErrorKind::BrokenPipe => Failure::Closed,
-        _ => Failure::error(format_args!("stdout can't be written: {}", super::output::reason(&error))),
-    })
+        _ => Failure::error(format_args!("stdout can't be written: {}", super::output::reason(error))),
+    }
 }
 
 /// Writes one JSON object to stdout.

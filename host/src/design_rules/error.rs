@@ -63,6 +63,12 @@ pub enum RulesError {
         /// The first difference.
         reason: String,
     },
+    /// The ranks.
+    #[error(transparent)]
+    Ranks(#[from] crate::ranks::RanksError),
+    /// Sparse matrices.
+    #[error(transparent)]
+    Spmv(#[from] crate::spmv::SpmvError),
     /// The device.
     #[error(transparent)]
     Device(#[from] DeviceError),

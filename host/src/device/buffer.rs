@@ -245,6 +245,12 @@ common!(View);
 common!(ViewMut);
 
 impl<'a, T: Pod> View<'a, T> {
+    /// # Safety
+    /// `first` is the address of as many elements, in memory that `device` accesses and that lives for `'a`.
+    pub(super) unsafe fn from_raw(device: &'a Device, first: *mut T, len: usize) -> Self {
+        View { device, first, len, element: PhantomData }
+    }
+
     /// The same elements, as of a [`Buffer`].
     pub fn as_view(&self) -> View<'a, T> {
         *self
@@ -269,6 +275,12 @@ impl<'a, T: Pod> View<'a, T> {
 }
 
 impl<'a, T: Pod> ViewMut<'a, T> {
+    /// # Safety
+    /// As [`View::from_raw`], and no other reference to the elements is used for `'a`.
+    pub(super) unsafe fn from_raw(device: &'a Device, first: *mut T, len: usize) -> Self {
+        ViewMut { device, first, len, element: PhantomData }
+    }
+
     /// The same elements, to read.
     pub fn as_view(&self) -> View<'_, T> {
         View { device: self.device, first: self.first, len: self.len, element: PhantomData }

@@ -39,6 +39,7 @@ mod graph;
 mod image;
 mod info;
 mod launch;
+mod mapped;
 mod module;
 mod param;
 mod pinned;
@@ -52,6 +53,7 @@ pub use graph::Graph;
 pub use image::PTX_IMAGES;
 pub use info::{Backend, DeviceInfo, MemoryInfo};
 pub use launch::{Dim3, LaunchConfig};
+pub use mapped::MappedBuffer;
 pub use module::{KernelAttributes, Module};
 pub use pinned::{Pending, PinnedBuffer};
 pub use stream::Stream;
@@ -184,6 +186,14 @@ impl Device {
         PinnedBuffer::new(self, len)
     }
 
+    /// An array of `len` zeroed elements in memory of the host that kernels of this device read and write in place.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfMemory`].
+    pub fn mapped<T: Pod>(&self, len: usize) -> Result<MappedBuffer<T>, DeviceError> {
+        MappedBuffer::new(self, len)
+    }
+
     /// A stream.
     ///
     /// # Errors
@@ -198,6 +208,15 @@ impl Device {
     /// What earlier work on the device came to.
     pub fn event(&self) -> Result<Event, DeviceError> {
         Event::new(self, true)
+    }
+
+    /// An event that has not been recorded, and that has no time: [`Event::elapsed_ms`] fails. It is cheaper to record and to wait
+    /// for.
+    ///
+    /// # Errors
+    /// What earlier work on the device came to.
+    pub fn untimed_event(&self) -> Result<Event, DeviceError> {
+        Event::new(self, false)
     }
 
     /// Waits until all streams are done.

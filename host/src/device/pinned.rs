@@ -39,7 +39,7 @@ impl<T: Pod> PinnedBuffer<T> {
         Ok(PinnedBuffer { memory, len, element: PhantomData })
     }
 
-    fn first(&self) -> NonNull<T> {
+    pub(super) fn first(&self) -> NonNull<T> {
         match &self.memory {
             Memory::Empty => NonNull::dangling(),
             Memory::Cuda(memory) => memory.address().cast(),

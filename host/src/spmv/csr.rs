@@ -29,12 +29,7 @@ impl<T: Real> Csr<T> {
     /// # Errors
     /// [`SpmvError::Length`], [`SpmvError::Start`], [`SpmvError::Descending`], [`SpmvError::End`], [`SpmvError::ColumnOutOfRange`], and
     /// [`SpmvError::TooMany`] where there are 2^32 rows, columns or nonzeros.
-    pub fn new(
-        (rows, width): (usize, usize),
-        row_ptr: Vec<u32>,
-        columns: Vec<u32>,
-        values: Vec<T>,
-    ) -> Result<Self, SpmvError> {
+    pub fn new((rows, width): (usize, usize), row_ptr: Vec<u32>, columns: Vec<u32>, values: Vec<T>) -> Result<Self, SpmvError> {
         numbered("rows", rows)?;
         numbered("columns", width)?;
         numbered("nonzeros", columns.len())?;

@@ -35,7 +35,7 @@ pub struct Tiles {
 
 /// The kernels of one precision. Vectors are as long as the matrix is wide or high.
 pub trait Launches: bytemuck::Pod {
-    fn rows(
+    fn launch_rows(
         stream: &Stream,
         matrix: &Arrays<Self>,
         x: View<'_, Self>,
@@ -44,7 +44,7 @@ pub trait Launches: bytemuck::Pod {
     ) -> Result<(), DeviceError>;
 
     /// `partials` has room for all of the tiles' partial sums.
-    fn tiles(
+    fn launch_tiles(
         stream: &Stream,
         matrix: &Arrays<Self>,
         tiles: &Tiles,
@@ -54,7 +54,7 @@ pub trait Launches: bytemuck::Pod {
     ) -> Result<(), DeviceError>;
 
     /// `indices` and `out` are as long.
-    fn gather(
+    fn launch_gather(
         stream: &Stream,
         x: View<'_, Self>,
         indices: View<'_, u32>,
@@ -62,13 +62,13 @@ pub trait Launches: bytemuck::Pod {
     ) -> Result<(), DeviceError>;
 
     /// All are as long.
-    fn add(stream: &Stream, a: View<'_, Self>, b: View<'_, Self>, out: ViewMut<'_, Self>) -> Result<(), DeviceError>;
+    fn launch_add(stream: &Stream, a: View<'_, Self>, b: View<'_, Self>, out: ViewMut<'_, Self>) -> Result<(), DeviceError>;
 }
 
 macro_rules! launches {
     ($($t:ty: $multiply:ident $long_rows:ident $gather:ident $add:ident;)*) => {$(
         impl Launches for $t {
-            fn rows(
+            fn launch_rows(
                 stream: &Stream,
                 matrix: &Arrays<$t>,
                 x: View<'_, $t>,
@@ -81,7 +81,7 @@ macro_rules! launches {
                 unsafe { launch!(stream, rows::$multiply<<<grid, THREADS>>>(row_ptr, columns, values, &x, &mut y, log_lanes)) }
             }
 
-            fn tiles(
+            fn launch_tiles(
                 stream: &Stream,
                 matrix: &Arrays<$t>,
                 tiles: &Tiles,
@@ -104,7 +104,7 @@ macro_rules! launches {
                 }
             }
 
-            fn gather(
+            fn launch_gather(
                 stream: &Stream,
                 x: View<'_, $t>,
                 indices: View<'_, u32>,
@@ -114,7 +114,7 @@ macro_rules! launches {
                 launch!(stream, vector::$gather<<<grid, THREADS>>>(&x, &indices, &mut out))
             }
 
-            fn add(
+            fn launch_add(
                 stream: &Stream,
                 a: View<'_, $t>,
                 b: View<'_, $t>,

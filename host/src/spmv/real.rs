@@ -19,17 +19,7 @@ mod sealed {
 
 /// `f32` or `f64`: the type of a matrix's values and of the vectors that it is multiplied with.
 pub trait Real:
-    sealed::Sealed
-    + Scalar
-    + Launches
-    + Element
-    + WritableElement
-    + Default
-    + PartialEq
-    + Debug
-    + Display
-    + LowerExp
-    + FromStr
+    sealed::Sealed + Scalar + Launches + Element + WritableElement + Default + PartialEq + Debug + Display + LowerExp + FromStr
 {
     /// The type's name as NumPy has it: `float32` or `float64`.
     const NAME: &str;

@@ -13,6 +13,8 @@ use warpsmith::files::Destination;
 
 use crate::cli::failure::Failure;
 
+pub use crate::cli::output::prepare;
+
 /// A format of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -89,13 +91,4 @@ impl Target {
         tracing::info!("wrote {}", self.name());
         Ok(())
     }
-}
-
-/// Makes sure that a file can be written and is none of the inputs.
-pub fn prepare(path: &Path, inputs: &[&Path]) -> Result<Destination, Failure> {
-    let destination = Destination::prepare(path)?;
-    if inputs.iter().any(|input| destination.is(input)) {
-        return Err(Failure::error(format_args!("{} can't be written: it is to be read", path.display())));
-    }
-    Ok(destination)
 }

@@ -15,6 +15,8 @@ use warpsmith::{
 use super::Dtype;
 use crate::cli::{failure::Failure, format, progress::Progress, terminal};
 
+pub use crate::cli::output::prepare;
+
 /// A file of functions to write.
 pub struct Target {
     destination: Destination,
@@ -37,15 +39,6 @@ impl Target {
         let summary = Summary::of(self.destination.name(), data);
         if json { terminal::print_json(&summary) } else { terminal::print(summary.written()) }
     }
-}
-
-/// Makes sure that a file can be written and is none of the inputs.
-pub fn prepare(path: &Path, inputs: &[&Path]) -> Result<Destination, Failure> {
-    let destination = Destination::prepare(path)?;
-    if inputs.iter().any(|input| destination.is(input)) {
-        return Err(Failure::error(format_args!("{} can't be written: it is to be read", path.display())));
-    }
-    Ok(destination)
 }
 
 /// Loads functions, in the precision asked for or else in the file's.

@@ -1,8 +1,19 @@
 //! What runs schedules and says how long they took.
 
+mod exchange;
+mod group;
+mod lanes;
+mod program;
+mod rank;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Dag, RulesError, Schedule};
+
+pub use exchange::{Exchange, Messages, Staging};
+pub use group::Group;
+pub use program::{Program, Setup};
+pub use rank::MEASUREMENT;
 
 /// Runs schedules of one program and says how long they took.
 pub trait Platform {

@@ -64,7 +64,7 @@ impl Axis {
             .into_iter()
             .map(|value| {
                 let text = text(value);
-                let long = text.trim_start_matches('-').len() > 4 && decimals == 0;
+                let long = text.trim_start_matches('-').len() >= 4 && decimals == 0;
                 (value, if long && value >= 0.0 { super::units::grouped(text) } else { text })
             })
             .collect()
@@ -106,14 +106,11 @@ impl<'a> Chart<'a> {
     /// A band over the whole height, with a text at its top where it is wide enough.
     pub fn band(&mut self, from: f64, to: f64, class: &str, text: &str) {
         let (left, right) = (self.x.at(from).clamp(0.0, 1.0), self.x.at(to).clamp(0.0, 1.0));
-        let attributes: [(&str, &dyn std::fmt::Display); 5] = [
-            ("class", &class),
-            ("x", &px(SIDE * left)),
-            ("y", &0),
-            ("width", &px(SIDE * (right - left))),
-            ("height", &px(SIDE)),
-        ];
+        let attributes: [(&str, &dyn std::fmt::Display); 5] =
+            [("class", &class), ("x", &px(SIDE * left)), ("y", &0), ("width", &px(SIDE * (right - left))), ("height", &px(SIDE))];
         self.to.empty("rect", &attributes);
+        let top = format!("M{} 0H{}", px(SIDE * left), px(SIDE * right));
+        self.to.empty("path", &[("class", &format!("{class} edge")), ("d", &top)]);
         if right - left >= 0.012 + 0.014 * text.chars().count() as f64 {
             self.texts.push((50.0 * (left + right), 100.0, "over", text.to_owned()));
         }

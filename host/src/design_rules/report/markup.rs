@@ -26,7 +26,10 @@ impl Markup {
         let name = self.open.pop().expect("every close has its open");
         let _ = write!(self.text, "</{name}>");
         // Lines keep a page readable to whoever looks at its source. Inside of text they would be spaces.
-        if matches!(name, "p" | "div" | "section" | "tr" | "li" | "g" | "svg" | "figure" | "table" | "ol" | "ul" | "details" | "header") {
+        if matches!(
+            name,
+            "p" | "div" | "section" | "tr" | "li" | "g" | "svg" | "figure" | "table" | "ol" | "ul" | "details" | "header"
+        ) {
             self.text.push('\n');
         }
         self

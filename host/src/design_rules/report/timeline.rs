@@ -92,18 +92,11 @@ fn axis(to: &mut Markup, longest: f64, scale: f64, bottom: f64) {
         to.empty("line", &line);
         to.leaf("text", &[("class", &"tick"), ("x", &x), ("y", &px(bottom + 16.0))], format!("{value:.decimals$}"));
     }
-    to.leaf("text", &[("class", &"tick"), ("x", &px(LEFT + WIDTH)), ("y", &px(bottom + 30.0))], format!("time ({})", unit.name));
+    to.leaf("text", &[("class", &"unit"), ("x", &px(LEFT + WIDTH)), ("y", &px(bottom + 30.0))], format!("time ({})", unit.name));
 }
 
 /// A lane whose bars are at `y`.
-fn lane(
-    to: &mut Markup,
-    stream: Option<u8>,
-    bars: &[Bar<'_>],
-    y: f64,
-    right: f64,
-    lanes: &BTreeMap<Option<u8>, Vec<Bar<'_>>>,
-) {
+fn lane(to: &mut Markup, stream: Option<u8>, bars: &[Bar<'_>], y: f64, right: f64, lanes: &BTreeMap<Option<u8>, Vec<Bar<'_>>>) {
     let name = stream.map_or("host".to_owned(), |stream| format!("stream {stream}"));
     to.leaf("text", &[("class", &"lane"), ("x", &px(LEFT - 10.0)), ("y", &px(y + 0.5 * BAR + 4.0))], &name);
     let middle = px(y + 0.5 * BAR);

@@ -41,6 +41,15 @@ pub enum Work {
         /// How many threads it has.
         threads: u64,
     },
+    /// A kernel that writes page-locked memory of the host in place. For operations of the GPU. It takes
+    /// [`Gpu::kernel_floor`](super::Gpu::kernel_floor) and [`Gpu::copy_latency`](super::Gpu::copy_latency), and the bytes at the
+    /// bandwidth of copies to the host; its share is that of its threads.
+    KernelToHost {
+        /// How much it writes.
+        bytes: u64,
+        /// How many threads it has.
+        threads: u64,
+    },
     /// An asynchronous copy from the device to page-locked memory. For operations of the GPU.
     CopyToHost {
         /// How much.

@@ -103,7 +103,7 @@ unsafe extern "C" {
     pub(super) fn cuMemFreeHost(address: *mut c_void) -> Code;
     pub(super) fn cuMemcpyHtoDAsync_v2(to: CUdeviceptr, from: *const c_void, bytes: usize, stream: CUstream) -> Code;
     pub(super) fn cuMemcpyDtoHAsync_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize, stream: CUstream) -> Code;
-    pub(super) fn cuMemcpyDtoDAsync_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream) -> Code;
+    pub(super) fn cuMemcpyAsync(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream) -> Code;
     pub(super) fn cuMemsetD8Async(to: CUdeviceptr, value: c_uchar, n: usize, stream: CUstream) -> Code;
     pub(super) fn cuMemsetD16Async(to: CUdeviceptr, value: c_ushort, n: usize, stream: CUstream) -> Code;
     pub(super) fn cuMemsetD32Async(to: CUdeviceptr, value: c_uint, n: usize, stream: CUstream) -> Code;

@@ -149,14 +149,14 @@ impl CudaStream {
         self.cuda.check("cuMemcpyDtoHAsync", unsafe { driver::cuMemcpyDtoHAsync_v2(to.cast(), from, bytes, self.raw) })
     }
 
-    /// Enqueues a copy of `bytes` within the device.
+    /// Enqueues a copy of `bytes` within the device, or between it and memory of the host that it sees.
     ///
     /// # Safety
-    /// Both ranges are live memory of this device.
+    /// Both ranges are live memory of this device, or mapped for it.
     pub(in super::super) unsafe fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError> {
         self.cuda.enter()?;
         // SAFETY: the caller vouches for both ranges.
-        self.cuda.check("cuMemcpyDtoDAsync", unsafe { driver::cuMemcpyDtoDAsync_v2(to, from, bytes, self.raw) })
+        self.cuda.check("cuMemcpyAsync", unsafe { driver::cuMemcpyAsync(to, from, bytes, self.raw) })
     }
 
     /// Enqueues a fill with `n` repetitions of the `width` low bytes (1, 2 or 4) of `pattern`.

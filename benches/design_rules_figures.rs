@@ -1,0 +1,129 @@
+//! The figures of the distributed SpMV's design rules: `cargo bench --bench design_rules_figures -- --out DIR`, and with
+//! `--features mpi` under `mpirun -n 4`.
+//!
+//! Measures all schedules on two streams in some passes, writes their medians as a file of runs, and then measures the fastest, the
+//! median and the slowest in turns, so that their ratio is one of times taken side by side.
+
+use std::error::Error;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use warpsmith::design_rules::platform::{Group, Staging};
+use warpsmith::design_rules::programs::spmv::Multiplication;
+use warpsmith::design_rules::{About, Platform, Runs, Schedule, Survey};
+use warpsmith::device::{Backend, Device};
+use warpsmith::files::Destination;
+use warpsmith::spmv::Band;
+
+/// How often the chosen schedules are measured in turns.
+const TURNS: usize = 31;
+
+/// What the command line asks for.
+struct Wanted {
+    out: PathBuf,
+    ranks: usize,
+    passes: usize,
+    seconds: u64,
+    rows: usize,
+    mpi: bool,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut wanted = Wanted { out: PathBuf::from("."), ranks: 4, passes: 3, seconds: 300, rows: 150_000, mpi: false };
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().ok_or(format!("{argument} takes a value"));
+        match argument.as_str() {
+            "--out" => wanted.out = value()?.into(),
+            "--ranks" => wanted.ranks = value()?.parse()?,
+            "--passes" => wanted.passes = value()?.parse()?,
+            "--seconds" => wanted.seconds = value()?.parse()?,
+            "--rows" => wanted.rows = value()?.parse()?,
+            "--mpi" => wanted.mpi = true,
+            // Cargo's.
+            "--bench" => {}
+            _ => return Err(format!("unknown argument {argument}").into()),
+        }
+    }
+    let band = Band { rows: wanted.rows, nonzeros: 10 * wanted.rows, half_bandwidth: wanted.rows / 4, seed: 1 };
+    let setup = Arc::new(Multiplication::<f32>::new(band.matrix()?, Staging::Auto));
+    let devices = match Device::best()?.backend() {
+        Backend::Cuda => Device::all_cuda()?,
+        Backend::Cpu => vec![Device::cpu()],
+    };
+    if wanted.mpi {
+        #[cfg(feature = "mpi")]
+        {
+            let communicator = warpsmith::ranks::mpi::init()?;
+            let device = devices[communicator.rank() % devices.len()].clone();
+            if communicator.rank() > 0 {
+                return Ok(Group::follow(&device, communicator, &*setup, 2)?);
+            }
+            return figures(&wanted, Group::processes(&device, communicator, &*setup, 2)?);
+        }
+        #[cfg(not(feature = "mpi"))]
+        return Err("--mpi takes a build with --features mpi".into());
+    }
+    let devices: Vec<_> = (0..wanted.ranks).map(|rank| devices[rank % devices.len()].clone()).collect();
+    figures(&wanted, Group::threads(&devices, setup, 2)?)
+}
+
+fn figures(wanted: &Wanted, mut group: Group) -> Result<(), Box<dyn Error>> {
+    let end = Instant::now() + Duration::from_secs(wanted.seconds);
+    println!("{}", group.description());
+    let mut survey = Survey::new(&group, 2)?;
+    for pass in 0..wanted.passes {
+        let start = Instant::now();
+        let in_time = || if Instant::now() < end { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+        let flow = survey.pass(&mut group, pass as u64, in_time)?;
+        println!("pass {pass}: {:.1} s for {} schedules", start.elapsed().as_secs_f64(), survey.len());
+        if flow.is_break() {
+            println!("cut short");
+            break;
+        }
+    }
+    let about = About {
+        input: format!("band matrix, {} rows, {} nonzeros, f32", wanted.rows, 10 * wanted.rows),
+        platform: group.description(),
+        ranks: group.ranks(),
+        streams: 2,
+        search: "exhaustive".to_owned(),
+        space: Some(survey.len().to_string()),
+        ..About::program(group.dag())
+    };
+    let mut runs = Runs { about, runs: survey.runs(&group) };
+    let mut sorted = runs.runs.clone();
+    sorted.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    let dag = group.dag().clone();
+    let parse = |index: usize| Schedule::parse(&dag, 2, &sorted[index].traversal.to_string());
+    let chosen = [parse(0)?, parse(sorted.len() / 2)?, parse(sorted.len() - 1)?];
+    chosen.iter().try_for_each(|schedule| group.check(schedule))?;
+    runs.about.fastest = Some(group.timeline(&chosen[0])?);
+    runs.about.slowest = Some(group.timeline(&chosen[2])?);
+    let name = if wanted.mpi { "spmv-mpi.csv" } else { "spmv-threads.csv" };
+    runs.write(&Destination::prepare(&wanted.out.join(name))?)?;
+    println!(
+        "{} measured, fastest {:.2} us, slowest {:.2} us, ratio {:.3}, spread of passes {:.2} %",
+        sorted.len(),
+        1e6 * sorted[0].seconds,
+        1e6 * sorted[sorted.len() - 1].seconds,
+        sorted[sorted.len() - 1].seconds / sorted[0].seconds,
+        100.0 * survey.spread()
+    );
+
+    let mut times = [const { Vec::new() }; 3];
+    for _ in 0..TURNS {
+        for (schedule, times) in chosen.iter().zip(&mut times) {
+            times.push(1e6 * group.measure(schedule)?);
+        }
+    }
+    for ((name, schedule), times) in ["fastest", "median", "slowest"].iter().zip(&chosen).zip(&mut times) {
+        times.sort_by(f64::total_cmp);
+        let (least, middle, greatest) = (times[0], times[TURNS / 2], times[TURNS - 1]);
+        println!("{name} in turns: {middle:.2} us ({least:.2} to {greatest:.2}): {}", schedule.text(&dag));
+    }
+    println!("ratio in turns: {:.3}", times[2][TURNS / 2] / times[0][TURNS / 2]);
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! `warpsmith rules count`.
+
+use std::io::{BufWriter, Write as _, stdout};
+
+use clap::Args;
+use serde::Serialize;
+use warpsmith::design_rules::{
+    Dag, Kind,
+    schedule::{MAX_STREAMS, Schedules, count},
+};
+
+use super::program::Program;
+use crate::cli::{failure::Failure, format, terminal};
+
+/// Options of `rules count`.
+#[derive(Args, Debug)]
+#[command(
+    long_about = "Count the schedules of a program: the orders of its operations, with the streams of the GPU's, and the \
+        synchronisation that these take. Schedules that differ in the names of streams alone count once.\n\n\
+        The number is exact, and known without listing them. With --list, each schedule is a line: names with `;` between them, and \
+        `@` and the stream behind those that name one.",
+    after_help = "Examples:\n  \
+        warpsmith rules count spmv                     on 1 and on 2 streams\n  \
+        warpsmith rules count halo --streams 4         on 1 to 4 streams\n  \
+        warpsmith rules count spmv --list | head       the first ten schedules on 2 streams\n  \
+        warpsmith rules count spmv --json              one JSON object; numbers are text, since they may be long"
+)]
+pub struct Arguments {
+    /// The program
+    program: Program,
+    /// The most streams that a schedule may use
+    #[arg(long, value_name = "S", default_value_t = 2)]
+    streams: usize,
+    /// Print the schedules instead, one a line, in the order of a depth-first search
+    #[arg(long, conflicts_with = "json")]
+    list: bool,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Object<'a> {
+    system: &'static str,
+    command: &'static str,
+    program: &'a str,
+    operations: Vec<Operation<'a>>,
+    edges: Vec<[&'a str; 2]>,
+    counts: Vec<Count>,
+}
+
+#[derive(Serialize)]
+struct Operation<'a> {
+    name: &'a str,
+    kind: Kind,
+}
+
+#[derive(Serialize)]
+struct Count {
+    streams: usize,
+    /// As text: JSON's numbers may be too short.
+    schedules: String,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let dag = arguments.program.dag();
+    if arguments.list {
+        return list(&dag, arguments.streams);
+    }
+    if arguments.streams == 0 || arguments.streams > MAX_STREAMS {
+        // It says what is possible.
+        count(&dag, arguments.streams)?;
+    }
+    let mut counts = Vec::new();
+    for streams in 1..=arguments.streams {
+        counts.push(Count { streams, schedules: count(&dag, streams)?.to_string() });
+    }
+    let operations: Vec<_> = dag.operations().map(|op| Operation { name: dag.name_of(op), kind: dag.kind(op) }).collect();
+    let edges: Vec<_> = dag.edges().map(|(u, v)| [dag.name_of(u), dag.name_of(v)]).collect();
+    if arguments.json {
+        let program = dag.name();
+        return terminal::print_json(&Object { system: "rules", command: "count", program, operations, edges, counts });
+    }
+    let mut table = terminal::table(["streams", "schedules"], [0, 1]);
+    for Count { streams, schedules } in &counts {
+        table.add_row([streams.to_string(), format::grouped_digits(schedules)]);
+    }
+    terminal::print(table)?;
+    let of_gpu = dag.gpu_operations().count();
+    terminal::print(format_args!(
+        "{}: {} operations of the GPU, {} of the host, {} dependences.",
+        dag.name(),
+        of_gpu,
+        operations.len() - of_gpu,
+        edges.len()
+    ))
+}
+
+/// Prints all schedules.
+fn list(dag: &Dag, streams: usize) -> Result<(), Failure> {
+    let schedules = Schedules::new(dag, streams)?;
+    let mut out = BufWriter::new(stdout().lock());
+    let print = || {
+        for schedule in schedules {
+            writeln!(out, "{}", schedule.text(dag))?;
+        }
+        out.flush()
+    };
+    print().map_err(|error| terminal::unprinted(&error))
+}

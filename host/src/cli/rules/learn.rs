@@ -1,0 +1,237 @@
+//! `warpsmith rules learn`.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+use warpsmith::design_rules::{
+    Accuracy, Class, Model, Ruleset, Runs,
+    rules::{Arrangement, Comparison, Space, Verdict},
+    tree::Search,
+};
+
+use super::learning::{ClassRow, Learning, Origin};
+use crate::cli::{failure::Failure, format, terminal};
+
+/// Rulesets of a class beside the canonical ones, as in the paper's tables.
+const SHOWN: usize = 3;
+
+/// Options of `rules learn`.
+#[derive(Args, Debug)]
+#[command(
+    long_about = "Learn rules from runs: class them by their times, grow a decision tree that tells the classes apart, and read rules off \
+        it.\n\n\
+        Runs are sorted by time and classed where times take a large step; class 1 is the fastest. The tree gets as many leaves as lower \
+        its training error. Each of its leaves is a set of rules: a schedule that follows all of them is in the class, and `insufficient \
+        rules` says that some runs that follow them are not.\n\n\
+        With --against, the runs are part of a space that FULL.CSV has all of. Each schedule of it is given a class by the rules: the class \
+        accuracy is the share of those whose time is in the range of this class. The rules of the whole space are canonical, and those of \
+        the part are shown beside them: + before rules that none of the canonical ones asks for, - before those that are missing, ! before \
+        those that contradict.",
+    after_help = "Examples:\n  \
+        warpsmith rules learn runs.csv\n  \
+        warpsmith rules learn runs.csv --criterion entropy --max-leaf-nodes 6\n  \
+        warpsmith rules learn runs.csv --against full.csv      how well they hold in the whole space\n  \
+        warpsmith rules learn runs.csv --json                  the tree and the rules as one JSON object; times in s"
+)]
+pub struct Arguments {
+    /// Runs that `warpsmith rules explore` wrote
+    #[arg(value_name = "RUNS.CSV")]
+    runs: PathBuf,
+    /// Runs of the whole space, to compare with
+    #[arg(long, value_name = "FULL.CSV")]
+    against: Option<PathBuf>,
+    #[command(flatten)]
+    learning: Learning,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Object<'a> {
+    system: &'static str,
+    command: &'static str,
+    input: String,
+    #[serde(flatten)]
+    origin: Origin<'a>,
+    runs: usize,
+    classes: &'a [ClassRow],
+    features: usize,
+    leaves: usize,
+    depth: usize,
+    error: f64,
+    search: &'a Search,
+    rules: &'a [Ruleset],
+    against: Option<&'a Against>,
+}
+
+/// Beside the whole space.
+#[derive(Serialize)]
+struct Against {
+    input: String,
+    runs: usize,
+    accuracy: f64,
+    within: usize,
+    classes: Vec<ClassRow>,
+    rules: Vec<Ruleset>,
+    /// All rulesets of each class, those of the part first, then the canonical ones.
+    compared: Vec<Arrangement>,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let runs = Runs::read(&arguments.runs)?;
+    let (_, model) = arguments.learning.learn(&arguments.runs, &runs)?;
+    let full = arguments.against.as_deref().map(|path| compare(arguments, path, &runs, &model)).transpose()?;
+    let classes = ClassRow::all(&model.labels);
+    if arguments.json {
+        return terminal::print_json(&Object {
+            system: "rules",
+            command: "learn",
+            input: arguments.runs.display().to_string(),
+            origin: Origin::of(&runs),
+            runs: runs.runs.len(),
+            classes: &classes,
+            features: model.features.len(),
+            leaves: model.search.tree.leaves(),
+            depth: model.search.tree.depth(),
+            error: model.search.tree.training_error(),
+            search: &model.search,
+            rules: model.rules.all(),
+            against: full.as_ref(),
+        });
+    }
+    print(&runs, &model, &classes)?;
+    full.as_ref().map_or(Ok(()), Against::print)
+}
+
+/// What the whole space says.
+fn compare(arguments: &Arguments, path: &Path, runs: &Runs, model: &Model) -> Result<Against, Failure> {
+    let full = Runs::read(path)?;
+    same_program(&arguments.runs, runs, path, &full)?;
+    let (table, canonical) = arguments.learning.learn(path, &full)?;
+    let accuracy = Accuracy::of(model, &table, &full.times())?;
+    let space = Space::new(&table, canonical.labels.classes())?;
+    let titles = [runs.runs.len(), full.runs.len()].map(|runs| format!("{} runs", format::grouped(runs)));
+    let columns = [(&*titles[0], &model.rules), (&*titles[1], &canonical.rules)];
+    let most = model.labels.count().max(canonical.labels.count());
+    let arrange = |index| Arrangement::new(Class::from_index(index), &columns, usize::MAX, Some(&canonical.rules), Some(&space));
+    Ok(Against {
+        input: path.display().to_string(),
+        runs: full.runs.len(),
+        accuracy: accuracy.share(),
+        within: accuracy.within,
+        classes: ClassRow::all(&canonical.labels),
+        compared: (0..most).map(arrange).collect(),
+        rules: canonical.rules.all().to_vec(),
+    })
+}
+
+/// Sees to it that both files are about one program.
+pub fn same_program(first: &Path, runs: &Runs, second: &Path, others: &Runs) -> Result<(), Failure> {
+    if runs.about.signature == others.about.signature {
+        return Ok(());
+    }
+    let (ours, theirs) = (&runs.about.program, &others.about.program);
+    let of = if ours == theirs { format!("another version of `{ours}`") } else { format!("the program `{theirs}`") };
+    Err(Failure::error(format_args!("{} has runs of {of}, and {} of `{ours}`", second.display(), first.display())))
+}
+
+fn print(runs: &Runs, model: &Model, classes: &[ClassRow]) -> Result<(), Failure> {
+    let about = &runs.about;
+    let space = about.space.as_deref().map_or(String::new(), |space| format!(" of {}", format::grouped_digits(space)));
+    terminal::print(format_args!(
+        "{}, {}: {}{space} schedules.",
+        about.program,
+        about.platform,
+        format::grouped(runs.runs.len())
+    ))?;
+    let mut table = terminal::table(["class", "runs", "fastest", "slowest", "of the fastest"], 0..5);
+    let best = model.labels.sorted()[0];
+    for row in classes {
+        table.add_row([
+            row.class.to_string(),
+            format::grouped(row.runs),
+            format::time(1e3 * row.fastest),
+            format::time(1e3 * row.slowest),
+            if best > 0.0 { format!("{:.3} to {:.3}", row.fastest / best, row.slowest / best) } else { String::new() },
+        ]);
+    }
+    terminal::print(table)?;
+    let tree = &model.search.tree;
+    terminal::print(format_args!(
+        "A tree of {} {} and depth {}, from {} features: training error {:.2} %.",
+        tree.leaves(),
+        if tree.leaves() == 1 { "leaf" } else { "leaves" },
+        tree.depth(),
+        model.features.len(),
+        100.0 * tree.training_error()
+    ))?;
+    for class in model.labels.all() {
+        terminal::print(format_args!("\nClass {class}"))?;
+        let mut sets = model.rules.of_class(class).peekable();
+        if sets.peek().is_none() {
+            terminal::print("  no rules lead to it")?;
+        }
+        sets.try_for_each(print_set)?;
+    }
+    Ok(())
+}
+
+/// A set of rules, one a line.
+fn print_set(set: &Ruleset) -> Result<(), Failure> {
+    let insufficient = if set.is_sufficient() {
+        String::new()
+    } else {
+        format!(", insufficient rules: {:.1} % are of other classes", 100.0 * (1.0 - set.purity))
+    };
+    let s = if set.samples == 1 { "" } else { "s" };
+    terminal::print(format_args!("  {} sample{s}{insufficient}", format::grouped(set.samples)))?;
+    if set.rules.is_empty() {
+        terminal::print("    any schedule")?;
+    }
+    set.rules.iter().try_for_each(|rule| terminal::print(format_args!("    {rule}")))
+}
+
+impl Against {
+    fn print(&self) -> Result<(), Failure> {
+        terminal::print(format_args!(
+            "\nIn all {} runs of {}: class accuracy {:.3} ({} schedules).",
+            format::grouped(self.runs),
+            self.input,
+            self.accuracy,
+            format::grouped(self.within)
+        ))?;
+        let names = ["class", "rulesets", "consistent", "overconstrained", "underconstrained", "contradictory", "unmatched"];
+        let mut table = terminal::table(names, 0..names.len());
+        for arranged in &self.compared {
+            let cells = &arranged.columns[0];
+            let count = |verdict: Verdict| {
+                let is = |comparison: &&Comparison| comparison.verdict == verdict;
+                cells.iter().filter_map(|cell| cell.comparison.as_ref()).filter(is).count().to_string()
+            };
+            table.add_row([
+                arranged.class.to_string(),
+                cells.len().to_string(),
+                count(Verdict::Consistent),
+                count(Verdict::Overconstrained),
+                count(Verdict::Underconstrained),
+                count(Verdict::Contradictory),
+                count(Verdict::Unmatched),
+            ]);
+        }
+        terminal::print(table)?;
+        for arranged in &self.compared {
+            let shown = Arrangement {
+                columns: arranged.columns.iter().map(|cells| cells[..cells.len().min(SHOWN)].to_vec()).collect(),
+                ..arranged.clone()
+            };
+            let more = arranged.columns.iter().any(|cells| cells.len() > SHOWN);
+            let most = if more { ", the three that most runs follow" } else { "" };
+            terminal::print(format_args!("\nRulesets of class {}{most}", arranged.class))?;
+            terminal::print(shown)?;
+        }
+        Ok(())
+    }
+}

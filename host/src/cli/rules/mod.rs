@@ -1,0 +1,48 @@
+//! `warpsmith rules`: schedules of CUDA+MPI programs, and what makes them fast.
+
+mod count;
+mod learn;
+mod learning;
+mod program;
+mod report;
+
+use clap::{Args, Subcommand};
+
+use super::{Global, failure::Failure};
+
+/// Commands of `rules`.
+#[derive(Args, Debug)]
+#[command(
+    long_about = "Search the schedules of a CUDA+MPI program, and learn rules that tell fast ones from slow ones, after Pearson, \
+        Javeed and Devine, Machine Learning for CUDA+MPI Design Rules (2022).\n\n\
+        A program is a graph of operations of the host and of the GPU. A schedule is an order of them, with a stream for each \
+        operation of the GPU, and the events that this takes: `CER-after-Pack` records one behind Pack, with `CES-b4-PostSend` the \
+        host waits for it, and with `CSWE-b4-add` a stream. `explore` measures schedules and writes RUNS.CSV, which the other \
+        commands read.",
+    after_help = "Examples:\n  \
+        warpsmith rules count spmv                                     how many schedules there are"
+)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+// What stands about them in the list. Doc comments would take the place of the longer texts that the arguments have, too.
+#[derive(Debug, Subcommand)]
+enum Command {
+    #[command(about = "Count the schedules of a program, or list them")]
+    Count(count::Arguments),
+    #[command(about = "Learn rules from runs; compare them with those of a whole space")]
+    Learn(learn::Arguments),
+    #[command(about = "Write a page of HTML about runs and rules")]
+    Report(report::Arguments),
+}
+
+/// Runs the command.
+pub fn run(_global: &Global, arguments: &Arguments) -> Result<(), Failure> {
+    match &arguments.command {
+        Command::Count(arguments) => count::run(arguments),
+        Command::Learn(arguments) => learn::run(arguments),
+        Command::Report(arguments) => report::run(arguments),
+    }
+}

@@ -1,0 +1,78 @@
+//! `warpsmith rules report`.
+
+use std::{io::Write as _, path::PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+use warpsmith::design_rules::{Runs, report};
+
+use super::learning::Learning;
+use crate::cli::{failure::Failure, format, output, terminal};
+
+/// Options of `rules report`.
+#[derive(Args, Debug)]
+#[command(
+    long_about = "Write a page of HTML about runs: sorted times, classes and how they came about, the decision tree and how it was chosen, \
+        rules by class, the fastest and the slowest schedule in time and as steps.\n\n\
+        The page stands by itself: nothing is loaded, and it is light or dark as the browser is.",
+    after_help = "Examples:\n  \
+        warpsmith rules report runs.csv --html report.html\n  \
+        warpsmith rules report runs.csv --html small.html --max-leaf-nodes 6    a tree that is read at a glance"
+)]
+pub struct Arguments {
+    /// Runs that `warpsmith rules explore` wrote
+    #[arg(value_name = "RUNS.CSV")]
+    runs: PathBuf,
+    /// The page
+    #[arg(long, value_name = "REPORT.HTML")]
+    html: PathBuf,
+    #[command(flatten)]
+    learning: Learning,
+    /// Print one JSON object instead of a line
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Object {
+    system: &'static str,
+    command: &'static str,
+    input: String,
+    runs: usize,
+    classes: usize,
+    leaves: usize,
+    output: String,
+    bytes: usize,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let destination = output::prepare(&arguments.html, &[&arguments.runs])?;
+    let runs = Runs::read(&arguments.runs)?;
+    let (_, model) = arguments.learning.learn(&arguments.runs, &runs)?;
+    let page = report::page(&runs, &model);
+    let mut file = destination.temporary()?;
+    file.write_all(page.as_bytes()).map_err(|error| destination.error(&error))?;
+    destination.persist(file)?;
+    let object = Object {
+        system: "rules",
+        command: "report",
+        input: arguments.runs.display().to_string(),
+        runs: runs.runs.len(),
+        classes: model.labels.count(),
+        leaves: model.search.tree.leaves(),
+        output: arguments.html.display().to_string(),
+        bytes: page.len(),
+    };
+    if arguments.json {
+        return terminal::print_json(&object);
+    }
+    terminal::print(format_args!(
+        "Written: {} ({} runs, {} class{}, {})",
+        object.output,
+        format::grouped(object.runs),
+        object.classes,
+        if object.classes == 1 { "" } else { "es" },
+        format::bytes(object.bytes as u64)
+    ))
+}

@@ -1,0 +1,67 @@
+//! Values of binary features, packed.
+
+/// A table of bits, stored by columns: a row for each sample, a column for each feature.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BitColumns {
+    rows: usize,
+    columns: usize,
+    words: Vec<u64>,
+}
+
+impl BitColumns {
+    /// A table of so many rows and no columns.
+    pub fn new(rows: usize) -> Self {
+        BitColumns { rows, columns: 0, words: Vec::new() }
+    }
+
+    /// Appends a column of these bits.
+    pub fn push(&mut self, bit: impl FnMut(usize) -> bool) {
+        self.words.extend(pack(self.rows, bit));
+        self.columns += 1;
+    }
+
+    pub(super) fn push_words(&mut self, words: &[u64]) {
+        debug_assert_eq!(words.len(), self.rows.div_ceil(64));
+        self.words.extend_from_slice(words);
+        self.columns += 1;
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// How many columns there are.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// One bit.
+    ///
+    /// # Panics
+    /// If there is no such row or column.
+    pub fn get(&self, row: usize, column: usize) -> bool {
+        assert!(row < self.rows, "row {row} of {}", self.rows);
+        self.column(column)[row / 64] >> (row % 64) & 1 == 1
+    }
+
+    /// A column's bits, 64 rows to a word from the lowest bit; those behind the last row are 0.
+    ///
+    /// # Panics
+    /// If there is no such column.
+    pub fn column(&self, column: usize) -> &[u64] {
+        assert!(column < self.columns, "column {column} of {}", self.columns);
+        let words = self.rows.div_ceil(64);
+        &self.words[column * words..(column + 1) * words]
+    }
+}
+
+/// So many bits, 64 to a word from the lowest.
+pub(super) fn pack(len: usize, mut bit: impl FnMut(usize) -> bool) -> Vec<u64> {
+    let word = |first: usize| (first..len.min(first + 64)).rev().fold(0, |word, row| word << 1 | u64::from(bit(row)));
+    (0..len).step_by(64).map(word).collect()
+}
+
+pub(super) fn count_ones(words: &[u64]) -> usize {
+    words.iter().map(|word| word.count_ones() as usize).sum()
+}

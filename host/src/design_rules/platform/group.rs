@@ -1,0 +1,260 @@
+//! Ranks that run a program together: threads of this process, or processes under MPI.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use serde::{Deserialize, Serialize};
+
+use super::super::{Dag, RulesError, Schedule};
+use super::rank::{Rank, ranks};
+use super::{Platform, Setup, Span, Timeline};
+use crate::device::Device;
+use crate::ranks::{Communicator, threads};
+
+/// What rank 0 asks all ranks to do.
+#[derive(Debug, Serialize, Deserialize)]
+enum Request {
+    Measure(String),
+    Check(String),
+    Timeline(String),
+    Stop,
+}
+
+/// What a rank answers.
+#[derive(Debug, Serialize, Deserialize)]
+enum Answer {
+    Time(f64),
+    Difference(Option<String>),
+    Spans(Vec<Span>),
+    Failed(String),
+}
+
+/// Runs a program on a group of ranks, of which this process has the first: CUDA streams and events on GPUs; on the CPU streams are
+/// threads, which run the same kernels.
+///
+/// Its measurements are the paper's (section III-C3): barriers between invocations, as many of these as take
+/// [`MEASUREMENT`](super::MEASUREMENT), and the time of the slowest rank.
+pub struct Group {
+    rank: Rank,
+    dag: Dag,
+    description: String,
+    threads: Vec<JoinHandle<()>>,
+    /// After an error ranks may wait for each other for ever.
+    broken: bool,
+}
+
+impl Group {
+    /// Ranks as threads of this process. `devices` has one for each; they may share one.
+    ///
+    /// # Errors
+    /// What `setup` says; [`RulesError::Setup`] where there are no devices.
+    pub fn threads(devices: &[Device], setup: Arc<dyn Setup>, streams: usize) -> Result<Self, RulesError> {
+        if devices.is_empty() {
+            return Err(RulesError::Setup("there must be at least one rank".to_owned()));
+        }
+        let mut communicators = threads::communicators(devices.len()).into_iter();
+        let first = communicators.next().expect("as many as devices");
+        let spawn = |(communicator, device): (Arc<dyn Communicator>, &Device)| {
+            let (setup, device) = (setup.clone(), device.clone());
+            std::thread::spawn(move || {
+                let _guard = AbortOnPanic(communicator.clone());
+                // Rank 0 hears of errors by their gathering or by the abort.
+                _ = Self::follow(&device, communicator, &*setup, streams);
+            })
+        };
+        let others = communicators.zip(&devices[1..]).map(spawn).collect();
+        Self::lead(&devices[0], first, &*setup, streams, others)
+    }
+
+    /// Rank 0 of a group of processes. The others call [`follow`](Self::follow).
+    ///
+    /// # Errors
+    /// What `setup` says on any rank.
+    pub fn processes(
+        device: &Device,
+        communicator: Arc<dyn Communicator>,
+        setup: &dyn Setup,
+        streams: usize,
+    ) -> Result<Self, RulesError> {
+        Self::lead(device, communicator, setup, streams, Vec::new())
+    }
+
+    fn lead(
+        device: &Device,
+        communicator: Arc<dyn Communicator>,
+        setup: &dyn Setup,
+        streams: usize,
+        threads: Vec<JoinHandle<()>>,
+    ) -> Result<Self, RulesError> {
+        let description = format!(
+            "{}, {} {} by {}",
+            device.name(),
+            communicator.size(),
+            if communicator.size() == 1 { "rank" } else { "ranks" },
+            communicator.kind()
+        );
+        let result = Self::start(device, &communicator, setup, streams);
+        match result {
+            Ok(rank) => {
+                let dag = rank.dag().clone();
+                Ok(Group { rank, dag, description, threads, broken: false })
+            }
+            Err(error) => {
+                threads.into_iter().for_each(|thread| _ = thread.join());
+                Err(error)
+            }
+        }
+    }
+
+    /// Serves rank 0 until it is done: what all ranks but 0 do.
+    ///
+    /// # Errors
+    /// What `setup` says on any rank, and what went wrong here.
+    pub fn follow(
+        device: &Device,
+        communicator: Arc<dyn Communicator>,
+        setup: &dyn Setup,
+        streams: usize,
+    ) -> Result<(), RulesError> {
+        let mut rank = Self::start(device, &communicator, setup, streams)?;
+        loop {
+            let request = communicator.broadcast(Vec::new()).map_err(ranks)?;
+            let request = serde_json::from_slice(&request).map_err(|error| RulesError::Setup(error.to_string()))?;
+            if matches!(request, Request::Stop) {
+                return Ok(());
+            }
+            Self::answer(&mut rank, &request)?;
+        }
+    }
+
+    /// A rank, once all have theirs; where one hasn't, an error on all.
+    fn start(
+        device: &Device,
+        communicator: &Arc<dyn Communicator>,
+        setup: &dyn Setup,
+        streams: usize,
+    ) -> Result<Rank, RulesError> {
+        let rank = setup.rank(device, communicator).and_then(|program| Rank::new(device, communicator, program, streams));
+        let own = rank.as_ref().err().map(ToString::to_string).unwrap_or_default();
+        let all = communicator.gather(own.into_bytes()).map_err(ranks)?;
+        // Ranks that fail alike need no name.
+        let first = all.iter().position(|reason| !reason.is_empty());
+        let verdict = first.map(|rank| {
+            let reason = String::from_utf8_lossy(&all[rank]).into_owned();
+            if all.iter().all(|other| *other == all[rank]) { reason } else { format!("rank {rank}: {reason}") }
+        });
+        let verdict = communicator.broadcast(verdict.unwrap_or_default().into_bytes()).map_err(ranks)?;
+        match rank {
+            Ok(rank) if verdict.is_empty() => Ok(rank),
+            Ok(_) => Err(RulesError::Setup(String::from_utf8_lossy(&verdict).into_owned())),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Does what rank 0 asks for; on rank 0, what all answer.
+    fn answer(rank: &mut Rank, request: &Request) -> Result<Vec<Answer>, RulesError> {
+        let result = Self::act(rank, request);
+        let answer = match result {
+            Ok(answer) => answer,
+            Err(error) => {
+                // The others may wait for this rank.
+                rank.ranks().abort(&error.to_string());
+                Answer::Failed(error.to_string())
+            }
+        };
+        let failed = matches!(answer, Answer::Failed(_));
+        let own = serde_json::to_vec(&answer).map_err(|error| RulesError::Setup(error.to_string()))?;
+        if failed {
+            let rank = rank.ranks().rank();
+            let Answer::Failed(reason) = answer else { unreachable!("it failed") };
+            return Err(RulesError::Rank { rank, reason });
+        }
+        let all = rank.ranks().gather(own).map_err(ranks)?;
+        let parse = |bytes: &Vec<u8>| serde_json::from_slice(bytes).map_err(|error| RulesError::Setup(error.to_string()));
+        all.iter().map(parse).collect()
+    }
+
+    fn act(rank: &mut Rank, request: &Request) -> Result<Answer, RulesError> {
+        let parse = |rank: &Rank, text: &str| Schedule::parse(rank.dag(), rank.streams(), text);
+        Ok(match request {
+            Request::Measure(text) => {
+                let schedule = parse(rank, text)?;
+                Answer::Time(rank.measure(&schedule)?)
+            }
+            Request::Check(text) => Answer::Difference(rank.check(&parse(rank, text)?)?),
+            Request::Timeline(text) => Answer::Spans(rank.timeline(&parse(rank, text)?)?),
+            // Nobody asks for an answer to that.
+            Request::Stop => Answer::Difference(None),
+        })
+    }
+
+    fn request(&mut self, request: &Request) -> Result<Vec<Answer>, RulesError> {
+        if self.broken {
+            return Err(RulesError::Setup("the ranks have stopped after an error".to_owned()));
+        }
+        let bytes = serde_json::to_vec(request).map_err(|error| RulesError::Setup(error.to_string()))?;
+        let answers = self.rank.ranks().broadcast(bytes).map_err(ranks).and_then(|_| Self::answer(&mut self.rank, request));
+        self.broken = answers.is_err();
+        answers
+    }
+}
+
+/// Lets the other ranks know when this one's thread ends by a panic.
+struct AbortOnPanic(Arc<dyn Communicator>);
+
+impl Drop for AbortOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.abort("its thread has panicked");
+        }
+    }
+}
+
+impl Platform for Group {
+    fn dag(&self) -> &Dag {
+        &self.dag
+    }
+
+    fn ranks(&self) -> usize {
+        self.rank.ranks().size()
+    }
+
+    fn description(&self) -> String {
+        self.description.clone()
+    }
+
+    fn measure(&mut self, schedule: &Schedule) -> Result<f64, RulesError> {
+        let answers = self.request(&Request::Measure(schedule.text(&self.dag)))?;
+        // All have the greatest.
+        let time = |answer: &Answer| if let Answer::Time(seconds) = answer { *seconds } else { 0.0 };
+        Ok(answers.iter().map(time).fold(0.0, f64::max))
+    }
+
+    fn check(&mut self, schedule: &Schedule) -> Result<(), RulesError> {
+        let text = schedule.text(&self.dag);
+        let answers = self.request(&Request::Check(text.clone()))?;
+        for (rank, answer) in answers.into_iter().enumerate() {
+            if let Answer::Difference(Some(difference)) = answer {
+                return Err(RulesError::Wrong { schedule: text, reason: format!("rank {rank}: {difference}") });
+            }
+        }
+        Ok(())
+    }
+
+    fn timeline(&mut self, schedule: &Schedule) -> Result<Timeline, RulesError> {
+        let answers = self.request(&Request::Timeline(schedule.text(&self.dag)))?;
+        let spans = |answer| if let Answer::Spans(spans) = answer { spans } else { Vec::new() };
+        Ok(Timeline { spans: answers.into_iter().flat_map(spans).collect() })
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if !self.broken
+            && let Ok(bytes) = serde_json::to_vec(&Request::Stop)
+        {
+            _ = self.rank.ranks().broadcast(bytes);
+        }
+        self.threads.drain(..).for_each(|thread| _ = thread.join());
+    }
+}

@@ -1,0 +1,59 @@
+//! A program that can be run: what its operations do, on one rank.
+
+use std::sync::Arc;
+
+use super::super::{Dag, OpId, RulesError};
+use crate::device::{Device, Stream};
+use crate::ranks::Communicator;
+
+/// One rank's part of a program.
+///
+/// A platform calls [`cpu`](Self::cpu) on one thread, and [`gpu`](Self::gpu) on that thread, too, or, where streams are threads, on
+/// theirs: what several operations use is behind locks, which are held while an operation is enqueued (on a GPU) or done (on the CPU).
+/// Schedules see to it that operations that depend on each other don't overlap.
+pub trait Program: Send + Sync {
+    /// The program's operations; the same on all ranks.
+    fn dag(&self) -> &Dag;
+
+    /// Does an operation of the CPU. That of the end is empty, and not asked for.
+    ///
+    /// # Errors
+    /// What went wrong.
+    fn cpu(&self, op: OpId) -> Result<(), RulesError>;
+
+    /// Enqueues an operation of the GPU.
+    ///
+    /// # Errors
+    /// What went wrong.
+    fn gpu(&self, op: OpId, stream: &Stream) -> Result<(), RulesError>;
+
+    /// Overwrites all results, so that one that is not computed shows. Nothing is under way.
+    ///
+    /// # Errors
+    /// What went wrong.
+    fn reset(&self) -> Result<(), RulesError>;
+
+    /// Compares the results with a reference: the first difference, if there is one. Nothing is under way.
+    ///
+    /// # Errors
+    /// What went wrong.
+    fn difference(&self) -> Result<Option<String>, RulesError>;
+}
+
+/// Makes each rank's part of a program, on that rank's thread.
+pub trait Setup: Send + Sync {
+    /// The part of the communicator's rank, on its device.
+    ///
+    /// # Errors
+    /// What went wrong.
+    fn rank(&self, device: &Device, ranks: &Arc<dyn Communicator>) -> Result<Box<dyn Program>, RulesError>;
+}
+
+impl<F> Setup for F
+where
+    F: Fn(&Device, &Arc<dyn Communicator>) -> Result<Box<dyn Program>, RulesError> + Send + Sync,
+{
+    fn rank(&self, device: &Device, ranks: &Arc<dyn Communicator>) -> Result<Box<dyn Program>, RulesError> {
+        self(device, ranks)
+    }
+}

@@ -1,0 +1,159 @@
+//! A sequence of steps, made ready to be simulated.
+
+use super::super::schedule::MAX_STREAMS;
+use super::super::{Dag, OpId, RulesError, Step};
+use super::load::Load;
+
+/// What the host's thread does in a step.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Call {
+    Cpu {
+        op: OpId,
+    },
+    /// Enqueues an operation's items: they have successive slots.
+    Gpu {
+        op: OpId,
+        stream: u8,
+        slot: u32,
+    },
+    Record {
+        stream: u8,
+        slot: u32,
+    },
+    StreamWait {
+        stream: u8,
+        slot: u32,
+    },
+    /// Waits for an event.
+    Sync {
+        event: u32,
+    },
+    /// Waits for an event that nobody has recorded, which is no wait.
+    Idle,
+}
+
+/// What a stream does.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Entry {
+    Gpu {
+        op: OpId,
+        step: u32,
+        slot: u32,
+    },
+    Record {
+        event: u32,
+        slot: u32,
+    },
+    /// Waits for an event; none where nobody has recorded it, which is no wait.
+    Wait {
+        event: Option<u32>,
+        slot: u32,
+    },
+}
+
+/// The calls of a sequence of steps, and what they put into each stream.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Order {
+    pub calls: Vec<Call>,
+    pub streams: Vec<Vec<Entry>>,
+    /// How many streams of those are in use.
+    pub used: usize,
+    /// How many slots there are for things enqueued.
+    pub slots: usize,
+    /// How many records there are.
+    pub events: usize,
+    /// The step of each operation.
+    pub step_of: Vec<Option<u32>>,
+    /// The stream of each operation that has one.
+    stream_of: Vec<Option<u8>>,
+    /// The latest record behind each operation.
+    recorded: Vec<Option<u32>>,
+}
+
+impl Order {
+    /// Any steps will do in which no operation stands twice and each record is behind an operation that has been enqueued.
+    pub fn fill(&mut self, load: &Load, steps: &[Step]) -> Result<(), RulesError> {
+        self.calls.clear();
+        self.streams.resize_with(MAX_STREAMS, Vec::new);
+        self.streams.iter_mut().for_each(Vec::clear);
+        (self.used, self.slots, self.events) = (0, 0, 0);
+        for list in [&mut self.step_of, &mut self.recorded] {
+            list.clear();
+            list.resize(load.dag.len(), None);
+        }
+        self.stream_of.clear();
+        self.stream_of.resize(load.dag.len(), None);
+        for (index, &step) in steps.iter().enumerate() {
+            let call = self.call(load, index as u32, step).map_err(|reason| wrong(&load.dag, steps, reason))?;
+            self.calls.push(call);
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, load: &Load, index: u32, step: Step) -> Result<Call, String> {
+        let name = |op: OpId| load.dag.name_of(op);
+        let (Step::Cpu(subject)
+        | Step::Gpu { op: subject, .. }
+        | Step::EventRecord { after: subject }
+        | Step::EventSync { after: subject, .. }
+        | Step::StreamWait { after: subject, .. }) = step;
+        if subject.index() >= load.dag.len() {
+            return Err(format!("operation {} is none of the program's", subject.index()));
+        }
+        if let Some(stream) = step.stream() {
+            if usize::from(stream) >= MAX_STREAMS {
+                return Err(format!("stream {stream} is more than {MAX_STREAMS} streams have"));
+            }
+            self.used = self.used.max(usize::from(stream) + 1);
+        }
+        if let Step::Cpu(op) | Step::Gpu { op, .. } = step
+            && self.step_of[op.index()].replace(index).is_some()
+        {
+            return Err(format!("`{}` stands twice", name(op)));
+        }
+        let slot = self.slots as u32;
+        Ok(match step {
+            Step::Cpu(op) => Call::Cpu { op },
+            Step::Gpu { op, stream } => {
+                self.slots += load.widths[op.index()].max(1);
+                self.stream_of[op.index()] = Some(stream);
+                self.streams[usize::from(stream)].push(Entry::Gpu { op, step: index, slot });
+                Call::Gpu { op, stream, slot }
+            }
+            Step::EventRecord { after } => {
+                let stream = self.stream_of[after.index()];
+                let stream = stream.ok_or_else(|| format!("it records behind `{}`, which no stream has yet", name(after)))?;
+                let event = self.events as u32;
+                self.slots += 1;
+                self.events += 1;
+                self.recorded[after.index()] = Some(event);
+                self.streams[usize::from(stream)].push(Entry::Record { event, slot });
+                Call::Record { stream, slot }
+            }
+            Step::EventSync { after, .. } => match self.recorded[after.index()] {
+                Some(event) => Call::Sync { event },
+                None => Call::Idle,
+            },
+            Step::StreamWait { after, stream, .. } => {
+                self.slots += 1;
+                self.streams[usize::from(stream)].push(Entry::Wait { event: self.recorded[after.index()], slot });
+                Call::StreamWait { stream, slot }
+            }
+        })
+    }
+}
+
+fn wrong(dag: &Dag, steps: &[Step], reason: String) -> RulesError {
+    let known = |step: &Step| match *step {
+        Step::Cpu(op) | Step::Gpu { op, .. } | Step::EventRecord { after: op } => op.index() < dag.len(),
+        Step::EventSync { after, before } | Step::StreamWait { after, before, .. } => {
+            after.index().max(before.index()) < dag.len()
+        }
+    };
+    let name = |step: &Step| if known(step) { step.name(dag) } else { "?".to_owned() };
+    RulesError::Schedule {
+        program: dag.name().to_owned(),
+        schedule: steps.iter().map(name).collect::<Vec<_>>().join(";"),
+        reason,
+    }
+}

@@ -1,0 +1,96 @@
+//! The simulated machine as a platform.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
+
+use super::super::{Dag, Platform, RulesError, Schedule, Timeline};
+use super::{Machine, Simulator, Workload};
+
+/// A simulated machine that runs a program.
+#[derive(Clone, Debug)]
+pub struct SimPlatform {
+    simulator: Simulator,
+    samples: usize,
+    seed: u64,
+}
+
+impl SimPlatform {
+    /// Without noise each measurement is one simulation, else the mean of ten.
+    ///
+    /// # Errors
+    /// As [`Simulator::new`].
+    pub fn new(workload: &(impl Workload + ?Sized), machine: Machine) -> Result<Self, RulesError> {
+        Ok(SimPlatform { simulator: Simulator::new(workload, machine)?, samples: 10, seed: 0 })
+    }
+
+    /// How many simulations a measurement is the mean of, where the machine has noise; at least one.
+    pub fn with_samples(mut self, samples: usize) -> Self {
+        self.samples = samples.max(1);
+        self
+    }
+
+    /// The seed of the noise.
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// What simulates.
+    pub fn simulator(&mut self) -> &mut Simulator {
+        &mut self.simulator
+    }
+
+    /// The seed of a sample. It doesn't depend on what was measured before.
+    fn seed_of(&self, schedule: &Schedule, sample: usize) -> u64 {
+        // FNV-1a, which is the same everywhere.
+        let text = schedule.to_string();
+        let hash =
+            text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+        let mut seed = [0; 32];
+        for (bytes, word) in seed.chunks_exact_mut(8).zip([self.seed, hash, sample as u64]) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+        ChaCha8Rng::from_seed(seed).next_u64()
+    }
+}
+
+impl Platform for SimPlatform {
+    fn dag(&self) -> &Dag {
+        self.simulator.dag()
+    }
+
+    fn ranks(&self) -> usize {
+        self.simulator.ranks()
+    }
+
+    fn description(&self) -> String {
+        let ranks = self.ranks();
+        format!("simulated, {ranks} {}, {}", if ranks == 1 { "rank" } else { "ranks" }, self.simulator.machine().name)
+    }
+
+    fn measure(&mut self, schedule: &Schedule) -> Result<f64, RulesError> {
+        if self.simulator.machine().noise == 0.0 {
+            return Ok(self.simulator.run(schedule.steps(), 0)?.seconds());
+        }
+        let mut sum = 0.0;
+        for sample in 0..self.samples {
+            let seed = self.seed_of(schedule, sample);
+            sum += self.simulator.run(schedule.steps(), seed)?.seconds();
+        }
+        Ok(sum / self.samples as f64)
+    }
+
+    /// No operation may start before what it depends on is done.
+    fn check(&mut self, schedule: &Schedule) -> Result<(), RulesError> {
+        let seed = self.seed_of(schedule, 0);
+        let outcome = self.simulator.run(schedule.steps(), seed)?;
+        let Some(violation) = outcome.violations().next() else { return Ok(()) };
+        let reason = violation.text(self.dag());
+        Err(RulesError::Wrong { schedule: schedule.text(self.dag()), reason })
+    }
+
+    fn timeline(&mut self, schedule: &Schedule) -> Result<Timeline, RulesError> {
+        let seed = self.seed_of(schedule, 0);
+        Ok(self.simulator.run(schedule.steps(), seed)?.timeline(schedule.steps()))
+    }
+}

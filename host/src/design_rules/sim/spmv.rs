@@ -1,0 +1,91 @@
+//! The distributed sparse matrix-vector multiplication of [`programs::spmv`](super::super::programs::spmv), as a workload.
+
+use super::super::platform::Staging;
+use super::super::programs::spmv;
+use super::super::{Dag, OpId};
+use super::{Message, Work, Workload};
+use crate::spmv::{self as matrix, RankTraffic, Traffic};
+
+/// How many nonzeros a thread has.
+const NONZEROS_PER_THREAD: u64 = 4;
+
+/// The multiplication of a distributed matrix with a vector.
+///
+/// By way of the host, `Pack` is a kernel that gathers into the host's memory, and `y_R` a copy to the device and a kernel. Else both
+/// are kernels only, and the machine's network is to be that between GPUs.
+#[derive(Clone, Debug)]
+pub struct SpmvModel {
+    dag: Dag,
+    traffic: Traffic,
+    value_bytes: u64,
+    on_device: bool,
+}
+
+impl SpmvModel {
+    /// The multiplication in `f32`, with messages in the host's memory.
+    pub fn new(traffic: Traffic) -> Self {
+        SpmvModel { dag: spmv::dag(), traffic, value_bytes: 4, on_device: false }
+    }
+
+    /// With values of so many bytes.
+    pub fn with_value_bytes(mut self, bytes: u64) -> Self {
+        self.value_bytes = bytes;
+        self
+    }
+
+    /// With messages where this says; [`Staging::Auto`] is the host's memory.
+    pub fn with_staging(mut self, staging: Staging) -> Self {
+        self.on_device = staging == Staging::Device;
+        self
+    }
+
+    /// What each rank has, sends and receives.
+    pub fn traffic(&self) -> &Traffic {
+        &self.traffic
+    }
+
+    /// A kernel that multiplies with so many nonzeros: an index, a value and an entry of x for each, and for each row an offset and
+    /// an entry of y.
+    fn multiply(&self, rows: u64, nonzeros: u64) -> Work {
+        let bytes = nonzeros * (4 + 2 * self.value_bytes) + rows * (4 + self.value_bytes);
+        Work::MemoryKernel { bytes, threads: nonzeros.div_ceil(NONZEROS_PER_THREAD) }
+    }
+
+    fn messages(&self, messages: &[matrix::Message]) -> Vec<Message> {
+        let bytes = |entries: usize| entries as u64 * self.value_bytes;
+        messages.iter().map(|message| Message { rank: message.rank, bytes: bytes(message.entries) }).collect()
+    }
+}
+
+impl Workload for SpmvModel {
+    fn dag(&self) -> &Dag {
+        &self.dag
+    }
+
+    fn ranks(&self) -> usize {
+        self.traffic.ranks.len()
+    }
+
+    fn work(&self, rank: usize, op: OpId) -> Vec<Work> {
+        let traffic = &self.traffic.ranks[rank];
+        let RankTraffic { rows, local_nnz, remote_nnz, sends, receives } = traffic;
+        let (rows, sent, received) = (*rows as u64, traffic.sent() as u64, traffic.received() as u64);
+        let value = self.value_bytes;
+        match self.dag.name_of(op) {
+            // An index, what is read and what is written.
+            "Pack" if sent > 0 && self.on_device => vec![Work::MemoryKernel { bytes: sent * (4 + 2 * value), threads: sent }],
+            "Pack" if sent > 0 => vec![Work::KernelToHost { bytes: sent * value, threads: sent }],
+            "PostSend" => vec![Work::PostSend { exchange: 0, messages: self.messages(sends) }],
+            "PostRecv" => vec![Work::PostReceive { exchange: 0, messages: self.messages(receives) }],
+            "WaitSend" => vec![Work::WaitSend { exchange: 0 }],
+            "WaitRecv" => vec![Work::WaitReceive { exchange: 0 }],
+            "y_L" => vec![self.multiply(rows, *local_nnz as u64)],
+            "y_R" if received > 0 => {
+                let copy = (!self.on_device).then_some(Work::CopyToDevice { bytes: received * value });
+                copy.into_iter().chain([self.multiply(rows, *remote_nnz as u64)]).collect()
+            }
+            "add" => vec![Work::MemoryKernel { bytes: 3 * rows * value, threads: rows }],
+            _ => Vec::new(),
+        }
+    }
+}

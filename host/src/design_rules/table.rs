@@ -1,0 +1,99 @@
+//! Many schedules of one program, by the places of their steps.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Traversal;
+
+/// Where a step that does not occur is.
+const ABSENT: u32 = u32::MAX;
+
+/// Traversals of one program as a table: for each the place of every step and the stream of every bound GPU operation. Features and
+/// rules are looked up in it.
+///
+/// Synchronisation may occur in some traversals and not in others. Names are in alphabetical order, the program's operations before
+/// synchronisation, so that they don't depend on which traversals there are, nor on their order.
+#[derive(Clone, Debug)]
+pub struct TraversalTable {
+    rows: usize,
+    names: Vec<String>,
+    operations: usize,
+    /// Name by name.
+    places: Vec<u32>,
+    /// Name by name, of the operations alone.
+    streams: Vec<Option<u8>>,
+}
+
+impl TraversalTable {
+    /// The table of these traversals, in their order.
+    pub fn new<'a>(traversals: impl IntoIterator<Item = &'a Traversal>) -> Self {
+        let traversals: Vec<_> = traversals.into_iter().collect();
+        let steps = || traversals.iter().flat_map(|traversal| traversal.steps());
+        let sorted: BTreeSet<_> = steps().map(|step| (step.is_synchronisation(), step.name.as_str())).collect();
+        let operations = sorted.iter().filter(|(synchronisation, _)| !synchronisation).count();
+        let ids: BTreeMap<_, _> = sorted.iter().enumerate().map(|(id, &(_, name))| (name, id)).collect();
+
+        let rows = traversals.len();
+        let mut places = vec![ABSENT; rows * sorted.len()];
+        let mut streams = vec![None; rows * operations];
+        for (row, traversal) in traversals.iter().enumerate() {
+            for (place, step) in (0..).zip(traversal.steps()) {
+                let id = ids[step.name.as_str()];
+                places[id * rows + row] = place;
+                if id < operations {
+                    streams[id * rows + row] = step.bound();
+                }
+            }
+        }
+        let names = sorted.into_iter().map(|(_, name)| name.to_owned()).collect();
+        TraversalTable { rows, names, operations, places, streams }
+    }
+
+    /// How many traversals there are.
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// The names of all steps that occur: first the [`operations`](Self::operations), then synchronisation, each in alphabetical
+    /// order.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// How many of the names are those of the program's operations.
+    pub fn operations(&self) -> usize {
+        self.operations
+    }
+
+    /// A step's index in [`names`](Self::names).
+    pub(super) fn id(&self, name: &str) -> Option<usize> {
+        let (operations, synchronisation) = self.names.split_at(self.operations);
+        let find = |names: &[String]| names.binary_search_by(|other| other.as_str().cmp(name)).ok();
+        find(operations).or_else(|| Some(find(synchronisation)? + self.operations))
+    }
+
+    /// The places of a step in each traversal; see [`precedes`].
+    pub(super) fn places(&self, id: usize) -> &[u32] {
+        &self.places[id * self.rows..(id + 1) * self.rows]
+    }
+
+    /// The streams that an operation is bound to in each traversal; none where it isn't, and for synchronisation.
+    pub(super) fn streams(&self, id: usize) -> &[Option<u8>] {
+        if id < self.operations { &self.streams[id * self.rows..(id + 1) * self.rows] } else { &[] }
+    }
+}
+
+/// Whether a step at the first place comes before one at the second: both occur.
+pub(super) fn precedes(u: u32, v: u32) -> bool {
+    // An absent one is behind all.
+    u < v && v != ABSENT
+}
+
+/// Whether two operations are bound to one stream.
+pub(super) fn share_stream(a: Option<u8>, b: Option<u8>) -> bool {
+    a.is_some() && a == b
+}

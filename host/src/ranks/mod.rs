@@ -1,0 +1,111 @@
+//! Ranks: several processes, or threads of one, that run a program together and send each other messages.
+//!
+//! - [`threads`]: ranks are threads of this process, each with a GPU or sharing one; nothing else is needed.
+//! - [`mpi`]: ranks are processes that `mpirun` started, in builds with the feature `mpi`.
+
+#[cfg(feature = "mpi")]
+pub mod mpi;
+mod plan;
+pub mod threads;
+
+pub use plan::{Message, Plan, Region};
+
+/// What can go wrong between ranks.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RanksError {
+    /// Another rank gave up.
+    #[error("rank {rank} gave up: {reason}")]
+    Aborted {
+        /// Which.
+        rank: usize,
+        /// Why.
+        reason: String,
+    },
+    /// A message can't be sent or received.
+    #[error("{0}")]
+    Message(String),
+    /// The MPI library can't be used, or reports an error.
+    #[error("MPI: {0}")]
+    Mpi(String),
+}
+
+/// One rank's connection to the others. All ranks call each collective method in the same order.
+pub trait Communicator: Send + Sync {
+    /// This rank, from 0.
+    fn rank(&self) -> usize;
+
+    /// How many ranks there are.
+    fn size(&self) -> usize;
+
+    /// How ranks talk: `threads`, `MPI`.
+    fn kind(&self) -> &'static str;
+
+    /// Whether messages may be in memory of a GPU.
+    fn takes_device_memory(&self) -> bool;
+
+    /// Returns when all ranks have called it.
+    ///
+    /// # Errors
+    /// [`RanksError::Aborted`].
+    fn barrier(&self) -> Result<(), RanksError>;
+
+    /// The greatest of all ranks' values, on all of them.
+    ///
+    /// # Errors
+    /// [`RanksError::Aborted`].
+    fn max(&self, value: f64) -> Result<f64, RanksError>;
+
+    /// The bytes that rank 0 gives, on all ranks.
+    ///
+    /// # Errors
+    /// [`RanksError::Aborted`].
+    fn broadcast(&self, bytes: Vec<u8>) -> Result<Vec<u8>, RanksError>;
+
+    /// What each rank gives, in order, on rank 0; nothing on the others.
+    ///
+    /// # Errors
+    /// [`RanksError::Aborted`].
+    fn gather(&self, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, RanksError>;
+
+    /// Messages that are sent again and again, from and into the same memory. Not a collective call, but the ranks' plans must
+    /// match.
+    ///
+    /// # Errors
+    /// [`RanksError::Message`] where the plan names ranks or bytes that aren't there.
+    ///
+    /// # Safety
+    /// The regions are live as long as the link. From a post to the end of the wait for it, nobody writes what is sent, nor reads
+    /// or writes what is received.
+    unsafe fn link(&self, plan: Plan) -> Result<Box<dyn Link>, RanksError>;
+
+    /// Lets all ranks know that this one gives up; their waits fail. With MPI it ends all processes.
+    fn abort(&self, reason: &str);
+}
+
+/// Messages between this rank and others: see [`Communicator::link`]. Each post is followed by its wait before the next.
+pub trait Link: Send + Sync {
+    /// Starts to send all messages (`MPI_Isend`).
+    ///
+    /// # Errors
+    /// [`RanksError::Mpi`].
+    fn post_sends(&self) -> Result<(), RanksError>;
+
+    /// Makes room for all messages (`MPI_Irecv`).
+    ///
+    /// # Errors
+    /// [`RanksError::Mpi`].
+    fn post_receives(&self) -> Result<(), RanksError>;
+
+    /// Returns when the sent memory may be written again (`MPI_Wait`).
+    ///
+    /// # Errors
+    /// [`RanksError::Aborted`], [`RanksError::Mpi`].
+    fn wait_sends(&self) -> Result<(), RanksError>;
+
+    /// Returns when all messages have been received (`MPI_Wait`).
+    ///
+    /// # Errors
+    /// [`RanksError::Aborted`], [`RanksError::Mpi`].
+    fn wait_receives(&self) -> Result<(), RanksError>;
+}

@@ -1,0 +1,247 @@
+//! Ranks as threads of one process.
+//!
+//! Messages go from the sender's memory straight into the receiver's, copied by the receiver while it waits: as in many MPI
+//! libraries, nothing moves but inside calls.
+
+use std::collections::HashMap;
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+use super::{Communicator, Link, Message, Plan, RanksError, Region};
+
+/// How often a wait looks before it lets others run.
+const SPINS: usize = 64;
+
+/// Connections of `size` ranks, one for each: each goes to a thread of its own.
+pub fn communicators(size: usize) -> Vec<Arc<dyn Communicator>> {
+    let group = Arc::new(Group {
+        size,
+        aborted: OnceLock::new(),
+        arrived: AtomicUsize::new(0),
+        round: AtomicUsize::new(0),
+        values: Mutex::new(vec![Vec::new(); size]),
+        mailboxes: Mutex::default(),
+    });
+    (0..size)
+        .map(|rank| {
+            let links = Arc::default();
+            Arc::new(ThreadCommunicator { rank, group: group.clone(), links }) as Arc<dyn Communicator>
+        })
+        .collect()
+}
+
+/// What the ranks share.
+struct Group {
+    size: usize,
+    aborted: OnceLock<RanksError>,
+    /// How many ranks are in the barrier, and how often it opened.
+    arrived: AtomicUsize,
+    round: AtomicUsize,
+    /// What the ranks give each other in collective calls.
+    values: Mutex<Vec<Vec<u8>>>,
+    /// By sender, receiver and tag.
+    mailboxes: Mutex<HashMap<(usize, usize, u16), Arc<Mailbox>>>,
+}
+
+/// Where a sender puts the address of a message until its receiver has copied it.
+#[derive(Default)]
+struct Mailbox {
+    full: AtomicBool,
+    message: Mutex<Option<(Region, Message)>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Group {
+    /// Waits until `done`, or until a rank gave up.
+    fn wait(&self, mut done: impl FnMut() -> Result<bool, RanksError>) -> Result<(), RanksError> {
+        for turn in 0usize.. {
+            if done()? {
+                break;
+            }
+            if let Some(error) = self.aborted.get() {
+                return Err(error.clone());
+            }
+            if turn % SPINS == SPINS - 1 { std::thread::yield_now() } else { spin_loop() }
+        }
+        Ok(())
+    }
+}
+
+struct ThreadCommunicator {
+    rank: usize,
+    group: Arc<Group>,
+    /// This rank's links: whoever waits sees to all that it is to receive, since the sender may wait for that.
+    links: Arc<Mutex<Vec<Weak<Receives>>>>,
+}
+
+impl ThreadCommunicator {
+    /// What all ranks give, in order.
+    fn exchange(&self, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, RanksError> {
+        lock(&self.group.values)[self.rank] = bytes;
+        self.barrier()?;
+        let values = lock(&self.group.values).clone();
+        // Nobody may give the next before all have these.
+        self.barrier()?;
+        Ok(values)
+    }
+}
+
+impl Communicator for ThreadCommunicator {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.group.size
+    }
+
+    fn kind(&self) -> &'static str {
+        "threads"
+    }
+
+    fn takes_device_memory(&self) -> bool {
+        false
+    }
+
+    fn barrier(&self) -> Result<(), RanksError> {
+        let group = &self.group;
+        let round = group.round.load(Ordering::Acquire);
+        if group.arrived.fetch_add(1, Ordering::AcqRel) + 1 == group.size {
+            group.arrived.store(0, Ordering::Relaxed);
+            group.round.store(round + 1, Ordering::Release);
+            return Ok(());
+        }
+        group.wait(|| Ok(group.round.load(Ordering::Acquire) != round))
+    }
+
+    fn max(&self, value: f64) -> Result<f64, RanksError> {
+        let values = self.exchange(value.to_le_bytes().to_vec())?;
+        let number = |bytes: Vec<u8>| bytes.try_into().map_or(f64::NAN, f64::from_le_bytes);
+        Ok(values.into_iter().map(number).fold(f64::NEG_INFINITY, f64::max))
+    }
+
+    fn broadcast(&self, bytes: Vec<u8>) -> Result<Vec<u8>, RanksError> {
+        let own = if self.rank == 0 { bytes } else { Vec::new() };
+        Ok(self.exchange(own)?.swap_remove(0))
+    }
+
+    fn gather(&self, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, RanksError> {
+        let values = self.exchange(bytes)?;
+        Ok(if self.rank == 0 { values } else { Vec::new() })
+    }
+
+    unsafe fn link(&self, plan: Plan) -> Result<Box<dyn Link>, RanksError> {
+        plan.check(self.rank, self.group.size)?;
+        let Plan { tag, sends, receives, send, receive } = plan;
+        let mailbox = |from: usize, to: usize| lock(&self.group.mailboxes).entry((from, to, tag)).or_default().clone();
+        let sends = sends.into_iter().map(|message| (mailbox(self.rank, message.rank), message)).collect();
+        let receives: Vec<_> = receives.into_iter().map(|message| (mailbox(message.rank, self.rank), message)).collect();
+        let pending = AtomicUsize::new(0);
+        let done = receives.iter().map(|_| AtomicBool::new(true)).collect();
+        let receives = Arc::new(Receives { region: receive, messages: receives, done, pending });
+        let mut links = lock(&self.links);
+        links.retain(|link| link.strong_count() > 0);
+        links.push(Arc::downgrade(&receives));
+        Ok(Box::new(ThreadLink { group: self.group.clone(), links: self.links.clone(), region: send, sends, receives }))
+    }
+
+    fn abort(&self, reason: &str) {
+        // The first one is the cause.
+        _ = self.group.aborted.set(RanksError::Aborted { rank: self.rank, reason: reason.to_owned() });
+    }
+}
+
+struct ThreadLink {
+    group: Arc<Group>,
+    links: Arc<Mutex<Vec<Weak<Receives>>>>,
+    region: Region,
+    sends: Vec<(Arc<Mailbox>, Message)>,
+    receives: Arc<Receives>,
+}
+
+/// A link's messages from others.
+struct Receives {
+    region: Region,
+    messages: Vec<(Arc<Mailbox>, Message)>,
+    /// Which of them are here; all, when none was asked for.
+    done: Vec<AtomicBool>,
+    /// How many of those that were asked for are not.
+    pending: AtomicUsize,
+}
+
+impl Receives {
+    /// Copies what is there of what was asked for. Only its rank's thread calls it.
+    fn progress(&self) -> Result<(), RanksError> {
+        if self.pending.load(Ordering::Relaxed) == 0 {
+            return Ok(());
+        }
+        for ((mailbox, message), done) in self.messages.iter().zip(&self.done) {
+            if done.load(Ordering::Relaxed) || !mailbox.full.load(Ordering::Acquire) {
+                continue;
+            }
+            if let Some((region, sent)) = lock(&mailbox.message).take() {
+                if sent.bytes.len() != message.bytes.len() {
+                    return Err(RanksError::Message(format!(
+                        "rank {} sent {} bytes where {} were expected",
+                        message.rank,
+                        sent.bytes.len(),
+                        message.bytes.len()
+                    )));
+                }
+                // SAFETY: `Plan::check` saw to it that both messages lie within their regions, which are as long here. The sender
+                // has posted its message and the receiver's memory was posted, so that by the contract of `link` both are live and
+                // nobody else accesses them.
+                unsafe { std::ptr::copy_nonoverlapping(region.at(&sent), self.region.at(message), sent.bytes.len()) };
+            }
+            done.store(true, Ordering::Relaxed);
+            self.pending.fetch_sub(1, Ordering::Relaxed);
+            mailbox.full.store(false, Ordering::Release);
+        }
+        Ok(())
+    }
+}
+
+impl ThreadLink {
+    fn wait(&self, done: impl Fn() -> bool) -> Result<(), RanksError> {
+        self.group.wait(|| {
+            // The usual case first, without the lock.
+            self.receives.progress()?;
+            if done() {
+                return Ok(true);
+            }
+            for link in lock(&self.links).iter().filter_map(Weak::upgrade) {
+                link.progress()?;
+            }
+            Ok(false)
+        })
+    }
+}
+
+impl Link for ThreadLink {
+    fn post_sends(&self) -> Result<(), RanksError> {
+        for (mailbox, message) in &self.sends {
+            *lock(&mailbox.message) = Some((self.region, message.clone()));
+            mailbox.full.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    fn post_receives(&self) -> Result<(), RanksError> {
+        let Receives { done, pending, .. } = &*self.receives;
+        done.iter().for_each(|done| done.store(false, Ordering::Relaxed));
+        pending.store(done.len(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn wait_sends(&self) -> Result<(), RanksError> {
+        self.wait(|| self.sends.iter().all(|(mailbox, _)| !mailbox.full.load(Ordering::Acquire)))
+    }
+
+    fn wait_receives(&self) -> Result<(), RanksError> {
+        self.wait(|| self.receives.pending.load(Ordering::Relaxed) == 0)
+    }
+}

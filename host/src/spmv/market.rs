@@ -1,0 +1,258 @@
+//! Matrix Market files (R. F. Boisvert, R. Pozo and K. Remington, *The Matrix Market exchange formats: initial design*, NISTIR 5935,
+//! 1996): sparse matrices as text.
+//!
+//! [`read`] takes the coordinate format with real, integer or pattern entries, in general, symmetric or skew-symmetric matrices, of any
+//! shape. Of the latter two, a file has the lower triangle, which is mirrored. An entry of a pattern is 1; entries at the same place are
+//! added up. The array format, for dense matrices, and complex entries are refused. [`write()`] writes real, general matrices.
+
+use std::{
+    fmt::Display,
+    io::{BufRead, BufReader, BufWriter, Write as _},
+    path::Path,
+};
+
+use super::{Csr, Real, SpmvError, error::numbered};
+use crate::files::{Destination, open, reason};
+
+/// What an entry's value is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Field {
+    Real,
+    Integer,
+    Pattern,
+}
+
+/// What else an entry stands for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Symmetry {
+    General,
+    Symmetric,
+    Skew,
+}
+
+/// Reads a matrix.
+///
+/// # Errors
+/// [`SpmvError::File`] with the reason, and the line where it is one's fault: the file can't be read, isn't of such a format, ends too
+/// early or goes on for too long; an index is out of range, an entry isn't in the lower triangle of a matrix that is symmetric; a value
+/// isn't a finite number of the type. [`SpmvError::TooMany`] where there are 2^32 rows, columns or nonzeros.
+pub fn read<T: Real>(path: impl AsRef<Path>) -> Result<Csr<T>, SpmvError> {
+    let path = path.as_ref();
+    let (file, _) = open(path).map_err(|reason| SpmvError::file(path, reason))?;
+    let lines = Lines { input: BufReader::with_capacity(1 << 16, file), number: 0, line: Vec::new() };
+    let (shape, triplets) = lines.matrix().map_err(|reason| SpmvError::file(path, reason))?;
+    Csr::from_triplets(shape, triplets)
+}
+
+/// Writes a matrix. Values are written with as many digits as they need to be read as the same ones.
+///
+/// The file is there once it is complete; one that was under its name is replaced then.
+///
+/// # Errors
+/// [`SpmvError::Unwritable`].
+pub fn write<T: Real>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(), SpmvError> {
+    let destination = Destination::prepare(path.as_ref())?;
+    let mut file = destination.temporary()?;
+    let mut output = BufWriter::with_capacity(1 << 16, &mut file);
+    let mut write = || {
+        writeln!(output, "%%MatrixMarket matrix coordinate real general")?;
+        writeln!(output, "{} {} {}", matrix.rows(), matrix.columns(), matrix.nnz())?;
+        for row in 0..matrix.rows() {
+            let (columns, values) = matrix.row(row);
+            for (column, value) in columns.iter().zip(values) {
+                writeln!(output, "{} {} {value:e}", row + 1, u64::from(*column) + 1)?;
+            }
+        }
+        output.flush()
+    };
+    write().map_err(|error| destination.error(&error))?;
+    drop(output);
+    destination.persist(file)?;
+    Ok(())
+}
+
+/// A file, line by line.
+struct Lines<R> {
+    input: R,
+    /// Of the line, from 1.
+    number: usize,
+    line: Vec<u8>,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// Goes to the next line, if there is one.
+    fn next(&mut self) -> Result<bool, String> {
+        self.line.clear();
+        let read = self.input.read_until(b'\n', &mut self.line);
+        self.number += 1;
+        read.map(|bytes| bytes > 0).map_err(|error| format!("can't be read: {}", reason(&error)))
+    }
+
+    /// Goes to the next line that is neither blank nor a comment, if there is one.
+    fn next_data(&mut self) -> Result<bool, String> {
+        while self.next()? {
+            if self.line.first() != Some(&b'%') && !self.line.trim_ascii().is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The line as text.
+    fn text(&self) -> Result<&str, String> {
+        std::str::from_utf8(&self.line).map_err(|_| self.error("is not text"))
+    }
+
+    /// That something is wrong with the line.
+    fn error(&self, reason: impl Display) -> String {
+        format!("line {}: {reason}", self.number)
+    }
+
+    /// The format, from the first line.
+    fn header(&mut self) -> Result<(Field, Symmetry), String> {
+        if !self.next()? {
+            return Err("is empty".to_owned());
+        }
+        let line = String::from_utf8_lossy(&self.line).to_ascii_lowercase();
+        let mut words = line.split_ascii_whitespace();
+        if words.next() != Some("%%matrixmarket") {
+            return Err(self.error("it doesn't start with `%%MatrixMarket`, so this is no Matrix Market file"));
+        }
+        let mut word = |what: &str| words.next().ok_or_else(|| self.error(format_args!("the header ends before the {what}")));
+        let (object, format, field, symmetry) = (word("object")?, word("format")?, word("field")?, word("symmetry")?);
+        if object != "matrix" {
+            return Err(self.error(format_args!("the object is `{object}`, but only a `matrix` can be read")));
+        }
+        match format {
+            "coordinate" => {}
+            "array" => return Err(self.error("the array format is for dense matrices; only `coordinate` can be read")),
+            _ => return Err(self.error(format_args!("the format is `{format}`, but it must be `coordinate`"))),
+        }
+        let field = match field {
+            "real" | "double" => Field::Real,
+            "integer" => Field::Integer,
+            "pattern" => Field::Pattern,
+            "complex" => return Err(self.error("complex matrices can't be read; entries must be real, integer or pattern")),
+            _ => return Err(self.error(format_args!("the field is `{field}`, but it must be real, integer or pattern"))),
+        };
+        let symmetry = match symmetry {
+            "general" => Symmetry::General,
+            "symmetric" => Symmetry::Symmetric,
+            "skew-symmetric" if field == Field::Pattern => {
+                return Err(self.error("a pattern can't be skew-symmetric: its entries are all 1"));
+            }
+            "skew-symmetric" => Symmetry::Skew,
+            "hermitian" => {
+                return Err(
+                    self.error("hermitian is for complex matrices; only general, symmetric and skew-symmetric can be read")
+                );
+            }
+            _ => {
+                return Err(
+                    self.error(format_args!("the symmetry is `{symmetry}`, but it must be general, symmetric or skew-symmetric"))
+                );
+            }
+        };
+        Ok((field, symmetry))
+    }
+
+    /// The numbers of rows, columns and entries.
+    fn sizes(&mut self) -> Result<[usize; 3], String> {
+        if !self.next_data()? {
+            return Err("ends before the line with the numbers of rows, columns and entries".to_owned());
+        }
+        let words: Vec<_> = self.text()?.split_ascii_whitespace().collect();
+        let [rows, columns, entries] = words[..] else {
+            return Err(self.error(format_args!(
+                "there are {} words, but here must be three: the numbers of rows, columns and entries",
+                words.len()
+            )));
+        };
+        let number = |word: &str, what: &'static str| -> Result<usize, String> {
+            let number = word.parse().map_err(|_| self.error(format_args!("`{word}` is no number of {what}")))?;
+            numbered(what, number).map_err(|error| self.error(error))?;
+            Ok(number)
+        };
+        Ok([number(rows, "rows")?, number(columns, "columns")?, number(entries, "entries")?])
+    }
+
+    /// A row or a column, from 0.
+    fn index(&self, word: &str, what: &str, count: usize) -> Result<u32, String> {
+        match word.parse::<u32>() {
+            Ok(index) if index >= 1 && index as usize <= count => Ok(index - 1),
+            Ok(index) => Err(self.error(format_args!("{what} {index} is out of range: they are numbered from 1 to {count}"))),
+            Err(_) => Err(self.error(format_args!("`{word}` is no number of a {what}"))),
+        }
+    }
+
+    fn value<T: Real>(&self, word: &str, field: Field) -> Result<T, String> {
+        if field == Field::Integer && word.parse::<i128>().is_err() {
+            return Err(self.error(format_args!("`{word}` is no integer, but the header says that entries are")));
+        }
+        let value: T = word.parse().map_err(|_| self.error(format_args!("`{word}` is no number")))?;
+        if value.is_finite() {
+            return Ok(value);
+        }
+        Err(match word.parse::<f64>() {
+            Ok(wide) if wide.is_finite() || word.bytes().any(|byte| byte.is_ascii_digit()) => {
+                self.error(format_args!("{word} is too large for {}", T::NAME))
+            }
+            _ => self.error(format_args!("the value is `{word}`, but it must be a finite number")),
+        })
+    }
+
+    /// An entry: row and column from 0, and the value.
+    fn entry<T: Real>(&self, [rows, columns, _]: [usize; 3], field: Field) -> Result<(u32, u32, T), String> {
+        let mut words = self.text()?.split_ascii_whitespace();
+        let wanted = if field == Field::Pattern { "row and column" } else { "row, column and value" };
+        let mut word = || words.next().ok_or_else(|| self.error(format_args!("an entry is {wanted}, and here is less")));
+        let (row, column) = (self.index(word()?, "row", rows)?, self.index(word()?, "column", columns)?);
+        let value = if field == Field::Pattern { T::from_f64(1.0) } else { self.value(word()?, field)? };
+        match words.next() {
+            Some(word) => Err(self.error(format_args!("an entry is {wanted}, and here is `{word}`, too"))),
+            None => Ok((row, column, value)),
+        }
+    }
+
+    /// Shape and triplets.
+    #[allow(clippy::type_complexity)]
+    fn matrix<T: Real>(mut self) -> Result<((usize, usize), Vec<(u32, u32, T)>), String> {
+        let (field, symmetry) = self.header()?;
+        let sizes @ [rows, columns, entries] = self.sizes()?;
+        if symmetry != Symmetry::General && rows != columns {
+            return Err(self.error(format_args!("a matrix of {rows} rows and {columns} columns can't be symmetric")));
+        }
+        // Not by what the file says: it may say anything.
+        let mut triplets = Vec::new();
+        for read in 0..entries {
+            if !self.next_data()? {
+                return Err(format!("ends after {read} of {entries} entries"));
+            }
+            let (row, column, value) = self.entry::<T>(sizes, field)?;
+            triplets.push((row, column, value));
+            match symmetry {
+                Symmetry::General => {}
+                _ if column > row => {
+                    let (row, column) = (row + 1, column + 1);
+                    return Err(self.error(format_args!(
+                        "the entry at row {row}, column {column} is above the diagonal, but of a symmetric matrix a file has the lower \
+                         triangle"
+                    )));
+                }
+                Symmetry::Symmetric if column < row => triplets.push((column, row, value)),
+                Symmetry::Symmetric => {}
+                Symmetry::Skew if column < row => triplets.push((column, row, T::from_f64(-value.to_f64()))),
+                Symmetry::Skew => {
+                    let row = row + 1;
+                    return Err(self.error(format_args!(
+                        "there is an entry at row {row}, column {row}, but the diagonal of a skew-symmetric matrix is 0 and is left out"
+                    )));
+                }
+            }
+        }
+        if self.next_data()? {
+            return Err(self.error(format_args!("there is more after the {entries} entries that were announced")));
+        }
+        Ok(((rows, columns), triplets))
+    }
+}

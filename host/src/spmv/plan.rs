@@ -1,0 +1,188 @@
+//! Which kernel multiplies a matrix, and how `tiles` divides it.
+
+use std::fmt;
+
+use gpu_kernels::spmv::tiles::{ITEMS, MAX_THREADS, Tile};
+
+use super::{Csr, Real, SpmvError};
+use crate::device::{Backend, DeviceInfo};
+
+/// Rows that are longer than this on average are taken by whole warps, where none is much longer still: their loads lie beside each
+/// other without tiles.
+const LONG_MEAN: usize = 64;
+/// How much longer than the mean one is then allowed to be.
+const EVEN: usize = 16;
+/// Tiles for each multiprocessor, below which they are made smaller.
+const TILES_PER_MULTIPROCESSOR: usize = 4;
+
+/// Which kernel multiplies a matrix. The result depends on it by rounding only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Kernel {
+    /// One of the others, by the matrix and the device.
+    #[default]
+    Auto,
+    /// 1, 2, 4, 8, 16 or 32 lanes of a warp share a row.
+    Rows {
+        /// How many.
+        lanes: u32,
+    },
+    /// Blocks of 32, 64, 128 or 256 threads share so many rows that they have up to four nonzeros a thread; longer rows are divided.
+    Tiles {
+        /// Of a block.
+        threads: u32,
+    },
+}
+
+impl fmt::Display for Kernel {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kernel::Auto => formatter.pad("auto"),
+            Kernel::Rows { lanes } => formatter.pad(&format!("rows/{lanes}")),
+            Kernel::Tiles { threads } => formatter.pad(&format!("tiles/{threads}")),
+        }
+    }
+}
+
+impl Kernel {
+    /// What it is for this matrix on such a device: never [`Auto`](Kernel::Auto).
+    ///
+    /// # Errors
+    /// [`SpmvError::NoSuchKernel`] where lanes or threads are not as they must be.
+    pub(super) fn resolve<T: Real>(self, matrix: &Csr<T>, device: &DeviceInfo) -> Result<Self, SpmvError> {
+        match self {
+            Kernel::Rows { lanes } if !lanes.is_power_of_two() || lanes > 32 => {
+                Err(SpmvError::NoSuchKernel { kernel: self, reason: "a row has 1, 2, 4, 8, 16 or 32 lanes" })
+            }
+            Kernel::Tiles { threads } if !threads.is_power_of_two() || !(32..=MAX_THREADS).contains(&threads) => {
+                Err(SpmvError::NoSuchKernel { kernel: self, reason: "a tile has 32, 64, 128 or 256 threads" })
+            }
+            Kernel::Auto => Ok(Self::choose(matrix, device)),
+            _ => Ok(self),
+        }
+    }
+
+    fn choose<T: Real>(matrix: &Csr<T>, device: &DeviceInfo) -> Self {
+        if device.backend == Backend::Cpu {
+            // There are no lanes to share anything.
+            return Kernel::Rows { lanes: 1 };
+        }
+        let mean = matrix.nnz() / matrix.rows().max(1);
+        if mean > LONG_MEAN && matrix.longest_row() <= EVEN * mean {
+            return Kernel::Rows { lanes: 32 };
+        }
+        let enough = TILES_PER_MULTIPROCESSOR * device.multiprocessors as usize;
+        let tiles = |threads: u32| matrix.nnz() / (ITEMS * threads) as usize;
+        Kernel::Tiles { threads: [256, 128].into_iter().find(|&threads| tiles(threads) >= enough).unwrap_or(64) }
+    }
+}
+
+/// A matrix, divided into tiles.
+#[derive(Debug, Default, PartialEq)]
+pub struct Plan {
+    /// All rows and nonzeros.
+    pub tiles: Vec<Tile>,
+    /// The rows that are longer than a tile.
+    pub long_rows: Vec<u32>,
+    /// Where each one's partial sums are, and where the last one's end.
+    pub offsets: Vec<u32>,
+}
+
+impl Plan {
+    /// Divides a matrix for blocks of `threads`: as many rows to a tile as have room, and long ones alone.
+    pub fn new(row_ptr: &[u32], threads: u32) -> Self {
+        let capacity = ITEMS * threads;
+        let rows = row_ptr.len() - 1;
+        let mut plan = Plan { offsets: vec![0], ..Plan::default() };
+        let mut partials = 0;
+        let mut row = 0;
+        while row < rows {
+            let first = row_ptr[row];
+            // Not so many rows that they, and not their nonzeros, are what takes the time.
+            let most = (row + capacity as usize).min(rows);
+            // Rows ascend, so that those with room are the first ones.
+            let end = row + row_ptr[row + 1..=most].partition_point(|&end| end - first <= capacity);
+            if end > row {
+                let (count, nonzeros) = ((end - row) as u32, row_ptr[end] - first);
+                let log_lanes = (threads / count).max(1).ilog2().min(5);
+                plan.tiles.push(Tile::of_rows(row as u32, count, first, nonzeros, log_lanes));
+                row = end;
+                continue;
+            }
+            let mut at = first;
+            while at < row_ptr[row + 1] {
+                let nonzeros = capacity.min(row_ptr[row + 1] - at);
+                plan.tiles.push(Tile::of_long_row(partials, at, nonzeros));
+                partials += 1;
+                at += nonzeros;
+            }
+            plan.long_rows.push(row as u32);
+            plan.offsets.push(partials);
+            row += 1;
+        }
+        plan
+    }
+
+    /// The number of partial sums.
+    pub fn partials(&self) -> usize {
+        self.offsets.last().map_or(0, |&end| end as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row_ptr(lengths: &[u32]) -> Vec<u32> {
+        let mut at = 0;
+        std::iter::once(0).chain(lengths.iter().map(|length| (at += length, at).1)).collect()
+    }
+
+    #[test]
+    fn rows_go_together_and_long_ones_alone() {
+        // 128 nonzeros have room.
+        let plan = Plan::new(&row_ptr(&[100, 28, 0, 1, 128, 129, 257, 5]), 32);
+        let expected = [
+            Tile::of_rows(0, 3, 0, 128, 3),
+            Tile::of_rows(3, 1, 128, 1, 5),
+            Tile::of_rows(4, 1, 129, 128, 5),
+            Tile::of_long_row(0, 257, 128),
+            Tile::of_long_row(1, 385, 1),
+            Tile::of_long_row(2, 386, 128),
+            Tile::of_long_row(3, 514, 128),
+            Tile::of_long_row(4, 642, 1),
+            Tile::of_rows(7, 1, 643, 5, 5),
+        ];
+        assert_eq!(plan, Plan { tiles: expected.to_vec(), long_rows: vec![5, 6], offsets: vec![0, 2, 5] });
+        assert_eq!(plan.partials(), 5);
+    }
+
+    #[test]
+    fn empty_rows_fill_tiles_too() {
+        let plan = Plan::new(&row_ptr(&[0; 300]), 32);
+        let expected = [(0, 128), (128, 128), (256, 44)].map(|(row, rows)| Tile::of_rows(row, rows, 0, 0, 0));
+        assert_eq!(plan.tiles, expected);
+        assert_eq!(Plan::new(&[0], 256), Plan { offsets: vec![0], ..Plan::default() });
+    }
+
+    #[test]
+    fn gpus_get_tiles_for_short_rows_and_warps_for_long_ones() {
+        let mut gpu = crate::device::Device::cpu().info().clone();
+        (gpu.backend, gpu.multiprocessors) = (Backend::Cuda, 100);
+        let of = |rows: usize, length: u32| {
+            let row_ptr = (0..=rows as u32).map(|row| row * length).collect();
+            let nonzeros = rows * length as usize;
+            Csr::new((rows, 1), row_ptr, vec![0; nonzeros], vec![1.0f32; nonzeros]).unwrap()
+        };
+        let choose = |matrix: &Csr<f32>| Kernel::Auto.resolve(matrix, &gpu).unwrap();
+        assert_eq!(choose(&of(100_000, 10)), Kernel::Tiles { threads: 256 });
+        assert_eq!(choose(&of(25_000, 10)), Kernel::Tiles { threads: 128 });
+        assert_eq!(choose(&of(10_000, 10)), Kernel::Tiles { threads: 64 });
+        assert_eq!(choose(&of(1_000, 200)), Kernel::Rows { lanes: 32 });
+        assert_eq!(choose(&of(0, 0)), Kernel::Tiles { threads: 64 });
+        // One row of 10^5 beside 1,000 of 100.
+        let mut lengths = vec![100; 1_000];
+        lengths.push(100_000);
+        let skewed = Csr::new((1_001, 1), row_ptr(&lengths), vec![0; 200_000], vec![1.0f32; 200_000]).unwrap();
+        assert_eq!(choose(&skewed), Kernel::Tiles { threads: 64 });
+    }
+}

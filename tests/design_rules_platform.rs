@@ -1,0 +1,186 @@
+//! Programs on real streams and ranks: every schedule computes the right result.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use warpsmith::design_rules::platform::{Group, MEASUREMENT, Program, Setup, Staging};
+use warpsmith::design_rules::programs::spmv::{self, Multiplication};
+use warpsmith::design_rules::schedule::Schedules;
+use warpsmith::design_rules::{Dag, OpId, Platform as _, RulesError, Schedule};
+use warpsmith::device::{Backend, Device, Stream};
+use warpsmith::ranks::Communicator;
+use warpsmith::spmv::{Band, Csr};
+
+/// A device for each rank: the GPUs in turns, or the CPU.
+fn devices(ranks: usize) -> Vec<Device> {
+    let first = Device::best().unwrap();
+    let all = match first.backend() {
+        Backend::Cuda => Device::all_cuda().unwrap(),
+        Backend::Cpu => vec![first],
+    };
+    (0..ranks).map(|rank| all[rank % all.len()].clone()).collect()
+}
+
+fn band(rows: usize) -> Csr<f64> {
+    Band { rows, nonzeros: 6 * rows, half_bandwidth: rows / 4, seed: 5 }.matrix().unwrap()
+}
+
+fn multiplication(ranks: usize, rows: usize) -> Group {
+    Group::threads(&devices(ranks), Arc::new(Multiplication::new(band(rows), Staging::Auto)), 2).unwrap()
+}
+
+fn every_schedule_multiplies(ranks: usize) {
+    let mut group = multiplication(ranks, 96);
+    let dag = spmv::dag();
+    let mut n = 0;
+    for schedule in Schedules::new(&dag, 2).unwrap() {
+        group.check(&schedule).unwrap();
+        n += 1;
+    }
+    assert_eq!(n, 5390);
+}
+
+#[test]
+fn every_schedule_multiplies_on_one_rank() {
+    every_schedule_multiplies(1);
+}
+
+#[test]
+fn every_schedule_multiplies_on_two_ranks() {
+    every_schedule_multiplies(2);
+}
+
+#[test]
+fn every_schedule_multiplies_on_four_ranks() {
+    every_schedule_multiplies(4);
+}
+
+/// Schedules far apart in the order of the list.
+fn some_schedules(dag: &Dag) -> Vec<Schedule> {
+    Schedules::new(dag, 2).unwrap().step_by(700).collect()
+}
+
+#[test]
+fn measures_and_shows_times() {
+    let mut group = multiplication(3, 900);
+    assert_eq!(group.ranks(), 3);
+    let dag = spmv::dag();
+    for schedule in some_schedules(&dag) {
+        let seconds = group.measure(&schedule).unwrap();
+        assert!(seconds > 0.0 && seconds < 100.0 * MEASUREMENT, "{seconds}");
+        let timeline = group.timeline(&schedule).unwrap();
+        for rank in 0..3 {
+            let host: Vec<_> = timeline.spans.iter().filter(|span| span.rank == rank && span.stream.is_none()).collect();
+            let names: Vec<_> = host.iter().map(|span| span.name.clone()).collect();
+            let mut expected = schedule.names(&dag);
+            expected.pop();
+            assert_eq!(names, expected);
+            assert!(host.iter().all(|span| span.start <= span.end));
+            assert!(host.windows(2).all(|pair| pair[0].end <= pair[1].start));
+            // Each operation of a GPU is in its stream once, and after what it depends on.
+            let at = |name: &str| {
+                let mut found = timeline.spans.iter().filter(|span| span.rank == rank && span.name == name);
+                let host = found.next().expect("on the host");
+                let span = found.next().unwrap_or(host).clone();
+                assert!(found.next().is_none());
+                span
+            };
+            // The clocks of host and device agree to some microseconds, and events around a kernel are not the kernel.
+            let slack = if timeline.spans.iter().any(|span| span.stream.is_some()) { 30e-6 } else { 0.0 };
+            for (before, after) in dag.edges().filter(|&(_, after)| after != dag.end()) {
+                let (before, after) = (at(dag.name_of(before)), at(dag.name_of(after)));
+                assert!(before.end <= after.start + slack, "{before:?} {after:?}");
+            }
+        }
+    }
+}
+
+/// A matrix without remote nonzeros, and one with ranks that send but don't receive.
+#[test]
+fn lopsided_exchanges() {
+    let diagonal = Csr::from_triplets((40, 40), (0..40).map(|i| (i, i, 2.0))).unwrap();
+    let lower = Csr::from_triplets((40, 40), (0..40).map(|i| (i, i / 2, 3.0))).unwrap();
+    for matrix in [diagonal, lower] {
+        let mut group = Group::threads(&devices(4), Arc::new(Multiplication::<f64>::new(matrix, Staging::Host)), 2).unwrap();
+        for schedule in some_schedules(&spmv::dag()) {
+            group.check(&schedule).unwrap();
+        }
+    }
+}
+
+#[test]
+fn bad_setups() {
+    let error = |matrix: Csr<f64>, ranks: usize, staging: Staging| match Group::threads(
+        &devices(ranks),
+        Arc::new(Multiplication::new(matrix, staging)),
+        2,
+    ) {
+        Ok(_) => panic!("it is there"),
+        Err(error) => error.to_string(),
+    };
+    let wide = Csr::from_triplets((3, 4), [(0, 0, 1.0)]).unwrap();
+    assert!(error(wide, 2, Staging::Auto).contains("3"), "names the shape");
+    let text = error(band(96), 97, Staging::Auto);
+    assert!(text.contains("97") && text.contains("96"), "{text}");
+    if Device::best().unwrap().backend() == Backend::Cuda {
+        let text = error(band(96), 2, Staging::Device);
+        assert!(text.contains("memory of the host only"), "{text}");
+    }
+    assert!(matches!(Group::threads(&[], Arc::new(Multiplication::new(band(96), Staging::Auto)), 2), Err(RulesError::Setup(_))));
+}
+
+/// Computes nothing, fails where it is told to, and gives a wrong result where it is told to.
+struct Faulty {
+    dag: Dag,
+    rank: usize,
+    fails: &'static str,
+    wrong: AtomicBool,
+}
+
+impl Program for Faulty {
+    fn dag(&self) -> &Dag {
+        &self.dag
+    }
+
+    fn cpu(&self, op: OpId) -> Result<(), RulesError> {
+        if self.dag.name_of(op) == self.fails { Err(RulesError::Setup(format!("no {}", self.fails))) } else { Ok(()) }
+    }
+
+    fn gpu(&self, op: OpId, _: &Stream) -> Result<(), RulesError> {
+        self.cpu(op)
+    }
+
+    fn reset(&self) -> Result<(), RulesError> {
+        self.wrong.store(self.rank == 1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn difference(&self) -> Result<Option<String>, RulesError> {
+        Ok(self.wrong.load(Ordering::Relaxed).then(|| "it is wrong".to_owned()))
+    }
+}
+
+fn faulty(fails: &'static str) -> Group {
+    let setup = move |_: &Device, ranks: &Arc<dyn Communicator>| {
+        let (rank, wrong) = (ranks.rank(), AtomicBool::new(false));
+        Ok(Box::new(Faulty { dag: spmv::dag(), rank, fails: if rank == 2 { fails } else { "" }, wrong }) as Box<dyn Program>)
+    };
+    Group::threads(&devices(3), Arc::new(setup), 2).unwrap()
+}
+
+#[test]
+fn faults_are_named() {
+    let schedule = Schedules::new(&spmv::dag(), 2).unwrap().next().unwrap();
+    // A wrong result names its rank.
+    match faulty("").check(&schedule) {
+        Err(RulesError::Wrong { reason, .. }) => assert_eq!(reason, "rank 1: it is wrong"),
+        other => panic!("{other:?}"),
+    }
+    // An operation that fails on one rank ends all, on the CPU's streams and on the host; nothing hangs.
+    for operation in ["y_R", "WaitSend"] {
+        let mut group = faulty(operation);
+        let error = group.measure(&schedule).unwrap_err().to_string();
+        assert!(error.contains("rank 2 gave up") && error.contains(&format!("no {operation}")), "{error}");
+        assert!(group.measure(&schedule).is_err());
+    }
+}
