@@ -1,6 +1,8 @@
 //! The figures of the distributed SpMV's design rules: `cargo bench --bench design_rules_figures -- --out DIR`, and with
 //! `--features mpi` under `mpirun -n 4`.
 //!
+//! With `--noise N`: N schedules at random, in passes, by mean and by median: how much of what differs is noise.
+//!
 //! Measures all schedules on two streams in some passes, writes their medians as a file of runs, and then measures the fastest, the
 //! median and the slowest in turns, so that their ratio is one of times taken side by side.
 
@@ -10,8 +12,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use warpsmith::design_rules::platform::{Group, Staging};
+use warpsmith::design_rules::platform::{Group, Staging, Statistic};
 use warpsmith::design_rules::programs::spmv::Multiplication;
+use warpsmith::design_rules::search::{Explorer, Random};
 use warpsmith::design_rules::{About, Platform, Runs, Schedule, Survey};
 use warpsmith::device::{Backend, Device};
 use warpsmith::files::Destination;
@@ -28,10 +31,12 @@ struct Wanted {
     seconds: u64,
     rows: usize,
     mpi: bool,
+    noise: Option<usize>,
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut wanted = Wanted { out: PathBuf::from("."), ranks: 4, passes: 3, seconds: 300, rows: 150_000, mpi: false };
+    let mut wanted =
+        Wanted { out: PathBuf::from("."), ranks: 4, passes: 3, seconds: 300, rows: 150_000, mpi: false, noise: None };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} takes a value"));
@@ -41,6 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             "--passes" => wanted.passes = value()?.parse()?,
             "--seconds" => wanted.seconds = value()?.parse()?,
             "--rows" => wanted.rows = value()?.parse()?,
+            "--noise" => wanted.noise = Some(value()?.parse()?),
             "--mpi" => wanted.mpi = true,
             // Cargo's.
             "--bench" => {}
@@ -73,6 +79,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn figures(wanted: &Wanted, mut group: Group) -> Result<(), Box<dyn Error>> {
     let end = Instant::now() + Duration::from_secs(wanted.seconds);
     println!("{}", group.description());
+    if let Some(schedules) = wanted.noise {
+        return noise(wanted, group, schedules);
+    }
     let mut survey = Survey::new(&group, 2)?;
     for pass in 0..wanted.passes {
         let start = Instant::now();
@@ -104,6 +113,12 @@ fn figures(wanted: &Wanted, mut group: Group) -> Result<(), Box<dyn Error>> {
     runs.about.slowest = Some(group.timeline(&chosen[2])?);
     let name = if wanted.mpi { "spmv-mpi.csv" } else { "spmv-threads.csv" };
     runs.write(&Destination::prepare(&wanted.out.join(name))?)?;
+    let passes: Vec<String> = survey
+        .times()
+        .iter()
+        .map(|times| times.iter().map(|seconds| format!("{:.4}", 1e6 * seconds)).collect::<Vec<_>>().join(","))
+        .collect();
+    std::fs::write(wanted.out.join(name.replace(".csv", "-passes.csv")), passes.join("\n") + "\n")?;
     println!(
         "{} measured, fastest {:.2} us, slowest {:.2} us, ratio {:.3}, spread of passes {:.2} %",
         sorted.len(),
@@ -125,5 +140,42 @@ fn figures(wanted: &Wanted, mut group: Group) -> Result<(), Box<dyn Error>> {
         println!("{name} in turns: {middle:.2} us ({least:.2} to {greatest:.2}): {}", schedule.text(&dag));
     }
     println!("ratio in turns: {:.3}", times[2][TURNS / 2] / times[0][TURNS / 2]);
+    Ok(())
+}
+
+/// Of some schedules' times, how much they differ between passes of one and between schedules.
+fn noise(wanted: &Wanted, mut group: Group, n: usize) -> Result<(), Box<dyn Error>> {
+    let dag = group.dag().clone();
+    let mut explorer = Explorer::new(&dag, 2, Random, 7)?;
+    let mut chosen = Vec::new();
+    while chosen.len() < n {
+        let Some(schedule) = explorer.propose() else { break };
+        explorer.record(&schedule, 1.0);
+        chosen.push(schedule);
+    }
+    let mut times = vec![Vec::new(); chosen.len()];
+    for _ in 0..wanted.passes {
+        for (schedule, times) in chosen.iter().zip(&mut times) {
+            times.push(group.times(schedule)?);
+        }
+    }
+    for (name, statistic) in [("mean", Statistic::Mean), ("median", Statistic::Median)] {
+        let values: Vec<Vec<f64>> = times.iter().map(|of| of.iter().map(|times| times.by(statistic)).collect()).collect();
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let variance = |values: &[f64]| {
+            let center = mean(values);
+            values.iter().map(|value| (value - center).powi(2)).sum::<f64>() / (values.len() - 1) as f64
+        };
+        let within = values.iter().map(|values| variance(values)).sum::<f64>() / values.len() as f64;
+        let means: Vec<_> = values.iter().map(|values| mean(values)).collect();
+        let between = (variance(&means) - within / wanted.passes as f64).max(0.0);
+        let center = mean(&means);
+        println!(
+            "{name}: {:.2} us, noise of one measurement {:.2} %, schedules differ by {:.2} % (standard deviations)",
+            1e6 * center,
+            100.0 * within.sqrt() / center,
+            100.0 * between.sqrt() / center
+        );
+    }
     Ok(())
 }

@@ -35,7 +35,7 @@ use warpsmith::{
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 
 /// About how many messages are simulated for one number of ranks.
-const MESSAGES: usize = 400_000_000;
+const MESSAGES: usize = 200_000_000;
 /// The fewest schedules that are drawn.
 const LEAST: usize = 300;
 const ROWS: usize = 37_500;
@@ -58,9 +58,9 @@ struct Row {
     best: usize,
     /// The ruleset of the fastest class that most schedules heed.
     rules: Vec<String>,
-    /// For each decision the share of the times' variance that it explains by itself, and whether it is better taken.
-    decisions: Vec<(String, f64, bool)>,
-    /// For one simulation, in seconds.
+    /// For each decision, as it is better taken, the share of the times' variance that it explains by itself.
+    decisions: Vec<(String, f64)>,
+    /// What a simulation takes on one thread, in seconds.
     cost: f64,
 }
 
@@ -116,7 +116,6 @@ fn study(name: &str, machine: &Machine, sizes: &[usize], traffic: impl Fn(usize)
         let count = (MESSAGES / each).max(LEAST);
         let chosen = draw((0..all.len()).collect(), count, &mut ChaCha8Rng::seed_from_u64(ranks as u64));
         let simulator = Simulator::new(&model, machine.clone())?;
-        let start = Instant::now();
         let simulate = |simulator: &mut Simulator, schedule: usize| {
             let outcome = simulator.run(all[schedule].steps(), 0)?;
             Ok::<f64, warpsmith::design_rules::RulesError>(outcome.seconds())
@@ -125,8 +124,13 @@ fn study(name: &str, machine: &Machine, sizes: &[usize], traffic: impl Fn(usize)
             .par_iter()
             .map_init(|| simulator.clone(), |simulator, &schedule| simulate(simulator, schedule))
             .collect::<std::result::Result<_, _>>()?;
-        let threads = rayon::current_num_threads().min(chosen.len());
-        let cost = start.elapsed().as_secs_f64() * threads as f64 / chosen.len() as f64;
+        let mut own = simulator.clone();
+        let mut cost = f64::INFINITY;
+        for &schedule in chosen.iter().take(20) {
+            let start = Instant::now();
+            simulate(&mut own, schedule)?;
+            cost = cost.min(start.elapsed().as_secs_f64());
+        }
 
         let traversals: Vec<Traversal> =
             chosen.iter().map(|&schedule| all[schedule].text(&dag).parse()).collect::<std::result::Result<_, _>>()?;
@@ -142,7 +146,7 @@ fn study(name: &str, machine: &Machine, sizes: &[usize], traffic: impl Fn(usize)
             neighbours,
             bytes: 4.0 * entries,
             times: [0, times.len() / 2, times.len() - 1].map(|place| times[order[place]]),
-            carried: simulate(&mut simulator.clone(), *best)?,
+            carried: simulate(&mut own, *best)?,
             fastest: traversals[order[0]].to_string(),
             classes: learned.labels.count(),
             best: learned.labels.places(first).len(),
@@ -156,23 +160,17 @@ fn study(name: &str, machine: &Machine, sizes: &[usize], traffic: impl Fn(usize)
 }
 
 /// What each decision by itself explains of the times.
-fn decisions(table: &TraversalTable, times: &[f64]) -> Vec<(String, f64, bool)> {
+fn decisions(table: &TraversalTable, times: &[f64]) -> Vec<(String, f64)> {
     let all: Vec<usize> = (0..table.len()).collect();
     let (features, columns) = FeatureSet::learn(table, &all);
     let mean = times.iter().sum::<f64>() / times.len() as f64;
     let variance: f64 = times.iter().map(|time| (time - mean).powi(2)).sum();
     let mut found: Vec<_> = (0..features.len())
         .map(|feature| {
-            let (mut with, mut count) = (0.0, 0);
-            for (row, time) in times.iter().enumerate().filter(|(row, _)| columns.get(*row, feature)) {
-                _ = row;
-                with += time - mean;
-                count += 1;
-            }
-            let without = times.len() - count;
-            let between = with * with * (1.0 / count as f64 + 1.0 / without as f64);
-            let better = with < 0.0;
-            (features.rule(feature, better).to_string(), between / variance, better)
+            let with: Vec<f64> = (0..table.len()).filter(|&row| columns.get(row, feature)).map(|row| times[row] - mean).collect();
+            let (sum, count) = (with.iter().sum::<f64>(), with.len() as f64);
+            let between = sum * sum * (1.0 / count + 1.0 / (times.len() as f64 - count));
+            (features.rule(feature, sum < 0.0).to_string(), between / variance)
         })
         .collect();
     found.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -194,8 +192,7 @@ fn print(name: &str, row: &Row) {
         1e6 * row.cost,
     );
     println!("        rules: {}", row.rules.join("; "));
-    let decisions: Vec<_> =
-        row.decisions.iter().take(6).map(|(name, share, _)| format!("{name} {:.0} %", 100.0 * share)).collect();
+    let decisions: Vec<_> = row.decisions.iter().take(6).map(|(name, share)| format!("{name} {:.0} %", 100.0 * share)).collect();
     println!("        decisions: {}", decisions.join("; "));
     println!("        fastest: {}", row.fastest);
 }
@@ -292,7 +289,7 @@ fn times_chart(name: &str, rows: &[Row]) -> Chart {
 /// The decisions that matter most on some number of ranks.
 fn decisions_chart(name: &str, rows: &[Row]) -> Chart {
     let mut most: HashMap<&str, f64> = HashMap::new();
-    for (name, share, _) in rows.iter().flat_map(|row| &row.decisions) {
+    for (name, share) in rows.iter().flat_map(|row| &row.decisions) {
         let known = most.entry(name).or_default();
         *known = known.max(*share);
     }

@@ -40,6 +40,7 @@ impl Folder {
         Command::new(cargo_bin!("warpsmith")).current_dir(&self.directory).args(arguments).output().unwrap()
     }
 
+    #[allow(dead_code, reason = "not all commands have arrays")]
     pub fn read<T: ReadableElement>(&self, name: &str) -> ArrayD<T> {
         read_npy(self.path(name)).unwrap()
     }

@@ -43,13 +43,8 @@ impl Brick {
     }
 
     /// The elements of an array of the brick and its ghost cells.
-    pub const fn len(self) -> usize {
+    pub const fn padded_len(self) -> usize {
         self.plane() * (self.nz as usize + 2)
-    }
-
-    /// Whether the array has no elements; never.
-    pub const fn is_empty(self) -> bool {
-        false
     }
 
     /// The brick's cells.
@@ -99,9 +94,10 @@ impl Brick {
         planes + walls + ends
     }
 
-    /// The shell's outermost planes; of the planes between them the outermost rows; of the rows between these the outermost cells.
+    /// The cells of the shell, in their order: the outermost planes; of the planes between them the outermost rows; of the rows between
+    /// these the outermost cells.
     #[inline(always)]
-    const fn shell(self) -> [u32; 3] {
+    pub const fn shell(self) -> [u32; 3] {
         let (y, z) = (self.ny.saturating_sub(2), self.nz.saturating_sub(2));
         [two(self.nz) * self.nx * self.ny, two(self.ny) * self.nx * z, two(self.nx) * y * z]
     }

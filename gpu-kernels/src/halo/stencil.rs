@@ -3,7 +3,7 @@
 use super::Brick;
 use cuda_std::prelude::*;
 
-/// Planes that a thread of [`interior`] goes through.
+/// Planes that a thread of [`interior`](fn@interior) goes through.
 pub const PLANES: u32 = 8;
 
 /// # Safety

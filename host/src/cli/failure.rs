@@ -11,6 +11,7 @@ use warpsmith::{
     list_rank::ListError,
     overlap::OverlapError,
     pcf::{PairwiseError, PcfError},
+    spmv::SpmvError,
 };
 
 /// Why a command ended early.
@@ -24,6 +25,9 @@ pub enum Failure {
     Cancelled,
     /// Nobody reads the output any more, as after `| head`.
     Closed,
+    /// It could not be done, as another process says.
+    #[cfg_attr(not(feature = "mpi"), expect(dead_code, reason = "there are other processes only under MPI"))]
+    Elsewhere,
 }
 
 impl Failure {
@@ -39,6 +43,7 @@ impl Failure {
             Failure::Verification(text) => (format!("error: verification failed: {text}"), 1),
             Failure::Cancelled => ("error: cancelled".to_owned(), super::interrupt::EXIT_CODE),
             Failure::Closed => return ExitCode::SUCCESS,
+            Failure::Elsewhere => return ExitCode::from(2),
         };
         // There is nowhere left to complain where stderr is closed.
         let _ = writeln!(std::io::stderr(), "{text}");
@@ -87,6 +92,12 @@ impl From<OverlapError> for Failure {
 
 impl From<PcfError> for Failure {
     fn from(error: PcfError) -> Self {
+        Failure::error(error)
+    }
+}
+
+impl From<SpmvError> for Failure {
+    fn from(error: SpmvError) -> Self {
         Failure::error(error)
     }
 }

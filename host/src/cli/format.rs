@@ -22,6 +22,25 @@ pub fn time(ms: f64) -> String {
     if ms < 1000.0 { format!("{} ms", digits(ms)) } else { format!("{} s", digits(ms / 1000.0)) }
 }
 
+/// Seconds to four digits in the unit that they take: `63.82 µs`, `1.234 ms`, `2.500 s`.
+pub fn seconds(seconds: f64) -> String {
+    let units = [(1.0, "s"), (1e3, "ms"), (1e6, "µs")];
+    let (factor, unit) = units.into_iter().find(|(factor, _)| seconds * factor >= 1.0).unwrap_or((1e9, "ns"));
+    let value = seconds * factor;
+    let decimals = match value {
+        0.0..10.0 => 3,
+        10.0..100.0 => 2,
+        100.0..1000.0 => 1,
+        _ => 0,
+    };
+    format!("{value:.decimals$} {unit}")
+}
+
+/// A share in per cent, to two digits after the point.
+pub fn percent(share: f64) -> String {
+    if share > 0.0 && share < 5e-5 { "< 0.01 %".to_owned() } else { format!("{:.2} %", 100.0 * share) }
+}
+
 /// Bytes in powers of ten, as rates are: `12 B`, `1.20 GB`.
 pub fn bytes(bytes: u64) -> String {
     match bytes {
@@ -76,6 +95,11 @@ mod tests {
         );
         assert_eq!([0, 999, 1000, 1_200_000_000].map(bytes), ["0 B", "999 B", "1.00 kB", "1.20 GB"]);
         assert_eq!([0, 512, 1 << 20, 3 << 30].map(memory), ["0.000 KiB", "0.500 KiB", "1.00 MiB", "3.00 GiB"]);
+        assert_eq!(
+            [0.0, 5e-8, 6.3821e-5, 1.23e-4, 0.02, 2.5, 7200.0].map(seconds),
+            ["0.000 ns", "50.00 ns", "63.82 µs", "123.0 µs", "20.00 ms", "2.500 s", "7200 s"]
+        );
+        assert_eq!([0.0, 1e-9, 0.0371, 1.0].map(percent), ["0.00 %", "< 0.01 %", "3.71 %", "100.00 %"]);
         assert_eq!(bandwidth(3_000_000, 1.0), "3.00");
         assert_eq!(bandwidth(3_000_000, 0.0), "");
         assert_eq!(rate(1_000_000, 10.0), "100 M/s");

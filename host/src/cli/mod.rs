@@ -43,7 +43,8 @@ use warpsmith::device::{self, Device, DeviceError};
         warpsmith pcf --help                            piecewise constant functions\n  \
         warpsmith pcf pdist set.npz --output d.npy      distances of all pairs of them\n  \
         warpsmith overlap total submission.csv          the score of a packing of polygons, and overlaps\n  \
-        warpsmith concurrency --output study            what limits a kernel: tables, words, plots\n\n\
+        warpsmith concurrency --output study            what limits a kernel: tables, words, plots\n  \
+        warpsmith rules --help                          schedules of CUDA+MPI programs: search, rules, pages\n\n\
         Exit codes: 0 done, 1 a verification failed, 2 any other error, 130 cancelled by Ctrl-C or SIGTERM.\n\
         Environment: WARPSMITH_BACKEND (cuda or cpu) is what `--backend auto` takes;\n\
         WARPSMITH_SYNC=1 waits for every launch, so that a fault on a GPU names its kernel."

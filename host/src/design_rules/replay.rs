@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Dag, Platform, RulesError, Runs, Schedule, Timeline};
+use super::{About, Dag, Kind, Platform, RulesError, Runs, Schedule, Timeline, dag};
 
 /// Times looked up among runs. The program is that of the runs.
 ///
@@ -13,7 +13,7 @@ pub struct Replay<'a> {
     dag: &'a Dag,
     runs: &'a Runs,
     /// The first run of each schedule, by its text.
-    times: HashMap<String, f64>,
+    rows: HashMap<String, usize>,
 }
 
 impl<'a> Replay<'a> {
@@ -23,27 +23,32 @@ impl<'a> Replay<'a> {
     /// [`RulesError::Schedule`] where a run is no schedule of the program on as many streams as [`About`](super::About) says, or
     /// was made by another version of it: it says which.
     pub fn new(dag: &'a Dag, runs: &'a Runs) -> Result<Self, RulesError> {
-        let mut times = HashMap::with_capacity(runs.runs.len());
-        for run in &runs.runs {
+        let mut rows = HashMap::with_capacity(runs.runs.len());
+        for (row, run) in runs.runs.iter().enumerate() {
             let schedule = Schedule::parse(dag, runs.about.streams, &run.traversal.to_string())?;
-            times.entry(schedule.text(dag)).or_insert(run.seconds);
+            rows.entry(schedule.text(dag)).or_insert(row);
         }
-        Ok(Replay { dag, runs, times })
+        Ok(Replay { dag, runs, rows })
     }
 
     /// How many different schedules there are among the runs.
     pub fn len(&self) -> usize {
-        self.times.len()
+        self.rows.len()
     }
 
     /// Whether there are no runs.
     pub fn is_empty(&self) -> bool {
-        self.times.is_empty()
+        self.rows.is_empty()
+    }
+
+    /// The run of a schedule, as its place among the runs; none where they don't have it.
+    pub fn row(&self, schedule: &Schedule) -> Option<usize> {
+        self.rows.get(&schedule.text(self.dag)).copied()
     }
 
     /// The least time in seconds; infinity where there are no runs.
     pub fn fastest(&self) -> f64 {
-        self.times.values().copied().fold(f64::INFINITY, f64::min)
+        self.rows.values().map(|&row| self.runs.runs[row].seconds).fold(f64::INFINITY, f64::min)
     }
 
     fn missing(&self, schedule: &Schedule, what: &str) -> RulesError {
@@ -69,7 +74,7 @@ impl Platform for Replay<'_> {
     }
 
     fn measure(&mut self, schedule: &Schedule) -> Result<f64, RulesError> {
-        let found = self.times.get(&schedule.text(self.dag)).copied();
+        let found = self.row(schedule).map(|row| self.runs.runs[row].seconds);
         found.ok_or_else(|| self.missing(schedule, "time"))
     }
 
@@ -87,11 +92,49 @@ impl Platform for Replay<'_> {
     }
 }
 
+/// The program that runs are of, made again from its [signature](Dag::signature).
+///
+/// # Errors
+/// [`RulesError::Dag`] where the signature is none.
+pub fn program_of(about: &About) -> Result<Dag, RulesError> {
+    let wrong = || RulesError::Dag {
+        program: about.program.clone(),
+        reason: format!("`{}` does not say what its operations and edges are", about.signature),
+    };
+    let (operations, edges) = about.signature.split_once(' ').ok_or_else(wrong)?;
+    let mut builder = Dag::builder(&about.program);
+    for operation in operations.split(',') {
+        builder = match operation.rsplit_once(':') {
+            Some((dag::END, "c")) => builder,
+            Some((name, "c")) => builder.operation(name, Kind::Cpu),
+            Some((name, "g")) => builder.operation(name, Kind::Gpu),
+            _ => return Err(wrong()),
+        };
+    }
+    for edge in edges.split(',').filter(|edge| !edge.is_empty()) {
+        let (before, after) = edge.split_once('>').ok_or_else(wrong)?;
+        builder = builder.edge(before, after);
+    }
+    let dag = builder.build()?;
+    if dag.signature() == about.signature { Ok(dag) } else { Err(wrong()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::schedule::Schedules;
-    use super::super::{About, Run, programs};
+    use super::super::{Run, programs};
     use super::*;
+
+    #[test]
+    fn programs_from_their_signatures() {
+        for dag in [programs::spmv::dag(), programs::halo::dag(), programs::pipeline::dag(3).unwrap()] {
+            assert_eq!(program_of(&About::program(&dag)).unwrap(), dag);
+        }
+        for signature in ["", "a:g", "a:g,end:c a>b", "a:x,end:c a>end", "a:g,end:c", "a:g,end:c a-end", "end:c,a:g a>end"] {
+            let about = About { program: "p".to_owned(), signature: signature.to_owned(), ..About::default() };
+            assert!(program_of(&about).is_err(), "{signature}");
+        }
+    }
 
     #[test]
     fn times_are_those_of_the_runs() {
@@ -110,7 +153,7 @@ mod tests {
         let mut replay = Replay::new(&dag, &runs).unwrap();
         assert_eq!((replay.len(), replay.ranks(), replay.fastest()), (all.len(), 4, 1.0));
         for (index, schedule) in all.iter().enumerate() {
-            assert_eq!(replay.measure(schedule).unwrap(), (index + 1) as f64);
+            assert_eq!((replay.row(schedule), replay.measure(schedule).unwrap()), (Some(index), (index + 1) as f64));
         }
         let other = Schedules::new(&dag, 2).unwrap().nth(1).unwrap();
         assert!(replay.measure(&other).unwrap_err().to_string().contains("the runs have no time of it"));

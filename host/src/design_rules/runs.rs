@@ -146,7 +146,10 @@ impl Runs {
             })?;
             runs.push(run);
         }
-        if runs.len() != expected || !text.ends_with('\n') {
+        if !text.ends_with('\n') {
+            return Err(wrong("it was cut short: the last line has no end".to_owned()));
+        }
+        if runs.len() != expected {
             return Err(wrong(format!(
                 "it was cut short, or put together: it should have {expected} runs, but has {}",
                 runs.len()

@@ -72,6 +72,11 @@ impl Survey {
         measured.map(run).collect()
     }
 
+    /// The times of each schedule by pass, in seconds, in the order of [`Schedules`].
+    pub fn times(&self) -> &[Vec<f64>] {
+        &self.times
+    }
+
     /// How far a schedule's passes lie apart: the median over schedules of (greatest - least) / median.
     pub fn spread(&self) -> f64 {
         let spread = |times: &Vec<f64>| {

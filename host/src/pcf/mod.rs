@@ -28,6 +28,7 @@ mod op;
 mod pairwise;
 pub mod random;
 mod real;
+mod resident;
 mod scalar;
 mod set;
 
@@ -35,5 +36,6 @@ pub use error::{BarProblem, Field, PcfError};
 pub use op::Kernel;
 pub use pairwise::{Layout, Measure, Pairwise, PairwiseError};
 pub use real::Real;
+pub(crate) use resident::ResidentRows;
 pub use scalar::{l2_inner, lp_distance, lp_norm};
 pub use set::{Pcf, PcfRef, PcfSet, Point};

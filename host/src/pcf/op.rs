@@ -7,10 +7,10 @@ use gpu_kernels::pcf::Triangle;
 use super::{
     PcfSet, Real,
     band::{self, Bands},
-    launches::{Integral, Layout},
+    launches::{Integral, Layout, Side},
 };
 use crate::{
-    device::{Backend, Device, Stream},
+    device::{Backend, Device, DeviceError, Stream},
     engine::{Block, BlockOp, BlockScheduler, Coverage, EngineError, Order, Target},
 };
 
@@ -114,26 +114,39 @@ impl<T: Real> BlockOp for PcfOp<'_, T> {
         let rows = storage.rows.side(&block.rows)?;
         let cols = if same_bands { &storage.rows } else { &storage.cols }.side(&block.cols)?;
 
-        let (row_stride, col_stride) = target.strides(block);
-        let (row_stride, col_stride) = (row_stride as u64, col_stride as u64);
         let triangle = match (on_diagonal, self.diagonal) {
             (false, _) => Triangle::NONE,
             (true, false) => Triangle::STRICT,
             (true, true) => Triangle::WITH_DIAGONAL,
         };
-        // Neighbouring lanes have neighbouring functions of the first band, so that is the one whose entries lie side by side. In
-        // the lower triangle the row is the greater of the two.
-        let (first, second, first_stride, second_stride) = match target.order {
-            Order::RowMajor => (cols, rows, col_stride, row_stride),
-            Order::ColumnMajor => (rows, cols, row_stride, col_stride),
-        };
-        let triangle = triangle.first_is_greater(target.order == Order::ColumnMajor);
-        let layout = Layout { triangle, first_stride, second_stride };
-        let tiled = match self.kernel {
-            Kernel::Auto => stream.device().backend() == Backend::Cuda,
-            Kernel::Tiled => true,
-            Kernel::Direct => false,
-        };
-        Ok(T::launch(stream, tiled, self.integral, &first, &second, &mut target.entries, layout)?)
+        Ok(enqueue(stream, self.kernel, self.integral, [&rows, &cols], triangle, block, &mut target)?)
     }
+}
+
+/// Enqueues the integrals between the functions of a block's rows and columns, which are on the stream's device.
+pub fn enqueue<T: Real>(
+    stream: &Stream,
+    kernel: Kernel,
+    integral: Integral,
+    [rows, cols]: [&Side<'_, T>; 2],
+    triangle: Triangle,
+    block: &Block,
+    target: &mut Target<'_, T>,
+) -> Result<(), DeviceError> {
+    let (row_stride, col_stride) = target.strides(block);
+    let (row_stride, col_stride) = (row_stride as u64, col_stride as u64);
+    // Neighbouring lanes have neighbouring functions of the first band, so that is the one whose entries lie side by side. In the
+    // lower triangle the row is the greater of the two.
+    let (first, second, first_stride, second_stride) = match target.order {
+        Order::RowMajor => (cols, rows, col_stride, row_stride),
+        Order::ColumnMajor => (rows, cols, row_stride, col_stride),
+    };
+    let triangle = triangle.first_is_greater(target.order == Order::ColumnMajor);
+    let layout = Layout { triangle, first_stride, second_stride };
+    let tiled = match kernel {
+        Kernel::Auto => stream.device().backend() == Backend::Cuda,
+        Kernel::Tiled => true,
+        Kernel::Direct => false,
+    };
+    T::launch(stream, tiled, integral, first, second, &mut target.entries, layout)
 }

@@ -97,7 +97,10 @@ impl Communicator for MpiCommunicator {
         let mut len = bytes.len() as u64;
         root.broadcast_into(&mut len);
         bytes.resize(len as usize, 0);
-        root.broadcast_into(&mut bytes[..]);
+        // Where there are no bytes, their address may be one that means something else to MPI.
+        if !bytes.is_empty() {
+            root.broadcast_into(&mut bytes[..]);
+        }
         Ok(bytes)
     }
 
@@ -105,11 +108,18 @@ impl Communicator for MpiCommunicator {
         use mpi::traits::{Destination as _, Source as _};
         self.home.check()?;
         if self.rank != 0 {
-            self.world.process_at_rank(0).send(&bytes[..]);
+            // One byte more, so that there is one: see `broadcast`.
+            let more = [&bytes[..], &[0]].concat();
+            self.world.process_at_rank(0).send(&more[..]);
             return Ok(Vec::new());
         }
-        let others = (1..self.size).map(|rank| self.world.process_at_rank(rank as c_int).receive_vec::<u8>().0);
-        Ok(std::iter::once(bytes).chain(others).collect())
+        let mut all = vec![bytes];
+        for rank in 1..self.size {
+            let (mut bytes, _) = self.world.process_at_rank(rank as c_int).receive_vec::<u8>();
+            bytes.pop();
+            all.push(bytes);
+        }
+        Ok(all)
     }
 
     unsafe fn link(&self, plan: Plan) -> Result<Box<dyn Link>, RanksError> {

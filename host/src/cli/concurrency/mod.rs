@@ -1,6 +1,6 @@
 //! `warpsmith concurrency`.
 
-mod chart;
+pub mod chart;
 mod plots;
 mod show;
 

@@ -3,6 +3,7 @@
 mod list_rank;
 mod overlap;
 mod pcf;
+mod rules;
 
 use warpsmith::device::{self, Backend, Device, Stream};
 
@@ -12,7 +13,7 @@ use super::{Global, failure::Failure, format, progress::Progress, terminal};
 type Section = fn(&Setting) -> Result<Vec<Row>, Failure>;
 
 /// The systems in the table's order.
-const SECTIONS: &[Section] = &[list_rank::section, pcf::section, overlap::section];
+const SECTIONS: &[Section] = &[list_rank::section, pcf::section, overlap::section, rules::section];
 
 /// What all sections run on.
 struct Setting {
@@ -79,6 +80,8 @@ pub fn run(global: &Global) -> Result<(), Failure> {
          warpsmith pcf pdist set.npz --output d.npy\n           \
          warpsmith pcf plot d.npy heat.png       a heat map of the distances\n           \
          warpsmith overlap total submission.csv  the score of a packing, and what overlaps in it\n           \
+         warpsmith rules explore spmv --platform sim --output runs.csv\n           \
+         warpsmith rules report runs.csv --html report.html\n           \
          warpsmith --help                        all commands and options",
     )?;
     wrong.map_or(Ok(()), |text| Err(Failure::Verification(text)))

@@ -9,7 +9,7 @@ use warpsmith::design_rules::{
     schedule::{MAX_STREAMS, Schedules, count},
 };
 
-use super::program::Program;
+use super::program::Choice;
 use crate::cli::{failure::Failure, format, terminal};
 
 /// Options of `rules count`.
@@ -26,8 +26,8 @@ use crate::cli::{failure::Failure, format, terminal};
         warpsmith rules count spmv --json              one JSON object; numbers are text, since they may be long"
 )]
 pub struct Arguments {
-    /// The program
-    program: Program,
+    #[command(flatten)]
+    choice: Choice,
     /// The most streams that a schedule may use
     #[arg(long, value_name = "S", default_value_t = 2)]
     streams: usize,
@@ -64,7 +64,7 @@ struct Count {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let dag = arguments.program.dag();
+    let dag = arguments.choice.dag()?;
     if arguments.list {
         return list(&dag, arguments.streams);
     }

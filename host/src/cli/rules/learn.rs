@@ -153,8 +153,8 @@ fn print(runs: &Runs, model: &Model, classes: &[ClassRow]) -> Result<(), Failure
         table.add_row([
             row.class.to_string(),
             format::grouped(row.runs),
-            format::time(1e3 * row.fastest),
-            format::time(1e3 * row.slowest),
+            format::seconds(row.fastest),
+            format::seconds(row.slowest),
             if best > 0.0 { format!("{:.3} to {:.3}", row.fastest / best, row.slowest / best) } else { String::new() },
         ]);
     }

@@ -99,14 +99,14 @@ impl ClassRow {
 /// What runs are of, without the steps in time.
 #[derive(Serialize)]
 pub struct Origin<'a> {
-    program: &'a str,
-    input: &'a str,
-    platform: &'a str,
-    ranks: usize,
-    streams: usize,
-    search: &'a str,
-    seed: u64,
-    space: Option<&'a str>,
+    pub program: &'a str,
+    pub input: &'a str,
+    pub platform: &'a str,
+    pub ranks: usize,
+    pub streams: usize,
+    pub search: &'a str,
+    pub seed: u64,
+    pub space: Option<&'a str>,
 }
 
 impl<'a> Origin<'a> {

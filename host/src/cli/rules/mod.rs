@@ -1,10 +1,15 @@
 //! `warpsmith rules`: schedules of CUDA+MPI programs, and what makes them fast.
 
 mod count;
+mod explore;
 mod learn;
 mod learning;
+mod platform;
+mod processes;
 mod program;
 mod report;
+mod session;
+mod study;
 
 use clap::{Args, Subcommand};
 
@@ -20,7 +25,13 @@ use super::{Global, failure::Failure};
         host waits for it, and with `CSWE-b4-add` a stream. `explore` measures schedules and writes RUNS.CSV, which the other \
         commands read.",
     after_help = "Examples:\n  \
-        warpsmith rules count spmv                                     how many schedules there are"
+        warpsmith rules count spmv                                  how many schedules there are\n  \
+        warpsmith rules explore spmv --output runs.csv              measure 200 of them, found by a tree search\n  \
+        warpsmith rules learn runs.csv                              rules that tell fast ones from slow ones\n  \
+        warpsmith rules report runs.csv --html report.html          all of that as a page\n  \
+        warpsmith rules explore spmv --exhaustive --output full.csv\n  \
+        warpsmith rules learn runs.csv --against full.csv           how well the rules hold in the whole space\n  \
+        warpsmith rules study full.csv                              how that depends on the iterations and the search"
 )]
 pub struct Arguments {
     #[command(subcommand)]
@@ -30,17 +41,23 @@ pub struct Arguments {
 // What stands about them in the list. Doc comments would take the place of the longer texts that the arguments have, too.
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[command(about = "Measure schedules of a program: search for those that matter, or all")]
+    Explore(explore::Arguments),
     #[command(about = "Count the schedules of a program, or list them")]
     Count(count::Arguments),
     #[command(about = "Learn rules from runs; compare them with those of a whole space")]
     Learn(learn::Arguments),
+    #[command(about = "Repeat searches on a measured space: how good their rules and schedules are")]
+    Study(study::Arguments),
     #[command(about = "Write a page of HTML about runs and rules")]
     Report(report::Arguments),
 }
 
 /// Runs the command.
-pub fn run(_global: &Global, arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
+        Command::Explore(arguments) => explore::run(global, arguments),
+        Command::Study(arguments) => study::run(global, arguments),
         Command::Count(arguments) => count::run(arguments),
         Command::Learn(arguments) => learn::run(arguments),
         Command::Report(arguments) => report::run(arguments),

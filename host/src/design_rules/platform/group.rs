@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use serde::{Deserialize, Serialize};
 
 use super::super::{Dag, RulesError, Schedule};
-use super::rank::{Rank, ranks};
+use super::rank::{Rank, Statistic, Times, ranks};
 use super::{Platform, Setup, Span, Timeline};
 use crate::device::Device;
 use crate::ranks::{Communicator, threads};
@@ -23,7 +23,7 @@ enum Request {
 /// What a rank answers.
 #[derive(Debug, Serialize, Deserialize)]
 enum Answer {
-    Time(f64),
+    Times(Times),
     Difference(Option<String>),
     Spans(Vec<Span>),
     Failed(String),
@@ -33,12 +33,14 @@ enum Answer {
 /// threads, which run the same kernels.
 ///
 /// Its measurements are the paper's (section III-C3): barriers between invocations, as many of these as take
-/// [`MEASUREMENT`](super::MEASUREMENT), and the time of the slowest rank.
+/// [`MEASUREMENT`](super::MEASUREMENT), and the time of the slowest rank. Of a rank's invocations it takes the median, or the paper's
+/// mean ([`with_statistic`](Self::with_statistic)).
 pub struct Group {
     rank: Rank,
     dag: Dag,
     description: String,
     threads: Vec<JoinHandle<()>>,
+    statistic: Statistic,
     /// After an error ranks may wait for each other for ever.
     broken: bool,
 }
@@ -97,7 +99,7 @@ impl Group {
         match result {
             Ok(rank) => {
                 let dag = rank.dag().clone();
-                Ok(Group { rank, dag, description, threads, broken: false })
+                Ok(Group { rank, dag, description, threads, statistic: Statistic::default(), broken: false })
             }
             Err(error) => {
                 threads.into_iter().for_each(|thread| _ = thread.join());
@@ -179,13 +181,32 @@ impl Group {
         Ok(match request {
             Request::Measure(text) => {
                 let schedule = parse(rank, text)?;
-                Answer::Time(rank.measure(&schedule)?)
+                Answer::Times(rank.measure(&schedule)?)
             }
             Request::Check(text) => Answer::Difference(rank.check(&parse(rank, text)?)?),
             Request::Timeline(text) => Answer::Spans(rank.timeline(&parse(rank, text)?)?),
             // Nobody asks for an answer to that.
             Request::Stop => Answer::Difference(None),
         })
+    }
+
+    /// Lets [`measure`](Platform::measure) give another statistic than the median.
+    pub fn with_statistic(mut self, statistic: Statistic) -> Self {
+        self.statistic = statistic;
+        self
+    }
+
+    /// As [`measure`](Platform::measure), by each statistic.
+    ///
+    /// # Errors
+    /// What went wrong, and on which rank.
+    pub fn times(&mut self, schedule: &Schedule) -> Result<Times, RulesError> {
+        let answers = self.request(&Request::Measure(schedule.text(&self.dag)))?;
+        // All ranks have the same, of the slowest.
+        match answers.first() {
+            Some(Answer::Times(times)) => Ok(*times),
+            _ => Err(RulesError::Setup("rank 0 has not measured".to_owned())),
+        }
     }
 
     fn request(&mut self, request: &Request) -> Result<Vec<Answer>, RulesError> {
@@ -224,10 +245,7 @@ impl Platform for Group {
     }
 
     fn measure(&mut self, schedule: &Schedule) -> Result<f64, RulesError> {
-        let answers = self.request(&Request::Measure(schedule.text(&self.dag)))?;
-        // All have the greatest.
-        let time = |answer: &Answer| if let Answer::Time(seconds) = answer { *seconds } else { 0.0 };
-        Ok(answers.iter().map(time).fold(0.0, f64::max))
+        Ok(self.times(schedule)?.by(self.statistic))
     }
 
     fn check(&mut self, schedule: &Schedule) -> Result<(), RulesError> {

@@ -13,7 +13,7 @@ use super::{Dag, RulesError, Schedule};
 pub use exchange::{Exchange, Messages, Staging};
 pub use group::Group;
 pub use program::{Program, Setup};
-pub use rank::MEASUREMENT;
+pub use rank::{MEASUREMENT, Statistic, Times};
 
 /// Runs schedules of one program and says how long they took.
 pub trait Platform {

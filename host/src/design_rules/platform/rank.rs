@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use serde::{Deserialize, Serialize};
+
 use super::super::{Dag, RulesError, Schedule, Step};
 use super::lanes::Lanes;
 use super::{Program, Span};
@@ -11,6 +13,35 @@ use crate::ranks::Communicator;
 
 /// How long a measurement takes at least, in seconds (the paper's section III-C3).
 pub const MEASUREMENT: f64 = 0.01;
+
+/// How long an invocation took, in seconds, on the slowest rank.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Times {
+    /// The mean of a rank's invocations, as in the paper.
+    pub mean: f64,
+    /// The median of a rank's invocations: a few that the operating system disturbs don't count.
+    pub median: f64,
+}
+
+/// Which of the [`Times`] a schedule is judged by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Statistic {
+    /// The mean, as in the paper.
+    Mean,
+    /// The median.
+    #[default]
+    Median,
+}
+
+impl Times {
+    /// The time by a statistic.
+    pub fn by(&self, statistic: Statistic) -> f64 {
+        match statistic {
+            Statistic::Mean => self.mean,
+            Statistic::Median => self.median,
+        }
+    }
+}
 
 /// A rank with its device and its part of a program.
 pub(super) struct Rank {
@@ -85,26 +116,29 @@ impl Rank {
         }
     }
 
-    /// How long an invocation takes, in seconds: of the slowest rank, on average over as many as take [`MEASUREMENT`].
-    pub fn measure(&mut self, schedule: &Schedule) -> Result<f64, RulesError> {
+    /// How long an invocation takes, over as many as take [`MEASUREMENT`].
+    pub fn measure(&mut self, schedule: &Schedule) -> Result<Times, RulesError> {
         let plan = self.plan(schedule);
         // What is done only once should not count.
         self.run(&plan)?;
+        let mut times = Vec::new();
         loop {
-            let mut total = 0.0;
+            times.clear();
             for _ in 0..self.samples {
                 self.ranks.barrier().map_err(ranks)?;
                 let start = Instant::now();
                 self.run(&plan)?;
-                total += start.elapsed().as_secs_f64();
+                times.push(start.elapsed().as_secs_f64());
             }
-            let slowest = self.ranks.max(total).map_err(ranks)?;
-            let seconds = slowest / self.samples as f64;
-            let enough = (1.02 * MEASUREMENT / seconds.max(1e-9)).ceil() as usize;
+            let slowest = self.ranks.max(times.iter().sum()).map_err(ranks)?;
+            let mean = slowest / times.len() as f64;
+            let enough = (1.02 * MEASUREMENT / mean.max(1e-9)).ceil() as usize;
             if slowest >= MEASUREMENT {
                 // Schedules differ little, so that the next one starts with what is enough for this.
                 self.samples = enough.max(1);
-                return Ok(seconds);
+                let middle = times.len() / 2;
+                let (_, &mut median, _) = times.select_nth_unstable_by(middle, f64::total_cmp);
+                return Ok(Times { mean, median: self.ranks.max(median).map_err(ranks)? });
             }
             self.samples = enough.max(self.samples + 1);
         }

@@ -111,7 +111,10 @@ impl<'a> Chart<'a> {
         self.to.empty("rect", &attributes);
         let top = format!("M{} 0H{}", px(SIDE * left), px(SIDE * right));
         self.to.empty("path", &[("class", &format!("{class} edge")), ("d", &top)]);
-        if right - left >= 0.012 + 0.014 * text.chars().count() as f64 {
+        // The last word alone where all of it is too wide.
+        let fits = |text: &&str| right - left >= 0.012 + 0.014 * text.chars().count() as f64;
+        let last = text.rsplit(' ').next().unwrap_or(text);
+        if let Some(text) = [text, last].into_iter().find(fits) {
             self.texts.push((50.0 * (left + right), 100.0, "over", text.to_owned()));
         }
     }

@@ -2,6 +2,7 @@
 
 use super::super::{Run, Runs, Timeline};
 use super::markup::Markup;
+use super::timeline::Scale;
 use super::units::{counted, time};
 use super::{steps, timeline};
 
@@ -16,17 +17,17 @@ pub(super) fn write(to: &mut Markup, runs: &Runs) {
         .filter_map(|(name, run, timeline)| Some((name, run, timeline.as_ref().filter(|timeline| !timeline.spans.is_empty())?)))
         .collect();
     if !drawn.is_empty() {
-        let ends = drawn.iter().flat_map(|(.., timeline)| &timeline.spans).map(|span| span.end);
-        let longest = ends.fold(0.0, f64::max);
-        let scale = if drawn.len() > 1 { ", on one scale" } else { "" };
+        let ranks = drawn.iter().filter_map(|&(.., timeline)| Some((timeline, timeline::last_rank(timeline)?)));
+        let scale = Scale::of(&ranks.collect::<Vec<_>>());
+        let both = if drawn.len() > 1 { ", on one scale" } else { "" };
         to.leaf(
             "p",
             &[],
-            format!("One invocation of each, as it was traced{scale}. The host's lane has what its thread does or launches."),
+            format!("One invocation of each, as it was traced{both}. The host's lane has what its thread does or launches."),
         );
         key(to);
         for (name, run, timeline) in drawn {
-            lanes(to, name, run, timeline, longest);
+            lanes(to, name, run, timeline, scale);
         }
     } else {
         to.leaf("p", &[], "The runs came without traces, so that there is no drawing of them in time.");
@@ -56,12 +57,12 @@ fn key(to: &mut Markup) {
 }
 
 /// One schedule: the rank that is done last, and the others folded.
-fn lanes(to: &mut Markup, name: &str, run: &Run, timeline: &Timeline, longest: f64) {
+fn lanes(to: &mut Markup, name: &str, run: &Run, timeline: &Timeline, scale: Scale) {
     let (all, Some(shown)) = (timeline::ranks(timeline), timeline::last_rank(timeline)) else { return };
-    let of = if all.len() > 1 { format!(", rank {shown}, the last of {} to be done", all.len()) } else { String::new() };
-    to.leaf("h3", &[], format!("The {name}: {} on average{of}", time(run.seconds)));
+    let of = if all.len() > 1 { format!("; here rank {shown}, the last of {} to be done", all.len()) } else { String::new() };
+    to.leaf("h3", &[], format!("The {name}: {}{of}", time(run.seconds)));
     let title = |rank: usize| format!("The {name} schedule on rank {rank}");
-    timeline::draw(to, &format!("{name}-{shown}"), &title(shown), timeline, shown, longest);
+    timeline::draw(to, &format!("{name}-{shown}"), &title(shown), timeline, shown, scale);
     let others: Vec<_> = all.iter().copied().filter(|&rank| rank != shown).collect();
     if others.is_empty() {
         return;
@@ -78,7 +79,7 @@ fn lanes(to: &mut Markup, name: &str, run: &Run, timeline: &Timeline, longest: f
     );
     for &rank in drawn {
         to.leaf("h3", &[], format!("Rank {rank}"));
-        timeline::draw(to, &format!("{name}-{rank}"), &title(rank), timeline, rank, longest);
+        timeline::draw(to, &format!("{name}-{rank}"), &title(rank), timeline, rank, scale);
     }
     if !left.is_empty() {
         to.leaf("p", &[("class", &"meta")], format!("{} are not drawn.", counted(left.len(), "rank")));

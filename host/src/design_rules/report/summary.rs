@@ -3,7 +3,7 @@
 use super::super::{Model, Runs};
 use super::SECTIONS;
 use super::markup::Markup;
-use super::units::{counted, grouped, percent, time};
+use super::units::{counted, grouped, percent, short, time};
 
 /// The title, the headline figures and the links to the sections.
 pub(super) fn write(to: &mut Markup, runs: &Runs, model: &Model) {
@@ -25,9 +25,13 @@ pub(super) fn write(to: &mut Markup, runs: &Runs, model: &Model) {
     }
     let space = about.space.as_deref().map(|space| {
         let share = space.parse::<f64>().ok().filter(|all| *all > 0.0).map(|all| runs.runs.len() as f64 / all);
-        let share =
-            share.map_or(String::new(), |share| if share == 1.0 { ": all".to_owned() } else { format!(": {}", percent(share)) });
-        format!("of {}{share}", grouped(space))
+        let share = share.map_or(String::new(), |share| match share {
+            1.0 => ": all".to_owned(),
+            // Of so many, the share says nothing that the number doesn't.
+            0.0..5e-5 => String::new(),
+            share => format!(": {}", percent(share)),
+        });
+        format!("of {}{share}", short(space))
     });
     figure(to, "schedules measured", &grouped(runs.runs.len()), &space.unwrap_or_default());
     figure(to, "classes", &model.labels.count().to_string(), "");
@@ -57,6 +61,7 @@ fn search(name: &str) -> &str {
         "mcts" => "tree search",
         "random" => "random",
         "dfs" => "depth first",
+        "survey" => "all, shuffled",
         name => name,
     }
 }

@@ -6,8 +6,10 @@ use super::super::{Span, Timeline};
 use super::markup::{Markup, px};
 use super::units::{Unit, ticks, time};
 
-/// Width of the drawing without its margins, in pixels.
-const WIDTH: f64 = 820.0;
+/// Widths of the drawing without its margins, in pixels: wider ones are for schedules of many steps.
+const WIDTHS: [f64; 4] = [820.0, 1200.0, 1800.0, 2600.0];
+/// So many lines of names above a lane are well read.
+const LINES: usize = 9;
 /// Room for the lanes' names.
 const LEFT: f64 = 76.0;
 /// Height of a bar.
@@ -40,20 +42,53 @@ pub(super) fn last_rank(timeline: &Timeline) -> Option<usize> {
     ranks(timeline).into_iter().rev().max_by(|&a, &b| end(a).total_cmp(&end(b)))
 }
 
-/// Writes one rank's lanes. `id` is unique in the page; `longest`, in seconds, is the end of the axis.
-pub(super) fn draw(to: &mut Markup, id: &str, title: &str, timeline: &Timeline, rank: usize, longest: f64) {
-    let scale = WIDTH / if longest > 0.0 { longest } else { 1.0 };
-    let mut lanes: BTreeMap<Option<u8>, Vec<Bar<'_>>> = BTreeMap::new();
-    for span in timeline.spans.iter().filter(|span| span.rank == rank) {
-        // What takes next to no time is still seen.
-        let (from, to) = (LEFT + scale * span.start, LEFT + scale * span.end);
-        lanes.entry(span.stream).or_default().push(Bar { span, from, to: to.max(from + 1.5), line: None });
+/// The axis of several drawings.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scale {
+    /// Where it ends, in seconds.
+    longest: f64,
+    /// How wide that is, in pixels.
+    width: f64,
+}
+
+impl Scale {
+    /// One for all of these timelines, of each of which one rank is drawn: the narrowest on which names are well read.
+    pub fn of(timelines: &[(&Timeline, usize)]) -> Self {
+        let ends = timelines.iter().flat_map(|(timeline, _)| &timeline.spans).map(|span| span.end);
+        let longest = ends.fold(0.0, f64::max);
+        let longest = if longest > 0.0 { longest } else { 1.0 };
+        let scales = WIDTHS.map(|width| Scale { longest, width });
+        let most = |scale: Scale| {
+            let lanes = timelines.iter().flat_map(|(timeline, rank)| scale.lanes(timeline, *rank).0.into_values());
+            lanes.map(|bars| lines(&bars)).max().unwrap_or(0)
+        };
+        scales.into_iter().find(|&scale| most(scale) <= LINES).unwrap_or(scales[scales.len() - 1])
     }
-    let mut right = LEFT + WIDTH;
-    for bars in lanes.values_mut() {
-        bars.sort_by(|a, b| a.from.total_cmp(&b.from));
-        right = right.max(place_names(bars));
+
+    fn pixels(self, seconds: f64) -> f64 {
+        LEFT + self.width * seconds / self.longest
     }
+
+    /// A rank's lanes, and how far to the right they reach.
+    fn lanes(self, timeline: &Timeline, rank: usize) -> (BTreeMap<Option<u8>, Vec<Bar<'_>>>, f64) {
+        let mut lanes: BTreeMap<Option<u8>, Vec<Bar<'_>>> = BTreeMap::new();
+        for span in timeline.spans.iter().filter(|span| span.rank == rank) {
+            // What takes next to no time is still seen.
+            let (from, to) = (self.pixels(span.start), self.pixels(span.end));
+            lanes.entry(span.stream).or_default().push(Bar { span, from, to: to.max(from + 1.5), line: None });
+        }
+        let mut right = LEFT + self.width;
+        for bars in lanes.values_mut() {
+            bars.sort_by(|a, b| a.from.total_cmp(&b.from));
+            right = right.max(place_names(bars));
+        }
+        (lanes, right)
+    }
+}
+
+/// Writes one rank's lanes. `id` is unique in the page.
+pub(super) fn draw(to: &mut Markup, id: &str, title: &str, timeline: &Timeline, rank: usize, scale: Scale) {
+    let (lanes, right) = scale.lanes(timeline, rank);
     let heights: Vec<f64> = lanes.values().map(|bars| BAR + GAP + LINE * lines(bars) as f64).collect();
     let bottom = heights.iter().sum::<f64>() + 4.0;
     let (width, height) = (right + 12.0, bottom + 34.0);
@@ -72,7 +107,7 @@ pub(super) fn draw(to: &mut Markup, id: &str, title: &str, timeline: &Timeline, 
     );
     to.leaf("title", &[("id", &format!("{id}-title"))], title);
     to.leaf("desc", &[("id", &format!("{id}-desc"))], describe(&lanes));
-    axis(to, longest, scale, bottom);
+    axis(to, scale, bottom);
     let mut top = 0.0;
     for ((stream, bars), height) in lanes.iter().zip(heights) {
         top += height;
@@ -82,17 +117,18 @@ pub(super) fn draw(to: &mut Markup, id: &str, title: &str, timeline: &Timeline, 
 }
 
 /// The vertical lines, and the times below them.
-fn axis(to: &mut Markup, longest: f64, scale: f64, bottom: f64) {
-    let unit = Unit::of(longest);
-    let (values, decimals) = ticks(0.0, unit.from(longest), 6);
+fn axis(to: &mut Markup, scale: Scale, bottom: f64) {
+    let unit = Unit::of(scale.longest);
+    let (values, decimals) = ticks(0.0, unit.from(scale.longest), 6);
     for value in values {
-        let x = px(LEFT + scale * value / unit.from(1.0));
+        let x = px(scale.pixels(value / unit.from(1.0)));
         let line: [(&str, &dyn std::fmt::Display); 5] =
             [("class", &"grid"), ("x1", &x), ("x2", &x), ("y1", &0), ("y2", &px(bottom))];
         to.empty("line", &line);
         to.leaf("text", &[("class", &"tick"), ("x", &x), ("y", &px(bottom + 16.0))], format!("{value:.decimals$}"));
     }
-    to.leaf("text", &[("class", &"unit"), ("x", &px(LEFT + WIDTH)), ("y", &px(bottom + 30.0))], format!("time ({})", unit.name));
+    let end = px(scale.pixels(scale.longest));
+    to.leaf("text", &[("class", &"unit"), ("x", &end), ("y", &px(bottom + 30.0))], format!("time ({})", unit.name));
 }
 
 /// A lane whose bars are at `y`.

@@ -51,12 +51,10 @@ pub(super) fn write_labelling(to: &mut Markup, labels: &Labels) {
         if labels.radius() == 1 { "that".to_owned() } else { "that of as many".to_owned() },
     ));
     to.say(match labels.threshold() {
-        Some(threshold) => format!(
-            " Of {}, {} to {} or more (large dots): these are boundaries.",
-            counted(labels.peaks().len(), "peak"),
-            format_args!("{} stand{} out", peaks(true).len(), if peaks(true).len() == 1 { "s" } else { "" }),
-            prominence(threshold),
-        ),
+        Some(threshold) => {
+            let (kept, all) = (peaks(true).len(), counted(labels.peaks().len(), "peak"));
+            format!(" Peaks of a prominence of {} or more are boundaries: {kept} of {all} (large dots).", prominence(threshold))
+        }
         None => " It has no peaks, so that there is one class.".to_owned(),
     });
     to.close();

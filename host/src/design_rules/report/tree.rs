@@ -279,7 +279,14 @@ mod tests {
     use super::*;
 
     fn node(children: Option<[usize; 2]>) -> Node {
-        Node { question: children.map(|_| "u before v".to_owned()), samples: 3, shares: vec![0.25, 0.75], class: 1, children, goes_on: false }
+        Node {
+            question: children.map(|_| "u before v".to_owned()),
+            samples: 3,
+            shares: vec![0.25, 0.75],
+            class: 1,
+            children,
+            goes_on: false,
+        }
     }
 
     #[test]

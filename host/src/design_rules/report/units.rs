@@ -57,6 +57,17 @@ pub(super) fn grouped(number: impl std::fmt::Display) -> String {
     text
 }
 
+/// A whole number in digits: `2,036`, or `1.87·10¹⁷` where it is too long to be read.
+pub(super) fn short(number: &str) -> String {
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    if number.len() <= 9 || !is_number {
+        return if is_number { grouped(number) } else { number.to_owned() };
+    }
+    let superscript = |digit: char| "⁰¹²³⁴⁵⁶⁷⁸⁹".chars().nth(digit.to_digit(10)? as usize);
+    let power: String = (number.len() - 1).to_string().chars().filter_map(superscript).collect();
+    format!("{}.{}·10{power}", &number[..1], &number[1..3])
+}
+
 /// `1 run`, `2,036 runs`.
 pub(super) fn counted(number: usize, what: &str) -> String {
     format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
@@ -88,6 +99,7 @@ mod tests {
         assert_eq!([1.5, 0.9, 4.53e-5, 2e-9, 0.0].map(time), ["1.500 s", "900.0 ms", "45.30 µs", "2.000 ns", "0.000 ns"]);
         assert_eq!([0.0, 0.0001, 0.1234, 0.9999, 1.0].map(percent), ["0 %", "0.01 %", "12.3 %", "> 99.9 %", "100 %"]);
         assert_eq!((grouped(1234567), grouped("999")), ("1,234,567".to_owned(), "999".to_owned()));
+        assert_eq!(["5390", "187464405585600000", "<u>", ""].map(short), ["5,390", "1.87·10¹⁷", "<u>", ""]);
         assert_eq!((counted(1, "run"), counted(2036, "run")), ("1 run".to_owned(), "2,036 runs".to_owned()));
     }
 

@@ -16,12 +16,14 @@
 //! - **Noise** is lognormal, by seed.
 
 mod engine;
+pub mod halo;
 mod load;
 mod machine;
 mod network;
 mod noise;
 mod order;
 mod outcome;
+pub mod pipeline;
 mod platform;
 mod queue;
 pub mod spmv;

@@ -1,0 +1,388 @@
+//! `warpsmith rules explore`.
+
+use std::{ops::ControlFlow, path::PathBuf, time::Instant};
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use warpsmith::design_rules::{
+    About, Dag, Platform, RulesError, Run, Runs, Schedule, Survey,
+    schedule::{Schedules, count},
+    search::{DepthFirst, Explorer, Mcts, Random, Strategy},
+};
+
+use super::{
+    learning::Origin,
+    platform::{Opened, Place, open_platform},
+    program::Choice,
+    session::Session,
+};
+use crate::cli::{
+    Global,
+    failure::Failure,
+    format,
+    interrupt::Interrupt,
+    output,
+    progress::{Progress, Work},
+    terminal,
+};
+
+/// How many schedules are measured where nothing is said.
+const ITERATIONS: usize = 200;
+/// More schedules than this can't all be measured.
+const MOST: u128 = 10_000_000;
+/// What the file says of the search where all schedules were measured, in passes.
+const SURVEY: &str = "survey";
+
+/// Options of `rules explore`.
+#[derive(Args, Debug)]
+#[command(
+    long_about = "Measure schedules of a program, and write them with their times: RUNS.CSV.\n\n\
+        By itself a Monte-Carlo tree search chooses which: it goes where times differ most. --search random and dfs (depth first) are there \
+        to compare with. A schedule is measured once, and the search ends early when there are no more. With --exhaustive, all schedules \
+        are measured, --passes times over in random orders, and each has the median of its times.\n\n\
+        Ctrl-C ends the search: what was measured until then is written in the same way, with exit code 130; Ctrl-C once more ends at \
+        once. The file is also written every few seconds, or after each of the passes. A file that is there stays as it is until the end, and runs go to \
+        RUNS.CSV.partial until then; with --resume it is continued instead, as if the search had never ended: program, input, \
+        platform, search and seed must be the same. Iterations are counted with those that it has.",
+    after_help = "Examples:\n  \
+        warpsmith rules explore spmv --output runs.csv                       200 schedules on 4 ranks\n  \
+        warpsmith rules explore spmv --iterations 400 --resume --output runs.csv\n  \
+        warpsmith rules explore spmv --platform sim --exhaustive --output full.csv\n  \
+        warpsmith rules explore spmv --ranks 2 --matrix m.mtx --check --output runs.csv\n  \
+        warpsmith rules explore halo --platform sim --ranks 64 --machine cluster.json --output runs.csv\n  \
+        mpirun -n 4 warpsmith rules explore spmv --output runs.csv           ranks as processes"
+)]
+pub struct Arguments {
+    #[command(flatten)]
+    choice: Choice,
+    #[command(flatten)]
+    place: Place,
+    /// The most streams that a schedule may use
+    #[arg(long, value_name = "S", default_value_t = 2)]
+    streams: usize,
+    /// How many schedules to measure [default: 200]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    iterations: Option<u64>,
+    /// Measure all schedules
+    #[arg(long, conflicts_with_all = ["iterations", "search", "resume"])]
+    exhaustive: bool,
+    /// With --exhaustive, how often to measure each [default: 1]
+    #[arg(long, value_name = "N", requires = "exhaustive", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    passes: Option<u64>,
+    /// How to choose schedules
+    #[arg(long, value_enum, default_value_t = Search::Mcts)]
+    search: Search,
+    /// Seed of all that is random
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    seed: u64,
+    /// Continue the output's runs, if there are any
+    #[arg(long)]
+    resume: bool,
+    /// Check the result of every schedule, too
+    #[arg(long)]
+    check: bool,
+    /// The runs
+    #[arg(long, value_name = "RUNS.CSV")]
+    output: PathBuf,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// How schedules are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Search {
+    /// Monte-Carlo tree search, as in the paper
+    Mcts,
+    /// At random
+    Random,
+    /// One after the other, depth first
+    Dfs,
+}
+
+impl Search {
+    /// The strategy.
+    pub fn strategy(self) -> Box<dyn Strategy> {
+        match self {
+            Search::Mcts => Box::new(Mcts::default()),
+            Search::Random => Box::new(Random),
+            Search::Dfs => Box::new(DepthFirst),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Object<'a> {
+    system: &'static str,
+    command: &'static str,
+    #[serde(flatten)]
+    origin: Origin<'a>,
+    runs: usize,
+    fastest: Best,
+    slowest: Best,
+    ratio: f64,
+    /// What the search takes besides measuring.
+    search_seconds_per_run: Option<f64>,
+    seconds: f64,
+    passes: Option<u64>,
+    /// Of the passes: the median over schedules of (greatest - least) / median.
+    spread: Option<f64>,
+    checked: bool,
+    cancelled: bool,
+    output: String,
+}
+
+#[derive(Serialize)]
+struct Best {
+    seconds: f64,
+    schedule: String,
+}
+
+/// What came of a search.
+#[derive(Default)]
+struct Outcome {
+    /// What it took besides measuring, and over how many runs.
+    thought: (f64, usize),
+    spread: Option<f64>,
+    /// What went wrong, if something did.
+    error: Option<RulesError>,
+}
+
+/// Runs the command.
+pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
+    let inputs: Vec<_> =
+        [&arguments.place.matrix, &arguments.place.machine].into_iter().flatten().map(PathBuf::as_path).collect();
+    let destination = output::prepare(&arguments.output, &inputs)?;
+    let opened = open_platform(global, &arguments.choice, &arguments.place, arguments.streams, arguments.seed)?;
+    // Else another process does the rest.
+    let Some(Opened { mut platform, input }) = opened else { return Ok(()) };
+    let dag = platform.dag().clone();
+    let space = count(&dag, arguments.streams)?;
+    if arguments.exhaustive && space > MOST {
+        let (space, most) = (format::grouped_digits(&space.to_string()), format::grouped_digits(&MOST.to_string()));
+        return Err(Failure::error(format_args!(
+            "{} has {space} schedules on {} streams: more than {most} can't all be measured",
+            dag.name(),
+            arguments.streams
+        )));
+    }
+    let strategy = arguments.search.strategy();
+    let about = About {
+        input,
+        platform: platform.description(),
+        ranks: platform.ranks(),
+        streams: arguments.streams,
+        search: if arguments.exhaustive { SURVEY } else { strategy.name() }.to_owned(),
+        seed: arguments.seed,
+        space: Some(space.to_string()),
+        ..About::program(&dag)
+    };
+    let mut session = Session::start(destination, about, arguments.resume)?;
+    let interrupt = Interrupt::handle()?;
+    interrupt.ends_early();
+
+    let start = Instant::now();
+    let progress = Progress::new(arguments.json || global.verbose > 0);
+    let outcome = if arguments.exhaustive {
+        arguments.survey(&mut session, &mut *platform, &interrupt, progress)?
+    } else {
+        arguments.search(&mut session, &mut *platform, &dag, strategy, &interrupt, progress)?
+    };
+    let seconds = start.elapsed().as_secs_f64();
+    let cancelled = interrupt.cancel().is_cancelled();
+    if session.runs.runs.is_empty() {
+        return Err(outcome.error.map_or(Failure::Cancelled, Failure::from));
+    }
+    if outcome.error.is_none() {
+        session.trace(&mut *platform, &dag)?;
+    }
+    session.finish()?;
+    if let Some(error) = outcome.error {
+        tracing::info!(runs = session.runs.runs.len(), "what was measured before is in {}", arguments.output.display());
+        return Err(error.into());
+    }
+    let Outcome { thought: (thought, runs), spread, .. } = outcome;
+    let object = arguments.object(&session.runs, (runs > 0).then(|| thought / runs as f64), spread, seconds, cancelled)?;
+    if arguments.json { terminal::print_json(&object) } else { object.print() }?;
+    if cancelled { Err(Failure::Cancelled) } else { Ok(()) }
+}
+
+impl Arguments {
+    /// Measures what a search proposes. Runs that there are already are what it proposed first.
+    fn search(
+        &self,
+        session: &mut Session,
+        platform: &mut dyn Platform,
+        dag: &Dag,
+        strategy: Box<dyn Strategy>,
+        interrupt: &Interrupt,
+        progress: Progress,
+    ) -> Result<Outcome, Failure> {
+        let wanted = self.iterations.map_or(ITERATIONS, |iterations| usize::try_from(iterations).unwrap_or(usize::MAX));
+        let mut explorer = Explorer::new(dag, self.streams, strategy, self.seed)?;
+        let work = bar(progress, wanted, platform);
+        let mut outcome = Outcome::default();
+        let before = session.runs.runs.len();
+        for iteration in 0..wanted {
+            if interrupt.cancel().is_cancelled() {
+                break;
+            }
+            let start = Instant::now();
+            let Some(schedule) = explorer.propose() else { break };
+            outcome.thought.0 += start.elapsed().as_secs_f64();
+            let text = schedule.text(dag);
+            let seconds = if iteration < before {
+                self.repeated(&session.runs.runs[iteration], &text, iteration)?
+            } else {
+                match self.measure(platform, &schedule) {
+                    Ok(seconds) => seconds,
+                    Err(error) => {
+                        outcome.error = Some(error);
+                        break;
+                    }
+                }
+            };
+            let start = Instant::now();
+            explorer.record(&schedule, seconds);
+            outcome.thought.0 += start.elapsed().as_secs_f64();
+            outcome.thought.1 += 1;
+            if iteration >= before {
+                let traversal = text.parse().map_err(Failure::error)?;
+                session.add(Run { seconds, traversal })?;
+            }
+            tracing::debug!(iteration, seconds, "measured");
+            work.reach(iteration + 1, wanted);
+            say(&work, platform, &session.runs);
+        }
+        Ok(outcome)
+    }
+
+    /// The time of a run that there is already, of the schedule that the search proposes here, too.
+    fn repeated(&self, run: &Run, text: &str, iteration: usize) -> Result<f64, Failure> {
+        if run.traversal.to_string() == text {
+            return Ok(run.seconds);
+        }
+        Err(Failure::error(format_args!(
+            "{}: it can't be resumed: in iteration {iteration} this search measures `{text}`, and the file has another schedule",
+            self.output.display()
+        )))
+    }
+
+    /// Measures all schedules, in passes.
+    fn survey(
+        &self,
+        session: &mut Session,
+        platform: &mut dyn Platform,
+        interrupt: &Interrupt,
+        progress: Progress,
+    ) -> Result<Outcome, Failure> {
+        let passes = self.passes.unwrap_or(1);
+        let mut survey = Survey::new(platform, self.streams)?;
+        let total = survey.len().saturating_mul(passes as usize);
+        let work = bar(progress, total, platform);
+        let mut outcome = Outcome::default();
+        if self.check {
+            for schedule in Schedules::new(&platform.dag().clone(), self.streams)? {
+                if interrupt.cancel().is_cancelled() {
+                    return Ok(outcome);
+                }
+                platform.check(&schedule)?;
+            }
+        }
+        let mut done = 0;
+        for pass in 0..passes {
+            let each = || {
+                done += 1;
+                work.reach(done, total);
+                if interrupt.cancel().is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            };
+            let ended = survey.pass(platform, self.seed.wrapping_add(pass), each);
+            session.runs.runs = survey.runs(platform);
+            match ended {
+                Ok(ControlFlow::Continue(())) => session.save_in_time()?,
+                Ok(ControlFlow::Break(())) => break,
+                Err(error) => {
+                    outcome.error = Some(error);
+                    break;
+                }
+            }
+            tracing::debug!(pass, "measured");
+        }
+        outcome.spread = (passes > 1).then(|| survey.spread());
+        Ok(outcome)
+    }
+
+    fn measure(&self, platform: &mut dyn Platform, schedule: &Schedule) -> Result<f64, RulesError> {
+        if self.check {
+            platform.check(schedule)?;
+        }
+        platform.measure(schedule)
+    }
+
+    fn object<'a>(
+        &self,
+        runs: &'a Runs,
+        search_seconds_per_run: Option<f64>,
+        spread: Option<f64>,
+        seconds: f64,
+        cancelled: bool,
+    ) -> Result<Object<'a>, Failure> {
+        let best = |run: Option<&Run>| {
+            let run = run.ok_or_else(|| Failure::error("there are no runs"))?;
+            Ok::<_, Failure>(Best { seconds: run.seconds, schedule: run.traversal.to_string() })
+        };
+        let (fastest, slowest) = (best(runs.fastest())?, best(runs.slowest())?);
+        Ok(Object {
+            system: "rules",
+            command: "explore",
+            origin: Origin::of(runs),
+            runs: runs.runs.len(),
+            ratio: slowest.seconds / fastest.seconds,
+            fastest,
+            slowest,
+            search_seconds_per_run,
+            seconds,
+            passes: self.exhaustive.then(|| self.passes.unwrap_or(1)),
+            spread,
+            checked: self.check,
+            cancelled,
+            output: self.output.display().to_string(),
+        })
+    }
+}
+
+fn bar(progress: Progress, total: usize, platform: &dyn Platform) -> Work {
+    progress.costly_bar(total, usize::MAX, format!("measuring: {}", platform.description()))
+}
+
+/// Says the best so far.
+fn say(work: &Work, platform: &dyn Platform, runs: &Runs) {
+    if let Some(fastest) = runs.fastest() {
+        work.say(format!("{}: {}", platform.description(), format::seconds(fastest.seconds)));
+    }
+}
+
+impl Object<'_> {
+    fn print(&self) -> Result<(), Failure> {
+        let header = ["runs", "of all", "fastest", "slowest", "ratio", "search, each", "in all"];
+        let mut table = terminal::table(header, 0..header.len());
+        let share = self.origin.space.and_then(|space| space.parse::<f64>().ok()).map(|space| self.runs as f64 / space);
+        table.add_row([
+            format::grouped(self.runs),
+            share.map_or(String::new(), format::percent),
+            format::seconds(self.fastest.seconds),
+            format::seconds(self.slowest.seconds),
+            format!("{:.3}", self.ratio),
+            self.search_seconds_per_run.map_or(String::new(), format::seconds),
+            format::seconds(self.seconds),
+        ]);
+        terminal::print(format_args!("{}, {}: {}", self.origin.program, self.origin.input, self.origin.platform))?;
+        terminal::print(table)?;
+        if let Some(spread) = self.spread {
+            terminal::print(format_args!("Passes lie {:.2} % apart (median over schedules).", 100.0 * spread))?;
+        }
+        let checked = if self.checked { "; every result was right" } else { "" };
+        terminal::print(format_args!("Fastest: {}{checked}", self.fastest.schedule.replace(';', " ")))?;
+        terminal::print(format_args!("Written: {}", self.output))
+    }
+}

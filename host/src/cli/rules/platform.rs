@@ -1,0 +1,228 @@
+//! The platforms that the command has, and the programs that they run.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use clap::{Args, ValueEnum};
+use warpsmith::{
+    design_rules::{
+        Platform,
+        platform::{Group, Setup, Staging},
+        programs::{halo::HeatStep, pipeline::DistanceMatrix, spmv::Multiplication},
+        sim::{Machine, SimPlatform, Workload, halo::HaloModel, pipeline::PipelineModel, spmv::SpmvModel},
+    },
+    device::Device,
+    files::reason,
+    spmv::{Band, Csr, Traffic, market},
+};
+
+use super::{
+    processes,
+    program::{Choice, Program},
+};
+use crate::cli::{Global, failure::Failure, format};
+
+/// Ranks where nothing is said.
+const RANKS: usize = 4;
+/// Cells of a rank's brick, in each direction.
+const CELLS: [usize; 3] = [128; 3];
+/// Functions of a matrix of distances.
+const FUNCTIONS: usize = 2000;
+/// Breakpoints of each.
+const POINTS: usize = 100;
+
+/// What runs schedules, and on what.
+#[derive(Args, Clone, Debug)]
+pub struct Place {
+    /// What runs schedules [default: cuda where there is a GPU, else cpu]
+    #[arg(long, value_enum)]
+    pub platform: Option<Kind>,
+    /// How many ranks [default: 4; under mpirun, as many as it started]
+    #[arg(long, value_name = "N", value_parser = parse_number)]
+    ranks: Option<usize>,
+    /// Matrix to multiply with, for spmv [default: a random band matrix of 150,000 rows and 1,500,000 nonzeros, as in the paper]
+    #[arg(long, value_name = "M.MTX")]
+    pub matrix: Option<PathBuf>,
+    /// Cells of a rank's brick in x, y and z, for halo [default: 128,128,128]
+    #[arg(long, value_name = "X,Y,Z", value_parser = parse_cells)]
+    cells: Option<Cells>,
+    /// Functions whose distances are computed, for pipeline; they have 100 breakpoints each [default: 2000]
+    #[arg(long, value_name = "N", value_parser = parse_number)]
+    functions: Option<usize>,
+    /// What things cost on the simulated machine [default: one host with 4 H200s, without noise]
+    #[arg(long, value_name = "FILE.JSON")]
+    pub machine: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Kind {
+    /// GPUs: ranks are threads, or processes under mpirun, and share GPUs where there are fewer
+    Cuda,
+    /// The CPU: ranks are threads, or processes under mpirun, and streams are threads
+    Cpu,
+    /// A simulated machine
+    Sim,
+}
+
+/// Reads a number above 0.
+fn parse_number(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&number| number > 0).ok_or_else(|| "not a whole number above 0".to_owned())
+}
+
+/// Cells in x, y and z.
+#[derive(Clone, Copy, Debug)]
+struct Cells([usize; 3]);
+
+/// Reads three numbers.
+fn parse_cells(text: &str) -> Result<Cells, String> {
+    let numbers = text.split(',').map(parse_number).collect::<Result<Vec<_>, _>>();
+    let cells = numbers.ok().and_then(|numbers| numbers.try_into().ok());
+    cells.map(Cells).ok_or_else(|| "not three whole numbers above 0; write 128,128,128".to_owned())
+}
+
+/// A platform, ready to measure.
+pub struct Opened {
+    pub platform: Box<dyn Platform>,
+    /// What the program works on, in words.
+    pub input: String,
+}
+
+/// Makes a platform ready. Schedules are on so many streams at most; `seed` is for what is random in the platform.
+///
+/// Under `mpirun` it is rank 0's. On the others it returns when that one is done, with none.
+pub fn open_platform(
+    global: &Global,
+    choice: &Choice,
+    place: &Place,
+    streams: usize,
+    seed: u64,
+) -> Result<Option<Opened>, Failure> {
+    place.check(choice)?;
+    let processes = processes::started()?;
+    if place.platform == Some(Kind::Sim) {
+        if processes.is_some() {
+            return Err(Failure::error("--platform sim takes no mpirun: one process simulates all ranks"));
+        }
+        return simulated(choice, place, seed).map(Some);
+    }
+    let (setup, input) = setup(choice, place)?;
+    if let Some(processes) = processes {
+        if place.ranks.is_some_and(|ranks| ranks != processes) {
+            return Err(Failure::error(format_args!("--ranks {} differs from the {processes} of mpirun", place.ranks())));
+        }
+        let platform = processes::open(&devices(global, place)?, &*setup, streams)?;
+        return Ok(platform.map(|platform| Opened { platform, input }));
+    }
+    let devices: Vec<_> = devices(global, place)?.into_iter().cycle().take(place.ranks()).collect();
+    Ok(Some(Opened { platform: Box::new(Group::threads(&devices, setup, streams)?), input }))
+}
+
+impl Place {
+    /// That no option is for another program or platform.
+    fn check(&self, choice: &Choice) -> Result<(), Failure> {
+        choice.dag()?;
+        let of_program = [
+            (self.matrix.is_some(), "--matrix", Program::Spmv, "spmv"),
+            (self.cells.is_some(), "--cells", Program::Halo, "halo"),
+            (self.functions.is_some(), "--functions", Program::Pipeline, "pipeline"),
+        ];
+        for (given, option, program, name) in of_program {
+            if given && choice.program != program {
+                return Err(Failure::error(format_args!("{option} is for {name}: other programs have none")));
+            }
+        }
+        if self.machine.is_some() && self.platform != Some(Kind::Sim) {
+            return Err(Failure::error("--machine is for --platform sim: others are what they are"));
+        }
+        Ok(())
+    }
+
+    fn ranks(&self) -> usize {
+        self.ranks.unwrap_or(RANKS)
+    }
+
+    fn cells(&self) -> [usize; 3] {
+        self.cells.map_or(CELLS, |cells| cells.0)
+    }
+
+    fn functions(&self) -> usize {
+        self.functions.unwrap_or(FUNCTIONS)
+    }
+
+    fn halo_input(&self) -> String {
+        let [x, y, z] = self.cells();
+        format!("{x} x {y} x {z} cells a rank, f64")
+    }
+
+    fn pipeline_input(&self, choice: &Choice) -> String {
+        let functions = format::grouped(self.functions());
+        format!("{functions} functions of {POINTS} breakpoints, {} blocks a rank, f32", choice.blocks())
+    }
+}
+
+/// A simulated machine with the program's model.
+fn simulated(choice: &Choice, place: &Place, seed: u64) -> Result<Opened, Failure> {
+    let machine = place.machine.as_deref().map_or_else(|| Ok(Machine::h200_node()), read_machine)?;
+    let ranks = place.ranks();
+    let (model, input): (Box<dyn Workload>, String) = match choice.program {
+        Program::Spmv => {
+            let (matrix, input) = matrix(place.matrix.as_deref())?;
+            (Box::new(SpmvModel::new(Traffic::new(&matrix, ranks)?)), input)
+        }
+        Program::Halo => (Box::new(HaloModel::new(ranks, place.cells())?), place.halo_input()),
+        Program::Pipeline => {
+            (Box::new(PipelineModel::new(ranks, place.functions(), POINTS, choice.blocks())?), place.pipeline_input(choice))
+        }
+    };
+    let platform = SimPlatform::new(&*model, machine)?.with_seed(seed);
+    Ok(Opened { platform: Box::new(platform), input })
+}
+
+/// The program for real, and what it works on.
+fn setup(choice: &Choice, place: &Place) -> Result<(Arc<dyn Setup>, String), Failure> {
+    Ok(match choice.program {
+        Program::Spmv => {
+            let (matrix, input) = matrix(place.matrix.as_deref())?;
+            (Arc::new(Multiplication::new(matrix, Staging::Auto)), input)
+        }
+        Program::Halo => (Arc::new(HeatStep::new(place.cells(), Staging::Auto)?), place.halo_input()),
+        Program::Pipeline => {
+            let matrix = DistanceMatrix::<f32>::new(place.functions(), POINTS, choice.blocks())?;
+            (Arc::new(matrix), place.pipeline_input(choice))
+        }
+    })
+}
+
+/// The devices that ranks take in turns.
+fn devices(global: &Global, place: &Place) -> Result<Vec<Device>, Failure> {
+    Ok(match place.platform {
+        Some(Kind::Cpu) => vec![Device::cpu()],
+        Some(Kind::Cuda) => Device::all_cuda()?,
+        _ => match global.open()? {
+            device if device.backend() == warpsmith::device::Backend::Cuda && global.device.is_none() => Device::all_cuda()?,
+            device => vec![device],
+        },
+    })
+}
+
+/// The matrix to multiply with, and what it is.
+fn matrix(path: Option<&Path>) -> Result<(Csr<f32>, String), Failure> {
+    let (matrix, name) = match path {
+        Some(path) => (market::read(path)?, path.display().to_string()),
+        None => (Band::default().matrix()?, "random band matrix".to_owned()),
+    };
+    let (rows, nonzeros) = (format::grouped(matrix.rows()), format::grouped(matrix.nnz()));
+    Ok((matrix, format!("{name}, {rows} rows, {nonzeros} nonzeros, f32")))
+}
+
+/// Reads what things cost.
+fn read_machine(path: &Path) -> Result<Machine, Failure> {
+    let in_file = |reason: &dyn std::fmt::Display| Failure::error(format_args!("{}: {reason}", path.display()));
+    let text = fs::read_to_string(path).map_err(|error| in_file(&reason(&error)))?;
+    let machine: Machine = serde_json::from_str(&text).map_err(|error| in_file(&error))?;
+    machine.validate().map_err(|error| in_file(&error))?;
+    Ok(machine)
+}

@@ -1,0 +1,179 @@
+//! `warpsmith rules study`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use warpsmith::design_rules::{
+    Runs, program_of,
+    study::{NEAR, Repeated, Spread, Study},
+};
+
+use super::{
+    explore::Search,
+    learning::{Learning, Origin},
+};
+use crate::cli::{
+    Global,
+    concurrency::chart::{Chart, Line},
+    failure::Failure,
+    format, output, picture,
+    progress::Progress,
+    terminal,
+};
+
+/// The paper's Table V: class accuracy by iterations.
+const PAPER: [(usize, f64); 4] = [(50, 0.75), (100, 0.83), (200, 0.96), (400, 0.99)];
+
+/// Options of `rules study`.
+#[derive(Args, Debug)]
+#[command(
+    long_about = "Repeat searches on a space that was measured: times are looked up, and nothing is run.\n\n\
+        FULL.CSV has all schedules of a program, as `warpsmith rules explore --exhaustive` writes it. For each search and number of \
+        iterations: the class accuracy over the whole space of the rules that are learnt from the schedules found until then (the paper's \
+        Table V), and how much longer the fastest of them takes than the fastest of all; mean and standard deviation over seeds. And after \
+        how many iterations a schedule within 1 % of the fastest is found.",
+    after_help = "Examples:\n  \
+        warpsmith rules study full.csv\n  \
+        warpsmith rules study full.csv --iterations 25,50,100,200,400,800 --plot accuracy.svg\n  \
+        warpsmith rules study full.csv --search mcts --seeds 100 --json"
+)]
+pub struct Arguments {
+    /// Runs of all schedules
+    #[arg(value_name = "FULL.CSV")]
+    runs: PathBuf,
+    /// Numbers of iterations
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = PAPER.map(|(iterations, _)| iterations))]
+    iterations: Vec<usize>,
+    /// How many seeds, from 0
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    seeds: u64,
+    /// Which searches
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Search::Mcts, Search::Random])]
+    search: Vec<Search>,
+    #[command(flatten)]
+    learning: Learning,
+    /// Draw the accuracy by iterations: .png or .svg
+    #[arg(long, value_name = "OUT.SVG")]
+    plot: Option<PathBuf>,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Object<'a> {
+    system: &'static str,
+    command: &'static str,
+    input: String,
+    #[serde(flatten)]
+    origin: Origin<'a>,
+    runs: usize,
+    classes: usize,
+    seeds: u64,
+    /// How near counts as found.
+    near: f64,
+    searches: &'a [Repeated],
+    paper: &'a [(usize, f64)],
+    plot: Option<String>,
+}
+
+/// Runs the command.
+pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
+    let plot = match &arguments.plot {
+        Some(path) => Some((picture::Format::of(path)?, output::prepare(path, &[&arguments.runs])?)),
+        None => None,
+    };
+    let runs = Runs::read(&arguments.runs)?;
+    let (_, model) = arguments.learning.learn(&arguments.runs, &runs)?;
+    let in_file = |error| Failure::error(format_args!("{}: {error}", arguments.runs.display()));
+    let dag = program_of(&runs.about).map_err(in_file)?;
+    let study = Study::new(&dag, &runs).map_err(in_file)?;
+    let progress = Progress::new(arguments.json || global.verbose > 0);
+    let mut searches = Vec::new();
+    for search in &arguments.search {
+        let name = search.strategy().name();
+        let work = progress.costly_bar(arguments.seeds as usize, usize::MAX, format!("searching: {name}"));
+        let strategy = || search.strategy();
+        let options = arguments.learning.options();
+        searches.push(study.repeat(strategy, &arguments.iterations, arguments.seeds, &options, || work.advance(1))?);
+    }
+    if let Some((format, destination)) = &plot {
+        picture::write(destination, chart(&runs, &searches, arguments.seeds).draw(*format))?;
+    }
+    let object = Object {
+        system: "rules",
+        command: "study",
+        input: arguments.runs.display().to_string(),
+        origin: Origin::of(&runs),
+        runs: runs.runs.len(),
+        classes: model.labels.count(),
+        seeds: arguments.seeds,
+        near: NEAR,
+        searches: &searches,
+        paper: &PAPER,
+        plot: arguments.plot.as_ref().map(|path| path.display().to_string()),
+    };
+    if arguments.json { terminal::print_json(&object) } else { object.print() }
+}
+
+/// Accuracy by iterations, with the paper's.
+fn chart(runs: &Runs, searches: &[Repeated], seeds: u64) -> Chart {
+    let line = |repeated: &Repeated| {
+        let point = |point: &warpsmith::design_rules::study::Point| {
+            let Spread { mean, deviation, .. } = point.accuracy;
+            (point.iterations as f64, mean, mean - deviation, (mean + deviation).min(1.0))
+        };
+        Line { name: repeated.search.to_owned(), points: repeated.points.iter().map(point).collect(), theirs: false }
+    };
+    let paper = PAPER.map(|(iterations, accuracy)| (iterations as f64, accuracy, accuracy, accuracy));
+    let paper = Line { name: "the paper (A100s)".to_owned(), points: paper.to_vec(), theirs: true };
+    Chart {
+        title: format!("{}: class accuracy, mean and deviation of {seeds} seeds", runs.about.program),
+        x: "iterations".to_owned(),
+        y: "class accuracy".to_owned(),
+        logarithmic: false,
+        lines: searches.iter().map(line).chain([paper]).collect(),
+    }
+}
+
+impl Object<'_> {
+    fn print(&self) -> Result<(), Failure> {
+        let s = if self.classes == 1 { "" } else { "es" };
+        terminal::print(format_args!("{}: {} schedules, {} class{s}", self.input, format::grouped(self.runs), self.classes))?;
+        let header = ["search", "iterations", "of all", "class accuracy", "least", "the paper's", "fastest found, above best"];
+        let mut table = terminal::table(header, 1..header.len());
+        for repeated in self.searches {
+            for point in &repeated.points {
+                let Spread { mean, deviation, least, .. } = point.accuracy;
+                let paper = PAPER.iter().find(|(iterations, _)| *iterations == point.iterations);
+                let (slower, spread) = (100.0 * point.slower.mean, 100.0 * point.slower.deviation);
+                table.add_row([
+                    repeated.search.to_owned(),
+                    format::grouped(point.iterations),
+                    format::percent(point.share),
+                    format!("{mean:.3} ± {deviation:.3}"),
+                    format!("{least:.3}"),
+                    paper.map_or(String::new(), |(_, accuracy)| format!("{accuracy:.2}")),
+                    format!("{slower:.2} ± {spread:.2} %"),
+                ]);
+            }
+        }
+        terminal::print(table)?;
+        let header = ["search", "iterations until within 1 %", "of all", "at most", "search, each"];
+        let mut table = terminal::table(header, 1..header.len());
+        for repeated in self.searches {
+            let (near, share) = (repeated.near, repeated.near_share);
+            table.add_row([
+                repeated.search.to_owned(),
+                format!("{:.1} ± {:.1}", near.mean, near.deviation),
+                format::percent(share.mean),
+                format::percent(share.greatest),
+                format::seconds(repeated.seconds_per_iteration),
+            ]);
+        }
+        terminal::print(table)?;
+        terminal::print(format_args!("Mean ± standard deviation of {} seeds.", self.seeds))?;
+        self.plot.as_ref().map_or(Ok(()), |plot| terminal::print(format_args!("Written: {plot}")))
+    }
+}

@@ -1,0 +1,107 @@
+//! The exchange of ghost cells of [`programs::halo`](super::super::programs::halo), as a workload.
+
+use gpu_kernels::halo::{Brick, stencil::PLANES};
+
+use super::super::programs::halo::{self, Action, Decomposition};
+use super::super::{Dag, OpId, RulesError};
+use super::{Message, Work, Workload};
+
+/// The bytes of a cell.
+const CELL: u64 = 8;
+
+/// The least that memory gives: cells across a row are that far apart at least.
+const SECTOR: u64 = 32;
+
+/// A step of the heat equation, with bricks of equal size.
+///
+/// `Pack` is a kernel, and a copy to the host; `Unpack` is a copy to the device, and a kernel. Messages go from host to host. What kernels
+/// read and write in memory is each cell once, but for cells across a row, whose sectors of 32 bytes come and go as a whole.
+#[derive(Clone, Debug)]
+pub struct HaloModel {
+    dag: Dag,
+    actions: Vec<Action>,
+    ranks: usize,
+    division: Decomposition,
+    brick: Brick,
+}
+
+impl HaloModel {
+    /// So many ranks (at least one), with so many cells each in x, y and z.
+    ///
+    /// # Errors
+    /// [`RulesError::Setup`] where an extent is 0 or above 16,384.
+    pub fn new(ranks: usize, cells: [usize; 3]) -> Result<Self, RulesError> {
+        let (ranks, brick) = (ranks.max(1), halo::brick(cells)?);
+        Ok(HaloModel { dag: halo::dag(), actions: Action::all(), ranks, division: Decomposition::new(ranks), brick })
+    }
+
+    /// How the ranks divide the grid.
+    pub fn division(&self) -> Decomposition {
+        self.division
+    }
+
+    /// The cells of a face.
+    fn face(&self, d: usize) -> u64 {
+        u64::from(self.brick.face_len(d as u32))
+    }
+
+    /// The messages of a rank in a dimension: as many go out as come in.
+    fn messages(&self, rank: usize, d: usize) -> Vec<Message> {
+        let bytes = CELL * self.face(d);
+        self.division.neighbours(rank)[d].iter().flatten().map(|&rank| Message { rank, bytes }).collect()
+    }
+
+    /// The kernel that copies between the brick and as many cells in an array as the messages have, and the bytes of these.
+    fn copy(&self, rank: usize, d: usize) -> Option<(Work, u64)> {
+        let threads = self.messages(rank, d).len() as u64 * self.face(d);
+        let in_brick = if d == 0 { SECTOR } else { CELL };
+        let bytes = threads * CELL;
+        (threads > 0).then_some((Work::MemoryKernel { bytes: bytes + threads * in_brick, threads }, bytes))
+    }
+
+    /// The step of the inner cells, which reads all.
+    fn interior(&self) -> Vec<Work> {
+        let Brick { nx, ny, nz } = self.brick;
+        let [x, y, z] = [nx, ny, nz].map(|extent| u64::from(extent.saturating_sub(2)));
+        if x * y * z == 0 {
+            return Vec::new();
+        }
+        let all = self.brick.cells() as u64;
+        vec![Work::MemoryKernel { bytes: CELL * (all + x * y * z), threads: x * y * z.div_ceil(u64::from(PLANES)) }]
+    }
+
+    /// The step of the outermost cells: each, the ones before and behind it across its face, and the result.
+    fn boundary(&self) -> Work {
+        let [planes, walls, ends] = self.brick.shell().map(u64::from);
+        // In a row, a cell and those beside it are in one sector, mostly.
+        Work::MemoryKernel { bytes: 4 * CELL * (planes + walls) + 2 * SECTOR * ends, threads: planes + walls + ends }
+    }
+}
+
+impl Workload for HaloModel {
+    fn dag(&self) -> &Dag {
+        &self.dag
+    }
+
+    fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    fn work(&self, rank: usize, op: OpId) -> Vec<Work> {
+        match self.actions.get(op.index()) {
+            Some(Action::Interior) => self.interior(),
+            Some(Action::Boundary) => vec![self.boundary()],
+            Some(&Action::Pack(d)) => {
+                self.copy(rank, d).map_or_else(Vec::new, |(kernel, bytes)| vec![kernel, Work::CopyToHost { bytes }])
+            }
+            Some(&Action::Unpack(d)) => {
+                self.copy(rank, d).map_or_else(Vec::new, |(kernel, bytes)| vec![Work::CopyToDevice { bytes }, kernel])
+            }
+            Some(&Action::PostRecv(d)) => vec![Work::PostReceive { exchange: d, messages: self.messages(rank, d) }],
+            Some(&Action::PostSend(d)) => vec![Work::PostSend { exchange: d, messages: self.messages(rank, d) }],
+            Some(&Action::WaitRecv(d)) => vec![Work::WaitReceive { exchange: d }],
+            Some(Action::WaitSend) => (0..3).map(|exchange| Work::WaitSend { exchange }).collect(),
+            None => Vec::new(),
+        }
+    }
+}
