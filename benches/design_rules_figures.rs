@@ -159,7 +159,7 @@ fn noise(wanted: &Wanted, mut group: Group, n: usize) -> Result<(), Box<dyn Erro
             times.push(group.times(schedule)?);
         }
     }
-    for (name, statistic) in [("mean", Statistic::Mean), ("median", Statistic::Median)] {
+    for (name, statistic) in [("mean", Statistic::Mean), ("median", Statistic::Median), ("low", Statistic::Low)] {
         let values: Vec<Vec<f64>> = times.iter().map(|of| of.iter().map(|times| times.by(statistic)).collect()).collect();
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
         let variance = |values: &[f64]| {

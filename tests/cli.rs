@@ -405,6 +405,8 @@ fn the_demonstration_is_the_default() {
             "l2_kernel",
             "areas and derivatives, f64",
             "equal to rounding",
+            "tree search, then ",
+            "some, for real",
             "Try next:",
             "--help",
         ] {

@@ -1,7 +1,7 @@
 //! Ranks: several processes, or threads of one, that run a program together and send each other messages.
 //!
 //! - [`threads`]: ranks are threads of this process, each with a GPU or sharing one; nothing else is needed.
-//! - [`mpi`]: ranks are processes that `mpirun` started, in builds with the feature `mpi`.
+//! - `mpi`: ranks are processes that `mpirun` started, in builds with the feature `mpi`.
 
 #[cfg(feature = "mpi")]
 pub mod mpi;

@@ -45,6 +45,8 @@ enum Checked {
     Right,
     /// As the reference, to rounding.
     Near,
+    /// As near to the reference as this says.
+    Within(&'static str),
     /// It did not.
     Wrong(String),
 }
@@ -65,6 +67,7 @@ pub fn run(global: &Global) -> Result<(), Failure> {
                 Checked::Reference => "the reference",
                 Checked::Right => "equal",
                 Checked::Near => "equal to rounding",
+                Checked::Within(text) => text,
                 Checked::Wrong(text) => {
                     wrong.get_or_insert_with(|| format!("{system}, {what}: {text}"));
                     "WRONG"

@@ -3,7 +3,6 @@
 use std::{ops::ControlFlow, path::PathBuf, time::Instant};
 
 use clap::{Args, ValueEnum};
-use serde::Serialize;
 use warpsmith::design_rules::{
     About, Dag, Platform, RulesError, Run, Runs, Schedule, Survey,
     schedule::{Schedules, count},
@@ -11,6 +10,7 @@ use warpsmith::design_rules::{
 };
 
 use super::{
+    explored::{Best, Object},
     learning::Origin,
     platform::{Opened, Place, open_platform},
     program::Choice,
@@ -111,33 +111,6 @@ impl Search {
     }
 }
 
-#[derive(Serialize)]
-struct Object<'a> {
-    system: &'static str,
-    command: &'static str,
-    #[serde(flatten)]
-    origin: Origin<'a>,
-    runs: usize,
-    fastest: Best,
-    slowest: Best,
-    ratio: f64,
-    /// What the search takes besides measuring.
-    search_seconds_per_run: Option<f64>,
-    seconds: f64,
-    passes: Option<u64>,
-    /// Of the passes: the median over schedules of (greatest - least) / median.
-    spread: Option<f64>,
-    checked: bool,
-    cancelled: bool,
-    output: String,
-}
-
-#[derive(Serialize)]
-struct Best {
-    seconds: f64,
-    schedule: String,
-}
-
 /// What came of a search.
 #[derive(Default)]
 struct Outcome {
@@ -223,6 +196,7 @@ impl Arguments {
         let work = bar(progress, wanted, platform);
         let mut outcome = Outcome::default();
         let before = session.runs.runs.len();
+        let mut fastest = f64::INFINITY;
         for iteration in 0..wanted {
             if interrupt.cancel().is_cancelled() {
                 break;
@@ -252,7 +226,10 @@ impl Arguments {
             }
             tracing::debug!(iteration, seconds, "measured");
             work.reach(iteration + 1, wanted);
-            say(&work, platform, &session.runs);
+            if seconds < fastest {
+                fastest = seconds;
+                work.say(format!("{}: {}", platform.description(), format::seconds(fastest)));
+            }
         }
         Ok(outcome)
     }
@@ -327,11 +304,7 @@ impl Arguments {
         seconds: f64,
         cancelled: bool,
     ) -> Result<Object<'a>, Failure> {
-        let best = |run: Option<&Run>| {
-            let run = run.ok_or_else(|| Failure::error("there are no runs"))?;
-            Ok::<_, Failure>(Best { seconds: run.seconds, schedule: run.traversal.to_string() })
-        };
-        let (fastest, slowest) = (best(runs.fastest())?, best(runs.slowest())?);
+        let (fastest, slowest) = (Best::of(runs.fastest())?, Best::of(runs.slowest())?);
         Ok(Object {
             system: "rules",
             command: "explore",
@@ -353,36 +326,4 @@ impl Arguments {
 
 fn bar(progress: Progress, total: usize, platform: &dyn Platform) -> Work {
     progress.costly_bar(total, usize::MAX, format!("measuring: {}", platform.description()))
-}
-
-/// Says the best so far.
-fn say(work: &Work, platform: &dyn Platform, runs: &Runs) {
-    if let Some(fastest) = runs.fastest() {
-        work.say(format!("{}: {}", platform.description(), format::seconds(fastest.seconds)));
-    }
-}
-
-impl Object<'_> {
-    fn print(&self) -> Result<(), Failure> {
-        let header = ["runs", "of all", "fastest", "slowest", "ratio", "search, each", "in all"];
-        let mut table = terminal::table(header, 0..header.len());
-        let share = self.origin.space.and_then(|space| space.parse::<f64>().ok()).map(|space| self.runs as f64 / space);
-        table.add_row([
-            format::grouped(self.runs),
-            share.map_or(String::new(), format::percent),
-            format::seconds(self.fastest.seconds),
-            format::seconds(self.slowest.seconds),
-            format!("{:.3}", self.ratio),
-            self.search_seconds_per_run.map_or(String::new(), format::seconds),
-            format::seconds(self.seconds),
-        ]);
-        terminal::print(format_args!("{}, {}: {}", self.origin.program, self.origin.input, self.origin.platform))?;
-        terminal::print(table)?;
-        if let Some(spread) = self.spread {
-            terminal::print(format_args!("Passes lie {:.2} % apart (median over schedules).", 100.0 * spread))?;
-        }
-        let checked = if self.checked { "; every result was right" } else { "" };
-        terminal::print(format_args!("Fastest: {}{checked}", self.fastest.schedule.replace(';', " ")))?;
-        terminal::print(format_args!("Written: {}", self.output))
-    }
 }

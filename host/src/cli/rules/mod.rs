@@ -2,6 +2,7 @@
 
 mod count;
 mod explore;
+mod explored;
 mod learn;
 mod learning;
 mod platform;

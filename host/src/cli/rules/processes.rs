@@ -40,8 +40,9 @@ pub fn open(devices: &[Device], setup: &dyn Setup, streams: usize) -> Result<Opt
     let local = locals.iter().find_map(|name| env::var(name).ok()?.parse::<usize>().ok()).unwrap_or(ranks.rank());
     let device = &devices[local % devices.len()];
     if ranks.rank() > 0 {
-        Group::follow(device, ranks, setup, streams)?;
-        return Ok(None);
+        // Rank 0 hears of it, and says it.
+        let followed = Group::follow(device, ranks, setup, streams);
+        return followed.map(|()| None).map_err(|_| Failure::Elsewhere);
     }
     Ok(Some(Box::new(Group::processes(device, ranks, setup, streams)?)))
 }

@@ -15,6 +15,8 @@ use crate::cli::failure::Failure;
 
 /// How often the file is written while there is something new.
 const SAVE: Duration = Duration::from_secs(5);
+/// Of the time, one part in so many may go into writing, where there are many runs.
+const BUSY: u32 = 20;
 /// Of more ranks, these and the last to be done are kept in timelines.
 const RANKS: usize = 8;
 
@@ -25,6 +27,8 @@ pub struct Session {
     /// Where runs go until they are complete, where that isn't the destination.
     partial: Option<Destination>,
     saved: Instant,
+    /// How long until it is saved again.
+    pause: Duration,
 }
 
 impl Session {
@@ -37,7 +41,7 @@ impl Session {
         let there = path.exists();
         let runs = if resume && there { resumed(&path, about)? } else { Runs { about, runs: Vec::new() } };
         let partial = if there && !resume { Some(Destination::prepare(&beside(&path))?) } else { None };
-        Ok(Session { runs, destination, partial, saved: Instant::now() })
+        Ok(Session { runs, destination, partial, saved: Instant::now(), pause: SAVE })
     }
 
     /// Takes in a run, and writes the file if it is time to.
@@ -48,10 +52,12 @@ impl Session {
 
     /// Writes the file if it is time to.
     pub fn save_in_time(&mut self) -> Result<(), Failure> {
-        if self.saved.elapsed() >= SAVE {
+        if self.saved.elapsed() >= self.pause {
+            let start = Instant::now();
             self.runs.write(self.partial.as_ref().unwrap_or(&self.destination))?;
             tracing::debug!(runs = self.runs.runs.len(), "saved");
             self.saved = Instant::now();
+            self.pause = SAVE.max(start.elapsed() * BUSY);
         }
         Ok(())
     }

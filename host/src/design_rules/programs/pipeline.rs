@@ -1,7 +1,7 @@
 //! The double-buffered pipeline of this library's [`Engine`](crate::engine::Engine), with its blocks' steps as operations: a GPU computes a
 //! block of a matrix while the one before is downloaded and the one before that is put in place.
 //!
-//! The matrix is that of all L₁ distances of a set of piecewise constant functions ([`pcf`](crate::pcf)). A rank has some of its rows, in
+//! The matrix is that of all L₁ distances of a set of piecewise constant functions ([`pcf`]). A rank has some of its rows, in
 //! blocks of rows; ranks send each other nothing. Block i goes through three operations: `Compute_i`, a kernel that writes to an array of the
 //! GPU; `Download_i`, a copy to page-locked memory of the host; and `Write_i`, the copy from there to the block's place, by the host. There
 //! are two arrays on each side, so that block i + 2 waits for block i: `Compute_i+2` for `Download_i`, and `Download_i+2` for `Write_i`.

@@ -129,8 +129,7 @@ impl<T: Real> Reference<T> {
     fn difference(&self, y: &[T]) -> Option<String> {
         let wrong = |&row: &usize| {
             let difference = (y[row].to_f64() - self.y[row].to_f64()).abs();
-            // NaN is wrong, too.
-            !(difference <= self.bound[row])
+            difference.is_nan() || difference > self.bound[row]
         };
         (0..y.len()).find(wrong).map(|row| format!("y[{}] is {}, but should be {}", self.first_row + row, y[row], self.y[row]))
     }

@@ -136,10 +136,9 @@ impl<'a> Chart<'a> {
         self.path(&[(x, self.y.low), (x, self.y.high)], class);
     }
 
-    /// A horizontal line, with a text above its right end.
-    pub fn horizontal(&mut self, y: f64, class: &str, text: &str) {
+    /// A horizontal line.
+    pub fn horizontal(&mut self, y: f64, class: &str) {
         self.path(&[(self.x.low, y), (self.x.high, y)], class);
-        self.texts.push((100.0, 100.0 * self.y.at(y), "note", text.to_owned()));
     }
 
     /// Text beside a point.

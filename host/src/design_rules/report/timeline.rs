@@ -7,9 +7,9 @@ use super::markup::{Markup, px};
 use super::units::{Unit, ticks, time};
 
 /// Widths of the drawing without its margins, in pixels: wider ones are for schedules of many steps.
-const WIDTHS: [f64; 4] = [820.0, 1200.0, 1800.0, 2600.0];
+const WIDTHS: [f64; 4] = [820.0, 1060.0, 1360.0, 1700.0];
 /// So many lines of names above a lane are well read.
-const LINES: usize = 9;
+const LINES: usize = 11;
 /// Room for the lanes' names.
 const LEFT: f64 = 76.0;
 /// Height of a bar.
@@ -119,7 +119,7 @@ pub(super) fn draw(to: &mut Markup, id: &str, title: &str, timeline: &Timeline, 
 /// The vertical lines, and the times below them.
 fn axis(to: &mut Markup, scale: Scale, bottom: f64) {
     let unit = Unit::of(scale.longest);
-    let (values, decimals) = ticks(0.0, unit.from(scale.longest), 6);
+    let (values, decimals) = ticks(0.0, unit.from(scale.longest), (scale.width / 140.0) as usize);
     for value in values {
         let x = px(scale.pixels(value / unit.from(1.0)));
         let line: [(&str, &dyn std::fmt::Display); 5] =

@@ -53,7 +53,7 @@ pub(super) fn write_labelling(to: &mut Markup, labels: &Labels) {
     to.say(match labels.threshold() {
         Some(threshold) => {
             let (kept, all) = (peaks(true).len(), counted(labels.peaks().len(), "peak"));
-            format!(" Peaks of a prominence of {} or more are boundaries: {kept} of {all} (large dots).", prominence(threshold))
+            format!(" Peaks of a prominence of {} or more are boundaries: {kept} of {all} (large dots; the dashed line is that high).", prominence(threshold))
         }
         None => " It has no peaks, so that there is one class.".to_owned(),
     });
@@ -68,8 +68,7 @@ pub(super) fn write_labelling(to: &mut Markup, labels: &Labels) {
     chart.dots(&small.iter().copied().step_by(small.len().div_ceil(300).max(1)).collect::<Vec<_>>(), "peaks");
     chart.dots(&peaks(true), "kept");
     if let Some(threshold) = labels.threshold() {
-        let level = unit.from(threshold);
-        chart.horizontal(level, "cut", &format!("prominence needed: {}", prominence(threshold)));
+        chart.horizontal(unit.from(threshold), "cut");
     }
     chart.finish();
     to.close();

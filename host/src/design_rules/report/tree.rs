@@ -75,7 +75,8 @@ pub(super) fn write(to: &mut Markup, model: &Model) {
         "p",
         &[],
         "From the top: where the sentence of a node holds, go to the left, else to the right. A node has how many runs come to it and, as \
-         a bar, their classes. Round ones are leaves.",
+         a bar, their classes. Round ones are leaves. Classes weigh the same as a whole, so that a leaf of a rare class may have more \
+         runs of a common one.",
     );
     if leaves <= LEAVES {
         return draw(to, "tree", "The decision tree", &nodes);
@@ -296,12 +297,12 @@ mod tests {
         let nodes = children.map(node);
         let places = place(&nodes);
         assert_eq!(places.depth, [0, 1, 1, 2, 2, 3, 3, 2, 2]);
-        for a in 0..9 {
+        for (a, own) in children.iter().enumerate() {
             for b in 0..a {
                 let apart = (places.middle[a] - places.middle[b]).abs();
                 assert!(places.depth[a] != places.depth[b] || apart >= WIDTH + GAP - 1e-9, "{a} {b}");
             }
-            if let Some([yes, no]) = children[a] {
+            if let &Some([yes, no]) = own {
                 let middle = 0.5 * (places.middle[yes] + places.middle[no]);
                 assert!((places.middle[a] - middle).abs() < 1e-9 && places.middle[yes] < places.middle[no]);
             }

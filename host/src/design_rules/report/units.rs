@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(ticks(0.0, 100.0, 5), (vec![0.0, 20.0, 40.0, 60.0, 80.0, 100.0], 0));
         assert_eq!(ticks(3.0, 7.9, 5), (vec![3.0, 4.0, 5.0, 6.0, 7.0], 0));
         let (values, decimals) = ticks(0.97, 1.03, 4);
-        assert!(decimals == 2 && values.len() == 4 && (values[0] - 0.98).abs() < 1e-12, "{values:?}");
+        assert!(decimals == 2 && values.len() == 3 && (values[0] - 0.98).abs() < 1e-12, "{values:?}");
         assert_eq!(ticks(5.0, 5.0, 4).0, [5.0]);
         assert_eq!(ticks(f64::NAN, 5.0, 4).0.len(), 1);
     }

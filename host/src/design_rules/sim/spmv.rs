@@ -6,7 +6,7 @@ use super::super::{Dag, OpId};
 use super::{Message, Work, Workload};
 use crate::spmv::{self as matrix, RankTraffic, Traffic};
 
-/// How many nonzeros a thread has.
+/// The most nonzeros that a thread has.
 const NONZEROS_PER_THREAD: u64 = 4;
 
 /// The multiplication of a distributed matrix with a vector.
@@ -48,7 +48,7 @@ impl SpmvModel {
     /// an entry of y.
     fn multiply(&self, rows: u64, nonzeros: u64) -> Work {
         let bytes = nonzeros * (4 + 2 * self.value_bytes) + rows * (4 + self.value_bytes);
-        Work::MemoryKernel { bytes, threads: nonzeros.div_ceil(NONZEROS_PER_THREAD) }
+        Work::MemoryKernel { bytes, threads: rows.max(nonzeros.div_ceil(NONZEROS_PER_THREAD)) }
     }
 
     fn messages(&self, messages: &[matrix::Message]) -> Vec<Message> {
