@@ -79,6 +79,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn figures(wanted: &Wanted, mut group: Group) -> Result<(), Box<dyn Error>> {
     let end = Instant::now() + Duration::from_secs(wanted.seconds);
     println!("{}", group.description());
+    group = group.with_statistic(Statistic::Low);
     if let Some(schedules) = wanted.noise {
         return noise(wanted, group, schedules);
     }

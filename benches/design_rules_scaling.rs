@@ -1,9 +1,10 @@
 //! How the design rules of the distributed sparse matrix-vector multiplication change from 4 to 4,096 ranks, by simulation:
 //! `cargo bench --bench design_rules_scaling -- --out DIR`.
 //!
-//! Two studies on hosts of 4 GPUs. In the one, the paper's matrix (150,000 rows, 1,500,000 nonzeros, n/4 to either side of the
+//! Studies on hosts of 4 GPUs. In the one, the paper's matrix (150,000 rows, 1,500,000 nonzeros, n/4 to either side of the
 //! diagonal) is divided over more and more ranks, which get more and more neighbours. In the other, each rank has 37,500 rows with
-//! ten nonzeros each, and all it needs of others is at its two neighbours.
+//! ten nonzeros each, and all it needs of others is at its two neighbours; once with exact times, and once with times that vary (lognormal, 0.2), as means of
+//! eight runs.
 //!
 //! For each number of ranks the whole space of two streams is simulated, or, where that takes too long, schedules drawn from it
 //! without replacement. It prints a table, and writes it as `scaling.csv` with `scaling-times` and `scaling-decisions` as SVG and PNG.
@@ -39,6 +40,9 @@ const MESSAGES: usize = 200_000_000;
 /// The fewest schedules that are drawn.
 const LEAST: usize = 300;
 const ROWS: usize = 37_500;
+/// How often a schedule is simulated where times vary, and how many schedules at most.
+const SAMPLES: usize = 8;
+const MOST_WITH_NOISE: usize = 600;
 
 /// What there is to know of one number of ranks.
 struct Row {
@@ -113,12 +117,18 @@ fn study(name: &str, machine: &Machine, sizes: &[usize], traffic: impl Fn(usize)
         let (neighbours, entries) = (per_rank(|rank| rank.sends.len()), per_rank(RankTraffic::sent));
         // A rank without messages costs about as much as one with ten.
         let each = ranks * (10 + neighbours as usize);
-        let count = (MESSAGES / each).max(LEAST);
+        let varies = machine.noise > 0.0;
+        let samples = if varies { SAMPLES } else { 1 };
+        let count = (MESSAGES / (each * samples)).max(LEAST).min(if varies { MOST_WITH_NOISE } else { usize::MAX });
         let chosen = draw((0..all.len()).collect(), count, &mut ChaCha8Rng::seed_from_u64(ranks as u64));
         let simulator = Simulator::new(&model, machine.clone())?;
         let simulate = |simulator: &mut Simulator, schedule: usize| {
-            let outcome = simulator.run(all[schedule].steps(), 0)?;
-            Ok::<f64, warpsmith::design_rules::RulesError>(outcome.seconds())
+            let mut sum = 0.0;
+            for sample in 0..samples {
+                let seed = (schedule * samples + sample) as u64;
+                sum += simulator.run(all[schedule].steps(), seed)?.seconds();
+            }
+            Ok::<f64, warpsmith::design_rules::RulesError>(sum / samples as f64)
         };
         let times: Vec<f64> = chosen
             .par_iter()
@@ -129,7 +139,7 @@ fn study(name: &str, machine: &Machine, sizes: &[usize], traffic: impl Fn(usize)
         for &schedule in chosen.iter().take(20) {
             let start = Instant::now();
             simulate(&mut own, schedule)?;
-            cost = cost.min(start.elapsed().as_secs_f64());
+            cost = cost.min(start.elapsed().as_secs_f64() / samples as f64);
         }
 
         let traversals: Vec<Traversal> =
@@ -200,7 +210,7 @@ fn print(name: &str, row: &Row) {
 /// A line of a chart.
 type Line = (String, Vec<(f64, f64)>);
 
-const SIZE: (u32, u32) = (1400, 560);
+const SIZE: (u32, u32) = (1740, 540);
 const COLOURS: [RGBColor; 8] = [
     RGBColor(31, 119, 180),
     RGBColor(214, 39, 40),
@@ -229,9 +239,10 @@ fn main() -> Result {
     let paper: Csr<f32> = Band::default().matrix()?;
     let strong = study("strong", &machine, &sizes, |ranks| Ok(Traffic::new(&paper, ranks)?))?;
     let weak = study("weak", &machine, &sizes, chain)?;
+    let noisy = study("noisy", &Machine { noise: 0.2, ..machine.clone() }, &sizes, chain)?;
     let Some(out) = out else { return Ok(()) };
     fs::create_dir_all(&out)?;
-    let studies = [("150,000 rows divided", &strong), ("37,500 rows a rank", &weak)];
+    let studies = [("150,000 rows divided", &strong), ("37,500 rows a rank", &weak), ("the same, times vary", &noisy)];
     fs::write(out.join("scaling.csv"), csv(&studies)?)?;
     draw_all(&out.join("scaling-times"), &studies.map(|(name, rows)| times_chart(name, rows)))?;
     draw_all(&out.join("scaling-decisions"), &studies.map(|(name, rows)| decisions_chart(name, rows)))
@@ -302,8 +313,8 @@ fn decisions_chart(name: &str, rows: &[Row]) -> Chart {
     Chart { title: name.to_owned(), y: "% of the times' variance", logarithmic: false, lines: lines.collect() }
 }
 
-/// Two charts beside each other, as SVG and PNG.
-fn draw_all(path: &std::path::Path, charts: &[Chart; 2]) -> Result {
+/// Charts beside each other, as SVG and PNG.
+fn draw_all(path: &std::path::Path, charts: &[Chart]) -> Result {
     register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular()).map_err(|_| "the font can't be read")?;
     let (svg, png) = (path.with_extension("svg"), path.with_extension("png"));
     draw_on(&SVGBackend::new(&svg, SIZE).into_drawing_area(), charts)?;
@@ -314,12 +325,12 @@ fn draw_all(path: &std::path::Path, charts: &[Chart; 2]) -> Result {
     Ok(encoder.write_header()?.write_image_data(&pixels)?)
 }
 
-fn draw_on<DB: DrawingBackend>(root: &DrawingArea<DB, Shift>, charts: &[Chart; 2]) -> Result
+fn draw_on<DB: DrawingBackend>(root: &DrawingArea<DB, Shift>, charts: &[Chart]) -> Result
 where
     DB::ErrorType: 'static,
 {
     root.fill(&WHITE)?;
-    for (area, chart) in root.split_evenly((1, 2)).iter().zip(charts) {
+    for (area, chart) in root.split_evenly((1, charts.len())).iter().zip(charts) {
         let points = || chart.lines.iter().flat_map(|line| &line.1);
         let (first, last) =
             points().fold((f64::INFINITY, 0.0f64), |(least, most), point| (least.min(point.0), most.max(point.0)));

@@ -8,13 +8,25 @@ use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
 use super::schedule::Schedules;
 use super::{Platform, RulesError, Run, Schedule};
 
+/// How many measurements before one, and as many behind it, say how slow the machine was then.
+const NEIGHBOURS: usize = 4;
+/// How often schedules and drift are estimated in turns. Nothing changes after some three.
+const TURNS: usize = 4;
+
 /// The times of all schedules of a program, in passes, each in an order of its own: what disturbs the machine for a while then falls
-/// on schedules at random, and a schedule's median over the passes is hardly disturbed.
+/// on schedules at random.
+///
+/// Much of what disturbs a machine lasts longer than a measurement: neighbours on a host, clocks, temperatures. So a time is taken for
+/// the product of what the schedule takes, how slow the machine was just then, and chance. The second is the median of how much slower
+/// than their schedules the measurements just before and after were; the first is the schedule's median over passes once that is taken
+/// out. Both are estimated in turns.
 #[derive(Clone, Debug)]
 pub struct Survey {
     schedules: Vec<Schedule>,
     /// By schedule, then by pass; in seconds.
     times: Vec<Vec<f64>>,
+    /// By pass: schedules in the order in which they were measured.
+    orders: Vec<Vec<usize>>,
 }
 
 impl Survey {
@@ -25,7 +37,7 @@ impl Survey {
     pub fn new(platform: &dyn Platform, streams: usize) -> Result<Self, RulesError> {
         let schedules: Vec<_> = Schedules::new(platform.dag(), streams)?.collect();
         let times = vec![Vec::new(); schedules.len()];
-        Ok(Survey { schedules, times })
+        Ok(Survey { schedules, times, orders: Vec::new() })
     }
 
     /// How many schedules there are.
@@ -53,8 +65,12 @@ impl Survey {
         for last in (1..order.len()).rev() {
             order.swap(last, (random.next_u64() % (last as u64 + 1)) as usize);
         }
+        self.orders.push(Vec::with_capacity(order.len()));
         for index in order {
             self.times[index].push(platform.measure(&self.schedules[index])?);
+            if let Some(measured) = self.orders.last_mut() {
+                measured.push(index);
+            }
             if each().is_break() {
                 return Ok(ControlFlow::Break(()));
             }
@@ -62,12 +78,14 @@ impl Survey {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// The schedules that were measured, with their median times, in the order of [`Schedules`].
+    /// The schedules that were measured, with their times, in the order of [`Schedules`]: by one pass, as they were measured; by
+    /// several, without the machine's drift.
     pub fn runs(&self, platform: &dyn Platform) -> Vec<Run> {
-        let measured = self.schedules.iter().zip(&self.times).filter(|(_, times)| !times.is_empty());
-        let run = |(schedule, times): (&Schedule, &Vec<f64>)| {
+        let seconds = steady(&self.times, &self.orders);
+        let measured = self.schedules.iter().zip(seconds).filter(|(_, seconds)| !seconds.is_nan());
+        let run = |(schedule, seconds): (&Schedule, f64)| {
             let text = schedule.text(platform.dag());
-            Run { seconds: median(times), traversal: text.parse().expect("a schedule's text is a traversal") }
+            Run { seconds, traversal: text.parse().expect("a schedule's text is a traversal") }
         };
         measured.map(run).collect()
     }
@@ -88,10 +106,103 @@ impl Survey {
     }
 }
 
+/// What each schedule takes, without the machine's drift where there are several passes; NaN for those that were not measured. `times`
+/// are by schedule and pass, and `orders` has the schedules of each pass as they were measured.
+fn steady(times: &[Vec<f64>], orders: &[Vec<usize>]) -> Vec<f64> {
+    let middle = |values: &[f64]| if values.is_empty() { f64::NAN } else { median(values) };
+    if orders.len() < 2 {
+        return times.iter().map(|times| middle(times)).collect();
+    }
+    let logarithms: Vec<Vec<f64>> = times.iter().map(|times| times.iter().map(|seconds| seconds.ln()).collect()).collect();
+    let mut levels: Vec<f64> = logarithms.iter().map(|values| middle(values)).collect();
+    let mut corrected = logarithms.clone();
+    for _ in 0..TURNS {
+        for (pass, order) in orders.iter().enumerate() {
+            let slower: Vec<f64> = order.iter().map(|&index| logarithms[index][pass] - levels[index]).collect();
+            for (at, &index) in order.iter().enumerate() {
+                let around = at.saturating_sub(NEIGHBOURS)..(at + NEIGHBOURS + 1).min(slower.len());
+                let others: Vec<f64> = around.filter(|&other| other != at).map(|other| slower[other]).collect();
+                let drift = if others.is_empty() { 0.0 } else { median(&others) };
+                corrected[index][pass] = logarithms[index][pass] - drift;
+            }
+        }
+        levels = corrected.iter().map(|values| middle(values)).collect();
+    }
+    levels.into_iter().map(f64::exp).collect()
+}
+
 /// The middle value, or the mean of both; there is at least one.
 fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;
     if sorted.len() % 2 == 1 { sorted[middle] } else { 0.5 * (sorted[middle - 1] + sorted[middle]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Made-up times: what schedules take, times a drift that wanders slowly, times chance.
+    fn measured(drift: f64, chance: f64) -> (Vec<f64>, Vec<Vec<f64>>, Vec<Vec<usize>>) {
+        let n = 500;
+        let mut random = ChaCha8Rng::seed_from_u64(3);
+        // About normal, of variance 1.
+        let mut normal = || {
+            let sum: f64 = (0..12).map(|_| random.next_u64() as f64 / u64::MAX as f64).sum();
+            sum - 6.0
+        };
+        let truth: Vec<f64> = (0..n).map(|_| 1e-4 * (0.06 * normal()).exp()).collect();
+        let mut times = vec![Vec::new(); n];
+        let mut orders = Vec::new();
+        for pass in 0..3 {
+            let order: Vec<_> = (0..n).map(|at| (at * [7, 11, 13][pass] + pass) % n).collect();
+            let mut slow = 0.0;
+            for &index in &order {
+                slow = 0.98 * slow + 0.2 * drift * normal();
+                times[index].push(truth[index] * (slow + chance * normal()).exp());
+            }
+            orders.push(order);
+        }
+        (truth, times, orders)
+    }
+
+    /// The standard deviation of the logarithm of what was found over what is true.
+    fn error(found: &[f64], truth: &[f64]) -> f64 {
+        let logarithms: Vec<_> = found.iter().zip(truth).map(|(found, truth)| (found / truth).ln()).collect();
+        let mean = logarithms.iter().sum::<f64>() / logarithms.len() as f64;
+        (logarithms.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / logarithms.len() as f64).sqrt()
+    }
+
+    #[test]
+    fn drift_is_taken_out() {
+        let (truth, times, orders) = measured(0.04, 0.005);
+        let medians: Vec<_> = times.iter().map(|times| median(times)).collect();
+        let (plain, steady) = (error(&medians, &truth), error(&steady(&times, &orders), &truth));
+        assert!(steady < 0.6 * plain, "{steady} against {plain}");
+        // Chance alone leaves 0.5 % over the root of three, and the drift's estimate adds to it.
+        assert!(steady < 0.02, "{steady}");
+    }
+
+    #[test]
+    fn where_there_is_none_little_changes() {
+        let (truth, times, orders) = measured(0.0, 0.01);
+        let medians: Vec<_> = times.iter().map(|times| median(times)).collect();
+        assert!(error(&steady(&times, &orders), &truth) < 1.3 * error(&medians, &truth));
+        // One pass stays as it is.
+        let first: Vec<Vec<f64>> = times.iter().map(|times| vec![times[0]]).collect();
+        let seconds = steady(&first, &orders[..1]);
+        assert!(seconds.iter().zip(&first).all(|(seconds, times)| *seconds == times[0]));
+    }
+
+    #[test]
+    fn passes_cut_short() {
+        let times = vec![vec![1.0, 1.1], vec![2.0], vec![]];
+        let orders = vec![vec![1, 0], vec![0]];
+        let seconds = steady(&times, &orders);
+        assert!(
+            seconds[0] > 0.9 && seconds[0] < 1.2 && seconds[1] > 1.9 && seconds[1] < 2.3 && seconds[2].is_nan(),
+            "{seconds:?}"
+        );
+    }
 }

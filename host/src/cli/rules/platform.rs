@@ -52,6 +52,9 @@ pub struct Place {
     /// Functions whose distances are computed, for pipeline; they have 100 breakpoints each [default: 2000]
     #[arg(long, value_name = "N", value_parser = parse_number)]
     functions: Option<usize>,
+    /// Which of a schedule's invocations it is judged by, where they are real
+    #[arg(long, value_enum, default_value_t = Statistic::Median)]
+    statistic: Statistic,
     /// What things cost on the simulated machine [default: one host with 4 H200s, without noise]
     #[arg(long, value_name = "FILE.JSON")]
     pub machine: Option<PathBuf>,
@@ -65,6 +68,27 @@ pub enum Kind {
     Cpu,
     /// A simulated machine
     Sim,
+}
+
+/// A statistic of invocations; ranks are judged by the slowest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Statistic {
+    /// Their mean, as in the paper
+    Mean,
+    /// Their median
+    Median,
+    /// Their 10th percentile: what it takes when little else goes on
+    Low,
+}
+
+impl From<Statistic> for warpsmith::design_rules::platform::Statistic {
+    fn from(statistic: Statistic) -> Self {
+        match statistic {
+            Statistic::Mean => Self::Mean,
+            Statistic::Median => Self::Median,
+            Statistic::Low => Self::Low,
+        }
+    }
 }
 
 /// Reads a number above 0.
@@ -114,10 +138,12 @@ pub fn open_platform(
             return Err(Failure::error(format_args!("--ranks {} differs from the {processes} of mpirun", place.ranks())));
         }
         let platform = processes::open(&devices(global, place)?, &*setup, streams)?;
-        return Ok(platform.map(|platform| Opened { platform, input }));
+        let judged = |group: Group| Box::new(group.with_statistic(place.statistic.into()));
+        return Ok(platform.map(|group| Opened { platform: judged(group), input }));
     }
     let devices: Vec<_> = devices(global, place)?.into_iter().cycle().take(place.ranks()).collect();
-    Ok(Some(Opened { platform: Box::new(Group::threads(&devices, setup, streams)?), input }))
+    let group = Group::threads(&devices, setup, streams)?.with_statistic(place.statistic.into());
+    Ok(Some(Opened { platform: Box::new(group), input }))
 }
 
 impl Place {

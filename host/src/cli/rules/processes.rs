@@ -3,7 +3,7 @@
 use std::env;
 
 use warpsmith::{
-    design_rules::{Platform, platform::Setup},
+    design_rules::platform::{Group, Setup},
     device::Device,
 };
 
@@ -28,11 +28,8 @@ pub fn started() -> Result<Option<usize>, Failure> {
 
 /// Rank 0's platform. The other ranks return when it is done, with none.
 #[cfg(feature = "mpi")]
-pub fn open(devices: &[Device], setup: &dyn Setup, streams: usize) -> Result<Option<Box<dyn Platform>>, Failure> {
-    use warpsmith::{
-        design_rules::{RulesError, platform::Group},
-        ranks::mpi,
-    };
+pub fn open(devices: &[Device], setup: &dyn Setup, streams: usize) -> Result<Option<Group>, Failure> {
+    use warpsmith::{design_rules::RulesError, ranks::mpi};
 
     let ranks = mpi::init().map_err(RulesError::from)?;
     // Of the ranks of one host, each takes another device, as far as there are enough.
@@ -44,11 +41,11 @@ pub fn open(devices: &[Device], setup: &dyn Setup, streams: usize) -> Result<Opt
         let followed = Group::follow(device, ranks, setup, streams);
         return followed.map(|()| None).map_err(|_| Failure::Elsewhere);
     }
-    Ok(Some(Box::new(Group::processes(device, ranks, setup, streams)?)))
+    Ok(Some(Group::processes(device, ranks, setup, streams)?))
 }
 
 /// There are none: see [`started`].
 #[cfg(not(feature = "mpi"))]
-pub fn open(_: &[Device], _: &dyn Setup, _: usize) -> Result<Option<Box<dyn Platform>>, Failure> {
+pub fn open(_: &[Device], _: &dyn Setup, _: usize) -> Result<Option<Group>, Failure> {
     Ok(None)
 }
