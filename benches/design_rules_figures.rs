@@ -3,6 +3,8 @@
 //!
 //! With `--noise N`: N schedules at random, in passes, by mean and by median: how much of what differs is noise.
 //!
+//! With `--rule`: the textbook's schedule and the same by a rule, in turns.
+//!
 //! Measures all schedules on two streams in some passes, writes their medians as a file of runs, and then measures the fastest, the
 //! median and the slowest in turns, so that their ratio is one of times taken side by side.
 
@@ -13,7 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use warpsmith::design_rules::platform::{Group, Staging, Statistic};
-use warpsmith::design_rules::programs::spmv::Multiplication;
+use warpsmith::design_rules::programs::spmv::{self, Multiplication};
 use warpsmith::design_rules::search::{Explorer, Random};
 use warpsmith::design_rules::{About, Platform, Runs, Schedule, Survey};
 use warpsmith::device::{Backend, Device};
@@ -32,11 +34,20 @@ struct Wanted {
     rows: usize,
     mpi: bool,
     noise: Option<usize>,
+    rule: bool,
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut wanted =
-        Wanted { out: PathBuf::from("."), ranks: 4, passes: 3, seconds: 300, rows: 150_000, mpi: false, noise: None };
+    let mut wanted = Wanted {
+        out: PathBuf::from("."),
+        ranks: 4,
+        passes: 3,
+        seconds: 300,
+        rows: 150_000,
+        mpi: false,
+        noise: None,
+        rule: false,
+    };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} takes a value"));
@@ -47,6 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             "--seconds" => wanted.seconds = value()?.parse()?,
             "--rows" => wanted.rows = value()?.parse()?,
             "--noise" => wanted.noise = Some(value()?.parse()?),
+            "--rule" => wanted.rule = true,
             "--mpi" => wanted.mpi = true,
             // Cargo's.
             "--bench" => {}
@@ -80,6 +92,13 @@ fn figures(wanted: &Wanted, mut group: Group) -> Result<(), Box<dyn Error>> {
     let end = Instant::now() + Duration::from_secs(wanted.seconds);
     println!("{}", group.description());
     group = group.with_statistic(Statistic::Low);
+    let dag = group.dag().clone();
+    if wanted.rule {
+        let parse = |text| Schedule::parse(&dag, 2, text);
+        let chosen = [("textbook", parse(spmv::TEXTBOOK)?), ("by the rule", parse(spmv::BY_THE_RULE)?)];
+        chosen.iter().try_for_each(|(_, schedule)| group.check(schedule))?;
+        return in_turns(&mut group, &chosen);
+    }
     if let Some(schedules) = wanted.noise {
         return noise(wanted, group, schedules);
     }
@@ -106,7 +125,6 @@ fn figures(wanted: &Wanted, mut group: Group) -> Result<(), Box<dyn Error>> {
     let mut runs = Runs { about, runs: survey.runs(&group) };
     let mut sorted = runs.runs.clone();
     sorted.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-    let dag = group.dag().clone();
     let parse = |index: usize| Schedule::parse(&dag, 2, &sorted[index].traversal.to_string());
     let chosen = [parse(0)?, parse(sorted.len() / 2)?, parse(sorted.len() - 1)?];
     chosen.iter().try_for_each(|schedule| group.check(schedule))?;
@@ -114,6 +132,14 @@ fn figures(wanted: &Wanted, mut group: Group) -> Result<(), Box<dyn Error>> {
     runs.about.slowest = Some(group.timeline(&chosen[2])?);
     let name = if wanted.mpi { "spmv-mpi.csv" } else { "spmv-threads.csv" };
     runs.write(&Destination::prepare(&wanted.out.join(name))?)?;
+    // Two measurements of one space, where there are enough passes.
+    let half = wanted.passes / 2;
+    if half > 0 && survey.times().iter().all(|times| times.len() == wanted.passes) {
+        for (half, passes) in [("first", 0..half), ("second", half..wanted.passes)] {
+            let part = Runs { about: runs.about.clone(), runs: survey.runs_of(&group, passes) };
+            part.write(&Destination::prepare(&wanted.out.join(name.replace(".csv", &format!("-{half}.csv"))))?)?;
+        }
+    }
     let passes: Vec<String> = survey
         .times()
         .iter()
@@ -129,18 +155,29 @@ fn figures(wanted: &Wanted, mut group: Group) -> Result<(), Box<dyn Error>> {
         100.0 * survey.spread()
     );
 
-    let mut times = [const { Vec::new() }; 3];
+    let [fastest, middle, slowest] = chosen;
+    in_turns(&mut group, &[("fastest", fastest), ("median", middle), ("slowest", slowest)])
+}
+
+/// Measures schedules one after the other, again and again; the ratio is of the last to the first.
+fn in_turns(group: &mut Group, chosen: &[(&str, Schedule)]) -> Result<(), Box<dyn Error>> {
+    let mut times = vec![Vec::new(); chosen.len()];
     for _ in 0..TURNS {
-        for (schedule, times) in chosen.iter().zip(&mut times) {
+        for ((_, schedule), times) in chosen.iter().zip(&mut times) {
             times.push(1e6 * group.measure(schedule)?);
         }
     }
-    for ((name, schedule), times) in ["fastest", "median", "slowest"].iter().zip(&chosen).zip(&mut times) {
+    let ratios: Vec<f64> = times[chosen.len() - 1].iter().zip(&times[0]).map(|(last, first)| last / first).collect();
+    for times in &mut times {
         times.sort_by(f64::total_cmp);
-        let (least, middle, greatest) = (times[0], times[TURNS / 2], times[TURNS - 1]);
-        println!("{name} in turns: {middle:.2} us ({least:.2} to {greatest:.2}): {}", schedule.text(&dag));
     }
-    println!("ratio in turns: {:.3}", times[2][TURNS / 2] / times[0][TURNS / 2]);
+    for ((name, schedule), times) in chosen.iter().zip(&times) {
+        let (least, middle, greatest) = (times[0], times[TURNS / 2], times[TURNS - 1]);
+        println!("{name} in turns: {middle:.2} us ({least:.2} to {greatest:.2}): {}", schedule.text(group.dag()));
+    }
+    let mut sorted = ratios;
+    sorted.sort_by(f64::total_cmp);
+    println!("ratio in turns: {:.3} ({:.3} to {:.3})", sorted[TURNS / 2], sorted[0], sorted[TURNS - 1]);
     Ok(())
 }
 

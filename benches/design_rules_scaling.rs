@@ -281,20 +281,21 @@ fn csv(studies: &[(&str, &Vec<Row>)]) -> Result<Vec<u8>> {
 struct Chart {
     title: String,
     y: &'static str,
-    logarithmic: bool,
+    /// The least y.
+    from: f64,
     lines: Vec<Line>,
 }
 
 fn times_chart(name: &str, rows: &[Row]) -> Chart {
-    let line =
-        |title: &str, of: fn(&Row) -> f64| (title.to_owned(), rows.iter().map(|row| (row.ranks as f64, 1e6 * of(row))).collect());
+    let line = |title: &str, of: fn(&Row) -> f64| {
+        (title.to_owned(), rows.iter().map(|row| (row.ranks as f64, of(row) / row.times[0])).collect())
+    };
     let lines = vec![
-        line("fastest", |row| row.times[0]),
         line("slowest", |row| row.times[2]),
         line("median", |row| row.times[1]),
         line(&format!("fastest of {} ranks", rows[0].ranks), |row| row.carried),
     ];
-    Chart { title: name.to_owned(), y: "µs a multiplication", logarithmic: true, lines }
+    Chart { title: name.to_owned(), y: "time, as a multiple of the fastest schedule's", from: 1.0, lines }
 }
 
 /// The decisions that matter most on some number of ranks.
@@ -310,7 +311,7 @@ fn decisions_chart(name: &str, rows: &[Row]) -> Chart {
         let share = |row: &Row| row.decisions.iter().find(|decision| decision.0 == *name).map_or(0.0, |decision| decision.1);
         ((*name).to_owned(), rows.iter().map(|row| (row.ranks as f64, 100.0 * share(row))).collect())
     });
-    Chart { title: name.to_owned(), y: "% of the times' variance", logarithmic: false, lines: lines.collect() }
+    Chart { title: name.to_owned(), y: "% of the times' variance", from: 0.0, lines: lines.collect() }
 }
 
 /// Charts beside each other, as SVG and PNG.
@@ -332,50 +333,43 @@ where
     root.fill(&WHITE)?;
     for (area, chart) in root.split_evenly((1, charts.len())).iter().zip(charts) {
         let points = || chart.lines.iter().flat_map(|line| &line.1);
-        let (first, last) =
-            points().fold((f64::INFINITY, 0.0f64), |(least, most), point| (least.min(point.0), most.max(point.0)));
-        let (low, high) = points().fold((f64::INFINITY, 0.0f64), |(least, most), point| (least.min(point.1), most.max(point.1)));
-        let xs = (first / 1.2..last * 1.2).log_scale().base(2.0);
-        let mut builder = ChartBuilder::on(area);
-        builder.caption(&chart.title, ("sans-serif", 20)).margin(12);
-        builder.set_label_area_size(LabelAreaPosition::Left, 70).set_label_area_size(LabelAreaPosition::Bottom, 46);
-        // The two differ in type.
-        macro_rules! draw {
-            ($y:expr) => {{
-                let mut context = builder.build_cartesian_2d(xs, $y)?;
-                context
-                    .configure_mesh()
-                    .light_line_style(BLACK.mix(0.05))
-                    .bold_line_style(BLACK.mix(0.12))
-                    .x_desc("ranks")
-                    .y_desc(chart.y)
-                    .x_label_formatter(&|x| format!("{x}"))
-                    .y_label_formatter(&|y| format!("{y}"))
-                    .label_style(("sans-serif", 14))
-                    .axis_desc_style(("sans-serif", 16))
-                    .draw()?;
-                for ((name, points), colour) in chart.lines.iter().zip(COLOURS) {
-                    let style = colour.stroke_width(2);
-                    context
-                        .draw_series(LineSeries::new(points.iter().copied(), style))?
-                        .label(name)
-                        .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], style));
-                    context.draw_series(points.iter().map(|&point| Circle::new(point, 3, colour.filled())))?;
-                }
-                context
-                    .configure_series_labels()
-                    .position(SeriesLabelPosition::UpperLeft)
-                    .label_font(("sans-serif", 14))
-                    .background_style(WHITE.mix(0.85))
-                    .border_style(BLACK.mix(0.2))
-                    .draw()?;
-            }};
+        let range = |of: fn(&(f64, f64)) -> f64| {
+            points().map(of).fold((f64::INFINITY, 0.0f64), |(least, most), value| (least.min(value), most.max(value)))
+        };
+        let ((first, last), (_, high)) = (range(|point| point.0), range(|point| point.1));
+        // Room for the legend.
+        let top = chart.from + 1.75 * (high - chart.from).max(0.01);
+        let mut context = ChartBuilder::on(area)
+            .caption(&chart.title, ("sans-serif", 20))
+            .margin(12)
+            .set_label_area_size(LabelAreaPosition::Left, 70)
+            .set_label_area_size(LabelAreaPosition::Bottom, 46)
+            .build_cartesian_2d((first / 1.2..last * 1.2).log_scale().base(2.0), chart.from..top)?;
+        context
+            .configure_mesh()
+            .light_line_style(BLACK.mix(0.05))
+            .bold_line_style(BLACK.mix(0.12))
+            .x_desc("ranks")
+            .y_desc(chart.y)
+            .x_label_formatter(&|x| format!("{x}"))
+            .label_style(("sans-serif", 14))
+            .axis_desc_style(("sans-serif", 16))
+            .draw()?;
+        for ((name, points), colour) in chart.lines.iter().zip(COLOURS) {
+            let style = colour.stroke_width(2);
+            context
+                .draw_series(LineSeries::new(points.iter().copied(), style))?
+                .label(name)
+                .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], style));
+            context.draw_series(points.iter().map(|&point| Circle::new(point, 3, colour.filled())))?;
         }
-        if chart.logarithmic {
-            draw!((low / 1.3..high * 2.0).log_scale());
-        } else {
-            draw!(0.0..(1.5 * high).min(130.0));
-        }
+        context
+            .configure_series_labels()
+            .position(SeriesLabelPosition::UpperRight)
+            .label_font(("sans-serif", 14))
+            .background_style(WHITE)
+            .border_style(BLACK.mix(0.2))
+            .draw()?;
     }
     Ok(root.present()?)
 }

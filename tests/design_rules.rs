@@ -266,6 +266,9 @@ fn the_paper_s_program() {
     assert_eq!(count(&dag, 2).unwrap(), 5390);
     // On one stream only the host's order is free: the linear extensions of its operations, counted by hand elsewhere.
     assert_eq!(count(&dag, 1).unwrap(), 175);
+    for text in [spmv::TEXTBOOK, spmv::BY_THE_RULE] {
+        assert_eq!(Schedule::parse(&dag, 1, text).unwrap().text(&dag), text);
+    }
     let names = all[0].names(&dag);
     assert!(names.contains(&"CER-after-Pack".to_owned()) && names.contains(&"CES-b4-PostSend".to_owned()), "{names:?}");
 }

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::search::{Explorer, Strategy};
-use super::{Accuracy, Dag, LearnOptions, Model, Replay, RulesError, Runs, TraversalTable};
+use super::{Accuracy, Dag, LearnOptions, Model, Replay, RulesError, Runs, Schedule, TraversalTable};
 
 /// A time so near to the least one counts as found: 1 %.
 pub const NEAR: f64 = 0.01;
@@ -20,6 +20,8 @@ pub struct Study<'a> {
     replay: Replay<'a>,
     table: TraversalTable,
     times: Vec<f64>,
+    /// By which the schedules that are found are judged.
+    judge: Vec<f64>,
 }
 
 /// Of values of several seeds.
@@ -44,7 +46,8 @@ pub struct Point {
     pub share: f64,
     /// The class accuracy over the whole space.
     pub accuracy: Spread,
-    /// The least time found, over the least one of the space, less 1.
+    /// The time of the fastest schedule found, over that of the fastest of the space, less 1; where the space was measured again
+    /// ([`Study::judged_by`]), both by that.
     pub slower: Spread,
 }
 
@@ -84,7 +87,25 @@ impl<'a> Study<'a> {
             return Err(RulesError::Learning(format!("there are runs of {found} schedules, and it takes all {all}")));
         }
         let table = TraversalTable::new(runs.runs.iter().map(|run| &run.traversal));
-        Ok(Study { dag, runs, replay, table, times: runs.times() })
+        Ok(Study { dag, runs, replay, table, times: runs.times(), judge: runs.times() })
+    }
+
+    /// Lets the schedules that searches find be judged by a second measurement of the space.
+    ///
+    /// The least of many times is less than what its schedule takes: it was lucky. So a search can't be told from its luck by the
+    /// times that it saw. By others, neither it nor the fastest of the whole space has any.
+    ///
+    /// # Errors
+    /// As [`Replay::new`], and [`RulesError::Learning`] where a schedule has no second time.
+    pub fn judged_by(mut self, second: &Runs) -> Result<Self, RulesError> {
+        let replay = Replay::new(self.dag, second)?;
+        for (judge, run) in self.judge.iter_mut().zip(&self.runs.runs) {
+            let schedule = Schedule::parse(self.dag, self.runs.about.streams, &run.traversal.to_string())?;
+            let row = replay.row(&schedule);
+            let row = row.ok_or_else(|| RulesError::Learning(format!("there is no second time of `{}`", run.traversal)))?;
+            *judge = second.runs[row].seconds;
+        }
+        Ok(self)
     }
 
     /// Repeats a search with the seeds 0, 1, ...; `strategy` makes it. Seeds share the machine's cores.
@@ -134,11 +155,13 @@ impl<'a> Study<'a> {
 
     /// One seed's search. It goes on until it is near, too.
     fn once(&self, strategy: impl Strategy, iterations: &[usize], seed: u64, options: &LearnOptions) -> Result<One, RulesError> {
-        let fastest = self.replay.fastest();
+        // By the times that a search sees it would choose this one, could it see all.
+        let chosen = (0..self.times.len()).min_by(|&a, &b| self.times[a].total_cmp(&self.times[b]));
+        let fastest = chosen.map_or(0.0, |row| self.judge[row]);
         let longest = iterations.iter().copied().max().unwrap_or(0).min(self.replay.len());
         let mut explorer = Explorer::new(self.dag, self.runs.about.streams, strategy, seed)?;
         let (mut rows, mut best) = (Vec::new(), Vec::new());
-        let (mut least, mut near, mut seconds) = (f64::INFINITY, None, 0.0);
+        let (mut least, mut found, mut near, mut seconds) = (f64::INFINITY, f64::INFINITY, None, 0.0);
         while rows.len() < longest || near.is_none() {
             let start = Instant::now();
             let Some(schedule) = explorer.propose() else { break };
@@ -148,9 +171,11 @@ impl<'a> Study<'a> {
             explorer.record(&schedule, self.times[row]);
             seconds += start.elapsed().as_secs_f64();
             rows.push(row);
-            least = least.min(self.times[row]);
-            best.push(least);
-            if near.is_none() && least <= fastest * (1.0 + NEAR) {
+            if self.times[row] < least {
+                (least, found) = (self.times[row], self.judge[row]);
+            }
+            best.push(found);
+            if near.is_none() && found <= fastest * (1.0 + NEAR) {
                 near = Some(rows.len());
             }
         }
@@ -220,6 +245,21 @@ mod tests {
         assert_eq!(found.points.iter().map(|point| point.iterations).collect::<Vec<_>>(), [8, 10]);
         assert!((found.points[0].slower.mean - 0.005).abs() < 1e-12 && found.points[1].slower.mean == 0.0);
         assert!((found.points[1].share - 10.0 / runs.runs.len() as f64).abs() < 1e-15);
+    }
+
+    #[test]
+    fn a_second_measurement_judges() {
+        let dag = programs::spmv::dag();
+        // By the first, the fifth is the fastest and was lucky; by the second, all but the third take the same.
+        let first = space(&dag, |index| if index == 4 { 1.0 } else { 2.0 + (index % 3) as f64 });
+        let second = space(&dag, |index| if index == 2 { 5.0 } else { 2.0 });
+        let study = Study::new(&dag, &first).unwrap().judged_by(&second).unwrap();
+        let found = study.repeat(|| DepthFirst, &[8], 1, &LearnOptions::default(), || {}).unwrap();
+        assert_eq!((found.near.mean, found.points[0].slower.mean), (1.0, 0.0));
+        let mut short = second;
+        short.runs.pop();
+        let error = Study::new(&dag, &first).unwrap().judged_by(&short).unwrap_err().to_string();
+        assert!(error.contains("no second time of"), "{error}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Measures all schedules of a program, several times over.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
@@ -81,7 +81,14 @@ impl Survey {
     /// The schedules that were measured, with their times, in the order of [`Schedules`]: by one pass, as they were measured; by
     /// several, without the machine's drift.
     pub fn runs(&self, platform: &dyn Platform) -> Vec<Run> {
-        let seconds = steady(&self.times, &self.orders);
+        self.runs_of(platform, 0..self.orders.len())
+    }
+
+    /// The same by these passes alone, which there are. Halves of a survey are two measurements of one space.
+    pub fn runs_of(&self, platform: &dyn Platform, passes: Range<usize>) -> Vec<Run> {
+        let times: Vec<Vec<f64>> =
+            self.times.iter().map(|times| times.iter().take(passes.end).skip(passes.start).copied().collect()).collect();
+        let seconds = steady(&times, &self.orders[passes]);
         let measured = self.schedules.iter().zip(seconds).filter(|(_, seconds)| !seconds.is_nan());
         let run = |(schedule, seconds): (&Schedule, f64)| {
             let text = schedule.text(platform.dag());

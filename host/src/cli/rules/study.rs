@@ -51,6 +51,9 @@ pub struct Arguments {
     /// Which searches
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Search::Mcts, Search::Random])]
     search: Vec<Search>,
+    /// Runs of a second measurement of the same schedules: how near searches get to the fastest is judged by it
+    #[arg(long, value_name = "SECOND.CSV")]
+    judge: Option<PathBuf>,
     #[command(flatten)]
     learning: Learning,
     /// Draw the accuracy by iterations: .png or .svg
@@ -66,6 +69,7 @@ struct Object<'a> {
     system: &'static str,
     command: &'static str,
     input: String,
+    judge: Option<String>,
     #[serde(flatten)]
     origin: Origin<'a>,
     runs: usize,
@@ -88,7 +92,13 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let (_, model) = arguments.learning.learn(&arguments.runs, &runs)?;
     let in_file = |error| Failure::error(format_args!("{}: {error}", arguments.runs.display()));
     let dag = program_of(&runs.about).map_err(in_file)?;
-    let study = Study::new(&dag, &runs).map_err(in_file)?;
+    let mut study = Study::new(&dag, &runs).map_err(in_file)?;
+    if let Some(path) = &arguments.judge {
+        let second = Runs::read(path)?;
+        second.check_program(&dag, path)?;
+        let judged = study.judged_by(&second);
+        study = judged.map_err(|error| Failure::error(format_args!("{}: {error}", path.display())))?;
+    }
     let progress = Progress::new(arguments.json || global.verbose > 0);
     let mut searches = Vec::new();
     for search in &arguments.search {
@@ -105,6 +115,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         system: "rules",
         command: "study",
         input: arguments.runs.display().to_string(),
+        judge: arguments.judge.as_ref().map(|path| path.display().to_string()),
         origin: Origin::of(&runs),
         runs: runs.runs.len(),
         classes: model.labels.count(),

@@ -37,6 +37,15 @@ pub fn dag() -> Dag {
         .expect("the operations are known and form no cycle")
 }
 
+/// How the program is usually written, on one stream: messages are on their way while the local part is computed.
+pub const TEXTBOOK: &str =
+    "PostRecv;Pack@0;CER-after-Pack;CES-b4-PostSend;PostSend;y_L@0;WaitRecv;y_R@0;WaitSend;add@0;CER-after-add;CES-b4-end";
+
+/// The same by the rule that is learnt on H200s and A100s alike: `y_L` is enqueued behind the record after `Pack`, and before the host
+/// waits for that, so that the GPU goes on while the host wakes up and sends.
+pub const BY_THE_RULE: &str =
+    "PostRecv;Pack@0;CER-after-Pack;y_L@0;CES-b4-PostSend;PostSend;WaitRecv;y_R@0;WaitSend;add@0;CER-after-add;CES-b4-end";
+
 /// y = A x, with the rows of a square A, x and y divided over ranks.
 ///
 /// Every schedule's y can be checked against the product on the host.
