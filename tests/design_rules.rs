@@ -370,6 +370,6 @@ fn tree_search_goes_where_times_differ() {
         }
         found
     };
-    let (guided, blind) = (share(Box::new(Mcts::default())), share(Box::new(Random)));
+    let (guided, blind) = (share(Box::<Mcts>::default()), share(Box::new(Random)));
     assert!(guided > blind + 30, "{guided} of 300 against {blind}");
 }

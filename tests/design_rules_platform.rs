@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use warpsmith::design_rules::platform::{Group, MEASUREMENT, Program, Setup, Staging};
+use warpsmith::design_rules::platform::{Group, MEASUREMENT, Program, Staging};
 use warpsmith::design_rules::programs::spmv::{self, Multiplication};
 use warpsmith::design_rules::schedule::Schedules;
 use warpsmith::design_rules::{Dag, OpId, Platform as _, RulesError, Schedule};
