@@ -8,6 +8,7 @@ use rand_chacha::{
 use warpsmith::{
     design_rules::{
         Dag, Kind, OpId, Platform, RulesError, Schedule, Step,
+        platform::Staging,
         programs::spmv,
         schedule::{Prefix, Schedules},
         sim::{
@@ -437,6 +438,16 @@ fn what_cannot_be_simulated_is_said() {
     let found = Simulator::new(&Given::new(&dag, 1), machine).unwrap_err().to_string();
     assert_eq!(found, "the machine `ideal` has host.wait = -1, which is not finite, or negative");
 
+    let mut machine = ideal();
+    machine.noise = 11.0;
+    let found = Simulator::new(&Given::new(&dag, 1), machine).unwrap_err().to_string();
+    assert_eq!(found, "the machine `ideal` has noise = 11, which is more than 10");
+    let mut machine = ideal();
+    machine.gpu.memory_bandwidth = 1e-300;
+    let endless = Given::new(&dag, 1).all("k", &[Work::MemoryKernel { bytes: u64::MAX, threads: 1 }]);
+    let found = Simulator::new(&endless, machine).unwrap_err().to_string();
+    assert!(found.ends_with("it takes inf s"), "{found}");
+
     let mut simulator = Simulator::new(&Given::new(&dag, 1), ideal()).unwrap();
     let k = dag.find("k").unwrap();
     let mut error = |steps: &[Step]| simulator.run(steps, 0).unwrap_err().to_string();
@@ -459,6 +470,28 @@ fn presets_are_valid_and_read_back() {
 fn model(ranks: usize) -> SpmvModel {
     let matrix: Csr<f32> = Band::new(3000, 30_000, 1).matrix().unwrap();
     SpmvModel::new(Traffic::new(&matrix, ranks).unwrap())
+}
+
+#[test]
+fn the_model_of_the_multiplication_has_the_traffic_of_its_matrix() {
+    // Rank 0 has rows 0 and 1, with 3 local nonzeros and 1 remote one; rank 1 has 2 and 3 of them, and needs both entries of rank 0.
+    let places = [(0, 0), (0, 1), (1, 1), (1, 3), (2, 0), (2, 2), (3, 3), (3, 0), (3, 1)];
+    let matrix = Csr::<f64>::from_triplets((4, 4), places.map(|(row, column)| (row, column, 1.0))).unwrap();
+    let model = SpmvModel::new(Traffic::new(&matrix, 2).unwrap()).with_value_bytes(8);
+    let work = |model: &SpmvModel, rank, op| model.work(rank, model.dag().find(op).unwrap());
+    let kernel = |nonzeros: u64| Work::MemoryKernel { bytes: nonzeros * 20 + 2 * 12, threads: 2 };
+    assert_eq!(work(&model, 0, "y_L"), [kernel(3)]);
+    assert_eq!(work(&model, 0, "Pack"), [Work::KernelToHost { bytes: 16, threads: 2 }]);
+    assert_eq!(work(&model, 0, "PostSend"), [Work::PostSend { exchange: 0, messages: vec![Message { rank: 1, bytes: 16 }] }]);
+    assert_eq!(work(&model, 0, "PostRecv"), [Work::PostReceive { exchange: 0, messages: vec![Message { rank: 1, bytes: 8 }] }]);
+    assert_eq!(work(&model, 0, "y_R"), [Work::CopyToDevice { bytes: 8 }, kernel(1)]);
+    assert_eq!(work(&model, 1, "y_R"), [Work::CopyToDevice { bytes: 16 }, kernel(3)]);
+    assert_eq!(work(&model, 1, "add"), [Work::MemoryKernel { bytes: 3 * 2 * 8, threads: 2 }]);
+    let direct = model.clone().with_staging(Staging::Device);
+    assert_eq!(work(&direct, 1, "y_R"), [kernel(3)]);
+    assert_eq!(work(&direct, 0, "Pack"), [Work::MemoryKernel { bytes: 2 * 20, threads: 2 }]);
+    let alone = SpmvModel::new(Traffic::new(&matrix, 1).unwrap());
+    assert_eq!([work(&alone, 0, "Pack"), work(&alone, 0, "y_R")], [vec![], vec![]]);
 }
 
 /// A rollout: random steps to the end.

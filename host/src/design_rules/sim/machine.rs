@@ -173,7 +173,7 @@ impl Machine {
 
     /// # Errors
     /// [`RulesError::Setup`], which names the first field that can't be: a time that is negative or not finite, a bandwidth or a
-    /// number that is not positive.
+    /// number that is not positive, noise of more than 10.
     pub fn validate(&self) -> Result<(), RulesError> {
         let Machine { host, gpu, network, .. } = self;
         let times = [
@@ -213,6 +213,10 @@ impl Machine {
         }
         if let Some(&odd) = positive.iter().find(|(_, value)| !(value.is_finite() && *value > 0.0)) {
             return wrong(odd, "is not finite and positive");
+        }
+        // Such factors are no noise, and with more of it times would not be finite.
+        if self.noise > 10.0 {
+            return wrong(("noise", self.noise), "is more than 10");
         }
         Ok(())
     }
