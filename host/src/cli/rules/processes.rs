@@ -31,12 +31,16 @@ pub fn started() -> Result<Option<usize>, Failure> {
 pub fn open(devices: &[Device], setup: &dyn Setup, streams: usize) -> Result<Option<Group>, Failure> {
     use warpsmith::{design_rules::RulesError, ranks::mpi};
 
+    use crate::cli::interrupt::Interrupt;
+
     let ranks = mpi::init().map_err(RulesError::from)?;
     // Of the ranks of one host, each takes another device, as far as there are enough.
     let locals = ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"];
     let local = locals.iter().find_map(|name| env::var(name).ok()?.parse::<usize>().ok()).unwrap_or(ranks.rank());
     let device = &devices[local % devices.len()];
     if ranks.rank() > 0 {
+        // A signal goes to all processes: rank 0 ends the search for all, and needs the others until then.
+        Interrupt::handle()?.ends_early();
         // Rank 0 hears of it, and says it.
         let followed = Group::follow(device, ranks, setup, streams);
         return followed.map(|()| None).map_err(|_| Failure::Elsewhere);

@@ -1,0 +1,125 @@
+//! Ranks as threads. As processes they are tested by tests/mpi.rs.
+
+use std::sync::Arc;
+
+use warpsmith::ranks::{Communicator, Message, Plan, RanksError, Region, threads};
+
+/// Runs `work` on each rank's own thread.
+fn on_ranks(size: usize, work: impl Fn(&dyn Communicator) + Sync) {
+    let ranks: Vec<Arc<dyn Communicator>> = threads::communicators(size);
+    std::thread::scope(|scope| {
+        for communicator in &ranks {
+            let work = &work;
+            scope.spawn(move || work(&**communicator));
+        }
+    });
+}
+
+#[test]
+fn collective_calls() {
+    for size in [1, 2, 5] {
+        on_ranks(size, |ranks| {
+            let rank = ranks.rank();
+            assert_eq!((ranks.size(), ranks.kind(), ranks.takes_device_memory()), (size, "threads", false));
+            for round in 0..100u8 {
+                assert_eq!(ranks.max(-(rank as f64)).unwrap(), 0.0);
+                assert_eq!(ranks.broadcast(vec![round, rank as u8]).unwrap(), [round, 0]);
+                let all = ranks.gather(vec![rank as u8; rank]).unwrap();
+                let expected: Vec<_> =
+                    if rank == 0 { (0..size).map(|rank| vec![rank as u8; rank]).collect() } else { Vec::new() };
+                assert_eq!(all, expected);
+            }
+        });
+    }
+}
+
+/// Two links at a time. Each rank waits for what it sent on one before it receives on the other, so that whoever waits must see to
+/// what others wait for.
+#[test]
+fn messages_move_while_ranks_wait() {
+    const SIZE: usize = 4;
+    const LEN: usize = 100;
+    on_ranks(SIZE, |ranks| {
+        let rank = ranks.rank();
+        let others = || (0..SIZE).filter(|&other| other != rank);
+        let (mut send, mut receive) = ([[0u8; SIZE * LEN]; 2], [[0u8; SIZE * LEN]; 2]);
+        let region = |bytes: &mut [u8]| Region::new(bytes.as_mut_ptr(), bytes.len());
+        let messages = || others().map(|rank| Message { rank, bytes: rank * LEN..(rank + 1) * LEN }).collect::<Vec<_>>();
+        let links = [0, 1].map(|tag| {
+            let (send, receive) = (region(&mut send[tag]), region(&mut receive[tag]));
+            let plan = Plan { tag: tag as u16, sends: messages(), receives: messages(), send, receive };
+            // SAFETY: the arrays live to the end of this function, and are touched only between waits and posts.
+            unsafe { ranks.link(plan).unwrap() }
+        });
+        for round in 0..50u8 {
+            for tag in 0..2 {
+                for other in others() {
+                    send[tag][other * LEN..(other + 1) * LEN].fill(round ^ (64 * tag + 8 * rank + other) as u8);
+                }
+            }
+            links.iter().for_each(|link| link.post_receives().unwrap());
+            links.iter().for_each(|link| link.post_sends().unwrap());
+            // Every other rank begins with the other link.
+            let first = rank % 2;
+            links[first].wait_sends().unwrap();
+            links[1 - first].wait_receives().unwrap();
+            links[1 - first].wait_sends().unwrap();
+            links[first].wait_receives().unwrap();
+            for tag in 0..2 {
+                for other in others() {
+                    let expected = round ^ (64 * tag + 8 * other + rank) as u8;
+                    assert!(receive[tag][other * LEN..(other + 1) * LEN].iter().all(|&byte| byte == expected));
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn plans_that_cannot_be() {
+    let ranks = threads::communicators(2);
+    let mut bytes = [0u8; 8];
+    let region = Region::new(bytes.as_mut_ptr(), 8);
+    let error = |sends: Vec<(usize, std::ops::Range<usize>)>| {
+        let sends = sends.into_iter().map(|(rank, bytes)| Message { rank, bytes }).collect();
+        let plan = Plan { tag: 0, sends, receives: Vec::new(), send: region, receive: region };
+        // SAFETY: it is refused.
+        unsafe { ranks[0].link(plan) }.err().expect("it can't be").to_string()
+    };
+    assert_eq!(error(vec![(2, 0..1)]), "rank 0 has a message to rank 2 of 2");
+    assert_eq!(error(vec![(0, 0..1)]), "rank 0 has a message to rank 0 itself");
+    assert_eq!(error(vec![(1, 0..1), (1, 1..2)]), "rank 0 has a message to rank 1 twice");
+    assert_eq!(error(vec![(1, 0..9)]), "rank 0 has a message to rank 1 at bytes 0..9 of 8");
+}
+
+/// Messages of lengths that don't fit are an error for the receiver; that it gives up is one for the others.
+#[test]
+fn nobody_waits_for_one_who_gave_up() {
+    on_ranks(3, |ranks| {
+        let rank = ranks.rank();
+        let mut bytes = [0u8; 8];
+        let region = Region::new(bytes.as_mut_ptr(), 8);
+        let message = |rank: usize, len: usize| vec![Message { rank, bytes: 0..len }];
+        let (sends, receives) = match rank {
+            0 => (message(1, 4), Vec::new()),
+            1 => (Vec::new(), message(0, 5)),
+            _ => (Vec::new(), Vec::new()),
+        };
+        // SAFETY: the array lives to the end of this function, where nobody waits any more, and isn't touched.
+        let link = unsafe { ranks.link(Plan { tag: 0, sends, receives, send: region, receive: region }).unwrap() };
+        link.post_receives().unwrap();
+        link.post_sends().unwrap();
+        match rank {
+            1 => {
+                let error = link.wait_receives().unwrap_err();
+                assert_eq!(error, RanksError::Message("rank 0 sent 4 bytes where 5 were expected".to_owned()));
+                ranks.abort(&error.to_string());
+            }
+            _ => {
+                // Rank 0's message is taken, so that its wait may end; the barrier can't.
+                let error = ranks.barrier().unwrap_err();
+                assert_eq!(error.to_string(), "rank 1 gave up: rank 0 sent 4 bytes where 5 were expected");
+            }
+        }
+    });
+}
