@@ -52,9 +52,9 @@ fn messages_move_while_ranks_wait() {
             unsafe { ranks.link(plan).unwrap() }
         });
         for round in 0..50u8 {
-            for tag in 0..2 {
+            for (tag, send) in send.iter_mut().enumerate() {
                 for other in others() {
-                    send[tag][other * LEN..(other + 1) * LEN].fill(round ^ (64 * tag + 8 * rank + other) as u8);
+                    send[other * LEN..(other + 1) * LEN].fill(round ^ (64 * tag + 8 * rank + other) as u8);
                 }
             }
             links.iter().for_each(|link| link.post_receives().unwrap());
@@ -65,10 +65,10 @@ fn messages_move_while_ranks_wait() {
             links[1 - first].wait_receives().unwrap();
             links[1 - first].wait_sends().unwrap();
             links[first].wait_receives().unwrap();
-            for tag in 0..2 {
+            for (tag, receive) in receive.iter().enumerate() {
                 for other in others() {
                     let expected = round ^ (64 * tag + 8 * other + rank) as u8;
-                    assert!(receive[tag][other * LEN..(other + 1) * LEN].iter().all(|&byte| byte == expected));
+                    assert!(receive[other * LEN..(other + 1) * LEN].iter().all(|&byte| byte == expected));
                 }
             }
         }

@@ -1,5 +1,40 @@
 //! Design rules for CUDA+MPI programs: search the orderings and stream assignments of a program, and learn readable rules that tell
 //! fast ones from slow ones, after Pearson, Javeed and Devine, *Machine Learning for CUDA+MPI Design Rules* (2022).
+//!
+//! - A [`Dag`] is a program, and a [`Schedule`] one way to run it: [`schedule`] lists and counts them.
+//! - [`search`] chooses which to measure, or [`Survey`] measures all; a [`Platform`] measures: [`platform`] on GPUs or the CPU, with
+//!   ranks as threads or processes; [`sim`] on a simulated machine; [`Replay`] from a file of [`Runs`].
+//! - [`Model`] learns from times: classes ([`labels`]), features ([`FeatureSet`]), a [`tree`], and [`rules`] as sentences;
+//!   [`Accuracy`] and [`study`] say how well they hold, [`report`] makes a page of all.
+//! - [`programs`] has some to begin with.
+//!
+//! ```
+//! use warpsmith::design_rules::{LearnOptions, Model, Platform, TraversalTable, programs::spmv};
+//! use warpsmith::design_rules::search::{Explorer, Mcts};
+//! use warpsmith::design_rules::sim::{Machine, SimPlatform, spmv::SpmvModel};
+//! use warpsmith::spmv::{Band, Traffic};
+//!
+//! // The paper's program and matrix, on four simulated GPUs.
+//! let traffic = Traffic::new(&Band::default().matrix::<f32>()?, 4)?;
+//! let mut platform = SimPlatform::new(&SpmvModel::new(traffic), Machine::h200_node())?;
+//! let dag = spmv::dag();
+//! let mut explorer = Explorer::new(&dag, 2, Mcts::default(), 1)?;
+//! let (mut seen, mut times) = (Vec::new(), Vec::new());
+//! for _ in 0..200 {
+//!     let Some(schedule) = explorer.propose() else { break };
+//!     let seconds = platform.measure(&schedule)?;
+//!     explorer.record(&schedule, seconds);
+//!     seen.push(schedule.text(&dag).parse()?);
+//!     times.push(seconds);
+//! }
+//! let model = Model::learn_all(&TraversalTable::new(&seen), &times, &LearnOptions::default())?;
+//! for ruleset in model.rules.all() {
+//!     let rules: Vec<_> = ruleset.rules.iter().map(ToString::to_string).collect();
+//!     println!("class {}, {} schedules: {}", ruleset.class, ruleset.samples, rules.join("; "));
+//! }
+//! # assert!(model.labels.count() > 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod accuracy;
 mod columns;
