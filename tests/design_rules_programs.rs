@@ -11,13 +11,16 @@ use warpsmith::design_rules::schedule::count;
 use warpsmith::design_rules::search::{Explorer, Random};
 use warpsmith::design_rules::sim::halo::HaloModel;
 use warpsmith::design_rules::sim::pipeline::PipelineModel;
-use warpsmith::design_rules::sim::{
-    Gpu, HostCosts, Link, Machine, Network, Nics, Progress, SimPlatform, Simulator, Work, Workload,
-};
+use warpsmith::design_rules::sim::{Machine, SimPlatform, Simulator, Work, Workload};
 use warpsmith::design_rules::{Dag, Kind, OpId, Platform, RulesError, Schedule, Step};
 use warpsmith::device::{Backend, Device, Stream};
 use warpsmith::launch;
 use warpsmith::ranks::Communicator;
+
+#[path = "common/machine.rs"]
+mod machine;
+
+use machine::ideal;
 
 /// A device for each rank: the GPUs in turns, or the CPU.
 fn devices(ranks: usize) -> Vec<Device> {
@@ -417,47 +420,6 @@ fn bad_pipelines() {
 }
 
 // Simulation.
-
-/// A machine on which only work takes time; each byte a second.
-fn ideal() -> Machine {
-    let nothing = HostCosts {
-        launch: 0.0,
-        copy: 0.0,
-        record: 0.0,
-        sync: 0.0,
-        stream_wait: 0.0,
-        post_send: 0.0,
-        post_receive: 0.0,
-        wait: 0.0,
-    };
-    let link = Link { latency: 0.0, bandwidth: 1.0 };
-    Machine {
-        name: "ideal".to_owned(),
-        host: nothing,
-        gpu: Gpu {
-            ranks: 1,
-            start_latency: 0.0,
-            gap: 0.0,
-            event_latency: 0.0,
-            wake_latency: 0.0,
-            kernel_floor: 0.0,
-            memory_bandwidth: 1.0,
-            threads: 1.0,
-            copy_latency: 0.0,
-            to_host_bandwidth: 1.0,
-            to_device_bandwidth: 1.0,
-        },
-        network: Network {
-            ranks_per_node: 2,
-            inside: link,
-            between: link,
-            nics: Nics::PerRank,
-            eager_limit: 0,
-            progress: Progress::Always,
-        },
-        noise: 0.0,
-    }
-}
 
 /// No operation starts too early, and none waits for ever, also where every message waits for its receiver.
 fn passes_simulation(model: &dyn Workload, schedules: usize) {

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use serde::{Deserialize, Serialize};
 
 use super::super::{Dag, RulesError, Schedule};
-use super::rank::{Rank, Statistic, Times, ranks};
+use super::rank::{Rank, Statistic, Times};
 use super::{Platform, Setup, Span, Timeline};
 use crate::device::Device;
 use crate::ranks::{Communicator, threads};
@@ -120,7 +120,7 @@ impl Group {
     ) -> Result<(), RulesError> {
         let mut rank = Self::start(device, &communicator, setup, streams)?;
         loop {
-            let request = communicator.broadcast(Vec::new()).map_err(ranks)?;
+            let request = communicator.broadcast(Vec::new())?;
             let request = serde_json::from_slice(&request).map_err(|error| RulesError::Setup(error.to_string()))?;
             if matches!(request, Request::Stop) {
                 return Ok(());
@@ -138,14 +138,14 @@ impl Group {
     ) -> Result<Rank, RulesError> {
         let rank = setup.rank(device, communicator).and_then(|program| Rank::new(device, communicator, program, streams));
         let own = rank.as_ref().err().map(ToString::to_string).unwrap_or_default();
-        let all = communicator.gather(own.into_bytes()).map_err(ranks)?;
+        let all = communicator.gather(own.into_bytes())?;
         // Ranks that fail alike need no name.
         let first = all.iter().position(|reason| !reason.is_empty());
         let verdict = first.map(|rank| {
             let reason = String::from_utf8_lossy(&all[rank]).into_owned();
             if all.iter().all(|other| *other == all[rank]) { reason } else { format!("rank {rank}: {reason}") }
         });
-        let verdict = communicator.broadcast(verdict.unwrap_or_default().into_bytes()).map_err(ranks)?;
+        let verdict = communicator.broadcast(verdict.unwrap_or_default().into_bytes())?;
         match rank {
             Ok(rank) if verdict.is_empty() => Ok(rank),
             Ok(_) => Err(RulesError::Setup(String::from_utf8_lossy(&verdict).into_owned())),
@@ -171,7 +171,7 @@ impl Group {
             let Answer::Failed(reason) = answer else { unreachable!("it failed") };
             return Err(RulesError::Rank { rank, reason });
         }
-        let all = rank.ranks().gather(own).map_err(ranks)?;
+        let all = rank.ranks().gather(own)?;
         let parse = |bytes: &Vec<u8>| serde_json::from_slice(bytes).map_err(|error| RulesError::Setup(error.to_string()));
         all.iter().map(parse).collect()
     }
@@ -214,7 +214,8 @@ impl Group {
             return Err(RulesError::Setup("the ranks have stopped after an error".to_owned()));
         }
         let bytes = serde_json::to_vec(request).map_err(|error| RulesError::Setup(error.to_string()))?;
-        let answers = self.rank.ranks().broadcast(bytes).map_err(ranks).and_then(|_| Self::answer(&mut self.rank, request));
+        let answers =
+            self.rank.ranks().broadcast(bytes).map_err(RulesError::from).and_then(|_| Self::answer(&mut self.rank, request));
         self.broken = answers.is_err();
         answers
     }

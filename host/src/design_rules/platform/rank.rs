@@ -130,12 +130,12 @@ impl Rank {
         loop {
             times.clear();
             for _ in 0..self.samples {
-                self.ranks.barrier().map_err(ranks)?;
+                self.ranks.barrier()?;
                 let start = Instant::now();
                 self.run(&plan)?;
                 times.push(start.elapsed().as_secs_f64());
             }
-            let slowest = self.ranks.max(times.iter().sum()).map_err(ranks)?;
+            let slowest = self.ranks.max(times.iter().sum())?;
             let mean = slowest / times.len() as f64;
             let enough = (1.02 * MEASUREMENT / mean.max(1e-9)).ceil() as usize;
             if slowest >= MEASUREMENT {
@@ -143,7 +143,7 @@ impl Rank {
                 self.samples = enough.max(1);
                 times.sort_unstable_by(f64::total_cmp);
                 let (median, low) = (times[times.len() / 2], times[times.len() / 10]);
-                let slowest = |seconds: f64| self.ranks.max(seconds).map_err(ranks);
+                let slowest = |seconds: f64| self.ranks.max(seconds);
                 return Ok(Times { mean, median: slowest(median)?, low: slowest(low)? });
             }
             self.samples = enough.max(self.samples + 1);
@@ -154,7 +154,7 @@ impl Rank {
     pub fn check(&self, schedule: &Schedule) -> Result<Option<String>, RulesError> {
         self.program.reset()?;
         self.device.synchronize()?;
-        self.ranks.barrier().map_err(ranks)?;
+        self.ranks.barrier()?;
         self.run(&self.plan(schedule))?;
         self.lanes.finish()?;
         self.program.difference()
@@ -169,7 +169,7 @@ impl Rank {
             Lanes::Gpu { streams, .. } => {
                 let pairs = |_| Ok::<_, RulesError>((self.device.event()?, self.device.event()?));
                 let events = plan.iter().map(pairs).collect::<Result<Vec<_>, _>>()?;
-                self.ranks.barrier().map_err(ranks)?;
+                self.ranks.barrier()?;
                 // The device's clock and the host's meet here, to some microseconds.
                 let base = streams[0].record()?;
                 base.synchronize()?;
@@ -190,7 +190,7 @@ impl Rank {
                 spans
             }
             Lanes::Threads { .. } => {
-                self.ranks.barrier().map_err(ranks)?;
+                self.ranks.barrier()?;
                 self.lanes.start_log();
                 let start = Instant::now();
                 let mut spans = self.log_host(&plan, start, |_, _| Ok(()))?;
@@ -233,9 +233,4 @@ impl Rank {
     fn span(&self, step: Step, stream: Option<u8>, start: f64, end: f64) -> Span {
         Span { name: step.name(self.dag()), rank: self.ranks.rank(), stream, start, end }
     }
-}
-
-/// An error of the ranks' as one of ours.
-pub(super) fn ranks(error: crate::ranks::RanksError) -> RulesError {
-    error.into()
 }

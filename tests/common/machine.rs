@@ -1,0 +1,42 @@
+//! A simulated machine for closed forms.
+
+use warpsmith::design_rules::sim::{Gpu, HostCosts, Link, Machine, Network, Nics, Progress};
+
+/// A machine on which only work takes time; each byte a second.
+pub fn ideal() -> Machine {
+    Machine {
+        name: "ideal".to_owned(),
+        host: HostCosts {
+            launch: 0.0,
+            copy: 0.0,
+            record: 0.0,
+            sync: 0.0,
+            stream_wait: 0.0,
+            post_send: 0.0,
+            post_receive: 0.0,
+            wait: 0.0,
+        },
+        gpu: Gpu {
+            ranks: 1,
+            start_latency: 0.0,
+            gap: 0.0,
+            event_latency: 0.0,
+            wake_latency: 0.0,
+            kernel_floor: 0.0,
+            memory_bandwidth: 1.0,
+            threads: 1.0,
+            copy_latency: 0.0,
+            to_host_bandwidth: 1.0,
+            to_device_bandwidth: 1.0,
+        },
+        network: Network {
+            ranks_per_node: 2,
+            inside: Link { latency: 0.0, bandwidth: 1.0 },
+            between: Link { latency: 0.0, bandwidth: 1.0 },
+            nics: Nics::PerRank,
+            eager_limit: 0,
+            progress: Progress::Always,
+        },
+        noise: 0.0,
+    }
+}
