@@ -1,6 +1,8 @@
 //! The figures of the distributed SpMV's design rules: `cargo bench --bench design_rules_figures -- --out DIR`, and with
 //! `--features mpi` under `mpirun -n 4`.
 //!
+//! Messages are in the GPUs' memory where MPI is CUDA-aware, else, and with `--host`, in the host's.
+//!
 //! With `--noise N`: N schedules at random, in passes, by mean and by median: how much of what differs is noise.
 //!
 //! With `--rule`: the textbook's schedule and the same by a rule, in turns.
@@ -33,6 +35,7 @@ struct Wanted {
     seconds: u64,
     rows: usize,
     mpi: bool,
+    staging: Staging,
     noise: Option<usize>,
     rule: bool,
 }
@@ -45,6 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         seconds: 300,
         rows: 150_000,
         mpi: false,
+        staging: Staging::Auto,
         noise: None,
         rule: false,
     };
@@ -60,13 +64,14 @@ fn main() -> Result<(), Box<dyn Error>> {
             "--noise" => wanted.noise = Some(value()?.parse()?),
             "--rule" => wanted.rule = true,
             "--mpi" => wanted.mpi = true,
+            "--host" => wanted.staging = Staging::Host,
             // Cargo's.
             "--bench" => {}
             _ => return Err(format!("unknown argument {argument}").into()),
         }
     }
     let band = Band { rows: wanted.rows, nonzeros: 10 * wanted.rows, half_bandwidth: wanted.rows / 4, seed: 1 };
-    let setup = Arc::new(Multiplication::<f32>::new(band.matrix()?, Staging::Auto));
+    let setup = Arc::new(Multiplication::<f32>::new(band.matrix()?, wanted.staging));
     let devices = match Device::best()?.backend() {
         Backend::Cuda => Device::all_cuda()?,
         Backend::Cpu => vec![Device::cpu()],

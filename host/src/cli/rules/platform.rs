@@ -55,6 +55,9 @@ pub struct Place {
     /// Which of a schedule's invocations it is judged by, where they are real
     #[arg(long, value_enum, default_value_t = Statistic::Median)]
     statistic: Statistic,
+    /// Where messages lie while they are sent and received, for spmv and halo
+    #[arg(long, value_enum, default_value_t = Memory::Auto)]
+    staging: Memory,
     /// What things cost on the simulated machine [default: one host with 4 H200s, without noise]
     #[arg(long, value_name = "FILE.JSON")]
     pub machine: Option<PathBuf>,
@@ -87,6 +90,27 @@ impl From<Statistic> for warpsmith::design_rules::platform::Statistic {
             Statistic::Mean => Self::Mean,
             Statistic::Median => Self::Median,
             Statistic::Low => Self::Low,
+        }
+    }
+}
+
+/// Where messages lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Memory {
+    /// In the GPU's memory where MPI takes that (CUDA-aware), else in the host's
+    Auto,
+    /// In page-locked memory of the host
+    Host,
+    /// In the GPU's memory
+    Device,
+}
+
+impl From<Memory> for Staging {
+    fn from(memory: Memory) -> Self {
+        match memory {
+            Memory::Auto => Self::Auto,
+            Memory::Host => Self::Host,
+            Memory::Device => Self::Device,
         }
     }
 }
@@ -160,6 +184,9 @@ impl Place {
                 return Err(Failure::error(format_args!("{option} is for {name}: other programs have none")));
             }
         }
+        if self.staging != Memory::Auto && choice.program == Program::Pipeline {
+            return Err(Failure::error("--staging is for spmv and halo: the pipeline sends nothing"));
+        }
         if self.machine.is_some() && self.platform != Some(Kind::Sim) {
             return Err(Failure::error("--machine is for --platform sim: others are what they are"));
         }
@@ -196,9 +223,9 @@ fn simulated(choice: &Choice, place: &Place, seed: u64) -> Result<Opened, Failur
     let (model, input): (Box<dyn Workload>, String) = match choice.program {
         Program::Spmv => {
             let (matrix, input) = matrix(place.matrix.as_deref())?;
-            (Box::new(SpmvModel::new(Traffic::new(&matrix, ranks)?)), input)
+            (Box::new(SpmvModel::new(Traffic::new(&matrix, ranks)?).with_staging(place.staging.into())), input)
         }
-        Program::Halo => (Box::new(HaloModel::new(ranks, place.cells())?), place.halo_input()),
+        Program::Halo => (Box::new(HaloModel::new(ranks, place.cells())?.with_staging(place.staging.into())), place.halo_input()),
         Program::Pipeline => {
             (Box::new(PipelineModel::new(ranks, place.functions(), POINTS, choice.blocks())?), place.pipeline_input(choice))
         }
@@ -212,9 +239,9 @@ fn setup(choice: &Choice, place: &Place) -> Result<(Arc<dyn Setup>, String), Fai
     Ok(match choice.program {
         Program::Spmv => {
             let (matrix, input) = matrix(place.matrix.as_deref())?;
-            (Arc::new(Multiplication::new(matrix, Staging::Auto)), input)
+            (Arc::new(Multiplication::new(matrix, place.staging.into())), input)
         }
-        Program::Halo => (Arc::new(HeatStep::new(place.cells(), Staging::Auto)?), place.halo_input()),
+        Program::Halo => (Arc::new(HeatStep::new(place.cells(), place.staging.into())?), place.halo_input()),
         Program::Pipeline => {
             let matrix = DistanceMatrix::<f32>::new(place.functions(), POINTS, choice.blocks())?;
             (Arc::new(matrix), place.pipeline_input(choice))

@@ -177,6 +177,15 @@ impl<T: Pod> Exchange<T> {
         self.receive.fill(stream, value)
     }
 
+    /// Where messages lie, in words; empty on the CPU, where there is one memory.
+    pub fn place(&self, device: &Device) -> &'static str {
+        match (device.backend(), &self.send) {
+            (Backend::Cpu, _) => "",
+            (Backend::Cuda, Memory::Host(_)) => "messages in the host's memory",
+            (Backend::Cuda, Memory::Device(_)) => "messages in the GPU's memory",
+        }
+    }
+
     /// Whether the array that is received lies in memory that kernels reach only across the bus, so that they had better have a copy.
     pub fn is_far(&self, device: &Device) -> bool {
         device.backend() == Backend::Cuda && matches!(self.receive, Memory::Host(_))

@@ -88,7 +88,7 @@ impl Group {
         streams: usize,
         threads: Vec<JoinHandle<()>>,
     ) -> Result<Self, RulesError> {
-        let description = format!(
+        let mut description = format!(
             "{}, {} {} by {}",
             device.name(),
             communicator.size(),
@@ -99,6 +99,10 @@ impl Group {
         match result {
             Ok(rank) => {
                 let dag = rank.dag().clone();
+                let details = rank.details();
+                if !details.is_empty() {
+                    description = format!("{description}, {details}");
+                }
                 Ok(Group { rank, dag, description, threads, statistic: Statistic::default(), broken: false })
             }
             Err(error) => {

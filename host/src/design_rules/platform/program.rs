@@ -38,6 +38,11 @@ pub trait Program: Send + Sync {
     /// # Errors
     /// What went wrong.
     fn difference(&self) -> Result<Option<String>, RulesError>;
+
+    /// What else there is to say about how this part runs, such as where its messages lie; may be empty.
+    fn details(&self) -> String {
+        String::new()
+    }
 }
 
 /// Makes each rank's part of a program, on that rank's thread.

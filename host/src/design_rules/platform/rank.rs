@@ -75,6 +75,10 @@ impl Rank {
         self.program.dag()
     }
 
+    pub fn details(&self) -> String {
+        self.program.details()
+    }
+
     pub fn streams(&self) -> usize {
         self.streams
     }

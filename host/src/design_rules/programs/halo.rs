@@ -294,4 +294,9 @@ impl Program for Halo {
         let next = self.stream.download_vec(&*read(&self.next))?;
         Ok(self.place.difference(&next))
     }
+
+    fn details(&self) -> String {
+        // All three are alike.
+        self.faces[0].exchange.place(self.stream.device()).to_owned()
+    }
 }

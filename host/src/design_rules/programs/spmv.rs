@@ -189,4 +189,8 @@ impl<T: Real> Program for Spmv<T> {
         let y = self.stream.download_vec(&*read(&self.y))?;
         Ok(self.reference.difference(&y))
     }
+
+    fn details(&self) -> String {
+        self.exchange.place(self.stream.device()).to_owned()
+    }
 }

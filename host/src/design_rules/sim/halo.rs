@@ -2,6 +2,7 @@
 
 use gpu_kernels::halo::{Brick, stencil::PLANES};
 
+use super::super::platform::Staging;
 use super::super::programs::halo::{self, Action, Decomposition};
 use super::super::{Dag, OpId, RulesError};
 use super::{Message, Work, Workload};
@@ -14,7 +15,8 @@ const SECTOR: u64 = 32;
 
 /// A step of the heat equation, with bricks of equal size.
 ///
-/// `Pack` is a kernel, and a copy to the host; `Unpack` is a copy to the device, and a kernel. Messages go from host to host. What kernels
+/// By way of the host, `Pack` is a kernel and a copy to the host, and `Unpack` a copy to the device and a kernel. Else both are kernels
+/// only, and the machine's network is to be that between GPUs. What kernels
 /// read and write in memory is each cell once, but for cells across a row, whose sectors of 32 bytes come and go as a whole.
 #[derive(Clone, Debug)]
 pub struct HaloModel {
@@ -23,6 +25,7 @@ pub struct HaloModel {
     ranks: usize,
     division: Decomposition,
     brick: Brick,
+    on_device: bool,
 }
 
 impl HaloModel {
@@ -32,7 +35,14 @@ impl HaloModel {
     /// [`RulesError::Setup`] where an extent is 0 or above 16,384.
     pub fn new(ranks: usize, cells: [usize; 3]) -> Result<Self, RulesError> {
         let (ranks, brick) = (ranks.max(1), halo::brick(cells)?);
-        Ok(HaloModel { dag: halo::dag(), actions: Action::all(), ranks, division: Decomposition::new(ranks), brick })
+        let division = Decomposition::new(ranks);
+        Ok(HaloModel { dag: halo::dag(), actions: Action::all(), ranks, division, brick, on_device: false })
+    }
+
+    /// With messages where this says; [`Staging::Auto`] is the host's memory.
+    pub fn with_staging(mut self, staging: Staging) -> Self {
+        self.on_device = staging == Staging::Device;
+        self
     }
 
     /// How the ranks divide the grid.
@@ -91,12 +101,14 @@ impl Workload for HaloModel {
         match self.actions.get(op.index()) {
             Some(Action::Interior) => self.interior(),
             Some(Action::Boundary) => vec![self.boundary()],
-            Some(&Action::Pack(d)) => {
-                self.copy(rank, d).map_or_else(Vec::new, |(kernel, bytes)| vec![kernel, Work::CopyToHost { bytes }])
-            }
-            Some(&Action::Unpack(d)) => {
-                self.copy(rank, d).map_or_else(Vec::new, |(kernel, bytes)| vec![Work::CopyToDevice { bytes }, kernel])
-            }
+            Some(&Action::Pack(d)) => self.copy(rank, d).map_or_else(Vec::new, |(kernel, bytes)| {
+                let copy = (!self.on_device).then_some(Work::CopyToHost { bytes });
+                [kernel].into_iter().chain(copy).collect()
+            }),
+            Some(&Action::Unpack(d)) => self.copy(rank, d).map_or_else(Vec::new, |(kernel, bytes)| {
+                let copy = (!self.on_device).then_some(Work::CopyToDevice { bytes });
+                copy.into_iter().chain([kernel]).collect()
+            }),
             Some(&Action::PostRecv(d)) => vec![Work::PostReceive { exchange: d, messages: self.messages(rank, d) }],
             Some(&Action::PostSend(d)) => vec![Work::PostSend { exchange: d, messages: self.messages(rank, d) }],
             Some(&Action::WaitRecv(d)) => vec![Work::WaitReceive { exchange: d }],
