@@ -25,12 +25,12 @@ fn band(rows: usize) -> Csr<f64> {
     Band { rows, nonzeros: 6 * rows, half_bandwidth: rows / 4, seed: 5 }.matrix().unwrap()
 }
 
-fn multiplication(ranks: usize, rows: usize) -> Group {
-    Group::threads(&devices(ranks), Arc::new(Multiplication::new(band(rows), Staging::Auto)), 2).unwrap()
+fn multiplication(ranks: usize, rows: usize, staging: Staging) -> Group {
+    Group::threads(&devices(ranks), Arc::new(Multiplication::new(band(rows), staging)), 2).unwrap()
 }
 
-fn every_schedule_multiplies(ranks: usize) {
-    let mut group = multiplication(ranks, 96);
+fn every_schedule_multiplies(ranks: usize, staging: Staging) {
+    let mut group = multiplication(ranks, 96, staging);
     let dag = spmv::dag();
     let mut n = 0;
     for schedule in Schedules::new(&dag, 2).unwrap() {
@@ -42,17 +42,22 @@ fn every_schedule_multiplies(ranks: usize) {
 
 #[test]
 fn every_schedule_multiplies_on_one_rank() {
-    every_schedule_multiplies(1);
+    every_schedule_multiplies(1, Staging::Auto);
 }
 
 #[test]
 fn every_schedule_multiplies_on_two_ranks() {
-    every_schedule_multiplies(2);
+    every_schedule_multiplies(2, Staging::Auto);
 }
 
 #[test]
 fn every_schedule_multiplies_on_four_ranks() {
-    every_schedule_multiplies(4);
+    every_schedule_multiplies(4, Staging::Auto);
+}
+
+#[test]
+fn every_schedule_multiplies_by_way_of_the_host() {
+    every_schedule_multiplies(3, Staging::Host);
 }
 
 /// Schedules far apart in the order of the list.
@@ -62,7 +67,7 @@ fn some_schedules(dag: &Dag) -> Vec<Schedule> {
 
 #[test]
 fn measures_and_shows_times() {
-    let mut group = multiplication(3, 900);
+    let mut group = multiplication(3, 900, Staging::Auto);
     assert_eq!(group.ranks(), 3);
     let dag = spmv::dag();
     for schedule in some_schedules(&dag) {
@@ -100,8 +105,9 @@ fn measures_and_shows_times() {
 fn lopsided_exchanges() {
     let diagonal = Csr::from_triplets((40, 40), (0..40).map(|i| (i, i, 2.0))).unwrap();
     let lower = Csr::from_triplets((40, 40), (0..40).map(|i| (i, i / 2, 3.0))).unwrap();
-    for matrix in [diagonal, lower] {
-        let mut group = Group::threads(&devices(4), Arc::new(Multiplication::<f64>::new(matrix, Staging::Host)), 2).unwrap();
+    let both = |matrix: Csr<f64>| [(matrix.clone(), Staging::Host), (matrix, Staging::Auto)];
+    for (matrix, staging) in [diagonal, lower].into_iter().flat_map(both) {
+        let mut group = Group::threads(&devices(4), Arc::new(Multiplication::<f64>::new(matrix, staging)), 2).unwrap();
         for schedule in some_schedules(&spmv::dag()) {
             group.check(&schedule).unwrap();
         }
@@ -122,8 +128,11 @@ fn bad_setups() {
     assert!(error(wide, 2, Staging::Auto).contains("3"), "names the shape");
     let text = error(band(96), 97, Staging::Auto);
     assert!(text.contains("97") && text.contains("96"), "{text}");
-    if Device::best().unwrap().backend() == Backend::Cuda {
-        let text = error(band(96), 2, Staging::Device);
+    let gpu = Device::best().unwrap();
+    if gpu.backend() == Backend::Cuda {
+        // A rank without a GPU has no memory to send from.
+        let setup = Arc::new(Multiplication::new(band(96), Staging::Device));
+        let text = Group::threads(&[gpu, Device::cpu()], setup, 2).err().expect("it can't be").to_string();
         assert!(text.contains("memory of the host only"), "{text}");
     }
     assert!(matches!(Group::threads(&[], Arc::new(Multiplication::new(band(96), Staging::Auto)), 2), Err(RulesError::Setup(_))));

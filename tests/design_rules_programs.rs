@@ -314,14 +314,16 @@ fn halo_on_eight_ranks() {
     halo_computes(8, [4, 3, 5], 200);
 }
 
-/// Bricks without inner cells, ranks with two neighbours in a dimension, staging on the host.
+/// Bricks without inner cells, ranks with two neighbours in a dimension, messages in the host's memory and where they are best.
 #[test]
 fn odd_halos() {
     for (ranks, cells) in [(8, [1, 1, 1]), (8, [1, 2, 3]), (3, [2, 2, 2]), (12, [2, 5, 1]), (1, [1, 1, 1]), (4, [70, 19, 21])] {
-        let step = HeatStep::new(cells, Staging::Host).unwrap();
-        let mut group = Group::threads(&devices(ranks), Arc::new(step), 2).unwrap();
-        for schedule in sample(&halo::dag(), 2, 8, 77) {
-            group.check(&schedule).unwrap();
+        for staging in [Staging::Host, Staging::Auto] {
+            let step = HeatStep::new(cells, staging).unwrap();
+            let mut group = Group::threads(&devices(ranks), Arc::new(step), 2).unwrap();
+            for schedule in sample(&halo::dag(), 2, 8, 77) {
+                group.check(&schedule).unwrap();
+            }
         }
     }
 }

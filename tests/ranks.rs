@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
+use warpsmith::device::{Backend, Device};
 use warpsmith::ranks::{Communicator, Message, Plan, RanksError, Region, threads};
 
 /// Runs `work` on each rank's own thread.
 fn on_ranks(size: usize, work: impl Fn(&dyn Communicator) + Sync) {
-    let ranks: Vec<Arc<dyn Communicator>> = threads::communicators(size);
+    on_threads(&threads::communicators(size), work);
+}
+
+fn on_threads(ranks: &[Arc<dyn Communicator>], work: impl Fn(&dyn Communicator) + Sync) {
     std::thread::scope(|scope| {
-        for communicator in &ranks {
+        for communicator in ranks {
             let work = &work;
             scope.spawn(move || work(&**communicator));
         }
@@ -73,6 +77,85 @@ fn messages_move_while_ranks_wait() {
             }
         }
     });
+}
+
+/// Each rank sends each other one another number of elements, rank 0 none, from the memory of its device, which it may share.
+#[test]
+fn messages_in_devices_memory() {
+    const SIZE: usize = 5;
+    const LEN: usize = 3000;
+    let best = Device::best().unwrap();
+    let all = if best.backend() == Backend::Cuda { Device::all_cuda().unwrap() } else { vec![best] };
+    let devices: Vec<_> = (0..SIZE).map(|rank| all[rank % all.len()].clone()).collect();
+    let value = |from: usize, to: usize, at: usize, round: usize| (at * 31 + round * 7919 + from * 104_729 + to) as u32;
+    on_threads(&threads::on_devices(&devices).unwrap(), |ranks| {
+        let rank = ranks.rank();
+        let device = &devices[rank];
+        let stream = device.stream().unwrap();
+        let (mut send, mut receive) = (device.alloc_zeroed(SIZE * LEN).unwrap(), device.alloc_zeroed(SIZE * LEN).unwrap());
+        let gpu = device.backend() == Backend::Cuda;
+        assert_eq!(ranks.takes_device_memory(), gpu);
+        let region = |address: u64, len: usize| {
+            if gpu {
+                Region::on_device(address, len)
+            } else {
+                Region::new(std::ptr::with_exposed_provenance_mut(address as usize), len)
+            }
+        };
+        let others = || (0..SIZE).filter(|&other| other != rank);
+        let message = |other: usize, elements: usize| {
+            let first = other * LEN;
+            Message { rank: other, bytes: 4 * first..4 * (first + elements) }
+        };
+        // SAFETY: the buffers outlive the link, which is dropped first, and are touched only between waits and posts.
+        let link = unsafe {
+            ranks.link(Plan {
+                tag: 9,
+                sends: others().map(|other| message(other, 700 * rank)).collect(),
+                receives: others().map(|other| message(other, 700 * other)).collect(),
+                send: region(send.as_device_ptr(), send.byte_len()),
+                receive: region(receive.as_device_ptr(), receive.byte_len()),
+            })
+        }
+        .unwrap();
+        for round in 0..30 {
+            let values: Vec<u32> = (0..SIZE * LEN).map(|i| value(rank, i / LEN, i % LEN, round)).collect();
+            stream.upload(&mut send, &values).unwrap();
+            stream.fill(&mut receive, u32::MAX).unwrap();
+            stream.synchronize().unwrap();
+            // Some wait for what they sent first, and some post late.
+            if (rank + round) % 2 == 0 {
+                link.post_receives().unwrap();
+                link.post_sends().unwrap();
+                link.wait_sends().unwrap();
+                link.wait_receives().unwrap();
+            } else {
+                link.post_sends().unwrap();
+                link.post_receives().unwrap();
+                link.wait_receives().unwrap();
+                link.wait_sends().unwrap();
+            }
+            let found: Vec<u32> = stream.download_vec(&receive).unwrap();
+            for (i, &found) in found.iter().enumerate() {
+                let (from, at) = (i / LEN, i % LEN);
+                let sent = from != rank && at < 700 * from;
+                let expected = if sent { value(from, rank, at, round) } else { u32::MAX };
+                assert_eq!(found, expected, "round {round}, element {at} from rank {from} on rank {rank}");
+            }
+        }
+        drop(link);
+    });
+}
+
+/// Ranks without GPUs don't follow addresses of a GPU's memory.
+#[test]
+fn device_memory_is_refused_where_nobody_can_copy_it() {
+    let ranks = threads::communicators(2);
+    let region = Region::on_device(4096, 8);
+    let plan = Plan { tag: 0, sends: Vec::new(), receives: Vec::new(), send: region, receive: region };
+    // SAFETY: it is refused.
+    let error = unsafe { ranks[0].link(plan) }.err().expect("it can't be").to_string();
+    assert_eq!(error, "messages are to be in a GPU's memory, but the ranks have no GPUs to copy them");
 }
 
 #[test]

@@ -266,6 +266,30 @@ impl Cuda {
         Ok(memory)
     }
 
+    /// Lets this device access the other's memory, if it can; whether it can.
+    pub(super) fn enable_peer_access(&self, other: &Self) -> Result<bool, DeviceError> {
+        if self.ordinal == other.ordinal {
+            return Ok(true);
+        }
+        let handle = |cuda: &Self| {
+            let device = cust::device::Device::get_device(cuda.ordinal);
+            device.map(|device| device.as_raw()).map_err(|error| failure(cuda.to_string(), "cuDeviceGet", error))
+        };
+        let mut can = 0;
+        // SAFETY: both devices are the driver's, and the result may be written to.
+        let code = unsafe { driver::cuDeviceCanAccessPeer(&mut can, handle(self)?, handle(other)?) };
+        self.check("cuDeviceCanAccessPeer", code)?;
+        if can == 0 {
+            return Ok(false);
+        }
+        self.enter()?;
+        // SAFETY: the other context is never destroyed.
+        match unsafe { driver::cuCtxEnablePeerAccess(other.context.as_raw(), 0) } {
+            Code::PEER_ACCESS_ALREADY_ENABLED => Ok(true),
+            code => self.check("cuCtxEnablePeerAccess", code).map(|()| true),
+        }
+    }
+
     /// Waits for all work on the device.
     pub(super) fn synchronize(&self) -> Result<(), DeviceError> {
         self.enter()?;

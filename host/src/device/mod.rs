@@ -219,6 +219,19 @@ impl Device {
         Event::new(self, false)
     }
 
+    /// Lets this device access the memory of `other`, if it can: whether it can. Copies between the two
+    /// ([`Stream::copy_bytes`]) then go straight from one to the other, and else by way of the host. Once in a process is enough.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn enable_peer_access(&self, other: &Self) -> Result<bool, DeviceError> {
+        match (&self.inner, &other.inner) {
+            (Inner::Cuda(cuda), Inner::Cuda(other)) => cuda.enable_peer_access(other),
+            (Inner::Cpu(_), Inner::Cpu(_)) => Ok(true),
+            _ => Ok(false),
+        }
+    }
+
     /// Waits until all streams are done.
     ///
     /// # Errors

@@ -306,6 +306,34 @@ impl Stream {
         }
     }
 
+    /// Copies bytes between addresses that may be of two devices of one kind. Doesn't wait. For what has no [`Buffer`] at hand, such as
+    /// messages between [ranks](crate::ranks); see [`Device::enable_peer_access`].
+    ///
+    /// # Errors
+    /// [`DeviceError::InCapture`], and what earlier work on the device came to.
+    ///
+    /// # Safety
+    /// There are as many bytes at both addresses, of memory of devices of this stream's kind, and they don't overlap. Until the copy is
+    /// done both stay allocated, nobody else writes either, and nobody reads `to`.
+    pub unsafe fn copy_bytes(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError> {
+        self.at_once("a copy between devices")?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        match &self.queue {
+            // SAFETY: the caller's word.
+            Queue::Cuda(stream) => unsafe { stream.copy(to, from, bytes) },
+            Queue::Cpu(turn) => {
+                let _turn = take_turn(turn);
+                let (to, from) = (std::ptr::with_exposed_provenance_mut::<u8>(to as usize), from as usize);
+                // SAFETY: the caller's word.
+                unsafe { std::ptr::copy_nonoverlapping(std::ptr::with_exposed_provenance::<u8>(from), to, bytes) };
+                Ok(())
+            }
+            Queue::Recording(_) => unreachable!("it isn't captured"),
+        }
+    }
+
     /// Sets all bytes of `target` to 0. Doesn't wait.
     ///
     /// # Errors

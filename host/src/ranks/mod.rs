@@ -1,6 +1,7 @@
 //! Ranks: several processes, or threads of one, that run a program together and send each other messages.
 //!
-//! - [`threads`]: ranks are threads of this process, each with a GPU or sharing one; nothing else is needed.
+//! - [`threads`]: ranks are threads of this process, each with a GPU or sharing one; nothing else is needed. Messages may be in the
+//!   GPUs' memory.
 //! - `mpi`: ranks are processes that `mpirun` started, in builds with the feature `mpi`.
 
 #[cfg(feature = "mpi")]
@@ -10,8 +11,10 @@ pub mod threads;
 
 pub use plan::{Message, Plan, Region};
 
+use crate::device::DeviceError;
+
 /// What can go wrong between ranks.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RanksError {
     /// Another rank gave up.
@@ -25,6 +28,9 @@ pub enum RanksError {
     /// A message can't be sent or received.
     #[error("{0}")]
     Message(String),
+    /// A message in a GPU's memory can't be copied.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// The MPI library can't be used, or reports an error.
     #[error("MPI: {0}")]
     Mpi(String),

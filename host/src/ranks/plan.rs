@@ -18,6 +18,7 @@ pub struct Message {
 pub struct Region {
     first: *mut u8,
     len: usize,
+    on_device: bool,
 }
 
 // SAFETY: it is an address and a length; whoever follows it argues for that.
@@ -26,9 +27,19 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// `len` bytes from `first` on.
+    /// `len` bytes of the host's memory from `first` on.
     pub fn new(first: *mut u8, len: usize) -> Self {
-        Region { first, len }
+        Region { first, len, on_device: false }
+    }
+
+    /// `len` bytes of a GPU's memory from this address on.
+    pub fn on_device(first: u64, len: usize) -> Self {
+        Region { first: std::ptr::with_exposed_provenance_mut(first as usize), len, on_device: true }
+    }
+
+    /// Whether it is a GPU's memory.
+    pub fn is_on_device(&self) -> bool {
+        self.on_device
     }
 
     /// How many bytes there are.

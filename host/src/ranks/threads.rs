@@ -1,20 +1,44 @@
 //! Ranks as threads of one process.
 //!
-//! Messages go from the sender's memory straight into the receiver's, copied by the receiver while it waits: as in many MPI
-//! libraries, nothing moves but inside calls.
+//! Messages go from the sender's memory straight into the receiver's, copied by the receiver: as in many MPI libraries, nothing
+//! moves but inside calls. In the host's memory the receiver's thread copies while it waits. In GPUs' memory it has its GPU copy, on a
+//! stream of the link's own.
 
 use std::collections::HashMap;
 use std::hint::spin_loop;
+use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use super::{Communicator, Link, Message, Plan, RanksError, Region};
+use crate::device::{Backend, Device, DeviceError, Stream};
 
 /// How often a wait looks before it lets others run.
 const SPINS: usize = 64;
 
-/// Connections of `size` ranks, one for each: each goes to a thread of its own.
+/// Connections of `size` ranks, one for each: each goes to a thread of its own. Messages are in the host's memory.
 pub fn communicators(size: usize) -> Vec<Arc<dyn Communicator>> {
+    connect(vec![None; size])
+}
+
+/// The same for ranks that have these devices, and maybe share some. Where all are GPUs, messages may be in their memory.
+///
+/// # Errors
+/// What the driver says.
+pub fn on_devices(devices: &[Device]) -> Result<Vec<Arc<dyn Communicator>>, DeviceError> {
+    if devices.iter().any(|device| device.backend() == Backend::Cpu) {
+        return Ok(communicators(devices.len()));
+    }
+    for device in devices {
+        // Where one can't, the driver copies by way of the host.
+        devices.iter().try_for_each(|other| device.enable_peer_access(other).map(drop))?;
+    }
+    Ok(connect(devices.iter().cloned().map(Some).collect()))
+}
+
+/// Ranks with the devices that copy their messages.
+fn connect(devices: Vec<Option<Device>>) -> Vec<Arc<dyn Communicator>> {
+    let size = devices.len();
     let group = Arc::new(Group {
         size,
         aborted: OnceLock::new(),
@@ -23,12 +47,11 @@ pub fn communicators(size: usize) -> Vec<Arc<dyn Communicator>> {
         values: Mutex::new(vec![Vec::new(); size]),
         mailboxes: Mutex::default(),
     });
-    (0..size)
-        .map(|rank| {
-            let links = Arc::default();
-            Arc::new(ThreadCommunicator { rank, group: group.clone(), links }) as Arc<dyn Communicator>
-        })
-        .collect()
+    let connection = |(rank, device): (usize, Option<Device>)| {
+        let links = Arc::default();
+        Arc::new(ThreadCommunicator { rank, device, group: group.clone(), links }) as Arc<dyn Communicator>
+    };
+    devices.into_iter().enumerate().map(connection).collect()
 }
 
 /// What the ranks share.
@@ -48,7 +71,29 @@ struct Group {
 #[derive(Default)]
 struct Mailbox {
     full: AtomicBool,
-    message: Mutex<Option<(Region, Message)>>,
+    /// Locked while a thread copies it.
+    letter: Mutex<Letter>,
+}
+
+#[derive(Default)]
+enum Letter {
+    #[default]
+    None,
+    /// Here the message is.
+    Posted(Region, Message),
+    /// It is copied on this stream.
+    Copying(Arc<Stream>),
+}
+
+impl Mailbox {
+    /// Takes back what was posted. Nobody accesses it when this returns.
+    fn withdraw(&self) {
+        if let Letter::Copying(stream) = mem::take(&mut *lock(&self.letter)) {
+            // After an error the device does nothing more.
+            _ = stream.synchronize();
+        }
+        self.full.store(false, Ordering::Release);
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -73,6 +118,8 @@ impl Group {
 
 struct ThreadCommunicator {
     rank: usize,
+    /// What copies messages in GPUs' memory.
+    device: Option<Device>,
     group: Arc<Group>,
     /// This rank's links: whoever waits sees to all that it is to receive, since the sender may wait for that.
     links: Arc<Mutex<Vec<Weak<Receives>>>>,
@@ -104,7 +151,7 @@ impl Communicator for ThreadCommunicator {
     }
 
     fn takes_device_memory(&self) -> bool {
-        false
+        self.device.is_some()
     }
 
     fn barrier(&self) -> Result<(), RanksError> {
@@ -137,12 +184,20 @@ impl Communicator for ThreadCommunicator {
     unsafe fn link(&self, plan: Plan) -> Result<Box<dyn Link>, RanksError> {
         plan.check(self.rank, self.group.size)?;
         let Plan { tag, sends, receives, send, receive } = plan;
+        if self.device.is_none() && (send.is_on_device() || receive.is_on_device()) {
+            let reason = "messages are to be in a GPU's memory, but the ranks have no GPUs to copy them";
+            return Err(RanksError::Message(reason.to_owned()));
+        }
         let mailbox = |from: usize, to: usize| lock(&self.group.mailboxes).entry((from, to, tag)).or_default().clone();
         let sends = sends.into_iter().map(|message| (mailbox(self.rank, message.rank), message)).collect();
         let receives: Vec<_> = receives.into_iter().map(|message| (mailbox(message.rank, self.rank), message)).collect();
+        let stream = match &self.device {
+            Some(device) if receive.is_on_device() => Some(Arc::new(device.stream()?)),
+            _ => None,
+        };
         let pending = AtomicUsize::new(0);
         let done = receives.iter().map(|_| AtomicBool::new(true)).collect();
-        let receives = Arc::new(Receives { region: receive, messages: receives, done, pending });
+        let receives = Arc::new(Receives { region: receive, stream, messages: receives, done, pending });
         let mut links = lock(&self.links);
         links.retain(|link| link.strong_count() > 0);
         links.push(Arc::downgrade(&receives));
@@ -166,6 +221,8 @@ struct ThreadLink {
 /// A link's messages from others.
 struct Receives {
     region: Region,
+    /// For copies into a GPU's memory.
+    stream: Option<Arc<Stream>>,
     messages: Vec<(Arc<Mailbox>, Message)>,
     /// Which of them are here; all, when none was asked for.
     done: Vec<AtomicBool>,
@@ -183,19 +240,22 @@ impl Receives {
             if done.load(Ordering::Relaxed) || !mailbox.full.load(Ordering::Acquire) {
                 continue;
             }
-            if let Some((region, sent)) = lock(&mailbox.message).take() {
-                if sent.bytes.len() != message.bytes.len() {
-                    return Err(RanksError::Message(format!(
-                        "rank {} sent {} bytes where {} were expected",
-                        message.rank,
-                        sent.bytes.len(),
-                        message.bytes.len()
-                    )));
+            let mut letter = lock(&mailbox.letter);
+            match mem::take(&mut *letter) {
+                // The sender has taken it back: it gave up.
+                Letter::None => continue,
+                Letter::Posted(region, sent) => {
+                    if let Some(stream) = self.copy(&region, &sent, message)? {
+                        *letter = Letter::Copying(stream);
+                        continue;
+                    }
                 }
-                // SAFETY: `Plan::check` saw to it that both messages lie within their regions, which are as long here. The sender
-                // has posted its message and the receiver's memory was posted, so that by the contract of `link` both are live and
-                // nobody else accesses them.
-                unsafe { std::ptr::copy_nonoverlapping(region.at(&sent), self.region.at(message), sent.bytes.len()) };
+                Letter::Copying(stream) => {
+                    if !stream.is_done()? {
+                        *letter = Letter::Copying(stream);
+                        continue;
+                    }
+                }
             }
             done.store(true, Ordering::Relaxed);
             self.pending.fetch_sub(1, Ordering::Relaxed);
@@ -203,9 +263,54 @@ impl Receives {
         }
         Ok(())
     }
+
+    /// Copies a message, or has a stream do it.
+    fn copy(&self, region: &Region, sent: &Message, message: &Message) -> Result<Option<Arc<Stream>>, RanksError> {
+        let bytes = sent.bytes.len();
+        let wrong = |reason: String| Err(RanksError::Message(format!("rank {} sent {reason}", message.rank)));
+        if bytes != message.bytes.len() {
+            return wrong(format!("{bytes} bytes where {} were expected", message.bytes.len()));
+        }
+        if region.is_on_device() != self.region.is_on_device() {
+            let place = |region: &Region| if region.is_on_device() { "a GPU's memory" } else { "the host's memory" };
+            return wrong(format!("from {} what is to be received in {}", place(region), place(&self.region)));
+        }
+        let (from, to) = (region.at(sent), self.region.at(message));
+        let Some(stream) = &self.stream else {
+            // SAFETY: `Plan::check` saw to it that both messages lie within their regions, which are as long here. The sender
+            // has posted its message and the receiver's memory was posted, so that by the contract of `link` both are live and
+            // nobody else accesses them; the sender's link takes the message back before it goes, and waits for the lock to do so.
+            unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
+            return Ok(None);
+        };
+        // SAFETY: as above; both regions are GPUs'. The copy is done before the message counts as received or sent; whichever of both
+        // links goes before that waits for the stream.
+        unsafe { stream.copy_bytes(to.addr() as u64, from.addr() as u64, bytes)? };
+        Ok(Some(stream.clone()))
+    }
+}
+
+impl Drop for Receives {
+    fn drop(&mut self) {
+        if let Some(stream) = &self.stream {
+            // After an error the device does nothing more.
+            _ = stream.synchronize();
+        }
+    }
+}
+
+impl Drop for ThreadLink {
+    fn drop(&mut self) {
+        self.sends.iter().for_each(|(mailbox, _)| mailbox.withdraw());
+    }
 }
 
 impl ThreadLink {
+    /// Has the GPU copy what is there already. What the thread itself has to copy is for a wait.
+    fn start_copies(&self) -> Result<(), RanksError> {
+        if self.receives.stream.is_some() { self.receives.progress() } else { Ok(()) }
+    }
+
     fn wait(&self, done: impl Fn() -> bool) -> Result<(), RanksError> {
         self.group.wait(|| {
             // The usual case first, without the lock.
@@ -224,17 +329,17 @@ impl ThreadLink {
 impl Link for ThreadLink {
     fn post_sends(&self) -> Result<(), RanksError> {
         for (mailbox, message) in &self.sends {
-            *lock(&mailbox.message) = Some((self.region, message.clone()));
+            *lock(&mailbox.letter) = Letter::Posted(self.region, message.clone());
             mailbox.full.store(true, Ordering::Release);
         }
-        Ok(())
+        self.start_copies()
     }
 
     fn post_receives(&self) -> Result<(), RanksError> {
         let Receives { done, pending, .. } = &*self.receives;
         done.iter().for_each(|done| done.store(false, Ordering::Relaxed));
         pending.store(done.len(), Ordering::Relaxed);
-        Ok(())
+        self.start_copies()
     }
 
     fn wait_sends(&self) -> Result<(), RanksError> {

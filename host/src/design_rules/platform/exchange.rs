@@ -43,10 +43,7 @@ impl<T: Pod> Memory<T> {
     }
 
     fn region(&self) -> Region {
-        let view = |view: View<'_, T>| {
-            let first = std::ptr::with_exposed_provenance_mut(view.as_device_ptr() as usize);
-            Region::new(first, view.byte_len())
-        };
+        let view = |view: View<'_, T>| Region::on_device(view.as_device_ptr(), view.byte_len());
         match self {
             Memory::Host(buffer) => {
                 let buffer = buffer.read().unwrap_or_else(PoisonError::into_inner);

@@ -46,7 +46,8 @@ pub struct Group {
 }
 
 impl Group {
-    /// Ranks as threads of this process. `devices` has one for each; they may share one.
+    /// Ranks as threads of this process. `devices` has one for each; they may share one. Messages may be in the GPUs' memory, where all
+    /// devices are GPUs.
     ///
     /// # Errors
     /// What `setup` says; [`RulesError::Setup`] where there are no devices.
@@ -54,7 +55,7 @@ impl Group {
         if devices.is_empty() {
             return Err(RulesError::Setup("there must be at least one rank".to_owned()));
         }
-        let mut communicators = threads::communicators(devices.len()).into_iter();
+        let mut communicators = threads::on_devices(devices)?.into_iter();
         let first = communicators.next().expect("as many as devices");
         let spawn = |(communicator, device): (Arc<dyn Communicator>, &Device)| {
             let (setup, device) = (setup.clone(), device.clone());

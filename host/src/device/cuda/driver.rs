@@ -22,6 +22,7 @@ impl Code {
     pub(super) const NOT_FOUND: Code = Code(500);
     pub(super) const NOT_READY: Code = Code(600);
     pub(super) const LAUNCH_OUT_OF_RESOURCES: Code = Code(701);
+    pub(super) const PEER_ACCESS_ALREADY_ENABLED: Code = Code(704);
     pub(super) const ILLEGAL_INSTRUCTION: Code = Code(715);
     pub(super) const LAUNCH_FAILED: Code = Code(719);
 
@@ -93,6 +94,8 @@ unsafe extern "C" {
     fn cuGetErrorName(error: Code, name: *mut *const c_char) -> Code;
     fn cuGetErrorString(error: Code, text: *mut *const c_char) -> Code;
     pub(super) fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, device: CUdevice) -> Code;
+    pub(super) fn cuDeviceCanAccessPeer(can: *mut c_int, device: CUdevice, peer: CUdevice) -> Code;
+    pub(super) fn cuCtxEnablePeerAccess(peer: CUcontext, flags: c_uint) -> Code;
     pub(super) fn cuCtxSetCurrent(context: CUcontext) -> Code;
     pub(super) fn cuCtxSynchronize() -> Code;
 
