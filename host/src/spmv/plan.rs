@@ -103,7 +103,7 @@ impl Plan {
             let end = row + row_ptr[row + 1..=most].partition_point(|&end| end - first <= capacity);
             if end > row {
                 let (count, nonzeros) = ((end - row) as u32, row_ptr[end] - first);
-                let log_lanes = (threads / count).max(1).ilog2().min(5);
+                let log_lanes = log_lanes(&row_ptr[row..=end], threads);
                 plan.tiles.push(Tile::of_rows(row as u32, count, first, nonzeros, log_lanes));
                 row = end;
                 continue;
@@ -126,6 +126,39 @@ impl Plan {
     pub fn partials(&self) -> usize {
         self.offsets.last().map_or(0, |&end| end as usize)
     }
+}
+
+/// What a round of [`log_lanes`] takes by itself, for each time that lanes are doubled, and for each product that a lane adds up: about, in
+/// cycles of a GPU. Only their ratios matter, and these little.
+const ROUND: u32 = 40;
+const DOUBLING: u32 = 30;
+const PRODUCT: u32 = 12;
+
+/// The logarithm of the lanes to a row by which rows that begin and end here are added up soonest.
+///
+/// All groups of lanes take a row each, and then the next ones: a round lasts as long as its longest row. With as many lanes as all threads
+/// are enough for there is one round; where rows differ much, more lanes and more rounds take less.
+fn log_lanes(row_ptr: &[u32], threads: u32) -> u32 {
+    let rows = row_ptr.len() - 1;
+    let cost = |log_lanes: u32| -> u32 {
+        let groups = (threads >> log_lanes) as usize;
+        let round = |first: usize| {
+            let ends = &row_ptr[first..=(first + groups).min(rows)];
+            let longest = ends.windows(2).map(|ends| ends[1] - ends[0]).max().unwrap_or(0);
+            ROUND + DOUBLING * log_lanes + PRODUCT * longest.div_ceil(1 << log_lanes)
+        };
+        (0..rows).step_by(groups).map(round).sum()
+    };
+    let mut best = (threads / rows as u32).max(1).ilog2().min(5);
+    let mut least = cost(best);
+    while best < 5 {
+        let next = cost(best + 1);
+        if next >= least {
+            break;
+        }
+        (best, least) = (best + 1, next);
+    }
+    best
 }
 
 #[cfg(test)]
@@ -154,6 +187,20 @@ mod tests {
         ];
         assert_eq!(plan, Plan { tiles: expected.to_vec(), long_rows: vec![5, 6], offsets: vec![0, 2, 5] });
         assert_eq!(plan.partials(), 5);
+    }
+
+    #[test]
+    fn a_long_row_among_short_ones_gets_more_lanes() {
+        // 256 threads have two lanes for each of 102 rows.
+        let even = row_ptr(&[10; 102]);
+        assert_eq!(log_lanes(&even, 256), 1);
+        // One lane would be adding up 900 products while the others wait.
+        let mut lengths = [1; 120];
+        lengths[7] = 900;
+        assert!((3..=5).contains(&log_lanes(&row_ptr(&lengths), 256)));
+        // Nothing to add up.
+        assert_eq!(log_lanes(&row_ptr(&[0; 300]), 256), 0);
+        assert_eq!(log_lanes(&row_ptr(&[4000]), 32), 5);
     }
 
     #[test]
