@@ -639,6 +639,34 @@ fn threads_share_a_stream_and_drive_several_devices() -> Result {
     Ok(())
 }
 
+#[test]
+fn bytes_go_from_device_to_device() -> Result {
+    let devices = Device::all_cuda().unwrap_or_else(|_| vec![Device::cpu(), Device::cpu_with(simt::Executor::new(1))]);
+    for from in &devices {
+        for to in &devices {
+            // Where one can't, the driver finds a way.
+            let direct = to.enable_peer_access(from)?;
+            assert!(direct || from.backend() == Backend::Cuda);
+            assert_eq!(to.enable_peer_access(from)?, direct, "twice is as once");
+            let values: Vec<u32> = (0..1000).collect();
+            let (source, target, stream) = (from.upload(&values)?, to.upload(&[7u32; 1000])?, to.stream()?);
+            // SAFETY: as many bytes are in both buffers, which live to the end of this block and aren't used meanwhile.
+            unsafe {
+                stream.copy_bytes(target.as_device_ptr() + 4 * 100, source.as_device_ptr() + 4 * 250, 4 * 500)?;
+                stream.copy_bytes(target.as_device_ptr(), source.as_device_ptr(), 0)?;
+            }
+            let found = stream.download_vec(&target)?;
+            assert!((0..1000).all(|at| found[at] == if (100..600).contains(&at) { at as u32 + 150 } else { 7 }));
+        }
+    }
+    let device = device();
+    let buffer = device.upload(&[1u8; 16])?;
+    // SAFETY: both halves are the buffer's; nothing is copied.
+    let captured = device.capture(|stream| unsafe { stream.copy_bytes(buffer.as_device_ptr(), buffer.as_device_ptr() + 8, 8) });
+    assert!(matches!(captured, Err(DeviceError::InCapture { .. })));
+    Ok(())
+}
+
 // What ends a process's use of its GPU, or depends on the environment, happens in a child process: this program again, told
 // to run one test.
 
