@@ -8,7 +8,7 @@
 //!
 //! For each number of ranks the whole space of two streams is simulated, or, where that takes too long, schedules drawn from it
 //! without replacement. It prints a table, and writes it as `scaling.csv` with `scaling-times` and `scaling-decisions` as SVG and PNG.
-//! `--quick` stops at 64 ranks. `--progress always` has messages go on by themselves.
+//! `--quick` stops at 64 ranks. `--progress always` has messages go on by themselves, `--staging device` has them in the GPUs' memory.
 
 use std::{collections::HashMap, error::Error, fs, path::PathBuf, time::Instant};
 
@@ -26,6 +26,7 @@ use rayon::prelude::*;
 use warpsmith::{
     design_rules::{
         FeatureSet, LearnOptions, Model, Schedule, Traversal, TraversalTable,
+        platform::Staging,
         programs::spmv,
         schedule::Schedules,
         sim::{Machine, Progress, Simulator, spmv::SpmvModel},
@@ -106,13 +107,18 @@ fn draw(mut from: Vec<usize>, count: usize, rng: &mut ChaCha8Rng) -> Vec<usize> 
     from
 }
 
-fn study(name: &str, machine: &Machine, sizes: &[usize], traffic: impl Fn(usize) -> Result<Traffic>) -> Result<Vec<Row>> {
+fn study(
+    name: &str,
+    (machine, staging): (&Machine, Staging),
+    sizes: &[usize],
+    traffic: impl Fn(usize) -> Result<Traffic>,
+) -> Result<Vec<Row>> {
     let dag = spmv::dag();
     let all: Vec<Schedule> = Schedules::new(&dag, 2)?.collect();
     let mut carried: Option<usize> = None;
     let mut rows = Vec::new();
     for &ranks in sizes {
-        let model = SpmvModel::new(traffic(ranks)?);
+        let model = SpmvModel::new(traffic(ranks)?).with_staging(staging);
         let per_rank = |of: fn(&RankTraffic) -> usize| model.traffic().ranks.iter().map(of).sum::<usize>() as f64 / ranks as f64;
         let (neighbours, entries) = (per_rank(|rank| rank.sends.len()), per_rank(RankTraffic::sent));
         // A rank without messages costs about as much as one with ten.
@@ -227,7 +233,11 @@ fn main() -> Result {
     let value = |name: &str| arguments.iter().position(|argument| argument == name).and_then(|at| arguments.get(at + 1));
     let quick = arguments.iter().any(|argument| argument == "--quick");
     let out = value("--out").map(PathBuf::from);
-    let mut machine = Machine::cluster();
+    let (mut machine, staging) = match value("--staging").map(String::as_str) {
+        None | Some("host") => (Machine::cluster(), Staging::Host),
+        Some("device") => (Machine::cluster_direct(), Staging::Device),
+        Some(other) => return Err(format!("--staging {other}: there are `host` and `device`").into()),
+    };
     match value("--progress").map(String::as_str) {
         None | Some("in-calls") => {}
         Some("always") => machine.network.progress = Progress::Always,
@@ -237,9 +247,9 @@ fn main() -> Result {
     println!("{}, progress {:?}", machine.name, machine.network.progress);
 
     let paper: Csr<f32> = Band::default().matrix()?;
-    let strong = study("strong", &machine, &sizes, |ranks| Ok(Traffic::new(&paper, ranks)?))?;
-    let weak = study("weak", &machine, &sizes, chain)?;
-    let noisy = study("noisy", &Machine { noise: 0.2, ..machine.clone() }, &sizes, chain)?;
+    let strong = study("strong", (&machine, staging), &sizes, |ranks| Ok(Traffic::new(&paper, ranks)?))?;
+    let weak = study("weak", (&machine, staging), &sizes, chain)?;
+    let noisy = study("noisy", (&Machine { noise: 0.2, ..machine.clone() }, staging), &sizes, chain)?;
     let Some(out) = out else { return Ok(()) };
     fs::create_dir_all(&out)?;
     let studies = [("150,000 rows divided", &strong), ("37,500 rows a rank", &weak), ("the same, times vary", &noisy)];

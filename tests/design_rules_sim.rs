@@ -12,8 +12,8 @@ use warpsmith::{
         programs::spmv,
         schedule::{Prefix, Schedules},
         sim::{
-            Gpu, HostCosts, Link, Machine, Message, Nics, Outcome, Progress, SimPlatform, Simulator, Violation, Work, Workload,
-            spmv::SpmvModel,
+            Gpu, HostCosts, Link, Machine, Message, Nics, Outcome, Progress, Rendezvous, SimPlatform, Simulator, Violation, Work,
+            Workload, spmv::SpmvModel,
         },
     },
     spmv::{Band, Csr, Traffic},
@@ -185,6 +185,54 @@ fn copies_go_beside_kernels_and_one_at_a_time() {
 }
 
 #[test]
+fn kernels_and_copies_take_turns() {
+    let dag = Dag::builder("two").gpu("a").gpu("b").build().unwrap();
+    let (out, into) = (Work::CopyToHost { bytes: 8 }, Work::CopyToDevice { bytes: 8 });
+    let mut machine = ideal();
+    machine.gpu = Gpu { gap: 1.0, turn: 0.25, ..machine.gpu };
+    let end = |works: [Work; 2], text: &str| {
+        let [a, b] = works;
+        let given = Given::new(&dag, 1).all("a", &[a]).all("b", &[b]);
+        simulate(&given, machine.clone(), text, |outcome| span(outcome, &given, 0, "b")[1])
+    };
+    let one = "a@0;b@0;CER-after-a;CES-b4-end-after-a;CER-after-b;CES-b4-end-after-b";
+    let two = "a@0;b@1;CER-after-a;CES-b4-end-after-a;CER-after-b;CES-b4-end-after-b";
+    assert_eq!(end([kernel(2.0, 0.5), kernel(3.0, 0.5)], one), 6.0);
+    assert_eq!(end([into.clone(), out.clone()], one), 17.0);
+    assert_eq!(end([kernel(2.0, 0.5), out.clone()], one), 11.25);
+    assert_eq!(end([into, kernel(3.0, 0.5)], one), 12.25);
+    assert_eq!(end([kernel(2.0, 0.5), out], two), 8.0);
+}
+
+#[test]
+fn a_copy_on_a_busy_gpu_holds_up_what_is_second_behind_it() {
+    let dag = Dag::builder("four").gpu("a").gpu("c").gpu("d").gpu("e").edge("c", "d").edge("d", "e").build().unwrap();
+    let far = Work::CopyToDevice { bytes: 2 };
+    let mut machine = ideal();
+    machine.host.launch = 1.0;
+    machine.gpu.copy_stall = 100.0;
+    let ends = |copy: &Work, text: &str| {
+        let given = Given::new(&dag, 1)
+            .all("a", &[kernel(10.0, 0.1)])
+            .all("c", &[copy.clone(), kernel(3.0, 0.1)])
+            .all("d", &[kernel(4.0, 0.1)])
+            .all("e", &[kernel(5.0, 0.1)]);
+        simulate(&given, machine.clone(), text, |outcome| ["d", "e"].map(|op| span(outcome, &given, 0, op)[1]))
+    };
+    let end = "CER-after-a;CES-b4-end-after-a;CER-after-e;CES-b4-end-after-e";
+    // The copy is enqueued at 1, while a runs from 1 to 11 in another stream; then c ends at 6. e is third.
+    assert_eq!(ends(&far, &format!("a@0;c@1;d@1;e@1;{end}")), [110.0, 115.0]);
+    // It waits for a in its own stream.
+    assert_eq!(ends(&far, &format!("a@0;c@0;d@0;e@0;{end}")), [120.0, 125.0]);
+    // Nothing else runs yet.
+    assert_eq!(ends(&far, &format!("c@0;a@1;d@0;e@0;{end}")), [9.0, 14.0]);
+    // Behind an event, another stream starts at once.
+    assert_eq!(ends(&far, &format!("a@0;c@1;CER-after-c;CSWE-b4-d@0;d@0;e@0;{end}")), [15.0, 20.0]);
+    // Copies to the host hold up nothing.
+    assert_eq!(ends(&Work::CopyToHost { bytes: 2 }, &format!("a@0;c@1;d@1;e@1;{end}")), [10.0, 15.0]);
+}
+
+#[test]
 fn a_record_stands_for_all_that_is_in_its_stream() {
     let dag = Dag::builder("two").gpu("a").gpu("b").cpu("h").edge("a", "h").build().unwrap();
     let given = Given::new(&dag, 1).all("a", &[kernel(2.0, 0.1)]).all("b", &[kernel(5.0, 0.1)]).all("h", &[host(1.0)]);
@@ -264,6 +312,28 @@ fn a_rendezvous_may_need_both_hosts() {
     assert_eq!(seconds(Progress::InCalls, [0.0, 20.0]), [33.0, 36.0]);
     // The receiver waits in its call and answers at 3; the sender comes back at 30.
     assert_eq!(seconds(Progress::InCalls, [30.0, 0.0]), [40.0, 43.0]);
+}
+
+#[test]
+fn a_receiver_that_reads_needs_no_answer() {
+    let mut machine = ideal();
+    machine.network.rendezvous = Rendezvous::Get;
+    machine.network.inside = Link { latency: 3.0, bandwidth: 10.0 };
+    let seconds = |progress, before: [f64; 2], eager_limit| {
+        let mut machine = machine.clone();
+        (machine.network.progress, machine.network.eager_limit) = (progress, eager_limit);
+        let given = ping(100, 2, 1, before);
+        simulate(&given, machine, "post;h;wait", |outcome| [0, 1].map(|rank| outcome.seconds_of(rank)))
+    };
+    for progress in [Progress::Always, Progress::InCalls] {
+        // Announced at 3, there at 3 + 3 + 10; the sender hears of that at 19.
+        assert_eq!(seconds(progress, [0.0, 0.0], 0), [19.0, 16.0]);
+        // The sender need not be there.
+        assert_eq!(seconds(progress, [30.0, 0.0], 0), [30.0, 16.0]);
+        assert_eq!(seconds(progress, [0.0, 0.0], 100), [0.0, 13.0]);
+    }
+    assert_eq!(seconds(Progress::Always, [0.0, 20.0], 0), [19.0, 20.0]);
+    assert_eq!(seconds(Progress::InCalls, [0.0, 20.0], 0), [36.0, 33.0]);
 }
 
 #[test]
@@ -426,11 +496,22 @@ fn what_cannot_be_simulated_is_said() {
 
 #[test]
 fn presets_are_valid_and_read_back() {
-    for machine in [Machine::h200_node(), Machine::cluster()] {
+    let node = [Machine::data_sheet(), Machine::h200_node(), Machine::h200_node_direct()];
+    for machine in node.into_iter().chain([Machine::cluster(), Machine::cluster_direct()]) {
         machine.validate().unwrap();
         let text = serde_json::to_string(&machine).unwrap();
         assert_eq!(serde_json::from_str::<Machine>(&text).unwrap(), machine);
     }
+}
+
+#[test]
+fn machines_of_before_read_back() {
+    let mut value = serde_json::to_value(ideal()).unwrap();
+    for field in ["turn", "copy_stall"] {
+        value["gpu"].as_object_mut().unwrap().remove(field).unwrap();
+    }
+    value["network"].as_object_mut().unwrap().remove("rendezvous").unwrap();
+    assert_eq!(serde_json::from_value::<Machine>(value).unwrap(), ideal());
 }
 
 fn model(ranks: usize) -> SpmvModel {
@@ -623,6 +704,9 @@ fn random_machine(rng: &mut ChaCha8Rng) -> Machine {
     for cost in [&mut gpu.start_latency, &mut gpu.gap, &mut gpu.event_latency, &mut gpu.wake_latency, &mut gpu.copy_latency] {
         *cost = uniform(rng);
     }
+    for cost in [&mut gpu.turn, &mut gpu.copy_stall] {
+        *cost = uniform(rng);
+    }
     machine
 }
 
@@ -649,7 +733,7 @@ fn bounds(given: &Given, machine: &Machine, steps: &[Step]) -> [f64; 2] {
     let all = |step: &Step| match *step {
         Step::Cpu(op) => works(op).map(|work| alone(work, machine)).sum::<f64>(),
         Step::Gpu { op, .. } => {
-            let around = host.launch.max(host.copy) + gpu.start_latency + gpu.gap;
+            let around = host.launch.max(host.copy) + gpu.start_latency + gpu.gap + gpu.turn + gpu.copy_stall;
             works(op).map(|work| around + alone(work, machine)).sum()
         }
         Step::EventRecord { .. } => host.record,

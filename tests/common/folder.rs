@@ -28,6 +28,17 @@ impl Folder {
         fs::write(self.path(name), text).unwrap();
     }
 
+    /// Writes a square sparse matrix of 4,000 rows, `m.mtx`.
+    #[allow(dead_code, reason = "not all commands multiply")]
+    pub fn with_matrix(self) -> Self {
+        let n = 4000;
+        let entries: Vec<_> =
+            (1..=n).flat_map(|row| [row, (row * 7) % n + 1, (row * 31 + 5) % n + 1].map(|column| (row, column))).collect();
+        let lines: String = entries.iter().map(|(row, column)| format!("{row} {column} 1.5\n")).collect();
+        self.write("m.mtx", &format!("%%MatrixMarket matrix coordinate real general\n{n} {n} {}\n{lines}", entries.len()));
+        self
+    }
+
     pub fn files(&self) -> Vec<String> {
         let mut names: Vec<_> =
             fs::read_dir(&self.directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();

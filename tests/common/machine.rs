@@ -1,6 +1,6 @@
 //! A simulated machine for closed forms.
 
-use warpsmith::design_rules::sim::{Gpu, HostCosts, Link, Machine, Network, Nics, Progress};
+use warpsmith::design_rules::sim::{Gpu, HostCosts, Link, Machine, Network, Nics, Progress, Rendezvous};
 
 /// A machine on which only work takes time; each byte a second.
 pub fn ideal() -> Machine {
@@ -28,6 +28,8 @@ pub fn ideal() -> Machine {
             copy_latency: 0.0,
             to_host_bandwidth: 1.0,
             to_device_bandwidth: 1.0,
+            turn: 0.0,
+            copy_stall: 0.0,
         },
         network: Network {
             ranks_per_node: 2,
@@ -35,6 +37,7 @@ pub fn ideal() -> Machine {
             between: Link { latency: 0.0, bandwidth: 1.0 },
             nics: Nics::PerRank,
             eager_limit: 0,
+            rendezvous: Rendezvous::Put,
             progress: Progress::Always,
         },
         noise: 0.0,

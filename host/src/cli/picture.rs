@@ -2,6 +2,12 @@
 
 use std::{error::Error, io::Write as _, path::Path};
 
+use plotters::{
+    backend::{BitMapBackend, SVGBackend},
+    coord::Shift,
+    prelude::{DrawingArea, DrawingBackend, IntoDrawingArea as _},
+    style::{FontStyle, register_font},
+};
 use warpsmith::files::Destination;
 
 use super::failure::Failure;
@@ -22,6 +28,38 @@ impl Format {
             Some("svg") => Ok(Format::Svg),
             _ => {
                 Err(Failure::error(format_args!("{}: the name must end in .png or .svg, which tells the format", path.display())))
+            }
+        }
+    }
+}
+
+/// The font of what is drawn, which comes with the program.
+pub const FONT: &str = "sans-serif";
+
+/// What can be drawn in either format, in the same way.
+pub trait Drawing {
+    /// Pixels across and down.
+    const SIZE: (u32, u32);
+
+    /// Draws it, and presents the result.
+    fn draw_on<DB: DrawingBackend>(&self, root: &DrawingArea<DB, Shift>) -> Result<(), Box<dyn Error>>
+    where
+        DB::ErrorType: 'static;
+
+    /// The picture, as the bytes of a file.
+    fn draw(&self, format: Format) -> Result<Vec<u8>, Box<dyn Error>> {
+        register_font(FONT, FontStyle::Normal, dejavu::sans::regular()).map_err(|_| "the font can't be read")?;
+        let (width, height) = Self::SIZE;
+        match format {
+            Format::Svg => {
+                let mut text = String::new();
+                self.draw_on(&SVGBackend::with_string(&mut text, (width, height)).into_drawing_area())?;
+                Ok(text.into_bytes())
+            }
+            Format::Png => {
+                let mut pixels = vec![255; (width * height * 3) as usize];
+                self.draw_on(&BitMapBackend::with_buffer(&mut pixels, (width, height)).into_drawing_area())?;
+                encode_png(width, height, &pixels)
             }
         }
     }

@@ -3,21 +3,18 @@
 use std::error::Error;
 
 use plotters::{
-    backend::{BitMapBackend, SVGBackend},
     coord::{
         Shift,
         ranged1d::{AsRangedCoord, Ranged, ValueFormatter},
     },
     prelude::*,
-    style::{FontStyle, register_font},
 };
 
-use crate::cli::picture::{self, Format};
+use crate::cli::picture::{Drawing, FONT};
 
 const SIZE: (u32, u32) = (1080, 520);
 /// Room for the lines' names, to the right.
 const NAMES: u32 = 280;
-const FONT: &str = "sans-serif";
 
 /// Of lines in their order; the notebook's are grey.
 const COLOURS: [RGBColor; 7] = [
@@ -52,23 +49,8 @@ pub struct Chart {
     pub lines: Vec<Line>,
 }
 
-impl Chart {
-    /// The picture.
-    pub fn draw(&self, format: Format) -> Result<Vec<u8>, Box<dyn Error>> {
-        register_font(FONT, FontStyle::Normal, dejavu::sans::regular()).map_err(|_| "the font can't be read")?;
-        match format {
-            Format::Svg => {
-                let mut text = String::new();
-                self.draw_on(&SVGBackend::with_string(&mut text, SIZE).into_drawing_area())?;
-                Ok(text.into_bytes())
-            }
-            Format::Png => {
-                let mut pixels = vec![255; (SIZE.0 * SIZE.1 * 3) as usize];
-                self.draw_on(&BitMapBackend::with_buffer(&mut pixels, SIZE).into_drawing_area())?;
-                picture::encode_png(SIZE.0, SIZE.1, &pixels)
-            }
-        }
-    }
+impl Drawing for Chart {
+    const SIZE: (u32, u32) = SIZE;
 
     fn draw_on<DB: DrawingBackend>(&self, root: &DrawingArea<DB, Shift>) -> Result<(), Box<dyn Error>>
     where
@@ -91,7 +73,9 @@ impl Chart {
             self.draw_over(root, low - margin..high + margin)
         }
     }
+}
 
+impl Chart {
     fn draw_over<DB: DrawingBackend, Y>(&self, root: &DrawingArea<DB, Shift>, y: Y) -> Result<(), Box<dyn Error>>
     where
         DB::ErrorType: 'static,
@@ -162,6 +146,7 @@ fn label(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::picture::Format;
 
     #[test]
     fn labels() {

@@ -5,7 +5,10 @@ use std::error::Error;
 use warpsmith::concurrency::{BatchRow, Placement, Reduction, Spread, StreamsRow, Study, notebook};
 
 use super::chart::{Chart, Line};
-use crate::cli::{format, picture::Format};
+use crate::cli::{
+    format,
+    picture::{Drawing as _, Format},
+};
 
 /// One of the plots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -124,7 +124,7 @@ struct Outcome {
 /// Runs the command.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let inputs: Vec<_> =
-        [&arguments.place.matrix, &arguments.place.machine].into_iter().flatten().map(PathBuf::as_path).collect();
+        [&arguments.place.input.matrix, &arguments.place.machine].into_iter().flatten().map(PathBuf::as_path).collect();
     let destination = output::prepare(&arguments.output, &inputs)?;
     let opened = open_platform(global, &arguments.choice, &arguments.place, arguments.streams, arguments.seed)?;
     // Else another process does the rest.

@@ -3,12 +3,14 @@
 mod count;
 mod explore;
 mod explored;
+mod fit;
 mod learn;
 mod learning;
 mod platform;
 mod processes;
 mod program;
 mod report;
+mod scatter;
 mod session;
 mod study;
 
@@ -32,7 +34,8 @@ use super::{Global, failure::Failure};
         warpsmith rules report runs.csv --html report.html          all of that as a page\n  \
         warpsmith rules explore spmv --exhaustive --output full.csv\n  \
         warpsmith rules learn runs.csv --against full.csv           how well the rules hold in the whole space\n  \
-        warpsmith rules study full.csv                              how that depends on the iterations and the search"
+        warpsmith rules study full.csv                              how that depends on the iterations and the search\n  \
+        warpsmith rules fit full.csv --output machine.json          fit the simulated machine to them"
 )]
 pub struct Arguments {
     #[command(subcommand)]
@@ -50,6 +53,8 @@ enum Command {
     Learn(learn::Arguments),
     #[command(about = "Repeat searches on a measured space: how good their rules and schedules are")]
     Study(study::Arguments),
+    #[command(about = "Fit the simulated machine to runs that were measured")]
+    Fit(fit::Arguments),
     #[command(about = "Write a page of HTML about runs and rules")]
     Report(report::Arguments),
 }
@@ -59,6 +64,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
         Command::Explore(arguments) => explore::run(global, arguments),
         Command::Study(arguments) => study::run(global, arguments),
+        Command::Fit(arguments) => fit::run(global, arguments),
         Command::Count(arguments) => count::run(arguments),
         Command::Learn(arguments) => learn::run(arguments),
         Command::Report(arguments) => report::run(arguments),

@@ -14,7 +14,7 @@ use warpsmith::{
         programs::{halo::HeatStep, pipeline::DistanceMatrix, spmv::Multiplication},
         sim::{Machine, SimPlatform, Workload, halo::HaloModel, pipeline::PipelineModel, spmv::SpmvModel},
     },
-    device::Device,
+    device::{Backend, Device},
     files::reason,
     spmv::{Band, Csr, Traffic, market},
 };
@@ -34,15 +34,9 @@ const FUNCTIONS: usize = 2000;
 /// Breakpoints of each.
 const POINTS: usize = 100;
 
-/// What runs schedules, and on what.
+/// What a program works on.
 #[derive(Args, Clone, Debug)]
-pub struct Place {
-    /// What runs schedules [default: cuda where there is a GPU, else cpu]
-    #[arg(long, value_enum)]
-    pub platform: Option<Kind>,
-    /// How many ranks [default: 4; under mpirun, as many as it started]
-    #[arg(long, value_name = "N", value_parser = parse_number)]
-    ranks: Option<usize>,
+pub struct Input {
     /// Matrix to multiply with, for spmv [default: a random band matrix of 150,000 rows and 1,500,000 nonzeros, as in the paper]
     #[arg(long, value_name = "M.MTX")]
     pub matrix: Option<PathBuf>,
@@ -52,13 +46,26 @@ pub struct Place {
     /// Functions whose distances are computed, for pipeline; they have 100 breakpoints each [default: 2000]
     #[arg(long, value_name = "N", value_parser = parse_number)]
     functions: Option<usize>,
+}
+
+/// What runs schedules, and on what.
+#[derive(Args, Clone, Debug)]
+pub struct Place {
+    /// What runs schedules [default: cuda where there is a GPU, else cpu]
+    #[arg(long, value_enum)]
+    pub platform: Option<Kind>,
+    /// How many ranks [default: 4; under mpirun, as many as it started]
+    #[arg(long, value_name = "N", value_parser = parse_number)]
+    ranks: Option<usize>,
+    #[command(flatten)]
+    pub input: Input,
     /// Which of a schedule's invocations it is judged by, where they are real
     #[arg(long, value_enum, default_value_t = Statistic::Median)]
     statistic: Statistic,
     /// Where messages lie while they are sent and received, for spmv and halo
     #[arg(long, value_enum, default_value_t = Memory::Auto)]
     staging: Memory,
-    /// What things cost on the simulated machine [default: one host with 4 H200s, without noise]
+    /// What things cost on the simulated machine [default: one host with 4 H200s, without noise, as --staging says]
     #[arg(long, value_name = "FILE.JSON")]
     pub machine: Option<PathBuf>,
 }
@@ -116,7 +123,7 @@ impl From<Memory> for Staging {
 }
 
 /// Reads a number above 0.
-fn parse_number(text: &str) -> Result<usize, String> {
+pub fn parse_number(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|&number| number > 0).ok_or_else(|| "not a whole number above 0".to_owned())
 }
 
@@ -170,8 +177,8 @@ pub fn open_platform(
     Ok(Some(Opened { platform: Box::new(group), input }))
 }
 
-impl Place {
-    /// That no option is for another program or platform.
+impl Input {
+    /// That no option is for another program.
     fn check(&self, choice: &Choice) -> Result<(), Failure> {
         choice.dag()?;
         let of_program = [
@@ -184,17 +191,7 @@ impl Place {
                 return Err(Failure::error(format_args!("{option} is for {name}: other programs have none")));
             }
         }
-        if self.staging != Memory::Auto && choice.program == Program::Pipeline {
-            return Err(Failure::error("--staging is for spmv and halo: the pipeline sends nothing"));
-        }
-        if self.machine.is_some() && self.platform != Some(Kind::Sim) {
-            return Err(Failure::error("--machine is for --platform sim: others are what they are"));
-        }
         Ok(())
-    }
-
-    fn ranks(&self) -> usize {
-        self.ranks.unwrap_or(RANKS)
     }
 
     fn cells(&self) -> [usize; 3] {
@@ -205,60 +202,98 @@ impl Place {
         self.functions.unwrap_or(FUNCTIONS)
     }
 
-    fn halo_input(&self) -> String {
+    fn halo(&self) -> String {
         let [x, y, z] = self.cells();
         format!("{x} x {y} x {z} cells a rank, f64")
     }
 
-    fn pipeline_input(&self, choice: &Choice) -> String {
+    fn pipeline(&self, choice: &Choice) -> String {
         let functions = format::grouped(self.functions());
         format!("{functions} functions of {POINTS} breakpoints, {} blocks a rank, f32", choice.blocks())
+    }
+
+    /// The program's model on so many ranks, with messages there, and what it works on.
+    pub fn model(&self, choice: &Choice, ranks: usize, staging: Memory) -> Result<(Box<dyn Workload>, String), Failure> {
+        self.check(choice)?;
+        staging.check(choice)?;
+        Ok(match choice.program {
+            Program::Spmv => {
+                let (matrix, input) = matrix(self.matrix.as_deref())?;
+                (Box::new(SpmvModel::new(Traffic::new(&matrix, ranks)?).with_staging(staging.into())), input)
+            }
+            Program::Halo => (Box::new(HaloModel::new(ranks, self.cells())?.with_staging(staging.into())), self.halo()),
+            Program::Pipeline => {
+                (Box::new(PipelineModel::new(ranks, self.functions(), POINTS, choice.blocks())?), self.pipeline(choice))
+            }
+        })
+    }
+}
+
+impl Memory {
+    /// That the program sends anything.
+    fn check(self, choice: &Choice) -> Result<(), Failure> {
+        if self != Memory::Auto && choice.program == Program::Pipeline {
+            return Err(Failure::error("--staging is for spmv and halo: the pipeline sends nothing"));
+        }
+        Ok(())
+    }
+}
+
+impl Place {
+    /// That no option is for another program or platform.
+    fn check(&self, choice: &Choice) -> Result<(), Failure> {
+        self.input.check(choice)?;
+        self.staging.check(choice)?;
+        if self.machine.is_some() && self.platform != Some(Kind::Sim) {
+            return Err(Failure::error("--machine is for --platform sim: others are what they are"));
+        }
+        Ok(())
+    }
+
+    fn ranks(&self) -> usize {
+        self.ranks.unwrap_or(RANKS)
     }
 }
 
 /// A simulated machine with the program's model.
 fn simulated(choice: &Choice, place: &Place, seed: u64) -> Result<Opened, Failure> {
-    let machine = place.machine.as_deref().map_or_else(|| Ok(Machine::h200_node()), read_machine)?;
-    let ranks = place.ranks();
-    let (model, input): (Box<dyn Workload>, String) = match choice.program {
-        Program::Spmv => {
-            let (matrix, input) = matrix(place.matrix.as_deref())?;
-            (Box::new(SpmvModel::new(Traffic::new(&matrix, ranks)?).with_staging(place.staging.into())), input)
-        }
-        Program::Halo => (Box::new(HaloModel::new(ranks, place.cells())?.with_staging(place.staging.into())), place.halo_input()),
-        Program::Pipeline => {
-            (Box::new(PipelineModel::new(ranks, place.functions(), POINTS, choice.blocks())?), place.pipeline_input(choice))
-        }
-    };
-    let platform = SimPlatform::new(&*model, machine)?.with_seed(seed);
+    let default = if place.staging == Memory::Device { Machine::h200_node_direct() } else { Machine::h200_node() };
+    let machine = place.machine.as_deref().map_or(Ok(default), read_machine)?;
+    let (workload, input) = place.input.model(choice, place.ranks(), place.staging)?;
+    let platform = SimPlatform::new(&*workload, machine)?.with_seed(seed);
     Ok(Opened { platform: Box::new(platform), input })
 }
 
 /// The program for real, and what it works on.
-fn setup(choice: &Choice, place: &Place) -> Result<(Arc<dyn Setup>, String), Failure> {
+fn setup(choice: &Choice, Place { input, staging, .. }: &Place) -> Result<(Arc<dyn Setup>, String), Failure> {
+    let staging = (*staging).into();
     Ok(match choice.program {
         Program::Spmv => {
-            let (matrix, input) = matrix(place.matrix.as_deref())?;
-            (Arc::new(Multiplication::new(matrix, place.staging.into())), input)
+            let (matrix, name) = matrix(input.matrix.as_deref())?;
+            (Arc::new(Multiplication::new(matrix, staging)), name)
         }
-        Program::Halo => (Arc::new(HeatStep::new(place.cells(), place.staging.into())?), place.halo_input()),
+        Program::Halo => (Arc::new(HeatStep::new(input.cells(), staging)?), input.halo()),
         Program::Pipeline => {
-            let matrix = DistanceMatrix::<f32>::new(place.functions(), POINTS, choice.blocks())?;
-            (Arc::new(matrix), place.pipeline_input(choice))
+            let matrix = DistanceMatrix::<f32>::new(input.functions(), POINTS, choice.blocks())?;
+            (Arc::new(matrix), input.pipeline(choice))
         }
     })
 }
 
 /// The devices that ranks take in turns.
 fn devices(global: &Global, place: &Place) -> Result<Vec<Device>, Failure> {
-    Ok(match place.platform {
+    let devices = match place.platform {
         Some(Kind::Cpu) => vec![Device::cpu()],
         Some(Kind::Cuda) => Device::all_cuda()?,
         _ => match global.open()? {
-            device if device.backend() == warpsmith::device::Backend::Cuda && global.device.is_none() => Device::all_cuda()?,
+            device if device.backend() == Backend::Cuda && global.device.is_none() => Device::all_cuda()?,
             device => vec![device],
         },
-    })
+    };
+    if place.staging == Memory::Device && devices.iter().any(|device| device.backend() == Backend::Cpu) {
+        return Err(Failure::error("--staging device is for GPUs: the CPU has one memory"));
+    }
+    Ok(devices)
 }
 
 /// The matrix to multiply with, and what it is.
@@ -272,7 +307,7 @@ fn matrix(path: Option<&Path>) -> Result<(Csr<f32>, String), Failure> {
 }
 
 /// Reads what things cost.
-fn read_machine(path: &Path) -> Result<Machine, Failure> {
+pub fn read_machine(path: &Path) -> Result<Machine, Failure> {
     let in_file = |reason: &dyn std::fmt::Display| Failure::error(format_args!("{}: {reason}", path.display()));
     let text = fs::read_to_string(path).map_err(|error| in_file(&reason(&error)))?;
     let machine: Machine = serde_json::from_str(&text).map_err(|error| in_file(&error))?;

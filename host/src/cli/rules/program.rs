@@ -1,7 +1,11 @@
 //! The programs that the command has.
 
+use std::path::Path;
+
 use clap::{Args, ValueEnum};
-use warpsmith::design_rules::{Dag, RulesError, programs};
+use warpsmith::design_rules::{Dag, RulesError, Runs, program_of, programs};
+
+use crate::cli::failure::Failure;
 
 /// A program whose schedules can be explored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -25,6 +29,27 @@ pub struct Choice {
 }
 
 impl Choice {
+    /// The program of these runs, which are in this file.
+    pub fn of(runs: &Runs, path: &Path) -> Result<Self, Failure> {
+        let (program, blocks) = match &*runs.about.program {
+            "spmv" => (Program::Spmv, None),
+            "halo" => (Program::Halo, None),
+            "pipeline" => {
+                let in_file = |error| Failure::error(format_args!("{}: {error}", path.display()));
+                let dag = program_of(&runs.about).map_err(in_file)?;
+                let blocks = dag.operations().filter(|&op| dag.name_of(op).starts_with("Compute_")).count();
+                (Program::Pipeline, Some(blocks))
+            }
+            other => {
+                let text = format!("its runs are of the program `{other}`; known are spmv, halo and pipeline");
+                return Err(Failure::error(format_args!("{}: {text}", path.display())));
+            }
+        };
+        let choice = Choice { program, blocks };
+        runs.check_program(&choice.dag()?, path)?;
+        Ok(choice)
+    }
+
     /// How many blocks a pipeline has.
     pub fn blocks(&self) -> usize {
         self.blocks.unwrap_or(programs::pipeline::BLOCKS)

@@ -17,7 +17,8 @@ use crate::cli::{
     Global,
     concurrency::chart::{Chart, Line},
     failure::Failure,
-    format, output, picture,
+    format, output,
+    picture::{self, Drawing as _},
     progress::Progress,
     terminal,
 };

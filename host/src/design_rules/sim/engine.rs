@@ -162,8 +162,13 @@ impl Engine<'_> {
                     stream.time = stream.time.max(enqueued);
                     self.state.operations[rank * load.dag.len() + op.index()] = [stream.time; 2];
                 }
-                Entry::Gpu { .. } => {
-                    stream.at = At::Work;
+                Entry::Gpu { op, .. } => {
+                    let copy = matches!(load.items(rank, op)[stream.item], Item::Copy { .. });
+                    if stream.copied.is_some_and(|copied| copied != copy) {
+                        stream.earliest += gpu.turn;
+                    }
+                    stream.copied = Some(copy);
+                    (stream.at, stream.enqueued) = (At::Work, enqueued);
                     stream.time = stream.time.max(stream.earliest).max(enqueued + gpu.start_latency);
                     self.state.queue.add(stream.time, Event::Start(index));
                     return;
@@ -217,6 +222,11 @@ impl Engine<'_> {
                 now
             }
             Item::Copy { seconds, to_host } => {
+                if !to_host {
+                    let kernels = &self.state.gpus[gpu];
+                    let busy = !kernels.running.is_empty() || kernels.done > stream.enqueued;
+                    self.state.streams[index].held = if busy { 3 } else { 0 };
+                }
                 let free = &mut self.state.copies[gpu][usize::from(!to_host)];
                 let begins = now.max(*free);
                 *free = begins + factor * seconds;
@@ -251,7 +261,7 @@ impl Engine<'_> {
         }
         let first = (0..kernels.running.len()).min_by(|&a, &b| kernels.running[a].until.total_cmp(&kernels.running[b].until));
         let done = kernels.running.swap_remove(first.expect("the event is that of a kernel which runs"));
-        kernels.time = now;
+        (kernels.time, kernels.done) = (now, now);
         // Exactly, but for rounding, which alone would be left of it.
         kernels.work = if kernels.running.is_empty() { 0.0 } else { done.until };
         self.next_kernel(gpu);
@@ -262,9 +272,11 @@ impl Engine<'_> {
     fn item_done(&mut self, index: usize) {
         let rank = index / self.order.used;
         let now = self.state.now;
+        let gpu = &self.machine.gpu;
         let stream = &mut self.state.streams[index];
         stream.time = now;
-        stream.earliest = now + self.machine.gpu.gap;
+        stream.held = stream.held.saturating_sub(1);
+        stream.earliest = now + gpu.gap + if stream.held == 1 { gpu.copy_stall } else { 0.0 };
         stream.item += 1;
         let Entry::Gpu { op, .. } = self.order.streams[index % self.order.used][stream.entry] else {
             unreachable!("only operations take time")

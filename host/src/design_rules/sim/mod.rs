@@ -8,12 +8,16 @@
 //! - **Streams** are queues. What is enqueued starts when all before it is done, and [`Gpu::start_latency`] after the call, so that
 //!   a kernel that was enqueued in time costs [`Gpu::gap`] only. Kernels of several streams share the GPU: each has a share that it
 //!   can use, and where they add up to more than 1, all are slowed down by that factor. Copies in the same direction go one by one.
+//!   Between a kernel and a copy it takes [`Gpu::turn`] more. What stands second behind a copy to the device that was enqueued while
+//!   the GPU was not idle has to wait for [`Gpu::copy_stall`] more.
 //! - **Events.** A record stands for everything that was enqueued in its stream before it. Waiting for an event that nobody has
 //!   recorded is no wait, as in CUDA.
-//! - **Messages** up to [`Network::eager_limit`] leave when they are posted. Larger ones are announced, and leave when the receiver
-//!   has answered; with [`Progress::InCalls`], either rank does its part only while its host's thread is in a call of MPI. A message
-//!   occupies its port at both ends for its bytes; ports serve in order.
+//! - **Messages** up to [`Network::eager_limit`] leave when they are posted. Larger ones are announced; then the receiver answers and the
+//!   sender writes, or the receiver reads ([`Rendezvous`]). With [`Progress::InCalls`], either rank does its part only while its host's
+//!   thread is in a call of MPI. A message occupies its port at both ends for its bytes; ports serve in order.
 //! - **Noise** is lognormal, by seed.
+//!
+//! [`fit`] fits the machine's numbers to measured runs; [`Machine::h200_node`] and its like rest on such fits.
 //!
 //! ```
 //! use warpsmith::{
@@ -36,6 +40,7 @@
 //! ```
 
 mod engine;
+pub mod fit;
 pub mod halo;
 mod load;
 mod machine;
@@ -57,7 +62,7 @@ use noise::Noise;
 use order::{Call, Order};
 use state::{Blocked, State};
 
-pub use machine::{Gpu, HostCosts, Link, Machine, Network, Nics, Progress};
+pub use machine::{Gpu, HostCosts, Link, Machine, Network, Nics, Progress, Rendezvous};
 pub use outcome::{Outcome, Violation};
 pub use platform::SimPlatform;
 pub use workload::{Message, Work, Workload};

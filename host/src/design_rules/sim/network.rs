@@ -2,7 +2,7 @@
 
 use super::engine::Engine;
 use super::load::Item;
-use super::machine::Progress;
+use super::machine::{Progress, Rendezvous};
 use super::queue::Event;
 use super::state::{Blocked, Pending, Requests};
 
@@ -160,6 +160,9 @@ impl Engine<'_> {
             let done = arrived.max(mail.posted);
             self.request_done(transfer.to as usize, Blocked::Receives(transfer.exchange), done);
         }
+        if !transfer.eager && self.gets() {
+            self.request_done(transfer.from as usize, Blocked::Sends(transfer.exchange), arrived + transfer.latency);
+        }
     }
 
     /// A rendezvous message is announced to its receiver.
@@ -182,13 +185,17 @@ impl Engine<'_> {
     /// The receiver is ready, from a time on that may be to come.
     fn answer(&mut self, message: usize, time: f64) {
         let time = time.max(self.state.now);
-        self.state.queue.add(time + self.load.transfers[message].latency, Event::Answered(message));
+        // Who reads need not be answered first.
+        let latency = if self.gets() { 0.0 } else { self.load.transfers[message].latency };
+        self.state.queue.add(time + latency, Event::Answered(message));
     }
 
-    /// The sender knows that the receiver is ready.
+    /// The sender knows that the receiver is ready, or the receiver reads.
     pub(super) fn answered(&mut self, message: usize) {
         let sender = self.load.transfers[message].from as usize;
-        if self.makes_progress(sender) {
+        if self.gets() {
+            self.inject(message);
+        } else if self.makes_progress(sender) {
             self.deliver(message);
         } else {
             self.state.chores[sender].push((message, true));
@@ -199,6 +206,10 @@ impl Engine<'_> {
         let transfer = &self.load.transfers[message];
         let left = self.inject(message);
         self.request_done(transfer.from as usize, Blocked::Sends(transfer.exchange), left);
+    }
+
+    fn gets(&self) -> bool {
+        self.machine.network.rendezvous == Rendezvous::Get
     }
 
     fn makes_progress(&self, rank: usize) -> bool {

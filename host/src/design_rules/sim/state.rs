@@ -34,12 +34,18 @@ pub(super) enum Blocked {
 pub(super) struct Stream {
     /// Until when it has done what it has done.
     pub time: f64,
+    /// When its last kernel or copy was enqueued.
+    pub enqueued: f64,
     /// When its next kernel or copy can start at the earliest.
     pub earliest: f64,
     pub entry: usize,
     /// Which part of the entry's operation.
     pub item: usize,
     pub at: At,
+    /// How many more things will be done until a copy to the device holds up no more: itself, what is behind it, and what waits.
+    pub held: u8,
+    /// Whether its last was a copy; none where there was none.
+    pub copied: Option<bool>,
 }
 
 /// What a stream is at.
@@ -86,6 +92,8 @@ pub(super) struct Kernels {
     /// The instant at which that was so.
     pub time: f64,
     pub rate: f64,
+    /// When the last of those that are done was.
+    pub done: f64,
     /// The number of the event at which the first is done.
     pub next: Option<u32>,
     pub running: Vec<Running>,
@@ -144,14 +152,14 @@ impl State {
         self.queue.clear();
         self.ready.clear();
         fill(&mut self.hosts, ranks, Host { time: 0.0, step: 0, item: 0, part: 0, blocked: Blocked::No });
-        let stream = Stream { time: 0.0, earliest: 0.0, entry: 0, item: 0, at: At::Idle };
+        let stream = Stream { time: 0.0, enqueued: 0.0, earliest: 0.0, entry: 0, item: 0, at: At::Idle, held: 0, copied: None };
         fill(&mut self.streams, ranks * order.used, stream);
         fill(&mut self.enqueued, ranks * order.slots, f64::INFINITY);
         fill(&mut self.events, ranks * order.events, f64::INFINITY);
         let gpus = ranks.div_ceil(ranks_per_gpu);
         self.gpus.resize_with(gpus, Kernels::default);
         for gpu in &mut self.gpus {
-            (gpu.work, gpu.time, gpu.rate, gpu.next) = (0.0, 0.0, 1.0, None);
+            (gpu.work, gpu.time, gpu.rate, gpu.done, gpu.next) = (0.0, 0.0, 1.0, 0.0, None);
             gpu.running.clear();
         }
         fill(&mut self.copies, gpus, [0.0; 2]);
