@@ -190,3 +190,17 @@ fn programs_without_a_matrix() {
     let result = folder.json("fit halo.csv --cells 32,32,32 --output machine.json");
     assert!(result["after"]["rms"].as_f64().unwrap() < 0.01, "{result}");
 }
+
+/// Times that have nothing to do with their schedules fit no machine, and the command says so.
+#[test]
+fn a_machine_of_no_use_is_called_that() {
+    let folder = Folder::measured();
+    let warning = "doesn't put these schedules in order";
+    assert!(!folder.good("fit full.csv --matrix m.mtx --output machine.json").contains(warning));
+    let text = fs::read_to_string(folder.path("full.csv")).unwrap();
+    let (head, table) = text.split_at(text.match_indices('\n').nth(2).unwrap().0 + 1);
+    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.splitn(3, ',').collect()).collect();
+    let mixed: String = (0..rows.len()).map(|i| format!("{i},{},{}\n", rows[(i * 7 + 5) % rows.len()][1], rows[i][2])).collect();
+    folder.write("mixed.csv", &format!("{head}{mixed}"));
+    assert!(folder.good("fit mixed.csv --matrix m.mtx --output machine.json").contains(warning));
+}

@@ -36,6 +36,9 @@ use crate::cli::{
 /// What a platform's description says of messages there.
 const ON_DEVICE: &str = "messages in the GPU's memory";
 
+/// A rank correlation below which a machine is of no use.
+const POOR: f64 = 0.5;
+
 /// Options of `rules fit`.
 #[derive(Args, Debug)]
 #[command(
@@ -277,6 +280,12 @@ impl Object<'_> {
         }
         terminal::print(table)?;
         terminal::print(format_args!("Fitted to {} of {} runs.", format::grouped(self.sample), format::grouped(self.runs)))?;
+        if self.after.spearman < POOR {
+            terminal::print(
+                "The fitted machine doesn't put these schedules in order: either chance is as large as what they differ by, or the model \
+                 is not of such a machine, as where ranks ran on a CPU.",
+            )?;
+        }
         let plot = self.plot.as_ref().map_or(String::new(), |plot| format!(" and {plot}"));
         terminal::print(format_args!("Written: {}{plot}", self.output))
     }

@@ -104,7 +104,7 @@ impl From<Statistic> for warpsmith::design_rules::platform::Statistic {
 /// Where messages lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Memory {
-    /// In the GPU's memory where MPI takes that (CUDA-aware), else in the host's
+    /// In the GPU's memory where ranks can send that (threads with GPUs, a CUDA-aware MPI), else in the host's
     Auto,
     /// In page-locked memory of the host
     Host,
