@@ -20,7 +20,7 @@ use warpsmith::design_rules::platform::{Group, Staging, Statistic};
 use warpsmith::design_rules::programs::spmv::{self, Multiplication};
 use warpsmith::design_rules::search::{Explorer, Random};
 use warpsmith::design_rules::{About, Platform, Runs, Schedule, Survey};
-use warpsmith::device::{Backend, Device};
+use warpsmith::device::Device;
 use warpsmith::files::Destination;
 use warpsmith::spmv::Band;
 
@@ -72,10 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let band = Band { rows: wanted.rows, nonzeros: 10 * wanted.rows, half_bandwidth: wanted.rows / 4, seed: 1 };
     let setup = Arc::new(Multiplication::<f32>::new(band.matrix()?, wanted.staging));
-    let devices = match Device::best()?.backend() {
-        Backend::Cuda => Device::all_cuda()?,
-        Backend::Cpu => vec![Device::cpu()],
-    };
+    let devices = Device::all()?;
     if wanted.mpi {
         #[cfg(feature = "mpi")]
         {
@@ -89,7 +86,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         #[cfg(not(feature = "mpi"))]
         return Err("--mpi takes a build with --features mpi".into());
     }
-    let devices: Vec<_> = (0..wanted.ranks).map(|rank| devices[rank % devices.len()].clone()).collect();
+    let devices: Vec<_> = devices.into_iter().cycle().take(wanted.ranks).collect();
     figures(&wanted, Group::threads(&devices, setup, 2)?)
 }
 

@@ -21,9 +21,8 @@ use warpsmith::{
 
 /// The bytes of a cell.
 const CELL: u64 = 8;
-/// Threads of a block, and cells that a block of [`stencil::interior`] has in x and y.
+/// Threads of a block, but of [`stencil::interior`].
 const THREADS: u32 = 256;
-const TILE: (u32, u32) = (32, 8);
 
 fn kernels(criterion: &mut Criterion, device: &Device, extent: u32) {
     let mut group = criterion.benchmark_group(format!("halo/{}", device.backend()));
@@ -52,11 +51,10 @@ fn kernels(criterion: &mut Criterion, device: &Device, extent: u32) {
         });
     };
     bench("copy", 2 * CELL * brick.padded_len() as u64, &mut |stream| stream.copy(&cells, &mut next));
-    let blocks = |block: u32| extent.saturating_sub(2).div_ceil(block);
-    let grid = (blocks(TILE.0), blocks(TILE.1), blocks(stencil::PLANES));
+    let grid = stencil::interior_grid(brick);
     bench("interior", CELL * (brick.cells() as u64 + inner), &mut |stream| {
         // SAFETY: both arrays are the brick's, and nothing else uses them.
-        unsafe { launch!(stream, stencil::interior<<<grid, TILE>>>(&cells, &mut next, nx, ny, nz, 0.125)) }
+        unsafe { launch!(stream, stencil::interior<<<grid, stencil::TILE>>>(&cells, &mut next, nx, ny, nz, 0.125)) }
     });
     // The outermost cells, those across their faces on both sides, and the results.
     let shell = brick.cells() as u64 - inner;

@@ -13,12 +13,7 @@ use warpsmith::spmv::{Band, Csr};
 
 /// A device for each rank: the GPUs in turns, or the CPU.
 fn devices(ranks: usize) -> Vec<Device> {
-    let first = Device::best().unwrap();
-    let all = match first.backend() {
-        Backend::Cuda => Device::all_cuda().unwrap(),
-        Backend::Cpu => vec![first],
-    };
-    (0..ranks).map(|rank| all[rank % all.len()].clone()).collect()
+    Device::all().unwrap().into_iter().cycle().take(ranks).collect()
 }
 
 fn band(rows: usize) -> Csr<f64> {

@@ -13,7 +13,7 @@ use warpsmith::design_rules::sim::halo::HaloModel;
 use warpsmith::design_rules::sim::pipeline::PipelineModel;
 use warpsmith::design_rules::sim::{Machine, SimPlatform, Simulator, Work, Workload};
 use warpsmith::design_rules::{Dag, Kind, OpId, Platform, RulesError, Schedule, Step};
-use warpsmith::device::{Backend, Device, Stream};
+use warpsmith::device::{Device, Stream};
 use warpsmith::launch;
 use warpsmith::ranks::Communicator;
 
@@ -24,12 +24,7 @@ use machine::ideal;
 
 /// A device for each rank: the GPUs in turns, or the CPU.
 fn devices(ranks: usize) -> Vec<Device> {
-    let first = Device::best().unwrap();
-    let all = match first.backend() {
-        Backend::Cuda => Device::all_cuda().unwrap(),
-        Backend::Cpu => vec![first],
-    };
-    (0..ranks).map(|rank| all[rank % all.len()].clone()).collect()
+    Device::all().unwrap().into_iter().cycle().take(ranks).collect()
 }
 
 /// Schedules from all over the space.

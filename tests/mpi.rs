@@ -6,7 +6,7 @@ use warpsmith::design_rules::platform::{Group, Staging};
 use warpsmith::design_rules::programs::spmv::{self, Multiplication};
 use warpsmith::design_rules::schedule::Schedules;
 use warpsmith::design_rules::{Platform as _, RulesError};
-use warpsmith::device::{Backend, Device};
+use warpsmith::device::Device;
 use warpsmith::ranks::{Communicator, Message, Plan, Region, mpi};
 use warpsmith::spmv::Band;
 
@@ -79,11 +79,7 @@ fn other_threads(ranks: &Arc<dyn Communicator>) {
 }
 
 fn device(ranks: &dyn Communicator) -> Device {
-    let first = Device::best().unwrap();
-    if first.backend() == Backend::Cpu {
-        return first;
-    }
-    let all = Device::all_cuda().unwrap();
+    let all = Device::all().unwrap();
     all[ranks.rank() % all.len()].clone()
 }
 

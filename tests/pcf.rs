@@ -16,7 +16,7 @@ use ndarray::{Array1, Array2};
 use ndarray_npy::NpzReader;
 use proptest::prelude::*;
 use warpsmith::{
-    device::{Backend, Device},
+    device::Device,
     engine::{Cancel, Control, Engine, EngineError, Settings, Trace},
     pcf::{Kernel, Layout, Measure, Pairwise, PairwiseError, Pcf, PcfSet, Point, Real, lp_distance, random},
 };
@@ -33,11 +33,7 @@ fn engine() -> Engine {
 
 /// Several devices: all GPUs, or as many CPUs with workers of their own.
 fn engine_of(gpus: usize, settings: Settings) -> Engine {
-    let devices = match device().backend() {
-        Backend::Cuda => Device::all_cuda().expect("there is one"),
-        Backend::Cpu => vec![Device::cpu()],
-    };
-    Engine::new((0..gpus).map(|i| devices[i % devices.len()].clone())).with_settings(settings)
+    Engine::new(Device::all().unwrap().into_iter().cycle().take(gpus)).with_settings(settings)
 }
 
 const KERNELS: [Kernel; 2] = [Kernel::Tiled, Kernel::Direct];

@@ -84,9 +84,7 @@ fn messages_move_while_ranks_wait() {
 fn messages_in_devices_memory() {
     const SIZE: usize = 5;
     const LEN: usize = 3000;
-    let best = Device::best().unwrap();
-    let all = if best.backend() == Backend::Cuda { Device::all_cuda().unwrap() } else { vec![best] };
-    let devices: Vec<_> = (0..SIZE).map(|rank| all[rank % all.len()].clone()).collect();
+    let devices: Vec<_> = Device::all().unwrap().into_iter().cycle().take(SIZE).collect();
     let value = |from: usize, to: usize, at: usize, round: usize| (at * 31 + round * 7919 + from * 104_729 + to) as u32;
     on_threads(&threads::on_devices(&devices).unwrap(), |ranks| {
         let rank = ranks.rank();

@@ -6,6 +6,17 @@ use cuda_std::prelude::*;
 /// Planes that a thread of [`interior`](fn@interior) goes through.
 pub const PLANES: u32 = 8;
 
+/// The threads in x and y of a block of [`interior`](fn@interior) that are fast on GPUs.
+pub const TILE: (u32, u32) = (32, 8);
+
+/// The grid of [`interior`](fn@interior) for blocks of [`TILE`].
+pub const fn interior_grid(brick: Brick) -> (u32, u32, u32) {
+    const fn blocks(extent: u32, block: u32) -> u32 {
+        extent.saturating_sub(2).div_ceil(block)
+    }
+    (blocks(brick.nx, TILE.0), blocks(brick.ny, TILE.1), blocks(brick.nz, PLANES))
+}
+
 /// # Safety
 /// `at` and its six neighbours are in `cells`, and are not written meanwhile; `at` is in `next`, and is no other thread's.
 #[inline(always)]

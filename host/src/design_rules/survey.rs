@@ -65,12 +65,11 @@ impl Survey {
         for last in (1..order.len()).rev() {
             order.swap(last, (random.next_u64() % (last as u64 + 1)) as usize);
         }
+        let pass = self.orders.len();
         self.orders.push(Vec::with_capacity(order.len()));
         for index in order {
             self.times[index].push(platform.measure(&self.schedules[index])?);
-            if let Some(measured) = self.orders.last_mut() {
-                measured.push(index);
-            }
+            self.orders[pass].push(index);
             if each().is_break() {
                 return Ok(ControlFlow::Break(()));
             }

@@ -125,6 +125,18 @@ impl Device {
         (0..cuda::count()?).map(Self::cuda).collect()
     }
 
+    /// As [`best`](Self::best), but all of its kind: every CUDA device, or the CPU.
+    ///
+    /// # Errors
+    /// As [`best`](Self::best).
+    pub fn all() -> Result<Vec<Self>, DeviceError> {
+        let best = Self::best()?;
+        match best.backend() {
+            Backend::Cuda => Self::all_cuda(),
+            Backend::Cpu => Ok(vec![best]),
+        }
+    }
+
     /// The CPU, with a worker thread for each core that the process may use.
     pub fn cpu() -> Self {
         static CPU: OnceLock<Device> = OnceLock::new();

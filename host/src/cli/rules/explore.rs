@@ -39,7 +39,8 @@ const SURVEY: &str = "survey";
     long_about = "Measure schedules of a program, and write them with their times: RUNS.CSV.\n\n\
         By itself a Monte-Carlo tree search chooses which: it goes where times differ most. --search random and dfs (depth first) are there \
         to compare with. A schedule is measured once, and the search ends early when there are no more. With --exhaustive, all schedules \
-        are measured, --passes times over in random orders, and each has the median of its times.\n\n\
+        are measured, --passes times over in random orders, and each has the median of its times, with what the machine drifted \
+        meanwhile taken out.\n\n\
         Ctrl-C ends the search: what was measured until then is written in the same way, with exit code 130; Ctrl-C once more ends at \
         once. The file is also written every few seconds, or after each of the passes. A file that is there stays as it is until the end, and runs go to \
         RUNS.CSV.partial until then; with --resume it is continued instead, as if the search had never ended: program, input, \

@@ -10,6 +10,7 @@ use serde::Serialize;
 use warpsmith::{
     design_rules::{
         Runs,
+        platform::Staging,
         sim::{
             Machine,
             fit::{self, Agreement, Fit, HeldOut, Options, Parameter},
@@ -32,9 +33,6 @@ use crate::cli::{
     progress::Progress,
     terminal,
 };
-
-/// What a platform's description says of messages there.
-const ON_DEVICE: &str = "messages in the GPU's memory";
 
 /// A rank correlation below which a machine is of no use.
 const POOR: f64 = 0.5;
@@ -210,7 +208,7 @@ impl Arguments {
             Some(Memory::Device) => Memory::Device,
             // No option of the pipeline, which sends nothing.
             _ if runs.about.program == "pipeline" => Memory::Auto,
-            _ if runs.about.platform.contains(ON_DEVICE) => Memory::Device,
+            _ if runs.about.platform.contains(Staging::Device.words()) => Memory::Device,
             _ => Memory::Host,
         }
     }

@@ -20,6 +20,17 @@ pub enum Staging {
     Device,
 }
 
+impl Staging {
+    /// What a platform's description, and so a file of runs, says of messages that lie there; nothing for [`Auto`](Self::Auto).
+    pub const fn words(self) -> &'static str {
+        match self {
+            Staging::Auto => "",
+            Staging::Host => "messages in the host's memory",
+            Staging::Device => "messages in the GPU's memory",
+        }
+    }
+}
+
 /// An array to send parts of to other ranks, and one that they send parts of, of elements `T`; sent again and again.
 pub struct Exchange<T: Pod> {
     // The link goes first: it refers to the memory.
@@ -174,12 +185,12 @@ impl<T: Pod> Exchange<T> {
         self.receive.fill(stream, value)
     }
 
-    /// Where messages lie, in words; empty on the CPU, where there is one memory.
+    /// Where messages lie, in [words](Staging::words); empty on the CPU, where there is one memory.
     pub fn place(&self, device: &Device) -> &'static str {
         match (device.backend(), &self.send) {
             (Backend::Cpu, _) => "",
-            (Backend::Cuda, Memory::Host(_)) => "messages in the host's memory",
-            (Backend::Cuda, Memory::Device(_)) => "messages in the GPU's memory",
+            (Backend::Cuda, Memory::Host(_)) => Staging::Host.words(),
+            (Backend::Cuda, Memory::Device(_)) => Staging::Device.words(),
         }
     }
 

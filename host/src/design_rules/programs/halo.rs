@@ -45,9 +45,6 @@ use grid::{Place, RATE};
 /// Threads of a block, but of `stencil::interior`.
 const THREADS: u32 = 256;
 
-/// Those of `stencil::interior`, in x and y.
-const TILE: (u32, u32) = (32, 8);
-
 /// What an operation does; `usize` is its dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Action {
@@ -235,11 +232,10 @@ impl Halo {
 
     fn interior(&self, stream: &Stream) -> Result<(), RulesError> {
         let Brick { nx, ny, nz } = self.place.brick;
-        let blocks = |extent: u32, block: u32| extent.saturating_sub(2).div_ceil(block);
-        let grid = (blocks(nx, TILE.0), blocks(ny, TILE.1), blocks(nz, stencil::PLANES));
+        let grid = stencil::interior_grid(self.place.brick);
         let (cells, mut next) = (read(&self.cells), write(&self.next));
         // SAFETY: both are the brick's; the program writes ghost cells of the one only, and inner cells of the other only here.
-        unsafe { launch!(stream, stencil::interior<<<grid, TILE>>>(&*cells, &mut *next, nx, ny, nz, RATE)) }?;
+        unsafe { launch!(stream, stencil::interior<<<grid, stencil::TILE>>>(&*cells, &mut *next, nx, ny, nz, RATE)) }?;
         Ok(())
     }
 

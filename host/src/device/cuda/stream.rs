@@ -149,10 +149,10 @@ impl CudaStream {
         self.cuda.check("cuMemcpyDtoHAsync", unsafe { driver::cuMemcpyDtoHAsync_v2(to.cast(), from, bytes, self.raw) })
     }
 
-    /// Enqueues a copy of `bytes` within the device, or between it and memory of the host that it sees.
+    /// Enqueues a copy of `bytes` within the device, or between its memory, that of others, and memory of the host that it sees.
     ///
     /// # Safety
-    /// Both ranges are live memory of this device, or mapped for it.
+    /// Both ranges are live memory of this process's devices, or mapped for this one.
     pub(in super::super) unsafe fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError> {
         self.cuda.enter()?;
         // SAFETY: the caller vouches for both ranges.
