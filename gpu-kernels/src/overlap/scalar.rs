@@ -34,6 +34,8 @@ pub trait Scalar:
     const INFINITY: Self;
     /// The distance from 1 to the next number.
     const EPSILON: Self;
+    /// A number that has a reciprocal, and is lost when it is added to anything that isn't next to nothing.
+    const TINY: Self;
 
     /// The nearest number.
     fn from_f64(value: f64) -> Self;
@@ -60,6 +62,7 @@ macro_rules! scalar {
             const ONE: $t = 1.0;
             const INFINITY: $t = $t::INFINITY;
             const EPSILON: $t = $t::EPSILON;
+            const TINY: $t = $t::MIN_POSITIVE / $t::EPSILON;
 
             #[inline(always)]
             fn from_f64(value: f64) -> $t {

@@ -169,7 +169,8 @@ pub(super) fn straighten(ring: &mut Vec<Point>, flat: f64) {
     }
 }
 
-/// Cuts a convex polygon into as few quads as there can be: slices from one end to the other. A triangle repeats its last vertex.
+/// Cuts a convex polygon into as few quads as there can be: slices from one end to the other. A triangle repeats its last vertex. Vertices
+/// are numbered as `gpu_kernels::overlap::clip::Quad` wants them.
 pub(super) fn quads(piece: &[Point]) -> impl Iterator<Item = [Point; 4]> + '_ {
     let slices = piece.len().saturating_sub(2).div_ceil(2);
     (0..slices).map(|slice| {
@@ -177,9 +178,26 @@ pub(super) fn quads(piece: &[Point]) -> impl Iterator<Item = [Point; 4]> + '_ {
         let (start, end) = (slice, piece.len() - 1 - slice);
         match end - start {
             2 => [piece[start], piece[start + 1], piece[end], piece[end]],
-            _ => [piece[start], piece[start + 1], piece[end - 1], piece[end]],
+            _ => spread([piece[start], piece[start + 1], piece[end - 1], piece[end]]),
         }
     })
+}
+
+/// The same quad, with its vertices numbered so that no side approaches the one opposite towards side 3, or from side 1 towards side 0.
+fn spread(mut quad: [Point; 4]) -> [Point; 4] {
+    let side = |k: usize| [quad[(k + 1) % 4][0] - quad[k % 4][0], quad[(k + 1) % 4][1] - quad[k % 4][1]];
+    let apart = |k: usize| {
+        let ([a, b], [c, d]) = (side(k), side(k + 2));
+        a * d - b * c >= 0.0
+    };
+    let first = match (apart(0), apart(1)) {
+        (true, true) => 0,
+        (false, true) => 1,
+        (false, false) => 2,
+        (true, false) => 3,
+    };
+    quad.rotate_left(first);
+    quad
 }
 
 #[cfg(test)]
