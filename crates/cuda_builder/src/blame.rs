@@ -25,8 +25,8 @@ type Trial = (Range<usize>, String);
 
 /// The error that names the function and its kernels, where one is found; else `error`.
 ///
-/// Functions are translated apart and unoptimised, so that they are those of the source. A fatal error ends the attempt: the next
-/// one goes through the functions of its piece.
+/// Functions are translated apart and unoptimised, so that they are those of the source. A fatal error ends the
+/// attempt: the next one goes through the functions of its piece.
 pub fn blame(error: BuilderError, source: &Arc<Source>, arch: NvptxArch) -> BuilderError {
     let mut numbers = 0..usize::MAX;
     for together in [TOGETHER, 1] {

@@ -58,8 +58,8 @@ pub fn retarget(module: &mut Module<'_>, options: Options) -> Result<Kernels> {
             // nothing convergent is called.
             function.add_attribute("convergent");
         }
-        // libm's functions are written for separate roundings, and keep their error bounds (and the CPU's results) with them. Part
-        // of libm is in `compiler_builtins`.
+        // libm's functions are written for separate roundings, and keep their error bounds (and the CPU's results) with
+        // them. Part of libm is in `compiler_builtins`.
         let is_libm = || {
             let path = symbols::readable(&function.name());
             path.trim_start_matches('<').starts_with("libm::") || lower::is_compiler_builtin(&path)
@@ -152,7 +152,8 @@ fn refuse_thread_locals(module: &Module<'_>) -> Result<()> {
 /// Inline assembly in Rust code is the host's. (That in IR files is PTX; they are linked after this check.)
 pub fn refuse_host_assembly(module: &Module<'_>) -> Result<()> {
     for function in module.functions().filter(|function| !function.is_declaration()) {
-        // An empty one is an optimisation barrier (`core::hint::black_box`), which PTX can have with an operand in any register.
+        // An empty one is an optimisation barrier (`core::hint::black_box`), which PTX can have with an operand in any
+        // register.
         let is_barrier = |(text, constraints): (String, String)| {
             let any = |constraint: &str| constraint.starts_with("~{") || constraint.trim_start_matches(['=', '+', '&']) == "r";
             text.trim().is_empty() && constraints.split(',').all(|constraint| constraint.is_empty() || any(constraint))

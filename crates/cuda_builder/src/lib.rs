@@ -21,9 +21,10 @@
 //! }
 //! ```
 //!
-//! The stages are modules of their own: `cargo` (kernel crate -> archive of bitcode), `archive` (its members), `link` (members -> one module),
-//! `lower` (instructions that LLVM doesn't have for GPUs -> calls), `device` (host module -> device module), `emit` (module -> PTX),
-//! `blame` (whose fault it is where LLVM fails); `llvm` is the thin layer over LLVM's C interface that they share.
+//! The stages are modules of their own: `cargo` (kernel crate -> archive of bitcode), `archive` (its members), `link`
+//! (members -> one module), `lower` (instructions that LLVM doesn't have for GPUs -> calls), `device` (host module ->
+//! device module), `emit` (module -> PTX), `blame` (whose fault it is where LLVM fails); `llvm` is the thin layer over
+//! LLVM's C interface that they share.
 
 use std::{
     env, fs,

@@ -40,8 +40,8 @@ pub fn link<'c>(context: &'c Context, bitcode: &Bitcode, panic_messages: bool) -
     Ok(module)
 }
 
-/// Links what the module wants of the toolchain's precompiled crates. It is little: most of `core` is generic or inlined, and what
-/// never returns will be a trap.
+/// Links what the module wants of the toolchain's precompiled crates. It is little: most of `core` is generic or
+/// inlined, and what never returns will be a trap.
 fn link_toolchain(context: &Context, module: &mut Module<'_>, precompiled: &[Precompiled]) -> Result<()> {
     let mut sought = BTreeSet::new();
     loop {

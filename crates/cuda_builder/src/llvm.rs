@@ -352,7 +352,8 @@ impl<'c> Module<'c> {
         for global in self.globals() {
             // Lists that keep their entries alive; on the device nothing reads them.
             if global.name().starts_with("llvm.") {
-                // SAFETY: nothing refers to LLVM's own lists, and the module's handles end with this pass of the loop.
+                // SAFETY: nothing in a module refers to LLVM's own lists. `self` is borrowed exclusively, so that there is no
+                // other handle of this one, and this handle isn't used again.
                 unsafe { LLVMDeleteGlobal(global.value) }
             } else if !global.is_declaration() && !global.section().starts_with(crate::device::CONSTANT_SECTION) {
                 hide(global.value, hidden);
@@ -417,8 +418,8 @@ impl<'c> Module<'c> {
     /// Gives a declared function the body of a trap, after a call of `report` with its last argument (the place of the panic)
     /// where that is a pointer.
     pub fn define_as_trap(&self, function: &Function<'_>, report: Option<&CStr>) {
-        // SAFETY: builds one block in a live function that has none. What it calls is declared in this module, which is the
-        // function's: the builder works on one.
+        // SAFETY: builds one block in a live function that has none. What it calls is declared in this module, which is
+        // the function's: the builder works on one.
         unsafe {
             let block = LLVMAppendBasicBlockInContext(self.context.context, function.value, c"panic".as_ptr());
             let builder = LLVMCreateBuilderInContext(self.context.context);
@@ -676,8 +677,8 @@ impl Function<'_> {
     /// The text of each piece of inline assembly, with its constraints.
     pub fn inline_assembly(&self) -> impl Iterator<Item = (String, String)> {
         instructions(self.value).into_iter().filter_map(|instruction| {
-            // SAFETY: only calls are asked for their callee, and only inline assembly for its text and its constraints, which
-            // have the lengths given.
+            // SAFETY: only calls are asked for their callee, and only inline assembly for its text and its constraints,
+            // which have the lengths given.
             unsafe {
                 if !matches!(
                     LLVMGetInstructionOpcode(instruction),

@@ -5,7 +5,8 @@ use crate::{
     llvm::{AtomicOperation, Instruction, Module, Opcode, Ordering},
 };
 
-/// What is called then, besides what LLVM itself has: functions of Rust's `compiler_builtins`, whose `fmod` is `libm`'s.
+/// What is called then, besides what LLVM itself has: functions of Rust's `compiler_builtins`, whose `fmod` is
+/// `libm`'s.
 const CALLED: &[&str] = &[
     "fmod",
     "fmodf",
@@ -124,9 +125,9 @@ fn compiler_fence(instruction: &Instruction<'_>) -> Option<String> {
     single.then(|| "  call void asm sideeffect \"\", \"~{memory}\"()\n  ret void\n}\n".to_owned())
 }
 
-/// LLVM writes every `atomicrmw` that PTX has an instruction for as a plain `atom`, which is relaxed and in the scope of the device,
-/// whatever the order and the scope are. It keeps both in `cmpxchg`, in all operations that it makes of that, in loads, stores
-/// and fences.
+/// LLVM writes every `atomicrmw` that PTX has an instruction for as a plain `atom`, which is relaxed and in the scope
+/// of the device, whatever the order and the scope are. It keeps both in `cmpxchg`, in all operations that it makes of
+/// that, in loads, stores and fences.
 fn atomic(instruction: &Instruction<'_>) -> Option<String> {
     use AtomicOperation::*;
     let (ordering, operation) = (instruction.ordering()?, instruction.atomic_operation()?);
@@ -158,7 +159,8 @@ fn atomic(instruction: &Instruction<'_>) -> Option<String> {
         "double" => ("i64", "l"),
         "float" => ("i32", "r"),
         "half" if operation == LLVMAtomicRMWBinOpFAdd => ("i16", "h"),
-        // A part of a word, which PTX has no instructions for; LLVM widens these three to the word, and makes the others of `cmpxchg`.
+        // A part of a word, which PTX has no instructions for; LLVM widens these three to the word, and makes the
+        // others of `cmpxchg`.
         "i8" | "i16" if matches!(operation, LLVMAtomicRMWBinOpAnd | LLVMAtomicRMWBinOpOr | LLVMAtomicRMWBinOpXor) => ("i32", "r"),
         _ => return None,
     };

@@ -27,8 +27,8 @@ pub fn install() {
     unsafe { LLVMInstallFatalErrorHandler(Some(report)) }
 }
 
-/// Called by LLVM, which can neither go on nor be unwound, and ends the process if this returns. On a thread of [`catch`] it doesn't
-/// return: the thread rests until the process ends.
+/// Called by LLVM, which can neither go on nor be unwound, and ends the process if this returns. On a thread of
+/// [`catch`] it doesn't return: the thread rests until the process ends.
 extern "C" fn report(reason: *const c_char) {
     if let Ok(Some(sender)) = REASON.try_with(Cell::take) {
         // SAFETY: LLVM gives a null-terminated text that stays while the handler runs.
@@ -41,8 +41,8 @@ extern "C" fn report(reason: *const c_char) {
     }
 }
 
-/// Does work with LLVM on a thread of its own, so that a fatal error is an error of this call. The thread is lost then, with the
-/// context that it made.
+/// Does work with LLVM on a thread of its own, so that a fatal error is an error of this call. The thread is lost then,
+/// with the context that it made.
 pub fn catch<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     let (sender, receiver) = mpsc::channel();
     let body = move || {

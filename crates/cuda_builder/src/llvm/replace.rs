@@ -27,8 +27,8 @@ pub struct Instruction<'m> {
 }
 
 impl Module<'_> {
-    /// Calls a function in the place of each instruction for which `body` has one: the IR of its body, in which `%0`, `%1`, ...
-    /// are the instruction's operands, and of the declarations after it.
+    /// Calls a function in the place of each instruction for which `body` has one: the IR of its body, in which `%0`,
+    /// `%1`, ... are the instruction's operands, and of the declarations after it.
     pub fn replace(&mut self, body: impl Fn(&Instruction<'_>) -> Option<String>) -> Result<()> {
         let scopes = Scopes::default();
         let mut functions = BTreeMap::new();
@@ -119,8 +119,9 @@ impl Instruction<'_> {
 
     /// Calls the function of that name with the instruction's operands instead.
     fn call_instead(self, module: LLVMModuleRef, function: &CStr) {
-        // SAFETY: the module and its instruction are live. The call has the types of the instruction, whose place it takes with
-        // its debug location; nothing refers to the instruction any more when it is erased, and `self` ends here.
+        // SAFETY: the module and its instruction are live. The call has the types of the instruction, whose place it
+        // takes with its debug location; nothing refers to the instruction any more when it is erased, and `self` ends
+        // here.
         unsafe {
             let mut operands = self.operand_values();
             let mut types: Vec<LLVMTypeRef> = operands.iter().map(|&operand| LLVMTypeOf(operand)).collect();

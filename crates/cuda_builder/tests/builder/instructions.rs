@@ -58,8 +58,8 @@ fn wide_conversions() {
     assert_lacks(&text, &[".extern .func"]);
 }
 
-/// Where the operands are known, the optimiser runs the functions that take the place of the instructions, and the PTX has what they
-/// give: each is called once, so that it is inlined.
+/// Where the operands are known, the optimiser runs the functions that take the place of the instructions, and the PTX
+/// has what they give: each is called once, so that it is inlined.
 #[test]
 fn values_of_the_functions() {
     let krate = krate(
@@ -150,7 +150,8 @@ fn atomics_keep_their_order_and_scope() {
 
     let body = |name: String| kernel(&text, &name).to_owned();
     for order in orders {
-        // What the instruction says, whether or not a fence makes it sequentially consistent, and with which it may be one.
+        // What the instruction says, whether or not a fence makes it sequentially consistent, and with which it may be
+        // one.
         let forms: &[&str] = match order {
             "Relaxed" => &["relaxed"],
             "Acquire" => &["acquire"],

@@ -1,4 +1,5 @@
-//! What the language itself has: operators, conversions and the standard library's atomics, some of which are functions on a GPU.
+//! What the language itself has: operators, conversions and the standard library's atomics, some of which are functions
+//! on a GPU.
 
 use crate::{Out, list};
 use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering::*, compiler_fence, fence};
