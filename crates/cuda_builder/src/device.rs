@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::{
     error::{BuilderError, Result},
     llvm::{AddressSpace, Function, Module},
-    symbols,
+    lower, symbols,
 };
 
 /// Where `#[kernel]` puts functions, followed by `.max_threads` and `.min_blocks` where given.
@@ -28,9 +28,10 @@ const HOST_INTRINSICS: &[&str] = &["llvm.x86.", "llvm.aarch64.", "llvm.arm."];
 /// Generic intrinsics for which NVPTX has no instruction, and which the C library would have to provide.
 const LIBRARY_INTRINSICS: &[&str] = &[
     "sin", "cos", "tan", "sincos", "sincospi", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "exp", "exp2", "exp10",
-    "log", "log2", "log10", "pow", "powi", "ldexp", "frexp", "modf",
+    "log", "log2", "log10", "pow", "powi", "ldexp", "frexp", "modf", "lrint", "llrint", "lround", "llround",
 ];
 
+#[derive(Clone, Copy)]
 pub struct Options {
     pub fma_contraction: bool,
     pub panic_messages: bool,
@@ -41,6 +42,7 @@ pub type Kernels = BTreeMap<String, String>;
 
 /// Makes the linked module one for the device; returns its kernels.
 pub fn retarget(module: &mut Module<'_>, options: Options) -> Result<Kernels> {
+    refuse_thread_locals(module)?;
     let kernels = make_kernels(module)?;
     for function in module.functions() {
         for attribute in HOST_STRINGS {
@@ -56,8 +58,12 @@ pub fn retarget(module: &mut Module<'_>, options: Options) -> Result<Kernels> {
             // nothing convergent is called.
             function.add_attribute("convergent");
         }
-        // libm's functions are written for separate roundings, and keep their error bounds (and the CPU's results) with them.
-        let is_libm = || symbols::readable(&function.name()).trim_start_matches('<').starts_with("libm::");
+        // libm's functions are written for separate roundings, and keep their error bounds (and the CPU's results) with
+        // them. Part of libm is in `compiler_builtins`.
+        let is_libm = || {
+            let path = symbols::readable(&function.name());
+            path.trim_start_matches('<').starts_with("libm::") || lower::is_compiler_builtin(&path)
+        };
         if options.fma_contraction && !function.is_declaration() && !is_libm() {
             function.allow_contraction();
         }
@@ -119,24 +125,40 @@ fn make_kernels(module: &mut Module<'_>) -> Result<Kernels> {
 
 /// Moves shared and constant memory into their address spaces.
 fn place_memory(module: &mut Module<'_>) {
-    let globals: Vec<_> = module.globals().collect();
-    for global in globals {
+    module.place_globals(|global| {
         let section = global.section();
         if section.starts_with(SHARED_SECTION) || global.name() == DYNAMIC_SHARED {
-            module.move_to_address_space(global, AddressSpace::Shared);
+            Some(AddressSpace::Shared)
         } else if section.starts_with(CONSTANT_SECTION) {
-            module.move_to_address_space(global, AddressSpace::Constant);
+            Some(AddressSpace::Constant)
         } else {
             global.clear_section();
+            None
         }
+    });
+}
+
+/// LLVM stops at a thread-local, or takes it for one that all threads share.
+fn refuse_thread_locals(module: &Module<'_>) -> Result<()> {
+    match module.globals().find(|global| global.is_thread_local() && !global.users().is_empty()) {
+        Some(global) => {
+            let callers = list(&global.users(), &Kernels::new());
+            Err(BuilderError::ThreadLocal { name: symbols::readable(&global.name()), callers })
+        }
+        None => Ok(()),
     }
 }
 
 /// Inline assembly in Rust code is the host's. (That in IR files is PTX; they are linked after this check.)
 pub fn refuse_host_assembly(module: &Module<'_>) -> Result<()> {
     for function in module.functions().filter(|function| !function.is_declaration()) {
-        // An empty one is an optimisation barrier (`core::hint::black_box`), which PTX can have.
-        if function.inline_assembly().is_some_and(|assembly| !assembly.trim().is_empty()) {
+        // An empty one is an optimisation barrier (`core::hint::black_box`), which PTX can have with an operand in any
+        // register.
+        let is_barrier = |(text, constraints): (String, String)| {
+            let any = |constraint: &str| constraint.starts_with("~{") || constraint.trim_start_matches(['=', '+', '&']) == "r";
+            text.trim().is_empty() && constraints.split(',').all(|constraint| constraint.is_empty() || any(constraint))
+        };
+        if !function.inline_assembly().all(is_barrier) {
             return Err(BuilderError::HostAssembly { caller: symbols::readable(&function.name()) });
         }
     }
@@ -156,15 +178,17 @@ pub fn callers_of_undefined(module: &Module<'_>, kernels: &Kernels) -> BTreeMap<
     undefined.map(|function| (function.name(), callers(&function, kernels))).collect()
 }
 
-/// The paths of the function's callers, as a list that isn't too long.
+/// The paths of the function's callers.
 fn callers(function: &Function<'_>, kernels: &Kernels) -> String {
+    list(&function.callers(), kernels)
+}
+
+/// The paths of functions, as a list that isn't too long.
+pub fn list(functions: &[String], kernels: &Kernels) -> String {
     let path = |name: &String| kernels.get(name).cloned().unwrap_or_else(|| symbols::readable(name));
-    let mut callers: Vec<String> = function.callers().iter().map(|name| format!("`{}`", path(name))).collect();
-    let more = callers.len().saturating_sub(3);
-    callers.truncate(3);
-    let mut text = callers.join(", ");
-    if more > 0 {
-        text.push_str(&format!(" and {more} more"));
+    let mut text = functions.iter().take(3).map(|name| format!("`{}`", path(name))).collect::<Vec<_>>().join(", ");
+    if functions.len() > 3 {
+        text.push_str(&format!(" and {} more", functions.len() - 3));
     }
     text
 }

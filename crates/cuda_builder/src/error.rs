@@ -151,6 +151,26 @@ pub enum BuilderError {
         /// The functions that call it, demangled.
         callers: String,
     },
+    /// Device code uses a variable that each thread of the host has for itself.
+    #[error(
+        "device code uses the thread-local `{name}`, in {callers}: a GPU's threads have none. Use a local variable, or `shared_array!` with an element for each thread"
+    )]
+    ThreadLocal {
+        /// The variable, demangled.
+        name: String,
+        /// The functions that use it, demangled.
+        callers: String,
+    },
+    /// LLVM can't translate a function.
+    #[error(
+        "LLVM can't write PTX for {place}: {reason}. The function holds a type or an operation that LLVM doesn't have for GPUs: write it with integers of up to 128 bits, `f32` and `f64`, or mark it `#[cfg(not(cuda_device))]`"
+    )]
+    Untranslatable {
+        /// The function, demangled, and the kernels that use it.
+        place: String,
+        /// What LLVM said.
+        reason: String,
+    },
     /// Device code holds inline assembly of the host.
     #[error("device code holds inline assembly for the host's processor, in `{caller}`: mark it `#[cfg(not(cuda_device))]`")]
     HostAssembly {

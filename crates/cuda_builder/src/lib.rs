@@ -21,21 +21,26 @@
 //! }
 //! ```
 //!
-//! The stages are modules of their own: `cargo` (kernel crate -> archive of bitcode), `archive` (its members), `link` (members -> one module),
-//! `device` (host module -> device module), `emit` (module -> PTX); `llvm` is the thin layer over LLVM's C interface that they share.
+//! The stages are modules of their own: `cargo` (kernel crate -> archive of bitcode), `archive` (its members), `link`
+//! (members -> one module), `lower` (instructions that LLVM doesn't have for GPUs -> calls), `device` (host module ->
+//! device module), `emit` (module -> PTX), `blame` (whose fault it is where LLVM fails); `llvm` is the thin layer over
+//! LLVM's C interface that they share.
 
 use std::{
     env, fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 mod archive;
+mod blame;
 mod cargo;
 mod device;
 mod emit;
 mod error;
 mod link;
 mod llvm;
+mod lower;
 mod symbols;
 
 pub use error::{BuilderError, Result};
@@ -231,26 +236,41 @@ impl CudaBuilder {
             }
         }
 
-        let context = llvm::Context::new();
-        let mut module = link::link(&context, &bitcode, self.panic_messages)?;
-        let kernels = device::retarget(
-            &mut module,
-            device::Options { fma_contraction: self.fma_contraction, panic_messages: self.panic_messages },
-        )?;
-        let mut images = Vec::new();
-        for &arch in &archs {
-            let path = out_dir.join(format!("{}.{}.ptx", bitcode.name, arch.target_cpu()));
-            let ir = self.emit_llvm_ir.then(|| path.with_extension("ll"));
-            emit::emit(&module, &kernels, arch, &path, ir.as_deref())?;
-            if let Some(copy) = &self.copy_to {
-                let copy = match archs.len() {
+        let name = bitcode.name.clone();
+        let options = device::Options { fma_contraction: self.fma_contraction, panic_messages: self.panic_messages };
+        let source: Arc<blame::Source> = Arc::new(move |context| {
+            let mut module = link::link(context, &bitcode, options.panic_messages)?;
+            let kernels = device::retarget(&mut module, options)?;
+            Ok((module, kernels))
+        });
+        let images: Vec<PtxImage> = archs
+            .iter()
+            .map(|&arch| PtxImage { arch, path: out_dir.join(format!("{name}.{}.ptx", arch.target_cpu())) })
+            .collect();
+        let (emitted, emit_ir, from) = (images.clone(), self.emit_llvm_ir, source.clone());
+        let emit = move || {
+            let context = llvm::Context::new();
+            let (module, kernels) = from(&context)?;
+            for PtxImage { arch, path } in &emitted {
+                let ir = emit_ir.then(|| path.with_extension("ll"));
+                emit::emit(&module, &kernels, *arch, path, ir.as_deref())?;
+            }
+            Ok(kernels)
+        };
+        let kernels = llvm::catch(emit).map_err(|error| match error {
+            BuilderError::Llvm { .. } => blame::blame(error, &source, archs[0]),
+            error => error,
+        })?;
+
+        if let Some(copy) = &self.copy_to {
+            for PtxImage { arch, path } in &images {
+                let copy = match images.len() {
                     1 => copy.clone(),
                     _ => copy.with_extension(format!("{}.ptx", arch.target_cpu())),
                 };
-                let ptx = fs::read(&path).map_err(|source| BuilderError::Io { path: path.clone(), source })?;
+                let ptx = fs::read(path).map_err(|source| BuilderError::Io { path: path.clone(), source })?;
                 emit::write(&copy, &ptx)?;
             }
-            images.push(PtxImage { arch, path });
         }
         Ok(BuildOutput { images, kernels: kernels.into_keys().collect() })
     }

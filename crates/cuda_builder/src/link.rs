@@ -1,15 +1,18 @@
 //! Members -> one module.
 
-use std::fs;
+use std::{collections::BTreeSet, fs};
 
 use crate::{
     archive::{self, Member},
     cargo::Bitcode,
     device,
     error::{BuilderError, Result},
-    llvm::{Context, Module},
-    symbols,
+    llvm::{Context, Hidden, Module},
+    lower, symbols,
 };
+
+/// A precompiled crate's name, the symbols that it defines, and its bitcode.
+type Precompiled = (String, Vec<String>, Vec<u8>);
 
 /// Links the kernel crate with all that it reaches, leaving undefined only what the device stage deals with.
 pub fn link<'c>(context: &'c Context, bitcode: &Bitcode, panic_messages: bool) -> Result<Module<'c>> {
@@ -21,32 +24,9 @@ pub fn link<'c>(context: &'c Context, bitcode: &Bitcode, panic_messages: bool) -
             Member::Precompiled { name, defines, data } => precompiled.push((name, defines, data)),
         }
     }
-    module.internalize_all_but_kernels();
+    module.hide_all_but_kernels(Hidden::Internal);
     module.run("globaldce", None)?;
-    // `core`'s out-of-line functions are wanted rarely (most are generic or inlined), and what never returns will be a trap.
-    loop {
-        let wanted: Vec<String> = module
-            .functions()
-            .filter(|function| {
-                function.is_declaration() && !function.is_intrinsic() && function.is_used() && !function.never_returns()
-            })
-            .map(|function| function.name())
-            .filter(|name| symbols::readable(name).starts_with("core::") || symbols::readable(name).starts_with("<core::"))
-            .collect();
-        let Some(index) = precompiled.iter().position(|(_, defines, _)| defines.iter().any(|symbol| wanted.contains(symbol)))
-        else {
-            break;
-        };
-        let (name, _, data) = precompiled.swap_remove(index);
-        let mut part = context.parse(&name, &data)?;
-        // Its debug information is of the full kind, under which ptxas would hold back.
-        part.strip_debug();
-        // Its panics stay undefined, to become traps like all others.
-        part.forget_what_never_returns()?;
-        module.link(part)?;
-        module.internalize_all_but_kernels();
-        module.run("globaldce", None)?;
-    }
+    link_toolchain(context, &mut module, &precompiled)?;
     device::refuse_host_assembly(&module)?;
     module.link(context.parse("runtime.ll", include_bytes!("runtime.ll"))?)?;
     let panic_ir = bitcode.panic_ir.iter().filter(|_| panic_messages);
@@ -54,5 +34,51 @@ pub fn link<'c>(context: &'c Context, bitcode: &Bitcode, panic_messages: bool) -
         let text = fs::read(path).map_err(|source| BuilderError::Io { path: path.clone(), source })?;
         module.link(context.parse(&path.display().to_string(), &text)?)?;
     }
+    lower::lower(&mut module)?;
+    // What took the place of instructions calls functions of `compiler_builtins`.
+    link_toolchain(context, &mut module, &precompiled)?;
     Ok(module)
+}
+
+/// Links what the module wants of the toolchain's precompiled crates. It is little: most of `core` is generic or
+/// inlined, and what never returns will be a trap.
+fn link_toolchain(context: &Context, module: &mut Module<'_>, precompiled: &[Precompiled]) -> Result<()> {
+    let mut sought = BTreeSet::new();
+    loop {
+        let wanted = module
+            .functions()
+            .filter(|function| {
+                function.is_declaration() && !function.is_intrinsic() && function.is_used() && !function.never_returns()
+            })
+            .map(|function| function.name())
+            .find(|name| is_of_the_toolchain(name) && !sought.contains(name));
+        let Some(wanted) = wanted else {
+            break;
+        };
+        let member = precompiled.iter().find(|(_, defines, _)| defines.contains(&wanted));
+        sought.insert(wanted);
+        let Some((name, _, data)) = member else {
+            continue;
+        };
+        let mut part = context.parse(name, data)?;
+        // Its debug information is of the full kind, under which ptxas would hold back.
+        part.strip_debug();
+        // Its panics stay undefined, to become traps like all others.
+        part.forget(|function| function.never_returns())?;
+        lower::lower(&mut part)?;
+        // Another part may still want what this one has.
+        part.hide_all_but_kernels(Hidden::UntilUsed);
+        module.link(part)?;
+        module.run("globaldce", None)?;
+    }
+    if !sought.is_empty() {
+        module.hide_all_but_kernels(Hidden::Internal);
+    }
+    Ok(())
+}
+
+/// Whether a symbol is one of `core`, or of the functions of `compiler_builtins` that instructions are replaced by.
+fn is_of_the_toolchain(symbol: &str) -> bool {
+    let path = symbols::readable(symbol);
+    path.trim_start_matches('<').starts_with("core::") || lower::is_compiler_builtin(&path)
 }

@@ -23,6 +23,12 @@ use crate::{
     error::{BuilderError, Result},
 };
 
+mod fatal;
+mod replace;
+
+pub use fatal::catch;
+pub use replace::{AtomicOperation, Instruction, Opcode, Ordering};
+
 // Without a name from it, the linker would leave out the crate that defines LLVM's functions.
 extern crate aya_rustc_llvm_proxy as _;
 
@@ -75,6 +81,7 @@ pub fn load() -> Result<()> {
             LLVMInitializeNVPTXTarget();
             LLVMInitializeNVPTXTargetMC();
             LLVMInitializeNVPTXAsmPrinter();
+            fatal::install();
         }
     }
     if major != LLVM_MAJOR {
@@ -234,8 +241,9 @@ impl<'c> Module<'c> {
         self
     }
 
-    /// Links `other` into this one.
-    pub fn link(&mut self, other: Module<'c>) -> Result<()> {
+    /// Links `other`, of the same context, into this one.
+    pub fn link(&mut self, other: Module<'_>) -> Result<()> {
+        assert!(ptr::eq(self.context, other.context), "modules of two contexts");
         let source = other.module;
         std::mem::forget(other);
         // SAFETY: two live modules of one context; the source is taken over.
@@ -261,9 +269,9 @@ impl<'c> Module<'c> {
         unsafe { llvm_sys::debuginfo::LLVMStripModuleDebugInfo(self.module) };
     }
 
-    /// Leaves only the declarations of functions that never return.
-    pub fn forget_what_never_returns(&mut self) -> Result<()> {
-        for function in self.functions().filter(|function| !function.is_declaration() && function.never_returns()) {
+    /// Leaves only the declarations of some functions.
+    pub fn forget(&mut self, which: impl Fn(&Function<'_>) -> bool) -> Result<()> {
+        for function in self.functions().filter(|function| !function.is_declaration() && which(function)) {
             // SAFETY: a live function; this linkage says that its body is a copy of one elsewhere, and so no member of a comdat.
             unsafe {
                 llvm_sys::comdat::LLVMSetComdat(function.value, ptr::null_mut());
@@ -271,6 +279,16 @@ impl<'c> Module<'c> {
             }
         }
         self.run("elim-avail-extern", None)
+    }
+
+    /// Leaves only the bodies of these functions, and the globals that they use.
+    pub fn reduce_to(&mut self, kept: &[String]) -> Result<()> {
+        for function in self.functions().filter(|function| kept.contains(&function.name())) {
+            // SAFETY: a live function that has a definition.
+            unsafe { LLVMSetLinkage(function.value, LLVMLinkage::LLVMExternalLinkage) }
+        }
+        self.forget(|function| !kept.contains(&function.name()))?;
+        self.run("globaldce", None)
     }
 
     /// A copy.
@@ -302,7 +320,7 @@ impl<'c> Module<'c> {
     }
 
     /// All functions, defined or declared.
-    pub fn functions(&self) -> impl Iterator<Item = Function<'c>> + use<'c> {
+    pub fn functions(&self) -> impl Iterator<Item = Function<'_>> + use<'_> {
         let mut functions = Vec::new();
         // SAFETY: walks the live module's list.
         unsafe {
@@ -316,68 +334,71 @@ impl<'c> Module<'c> {
     }
 
     /// All global variables.
-    pub fn globals(&self) -> impl Iterator<Item = Global<'c>> + use<'c> {
+    pub fn globals(&self) -> impl Iterator<Item = Global<'_>> + use<'_> {
         let mut globals = Vec::new();
         // SAFETY: walks the live module's list.
         unsafe {
             let mut value = LLVMGetFirstGlobal(self.module);
             while !value.is_null() {
-                globals.push(Global { value, context: PhantomData });
+                globals.push(Global { value, module: PhantomData });
                 value = LLVMGetNextGlobal(value);
             }
         }
         globals.into_iter()
     }
 
-    /// Makes every definition internal but kernels, so that what they don't reach can be dropped.
-    pub fn internalize_all_but_kernels(&mut self) {
+    /// Gives every definition but kernels a linkage that lets it be dropped where kernels don't reach it.
+    pub fn hide_all_but_kernels(&mut self, hidden: Hidden) {
         for global in self.globals() {
             // Lists that keep their entries alive; on the device nothing reads them.
             if global.name().starts_with("llvm.") {
-                global.delete();
+                // SAFETY: nothing in a module refers to LLVM's own lists. `self` is borrowed exclusively, so that there is no
+                // other handle of this one, and this handle isn't used again.
+                unsafe { LLVMDeleteGlobal(global.value) }
             } else if !global.is_declaration() && !global.section().starts_with(crate::device::CONSTANT_SECTION) {
-                global.set_internal();
+                hide(global.value, hidden);
             }
         }
         for function in self.functions() {
             if !function.is_declaration() && function.kernel_section().is_none() {
-                function.set_internal();
+                hide(function.value, hidden);
             }
         }
     }
 
-    /// Replaces `global` by one in another address space, with uses cast to the generic one.
-    pub fn move_to_address_space(&mut self, global: Global<'c>, space: AddressSpace) {
-        let name = c_string(&global.name());
+    /// Moves each global for which `space` names an address space there, with uses cast to the generic one.
+    pub fn place_globals(&mut self, space: impl Fn(&Global<'_>) -> Option<AddressSpace>) {
+        let placed: Vec<_> = self.globals().filter_map(|global| Some((global.value, space(&global)?))).collect();
+        for (global, space) in placed {
+            self.move_to_address_space(global, space);
+        }
+    }
+
+    fn move_to_address_space(&mut self, global: LLVMValueRef, space: AddressSpace) {
+        let name = c_string(&name(global));
         // SAFETY: all values are live and of this module; the old global has no uses left when it is deleted.
         unsafe {
-            let ty = LLVMGlobalGetValueType(global.value);
+            let ty = LLVMGlobalGetValueType(global);
+            // Dynamic shared memory is external: an array without a size, to which the launch gives one.
+            let dynamic = LLVMIsDeclaration(global) != 0 && matches!(space, AddressSpace::Shared);
+            let ty = if dynamic { LLVMArrayType2(LLVMInt8TypeInContext(self.context.context), 0) } else { ty };
             let new = LLVMAddGlobalInAddressSpace(self.module, ty, c"".as_ptr(), space as c_uint);
-            LLVMSetAlignment(new, LLVMGetAlignment(global.value).max(16));
+            LLVMSetAlignment(new, if dynamic { 16 } else { LLVMGetAlignment(global).max(16) });
             match space {
-                AddressSpace::Shared if global.is_declaration() => {
-                    // Dynamic shared memory: an external array that the launch gives its size.
-                    let byte = LLVMInt8TypeInContext(self.context.context);
-                    LLVMDeleteGlobal(new);
-                    let new = LLVMAddGlobalInAddressSpace(self.module, LLVMArrayType2(byte, 0), c"".as_ptr(), space as c_uint);
-                    LLVMSetAlignment(new, 16);
-                    LLVMSetLinkage(new, LLVMLinkage::LLVMExternalLinkage);
-                    replace_global(global.value, new, &name);
-                    return;
-                }
+                AddressSpace::Shared if dynamic => LLVMSetLinkage(new, LLVMLinkage::LLVMExternalLinkage),
                 AddressSpace::Shared => {
                     LLVMSetLinkage(new, LLVMLinkage::LLVMInternalLinkage);
                     LLVMSetInitializer(new, LLVMGetUndef(ty));
                 }
                 AddressSpace::Constant => {
                     LLVMSetLinkage(new, LLVMLinkage::LLVMExternalLinkage);
-                    let initial = LLVMGetInitializer(global.value);
+                    let initial = LLVMGetInitializer(global);
                     LLVMSetInitializer(new, if initial.is_null() { LLVMConstNull(ty) } else { initial });
                     LLVMSetExternallyInitialized(new, 1);
                     LLVMSetGlobalConstant(new, 1);
                 }
             }
-            replace_global(global.value, new, &name);
+            replace_global(global, new, &name);
         }
     }
 
@@ -396,8 +417,9 @@ impl<'c> Module<'c> {
 
     /// Gives a declared function the body of a trap, after a call of `report` with its last argument (the place of the panic)
     /// where that is a pointer.
-    pub fn define_as_trap(&mut self, function: &Function<'c>, report: Option<&CStr>) {
-        // SAFETY: builds one block in a function of this module that has none.
+    pub fn define_as_trap(&self, function: &Function<'_>, report: Option<&CStr>) {
+        // SAFETY: builds one block in a live function that has none. What it calls is declared in this module, which is
+        // the function's: the builder works on one.
         unsafe {
             let block = LLVMAppendBasicBlockInContext(self.context.context, function.value, c"panic".as_ptr());
             let builder = LLVMCreateBuilderInContext(self.context.context);
@@ -418,7 +440,7 @@ impl<'c> Module<'c> {
             LLVMBuildUnreachable(builder);
             LLVMDisposeBuilder(builder);
         }
-        function.set_internal();
+        hide(function.value, Hidden::Internal);
     }
 }
 
@@ -442,10 +464,19 @@ pub enum AddressSpace {
     Constant = 4,
 }
 
-/// A global variable.
-pub struct Global<'c> {
+/// How [`Module::hide_all_but_kernels`] hides definitions.
+#[derive(Clone, Copy)]
+pub enum Hidden {
+    /// From all other modules.
+    Internal,
+    /// Not from modules that are still to be linked.
+    UntilUsed,
+}
+
+/// A global variable of a module. It borrows the module, whose end, like its optimisation, is that of its globals.
+pub struct Global<'m> {
     value: LLVMValueRef,
-    context: PhantomData<&'c Context>,
+    module: PhantomData<&'m Module<'m>>,
 }
 
 fn name(value: LLVMValueRef) -> String {
@@ -465,10 +496,14 @@ fn section(value: LLVMValueRef) -> String {
     }
 }
 
-fn set_internal(value: LLVMValueRef) {
+fn hide(value: LLVMValueRef, hidden: Hidden) {
+    let linkage = match hidden {
+        Hidden::Internal => LLVMLinkage::LLVMInternalLinkage,
+        Hidden::UntilUsed => LLVMLinkage::LLVMLinkOnceODRLinkage,
+    };
     // SAFETY: a live global value that has a definition.
     unsafe {
-        LLVMSetLinkage(value, LLVMLinkage::LLVMInternalLinkage);
+        LLVMSetLinkage(value, linkage);
         LLVMSetVisibility(value, LLVMVisibility::LLVMDefaultVisibility);
         llvm_sys::comdat::LLVMSetComdat(value, ptr::null_mut());
     }
@@ -485,25 +520,26 @@ impl Global<'_> {
         // SAFETY: a live global.
         unsafe { LLVMIsDeclaration(self.value) != 0 }
     }
-    pub fn set_internal(&self) {
-        set_internal(self.value);
-    }
     /// Clears the section, which means nothing in PTX.
     pub fn clear_section(&self) {
         // SAFETY: a live global.
         unsafe { LLVMSetSection(self.value, c"".as_ptr()) }
     }
-    fn delete(self) {
-        // SAFETY: only LLVM's own lists are deleted, which nothing refers to.
-        unsafe { LLVMDeleteGlobal(self.value) }
+    pub fn is_thread_local(&self) -> bool {
+        // SAFETY: a live global.
+        unsafe { LLVMIsThreadLocal(self.value) != 0 }
+    }
+    /// The functions with an instruction that uses it.
+    pub fn users(&self) -> Vec<String> {
+        functions_using(self.value)
     }
 }
 
-/// A function.
+/// A function of a module. It borrows the module, whose end, like its optimisation, is that of its functions.
 #[derive(Clone, Copy)]
-pub struct Function<'c> {
+pub struct Function<'m> {
     value: LLVMValueRef,
-    context: &'c Context,
+    context: &'m Context,
 }
 
 impl Function<'_> {
@@ -534,9 +570,6 @@ impl Function<'_> {
     /// What follows the kernel section's name, where the function lies in it: its launch bounds.
     pub fn kernel_section(&self) -> Option<String> {
         section(self.value).strip_prefix(crate::device::KERNEL_SECTION).map(str::to_owned)
-    }
-    pub fn set_internal(&self) {
-        set_internal(self.value);
     }
     pub fn clear_section(&self) {
         // SAFETY: a live function.
@@ -627,36 +660,11 @@ impl Function<'_> {
     }
     /// The functions with an instruction that uses this one.
     pub fn callers(&self) -> Vec<String> {
-        let mut callers = Vec::new();
-        users(self.value, &mut |user| {
-            // SAFETY: `users` gives instructions, which lie in a block of a function.
-            let caller = name(unsafe { LLVMGetBasicBlockParent(LLVMGetInstructionParent(user)) });
-            if !callers.contains(&caller) {
-                callers.push(caller);
-            }
-        });
-        callers
-    }
-    /// Every instruction.
-    fn instructions(&self) -> Vec<LLVMValueRef> {
-        let mut instructions = Vec::new();
-        // SAFETY: walks the live function's blocks and their instructions.
-        unsafe {
-            let mut block = LLVMGetFirstBasicBlock(self.value);
-            while !block.is_null() {
-                let mut instruction = LLVMGetFirstInstruction(block);
-                while !instruction.is_null() {
-                    instructions.push(instruction);
-                    instruction = LLVMGetNextInstruction(instruction);
-                }
-                block = LLVMGetNextBasicBlock(block);
-            }
-        }
-        instructions
+        functions_using(self.value)
     }
     /// Lets floating-point additions and multiplications fuse.
     pub fn allow_contraction(&self) {
-        for instruction in self.instructions() {
+        for instruction in instructions(self.value) {
             // SAFETY: an instruction that can have fast-math flags; the flags are added to those it has.
             unsafe {
                 if LLVMCanValueUseFastMathFlags(instruction) != 0 {
@@ -666,24 +674,62 @@ impl Function<'_> {
             }
         }
     }
-    /// The dialect-neutral text of the first inline assembly, if any.
-    pub fn inline_assembly(&self) -> Option<String> {
-        self.instructions().into_iter().find_map(|instruction| {
-            // SAFETY: only calls are asked for their callee, and only inline assembly for its text.
+    /// The text of each piece of inline assembly, with its constraints.
+    pub fn inline_assembly(&self) -> impl Iterator<Item = (String, String)> {
+        instructions(self.value).into_iter().filter_map(|instruction| {
+            // SAFETY: only calls are asked for their callee, and only inline assembly for its text and its constraints,
+            // which have the lengths given.
             unsafe {
-                if LLVMGetInstructionOpcode(instruction) != LLVMOpcode::LLVMCall {
+                if !matches!(
+                    LLVMGetInstructionOpcode(instruction),
+                    LLVMOpcode::LLVMCall | LLVMOpcode::LLVMInvoke | LLVMOpcode::LLVMCallBr
+                ) {
                     return None;
                 }
                 let callee = LLVMGetCalledValue(instruction);
                 if LLVMIsAInlineAsm(callee).is_null() {
                     return None;
                 }
-                let mut length = 0;
-                let text = LLVMGetInlineAsmAsmString(callee, &mut length);
-                Some(String::from_utf8_lossy(slice::from_raw_parts(text.cast::<u8>(), length)).into_owned())
+                let text = |get: unsafe extern "C" fn(LLVMValueRef, *mut usize) -> *const c_char| {
+                    let mut length = 0;
+                    let text = get(callee, &mut length);
+                    String::from_utf8_lossy(slice::from_raw_parts(text.cast::<u8>(), length)).into_owned()
+                };
+                Some((text(LLVMGetInlineAsmAsmString), text(LLVMGetInlineAsmConstraintString)))
             }
         })
     }
+}
+
+/// Every instruction of a function.
+fn instructions(function: LLVMValueRef) -> Vec<LLVMValueRef> {
+    let mut instructions = Vec::new();
+    // SAFETY: walks the live function's blocks and their instructions.
+    unsafe {
+        let mut block = LLVMGetFirstBasicBlock(function);
+        while !block.is_null() {
+            let mut instruction = LLVMGetFirstInstruction(block);
+            while !instruction.is_null() {
+                instructions.push(instruction);
+                instruction = LLVMGetNextInstruction(instruction);
+            }
+            block = LLVMGetNextBasicBlock(block);
+        }
+    }
+    instructions
+}
+
+/// The names of the functions with an instruction that uses a value.
+fn functions_using(value: LLVMValueRef) -> Vec<String> {
+    let mut functions = Vec::new();
+    users(value, &mut |user| {
+        // SAFETY: `users` gives instructions, which lie in a block of a function.
+        let function = name(unsafe { LLVMGetBasicBlockParent(LLVMGetInstructionParent(user)) });
+        if !functions.contains(&function) {
+            functions.push(function);
+        }
+    });
+    functions
 }
 
 /// Calls `found` for each instruction that uses `value`, through constant expressions too.

@@ -99,8 +99,9 @@ fn every_kernel_of_the_cpu_is_in_the_ptx() {
 fn nothing_is_called_and_nothing_lies_on_a_stack() {
     for (arch, kernels) in &build().0 {
         for (name, text) in kernels {
-            // libm's large-angle reduction keeps an array, and is too large to inline.
-            if name.starts_with("functions_") {
+            // libm's large-angle reduction keeps an array, and is too large to inline; so are the functions of
+            // `compiler_builtins` that take the place of instructions.
+            if name.starts_with("functions_") || name.starts_with("arithmetic_") {
                 continue;
             }
             // Panics are functions of `core`.
@@ -329,6 +330,25 @@ fn functions() {
     ];
     expect(ALL, "functions_approximations", &approximations);
     expect(ALL, "functions_unfused", &["mul.rn.f32", "add.rn.f32", "mul.rn.f64", "add.rn.f64"]);
+}
+
+/// What PTX has no instructions for is defined in the image. (`cuda_builder`'s tests look at the instructions.)
+#[test]
+fn operators_are_functions_where_they_have_to_be() {
+    expect_none(ALL, "arithmetic_remainders", &["cvt.rzi.f"]);
+    for path in &build().1 {
+        let text = fs::read_to_string(path).unwrap();
+        for function in ["fmod", "fmodf", "__fixunsdfti", "__fixsfti", "__floatuntisf", "__floattidf"] {
+            let definition = format!(" {function}(\n");
+            assert!(text.contains(&definition) && !text.contains(&format!(".extern .func {function}")), "{function}");
+        }
+    }
+    // The word of a byte, and a device's or the whole system's scope.
+    expect(
+        ALL,
+        "arithmetic_atomics",
+        &["fence.sc.sys", "fence.acq_rel.sys", "atom.acq_rel.sys.add.u64", "atom.release.sys.and.b32"],
+    );
 }
 
 /// NVIDIA's assembler accepts all of it. Only where there is a `ptxas`.

@@ -109,21 +109,21 @@ fn features() -> CudaBuilder {
 
 /// The text of a kernel, from its name to the end of its body.
 #[track_caller]
-fn kernel<'a>(ptx: &'a str, name: &str) -> &'a str {
+pub fn kernel<'a>(ptx: &'a str, name: &str) -> &'a str {
     let start = ptx.find(&format!(".entry {name}(")).unwrap_or_else(|| panic!("no kernel {name} in\n{ptx}"));
     let end = ptx[start..].find("\n}").unwrap_or_else(|| panic!("{name} has no end"));
     &ptx[start..start + end]
 }
 
 #[track_caller]
-fn assert_has(text: &str, parts: &[&str]) {
+pub fn assert_has(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(text.contains(part), "no {part} in\n{text}");
     }
 }
 
 #[track_caller]
-fn assert_lacks(text: &str, parts: &[&str]) {
+pub fn assert_lacks(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(!text.contains(part), "{part} in\n{text}");
     }

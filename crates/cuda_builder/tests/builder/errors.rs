@@ -244,6 +244,78 @@ fn inline_assembly() {
     );
 }
 
+/// Empty assembly is a barrier for the compiler; neither one before it nor the host's registers hide what isn't.
+#[test]
+fn inline_assembly_after_a_barrier() {
+    let barrier = "(out: *mut u32, value: u32) { unsafe { *out = core::hint::black_box(value); core::arch::asm!(\"\") } }";
+    build(bare("barrier_assembly", barrier).builder()).unwrap();
+    let hidden = "(out: *mut u32, value: u32) { unsafe { *out = core::hint::black_box(value); core::arch::asm!(\"nop\") } }";
+    assert_says!(bare("hidden_assembly", hidden).error(), HostAssembly, "in `hidden_assembly::kernel`");
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn registers_of_the_host() {
+    let krate = bare("host_register", "(value: f64) { unsafe { core::arch::asm!(\"\", in(\"xmm3\") value) } }");
+    assert_says!(krate.error(), HostAssembly, "in `host_register::kernel`");
+}
+
+#[test]
+fn thread_locals() {
+    let krate = Krate::bare(
+        "thread_local",
+        "#![feature(thread_local)]
+         #[thread_local] static mut COUNT: u32 = 0;
+         #[inline(never)] fn count() -> u32 { unsafe { COUNT += 1; COUNT } }
+         #[inline(never)] #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn kernel(out: *mut u32) { unsafe { *out = count() } }",
+    );
+    assert_says!(
+        krate.error(),
+        ThreadLocal,
+        "uses the thread-local `thread_local::COUNT`, in `thread_local::count`",
+        "`shared_array!` with an element for each thread"
+    );
+}
+
+/// LLVM ends the process where nobody stops it, and names neither function nor kernel.
+#[test]
+fn what_llvm_gives_up_on() {
+    let krate = Krate::bare(
+        "given_up_on",
+        "#![feature(f128)]
+         #[inline(never)] fn wide(x: f64) -> f64 { let x = x as f128; (x * x + x) as f64 }
+         pub mod one { #[inline(never)] #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn fine(out: *mut f64) { unsafe { *out = 1.0 } } }
+         pub mod two { #[inline(never)] #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn bad(out: *mut f64) { unsafe { *out = super::wide(*out) } } }",
+    );
+    for _ in 0..2 {
+        assert_says!(
+            krate.error(),
+            Untranslatable,
+            "LLVM can't write PTX for `given_up_on::wide` (of the kernel `given_up_on::two::bad`): unsupported library call operation",
+            "mark it `#[cfg(not(cuda_device))]`"
+        );
+    }
+    let krate = Krate::bare(
+        "circular",
+        "pub struct Node(&'static Node);
+         static ONE: Node = Node(&TWO);
+         static TWO: Node = Node(&ONE);
+         #[inline(never)] #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn fine(out: *mut u32) { unsafe { *out = 1 } }
+         #[inline(never)] #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn kernel(out: *mut *const Node) { unsafe { *out = &raw const *ONE.0 } }
+         #[inline(never)] #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn two(out: *mut *const Node, n: *const Node) {
+             unsafe { *out = if n == &raw const ONE { &raw const TWO } else { n } }
+         }",
+    );
+    assert_says!(
+        krate.error(),
+        Untranslatable,
+        "PTX for the kernel `circular::two`",
+        "Circular dependency found in global variable set"
+    );
+    // LLVM is as good as before.
+    build(bare("afterwards", "(out: *mut u32) { unsafe { *out = 1 } }").builder()).unwrap();
+}
+
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn host_intrinsics() {

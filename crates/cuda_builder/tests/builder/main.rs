@@ -2,5 +2,6 @@
 
 mod device_code;
 mod errors;
+mod instructions;
 mod krate;
 mod rebuild;

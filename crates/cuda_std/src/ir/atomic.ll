@@ -1,9 +1,8 @@
 ; Atomics in three scopes. Pointers are generic.
 ;
-; LLVM 22 lowers `atomicrmw` on NVPTX without its scope and its order, to a plain `atom`, which is relaxed at the scope
-; of the device. That is right for `device`, and more than enough for `block`, and both gain from address-space
-; inference (`atom.shared`). What needs the system's scope or an order is therefore written out as PTX. `cmpxchg`, loads, stores
-; and fences keep both.
+; LLVM 22 writes `atomicrmw` on NVPTX without its scope and its order, as a plain `atom`, which is relaxed at the scope of the
+; device. That is right for relaxed ones of `device`, and more than enough for those of `block`, and both gain from address-space
+; inference (`atom.shared`). `cuda_builder` replaces those with the system's scope or an order by PTX, with generic addresses.
 ; `linkonce_odr`: only what is used gets linked in.
 target triple = "nvptx64-nvidia-cuda"
 
@@ -110,32 +109,32 @@ define linkonce_odr double @__cuda_std_atomic_add_f64_block(ptr %p, double %v) #
 }
 
 define linkonce_odr i32 @__cuda_std_atomic_add_acq_rel_u32_block(ptr %p, i32 %v) #0 {
-  %r = call i32 asm sideeffect "atom.acq_rel.cta.add.u32 $0, [$1], $2;", "=r,l,r,~{memory}"(ptr %p, i32 %v) nounwind
+  %r = atomicrmw add ptr %p, i32 %v syncscope("block") acq_rel, align 4
   ret i32 %r
 }
 
 define linkonce_odr i64 @__cuda_std_atomic_add_acq_rel_u64_block(ptr %p, i64 %v) #0 {
-  %r = call i64 asm sideeffect "atom.acq_rel.cta.add.u64 $0, [$1], $2;", "=l,l,l,~{memory}"(ptr %p, i64 %v) nounwind
+  %r = atomicrmw add ptr %p, i64 %v syncscope("block") acq_rel, align 8
   ret i64 %r
 }
 
 define linkonce_odr float @__cuda_std_atomic_add_acq_rel_f32_block(ptr %p, float %v) #0 {
-  %r = call float asm sideeffect "atom.acq_rel.cta.add.f32 $0, [$1], $2;", "=f,l,f,~{memory}"(ptr %p, float %v) nounwind
+  %r = atomicrmw fadd ptr %p, float %v syncscope("block") acq_rel, align 4
   ret float %r
 }
 
 define linkonce_odr double @__cuda_std_atomic_add_acq_rel_f64_block(ptr %p, double %v) #0 {
-  %r = call double asm sideeffect "atom.acq_rel.cta.add.f64 $0, [$1], $2;", "=d,l,d,~{memory}"(ptr %p, double %v) nounwind
+  %r = atomicrmw fadd ptr %p, double %v syncscope("block") acq_rel, align 8
   ret double %r
 }
 
 define linkonce_odr i32 @__cuda_std_atomic_exchange_acq_rel_u32_block(ptr %p, i32 %v) #0 {
-  %r = call i32 asm sideeffect "atom.acq_rel.cta.exch.b32 $0, [$1], $2;", "=r,l,r,~{memory}"(ptr %p, i32 %v) nounwind
+  %r = atomicrmw xchg ptr %p, i32 %v syncscope("block") acq_rel, align 4
   ret i32 %r
 }
 
 define linkonce_odr i64 @__cuda_std_atomic_exchange_acq_rel_u64_block(ptr %p, i64 %v) #0 {
-  %r = call i64 asm sideeffect "atom.acq_rel.cta.exch.b64 $0, [$1], $2;", "=l,l,l,~{memory}"(ptr %p, i64 %v) nounwind
+  %r = atomicrmw xchg ptr %p, i64 %v syncscope("block") acq_rel, align 8
   ret i64 %r
 }
 
@@ -311,32 +310,32 @@ define linkonce_odr double @__cuda_std_atomic_add_f64_device(ptr %p, double %v) 
 }
 
 define linkonce_odr i32 @__cuda_std_atomic_add_acq_rel_u32_device(ptr %p, i32 %v) #0 {
-  %r = call i32 asm sideeffect "atom.acq_rel.gpu.add.u32 $0, [$1], $2;", "=r,l,r,~{memory}"(ptr %p, i32 %v) nounwind
+  %r = atomicrmw add ptr %p, i32 %v syncscope("device") acq_rel, align 4
   ret i32 %r
 }
 
 define linkonce_odr i64 @__cuda_std_atomic_add_acq_rel_u64_device(ptr %p, i64 %v) #0 {
-  %r = call i64 asm sideeffect "atom.acq_rel.gpu.add.u64 $0, [$1], $2;", "=l,l,l,~{memory}"(ptr %p, i64 %v) nounwind
+  %r = atomicrmw add ptr %p, i64 %v syncscope("device") acq_rel, align 8
   ret i64 %r
 }
 
 define linkonce_odr float @__cuda_std_atomic_add_acq_rel_f32_device(ptr %p, float %v) #0 {
-  %r = call float asm sideeffect "atom.acq_rel.gpu.add.f32 $0, [$1], $2;", "=f,l,f,~{memory}"(ptr %p, float %v) nounwind
+  %r = atomicrmw fadd ptr %p, float %v syncscope("device") acq_rel, align 4
   ret float %r
 }
 
 define linkonce_odr double @__cuda_std_atomic_add_acq_rel_f64_device(ptr %p, double %v) #0 {
-  %r = call double asm sideeffect "atom.acq_rel.gpu.add.f64 $0, [$1], $2;", "=d,l,d,~{memory}"(ptr %p, double %v) nounwind
+  %r = atomicrmw fadd ptr %p, double %v syncscope("device") acq_rel, align 8
   ret double %r
 }
 
 define linkonce_odr i32 @__cuda_std_atomic_exchange_acq_rel_u32_device(ptr %p, i32 %v) #0 {
-  %r = call i32 asm sideeffect "atom.acq_rel.gpu.exch.b32 $0, [$1], $2;", "=r,l,r,~{memory}"(ptr %p, i32 %v) nounwind
+  %r = atomicrmw xchg ptr %p, i32 %v syncscope("device") acq_rel, align 4
   ret i32 %r
 }
 
 define linkonce_odr i64 @__cuda_std_atomic_exchange_acq_rel_u64_device(ptr %p, i64 %v) #0 {
-  %r = call i64 asm sideeffect "atom.acq_rel.gpu.exch.b64 $0, [$1], $2;", "=l,l,l,~{memory}"(ptr %p, i64 %v) nounwind
+  %r = atomicrmw xchg ptr %p, i64 %v syncscope("device") acq_rel, align 8
   ret i64 %r
 }
 
@@ -412,132 +411,132 @@ define linkonce_odr void @__cuda_std_atomic_fence_acq_rel_device() #0 {
 ; system
 
 define linkonce_odr i32 @__cuda_std_atomic_add_u32_system(ptr %p, i32 %v) #0 {
-  %r = call i32 asm sideeffect "atom.relaxed.sys.add.u32 $0, [$1], $2;", "=r,l,r,~{memory}"(ptr %p, i32 %v) nounwind memory(argmem: readwrite)
+  %r = atomicrmw add ptr %p, i32 %v monotonic, align 4
   ret i32 %r
 }
 
 define linkonce_odr i32 @__cuda_std_atomic_and_u32_system(ptr %p, i32 %v) #0 {
-  %r = call i32 asm sideeffect "atom.relaxed.sys.and.b32 $0, [$1], $2;", "=r,l,r,~{memory}"(ptr %p, i32 %v) nounwind memory(argmem: readwrite)
+  %r = atomicrmw and ptr %p, i32 %v monotonic, align 4
   ret i32 %r
 }
 
 define linkonce_odr i32 @__cuda_std_atomic_or_u32_system(ptr %p, i32 %v) #0 {
-  %r = call i32 asm sideeffect "atom.relaxed.sys.or.b32 $0, [$1], $2;", "=r,l,r,~{memory}"(ptr %p, i32 %v) nounwind memory(argmem: readwrite)
+  %r = atomicrmw or ptr %p, i32 %v monotonic, align 4
   ret i32 %r
 }
 
 define linkonce_odr i32 @__cuda_std_atomic_xor_u32_system(ptr %p, i32 %v) #0 {
-  %r = call i32 asm sideeffect "atom.relaxed.sys.xor.b32 $0, [$1], $2;", "=r,l,r,~{memory}"(ptr %p, i32 %v) nounwind memory(argmem: readwrite)
+  %r = atomicrmw xor ptr %p, i32 %v monotonic, align 4
   ret i32 %r
 }
 
 define linkonce_odr i32 @__cuda_std_atomic_exchange_u32_system(ptr %p, i32 %v) #0 {
-  %r = call i32 asm sideeffect "atom.relaxed.sys.exch.b32 $0, [$1], $2;", "=r,l,r,~{memory}"(ptr %p, i32 %v) nounwind memory(argmem: readwrite)
+  %r = atomicrmw xchg ptr %p, i32 %v monotonic, align 4
   ret i32 %r
 }
 
 define linkonce_odr i32 @__cuda_std_atomic_min_u32_system(ptr %p, i32 %v) #0 {
-  %r = call i32 asm sideeffect "atom.relaxed.sys.min.u32 $0, [$1], $2;", "=r,l,r,~{memory}"(ptr %p, i32 %v) nounwind memory(argmem: readwrite)
+  %r = atomicrmw umin ptr %p, i32 %v monotonic, align 4
   ret i32 %r
 }
 
 define linkonce_odr i32 @__cuda_std_atomic_max_u32_system(ptr %p, i32 %v) #0 {
-  %r = call i32 asm sideeffect "atom.relaxed.sys.max.u32 $0, [$1], $2;", "=r,l,r,~{memory}"(ptr %p, i32 %v) nounwind memory(argmem: readwrite)
+  %r = atomicrmw umax ptr %p, i32 %v monotonic, align 4
   ret i32 %r
 }
 
 define linkonce_odr i32 @__cuda_std_atomic_min_i32_system(ptr %p, i32 %v) #0 {
-  %r = call i32 asm sideeffect "atom.relaxed.sys.min.s32 $0, [$1], $2;", "=r,l,r,~{memory}"(ptr %p, i32 %v) nounwind memory(argmem: readwrite)
+  %r = atomicrmw min ptr %p, i32 %v monotonic, align 4
   ret i32 %r
 }
 
 define linkonce_odr i32 @__cuda_std_atomic_max_i32_system(ptr %p, i32 %v) #0 {
-  %r = call i32 asm sideeffect "atom.relaxed.sys.max.s32 $0, [$1], $2;", "=r,l,r,~{memory}"(ptr %p, i32 %v) nounwind memory(argmem: readwrite)
+  %r = atomicrmw max ptr %p, i32 %v monotonic, align 4
   ret i32 %r
 }
 
 define linkonce_odr i64 @__cuda_std_atomic_add_u64_system(ptr %p, i64 %v) #0 {
-  %r = call i64 asm sideeffect "atom.relaxed.sys.add.u64 $0, [$1], $2;", "=l,l,l,~{memory}"(ptr %p, i64 %v) nounwind memory(argmem: readwrite)
+  %r = atomicrmw add ptr %p, i64 %v monotonic, align 8
   ret i64 %r
 }
 
 define linkonce_odr i64 @__cuda_std_atomic_and_u64_system(ptr %p, i64 %v) #0 {
-  %r = call i64 asm sideeffect "atom.relaxed.sys.and.b64 $0, [$1], $2;", "=l,l,l,~{memory}"(ptr %p, i64 %v) nounwind memory(argmem: readwrite)
+  %r = atomicrmw and ptr %p, i64 %v monotonic, align 8
   ret i64 %r
 }
 
 define linkonce_odr i64 @__cuda_std_atomic_or_u64_system(ptr %p, i64 %v) #0 {
-  %r = call i64 asm sideeffect "atom.relaxed.sys.or.b64 $0, [$1], $2;", "=l,l,l,~{memory}"(ptr %p, i64 %v) nounwind memory(argmem: readwrite)
+  %r = atomicrmw or ptr %p, i64 %v monotonic, align 8
   ret i64 %r
 }
 
 define linkonce_odr i64 @__cuda_std_atomic_xor_u64_system(ptr %p, i64 %v) #0 {
-  %r = call i64 asm sideeffect "atom.relaxed.sys.xor.b64 $0, [$1], $2;", "=l,l,l,~{memory}"(ptr %p, i64 %v) nounwind memory(argmem: readwrite)
+  %r = atomicrmw xor ptr %p, i64 %v monotonic, align 8
   ret i64 %r
 }
 
 define linkonce_odr i64 @__cuda_std_atomic_exchange_u64_system(ptr %p, i64 %v) #0 {
-  %r = call i64 asm sideeffect "atom.relaxed.sys.exch.b64 $0, [$1], $2;", "=l,l,l,~{memory}"(ptr %p, i64 %v) nounwind memory(argmem: readwrite)
+  %r = atomicrmw xchg ptr %p, i64 %v monotonic, align 8
   ret i64 %r
 }
 
 define linkonce_odr i64 @__cuda_std_atomic_min_u64_system(ptr %p, i64 %v) #0 {
-  %r = call i64 asm sideeffect "atom.relaxed.sys.min.u64 $0, [$1], $2;", "=l,l,l,~{memory}"(ptr %p, i64 %v) nounwind memory(argmem: readwrite)
+  %r = atomicrmw umin ptr %p, i64 %v monotonic, align 8
   ret i64 %r
 }
 
 define linkonce_odr i64 @__cuda_std_atomic_max_u64_system(ptr %p, i64 %v) #0 {
-  %r = call i64 asm sideeffect "atom.relaxed.sys.max.u64 $0, [$1], $2;", "=l,l,l,~{memory}"(ptr %p, i64 %v) nounwind memory(argmem: readwrite)
+  %r = atomicrmw umax ptr %p, i64 %v monotonic, align 8
   ret i64 %r
 }
 
 define linkonce_odr i64 @__cuda_std_atomic_min_i64_system(ptr %p, i64 %v) #0 {
-  %r = call i64 asm sideeffect "atom.relaxed.sys.min.s64 $0, [$1], $2;", "=l,l,l,~{memory}"(ptr %p, i64 %v) nounwind memory(argmem: readwrite)
+  %r = atomicrmw min ptr %p, i64 %v monotonic, align 8
   ret i64 %r
 }
 
 define linkonce_odr i64 @__cuda_std_atomic_max_i64_system(ptr %p, i64 %v) #0 {
-  %r = call i64 asm sideeffect "atom.relaxed.sys.max.s64 $0, [$1], $2;", "=l,l,l,~{memory}"(ptr %p, i64 %v) nounwind memory(argmem: readwrite)
+  %r = atomicrmw max ptr %p, i64 %v monotonic, align 8
   ret i64 %r
 }
 
 define linkonce_odr float @__cuda_std_atomic_add_f32_system(ptr %p, float %v) #0 {
-  %r = call float asm sideeffect "atom.relaxed.sys.add.f32 $0, [$1], $2;", "=f,l,f,~{memory}"(ptr %p, float %v) nounwind memory(argmem: readwrite)
+  %r = atomicrmw fadd ptr %p, float %v monotonic, align 4
   ret float %r
 }
 
 define linkonce_odr double @__cuda_std_atomic_add_f64_system(ptr %p, double %v) #0 {
-  %r = call double asm sideeffect "atom.relaxed.sys.add.f64 $0, [$1], $2;", "=d,l,d,~{memory}"(ptr %p, double %v) nounwind memory(argmem: readwrite)
+  %r = atomicrmw fadd ptr %p, double %v monotonic, align 8
   ret double %r
 }
 
 define linkonce_odr i32 @__cuda_std_atomic_add_acq_rel_u32_system(ptr %p, i32 %v) #0 {
-  %r = call i32 asm sideeffect "atom.acq_rel.sys.add.u32 $0, [$1], $2;", "=r,l,r,~{memory}"(ptr %p, i32 %v) nounwind
+  %r = atomicrmw add ptr %p, i32 %v acq_rel, align 4
   ret i32 %r
 }
 
 define linkonce_odr i64 @__cuda_std_atomic_add_acq_rel_u64_system(ptr %p, i64 %v) #0 {
-  %r = call i64 asm sideeffect "atom.acq_rel.sys.add.u64 $0, [$1], $2;", "=l,l,l,~{memory}"(ptr %p, i64 %v) nounwind
+  %r = atomicrmw add ptr %p, i64 %v acq_rel, align 8
   ret i64 %r
 }
 
 define linkonce_odr float @__cuda_std_atomic_add_acq_rel_f32_system(ptr %p, float %v) #0 {
-  %r = call float asm sideeffect "atom.acq_rel.sys.add.f32 $0, [$1], $2;", "=f,l,f,~{memory}"(ptr %p, float %v) nounwind
+  %r = atomicrmw fadd ptr %p, float %v acq_rel, align 4
   ret float %r
 }
 
 define linkonce_odr double @__cuda_std_atomic_add_acq_rel_f64_system(ptr %p, double %v) #0 {
-  %r = call double asm sideeffect "atom.acq_rel.sys.add.f64 $0, [$1], $2;", "=d,l,d,~{memory}"(ptr %p, double %v) nounwind
+  %r = atomicrmw fadd ptr %p, double %v acq_rel, align 8
   ret double %r
 }
 
 define linkonce_odr i32 @__cuda_std_atomic_exchange_acq_rel_u32_system(ptr %p, i32 %v) #0 {
-  %r = call i32 asm sideeffect "atom.acq_rel.sys.exch.b32 $0, [$1], $2;", "=r,l,r,~{memory}"(ptr %p, i32 %v) nounwind
+  %r = atomicrmw xchg ptr %p, i32 %v acq_rel, align 4
   ret i32 %r
 }
 
 define linkonce_odr i64 @__cuda_std_atomic_exchange_acq_rel_u64_system(ptr %p, i64 %v) #0 {
-  %r = call i64 asm sideeffect "atom.acq_rel.sys.exch.b64 $0, [$1], $2;", "=l,l,l,~{memory}"(ptr %p, i64 %v) nounwind
+  %r = atomicrmw xchg ptr %p, i64 %v acq_rel, align 8
   ret i64 %r
 }
 

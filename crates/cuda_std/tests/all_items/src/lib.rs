@@ -6,6 +6,7 @@
 #![cfg_attr(cuda_device, no_std)]
 #![allow(clippy::missing_safety_doc)]
 
+pub mod arithmetic;
 pub mod atomics;
 pub mod functions;
 pub mod loads;
@@ -47,6 +48,7 @@ pub fn kernels() -> impl Iterator<Item = Named> {
         loads::KERNELS,
         memory::KERNELS,
         functions::KERNELS,
+        arithmetic::KERNELS,
     ]
     .into_iter()
     .flatten()

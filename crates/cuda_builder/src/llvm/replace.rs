@@ -1,0 +1,147 @@
+//! Instructions that give way to calls.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, HashMap},
+    ffi::{CStr, c_uint},
+    hash::{DefaultHasher, Hash, Hasher},
+};
+
+pub use llvm_sys::{LLVMAtomicOrdering as Ordering, LLVMAtomicRMWBinOp as AtomicOperation, LLVMOpcode as Opcode};
+use llvm_sys::{core::*, prelude::*};
+
+use super::{Module, c_string, instructions, message, name};
+use crate::error::Result;
+
+/// LLVM's numbers of the two scopes that every target has.
+const SINGLE_THREAD: c_uint = 0;
+const SYSTEM: c_uint = 1;
+
+/// The names of scopes, by their numbers in a context.
+type Scopes = RefCell<HashMap<c_uint, String>>;
+
+/// An instruction. Types have the names of LLVM's IR.
+pub struct Instruction<'m> {
+    value: LLVMValueRef,
+    scopes: &'m Scopes,
+}
+
+impl Module<'_> {
+    /// Calls a function in the place of each instruction for which `body` has one: the IR of its body, in which `%0`,
+    /// `%1`, ... are the instruction's operands, and of the declarations after it.
+    pub fn replace(&mut self, body: impl Fn(&Instruction<'_>) -> Option<String>) -> Result<()> {
+        let scopes = Scopes::default();
+        let mut functions = BTreeMap::new();
+        for function in self.functions() {
+            for value in instructions(function.value) {
+                let instruction = Instruction { value, scopes: &scopes };
+                let Some(body) = body(&instruction) else {
+                    continue;
+                };
+                let (result, operands) = (instruction.result(), instruction.operands());
+                let text = format!("({}) alwaysinline nounwind {{\n{body}", operands.join(", "));
+                // One name for one text, so that modules in which the same is replaced can be linked.
+                let mut hasher = DefaultHasher::new();
+                (&result, &text).hash(&mut hasher);
+                let name = format!("__cuda_builder_{:016x}", hasher.finish());
+                instruction.call_instead(self.module, &c_string(&name));
+                functions.entry(name.clone()).or_insert_with(|| format!("define linkonce_odr {result} @{name}{text}"));
+            }
+        }
+        for (name, text) in functions {
+            let part = self.context.parse(&name, text.as_bytes())?;
+            self.link(part)?;
+        }
+        Ok(())
+    }
+}
+
+impl Instruction<'_> {
+    pub fn opcode(&self) -> Opcode {
+        // SAFETY: a live instruction.
+        unsafe { LLVMGetInstructionOpcode(self.value) }
+    }
+    /// The type of what it gives.
+    pub fn result(&self) -> String {
+        type_of(self.value)
+    }
+    /// The types of what it takes; a call's function isn't among them.
+    pub fn operands(&self) -> Vec<String> {
+        self.operand_values().into_iter().map(type_of).collect()
+    }
+    fn operand_values(&self) -> Vec<LLVMValueRef> {
+        // SAFETY: a live instruction; only calls are asked for their arguments, which are their first operands.
+        unsafe {
+            let count = match LLVMIsACallInst(self.value).is_null() {
+                true => LLVMGetNumOperands(self.value) as c_uint,
+                false => LLVMGetNumArgOperands(self.value),
+            };
+            (0..count).map(|i| LLVMGetOperand(self.value, i)).collect()
+        }
+    }
+    /// The function that a call names.
+    pub fn callee(&self) -> Option<String> {
+        // SAFETY: only calls are asked for what they call, and only functions for their names.
+        unsafe {
+            if LLVMIsACallInst(self.value).is_null() {
+                return None;
+            }
+            let callee = LLVMGetCalledValue(self.value);
+            (!LLVMIsAFunction(callee).is_null()).then(|| name(callee))
+        }
+    }
+    /// What an `atomicrmw` does.
+    pub fn atomic_operation(&self) -> Option<AtomicOperation> {
+        // SAFETY: only an `atomicrmw` is asked for its operation.
+        (self.opcode() == Opcode::LLVMAtomicRMW).then(|| unsafe { LLVMGetAtomicRMWBinOp(self.value) })
+    }
+    /// The order of an `atomicrmw` or a fence.
+    pub fn ordering(&self) -> Option<Ordering> {
+        // SAFETY: only instructions that have one order are asked for it.
+        matches!(self.opcode(), Opcode::LLVMAtomicRMW | Opcode::LLVMFence).then(|| unsafe { LLVMGetOrdering(self.value) })
+    }
+    /// The scope of an `atomicrmw` or a fence: `` is the system's.
+    pub fn scope(&self) -> Option<String> {
+        self.ordering()?;
+        // SAFETY: an `atomicrmw` or a fence, which have a scope.
+        match unsafe { LLVMGetAtomicSyncScopeID(self.value) } {
+            SINGLE_THREAD => Some("singlethread".to_owned()),
+            SYSTEM => Some(String::new()),
+            number => Some(self.scopes.borrow_mut().entry(number).or_insert_with(|| self.named_scope()).clone()),
+        }
+    }
+    /// LLVM's C interface tells the numbers of scopes, but not their names.
+    fn named_scope(&self) -> String {
+        // SAFETY: a live instruction; the text is ours to free.
+        let text = message(unsafe { LLVMPrintValueToString(self.value) });
+        text.split_once("syncscope(\"").and_then(|(_, rest)| rest.split('"').next()).unwrap_or_default().to_owned()
+    }
+
+    /// Calls the function of that name with the instruction's operands instead.
+    fn call_instead(self, module: LLVMModuleRef, function: &CStr) {
+        // SAFETY: the module and its instruction are live. The call has the types of the instruction, whose place it
+        // takes with its debug location; nothing refers to the instruction any more when it is erased, and `self` ends
+        // here.
+        unsafe {
+            let mut operands = self.operand_values();
+            let mut types: Vec<LLVMTypeRef> = operands.iter().map(|&operand| LLVMTypeOf(operand)).collect();
+            let count = operands.len() as c_uint;
+            let ty = LLVMFunctionType(LLVMTypeOf(self.value), types.as_mut_ptr(), count, 0);
+            let found = LLVMGetNamedFunction(module, function.as_ptr());
+            let callee = if found.is_null() { LLVMAddFunction(module, function.as_ptr(), ty) } else { found };
+            let builder = LLVMCreateBuilderInContext(LLVMGetModuleContext(module));
+            LLVMPositionBuilderBefore(builder, self.value);
+            let call = LLVMBuildCall2(builder, ty, callee, operands.as_mut_ptr(), count, c"".as_ptr());
+            LLVMDisposeBuilder(builder);
+            if !LLVMGetFirstUse(self.value).is_null() {
+                LLVMReplaceAllUsesWith(self.value, call);
+            }
+            LLVMInstructionEraseFromParent(self.value);
+        }
+    }
+}
+
+fn type_of(value: LLVMValueRef) -> String {
+    // SAFETY: a live value; the text is ours to free.
+    message(unsafe { LLVMPrintTypeToString(LLVMTypeOf(value)) })
+}
