@@ -7,11 +7,12 @@ use ndarray_npy::{NpzReader, NpzWriter, WritableElement, read_npy, write_npy};
 use proptest::prelude::*;
 use tempfile::{TempDir, tempdir};
 use warpsmith::pcf::{
-    Pcf, PcfError, PcfSet, Point, Real,
+    Pcf, PcfError, PcfSet, Point, Real, Repairs,
     barcode::{Bar, Barcode, Filtration, betti_curves, stable_ranks},
     io::{self, BarcodeOptions, PcfData},
-    Repairs, l2_inner, lp_distance, lp_norm, random,
+    l2_inner, lp_distance, lp_norm, random,
 };
+use zip::{CompressionMethod, write::SimpleFileOptions};
 
 fn pcf(points: &[(f64, f64)]) -> Pcf<f64> {
     Pcf::new(points.iter().copied()).unwrap()
@@ -368,9 +369,9 @@ fn npz_errors_name_the_array() {
 #[test]
 fn compressed_archives() {
     use std::io::Write as _;
-    use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
+    use zip::ZipWriter;
     let files = Files::new();
-    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
+    let options = packed();
     let mut zip = ZipWriter::new(fs::File::create(files.path("a.npz")).unwrap());
     let mut add = |name: &str, write: &dyn Fn(&Path)| {
         write(&files.path("part.npy"));
@@ -672,6 +673,11 @@ fn what_is_no_bar() {
     assert!(long.betti_curve::<f32>().is_err() && long.betti_curve::<f64>().is_ok());
 }
 
+/// As `numpy.savez_compressed` packs.
+fn packed() -> SimpleFileOptions {
+    SimpleFileOptions::default().compression_method(CompressionMethod::Deflated)
+}
+
 /// Barcodes of a sublevel filtration and any dimension.
 fn bars(path: &Path) -> Result<Vec<Barcode>, PcfError> {
     io::load_barcodes(path, BarcodeOptions::default())
@@ -709,7 +715,10 @@ fn barcodes_from_files() {
         ("b,d\n", "line 1: the header is `b,d`, but it must be `birth,death` or `barcode,birth,death`"),
         // One more than that is 0, which comes after nothing.
         ("barcode,birth,death\n18446744073709551615,0,5\n0,1,2\n", "line 2: column `barcode`: 18446744073709551615 is the first"),
-        ("barcode,birth,death\n0,0,5\n18446744073709551615,0,5\n", "line 3: column `barcode`: 18446744073709551615 comes after 0"),
+        (
+            "barcode,birth,death\n0,0,5\n18446744073709551615,0,5\n",
+            "line 3: column `barcode`: 18446744073709551615 comes after 0",
+        ),
     ] {
         let path = files.text("d.csv", text);
         fails(bars(&path), &path, sentence);
@@ -722,7 +731,7 @@ fn barcodes_in_archives() {
     let files = Files::new();
     let path = files.path("a.npz");
     let write = |offsets: &[i64], rows: &[[f64; 2]]| {
-        let mut npz = NpzWriter::new_compressed(fs::File::create(&path).unwrap());
+        let mut npz = NpzWriter::new_with_options(fs::File::create(&path).unwrap(), packed());
         npz.add_array("offsets", &aview1(offsets)).unwrap();
         npz.add_array("bars", &ndarray::arr2(rows)).unwrap();
         npz.finish().unwrap();
@@ -732,7 +741,11 @@ fn barcodes_in_archives() {
     let expected = [vec![(0.0, inf), (0.5, 2.0)], vec![], vec![(-1.0, 1.0)]].map(|bars| Barcode::new(bars).unwrap());
     assert_eq!(bars(&path).unwrap(), expected);
     for (offsets, rows, sentence) in [
-        (&[0, 1, 2][..], &[[0.0, 1.0], [2.0, 1.0]][..], "array `bars`: row 1: barcode 1, bar 0: death = 1 comes before birth = 2"),
+        (
+            &[0, 1, 2][..],
+            &[[0.0, 1.0], [2.0, 1.0]][..],
+            "array `bars`: row 1: barcode 1, bar 0: death = 1 comes before birth = 2",
+        ),
         (&[0, 1], &[[0.0, 1.0], [2.0, 1.0]], "array `offsets`: offsets[1] is 1, but the last must be the number of points, 2"),
         (&[0, 3, 2], &[[0.0, 1.0], [2.0, 1.0]], "array `offsets`: offsets[1] is 3, but there are only 2 points"),
         (&[0, -1], &[[0.0, 1.0]], "array `offsets`: offsets[1] is -1, but it must be an index from 0 on"),
@@ -870,10 +883,11 @@ fn archives_that_unpack_to_far_more() {
     let files = Files::new();
     let path = files.path("a.npz");
     // Zeros, of which archives make a thousandth.
-    let mut npz = NpzWriter::new_compressed(fs::File::create(&path).unwrap());
+    let mut npz = NpzWriter::new_with_options(fs::File::create(&path).unwrap(), packed());
     npz.add_array("offsets", &Array1::<i64>::zeros(10 << 20)).unwrap();
     npz.add_array("points", &Array2::<f64>::zeros((1, 2))).unwrap();
     npz.finish().unwrap();
-    let sentence = "array `offsets`: unpacks to 83886080 bytes, and at most 67108864 are read from an archive of this size: save it";
+    let sentence =
+        "array `offsets`: unpacks to 83886080 bytes, and at most 67108864 are read from an archive of this size: save it";
     fails(io::load(&path), &path, sentence);
 }

@@ -131,8 +131,8 @@ fn files_that_are_wrong() {
         (format!("{header}2 3 1\n1 1 one\n"), "line 3: `one` is no number"),
         (format!("{header}2 3 1\n1 1 nan\n"), "line 3: the value is `nan`, but it must be a finite number"),
         (format!("{header}2 3 1\n1 1 -inf\n"), "line 3: the value is `-inf`, but it must be a finite number"),
-        (format!("{header}2 3 1\n1 1 1e39\n"), "line 3: 1e39 is too large for float32"),
-        (format!("{header}2 3 1\n1 1 1e999\n"), "line 3: 1e999 is too large for float32"),
+        (format!("{header}2 3 1\n1 1 1e39\n"), "line 3: `1e39` is too large for float32"),
+        (format!("{header}2 3 1\n1 1 1e999\n"), "line 3: `1e999` is too large for float32"),
         (
             format!("{}2 2 1\n1 1 1.5\n", header.replace("real", "integer")),
             "line 3: `1.5` is no integer, but the header says that entries are",

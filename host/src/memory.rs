@@ -71,11 +71,9 @@ mod tests {
     #[test]
     fn rows_of_the_kernels_tables() {
         let table = "MemTotal:       16 kB\nMemTotalX: 1 kB\nVmData:\t 3 kB\nHugePages_Total:  7\n";
-        assert_eq!(["MemTotal", "VmData", "VmSize", "HugePages_Total"].map(|key| kilobytes(table, key)), [
-            Some(16 << 10),
-            Some(3 << 10),
-            None,
-            None
-        ]);
+        assert_eq!(
+            ["MemTotal", "VmData", "VmSize", "HugePages_Total"].map(|key| kilobytes(table, key)),
+            [Some(16 << 10), Some(3 << 10), None, None]
+        );
     }
 }

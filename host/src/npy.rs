@@ -145,7 +145,9 @@ impl<R: Read> Reader<R> {
             if others.is_none_or(|others| others > MOST_EMPTY) {
                 let shape: Vec<_> = shape.iter().map(usize::to_string).collect();
                 let shape = shape.join(", ");
-                return Err(format!("has the shape ({shape}): of an array without elements, the rest may make up {MOST_EMPTY} at most"));
+                return Err(format!(
+                    "has the shape ({shape}): of an array without elements, the rest may make up {MOST_EMPTY} at most"
+                ));
             }
         }
         Ok(Reader { input, size, header_size, descriptor, layout: header.layout, shape })

@@ -167,7 +167,9 @@ impl Summary {
         let s = |n: usize| if n == 1 { "" } else { "s" };
         let repaired = self.repaired.as_ref().map_or_else(String::new, |repaired| {
             let Repaired { empty, sorted, shifted, merged } = repaired;
-            format!("\nRepaired functions: {sorted} put in order, {shifted} shifted, {merged} with breakpoints merged, {empty} empty")
+            format!(
+                "\nRepaired functions: {sorted} put in order, {shifted} shifted, {merged} with breakpoints merged, {empty} empty"
+            )
         });
         format!(
             "Written: {} ({functions} function{}, {breakpoints} breakpoint{}, {}){repaired}",

@@ -6,7 +6,11 @@ use svgtypes::{PathParser, PathSegment};
 
 use super::shapes::{Problem, check_vertices, polygon, problem};
 use crate::{
-    overlap::{Point, Shape, convex::bounds, shape::{LARGEST, SMALLEST}},
+    overlap::{
+        Point, Shape,
+        convex::bounds,
+        shape::{LARGEST, SMALLEST},
+    },
     read::{MOST_VERTICES, quoted},
 };
 
@@ -279,9 +283,9 @@ fn flatten(path: &BezPath, node: Node<'_, '_>) -> Result<Vec<(Vec<Point>, bool)>
         return Ok(Vec::new());
     }
     // Within these, how many lines there are depends on the form alone, not on the size.
-    let reach = [controls.x0, controls.y0, controls.x1, controls.y1].into_iter().fold(0.0, |reach: f64, number| {
-        if number.is_nan() { f64::NAN } else { reach.max(number.abs()) }
-    });
+    let reach = [controls.x0, controls.y0, controls.x1, controls.y1]
+        .into_iter()
+        .fold(0.0, |reach: f64, number| if number.is_nan() { f64::NAN } else { reach.max(number.abs()) });
     if !(reach < LARGEST) {
         return problem(format!("{} reaches too far: coordinates must be below {LARGEST:e}", called(node)));
     }
@@ -295,8 +299,8 @@ fn flatten(path: &BezPath, node: Node<'_, '_>) -> Result<Vec<(Vec<Point>, bool)>
     }
     let mut parts: Vec<(Vec<Point>, bool)> = Vec::new();
     let mut vertices = 0usize;
-    // Half of what is allowed: the way in which curves are cut is itself approximate.
-    kurbo::flatten(path.elements().iter().copied(), 0.5 * CURVE_TOLERANCE * extent, |element| {
+    // A little less than what is allowed: arcs are off by a little themselves.
+    kurbo::flatten(path.elements().iter().copied(), 0.9 * CURVE_TOLERANCE * extent, |element| {
         vertices += 1;
         if vertices > MOST_VERTICES {
             return;

@@ -215,7 +215,11 @@ struct Raw<T> {
 
 impl<T: Real> Raw<T> {
     /// The set, repaired where that is wanted. `place` says what of the file is at fault, for which it is told the point.
-    fn set(self, repairs: Option<&mut Repairs>, place: impl Fn(Option<usize>, PcfError) -> PcfError) -> Result<PcfSet<T>, PcfError> {
+    fn set(
+        self,
+        repairs: Option<&mut Repairs>,
+        place: impl Fn(Option<usize>, PcfError) -> PcfError,
+    ) -> Result<PcfSet<T>, PcfError> {
         let Raw { offsets, points, shape } = self;
         let starts = offsets.clone();
         let set = match repairs {
