@@ -65,8 +65,13 @@ fn without_end() {
         symlink("/dev/zero", folder.path().join(format!("z.{extension}"))).unwrap();
     }
     for (command, extension) in TEXTS {
-        let sentence = if matches!(*extension, "csv" | "mtx") { "line 1: it is longer than 16 MiB" } else { "is longer than 16 MiB" };
-        bad(&folder, &format!("$W {}", command.replace("FILE", &format!("z.{extension}"))), &format!("z.{extension}: {sentence}"));
+        let sentence =
+            if matches!(*extension, "csv" | "mtx") { "line 1: it is longer than 16 MiB" } else { "is longer than 16 MiB" };
+        bad(
+            &folder,
+            &format!("$W {}", command.replace("FILE", &format!("z.{extension}"))),
+            &format!("z.{extension}: {sentence}"),
+        );
     }
     for (command, sentence) in [
         ("list-rank --input z.npy", "z.npy: is not a .npy file"),
@@ -86,8 +91,16 @@ fn pipes() {
     let folder = folder();
     for (command, text, sentence) in [
         ("pcf info p.csv", "function,t,v\\n0,0,1\\n\\n0,x,1\\n", "p.csv: line 4: column `t`: `x` is not a number"),
-        ("pcf convert p.csv --dtype f32 --output out.npz", "function,t,v\\n0,0,1\\n0,0,1\\n", "p.csv: line 3: function 0, breakpoint 1"),
-        ("pcf convert p.csv --dtype f32 --output out.npz", "function,t,v\\n0,0,1e60\\n", "p.csv: function 0, breakpoint 0: v = 1e60 is"),
+        (
+            "pcf convert p.csv --dtype f32 --output out.npz",
+            "function,t,v\\n0,0,1\\n0,0,1\\n",
+            "p.csv: line 3: function 0, breakpoint 1",
+        ),
+        (
+            "pcf convert p.csv --dtype f32 --output out.npz",
+            "function,t,v\\n0,0,1e60\\n",
+            "p.csv: function 0, breakpoint 0: v = 1e60 is",
+        ),
         ("pcf betti p.csv --output out.npz", "birth,death\\n\\n2,1\\n", "p.csv: line 3: bar 0"),
         ("overlap total p.csv", "x,y,theta\\n\\n\\n0,0,z\\n", "p.csv: line 4: column `theta`"),
         ("overlap total poses.csv --shape p.csv", "", "`p.csv` is no shape"),
@@ -109,7 +122,12 @@ fn rows_without_end() {
     for (command, file, head, row) in [
         ("overlap total p.csv", "p.csv", "x,y,theta", "0,0,0"),
         ("pcf betti p.csv --output out.npz", "p.csv", "birth,death", "0,1"),
-        ("rules explore spmv --ranks 2 --matrix p.mtx --output out.csv", "p.mtx", "%%MatrixMarket matrix coordinate real general\n9 9 4000000000", "1 1 1"),
+        (
+            "rules explore spmv --ranks 2 --matrix p.mtx --output out.csv",
+            "p.mtx",
+            "%%MatrixMarket matrix coordinate real general\n9 9 4000000000",
+            "1 1 1",
+        ),
     ] {
         let script = format!("rm -f {file}; mkfifo {file}; ((echo '{head}'; yes '{row}') > {file} &) ; $W {command}");
         bad(&folder, &script, "can't be read: it takes more memory than there is (");

@@ -11,7 +11,7 @@ use bytemuck::Pod;
 use ndarray::{ArrayD, IxDyn, ShapeBuilder as _};
 use ndarray_npy::npy::header::{Header, Layout, ReadHeaderError};
 
-use crate::read::{MOST_EMPTY, Source, collect, reserve, unreadable};
+use crate::read::{MOST_EMPTY, Source, brief, collect, quoted, reserve, unreadable};
 
 /// The first bytes of every `.npy` file.
 const MAGIC: &[u8] = b"\x93NUMPY";
@@ -285,7 +285,7 @@ fn read_header(input: &mut impl Read) -> Result<(Header, u64), String> {
     let size = start.len() as u64 + u64::from(length);
     let header = Header::from_reader(&mut start.chain(input)).map_err(|error| match error {
         ReadHeaderError::Io(_) => "is truncated: it ends within its header".to_owned(),
-        error => format!("has a header that can't be read: {error}"),
+        error => format!("has a header that can't be read: {}", brief(error)),
     })?;
     Ok((header, size))
 }
@@ -321,7 +321,7 @@ fn type_name(descriptor: &str) -> String {
         (Some("c"), Some(bits)) => format!("complex{bits}"),
         (Some("U" | "S"), _) => "text".into(),
         (Some("O"), _) => "Python objects".into(),
-        _ => format!("elements of type `{descriptor}`"),
+        _ => format!("elements of type {}", quoted(descriptor)),
     }
 }
 

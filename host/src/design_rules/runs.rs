@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Dag, RulesError, Timeline, Traversal};
 use crate::files::Destination;
-use crate::read::{Lines, push, quoted};
+use crate::read::{Lines, brief, push, quoted};
 
 /// The first line of a file of runs.
 const MAGIC: &str = "# warpsmith rules 1";
@@ -132,7 +132,7 @@ impl Runs {
         let head = if lines.next().map_err(wrong)? { lines.text().map_err(wrong)? } else { "" };
         let head = head.strip_prefix("# ").ok_or_else(|| wrong(cut.to_owned()))?;
         let Head { runs: expected, about } =
-            serde_json::from_str::<Head<About>>(head).map_err(|error| wrong(format!("line 2: {error}")))?;
+            serde_json::from_str::<Head<About>>(head).map_err(|error| wrong(format!("line 2: {}", brief(error))))?;
         if !lines.next().map_err(wrong)? || lines.line() != HEADER.as_bytes() {
             return Err(wrong(format!("line 3 isn't the header `{HEADER}`")));
         }

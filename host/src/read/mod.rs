@@ -24,6 +24,7 @@ mod lines;
 mod table;
 
 use std::{
+    fmt::Display,
     fs::File,
     io::{self, Read, Seek, SeekFrom},
     path::Path,
@@ -199,6 +200,17 @@ fn enough(bytes: usize) -> Result<(), String> {
 
 fn too_little() -> String {
     format!("can't be read: it takes more memory than there is ({} MiB are free)", memory().free >> 20)
+}
+
+/// What a parser says, in a message: its first line, and of what is long the start. It may repeat what the file has.
+pub fn brief(error: impl Display) -> String {
+    const MOST: usize = 300;
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or_default().trim_end();
+    match line.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line.to_owned(),
+    }
 }
 
 /// What a file says, in a message: in quotes, and of what is long the start.

@@ -14,7 +14,7 @@ use warpsmith::{
         sim::{Machine, SimPlatform, Workload, halo::HaloModel, pipeline::PipelineModel, spmv::SpmvModel},
     },
     device::{Backend, Device},
-    read::text,
+    read::{brief, text},
     spmv::{Band, Csr, Traffic, market},
 };
 
@@ -309,7 +309,7 @@ fn matrix(path: Option<&Path>) -> Result<(Csr<f32>, String), Failure> {
 pub fn read_machine(path: &Path) -> Result<Machine, Failure> {
     let in_file = |reason: &dyn std::fmt::Display| Failure::error(format_args!("{}: {reason}", path.display()));
     let text = text(path).map_err(|error| in_file(&error))?;
-    let machine: Machine = serde_json::from_str(&text).map_err(|error| in_file(&error))?;
+    let machine: Machine = serde_json::from_str(&text).map_err(|error| in_file(&brief(error)))?;
     machine.validate().map_err(|error| in_file(&error))?;
     Ok(machine)
 }

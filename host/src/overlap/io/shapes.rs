@@ -80,7 +80,7 @@ fn parse_wkt(text: &str, name: &str) -> Result<Shape, Problem> {
     check_parentheses(text)?;
     let geometry: Wkt<f64> = match text.parse() {
         Ok(geometry) => geometry,
-        Err(error) => return problem(format!("is not WKT: {error}")),
+        Err(error) => return problem(format!("is not WKT: {}", read::brief(error))),
     };
     let other = match geometry {
         Wkt::Polygon(found) => {
@@ -147,7 +147,7 @@ fn rings(n: usize) -> String {
 fn parse_json(text: &str, name: &str) -> Result<Shape, Problem> {
     let value: Value = match serde_json::from_str(text) {
         Ok(value) => value,
-        Err(error) => return problem(format!("is not JSON: {error}")),
+        Err(error) => return problem(format!("is not JSON: {}", read::brief(error))),
     };
     let name = value.get("name").and_then(Value::as_str).unwrap_or(name);
     // A feature is a geometry with properties.

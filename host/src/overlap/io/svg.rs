@@ -11,7 +11,7 @@ use crate::{
         convex::bounds,
         shape::{LARGEST, SMALLEST},
     },
-    read::{MOST_VERTICES, quoted},
+    read::{MOST_VERTICES, brief, quoted},
 };
 
 /// How far the lines that a curve becomes may be from it, in units of the drawing's width or height, whichever is larger.
@@ -37,7 +37,7 @@ pub fn parse(text: &str, name: &str) -> Result<Shape, Problem> {
     let options = roxmltree::ParsingOptions { allow_dtd: true, nodes_limit: MOST_NODES, ..Default::default() };
     let document = match Document::parse_with_options(text, options) {
         Ok(document) => document,
-        Err(error) => return problem(format!("is not SVG: {error}")),
+        Err(error) => return problem(format!("is not SVG: {}", brief(error))),
     };
     if document.root_element().tag_name().name() != "svg" {
         return problem(format!("is not SVG: its element is {}", quoted(document.root_element().tag_name().name())));
@@ -159,7 +159,7 @@ fn path_of(text: &str) -> Result<BezPath, String> {
     // After a path was closed, the next one starts where it did, even if no command says so.
     let mut closed = false;
     for segment in PathParser::from(text) {
-        let segment = segment.map_err(|error| error.to_string())?;
+        let segment = segment.map_err(brief)?;
         let origin = if segment.is_abs() { Vec2::ZERO } else { pen.to_vec2() };
         let at = |x: f64, y: f64| Place::new(x, y) + origin;
         let mirrored = |control: Option<Place>| control.map_or(pen, |control| pen + (pen - control));
@@ -272,7 +272,7 @@ fn transform(node: Node<'_, '_>) -> Result<Affine, Problem> {
     let Some(text) = node.attribute("transform") else { return Ok(Affine::IDENTITY) };
     match text.parse::<svgtypes::Transform>() {
         Ok(t) => Ok(Affine::new([t.a, t.b, t.c, t.d, t.e, t.f])),
-        Err(error) => problem(format!("{}: `transform` can't be read: {error}", called(node))),
+        Err(error) => problem(format!("{}: `transform` can't be read: {}", called(node), brief(error))),
     }
 }
 
