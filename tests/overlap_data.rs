@@ -794,7 +794,7 @@ fn curves_are_as_close_as_promised() {
         }
     }
     // Of a Bézier curve whose control points reach far beyond it: the box of the curve counts, not theirs.
-    let ring = outline("<path d='M0 0C1000 10 -1000 20 0 30L-500 15Z'/>");
+    let ring = outline("<path d='M0 0C1000 10 -1000 20 0 30L-500 40L-500 -10Z'/>");
     let point = |t: f64| {
         let [a, b, c] = [3.0 * t * (1.0 - t) * (1.0 - t), 3.0 * t * t * (1.0 - t), t * t * t];
         [1000.0 * (a - b), -(10.0 * a + 20.0 * b + 30.0 * c)]

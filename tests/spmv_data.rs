@@ -160,7 +160,7 @@ fn files_that_are_wrong() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("binary.mtx");
     fs::write(&path, [header.as_bytes(), b"2 2 1\n1 \xff 1\n"].concat()).unwrap();
-    says(market::read::<f32>(&path), &format!("{}: line 3: is not text", path.display()));
+    says(market::read::<f32>(&path), &format!("{}: line 3: is not UTF-8 text", path.display()));
     let path = folder.path().join("no").join("such.mtx");
     let matrix = Csr::<f32>::from_triplets((0, 0), []).unwrap();
     let error = market::write(&path, &matrix).unwrap_err();

@@ -157,7 +157,7 @@ fn parse_json(text: &str, name: &str) -> Result<Shape, Problem> {
     };
     if let Some(kind) = geometry.get("type").and_then(Value::as_str) {
         if kind != "Polygon" {
-            return problem(format!("is a GeoJSON {kind}, but a shape must be a Polygon"));
+            return problem(format!("is a GeoJSON {}, but a shape must be a Polygon", read::brief(kind)));
         }
         let coordinates = geometry.get("coordinates").and_then(Value::as_array);
         let Some(coordinates) = coordinates else { return problem("is a GeoJSON Polygon without an array `coordinates`") };
