@@ -11,7 +11,7 @@ use std::{
 
 use assert_cmd::cargo::cargo_bin;
 
-use crate::{Random, kept};
+use crate::{Random, kept, mutate::Content};
 
 /// Commands, with what makes them quick. An option that is drawn takes the place of one here.
 const COMMANDS: &[&str] = &[
@@ -137,6 +137,13 @@ pub fn run(end: Instant, seed: u64) -> bool {
         let which = random.below(COMMANDS.len());
         let arguments = arguments(COMMANDS[which], &options[which], &mut random);
         fill();
+        // What readers let pass must not be too much for what comes after them.
+        if random.one_in(3) {
+            let (from, to) = random.of(FILES);
+            let mut content = Content::of(to.rsplit('.').next().unwrap(), &fs::read(corpus.join(from)).unwrap());
+            content.damage(&mut random, &[]);
+            fs::write(folder.path().join(to), content.bytes()).unwrap();
+        }
         runs += 1;
         let shown =
             format!("warpsmith {}", arguments.iter().map(|argument| format!("{argument:?}")).collect::<Vec<_>>().join(" "));
@@ -150,7 +157,12 @@ pub fn run(end: Instant, seed: u64) -> bool {
                 good = false;
                 let text = format!("case {case}: {shown}\nexit code {code:?}\n{stderr}\n");
                 eprint!("{text}");
-                fs::write(kept().join(format!("failed-options-{case}.txt")), text).unwrap();
+                let kept = kept().join(format!("failed-options-{case}"));
+                fs::create_dir_all(&kept).unwrap();
+                fs::write(kept.join("case.txt"), text).unwrap();
+                for (_, name) in FILES {
+                    let _ = fs::copy(folder.path().join(name), kept.join(name));
+                }
             }
         }
     }

@@ -5,12 +5,14 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Dag, RulesError, Timeline, Traversal};
+use super::{Dag, RulesError, Timeline, Traversal, schedule::MAX_STREAMS};
 use crate::files::Destination;
 use crate::read::{Lines, brief, push, quoted};
 
 /// The first line of a file of runs.
 const MAGIC: &str = "# warpsmith rules 1";
+/// The most ranks that runs may be of: more than any machine has.
+const MOST_RANKS: usize = 1 << 24;
 /// The header of its table.
 const HEADER: &str = "iteration,seconds,schedule";
 
@@ -133,6 +135,12 @@ impl Runs {
         let head = head.strip_prefix("# ").ok_or_else(|| wrong(cut.to_owned()))?;
         let Head { runs: expected, about } =
             serde_json::from_str::<Head<About>>(head).map_err(|error| wrong(format!("line 2: {}", brief(error))))?;
+        // Whoever simulates or replays them takes memory by these.
+        for (what, count, most) in [("ranks", about.ranks, MOST_RANKS), ("streams", about.streams, MAX_STREAMS)] {
+            if count > most {
+                return Err(wrong(format!("line 2: there are {count} {what}, but at most {most} are possible")));
+            }
+        }
         if !lines.next().map_err(wrong)? || lines.line() != HEADER.as_bytes() {
             return Err(wrong(format!("line 3 isn't the header `{HEADER}`")));
         }
