@@ -118,6 +118,15 @@ fn curves_and_means() {
     assert_eq!(folder.good("betti bars.csv --output betti.csv"), "Written: betti.csv (3 functions, 7 breakpoints, float64)\n");
     let curves = "function,t,v\n0,0.0,1.0\n0,0.5,2.0\n0,2.0,1.0\n1,0.0,0.0\n2,0.0,0.0\n2,1.0,1.0\n2,4.0,0.0\n";
     assert_eq!(fs::read_to_string(folder.path("betti.csv")).unwrap(), curves);
+    // Of two dimensions one, and upside down.
+    folder.write("dimensions.csv", "dimension,birth,death\n0,5,-inf\n1,4,1\n");
+    folder
+        .bad("betti dimensions.csv --output b.csv", "dimensions.csv: has bars of the dimensions 0, 1: choose one (--dimension)");
+    folder.bad("betti dimensions.csv --dimension 1 --output b.csv", "line 3: bar 0: death = 1 comes before birth = 4");
+    folder.good("betti dimensions.csv --dimension 1 --superlevel --output b.csv");
+    assert_eq!(fs::read_to_string(folder.path("b.csv")).unwrap(), "function,t,v\n0,0.0,0.0\n0,1.0,1.0\n0,4.0,0.0\n");
+    folder.good("stable-rank dimensions.csv --dimension 0 --superlevel --output b.csv");
+    assert_eq!(fs::read_to_string(folder.path("b.csv")).unwrap(), "function,t,v\n0,0.0,1.0\n");
     let ranks = folder.json("stable-rank bars.csv --dtype f32 --output ranks.npz");
     assert_eq!((&ranks["count"], &ranks["dtype"], &ranks["nonzero_tails"]), (&json!(3), &json!("float32"), &json!(1)));
     let expected = [vec![(0.0f32, 2.0), (1.5, 1.0)], vec![(0.0, 0.0)], vec![(0.0, 1.0), (3.0, 0.0)]];
@@ -139,6 +148,18 @@ fn errors_name_what_is_wrong() {
     folder.bad("info a.txt", "a.txt: the name must end in .npz, .npy or .csv");
     folder.bad("convert a.csv --output a.csv", "a.csv can't be written: it is to be read");
     folder.bad("convert a.csv --output b.npz", "a.csv: line 4");
+    folder.write("w.csv", "function,t,v\n0,3,1\n0,1,2\n0,1,3\n1,0,4\n");
+    folder.bad("convert w.csv --output b.csv", "w.csv: line 2: function 0, breakpoint 0: t = 3, but the first");
+    let json = folder.json("convert w.csv --repair --dtype f32 --output b.csv");
+    assert_eq!(json["repaired"], json!({"empty": 0, "sorted": 1, "shifted": 1, "merged": 1}));
+    assert_eq!(fs::read_to_string(folder.path("b.csv")).unwrap(), "function,t,v\n0,0.0,3.0\n0,2.0,1.0\n1,0.0,4.0\n");
+    fs::remove_file(folder.path("b.csv")).unwrap();
+    let said = {
+        folder.write("right.csv", "function,t,v\n0,0,1\n");
+        folder.good("convert right.csv --repair --output b.csv")
+    };
+    assert!(said.ends_with("\nRepaired functions: 0 put in order, 0 shifted, 0 with breakpoints merged, 0 empty\n"), "{said}");
+    fs::remove_file(folder.path("b.csv")).unwrap();
     folder.bad("random --count 10 --points 3 --output no/a.npz", "no/a.npz can't be written: there is no directory no");
     folder.bad("random --count 10 --points 3 --output a.json", "a.json: the name must end in");
     folder.bad("random --count 10 --points 30 --uneven --output a.npy", "different lengths don't fit into one .npy array");

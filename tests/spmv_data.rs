@@ -131,8 +131,8 @@ fn files_that_are_wrong() {
         (format!("{header}2 3 1\n1 1 one\n"), "line 3: `one` is no number"),
         (format!("{header}2 3 1\n1 1 nan\n"), "line 3: the value is `nan`, but it must be a finite number"),
         (format!("{header}2 3 1\n1 1 -inf\n"), "line 3: the value is `-inf`, but it must be a finite number"),
-        (format!("{header}2 3 1\n1 1 1e39\n"), "line 3: 1e39 is too large for float32"),
-        (format!("{header}2 3 1\n1 1 1e999\n"), "line 3: 1e999 is too large for float32"),
+        (format!("{header}2 3 1\n1 1 1e39\n"), "line 3: `1e39` is too large for float32"),
+        (format!("{header}2 3 1\n1 1 1e999\n"), "line 3: `1e999` is too large for float32"),
         (
             format!("{}2 2 1\n1 1 1.5\n", header.replace("real", "integer")),
             "line 3: `1.5` is no integer, but the header says that entries are",
@@ -160,7 +160,7 @@ fn files_that_are_wrong() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("binary.mtx");
     fs::write(&path, [header.as_bytes(), b"2 2 1\n1 \xff 1\n"].concat()).unwrap();
-    says(market::read::<f32>(&path), &format!("{}: line 3: is not text", path.display()));
+    says(market::read::<f32>(&path), &format!("{}: line 3: is not UTF-8 text", path.display()));
     let path = folder.path().join("no").join("such.mtx");
     let matrix = Csr::<f32>::from_triplets((0, 0), []).unwrap();
     let error = market::write(&path, &matrix).unwrap_err();
@@ -188,4 +188,24 @@ proptest! {
         round_trip((20, 30), single.filter(|(.., value)| value.is_finite()).collect());
         round_trip((20, 30), triplets);
     }
+}
+
+/// Memory is taken for rows and columns, whether they have entries or not, but not for as many as a few bytes declare.
+#[test]
+fn declared_sizes() -> Result {
+    let file = |rows: u64, columns: u64| format!("%%MatrixMarket matrix coordinate real general\n{rows} {columns} 1\n1 1 2.5\n");
+    for (rows, columns, what, count) in
+        [(4294967295, 1, "rows", 4294967295u64), (1, 4294967295, "columns", 4294967295), (1048577, 5, "rows", 1048577)]
+    {
+        says(
+            read::<f32>(&file(rows, columns)),
+            &format!("a.mtx: declares {count} {what}, but in a file of this size there may be 1048576 at most"),
+        );
+    }
+    let matrix = read::<f32>(&file(1 << 20, 1 << 20))?;
+    assert_eq!((matrix.rows(), matrix.columns(), matrix.nnz()), (1 << 20, 1 << 20, 1));
+    // 100 for each byte of a longer one.
+    let long = format!("{}{}", file(2_000_000, 3), "% \n".repeat(7000));
+    assert_eq!(read::<f32>(&long)?.rows(), 2_000_000);
+    Ok(())
 }

@@ -65,16 +65,17 @@
 
 pub mod collectives;
 pub mod concurrency;
-mod csv_table;
 pub mod design_rules;
 pub mod device;
 pub mod engine;
 pub mod files;
 pub mod list_rank;
+mod memory;
 pub mod npy;
 pub mod overlap;
 pub mod pcf;
 pub mod ranks;
+pub mod read;
 pub mod spmv;
 
 /// Launches a kernel on a stream: `launch!(stream, module::kernel<<<grid, block>>>(arguments))`, and with dynamic shared

@@ -1,7 +1,10 @@
 //! A schedule as names alone: what features are made of, and what files hold.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
+
+use crate::read::quoted;
 
 /// A schedule's steps by name, with the streams of the GPU operations: all that learning needs, also where the program is not at
 /// hand.
@@ -56,17 +59,17 @@ impl FromStr for Traversal {
     /// # Errors
     /// A clause that names the first step that is none, or stands twice.
     fn from_str(text: &str) -> Result<Self, String> {
-        let mut steps: Vec<NamedStep> = Vec::new();
+        let (mut steps, mut names) = (Vec::new(), HashSet::new());
         for part in text.split(';') {
             let (name, stream) = match part.split_once('@') {
-                Some((name, stream)) => (name, Some(stream.parse().map_err(|_| format!("`{part}` names no stream"))?)),
+                Some((name, stream)) => (name, Some(stream.parse().map_err(|_| format!("{} names no stream", quoted(part)))?)),
                 None => (part, None),
             };
             if name.is_empty() {
-                return Err(format!("there is an empty name in `{text}`"));
+                return Err(format!("there is an empty name in {}", quoted(text)));
             }
-            if steps.iter().any(|step| step.name == name) {
-                return Err(format!("`{name}` stands twice in `{text}`"));
+            if !names.insert(name) {
+                return Err(format!("{} stands twice in {}", quoted(name), quoted(text)));
             }
             steps.push(NamedStep { name: name.to_owned(), stream });
         }

@@ -23,6 +23,14 @@ pub enum SpmvError {
         /// How many there are.
         count: usize,
     },
+    /// Memory for a matrix could not be had.
+    #[error("there is not enough memory for a matrix of {rows} rows and {nonzeros} nonzeros")]
+    OutOfMemory {
+        /// The number of rows.
+        rows: usize,
+        /// The number of nonzeros.
+        nonzeros: usize,
+    },
     /// An array's length doesn't fit.
     #[error("{what} has {found} elements, but it must have {expected}: {reason}")]
     Length {

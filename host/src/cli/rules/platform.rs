@@ -1,7 +1,6 @@
 //! The platforms that the command has, and the programs that they run.
 
 use std::{
-    fs,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -15,7 +14,7 @@ use warpsmith::{
         sim::{Machine, SimPlatform, Workload, halo::HaloModel, pipeline::PipelineModel, spmv::SpmvModel},
     },
     device::{Backend, Device},
-    files::reason,
+    read::{brief, text},
     spmv::{Band, Csr, Traffic, market},
 };
 
@@ -309,8 +308,8 @@ fn matrix(path: Option<&Path>) -> Result<(Csr<f32>, String), Failure> {
 /// Reads what things cost.
 pub fn read_machine(path: &Path) -> Result<Machine, Failure> {
     let in_file = |reason: &dyn std::fmt::Display| Failure::error(format_args!("{}: {reason}", path.display()));
-    let text = fs::read_to_string(path).map_err(|error| in_file(&reason(&error)))?;
-    let machine: Machine = serde_json::from_str(&text).map_err(|error| in_file(&error))?;
+    let text = text(path).map_err(|error| in_file(&error))?;
+    let machine: Machine = serde_json::from_str(&text).map_err(|error| in_file(&brief(error)))?;
     machine.validate().map_err(|error| in_file(&error))?;
     Ok(machine)
 }

@@ -156,11 +156,11 @@ impl Load {
                     }
                     load.items.push(item);
                 }
+                if load.transfers.len().max(load.receives.len()).max(load.items.len()) > MAX_INDEX {
+                    return Err(RulesError::Setup(format!("{} messages are too many to simulate", load.transfers.len())));
+                }
                 load.offsets.push(load.items.len() as u32);
             }
-        }
-        if load.transfers.len().max(load.receives.len()).max(load.items.len()) > MAX_INDEX {
-            return Err(RulesError::Setup(format!("{} messages are too many to simulate", load.transfers.len())));
         }
         load.exchanges = exchanges.len();
         load.settle_receives(sent, received)?;
