@@ -664,6 +664,35 @@ fn a_scene_is_evaluated_again_and_again() -> Result {
     Ok(())
 }
 
+/// What other kernels write to a scene's poses may make no sense, but breaks nothing.
+#[test]
+fn poses_that_are_no_numbers() -> Result {
+    for kernel in [Kernel::Queue, Kernel::Direct] {
+        for (x, y) in
+            [(f64::NAN, 0.0), (0.0, f64::NAN), (f64::NAN, f64::NAN), (f64::INFINITY, 1.0), (1e300, -1e300), (-1e300, f64::NAN)]
+        {
+            let overlap = overlap::<f64>(&[Shape::tree()], kernel).grid_from(1);
+            let stream = overlap.device().stream()?;
+            let packings = Packings::ensembles(random_poses(300, 52), 100)?;
+            let mut scene = overlap.load(&packings)?;
+            let mut poses: Vec<f64> = packings.poses().as_flattened().to_vec();
+            // All of the second packing, and one of the third.
+            for pose in (100..200).chain([250]) {
+                poses[3 * pose..3 * pose + 2].copy_from_slice(&[x, y]);
+            }
+            stream.upload(scene.poses_mut(), &poses)?;
+            overlap.enqueue(&stream, &mut scene, Wanted::ALL)?;
+            let found = overlap.read(&stream, &scene, Wanted::ALL)?;
+            let expected = overlap.load(&packings).and_then(|mut scene| {
+                overlap.enqueue(&stream, &mut scene, Wanted::ALL)?;
+                overlap.read(&stream, &scene, Wanted::ALL)
+            })?;
+            assert!((found.totals[0] - expected.totals[0]).abs() < 1e-12, "packings don't touch each other");
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn large_angles_are_reduced() -> Result {
     for theta in [1e3, 5e5, 1e7, -1e15] {

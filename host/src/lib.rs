@@ -35,7 +35,7 @@
 //! use warpsmith::{device::Device, engine::{Control, Engine}, pcf::{Layout, Pairwise, lp_distance, random}};
 //!
 //! // As many GPUs as it is given; here one, or the CPU.
-//! let engine = Engine::new([Device::best()?]);
+//! let engine = Engine::new([Device::best()?])?;
 //! let set = random::uniform::<f64>(100, 20, 7)?; // 100 functions of 20 breakpoints, seed 7
 //! let distances = Pairwise::pdist(&set, 1.0)?.compute(&engine, Layout::Condensed, Control::default())?;
 //! assert_eq!(distances.len(), 100 * 99 / 2);
