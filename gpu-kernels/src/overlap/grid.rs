@@ -117,8 +117,7 @@ where
         // Doubling ends: a width beyond the extent gives one cell.
         loop {
             let [x, y] = count(width);
-            // Where a coordinate of all poses is none (NaN), the extent is negative.
-            if x >= T::ZERO && y >= T::ZERO && (x + T::ONE) * (y + T::ONE) <= T::from_u32(most) {
+            if (x + T::ONE) * (y + T::ONE) <= T::from_u32(most) {
                 cells = [x.to_i32() as u32 + 1, y.to_i32() as u32 + 1];
                 break;
             }
