@@ -12,6 +12,7 @@
 //! Without it the first use starts them: then `rayon` doesn't know of `WARPSMITH_THREADS`, and panics where it can't have its threads.
 //! Results don't depend on the number.
 
+use memmap2::MmapOptions;
 use std::{
     env,
     error::Error,
@@ -27,6 +28,13 @@ pub const MOST: usize = simt::MAX_WORKERS;
 
 /// The environment variable.
 const VARIABLE: &str = "WARPSMITH_THREADS";
+
+/// The size of a thread's stack, in bytes.
+const STACK: usize = 2 << 20;
+/// What else a thread takes of the address space at its start, in bytes.
+const BESIDE: usize = 256 << 10;
+/// What has to be left of the address space beside threads, in bytes.
+const REST: usize = 64 << 20;
 
 /// What was chosen, once it is.
 static CHOSEN: Mutex<Option<usize>> = Mutex::new(None);
@@ -53,7 +61,7 @@ pub enum ThreadsError {
     },
     /// The system doesn't start so many threads.
     #[error(
-        "can't start {wanted} more thread{}: {reason}; ask for fewer ({VARIABLE}), or raise the limits on threads and memory \
+        "can't start {wanted} thread{}: {reason}; ask for fewer ({VARIABLE}), or raise the limits on threads and memory \
          (ulimit -u, ulimit -v)",
         if *wanted == 1 { "" } else { "s" }
     )]
@@ -79,12 +87,14 @@ pub fn start(wish: Option<usize>) -> Result<usize, ThreadsError> {
         return Err(ThreadsError::Number { what: "the number of threads", value: wanted.to_string() });
     }
     let wanted = choose(wish)?;
-    match rayon::ThreadPoolBuilder::new().num_threads(wanted).thread_name(|index| format!("rayon-{index}")).build_global() {
+    let not_started = |error: &dyn Error| ThreadsError::NotStarted { wanted, reason: error.to_string() };
+    // Both pools'.
+    check_room(2 * wanted).map_err(|error| not_started(&error))?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(wanted).stack_size(STACK);
+    match pool.thread_name(|index| format!("rayon-{index}")).build_global() {
         Ok(()) => Ok(wanted),
         // Only the system's errors have a source. The other one is that there is a pool already.
-        Err(error) => {
-            error.source().map_or(Ok(wanted), |source| Err(ThreadsError::NotStarted { wanted, reason: source.to_string() }))
-        }
+        Err(error) => error.source().map_or(Ok(wanted), |source| Err(not_started(source))),
     }
 }
 
@@ -116,6 +126,12 @@ fn choose(wish: Option<usize>) -> Result<usize, ThreadsError> {
     Ok(*chosen.insert(wanted))
 }
 
+/// Fails where there is no address space for so many threads. The system would start one with the last of it, and what the thread then
+/// wants itself ends the process.
+fn check_room(threads: usize) -> io::Result<()> {
+    MmapOptions::new().len(threads * (STACK + BESIDE) + REST).no_reserve_swap().map_anon().map(drop)
+}
+
 fn parse(what: &'static str, value: &OsStr) -> Result<usize, ThreadsError> {
     let number = value.to_str().and_then(|value| value.trim().parse().ok());
     let number = number.filter(|number| (1..=MOST).contains(number));
@@ -128,8 +144,8 @@ pub(crate) fn spawn<'scope, T: Send + 'scope>(
     name: String,
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> Result<ScopedJoinHandle<'scope, T>, ThreadsError> {
-    let not_started = |error: io::Error| ThreadsError::NotStarted { wanted: 1, reason: error.to_string() };
-    thread::Builder::new().name(name).spawn_scoped(scope, work).map_err(not_started)
+    let started = check_room(1).and_then(|()| thread::Builder::new().name(name).stack_size(STACK).spawn_scoped(scope, work));
+    started.map_err(|error| ThreadsError::NotStarted { wanted: 1, reason: error.to_string() })
 }
 
 #[cfg(test)]
