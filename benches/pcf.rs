@@ -17,7 +17,7 @@ use warpsmith::{
 };
 
 fn matrices<T: Real>(criterion: &mut Criterion, device: &Device, set: &PcfSet<T>, what: &str, kernel: Kernel) {
-    let engine = Engine::new([device.clone()]);
+    let engine = Engine::new([device.clone()]).unwrap();
     let mut group = criterion.benchmark_group(format!("pcf/{}/{}", device.backend(), T::NAME));
     group.sample_size(10);
     let cases = [

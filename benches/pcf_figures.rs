@@ -34,8 +34,8 @@ const RUNS: usize = 7;
 fn engine(gpus: usize) -> Result<Engine> {
     let first = Device::best()?;
     let engine = match first.backend() {
-        Backend::Cpu => Engine::new([first]),
-        Backend::Cuda => Engine::new((0..gpus as u32).map(Device::cuda).collect::<std::result::Result<Vec<_>, _>>()?),
+        Backend::Cpu => Engine::new([first])?,
+        Backend::Cuda => Engine::new((0..gpus as u32).map(Device::cuda).collect::<std::result::Result<Vec<_>, _>>()?)?,
     };
     let block_side = std::env::var("BLOCK_SIDE").ok().map(|side| side.parse()).transpose()?;
     Ok(engine.with_settings(Settings { block_side, ..Settings::default() }))

@@ -438,3 +438,39 @@ fn a_closed_pipe_is_no_panic() {
         assert_eq!((child.wait().unwrap().code(), &*stderr), (Some(0), ""), "{arguments:?}");
     }
 }
+
+/// The number of the CPU's threads comes from the environment; one that is none, or can't be had, is an error and no panic.
+#[test]
+fn the_number_of_threads() {
+    let run = |before: &str, variables: &[(&str, &str)], arguments: &str| {
+        let program = assert_cmd::cargo::cargo_bin!("warpsmith");
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("{before} exec \"$0\" {arguments}")]).arg(program);
+        command.env_remove("WARPSMITH_THREADS").env_remove("RAYON_NUM_THREADS").envs(variables.iter().copied());
+        let output = command.output().unwrap();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let workers = |variables: &[(&str, &str)]| -> Value {
+        let (code, out, err) = run("", variables, "devices --backend cpu --json");
+        assert_eq!((code, &*err), (Some(0), ""));
+        serde_json::from_str::<Value>(&out).unwrap()["devices"][0]["multiprocessors"].clone()
+    };
+    let cores = std::thread::available_parallelism().unwrap().get();
+    assert_eq!(workers(&[]), cores);
+    assert_eq!(workers(&[("WARPSMITH_THREADS", "")]), cores);
+    assert_eq!(workers(&[("WARPSMITH_THREADS", "5")]), 5);
+    assert_eq!(workers(&[("RAYON_NUM_THREADS", "3")]), 3);
+    assert_eq!(workers(&[("RAYON_NUM_THREADS", "3"), ("WARPSMITH_THREADS", "7")]), 7);
+    for garbage in ["0", "-2", "two", "4097", "1e2"] {
+        let (code, out, err) = run("", &[("WARPSMITH_THREADS", garbage)], "list-rank --n 1e3");
+        assert_eq!((code, &*out), (Some(2), ""));
+        assert_eq!(err, format!("error: WARPSMITH_THREADS is {garbage:?}; it is a number of threads from 1 to 4096\n"));
+    }
+    // Address space for some threads' stacks, and not for as many.
+    let small = "ulimit -v 500000;";
+    let (code, _, err) = run(small, &[("WARPSMITH_THREADS", "4")], "list-rank --n 1e5 --verify --backend cpu");
+    assert_eq!((code, &*err), (Some(0), ""));
+    let (code, out, err) = run(small, &[("WARPSMITH_THREADS", "4000")], "list-rank --n 1e5 --backend cpu");
+    assert_eq!((code, &*out), (Some(2), ""), "{err}");
+    assert!(err.starts_with("error: can't start 4000 threads: ") && err.contains("ulimit -u"), "{err}");
+}

@@ -3,12 +3,16 @@
 use std::cmp::Reverse;
 use std::fmt::Debug;
 use std::io::{BufRead as _, BufReader};
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::{env, fs, thread, time::Duration};
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use rayon::prelude::*;
+use warpsmith::device::{Device, Stream};
 use warpsmith::engine::*;
 
 fn coverages() -> impl Strategy<Value = (Coverage, usize, usize)> {
@@ -342,4 +346,88 @@ fn killed_before_the_end() {
     }
     assert_eq!(fs::read(&path).unwrap(), b"as it was");
     assert!(!new.exists());
+}
+
+/// Entries that are their row's number times a thousand and their column's; a block's computation starts with `before`.
+struct Numbers<F: Fn(&Block) + Sync> {
+    before: F,
+}
+
+impl<F: Fn(&Block) + Sync> BlockOp for Numbers<F> {
+    type Value = f64;
+    type Storage = ();
+
+    fn data_bytes(&self, rows: &Range<usize>, cols: &Range<usize>) -> usize {
+        8 * (rows.len() + cols.len())
+    }
+
+    fn storage(&self, _: &Device, _: &BlockScheduler, _: usize, _: Option<()>) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn run(&self, (): &mut (), stream: &Stream, block: &Block, target: Target<'_, f64>) -> Result<(), EngineError> {
+        (self.before)(block);
+        let mut values = vec![0.0; block.entries()];
+        let (row_stride, col_stride) = target.strides(block);
+        for (row, column) in entries(block) {
+            let place = (row - block.rows.start) * row_stride + (column - block.cols.start) * col_stride;
+            values[place] = (1000 * row + column) as f64;
+        }
+        Ok(stream.upload(target.entries, &values)?)
+    }
+}
+
+fn numbers(engine: &Engine, before: impl Fn(&Block) + Sync) -> Result<Report, EngineError> {
+    let mut out = vec![f64::NAN; 70 * 30];
+    let report = engine.run(&Numbers { before }, &Dense::new(70, 30, &mut out)?, Control::default())?;
+    assert!(out.iter().enumerate().all(|(place, &value)| value == (place / 30 * 1000 + place % 30) as f64));
+    Ok(report)
+}
+
+#[test]
+fn an_engine_has_a_device() {
+    let error = Engine::new([]).err().expect("it can't be");
+    assert_eq!(error, EngineError::NoDevices);
+    assert_eq!(error.to_string(), "an engine needs at least one device");
+}
+
+/// Any number is a budget, and a side, and a number of blocks.
+#[test]
+fn settings_at_their_ends() -> Result<(), EngineError> {
+    let engine = |settings| Engine::new([Device::cpu()]).map(|engine| engine.with_settings(settings));
+    for memory_budget in [None, Some(1 << 20), Some(usize::MAX / 2), Some(usize::MAX - 1), Some(usize::MAX)] {
+        for block_side in [None, Some(0), Some(7), Some(usize::MAX)] {
+            for splits_hint in [None, Some(0), Some(usize::MAX)] {
+                let report = numbers(&engine(Settings { memory_budget, splits_hint, block_side })?, |_| ())?;
+                assert!((1..=70).contains(&report.side), "{report:?}");
+            }
+        }
+    }
+    let error = numbers(&engine(Settings { memory_budget: Some(8), ..Settings::default() })?, |_| ()).unwrap_err();
+    assert!(matches!(error, EngineError::BudgetTooSmall { budget: 8, .. }), "{error}");
+    Ok(())
+}
+
+/// A panic in one worker ends the others, too, and comes to the caller; the engine is as good as before.
+#[test]
+fn a_panic_stops_the_other_workers() -> Result<(), EngineError> {
+    let settings = Settings { block_side: Some(1), ..Settings::default() };
+    let engine = Engine::new([Device::cpu(), Device::cpu(), Device::cpu()])?.with_settings(settings);
+    let (started, panicked) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let panicking = catch_unwind(AssertUnwindSafe(|| {
+        numbers(&engine, |_| {
+            let before = started.fetch_add(1, Ordering::Relaxed);
+            // Not the first, so that the others are at work.
+            if before >= 20 && !panicked.swap(true, Ordering::Relaxed) {
+                panic!("as it happens");
+            }
+            thread::sleep(Duration::from_millis(1));
+        })
+    }));
+    let payload = panicking.expect_err("a worker panicked");
+    assert_eq!(payload.downcast_ref::<&str>(), Some(&"as it happens"));
+    let started = started.into_inner();
+    assert!(started < 1000, "{started} of 2100 blocks were started");
+    assert_eq!(numbers(&engine, |_| ())?.blocks, 2100);
+    Ok(())
 }

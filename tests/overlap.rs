@@ -664,6 +664,32 @@ fn a_scene_is_evaluated_again_and_again() -> Result {
     Ok(())
 }
 
+/// What other kernels write to a scene's poses may make no sense, but breaks nothing.
+#[test]
+fn poses_that_are_no_numbers() -> Result {
+    let packings = Packings::ensembles(random_poses(90, 52), 30)?;
+    for kernel in [Kernel::Queue, Kernel::Direct] {
+        let overlap = overlap::<f64>(&[Shape::tree()], kernel).grid_from(1);
+        let stream = overlap.device().stream()?;
+        let mut scene = overlap.load(&packings)?;
+        overlap.enqueue(&stream, &mut scene, Wanted::ALL)?;
+        let expected = overlap.read(&stream, &scene, Wanted::ALL)?;
+        let far = f64::INFINITY;
+        for (x, y) in [(f64::NAN, 0.0), (0.0, f64::NAN), (f64::NAN, f64::NAN), (far, 1.0), (1e300, -far), (-1e300, f64::NAN)] {
+            // All of the second packing, and one of the third.
+            let mut poses = packings.poses().to_vec();
+            for pose in (30..60).chain([75]) {
+                poses[pose] = [x, y, 0.1 * pose as f64];
+            }
+            stream.upload(scene.poses_mut(), poses.as_flattened())?;
+            overlap.enqueue(&stream, &mut scene, Wanted::ALL)?;
+            let found = overlap.read(&stream, &scene, Wanted::ALL)?;
+            assert!((found.totals[0] - expected.totals[0]).abs() < 1e-12, "packings don't touch each other");
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn large_angles_are_reduced() -> Result {
     for theta in [1e3, 5e5, 1e7, -1e15] {

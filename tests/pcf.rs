@@ -28,12 +28,12 @@ fn device() -> Device {
 }
 
 fn engine() -> Engine {
-    Engine::new([device()])
+    Engine::new([device()]).unwrap()
 }
 
 /// Several devices: all GPUs, or as many CPUs with workers of their own.
 fn engine_of(gpus: usize, settings: Settings) -> Engine {
-    Engine::new(Device::all().unwrap().into_iter().cycle().take(gpus)).with_settings(settings)
+    Engine::new(Device::all().unwrap().into_iter().cycle().take(gpus)).unwrap().with_settings(settings)
 }
 
 const KERNELS: [Kernel; 2] = [Kernel::Tiled, Kernel::Direct];
@@ -418,7 +418,7 @@ fn streams_what_does_not_fit() -> Result {
     }
     // Another set on the same engine.
     let other: PcfSet<f32> = random::uniform(60, 80, 9)?;
-    let (here, there) = (Pairwise::pdist(&other, 1.0)?, Engine::new([device()]));
+    let (here, there) = (Pairwise::pdist(&other, 1.0)?, self::engine());
     assert_eq!(
         here.compute(&engine, Layout::Dense, Control::default())?,
         here.compute(&there, Layout::Dense, Control::default())?

@@ -13,6 +13,7 @@
 //! - [`npy`]: reads NumPy's arrays.
 //! - [`ranks`]: threads of a process, or processes under MPI, that run a program together.
 //! - [`spmv`]: sparse matrices times vectors: kernels, Matrix Market files, band matrices, division over ranks.
+//! - [`threads`]: how many threads of the machine do the CPU's work.
 //!
 //! The kernels themselves are in the crate `gpu_kernels`, which this one embeds as PTX. Nothing of CUDA is needed to build or to start;
 //! the driver is opened at run time. `WARPSMITH_BACKEND=cpu` or `cuda` settles which backend [`Device::best`](device::Device::best) takes,
@@ -34,7 +35,7 @@
 //! use warpsmith::{device::Device, engine::{Control, Engine}, pcf::{Layout, Pairwise, lp_distance, random}};
 //!
 //! // As many GPUs as it is given; here one, or the CPU.
-//! let engine = Engine::new([Device::best()?]);
+//! let engine = Engine::new([Device::best()?])?;
 //! let set = random::uniform::<f64>(100, 20, 7)?; // 100 functions of 20 breakpoints, seed 7
 //! let distances = Pairwise::pdist(&set, 1.0)?.compute(&engine, Layout::Condensed, Control::default())?;
 //! assert_eq!(distances.len(), 100 * 99 / 2);
@@ -77,6 +78,7 @@ pub mod pcf;
 pub mod ranks;
 pub mod read;
 pub mod spmv;
+pub mod threads;
 
 /// Launches a kernel on a stream: `launch!(stream, module::kernel<<<grid, block>>>(arguments))`, and with dynamic shared
 /// memory `<<<grid, block, bytes>>>`.

@@ -145,6 +145,33 @@ stores! {
     store_volatile;
 }
 
+/// Stores where other threads may store at the same time: in the end one of their values is there, of 16 bytes each half of one of them.
+/// It orders nothing.
+///
+/// GPU: a plain `st`, which may race with others. CPU: relaxed atomic stores of 4 or 8 bytes.
+///
+/// # Safety
+/// `ptr` is valid for writes and aligned. While other threads may store there, all access it by this function and [`load_relaxed`] alone, as
+/// words of one type.
+#[inline(always)]
+pub unsafe fn store_relaxed<T: Word>(ptr: *mut T, value: T) {
+    // SAFETY: the caller's.
+    unsafe { sys::store_relaxed(ptr, value) }
+}
+
+/// Loads what other threads may store at the same time by [`store_relaxed`].
+///
+/// GPU: a plain `ld`. CPU: relaxed atomic loads of 4 or 8 bytes.
+///
+/// # Safety
+/// `ptr` is valid for reads and aligned. While other threads may store there, all access it by this function and [`store_relaxed`] alone, as
+/// words of one type.
+#[inline(always)]
+pub unsafe fn load_relaxed<T: Word>(ptr: *const T) -> T {
+    // SAFETY: the caller's.
+    unsafe { sys::load_relaxed(ptr) }
+}
+
 /// Fetches the line of `ptr` into the L2 cache.
 ///
 /// GPU: `prefetch.global.L2`. CPU: nothing.

@@ -293,9 +293,9 @@ pub unsafe fn partition(
         while place < scan.total {
             let pair = *staged.add(place as usize);
             let target = (*moves.add((pair.x >> WINDOW_BITS) as usize)).wrapping_add(place);
-            // Past the end only where a bad list has an element twice.
+            // Past the end, or in another window, only where a bad list has an element twice. Several blocks may then write one place.
             if target < n {
-                pairs.add(target as usize).write(pair);
+                mem::store_relaxed(pairs.add(target as usize), pair);
             }
             place += THREADS;
         }

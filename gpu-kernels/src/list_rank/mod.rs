@@ -11,6 +11,8 @@
 //! Source: Helman and JáJá, "Designing practical efficient algorithms for symmetric multiprocessors" (ALENEX 1999), with
 //! the load/store separation of "CUDA List Ranking Micro-Optimization" as the strategy `split`.
 
+use cuda_std::{U32x2, U64x2, mem};
+
 pub mod binned;
 pub mod finish;
 pub mod nodes;
@@ -24,10 +26,12 @@ pub trait Value: Copy + 'static {
     const ZERO: Self;
     /// What a walk leaves for an element: where its sublist's base is found, and what to add to it.
     type Placed: bytemuck::Pod + Send + Sync;
+    /// The same as a word, which is stored by one instruction.
+    type Word: mem::Word;
     /// The sum.
     fn plus(self, other: Self) -> Self;
     /// A record of the sublist's number and the sum over the elements before the own one in it.
-    fn place(sublist: i32, offset: Self) -> Self::Placed;
+    fn place(sublist: i32, offset: Self) -> Self::Word;
     /// The record's sublist and offset.
     fn placed(record: Self::Placed) -> (i32, Self);
 }
@@ -58,7 +62,7 @@ pub struct Placed8<V> {
 pub type Offset = Placed4<i32>;
 
 macro_rules! values {
-    ($($t:ty: $zero:expr, $plus:expr, $placed:ident { $($reserved:ident)? };)*) => {$(
+    ($($t:ty: $zero:expr, $plus:expr, $placed:ident, $word:ident($bits:expr);)*) => {$(
         // SAFETY: `repr(C)`, of fields without padding between or after them, which take any bits.
         unsafe impl bytemuck::Zeroable for $placed<$t> {}
         // SAFETY: as above.
@@ -67,14 +71,16 @@ macro_rules! values {
         impl Value for $t {
             const ZERO: Self = $zero;
             type Placed = $placed<$t>;
+            type Word = $word;
             #[inline(always)]
             fn plus(self, other: Self) -> Self {
                 let plus: fn($t, $t) -> $t = $plus;
                 plus(self, other)
             }
             #[inline(always)]
-            fn place(sublist: i32, offset: Self) -> Self::Placed {
-                $placed { sublist, $($reserved: 0,)? offset }
+            fn place(sublist: i32, offset: Self) -> Self::Word {
+                // The sublist, and in a record of 16 bytes four zeroes behind it, then the offset: GPUs and the host's are little-endian.
+                $word::new((sublist as u32).into(), $bits(offset))
             }
             #[inline(always)]
             fn placed(record: Self::Placed) -> (i32, Self) {
@@ -84,10 +90,10 @@ macro_rules! values {
     )*};
 }
 values! {
-    i32: 0, i32::wrapping_add, Placed4 {};
-    i64: 0, i64::wrapping_add, Placed8 { reserved };
-    f32: 0.0, |a, b| a + b, Placed4 {};
-    f64: 0.0, |a, b| a + b, Placed8 { reserved };
+    i32: 0, i32::wrapping_add, Placed4, U32x2(i32::cast_unsigned);
+    i64: 0, i64::wrapping_add, Placed8, U64x2(i64::cast_unsigned);
+    f32: 0.0, |a, b| a + b, Placed4, U32x2(f32::to_bits);
+    f64: 0.0, |a, b| a + b, Placed8, U64x2(f64::to_bits);
 }
 
 /// The end of a list, in `next` and among nodes.
@@ -111,4 +117,19 @@ pub struct Status {
     pub head: i32,
     /// Walks that found no more room for their chunks.
     pub overflows: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_records() {
+        let of_4 = |word: U32x2| bytemuck::cast::<U32x2, Placed4<i32>>(word);
+        assert_eq!(of_4(i32::place(-1, -5)), Placed4 { sublist: -1, offset: -5 });
+        assert_eq!(f32::placed(bytemuck::cast(f32::place(7, -1.5))), (7, -1.5));
+        let of_8 = |word: U64x2| bytemuck::cast::<U64x2, Placed8<i64>>(word);
+        assert_eq!(of_8(i64::place(-1, -5)), Placed8 { sublist: -1, reserved: 0, offset: -5 });
+        assert_eq!(f64::placed(bytemuck::cast(f64::place(7, -1.5))), (7, -1.5));
+    }
 }

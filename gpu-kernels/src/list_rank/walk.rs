@@ -3,6 +3,9 @@
 //! Thread `j` starts at splitter `j`, or for `j >= splitters` at a head, and follows the list up to the next splitter or the end.
 //! What it sees on the way is bounded: an index out of range ends it, and Brent's cycle detection (one comparison a step) ends a walk
 //! in a circle after less than three times its length.
+//!
+//! In a bad list several walks may pass an element, and so write to it at the same time: all that is written of an element is stored by
+//! [`mem::store_relaxed`].
 
 use cuda_std::prelude::*;
 
@@ -95,6 +98,17 @@ pub(super) unsafe fn start(j: u32, n: u32, splitters: Splitters, heads: &[i32], 
     }
 }
 
+/// Records an element's sublist and offset.
+///
+/// # Safety
+/// `placed` has the element.
+#[inline(always)]
+unsafe fn record<V: Value>(placed: *mut V::Placed, element: usize, sublist: i32, offset: V) {
+    // SAFETY: the element is there, as the caller has promised, and a record has its word's size and alignment. No record is accessed
+    // otherwise during the walk.
+    unsafe { mem::store_relaxed(placed.add(element).cast(), V::place(sublist, offset)) }
+}
+
 macro_rules! walks {
     ($(#[$doc:meta])* $name:ident($($array:ident: $array_type:ty),*) -> $value:ty, ahead: $ahead:literal, load: |$from:ident| $load:expr, visit: |$element:ident, $offset:ident, $sublist:ident| $visit:expr) => {
         $(#[$doc])*
@@ -168,7 +182,7 @@ walks! {
     ahead: true,
     load: |element| *next.get_unchecked(element),
     visit: |element, offset, sublist| {
-        placed.add(element).write(Offset { sublist, offset });
+        record(placed, element, sublist, offset);
         1
     }
 }
@@ -177,9 +191,9 @@ walks! {
     /// Strategy `packed`: successors are loaded from the array that the offsets are stored to, where [`copy_next`](super::prepare::copy_next()) has put them.
     packed(placed: *mut Offset) -> i32,
     ahead: false,
-    load: |element| placed.add(element).read().sublist,
+    load: |element| mem::load_relaxed(placed.add(element).cast::<U32x2>()).x as i32,
     visit: |element, offset, sublist| {
-        placed.add(element).write(Offset { sublist, offset });
+        record(placed, element, sublist, offset);
         1
     }
 }
@@ -192,7 +206,7 @@ macro_rules! weighted_walks {
             ahead: true,
             load: |element| *next.get_unchecked(element),
             visit: |element, offset, sublist| {
-                placed.add(element).write(<$t>::place(sublist, offset));
+                record(placed, element, sublist, offset);
                 *weights.get_unchecked(element)
             }
         }
@@ -243,9 +257,9 @@ macro_rules! weighted_walks {
                         |element| (*next.get_unchecked(element as usize)).max(TAIL),
                         |element, offset| {
                             let element = element as usize;
-                            sublists.add(element).write(j as i32);
-                            length_offsets.add(element).write(length);
-                            sum_offsets.add(element).write(offset);
+                            mem::store_relaxed(sublists.add(element), j as i32);
+                            mem::store_relaxed(length_offsets.add(element), length);
+                            mem::store_relaxed(sum_offsets.add(element), offset);
                             length = length.wrapping_add(*lengths.get_unchecked(element));
                             *sums.get_unchecked(element)
                         },

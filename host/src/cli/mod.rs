@@ -47,6 +47,7 @@ use warpsmith::device::{self, Device, DeviceError};
         warpsmith rules --help                          schedules of CUDA+MPI programs: search, rules, pages\n\n\
         Exit codes: 0 done, 1 a verification failed, 2 any other error, 130 cancelled by Ctrl-C or SIGTERM.\n\
         Environment: WARPSMITH_BACKEND (cuda or cpu) is what `--backend auto` takes;\n\
+        WARPSMITH_THREADS is how many threads the CPU works with;\n\
         WARPSMITH_SYNC=1 waits for every launch, so that a fault on a GPU names its kernel."
 )]
 struct Arguments {
@@ -107,6 +108,9 @@ enum Command {
 pub fn main() -> ExitCode {
     let Arguments { global, command } = Arguments::parse();
     terminal::trace(global.verbose);
+    if let Err(error) = warpsmith::threads::start(None) {
+        return Failure::error(error).report();
+    }
     let result = match command.unwrap_or(Command::Demo) {
         Command::ListRank(arguments) => list_rank::run(&global, &arguments),
         Command::Pcf(arguments) => pcf::run(&global, &arguments),

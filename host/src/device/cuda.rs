@@ -1,7 +1,7 @@
 //! The CUDA backend: the one place that names `cust`.
 //!
-//! `cust` serves for the driver's start, its devices, their attributes and primary contexts. Streams, events, modules, memory
-//! and launches go to the driver's functions ([`driver`]), for reasons found out by measurement with `cust` 0.3.2:
+//! Of `cust` come the types of the driver's handles. Calls go to the driver's functions ([`driver`]): an enum like `cust`'s for results is
+//! undefined behaviour where a driver is newer than it, and measurement with `cust` 0.3.2 found out:
 //!
 //! - its `Stream::new` takes `NON_BLOCKING` out of the flags, and its copies and fills run on the legacy default stream, which
 //!   non-blocking streams don't wait for; its copies panic where lengths differ;
@@ -12,8 +12,9 @@
 //!
 //! Because of the last, the state of a device, its context among it, is made once and kept until the process ends.
 //!
-//! Each entry makes the device's context current for the calling thread, unless it was this module that did so last there. A
-//! thread that uses the driver otherwise, too, must leave the context as it was.
+//! A thread has a current context, which other libraries set, too. So each entry asks the driver for it ([`Cuda::enter`]), and where it is
+//! another one than the device's, that is current again afterwards. Where there was none, the device's stays: then the next entry only
+//! has to ask.
 
 mod driver;
 mod event;
@@ -34,18 +35,17 @@ use super::error::DeviceError;
 use super::info::{Backend, DeviceInfo, MemoryInfo};
 use super::launch::{Dim3, Limits};
 use super::{image, module::KernelAttributes};
-use cust::CudaFlags;
-use cust::context::Context;
-use cust::device::DeviceAttribute;
-use cust::error::CudaError;
-use std::cell::Cell;
+use cust::sys::{CUcontext, CUdevice};
 use std::collections::BTreeMap;
+use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
+use std::ptr;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// One CUDA device with all that the process keeps for it.
 pub(super) struct Cuda {
     ordinal: u32,
+    handle: CUdevice,
     info: DeviceInfo,
     limits: Limits,
     context: Context,
@@ -58,9 +58,31 @@ pub(super) struct Cuda {
     synchronous: bool,
 }
 
-thread_local! {
-    /// The device whose context [`Cuda::enter`] has made current on this thread.
-    static CURRENT: Cell<Option<u32>> = const { Cell::new(None) };
+/// A device's primary context, which is retained and never released.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Context(CUcontext);
+
+// SAFETY: the driver's functions take a context from any thread.
+unsafe impl Send for Context {}
+// SAFETY: at the same time, too: the handle itself is never changed.
+unsafe impl Sync for Context {}
+
+/// While it lives, a device's context is current on this thread. Then the one is again that was before, if there was one.
+#[must_use = "the context is current only as long as this lives"]
+struct Entered {
+    /// Null where nothing is to be done.
+    before: CUcontext,
+}
+
+impl Drop for Entered {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.before.is_null() {
+            // SAFETY: the driver said that this context was current here. Should it have been destroyed since, the driver says so to
+            // whoever uses it.
+            _ = unsafe { driver::cuCtxSetCurrent(self.before) };
+        }
+    }
 }
 
 /// How many CUDA devices there are, at least one.
@@ -68,9 +90,13 @@ pub(super) fn count() -> Result<u32, DeviceError> {
     if let Some(reason) = cuda_loader::no_device_reason() {
         return Err(DeviceError::NoDevice { reason });
     }
-    cust::init(CudaFlags::empty())
-        .and_then(|()| cust::device::Device::num_devices())
-        .map_err(|error| failure("the CUDA driver".to_owned(), "cuInit", error))
+    let device = || "the CUDA driver".to_owned();
+    // SAFETY: no precondition.
+    check(device, "cuInit", unsafe { driver::cuInit(0) })?;
+    let mut count = 0;
+    // SAFETY: the result may be written to.
+    check(device, "cuDeviceGetCount", unsafe { driver::cuDeviceGetCount(&mut count) })?;
+    Ok(count.max(0) as u32)
 }
 
 /// Why there is no CUDA device to use with these kernels.
@@ -86,8 +112,7 @@ pub(super) fn unusable_reason() -> Option<String> {
 pub(super) fn first() -> Result<&'static Cuda, DeviceError> {
     count()?;
     // Before a context is made for nothing.
-    let (_, info) = describe(0)?;
-    check_image(&info)?;
+    check_image(&Attributes::of(0)?.info()?)?;
     Cuda::get(0)
 }
 
@@ -108,49 +133,97 @@ fn capability(info: &DeviceInfo) -> u32 {
     info.compute_capability.map_or(0, |(major, minor)| 10 * major + minor)
 }
 
-/// A failure that `cust` reports.
-fn failure(device: String, call: &'static str, error: CudaError) -> DeviceError {
-    let code = Code(error as u32);
+/// Makes an error of the result of `call`, if it is one.
+#[inline]
+fn check(device: impl FnOnce() -> String, call: &'static str, code: Code) -> Result<(), DeviceError> {
+    if code == Code::SUCCESS { Ok(()) } else { Err(failure(device(), call, code)) }
+}
+
+#[cold]
+fn failure(device: String, call: &'static str, code: Code) -> DeviceError {
     DeviceError::Driver { device, call, code: code.0, text: code.text() }
 }
 
-/// What is known of a device without a context.
-fn describe(ordinal: u32) -> Result<(cust::device::Device, DeviceInfo), DeviceError> {
-    let label = || format!("CUDA device {ordinal}");
-    let failure = |call, error| failure(label(), call, error);
-    let device = cust::device::Device::get_device(ordinal).map_err(|error| failure("cuDeviceGet", error))?;
-    let get = |attribute| -> Result<u32, DeviceError> {
-        let value = device.get_attribute(attribute).map_err(|error| failure("cuDeviceGetAttribute", error))?;
-        Ok(value.max(0) as u32)
-    };
-    // CUDA 13 took the clock's rate out of its header; the driver may answer with an error one day.
-    let clock_khz = get(DeviceAttribute::ClockRate).unwrap_or(0);
-    let mut max_shared = 0;
-    // SAFETY: the device is one of the driver's, and the result may be written to.
-    let code = unsafe {
-        driver::cuDeviceGetAttribute(&mut max_shared, driver::device::MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device.as_raw())
-    };
-    if code != Code::SUCCESS || max_shared <= 0 {
-        max_shared = get(DeviceAttribute::MaxSharedMemoryPerBlock)? as i32;
+/// The device with this ordinal, whose attributes can be asked for without a context.
+#[derive(Clone, Copy)]
+struct Attributes {
+    ordinal: u32,
+    device: CUdevice,
+}
+
+impl Attributes {
+    fn of(ordinal: u32) -> Result<Self, DeviceError> {
+        let mut device = 0;
+        // The driver finds no device with an ordinal that is none of its numbers.
+        let number = c_int::try_from(ordinal).unwrap_or(-1);
+        // SAFETY: the result may be written to.
+        let code = unsafe { driver::cuDeviceGet(&mut device, number) };
+        let found = Attributes { ordinal, device };
+        found.check("cuDeviceGet", code).map(|()| found)
     }
-    let info = DeviceInfo {
-        name: device.name().map_err(|error| failure("cuDeviceGetName", error))?,
-        backend: Backend::Cuda,
-        compute_capability: Some((get(DeviceAttribute::ComputeCapabilityMajor)?, get(DeviceAttribute::ComputeCapabilityMinor)?)),
-        multiprocessors: get(DeviceAttribute::MultiprocessorCount)?,
-        total_memory: device.total_memory().map_err(|error| failure("cuDeviceTotalMem", error))?,
-        l2_bytes: get(DeviceAttribute::L2CacheSize)? as usize,
-        max_shared_per_block: max_shared as usize,
-        max_threads_per_block: get(DeviceAttribute::MaxThreadsPerBlock)?,
-        max_threads_per_multiprocessor: get(DeviceAttribute::MaxThreadsPerMultiprocessor)?,
-        warp_size: get(DeviceAttribute::WarpSize)?,
-        clock_khz,
-        driver_version: cuda_loader::load().ok().map(|driver| {
-            let version = driver.version();
-            (version.major, version.minor)
-        }),
-    };
-    Ok((device, info))
+
+    fn check(self, call: &'static str, code: Code) -> Result<(), DeviceError> {
+        check(|| format!("CUDA device {}", self.ordinal), call, code)
+    }
+
+    fn get(self, attribute: c_int) -> Result<u32, DeviceError> {
+        let mut value = 0;
+        // SAFETY: the device is one of the driver's, and the result may be written to.
+        let code = unsafe { driver::cuDeviceGetAttribute(&mut value, attribute, self.device) };
+        self.check("cuDeviceGetAttribute", code)?;
+        Ok(value.max(0) as u32)
+    }
+
+    fn extent(self, attributes: [c_int; 3]) -> Result<Dim3, DeviceError> {
+        let [x, y, z] = attributes.map(|attribute| self.get(attribute));
+        Ok(Dim3::new(x?, y?, z?))
+    }
+
+    fn name(self) -> Result<String, DeviceError> {
+        const BYTES: usize = 256;
+        let mut name = [0u8; BYTES];
+        // SAFETY: as many bytes as are told may be written to, less the one that keeps a 0 behind the name.
+        let code = unsafe { driver::cuDeviceGetName(name.as_mut_ptr().cast::<c_char>(), BYTES as c_int - 1, self.device) };
+        self.check("cuDeviceGetName", code)?;
+        Ok(CStr::from_bytes_until_nul(&name).map_or_else(|_| String::new(), |name| name.to_string_lossy().into_owned()))
+    }
+
+    fn total_memory(self) -> Result<usize, DeviceError> {
+        let mut bytes = 0;
+        // SAFETY: the result may be written to.
+        self.check("cuDeviceTotalMem", unsafe { driver::cuDeviceTotalMem_v2(&mut bytes, self.device) })?;
+        Ok(bytes)
+    }
+
+    /// What is known of the device.
+    fn info(self) -> Result<DeviceInfo, DeviceError> {
+        // Older drivers, and some devices, know one of the two only.
+        let max_shared = match self.get(driver::device::MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) {
+            Ok(bytes @ 1..) => bytes,
+            _ => self.get(driver::device::MAX_SHARED_MEMORY_PER_BLOCK)?,
+        };
+        Ok(DeviceInfo {
+            name: self.name()?,
+            backend: Backend::Cuda,
+            compute_capability: Some((
+                self.get(driver::device::COMPUTE_CAPABILITY_MAJOR)?,
+                self.get(driver::device::COMPUTE_CAPABILITY_MINOR)?,
+            )),
+            multiprocessors: self.get(driver::device::MULTIPROCESSOR_COUNT)?,
+            total_memory: self.total_memory()?,
+            l2_bytes: self.get(driver::device::L2_CACHE_SIZE)? as usize,
+            max_shared_per_block: max_shared as usize,
+            max_threads_per_block: self.get(driver::device::MAX_THREADS_PER_BLOCK)?,
+            max_threads_per_multiprocessor: self.get(driver::device::MAX_THREADS_PER_MULTIPROCESSOR)?,
+            warp_size: self.get(driver::device::WARP_SIZE)?,
+            // CUDA 13 took the clock's rate out of its header; the driver may answer with an error one day.
+            clock_khz: self.get(driver::device::CLOCK_RATE).unwrap_or(0),
+            driver_version: cuda_loader::load().ok().map(|driver| {
+                let version = driver.version();
+                (version.major, version.minor)
+            }),
+        })
+    }
 }
 
 impl Cuda {
@@ -163,7 +236,7 @@ impl Cuda {
         }
         let count = count()?;
         if ordinal >= count {
-            let last = count - 1;
+            let last = count.saturating_sub(1);
             return Err(DeviceError::NoDevice {
                 reason: format!("there is none with ordinal {ordinal}; they are numbered from 0 to {last}"),
             });
@@ -174,33 +247,24 @@ impl Cuda {
     }
 
     fn new(ordinal: u32) -> Result<Self, DeviceError> {
-        let (device, info) = describe(ordinal)?;
-        let get = |attribute| -> Result<u32, DeviceError> {
-            let value = device.get_attribute(attribute);
-            value.map(|value| value.max(0) as u32).map_err(|error| failure(info.name.clone(), "cuDeviceGetAttribute", error))
-        };
+        let device = Attributes::of(ordinal)?;
+        let info = device.info()?;
         let limits = Limits {
             threads_per_block: info.max_threads_per_block,
-            block: Dim3::new(
-                get(DeviceAttribute::MaxBlockDimX)?,
-                get(DeviceAttribute::MaxBlockDimY)?,
-                get(DeviceAttribute::MaxBlockDimZ)?,
-            ),
-            grid: Dim3::new(
-                get(DeviceAttribute::MaxGridDimX)?,
-                get(DeviceAttribute::MaxGridDimY)?,
-                get(DeviceAttribute::MaxGridDimZ)?,
-            ),
+            block: device.extent(driver::device::MAX_BLOCK_DIM)?,
+            grid: device.extent(driver::device::MAX_GRID_DIM)?,
             shared: info.max_shared_per_block,
         };
-        let context = Context::new(device).map_err(|error| failure(info.name.clone(), "cuDevicePrimaryCtxRetain", error))?;
-        // That made it current here.
-        CURRENT.set(Some(ordinal));
+        let mut context = ptr::null_mut();
+        // SAFETY: the device is one of the driver's, and the result may be written to.
+        let code = unsafe { driver::cuDevicePrimaryCtxRetain(&mut context, device.device) };
+        check(|| info.name.clone(), "cuDevicePrimaryCtxRetain", code)?;
         Ok(Cuda {
             ordinal,
+            handle: device.device,
             info,
             limits,
-            context,
+            context: Context(context),
             builtin: OnceLock::new(),
             service: OnceLock::new(),
             faults: fault::Faults::default(),
@@ -220,23 +284,18 @@ impl Cuda {
         &self.limits
     }
 
-    /// Makes the device's context current on this thread.
+    /// Makes the device's context current on this thread, for as long as the result lives.
     #[inline]
-    fn enter(&self) -> Result<(), DeviceError> {
-        if CURRENT.get() == Some(self.ordinal) { Ok(()) } else { self.make_current() }
-    }
-
-    #[cold]
-    fn make_current(&self) -> Result<(), DeviceError> {
+    fn enter(&self) -> Result<Entered, DeviceError> {
+        let mut before = ptr::null_mut();
+        // SAFETY: the result may be written to.
+        self.check("cuCtxGetCurrent", unsafe { driver::cuCtxGetCurrent(&mut before) })?;
+        if before == self.context.0 {
+            return Ok(Entered { before: ptr::null_mut() });
+        }
         // SAFETY: the context is never destroyed.
-        self.check("cuCtxSetCurrent", unsafe { driver::cuCtxSetCurrent(self.context.as_raw()) })?;
-        CURRENT.set(Some(self.ordinal));
-        Ok(())
-    }
-
-    /// [`enter`](Self::enter), for destructors: what follows then fails by itself.
-    fn try_enter(&self) {
-        _ = self.enter();
+        self.check("cuCtxSetCurrent", unsafe { driver::cuCtxSetCurrent(self.context.0) })?;
+        Ok(Entered { before })
     }
 
     /// Makes an error of the result of `call`, if it is one.
@@ -250,16 +309,12 @@ impl Cuda {
         if code.is_sticky() {
             return self.faults.fault(&self.to_string(), code);
         }
-        if code == Code::INVALID_CONTEXT {
-            // Somebody else has made another context current, or none.
-            CURRENT.set(None);
-        }
-        DeviceError::Driver { device: self.to_string(), call, code: code.0, text: code.text() }
+        failure(self.to_string(), call, code)
     }
 
     /// Free and total memory.
     pub(super) fn memory(&self) -> Result<MemoryInfo, DeviceError> {
-        self.enter()?;
+        let _entered = self.enter()?;
         let mut memory = MemoryInfo { free: 0, total: 0 };
         // SAFETY: both results may be written to.
         self.check("cuMemGetInfo", unsafe { driver::cuMemGetInfo_v2(&mut memory.free, &mut memory.total) })?;
@@ -271,20 +326,16 @@ impl Cuda {
         if self.ordinal == other.ordinal {
             return Ok(true);
         }
-        let handle = |cuda: &Self| {
-            let device = cust::device::Device::get_device(cuda.ordinal);
-            device.map(|device| device.as_raw()).map_err(|error| failure(cuda.to_string(), "cuDeviceGet", error))
-        };
         let mut can = 0;
         // SAFETY: both devices are the driver's, and the result may be written to.
-        let code = unsafe { driver::cuDeviceCanAccessPeer(&mut can, handle(self)?, handle(other)?) };
+        let code = unsafe { driver::cuDeviceCanAccessPeer(&mut can, self.handle, other.handle) };
         self.check("cuDeviceCanAccessPeer", code)?;
         if can == 0 {
             return Ok(false);
         }
-        self.enter()?;
+        let _entered = self.enter()?;
         // SAFETY: the other context is never destroyed.
-        match unsafe { driver::cuCtxEnablePeerAccess(other.context.as_raw(), 0) } {
+        match unsafe { driver::cuCtxEnablePeerAccess(other.context.0, 0) } {
             Code::PEER_ACCESS_ALREADY_ENABLED => Ok(true),
             code => self.check("cuCtxEnablePeerAccess", code).map(|()| true),
         }
@@ -292,7 +343,7 @@ impl Cuda {
 
     /// Waits for all work on the device.
     pub(super) fn synchronize(&self) -> Result<(), DeviceError> {
-        self.enter()?;
+        let _entered = self.enter()?;
         // SAFETY: no precondition.
         self.check("cuCtxSynchronize", unsafe { driver::cuCtxSynchronize() })
     }

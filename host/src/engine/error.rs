@@ -3,11 +3,18 @@
 use super::Block;
 use crate::device::{Bytes, DeviceError};
 use crate::files::FileError;
+use crate::threads::ThreadsError;
 
 /// Why a matrix could not be computed or written. Entries are named by row and column, from 0.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
+    /// There are no devices to compute on.
+    #[error("an engine needs at least one device")]
+    NoDevices,
+    /// A GPU's worker can't be started.
+    #[error(transparent)]
+    Threads(#[from] ThreadsError),
     /// A device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),

@@ -8,6 +8,7 @@ use std::{
         Mutex, OnceLock, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
+    thread::ScopedJoinHandle,
     time::{Duration, Instant},
 };
 
@@ -15,7 +16,10 @@ use super::{
     Block, BlockOp, BlockScheduler, Cancel, Coverage, EngineError, Entry, SideRule, Span, Target, Trace, Writer,
     max_output_elements, min_block_side,
 };
-use crate::device::{Buffer, Device, Event, Pending, PinnedBuffer, Stream};
+use crate::{
+    device::{Buffer, Device, Event, Pending, PinnedBuffer, Stream},
+    threads,
+};
 
 /// Blocks that the memory budget is divided into, for each GPU.
 const SPLITS_PER_GPU: usize = 32;
@@ -81,7 +85,7 @@ pub struct Report {
 /// Buffers are kept from one computation to the next. One engine does one thing at a time; threads that share it wait for each
 /// other.
 ///
-/// Every GPU has a worker thread, which draws blocks from one queue. For each block it enqueues the operation on a compute stream
+/// Every GPU has a worker thread (the first the calling one), which draws blocks from one queue. For each block it enqueues the operation on a compute stream
 /// and the download behind it on another; while they run it waits for the block before, and puts that in place. Where the
 /// functions are on the GPU as a whole, two compute streams take turns, so that a block fills the multiprocessors that the one
 /// before it leaves idle at its end.
@@ -128,8 +132,17 @@ struct Work<'a, O: BlockOp> {
     next: AtomicUsize,
     /// Entries in place.
     done: AtomicUsize,
-    /// Set by the first worker that fails.
+    /// Set by the first worker that fails, or panics.
     failed: Cancel,
+}
+
+/// Stops the other workers when it is dropped.
+struct StopOthers<'a>(&'a Cancel);
+
+impl Drop for StopOthers<'_> {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
 }
 
 impl<O: BlockOp> Work<'_, O> {
@@ -148,13 +161,16 @@ impl<O: BlockOp> Work<'_, O> {
 impl Engine {
     /// An engine on these devices, with the default settings.
     ///
-    /// The CPU may be there several times, as in tests of what several GPUs would do. No devices at all stand for the CPU.
-    pub fn new(devices: impl IntoIterator<Item = Device>) -> Self {
-        let mut devices: Vec<_> = devices.into_iter().collect();
+    /// The CPU may be there several times, as in tests of what several GPUs would do.
+    ///
+    /// # Errors
+    /// [`EngineError::NoDevices`] where there are none.
+    pub fn new(devices: impl IntoIterator<Item = Device>) -> Result<Self, EngineError> {
+        let devices: Vec<_> = devices.into_iter().collect();
         if devices.is_empty() {
-            devices.push(Device::cpu());
+            return Err(EngineError::NoDevices);
         }
-        Engine { devices, settings: Settings::default(), budget: OnceLock::new(), kept: Mutex::default() }
+        Ok(Engine { devices, settings: Settings::default(), budget: OnceLock::new(), kept: Mutex::default() })
     }
 
     /// The same with other settings.
@@ -195,24 +211,29 @@ impl Engine {
         // More workers than blocks would have nothing to do.
         let workers = self.devices.len().min(scheduler.blocks().len());
         let key = TypeId::of::<Seat<O>>();
-        let mut seats: Vec<_> = (0..workers).map(|gpu| kept.remove(&(gpu, key))).collect();
+        let run = |gpu: usize, seat: Option<Box<dyn Any + Send>>| {
+            let stop = StopOthers(&work.failed);
+            let seat = seat.and_then(|seat| seat.downcast::<Seat<O>>().ok());
+            let result = worker(&work, gpu, &self.devices[gpu], seat, total);
+            if result.is_ok() {
+                std::mem::forget(stop);
+            }
+            result
+        };
+        let mut seats = (0..workers).map(|gpu| (gpu, kept.remove(&(gpu, key)))).collect::<Vec<_>>().into_iter();
         let results: Vec<_> = std::thread::scope(|scope| {
-            let handles: Vec<_> = seats
-                .drain(..)
-                .enumerate()
+            let first = seats.next();
+            let others: Vec<_> = seats
                 .map(|(gpu, seat)| {
-                    let (work, device) = (&work, &self.devices[gpu]);
-                    scope.spawn(move || {
-                        let seat = seat.and_then(|seat| seat.downcast::<Seat<O>>().ok());
-                        let result = worker(work, gpu, device, seat, total);
-                        if result.is_err() {
-                            work.failed.cancel();
-                        }
-                        result
-                    })
+                    let run = &run;
+                    let started = threads::spawn(scope, format!("engine-{gpu}"), move || run(gpu, seat));
+                    // The others need not begin.
+                    started.inspect_err(|_| work.failed.cancel())
                 })
                 .collect();
-            handles.into_iter().map(|handle| handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+            let first = first.map(|(gpu, seat)| run(gpu, seat));
+            let join = |handle: ScopedJoinHandle<'_, _>| handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            first.into_iter().chain(others.into_iter().map(|handle| handle.map_err(EngineError::from).and_then(join))).collect()
         });
         let mut report = Report { side: scheduler.side(), blocks: scheduler.blocks().len(), ..Report::default() };
         let mut failure = None;
@@ -251,7 +272,7 @@ impl Engine {
         let multiprocessors = self.devices.iter().map(|device| device.info().multiprocessors).min().unwrap_or(1);
         let rule = SideRule {
             // The document's four fifths are in the budget.
-            max_output_elements: max_output_elements(budget / 4 * 5, entry),
+            max_output_elements: max_output_elements((budget / 4).saturating_mul(5), entry),
             splits_hint: self.settings.splits_hint.unwrap_or(gpus * SPLITS_PER_GPU),
             min_block_side: min_block_side(multiprocessors),
         };
@@ -274,7 +295,7 @@ impl Engine {
                 return BlockScheduler::new(writer.coverage(), rows, cols, side);
             }
             if side == 1 {
-                return Err(EngineError::BudgetTooSmall { needed: 2 * needed.max(2 * entry), budget });
+                return Err(EngineError::BudgetTooSmall { needed: needed.max(2 * entry).saturating_mul(2), budget });
             }
             side = side.div_ceil(2);
         }

@@ -40,10 +40,13 @@ pub trait Weight: Value + Pod + Send + Sync + sealed::Launches {}
 pub(super) mod sealed {
     use super::*;
 
-    /// Each kernel of one type. What the arrays are, the kernels say; lengths are the callers' to keep.
-    #[allow(missing_docs, clippy::too_many_arguments)]
+    /// Each kernel of one type.
+    ///
+    /// # Safety
+    /// What the arrays are, the kernels say. The caller of an unsafe method sees to their lengths, those of a level's among them.
+    #[allow(missing_docs, clippy::missing_safety_doc, clippy::too_many_arguments)]
     pub trait Launches: Value + Pod {
-        fn walk_weighted(
+        unsafe fn walk_weighted(
             stream: &Stream,
             next: &Buffer<i32>,
             weights: &Buffer<Self>,
@@ -53,17 +56,17 @@ pub(super) mod sealed {
             status: &mut Buffer<Status>,
             splitters: Splitters,
         ) -> Result<(), DeviceError>;
-        fn walk_nodes(
+        unsafe fn walk_nodes(
             stream: &Stream,
             lower: &mut Level<Self>,
             upper: &mut Level<Self>,
             status: &mut Buffer<Status>,
             splitters: Splitters,
         ) -> Result<(), DeviceError>;
-        fn solve(stream: &Stream, level: &mut Level<Self>) -> Result<(), DeviceError>;
-        fn expand(stream: &Stream, lower: &mut Level<Self>, upper: &Level<Self>) -> Result<(), DeviceError>;
-        fn first_jump(stream: &Stream, level: &mut Level<Self>, predecessors: &Buffer<i32>) -> Result<(), DeviceError>;
-        fn jump(
+        unsafe fn solve(stream: &Stream, level: &mut Level<Self>) -> Result<(), DeviceError>;
+        unsafe fn expand(stream: &Stream, lower: &mut Level<Self>, upper: &Level<Self>) -> Result<(), DeviceError>;
+        unsafe fn first_jump(stream: &Stream, level: &mut Level<Self>, predecessors: &Buffer<i32>) -> Result<(), DeviceError>;
+        unsafe fn jump(
             stream: &Stream,
             from: (&Buffer<i32>, &Buffer<i32>, &Buffer<Self>),
             to: (&mut Buffer<i32>, &mut Buffer<i32>, &mut Buffer<Self>),
@@ -93,7 +96,7 @@ macro_rules! weights {
     ($($t:ty: $walk:ident, $walk_nodes:ident, $solve:ident, $expand:ident, $first:ident, $jump:ident, $sums:ident;)*) => {$(
         impl Weight for $t {}
         impl sealed::Launches for $t {
-            fn walk_weighted(
+            unsafe fn walk_weighted(
                 stream: &Stream,
                 next: &Buffer<i32>,
                 weights: &Buffer<$t>,
@@ -105,7 +108,7 @@ macro_rules! weights {
             ) -> Result<(), DeviceError> {
                 let Splitters { count, group, magic, shift, seed } = splitters;
                 let (n, grid) = (next.len() as u32, blocks(level.count, WALK_BLOCK));
-                // SAFETY: `placed` holds n records, the node arrays `level.count` = count + heads, and all are different buffers.
+                // SAFETY: `placed` holds n records, the node arrays `level.count` = count + heads, by the caller; all are different buffers.
                 unsafe {
                     launch!(stream, walk::$walk<<<grid, WALK_BLOCK>>>(
                         next, weights, placed, n, heads, &mut level.heads, &mut level.next, &mut level.length, &mut level.sum,
@@ -114,7 +117,7 @@ macro_rules! weights {
                 }
             }
 
-            fn walk_nodes(
+            unsafe fn walk_nodes(
                 stream: &Stream,
                 lower: &mut Level<$t>,
                 upper: &mut Level<$t>,
@@ -123,7 +126,8 @@ macro_rules! weights {
             ) -> Result<(), DeviceError> {
                 let Splitters { count, group, magic, shift, seed } = splitters;
                 let (n, grid) = (lower.count as u32, blocks(upper.count, WALK_BLOCK));
-                // SAFETY: the lower level's arrays hold `lower.count` nodes, the upper's count + heads; all are different buffers.
+                // SAFETY: the lower level's arrays hold `lower.count` nodes, the upper's count + heads, by the caller; all are different
+                // buffers.
                 unsafe {
                     launch!(stream, walk::$walk_nodes<<<grid, WALK_BLOCK>>>(
                         &lower.next, &lower.length, &lower.sum, &mut lower.sublist, &mut lower.length_offset, &mut lower.sum_offset,
@@ -133,9 +137,9 @@ macro_rules! weights {
                 }
             }
 
-            fn solve(stream: &Stream, level: &mut Level<$t>) -> Result<(), DeviceError> {
+            unsafe fn solve(stream: &Stream, level: &mut Level<$t>) -> Result<(), DeviceError> {
                 let shared = nodes::solve_shared(size_of::<$t>());
-                // SAFETY: all arrays hold `level.count` nodes, and are different buffers.
+                // SAFETY: all arrays hold `level.count` nodes, by the caller, and are different buffers.
                 unsafe {
                     launch!(stream, nodes::$solve<<<1, nodes::SOLVE_THREADS, shared>>>(
                         &level.next, &level.length, &level.sum, &mut level.base_length, &mut level.base_sum, &mut level.root
@@ -143,9 +147,9 @@ macro_rules! weights {
                 }
             }
 
-            fn expand(stream: &Stream, lower: &mut Level<$t>, upper: &Level<$t>) -> Result<(), DeviceError> {
+            unsafe fn expand(stream: &Stream, lower: &mut Level<$t>, upper: &Level<$t>) -> Result<(), DeviceError> {
                 let grid = blocks(lower.count, BLOCK);
-                // SAFETY: the arrays written hold as many nodes as `lower.sublist`, and are different buffers.
+                // SAFETY: the arrays written hold as many nodes as `lower.sublist`, by the caller, and are different buffers.
                 unsafe {
                     launch!(stream, nodes::$expand<<<grid, BLOCK>>>(
                         &lower.sublist, &lower.length_offset, &lower.sum_offset, &upper.base_length, &upper.base_sum, &upper.root,
@@ -154,9 +158,9 @@ macro_rules! weights {
                 }
             }
 
-            fn first_jump(stream: &Stream, level: &mut Level<$t>, predecessors: &Buffer<i32>) -> Result<(), DeviceError> {
+            unsafe fn first_jump(stream: &Stream, level: &mut Level<$t>, predecessors: &Buffer<i32>) -> Result<(), DeviceError> {
                 let grid = blocks(level.count, BLOCK);
-                // SAFETY: all arrays hold `level.count` nodes; predecessors are nodes.
+                // SAFETY: all arrays hold `level.count` nodes, by the caller; predecessors are nodes.
                 unsafe {
                     launch!(stream, nodes::$first<<<grid, BLOCK>>>(
                         predecessors, &level.length, &level.sum, &mut level.base_length, &mut level.base_sum
@@ -164,13 +168,13 @@ macro_rules! weights {
                 }
             }
 
-            fn jump(
+            unsafe fn jump(
                 stream: &Stream,
                 from: (&Buffer<i32>, &Buffer<i32>, &Buffer<$t>),
                 to: (&mut Buffer<i32>, &mut Buffer<i32>, &mut Buffer<$t>),
             ) -> Result<(), DeviceError> {
                 let grid = blocks(from.0.len(), BLOCK);
-                // SAFETY: all arrays are of one length, and those written are other buffers than those read.
+                // SAFETY: all arrays are of one length, by the caller, and those written are other buffers than those read.
                 unsafe { launch!(stream, nodes::$jump<<<grid, BLOCK>>>(from.0, from.1, from.2, to.0, to.1, to.2)) }
             }
 

@@ -170,16 +170,9 @@ impl<V: Weight> ListRanker<V> {
         (n / sublists).clamp(16, 1 << 30) as u32
     }
 
-    fn splitters(&self, n: usize) -> Splitters {
-        let group = self.group(n);
-        match self.options.splitters {
-            SplitterRule::Hashed => Splitters::hashed(n as u32, group, self.options.seed),
-            // One of the sublists starts at the head.
-            SplitterRule::First => {
-                let sublists = self.options.sublists.map_or(n / group as usize, |sublists| sublists as usize);
-                Splitters::first(sublists.clamp(1, n) as u32 - 1)
-            }
-        }
+    /// The splitters of `n` elements, of which `heads` start lists.
+    fn splitters(&self, n: usize, heads: usize) -> Splitters {
+        splitters(&self.options, n, heads, self.group(n))
     }
 
     /// The exclusive prefix sums of `weights` along the list: `sums[i]` is the sum of the weights of all elements before `i`.
@@ -204,7 +197,8 @@ impl<V: Weight> ListRanker<V> {
         self.run(stream, next, head, Strategy::Split, |ranker, clock, splitters| {
             ranker.placed.ensure(next.len())?;
             let Self { placed, heads, levels, status, .. } = ranker;
-            V::walk_weighted(stream, next, weights, placed, heads, &mut levels[0], status, splitters)?;
+            // SAFETY: weights and records are as many as elements, and `run` has made room for the level's nodes.
+            unsafe { V::walk_weighted(stream, next, weights, placed, heads, &mut levels[0], status, splitters)? };
             clock.end("walk", n * (4 + size + placed_size))?;
             ranker.rank_nodes(stream, clock)?;
             V::sums(stream, &ranker.placed, &ranker.levels[0], sums, &ranker.status, ranker.expected(next.len()))?;
@@ -231,7 +225,7 @@ impl<V: Weight> ListRanker<V> {
         if n == 0 {
             return Ok(Report { n, sublists: 0, strategy, head: -1, steps: Vec::new() });
         }
-        let splitters = self.splitters(n);
+        let splitters = self.splitters(n, 1);
         let sublists = splitters.count as usize + 1;
         self.reserve(sublists, 1)?;
         let mut clock = Clock::start(stream, self.options.timed)?;
@@ -315,13 +309,16 @@ impl<V: Weight> ListRanker<V> {
             lower.reserve_walk()?;
             // What no walk reaches must not look reached.
             stream.fill_u32(&mut lower.sublist, u32::MAX)?;
-            V::walk_nodes(stream, lower, upper, &mut self.status, splitters)?;
+            // SAFETY: both levels have room for their nodes, which for the upper are the splitters and a head.
+            unsafe { V::walk_nodes(stream, lower, upper, &mut self.status, splitters)? };
             index += 1;
         }
-        V::solve(stream, &mut self.levels[index])?;
+        // SAFETY: the level's arrays have its number of nodes.
+        unsafe { V::solve(stream, &mut self.levels[index])? };
         for lower in (0..index).rev() {
             let (below, above) = self.levels.split_at_mut(lower + 1);
-            V::expand(stream, &mut below[lower], &above[0])?;
+            // SAFETY: the lower level was walked, so that its arrays have its number of nodes.
+            unsafe { V::expand(stream, &mut below[lower], &above[0])? };
         }
         Ok(index)
     }
@@ -526,10 +523,10 @@ impl ListRanker<i32> {
                 report: Report { n, sublists: 0, strategy: Strategy::Split, head: -1, steps: Vec::new() },
             });
         }
-        let splitters = self.splitters(n);
         let mut clock = Clock::start(stream, self.options.timed)?;
         let heads = self.find_heads(stream, next)?;
         clock.end("heads", 4 * n as u64 + n as u64 / 8)?;
+        let splitters = self.splitters(n, heads);
         let sublists = splitters.count as usize + heads;
         self.placed.ensure(n)?;
         self.reserve(sublists, heads)?;
@@ -598,14 +595,18 @@ impl ListRanker<i32> {
         launch!(stream, nodes::identity<<<grid, BLOCK>>>(&mut *from))?;
         // SAFETY: as many predecessors as nodes.
         unsafe { launch!(stream, nodes::find_predecessors<<<grid, BLOCK>>>(&level.next, &mut *from))? };
-        <i32 as super::launches::sealed::Launches>::first_jump(stream, level, from)?;
+        // SAFETY: predecessors are nodes, and as many as the level's.
+        unsafe { <i32 as super::launches::sealed::Launches>::first_jump(stream, level, from)? };
         let rounds = usize::BITS - (count - 1).leading_zeros();
         for _ in 0..rounds {
-            <i32 as super::launches::sealed::Launches>::jump(
-                stream,
-                (&*from, &level.base_length, &level.base_sum),
-                (&mut *to, &mut jumps.length, &mut jumps.sum),
-            )?;
+            // SAFETY: all have `count` elements, and predecessors are nodes.
+            unsafe {
+                <i32 as super::launches::sealed::Launches>::jump(
+                    stream,
+                    (&*from, &level.base_length, &level.base_sum),
+                    (&mut *to, &mut jumps.length, &mut jumps.sum),
+                )?;
+            }
             std::mem::swap(from, to);
             std::mem::swap(&mut level.base_length, &mut jumps.length);
             std::mem::swap(&mut level.base_sum, &mut jumps.sum);
@@ -676,6 +677,19 @@ impl<V: Pod> Jumps<V> {
     }
 }
 
+/// The splitters of `n` elements, one for each `group` of them, or fewer: with the heads they are the nodes, which an i32 numbers.
+fn splitters(options: &Options, n: usize, heads: usize, group: u32) -> Splitters {
+    let most = i32::MAX as usize - heads;
+    match options.splitters {
+        SplitterRule::Hashed => Splitters::hashed(n as u32, group.max(n.div_ceil(most) as u32), options.seed),
+        // One of the sublists starts at the head.
+        SplitterRule::First => {
+            let sublists = options.sublists.map_or(n / group as usize, |sublists| sublists as usize);
+            Splitters::first(sublists.clamp(1, n).min(most) as u32 - 1)
+        }
+    }
+}
+
 fn check_length(n: usize) -> Result<(), ListError> {
     // The device names elements by i32, and one value more stands for none.
     if n >= i32::MAX as usize { Err(ListError::TooLong { n }) } else { Ok(()) }
@@ -688,4 +702,36 @@ fn is_complete(status: &Status, n: usize) -> bool {
 
 fn same_length(what: &'static str, found: usize, n: usize) -> Result<(), ListError> {
     if found == n { Ok(()) } else { Err(ListError::Length { what, found, n }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An i32 numbers the nodes, however many lists there are.
+    #[test]
+    fn splitters_leave_room_for_heads() {
+        let longest = i32::MAX as usize - 1;
+        for splitters in [SplitterRule::Hashed, SplitterRule::First] {
+            for sublists in [None, Some(1000), Some(u32::MAX)] {
+                let options = Options { splitters, sublists, ..Options::default() };
+                let group = |n: usize| sublists.map_or(16, |sublists| (n / sublists as usize).clamp(2, 1 << 30) as u32);
+                for heads in [1, 1 << 20, 1 << 30, longest / 16 * 15, longest - 1000, longest - 1, longest] {
+                    let found = super::splitters(&options, longest, heads, group(longest));
+                    assert!(found.count as usize + heads <= i32::MAX as usize, "{found:?}, {heads}");
+                }
+                // Where there is room, it is as before.
+                let found = super::splitters(&options, 100_000, 99_000, group(100_000));
+                assert_eq!(found, super::splitters(&options, 100_000, 1, group(100_000)));
+            }
+        }
+        // The widest groups that come of it still have their splitters.
+        for group in [1 << 30, (1 << 30) + 1, i32::MAX as u32 - 1] {
+            let splitters = Splitters::hashed(longest as u32, group, 3);
+            let numbers = (0..splitters.count).filter(|&number| (splitters.element(number) as usize) < longest);
+            for number in numbers {
+                assert_eq!(splitters.number(splitters.element(number)), Some(number), "{splitters:?}");
+            }
+        }
+    }
 }

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     collectives::ScanWorkspace,
-    device::{Buffer, Device, DeviceError, Stream},
+    device::{Buffer, Device, DeviceError, Stream, ViewMut},
 };
 
 /// Angles beyond this are reduced on the host: kernels reduce up to 2^20.
@@ -274,8 +274,8 @@ impl<T: Real> Scene<T> {
 
     /// The same, to change. Magnitudes are to stay below [`Real::MAX_POSITION`], angles below 2^20, and all finite, or results mean
     /// nothing.
-    pub fn poses_mut(&mut self) -> &mut Buffer<T> {
-        &mut self.poses
+    pub fn poses_mut(&mut self) -> ViewMut<'_, T> {
+        self.poses.as_view_mut()
     }
 
     /// The index of each pose's packing, on the device.

@@ -56,7 +56,7 @@ pub enum PairwiseError {
 /// ```
 /// use warpsmith::{device::Device, engine::{Control, Engine}, pcf::{Layout, Pairwise, Pcf, PcfSet}};
 ///
-/// let engine = Engine::new([Device::best()?]);
+/// let engine = Engine::new([Device::best()?])?;
 /// let set = PcfSet::<f64>::from_functions([
 ///     Pcf::new([(0.0, 3.0), (1.0, 1.0), (3.0, 0.0)])?,
 ///     Pcf::new([(0.0, 2.0), (2.0, 0.0)])?,

@@ -33,9 +33,11 @@ pub struct Tiles {
     pub offsets: Buffer<u32>,
 }
 
-/// The kernels of one precision. Vectors are as long as the matrix is wide or high.
+/// The kernels of one precision.
 pub trait Launches: bytemuck::Pod {
-    fn launch_rows(
+    /// # Safety
+    /// `x` is as long as the matrix is wide, `y` as it is high, and 2^`log_lanes` is at most 32.
+    unsafe fn launch_rows(
         stream: &Stream,
         matrix: &Arrays<Self>,
         x: View<'_, Self>,
@@ -43,8 +45,10 @@ pub trait Launches: bytemuck::Pod {
         log_lanes: u32,
     ) -> Result<(), DeviceError>;
 
-    /// `partials` has room for all of the tiles' partial sums.
-    fn launch_tiles(
+    /// # Safety
+    /// `x` is as long as the matrix is wide, and `y` as it is high. The tiles were made for the matrix, and `partials` has room for all of
+    /// their partial sums.
+    unsafe fn launch_tiles(
         stream: &Stream,
         matrix: &Arrays<Self>,
         tiles: &Tiles,
@@ -53,7 +57,7 @@ pub trait Launches: bytemuck::Pod {
         partials: &mut Buffer<Self>,
     ) -> Result<(), DeviceError>;
 
-    /// `indices` and `out` are as long.
+    /// `indices` and `out` are as long, or the kernel reports it.
     fn launch_gather(
         stream: &Stream,
         x: View<'_, Self>,
@@ -61,14 +65,14 @@ pub trait Launches: bytemuck::Pod {
         out: ViewMut<'_, Self>,
     ) -> Result<(), DeviceError>;
 
-    /// All are as long.
+    /// All are as long, or the kernel reports it.
     fn launch_add(stream: &Stream, a: View<'_, Self>, b: View<'_, Self>, out: ViewMut<'_, Self>) -> Result<(), DeviceError>;
 }
 
 macro_rules! launches {
     ($($t:ty: $multiply:ident $long_rows:ident $gather:ident $add:ident;)*) => {$(
         impl Launches for $t {
-            fn launch_rows(
+            unsafe fn launch_rows(
                 stream: &Stream,
                 matrix: &Arrays<$t>,
                 x: View<'_, $t>,
@@ -77,11 +81,11 @@ macro_rules! launches {
             ) -> Result<(), DeviceError> {
                 let grid = LaunchConfig::for_elements(y.len() << log_lanes, THREADS).grid;
                 let Arrays { row_ptr, columns, values } = matrix;
-                // SAFETY: the matrix is valid, and x and y are as long as it is wide and high.
+                // SAFETY: the matrix is valid; the caller vouches for the lengths of x and y, and for the number of lanes.
                 unsafe { launch!(stream, rows::$multiply<<<grid, THREADS>>>(row_ptr, columns, values, &x, &mut y, log_lanes)) }
             }
 
-            fn launch_tiles(
+            unsafe fn launch_tiles(
                 stream: &Stream,
                 matrix: &Arrays<$t>,
                 tiles: &Tiles,
@@ -94,8 +98,8 @@ macro_rules! launches {
                 // Tiles have a nonzero or a row each, so there are fewer than 2^33; more than 2^31 - 1 don't fit into a device's memory.
                 let (grid, long) = (tiles.len() as u32, long_rows.len() as u32);
                 let shared = (ITEMS * threads) as usize * size_of::<$t>();
-                // SAFETY: the matrix is valid, x and y are as long as it is wide and high, and the tiles were made for it, for blocks
-                // of so many threads. The partial sums are those of the tiles, which the first kernel has written.
+                // SAFETY: the matrix is valid; the caller vouches for the lengths of x and y, and for tiles that were made for it, for
+                // blocks of so many threads. The partial sums are those of the tiles, which the first kernel has written.
                 unsafe {
                     launch!(stream, tiles::$multiply<<<grid, *threads, shared>>>(
                         tiles, row_ptr, columns, values, &x, &mut y, &mut *partials

@@ -120,10 +120,12 @@ impl<T: Real> DeviceMatrix<T> {
         let (x, y) = (x.into(), y.into());
         check_lengths(self.shape, x.len(), y.len())?;
         match &self.method {
-            Method::Rows { log_lanes } => T::launch_rows(stream, &self.arrays, x, y, *log_lanes)?,
+            // SAFETY: the lengths were just checked, and a row has 32 lanes at most.
+            Method::Rows { log_lanes } => unsafe { T::launch_rows(stream, &self.arrays, x, y, *log_lanes)? },
             Method::Tiles { tiles, partials } => {
                 let mut partials = partials.lock().unwrap_or_else(PoisonError::into_inner);
-                T::launch_tiles(stream, &self.arrays, tiles, x, y, &mut partials)?;
+                // SAFETY: the lengths were just checked. Tiles and partial sums are of the matrix's plan.
+                unsafe { T::launch_tiles(stream, &self.arrays, tiles, x, y, &mut partials)? };
             }
         }
         Ok(())

@@ -142,6 +142,20 @@ pub unsafe fn copy_async<T: Word>(shared: *mut T, global: *const T) {
     unsafe { <T as WordBits>::Registers::copy_async(shared.cast(), global.cast()) }
 }
 
+/// LLVM gives plain stores that race with each other a meaning, and the GPU moves a word at once.
+#[inline(always)]
+pub unsafe fn store_relaxed<T: Word>(ptr: *mut T, value: T) {
+    // SAFETY: the pointer is valid for writes and aligned, as the caller has promised.
+    unsafe { ptr.write(value) }
+}
+
+/// A load that races has one of the values, since it is one instruction.
+#[inline(always)]
+pub unsafe fn load_relaxed<T: Word>(ptr: *const T) -> T {
+    // SAFETY: the pointer is valid for reads and aligned, as the caller has promised.
+    unsafe { ptr.read() }
+}
+
 // SAFETY: the signatures are those of the IR; those that are safe only order or wait for copies.
 unsafe extern "C" {
     #[link_name = "__cuda_std_prefetch_l2"]

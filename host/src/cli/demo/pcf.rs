@@ -25,7 +25,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let n = if device.backend() == Backend::Cuda { 10_000 } else { 1_000 };
     let set: PcfSet<f32> = random::uniform(n, POINTS, 0)?;
     let _spinner = progress.spinner(n * n * POINTS, format!("distances on {device}"));
-    let engine = Engine::new([device.clone()]);
+    let engine = Engine::new([device.clone()])?;
     let size = format!("{} functions x {POINTS}", format::grouped(n));
     let row = |what: &str, size: String, steps: u128, ms, checked| {
         let rate = format::rate(steps as usize, ms).replace("/s", " steps/s");

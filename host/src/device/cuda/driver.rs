@@ -84,18 +84,36 @@ pub(super) mod function {
     pub(in super::super) const MAX_DYNAMIC_SHARED_SIZE_BYTES: c_int = 8;
 }
 
-/// Attributes of a device that `cust` has no name for.
+/// Attributes of a device.
 pub(super) mod device {
     use super::c_int;
+    pub(in super::super) const MAX_THREADS_PER_BLOCK: c_int = 1;
+    pub(in super::super) const MAX_BLOCK_DIM: [c_int; 3] = [2, 3, 4];
+    pub(in super::super) const MAX_GRID_DIM: [c_int; 3] = [5, 6, 7];
+    pub(in super::super) const MAX_SHARED_MEMORY_PER_BLOCK: c_int = 8;
+    pub(in super::super) const WARP_SIZE: c_int = 10;
+    pub(in super::super) const CLOCK_RATE: c_int = 13;
+    pub(in super::super) const MULTIPROCESSOR_COUNT: c_int = 16;
+    pub(in super::super) const L2_CACHE_SIZE: c_int = 38;
+    pub(in super::super) const MAX_THREADS_PER_MULTIPROCESSOR: c_int = 39;
+    pub(in super::super) const COMPUTE_CAPABILITY_MAJOR: c_int = 75;
+    pub(in super::super) const COMPUTE_CAPABILITY_MINOR: c_int = 76;
     pub(in super::super) const MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: c_int = 97;
 }
 
 unsafe extern "C" {
     fn cuGetErrorName(error: Code, name: *mut *const c_char) -> Code;
     fn cuGetErrorString(error: Code, text: *mut *const c_char) -> Code;
+    pub(super) fn cuInit(flags: c_uint) -> Code;
+    pub(super) fn cuDeviceGetCount(count: *mut c_int) -> Code;
+    pub(super) fn cuDeviceGet(device: *mut CUdevice, ordinal: c_int) -> Code;
+    pub(super) fn cuDeviceGetName(name: *mut c_char, bytes: c_int, device: CUdevice) -> Code;
+    pub(super) fn cuDeviceTotalMem_v2(bytes: *mut usize, device: CUdevice) -> Code;
+    pub(super) fn cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice) -> Code;
     pub(super) fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, device: CUdevice) -> Code;
     pub(super) fn cuDeviceCanAccessPeer(can: *mut c_int, device: CUdevice, peer: CUdevice) -> Code;
     pub(super) fn cuCtxEnablePeerAccess(peer: CUcontext, flags: c_uint) -> Code;
+    pub(super) fn cuCtxGetCurrent(context: *mut CUcontext) -> Code;
     pub(super) fn cuCtxSetCurrent(context: CUcontext) -> Code;
     pub(super) fn cuCtxSynchronize() -> Code;
 

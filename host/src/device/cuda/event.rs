@@ -19,7 +19,7 @@ unsafe impl Sync for CudaEvent {}
 
 impl CudaEvent {
     pub(in super::super) fn new(cuda: &'static Cuda, timed: bool) -> Result<Self, DeviceError> {
-        cuda.enter()?;
+        let _entered = cuda.enter()?;
         let mut raw = ptr::null_mut();
         let flags = if timed { driver::CU_EVENT_DEFAULT } else { driver::CU_EVENT_DISABLE_TIMING };
         // SAFETY: the result may be written to.
@@ -32,13 +32,13 @@ impl CudaEvent {
     }
 
     pub(in super::super) fn synchronize(&self) -> Result<(), DeviceError> {
-        self.cuda.enter()?;
+        let _entered = self.cuda.enter()?;
         // SAFETY: the event lives.
         self.cuda.check("cuEventSynchronize", unsafe { driver::cuEventSynchronize(self.raw) })
     }
 
     pub(in super::super) fn is_done(&self) -> Result<bool, DeviceError> {
-        self.cuda.enter()?;
+        let _entered = self.cuda.enter()?;
         // SAFETY: the event lives.
         match unsafe { driver::cuEventQuery(self.raw) } {
             Code::NOT_READY => Ok(false),
@@ -48,7 +48,7 @@ impl CudaEvent {
 
     /// Both have been recorded, and are done.
     pub(in super::super) fn elapsed_ms(&self, start: &Self) -> Result<f64, DeviceError> {
-        self.cuda.enter()?;
+        let _entered = self.cuda.enter()?;
         let mut milliseconds = 0.0;
         // SAFETY: both events live, and the result may be written to.
         let code = unsafe { driver::cuEventElapsedTime(&mut milliseconds, start.raw, self.raw) };
@@ -59,7 +59,7 @@ impl CudaEvent {
 
 impl Drop for CudaEvent {
     fn drop(&mut self) {
-        self.cuda.try_enter();
+        let _entered = self.cuda.enter();
         // SAFETY: the event lives until here. If it is still to come, the driver frees it then.
         _ = unsafe { driver::cuEventDestroy_v2(self.raw) };
     }

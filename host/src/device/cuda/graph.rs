@@ -26,7 +26,7 @@ impl CudaGraph {
     pub(in super::super) fn begin(streams: &[&CudaStream]) -> Result<(), DeviceError> {
         let origin = streams[0];
         let cuda = origin.cuda;
-        cuda.enter()?;
+        let _entered = cuda.enter()?;
         // SAFETY: the stream lives.
         let code = unsafe { driver::cuStreamBeginCapture_v2(origin.raw, driver::CU_STREAM_CAPTURE_MODE_RELAXED) };
         cuda.check("cuStreamBeginCapture", code)?;
@@ -47,6 +47,7 @@ impl CudaGraph {
     pub(in super::super) fn end(streams: &[&CudaStream]) -> Result<Self, DeviceError> {
         let origin = streams[0];
         let cuda = origin.cuda;
+        let _entered = cuda.enter()?;
         let joined = streams[1..].iter().try_for_each(|branch| {
             let join = CudaEvent::new(cuda, false)?;
             branch.record(&join)?;
@@ -80,7 +81,7 @@ impl CudaGraph {
     /// Ends a capture of which nothing is to come.
     pub(in super::super) fn abandon(streams: &[&CudaStream]) {
         let origin = streams[0];
-        origin.cuda.try_enter();
+        let _entered = origin.cuda.enter();
         let mut graph = ptr::null_mut();
         // SAFETY: the stream lives, the result may be written to, and the graph, if there is one, is nobody else's.
         unsafe {
@@ -93,7 +94,7 @@ impl CudaGraph {
 
     /// Brings the graph to the device ahead of its first launch.
     pub(in super::super) fn upload(&self, stream: &CudaStream) -> Result<(), DeviceError> {
-        self.cuda.enter()?;
+        let _entered = self.cuda.enter()?;
         let exec = self.exec.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: graph and stream live, and are of one context.
         self.cuda.check("cuGraphUpload", unsafe { driver::cuGraphUpload(*exec, stream.raw) })
@@ -104,7 +105,7 @@ impl CudaGraph {
     /// # Safety
     /// The memory and the modules that it uses are there until it is done.
     pub(in super::super) unsafe fn launch(&self, stream: &CudaStream) -> Result<(), DeviceError> {
-        self.cuda.enter()?;
+        let _entered = self.cuda.enter()?;
         let exec = self.exec.lock().unwrap_or_else(PoisonError::into_inner);
         // The notes come first: another thread may be the one that sees a kernel fail.
         let new: Vec<_> = self.kernels.iter().filter(|kernel| stream.recent.note(kernel)).collect();
@@ -122,7 +123,7 @@ impl CudaGraph {
 
 impl Drop for CudaGraph {
     fn drop(&mut self) {
-        self.cuda.try_enter();
+        let _entered = self.cuda.enter();
         let exec = self.exec.get_mut().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: the graph lives until here. If it is still at work, the driver frees it afterwards.
         _ = unsafe { driver::cuGraphExecDestroy(*exec) };

@@ -24,7 +24,7 @@ impl DeviceMemory {
         if bytes > cuda.info.total_memory {
             return out_of_memory();
         }
-        cuda.enter()?;
+        let _entered = cuda.enter()?;
         let mut address = 0;
         // SAFETY: the result may be written to.
         match unsafe { driver::cuMemAlloc_v2(&mut address, bytes) } {
@@ -40,7 +40,7 @@ impl DeviceMemory {
 
 impl Drop for DeviceMemory {
     fn drop(&mut self) {
-        self.cuda.try_enter();
+        let _entered = self.cuda.enter();
         // SAFETY: the address is of an allocation of this device that is freed here alone. After a fault this fails, and the
         // memory is lost with the context.
         _ = unsafe { driver::cuMemFree_v2(self.address) };
@@ -62,7 +62,7 @@ unsafe impl Sync for HostMemory {}
 impl HostMemory {
     /// `bytes` of zeroes, aligned to a page. `bytes` is not 0.
     pub(in super::super) fn new(cuda: &'static Cuda, bytes: usize) -> Result<Self, DeviceError> {
-        cuda.enter()?;
+        let _entered = cuda.enter()?;
         let mut address = std::ptr::null_mut();
         // SAFETY: the result may be written to.
         let code = unsafe { driver::cuMemHostAlloc(&mut address, bytes, driver::CU_MEMHOSTALLOC_PORTABLE) };
@@ -91,7 +91,7 @@ impl HostMemory {
 
 impl Drop for HostMemory {
     fn drop(&mut self) {
-        self.cuda.try_enter();
+        let _entered = self.cuda.enter();
         // SAFETY: the address is from cuMemHostAlloc, and freed here alone. Transfers to and from it have ended: whoever
         // enqueues one keeps the memory until then (`Pending`).
         _ = unsafe { driver::cuMemFreeHost(self.address.as_ptr().cast()) };

@@ -41,7 +41,7 @@ impl CudaModule {
         let refused = |text: String, log: String| DeviceError::Module { device: cuda.to_string(), arch, text, log };
         let parameters = image::parameters(ptx);
         let ptx = CString::new(ptx).map_err(|_| refused("there is a NUL in its text".to_owned(), String::new()))?;
-        cuda.enter()?;
+        let _entered = cuda.enter()?;
         let mut log = vec![0u8; LOG_BYTES];
         // Line information lets a profiler show the kernels' source; it does not change the code.
         let mut keys: [c_uint; 3] = [jit::ERROR_LOG_BUFFER, jit::ERROR_LOG_BUFFER_SIZE_BYTES, jit::GENERATE_LINE_INFO];
@@ -95,7 +95,7 @@ impl CudaModule {
         let cuda = self.cuda;
         let missing = || refused(kernel, format!("the module has no entry `{}`", kernel.symbol()));
         let name = CString::new(kernel.symbol()).map_err(|_| missing())?;
-        cuda.enter()?;
+        let _entered = cuda.enter()?;
         let mut raw = ptr::null_mut();
         // SAFETY: the module lives, the name is a C string, and the result may be written to.
         match unsafe { driver::cuModuleGetFunction(&mut raw, self.raw, name.as_ptr()) } {
@@ -136,7 +136,7 @@ impl CudaModule {
     ) -> Result<u32, DeviceError> {
         let cuda = self.cuda;
         let function = self.function(kernel)?;
-        cuda.enter()?;
+        let _entered = cuda.enter()?;
         function.prepare(cuda, kernel, &LaunchConfig::new(1, block).shared(shared))?;
         let mut blocks = 0;
         // SAFETY: the function is the module's, which lives, and the result may be written to.
@@ -156,7 +156,7 @@ impl CudaModule {
         let wrong = |reason| DeviceError::Constant { name, reason };
         let missing = || wrong("the module has none of this name".to_owned());
         let symbol = CString::new(name).map_err(|_| missing())?;
-        cuda.enter()?;
+        let _entered = cuda.enter()?;
         let (mut address, mut size) = (0, 0);
         // SAFETY: the module lives, the name is a C string, and the results may be written to.
         match unsafe { driver::cuModuleGetGlobal_v2(&mut address, &mut size, self.raw, symbol.as_ptr()) } {
@@ -178,6 +178,7 @@ impl CudaModule {
 
 impl Drop for CudaModule {
     fn drop(&mut self) {
+        let _entered = self.cuda.enter();
         // Kernels of the module may still be running.
         _ = self.cuda.synchronize();
         // SAFETY: the module lives until here, none of its functions is running, and the handles of its functions go with it.

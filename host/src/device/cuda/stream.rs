@@ -30,7 +30,7 @@ unsafe impl Sync for CudaStream {}
 
 impl CudaStream {
     pub(in super::super) fn new(cuda: &'static Cuda) -> Result<Self, DeviceError> {
-        cuda.enter()?;
+        let _entered = cuda.enter()?;
         let mut raw = ptr::null_mut();
         // SAFETY: the result may be written to.
         cuda.check("cuStreamCreate", unsafe { driver::cuStreamCreate(&mut raw, driver::CU_STREAM_NON_BLOCKING) })?;
@@ -67,7 +67,7 @@ impl CudaStream {
         args: &ArgWords,
         config: &LaunchConfig,
     ) -> Result<(), DeviceError> {
-        self.cuda.enter()?;
+        let _entered = self.cuda.enter()?;
         let function = module.function(kernel)?;
         function.prepare(self.cuda, kernel, config)?;
         function.check_words(kernel, args.words.len())?;
@@ -134,7 +134,7 @@ impl CudaStream {
     /// # Safety
     /// Both ranges are live memory, `to` of this device. `from` stays as it is until the copy is done.
     pub(in super::super) unsafe fn copy_from_host(&self, to: u64, from: *const u8, bytes: usize) -> Result<(), DeviceError> {
-        self.cuda.enter()?;
+        let _entered = self.cuda.enter()?;
         // SAFETY: the caller vouches for both ranges.
         self.cuda.check("cuMemcpyHtoDAsync", unsafe { driver::cuMemcpyHtoDAsync_v2(to, from.cast(), bytes, self.raw) })
     }
@@ -144,7 +144,7 @@ impl CudaStream {
     /// # Safety
     /// Both ranges are live memory, `from` of this device. Nobody accesses `to` until the copy is done.
     pub(in super::super) unsafe fn copy_to_host(&self, to: *mut u8, from: u64, bytes: usize) -> Result<(), DeviceError> {
-        self.cuda.enter()?;
+        let _entered = self.cuda.enter()?;
         // SAFETY: the caller vouches for both ranges.
         self.cuda.check("cuMemcpyDtoHAsync", unsafe { driver::cuMemcpyDtoHAsync_v2(to.cast(), from, bytes, self.raw) })
     }
@@ -154,7 +154,7 @@ impl CudaStream {
     /// # Safety
     /// Both ranges are live memory of this process's devices, or mapped for this one.
     pub(in super::super) unsafe fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError> {
-        self.cuda.enter()?;
+        let _entered = self.cuda.enter()?;
         // SAFETY: the caller vouches for both ranges.
         self.cuda.check("cuMemcpyAsync", unsafe { driver::cuMemcpyAsync(to, from, bytes, self.raw) })
     }
@@ -164,7 +164,7 @@ impl CudaStream {
     /// # Safety
     /// As many bytes from `to` on are live memory of this device, and `to` is aligned to `width`.
     pub(in super::super) unsafe fn fill(&self, to: u64, pattern: u32, width: usize, n: usize) -> Result<(), DeviceError> {
-        self.cuda.enter()?;
+        let _entered = self.cuda.enter()?;
         // SAFETY: the caller vouches for the range and its alignment.
         let code = unsafe {
             match width {
@@ -178,27 +178,27 @@ impl CudaStream {
 
     /// Records `event`, which is of the same device, behind all that was enqueued so far.
     pub(in super::super) fn record(&self, event: &CudaEvent) -> Result<(), DeviceError> {
-        self.cuda.enter()?;
+        let _entered = self.cuda.enter()?;
         // SAFETY: both live, and are of one context.
         self.cuda.check("cuEventRecord", unsafe { driver::cuEventRecord(event.raw, self.raw) })
     }
 
     /// Lets all that is enqueued from now on wait for `event`, of whatever device.
     pub(in super::super) fn wait(&self, event: &CudaEvent) -> Result<(), DeviceError> {
-        self.cuda.enter()?;
+        let _entered = self.cuda.enter()?;
         // SAFETY: both live; an event may be of another context.
         self.cuda.check("cuStreamWaitEvent", unsafe { driver::cuStreamWaitEvent(self.raw, event.raw, 0) })
     }
 
     pub(in super::super) fn synchronize(&self) -> Result<(), DeviceError> {
-        self.cuda.enter()?;
+        let _entered = self.cuda.enter()?;
         // SAFETY: the stream lives.
         let code = self.recent.while_waiting(|| unsafe { driver::cuStreamSynchronize(self.raw) });
         self.cuda.check("cuStreamSynchronize", code)
     }
 
     pub(in super::super) fn is_done(&self) -> Result<bool, DeviceError> {
-        self.cuda.enter()?;
+        let _entered = self.cuda.enter()?;
         // SAFETY: the stream lives.
         match unsafe { driver::cuStreamQuery(self.raw) } {
             Code::NOT_READY => Ok(false),
@@ -209,7 +209,7 @@ impl CudaStream {
 
 impl Drop for CudaStream {
     fn drop(&mut self) {
-        self.cuda.try_enter();
+        let _entered = self.cuda.enter();
         // SAFETY: the stream lives until here. What is still enqueued runs to its end before the driver frees it.
         unsafe {
             if self.captured.is_none() && driver::cuStreamQuery(self.raw) != Code::SUCCESS {

@@ -274,7 +274,7 @@ impl<'a> Job<'a> {
             (None, Measure::Inner) => Ok(Pairwise::l2_kernel(rows)),
         }?;
         let shape = pairwise.shape(self.layout)?;
-        let engine = Engine::new(devices.iter().cloned()).with_settings(Settings {
+        let engine = Engine::new(devices.iter().cloned())?.with_settings(Settings {
             memory_budget: self.common.memory_budget,
             block_side: self.block_side(&devices[0], &pairwise),
             ..Settings::default()
