@@ -41,6 +41,7 @@ mod info;
 mod launch;
 mod mapped;
 mod module;
+mod order;
 mod param;
 mod pinned;
 mod stream;
