@@ -439,6 +439,7 @@ mod foreign {
 }
 
 /// Names that are also those of the generated code, and outputs by other names.
+#[allow(unused_parens)]
 mod names {
     use super::*;
     use cuda_std::DisjointSlice as Renamed;
@@ -464,7 +465,7 @@ mod names {
     }
 
     #[kernel]
-    pub fn bind(argument_1: u32, _: u32, #[allow(unused_parens)] mut out: (Renamed<'_, u32>)) {
+    pub fn bind(argument_1: u32, _: u32, mut out: (Renamed<'_, u32>)) {
         out.set(argument_1);
     }
 }

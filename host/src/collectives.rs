@@ -71,6 +71,8 @@ impl<T: Value> ScanWorkspace<T> {
 
     /// Makes the state ready for a scan of `n` items: long enough, and without words of the scan's epoch.
     fn prepare(&mut self, stream: &Stream, n: usize) -> Result<(), DeviceError> {
+        // Done again it would take its own words for those of this run.
+        stream.at_once("a scan")?;
         let words = look_back::state_words(tile::tiles(n));
         if words > self.state.capacity() {
             self.epoch = 0;
@@ -193,6 +195,8 @@ pub fn reduce<'a, T: Value>(
     workspace: &mut ReduceWorkspace<T>,
 ) -> Result<(), DeviceError> {
     let input = input.into();
+    // Done again after a failure it would count wrongly.
+    stream.at_once("a reduction")?;
     if workspace.failed {
         stream.fill_zero(&mut workspace.done)?;
     }

@@ -155,6 +155,20 @@ pub struct Run;
 /// A type that a kernel may take as a parameter: scalars, `&[T]`, `&T`, `*const T`, `*mut T`, and
 /// [`DisjointSlice<T>`](crate::DisjointSlice).
 ///
+/// A kernel can't keep its arguments, so none of their lifetimes is `'static`:
+/// ```compile_fail,E0716
+/// use cuda_std::prelude::*;
+/// use std::sync::Mutex;
+///
+/// static KEPT: Mutex<&[f32]> = Mutex::new(&[]);
+///
+/// #[kernel]
+/// pub fn keeps(values: &'static [f32]) {
+///     *KEPT.lock().unwrap() = values;
+/// }
+/// # fn main() {}
+/// ```
+///
 /// # Safety
 /// `words` must append exactly the PTX parameters that rustc makes of the type under the Rust ABI. Both constants must be true where
 /// their condition holds.
@@ -251,7 +265,7 @@ impl<T> Clone for RawSlice<T> {
 impl<T> Copy for RawSlice<T> {}
 // SAFETY: it is only an address and a number; whoever turns it back into a reference argues for that.
 unsafe impl<T> Send for RawSlice<T> {}
-// SAFETY: as above.
+// SAFETY: a shared reference to it gives an address and a number.
 unsafe impl<T> Sync for RawSlice<T> {}
 
 /// An address.
@@ -277,7 +291,7 @@ impl<T> Clone for RawPtr<T> {
 impl<T> Copy for RawPtr<T> {}
 // SAFETY: it is only an address; whoever dereferences it argues for that.
 unsafe impl<T> Send for RawPtr<T> {}
-// SAFETY: as above.
+// SAFETY: a shared reference to it gives the address alone.
 unsafe impl<T> Sync for RawPtr<T> {}
 
 // SAFETY: the Rust ABI passes a slice as two registers, pointer and length.

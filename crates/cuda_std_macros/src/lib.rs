@@ -14,20 +14,8 @@ mod launch;
 /// Parameters are scalars, `&[T]`, `&T`, `*const T`, `*mut T` and `DisjointSlice<T>`; anything else is a compile error.
 /// `&[T]` and `&T` promise that nobody writes there during the launch, so that their loads become `ld.global.nc`.
 ///
-/// A kernel can't keep its arguments, so none of their lifetimes is `'static`:
-/// ```compile_fail,E0597
-/// use cuda_std::prelude::*;
-/// use std::sync::Mutex;
-///
-/// static KEPT: Mutex<&[f32]> = Mutex::new(&[]);
-///
-/// #[kernel]
-/// pub fn keeps(values: &'static [f32]) {
-///     *KEPT.lock().unwrap() = values;
-/// }
-/// # fn main() {}
-/// ```
-/// A `DisjointSlice` by another name needs its lifetime written out, `Output<'_, T>`.
+/// A kernel can't keep its arguments: none of their lifetimes is `'static`. A `DisjointSlice` by another name needs its lifetime written
+/// out, `Output<'_, T>`.
 ///
 /// `#[kernel(max_threads = 256, min_blocks = 4)]` gives launch bounds (PTX `.maxntid` and `.minnctapersm`): the most threads
 /// a block may have, and how many blocks an SM should hold, from which `ptxas` derives its register budget.

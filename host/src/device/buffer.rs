@@ -219,7 +219,7 @@ pub struct ViewMut<'a, T: Pod> {
 // SAFETY: a view is a shared reference to a buffer, and a buffer may be shared by threads (its parts are `Sync`) as its
 // elements may.
 unsafe impl<T: Pod + Sync> Send for View<'_, T> {}
-// SAFETY: as above.
+// SAFETY: a shared reference to a view gives no more than the view, which is a shared reference to a buffer.
 unsafe impl<T: Pod + Sync> Sync for View<'_, T> {}
 // SAFETY: it is the only reference to its part of a buffer, whose elements may change threads.
 unsafe impl<T: Pod + Send> Send for ViewMut<'_, T> {}

@@ -50,7 +50,7 @@ impl Body {
     unsafe fn new<'a, F: Fn() + Sync + 'a>(body: F) -> Self {
         let body = ManuallyDrop::new(body);
         let body: Box<dyn Fn() + Sync + 'a> = Box::new(move || (*body)());
-        // SAFETY: the two types differ in the lifetime alone. That a call finds what it needs is the caller's word.
+        // SAFETY: the two types differ in the lifetime alone, and what a call needs is there, by the contract of this function.
         Body(unsafe { std::mem::transmute::<Box<dyn Fn() + Sync + 'a>, Box<dyn Fn() + Sync>>(body) })
     }
 
@@ -64,7 +64,7 @@ struct Address<T>(*mut T);
 
 // SAFETY: it is only an address; whoever follows it argues for that.
 unsafe impl<T> Send for Address<T> {}
-// SAFETY: as above.
+// SAFETY: a shared reference to it gives the address alone.
 unsafe impl<T> Sync for Address<T> {}
 
 impl<T> Address<T> {
@@ -117,7 +117,7 @@ impl Stream {
     }
 
     /// Sees to it that the stream isn't captured.
-    fn at_once(&self, what: &'static str) -> Result<(), DeviceError> {
+    pub(crate) fn at_once(&self, what: &'static str) -> Result<(), DeviceError> {
         match &self.queue {
             Queue::Recording(_) => Err(DeviceError::InCapture { what }),
             Queue::Cuda(lane) if lane.queue.is_captured() => Err(DeviceError::InCapture { what }),
@@ -321,7 +321,8 @@ impl Stream {
             Queue::Recording(work) => {
                 let (from, to, n) = (Address(source.first()), Address(target.first()), source.len());
                 lock(work).push(Work::new(move |_| {
-                    // SAFETY: as above, by the word of `Graph::launch`'s caller.
+                    // SAFETY: both are there, as long, and don't overlap: the views that they were were, and `Graph::launch`'s contract
+                    // is that this still holds.
                     unsafe { std::ptr::copy_nonoverlapping(from.get(), to.get(), n) };
                     Ok(())
                 }));
@@ -351,7 +352,7 @@ impl Stream {
             Queue::Cpu(turn) => {
                 let _turn = take_turn(turn);
                 let (to, from) = (std::ptr::with_exposed_provenance_mut::<u8>(to as usize), from as usize);
-                // SAFETY: the caller's word.
+                // SAFETY: as many bytes are at both addresses and don't overlap, by the contract of this function.
                 unsafe { std::ptr::copy_nonoverlapping(std::ptr::with_exposed_provenance::<u8>(from), to, bytes) };
                 Ok(())
             }
@@ -474,8 +475,9 @@ impl Stream {
             Ok(()) => Ok(Pending::new(buffer, event)),
             Err(error) => {
                 // The copy may be under way all the same.
-                _ = self.synchronize();
-                drop(buffer);
+                if self.synchronize().is_err() {
+                    std::mem::forget(buffer);
+                }
                 Err(error)
             }
         }
@@ -617,7 +619,8 @@ impl Stream {
             }),
             Queue::Cpu(turn) => {
                 let _turn = take_turn(turn);
-                // SAFETY: as above; a buffer's memory has no other owner, so the two don't overlap.
+                // SAFETY: both are as long, by the contract of this function; a buffer's memory has no other owner, so that they don't
+                // overlap.
                 unsafe { std::ptr::copy_nonoverlapping(source, target.first(), target.len()) };
                 Ok(())
             }
@@ -641,7 +644,8 @@ impl Stream {
             }),
             Queue::Cpu(turn) => {
                 let _turn = take_turn(turn);
-                // SAFETY: as above; a buffer's memory has no other owner, so the two don't overlap.
+                // SAFETY: there is room for all elements, by the contract of this function; a buffer's memory has no other owner, so
+                // that the two don't overlap.
                 unsafe { std::ptr::copy_nonoverlapping(source.first(), target, source.len()) };
                 Ok(())
             }
@@ -740,7 +744,7 @@ impl Device {
                 unsafe { stream.copy_from_host(buffer.as_device_ptr(), values.as_ptr().cast(), buffer.byte_len())? };
                 stream.synchronize()?;
             }
-            // SAFETY: as above.
+            // SAFETY: the buffer is as long as the values, and nobody else knows of it.
             Inner::Cpu(_) => unsafe {
                 std::ptr::copy_nonoverlapping(values.as_ptr(), buffer.as_view().first(), values.len());
             },
