@@ -388,7 +388,7 @@ fn wrong_launches_are_sentences() -> Result {
     let x = device.upload(&[1.0f32; 64])?;
     let mut y = device.upload(&[2.0f32; 64])?;
     let mut check = |config: LaunchConfig, what: &str| {
-        let error = error(stream.launch(samples::saxpy::bind(1.0, &x, &mut y), config));
+        let error = error(stream.launch(samples::saxpy::bind(config, 1.0, &x, &mut y)));
         assert!(matches!(error, DeviceError::LaunchFailed { kernel: "samples::saxpy", .. }), "{error}");
         assert!(error.to_string().contains(what), "{error}");
     };
@@ -410,7 +410,7 @@ fn wrong_launches_are_sentences() -> Result {
     // No blocks are no error, and no launch.
     launch!(stream, samples::saxpy<<<0, 32>>>(1.0, &x, &mut y))?;
     launch!(stream, samples::saxpy<<<(5, 0), 32>>>(1.0, &x, &mut y))?;
-    stream.launch(samples::saxpy::bind(1.0, &x, &mut y), LaunchConfig::for_elements(0, 32))?;
+    stream.launch(samples::saxpy::bind(LaunchConfig::for_elements(0, 32), 1.0, &x, &mut y))?;
     assert_eq!(stream.download_vec(&y)?, [2.0; 64]);
     Ok(())
 }
@@ -421,7 +421,7 @@ fn large_grids_of_small_blocks() -> Result {
     let stream = device.stream()?;
     let mut out = device.alloc::<u64>(100_000)?;
     let value = device.upload(&[9u64])?;
-    stream.launch(samples::broadcast::bind(&value, &mut out), LaunchConfig::for_elements(100_000, 1))?;
+    stream.launch(samples::broadcast::bind(LaunchConfig::for_elements(100_000, 1), &value, &mut out))?;
     assert!(stream.download_vec(&out)?.iter().all(|&x| x == 9));
     Ok(())
 }
@@ -438,6 +438,100 @@ mod foreign {
     }
 }
 
+/// Names that are also those of the generated code, and outputs by other names.
+#[allow(unused_parens)]
+mod names {
+    use super::*;
+    use cuda_std::DisjointSlice as Renamed;
+
+    type Out<'a> = DisjointSlice<'a, u32>;
+
+    #[kernel]
+    #[allow(clippy::too_many_arguments)]
+    pub fn kernel(
+        args: u32,
+        kernel: u32,
+        config: u32,
+        arguments: u32,
+        body: u32,
+        run: u32,
+        raw_0: u32,
+        _: u32,
+        mut bind: Out<'_>,
+    ) {
+        for (i, out) in bind.grid_stride_mut() {
+            *out = [args, kernel, config, arguments, body, run, raw_0][i];
+        }
+    }
+
+    #[kernel]
+    pub fn bind(argument_1: u32, _: u32, mut out: (Renamed<'_, u32>)) {
+        out.set(argument_1);
+    }
+}
+
+#[test]
+fn parameters_may_have_any_name() -> Result {
+    // The CPU, as their PTX isn't loaded.
+    let device = Device::cpu();
+    let stream = device.stream()?;
+    let mut out = device.alloc::<u32>(7)?;
+    launch!(stream, names::kernel<<<1, 32>>>(1, 2, 3, 4, 5, 6, 7, 8, &mut out))?;
+    assert_eq!(stream.download_vec(&out)?, [1, 2, 3, 4, 5, 6, 7]);
+    launch!(stream, names::bind<<<1, 32>>>(9, 10, &mut out))?;
+    assert_eq!(stream.download_vec(&out)?, [9; 7]);
+    Ok(())
+}
+
+#[test]
+fn outputs_of_threads_are_known_by_their_type() -> Result {
+    let device = Device::cpu();
+    let stream = device.stream()?;
+    let mut out = device.alloc::<u32>(7)?;
+    assert!(names::kernel::kernel().one_dimensional && names::bind::kernel().one_dimensional);
+    assert!(samples::saxpy::kernel().one_dimensional && !samples::reverse_blocks::kernel().one_dimensional);
+    for result in [
+        launch!(stream, names::kernel<<<1, (4, 8)>>>(1, 2, 3, 4, 5, 6, 7, 8, &mut out)),
+        launch!(stream, names::kernel<<<(1, 2), 4>>>(1, 2, 3, 4, 5, 6, 7, 8, &mut out)),
+        launch!(stream, names::bind<<<(1, 1, 2), 4>>>(9, 10, &mut out)),
+    ] {
+        let text = error(result).to_string();
+        assert!(text.contains("DisjointSlice"), "{text}");
+    }
+    assert_eq!(stream.download_vec(&out)?, [0; 7]);
+    Ok(())
+}
+
+/// Work on two streams that nobody puts in order by hand.
+#[test]
+fn streams_that_share_buffers_take_turns() -> Result {
+    let device = device();
+    let (first, second) = (device.stream()?, device.stream()?);
+    let n = 1 << 22;
+    let x = device.upload(&vec![1.0f32; n])?;
+    let mut y = device.alloc_zeroed::<f32>(n)?;
+    let mut z = device.alloc_zeroed::<f32>(n)?;
+    let mut mapped = device.mapped::<f32>(n)?;
+    for round in 1..=20 {
+        // Long on few multiprocessors; then a copy, which would overtake it.
+        first.fill(&mut y, 0.0)?;
+        for _ in 0..5 {
+            launch!(first, samples::saxpy<<<4, 256>>>(round as f32, &x, &mut y))?;
+        }
+        second.copy(&y, &mut z)?;
+        second.copy(&y, mapped.as_view_mut())?;
+        // Neither may this overtake the copies.
+        first.fill(&mut y, -1.0)?;
+        // Nor may the next round's fill overtake this, on a stream that is gone.
+        let third = device.stream()?;
+        third.copy(&z, &mut y)?;
+        drop(third);
+        assert_eq!(first.download_vec(mapped.as_view().view(n - 1..)?)?, [5.0 * round as f32]);
+    }
+    assert!(second.download_vec(&y)?.iter().all(|&y| y == 5.0 * 20.0));
+    Ok(())
+}
+
 #[test]
 fn kernels_of_another_crate_need_a_module() -> Result {
     let device = device();
@@ -449,7 +543,7 @@ fn kernels_of_another_crate_need_a_module() -> Result {
         // SAFETY: on the CPU nothing is loaded.
         let module = unsafe { device.load_module(&[])? };
         assert_eq!(module.arch(), None);
-        stream.launch_from(&module, foreign::count::bind(&mut out), LaunchConfig::new(4, 32))?;
+        stream.launch_from(&module, foreign::count::bind(LaunchConfig::new(4, 32), &mut out))?;
         assert_eq!(stream.download_vec(&out)?, (0..100).collect::<Vec<_>>());
         return Ok(());
     }
@@ -485,7 +579,7 @@ fn kernels_of_another_crate_need_a_module() -> Result {
     // SAFETY: the entry takes what the kernel takes, and does the same where there are enough threads.
     let module = unsafe { device.load_module(&[(75, ptx)])? };
     assert_eq!(module.arch(), Some(75));
-    stream.launch_from(&module, foreign::count::bind(&mut out), LaunchConfig::new(4, 32))?;
+    stream.launch_from(&module, foreign::count::bind(LaunchConfig::new(4, 32), &mut out))?;
     assert_eq!(stream.download_vec(&out)?, (0..100).collect::<Vec<_>>());
     assert!(module.kernel_attributes(foreign::count::kernel())?.registers > 0);
     let result = module.occupancy(samples::gather::kernel(), 32, 0);

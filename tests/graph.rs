@@ -2,9 +2,10 @@
 
 use std::{cell::Cell, panic};
 
-use cuda_std::launch::{ArgWords, Bound};
+use cuda_std::launch::{Arguments, Bound};
 use gpu_kernels::samples;
 use warpsmith::{
+    collectives::{self, Operator, ReduceWorkspace, ScanWorkspace},
     device::{Device, DeviceError, LaunchConfig, Stream},
     launch,
 };
@@ -118,6 +119,8 @@ fn what_waits_is_refused() -> Result {
     let mut buffer = device.upload(&[1u32, 2, 3])?;
     let event = stream.record()?;
     let inner = device.capture(|_| Ok::<_, DeviceError>(()))?;
+    let (input, mut output) = (device.upload(&[1u32, 2])?, device.alloc::<u32>(2)?);
+    let (mut scan, mut reduce) = (ScanWorkspace::new(&device)?, ReduceWorkspace::new(&device)?);
     let graph = device.capture(|captured| {
         in_capture(captured.synchronize());
         in_capture(captured.is_done());
@@ -130,6 +133,8 @@ fn what_waits_is_refused() -> Result {
         in_capture(captured.upload_async(device.pinned(3)?, &mut buffer));
         in_capture(captured.download_async(&buffer, device.pinned(3)?));
         in_capture(captured.time(|_| Ok::<_, DeviceError>(())));
+        in_capture(collectives::exclusive_scan(captured, &input, &mut output, &mut scan));
+        in_capture(collectives::reduce(captured, &input, Operator::Min, &mut reduce));
         in_capture(inner.prepare(captured));
         // SAFETY: it does nothing.
         in_capture(unsafe { inner.launch(captured) });
@@ -201,8 +206,9 @@ fn a_body_is_never_dropped() -> Result {
     let body = move || {
         let _ = &witness;
     };
-    let graph = device
-        .capture(|stream: &Stream| stream.launch(Bound { kernel, args: ArgWords::default(), body }, LaunchConfig::new(1, 32)))?;
+    // SAFETY: a body that does nothing goes with any arguments.
+    let bound = unsafe { Bound::new(kernel, LaunchConfig::new(1, 32), Arguments::default(), body) };
+    let graph = device.capture(|stream: &Stream| stream.launch(bound))?;
     drop(graph);
     assert!(!dropped.get());
     Ok(())

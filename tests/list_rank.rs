@@ -315,6 +315,26 @@ fn trusted_runs_end_on_any_list() {
     }
 }
 
+/// A trusted run waits for nothing. The ranker's arrays, which the runs share, put them in order.
+#[test]
+fn a_trusted_ranker_may_change_streams() {
+    let device = Device::best().unwrap();
+    let streams = [device.stream().unwrap(), device.stream().unwrap()];
+    let n = 300_000;
+    let lists: Vec<_> = (0..6).map(|seed| generate::random(n, seed)).collect();
+    for options in ways().into_iter().filter(|options| options.trusted && options.scan == Scan::Device) {
+        let mut ranker = ListRanker::new(&device, options);
+        let next: Vec<_> = lists.iter().map(|next| device.upload(next).unwrap()).collect();
+        let mut ranks: Vec<_> = lists.iter().map(|_| device.alloc(n as usize).unwrap()).collect();
+        for (i, (next, ranks)) in next.iter().zip(&mut ranks).enumerate() {
+            ranker.rank(&streams[i % 2], next, None, ranks).unwrap();
+        }
+        for (next, ranks) in lists.iter().zip(&ranks) {
+            assert!(streams[0].download_vec(ranks).unwrap() == expected(next));
+        }
+    }
+}
+
 #[test]
 fn lengths_must_agree() {
     let device = Device::best().unwrap();

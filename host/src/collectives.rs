@@ -26,7 +26,7 @@
 //! Integers wrap. Sums of floats are grouped by the number of items alone: they are the same bits at each call, on every GPU and
 //! on the CPU.
 
-use crate::device::{Buffer, Device, DeviceError, Event, Stream, View, ViewMut};
+use crate::device::{Buffer, Device, DeviceError, Stream, View, ViewMut};
 use crate::launch;
 use bytemuck::Pod;
 use gpu_kernels::collectives::{look_back, reduce as reduce_kernels, scan as scan_kernels, tile};
@@ -42,7 +42,6 @@ pub struct ScanWorkspace<T: Value = u32> {
     state: Buffer<u64>,
     /// That of the last scan over the state words as they are; 0 where these have to be cleared.
     epoch: u32,
-    turn: Turn,
 }
 
 impl<T: Value> ScanWorkspace<T> {
@@ -51,13 +50,7 @@ impl<T: Value> ScanWorkspace<T> {
     /// # Errors
     /// [`DeviceError::OutOfMemory`], and what earlier work on the device came to.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
-        Ok(ScanWorkspace {
-            total: device.alloc_zeroed(1)?,
-            ticket: device.alloc_zeroed(1)?,
-            state: device.empty(),
-            epoch: 0,
-            turn: Turn::new(device)?,
-        })
+        Ok(ScanWorkspace { total: device.alloc_zeroed(1)?, ticket: device.alloc_zeroed(1)?, state: device.empty(), epoch: 0 })
     }
 
     /// [`new`](Self::new) with memory for scans of up to `n` items, so that not even the first allocates.
@@ -78,12 +71,13 @@ impl<T: Value> ScanWorkspace<T> {
 
     /// Makes the state ready for a scan of `n` items: long enough, and without words of the scan's epoch.
     fn prepare(&mut self, stream: &Stream, n: usize) -> Result<(), DeviceError> {
+        // Done again it would take its own words for those of this run.
+        stream.at_once("a scan")?;
         let words = look_back::state_words(tile::tiles(n));
         if words > self.state.capacity() {
             self.epoch = 0;
             self.state.ensure(words.next_power_of_two())?;
         }
-        self.turn.wait(stream)?;
         if self.epoch == 0 || self.epoch == look_back::MAX_EPOCH {
             // The whole memory, of which a longer scan may use more.
             self.epoch = 0;
@@ -134,8 +128,7 @@ fn scan<T: Value>(stream: &Stream, data: Data<'_, T>, workspace: &mut ScanWorksp
     workspace.prepare(stream, n)?;
     // SAFETY: input and output are as long as each other; the workspace has state words for as many items, prepared, of which
     // no other scan makes use before this one is done; that one left the ticket at 0.
-    let done =
-        unsafe { T::launch_scan(stream, blocks(tile::tiles(n)), data, workspace) }.and_then(|()| workspace.turn.end(stream));
+    let done = unsafe { T::launch_scan(stream, blocks(tile::tiles(n)), data, workspace) };
     if done.is_err() {
         // Who knows how far it came.
         workspace.epoch = 0;
@@ -165,7 +158,6 @@ pub struct ReduceWorkspace<T: Value = u32> {
     done: Buffer<u32>,
     /// A reduction failed, and may not have set `done` back.
     failed: bool,
-    turn: Turn,
 }
 
 impl<T: Value> ReduceWorkspace<T> {
@@ -179,7 +171,6 @@ impl<T: Value> ReduceWorkspace<T> {
             partials: device.alloc(reduce_kernels::MAX_BLOCKS)?,
             done: device.alloc_zeroed(1)?,
             failed: false,
-            turn: Turn::new(device)?,
         })
     }
 
@@ -204,36 +195,16 @@ pub fn reduce<'a, T: Value>(
     workspace: &mut ReduceWorkspace<T>,
 ) -> Result<(), DeviceError> {
     let input = input.into();
-    workspace.turn.wait(stream)?;
+    // Done again after a failure it would count wrongly.
+    stream.at_once("a reduction")?;
     if workspace.failed {
         stream.fill_zero(&mut workspace.done)?;
     }
     // SAFETY: the workspace has an item for every block, and no other reduction makes use of it before this one is done;
     // that one left the counter at 0.
-    let done = unsafe { T::launch_reduce(stream, blocks(reduce_kernels::blocks(input.len())), input, operator, workspace) }
-        .and_then(|()| workspace.turn.end(stream));
+    let done = unsafe { T::launch_reduce(stream, blocks(reduce_kernels::blocks(input.len())), input, operator, workspace) };
     workspace.failed = done.is_err();
     done
-}
-
-/// Lets the uses of a workspace follow each other, whatever their streams.
-#[derive(Debug)]
-struct Turn {
-    last: Event,
-}
-
-impl Turn {
-    fn new(device: &Device) -> Result<Self, DeviceError> {
-        Ok(Turn { last: device.event()? })
-    }
-
-    fn wait(&self, stream: &Stream) -> Result<(), DeviceError> {
-        stream.wait(&self.last)
-    }
-
-    fn end(&self, stream: &Stream) -> Result<(), DeviceError> {
-        stream.record_into(&self.last)
-    }
 }
 
 /// A grid's blocks. A number that no grid has stays one, so that the launch says so.

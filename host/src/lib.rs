@@ -83,7 +83,7 @@ pub mod threads;
 /// Launches a kernel on a stream: `launch!(stream, module::kernel<<<grid, block>>>(arguments))`, and with dynamic shared
 /// memory `<<<grid, block, bytes>>>`.
 ///
-/// It stands for `stream.launch(module::kernel::bind(arguments), LaunchConfig::new(grid, block).shared(bytes))` and so gives
+/// It stands for `stream.launch(module::kernel::bind(LaunchConfig::new(grid, block).shared(bytes), arguments))` and so gives
 /// what [`Stream::launch`](crate::device::Stream::launch) does, a `Result<(), DeviceError>`. Grid and block are each a `u32`,
 /// `(u32, u32)`, `(u32, u32, u32)` or [`Dim3`](crate::device::Dim3). A kernel that is `unsafe` makes the launch `unsafe`.
 ///

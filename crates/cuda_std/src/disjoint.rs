@@ -1,12 +1,13 @@
 //! A kernel's output in which each thread writes its own elements.
 
-use crate::thread::{wide_index, wide_stride};
+use crate::thread::{block_dim_y, block_dim_z, grid_dim_y, grid_dim_z, wide_index, wide_stride};
 use core::{fmt, marker::PhantomData};
 
 /// A kernel parameter: memory of which each thread may access only its own elements, so that no `unsafe` is needed.
 ///
 /// A thread's own elements are that of its [`index_1d`](crate::thread::index_1d) and, in steps of the grid's size, those
-/// after it: over a one-dimensional grid, which the host insists on for such kernels, no two threads share one.
+/// after it: over a one-dimensional grid of one-dimensional blocks no two threads share one. The host insists on that for such
+/// kernels; a thread of another launch that asks for an element panics.
 ///
 /// ```
 /// use cuda_std::prelude::*;
@@ -23,21 +24,20 @@ use core::{fmt, marker::PhantomData};
 /// GPU: two parameters, pointer and length. The pointer carries no promise of being the only one, so stores are plain
 /// `st.global`.
 // Neither Copy nor Clone, and the methods take `&mut self`: a thread has at most one reference to each of its elements.
-pub struct DisjointSlice<T> {
+pub struct DisjointSlice<'a, T> {
     first: *mut T,
     len: usize,
+    borrow: PhantomData<&'a mut [T]>,
 }
 
-impl<T> DisjointSlice<T> {
+impl<'a, T> DisjointSlice<'a, T> {
     /// The slice as one thread of the running kernel sees it.
     ///
     /// # Safety
-    /// `first` points to `len` initialised values that live and are aligned as long as the result is used, and that are
-    /// accessed only through the results of this function, one for each thread of a one-dimensional grid of one-dimensional
-    /// blocks.
+    /// `first` points to `len` initialised values that live and are aligned during `'a`, and that are accessed only through the results of this function, one for each thread of the grid.
     #[inline(always)]
     pub const unsafe fn from_raw_parts(first: *mut T, len: usize) -> Self {
-        DisjointSlice { first, len }
+        DisjointSlice { first, len, borrow: PhantomData }
     }
 
     /// The number of elements, of all threads together.
@@ -55,12 +55,13 @@ impl<T> DisjointSlice<T> {
     /// The element at the thread's index, if the slice goes so far.
     #[inline(always)]
     pub fn get_mut(&mut self) -> Option<&mut T> {
-        let index = wide_index();
+        let index = own_index();
         if index >= self.len {
             return None;
         }
-        // SAFETY: within the slice. No other thread of a one-dimensional grid has this index or reaches it in steps of the
-        // grid's size, and this thread has no other reference to it while `self` is borrowed.
+        // SAFETY: within the slice. `own_index` returns on one-dimensional grids only, and no other thread of
+        // such a grid has this index or reaches it in steps of the grid's size. This thread has no other reference to it while
+        // `self` is borrowed.
         Some(unsafe { &mut *self.first.add(index) })
     }
 
@@ -79,11 +80,22 @@ impl<T> DisjointSlice<T> {
     /// The thread's elements with their indices: that at its index, and from there in steps of the grid's size.
     #[inline(always)]
     pub fn grid_stride_mut(&mut self) -> GridStrideMut<'_, T> {
-        GridStrideMut { first: self.first, len: self.len, next: wide_index(), step: wide_stride(), borrow: PhantomData }
+        GridStrideMut { first: self.first, len: self.len, next: own_index(), step: wide_stride(), borrow: PhantomData }
     }
 }
 
-impl<T> fmt::Debug for DisjointSlice<T> {
+/// The thread's index in a one-dimensional grid of one-dimensional blocks. In another it would not be the thread's alone.
+#[inline(always)]
+fn own_index() -> usize {
+    // None of these is 0, so that their bits together are 1 exactly where all of them are.
+    assert!(
+        block_dim_y() | block_dim_z() | grid_dim_y() | grid_dim_z() == 1,
+        "a DisjointSlice is shared out rightly by one-dimensional grids of one-dimensional blocks alone"
+    );
+    wide_index()
+}
+
+impl<T> fmt::Debug for DisjointSlice<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "DisjointSlice({:p}; {})", self.first, self.len)
     }
@@ -111,31 +123,32 @@ impl<'a, T> Iterator for GridStrideMut<'a, T> {
         self.next = index.saturating_add(self.step);
         // SAFETY: within the slice. Indices grow from one call to the next, so this thread gets each element once while the
         // slice is borrowed; those of two threads differ by other than a multiple of the step, which is the number of
-        // threads.
+        // threads, as the grid is one-dimensional: `own_index` gave the first.
         Some((index, unsafe { &mut *self.first.add(index) }))
     }
 }
 
-impl<T> crate::DeviceParam for DisjointSlice<T> {}
+impl<T> crate::DeviceParam for DisjointSlice<'_, T> {}
 
 #[cfg(not(cuda_device))]
 mod host {
     use super::DisjointSlice;
-    use crate::launch::{KernelParam, RawSlice};
+    use crate::launch::{KernelParam, RawSlice, Run};
 
     // SAFETY: a structure of a pointer and a length is passed as these two under the Rust ABI.
-    unsafe impl<T: Send> KernelParam for DisjointSlice<T> {
+    unsafe impl<T: Send + 'static> KernelParam for DisjointSlice<'static, T> {
         type Raw = RawSlice<T>;
+        type During<'a> = DisjointSlice<'a, T>;
+        const ONE_DIMENSIONAL: bool = true;
+        const WRITES: bool = true;
 
-        unsafe fn from_raw(raw: RawSlice<T>) -> Self {
-            // SAFETY: the caller vouches for pointer, length and sharing, and the host launches such kernels on one-dimensional
-            // grids only.
-            unsafe { DisjointSlice::from_raw_parts(raw.ptr, raw.len) }
+        unsafe fn from_raw(raw: RawSlice<T>, _: &Run) -> DisjointSlice<'_, T> {
+            // SAFETY: so many initialised elements are there, for the threads' views alone, by the contract of this function.
+            unsafe { DisjointSlice::from_raw_parts(raw.first(), raw.len()) }
         }
 
         fn words(raw: RawSlice<T>, out: &mut Vec<u64>) {
-            out.push(raw.ptr as u64);
-            out.push(raw.len as u64);
+            raw.words(out);
         }
     }
 }

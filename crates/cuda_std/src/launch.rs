@@ -1,27 +1,39 @@
 //! What a typed kernel launch carries from the host to a backend (host only).
 //!
-//! `#[kernel]` generates a `bind` function for each kernel. It takes one [`IntoParam`] argument for each parameter of
-//! the kernel, and gives a [`Bound`]: the words that the CUDA driver wants, where each buffer lives, and a closure
-//! that runs the kernel's body for one thread on the CPU.
+//! `#[kernel]` generates a `bind` function for each kernel. It takes the launch's configuration and one [`IntoParam`] argument for
+//! each parameter of the kernel, and gives a [`Bound`]: the words that the CUDA driver wants, the memory that they point to, and a
+//! closure that runs the kernel's body for one thread on the CPU. What an `unsafe` kernel asks of its launch is thus asked of the call
+//! of its `bind`, which sees all of it; what comes after is safe.
 
-use std::sync::OnceLock;
+use std::any::Any;
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+pub use simt::Dim3;
 
 /// Static facts of one kernel.
 #[derive(Debug)]
 pub struct KernelInfo {
     /// The kernel's Rust path with its crate, e.g. `gpu_kernels::list_rank::walk`.
     pub path: &'static str,
-    /// Launch bound in threads a block, where the kernel declares one.
+    /// Launch bound in threads per block, where the kernel declares one.
     pub max_threads: Option<u32>,
     /// Whether the kernel may only be launched on one-dimensional grids and blocks (it takes a [`DisjointSlice`](crate::DisjointSlice)).
     pub one_dimensional: bool,
+    /// A hash of the folder of the package that the kernel is of.
+    package: u64,
     symbol: OnceLock<String>,
 }
 
 impl KernelInfo {
     /// The facts of the kernel at `path`. `#[kernel]` calls this.
-    pub const fn new(path: &'static str, max_threads: Option<u32>, one_dimensional: bool) -> Self {
-        KernelInfo { path, max_threads, one_dimensional, symbol: OnceLock::new() }
+    ///
+    /// # Safety
+    /// There is such a kernel, in the package of this hash, and it needs no other limits for its launches than these.
+    #[doc(hidden)]
+    pub const unsafe fn new(path: &'static str, package: u64, max_threads: Option<u32>, one_dimensional: bool) -> Self {
+        KernelInfo { path, max_threads, one_dimensional, package, symbol: OnceLock::new() }
     }
 
     /// The name of the kernel's PTX entry: its path without the crate, joined by `_`. `cuda_builder` follows the same rule.
@@ -36,6 +48,50 @@ impl KernelInfo {
     pub fn name(&self) -> &'static str {
         self.path.split_once("::").map_or(self.path, |(_, rest)| rest)
     }
+
+    /// The name of the kernel's crate.
+    pub fn crate_name(&self) -> &'static str {
+        self.path.split_once("::").map_or(self.path, |(name, _)| name)
+    }
+
+    /// Whether the two kernels are of one crate. Crates of different packages are different ones, whatever their names.
+    pub fn same_crate(&self, other: &Self) -> bool {
+        self.package == other.package && self.crate_name() == other.crate_name()
+    }
+}
+
+/// Extents of a launch: blocks in the grid, threads in a block, bytes of dynamic shared memory in a block.
+///
+/// The host library's `launch!` makes one of what stands between its chevrons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaunchConfig {
+    /// How many blocks. With an extent of zero a launch does nothing.
+    pub grid: Dim3,
+    /// How many threads in a block.
+    pub block: Dim3,
+    /// Bytes of dynamic shared memory of a block.
+    pub shared: usize,
+}
+
+impl LaunchConfig {
+    /// A launch of `grid` blocks of `block` threads: each a `u32`, `(u32, u32)`, `(u32, u32, u32)` or [`Dim3`].
+    pub fn new(grid: impl Into<Dim3>, block: impl Into<Dim3>) -> Self {
+        LaunchConfig { grid: grid.into(), block: block.into(), shared: 0 }
+    }
+
+    /// Enough blocks of `block` threads, in one dimension, that each of `n` elements has a thread.
+    ///
+    /// The grid has at most 2³¹ - 1 blocks, so a kernel for more elements than that has threads for loops over them. No elements:
+    /// no blocks, and the launch does nothing.
+    pub fn for_elements(n: usize, block: u32) -> Self {
+        let blocks = n.div_ceil(block.max(1) as usize);
+        LaunchConfig::new(u32::try_from(blocks).unwrap_or(u32::MAX).min(i32::MAX as u32), block)
+    }
+
+    /// The same with `bytes` of dynamic shared memory for each block.
+    pub fn shared(self, bytes: usize) -> Self {
+        LaunchConfig { shared: bytes, ..self }
+    }
 }
 
 /// The memory that a kernel argument points into.
@@ -47,20 +103,75 @@ pub enum Location {
     Cuda(u32),
 }
 
-/// The arguments of a launch as the driver takes them: one 8-byte word a PTX parameter, in order.
-#[derive(Debug, Default, Clone)]
-pub struct ArgWords {
-    /// One word a PTX parameter (narrower scalars sit in the low bytes).
-    pub words: Vec<u64>,
-    /// Where the pointers among them point.
-    pub locations: Vec<Location>,
+/// What a kernel argument points to.
+#[derive(Clone)]
+pub struct Memory {
+    /// Where it is.
+    pub location: Location,
+    /// From the address of its first byte to that behind its last.
+    pub bytes: Range<usize>,
+    /// What the host library keeps of the allocation's uses, to order work on several streams. Without it the order is left to
+    /// the [`IntoParam`]'s author.
+    pub uses: Option<Arc<dyn Any + Send + Sync>>,
 }
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Memory({:?}; {:#x?})", self.location, self.bytes)
+    }
+}
+
+/// The arguments of a launch.
+#[derive(Debug, Default, Clone)]
+pub struct Arguments {
+    words: Vec<u64>,
+    memory: Vec<(Memory, bool)>,
+}
+
+impl Arguments {
+    /// Adds an argument, and gives its raw form.
+    pub fn push<P: KernelParam>(&mut self, argument: &impl IntoParam<P>) -> P::Raw {
+        let raw = argument.raw();
+        P::words(raw, &mut self.words);
+        self.memory.extend(argument.memory().map(|memory| (memory, P::WRITES)));
+        raw
+    }
+
+    /// As the driver takes them: one 8-byte word per PTX parameter, in order. Narrower scalars sit in the low bytes.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// What they point to, and whether the kernel may write there.
+    pub fn memory(&self) -> &[(Memory, bool)] {
+        &self.memory
+    }
+}
+
+/// A run of a kernel's body on the CPU, for one thread: what the arguments' references don't outlive.
+#[derive(Debug)]
+pub struct Run;
 
 /// A type that a kernel may take as a parameter: scalars, `&[T]`, `&T`, `*const T`, `*mut T`, and
 /// [`DisjointSlice<T>`](crate::DisjointSlice).
 ///
+/// A kernel can't keep its arguments, so none of their lifetimes is `'static`:
+/// ```compile_fail,E0716
+/// use cuda_std::prelude::*;
+/// use std::sync::Mutex;
+///
+/// static KEPT: Mutex<&[f32]> = Mutex::new(&[]);
+///
+/// #[kernel]
+/// pub fn keeps(values: &'static [f32]) {
+///     *KEPT.lock().unwrap() = values;
+/// }
+/// # fn main() {}
+/// ```
+///
 /// # Safety
-/// `words` must append exactly the PTX parameters that rustc makes of the type under the Rust ABI.
+/// `words` must append exactly the PTX parameters that rustc makes of the type under the Rust ABI. Both constants must be true where
+/// their condition holds.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be a kernel parameter",
     note = "a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T` and `DisjointSlice<T>`: pass a structure by reference"
@@ -68,34 +179,82 @@ pub struct ArgWords {
 pub unsafe trait KernelParam {
     /// The parameter in a form that may exist on the host even when it points to device memory.
     type Raw: Copy + Send + Sync;
+    /// Whether what it promises holds on one-dimensional grids of one-dimensional blocks only.
+    const ONE_DIMENSIONAL: bool = false;
+    /// Whether a kernel may write through it.
+    const WRITES: bool;
+    /// The parameter as a kernel gets it, which may not keep it.
+    type During<'a>;
     /// The parameter itself, for a run on the CPU.
     ///
     /// # Safety
-    /// `raw` must point to live memory of this process that outlives the result, with the sharing that the type promises.
-    unsafe fn from_raw(raw: Self::Raw) -> Self;
+    /// `raw` must point to initialised memory of this process that lives during `'a`, with the sharing that the type promises.
+    unsafe fn from_raw<'a>(raw: Self::Raw, run: &'a Run) -> Self::During<'a>;
     /// Appends the PTX parameters.
     fn words(raw: Self::Raw, out: &mut Vec<u64>);
 }
 
 /// A host value that can stand for the kernel parameter `P`: a scalar for itself, `&Buffer<T>` for `&[T]`, `&mut Buffer<T>` for `*mut T`, ...
+///
+/// A pointer made up in safe code is no such value:
+/// ```compile_fail,E0200
+/// #![forbid(unsafe_code)]
+/// use cuda_std::launch::{IntoParam, Memory, RawSlice};
+///
+/// struct Forged;
+/// impl IntoParam<&'static [f32]> for Forged {
+///     fn raw(&self) -> RawSlice<f32> {
+///         RawSlice::new(std::ptr::without_provenance_mut(8), 1 << 40)
+///     }
+///     fn memory(&self) -> Option<Memory> {
+///         None
+///     }
+/// }
+/// ```
+///
+/// # Safety
+/// For as long as whatever the value borrows stays borrowed, what `raw` points to is initialised, alive, and shared with others no
+/// further than `P` promises; `memory` says where that is, and is `None` only where `raw` points to nothing. A value without
+/// [`Memory::uses`] stays usable until the kernel is done, and its author orders kernels on several streams.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be passed for the kernel parameter `{P}`",
     note = "pass `&buffer` for `&[T]` and `*const T`, `&mut buffer` for `*mut T` and `DisjointSlice<T>`, and scalars of exactly the kernel's type"
 )]
-pub trait IntoParam<P: KernelParam> {
+pub unsafe trait IntoParam<P: KernelParam> {
     /// The raw parameter.
     fn raw(&self) -> P::Raw;
-    /// Where it points, unless it is a scalar.
-    fn location(&self) -> Option<Location>;
+    /// What it points to.
+    fn memory(&self) -> Option<Memory>;
 }
 
 /// Pointer and length of a slice.
 #[derive(Debug)]
 pub struct RawSlice<T> {
-    /// First element.
-    pub ptr: *mut T,
-    /// Number of elements.
-    pub len: usize,
+    first: *mut T,
+    len: usize,
+}
+
+impl<T> RawSlice<T> {
+    /// `len` elements from `first` on.
+    pub const fn new(first: *mut T, len: usize) -> Self {
+        RawSlice { first, len }
+    }
+
+    /// The first element.
+    pub const fn first(self) -> *mut T {
+        self.first
+    }
+
+    /// How many elements there are.
+    #[allow(clippy::len_without_is_empty)]
+    pub const fn len(self) -> usize {
+        self.len
+    }
+
+    /// The two parameters of the PTX.
+    pub(crate) fn words(self, out: &mut Vec<u64>) {
+        out.extend([self.first.expose_provenance() as u64, self.len as u64]);
+    }
 }
 
 impl<T> Clone for RawSlice<T> {
@@ -106,12 +265,23 @@ impl<T> Clone for RawSlice<T> {
 impl<T> Copy for RawSlice<T> {}
 // SAFETY: it is only an address and a number; whoever turns it back into a reference argues for that.
 unsafe impl<T> Send for RawSlice<T> {}
-// SAFETY: as above.
+// SAFETY: a shared reference to it gives an address and a number.
 unsafe impl<T> Sync for RawSlice<T> {}
 
 /// An address.
 #[derive(Debug)]
-pub struct RawPtr<T>(pub *mut T);
+pub struct RawPtr<T>(*mut T);
+
+impl<T> RawPtr<T> {
+    /// The address `first`.
+    pub const fn new(first: *mut T) -> Self {
+        RawPtr(first)
+    }
+
+    fn words(self, out: &mut Vec<u64>) {
+        out.push(self.0.expose_provenance() as u64);
+    }
+}
 
 impl<T> Clone for RawPtr<T> {
     fn clone(&self) -> Self {
@@ -121,53 +291,60 @@ impl<T> Clone for RawPtr<T> {
 impl<T> Copy for RawPtr<T> {}
 // SAFETY: it is only an address; whoever dereferences it argues for that.
 unsafe impl<T> Send for RawPtr<T> {}
-// SAFETY: as above.
+// SAFETY: a shared reference to it gives the address alone.
 unsafe impl<T> Sync for RawPtr<T> {}
 
 // SAFETY: the Rust ABI passes a slice as two registers, pointer and length.
 unsafe impl<T: 'static> KernelParam for &'static [T] {
     type Raw = RawSlice<T>;
-    unsafe fn from_raw(raw: RawSlice<T>) -> Self {
-        // SAFETY: the caller vouches for pointer, length and sharing.
-        unsafe { core::slice::from_raw_parts(raw.ptr, raw.len) }
+    const WRITES: bool = false;
+    type During<'a> = &'a [T];
+    unsafe fn from_raw(raw: RawSlice<T>, _: &Run) -> &[T] {
+        // SAFETY: so many initialised elements are there and nobody writes them, by the contract of `from_raw`.
+        unsafe { core::slice::from_raw_parts(raw.first, raw.len) }
     }
     fn words(raw: RawSlice<T>, out: &mut Vec<u64>) {
-        out.push(raw.ptr as u64);
-        out.push(raw.len as u64);
+        raw.words(out);
     }
 }
 
 // SAFETY: a thin reference is one pointer.
 unsafe impl<T: 'static> KernelParam for &'static T {
     type Raw = RawPtr<T>;
-    unsafe fn from_raw(raw: RawPtr<T>) -> Self {
-        // SAFETY: the caller vouches for the pointer.
+    const WRITES: bool = false;
+    type During<'a> = &'a T;
+    unsafe fn from_raw(raw: RawPtr<T>, _: &Run) -> &T {
+        // SAFETY: an initialised element is there and nobody writes it, by the contract of `from_raw`.
         unsafe { &*raw.0 }
     }
     fn words(raw: RawPtr<T>, out: &mut Vec<u64>) {
-        out.push(raw.0 as u64);
+        raw.words(out);
     }
 }
 
 // SAFETY: one pointer.
-unsafe impl<T> KernelParam for *mut T {
+unsafe impl<T: 'static> KernelParam for *mut T {
     type Raw = RawPtr<T>;
-    unsafe fn from_raw(raw: RawPtr<T>) -> Self {
+    const WRITES: bool = true;
+    type During<'a> = Self;
+    unsafe fn from_raw(raw: RawPtr<T>, _: &Run) -> Self {
         raw.0
     }
     fn words(raw: RawPtr<T>, out: &mut Vec<u64>) {
-        out.push(raw.0 as u64);
+        raw.words(out);
     }
 }
 
 // SAFETY: one pointer.
-unsafe impl<T> KernelParam for *const T {
+unsafe impl<T: 'static> KernelParam for *const T {
     type Raw = RawPtr<T>;
-    unsafe fn from_raw(raw: RawPtr<T>) -> Self {
+    const WRITES: bool = false;
+    type During<'a> = Self;
+    unsafe fn from_raw(raw: RawPtr<T>, _: &Run) -> Self {
         raw.0
     }
     fn words(raw: RawPtr<T>, out: &mut Vec<u64>) {
-        out.push(raw.0 as u64);
+        raw.words(out);
     }
 }
 
@@ -176,12 +353,15 @@ macro_rules! scalar {
         // SAFETY: a scalar is one PTX parameter of its own width; the driver reads that many low bytes of the word.
         unsafe impl KernelParam for $t {
             type Raw = $t;
-            unsafe fn from_raw(raw: $t) -> $t { raw }
+            const WRITES: bool = false;
+            type During<'a> = $t;
+            unsafe fn from_raw(raw: $t, _: &Run) -> $t { raw }
             fn words($v: $t, out: &mut Vec<u64>) { out.push($bits); }
         }
-        impl IntoParam<$t> for $t {
+        // SAFETY: it points to nothing.
+        unsafe impl IntoParam<$t> for $t {
             fn raw(&self) -> $t { *self }
-            fn location(&self) -> Option<Location> { None }
+            fn memory(&self) -> Option<Memory> { None }
         }
     )*};
 }
@@ -201,20 +381,54 @@ scalar! {
     f64 => |v| v.to_bits();
 }
 
-/// A kernel with its arguments, ready for either backend.
+/// A kernel with its configuration and arguments, ready for either backend.
 pub struct Bound<F> {
-    /// Which kernel.
-    pub kernel: &'static KernelInfo,
-    /// The driver's arguments.
-    pub args: ArgWords,
-    /// Runs the kernel's body for the current [`simt`] thread. Only for arguments in this process's memory.
-    pub body: F,
+    kernel: &'static KernelInfo,
+    config: LaunchConfig,
+    arguments: Arguments,
+    body: F,
 }
 
-#[doc(hidden)]
-pub fn push<P: KernelParam>(arg: &impl IntoParam<P>, args: &mut ArgWords) -> P::Raw {
-    let raw = arg.raw();
-    P::words(raw, &mut args.words);
-    args.locations.extend(arg.location());
-    raw
+impl<F: Fn() + Sync> Bound<F> {
+    /// `#[kernel]` calls this.
+    ///
+    /// # Safety
+    /// `arguments` and `body` are those of the kernel, and while `body` lives the kernel may be launched with them, in this
+    /// configuration, wherever the limits of `kernel` allow it. `body` runs the kernel for the current [`simt`] thread, where all
+    /// that the arguments point to is memory of this process.
+    #[doc(hidden)]
+    pub unsafe fn new(kernel: &'static KernelInfo, config: LaunchConfig, arguments: Arguments, body: F) -> Self {
+        Bound { kernel, config, arguments, body }
+    }
+
+    /// Which kernel.
+    pub fn kernel(&self) -> &'static KernelInfo {
+        self.kernel
+    }
+
+    /// How large its launch is.
+    pub fn config(&self) -> LaunchConfig {
+        self.config
+    }
+
+    /// Its arguments.
+    pub fn arguments(&self) -> &Arguments {
+        &self.arguments
+    }
+
+    /// What runs the kernel for the current [`simt`] thread.
+    ///
+    /// # Safety
+    /// It is called only where all that the arguments point to is memory of this process, by the threads of a launch of
+    /// [`config`](Self::config) within the limits of [`kernel`](Self::kernel).
+    pub unsafe fn into_body(self) -> F {
+        self.body
+    }
+}
+
+impl<F> fmt::Debug for Bound<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Bound { kernel, config, arguments, body: _ } = self;
+        write!(f, "Bound({}; {config:?}; {arguments:?})", kernel.path)
+    }
 }

@@ -1,18 +1,18 @@
 //! Output slices, and kernels that take them.
 
 mod common;
-use common::{RUNS, run};
+use common::{RUNS, grid_error, run};
 use cuda_std::{
     DisjointSlice,
-    launch::{KernelParam, RawSlice},
+    launch::{KernelParam, RawSlice, Run},
     prelude::*,
 };
 
 /// Runs `body` on each thread's view of `values`.
 fn with(values: &mut [u32], grid: u32, block: u32, body: impl Fn(DisjointSlice<u32>) + Sync) {
-    let raw = RawSlice { ptr: values.as_mut_ptr(), len: values.len() };
+    let raw = RawSlice::new(values.as_mut_ptr(), values.len());
     // SAFETY: the slice lives on, and threads get at it through these views alone.
-    run(grid, block, || body(unsafe { DisjointSlice::from_raw(raw) }));
+    run(grid, block, || body(unsafe { DisjointSlice::from_raw(raw, &Run) }));
 }
 
 #[test]
@@ -51,8 +51,31 @@ fn grid_stride_covers_every_element_once() {
 #[test]
 fn it_is_passed_as_pointer_and_length() {
     let mut values = [0u32; 5];
-    let raw = RawSlice { ptr: values.as_mut_ptr(), len: 5 };
+    let raw = RawSlice::new(values.as_mut_ptr(), 5);
     let mut words = vec![7];
     <DisjointSlice<u32> as KernelParam>::words(raw, &mut words);
     assert_eq!(words, [7, values.as_ptr() as u64, 5]);
+}
+
+/// Threads of other grids would share elements: they get none.
+#[test]
+fn other_grids_panic() {
+    let mut values = [0u32; 64];
+    let raw = RawSlice::new(values.as_mut_ptr(), values.len());
+    let extents = [((1, 2, 1), (32, 1, 1)), ((2, 1, 1), (16, 2, 1)), ((1, 1, 2), (32, 1, 1)), ((1, 1, 1), (16, 1, 2))];
+    for (grid, block) in extents {
+        for all in [false, true] {
+            let text = grid_error(grid, block, || {
+                // SAFETY: the slice lives on, and threads get at it through these views alone.
+                let mut out: DisjointSlice<u32> = unsafe { DisjointSlice::from_raw(raw, &Run) };
+                if all {
+                    out.grid_stride_mut().for_each(|(_, value)| *value = 1);
+                } else {
+                    out.set(1);
+                }
+            });
+            assert!(text.to_string().contains("one-dimensional"), "{text}");
+        }
+    }
+    assert_eq!(values, [0; 64]);
 }

@@ -1,9 +1,10 @@
 //! `#[kernel]`.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use syn::{
-    Error, FnArg, Ident, ItemFn, LitInt, Pat, Result, ReturnType, Token, Type,
+    Error, FnArg, GenericArgument, Ident, ItemFn, LitInt, Pat, PathArguments, Result, ReturnType, Token, Type,
     parse::{Parse, ParseStream},
     punctuated::Punctuated,
     spanned::Spanned,
@@ -49,7 +50,7 @@ impl Parse for Bounds {
     }
 }
 
-/// Gives every elided lifetime the name `'static`: in the generated signatures a type only names the parameter.
+/// Gives every lifetime the name `'static`: in the generated signatures a type only names the parameter.
 struct Static;
 
 impl VisitMut for Static {
@@ -59,6 +60,16 @@ impl VisitMut for Static {
     }
     fn visit_lifetime_mut(&mut self, lifetime: &mut syn::Lifetime) {
         lifetime.ident = format_ident!("static");
+    }
+    fn visit_path_segment_mut(&mut self, segment: &mut syn::PathSegment) {
+        visit_mut::visit_path_segment_mut(self, segment);
+        // The one parameter whose lifetime is usually left out. By another name it takes `'_`.
+        if segment.ident == "DisjointSlice"
+            && let PathArguments::AngleBracketed(arguments) = &mut segment.arguments
+            && !arguments.args.iter().any(|argument| matches!(argument, GenericArgument::Lifetime(_)))
+        {
+            arguments.args.insert(0, syn::parse_quote!('static));
+        }
     }
 }
 
@@ -76,11 +87,16 @@ fn check_type(ty: &Type) -> Result<()> {
     }
 }
 
-fn is_disjoint_slice(ty: &Type) -> bool {
-    if let Type::Group(inner) = ty {
-        return is_disjoint_slice(&inner.elem);
-    }
-    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|segment| segment.ident == "DisjointSlice"))
+/// A name in the generated code that is none of the kernel's, whatever its parameters are called.
+fn own(name: &str) -> Ident {
+    Ident::new(name, Span::mixed_site())
+}
+
+/// What tells the package that is being compiled from all others: no two have one folder.
+fn package() -> u64 {
+    let mut hasher = DefaultHasher::new();
+    std::env::var_os("CARGO_MANIFEST_DIR").hash(&mut hasher);
+    hasher.finish()
 }
 
 pub fn expand(attr: TokenStream, item: TokenStream) -> Result<TokenStream> {
@@ -115,7 +131,7 @@ pub fn expand(attr: TokenStream, item: TokenStream) -> Result<TokenStream> {
         check_type(&argument.ty)?;
         names.push(match &*argument.pat {
             Pat::Ident(pattern) => pattern.ident.clone(),
-            _ => format_ident!("argument_{}", names.len()),
+            _ => own(&format!("argument_{}", names.len())),
         });
         let mut ty = (*argument.ty).clone();
         Static.visit_type_mut(&mut ty);
@@ -125,7 +141,7 @@ pub fn expand(attr: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let name = &signature.ident;
     let vis = &function.vis;
     let unsafety = &signature.unsafety;
-    let one_dimensional = types.iter().any(is_disjoint_slice);
+    let package = package();
     let max_threads = match bounds.max_threads {
         Some(number) => quote!(::core::option::Option::Some(#number)),
         None => quote!(::core::option::Option::None),
@@ -135,11 +151,13 @@ pub fn expand(attr: TokenStream, item: TokenStream) -> Result<TokenStream> {
     for number in [bounds.max_threads, bounds.min_blocks].into_iter().flatten() {
         section.push_str(&format!(".{number}"));
     }
-    let raw: Vec<Ident> = (0..names.len()).map(|i| format_ident!("raw_{i}")).collect();
+    let raw: Vec<Ident> = (0..names.len()).map(|i| own(&format!("raw_{i}"))).collect();
+    let (config, words, body, run) = (own("config"), own("arguments"), own("body"), own("run"));
     let parameters: Punctuated<TokenStream, Token![,]> =
         names.iter().zip(&types).map(|(name, ty)| quote!(#name: impl ::cuda_std::launch::IntoParam<#ty>)).collect();
     let doc = format!("The typed launch of the kernel [`{name}`](fn@{name}).");
-    let safety = unsafety.map(|_| quote!(#[doc = "\n# Safety\nWhat the kernel itself demands."]));
+    let safety =
+        unsafety.map(|_| quote!(#[doc = "\n# Safety\nWhat the kernel itself demands, of its launch in this configuration."]));
 
     Ok(quote! {
         #[cfg_attr(cuda_device, unsafe(link_section = #section), inline(never))]
@@ -158,25 +176,32 @@ pub fn expand(attr: TokenStream, item: TokenStream) -> Result<TokenStream> {
 
             /// The kernel's static facts.
             pub fn kernel() -> &'static ::cuda_std::launch::KernelInfo {
+                const ONE_DIMENSIONAL: bool = false #(|| <#types as ::cuda_std::launch::KernelParam>::ONE_DIMENSIONAL)*;
                 static KERNEL: ::cuda_std::launch::KernelInfo =
-                    ::cuda_std::launch::KernelInfo::new(::core::module_path!(), #max_threads, #one_dimensional);
+                    // SAFETY: these are the facts of the function beside this module.
+                    unsafe { ::cuda_std::launch::KernelInfo::new(::core::module_path!(), #package, #max_threads, ONE_DIMENSIONAL) };
                 &KERNEL
             }
 
-            /// Binds arguments to the kernel, for a stream to launch.
+            /// Binds a configuration and arguments to the kernel, for a stream to launch.
             #safety
             #[allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
-            pub #unsafety fn bind(#parameters) -> ::cuda_std::launch::Bound<impl ::core::ops::Fn() + ::core::marker::Sync> {
+            pub #unsafety fn bind(
+                #config: ::cuda_std::launch::LaunchConfig,
+                #parameters
+            ) -> ::cuda_std::launch::Bound<impl ::core::ops::Fn() + ::core::marker::Sync> {
                 #[allow(unused_mut)]
-                let mut args = ::cuda_std::launch::ArgWords::default();
-                #(let #raw = ::cuda_std::launch::push::<#types>(&#names, &mut args);)*
-                ::cuda_std::launch::Bound {
-                    kernel: kernel(),
-                    args,
-                    // SAFETY: the stream runs this only on arguments in this process's memory, which `bind`'s result borrows;
-                    // what an unsafe kernel asks beyond that, the caller of `bind` has vouched for.
-                    body: move || unsafe { super::#name(#(<#types as ::cuda_std::launch::KernelParam>::from_raw(#raw)),*) },
-                }
+                let mut #words = ::cuda_std::launch::Arguments::default();
+                #(let #raw = #words.push::<#types>(&#names);)*
+                let #body = move || {
+                    #[allow(unused_variables)]
+                    let #run = ::cuda_std::launch::Run;
+                    // SAFETY: `into_body`'s contract says that the arguments are in this process's memory, which `bind`'s result
+                    // borrows. What an unsafe kernel asks beyond that, it asks of the call of this unsafe function.
+                    unsafe { super::#name(#(<#types as ::cuda_std::launch::KernelParam>::from_raw(#raw, &#run)),*) }
+                };
+                // SAFETY: the arguments are those of the kernel, which the body calls with them.
+                unsafe { ::cuda_std::launch::Bound::new(self::kernel(), #config, #words, #body) }
             }
         }
     })

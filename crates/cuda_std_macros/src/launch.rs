@@ -74,8 +74,7 @@ pub fn expand(input: TokenStream) -> Result<TokenStream> {
     Ok(quote! {
         #library::device::Stream::launch(
             &#stream,
-            #kernel::bind(#arguments),
-            #library::device::LaunchConfig::new(#grid, #block).shared(#shared),
+            #kernel::bind(#library::device::LaunchConfig::new(#grid, #block).shared(#shared), #arguments),
         )
     })
 }

@@ -1,30 +1,53 @@
 //! Memory of a device.
 
 use super::cpu::{ALIGN, Allocation};
-use super::cuda::DeviceMemory;
+use super::cuda::{CudaStream, DeviceMemory};
+use super::order::{Access, Uses};
 use super::{Device, DeviceError, Inner};
 use bytemuck::Pod;
+use cuda_std::launch;
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Bound, RangeBounds};
+use std::ops::{Bound, Range, RangeBounds};
+use std::sync::Arc;
 
-/// An array of `T` in a device's memory, aligned to 256 bytes.
+/// An array of `T` in a device's memory, aligned to 256 bytes. A type that needs more doesn't compile:
+/// ```compile_fail,E0080
+/// #[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::Pod)]
+/// #[repr(C, align(512))]
+/// struct Page([u8; 512]);
+/// warpsmith::device::Device::cpu().alloc::<Page>(1)?;
+/// # Ok::<(), warpsmith::device::DeviceError>(())
+/// ```
 ///
 /// Made by [`Device::alloc`], [`Device::alloc_zeroed`] and [`Device::upload`]; filled, copied and read through a
 /// [`Stream`](super::Stream); passed to kernels by [`launch!`](crate::launch!): as `&buffer` for `&[T]`, `&T` and `*const T`,
 /// as `&mut buffer` for `*mut T`, `DisjointSlice<T>` and `*const T`.
 ///
-/// Work on a stream is asynchronous, and only borrows a buffer while it is enqueued. Using the buffer on another stream
-/// meanwhile is a race, whose outcome is any values at all: order the two with an [`Event`](super::Event). Dropping it is
-/// safe: the driver waits for all work on the device before it frees memory. That also makes it slow, so buffers that are
-/// needed again are better kept ([`ensure`](Self::ensure)).
+/// Work on a stream is asynchronous, and only borrows a buffer while it is enqueued. Work on another stream that uses the same
+/// elements, where one of the two writes, waits on the device for all that the first stream had been given by then, unless the
+/// two are in order already: by [`Stream::wait`](super::Stream::wait), or because the host has waited. An
+/// [`Event`](super::Event) recorded right behind the first keeps the wait as short as can be.
+///
+/// Dropping it is safe: the driver waits for all work on the device before it frees memory. That also makes it slow, so buffers
+/// that are needed again are better kept ([`ensure`](Self::ensure)).
 pub struct Buffer<T: Pod> {
     device: Device,
     memory: Memory,
+    /// Those of the memory.
+    uses: Option<Arc<Tracked>>,
     /// In elements.
     capacity: usize,
     len: usize,
     element: PhantomData<T>,
+}
+
+/// The uses of a GPU's memory.
+pub(super) type Tracked = Uses<CudaStream>;
+
+/// A place for the uses of a device's memory. On the CPU work is done when it has been enqueued.
+pub(super) fn track(device: &Device) -> Option<Arc<Tracked>> {
+    matches!(device.inner, Inner::Cuda(_)).then(Arc::default)
 }
 
 #[derive(Debug)]
@@ -56,6 +79,7 @@ impl Memory {
 
 /// The size in bytes of `len` elements; the error where there is no such number.
 pub(super) fn byte_size<T>(device: &Device, len: usize) -> Result<usize, DeviceError> {
+    check_alignment::<T>();
     if let Some(bytes) = len.checked_mul(size_of::<T>()) {
         return Ok(bytes);
     }
@@ -63,11 +87,16 @@ pub(super) fn byte_size<T>(device: &Device, len: usize) -> Result<usize, DeviceE
     Err(DeviceError::OutOfMemory { requested: usize::MAX, free: memory.free, total: memory.total, device: device.to_string() })
 }
 
+/// Refuses, at compile time, types that memory isn't aligned for.
+const fn check_alignment<T>() {
+    const { assert!(align_of::<T>() <= ALIGN, "the elements of buffers are aligned to 256 bytes at most") };
+}
+
 impl<T: Pod> Buffer<T> {
     /// Zeroes on the CPU, unspecified contents on CUDA.
     pub(super) fn new(device: &Device, len: usize) -> Result<Self, DeviceError> {
         let memory = Memory::new(device, byte_size::<T>(device, len)?)?;
-        Ok(Buffer { device: device.clone(), memory, capacity: len, len, element: PhantomData })
+        Ok(Buffer { device: device.clone(), memory, uses: track(device), capacity: len, len, element: PhantomData })
     }
 
     /// The number of elements.
@@ -110,6 +139,7 @@ impl<T: Pod> Buffer<T> {
             let bytes = byte_size::<T>(&self.device, len)?;
             (self.memory, self.capacity, self.len) = (Memory::Empty, 0, 0);
             self.memory = Memory::new(&self.device, bytes)?;
+            self.uses = track(&self.device);
             self.capacity = len;
         }
         self.len = len;
@@ -118,12 +148,14 @@ impl<T: Pod> Buffer<T> {
 
     /// All elements.
     pub fn as_view(&self) -> View<'_, T> {
-        View { device: &self.device, first: self.memory.address().cast(), len: self.len, element: PhantomData }
+        let uses = self.uses.as_ref();
+        View { device: &self.device, uses, first: self.memory.address().cast(), len: self.len, element: PhantomData }
     }
 
     /// All elements, to write.
     pub fn as_view_mut(&mut self) -> ViewMut<'_, T> {
-        ViewMut { device: &self.device, first: self.memory.address().cast(), len: self.len, element: PhantomData }
+        let uses = self.uses.as_ref();
+        ViewMut { device: &self.device, uses, first: self.memory.address().cast(), len: self.len, element: PhantomData }
     }
 
     /// The elements of `range`.
@@ -154,7 +186,8 @@ impl<T: Pod> Buffer<T> {
 impl Device {
     /// A buffer of no elements, which takes no memory: [`Buffer::ensure`] lets it grow.
     pub fn empty<T: Pod>(&self) -> Buffer<T> {
-        Buffer { device: self.clone(), memory: Memory::Empty, capacity: 0, len: 0, element: PhantomData }
+        check_alignment::<T>();
+        Buffer { device: self.clone(), memory: Memory::Empty, uses: None, capacity: 0, len: 0, element: PhantomData }
     }
 }
 
@@ -168,6 +201,7 @@ impl<T: Pod> fmt::Debug for Buffer<T> {
 /// Elements of a [`Buffer`], to read. As cheap to copy as a slice.
 pub struct View<'a, T: Pod> {
     device: &'a Device,
+    uses: Option<&'a Arc<Tracked>>,
     first: *mut T,
     len: usize,
     element: PhantomData<&'a [T]>,
@@ -176,6 +210,7 @@ pub struct View<'a, T: Pod> {
 /// Elements of a [`Buffer`], to write.
 pub struct ViewMut<'a, T: Pod> {
     device: &'a Device,
+    uses: Option<&'a Arc<Tracked>>,
     first: *mut T,
     len: usize,
     element: PhantomData<&'a mut [T]>,
@@ -184,7 +219,7 @@ pub struct ViewMut<'a, T: Pod> {
 // SAFETY: a view is a shared reference to a buffer, and a buffer may be shared by threads (its parts are `Sync`) as its
 // elements may.
 unsafe impl<T: Pod + Sync> Send for View<'_, T> {}
-// SAFETY: as above.
+// SAFETY: a shared reference to a view gives no more than the view, which is a shared reference to a buffer.
 unsafe impl<T: Pod + Sync> Sync for View<'_, T> {}
 // SAFETY: it is the only reference to its part of a buffer, whose elements may change threads.
 unsafe impl<T: Pod + Send> Send for ViewMut<'_, T> {}
@@ -231,6 +266,16 @@ macro_rules! common {
             pub(super) fn first(&self) -> *mut T {
                 self.first
             }
+
+            fn bytes(&self) -> Range<usize> {
+                let start = self.first.addr();
+                start..start + self.byte_len()
+            }
+
+            /// A use of all elements, for work on a stream.
+            pub(super) fn access(&self, writes: bool) -> Option<Access<'_, CudaStream>> {
+                Some(Access { uses: self.uses?, bytes: self.bytes(), writes })
+            }
         }
 
         impl<T: Pod> fmt::Debug for $view<'_, T> {
@@ -246,9 +291,16 @@ common!(ViewMut);
 
 impl<'a, T: Pod> View<'a, T> {
     /// # Safety
-    /// `first` is the address of as many elements, in memory that `device` accesses and that lives for `'a`.
-    pub(super) unsafe fn from_raw(device: &'a Device, first: *mut T, len: usize) -> Self {
-        View { device, first, len, element: PhantomData }
+    /// `first` is the address of as many elements, in memory that `device` accesses and that lives for `'a`, and `uses` are those
+    /// of this memory.
+    pub(super) unsafe fn from_raw(device: &'a Device, uses: Option<&'a Arc<Tracked>>, first: *mut T, len: usize) -> Self {
+        View { device, uses, first, len, element: PhantomData }
+    }
+
+    /// What a kernel argument made of it points to.
+    pub(super) fn memory(&self) -> launch::Memory {
+        let uses = self.uses.map(|uses| Arc::clone(uses) as _);
+        launch::Memory { location: self.device.location(), bytes: self.bytes(), uses }
     }
 
     /// The same elements, as of a [`Buffer`].
@@ -277,18 +329,18 @@ impl<'a, T: Pod> View<'a, T> {
 impl<'a, T: Pod> ViewMut<'a, T> {
     /// # Safety
     /// As [`View::from_raw`], and no other reference to the elements is used for `'a`.
-    pub(super) unsafe fn from_raw(device: &'a Device, first: *mut T, len: usize) -> Self {
-        ViewMut { device, first, len, element: PhantomData }
+    pub(super) unsafe fn from_raw(device: &'a Device, uses: Option<&'a Arc<Tracked>>, first: *mut T, len: usize) -> Self {
+        ViewMut { device, uses, first, len, element: PhantomData }
     }
 
     /// The same elements, to read.
     pub fn as_view(&self) -> View<'_, T> {
-        View { device: self.device, first: self.first, len: self.len, element: PhantomData }
+        View { device: self.device, uses: self.uses, first: self.first, len: self.len, element: PhantomData }
     }
 
     /// The same elements, to write, for a shorter time.
     pub fn reborrow(&mut self) -> ViewMut<'_, T> {
-        ViewMut { device: self.device, first: self.first, len: self.len, element: PhantomData }
+        ViewMut { device: self.device, uses: self.uses, first: self.first, len: self.len, element: PhantomData }
     }
 
     /// The elements of `range`, to write.
@@ -323,7 +375,7 @@ impl<'a, T: Pod> ViewMut<'a, T> {
     pub fn into_split_at_mut(self, mid: usize) -> Result<(ViewMut<'a, T>, ViewMut<'a, T>), DeviceError> {
         let (_, rest) = within(self.len, mid..)?;
         // The two share no element.
-        let tail = ViewMut { device: self.device, first: self.first.wrapping_add(mid), len: rest, element: PhantomData };
+        let tail = ViewMut { first: self.first.wrapping_add(mid), len: rest, ..self };
         Ok((ViewMut { len: mid, ..self }, tail))
     }
 }

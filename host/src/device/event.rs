@@ -1,10 +1,10 @@
 //! Points in a stream's work.
 
-use super::cuda::{Cuda, CudaEvent};
+use super::cuda::{Cuda, CudaEvent, CudaStream};
 use super::error::DeviceError;
+use super::order::{self, lock};
 use super::{Device, Inner};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// A point in a stream's work: it is reached once all is done that was enqueued before [`Stream::record`](super::Stream::record).
@@ -19,16 +19,19 @@ pub struct Event {
 pub(super) enum Kind {
     Cuda {
         event: CudaEvent,
-        recorded: AtomicBool,
+        /// What comes before it, once it has been recorded. Held while the driver is told of another record, or of a stream's wait.
+        clock: Mutex<Option<Arc<Clock>>>,
     },
     /// When it was last recorded.
     Cpu(Mutex<Option<Instant>>),
 }
 
+type Clock = order::Clock<CudaStream>;
+
 impl Event {
     pub(super) fn new(device: &Device, timed: bool) -> Result<Self, DeviceError> {
         let kind = match &device.inner {
-            Inner::Cuda(cuda) => Kind::Cuda { event: CudaEvent::new(cuda, timed)?, recorded: AtomicBool::new(false) },
+            Inner::Cuda(cuda) => Kind::Cuda { event: CudaEvent::new(cuda, timed)?, clock: Mutex::default() },
             Inner::Cpu(_) => Kind::Cpu(Mutex::new(None)),
         };
         Ok(Event { kind })
@@ -40,7 +43,7 @@ impl Event {
     /// [`DeviceError::Fault`] where something went wrong on the device.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         match &self.kind {
-            Kind::Cuda { event, .. } => event.synchronize(),
+            Kind::Cuda { event, clock } => reached(clock, || event.synchronize().map(|()| true)).map(|_| ()),
             Kind::Cpu(_) => Ok(()),
         }
     }
@@ -51,7 +54,7 @@ impl Event {
     /// [`DeviceError::Fault`] where something went wrong on the device.
     pub fn is_done(&self) -> Result<bool, DeviceError> {
         match &self.kind {
-            Kind::Cuda { event, .. } => event.is_done(),
+            Kind::Cuda { event, clock } => reached(clock, || event.is_done()),
             Kind::Cpu(_) => Ok(true),
         }
     }
@@ -65,10 +68,10 @@ impl Event {
     /// devices, and [`DeviceError::Fault`] where something went wrong on the device.
     pub fn elapsed_ms(&self, start: &Event) -> Result<f64, DeviceError> {
         match (&self.kind, &start.kind) {
-            (Kind::Cuda { event: end, recorded: ended }, Kind::Cuda { event: start, recorded: started })
+            (Kind::Cuda { event: end, clock: ended }, Kind::Cuda { event: start, clock: started })
                 if end.cuda().ordinal() == start.cuda().ordinal() =>
             {
-                if !ended.load(Ordering::Acquire) || !started.load(Ordering::Acquire) {
+                if lock(ended).is_none() || lock(started).is_none() {
                     return Err(DeviceError::NotRecorded);
                 }
                 end.synchronize()?;
@@ -76,9 +79,7 @@ impl Event {
                 end.elapsed_ms(start)
             }
             (Kind::Cpu(end), Kind::Cpu(start)) => {
-                let at = |event: &Mutex<Option<Instant>>| {
-                    (*event.lock().unwrap_or_else(PoisonError::into_inner)).ok_or(DeviceError::NotRecorded)
-                };
+                let at = |event: &Mutex<Option<Instant>>| (*lock(event)).ok_or(DeviceError::NotRecorded);
                 let (end, start) = (at(end)?, at(start)?);
                 // Negative where the two are the other way round, as with CUDA.
                 Ok(match end.checked_duration_since(start) {
@@ -101,4 +102,17 @@ impl Event {
     pub(super) fn is_of(&self, cuda: &Cuda) -> bool {
         matches!(&self.kind, Kind::Cuda { event, .. } if event.cuda().ordinal() == cuda.ordinal())
     }
+}
+
+/// Asks the driver whether an event has been reached. What comes before it is done, then.
+fn reached(clock: &Mutex<Option<Arc<Clock>>>, ask: impl FnOnce() -> Result<bool, DeviceError>) -> Result<bool, DeviceError> {
+    let before = lock(clock).clone();
+    let reached = ask()?;
+    if let (true, Some(before)) = (reached, before) {
+        // Where another thread has recorded it anew meanwhile, the answer may be for that record.
+        if lock(clock).as_ref().is_some_and(|now| Arc::ptr_eq(now, &before)) {
+            before.note_done();
+        }
+    }
+    Ok(reached)
 }

@@ -156,7 +156,8 @@ impl Graph {
     /// # Safety
     /// Until all is done, what every captured launch, copy and fill asked for still holds: the buffers are alive and were not given other
     /// memory ([`Buffer::ensure`](super::Buffer::ensure)), nothing else uses what is written or writes what is read, modules
-    /// other than the library's are loaded, and what an `unsafe` kernel asks is so. Branches don't use what another one writes.
+    /// other than the library's are loaded, and what an `unsafe` kernel asks is so. That takes in work on other streams, which
+    /// waits for no graph by itself, nor a graph for it. Branches don't use what another one writes.
     ///
     /// # Errors
     /// [`DeviceError::WrongDevice`] where the stream is another device's; [`DeviceError::InCapture`]; what earlier work on the
@@ -164,7 +165,7 @@ impl Graph {
     pub unsafe fn launch(&self, stream: &Stream) -> Result<(), DeviceError> {
         let stream = stream.for_graph(&self.device)?;
         match (&self.work, stream.cuda()) {
-            // SAFETY: the caller's.
+            // SAFETY: memory and modules are there until it is done, by the contract of this function.
             (Recorded::Cuda(graph), Some(stream)) => unsafe { graph.launch(stream) },
             (Recorded::Cpu(work), _) => {
                 let Inner::Cpu(cpu) = &self.device.inner else { return Ok(()) };

@@ -1,12 +1,16 @@
 //! The PTX of gpu-kernels that the library carries.
 
+use cuda_std::launch::KernelInfo;
+use gpu_kernels::samples;
 use std::collections::HashMap;
 
 include!(concat!(env!("OUT_DIR"), "/ptx_images.rs"));
 
-/// The crate that [`PTX_IMAGES`] was built from. Its kernels alone may be launched from there: another crate's may have the
-/// same names.
-pub(super) const KERNEL_CRATE: &str = "gpu_kernels";
+/// Whether a kernel is of the crate that [`PTX_IMAGES`] was built from. Its kernels alone may be launched from there: another crate's
+/// may have the same names.
+pub(super) fn has(kernel: &KernelInfo) -> bool {
+    kernel.same_crate(samples::saxpy::kernel())
+}
 
 /// The image that suits a device best: that for the highest compute capability which the device has.
 ///
@@ -30,7 +34,19 @@ pub(super) fn parameters(ptx: &str) -> HashMap<String, usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{choose, parameters};
+    use super::{KernelInfo, choose, has, parameters};
+
+    #[test]
+    fn another_crate_of_the_same_name_is_another() {
+        let own = super::samples::saxpy::kernel();
+        assert!(has(own) && has(gpu_kernels::list_rank::nodes::identity::kernel()));
+        // SAFETY: it is not launched.
+        let others = unsafe { KernelInfo::new(own.path, 7, None, true) };
+        assert!(others.path == own.path && !has(&others));
+        // SAFETY: nor is this one.
+        let of_another_name = unsafe { KernelInfo::new("gpu_kernel::samples::saxpy", 7, None, true) };
+        assert!(of_another_name.symbol() == own.symbol() && !has(&of_another_name));
+    }
 
     #[test]
     fn parameters_are_counted() {

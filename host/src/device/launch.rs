@@ -1,43 +1,9 @@
 //! How large a launch is, and what is checked before the driver or the executor sees it.
 
 use super::error::{Bytes, DeviceError};
-use cuda_std::launch::{ArgWords, KernelInfo, Location};
+use cuda_std::launch::{Arguments, KernelInfo, Location};
 
-pub use simt::Dim3;
-
-/// Extents of a launch: blocks in the grid, threads in a block, bytes of dynamic shared memory in a block.
-///
-/// [`launch!`](crate::launch!) makes one of what stands between its chevrons.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LaunchConfig {
-    /// How many blocks. With an extent of zero a launch does nothing.
-    pub grid: Dim3,
-    /// How many threads in a block.
-    pub block: Dim3,
-    /// Bytes of dynamic shared memory of a block.
-    pub shared: usize,
-}
-
-impl LaunchConfig {
-    /// A launch of `grid` blocks of `block` threads: each a `u32`, `(u32, u32)`, `(u32, u32, u32)` or [`Dim3`].
-    pub fn new(grid: impl Into<Dim3>, block: impl Into<Dim3>) -> Self {
-        LaunchConfig { grid: grid.into(), block: block.into(), shared: 0 }
-    }
-
-    /// Enough blocks of `block` threads, in one dimension, that each of `n` elements has a thread.
-    ///
-    /// The grid has at most 2³¹ - 1 blocks, so a kernel for more elements than that has threads for loops over them. No elements:
-    /// no blocks, and the launch does nothing.
-    pub fn for_elements(n: usize, block: u32) -> Self {
-        let blocks = n.div_ceil(block.max(1) as usize);
-        LaunchConfig::new(u32::try_from(blocks).unwrap_or(u32::MAX).min(i32::MAX as u32), block)
-    }
-
-    /// The same with `bytes` of dynamic shared memory for each block.
-    pub fn shared(self, bytes: usize) -> Self {
-        LaunchConfig { shared: bytes, ..self }
-    }
-}
+pub use cuda_std::launch::{Dim3, LaunchConfig};
 
 /// What a device can launch.
 #[derive(Clone, Copy, Debug)]
@@ -65,14 +31,14 @@ pub(super) fn place(location: Location) -> String {
 /// `home` is where the stream's device has its memory, and `device` the device in words.
 pub(super) fn check(
     kernel: &KernelInfo,
-    args: &ArgWords,
+    arguments: &Arguments,
     config: &LaunchConfig,
     limits: &Limits,
     home: Location,
     device: impl Fn() -> String,
 ) -> Result<bool, DeviceError> {
     let LaunchConfig { grid, block, shared } = *config;
-    for &location in args.locations.iter().filter(|&&location| location != home) {
+    for location in arguments.memory().iter().map(|(memory, _)| memory.location).filter(|&location| location != home) {
         if location != NOWHERE {
             return Err(DeviceError::ArgumentElsewhere { kernel: kernel.name(), buffer: place(location), stream: device() });
         }

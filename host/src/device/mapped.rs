@@ -1,10 +1,11 @@
 //! Memory of the host that a device accesses in place.
 
-use super::buffer::{View, ViewMut};
+use super::buffer::{Tracked, View, ViewMut, track};
 use super::pinned::PinnedBuffer;
 use super::{Device, DeviceError};
 use bytemuck::Pod;
 use std::fmt;
+use std::sync::Arc;
 
 /// An array of `T` in page-locked memory of the host that kernels of a device read and write in place: what a kernel writes there is
 /// on its way to the host at once, without a copy behind it.
@@ -12,17 +13,18 @@ use std::fmt;
 /// Made by [`Device::mapped`]. On CUDA each access crosses the bus, so that kernels should touch each element once and in order. On
 /// the CPU it is ordinary memory.
 ///
-/// As with a [`Buffer`](super::Buffer), work on streams is asynchronous: the host may look at the elements only while no work that
-/// uses them is under way.
+/// As with a [`Buffer`](super::Buffer), work on streams is asynchronous, and work on several streams is kept in order; but the host may
+/// look at the elements only while no work that uses them is under way.
 pub struct MappedBuffer<T: Pod> {
     device: Device,
     memory: PinnedBuffer<T>,
+    uses: Option<Arc<Tracked>>,
     len: usize,
 }
 
 impl<T: Pod> MappedBuffer<T> {
     pub(super) fn new(device: &Device, len: usize) -> Result<Self, DeviceError> {
-        Ok(MappedBuffer { device: device.clone(), memory: PinnedBuffer::new(device, len)?, len })
+        Ok(MappedBuffer { device: device.clone(), memory: PinnedBuffer::new(device, len)?, uses: track(device), len })
     }
 
     /// The number of elements.
@@ -44,13 +46,14 @@ impl<T: Pod> MappedBuffer<T> {
     pub fn as_view(&self) -> View<'_, T> {
         // SAFETY: as many elements are there as long as the buffer, and memory that the driver locked has the same address on its
         // devices as on the host (unified addressing).
-        unsafe { View::from_raw(&self.device, self.host_ptr(), self.len) }
+        unsafe { View::from_raw(&self.device, self.uses.as_ref(), self.host_ptr(), self.len) }
     }
 
     /// All elements, for streams and kernels to write.
     pub fn as_view_mut(&mut self) -> ViewMut<'_, T> {
-        // SAFETY: as above, and the buffer is borrowed mutably.
-        unsafe { ViewMut::from_raw(&self.device, self.host_ptr(), self.len) }
+        // SAFETY: as many elements are there as long as the buffer, which is borrowed mutably, at the same address on the device as on
+        // the host (unified addressing).
+        unsafe { ViewMut::from_raw(&self.device, self.uses.as_ref(), self.host_ptr(), self.len) }
     }
 
     /// The address of the first element on the host, which stays the same. Not null, even where there are no elements.

@@ -42,6 +42,7 @@ mod info;
 mod launch;
 mod mapped;
 mod module;
+mod order;
 mod param;
 mod pinned;
 mod stream;
@@ -304,7 +305,7 @@ impl Device {
         constant: &'static Constant<T, N>,
         values: &[T],
     ) -> Result<(), DeviceError> {
-        // SAFETY: the caller vouches for the same.
+        // SAFETY: no kernel that reads the constant is running, by the contract of this function.
         unsafe { module::set_constant(self.builtin()?, constant, values) }
     }
 

@@ -73,7 +73,7 @@ impl Module {
         constant: &'static Constant<T, N>,
         values: &[T],
     ) -> Result<(), DeviceError> {
-        // SAFETY: the caller vouches for the same.
+        // SAFETY: no kernel that reads the constant is running, by the contract of this function.
         unsafe { set_constant(self.cuda.as_ref(), constant, values) }
     }
 }
@@ -102,10 +102,10 @@ pub(super) unsafe fn set_constant<T: Pod, const N: usize>(
         return Err(DeviceError::LengthMismatch { what: "the slice for a constant", found: values.len(), expected: N });
     };
     match module {
-        // SAFETY: no kernel that reads it is running, as the caller vouches.
+        // SAFETY: no kernel that reads it is running, by the contract of this function.
         Some(module) => unsafe { module.set_constant(constant.name(), bytemuck::cast_slice(values)) },
         None => {
-            // SAFETY: nobody reads it meanwhile, as the caller vouches.
+            // SAFETY: nobody reads it meanwhile, by the contract of this function.
             unsafe { constant.store(values) };
             Ok(())
         }

@@ -4,73 +4,66 @@ use super::buffer::{Buffer, View, ViewMut};
 use super::launch::NOWHERE;
 use bytemuck::Pod;
 use cuda_std::DisjointSlice;
-use cuda_std::launch::{IntoParam, Location, RawPtr, RawSlice};
+use cuda_std::launch::{IntoParam, Memory, RawPtr, RawSlice};
 
-/// `$source` for parameters that read.
+/// `$source` for the parameter `$parameter`, whose raw form is `$raw` of a view.
+macro_rules! passes {
+    ($($source:ty => $parameter:ty $(where T: $bound:ident)?, $raw:ident $of:ident;)*) => {$(
+        // SAFETY: a view's elements are initialised and live as long as it is borrowed; shared references pass for what reads alone,
+        // exclusive ones for the rest. Its uses are noted.
+        unsafe impl<T: Pod $(+ $bound)?> IntoParam<$parameter> for $source {
+            fn raw(&self) -> $raw<T> {
+                $of(self.as_view())
+            }
+            fn memory(&self) -> Option<Memory> {
+                Some(self.as_view().memory())
+            }
+        }
+    )*};
+}
+
+fn slice<T: Pod>(view: View<'_, T>) -> RawSlice<T> {
+    RawSlice::new(view.first(), view.len())
+}
+
+fn pointer<T: Pod>(view: View<'_, T>) -> RawPtr<T> {
+    RawPtr::new(view.first())
+}
+
 macro_rules! reads {
     ($($source:ty),* $(,)?) => {$(
-        impl<T: Pod> IntoParam<&'static [T]> for $source {
-            fn raw(&self) -> RawSlice<T> {
-                let view = self.as_view();
-                RawSlice { ptr: view.first(), len: view.len() }
-            }
-            fn location(&self) -> Option<Location> {
-                Some(self.device().location())
-            }
+        passes! {
+            $source => &'static [T], RawSlice slice;
+            $source => *const T, RawPtr pointer;
         }
 
         /// For the first element. A launch with an empty buffer fails.
-        impl<T: Pod> IntoParam<&'static T> for $source {
+        // SAFETY: the view's first element is initialised and lives as long as it is borrowed, and nobody writes it meanwhile. A
+        // launch with memory that is nowhere fails.
+        unsafe impl<T: Pod> IntoParam<&'static T> for $source {
             fn raw(&self) -> RawPtr<T> {
-                RawPtr(self.as_view().first())
+                pointer(self.as_view())
             }
-            fn location(&self) -> Option<Location> {
-                Some(if self.is_empty() { NOWHERE } else { self.device().location() })
-            }
-        }
-
-        impl<T: Pod> IntoParam<*const T> for $source {
-            fn raw(&self) -> RawPtr<T> {
-                RawPtr(self.as_view().first())
-            }
-            fn location(&self) -> Option<Location> {
-                Some(self.device().location())
+            fn memory(&self) -> Option<Memory> {
+                let mut memory = self.as_view().memory();
+                if self.is_empty() {
+                    memory.location = NOWHERE;
+                }
+                memory.bytes.end = memory.bytes.end.min(memory.bytes.start + size_of::<T>());
+                Some(memory)
             }
         }
     )*};
 }
 reads!(&Buffer<T>, View<'_, T>, &View<'_, T>, &ViewMut<'_, T>);
 
-/// `$source` for parameters that write.
 macro_rules! writes {
-    ($($source:ty),* $(,)?) => {$(
-        impl<T: Pod> IntoParam<*mut T> for $source {
-            fn raw(&self) -> RawPtr<T> {
-                RawPtr(self.as_view().first())
-            }
-            fn location(&self) -> Option<Location> {
-                Some(self.device().location())
-            }
-        }
-
-        impl<T: Pod> IntoParam<*const T> for $source {
-            fn raw(&self) -> RawPtr<T> {
-                RawPtr(self.as_view().first())
-            }
-            fn location(&self) -> Option<Location> {
-                Some(self.device().location())
-            }
-        }
-
-        impl<T: Pod + Send> IntoParam<DisjointSlice<T>> for $source {
-            fn raw(&self) -> RawSlice<T> {
-                let view = self.as_view();
-                RawSlice { ptr: view.first(), len: view.len() }
-            }
-            fn location(&self) -> Option<Location> {
-                Some(self.device().location())
-            }
-        }
-    )*};
+    ($($source:ty),* $(,)?) => {
+        passes! {$(
+            $source => *mut T, RawPtr pointer;
+            $source => *const T, RawPtr pointer;
+            $source => DisjointSlice<'static, T> where T: Send, RawSlice slice;
+        )*}
+    };
 }
 writes!(&mut Buffer<T>, ViewMut<'_, T>, &mut ViewMut<'_, T>);

@@ -1,23 +1,24 @@
 //! Work for a device, in order.
 
-use super::buffer::{Buffer, View, ViewMut};
-use super::cuda::CudaStream;
+use super::buffer::{Buffer, Tracked, View, ViewMut};
+use super::cuda::{CudaEvent, CudaStream};
 use super::event::{Event, Kind};
 use super::graph::Work;
 use super::launch::{self, LaunchConfig, refused};
+use super::order::{Access, Lane, lock};
 use super::pinned::{Pending, PinnedBuffer};
 use super::{Device, DeviceError, Inner, Module, image};
 use bytemuck::Pod;
 use cuda_std::launch::{Bound, KernelInfo};
 use std::mem::ManuallyDrop;
-use std::sync::atomic::Ordering;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 /// A queue of work for a device: launches, copies and fills, done one after another.
 ///
-/// CUDA: methods only enqueue, but for those that say that they wait; work on different streams may overlap, and nothing
-/// orders two streams but [`wait`](Self::wait). CPU: methods do the work at once, on the calling thread and the executor's.
+/// CUDA: methods only enqueue, but for those that say that they wait. Work on different streams may overlap, unless one
+/// [waits](Self::wait) for the other, or what they do to a [`Buffer`] demands an order. CPU: methods do the work at once, on the
+/// calling thread and the executor's.
 ///
 /// Threads may share a stream; their work then comes in some order. What goes wrong on a GPU shows at a later call, as
 /// [`DeviceError::Fault`]; with `WARPSMITH_SYNC=1` in the environment every launch is waited for.
@@ -29,7 +30,8 @@ pub struct Stream {
 
 #[derive(Debug)]
 enum Queue {
-    Cuda(CudaStream),
+    /// The uses of buffers keep it, too, for those who have to wait for them.
+    Cuda(Arc<Lane<CudaStream>>),
     /// Held while something is done.
     Cpu(Mutex<()>),
     /// Of the CPU: what is to be done later.
@@ -48,7 +50,7 @@ impl Body {
     unsafe fn new<'a, F: Fn() + Sync + 'a>(body: F) -> Self {
         let body = ManuallyDrop::new(body);
         let body: Box<dyn Fn() + Sync + 'a> = Box::new(move || (*body)());
-        // SAFETY: the two types differ in the lifetime alone. That a call finds what it needs is the caller's word.
+        // SAFETY: the two types differ in the lifetime alone, and what a call needs is there, by the contract of this function.
         Body(unsafe { std::mem::transmute::<Box<dyn Fn() + Sync + 'a>, Box<dyn Fn() + Sync>>(body) })
     }
 
@@ -62,7 +64,7 @@ struct Address<T>(*mut T);
 
 // SAFETY: it is only an address; whoever follows it argues for that.
 unsafe impl<T> Send for Address<T> {}
-// SAFETY: as above.
+// SAFETY: a shared reference to it gives the address alone.
 unsafe impl<T> Sync for Address<T> {}
 
 impl<T> Address<T> {
@@ -74,7 +76,7 @@ impl<T> Address<T> {
 impl Stream {
     pub(super) fn new(device: &Device) -> Result<Self, DeviceError> {
         let queue = match &device.inner {
-            Inner::Cuda(cuda) => Queue::Cuda(CudaStream::new(cuda)?),
+            Inner::Cuda(cuda) => Queue::Cuda(Lane::new(CudaStream::new(cuda)?)),
             Inner::Cpu(_) => Queue::Cpu(Mutex::new(())),
         };
         Ok(Stream { device: device.clone(), queue })
@@ -83,7 +85,7 @@ impl Stream {
     /// A stream whose work goes into a graph.
     pub(super) fn for_capture(device: &Device) -> Result<Self, DeviceError> {
         let queue = match &device.inner {
-            Inner::Cuda(cuda) => Queue::Cuda(CudaStream::for_capture(cuda)?),
+            Inner::Cuda(cuda) => Queue::Cuda(Lane::new(CudaStream::for_capture(cuda)?)),
             Inner::Cpu(_) => Queue::Recording(Mutex::default()),
         };
         Ok(Stream { device: device.clone(), queue })
@@ -91,7 +93,7 @@ impl Stream {
 
     /// CUDA's.
     pub(super) fn cuda(&self) -> Option<&CudaStream> {
-        if let Queue::Cuda(stream) = &self.queue { Some(stream) } else { None }
+        if let Queue::Cuda(lane) = &self.queue { Some(&lane.queue) } else { None }
     }
 
     /// What a stream of the CPU has recorded.
@@ -115,10 +117,10 @@ impl Stream {
     }
 
     /// Sees to it that the stream isn't captured.
-    fn at_once(&self, what: &'static str) -> Result<(), DeviceError> {
+    pub(crate) fn at_once(&self, what: &'static str) -> Result<(), DeviceError> {
         match &self.queue {
             Queue::Recording(_) => Err(DeviceError::InCapture { what }),
-            Queue::Cuda(stream) if stream.is_captured() => Err(DeviceError::InCapture { what }),
+            Queue::Cuda(lane) if lane.queue.is_captured() => Err(DeviceError::InCapture { what }),
             _ => Ok(()),
         }
     }
@@ -130,14 +132,32 @@ impl Stream {
 
     /// Launches a kernel of gpu-kernels: what [`launch!`](crate::launch!) comes to.
     ///
-    /// An extent of zero in the grid makes it a launch of nothing, which succeeds.
+    /// An extent of zero in the grid makes it a launch of nothing, which succeeds. The configuration is bound with the arguments, so
+    /// that an `unsafe` kernel's contract speaks of it, too:
+    /// ```compile_fail,E0133
+    /// # use gpu_kernels::samples;
+    /// # use warpsmith::device::{Device, DeviceError, LaunchConfig};
+    /// # let device = Device::best()?;
+    /// # let stream = device.stream()?;
+    /// # let mut values = device.upload(&[1u32, 2, 3, 4])?;
+    /// // Four threads of a block, and no shared memory.
+    /// stream.launch(samples::reverse_blocks::bind(LaunchConfig::new(1, 4), &mut values))?;
+    /// # Ok::<(), DeviceError>(())
+    /// ```
+    /// A kernel with its arguments isn't put together by hand:
+    /// ```compile_fail,E0451
+    /// # use cuda_std::launch::{Arguments, Bound, LaunchConfig};
+    /// # use gpu_kernels::samples;
+    /// # let (kernel, config) = (samples::saxpy::kernel(), LaunchConfig::new(1, 32));
+    /// Bound { kernel, config, arguments: Arguments::default(), body: || () };
+    /// ```
     ///
     /// # Errors
     /// [`DeviceError::LaunchFailed`] where configuration and kernel don't go together, or the device refuses them;
     /// [`DeviceError::ArgumentElsewhere`] where a buffer belongs to another device. CPU: [`DeviceError::Simt`] where the
     /// kernel itself fails.
-    pub fn launch<F: Fn() + Sync>(&self, bound: Bound<F>, config: LaunchConfig) -> Result<(), DeviceError> {
-        self.start(None, bound, config)
+    pub fn launch<F: Fn() + Sync>(&self, bound: Bound<F>) -> Result<(), DeviceError> {
+        self.start(None, bound)
     }
 
     /// Launches a kernel of `module`.
@@ -159,28 +179,28 @@ impl Stream {
     /// let module = unsafe { device.load_module(ptx)? };
     /// let stream = device.stream()?;
     /// let mut values = device.upload(&[1, 2, 3])?;
-    /// stream.launch_from(&module, kernels::double::bind(&mut values), LaunchConfig::for_elements(3, 32))?;
+    /// stream.launch_from(&module, kernels::double::bind(LaunchConfig::for_elements(3, 32), &mut values))?;
     /// assert_eq!(stream.download_vec(&values)?, [2, 4, 6]);
     /// # Ok::<(), DeviceError>(())
     /// ```
     ///
     /// # Errors
     /// As [`launch`](Self::launch), and [`DeviceError::WrongDevice`] where the module is loaded on another device.
-    pub fn launch_from<F: Fn() + Sync>(&self, module: &Module, bound: Bound<F>, config: LaunchConfig) -> Result<(), DeviceError> {
+    pub fn launch_from<F: Fn() + Sync>(&self, module: &Module, bound: Bound<F>) -> Result<(), DeviceError> {
         if module.device.location() != self.device.location() {
             return Err(self.wrong_device("a module", &module.device));
         }
-        self.start(Some(module), bound, config)
+        self.start(Some(module), bound)
     }
 
-    fn start<F: Fn() + Sync>(&self, module: Option<&Module>, bound: Bound<F>, config: LaunchConfig) -> Result<(), DeviceError> {
-        let Bound { kernel, args, body } = bound;
+    fn start<F: Fn() + Sync>(&self, module: Option<&Module>, bound: Bound<F>) -> Result<(), DeviceError> {
+        let (kernel, config, arguments) = (bound.kernel(), bound.config(), bound.arguments());
         let device = &self.device;
-        if !launch::check(kernel, &args, &config, device.limits(), device.location(), || device.to_string())? {
+        if !launch::check(kernel, arguments, &config, device.limits(), device.location(), || device.to_string())? {
             return Ok(());
         }
         match (&self.queue, &device.inner) {
-            (Queue::Cuda(stream), Inner::Cuda(cuda)) => {
+            (Queue::Cuda(lane), Inner::Cuda(cuda)) => {
                 let module = match module.and_then(|module| module.cuda.as_ref()) {
                     Some(module) => module,
                     None => {
@@ -188,25 +208,26 @@ impl Stream {
                         cuda.builtin()?
                     }
                 };
+                let accesses = arguments.memory().iter().filter_map(|(memory, writes)| {
+                    let uses = memory.uses.as_deref()?.downcast_ref::<Tracked>()?;
+                    Some(Access { uses, bytes: memory.bytes.clone(), writes: *writes })
+                });
                 // SAFETY: the built-in module was built from the source of the kernels in gpu-kernels, of which this is one,
                 // and whoever loaded another vouched for that. `bind` made the arguments for the kernel, of buffers of this
                 // device.
-                unsafe { stream.launch(module, kernel, &args, &config) }
+                enqueue(lane, accesses, |stream| unsafe { stream.launch(module, kernel, arguments, &config) })
             }
             (Queue::Cpu(turn), Inner::Cpu(cpu)) => {
                 let _turn = take_turn(turn);
-                let launch =
-                    simt::Launch { kernel: kernel.name(), grid: config.grid, block: config.block, dynamic_shared: config.shared };
-                Ok(cpu.executor.run(&launch, &body)?)
+                // SAFETY: the arguments are in this process's memory, as this device's is, and the configuration has been checked.
+                let body = unsafe { bound.into_body() };
+                Ok(cpu.executor.run(&simt_launch(kernel, &config), &body)?)
             }
             (Queue::Recording(work), Inner::Cpu(_)) => {
-                // SAFETY: only `Graph::launch` calls it, whose caller vouches for the arguments.
-                let body = unsafe { Body::new(body) };
-                lock(work).push(Work::new(move |cpu| {
-                    let LaunchConfig { grid, block, shared } = config;
-                    let launch = simt::Launch { kernel: kernel.name(), grid, block, dynamic_shared: shared };
-                    Ok(cpu.executor.run(&launch, &|| body.call())?)
-                }));
+                // SAFETY: only `Graph::launch` calls it, whose contract is that the arguments are still there; they are in this
+                // process's memory, as this device's is, and the configuration has been checked.
+                let body = unsafe { Body::new(bound.into_body()) };
+                lock(work).push(Work::new(move |cpu| Ok(cpu.executor.run(&simt_launch(kernel, &config), &|| body.call())?)));
                 Ok(())
             }
             // A stream's queue is of its device's kind.
@@ -224,7 +245,7 @@ impl Stream {
         same_length("the slice to upload", source.len(), target.len())?;
         // SAFETY: both are as long; nothing else has the target, and the source is borrowed until `synchronize` returns.
         unsafe { self.copy_from_host(&target, source.as_ptr())? };
-        self.finish()
+        self.synchronize()
     }
 
     /// Copies `source` into `target`, which has as many elements, and waits until it is done.
@@ -237,7 +258,7 @@ impl Stream {
         same_length("the slice to download into", target.len(), source.len())?;
         // SAFETY: both are as long, and the target is borrowed until `synchronize` returns.
         unsafe { self.copy_to_host(&source, target.as_mut_ptr())? };
-        self.finish()
+        self.synchronize()
     }
 
     /// The elements of `source`, as a vector; waits for them.
@@ -261,7 +282,7 @@ impl Stream {
         // SAFETY: there is room for as many elements, which nobody else has until `synchronize` returns; then they are all there.
         unsafe {
             self.copy_to_host(&source, target.as_mut_ptr())?;
-            self.finish()?;
+            self.synchronize()?;
             target.set_len(source.len());
         }
         Ok(target)
@@ -286,8 +307,11 @@ impl Stream {
             return Ok(());
         }
         match &self.queue {
-            // SAFETY: both are as long, and of this device.
-            Queue::Cuda(stream) => unsafe { stream.copy(target.as_device_ptr(), source.as_device_ptr(), bytes) },
+            Queue::Cuda(lane) => {
+                let accesses = source.access(false).into_iter().chain(target.access(true));
+                // SAFETY: both are as long, and of this device.
+                enqueue(lane, accesses, |stream| unsafe { stream.copy(target.as_device_ptr(), source.as_device_ptr(), bytes) })
+            }
             Queue::Cpu(turn) => {
                 let _turn = take_turn(turn);
                 // SAFETY: both are as long; the target is borrowed mutably, so they don't overlap.
@@ -297,7 +321,8 @@ impl Stream {
             Queue::Recording(work) => {
                 let (from, to, n) = (Address(source.first()), Address(target.first()), source.len());
                 lock(work).push(Work::new(move |_| {
-                    // SAFETY: as above, by the word of `Graph::launch`'s caller.
+                    // SAFETY: both are there, as long, and don't overlap: the views that they were were, and `Graph::launch`'s contract
+                    // is that this still holds.
                     unsafe { std::ptr::copy_nonoverlapping(from.get(), to.get(), n) };
                     Ok(())
                 }));
@@ -307,7 +332,8 @@ impl Stream {
     }
 
     /// Copies bytes between addresses that may be of two devices of one kind. Doesn't wait. For what has no [`Buffer`] at hand, such as
-    /// messages between [ranks](crate::ranks); see [`Device::enable_peer_access`].
+    /// messages between [ranks](crate::ranks); see [`Device::enable_peer_access`]. Nothing is known of it where other work on the same
+    /// memory is put in order.
     ///
     /// # Errors
     /// [`DeviceError::InCapture`], and what earlier work on the device came to.
@@ -321,12 +347,12 @@ impl Stream {
             return Ok(());
         }
         match &self.queue {
-            // SAFETY: the caller's word.
-            Queue::Cuda(stream) => unsafe { stream.copy(to, from, bytes) },
+            // SAFETY: as many bytes are at both addresses until the copy is done, by the contract of this function.
+            Queue::Cuda(lane) => unsafe { lane.queue.copy(to, from, bytes) },
             Queue::Cpu(turn) => {
                 let _turn = take_turn(turn);
                 let (to, from) = (std::ptr::with_exposed_provenance_mut::<u8>(to as usize), from as usize);
-                // SAFETY: the caller's word.
+                // SAFETY: as many bytes are at both addresses and don't overlap, by the contract of this function.
                 unsafe { std::ptr::copy_nonoverlapping(std::ptr::with_exposed_provenance::<u8>(from), to, bytes) };
                 Ok(())
             }
@@ -358,8 +384,10 @@ impl Stream {
             return Ok(());
         }
         match &self.queue {
-            // SAFETY: these are the target's bytes. It starts at a multiple of the element's size, and so of the pattern's width.
-            Queue::Cuda(stream) => unsafe { stream.fill(target.as_device_ptr(), pattern, width, bytes / width) },
+            Queue::Cuda(lane) => enqueue(lane, target.access(true).into_iter(), |stream| {
+                // SAFETY: these are the target's bytes. It starts at a multiple of the element's size, and so of the pattern's width.
+                unsafe { stream.fill(target.as_device_ptr(), pattern, width, bytes / width) }
+            }),
             Queue::Cpu(turn) => {
                 let _turn = take_turn(turn);
                 // SAFETY: as many elements are there, initialised, and borrowed mutably.
@@ -447,8 +475,9 @@ impl Stream {
             Ok(()) => Ok(Pending::new(buffer, event)),
             Err(error) => {
                 // The copy may be under way all the same.
-                _ = self.synchronize();
-                drop(buffer);
+                if self.synchronize().is_err() {
+                    std::mem::forget(buffer);
+                }
                 Err(error)
             }
         }
@@ -471,14 +500,16 @@ impl Stream {
     pub fn record_into(&self, event: &Event) -> Result<(), DeviceError> {
         self.at_once("an event")?;
         match (&self.queue, &self.device.inner, &event.kind) {
-            (Queue::Cuda(stream), Inner::Cuda(cuda), Kind::Cuda { event: raw, recorded }) if event.is_of(cuda) => {
-                stream.record(raw)?;
-                recorded.store(true, Ordering::Release);
+            (Queue::Cuda(lane), Inner::Cuda(cuda), Kind::Cuda { event: raw, clock }) if event.is_of(cuda) => {
+                let mut clock = lock(clock);
+                let now = lane.now();
+                lane.queue.record(raw)?;
+                *clock = Some(Arc::new(now));
                 Ok(())
             }
             (Queue::Cpu(turn), _, Kind::Cpu(at)) => {
                 let _turn = take_turn(turn);
-                *at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+                *lock(at) = Some(Instant::now());
                 Ok(())
             }
             _ => Err(DeviceError::WrongDevice { what: "an event", found: event.home(), expected: self.device.to_string() }),
@@ -493,9 +524,16 @@ impl Stream {
     pub fn wait(&self, event: &Event) -> Result<(), DeviceError> {
         self.at_once("a wait for an event")?;
         match (&self.queue, &event.kind) {
-            (Queue::Cuda(stream), Kind::Cuda { event, .. }) => stream.wait(event),
+            (Queue::Cuda(lane), Kind::Cuda { event, clock }) => {
+                let clock = lock(clock);
+                lane.queue.wait(event)?;
+                if let Some(clock) = &*clock {
+                    lane.comes_after(clock);
+                }
+                Ok(())
+            }
             // What the CPU is to do is done at once, so the wait has to be now; and what it has recorded is done.
-            (_, Kind::Cuda { event, .. }) => event.synchronize(),
+            (_, Kind::Cuda { .. }) => event.synchronize(),
             (_, Kind::Cpu(_)) => Ok(()),
         }
     }
@@ -507,7 +545,12 @@ impl Stream {
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         self.at_once("a wait for the stream")?;
         match &self.queue {
-            Queue::Cuda(stream) => stream.synchronize(),
+            Queue::Cuda(lane) => {
+                let now = lane.now();
+                lane.queue.synchronize()?;
+                now.note_done();
+                Ok(())
+            }
             Queue::Cpu(turn) => {
                 let _turn = take_turn(turn);
                 Ok(())
@@ -523,7 +566,14 @@ impl Stream {
     pub fn is_done(&self) -> Result<bool, DeviceError> {
         self.at_once("a question for what is done")?;
         match &self.queue {
-            Queue::Cuda(stream) => stream.is_done(),
+            Queue::Cuda(lane) => {
+                let now = lane.now();
+                let done = lane.queue.is_done()?;
+                if done {
+                    now.note_done();
+                }
+                Ok(done)
+            }
             Queue::Cpu(_) | Queue::Recording(_) => Ok(true),
         }
     }
@@ -562,11 +612,15 @@ impl Stream {
         let bytes = target.byte_len();
         match &self.queue {
             _ if bytes == 0 => Ok(()),
-            // SAFETY: the caller vouches for the source; the target is borrowed.
-            Queue::Cuda(stream) => unsafe { stream.copy_from_host(target.as_device_ptr(), source.cast(), bytes) },
+            Queue::Cuda(lane) => enqueue(lane, target.access(true).into_iter(), |stream| {
+                // SAFETY: the source is as long and stays until the copy is done, by the contract of this function; the target is
+                // of this device.
+                unsafe { stream.copy_from_host(target.as_device_ptr(), source.cast(), bytes) }
+            }),
             Queue::Cpu(turn) => {
                 let _turn = take_turn(turn);
-                // SAFETY: as above; a buffer's memory has no other owner, so the two don't overlap.
+                // SAFETY: both are as long, by the contract of this function; a buffer's memory has no other owner, so that they don't
+                // overlap.
                 unsafe { std::ptr::copy_nonoverlapping(source, target.first(), target.len()) };
                 Ok(())
             }
@@ -583,23 +637,19 @@ impl Stream {
         let bytes = source.byte_len();
         match &self.queue {
             _ if bytes == 0 => Ok(()),
-            // SAFETY: the caller vouches for the target; the source is borrowed.
-            Queue::Cuda(stream) => unsafe { stream.copy_to_host(target.cast(), source.as_device_ptr(), bytes) },
+            Queue::Cuda(lane) => enqueue(lane, source.access(false).into_iter(), |stream| {
+                // SAFETY: there is room at the target until the copy is done, by the contract of this function; the source is of
+                // this device.
+                unsafe { stream.copy_to_host(target.cast(), source.as_device_ptr(), bytes) }
+            }),
             Queue::Cpu(turn) => {
                 let _turn = take_turn(turn);
-                // SAFETY: as above; a buffer's memory has no other owner, so the two don't overlap.
+                // SAFETY: there is room for all elements, by the contract of this function; a buffer's memory has no other owner, so
+                // that the two don't overlap.
                 unsafe { std::ptr::copy_nonoverlapping(source.first(), target, source.len()) };
                 Ok(())
             }
             Queue::Recording(_) => Ok(()),
-        }
-    }
-
-    /// Waits for a copy; on the CPU it is done.
-    fn finish(&self) -> Result<(), DeviceError> {
-        match &self.queue {
-            Queue::Cuda(stream) => stream.synchronize(),
-            Queue::Cpu(_) | Queue::Recording(_) => Ok(()),
         }
     }
 
@@ -612,8 +662,26 @@ impl Stream {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// Enqueues `work` behind what it has to come after.
+fn enqueue<'a>(
+    lane: &Arc<Lane<CudaStream>>,
+    accesses: impl Iterator<Item = Access<'a, CudaStream>> + Clone,
+    work: impl FnOnce(&CudaStream) -> Result<(), DeviceError>,
+) -> Result<(), DeviceError> {
+    if lane.queue.is_captured() {
+        // Nothing happens yet, and whoever launches the graph sees to the order.
+        return work(&lane.queue);
+    }
+    let wait = |other: &CudaStream| {
+        let event = CudaEvent::new(other.cuda(), false)?;
+        other.record(&event)?;
+        lane.queue.wait(&event)
+    };
+    lane.enqueue(accesses, wait, work)
+}
+
+fn simt_launch(kernel: &KernelInfo, config: &LaunchConfig) -> simt::Launch<'static> {
+    simt::Launch { kernel: kernel.name(), grid: config.grid, block: config.block, dynamic_shared: config.shared }
 }
 
 /// The CPU's streams do one thing at a time.
@@ -624,17 +692,15 @@ fn take_turn(turn: &Mutex<()>) -> Option<MutexGuard<'_, ()>> {
 
 /// Another crate's kernel may have the name of one in gpu-kernels and other parameters.
 pub(super) fn check_origin(kernel: &KernelInfo) -> Result<(), DeviceError> {
-    let crate_name = kernel.path.split("::").next();
-    if crate_name == Some(image::KERNEL_CRATE) {
+    if image::has(kernel) {
         return Ok(());
     }
     Err(refused(
         kernel,
         format!(
-            "it is of the crate {}, and the library has the kernels of {} only; load its PTX with Device::load_module and \
-             launch it with Stream::launch_from",
-            crate_name.unwrap_or_default(),
-            image::KERNEL_CRATE
+            "it is of the crate {}, and the library has the kernels of its own gpu_kernels only; load its PTX with \
+             Device::load_module and launch it with Stream::launch_from",
+            kernel.crate_name()
         ),
     ))
 }
@@ -678,7 +744,7 @@ impl Device {
                 unsafe { stream.copy_from_host(buffer.as_device_ptr(), values.as_ptr().cast(), buffer.byte_len())? };
                 stream.synchronize()?;
             }
-            // SAFETY: as above.
+            // SAFETY: the buffer is as long as the values, and nobody else knows of it.
             Inner::Cpu(_) => unsafe {
                 std::ptr::copy_nonoverlapping(values.as_ptr(), buffer.as_view().first(), values.len());
             },

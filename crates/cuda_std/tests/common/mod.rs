@@ -22,9 +22,14 @@ pub fn run_shared(grid: impl Into<Dim3>, block: impl Into<Dim3>, dynamic_shared:
 /// The number of schedules that [`run`] goes through.
 pub const RUNS: u32 = 3;
 
-/// The error of one run.
+/// The error of one run of a block.
 pub fn run_error(block: impl Into<Dim3>, body: impl Fn() + Sync) -> SimtError {
-    let launch = Launch { kernel: "test", grid: 1.into(), block: block.into(), dynamic_shared: 0 };
+    grid_error(1, block, body)
+}
+
+/// The error of one run.
+pub fn grid_error(grid: impl Into<Dim3>, block: impl Into<Dim3>, body: impl Fn() + Sync) -> SimtError {
+    let launch = Launch { kernel: "test", grid: grid.into(), block: block.into(), dynamic_shared: 0 };
     Executor::new(1).run(&launch, &body).expect_err("the launch should fail")
 }
 

@@ -4,7 +4,7 @@ use super::driver::{self, Code};
 use super::fault::Recent;
 use super::{Cuda, CudaEvent, CudaModule, DeviceError};
 use crate::device::launch::{LaunchConfig, refused};
-use cuda_std::launch::{ArgWords, KernelInfo};
+use cuda_std::launch::{Arguments, KernelInfo};
 use cust::sys::CUstream;
 use std::ffi::c_void;
 use std::ptr;
@@ -37,6 +37,10 @@ impl CudaStream {
         Ok(CudaStream { cuda, raw, recent: cuda.faults.register(), captured: None })
     }
 
+    pub(in super::super) fn cuda(&self) -> &'static Cuda {
+        self.cuda
+    }
+
     /// A stream that is to be captured.
     pub(in super::super) fn for_capture(cuda: &'static Cuda) -> Result<Self, DeviceError> {
         let mut stream = Self::new(cuda)?;
@@ -58,21 +62,21 @@ impl CudaStream {
     /// Enqueues a kernel of `module`, whose arguments and configuration have been checked.
     ///
     /// # Safety
-    /// `module` was built from the source of `kernel`, and `args` are its arguments: pointers among them are to memory of
-    /// this device.
+    /// `module` was built from the source of `kernel`, and these are its arguments: pointers among them are to memory of this
+    /// device.
     pub(in super::super) unsafe fn launch(
         &self,
         module: &CudaModule,
         kernel: &'static KernelInfo,
-        args: &ArgWords,
+        arguments: &Arguments,
         config: &LaunchConfig,
     ) -> Result<(), DeviceError> {
         let _entered = self.cuda.enter()?;
         let function = module.function(kernel)?;
         function.prepare(self.cuda, kernel, config)?;
-        function.check_words(kernel, args.words.len())?;
+        let words = arguments.words().len();
+        function.check_words(kernel, words)?;
 
-        let words = args.words.len();
         let mut few = [ptr::null_mut::<c_void>(); FEW_WORDS];
         let mut many = Vec::new();
         let pointers = if words <= FEW_WORDS {
@@ -81,7 +85,7 @@ impl CudaStream {
             many.resize(words, ptr::null_mut());
             &mut many[..]
         };
-        for (pointer, word) in pointers.iter_mut().zip(&args.words) {
+        for (pointer, word) in pointers.iter_mut().zip(arguments.words()) {
             *pointer = ptr::from_ref(word).cast_mut().cast();
         }
 

@@ -1,0 +1,479 @@
+//! Which work on memory comes before which, where a device has several streams.
+//!
+//! Streams of a GPU run side by side, and to enqueue work only borrows its buffers while it is enqueued. So a [`Lane`] numbers a
+//! stream's pieces of work, an allocation keeps the numbers of its last [`Uses`], and a [`Clock`] says how much of other lanes' work
+//! comes before something: before what a lane does from now on, or before an event. A piece of work that meets an earlier one, on
+//! another lane, of which one writes, waits for it, unless events, or the host's own waits, have put them in order already. What is
+//! ordered by hand thus waits for nothing else, and work on one lane for nothing at all.
+//!
+//! A number is given when a piece has been enqueued, so that whoever waits for so many pieces has waited for this one. Two threads
+//! that enqueue at the same time have no conflict: the borrows of their buffers, which last as long, exclude it.
+
+use super::DeviceError;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// How many uses of an allocation are kept apart.
+const APART: usize = 64;
+
+/// A stream, as the order of work sees it.
+#[derive(Debug)]
+pub(super) struct Lane<Q> {
+    pub(super) queue: Q,
+    /// How many pieces of work have been enqueued.
+    enqueued: AtomicU64,
+    /// How many of them are known to be done.
+    done: AtomicU64,
+    /// What comes before all that is enqueued from now on.
+    before: Mutex<Clock<Q>>,
+}
+
+/// So many pieces of work of each of these lanes.
+#[derive(Debug)]
+pub(super) struct Clock<Q>(Vec<(Weak<Lane<Q>>, u64)>);
+
+/// The last uses of an allocation.
+#[derive(Debug)]
+pub(super) struct Uses<Q>(Mutex<Vec<Use<Q>>>);
+
+#[derive(Debug)]
+struct Use<Q> {
+    lane: Arc<Lane<Q>>,
+    number: u64,
+    /// Addresses.
+    bytes: Range<usize>,
+    writes: bool,
+}
+
+/// A use that is about to be made.
+#[derive(Debug)]
+pub(super) struct Access<'a, Q> {
+    pub(super) uses: &'a Uses<Q>,
+    /// Addresses.
+    pub(super) bytes: Range<usize>,
+    pub(super) writes: bool,
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<Q> Clone for Access<'_, Q> {
+    fn clone(&self) -> Self {
+        Access { uses: self.uses, bytes: self.bytes.clone(), writes: self.writes }
+    }
+}
+
+impl<Q> Clone for Clock<Q> {
+    fn clone(&self) -> Self {
+        Clock(self.0.clone())
+    }
+}
+
+impl<Q> Clock<Q> {
+    fn of(&self, lane: &Arc<Lane<Q>>) -> u64 {
+        self.0.iter().find(|(other, _)| other.as_ptr() == Arc::as_ptr(lane)).map_or(0, |&(_, number)| number)
+    }
+
+    fn join(&mut self, other: &Self) {
+        // Nothing is known any more of lanes that are gone.
+        self.0.retain(|(lane, _)| lane.strong_count() > 0);
+        for (lane, number) in &other.0 {
+            match self.0.iter_mut().find(|(own, _)| own.ptr_eq(lane)) {
+                Some((_, own)) => *own = (*own).max(*number),
+                None => self.0.push((lane.clone(), *number)),
+            }
+        }
+    }
+
+    /// Notes that all of this is done.
+    pub(super) fn note_done(&self) {
+        for (lane, number) in &self.0 {
+            if let Some(lane) = lane.upgrade() {
+                lane.done.fetch_max(*number, Ordering::Release);
+            }
+        }
+    }
+}
+
+impl<Q> Lane<Q> {
+    pub(super) fn new(queue: Q) -> Arc<Self> {
+        let (enqueued, done) = (AtomicU64::new(0), AtomicU64::new(0));
+        Arc::new(Lane { queue, enqueued, done, before: Mutex::new(Clock(Vec::new())) })
+    }
+
+    /// All that has been enqueued, and what that comes after. To be asked before the driver is told of an event.
+    pub(super) fn now(self: &Arc<Self>) -> Clock<Q> {
+        let number = self.enqueued.load(Ordering::Acquire);
+        let mut clock = lock(&self.before).clone();
+        clock.0.push((Arc::downgrade(self), number));
+        clock
+    }
+
+    /// Notes that all that is enqueued from now on comes after `clock`, as the driver has been told.
+    pub(super) fn comes_after(self: &Arc<Self>, clock: &Clock<Q>) {
+        lock(&self.before).join(clock);
+    }
+
+    /// Whether all that is enqueued from now on comes after this use.
+    fn is_after(self: &Arc<Self>, earlier: &Use<Q>) -> bool {
+        Arc::ptr_eq(self, &earlier.lane) || earlier.is_done() || lock(&self.before).of(&earlier.lane) >= earlier.number
+    }
+
+    /// Enqueues `work`, which makes these uses of memory, behind all that it has to come after. `wait` makes what is enqueued from now
+    /// on come after all that the other lane has.
+    pub(super) fn enqueue<'a>(
+        self: &Arc<Self>,
+        accesses: impl Iterator<Item = Access<'a, Q>> + Clone,
+        wait: impl Fn(&Q) -> Result<(), DeviceError>,
+        work: impl FnOnce(&Q) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError>
+    where
+        Q: 'a,
+    {
+        let accesses = accesses.filter(|access| !access.bytes.is_empty());
+        for access in accesses.clone() {
+            while let Some(other) = access.uses.conflict(self, &access) {
+                let clock = other.now();
+                wait(&other.queue)?;
+                self.comes_after(&clock);
+            }
+        }
+        let result = work(&self.queue);
+        // After an error, too: some of it may have been enqueued.
+        let number = self.enqueued.fetch_add(1, Ordering::AcqRel) + 1;
+        for Access { uses, bytes, writes } in accesses {
+            uses.add(Use { lane: Arc::clone(self), number, bytes, writes });
+        }
+        result
+    }
+}
+
+impl<Q> Use<Q> {
+    fn is_done(&self) -> bool {
+        self.number <= self.lane.done.load(Ordering::Acquire)
+    }
+}
+
+impl<Q> Default for Uses<Q> {
+    fn default() -> Self {
+        Uses(Mutex::default())
+    }
+}
+
+impl<Q> Uses<Q> {
+    /// A lane that `lane` has to wait for before it makes this access.
+    fn conflict(&self, lane: &Arc<Lane<Q>>, access: &Access<'_, Q>) -> Option<Arc<Lane<Q>>> {
+        let uses = lock(&self.0);
+        let meets = |other: &Range<usize>| other.start < access.bytes.end && access.bytes.start < other.end;
+        let conflict =
+            uses.iter().find(|earlier| (access.writes || earlier.writes) && meets(&earlier.bytes) && !lane.is_after(earlier));
+        conflict.map(|earlier| Arc::clone(&earlier.lane))
+    }
+
+    /// Adds a use that has been enqueued, and forgets those that whoever comes after this one comes after, too.
+    fn add(&self, mut new: Use<Q>) {
+        let mut uses = lock(&self.0);
+        uses.retain(|earlier| {
+            if earlier.is_done() {
+                return false;
+            }
+            let within = new.bytes.start <= earlier.bytes.start && earlier.bytes.end <= new.bytes.end;
+            let same = Arc::ptr_eq(&new.lane, &earlier.lane);
+            let covered = within && (new.writes || (same && !earlier.writes));
+            if covered && same {
+                // Threads that share a stream may come here in another order than their reads were numbered.
+                new.number = new.number.max(earlier.number);
+            }
+            !covered
+        });
+        uses.push(new);
+        if uses.len() > APART {
+            merge(&mut uses);
+        }
+    }
+}
+
+/// Makes one use of all of a kind on a lane, of whatever is between them, too.
+fn merge<Q>(uses: &mut Vec<Use<Q>>) {
+    let mut merged: Vec<Use<Q>> = Vec::new();
+    for next in uses.drain(..) {
+        let same = |use_: &&mut Use<Q>| Arc::ptr_eq(&use_.lane, &next.lane) && use_.writes == next.writes;
+        match merged.iter_mut().find(same) {
+            Some(use_) => {
+                use_.bytes = use_.bytes.start.min(next.bytes.start)..use_.bytes.end.max(next.bytes.end);
+                use_.number = use_.number.max(next.number);
+            }
+            None => merged.push(next),
+        }
+    }
+    *uses = merged;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_chacha::ChaCha8Rng;
+    use rand_chacha::rand_core::{RngCore, SeedableRng};
+    use std::cell::RefCell;
+    use std::collections::HashSet;
+
+    const LANES: usize = 4;
+    const BUFFERS: usize = 3;
+    const BYTES: usize = 12;
+
+    /// One piece of work, on one buffer or two.
+    #[derive(Clone, Debug)]
+    struct Work {
+        lane: usize,
+        accesses: Vec<(usize, Range<usize>, bool)>,
+    }
+
+    impl Work {
+        fn conflicts(&self, other: &Self) -> bool {
+            self.accesses.iter().any(|(buffer, bytes, writes)| {
+                other
+                    .accesses
+                    .iter()
+                    .any(|(b, other, w)| b == buffer && (*writes || *w) && bytes.clone().any(|byte| other.contains(&byte)))
+            })
+        }
+    }
+
+    /// What is enqueued, and which work comes before which by the driver's rules alone: sets in place of clocks.
+    struct World {
+        lanes: Vec<Arc<Lane<usize>>>,
+        buffers: Vec<Uses<usize>>,
+        work: Vec<Work>,
+        /// What comes before all that a lane does from now on.
+        known: RefCell<Vec<HashSet<usize>>>,
+        /// What the host knows to be done.
+        done: HashSet<usize>,
+        /// How many waits were added.
+        waits: RefCell<usize>,
+    }
+
+    impl World {
+        fn new() -> Self {
+            World {
+                lanes: (0..LANES).map(Lane::new).collect(),
+                buffers: (0..BUFFERS).map(|_| Uses::default()).collect(),
+                work: Vec::new(),
+                known: RefCell::new(vec![HashSet::new(); LANES]),
+                done: HashSet::new(),
+                waits: RefCell::default(),
+            }
+        }
+
+        fn enqueue(&mut self, new: Work, precisely: bool) {
+            let lane = new.lane;
+            let unordered = |known: &HashSet<usize>| -> Vec<usize> {
+                let earlier = self.work.iter().enumerate().filter(|(_, earlier)| earlier.conflicts(&new));
+                earlier.map(|(i, _)| i).filter(|i| !known.contains(i) && !self.done.contains(i)).collect()
+            };
+            let accesses = new.accesses.iter().map(|(buffer, bytes, writes)| Access {
+                uses: &self.buffers[*buffer],
+                bytes: bytes.clone(),
+                writes: *writes,
+            });
+            let wait = |&other: &usize| {
+                let mut known = self.known.borrow_mut();
+                let needed = unordered(&known[lane]).iter().any(|&i| self.work[i].lane == other);
+                assert!(!precisely || needed, "{lane} waits for {other} without need");
+                let others = known[other].clone();
+                known[lane].extend(others);
+                *self.waits.borrow_mut() += 1;
+                Ok(())
+            };
+            self.lanes[lane].enqueue(accesses, wait, |_| Ok(())).unwrap();
+            let unordered = unordered(&self.known.borrow()[lane]);
+            assert!(unordered.is_empty(), "{new:?} is enqueued beside {unordered:?}");
+            self.known.get_mut()[lane].insert(self.work.len());
+            self.work.push(new);
+        }
+    }
+
+    fn below(rng: &mut ChaCha8Rng, n: usize) -> usize {
+        rng.next_u32() as usize % n
+    }
+
+    /// Work on a few of so many bytes.
+    fn random_work(rng: &mut ChaCha8Rng, bytes: usize) -> Work {
+        let accesses = (0..1 + below(rng, 2)).map(|_| {
+            let start = below(rng, bytes);
+            (below(rng, BUFFERS), start..start + below(rng, BYTES.min(bytes - start) + 1), below(rng, 5) < 2)
+        });
+        Work { accesses: accesses.collect(), lane: below(rng, LANES) }
+    }
+
+    /// Random programs of work, events and waits: all conflicts are in order, and (where uses are kept apart) no wait is added that
+    /// the program's own order makes needless.
+    #[test]
+    fn conflicts_are_in_order_and_nothing_else_waits() {
+        let mut waits = 0;
+        for seed in 0..200 {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            // With more bytes there come to be more uses than are kept apart.
+            let (steps, bytes, precisely) = if seed % 8 == 0 { (600, 400, false) } else { (APART, BYTES, true) };
+            let mut world = World::new();
+            let mut events: Vec<(Clock<usize>, HashSet<usize>)> = Vec::new();
+            for _ in 0..steps {
+                let lane = below(&mut rng, LANES);
+                match below(&mut rng, 10) {
+                    0 => events.push((world.lanes[lane].now(), world.known.borrow()[lane].clone())),
+                    1 | 2 if !events.is_empty() => {
+                        let (clock, before) = &events[below(&mut rng, events.len())];
+                        world.lanes[lane].comes_after(clock);
+                        world.known.borrow_mut()[lane].extend(before);
+                    }
+                    3 if !events.is_empty() && below(&mut rng, 3) == 0 => {
+                        let (clock, before) = &events[below(&mut rng, events.len())];
+                        clock.note_done();
+                        world.done.extend(before);
+                    }
+                    4 if below(&mut rng, 5) == 0 => {
+                        world.lanes[lane].now().note_done();
+                        let known = world.known.borrow()[lane].clone();
+                        world.done.extend(known);
+                    }
+                    _ => world.enqueue(random_work(&mut rng, bytes), precisely),
+                }
+            }
+            waits += *world.waits.borrow();
+            assert!(world.buffers.iter().all(|uses| lock(&uses.0).len() <= APART));
+        }
+        assert!(waits > 500, "{waits}");
+    }
+
+    /// Work on one lane, however its uses lie, waits for nothing, and leaves few of them.
+    #[test]
+    fn one_lane_never_waits() {
+        let mut world = World::new();
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        for _ in 0..2000 {
+            world.enqueue(Work { lane: 2, ..random_work(&mut rng, BYTES) }, true);
+        }
+        assert_eq!(*world.waits.borrow(), 0);
+        let whole = |buffer| Work { lane: 2, accesses: vec![(buffer, 0..BYTES, true)] };
+        (0..BUFFERS).for_each(|buffer| world.enqueue(whole(buffer), true));
+        assert!(world.buffers.iter().all(|uses| lock(&uses.0).len() == 1));
+    }
+
+    /// Pieces of a buffer that lanes take in turns: none waits, as long as the host waits for the oldest now and then.
+    #[test]
+    fn pieces_are_independent() {
+        let mut world = World::new();
+        for piece in 0..1000 {
+            let lane = piece % LANES;
+            if piece % 16 == 0 {
+                world.lanes[lane].now().note_done();
+                let known = world.known.borrow()[lane].clone();
+                world.done.extend(known);
+            }
+            world.enqueue(Work { lane, accesses: vec![(0, piece % APART..piece % APART + 1, true)] }, false);
+        }
+        // A lane comes by its own pieces again, and by no other's.
+        assert_eq!(*world.waits.borrow(), 0);
+    }
+
+    /// More uses than are kept apart become few, and whoever meets one of them still waits.
+    #[test]
+    fn many_uses_become_few() {
+        let uses = Uses::default();
+        let access = |byte| std::iter::once(Access { uses: &uses, bytes: byte..byte + 1, writes: true });
+        let (lane, partly, never) = (Lane::new(0), Lane::new(1), Lane::new(2));
+        for piece in 0..=APART {
+            lane.enqueue(access(2 * piece), |_| unreachable!(), |_| Ok(())).unwrap();
+            if piece == APART / 2 {
+                partly.comes_after(&lane.now());
+            }
+        }
+        assert_eq!(lock(&uses.0).len(), 1);
+        for (other, byte) in [(&partly, 2 * APART), (&never, 0)] {
+            let mut waits = Vec::new();
+            let waited = RefCell::new(&mut waits);
+            let wait = |&lane: &usize| {
+                waited.borrow_mut().push(lane);
+                Ok(())
+            };
+            other.enqueue(access(byte), wait, |_| Ok(())).unwrap();
+            assert_eq!(waits, [0]);
+        }
+    }
+
+    /// A lane that is gone is waited for as long as its work may go on, and then forgotten.
+    #[test]
+    fn lanes_that_are_gone() {
+        let uses = Uses::default();
+        let access = |writes| std::iter::once(Access { uses: &uses, bytes: 0..8, writes });
+        let (gone, lane) = (Lane::new(0), Lane::new(1));
+        gone.enqueue(access(true), |_| unreachable!(), |_| Ok(())).unwrap();
+        let weak = Arc::downgrade(&gone);
+        drop(gone);
+        let mut waits = Vec::new();
+        let waited = RefCell::new(&mut waits);
+        let wait = |&lane: &usize| {
+            waited.borrow_mut().push(lane);
+            Ok(())
+        };
+        lane.enqueue(access(false), wait, |_| Ok(())).unwrap();
+        lane.enqueue(access(true), wait, |_| Ok(())).unwrap();
+        assert_eq!(waits, [0]);
+        assert!(weak.upgrade().is_none());
+    }
+
+    /// An error of the wait keeps the work from being enqueued, and what it was to wait for is still to be waited for.
+    #[test]
+    fn a_wait_that_fails_is_made_again() {
+        let uses = Uses::default();
+        let access = |writes| std::iter::once(Access { uses: &uses, bytes: 0..8, writes });
+        let lanes = [Lane::new(0), Lane::new(1)];
+        lanes[0].enqueue(access(false), |_| unreachable!(), |_| Ok(())).unwrap();
+        let fails = |_: &usize| Err(DeviceError::NotRecorded);
+        assert_eq!(lanes[1].enqueue(access(true), fails, |_| unreachable!()), Err(DeviceError::NotRecorded));
+        let mut waits = 0;
+        let counted = RefCell::new(&mut waits);
+        let wait = |_: &usize| {
+            **counted.borrow_mut() += 1;
+            Ok(())
+        };
+        lanes[1].enqueue(access(true), wait, |_| Ok(())).unwrap();
+        assert_eq!(waits, 1);
+    }
+
+    /// Threads with a lane each, on parts of their own of shared buffers and on one that all read.
+    #[test]
+    fn threads_share_buffers() {
+        let buffers = [Uses::default(), Uses::default(), Uses::default()];
+        let lanes: Vec<_> = (0..LANES).map(Lane::new).collect();
+        std::thread::scope(|scope| {
+            for lane in &lanes {
+                let buffers = &buffers;
+                scope.spawn(move || {
+                    let start = 100 * lane.queue;
+                    for step in 0..5000 {
+                        let own = |buffer: usize| Access {
+                            uses: &buffers[buffer],
+                            bytes: start + step % 100..start + 100,
+                            writes: true,
+                        };
+                        let shared = Access { uses: &buffers[2], bytes: 0..50, writes: false };
+                        let order = if lane.queue % 2 == 0 { [own(0), own(1), shared] } else { [own(1), own(0), shared] };
+                        lane.enqueue(order.into_iter(), |_| Ok(()), |_| Ok(())).unwrap();
+                    }
+                });
+            }
+        });
+        for (buffer, uses) in buffers.iter().enumerate() {
+            let last = Lane::new(9);
+            let waits = Mutex::new(HashSet::new());
+            let wait = |&lane: &usize| {
+                lock(&waits).insert(lane);
+                Ok(())
+            };
+            last.enqueue(std::iter::once(Access { uses, bytes: 0..400, writes: true }), wait, |_| Ok(())).unwrap();
+            assert_eq!(lock(&waits).len(), LANES, "buffer {buffer}");
+        }
+    }
+}
