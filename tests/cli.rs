@@ -327,7 +327,7 @@ fn outputs_are_refused_before_the_work() {
         (&["--output", "folder"], "folder can't be written: it is a directory"),
         (&["--output", "next.npy"], "next.npy can't be written: it is to be read"),
         (&["--output", "x.npy", "--order", "x.npy"], "x.npy can't be written: it is to be written twice"),
-        (&["--output", "/dev/null"], "/dev/null can't be written: it is not a file"),
+        (&["--output", "/dev/null"], "/dev/null can't be written: it is a device, not a file"),
         (&["--output", "/proc/ranks.npy"], "/proc/ranks.npy can't be written: "),
     ] {
         expect_bad(path, &[&["list-rank", "--input", "next.npy"], arguments].concat(), sentence);

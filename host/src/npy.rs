@@ -1,12 +1,13 @@
-//! Reads the arrays of `.npy` files and `.npz` archives, and says what is wrong with them.
+//! Reads the arrays of `.npy` files and `.npz` archives, and says what is wrong with them; writes arrays.
 //!
 //! Nothing is believed that a header says: no more is allocated than there are bytes to read.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 
 use bytemuck::Pod;
-use ndarray::{ArrayD, IxDyn, ShapeBuilder as _};
+use ndarray::{ArrayD, ArrayViewD, IxDyn, ShapeBuilder as _};
 use ndarray_npy::npy::header::{Header, Layout, ReadHeaderError};
+use ndarray_npy::{WritableElement, WriteNpyError, WriteNpyExt as _};
 
 use crate::files::reason;
 
@@ -85,6 +86,23 @@ macro_rules! element {
 }
 element!(i32 I32 i64 I64 u32 U32 u64 U64 f32 F32 f64 F64);
 
+/// Writes an array of this shape, whose elements are given in C order.
+///
+/// # Errors
+/// What `file` fails with, and where there are more or fewer elements than the shape has.
+pub fn write<T: WritableElement>(file: impl Write, values: &[T], shape: &[usize]) -> io::Result<()> {
+    let array = ArrayViewD::from_shape(IxDyn(shape), values).map_err(io::Error::other)?;
+    array.write_npy(file).map_err(unwritten)
+}
+
+/// Why an array can't be written.
+pub(crate) fn unwritten(error: WriteNpyError) -> io::Error {
+    match error {
+        WriteNpyError::Io(error) => error,
+        error => io::Error::other(error),
+    }
+}
+
 /// An array whose header was read, and its elements not yet.
 ///
 /// Errors are clauses that follow the file's name, such as "is truncated: ...".
@@ -97,6 +115,8 @@ pub struct Reader<R> {
     header_size: u64,
     /// NumPy's name of the type; none for structures.
     descriptor: Option<String>,
+    /// Of structures of one field, its name and NumPy's name of its type.
+    field: Option<(String, String)>,
     layout: Layout,
     shape: Vec<usize>,
 }
@@ -109,8 +129,26 @@ impl<R: Read> Reader<R> {
     pub fn new(mut input: R, size: Option<u64>) -> Result<Self, String> {
         let (header, header_size) = read_header(&mut input)?;
         let descriptor = header.type_descriptor.as_string().cloned();
+        let field = header.type_descriptor.as_list().and_then(|fields| match &fields[..] {
+            [field] => match &field.as_tuple()?[..] {
+                [name, descriptor] => Some((name.as_string()?.clone(), descriptor.as_string()?.clone())),
+                _ => None,
+            },
+            _ => None,
+        });
         let size = size.map(|size| size.saturating_sub(header_size));
-        Ok(Reader { input, size, header_size, descriptor, layout: header.layout, shape: header.shape })
+        Ok(Reader { input, size, header_size, descriptor, field, layout: header.layout, shape: header.shape })
+    }
+
+    /// Whether elements are structures of one field of this name. If so, they are taken for its numbers from now on.
+    pub fn unwrap_field(&mut self, name: &str) -> bool {
+        match self.field.take_if(|(field, _)| field == name) {
+            Some((_, descriptor)) => {
+                self.descriptor = Some(descriptor);
+                true
+            }
+            None => false,
+        }
     }
 
     /// The array's shape.

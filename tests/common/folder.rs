@@ -8,7 +8,7 @@ use ndarray_npy::{ReadableElement, read_npy};
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
-/// A folder of a test's own, and the command of `warpsmith` that runs there.
+/// A folder of a test's own, and the command of `warpsmith` that runs there, if it is always the same.
 pub struct Folder {
     pub directory: TempDir,
     command: &'static str,
@@ -47,7 +47,7 @@ impl Folder {
     }
 
     pub fn run(&self, arguments: &str) -> Output {
-        let arguments = [self.command].into_iter().chain(arguments.split_whitespace());
+        let arguments = self.command.split_whitespace().chain(arguments.split_whitespace());
         Command::new(cargo_bin!("warpsmith")).current_dir(&self.directory).args(arguments).output().unwrap()
     }
 
@@ -64,6 +64,7 @@ impl Folder {
         text(&output.stdout)
     }
 
+    #[allow(dead_code, reason = "not all tests look at it")]
     #[track_caller]
     pub fn json(&self, arguments: &str) -> Value {
         serde_json::from_str(&self.good(&format!("{arguments} --json"))).unwrap()

@@ -41,7 +41,7 @@ impl Failure {
         let (text, code) = match self {
             Failure::Error(text) => (format!("error: {text}"), 2),
             Failure::Verification(text) => (format!("error: verification failed: {text}"), 1),
-            Failure::Cancelled => ("error: cancelled".to_owned(), super::interrupt::EXIT_CODE),
+            Failure::Cancelled => ("error: cancelled".to_owned(), super::interrupt::exit_code()),
             Failure::Closed => return ExitCode::SUCCESS,
             Failure::Elsewhere => return ExitCode::from(2),
         };

@@ -45,7 +45,8 @@ use warpsmith::device::{self, Device, DeviceError};
         warpsmith overlap total submission.csv          the score of a packing of polygons, and overlaps\n  \
         warpsmith concurrency --output study            what limits a kernel: tables, words, plots\n  \
         warpsmith rules --help                          schedules of CUDA+MPI programs: search, rules, pages\n\n\
-        Exit codes: 0 done, 1 a verification failed, 2 any other error, 130 cancelled by Ctrl-C or SIGTERM.\n\
+        Exit codes: 0 done, 1 a verification failed, 2 any other error; cancelled: 130 by Ctrl-C, 143 by SIGTERM, 129 by\n\
+        SIGHUP.\n\
         Environment: WARPSMITH_BACKEND (cuda or cpu) is what `--backend auto` takes;\n\
         WARPSMITH_SYNC=1 waits for every launch, so that a fault on a GPU names its kernel."
 )]
@@ -105,6 +106,7 @@ enum Command {
 
 /// Parses the arguments, runs the command and reports how it ended.
 pub fn main() -> ExitCode {
+    interrupt::handle();
     let Arguments { global, command } = Arguments::parse();
     terminal::trace(global.verbose);
     let result = match command.unwrap_or(Command::Demo) {

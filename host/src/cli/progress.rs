@@ -2,7 +2,8 @@
 
 use std::{
     borrow::Cow,
-    io::{IsTerminal as _, stderr},
+    fmt,
+    io::{IsTerminal as _, Write as _, stderr},
     time::Duration,
 };
 
@@ -64,6 +65,12 @@ impl Work {
     /// Says something else in front of the bar.
     pub fn say(&self, text: impl Into<Cow<'static, str>>) {
         self.bar.set_message(text);
+    }
+
+    /// Says on stderr what went wrong and is no reason to stop.
+    pub fn warn(&self, text: impl fmt::Display) {
+        // There is nowhere left to complain where stderr is closed.
+        self.bar.suspend(|| drop(writeln!(stderr(), "warning: {text}")));
     }
 
     /// `n` elements of `total` are done.

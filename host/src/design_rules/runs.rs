@@ -113,9 +113,7 @@ impl Runs {
         for (iteration, run) in self.runs.iter().enumerate() {
             text.push_str(&format!("{iteration},{:e},{}\n", run.seconds, run.traversal));
         }
-        let mut file = destination.temporary()?;
-        file.write_all(text.as_bytes()).and_then(|()| file.flush()).map_err(|error| destination.error(&error))?;
-        Ok(destination.persist(file)?)
+        Ok(destination.write(|file| file.write_all(text.as_bytes()))?)
     }
 
     /// Reads a file that [`write`](Self::write) wrote.

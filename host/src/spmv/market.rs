@@ -7,7 +7,7 @@
 
 use std::{
     fmt::Display,
-    io::{BufRead, BufReader, BufWriter, Write as _},
+    io::{BufRead, BufReader, Write as _},
     path::Path,
 };
 
@@ -52,9 +52,7 @@ pub fn read<T: Real>(path: impl AsRef<Path>) -> Result<Csr<T>, SpmvError> {
 /// [`SpmvError::Unwritable`].
 pub fn write<T: Real>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(), SpmvError> {
     let destination = Destination::prepare(path.as_ref())?;
-    let mut file = destination.temporary()?;
-    let mut output = BufWriter::with_capacity(1 << 16, &mut file);
-    let mut write = || {
+    Ok(destination.write(|output| {
         writeln!(output, "%%MatrixMarket matrix coordinate real general")?;
         writeln!(output, "{} {} {}", matrix.rows(), matrix.columns(), matrix.nnz())?;
         for row in 0..matrix.rows() {
@@ -63,12 +61,8 @@ pub fn write<T: Real>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(), Spm
                 writeln!(output, "{} {} {value:e}", row + 1, u64::from(*column) + 1)?;
             }
         }
-        output.flush()
-    };
-    write().map_err(|error| destination.error(&error))?;
-    drop(output);
-    destination.persist(file)?;
-    Ok(())
+        Ok(())
+    })?)
 }
 
 /// A file, line by line.

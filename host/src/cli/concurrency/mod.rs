@@ -17,7 +17,7 @@ use warpsmith::{
     files::{Destination, FileError, reason},
 };
 
-use super::{Global, failure::Failure, picture, progress::Progress, terminal};
+use super::{Global, failure::Failure, output::Files, picture, progress::Progress, terminal};
 
 /// Steps of a study last so long that progress is shown.
 const STEP: usize = 10_000_000;
@@ -134,12 +134,12 @@ fn prepare(directory: &Path) -> Result<Vec<(picture::Format, plots::Plot, Destin
     if !directory.is_dir() {
         fs::create_dir(directory).map_err(|error| FileError { path: directory.to_owned(), reason: reason(&error) })?;
     }
-    let mut files = Vec::new();
+    let (mut written, mut files) = (Files::reading([""; 0]), Vec::new());
     for plot in plots::Plot::ALL {
         for format in [picture::Format::Svg, picture::Format::Png] {
             let extension = if format == picture::Format::Svg { "svg" } else { "png" };
             let name = directory.join(plot.name()).with_extension(extension);
-            files.push((format, plot, Destination::prepare(&name)?));
+            files.push((format, plot, written.write(&name)?));
         }
     }
     Ok(files)

@@ -13,6 +13,7 @@ use clap::{Args, ValueEnum};
 use ranking::Job;
 use warpsmith::{
     device::{Backend, Device},
+    files::Destination,
     list_rank::{Options, Scan, SplitterRule, Strategy, generate},
 };
 
@@ -21,7 +22,7 @@ use super::{
     failure::Failure,
     format,
     npy::{self, Array, Kind},
-    output::Output,
+    output::Files,
     progress::Progress,
 };
 
@@ -150,9 +151,9 @@ enum Place {
 
 /// The files to write.
 struct Outputs {
-    result: Option<Output>,
-    order: Option<Output>,
-    lists: Option<Output>,
+    result: Option<Destination>,
+    order: Option<Destination>,
+    lists: Option<Destination>,
 }
 
 /// Runs the command.
@@ -236,17 +237,9 @@ impl Arguments {
 
     /// Makes sure of all files to write.
     fn outputs(&self) -> Result<Outputs, Failure> {
-        let prepare = |path: &Option<PathBuf>| path.as_deref().map(Output::prepare).transpose();
-        let outputs = Outputs { result: prepare(&self.output)?, order: prepare(&self.order)?, lists: prepare(&self.lists)? };
-        let inputs = [&self.input, &self.weights].into_iter().flatten().map(|path| (path.as_path(), "is to be read"));
-        let all = outputs.all();
-        for (index, output) in all.iter().enumerate() {
-            let others = all[..index].iter().map(|other| (other.name(), "is to be written twice"));
-            if let Some((_, text)) = inputs.clone().chain(others).find(|(other, _)| output.is(other)) {
-                return Err(Failure::error(format_args!("{} can't be written: it {text}", output.name().display())));
-            }
-        }
-        Ok(outputs)
+        let mut files = Files::reading([&self.input, &self.weights].into_iter().flatten());
+        let mut prepare = |path: &Option<PathBuf>| path.as_deref().map(|path| files.write(path)).transpose();
+        Ok(Outputs { result: prepare(&self.output)?, order: prepare(&self.order)?, lists: prepare(&self.lists)? })
     }
 
     fn options(&self) -> Options {
@@ -275,7 +268,7 @@ impl Arguments {
 }
 
 impl Outputs {
-    fn all(&self) -> Vec<&Output> {
+    fn all(&self) -> Vec<&Destination> {
         [&self.result, &self.order, &self.lists].into_iter().flatten().collect()
     }
 }

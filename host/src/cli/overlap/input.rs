@@ -85,9 +85,9 @@ impl Input {
         Ok(Loaded { packings, layout, shapes, others })
     }
 
-    /// The files of poses that are read.
+    /// The files that are read. A shape that is no file's name is none.
     pub fn files<'a>(&'a self, against: Option<&'a Path>) -> Vec<&'a Path> {
-        [Some(&*self.poses), against].into_iter().flatten().collect()
+        [Some(&*self.poses), against].into_iter().flatten().chain(self.shapes.iter().map(Path::new)).collect()
     }
 
     /// Evaluates what was loaded: against the others where there are some, else within a square of this side if there is one.

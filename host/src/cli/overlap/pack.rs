@@ -1,20 +1,34 @@
 //! `warpsmith overlap pack`.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    ffi::OsString,
+    io::{Write as _, stderr},
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::overlap::{
-    Packings,
-    io::{Format, Layout, read_shape, save_poses_at},
-    pack::{Budget, Packed, Packer, Settings},
+use warpsmith::{
+    files::Destination,
+    overlap::{
+        OverlapError, Packings, Shape,
+        io::{Format, Layout, PoseFile, read_poses, read_shape, save_poses_at},
+        pack::{self, Budget, PackError, Packed, Packer, Saving, Settings},
+    },
 };
 
-use super::{
-    draw::{Picture, Polygons},
-    files,
+use super::draw::{Picture, Polygons};
+use crate::cli::{
+    Global,
+    failure::Failure,
+    format,
+    interrupt::Interrupt,
+    output::{Files, Partial},
+    picture,
+    progress::Progress,
+    terminal,
 };
-use crate::cli::{Global, failure::Failure, format, interrupt::Interrupt, picture, progress::Progress, terminal};
 
 /// For how long to search where nothing is said.
 const TIME: Duration = Duration::from_secs(30);
@@ -26,13 +40,17 @@ const THOUSAND: usize = 1000;
 #[command(
     long_about = "Pack copies of a shape into as small a square as can be found, from random starts.\n\n\
         Many packings are squeezed at once on the device, changed a little and squeezed again, for as long as --time or --steps say. \
-        The best one is let out until no two copies overlap, and written with the square centred at the origin. Ctrl-C ends the search \
-        early: what was found until then is settled and written in the same way, with exit code 130; Ctrl-C once more ends at once.\n\n\
+        The best one is let out until no two copies overlap, and written with the square centred at the origin. Ctrl-C or SIGTERM ends \
+        the search early: what was found until then is settled and written in the same way, with exit code 130 or 143; a second one ends \
+        at once.\n\n\
+        Every few seconds the best packing so far is written to a file beside the output, POSES.partial.csv for POSES.csv, which goes at \
+        the end. Where a search doesn't come to its end, --resume goes on from there, and nothing larger comes of it.\n\n\
         With --steps, a seed gives the same packing each time on the same kind of device.",
     after_help = "Examples:\n  \
         warpsmith overlap pack --count 50 --output poses.csv                                30 s of search\n  \
         warpsmith overlap pack --count 50 --time 5m --output poses.npy --plot packing.svg   and a picture\n  \
         warpsmith overlap pack --count 12 --steps 20000 --starts 16 --seed 7 --output poses.csv\n  \
+        warpsmith overlap pack --count 50 --time 10h --resume --output poses.csv            go on from poses.csv\n  \
         warpsmith overlap pack --count 30 --shape l.svg --output poses.csv --json           one JSON object"
 )]
 pub struct Arguments {
@@ -54,6 +72,9 @@ pub struct Arguments {
     /// Search for so long, about: 30s, 5m, 1.5h [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     time: Option<Duration>,
+    /// Go on from the output's packing, or from what a search left beside it, if there is one: the smaller of both
+    #[arg(long)]
+    resume: bool,
     /// Write the poses: .npy of shape (N, 3), or .csv
     #[arg(long, value_name = "POSES.CSV")]
     output: PathBuf,
@@ -92,26 +113,38 @@ struct Object<'a> {
 /// Runs the command.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let format = Format::of(&arguments.output)?;
-    let destination = files::prepare(&arguments.output, &[arguments.shape.as_ref()])?;
-    let plot = match &arguments.plot {
-        Some(path) => Some((picture::Format::of(path)?, files::prepare(path, &[arguments.shape.as_ref(), &arguments.output])?)),
-        None => None,
-    };
+    let mut files = Files::reading([&arguments.shape]);
+    let destination = files.write(&arguments.output)?;
+    let plot = arguments.plot.as_ref().map(|path| picture::prepare(&mut files, path)).transpose()?;
+    let mut partial = Partial::prepare(&mut files, &beside(&arguments.output), arguments.resume)?;
     let shape = read_shape(&arguments.shape)?;
     let device = global.open()?;
     let budget = match arguments.steps {
         Some(steps) => Budget::Steps(steps),
         None => Budget::Time(arguments.time.unwrap_or(TIME)),
     };
-    let settings =
-        Settings { shape: shape.clone(), count: arguments.count, seed: arguments.seed, starts: arguments.starts, budget };
-    let interrupt = Interrupt::handle()?;
-    let packer = Packer::new(&device, settings).map_err(Failure::error)?.cancelled_by(interrupt.cancel());
-    interrupt.ends_early();
+    let found = if arguments.resume { smallest([partial.path(), Some(&arguments.output)], &shape)? } else { None };
+    let settings = Settings {
+        shape: shape.clone(),
+        count: arguments.count,
+        seed: arguments.seed,
+        starts: arguments.starts,
+        from: found.as_ref().map(|(_, poses)| poses.clone()),
+        budget,
+    };
+    let failure = |error: PackError| match (&error, &found) {
+        (PackError::StartCount { .. } | PackError::StartOverlaps { .. }, Some((path, _))) => {
+            Failure::error(format_args!("{}: {error}", path.display()))
+        }
+        _ => Failure::error(error),
+    };
+    let packer = Packer::new(&device, settings).map_err(failure)?;
+    let interrupt = Interrupt::first_sets("stopping with the best so far");
+    let packer = packer.cancelled_by(interrupt.cancel());
 
     let progress = Progress::new(arguments.json || global.verbose > 0);
     let work = progress.costly_bar(THOUSAND, usize::MAX, format!("packing on {device}"));
-    let packed = packer.run(|reached| {
+    let told = |reached: pack::Progress| {
         let share = match budget {
             Budget::Steps(steps) => reached.steps as f64 / steps as f64,
             Budget::Time(time) => reached.seconds / time.as_secs_f64(),
@@ -119,12 +152,25 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         work.reach((share.min(1.0) * THOUSAND as f64) as usize, THOUSAND);
         work.say(format!("packing on {device}: side {:.6}", reached.side));
         tracing::debug!(steps = reached.steps, side = reached.side, "squeezed");
-    });
+    };
+    let save = |poses: &[[f64; 3]], side: f64| {
+        match write(poses, partial.destination(), format) {
+            Ok(()) => tracing::debug!(side, "saved"),
+            // The disk may have room again at the end.
+            Err(error) => work.warn(error),
+        }
+    };
+    let packed = packer.run_saving(told, Saving::default(), save);
     drop(work);
-    let packed = packed.map_err(Failure::error)?;
+    let packed = packed.map_err(failure).inspect_err(|_| {
+        if let Some(path) = partial.path() {
+            let _ = writeln!(stderr(), "the best packing until then is in {}; --resume goes on from it", path.display());
+        }
+    })?;
 
     let n = arguments.count;
-    save_poses_at(&Packings::one(packed.poses.clone())?, Layout::Single, &destination, format)?;
+    write(&packed.poses, &destination, format)?;
+    partial.remove();
     tracing::info!("wrote {}", arguments.output.display());
     let score = packed.side * packed.side / n as f64;
     if let Some((format, destination)) = &plot {
@@ -162,6 +208,41 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     };
     if arguments.json { terminal::print_json(&object) } else { object.print(&packed) }?;
     if packed.cancelled { Err(Failure::Cancelled) } else { Ok(()) }
+}
+
+/// The file beside the output: of the same format.
+fn beside(output: &Path) -> PathBuf {
+    let mut extension = OsString::from("partial.");
+    extension.push(output.extension().unwrap_or_default());
+    output.with_extension(extension)
+}
+
+/// The packing of the least side of those that are there, and its file.
+fn smallest(paths: [Option<&Path>; 2], shape: &Shape) -> Result<Option<(PathBuf, Vec<[f64; 3]>)>, Failure> {
+    let mut smallest: Option<(f64, PathBuf, Vec<[f64; 3]>)> = None;
+    for path in paths.into_iter().flatten().filter(|path| path.exists()) {
+        let PoseFile { packings, layout } = read_poses(path, false)?;
+        if layout != Layout::Single {
+            return Err(Failure::error(format_args!("{}: it holds other than a single packing", path.display())));
+        }
+        let poses = packings.poses().to_vec();
+        let vertices = || poses.iter().flat_map(|&pose| shape.posed(pose)).flatten();
+        let width = |axis: usize| {
+            let (low, high) = vertices()
+                .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), vertex| (low.min(vertex[axis]), high.max(vertex[axis])));
+            high - low
+        };
+        let side = width(0).max(width(1));
+        if smallest.as_ref().is_none_or(|(least, ..)| side < *least) {
+            smallest = Some((side, path.to_owned(), poses));
+        }
+    }
+    Ok(smallest.map(|(_, path, poses)| (path, poses)))
+}
+
+/// Writes a packing.
+fn write(poses: &[[f64; 3]], destination: &Destination, format: Format) -> Result<(), OverlapError> {
+    save_poses_at(&Packings::one(poses.to_vec())?, Layout::Single, destination, format)
 }
 
 impl Object<'_> {

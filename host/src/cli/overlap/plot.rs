@@ -8,11 +8,10 @@ use warpsmith::overlap::{Overlap, Packings, Wanted, convex_intersection, io::Lay
 
 use super::{
     draw::{Picture, Polygons},
-    files,
     input::{Input, Loaded, in_file, parse_side},
     total::area,
 };
-use crate::cli::{Global, failure::Failure, format, picture, progress::Progress, terminal};
+use crate::cli::{Global, failure::Failure, format, output::Files, picture, progress::Progress, terminal};
 
 /// Options of `overlap plot`.
 #[derive(Args, Debug)]
@@ -60,8 +59,7 @@ struct Object {
 
 /// Runs the command.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
-    let format = picture::Format::of(&arguments.output)?;
-    let destination = files::prepare(&arguments.output, &[&arguments.input.poses])?;
+    let (format, destination) = picture::prepare(&mut Files::reading(arguments.input.files(None)), &arguments.output)?;
     let loaded = arguments.input.load(None)?;
     let packing = arguments.find(&loaded)?;
     let range = loaded.packings.range(packing);

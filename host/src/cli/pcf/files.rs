@@ -13,9 +13,7 @@ use warpsmith::{
 };
 
 use super::Dtype;
-use crate::cli::{failure::Failure, format, progress::Progress, terminal};
-
-pub use crate::cli::output::prepare;
+use crate::cli::{failure::Failure, format, output::Files, progress::Progress, terminal};
 
 /// A file of functions to write.
 pub struct Target {
@@ -27,7 +25,7 @@ impl Target {
     /// Makes sure, before anything is computed, that the file can be written and is none of the inputs.
     pub fn prepare(path: &Path, inputs: &[&Path]) -> Result<Self, Failure> {
         let format = Format::of(path)?;
-        Ok(Target { destination: prepare(path, inputs)?, format })
+        Ok(Target { destination: Files::reading(inputs).write(path)?, format })
     }
 
     /// Writes the functions, and says so.

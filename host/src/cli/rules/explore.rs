@@ -21,7 +21,7 @@ use crate::cli::{
     failure::Failure,
     format,
     interrupt::Interrupt,
-    output,
+    output::Files,
     progress::{Progress, Work},
     terminal,
 };
@@ -41,8 +41,8 @@ const SURVEY: &str = "survey";
         to compare with. A schedule is measured once, and the search ends early when there are no more. With --exhaustive, all schedules \
         are measured, --passes times over in random orders, and each has the median of its times, with what the machine drifted \
         meanwhile taken out.\n\n\
-        Ctrl-C ends the search: what was measured until then is written in the same way, with exit code 130; Ctrl-C once more ends at \
-        once. The file is also written every few seconds, or after each of the passes. A file that is there stays as it is until the end, and runs go to \
+        Ctrl-C or SIGTERM ends the search: what was measured until then is written in the same way, with exit code 130 or 143; a second \
+        one ends at once. The file is also written every few seconds, or after each of the passes. A file that is there stays as it is until the end, and runs go to \
         RUNS.CSV.partial until then; with --resume it is continued instead, as if the search had never ended: program, input, \
         platform, search and seed must be the same. Iterations are counted with those that it has.",
     after_help = "Examples:\n  \
@@ -124,9 +124,9 @@ struct Outcome {
 
 /// Runs the command.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
-    let inputs: Vec<_> =
-        [&arguments.place.input.matrix, &arguments.place.machine].into_iter().flatten().map(PathBuf::as_path).collect();
-    let destination = output::prepare(&arguments.output, &inputs)?;
+    let mut files = Files::reading([&arguments.place.input.matrix, &arguments.place.machine].into_iter().flatten());
+    let destination = files.write(&arguments.output)?;
+    let partial = Session::partial(&mut files, &destination, arguments.resume)?;
     let opened = open_platform(global, &arguments.choice, &arguments.place, arguments.streams, arguments.seed)?;
     // Else another process does the rest.
     let Some(Opened { mut platform, input }) = opened else { return Ok(()) };
@@ -151,9 +151,8 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         space: Some(space.to_string()),
         ..About::program(&dag)
     };
-    let mut session = Session::start(destination, about, arguments.resume)?;
-    let interrupt = Interrupt::handle()?;
-    interrupt.ends_early();
+    let mut session = Session::start(destination, partial, about, arguments.resume)?;
+    let interrupt = Interrupt::first_sets("stopping with what was measured");
 
     let start = Instant::now();
     let progress = Progress::new(arguments.json || global.verbose > 0);

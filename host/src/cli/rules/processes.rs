@@ -40,7 +40,7 @@ pub fn open(devices: &[Device], setup: &dyn Setup, streams: usize) -> Result<Opt
     let device = &devices[local % devices.len()];
     if ranks.rank() > 0 {
         // A signal goes to all processes: rank 0 ends the search for all, and needs the others until then.
-        Interrupt::handle()?.ends_early();
+        Interrupt::first_sets("stopping with what was measured");
         // Rank 0 hears of it, and says it.
         let followed = Group::follow(device, ranks, setup, streams);
         return followed.map(|()| None).map_err(|_| Failure::Elsewhere);

@@ -1,7 +1,6 @@
 //! Runs as they are measured, and the file that keeps them.
 
 use std::{
-    fs,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -11,7 +10,10 @@ use warpsmith::{
     files::Destination,
 };
 
-use crate::cli::failure::Failure;
+use crate::cli::{
+    failure::Failure,
+    output::{Files, Partial},
+};
 
 /// How often the file is written while there is something new.
 const SAVE: Duration = Duration::from_secs(5);
@@ -25,7 +27,7 @@ pub struct Session {
     pub runs: Runs,
     destination: Destination,
     /// Where runs go until they are complete, where that isn't the destination.
-    partial: Option<Destination>,
+    partial: Option<Partial>,
     saved: Instant,
     /// How long until it is saved again.
     pause: Duration,
@@ -36,12 +38,16 @@ impl Session {
     ///
     /// A new file, or one that is resumed, is written every few seconds. One that is there and is to be replaced stays until the end;
     /// until then, runs go to a file beside it.
-    pub fn start(destination: Destination, about: About, resume: bool) -> Result<Self, Failure> {
+    pub fn start(destination: Destination, partial: Option<Partial>, about: About, resume: bool) -> Result<Self, Failure> {
         let path = destination.name().to_owned();
-        let there = path.exists();
-        let runs = if resume && there { resumed(&path, about)? } else { Runs { about, runs: Vec::new() } };
-        let partial = if there && !resume { Some(Destination::prepare(&beside(&path))?) } else { None };
+        let runs = if resume && path.exists() { resumed(&path, about)? } else { Runs { about, runs: Vec::new() } };
         Ok(Session { runs, destination, partial, saved: Instant::now(), pause: SAVE })
+    }
+
+    /// The file beside one that is to be replaced.
+    pub fn partial(files: &mut Files, destination: &Destination, resume: bool) -> Result<Option<Partial>, Failure> {
+        let path = destination.name();
+        (path.exists() && !resume).then(|| Partial::prepare(files, &beside(path), false)).transpose()
     }
 
     /// Takes in a run, and writes the file if it is time to.
@@ -54,7 +60,7 @@ impl Session {
     pub fn save_in_time(&mut self) -> Result<(), Failure> {
         if self.saved.elapsed() >= self.pause {
             let start = Instant::now();
-            self.runs.write(self.partial.as_ref().unwrap_or(&self.destination))?;
+            self.runs.write(self.partial.as_mut().map_or(&self.destination, Partial::destination))?;
             tracing::debug!(runs = self.runs.runs.len(), "saved");
             self.saved = Instant::now();
             self.pause = SAVE.max(start.elapsed() * BUSY);
@@ -76,11 +82,10 @@ impl Session {
     }
 
     /// Writes the file as it is to stay.
-    pub fn finish(&self) -> Result<(), Failure> {
+    pub fn finish(&mut self) -> Result<(), Failure> {
         self.runs.write(&self.destination)?;
-        if let Some(partial) = &self.partial {
-            // There is none where the search took less than it takes to be saved.
-            let _ = fs::remove_file(partial.name());
+        if let Some(partial) = self.partial.take() {
+            partial.remove();
         }
         tracing::info!(runs = self.runs.runs.len(), "wrote {}", self.destination.name().display());
         Ok(())

@@ -17,7 +17,8 @@ use crate::cli::{
     Global,
     concurrency::chart::{Chart, Line},
     failure::Failure,
-    format, output,
+    format,
+    output::Files,
     picture::{self, Drawing as _},
     progress::Progress,
     terminal,
@@ -85,10 +86,8 @@ struct Object<'a> {
 
 /// Runs the command.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
-    let plot = match &arguments.plot {
-        Some(path) => Some((picture::Format::of(path)?, output::prepare(path, &[&arguments.runs])?)),
-        None => None,
-    };
+    let mut files = Files::reading([&arguments.runs].into_iter().chain(&arguments.judge));
+    let plot = arguments.plot.as_ref().map(|path| picture::prepare(&mut files, path)).transpose()?;
     let runs = Runs::read(&arguments.runs)?;
     let (_, model) = arguments.learning.learn(&arguments.runs, &runs)?;
     let in_file = |error| Failure::error(format_args!("{}: {error}", arguments.runs.display()));

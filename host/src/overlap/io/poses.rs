@@ -1,19 +1,16 @@
 //! Reads and writes poses.
 
 use std::{
-    fs::File,
-    io::{self, BufReader, BufWriter, Write as _},
+    io::{self, BufReader, Write},
     path::Path,
 };
 
 use csv::{Position, Writer};
-use ndarray::{ArrayViewD, IxDyn};
-use ndarray_npy::{WriteNpyError, WriteNpyExt as _};
 
 use crate::{
     csv_table::Table,
     files::{self, Destination},
-    npy::{Kind, Reader},
+    npy::{self, Kind, Reader},
     overlap::{OverlapError, Packings},
 };
 
@@ -250,18 +247,16 @@ pub fn save_poses_at(packings: &Packings, layout: Layout, destination: &Destinat
     if format != Format::Csv && packings.shapes().is_some_and(|shapes| shapes.iter().any(|&shape| shape != 0)) {
         return Err(fail("poses of several shapes can be saved as text with a column `shape` alone".to_owned()));
     }
-    let mut file = destination.temporary()?;
-    let write = |error: io::Error| OverlapError::Write(destination.error(&error));
     match format {
         Format::Npy => {
             let shape = array_shape(packings, single).map_err(fail)?;
-            write_npy(packings.poses().as_flattened(), &shape, file.as_file_mut()).map_err(write)?;
+            destination.write(|file| npy::write(file, packings.poses().as_flattened(), &shape))?;
         }
         Format::Csv => {
             if let Some(packing) = (0..packings.len()).find(|&packing| !single && packings.get(packing).is_empty()) {
                 return Err(fail(format!("packing {packing} has no poses, and can't be saved as text")));
             }
-            write_csv(packings, single, file.as_file_mut()).map_err(write)?;
+            destination.write(|file| write_csv(packings, single, file))?;
         }
         Format::Submission => {
             let mut order: Vec<usize> = (0..packings.len()).collect();
@@ -273,10 +268,9 @@ pub fn save_poses_at(packings: &Packings, layout: Layout, destination: &Destinat
                     "packings {first} and {second} both have {n} poses, but a submission has one packing of each size"
                 )));
             }
-            write_submission(packings, &order, file.as_file_mut()).map_err(write)?;
+            destination.write(|file| write_submission(packings, &order, file))?;
         }
     }
-    destination.persist(file)?;
     tracing::info!(poses = packings.poses().len(), "wrote {}", destination.name().display());
     Ok(())
 }
@@ -301,19 +295,9 @@ fn array_shape(packings: &Packings, single: bool) -> Result<Vec<usize>, String> 
     }
 }
 
-fn write_npy(numbers: &[f64], shape: &[usize], file: &mut File) -> io::Result<()> {
-    let array = ArrayViewD::from_shape(IxDyn(shape), numbers).map_err(io::Error::other)?;
-    let mut file = BufWriter::new(file);
-    array.write_npy(&mut file).map_err(|error| match error {
-        WriteNpyError::Io(error) => error,
-        error => io::Error::other(error),
-    })?;
-    file.flush()
-}
-
 /// With as many digits as tell each number from its neighbours.
-fn write_csv(packings: &Packings, single: bool, file: &mut File) -> io::Result<()> {
-    let mut writer = Writer::from_writer(BufWriter::new(file));
+fn write_csv(packings: &Packings, single: bool, file: impl Write) -> io::Result<()> {
+    let mut writer = Writer::from_writer(file);
     let shaped = packings.shapes().is_some();
     let columns = HEADERS[2 * usize::from(!single) + usize::from(shaped)];
     writer.write_record(columns)?;
@@ -334,8 +318,8 @@ fn write_csv(packings: &Packings, single: bool, file: &mut File) -> io::Result<(
     writer.flush()
 }
 
-fn write_submission(packings: &Packings, order: &[usize], file: &mut File) -> io::Result<()> {
-    let mut writer = Writer::from_writer(BufWriter::new(file));
+fn write_submission(packings: &Packings, order: &[usize], file: impl Write) -> io::Result<()> {
+    let mut writer = Writer::from_writer(file);
     writer.write_record(SUBMISSION)?;
     for &packing in order {
         let poses = packings.get(packing);

@@ -1,8 +1,7 @@
 //! Functions and barcodes in text.
 
 use std::{
-    fs::File,
-    io::{self, BufWriter},
+    io::{self, Write},
     path::Path,
 };
 
@@ -75,8 +74,8 @@ pub fn load_barcodes(path: &Path) -> Result<Vec<Barcode>, PcfError> {
 }
 
 /// Writes functions, with as many digits as tell each number from its neighbours.
-pub fn write<T: Real>(set: &PcfSet<T>, file: &mut File) -> io::Result<()> {
-    let mut writer = Writer::from_writer(BufWriter::new(file));
+pub fn write<T: Real>(set: &PcfSet<T>, file: impl Write) -> io::Result<()> {
+    let mut writer = Writer::from_writer(file);
     writer.write_record(["function", "t", "v"]).map_err(io::Error::from)?;
     for (function, f) in set.iter().enumerate() {
         let function = function.to_string();

@@ -146,10 +146,10 @@ impl Shown<'_> {
 
     /// By the names that `pcf plot` has, too.
     fn layout(&self) -> &'static str {
-        match (self.job.layout, self.job.measure) {
-            (Layout::Dense, _) => "dense",
-            (Layout::Condensed, Measure::Lp(_)) => "condensed",
-            (Layout::Condensed, Measure::Inner) => "packed",
+        match self.job.layout {
+            Layout::Condensed => "condensed",
+            Layout::Packed => "packed",
+            Layout::Dense => "dense",
         }
     }
 
