@@ -35,9 +35,9 @@ fn folder() -> Folder {
     folder.good("pcf random --count 5 --points 4 --output b.npy");
     folder.good("pcf l2-kernel a.npz --output k.npy");
     folder.good("list-rank --n 100 --order next.npy");
-    folder.good("rules explore spmv --platform sim --matrix m.mtx --iterations 60 --output runs.csv");
+    folder.good("rules explore spmv --platform sim --matrix m.mtx --iterations 110 --output runs.csv");
     folder.good("rules explore spmv --platform sim --matrix m.mtx --iterations 3 --seed 1 --output few.csv");
-    folder.good("rules fit runs.csv --matrix m.mtx --sample 20 --output machine.json");
+    folder.good("rules fit runs.csv --matrix m.mtx --sample 50 --output machine.json");
     for (link, target) in [("to-p.svg", "p.csv"), ("to-l.csv", "l.json"), ("to-a.npy", "a.npz"), ("to-new.csv", "new.svg")] {
         symlink(target, folder.path(link)).unwrap();
     }
@@ -59,7 +59,7 @@ fn no_output_is_an_input_or_another_output() {
     for (command, name) in [
         ("list-rank --input next.npy --output next.npy", "next.npy"),
         ("list-rank --input next.npy --output ./next.npy", "./next.npy"),
-        ("list-rank --input b.npy --weights next.npy --order x.npy --output hard.npy", "hard.npy"),
+        ("list-rank --input b.npy --weights next.npy --output hard.npy", "hard.npy"),
         ("list-rank --input next.npy --output x.npy --order ./x.npy", "./x.npy"),
         ("pcf convert b.npy --output hard.npy", "hard.npy"),
         ("pcf mean a.npz --output to-a.npy", "to-a.npy"),
@@ -190,7 +190,7 @@ fn a_full_disk_is_one_sentence_that_names_the_file() {
         "overlap pack --count 1 --steps 9 --starts 1 --output x.npy",
         "rules explore spmv --platform sim --matrix m.mtx --iterations 3 --output x.csv",
         "rules report runs.csv --html x.html",
-        "rules fit runs.csv --matrix m.mtx --sample 20 --output x.json",
+        "rules fit runs.csv --matrix m.mtx --sample 50 --output x.json",
     ] {
         let name = command.split(' ').find(|word| word.starts_with("x.")).unwrap();
         let output = Command::new("sh")

@@ -102,7 +102,7 @@ mod tests {
         let mut files = Files::reading([at("input"), at("none")]);
         files.write(&at("output")).unwrap();
         assert!(refused(files.write(&at("input"))).ends_with("input can't be written: it is to be read"));
-        assert!(refused(files.write(&at("./none"))).contains("./none can't be written: it is to be read, as "));
+        assert!(refused(files.write(&at("./none"))).ends_with("none can't be written: it is to be read"));
         assert!(refused(files.write(&at("output"))).ends_with("output can't be written: it is to be written twice"));
         #[cfg(unix)]
         {
