@@ -213,7 +213,7 @@ fn a_signal_ends_every_command_with_nothing_left() {
     let commands = [
         "pcf random --count 2e6 --points 30 --output x.csv",
         "pcf convert a.npz --output x.csv",
-        "list-rank --n 1e6 --repeat 100000 --output x.npy",
+        "list-rank --n 1e6 --repeat 10000 --output x.npy",
         "concurrency --runs 1000 --output .",
     ];
     for (number, command) in commands.into_iter().cycle().take(12).enumerate() {

@@ -406,7 +406,7 @@ fn a_killed_search_leaves_its_best() -> Result {
     let at = |name: &str| folder.path().join(name);
     fs::write(at("p.csv"), "as it was")?;
     let mut child = std::process::Command::new(cargo_bin!("warpsmith"))
-        .args("overlap pack --count 6 --time 1h --starts 2 --output p.csv".split(' '))
+        .args("overlap pack --count 6 --time 10m --starts 2 --output p.csv".split(' '))
         .current_dir(folder.path())
         .stdout(Stdio::null())
         .spawn()?;
