@@ -468,11 +468,11 @@ fn what_cannot_be_simulated_is_said() {
     let mut machine = ideal();
     machine.gpu.to_host_bandwidth = 0.0;
     let found = Simulator::new(&Given::new(&dag, 1), machine).unwrap_err().to_string();
-    assert_eq!(found, "the machine `ideal` has gpu.to_host_bandwidth = 0, which is not finite and positive");
+    assert_eq!(found, "the machine `ideal` has gpu.to_host_bandwidth = 0, which is not from 1e-9 to 1e18");
     let mut machine = ideal();
     machine.host.wait = -1.0;
     let found = Simulator::new(&Given::new(&dag, 1), machine).unwrap_err().to_string();
-    assert_eq!(found, "the machine `ideal` has host.wait = -1, which is not finite, or negative");
+    assert_eq!(found, "the machine `ideal` has host.wait = -1, which is not from 0 to 1e9");
 
     let mut machine = ideal();
     machine.noise = 11.0;
