@@ -452,7 +452,7 @@ fn what_cant_be_explored() {
         ("spmv --ranks 999999", "at most 65,536 ranks are possible"),
         ("spmv --ranks 9223372036854775807", "at most 65,536 ranks are possible"),
         ("pipeline --blocks 50000000", "program `pipeline`: it has 150000000 operations"),
-        ("pipeline --functions 1000000000000000", "functions"),
+        ("pipeline --functions 1000000000000000", "at most 1,000,000 functions are possible"),
         ("spmv --iterations 0", "--iterations"),
         ("spmv --cells 1,2,3", "--cells is for halo"),
         ("halo --cells 1,2", "not three whole numbers above 0"),

@@ -399,23 +399,13 @@ fn independent(operations: u32, streams: usize) -> f64 {
 }
 
 #[test]
-fn independent_operations_are_counted_or_said_to_be_too_many() {
-    let dag = |operations| (0..operations).fold(Dag::builder("many"), |dag, index| dag.gpu(format!("g{index}"))).build().unwrap();
-    for (operations, streams) in [(1, 1), (3, 2), (4, 3), (10, 2)] {
+fn independent_operations_are_counted() {
+    let dag =
+        |operations: u32| (0..operations).fold(Dag::builder("many"), |dag, index| dag.gpu(format!("g{index}"))).build().unwrap();
+    for (operations, streams) in [(1, 1), (3, 2), (4, 3), (7, 8), (8, 2)] {
         let (found, expected) = (count(&dag(operations), streams).unwrap() as f64, independent(operations, streams));
         assert!((found / expected - 1.0).abs() < 1e-14, "{operations} on {streams}: {found}, {expected}");
     }
-    // 3^13 sets of records and waits are more than it goes through; 63! is more than it can say.
-    for (operations, least) in [(13, 8), (63, 8)] {
-        match count(&dag(operations), 2).unwrap_err() {
-            RulesError::TooMany { exponent, streams: 2, .. } => {
-                assert!(exponent >= least && f64::from(exponent) < independent(operations, 2).log10(), "{exponent}");
-            }
-            other => panic!("{other:?}"),
-        }
-    }
-    let text = count(&dag(63), 1).unwrap_err().to_string();
-    assert!(text.starts_with("program `many` has more than 10^") && text.ends_with(" schedules on 1 streams: too many to count"));
 }
 
 #[test]

@@ -86,7 +86,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return list(&dag, arguments.streams);
     }
     check_streams(arguments.streams)?;
-    let counts = (1..=arguments.streams).map(|streams| Count::of(&dag, streams)).collect::<Result<Vec<_>, _>>()?;
+    let mut counts = Vec::<Count>::new();
+    for streams in 1..=arguments.streams {
+        // On more streams there are more.
+        let too_many = counts.last().and_then(|count| count.more_than_exponent);
+        let known = too_many.map(|exponent| Count { streams, schedules: None, more_than_exponent: Some(exponent) });
+        counts.push(known.map_or_else(|| Count::of(&dag, streams), Ok)?);
+    }
     let operations: Vec<_> = dag.operations().map(|op| Operation { name: dag.name_of(op), kind: dag.kind(op) }).collect();
     let edges: Vec<_> = dag.edges().map(|(u, v)| [dag.name_of(u), dag.name_of(v)]).collect();
     if arguments.json {

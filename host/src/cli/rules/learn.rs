@@ -61,7 +61,7 @@ struct Object<'a> {
     leaves: usize,
     depth: usize,
     error: f64,
-    search: &'a Search,
+    tree_search: &'a Search,
     rules: &'a [Ruleset],
     against: Option<&'a Against>,
 }
@@ -97,7 +97,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             leaves: model.search.tree.leaves(),
             depth: model.search.tree.depth(),
             error: model.search.tree.training_error(),
-            search: &model.search,
+            tree_search: &model.search,
             rules: model.rules.all(),
             against: full.as_ref(),
         });

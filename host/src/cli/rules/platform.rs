@@ -34,6 +34,8 @@ const RANKS: usize = 4;
 const CELLS: [usize; 3] = [128; 3];
 /// Functions of a matrix of distances.
 const FUNCTIONS: usize = 2000;
+/// The most of these: their matrix has 4 TB.
+const MAX_FUNCTIONS: usize = 1_000_000;
 /// Breakpoints of each.
 const POINTS: usize = 100;
 
@@ -47,7 +49,7 @@ pub struct Input {
     #[arg(long, value_name = "X,Y,Z", value_parser = parse_cells)]
     cells: Option<Cells>,
     /// Functions whose distances are computed, for pipeline; they have 100 breakpoints each [default: 2000]
-    #[arg(long, value_name = "N", value_parser = parse_number)]
+    #[arg(long, value_name = "N", value_parser = parse_functions)]
     functions: Option<usize>,
 }
 
@@ -130,10 +132,18 @@ pub fn parse_number(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|&number| number > 0).ok_or_else(|| "not a whole number above 0".to_owned())
 }
 
-/// Reads a number of ranks.
+/// Reads a number above 0 and up to `most`.
+fn parse_number_to(text: &str, most: usize, what: &str) -> Result<usize, String> {
+    let number = parse_number(text)?;
+    if number <= most { Ok(number) } else { Err(format!("at most {} {what} are possible", format::grouped(most))) }
+}
+
 fn parse_ranks(text: &str) -> Result<usize, String> {
-    let ranks = parse_number(text)?;
-    if ranks <= MAX_RANKS { Ok(ranks) } else { Err(format!("at most {} ranks are possible", format::grouped(MAX_RANKS))) }
+    parse_number_to(text, MAX_RANKS, "ranks")
+}
+
+fn parse_functions(text: &str) -> Result<usize, String> {
+    parse_number_to(text, MAX_FUNCTIONS, "functions")
 }
 
 /// Cells in x, y and z.

@@ -167,7 +167,7 @@ impl Group {
         };
         let rank = guarded::call(|| "the setup".to_owned(), set_up);
         let own = rank.as_ref().err().map(ToString::to_string).unwrap_or_default();
-        let all = communicator.gather(own.into_bytes())?;
+        let all = communicator.gather(own.clone().into_bytes())?;
         // Ranks that fail alike need no name.
         let first = all.iter().position(|reason| !reason.is_empty());
         let verdict = first.map(|rank| {
@@ -178,7 +178,8 @@ impl Group {
         match rank {
             Ok(rank) if verdict.is_empty() => Ok(rank),
             Ok(_) => Err(RulesError::Setup(String::from_utf8_lossy(&verdict).into_owned())),
-            Err(error) => Err(error),
+            Err(error) if own.as_bytes() == verdict => Err(error),
+            Err(_) => Err(RulesError::Rank { rank: communicator.rank(), reason: own }),
         }
     }
 

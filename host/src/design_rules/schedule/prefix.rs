@@ -103,7 +103,8 @@ impl<'a> Prefix<'a> {
         }
         found.sort_unstable();
         found.dedup();
-        if self.open.is_empty() && !found.iter().any(|step| matches!(step, Step::EventRecord { .. })) {
+        let is_bet = |step: &Step| matches!(*step, Step::EventRecord { after } if self.bet_on(after).is_some());
+        if self.open.is_empty() && !found.iter().any(is_bet) {
             return found;
         }
         found.retain(|&step| {
@@ -130,10 +131,7 @@ impl<'a> Prefix<'a> {
             }
             Step::EventRecord { after } => {
                 self.recorded |= after.bit();
-                let users = bits(self.dag.successor_set(after)).filter(|&v| self.is_ready(OpId(v as u8)));
-                let users = users.fold(0, |set, v| set | 1 << v);
-                let sure = bits(users).any(|v| self.dag.kind(OpId(v as u8)) == Kind::Cpu);
-                if !sure {
+                if let Some(users) = self.bet_on(after) {
                     self.open.push(Open { after, users });
                     self.open.sort_unstable_by_key(|open| open.after);
                 }
@@ -196,13 +194,23 @@ impl<'a> Prefix<'a> {
             open.extend([after.index() as u64, users & !self.placed]);
         }
         let streams = &streams[..self.dag.len().div_ceil(STREAMS_PER_WORD)];
-        let lengths = [u64::from(self.named), waits.len() as u64];
+        // Once all are bound, it doesn't matter how many streams there are.
+        let unbound = self.dag.gpu_operations().any(|op| self.binding[op.index()].is_none());
+        let lengths = [if unbound { u64::from(self.named) } else { 0 }, waits.len() as u64];
         [&[self.placed, recorded], &lengths[..], streams, &waits, &open].concat().into_boxed_slice()
     }
 
     /// Not placed yet, but all that it depends on is.
     fn is_ready(&self, op: OpId) -> bool {
         self.placed & op.bit() == 0 && self.dag.predecessor_set(op) & !self.placed == 0
+    }
+
+    /// The operations that a record behind `after` would be made for, where it may turn out to be needless: none where one of them is of
+    /// the CPU.
+    fn bet_on(&self, after: OpId) -> Option<u64> {
+        let users = bits(self.dag.successor_set(after)).filter(|&v| self.is_ready(OpId(v as u8)));
+        let users = users.fold(0, |set, v| set | 1 << v);
+        (users & !self.dag.gpu_set() == 0).then_some(users)
     }
 
     fn gpu_predecessors(&self, op: OpId) -> u64 {

@@ -285,6 +285,9 @@ impl Machine {
             ("network.ranks_per_node", self.network.ranks_per_node as f64),
         ]);
         let wrong = |(field, value): (&str, f64), what: &str| {
+            // Of what is far off, not all digits.
+            let value = format!("{value:?}");
+            let value = value.trim_end_matches(".0");
             Err(RulesError::Setup(format!("the machine `{}` has {field} = {value}, which {what}", self.name)))
         };
         // Within these, what is computed of them stays finite.
