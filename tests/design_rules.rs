@@ -360,7 +360,8 @@ fn times_are_finite_and_schedules_those_of_the_program() {
     assert_eq!(explorer.statistics(), Statistics::EMPTY);
 }
 
-/// Some schedules fail, and no two of the rest take the same: each is proposed once, whatever the weight of exploration.
+/// Some schedules fail, and no two of the rest take the same: each is proposed once, whatever the weight of
+/// exploration.
 #[test]
 fn schedules_that_fail_are_done_with() {
     let dag = small(&[("a", Kind::Gpu), ("b", Kind::Gpu), ("c", Kind::Cpu)], &[("a", "c")]);
@@ -383,8 +384,8 @@ fn schedules_that_fail_are_done_with() {
     }
 }
 
-/// Independent operations of the GPU: any order, any partition of them among streams (Stirling numbers of the second kind), and behind
-/// all of them the records and waits in any order, of which each record is before its wait.
+/// Independent operations of the GPU: any order, any partition of them among streams (Stirling numbers of the second
+/// kind), and behind all of them the records and waits in any order, of which each record is before its wait.
 fn independent(operations: u32, streams: usize) -> f64 {
     let factorial = |n: u32| (1..=n).map(f64::from).product::<f64>();
     let mut stirling = vec![0.0; streams + 1];

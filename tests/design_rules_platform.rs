@@ -182,7 +182,8 @@ fn faulty_on(odd: usize, fails: &'static str, panics: &'static str) -> Result<Gr
     Group::threads(&devices(3), Arc::new(setup), 2)
 }
 
-/// A panic ends the run on all ranks, with an error that names the rank and where it was; nothing hangs, however threads run.
+/// A panic ends the run on all ranks, with an error that names the rank and where it was; nothing hangs, however
+/// threads run.
 #[test]
 fn panics_are_errors() {
     let all: Vec<_> = some_schedules(&spmv::dag());

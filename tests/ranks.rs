@@ -37,8 +37,8 @@ fn collective_calls() {
     }
 }
 
-/// Ranks that wait for one that does something else for long, as they do between measurements, leave the processor alone; and they hear
-/// of it when it gives up.
+/// Ranks that wait for one that does something else for long, as they do between measurements, leave the processor
+/// alone; and they hear of it when it gives up.
 #[test]
 #[cfg(target_os = "linux")]
 fn idle_ranks_sleep() {

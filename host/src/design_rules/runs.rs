@@ -124,7 +124,8 @@ impl Runs {
         text
     }
 
-    /// Reads a file that [`write`](Self::write) or a [`Journal`] wrote. Of the latter, a last row that was cut short is left out.
+    /// Reads a file that [`write`](Self::write) or a [`Journal`] wrote. Of the latter, a last row that was cut short is
+    /// left out.
     ///
     /// # Errors
     /// [`RulesError::Runs`] where it can't be read, is no such file, was cut short, or has a row that is none: it names the line.
@@ -221,7 +222,8 @@ impl Journal {
     /// Adds a run to those that there `were` when it was made, which are written, too.
     ///
     /// # Errors
-    /// [`RulesError::File`]; also where there is a file that it doesn't continue, which is not touched. What was added before stays.
+    /// [`RulesError::File`]; also where there is a file that it doesn't continue, which is not touched. What was added
+    /// before stays.
     pub fn add(&mut self, were: &Runs, run: &Run) -> Result<(), RulesError> {
         let cannot = |error: io::Error| FileError { path: self.path.clone(), reason: reason(&error) };
         let file = match &mut self.file {

@@ -17,8 +17,8 @@ use crate::device::{Backend, Device, DeviceError, Stream};
 /// How often a wait looks before it lets others run.
 const SPINS: usize = 64;
 
-/// How long a rank looks before it sleeps in a barrier: longer than ranks that measure wait for each other, since waking takes some
-/// microseconds.
+/// How long a rank looks before it sleeps in a barrier: longer than ranks that measure wait for each other, since
+/// waking takes some microseconds.
 const AWAKE: Duration = Duration::from_millis(20);
 
 /// The most ranks that can be threads of one process.
@@ -167,7 +167,8 @@ impl Group {
 
     /// Wakes the ranks that sleep, after what they wait for has been stored.
     fn wake(&self) {
-        // The store and this load are in the one order of all sequentially consistent accesses, as are a sleeper's count and load.
+        // The store and this load are in the one order of all sequentially consistent accesses, as are a sleeper's
+        // count and load.
         fence(Ordering::SeqCst);
         if self.sleepers.load(Ordering::SeqCst) > 0 {
             // A sleeper has the lock until it sleeps.

@@ -173,21 +173,19 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     }
     // First of all what was measured: the platform may fail once more.
     session.write()?;
+    let is_whole = outcome.error.is_none() && !cancelled && session.rest().is_empty();
+    // Of passes, the file has not all that was measured, and what is missing is for those who continue them.
+    if is_whole || !arguments.exhaustive {
+        session.end();
+    }
     if let Some(error) = outcome.error {
         tracing::info!(runs = session.runs.runs.len(), "what was measured before is in {}", arguments.output.display());
-        if !arguments.exhaustive {
-            session.end();
-        }
         return Err(error.into());
     }
     session.trace(&mut *platform, &dag)?;
     session.write()?;
     let Outcome { thought: (thought, runs), spread, .. } = outcome;
     let object = arguments.object(&session.runs, (runs > 0).then(|| thought / runs as f64), spread, seconds, cancelled)?;
-    // The file has not all that was measured in passes of which the last was cut short, or in more of them than were asked for.
-    if !arguments.exhaustive || (!cancelled && session.rest().is_empty()) {
-        session.end();
-    }
     if arguments.json { terminal::print_json(&object) } else { object.print() }?;
     if cancelled { Err(Failure::Cancelled) } else { Ok(()) }
 }

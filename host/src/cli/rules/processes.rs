@@ -12,7 +12,8 @@ use crate::cli::{failure::Failure, interrupt::Interrupt};
 
 /// In which launchers of MPI say how many processes they started: Open MPI's, MVAPICH's, and those that speak PMI.
 const MPI_SIZES: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE"];
-/// In which others do: IBM's jsrun, Flux, and Slurm, which also sets its own for what another launcher starts within a step.
+/// In which others do: IBM's jsrun, Flux, and Slurm, which also sets its own for what another launcher starts within a
+/// step.
 const SIZES: [&str; 3] = ["JSM_NAMESPACE_SIZE", "FLUX_JOB_SIZE", "SLURM_STEP_NUM_TASKS"];
 /// In which those that don't tell the number say which process it is, from 0: PMIx, Cray's PALS and ALPS.
 const RANKS: [&str; 3] = ["PMIX_RANK", "PALS_RANKID", "ALPS_APP_PE"];

@@ -12,9 +12,11 @@ use crate::cli::failure::Failure;
 /// Of more ranks, these and the last to be done are kept in timelines.
 const RANKS: usize = 8;
 
-/// Runs as they are measured. Each is written to a journal beside the file at once, which then goes when all are in the file.
+/// Runs as they are measured. Each is written to a journal beside the file at once, which then goes when all are in the
+/// file.
 pub struct Session {
-    /// What is known of the search, and its runs. Where these are of another kind than what is measured, only the search knows them.
+    /// What is known of the search, and its runs. Where these are of another kind than what is measured, only the
+    /// search knows them.
     pub runs: Runs,
     destination: Destination,
     journal: Journal,
@@ -25,8 +27,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Runs that go to a file, from the start on or, with `resume`, after those that are in its journal, or in the file where
-    /// `in_file` says that it has what is measured.
+    /// Runs that go to a file, from the start on or, with `resume`, after those that are in its journal, or in the file
+    /// where `in_file` says that it has what is measured.
     pub fn start(destination: Destination, about: About, resume: bool, in_file: bool) -> Result<Self, Failure> {
         let path = destination.name().to_owned();
         let journal = beside(&path);

@@ -66,8 +66,8 @@ const STATES: usize = 1 << 19;
 /// only in what no later step depends on share one.
 ///
 /// # Errors
-/// [`RulesError::Streams`]; [`RulesError::TooMany`] where there are 2¹²⁸ or more, or more states than can be gone through in some
-/// seconds.
+/// [`RulesError::Streams`]; [`RulesError::TooMany`] where there are 2¹²⁸ or more, or more states than can be gone
+/// through in some seconds.
 pub fn count(dag: &Dag, streams: usize) -> Result<u128, RulesError> {
     let (count, exact) = completions(Prefix::new(dag, streams)?, STATES);
     if exact {
@@ -91,7 +91,8 @@ impl<'a> Counted<'a> {
     }
 }
 
-/// How many schedules begin with a prefix, and whether that is exact; else it is a lower bound. It goes through so many states at most.
+/// How many schedules begin with a prefix, and whether that is exact; else it is a lower bound. It goes through so many
+/// states at most.
 fn completions(start: Prefix<'_>, states: usize) -> (u128, bool) {
     let mut known = HashMap::<State, u128>::new();
     let mut exact = true;
@@ -131,13 +132,15 @@ fn completions(start: Prefix<'_>, states: usize) -> (u128, bool) {
 mod tests {
     use super::*;
 
-    /// Eight independent operations of the GPU on one stream: 8! orders, and behind them 16! / 2⁸ of their records and waits.
+    /// Eight independent operations of the GPU on one stream: 8! orders, and behind them 16! / 2⁸ of their records and
+    /// waits.
     #[test]
     fn a_count_that_is_given_up_is_a_lower_bound() {
         let dag = (0..8).fold(Dag::builder("many"), |dag, index| dag.gpu(format!("g{index}"))).build().unwrap();
         let all = (1..=8).product::<u128>() * ((1..=16).product::<u128>() >> 8);
         let counted = |states| completions(Prefix::new(&dag, 1).unwrap(), states);
-        // As many as there are sets of what was done: of operations, then, of each, nothing, its record or its wait, but for the end.
+        // As many as there are sets of what was done: of operations, then, of each, nothing, its record or its wait,
+        // but for the end.
         let states = 2usize.pow(8) - 1 + 3usize.pow(8);
         assert_eq!(counted(states), (all, true));
         let mut last = 0;

@@ -50,8 +50,8 @@ struct Open {
     users: u64,
 }
 
-/// What the number of completions depends on, as words: prefixes with equal ones have as many. The order of the steps and the names
-/// of streams are not in it, nor what is known of operations whose successors are all done.
+/// What the number of completions depends on, as words: prefixes with equal ones have as many. The order of the steps
+/// and the names of streams are not in it, nor what is known of operations whose successors are all done.
 pub(super) type State = Box<[u64]>;
 
 impl<'a> Prefix<'a> {
@@ -205,8 +205,8 @@ impl<'a> Prefix<'a> {
         self.placed & op.bit() == 0 && self.dag.predecessor_set(op) & !self.placed == 0
     }
 
-    /// The operations that a record behind `after` would be made for, where it may turn out to be needless: none where one of them is of
-    /// the CPU.
+    /// The operations that a record behind `after` would be made for, where it may turn out to be needless: none where
+    /// one of them is of the CPU.
     fn bet_on(&self, after: OpId) -> Option<u64> {
         let users = bits(self.dag.successor_set(after)).filter(|&v| self.is_ready(OpId(v as u8)));
         let users = users.fold(0, |set, v| set | 1 << v);

@@ -106,18 +106,19 @@ impl<'a, S: Strategy> Explorer<'a, S> {
         }
     }
 
-    /// Takes in the time of a schedule, in seconds, whoever proposed it. A schedule may be recorded again, which counts as another
-    /// rollout.
+    /// Takes in the time of a schedule, in seconds, whoever proposed it. A schedule may be recorded again, which counts
+    /// as another rollout.
     ///
     /// # Errors
-    /// [`RulesError::Time`] unless the time is finite and at least 0; [`RulesError::Schedule`] for a schedule of another program, or on
-    /// more streams. Nothing is recorded then.
+    /// [`RulesError::Time`] unless the time is finite and at least 0; [`RulesError::Schedule`] for a schedule of
+    /// another program, or on more streams. Nothing is recorded then.
     pub fn record(&mut self, schedule: &Schedule, seconds: f64) -> Result<(), RulesError> {
         check_time(seconds)?;
         self.visit(schedule, |statistics| statistics.add(seconds))
     }
 
-    /// Takes in that a schedule could not be measured, so that it has no time. It counts as a rollout, and is not proposed any more.
+    /// Takes in that a schedule could not be measured, so that it has no time. It counts as a rollout, and is not
+    /// proposed any more.
     ///
     /// # Errors
     /// As [`record`](Self::record).

@@ -41,8 +41,8 @@ pub trait Strategy {
     /// Its name in commands and files.
     fn name(&self) -> &'static str;
 
-    /// Which of the children to go to, as an index below their number, which is at least 1. They are those below which there is a
-    /// schedule that was not recorded yet. All children of a node that no rollout went through are new.
+    /// Which of the children to go to, as an index below their number, which is at least 1. They are those below which
+    /// there is a schedule that was not recorded yet. All children of a node that no rollout went through are new.
     fn choose(&self, parent: &Statistics, children: &[Statistics], random: &mut ChaCha8Rng) -> usize;
 }
 
@@ -58,9 +58,9 @@ impl<S: Strategy + ?Sized> Strategy for Box<S> {
 
 /// The paper's Monte-Carlo tree search (section III-C). It goes where times differ most, not where they are least.
 ///
-/// - Selection: of children that were all visited, the one with the greatest V + c √(ln N / n), where N and n are the rollouts of
-///   the node and the child, and V is the child's share of the node's range of times (1 where either has fewer than two). Children all of whose
-///   schedules are recorded are out.
+/// - Selection: of children that were all visited, the one with the greatest V + c √(ln N / n), where N and n are the
+///   rollouts of the node and the child, and V is the child's share of the node's range of times (1 where either has
+///   fewer than two). Children all of whose schedules are recorded are out.
 /// - Expansion: a child that no rollout went through, at random.
 /// - Rollout: below it all children are such, so that the rest of the way is random.
 #[derive(Clone, Copy, Debug, PartialEq)]

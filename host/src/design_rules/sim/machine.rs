@@ -270,8 +270,8 @@ impl Machine {
     }
 
     /// # Errors
-    /// [`RulesError::Setup`], which names the first field that can't be: a time that is not from 0 to 1e9 s, a bandwidth in B/s or a
-    /// number that is not from 1e-9 to 1e18, noise of more than 10.
+    /// [`RulesError::Setup`], which names the first field that can't be: a time that is not from 0 to 1e9 s, a
+    /// bandwidth in B/s or a number that is not from 1e-9 to 1e18, noise of more than 10.
     pub fn validate(&self) -> Result<(), RulesError> {
         let mut copy = self.clone();
         let mut values = |quantities: &[Quantity]| -> Vec<(&str, f64)> {
