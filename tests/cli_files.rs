@@ -97,9 +97,9 @@ fn what_lies_beside_an_output_is_no_one_elses_file() {
     folder.good(&format!("{explore} --matrix q.csv.partial"));
     let before = contents(&folder);
     folder.bad(&format!("{explore} --matrix q.csv.partial"), "q.csv.partial can't be written: it is to be read");
-    folder.bad(explore, "q.csv.partial is there, which a command that didn't come to its end leaves");
+    folder.bad(explore, "q.csv.partial is there: ");
     folder.write("p.partial.csv", "x,y,theta\n0,0,0\n");
-    folder.bad("overlap pack --count 1 --steps 9 --output p.csv", "p.partial.csv is there, which ");
+    folder.bad("overlap pack --count 1 --steps 9 --output p.csv", "p.partial.csv is there: ");
     fs::remove_file(folder.path("p.partial.csv")).unwrap();
     assert!(contents(&folder) == before);
 }

@@ -67,7 +67,12 @@ impl Folder {
     #[allow(dead_code, reason = "not all tests look at it")]
     #[track_caller]
     pub fn json(&self, arguments: &str) -> Value {
-        serde_json::from_str(&self.good(&format!("{arguments} --json"))).unwrap()
+        let text = self.good(&format!("{arguments} --json"));
+        let value: Value = serde_json::from_str(&text).unwrap();
+        // Of a key that stands twice, the value has one.
+        let keys = |text: &str| text.matches("\":").count();
+        assert_eq!(keys(&text), keys(&value.to_string()), "{text}");
+        value
     }
 
     /// A run that fails with exit code 2, says `sentence` on stderr and leaves the files as they are.

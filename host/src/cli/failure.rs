@@ -26,7 +26,6 @@ pub enum Failure {
     /// Nobody reads the output any more, as after `| head`.
     Closed,
     /// It could not be done, as another process says.
-    #[cfg_attr(not(feature = "mpi"), expect(dead_code, reason = "there are other processes only under MPI"))]
     Elsewhere,
 }
 

@@ -49,7 +49,8 @@ impl Partial {
         let destination = files.write(path)?;
         if !resumed && path.exists() {
             return Err(Failure::error(format_args!(
-                "{} is there, which a command that didn't come to its end leaves: go on from it with --resume, or remove it",
+                "{} is there: it may have what a search found that did not end, or that hasn't ended yet; go on from it with --resume, or \
+                 remove it",
                 path.display()
             )));
         }
@@ -130,7 +131,7 @@ mod tests {
         partial.remove();
         assert!(path.exists());
         let Err(Failure::Error(text)) = prepare(false) else { panic!("what is there is lost") };
-        assert!(text.contains("x.partial is there, which") && text.contains("--resume"), "{text}");
+        assert!(text.contains("x.partial is there: ") && text.contains("--resume"), "{text}");
 
         let partial = prepare(true).unwrap();
         assert_eq!(partial.path(), Some(&*path));

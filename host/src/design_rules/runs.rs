@@ -1,13 +1,14 @@
 //! Measured schedules, and the file that holds them.
 
-use std::fs;
-use std::io::Write as _;
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::error::check_time;
 use super::{Dag, RulesError, Timeline, Traversal};
-use crate::files::{Destination, reason};
+use crate::files::{Destination, FileError, reason};
 
 /// The first line of a file of runs.
 const MAGIC: &str = "# warpsmith rules 1";
@@ -76,7 +77,9 @@ pub struct Runs {
 /// The second line of the file.
 #[derive(Serialize, Deserialize)]
 struct Head<A> {
-    runs: usize,
+    /// None while rows are still added: see [`Journal`].
+    #[serde(deserialize_with = "Option::deserialize")]
+    runs: Option<usize>,
     #[serde(flatten)]
     about: A,
 }
@@ -107,16 +110,20 @@ impl Runs {
     /// # Errors
     /// [`RulesError::File`].
     pub fn write(&self, destination: &Destination) -> Result<(), RulesError> {
-        let head = Head { runs: self.runs.len(), about: &self.about };
-        let head = serde_json::to_string(&head).expect("its keys are strings");
-        let mut text = format!("{MAGIC}\n# {head}\n{HEADER}\n");
-        for (iteration, run) in self.runs.iter().enumerate() {
-            text.push_str(&format!("{iteration},{:e},{}\n", run.seconds, run.traversal));
-        }
+        let text = self.text(Some(self.runs.len()));
         Ok(destination.write(|file| file.write_all(text.as_bytes()))?)
     }
 
-    /// Reads a file that [`write`](Self::write) wrote.
+    /// The file, of so many runs.
+    fn text(&self, runs: Option<usize>) -> String {
+        let head = serde_json::to_string(&Head { runs, about: &self.about }).expect("its keys are strings");
+        let mut text = format!("{MAGIC}\n# {head}\n{HEADER}\n");
+        self.runs.iter().enumerate().for_each(|(iteration, run)| text.push_str(&row_text(iteration, run)));
+        text
+    }
+
+    /// Reads a file that [`write`](Self::write) or a [`Journal`] wrote. Of the latter, a last row that was cut short is
+    /// left out.
     ///
     /// # Errors
     /// [`RulesError::Runs`] where it can't be read, is no such file, was cut short, or has a row that is none: it names the line.
@@ -135,16 +142,22 @@ impl Runs {
         if lines.next() != Some(HEADER) {
             return Err(wrong(format!("line 3 isn't the header `{HEADER}`")));
         }
+        let (mut rows, mut ends) = (lines.clone().count(), text.ends_with('\n'));
+        if expected.is_none() && !ends {
+            // Whoever added rows was stopped in the last.
+            (rows, ends) = (rows.saturating_sub(1), true);
+        }
+        let (lines, expected) = (lines.take(rows), expected.unwrap_or(rows));
         let mut runs = Vec::new();
         for (index, line) in lines.enumerate() {
             let number = index + 4;
             let run = row(line, index).map_err(|reason| {
-                let cut = if index + 1 == expected || !text.ends_with('\n') { "; was the file cut short?" } else { "" };
+                let cut = if index + 1 == expected || !ends { "; was the file cut short?" } else { "" };
                 wrong(format!("line {number}: {reason}{cut}"))
             })?;
             runs.push(run);
         }
-        if !text.ends_with('\n') {
+        if !ends {
             return Err(wrong("it was cut short: the last line has no end".to_owned()));
         }
         if runs.len() != expected {
@@ -185,6 +198,70 @@ impl Runs {
     }
 }
 
+/// Runs that are written down as they are measured, a row each, so that they are there whatever comes.
+///
+/// The file is that of [`Runs`] without their number. It is made with the first run that is added.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    /// Whether there is one already, which this one continues.
+    continues: bool,
+    file: Option<File>,
+    /// How many rows the file has.
+    len: usize,
+}
+
+impl Journal {
+    /// A journal that is to be here, or one that is here and `continues`.
+    pub fn new(path: PathBuf, continues: bool) -> Self {
+        Journal { path, continues, file: None, len: 0 }
+    }
+
+    /// Adds a run to those that there `were` when it was made, which are written, too.
+    ///
+    /// # Errors
+    /// [`RulesError::File`]; also where there is a file that it doesn't continue, which is not touched. What was added
+    /// before stays.
+    pub fn add(&mut self, were: &Runs, run: &Run) -> Result<(), RulesError> {
+        let cannot = |error: io::Error| FileError { path: self.path.clone(), reason: reason(&error) };
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => {
+                if self.continues {
+                    // Its last row may have been cut short.
+                    let destination = Destination::prepare(&self.path)?;
+                    let mut file = destination.temporary()?;
+                    file.write_all(were.text(None).as_bytes()).map_err(cannot)?;
+                    destination.persist(file)?;
+                }
+                let mut options = File::options();
+                let mut file = options.append(true).create_new(!self.continues).open(&self.path).map_err(cannot)?;
+                if !self.continues {
+                    file.write_all(were.text(None).as_bytes()).map_err(cannot)?;
+                }
+                self.len = were.runs.len();
+                self.file.insert(file)
+            }
+        };
+        file.write_all(row_text(self.len, run).as_bytes()).map_err(cannot)?;
+        self.len += 1;
+        Ok(())
+    }
+
+    /// Removes the file, if there is one: its runs are elsewhere now.
+    pub fn remove(&self) {
+        if self.continues || self.file.is_some() {
+            // It does no harm where it can't be removed.
+            _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// A row of the table.
+fn row_text(iteration: usize, run: &Run) -> String {
+    format!("{iteration},{:e},{}\n", run.seconds, run.traversal)
+}
+
 /// Reads a row of the table.
 fn row(line: &str, index: usize) -> Result<Run, String> {
     let mut fields = line.splitn(3, ',');
@@ -195,8 +272,6 @@ fn row(line: &str, index: usize) -> Result<Run, String> {
         return Err(format!("the iteration is `{iteration}`, but {index} comes next"));
     }
     let seconds: f64 = seconds.parse().map_err(|_| format!("`{seconds}` is no time in seconds"))?;
-    if !(seconds.is_finite() && seconds >= 0.0) {
-        return Err(format!("{seconds} s is no time"));
-    }
+    check_time(seconds).map_err(|error| error.to_string())?;
     Ok(Run { seconds, traversal: schedule.parse()? })
 }

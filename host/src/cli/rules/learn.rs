@@ -52,7 +52,7 @@ pub struct Arguments {
 struct Object<'a> {
     system: &'static str,
     command: &'static str,
-    input: String,
+    input_file: String,
     #[serde(flatten)]
     origin: Origin<'a>,
     runs: usize,
@@ -61,7 +61,7 @@ struct Object<'a> {
     leaves: usize,
     depth: usize,
     error: f64,
-    search: &'a Search,
+    tree_search: &'a Search,
     rules: &'a [Ruleset],
     against: Option<&'a Against>,
 }
@@ -69,7 +69,7 @@ struct Object<'a> {
 /// Beside the whole space.
 #[derive(Serialize)]
 struct Against {
-    input: String,
+    input_file: String,
     runs: usize,
     accuracy: f64,
     within: usize,
@@ -89,7 +89,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return terminal::print_json(&Object {
             system: "rules",
             command: "learn",
-            input: arguments.runs.display().to_string(),
+            input_file: arguments.runs.display().to_string(),
             origin: Origin::of(&runs),
             runs: runs.runs.len(),
             classes: &classes,
@@ -97,7 +97,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             leaves: model.search.tree.leaves(),
             depth: model.search.tree.depth(),
             error: model.search.tree.training_error(),
-            search: &model.search,
+            tree_search: &model.search,
             rules: model.rules.all(),
             against: full.as_ref(),
         });
@@ -118,7 +118,7 @@ fn compare(arguments: &Arguments, path: &Path, runs: &Runs, model: &Model) -> Re
     let most = model.labels.count().max(canonical.labels.count());
     let arrange = |index| Arrangement::new(Class::from_index(index), &columns, usize::MAX, Some(&canonical.rules), Some(&space));
     Ok(Against {
-        input: path.display().to_string(),
+        input_file: path.display().to_string(),
         runs: full.runs.len(),
         accuracy: accuracy.share(),
         within: accuracy.within,
@@ -199,7 +199,7 @@ impl Against {
         terminal::print(format_args!(
             "\nIn all {} runs of {}: class accuracy {:.3} ({} schedules).",
             format::grouped(self.runs),
-            self.input,
+            self.input_file,
             self.accuracy,
             format::grouped(self.within)
         ))?;

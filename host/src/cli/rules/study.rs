@@ -70,7 +70,7 @@ pub struct Arguments {
 struct Object<'a> {
     system: &'static str,
     command: &'static str,
-    input: String,
+    input_file: String,
     judge: Option<String>,
     #[serde(flatten)]
     origin: Origin<'a>,
@@ -106,7 +106,8 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         let work = progress.costly_bar(arguments.seeds as usize, usize::MAX, format!("searching: {name}"));
         let strategy = || search.strategy();
         let options = arguments.learning.options();
-        searches.push(study.repeat(strategy, &arguments.iterations, arguments.seeds, &options, || work.advance(1))?);
+        let repeated = study.repeat(strategy, &arguments.iterations, arguments.seeds, &options, || work.advance(1));
+        searches.push(repeated.map_err(in_file)?);
     }
     if let Some((format, destination)) = &plot {
         picture::write(destination, chart(&runs, &searches, arguments.seeds).draw(*format))?;
@@ -114,7 +115,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let object = Object {
         system: "rules",
         command: "study",
-        input: arguments.runs.display().to_string(),
+        input_file: arguments.runs.display().to_string(),
         judge: arguments.judge.as_ref().map(|path| path.display().to_string()),
         origin: Origin::of(&runs),
         runs: runs.runs.len(),
@@ -151,7 +152,12 @@ fn chart(runs: &Runs, searches: &[Repeated], seeds: u64) -> Chart {
 impl Object<'_> {
     fn print(&self) -> Result<(), Failure> {
         let s = if self.classes == 1 { "" } else { "es" };
-        terminal::print(format_args!("{}: {} schedules, {} class{s}", self.input, format::grouped(self.runs), self.classes))?;
+        terminal::print(format_args!(
+            "{}: {} schedules, {} class{s}",
+            self.input_file,
+            format::grouped(self.runs),
+            self.classes
+        ))?;
         let header = ["search", "iterations", "of all", "class accuracy", "least", "the paper's", "fastest found, above best"];
         let mut table = terminal::table(header, 1..header.len());
         for repeated in self.searches {
