@@ -68,11 +68,12 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         },
     }
     if global.backend != Backend::Cuda && global.device.is_none() {
-        devices.push(Row::new(&Device::cpu(), None)?);
+        devices.push(Row::new(&global.cpu()?, None)?);
     }
-    let (default, default_error) = match Device::best() {
+    let (default, default_error) = match global.best() {
         Ok(device) => (Some(device.to_string()), None),
-        Err(error) => (None, Some(error.to_string())),
+        Err(Failure::Error(error)) => (None, Some(error)),
+        Err(failure) => return Err(failure),
     };
     let object = Object { devices, default, default_error, no_cuda_reason };
     if arguments.json { terminal::print_json(&object) } else { object.print() }
@@ -101,7 +102,7 @@ impl Row {
 impl Object {
     fn print(&self) -> Result<(), Failure> {
         let header = ["backend", "device", "name", "capability", "SMs", "memory", "free", "L2", "CUDA", "PTX"];
-        let mut table = terminal::table(header, [1, 4, 5, 6, 7]);
+        let mut table = terminal::table(header, [1, 4, 5, 6, 7]).keys(2);
         let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
         for row in &self.devices {
             table.add_row([
@@ -111,7 +112,7 @@ impl Object {
                 or_none(&row.compute_capability),
                 match row.ordinal {
                     Some(_) => row.multiprocessors.to_string(),
-                    None => format!("{} workers", row.multiprocessors),
+                    None => format::counted(row.multiprocessors as usize, "worker", "workers"),
                 },
                 format::memory(row.memory_total),
                 format::memory(row.memory_free),

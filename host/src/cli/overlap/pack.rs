@@ -128,8 +128,8 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     tracing::info!("wrote {}", arguments.output.display());
     let score = packed.side * packed.side / n as f64;
     if let Some((format, destination)) = &plot {
-        let copies = if n == 1 { "copy" } else { "copies" };
-        let title = format!("{} {copies} of {}, side {:.6}, side²/n {score:.6}", format::grouped(n), shape.name(), packed.side);
+        let copies = format::counted(n, "copy", "copies");
+        let title = format!("{copies} of {}, side {:.6}, side²/n {score:.6}", shape.name(), packed.side);
         let polygons = packed.poses.iter().map(|&pose| Polygons { shape: 0, rings: shape.posed(pose).collect() }).collect();
         let half = 0.5 * packed.side;
         let square = [[-half, -half], [half, -half], [half, half], [-half, half]];
@@ -179,9 +179,9 @@ impl Object<'_> {
         ]);
         terminal::print(table)?;
         terminal::print(format_args!(
-            "{} steps of {} packings of {} on {}; no two copies overlap.",
-            format::grouped(packed.steps),
-            format::grouped(packed.starts),
+            "{} of {} of {} on {}; no two copies overlap.",
+            format::counted(packed.steps, "step", "steps"),
+            format::counted(packed.starts, "packing", "packings"),
             self.shape,
             self.device
         ))?;

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use comfy_table::Table;
 use serde::Serialize;
 use warpsmith::overlap::{OverlapPair, Real};
 
@@ -12,7 +11,12 @@ use super::{
     input::{Dtype, Evaluation, Input, Loaded, in_file, parse_area},
     total::{ROWS, area},
 };
-use crate::cli::{Global, failure::Failure, format, progress::Progress, terminal};
+use crate::cli::{Global,
+    failure::Failure,
+    format,
+    progress::Progress,
+    terminal::{self, Table},
+};
 
 /// Options of `overlap pairs`.
 #[derive(Args, Debug)]
@@ -133,9 +137,8 @@ impl Arguments {
                 output: target.map(|target| target.name()),
             });
         }
-        let count = format::grouped(pairs.len());
-        let what = if pairs.len() == 1 { "pair that overlaps" } else { "pairs that overlap" };
-        let summary = format!("{count} {what} by more than {above:e}, {} in all", area(sum));
+        let count = format::counted(pairs.len(), "pair that overlaps", "pairs that overlap");
+        let summary = format!("{count} by more than {above:e}, {} in all", area(sum));
         if let Some(target) = &target {
             return terminal::print(format_args!("Written: {} ({summary})", target.name()));
         }

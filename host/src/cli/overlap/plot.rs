@@ -95,8 +95,8 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     };
     let square = [[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]]
         .map(|corner| [middle[0] + side * corner[0], middle[1] + side * corner[1]]);
-    let s = if poses.len() == 1 { "" } else { "s" };
-    let default_title = || format!("{} pose{s}, side {side:.6}, overlap {}", format::grouped(poses.len()), area(total));
+    let count = format::counted(poses.len(), "pose", "poses");
+    let default_title = || format!("{count}, side {side:.6}, overlap {}", area(total));
     let title = arguments.title.clone().unwrap_or_else(default_title);
     let posed = |pose: usize| loaded.shapes[shape_of(pose)].posed(poses[pose]);
     let polygons = (0..poses.len()).map(|pose| Polygons { shape: shape_of(pose), rings: posed(pose).collect() }).collect();
@@ -123,9 +123,8 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         return terminal::print_json(&object);
     }
     terminal::print(format_args!(
-        "Written: {} ({} pose{s}, side {side:.6}, overlap {})",
+        "Written: {} ({count}, side {side:.6}, overlap {})",
         object.output,
-        format::grouped(object.poses),
         area(total)
     ))
 }

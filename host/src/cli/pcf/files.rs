@@ -113,20 +113,14 @@ impl Summary {
 
     /// One line for a file that was written.
     fn written(&self) -> String {
-        let (functions, breakpoints) = (format::grouped(self.count), format::grouped(self.breakpoints.total));
-        let s = |n: usize| if n == 1 { "" } else { "s" };
-        format!(
-            "Written: {} ({functions} function{}, {breakpoints} breakpoint{}, {})",
-            self.file,
-            s(self.count),
-            s(self.breakpoints.total),
-            self.dtype
-        )
+        let functions = format::counted(self.count, "function", "functions");
+        let breakpoints = format::counted(self.breakpoints.total, "breakpoint", "breakpoints");
+        format!("Written: {} ({functions}, {breakpoints}, {})", self.file, self.dtype)
     }
 
     /// A row for each number.
     pub fn print(&self) -> Result<(), Failure> {
-        let mut table = terminal::table([self.file.as_str(), ""], [1]);
+        let mut table = terminal::table([self.file.as_str(), ""], []);
         let extents: Vec<_> = self.shape.iter().map(|&extent| format::grouped(extent)).collect();
         let none = || "-".to_owned();
         let Breakpoints { total, min, mean, max } = self.breakpoints;
@@ -135,9 +129,9 @@ impl Summary {
             ("shape", if extents.is_empty() { "()".to_owned() } else { extents.join(" x ") }),
             ("dtype", self.dtype.to_owned()),
             ("breakpoints", format::grouped(total)),
-            ("  a function, min", min.map_or_else(none, format::grouped)),
-            ("  a function, mean", mean.map_or_else(none, format::digits)),
-            ("  a function, max", max.map_or_else(none, format::grouped)),
+            ("  per function, min", min.map_or_else(none, format::grouped)),
+            ("  per function, mean", mean.map_or_else(none, format::digits)),
+            ("  per function, max", max.map_or_else(none, format::grouped)),
             ("max. time", self.max_time.to_string()),
             ("not 0 at the end", format::grouped(self.nonzero_tails)),
             ("memory", format::memory(self.memory_bytes)),

@@ -116,7 +116,7 @@ impl Shown<'_> {
             ("device", self.device()),
             ("time", format::time(ms)),
             ("time to the disk", format::time(1e3 * self.written.as_secs_f64())),
-            ("merge steps", format::rate(usize::try_from(self.steps).unwrap_or(usize::MAX), ms)),
+            ("merge steps", format::rate(usize::try_from(self.steps).unwrap_or(usize::MAX), ms, "")),
             ("blocks", format!("{} of side {}", format::grouped(*blocks), format::grouped(*side))),
         ];
         let gpus = self.gpus();
@@ -124,7 +124,7 @@ impl Shown<'_> {
             rows.push(("  of each GPU", gpus.iter().map(|gpu| format::grouped(gpu.blocks)).collect::<Vec<_>>().join(", ")));
         }
         rows.push(("downloaded", format::bytes(*downloaded as u64)));
-        let mut table = terminal::table([title.as_str(), ""], [1]);
+        let mut table = terminal::table([title.as_str(), ""], []);
         for (name, value) in rows {
             table.add_row([name.to_owned(), value]);
         }
@@ -173,7 +173,7 @@ impl Shown<'_> {
             (Backend::Cpu, n) => {
                 let workers = devices[0].info().multiprocessors;
                 let times = if n == 1 { String::new() } else { format!(", in place of {n} GPUs") };
-                format!("the CPU ({workers} workers{times})")
+                format!("the CPU ({}{times})", format::counted(workers as usize, "worker", "workers"))
             }
         }
     }
