@@ -13,6 +13,7 @@
 //! - [`npy`]: reads NumPy's arrays.
 //! - [`ranks`]: threads of a process, or processes under MPI, that run a program together.
 //! - [`spmv`]: sparse matrices times vectors: kernels, Matrix Market files, band matrices, division over ranks.
+//! - [`threads`]: how many threads of the machine do the CPU's work.
 //!
 //! The kernels themselves are in the crate `gpu_kernels`, which this one embeds as PTX. Nothing of CUDA is needed to build or to start;
 //! the driver is opened at run time. `WARPSMITH_BACKEND=cpu` or `cuda` settles which backend [`Device::best`](device::Device::best) takes,
@@ -76,6 +77,7 @@ pub mod overlap;
 pub mod pcf;
 pub mod ranks;
 pub mod spmv;
+pub mod threads;
 
 /// Launches a kernel on a stream: `launch!(stream, module::kernel<<<grid, block>>>(arguments))`, and with dynamic shared
 /// memory `<<<grid, block, bytes>>>`.

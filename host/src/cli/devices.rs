@@ -68,12 +68,11 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         },
     }
     if global.backend != Backend::Cuda && global.device.is_none() {
-        devices.push(Row::new(&global.cpu()?, None)?);
+        devices.push(Row::new(&Device::cpu(), None)?);
     }
-    let (default, default_error) = match global.best() {
+    let (default, default_error) = match Device::best() {
         Ok(device) => (Some(device.to_string()), None),
-        Err(Failure::Error(error)) => (None, Some(error)),
-        Err(failure) => return Err(failure),
+        Err(error) => (None, Some(error.to_string())),
     };
     let object = Object { devices, default, default_error, no_cuda_reason };
     if arguments.json { terminal::print_json(&object) } else { object.print() }

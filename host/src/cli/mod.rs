@@ -20,17 +20,14 @@ mod rules;
 mod size;
 mod terminal;
 
-use std::{env, process::ExitCode, sync::OnceLock};
+use std::process::ExitCode;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use failure::Failure;
-use rayon::ThreadPoolBuilder;
-use simt::Executor;
-use warpsmith::device::{self, Device, DeviceError};
-
-/// The most worker threads that can be asked for, and where.
-const MOST_THREADS: u16 = 1024;
-const THREADS: &str = "WARPSMITH_THREADS";
+use warpsmith::{
+    device::{self, Device, DeviceError},
+    threads,
+};
 
 /// The program's arguments.
 #[derive(Debug, Parser)]
@@ -52,9 +49,10 @@ const THREADS: &str = "WARPSMITH_THREADS";
         warpsmith concurrency --output study            what limits a kernel: tables, words, plots\n  \
         warpsmith rules --help                          schedules of CUDA+MPI programs: search, rules, pages\n\n\
         Exit codes: 0 done, 1 a verification failed, 2 any other error, 130 cancelled by Ctrl-C or SIGTERM.\n\
-        Environment: WARPSMITH_BACKEND (cuda or cpu) is what `--backend auto` takes, and WARPSMITH_THREADS what\n\
-        `--threads` is without the option; WARPSMITH_SYNC=1 waits for every launch, so that a fault on a GPU names\n\
-        its kernel. Tables are as wide as the terminal, or as COLUMNS says; else 80 characters. NO_COLOR is heeded."
+        Environment: WARPSMITH_BACKEND (cuda or cpu) is what `--backend auto` takes; WARPSMITH_THREADS (or\n\
+        RAYON_NUM_THREADS) what `--threads` is without the option; WARPSMITH_SYNC=1 waits for every launch, so\n\
+        that a fault on a GPU names its kernel. Tables are as wide as the terminal, or as COLUMNS says, else 80\n\
+        characters. NO_COLOR=1 leaves out colours."
 )]
 struct Arguments {
     #[command(flatten)]
@@ -73,10 +71,9 @@ struct Global {
     /// Ordinal of the CUDA device, from 0 as `warpsmith devices` lists them [default: 0]
     #[arg(long, value_name = "I", global = true)]
     device: Option<u32>,
-    /// Worker threads on the CPU, for kernels there and for what the host computes [default: as many as cores]
-    #[arg(long, value_name = "N", global = true, allow_negative_numbers = true,
-        value_parser = clap::value_parser!(u16).range(1..=i64::from(MOST_THREADS)))]
-    threads: Option<u16>,
+    /// Worker threads on the CPU, for kernels there and for what the host computes [default: one per core]
+    #[arg(long, value_name = "N", value_parser = count::up_to(threads::MOST), allow_negative_numbers = true, global = true)]
+    threads: Option<usize>,
     /// Say on stderr what is done; -vv says more
     #[arg(short, long, action = ArgAction::Count, global = true)]
     verbose: u8,
@@ -118,79 +115,27 @@ enum Command {
 pub fn main() -> ExitCode {
     let Arguments { global, command } = Arguments::parse();
     terminal::trace(global.verbose);
-    match command.unwrap_or(Command::Demo).run(&global) {
+    let result = threads::start(global.threads).map_err(Failure::error).and_then(|_| match command.unwrap_or(Command::Demo) {
+        Command::ListRank(arguments) => list_rank::run(&global, &arguments),
+        Command::Pcf(arguments) => pcf::run(&global, &arguments),
+        Command::Overlap(arguments) => overlap::run(&global, &arguments),
+        Command::Concurrency(arguments) => concurrency::run(&global, &arguments),
+        Command::Rules(arguments) => rules::run(&global, &arguments),
+        Command::Devices(arguments) => devices::run(&global, &arguments),
+        Command::Demo => demo::run(&global),
+    });
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
 }
 
-impl Command {
-    fn run(&self, global: &Global) -> Result<(), Failure> {
-        if let Command::Devices(arguments) = self {
-            return devices::run(global, arguments);
-        }
-        global.start_threads()?;
-        match self {
-            Command::ListRank(arguments) => list_rank::run(global, arguments),
-            Command::Pcf(arguments) => pcf::run(global, arguments),
-            Command::Overlap(arguments) => overlap::run(global, arguments),
-            Command::Concurrency(arguments) => concurrency::run(global, arguments),
-            Command::Rules(arguments) => rules::run(global, arguments),
-            Command::Devices(arguments) => devices::run(global, arguments),
-            Command::Demo => demo::run(global),
-        }
-    }
-}
-
 impl Global {
-    /// How many worker threads are asked for, by the option or by the environment.
-    fn threads(&self) -> Result<Option<usize>, Failure> {
-        let said = env::var_os(THREADS).filter(|said| !said.is_empty());
-        match (self.threads, said) {
-            (Some(threads), _) => Ok(Some(threads.into())),
-            (None, None) => Ok(None),
-            (None, Some(said)) => {
-                let threads = said.to_str().and_then(|said| said.trim().parse::<u16>().ok());
-                match threads.filter(|threads| (1..=MOST_THREADS).contains(threads)) {
-                    Some(threads) => Ok(Some(threads.into())),
-                    None => Err(Failure::error(format_args!(
-                        "{THREADS} is `{}`, but it must be a whole number from 1 to {MOST_THREADS}",
-                        said.to_string_lossy()
-                    ))),
-                }
-            }
-        }
-    }
-
-    /// Starts the threads on which the host computes. Where that is left to the first use, one that can't be started is a panic.
-    fn start_threads(&self) -> Result<(), Failure> {
-        let threads = self.threads()?.unwrap_or(0);
-        ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(|error| {
-            let threads = if threads == 0 { String::new() } else { format!("{threads} ") };
-            Failure::error(format_args!("the {threads}worker threads can't be started ({error}); --threads can ask for fewer"))
-        })
-    }
-
-    /// The CPU, with as many workers as are asked for. It is the same device at each call.
-    fn cpu(&self) -> Result<Device, Failure> {
-        static CPU: OnceLock<Device> = OnceLock::new();
-        let Some(threads) = self.threads()? else { return Ok(Device::cpu()) };
-        Ok(CPU.get_or_init(|| Device::cpu_with(Executor::new(threads))).clone())
-    }
-
-    /// What commands run on that name no device.
-    fn best(&self) -> Result<Device, Failure> {
-        match Device::best()? {
-            device if device.backend() == device::Backend::Cpu => self.cpu(),
-            device => Ok(device),
-        }
-    }
-
     /// The device to run on.
     fn open(&self) -> Result<Device, Failure> {
         let device = match (self.backend, self.device) {
-            (Backend::Auto, None) => self.best()?,
-            (Backend::Cpu, None) => self.cpu()?,
+            (Backend::Auto, None) => Device::best()?,
+            (Backend::Cpu, None) => Device::cpu(),
             (Backend::Cpu, Some(_)) => {
                 return Err(Failure::error("--device numbers CUDA devices: it can't be used with --backend cpu"));
             }

@@ -283,7 +283,7 @@ fn setup(choice: &Choice, Place { input, staging, .. }: &Place) -> Result<(Arc<d
 /// The devices that ranks take in turns.
 fn devices(global: &Global, place: &Place) -> Result<Vec<Device>, Failure> {
     let devices = match place.platform {
-        Some(Kind::Cpu) => vec![global.cpu()?],
+        Some(Kind::Cpu) => vec![Device::cpu()],
         Some(Kind::Cuda) => Device::all_cuda()?,
         _ => match global.open()? {
             device if device.backend() == Backend::Cuda && global.device.is_none() => Device::all_cuda()?,
