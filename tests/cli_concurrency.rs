@@ -37,7 +37,7 @@ fn tables_words_and_plots() {
     for part in [
         "concurrency: trees of 4 pieces in double precision on ",
         "All 20 kernels and the library's evaluator find the same totals",
-        "By streams: kernels a second, of 30 poses with 30, 1 launches",
+        "By streams: kernels per second, of 30 poses with 30, 1 launch on each",
         "By threads",
         "2,000 comparisons by threads",
         "128,000 comparisons by threads",

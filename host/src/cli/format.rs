@@ -117,11 +117,10 @@ mod tests {
         assert_eq!(bandwidth(3_000_000, 1.0), "3.00");
         assert_eq!(bandwidth(3_000_000, 0.0), "");
         assert_eq!(rate(1_000_000, 10.0, ""), "100 M/s");
-        assert_eq!([(1_000_000, 10.0), (362, 1000.0), (1, 2000.0)].map(|(n, ms)| rate(n, ms, "pairs")), [
-            "100 M pairs/s",
-            "362 pairs/s",
-            "0.500 pairs/s"
-        ]);
+        assert_eq!(
+            [(1_000_000, 10.0), (362, 1000.0), (1, 2000.0)].map(|(n, ms)| rate(n, ms, "pairs")),
+            ["100 M pairs/s", "362 pairs/s", "0.500 pairs/s"]
+        );
         assert_eq!((rate(362, 1000.0, ""), rate(362, 0.0, "pairs")), ("362/s".to_owned(), String::new()));
         assert_eq!([0, 1, 2000].map(|n| counted(n, "pose", "poses")), ["0 poses", "1 pose", "2,000 poses"]);
     }

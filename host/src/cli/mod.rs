@@ -147,14 +147,14 @@ impl Global {
     }
 
     /// The first so many GPUs; on the CPU, that many times the CPU. Without a number, the device to run on.
-    fn open_several(&self, gpus: Option<u32>) -> Result<Vec<Device>, Failure> {
+    fn open_several(&self, gpus: Option<usize>) -> Result<Vec<Device>, Failure> {
         let Some(gpus) = gpus else { return Ok(vec![self.open()?]) };
         if self.device.is_some() {
             return Err(Failure::error("--gpus can't be used with --device: it takes the GPUs from 0 on"));
         }
         let first = self.open()?;
         if first.backend() == device::Backend::Cpu {
-            return Ok(vec![first; gpus as usize]);
+            return Ok(vec![first; gpus]);
         }
         let open = |ordinal| match Device::cuda(ordinal) {
             // The first of those that are not there.
@@ -164,6 +164,6 @@ impl Global {
             }
             device => Ok(device?),
         };
-        (0..gpus).map(open).collect()
+        (0..gpus as u32).map(open).collect()
     }
 }

@@ -27,6 +27,12 @@ pub fn unprinted(error: &io::Error) -> Failure {
     }
 }
 
+/// Says on stderr what the user should know of results that are there all the same.
+pub fn warn(text: impl Display) {
+    // There is nowhere left to complain where stderr is closed.
+    let _ = writeln!(io::stderr(), "warning: {text}");
+}
+
 /// Writes one JSON object to stdout.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print(serde_json::to_string_pretty(value).map_err(Failure::error)?)
@@ -109,7 +115,9 @@ impl Table {
         let part = |columns: Vec<(&Column, usize)>| {
             let mut table = comfy_table::Table::new();
             let lines = |text: &str, width: usize| wrapped(text, width).join("\n");
-            table.load_style(UTF8_HORIZONTAL_ONLY).set_header(columns.iter().map(|(column, width)| lines(&column.header, *width)));
+            table
+                .load_style(UTF8_HORIZONTAL_ONLY)
+                .set_header(columns.iter().map(|(column, width)| lines(&column.header, *width)));
             // Rules stand at the top, below the header and at the end alone.
             table.style_mut().row_separator = Default::default();
             for row in 0..self.columns[0].cells.len() {
@@ -155,7 +163,8 @@ fn shared(columns: Vec<&Column>, width: usize) -> Vec<(&Column, usize)> {
     let mut widths: Vec<_> = columns.iter().map(|column| column.natural()).collect();
     let mut excess = widths.iter().map(|column| column + PADDING).sum::<usize>().saturating_sub(width);
     while excess > 0 {
-        let Some(widest) = (0..widths.len()).filter(|&index| widths[index] > least[index]).max_by_key(|&index| widths[index]) else {
+        let Some(widest) = (0..widths.len()).filter(|&index| widths[index] > least[index]).max_by_key(|&index| widths[index])
+        else {
             break;
         };
         widths[widest] -= 1;
@@ -227,9 +236,13 @@ mod tests {
         let mut small = table(["step", "ms"], [1]);
         small.add_row(["walk", "1.5"]);
         let text = small.text(80);
-        assert_eq!(text.lines().map(str::trim).filter(|line| !line.starts_with(['─', '═'])).collect::<Vec<_>>(), ["step   ms", "walk  1.5"]);
+        assert_eq!(
+            text.lines().map(str::trim).filter(|line| !line.starts_with(['─', '═'])).collect::<Vec<_>>(),
+            ["step   ms", "walk  1.5"]
+        );
 
-        let names = ["threads", "one phase", "turning", "intersecting", "two phases", "spread", "pieces turned by one", "evaluator"];
+        let names =
+            ["threads", "one phase", "turning", "intersecting", "two phases", "spread", "pieces turned by one", "evaluator"];
         let mut wide = table(names, 0..names.len());
         for row in 0..3 {
             wide.add_row((0..names.len()).map(|column| format!("{row}{column},000,000")));
@@ -248,14 +261,17 @@ mod tests {
             }
         }
         assert_eq!(wide.text(200).lines().count(), 3 + 1 + 3);
-        assert!(wide.text(100).contains("pieces turned") && wide.text(100).lines().filter(|line| line.contains('═')).count() == 1);
+        assert!(
+            wide.text(100).contains("pieces turned") && wide.text(100).lines().filter(|line| line.contains('═')).count() == 1
+        );
         assert_eq!(wide.text(40).lines().filter(|line| line.contains('═')).count(), 4);
     }
 
     #[test]
     fn texts_are_broken_and_numbers_not() {
         let mut table = table(["what", "path", "n"], [2]).keys(2);
-        let (what, path) = ("a text of many words that goes on for long enough", "a/path/without/any/blank/that/is/too/long/for/a/line.csv");
+        let (what, path) =
+            ("a text of many words that goes on for long enough", "a/path/without/any/blank/that/is/too/long/for/a/line.csv");
         table.add_row([what, path, "1,234,567"]);
         let text = table.text(60);
         assert!(text.lines().all(|line| length(line) <= 60) && text.contains("1,234,567"), "{text}");

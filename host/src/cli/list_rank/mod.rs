@@ -29,6 +29,8 @@ use super::{
 const STRIDE: u32 = 1024;
 /// Elements of a block-shuffled list's blocks.
 const BLOCK: u32 = 1024;
+/// The most runs.
+const MOST_RUNS: usize = 100_000;
 
 /// Options of `list-rank`.
 #[derive(Args, Debug)]
@@ -75,7 +77,7 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = Splitters::Hashed)]
     splitters: Splitters,
     /// How many sublists, about [default: from n and the device]
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
+    #[arg(long, value_name = "K", value_parser = count::parse, allow_negative_numbers = true)]
     sublists: Option<u32>,
     /// Where the sublists are ranked [default: device]
     #[arg(long, value_enum)]
@@ -99,8 +101,8 @@ pub struct Arguments {
     #[arg(long)]
     verify: bool,
     /// Runs after one warm-up; the one of median time is shown [default: 10 on CUDA, 1 on the CPU]
-    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(1..=100_000), allow_negative_numbers = true)]
-    repeat: Option<u32>,
+    #[arg(long, value_name = "R", value_parser = count::up_to(MOST_RUNS), allow_negative_numbers = true)]
+    repeat: Option<usize>,
     /// Print one JSON object instead of a table; times in ms
     #[arg(long)]
     json: bool,

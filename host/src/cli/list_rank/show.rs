@@ -38,7 +38,7 @@ struct Object<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     lists: Option<usize>,
     /// How many runs the times are the median of.
-    runs: u32,
+    runs: usize,
     steps: Vec<Step>,
     total_ms: f64,
     verified: Option<bool>,
@@ -82,7 +82,9 @@ impl Shown<'_> {
         let Made { report, lists, verified, wrong } = &self.made;
         let device = match job.device.backend() {
             Backend::Cuda => job.device.to_string(),
-            Backend::Cpu => format!("the CPU ({})", format::counted(job.device.info().multiprocessors as usize, "worker", "workers")),
+            Backend::Cpu => {
+                format!("the CPU ({})", format::counted(job.device.info().multiprocessors as usize, "worker", "workers"))
+            }
         };
         let what = match (lists, self.kind) {
             (Some(lists), _) => format!("list-rank, a forest of {}", format::counted(*lists, "list", "lists")),
@@ -106,7 +108,7 @@ impl Shown<'_> {
             table.add_row([name.to_owned(), format::digits(ms), format::bytes(bytes), format::bandwidth(bytes, ms), share]);
         }
         terminal::print(table)?;
-        let runs = if job.runs == 1 { "One run".to_owned() } else { format!("The median of {} runs", format::grouped(job.runs as usize)) };
+        let runs = if job.runs == 1 { "One run".to_owned() } else { format!("The median of {} runs", format::grouped(job.runs)) };
         let rate = match format::rate(report.n, total, "elements") {
             rate if rate.is_empty() => rate,
             rate => format!(": {rate}"),

@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::{
+    Args, ValueEnum,
+    builder::{OsStringValueParser, TypedValueParser},
+};
 use warpsmith::{
     device::Device,
     overlap::{
@@ -20,7 +23,7 @@ pub struct Input {
     #[arg(value_name = "POSES")]
     pub poses: PathBuf,
     /// The shape: `tree`, a file .json, .svg or .wkt, or WKT; given again, shape 1, 2, ... of the column `shape` [default: tree]
-    #[arg(long = "shape", value_name = "SHAPE")]
+    #[arg(long = "shape", value_name = "SHAPE", value_parser = utf8())]
     pub shapes: Vec<String>,
     /// The file must hold several packings
     #[arg(long)]
@@ -169,6 +172,11 @@ impl Loaded {
     pub fn side(&self, packing: usize) -> f64 {
         self.bounds(packing).map_or(0.0, |[low, high]| (high[0] - low[0]).max(high[1] - low[1]))
     }
+}
+
+/// A reader of texts. What isn't UTF-8 it shows, with the option that has it.
+pub fn utf8() -> impl TypedValueParser<Value = String> {
+    OsStringValueParser::new().try_map(|text| text.into_string().map_err(|_| "it is not UTF-8 text"))
 }
 
 /// Reads the side of a square.

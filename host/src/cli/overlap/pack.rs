@@ -7,17 +7,20 @@ use serde::Serialize;
 use warpsmith::overlap::{
     Packings,
     io::{Format, Layout, read_shape, save_poses_at},
-    pack::{Budget, Packed, Packer, Settings},
+    pack::{Budget, MOST_POSES, Packed, Packer, Settings},
 };
 
 use super::{
     draw::{Picture, Polygons},
     files,
+    input::utf8,
 };
-use crate::cli::{Global, failure::Failure, format, interrupt::Interrupt, picture, progress::Progress, terminal};
+use crate::cli::{Global, count, failure::Failure, format, interrupt::Interrupt, picture, progress::Progress, terminal};
 
 /// For how long to search where nothing is said.
 const TIME: Duration = Duration::from_secs(30);
+/// The most steps: for ever.
+const MOST_STEPS: usize = 1_000_000_000_000;
 /// Progress is shown in thousandths.
 const THOUSAND: usize = 1000;
 
@@ -37,22 +40,22 @@ const THOUSAND: usize = 1000;
 )]
 pub struct Arguments {
     /// How many copies
-    #[arg(long, value_name = "N", value_parser = parse_count)]
+    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_POSES), allow_negative_numbers = true)]
     count: usize,
     /// The shape: `tree`, a file .json, .svg or .wkt, or WKT
-    #[arg(long, value_name = "SHAPE", default_value = "tree")]
+    #[arg(long, value_name = "SHAPE", default_value = "tree", value_parser = utf8())]
     shape: String,
     /// Seed of all that is random
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
     /// How many packings to work on at once [default: 256 on a GPU, 4 on the CPU]
-    #[arg(long, value_name = "N", value_parser = parse_count)]
+    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_POSES), allow_negative_numbers = true)]
     starts: Option<usize>,
     /// Search for so many steps of every packing
-    #[arg(long, value_name = "N", value_parser = parse_count, conflicts_with = "time")]
+    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_STEPS), allow_negative_numbers = true, conflicts_with = "time")]
     steps: Option<usize>,
     /// Search for so long, about: 30s, 5m, 1.5h [default: 30s]
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
     time: Option<Duration>,
     /// Write the poses: .npy of shape (N, 3), or .csv
     #[arg(long, value_name = "POSES.CSV")]
@@ -190,16 +193,6 @@ impl Object<'_> {
     }
 }
 
-/// Reads a number of copies, of packings or of steps.
-fn parse_count(text: &str) -> Result<usize, String> {
-    let plain: String = text.chars().filter(|&character| character != '_').collect();
-    let count = plain.parse::<usize>().ok().or_else(|| {
-        let number = plain.parse::<f64>().ok()?;
-        (number.fract() == 0.0 && (0.0..=1e15).contains(&number)).then_some(number as usize)
-    });
-    count.filter(|&count| count > 0).ok_or_else(|| "not a whole number above 0".to_owned())
-}
-
 /// Reads a time: `30s`, `5m`, `1.5h`, `500ms`; seconds without a unit.
 fn parse_time(text: &str) -> Result<Duration, String> {
     let text = text.trim();
@@ -222,10 +215,6 @@ mod tests {
         }
         for text in ["", "0s", "-1s", "s", "1d", "inf", "nan", "1e9h"] {
             assert!(parse_time(text).is_err(), "{text}");
-        }
-        assert_eq!((parse_count("50"), parse_count("20_000"), parse_count("1e6")), (Ok(50), Ok(20_000), Ok(1_000_000)));
-        for text in ["", "0", "-1", "1.5", "x", "inf"] {
-            assert!(parse_count(text).is_err(), "{text}");
         }
     }
 }

@@ -11,7 +11,8 @@ use super::{
     input::{Dtype, Evaluation, Input, Loaded, in_file, parse_area},
     total::{ROWS, area},
 };
-use crate::cli::{Global,
+use crate::cli::{
+    Global,
     failure::Failure,
     format,
     progress::Progress,

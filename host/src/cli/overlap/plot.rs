@@ -122,11 +122,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     if arguments.json {
         return terminal::print_json(&object);
     }
-    terminal::print(format_args!(
-        "Written: {} ({count}, side {side:.6}, overlap {})",
-        object.output,
-        area(total)
-    ))
+    terminal::print(format_args!("Written: {} ({count}, side {side:.6}, overlap {})", object.output, area(total)))
 }
 
 impl Arguments {

@@ -11,6 +11,9 @@ use warpsmith::{
 use super::{Dtype, files::Target};
 use crate::cli::{Global, count, failure::Failure, format, progress::Progress};
 
+/// The most functions, and the most breakpoints of each.
+const MOST: usize = count::MAX as usize;
+
 /// Options of `pcf random`.
 #[derive(Args, Debug)]
 #[command(
@@ -24,11 +27,11 @@ use crate::cli::{Global, count, failure::Failure, format, progress::Progress};
 )]
 pub struct Arguments {
     /// How many functions: 10000, 10_000, 1e4 or 10k
-    #[arg(long, value_name = "N", value_parser = count::parse, allow_negative_numbers = true)]
-    count: u32,
+    #[arg(long, value_name = "N", value_parser = count::up_to(MOST), allow_negative_numbers = true)]
+    count: usize,
     /// Breakpoints of each function; with --uneven at most
-    #[arg(long, value_name = "M", value_parser = count::parse, allow_negative_numbers = true)]
-    points: u32,
+    #[arg(long, value_name = "M", value_parser = count::up_to(MOST), allow_negative_numbers = true)]
+    points: usize,
     /// Numbers of breakpoints from 1 to M, whose logarithms are uniform
     #[arg(long)]
     uneven: bool,
@@ -59,7 +62,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
 
 impl Arguments {
     fn draw<T: Real>(&self, progress: Progress) -> Result<PcfSet<T>, Failure> {
-        let (count, points) = (self.count as usize, self.points as usize);
+        let Self { count, points, .. } = *self;
         // The system promises more memory than there is; what is too much shows only later. Means of log-uniform lengths are smaller.
         let mean = if self.uneven { points as f64 / (points as f64 + 1.0).ln() } else { points as f64 };
         let needed = count as f64 * (mean * size_of::<Point<T>>() as f64 + 4.0 * size_of::<usize>() as f64);

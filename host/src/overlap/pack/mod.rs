@@ -37,8 +37,8 @@ use search::Search;
 
 pub use error::PackError;
 
-/// Poses of all packings, at most.
-const MOST: usize = 1 << 26;
+/// Poses of all packings together, at most.
+pub const MOST_POSES: usize = 1 << 26;
 /// Packings that are settled at the end.
 const FINALISTS: usize = 4;
 /// The most steps of the last squeeze, and the least.
@@ -131,8 +131,8 @@ impl<'a> Packer<'a> {
         if starts == 0 {
             return Err(PackError::NoStarts);
         }
-        if count.checked_mul(starts).is_none_or(|poses| poses > MOST) {
-            return Err(PackError::TooMany { starts, count, most: MOST });
+        if count.checked_mul(starts).is_none_or(|poses| poses > MOST_POSES) {
+            return Err(PackError::TooMany { starts, count, most: MOST_POSES });
         }
         Ok(packer)
     }

@@ -25,6 +25,8 @@ pub struct Shown<'a> {
     /// That of the output.
     pub shape: Vec<usize>,
     pub entries: usize,
+    /// Entries that are infinite.
+    pub infinite: usize,
     /// Merge steps of all pairs.
     pub steps: u128,
     pub report: Report,
@@ -43,6 +45,7 @@ struct Object<'a> {
     functions: &'a [usize],
     breakpoints: &'a [usize],
     entries: usize,
+    infinite: usize,
     shape: &'a [usize],
     dtype: &'static str,
     /// `condensed`, `packed` or `dense`.
@@ -80,6 +83,7 @@ impl Shown<'_> {
             functions: &self.functions,
             breakpoints: &self.breakpoints,
             entries: self.entries,
+            infinite: self.infinite,
             shape: &self.shape,
             dtype: self.kind.name(),
             layout: self.layout(),
@@ -111,6 +115,7 @@ impl Shown<'_> {
             ("functions", pair(&self.functions)),
             ("breakpoints", pair(&self.breakpoints)),
             ("entries", format::grouped(self.entries)),
+            ("  infinite", format::grouped(self.infinite)),
             ("dtype", self.kind.name().to_owned()),
             ("layout", format!("{} ({})", self.layout(), joined(&self.shape))),
             ("device", self.device()),
