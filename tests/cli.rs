@@ -258,7 +258,7 @@ fn bad_files_are_named() {
     let before = files(&directory);
     for (input, sentence) in [
         ("none.npy", "none.npy: can't be read: no such file or directory"),
-        (".", ".: is a directory, not a .npy file"),
+        (".", ".: is a directory, not a file"),
         ("text.npy", "text.npy: is not a .npy file"),
         ("empty.npy", "empty.npy: is empty, not a .npy file"),
         ("float.npy", "float.npy: holds float64, but next must be int32 or int64"),

@@ -397,7 +397,7 @@ fn errors_name_what_is_wrong() {
     folder.write("sub.csv", "id,x,y,deg\n002_0,s0,s0,s0\n");
     folder.bad("total sub.csv", "sub.csv: there is no `002_1`");
     folder.write("two.csv", "packing,x,y,theta\n0,0,0,0\n1,0,0,0\n");
-    folder.bad("total p.csv --against two.csv", "--against: one list has 1 packings, and the other 2");
+    folder.bad("total p.csv --against two.csv", "--against: one list has 1 packing, and the other 2");
     folder.save("e.npy", &Array2::<f64>::zeros((3, 3)));
     folder.bad(
         "total e.npy --ensembles",

@@ -1,10 +1,7 @@
 //! Files that are written whole or not at all: beside their place first, and renamed once they are complete.
 
 use std::path::{Path, PathBuf};
-use std::{
-    fs::{self, File},
-    io,
-};
+use std::{fs, io};
 
 use tempfile::{Builder, NamedTempFile};
 
@@ -105,17 +102,6 @@ fn resolve(path: &Path) -> Option<PathBuf> {
         Some(fs::canonicalize(directory).ok()?.join(path.file_name()?))
     };
     fs::canonicalize(path).ok().or_else(of_directory)
-}
-
-/// Opens a file to read; gives its size, too, where it has one. The error is a clause that follows the file's name.
-pub(crate) fn open(path: &Path) -> Result<(File, Option<u64>), String> {
-    let cannot = |error: io::Error| format!("can't be read: {}", reason(&error));
-    let file = File::open(path).map_err(cannot)?;
-    let metadata = file.metadata().map_err(cannot)?;
-    if metadata.is_dir() {
-        return Err("is a directory, not a file".to_owned());
-    }
-    Ok((file, metadata.is_file().then_some(metadata.len())))
 }
 
 /// The system's text for an error, as a clause and without the number.

@@ -66,16 +66,17 @@
 
 pub mod collectives;
 pub mod concurrency;
-mod csv_table;
 pub mod design_rules;
 pub mod device;
 pub mod engine;
 pub mod files;
 pub mod list_rank;
+mod memory;
 pub mod npy;
 pub mod overlap;
 pub mod pcf;
 pub mod ranks;
+pub mod read;
 pub mod spmv;
 pub mod threads;
 

@@ -22,7 +22,10 @@ mod terminal;
 
 use std::process::ExitCode;
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{
+    ArgAction, Args, Parser, Subcommand, ValueEnum,
+    builder::{OsStringValueParser, TypedValueParser},
+};
 use failure::Failure;
 use warpsmith::{
     device::{self, Device, DeviceError},
@@ -109,6 +112,11 @@ enum Command {
         warpsmith demo                  on a GPU where there is one, else on the CPU\n  \
         warpsmith demo --backend cpu    on the CPU")]
     Demo,
+}
+
+/// A reader of texts. What isn't UTF-8 is shown, with the option that has it.
+fn utf8() -> impl TypedValueParser<Value = String> {
+    OsStringValueParser::new().try_map(|text| text.into_string().map_err(|_| "it is not UTF-8 text"))
 }
 
 /// Parses the arguments, runs the command and reports how it ended.

@@ -2,6 +2,7 @@
 
 use std::{
     env,
+    ffi::OsString,
     fmt::{self, Display},
     io::{self, ErrorKind, IsTerminal as _, Write as _},
 };
@@ -216,10 +217,15 @@ pub fn trace(verbose: u8) {
     tracing_subscriber::fmt()
         .with_max_level(level)
         .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal() && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()))
+        .with_ansi(coloured(io::stderr().is_terminal(), env::var_os("NO_COLOR")))
         .with_target(false)
         .with_timer(tracing_subscriber::fmt::time::uptime())
         .init();
+}
+
+/// Whether colours are wanted: on a terminal, unless `NO_COLOR` has a value, whatever it is (no-color.org).
+fn coloured(terminal: bool, no_color: Option<OsString>) -> bool {
+    terminal && no_color.is_none_or(|value| value.is_empty())
 }
 
 #[cfg(test)]
@@ -277,6 +283,13 @@ mod tests {
         assert!(text.lines().all(|line| length(line) <= 60) && text.contains("1,234,567"), "{text}");
         let whole = table.text(150);
         assert!(whole.contains(what) && whole.contains(path) && whole.lines().count() == 5, "{whole}");
+    }
+
+    #[test]
+    fn colours() {
+        let no_color = |value: &str| Some(OsString::from(value));
+        assert!(coloured(true, None) && coloured(true, no_color("")));
+        assert!(!coloured(true, no_color("1")) && !coloured(true, no_color("0")) && !coloured(false, None));
     }
 
     #[test]

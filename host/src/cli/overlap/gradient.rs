@@ -77,7 +77,7 @@ impl Arguments {
         let against = self.evaluation.against.as_deref();
         let inputs = self.input.files(against);
         let target = Target::prepare(&self.output, &inputs, &[("npy", Format::Npy), ("csv", Format::Csv)])?;
-        let loaded = self.input.load(against)?;
+        let loaded = self.input.load::<T>(against)?;
         let shape = match target.format {
             Format::Npy => array_shape(&loaded, &target)?,
             Format::Csv | Format::Json => Vec::new(),

@@ -13,9 +13,8 @@ use warpsmith::overlap::{
 use super::{
     draw::{Picture, Polygons},
     files,
-    input::utf8,
 };
-use crate::cli::{Global, count, failure::Failure, format, interrupt::Interrupt, picture, progress::Progress, terminal};
+use crate::cli::{Global, count, failure::Failure, format, interrupt::Interrupt, picture, progress::Progress, terminal, utf8};
 
 /// For how long to search where nothing is said.
 const TIME: Duration = Duration::from_secs(30);

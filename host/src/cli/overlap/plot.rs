@@ -9,10 +9,10 @@ use warpsmith::overlap::{Overlap, Packings, Wanted, convex_intersection, io::Lay
 use super::{
     draw::{Picture, Polygons},
     files,
-    input::{Input, Loaded, in_file, parse_side},
+    input::{Input, Loaded, parse_side},
     total::area,
 };
-use crate::cli::{Global, failure::Failure, format, picture, progress::Progress, terminal};
+use crate::cli::{Global, failure::Failure, format, picture, progress::Progress, terminal, utf8};
 
 /// Options of `overlap plot`.
 #[derive(Args, Debug)]
@@ -31,13 +31,13 @@ pub struct Arguments {
     #[arg(value_name = "OUT.SVG")]
     output: PathBuf,
     /// Which packing: from 0 on; of a submission, how many trees it has [default: the first]
-    #[arg(long, value_name = "I")]
+    #[arg(long, value_name = "I", allow_negative_numbers = true)]
     packing: Option<usize>,
     /// Draw a square of this side around the origin, with sides along the axes
     #[arg(long, value_name = "H", value_parser = parse_side, allow_hyphen_values = true)]
     boundary: Option<f64>,
     /// Text above the picture [default: how many poses, the square's side, and the area of overlap]
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = utf8())]
     title: Option<String>,
     /// Print one JSON object instead of a line
     #[arg(long)]
@@ -62,7 +62,7 @@ struct Object {
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let format = picture::Format::of(&arguments.output)?;
     let destination = files::prepare(&arguments.output, &[&arguments.input.poses])?;
-    let loaded = arguments.input.load(None)?;
+    let loaded = arguments.input.load::<f64>(None)?;
     let packing = arguments.find(&loaded)?;
     let range = loaded.packings.range(packing);
     let poses = &loaded.packings.poses()[range.clone()];
@@ -76,7 +76,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let progress = Progress::new(arguments.json || global.verbose > 0);
     let work = progress.spinner(1000 * poses.len(), format!("evaluating on {device}"));
     let mut overlap = Overlap::<f64>::new(&device, &loaded.shapes)?.deterministic(true);
-    let total = overlap.evaluate(&one, Wanted::TOTALS).map_err(in_file(&arguments.input.poses))?.totals[0];
+    let total = overlap.evaluate(&one, Wanted::TOTALS)?.totals[0];
     let pairs = overlap.pairs(&one)?;
     let mut common = Vec::new();
     for pair in &pairs {

@@ -108,7 +108,7 @@ impl Arguments {
         let inputs = self.input.files(against);
         let formats = [("npy", Format::Npy), ("csv", Format::Csv)];
         let target = self.output.as_ref().map(|path| Target::prepare(path, &inputs, &formats)).transpose()?;
-        let loaded = self.input.load(against)?;
+        let loaded = self.input.load::<T>(against)?;
         let device = global.open()?;
         let mut overlap = self.evaluation.evaluator::<T>(&device, &loaded.shapes, self.boundary.is_some())?;
         let progress = Progress::new(self.json || global.verbose > 0);

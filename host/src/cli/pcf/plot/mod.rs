@@ -36,7 +36,7 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = Layout::Condensed)]
     layout: Layout,
     /// Text above the picture [default: the matrix's name and size]
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = utf8())]
     title: Option<String>,
     /// Print one JSON object instead of a line
     #[arg(long)]
