@@ -104,34 +104,43 @@ fn reach(shape: &Shape) -> f64 {
     shape.pieces().iter().flatten().map(|vertex| distance([0.0, 0.0], *vertex)).fold(0.0, f64::max)
 }
 
-/// The pairs of a packing that overlap or touch, and whether they overlap.
+/// The pairs of a packing that overlap or touch, by the indices of their poses, and whether they overlap.
 fn meetings(packings: &Packings, packing: usize, shapes: &[Shape]) -> Vec<(Meeting, bool)> {
     let (poses, range) = (packings.get(packing), packings.range(packing));
     let shape_of = |pose: usize| packings.shape_of(range.start + pose) as usize;
     let reaches: Vec<f64> = shapes.iter().map(reach).collect();
+    let farthest = reaches.iter().copied().fold(0.0, f64::max);
     // Turned, and not yet moved: what is computed of a pair depends on the difference of positions.
     let turned: Vec<Vec<Vec<Point>>> =
         (0..poses.len()).map(|pose| shapes[shape_of(pose)].posed_pieces([0.0, 0.0, poses[pose][2]]).collect()).collect();
-    let mut found = Vec::new();
-    for first in 0..poses.len() {
-        for second in first + 1..poses.len() {
-            let pair = [poses[first], poses[second]];
-            let reaches = [reaches[shape_of(first)], reaches[shape_of(second)]];
-            let tolerance = tolerance(pair, reaches);
-            let by = [pair[1][0] - pair[0][0], pair[1][1] - pair[0][1]];
-            if by[0].hypot(by[1]) > reaches[0] + reaches[1] + tolerance {
-                continue;
-            }
-            let moved = |piece: &Vec<Point>| piece.iter().map(|point| [point[0] + by[0], point[1] + by[1]]).collect();
-            let other: Vec<Vec<Point>> = turned[second].iter().map(moved).collect();
-            let pieces = || turned[first].iter().flat_map(|one| other.iter().map(move |other| (one, other)));
-            let depth = pieces().map(|(one, other)| -separation(one, other)).fold(f64::NEG_INFINITY, f64::max);
-            if depth >= -tolerance {
-                let area = sum(pieces().map(|(one, other)| area(&convex_intersection(one, other)).max(0.0)));
-                found.push((Meeting { packing, poses: [first, second], area, depth }, depth > tolerance));
-            }
+    let meeting = |first: usize, second: usize| {
+        let pair = [poses[first], poses[second]];
+        let reaches = [reaches[shape_of(first)], reaches[shape_of(second)]];
+        let tolerance = tolerance(pair, reaches);
+        let by = [pair[1][0] - pair[0][0], pair[1][1] - pair[0][1]];
+        if by[0].hypot(by[1]) > reaches[0] + reaches[1] + tolerance {
+            return None;
         }
-    }
+        let moved = |piece: &Vec<Point>| piece.iter().map(|point| [point[0] + by[0], point[1] + by[1]]).collect();
+        let other: Vec<Vec<Point>> = turned[second].iter().map(moved).collect();
+        let pieces = || turned[first].iter().flat_map(|one| other.iter().map(move |other| (one, other)));
+        let depth = pieces().map(|(one, other)| -separation(one, other)).fold(f64::NEG_INFINITY, f64::max);
+        (depth >= -tolerance).then(|| {
+            let area = sum(pieces().map(|(one, other)| area(&convex_intersection(one, other)).max(0.0)));
+            (Meeting { packing, poses: [first, second], area, depth }, depth > tolerance)
+        })
+    };
+    // From left to right; those that are farther to the right than any reach are of no interest.
+    let mut order: Vec<usize> = (0..poses.len()).collect();
+    order.sort_by(|&a, &b| poses[a][0].total_cmp(&poses[b][0]));
+    let of = |at: usize| {
+        let first = order[at];
+        let most = poses[first][0] + 2.0 * farthest + tolerance([poses[first]; 2], [farthest; 2]);
+        let near = order[at + 1..].iter().take_while(move |&&second| poses[second][0] <= most);
+        near.filter_map(move |&second| meeting(first.min(second), first.max(second)))
+    };
+    let mut found: Vec<_> = (0..order.len()).into_par_iter().flat_map_iter(of).collect();
+    found.sort_by_key(|(meeting, _)| meeting.poses);
     found
 }
 

@@ -77,8 +77,8 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = Splitters::Hashed)]
     splitters: Splitters,
     /// How many sublists, about [default: from n and the device]
-    #[arg(long, value_name = "K", value_parser = count::parse, allow_negative_numbers = true)]
-    sublists: Option<u32>,
+    #[arg(long, value_name = "K", value_parser = count::up_to(count::MAX as usize), allow_negative_numbers = true)]
+    sublists: Option<usize>,
     /// Where the sublists are ranked [default: device]
     #[arg(long, value_enum)]
     scan: Option<Place>,
@@ -263,7 +263,8 @@ impl Arguments {
                 Splitters::Hashed => SplitterRule::Hashed,
                 Splitters::First => SplitterRule::First,
             },
-            sublists: self.sublists,
+            // No more than elements, whose numbers have 31 bits.
+            sublists: self.sublists.map(|sublists| sublists as u32),
             scan: match self.scan {
                 Some(Place::Host) => Scan::Host,
                 _ => Scan::Device,

@@ -11,7 +11,7 @@ use matrix::Matrix;
 use serde::Serialize;
 
 use super::files;
-use crate::cli::{Global, failure::Failure, format, picture, progress::Progress, terminal};
+use crate::cli::{Global, failure::Failure, format, picture, progress::Progress, terminal, utf8};
 
 /// Options of `pcf plot`.
 #[derive(Args, Debug)]
