@@ -207,8 +207,9 @@ impl Input {
     }
 
     fn pipeline(&self, choice: &Choice) -> String {
-        let functions = format::grouped(self.functions());
-        format!("{functions} functions of {POINTS} breakpoints, {} blocks a rank, f32", choice.blocks())
+        let functions = format::counted(self.functions(), "function", "functions");
+        let blocks = format::counted(choice.blocks(), "block", "blocks");
+        format!("{functions} of {POINTS} breakpoints, {blocks} a rank, f32")
     }
 
     /// The program's model on so many ranks, with messages there, and what it works on.
