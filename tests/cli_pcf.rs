@@ -197,7 +197,7 @@ fn errors_name_what_is_wrong() {
     folder.bad("random --count 10 --points 3 --output a.json", "a.json: the name must end in");
     folder.bad("random --count 10 --points 30 --uneven --output a.npy", "different lengths don't fit into one .npy array");
     folder.bad("random --count 1 --points 1e8 --output a.npz", "at most 4194304 in float32");
-    folder.bad("random --count 2e9 --points 2e9 --dtype f64 --output a.npz", "of memory are free");
+    folder.bad("random --count 2e9 --points 2e9 --dtype f64 --output a.npz", "2,000,000,000 functions would take about ");
     folder.bad("random --count 0 --points 3 --output a.npz", "at least 1");
     folder.bad("random --count 3 --output a.npz", "--points");
     folder.write("bars.csv", "birth,death\n0,1\n-1,2\n");

@@ -72,7 +72,7 @@ struct Global {
     #[arg(long, value_enum, default_value_t = Backend::Auto, global = true)]
     backend: Backend,
     /// Ordinal of the CUDA device, from 0 as `warpsmith devices` lists them [default: 0]
-    #[arg(long, value_name = "I", global = true)]
+    #[arg(long, value_name = "I", allow_negative_numbers = true, global = true)]
     device: Option<u32>,
     /// Worker threads on the CPU, for kernels there and for what the host computes [default: one per core]
     #[arg(long, value_name = "N", value_parser = count::up_to(threads::MOST), allow_negative_numbers = true, global = true)]

@@ -7,7 +7,7 @@ use std::{
     io::{self, ErrorKind, IsTerminal as _, Write as _},
 };
 
-use comfy_table::{CellAlignment, presets::UTF8_HORIZONTAL_ONLY};
+use comfy_table::{CellAlignment, LineStyle, TableStyle};
 use serde::Serialize;
 use terminal_size::terminal_size_of;
 use tracing::Level;
@@ -48,6 +48,11 @@ const NARROW: usize = 12;
 const LONG_WORD: usize = 24;
 /// Blanks around each cell.
 const PADDING: usize = 2;
+/// Rules stand at the top, below the header and at the end alone, and nothing between columns.
+const STYLE: TableStyle = TableStyle::new()
+    .top_border(LineStyle::none().fill('─'))
+    .header_separator(LineStyle::none().fill('═'))
+    .bottom_border(LineStyle::none().fill('─'));
 
 /// How wide what is printed may be: as `COLUMNS` says, else as the terminal is, else 80.
 pub fn width() -> usize {
@@ -116,11 +121,7 @@ impl Table {
         let part = |columns: Vec<(&Column, usize)>| {
             let mut table = comfy_table::Table::new();
             let lines = |text: &str, width: usize| wrapped(text, width).join("\n");
-            table
-                .load_style(UTF8_HORIZONTAL_ONLY)
-                .set_header(columns.iter().map(|(column, width)| lines(&column.header, *width)));
-            // Rules stand at the top, below the header and at the end alone.
-            table.style_mut().row_separator = Default::default();
+            table.load_style(STYLE).set_header(columns.iter().map(|(column, width)| lines(&column.header, *width)));
             for row in 0..self.columns[0].cells.len() {
                 table.add_row(columns.iter().map(|(column, width)| match column.number {
                     true => column.cells[row].clone(),
@@ -270,7 +271,7 @@ mod tests {
         assert!(
             wide.text(100).contains("pieces turned") && wide.text(100).lines().filter(|line| line.contains('═')).count() == 1
         );
-        assert_eq!(wide.text(40).lines().filter(|line| line.contains('═')).count(), 4);
+        assert_eq!(wide.text(40).lines().filter(|line| line.contains('═')).count(), 3);
     }
 
     #[test]

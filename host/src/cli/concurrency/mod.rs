@@ -13,12 +13,16 @@ use clap::Args;
 use serde::Serialize;
 use warpsmith::{
     concurrency::{Claim, Finding, MOST_ITERATIONS, MOST_POSES, MOST_RUNS, Options, Study, claims, findings},
-    device::Device,
+    device::{Backend, Device},
     files::{Destination, FileError, reason},
 };
 
-use super::{Global, count, failure::Failure, format, picture, progress::Progress, terminal};
+use super::{Global, count, failure::Failure, format, picture, progress::Progress, size, terminal};
 
+/// About what a pose takes in a pair of lists.
+const LIST_BYTES: f64 = 400.0;
+/// The library refuses more streams.
+const MOST_STREAMS: usize = 1024;
 /// Steps of a study last so long that progress is shown.
 const STEP: usize = 10_000_000;
 
@@ -103,6 +107,11 @@ struct Object<'a> {
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let device = global.open()?;
     let options = arguments.options(&device);
+    // The lists of each stream, and of the largest batch; on the CPU they are all in the host's memory.
+    let streams = options.streams.iter().copied().max().unwrap_or(0).min(MOST_STREAMS) + 3;
+    if device.backend() == Backend::Cpu {
+        size::check_memory(format::counted(streams, "list", "lists"), LIST_BYTES * (streams * options.poses) as f64)?;
+    }
     let files = arguments.output.as_deref().map(prepare).transpose()?.unwrap_or_default();
     let progress = Progress::new(arguments.json || global.verbose > 0);
     let work = progress.costly_bar(1, STEP, "measuring");

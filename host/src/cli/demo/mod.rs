@@ -58,7 +58,7 @@ pub fn run(global: &Global) -> Result<(), Failure> {
     let stream = device.stream()?;
     let setting = Setting { device, stream, progress: Progress::new(global.verbose > 0) };
 
-    let mut table = terminal::table(["system", "what", "size", "time", "rate", "checked"], [3, 4]).keys(2);
+    let mut table = terminal::table(["system", "what", "size", "time", "rate", "checked"], [3]).keys(2);
     let mut wrong = None;
     for section in SECTIONS {
         for row in section(&setting)? {

@@ -23,6 +23,7 @@ use super::{
     npy::{self, Array, Kind},
     output::Output,
     progress::Progress,
+    size,
 };
 
 /// Columns of a strided list's matrix.
@@ -37,7 +38,7 @@ const MOST_RUNS: usize = 100_000;
 #[command(
     long_about = "Rank a linked list: how many elements come before each.\n\n\
         A list is an array `next` of n indices: next[i] is the element after i, -1 after the last. It is read from a file or \
-        generated. Ranks are computed on the device; a row a step says how long it took and how many bytes it had to move. \
+        generated. Ranks are computed on the device; a row for each step says how long it took and how many bytes it had to move. \
         Transfers to and from the device are not counted.",
     after_help = "Examples:\n  \
         warpsmith list-rank                                     rank a random list\n  \
@@ -325,7 +326,7 @@ fn check_head(head: Option<i32>, n: usize) -> Result<(), Failure> {
     }
 }
 
-/// Refuses what would not fit into the host's memory, which the system hands out before it finds that it has none.
+/// Refuses a list that would not fit into the host's memory.
 fn check_memory(device: &Device, n: usize, arguments: &Arguments) -> Result<(), Failure> {
     let when = |condition: bool, bytes: usize| if condition { bytes } else { 0 };
     let sums = arguments.weights.is_some();
@@ -337,12 +338,5 @@ fn check_memory(device: &Device, n: usize, arguments: &Arguments) -> Result<(), 
     // next; the result (and the weights), and a record of an offset and a sublist.
     let on_device = 4 + if sums { 8 + 8 + 16 } else { 4 + 8 } + when(arguments.order.is_some(), 4) + when(arguments.forest, 4);
     let needed = n * (host + when(device.backend() == Backend::Cpu, on_device));
-    let free = Device::cpu().memory()?.free;
-    if needed > free {
-        let (n, needed, free) = (format::grouped(n), format::memory(needed), format::memory(free));
-        return Err(Failure::error(format_args!(
-            "{n} elements take about {needed} of this machine's memory, and {free} are free"
-        )));
-    }
-    Ok(())
+    size::check_memory(format::counted(n, "element", "elements"), needed as f64)
 }

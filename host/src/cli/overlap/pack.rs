@@ -4,22 +4,30 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::overlap::{
-    Packings,
-    io::{Format, Layout, read_shape, save_poses_at},
-    pack::{Budget, MOST_POSES, Packed, Packer, Settings},
+use warpsmith::{
+    device::Backend,
+    overlap::{
+        Packings,
+        io::{Format, Layout, read_shape, save_poses_at},
+        pack::{Budget, MOST_POSES, Packed, Packer, Settings},
+    },
 };
 
 use super::{
     draw::{Picture, Polygons},
     files,
 };
-use crate::cli::{Global, count, failure::Failure, format, interrupt::Interrupt, picture, progress::Progress, terminal, utf8};
+use crate::cli::{
+    Global, count, failure::Failure, format, interrupt::Interrupt, picture, progress::Progress, size, terminal, utf8,
+};
 
 /// For how long to search where nothing is said.
 const TIME: Duration = Duration::from_secs(30);
 /// The most steps: for ever.
 const MOST_STEPS: usize = 1_000_000_000_000;
+/// About what a pose takes of the host's memory: on the CPU, and beside a GPU.
+const CPU_BYTES: f64 = 1400.0;
+const HOST_BYTES: f64 = 300.0;
 /// Progress is shown in thousandths.
 const THOUSAND: usize = 1000;
 
@@ -110,6 +118,9 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let interrupt = Interrupt::handle()?;
     let packer = Packer::new(&device, settings).map_err(Failure::error)?.cancelled_by(interrupt.cancel());
     interrupt.ends_early();
+    let poses = arguments.count * packer.starts();
+    let each = if device.backend() == Backend::Cpu { CPU_BYTES } else { HOST_BYTES };
+    size::check_memory(format::counted(poses, "pose", "poses"), poses as f64 * each)?;
 
     let progress = Progress::new(arguments.json || global.verbose > 0);
     let work = progress.costly_bar(THOUSAND, usize::MAX, format!("packing on {device}"));

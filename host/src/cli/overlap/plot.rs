@@ -31,7 +31,7 @@ pub struct Arguments {
     #[arg(value_name = "OUT.SVG")]
     output: PathBuf,
     /// Which packing: from 0 on; of a submission, how many trees it has [default: the first]
-    #[arg(long, value_name = "I", allow_negative_numbers = true)]
+    #[arg(long, value_name = "I", value_parser = parse_packing, allow_negative_numbers = true)]
     packing: Option<usize>,
     /// Draw a square of this side around the origin, with sides along the axes
     #[arg(long, value_name = "H", value_parser = parse_side, allow_hyphen_values = true)]
@@ -123,6 +123,11 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         return terminal::print_json(&object);
     }
     terminal::print(format_args!("Written: {} ({count}, side {side:.6}, overlap {})", object.output, area(total)))
+}
+
+/// Reads a packing's number.
+fn parse_packing(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "not a whole number from 0 on".to_owned())
 }
 
 impl Arguments {

@@ -3,13 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use warpsmith::{
-    device::Device,
-    pcf::{PcfError, PcfSet, Point, Real, io::PcfData, random},
-};
+use warpsmith::pcf::{PcfError, PcfSet, Point, Real, io::PcfData, random};
 
 use super::{Dtype, files::Target};
-use crate::cli::{Global, count, failure::Failure, format, progress::Progress};
+use crate::cli::{Global, count, failure::Failure, format, progress::Progress, size};
 
 /// The most functions, and the most breakpoints of each.
 const MOST: usize = count::MAX as usize;
@@ -63,14 +60,10 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
 impl Arguments {
     fn draw<T: Real>(&self, progress: Progress) -> Result<PcfSet<T>, Failure> {
         let Self { count, points, .. } = *self;
-        // The system promises more memory than there is; what is too much shows only later. Means of log-uniform lengths are smaller.
+        // Means of log-uniform lengths are smaller.
         let mean = if self.uneven { points as f64 / (points as f64 + 1.0).ln() } else { points as f64 };
         let needed = count as f64 * (mean * size_of::<Point<T>>() as f64 + 4.0 * size_of::<usize>() as f64);
-        let free = Device::cpu().memory()?.free;
-        if needed > free as f64 {
-            let (needed, free) = (format::memory(needed as usize), format::memory(free));
-            return Err(Failure::error(format_args!("the functions take {needed}, but only {free} of memory are free")));
-        }
+        size::check_memory(format::counted(count, "function", "functions"), needed)?;
         let _work = progress.spinner(count.saturating_mul(points), "drawing functions");
         let draw: fn(usize, usize, u64) -> Result<PcfSet<T>, PcfError> =
             if self.uneven { random::uneven } else { random::uniform };
