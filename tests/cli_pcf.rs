@@ -121,6 +121,60 @@ fn formats_and_precisions() {
 }
 
 #[test]
+fn infinite_entries_are_said() {
+    let folder = Folder::new();
+    let run = |arguments: &str| {
+        let output = folder.run(&format!("{arguments} --json"));
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{arguments}: {stderr}");
+        (serde_json::from_slice::<Value>(&output.stdout).unwrap()["infinite"].as_u64().unwrap(), stderr)
+    };
+    let infinite = |name: &str| folder.read::<f64>(name).iter().filter(|entry| !entry.is_finite()).count() as u64;
+    // Functions 1 and 3 end on another value than the others.
+    folder.write("a.csv", "function,t,v\n0,0,1\n0,1,0\n1,0,2\n2,0,0\n3,0,5\n3,2,2\n4,0,3\n4,1,0\n");
+    folder.write("b.csv", "function,t,v\n0,0,2\n1,0,1\n1,1,0\n");
+    for (arguments, count, sentence) in [
+        (
+            "pdist a.csv --output d.npy",
+            6,
+            "warning: d.npy: 6 of 10 distances are infinite: functions that end on different values differ \
+            for ever, such as 0 and 1. SciPy's linkage takes no such matrix.\n",
+        ),
+        ("pdist a.csv --p 2.5 --layout dense --output d.npy", 12, "d.npy: 12 of 25 distances are infinite"),
+        (
+            "cdist a.csv b.csv --output d.npy",
+            5,
+            "5 of 10 distances are infinite: functions that end on different values differ for ever, such \
+            as 0 of a.csv and 0 of b.csv.\n",
+        ),
+        (
+            "cdist a.csv b.csv --inner --output d.npy",
+            2,
+            "2 of 10 inner products are infinite: that of two functions is where neither ends on \
+            0, such as 1 of a.csv and 0 of b.csv.\n",
+        ),
+        ("l2-kernel a.csv --output d.npy", 0, "inner products are infinite"),
+    ] {
+        let (found, stderr) = run(arguments);
+        assert_eq!(found, infinite("d.npy"), "{arguments}");
+        // The kernel matrix has 3 or 4 such entries, by its layout: functions 1 and 3 with themselves and each other.
+        assert!(found == count || count == 0 && (3..=4).contains(&found), "{arguments}: {found}");
+        assert!(stderr.contains(sentence), "{arguments}: {stderr}");
+    }
+    // Finite, and said to be.
+    folder.write("c.csv", "function,t,v\n0,0,7\n0,1,2\n1,0,2\n2,0,1\n2,3,2\n");
+    assert_eq!((run("pdist c.csv --output d.npy"), infinite("d.npy")), ((0, String::new()), 0));
+    // Too large for single precision: the second power, or the sum.
+    folder.write("c.csv", "function,t,v\n0,0,1e30\n0,1,0\n1,0,0\n2,0,2e38\n2,1,0\n3,0,-2e38\n3,1,0\n");
+    for (arguments, count) in [("--p 2", 6), ("", 1)] {
+        let (found, stderr) = run(&format!("pdist c.csv --dtype f32 {arguments} --output d.npy"));
+        assert_eq!(found, count, "{stderr}");
+        assert!(stderr.contains("their numbers are too large for float32"), "{stderr}");
+    }
+    assert_eq!(run("pdist c.csv --p 2 --output d.npy"), (0, String::new()));
+}
+
+#[test]
 fn curves_and_means() {
     let folder = Folder::new();
     folder.write("bars.csv", "barcode,birth,death\n0,0,inf\n0,0.5,2\n1,,\n2,1,4\n");
@@ -152,7 +206,7 @@ fn errors_name_what_is_wrong() {
     folder.bad("random --count 10 --points 3 --output a.json", "a.json: the name must end in");
     folder.bad("random --count 10 --points 30 --uneven --output a.npy", "different lengths don't fit into one .npy array");
     folder.bad("random --count 1 --points 1e8 --output a.npz", "at most 4194304 in float32");
-    folder.bad("random --count 2e9 --points 2e9 --dtype f64 --output a.npz", "of memory are free");
+    folder.bad("random --count 2e9 --points 2e9 --dtype f64 --output a.npz", "2,000,000,000 functions would take about ");
     folder.bad("random --count 0 --points 3 --output a.npz", "at least 1");
     folder.bad("random --count 3 --output a.npz", "--points");
     folder.write("bars.csv", "birth,death\n0,1\n-1,2\n");

@@ -608,6 +608,16 @@ fn drawings() {
         ("<g transform='turn(3)'><circle r='1'/></g>", "the g on line 3: `transform` can't be read: "),
         ("<path d='M0 0 L1 1 L1 0 L0 1 Z'/>", "shape a: edges 0 and 2 cross or touch"),
         ("<path", "is not SVG: "),
+        ("<circle r='-1'/>", "the circle on line 3: `r` is -1, but it must not be negative"),
+        ("<ellipse rx='1' ry='-1'/>", "the ellipse on line 3: `ry` is -1, but it must not be negative"),
+        ("<rect width='-1' height='1'/>", "the rect on line 3: `width` is -1, but it must not be negative"),
+        ("<rect width='1' height='-1px'/>", "the rect on line 3: `height` is -1, but it must not be negative"),
+        ("<circle r='1pxpx'/>", "the circle on line 3: `r` is `1pxpx`, but it must be a number"),
+        ("<circle r='1e-320'/>", "the circle on line 3 is too small: "),
+        ("<ellipse rx='1e300' ry='1'/>", "the ellipse on line 3 reaches too far: coordinates must be below 1e6"),
+        ("<g transform='scale(1e200)'><rect width='1e200' height='1'/></g>", "the rect on line 3 reaches too far"),
+        ("<path d='M0 0 A1e-300 1e-310 0 0 1 1 0 Z'/>", "the path on line 3 can't be read: an arc's radii are out of proportion"),
+        ("<path d='M0 0 A1e300 1e300 0 0 1 1 0 Z'/>", "the path on line 3 can't be read: an arc's radii are out of proportion"),
     ] {
         let error = read(text).unwrap_err().to_string();
         assert!(folder.after("a.svg", &error).starts_with(sentence), "{error}\n{sentence}");
@@ -646,6 +656,12 @@ fn files_that_hold_no_shape() {
         ("a.wkt", "MULTIPOLYGON (((0 0, 9 0, 0 9)))", "is a MULTIPOLYGON, but a shape must be a POLYGON"),
         ("a.wkt", "LINESTRING (0 0, 9 0)", "is a LINESTRING, but"),
         ("a.wkt", "POLYGON ((0 0, 1 1, 1 0, 0 1, 0 0))", "shape a: edges 0 and 2 cross or touch"),
+        ("a.wkt", "POLYGON ((0 0, 1 0, 0 1)) and more", "goes on after the geometry: `and more`"),
+        (
+            "a.wkt",
+            "POLYGON ((0 0, 1 0, 0 1))\nPOLYGON ((0 0, 2 0, 0 2))",
+            "goes on after the geometry: `POLYGON ((0 0, 2 0, 0 2))`",
+        ),
     ] {
         let error = read_shape(&folder.write(name, text)).unwrap_err().to_string();
         assert!(folder.after(name, &error).starts_with(sentence), "{error}\n{sentence}");
@@ -666,6 +682,152 @@ fn files_that_hold_no_shape() {
         let error = read_shape(text).unwrap_err().to_string();
         assert!(error.starts_with(sentence), "{error}");
     }
+}
+
+#[test]
+fn texts_out_of_proportion() {
+    let folder = Folder::new();
+    let svg = |inner: &str| format!("<svg xmlns='http://www.w3.org/2000/svg'>{inner}</svg>");
+    let rectangle = "<rect width='2' height='1'/>";
+    let nested = |n: usize| svg(&format!("{}{rectangle}{}", "<g>".repeat(n), "</g>".repeat(n)));
+    let attributes =
+        |n: usize| svg(&format!("<rect width='2' height='1' {}/>", (0..n).map(|i| format!("a{i}='' ")).collect::<String>()));
+    // One of 1 MB, a thousand times.
+    let bomb = format!(
+        "<!DOCTYPE svg [<!ENTITY a \"{}\">]><svg><text>{}</text>{rectangle}</svg>",
+        "x".repeat(1 << 20),
+        "&a;".repeat(1000)
+    );
+    // As drawing programs write them.
+    let entities =
+        format!("<!DOCTYPE svg [<!ENTITY ns_svg \"http://www.w3.org/2000/svg\">]><svg xmlns=\"&ns_svg;\">{rectangle}</svg>");
+    for (name, text, found) in [
+        ("a.svg", nested(250), Ok(2.0)),
+        ("a.svg", nested(200_000), Err("has more than 256 elements within each other")),
+        ("a.svg", attributes(900), Ok(2.0)),
+        ("a.svg", attributes(200_000), Err("has an element with more than 1000 attributes")),
+        ("a.svg", svg(&"<g/>".repeat(1_100_000)), Err("is not SVG: ")),
+        ("a.svg", entities, Ok(2.0)),
+        ("a.svg", bomb, Err("has entities that stand for too much")),
+        (
+            "a.wkt",
+            format!("{}POINT(0 0){}", "GEOMETRYCOLLECTION(".repeat(7000), ")".repeat(7000)),
+            Err("has more than 3 parentheses"),
+        ),
+        ("a.wkt", format!("POLYGON {}", "(".repeat(1 << 20)), Err("has more than 3 parentheses")),
+        ("a.json", "[".repeat(1 << 20), Err("is not JSON: recursion limit exceeded")),
+        ("a.json", format!("{{\"outline\": [{}[0, 1]]}}", "[0, 0],".repeat(100_000)), Err("has more than 100000 vertices")),
+        ("a.wkt", " ".repeat((16 << 20) + 1), Err("is longer than 16 MiB, which is too long for such a file")),
+    ] {
+        match (read_shape(&folder.write(name, &text)), found) {
+            (Ok(shape), Ok(area)) => assert_eq!(shape.area(), area),
+            (Err(error), Err(sentence)) => {
+                let error = error.to_string();
+                assert!(folder.after(name, &error).starts_with(sentence), "{error}\n{sentence}");
+            }
+            (read, _) => panic!("{name}: {read:?}, {found:?}"),
+        }
+    }
+}
+
+/// A curve becomes lines that are no farther from it than is promised: every point of them from the curve, and the curve from them.
+#[test]
+fn curves_are_as_close_as_promised() {
+    let folder = Folder::new();
+    let outline = |inner: &str| {
+        let shape =
+            read_shape(&folder.write("a.svg", &format!("<svg xmlns='http://www.w3.org/2000/svg'>{inner}</svg>"))).unwrap();
+        shape.outlines()[0].clone()
+    };
+    // Distances from the centre of a circle, along its lines too.
+    let check = |inner: &str, center: Point, radius: f64, extent: f64, on_circle: &dyn Fn(Point) -> bool| {
+        let ring = outline(inner);
+        let mut worst = 0.0f64;
+        for (index, &from) in ring.iter().enumerate() {
+            let to = ring[(index + 1) % ring.len()];
+            if !(on_circle(from) && on_circle(to)) {
+                continue;
+            }
+            for step in 0..=16 {
+                let at = f64::from(step) / 16.0;
+                let point = [from[0] + at * (to[0] - from[0]), from[1] + at * (to[1] - from[1])];
+                worst = worst.max(((point[0] - center[0]).hypot(point[1] - center[1]) - radius).abs());
+            }
+        }
+        assert!(worst > 0.0 && worst <= CURVE_TOLERANCE * extent, "{inner}: {:e} of {extent}", worst / extent);
+    };
+    let all = |_: Point| true;
+    for radius in [1e-3, 1.0, 123.0, 4e5] {
+        check(&format!("<circle r='{radius}'/>"), [0.0; 2], radius, 2.0 * radius, &all);
+        let path = format!("<path d='M{radius} 0A{radius} {radius} 0 0 1 -{radius} 0A{radius} {radius} 0 0 1 {radius} 0Z'/>");
+        check(&path, [0.0; 2], radius, 2.0 * radius, &all);
+        // Too small radii are made as large as they must be.
+        let path = format!("<path d='M{radius} 0a1e-7 1e-7 30 0 1 -{} 0a1e-7 1e-7 0 0 1 {} 0Z'/>", 2.0 * radius, 2.0 * radius);
+        check(&path, [0.0; 2], radius, 2.0 * radius, &all);
+    }
+    // A quarter, and a flat part of a large circle, over their chords.
+    check("<path d='M2 0A2 2 0 0 0 0 -2L0 0Z'/>", [0.0; 2], 2.0, 2.0, &|point: Point| point[0].hypot(point[1]) > 1.0);
+    let [x, y]: Point = [100.0 * 0.01f64.sin(), 100.0 * 0.01f64.cos()];
+    check(&format!("<path d='M-{x} -{y}A100 100 0 0 1 {x} -{y}Z'/>"), [0.0; 2], 100.0, 2.0 * x, &all);
+    // The large arc of three quarters, the other way round.
+    check("<path d='M1 0A1 1 0 1 0 0 1L0 0Z'/>", [0.0; 2], 1.0, 2.0, &|point: Point| point[0].hypot(point[1]) > 0.5);
+    // Ellipses, of which each point is as far from the circle that they are when squeezed.
+    for (inner, rx, ry, turn) in [
+        ("<ellipse rx='3' ry='0.5'/>", 3.0, 0.5, 0.0),
+        ("<path d='M3 0A3 .5 0 0 1 -3 0A3 .5 0 0 1 3 0Z'/>", 3.0, 0.5, 0.0),
+        ("<g transform='rotate(-30)'><circle r='1' transform='scale(2 40)'/></g>", 2.0, 40.0, PI / 6.0),
+    ] {
+        let ring = outline(inner);
+        let extent = extent(&ring);
+        for (index, &from) in ring.iter().enumerate() {
+            let to = ring[(index + 1) % ring.len()];
+            for at in [0.0, 0.25, 0.5, 0.75] {
+                let [x, y] = [from[0] + at * (to[0] - from[0]), from[1] + at * (to[1] - from[1])];
+                let (x, y) = (x * f64::cos(turn) + y * f64::sin(turn), y * f64::cos(turn) - x * f64::sin(turn));
+                // To first order: the level of the ellipse's equation over its slope.
+                let level = (x / rx).hypot(y / ry);
+                let slope = (x / (rx * rx)).hypot(y / (ry * ry)) / level;
+                assert!((level - 1.0).abs() / slope <= CURVE_TOLERANCE * extent, "{inner}: {x} {y}");
+            }
+        }
+    }
+    // Of a Bézier curve whose control points reach far beyond it: the box of the curve counts, not theirs.
+    let ring = outline("<path d='M0 0C1000 10 -1000 20 0 30L-500 15Z'/>");
+    let point = |t: f64| {
+        let [a, b, c] = [3.0 * t * (1.0 - t) * (1.0 - t), 3.0 * t * t * (1.0 - t), t * t * t];
+        [1000.0 * (a - b), -(10.0 * a + 20.0 * b + 30.0 * c)]
+    };
+    let off = |at: Point| {
+        let to = |index: usize| {
+            let (from, to) = (ring[index], ring[(index + 1) % ring.len()]);
+            let (dx, dy) = (to[0] - from[0], to[1] - from[1]);
+            let share = (((at[0] - from[0]) * dx + (at[1] - from[1]) * dy) / (dx * dx + dy * dy)).clamp(0.0, 1.0);
+            (from[0] + share * dx - at[0]).hypot(from[1] + share * dy - at[1])
+        };
+        (0..ring.len()).map(to).fold(f64::INFINITY, f64::min)
+    };
+    let worst = (0..=5000).map(|step| off(point(f64::from(step) / 5000.0))).fold(0.0, f64::max);
+    assert!(worst <= CURVE_TOLERANCE * extent(&ring), "{worst}");
+}
+
+#[test]
+fn paths_as_the_standard_has_them() {
+    let folder = Folder::new();
+    let outline = |d: &str| {
+        let text = format!("<svg xmlns='http://www.w3.org/2000/svg'><path d='{d}'/></svg>");
+        read_shape(&folder.write("a.svg", &text)).unwrap().outlines()[0].clone()
+    };
+    let same = |d: &str, other: &str| assert_eq!(outline(d), outline(other), "{d}\n{other}");
+    same("M1 1h2v3h-2z", "M1 1H3V4H1Z");
+    same("m1 1 2 0 0 3-2 0z", "M1,1L3,1 3,4L1,4Z");
+    same("M0 0c0 1 1 1 1 0s1-1 1 0V-2H0z", "M0 0C0 1 1 1 1 0C1 -1 2 -1 2 0V-2H0Z");
+    same("M0 0q1 2 2 0t2 0V-3H0z", "M0 0Q1 2 2 0Q3 -2 4 0V-3H0Z");
+    // After another command a smooth curve has nothing to mirror.
+    same("M0 0L1 0S2 1 2 0V-2H0Z", "M0 0L1 0C1 0 2 1 2 0V-2H0Z");
+    same("M0 0C1 0 1 1 2 0T4 0V-2H0Z", "M0 0C1 0 1 1 2 0L4 0V-2H0Z");
+    // Flags may stand without spaces, and an arc to where the pen is is none.
+    same("M0 0A1 1 0 01 2 0A1 1 0 0 1 2 0V-2H0Z", "M0,0 a1,1,0,0,1,2,0 V-2 H0 Z");
+    same("M0 0A0 1 0 0 1 2 0L1 3Z", "M0 0L2 0L1 3Z");
 }
 
 // ---- files of poses
@@ -706,6 +868,16 @@ fn arrays_of_poses() {
         assert_eq!((packings.poses().len(), packings.len()), (0, if shape.len() == 2 { 1 } else { shape[0] }));
     }
 
+    // Packings without poses, more than anybody has.
+    for packings in ["1000000000000000", "9223372036854775807"] {
+        let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({packings}, 0, 3), }}\n");
+        let bytes = [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes()].concat();
+        fs::write(path, bytes).unwrap();
+        let error = read_poses(path, false).unwrap_err().to_string();
+        let sentence =
+            format!("has the shape ({packings}, 0, 3): of an array without elements, the rest may make up 1048576 at most");
+        assert_eq!(folder.after("a.npy", &error), sentence);
+    }
     for (shape, sentence) in [
         (&[3][..], "holds an array of shape (3,), but that of poses must be (poses, 3) or (packings, poses, 3)"),
         (&[5, 2], "holds an array of shape (5, 2), but"),
@@ -780,6 +952,7 @@ fn text_of_poses() {
         ("x,y,theta\n0,0,0\n\n0,o,0\n", "line 4: column `y`: `o` is not a number"),
         ("x,y,theta\n0,0,0\n0,0,nan\n", "line 3: packing 0, pose 1: theta = NaN, but it must be a finite number"),
         ("packing,x,y,theta\n0,0,0,0\n1,inf,0,0\n", "line 3: packing 1, pose 0: x = inf"),
+        ("packing,x,y,theta\n18446744073709551615,0,0,0\n", "line 2: column `packing`: 18446744073709551615 is the first"),
         ("packing,x,y,theta\n0,0,0,0\n2,0,0,0\n", "line 3: column `packing`: 2 comes after 0, but rows must be in the order of"),
         ("x,y,theta,shape\n0,0,0,-1\n", "line 2: column `shape`: `-1` is not a shape's index, a whole number from 0 on"),
     ] {

@@ -7,9 +7,9 @@ use ndarray_npy::{NpzReader, NpzWriter, WritableElement, read_npy, write_npy};
 use proptest::prelude::*;
 use tempfile::{TempDir, tempdir};
 use warpsmith::pcf::{
-    Pcf, PcfError, PcfSet, Point, Real,
-    barcode::{Bar, Barcode, betti_curves, stable_ranks},
-    io::{self, PcfData},
+    Pcf, PcfError, PcfSet, Point, Real, Repairs,
+    barcode::{Bar, Barcode, Filtration, betti_curves, stable_ranks},
+    io::{self, BarcodeOptions, PcfData},
     l2_inner, lp_distance, lp_norm, random,
 };
 
@@ -672,39 +672,216 @@ fn what_is_no_bar() {
     assert!(long.betti_curve::<f32>().is_err() && long.betti_curve::<f64>().is_ok());
 }
 
+/// Barcodes of a sublevel filtration and any dimension.
+fn bars(path: &Path) -> Result<Vec<Barcode>, PcfError> {
+    io::load_barcodes(path, BarcodeOptions::default())
+}
+
 #[test]
 fn barcodes_from_files() {
     let files = Files::new();
     let inf = f64::INFINITY;
     let one = [Barcode::new([(0.0, inf), (0.5, 2.0)]).unwrap()];
-    assert_eq!(io::load_barcodes(&files.text("a.csv", "birth,death\n0,inf\n0.5,2\n")).unwrap(), one);
+    assert_eq!(bars(&files.text("a.csv", "birth,death\n0,inf\n0.5,2\n")).unwrap(), one);
     let many = "barcode,birth,death\n0,0,inf\n0,0.5,2\n1,,\n2,-1,1\n3,,\n";
-    let read = io::load_barcodes(&files.text("b.csv", many)).unwrap();
+    let read = bars(&files.text("b.csv", many)).unwrap();
     assert_eq!(read[0], one[0]);
     assert_eq!(read[1..], [vec![], vec![Bar { birth: -1.0, death: 1.0 }], vec![]].map(|bars| Barcode::new(bars).unwrap()));
-    assert_eq!(io::load_barcodes(&files.text("c.csv", "birth,death\n")).unwrap(), [Barcode::default()]);
-    assert_eq!(io::load_barcodes(&files.text("c.csv", "barcode,birth,death\n")).unwrap(), []);
+    assert_eq!(bars(&files.text("c.csv", "birth,death\n")).unwrap(), [Barcode::default()]);
+    assert_eq!(bars(&files.text("c.csv", "barcode,birth,death\n")).unwrap(), []);
     let path = files.path("a.npy");
     write_npy(&path, &ndarray::arr2(&[[0.0, inf], [0.5, 2.0]])).unwrap();
-    assert_eq!(io::load_barcodes(&path).unwrap(), one);
+    assert_eq!(bars(&path).unwrap(), one);
     write_npy(&path, &ndarray::arr2(&[[0.0, f32::INFINITY], [0.5, 2.0]])).unwrap();
-    assert_eq!(io::load_barcodes(&path).unwrap(), one);
+    assert_eq!(bars(&path).unwrap(), one);
     write_npy(&path, &ndarray::arr2(&[[3i64, 5]])).unwrap();
-    assert_eq!(io::load_barcodes(&path).unwrap(), [Barcode::new([(3.0, 5.0)]).unwrap()]);
+    assert_eq!(bars(&path).unwrap(), [Barcode::new([(3.0, 5.0)]).unwrap()]);
 
     write_npy(&path, &ndarray::arr2(&[[0.0, 1.0], [0.5, 0.25]])).unwrap();
-    fails(io::load_barcodes(&path), &path, "bar 1: death = 0.25 comes before birth = 0.5");
+    fails(bars(&path), &path, "bar 1: death = 0.25 comes before birth = 0.5");
     write_npy(&path, &ndarray::arr2(&[[0.0, 1.0, 2.0]])).unwrap();
-    fails(io::load_barcodes(&path), &path, "holds an array of shape (1, 3), but that of bars must be (bars, 2)");
+    fails(bars(&path), &path, "holds an array of shape (1, 3), but that of bars must be (bars, 2)");
     for (text, sentence) in [
         ("birth,death\n0,1\n\n2,1\n", "line 4: bar 1: death = 1 comes before birth = 2"),
         ("birth,death\n0,\n", "line 2: column `death`: `` is not a number, or inf for a bar without end"),
         ("barcode,birth,death\n0,0,1\n1,0,nan\n", "line 3: barcode 1, bar 0: death = NaN"),
         ("barcode,birth,death\n0,0,1\n2,0,1\n", "line 3: column `barcode`: 2 comes after 0"),
         ("b,d\n", "line 1: the header is `b,d`, but it must be `birth,death` or `barcode,birth,death`"),
+        // One more than that is 0, which comes after nothing.
+        ("barcode,birth,death\n18446744073709551615,0,5\n0,1,2\n", "line 2: column `barcode`: 18446744073709551615 is the first"),
+        (
+            "barcode,birth,death\n0,0,5\n18446744073709551615,0,5\n",
+            "line 3: column `barcode`: 18446744073709551615 comes after 0",
+        ),
     ] {
         let path = files.text("d.csv", text);
-        fails(io::load_barcodes(&path), &path, sentence);
+        fails(bars(&path), &path, sentence);
     }
-    fails(io::load_barcodes(&files.path("x.npz")), &files.path("x.npz"), "barcodes are read from .csv or .npy files");
+    fails(bars(&files.path("x.txt")), &files.path("x.txt"), "barcodes are read from .csv, .npz or .npy files");
+}
+
+#[test]
+fn barcodes_in_archives() {
+    let files = Files::new();
+    let path = files.path("a.npz");
+    let write = |offsets: &[i64], rows: &[[f64; 2]]| {
+        let mut npz = NpzWriter::new_compressed(fs::File::create(&path).unwrap());
+        npz.add_array("offsets", &aview1(offsets)).unwrap();
+        npz.add_array("bars", &ndarray::arr2(rows)).unwrap();
+        npz.finish().unwrap();
+    };
+    let inf = f64::INFINITY;
+    write(&[0, 2, 2, 3], &[[0.0, inf], [0.5, 2.0], [-1.0, 1.0]]);
+    let expected = [vec![(0.0, inf), (0.5, 2.0)], vec![], vec![(-1.0, 1.0)]].map(|bars| Barcode::new(bars).unwrap());
+    assert_eq!(bars(&path).unwrap(), expected);
+    for (offsets, rows, sentence) in [
+        (
+            &[0, 1, 2][..],
+            &[[0.0, 1.0], [2.0, 1.0]][..],
+            "array `bars`: row 1: barcode 1, bar 0: death = 1 comes before birth = 2",
+        ),
+        (&[0, 1], &[[0.0, 1.0], [2.0, 1.0]], "array `offsets`: offsets[1] is 1, but the last must be the number of points, 2"),
+        (&[0, 3, 2], &[[0.0, 1.0], [2.0, 1.0]], "array `offsets`: offsets[1] is 3, but there are only 2 points"),
+        (&[0, -1], &[[0.0, 1.0]], "array `offsets`: offsets[1] is -1, but it must be an index from 0 on"),
+        (&[], &[[0.0, 1.0]], "array `offsets`: offsets is empty"),
+    ] {
+        write(offsets, rows);
+        fails(bars(&path), &path, sentence);
+    }
+    let options = BarcodeOptions { dimension: Some(1), ..BarcodeOptions::default() };
+    fails(io::load_barcodes(&path, options), &path, "has no dimensions to choose from");
+}
+
+#[test]
+fn bars_of_several_dimensions() {
+    let files = Files::new();
+    let of = |path: &Path, dimension| io::load_barcodes(path, BarcodeOptions { dimension, ..BarcodeOptions::default() });
+    let path = files.text("a.csv", "barcode,dimension,birth,death\n0,0,0,inf\n0,1,1,2\n1,0,0,3\n2,,,\n3,1,4,5\n");
+    let barcodes = |bars: [&[(f64, f64)]; 4]| bars.map(|bars| Barcode::new(bars.iter().copied()).unwrap()).to_vec();
+    assert_eq!(of(&path, Some(0)).unwrap(), barcodes([&[(0.0, f64::INFINITY)], &[(0.0, 3.0)], &[], &[]]));
+    assert_eq!(of(&path, Some(1)).unwrap(), barcodes([&[(1.0, 2.0)], &[], &[], &[(4.0, 5.0)]]));
+    fails(of(&path, None), &path, "has bars of the dimensions 0, 1: choose one (--dimension)");
+    fails(of(&path, Some(2)), &path, "has no bars of dimension 2, only of 0, 1");
+    let path = files.text("b.csv", "dimension,birth,death\n7,1,2\n7,3,4\n");
+    let expected = [Barcode::new([(1.0, 2.0), (3.0, 4.0)]).unwrap()];
+    assert!(of(&path, None).unwrap() == expected && of(&path, Some(7)).unwrap() == expected);
+    let path = files.text("c.csv", "dimension,birth,death\n");
+    assert_eq!(of(&path, Some(1)).unwrap(), [Barcode::default()]);
+    for (text, sentence) in [
+        ("dimension,birth,death\n1,0,1\n0,2,1\n", "has bars of the dimensions 0, 1"),
+        ("dimension,birth,death\n-1,0,1\n", "line 2: column `dimension`: `-1` is not a dimension, a whole number from 0 on"),
+        ("dimension,birth,death\n1,2,1\n", "line 2: bar 0: death = 1 comes before birth = 2"),
+    ] {
+        let path = files.text("d.csv", text);
+        fails(of(&path, None), &path, sentence);
+    }
+    let path = files.text("d.csv", "birth,death\n0,1\n");
+    fails(of(&path, Some(1)), &path, "has no column `dimension` to choose dimension 1 by");
+}
+
+#[test]
+fn superlevel_filtrations() {
+    let files = Files::new();
+    let inf = f64::INFINITY;
+    let options = BarcodeOptions { filtration: Filtration::Superlevel, ..BarcodeOptions::default() };
+    let path = files.text("a.csv", "birth,death\n5,-inf\n4,1\n3,3\n");
+    let barcode = &io::load_barcodes(&path, options).unwrap()[0];
+    assert_eq!(*barcode, Barcode::of(Filtration::Superlevel, [(5.0, -inf), (4.0, 1.0), (3.0, 3.0)]).unwrap());
+    // Counted at each level: those that have been born above it, and haven't died there yet.
+    assert_eq!(barcode.betti_curve().unwrap(), pcf(&[(0.0, 1.0), (1.0, 2.0), (4.0, 1.0), (5.0, 0.0)]));
+    assert_eq!(barcode.stable_rank().unwrap(), pcf(&[(0.0, 2.0), (3.0, 1.0)]));
+    // Upside down it is a sublevel filtration with bars as long.
+    let mirrored = Barcode::new([(-5.0, inf), (-4.0, -1.0), (-3.0, -3.0)]).unwrap();
+    assert_eq!(mirrored.stable_rank::<f64>().unwrap(), barcode.stable_rank().unwrap());
+    fails(bars(&path), &path, "line 2: bar 0: death = -inf comes before birth = 5, as in superlevel filtrations alone");
+    let path = files.text("a.csv", "birth,death\n5,1\n4,4.5\n");
+    fails(io::load_barcodes(&path, options), &path, "line 3: bar 1: death = 4.5 is above birth = 4");
+    for (bar, sentence) in [
+        ((1.0, -1.0), "bar 0: death = -1, but a Betti curve is a function from t = 0 on"),
+        ((-1.0, -inf), "bar 0: birth = -1, but a Betti curve"),
+        ((-1.0, -2.0), "bar 0: death = -2, but a Betti curve"),
+    ] {
+        let barcode = Barcode::of(Filtration::Superlevel, [bar]).unwrap();
+        assert!(barcode.betti_curve::<f64>().unwrap_err().to_string().starts_with(sentence));
+    }
+}
+
+// ---- repairs
+
+#[test]
+fn functions_that_can_be_repaired() {
+    let files = Files::new();
+    let text = "function,t,v\n0,0,1\n0,2,0\n1,3,5\n1,1,6\n1,1,7\n2,-2,1\n2,0.5,2\n3,0,1\n3,0,2\n3,-0,3\n";
+    let path = files.text("a.csv", text);
+    fails(io::load(&path), &path, "line 4: function 1, breakpoint 0: t = 3, but the first");
+    let (data, repairs) = io::load_repaired(&path).unwrap();
+    let expected = set_of(&[&[(0.0, 1.0), (2.0, 0.0)][..], &[(0.0, 7.0), (2.0, 5.0)], &[(0.0, 1.0), (2.5, 2.0)], &[(0.0, 3.0)]]);
+    assert_eq!(data, PcfData::F64(expected.unwrap()));
+    assert_eq!(repairs, Repairs { empty: 0, sorted: 1, shifted: 2, merged: 2 });
+    // A set that is right stays so, and is repaired once.
+    let PcfData::F64(set) = data else { panic!() };
+    let again = PcfSet::repaired(set.offsets().to_vec(), set.points().to_vec()).unwrap();
+    assert_eq!(again, (set, Repairs::default()));
+    // Functions without breakpoints, as archives may have them.
+    let point = |t: f32, v: f32| Point { t, v };
+    let (set, repairs) = PcfSet::repaired(vec![0, 0, 1, 1], vec![point(0.0, 4.0)]).unwrap();
+    assert_eq!(set, set_of(&[&[(0.0, 0.0)][..], &[(0.0, 4.0)], &[(0.0, 0.0)]]).unwrap());
+    assert_eq!(repairs, Repairs { empty: 2, ..Repairs::default() });
+    // What is no number stays none, and is called by its place in the file.
+    let path = files.text("b.csv", "function,t,v\n0,0,1\n1,3,5\n1,1,nan\n");
+    fails(io::load_repaired(&path), &path, "line 4: function 1, breakpoint 1: v = NaN, but it must be a finite number");
+}
+
+proptest! {
+    /// The value of a repaired function is that of the last breakpoint, as they were given, of those at the latest time not after it.
+    #[test]
+    fn repairs_keep_values(points in prop::collection::vec((-5i32..5, -5i32..5), 1..12)) {
+        let given: Vec<Point<f64>> = points.iter().map(|&(t, v)| Point { t: f64::from(t), v: f64::from(v) }).collect();
+        let (set, _) = PcfSet::repaired(vec![0, given.len()], given.clone()).unwrap();
+        let first = points.iter().map(|&(t, _)| t).min().unwrap();
+        for t in 0..10 {
+            let latest = points.iter().map(|&(at, _)| at).filter(|&at| at - first <= t).max().unwrap();
+            let &(_, v) = points.iter().rfind(|&&(at, _)| at == latest).unwrap();
+            prop_assert_eq!(set.get(0).value_at(f64::from(t)), f64::from(v));
+        }
+    }
+}
+
+// ---- sizes that files declare
+
+#[test]
+fn arrays_without_elements() {
+    let files = Files::new();
+    let path = files.path("a.npy");
+    let shaped = |shape: &str| {
+        let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n");
+        let bytes = [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes()].concat();
+        fs::write(&path, bytes).unwrap();
+    };
+    for shape in ["(1000000000000000, 0, 2)", "(9223372036854775807, 0, 2)", "(4294967296, 4294967296, 4294967296, 0, 2)"] {
+        shaped(shape);
+        let sentence = format!("has the shape {shape}: of an array without elements, the rest may make up 1048576 at most");
+        fails(io::load(&path), &path, &sentence);
+        fails(bars(&path), &path, &sentence);
+    }
+    shaped("(5, 0, 2)");
+    fails(io::load(&path), &path, "function 0 has no breakpoints");
+    let (data, repairs) = io::load_repaired(&path).unwrap();
+    assert_eq!((data.len(), repairs.empty), (5, 5));
+    shaped("(0, 7, 2)");
+    assert!(io::load(&path).unwrap().is_empty());
+}
+
+#[test]
+fn archives_that_unpack_to_far_more() {
+    let files = Files::new();
+    let path = files.path("a.npz");
+    // Zeros, of which archives make a thousandth.
+    let mut npz = NpzWriter::new_compressed(fs::File::create(&path).unwrap());
+    npz.add_array("offsets", &Array1::<i64>::zeros(10 << 20)).unwrap();
+    npz.add_array("points", &Array2::<f64>::zeros((1, 2))).unwrap();
+    npz.finish().unwrap();
+    let sentence =
+        "array `offsets`: unpacks to 83886080 bytes, and at most 67108864 are read from an archive of this size: save it";
+    fails(io::load(&path), &path, sentence);
 }

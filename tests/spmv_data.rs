@@ -189,3 +189,23 @@ proptest! {
         round_trip((20, 30), triplets);
     }
 }
+
+/// Memory is taken for rows and columns, whether they have entries or not, but not for as many as a few bytes declare.
+#[test]
+fn declared_sizes() -> Result {
+    let file = |rows: u64, columns: u64| format!("%%MatrixMarket matrix coordinate real general\n{rows} {columns} 1\n1 1 2.5\n");
+    for (rows, columns, what, count) in
+        [(4294967295, 1, "rows", 4294967295u64), (1, 4294967295, "columns", 4294967295), (1048577, 5, "rows", 1048577)]
+    {
+        says(
+            read::<f32>(&file(rows, columns)),
+            &format!("a.mtx: declares {count} {what}, but in a file of this size there may be 1048576 at most"),
+        );
+    }
+    let matrix = read::<f32>(&file(1 << 20, 1 << 20))?;
+    assert_eq!((matrix.rows(), matrix.columns(), matrix.nnz()), (1 << 20, 1 << 20, 1));
+    // 100 for each byte of a longer one.
+    let long = format!("{}{}", file(2_000_000, 3), "% \n".repeat(7000));
+    assert_eq!(read::<f32>(&long)?.rows(), 2_000_000);
+    Ok(())
+}

@@ -273,17 +273,6 @@ fn resolve(path: &Path) -> PathBuf {
     }
 }
 
-/// Opens a file to read; gives its size, too, where it has one. The error is a clause that follows the file's name.
-pub(crate) fn open(path: &Path) -> Result<(File, Option<u64>), String> {
-    let cannot = |error: io::Error| format!("can't be read: {}", reason(&error));
-    let file = File::open(path).map_err(cannot)?;
-    let metadata = file.metadata().map_err(cannot)?;
-    if metadata.is_dir() {
-        return Err("is a directory, not a file".to_owned());
-    }
-    Ok((file, metadata.is_file().then_some(metadata.len())))
-}
-
 /// The system's text for an error, as a clause and without the number.
 pub fn reason(error: &io::Error) -> String {
     let text = error.to_string();

@@ -13,6 +13,7 @@
 //! - [`npy`]: reads NumPy's arrays.
 //! - [`ranks`]: threads of a process, or processes under MPI, that run a program together.
 //! - [`spmv`]: sparse matrices times vectors: kernels, Matrix Market files, band matrices, division over ranks.
+//! - [`threads`]: how many threads of the machine do the CPU's work.
 //!
 //! The kernels themselves are in the crate `gpu_kernels`, which this one embeds as PTX. Nothing of CUDA is needed to build or to start;
 //! the driver is opened at run time. `WARPSMITH_BACKEND=cpu` or `cuda` settles which backend [`Device::best`](device::Device::best) takes,
@@ -65,17 +66,19 @@
 
 pub mod collectives;
 pub mod concurrency;
-mod csv_table;
 pub mod design_rules;
 pub mod device;
 pub mod engine;
 pub mod files;
 pub mod list_rank;
+mod memory;
 pub mod npy;
 pub mod overlap;
 pub mod pcf;
 pub mod ranks;
+pub mod read;
 pub mod spmv;
+pub mod threads;
 
 /// Launches a kernel on a stream: `launch!(stream, module::kernel<<<grid, block>>>(arguments))`, and with dynamic shared
 /// memory `<<<grid, block, bytes>>>`.

@@ -1,15 +1,18 @@
 //! Reads the arrays of `.npy` files and `.npz` archives, and says what is wrong with them; writes arrays.
 //!
-//! Nothing is believed that a header says: no more is allocated than there are bytes to read.
+//! Nothing is believed that a header says: no more is allocated than there are bytes to read, or than [`read`](crate::read) allows.
 
-use std::io::{self, Read, Write};
+use std::{
+    io::{self, Read, Write},
+    path::Path,
+};
 
 use bytemuck::Pod;
 use ndarray::{ArrayD, ArrayViewD, IxDyn, ShapeBuilder as _};
 use ndarray_npy::npy::header::{Header, Layout, ReadHeaderError};
 use ndarray_npy::{WritableElement, WriteNpyError, WriteNpyExt as _};
 
-use crate::files::reason;
+use crate::read::{MOST_EMPTY, Source, collect, reserve, unreadable};
 
 /// The first bytes of every `.npy` file.
 const MAGIC: &[u8] = b"\x93NUMPY";
@@ -103,14 +106,24 @@ pub(crate) fn unwritten(error: WriteNpyError) -> io::Error {
     }
 }
 
+/// What is known of the bytes of a file or an entry of an archive before they are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// So many, the header's included.
+    Is(u64),
+    /// They are packed, and may unpack to so many.
+    Packed(u64),
+    /// Nothing: pipes have no size.
+    Unknown,
+}
+
 /// An array whose header was read, and its elements not yet.
 ///
 /// Errors are clauses that follow the file's name, such as "is truncated: ...".
 #[derive(Debug)]
 pub struct Reader<R> {
     input: R,
-    /// How many bytes follow the header, where that is known.
-    size: Option<u64>,
+    size: Size,
     /// The header's size in bytes.
     header_size: u64,
     /// NumPy's name of the type; none for structures.
@@ -121,12 +134,29 @@ pub struct Reader<R> {
     shape: Vec<usize>,
 }
 
-impl<R: Read> Reader<R> {
-    /// Reads the header of an array. `size` is that of the whole file or entry in bytes, where it is known: pipes have none.
+impl Reader<Source> {
+    /// Opens a `.npy` file and reads its header.
     ///
     /// # Errors
-    /// Where there is none.
-    pub fn new(mut input: R, size: Option<u64>) -> Result<Self, String> {
+    /// Where it can't be read, or has no such header.
+    pub fn open(path: &Path) -> Result<Self, String> {
+        let source = Source::open(path)?;
+        let size = source.size().map_or(Size::Unknown, Size::Is);
+        Reader::new(source, size)
+    }
+
+    /// The file, whose elements were not read.
+    pub fn into_source(self) -> Source {
+        self.input
+    }
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads the header of an array.
+    ///
+    /// # Errors
+    /// Where there is none, or the array has no elements and an absurd shape.
+    pub fn new(mut input: R, size: Size) -> Result<Self, String> {
         let (header, header_size) = read_header(&mut input)?;
         let descriptor = header.type_descriptor.as_string().cloned();
         let field = header.type_descriptor.as_list().and_then(|fields| match &fields[..] {
@@ -136,8 +166,18 @@ impl<R: Read> Reader<R> {
             },
             _ => None,
         });
-        let size = size.map(|size| size.saturating_sub(header_size));
-        Ok(Reader { input, size, header_size, descriptor, field, layout: header.layout, shape: header.shape })
+        let shape = header.shape;
+        if shape.contains(&0) {
+            let others = shape.iter().filter(|&&extent| extent > 0).try_fold(1usize, |n, &extent| n.checked_mul(extent));
+            if others.is_none_or(|others| others > MOST_EMPTY) {
+                let shape: Vec<_> = shape.iter().map(usize::to_string).collect();
+                let shape = shape.join(", ");
+                return Err(format!(
+                    "has the shape ({shape}): of an array without elements, the rest may make up {MOST_EMPTY} at most"
+                ));
+            }
+        }
+        Ok(Reader { input, size, header_size, descriptor, field, layout: header.layout, shape })
     }
 
     /// Whether elements are structures of one field of this name. If so, they are taken for its numbers from now on.
@@ -197,8 +237,14 @@ impl<R: Read> Reader<R> {
         let n = self.shape.iter().try_fold(1usize, |n, &extent| n.checked_mul(extent));
         let n = if self.shape.contains(&0) { Some(0) } else { n };
         let n = n.filter(|n| n.checked_mul(kind.size()).is_some()).ok_or("has more elements than can be counted")?;
+        let promised = (n * kind.size()) as u64;
         match self.size {
-            Some(size) if size < (n * kind.size()) as u64 => Err(truncated(n, kind, size)),
+            Size::Is(size) if size.saturating_sub(self.header_size) < promised => {
+                Err(truncated(n, kind, size.saturating_sub(self.header_size)))
+            }
+            Size::Packed(most) if most < promised => Err(format!(
+                "unpacks to {promised} bytes, and at most {most} are read from an archive of this size: save it unpacked (numpy.savez)"
+            )),
             _ => Ok(n),
         }
     }
@@ -210,13 +256,13 @@ impl<R: Read> Reader<R> {
     pub fn read<T: Element>(mut self, advance: impl Fn(usize)) -> Result<Vec<T>, String> {
         let n = self.check_size(T::KIND)?;
         let mut values = Vec::new();
-        // What is compressed may claim any size; let it show.
-        let certain = if self.size.is_some() { n } else { n.min(CHUNK / size_of::<T>()) };
-        values.try_reserve_exact(certain).map_err(|_| "can't be read: not enough memory")?;
+        // Where the size isn't known, let it show.
+        let certain = if matches!(self.size, Size::Is(_)) { n } else { n.min(CHUNK / size_of::<T>()) };
+        reserve(&mut values, certain)?;
         while values.len() < n {
             let start = values.len();
             let len = (n - start).min(CHUNK / size_of::<T>());
-            values.try_reserve(len).map_err(|_| "can't be read: not enough memory")?;
+            reserve(&mut values, len)?;
             values.resize(start + len, T::zeroed());
             let mut bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut values[start..]);
             while !bytes.is_empty() {
@@ -236,16 +282,12 @@ impl<R: Read> Reader<R> {
         if self.is_swapped() {
             values.iter_mut().for_each(|value| *value = value.swapped());
         }
-        if self.is_fortran() && self.shape.len() > 1 {
+        if self.is_fortran() && self.shape.len() > 1 && n > 0 {
             let array = ArrayD::from_shape_vec(IxDyn(&self.shape).f(), values).map_err(|error| error.to_string())?;
-            values = array.iter().copied().collect();
+            values = collect(array.iter().copied())?;
         }
         Ok(values)
     }
-}
-
-fn unreadable(error: io::Error) -> String {
-    format!("can't be read: {}", reason(&error))
 }
 
 fn truncated(n: usize, kind: Kind, found: u64) -> String {
@@ -334,7 +376,7 @@ mod tests {
     fn fortran_order_is_turned() {
         let body: Vec<u8> = [0f32, 1.0, 2.0, 3.0, 4.0, 5.0].iter().flat_map(|value| value.to_le_bytes()).collect();
         for (fortran, expected) in [("False", [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]), ("True", [0.0, 2.0, 4.0, 1.0, 3.0, 5.0])] {
-            for size in [None, Some(file(fortran, &body).len() as u64)] {
+            for size in [Size::Unknown, Size::Is(file(fortran, &body).len() as u64)] {
                 let bytes = file(fortran, &body);
                 let reader = Reader::new(&bytes[..], size).unwrap();
                 assert_eq!(reader.kind("it", Kind::FLOATS), Ok(Kind::F32));
@@ -353,7 +395,7 @@ mod tests {
         ] {
             let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n");
             let bytes = [MAGIC, &[1, 0], &(header.len() as u16).to_le_bytes(), header.as_bytes(), &[0; 80]].concat();
-            for size in [None, Some(bytes.len() as u64)] {
+            for size in [Size::Unknown, Size::Is(bytes.len() as u64)] {
                 let found = Reader::new(&bytes[..], size).unwrap().read::<f64>(|_| {}).unwrap_err();
                 assert!(found.starts_with(error), "{found}");
             }
@@ -363,7 +405,7 @@ mod tests {
     #[test]
     fn names_of_many_types() {
         let bytes = file("False", &[0; 24]);
-        let reader = Reader::new(&bytes[..], None).unwrap();
+        let reader = Reader::new(&bytes[..], Size::Unknown).unwrap();
         assert_eq!(reader.kind("it", Kind::INTEGERS), Err("holds float32, but it must be int32, int64, uint32 or uint64".into()));
     }
 }

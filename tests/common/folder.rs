@@ -75,6 +75,17 @@ impl Folder {
         value
     }
 
+    /// stdout of a run whose result is wrong: exit code 1, and `sentence` on stderr.
+    #[allow(dead_code, reason = "not all commands verify")]
+    #[track_caller]
+    pub fn wrong(&self, arguments: &str, sentence: &str) -> String {
+        let output = self.run(arguments);
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments}: {stderr}");
+        assert!(stderr.starts_with("error: verification failed: ") && stderr.contains(sentence), "{arguments}: {stderr}");
+        text(&output.stdout)
+    }
+
     /// A run that fails with exit code 2, says `sentence` on stderr and leaves the files as they are.
     #[track_caller]
     pub fn bad(&self, arguments: &str, sentence: &str) {

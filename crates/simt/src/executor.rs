@@ -3,7 +3,7 @@
 use crate::block::{Block, Buffers};
 use crate::error::SimtError;
 use crate::stack::Reservation;
-use crate::{Dim3, MAX_BLOCK_THREADS, MAX_SHARED, current, panics, pool};
+use crate::{Dim3, MAX_BLOCK_THREADS, MAX_SHARED, MAX_WORKERS, current, panics, pool};
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -53,9 +53,10 @@ const MANY_THREADS: u64 = 4096;
 const PATIENCE: Duration = Duration::from_micros(20);
 
 impl Executor {
-    /// An executor that runs up to `workers` blocks at a time, and at least one.
+    /// An executor that runs up to `workers` blocks at a time: from one to [`MAX_WORKERS`]. Where the system doesn't start as many threads
+    /// it makes do with fewer.
     pub fn new(workers: usize) -> Self {
-        Self { workers: workers.max(1), schedule: Schedule::InOrder }
+        Self { workers: workers.clamp(1, MAX_WORKERS), schedule: Schedule::InOrder }
     }
 
     /// The same with another order of turns within a block.

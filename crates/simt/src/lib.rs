@@ -50,5 +50,8 @@ pub const WARP_SIZE: u32 = 32;
 /// The most threads that a block may have.
 pub const MAX_BLOCK_THREADS: u32 = 1024;
 
+/// The most blocks that an executor runs at a time.
+pub const MAX_WORKERS: usize = 4096;
+
 /// The most shared memory that a block may have, static and dynamic together, in bytes.
 pub const MAX_SHARED: usize = 227 * 1024;

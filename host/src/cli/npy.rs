@@ -1,11 +1,11 @@
 //! Reads `.npy` files of one dimension, and says what is wrong with others.
 
-use std::{fs::File, io, path::Path};
+use std::path::Path;
 
 pub use warpsmith::npy::Kind;
 use warpsmith::npy::Reader;
 
-use super::{count, failure::Failure, output, progress::Progress};
+use super::{count, failure::Failure, progress::Progress};
 
 /// The types of weights.
 pub const NUMBERS: &[Kind] = &[Kind::I32, Kind::I64, Kind::F32, Kind::F64];
@@ -42,16 +42,7 @@ impl Array {
 /// Reads the file, which is to be `what` (as in "the weights must be ...") and may hold the `allowed` types, of [`NUMBERS`].
 pub fn read(path: &Path, what: &str, allowed: &[Kind], progress: Progress) -> Result<Array, Failure> {
     let fail = |text: &str| Failure::error(format_args!("{}: {text}", path.display()));
-    let cannot = |error: io::Error| fail(&format!("can't be read: {}", output::reason(&error)));
-    let file = File::open(path).map_err(cannot)?;
-    let metadata = file.metadata().map_err(cannot)?;
-    if metadata.is_dir() {
-        return Err(fail("is a directory, not a .npy file"));
-    }
-
-    // A pipe has no size; a file too short is not worth reading.
-    let size = metadata.is_file().then_some(metadata.len());
-    let reader = Reader::new(file, size).map_err(|text| fail(&text))?;
+    let reader = Reader::open(path).map_err(|text| fail(&text))?;
     let kind = reader.kind(what, allowed).map_err(|text| fail(&text))?;
     let n = match reader.shape() {
         &[n] => n,

@@ -4,6 +4,7 @@ use std::{
     borrow::Cow,
     fmt,
     io::{IsTerminal as _, Write as _, stderr},
+    thread,
     time::Duration,
 };
 
@@ -51,7 +52,10 @@ impl Progress {
         }
         let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
         let bar = bar.with_style(style).with_message(text);
-        bar.enable_steady_tick(Duration::from_millis(100));
+        // Its thread is started by a call that panics where there can't be any more of them.
+        if thread::Builder::new().spawn(|| {}).is_ok() {
+            bar.enable_steady_tick(Duration::from_millis(100));
+        }
         Work { bar }
     }
 }

@@ -1,6 +1,6 @@
 //! Measured schedules, and the file that holds them.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::error::check_time;
 use super::{Dag, RulesError, Timeline, Traversal};
 use crate::files::{Destination, FileError, reason};
+use crate::read::{Lines, push, quoted};
 
 /// The first line of a file of runs.
 const MAGIC: &str = "# warpsmith rules 1";
@@ -129,38 +130,37 @@ impl Runs {
     /// [`RulesError::Runs`] where it can't be read, is no such file, was cut short, or has a row that is none: it names the line.
     pub fn read(path: &Path) -> Result<Self, RulesError> {
         let wrong = |reason: String| RulesError::Runs { path: path.to_owned(), reason };
-        let bytes = fs::read(path).map_err(|error| wrong(reason(&error)))?;
-        let text = String::from_utf8(bytes).map_err(|_| wrong("it is no text".to_owned()))?;
-        let mut lines = text.lines();
-        if lines.next() != Some(MAGIC) {
+        let mut lines = Lines::open(path).map_err(wrong)?;
+        if !lines.next().map_err(wrong)? || lines.line() != MAGIC.as_bytes() {
             return Err(wrong(format!("it is no file of runs: the first line isn't `{MAGIC}`")));
         }
-        let head = lines.next().and_then(|line| line.strip_prefix("# "));
-        let head = head.ok_or_else(|| wrong("it was cut short: the second line should say what was measured".to_owned()))?;
+        let cut = "it was cut short: the second line should say what was measured";
+        let head = if lines.next().map_err(wrong)? { lines.text().map_err(wrong)? } else { "" };
+        let head = head.strip_prefix("# ").ok_or_else(|| wrong(cut.to_owned()))?;
         let Head { runs: expected, about } =
             serde_json::from_str::<Head<About>>(head).map_err(|error| wrong(format!("line 2: {error}")))?;
-        if lines.next() != Some(HEADER) {
+        if !lines.next().map_err(wrong)? || lines.line() != HEADER.as_bytes() {
             return Err(wrong(format!("line 3 isn't the header `{HEADER}`")));
         }
-        let (mut rows, mut ends) = (lines.clone().count(), text.ends_with('\n'));
-        if expected.is_none() && !ends {
-            // Whoever added rows was stopped in the last.
-            (rows, ends) = (rows.saturating_sub(1), true);
-        }
-        let (lines, expected) = (lines.take(rows), expected.unwrap_or(rows));
-        let mut runs = Vec::new();
-        for (index, line) in lines.enumerate() {
-            let number = index + 4;
-            let run = row(line, index).map_err(|reason| {
-                let cut = if index + 1 == expected || !ends { "; was the file cut short?" } else { "" };
-                wrong(format!("line {number}: {reason}{cut}"))
+        let mut runs: Vec<Run> = Vec::new();
+        let mut ended = lines.is_ended();
+        while lines.next().map_err(wrong)? {
+            ended = lines.is_ended();
+            if expected.is_none() && !ended {
+                // Whoever added rows was stopped in the last.
+                break;
+            }
+            let index = runs.len();
+            let run = row(lines.text().map_err(wrong)?, index).map_err(|reason| {
+                let cut = if expected == Some(index + 1) || !ended { "; was the file cut short?" } else { "" };
+                wrong(lines.error(format_args!("{reason}{cut}")))
             })?;
-            runs.push(run);
+            push(&mut runs, run).map_err(wrong)?;
         }
-        if !ends {
+        if !ended && expected.is_some() {
             return Err(wrong("it was cut short: the last line has no end".to_owned()));
         }
-        if runs.len() != expected {
+        if let Some(expected) = expected.filter(|&expected| expected != runs.len()) {
             return Err(wrong(format!(
                 "it was cut short, or put together: it should have {expected} runs, but has {}",
                 runs.len()
@@ -266,12 +266,12 @@ fn row_text(iteration: usize, run: &Run) -> String {
 fn row(line: &str, index: usize) -> Result<Run, String> {
     let mut fields = line.splitn(3, ',');
     let (Some(iteration), Some(seconds), Some(schedule)) = (fields.next(), fields.next(), fields.next()) else {
-        return Err(format!("`{line}` has fewer than 3 fields"));
+        return Err(format!("{} has fewer than 3 fields", quoted(line)));
     };
     if iteration.parse() != Ok(index) {
-        return Err(format!("the iteration is `{iteration}`, but {index} comes next"));
+        return Err(format!("the iteration is {}, but {index} comes next", quoted(iteration)));
     }
-    let seconds: f64 = seconds.parse().map_err(|_| format!("`{seconds}` is no time in seconds"))?;
+    let seconds: f64 = seconds.parse().map_err(|_| format!("{} is no time in seconds", quoted(seconds)))?;
     check_time(seconds).map_err(|error| error.to_string())?;
     Ok(Run { seconds, traversal: schedule.parse()? })
 }

@@ -3,6 +3,7 @@
 use super::error::DeviceError;
 use super::info::{Backend, DeviceInfo, MemoryInfo};
 use super::launch::{Dim3, Limits};
+use crate::memory::Memory;
 use simt::Executor;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::fs;
@@ -53,15 +54,10 @@ pub(super) const LIMITS: Limits = Limits {
     shared: simt::MAX_SHARED,
 };
 
-/// The machine's memory. What can't be found out counts as no limit.
+/// The machine's memory.
 pub(super) fn memory() -> MemoryInfo {
-    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let get = |key: &str| -> Option<usize> {
-        let line = text.lines().find_map(|line| line.strip_prefix(key))?;
-        line.trim_start_matches(':').trim().strip_suffix("kB")?.trim().parse::<usize>().ok()?.checked_mul(1024)
-    };
-    let total = get("MemTotal").unwrap_or(usize::MAX);
-    MemoryInfo { free: get("MemAvailable").unwrap_or(total), total }
+    let Memory { free, total } = crate::memory::memory();
+    MemoryInfo { free, total }
 }
 
 /// The machine's memory in all, which doesn't change, so that the file needs to be read once only.

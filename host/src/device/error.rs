@@ -1,5 +1,6 @@
 //! What can go wrong, as sentences.
 
+use crate::threads::ThreadsError;
 use std::fmt;
 
 /// Why a call of this module failed.
@@ -21,6 +22,10 @@ pub enum DeviceError {
         /// What it was set to.
         value: String,
     },
+
+    /// The CPU can't work with as many threads as were asked for.
+    #[error(transparent)]
+    Threads(#[from] ThreadsError),
 
     /// A device, or the process, has too little memory left.
     #[error(

@@ -25,6 +25,7 @@
 //!
 //! # Environment
 //! - `WARPSMITH_BACKEND`: `cuda` or `cpu`, for [`Device::best`].
+//! - `WARPSMITH_THREADS`: how many worker threads [`Device::cpu`] has ([`threads`](crate::threads)).
 //! - `WARPSMITH_SYNC=1`: every launch on a GPU is waited for, so that a fault names its kernel.
 //!
 //! # Threads
@@ -61,6 +62,7 @@ pub use stream::Stream;
 #[doc(hidden)]
 pub use cuda_std_macros::launch as __launch;
 
+use crate::threads;
 use bytemuck::Pod;
 use cpu::Cpu;
 use cuda::{Cuda, CudaModule};
@@ -94,13 +96,14 @@ impl Device {
     ///
     /// # Errors
     /// [`DeviceError::NoDevice`] and the like where it says `cuda` and there is none, [`DeviceError::InvalidBackend`] where
-    /// it says something else.
+    /// it says something else; on the CPU [`DeviceError::Threads`] where `WARPSMITH_THREADS` is no number of threads.
     pub fn best() -> Result<Self, DeviceError> {
         let wish = env::var_os("WARPSMITH_BACKEND").unwrap_or_default();
+        let cpu = || threads::count().map(|_| Self::cpu()).map_err(DeviceError::from);
         match wish.to_str() {
-            Some("") => Ok(cuda::first().map_or_else(|_| Self::cpu(), Self::of_cuda)),
+            Some("") => cuda::first().map_or_else(|_| cpu(), |cuda| Ok(Self::of_cuda(cuda))),
             Some("cuda") => cuda::first().map(Self::of_cuda),
-            Some("cpu") => Ok(Self::cpu()),
+            Some("cpu") => cpu(),
             _ => Err(DeviceError::InvalidBackend { value: wish.to_string_lossy().into_owned() }),
         }
     }
@@ -137,10 +140,12 @@ impl Device {
         }
     }
 
-    /// The CPU, with a worker thread for each core that the process may use.
+    /// The CPU, with as many worker threads as [`threads::count`] says; where that is an error, one for each core that the process may
+    /// use.
     pub fn cpu() -> Self {
         static CPU: OnceLock<Device> = OnceLock::new();
-        CPU.get_or_init(|| Self::cpu_with(simt::Executor::default())).clone()
+        let executor = || threads::count().map_or_else(|_| simt::Executor::default(), simt::Executor::new);
+        CPU.get_or_init(|| Self::cpu_with(executor())).clone()
     }
 
     /// The CPU with another executor, such as one that runs threads in a random order.

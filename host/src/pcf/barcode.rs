@@ -23,13 +23,24 @@ use rayon::prelude::*;
 
 use super::{BarProblem, Pcf, PcfError, PcfSet, Real};
 
-/// A bar: the interval [birth, death).
+/// A bar: what lives from its birth to its death.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bar {
     /// When it is born; finite.
     pub birth: f64,
     /// When it dies; infinite where it never does.
     pub death: f64,
+}
+
+/// Which way a filtration of a space grows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Filtration {
+    /// With the time t: by all that is at most t. Bars are [birth, death), and one without end has the death infinity.
+    #[default]
+    Sublevel,
+    /// With falling t: by all that is at least t. Deaths are below births, bars are [death, birth), and one without end has the death
+    /// -infinity.
+    Superlevel,
 }
 
 impl From<(f64, f64)> for Bar {
@@ -41,26 +52,44 @@ impl From<(f64, f64)> for Bar {
 /// Any number of bars, in no particular order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Barcode {
+    filtration: Filtration,
     bars: Vec<Bar>,
 }
 
 impl Barcode {
-    /// The barcode of these bars.
+    /// The barcode of these bars, of a sublevel filtration.
     ///
     /// # Errors
     /// Where a birth is infinite or NaN, a death is NaN, or one comes before its birth. The first such bar is named.
     pub fn new(bars: impl IntoIterator<Item = impl Into<Bar>>) -> Result<Self, PcfError> {
+        Barcode::of(Filtration::Sublevel, bars)
+    }
+
+    /// The barcode of these bars, of such a filtration.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); of a superlevel filtration, where a death is above its birth.
+    pub fn of(filtration: Filtration, bars: impl IntoIterator<Item = impl Into<Bar>>) -> Result<Self, PcfError> {
         let bars: Vec<Bar> = bars.into_iter().map(Into::into).collect();
         for (bar, &Bar { birth, death }) in bars.iter().enumerate() {
-            let problem = match () {
-                () if !birth.is_finite() => BarProblem::Birth { birth },
-                () if death.is_nan() => BarProblem::Death { death },
-                () if death < birth => BarProblem::Reversed { birth, death },
-                () => continue,
+            let problem = match filtration {
+                _ if !birth.is_finite() => BarProblem::Birth { birth },
+                _ if death.is_nan() => BarProblem::Death { death },
+                Filtration::Sublevel if death < birth => BarProblem::Reversed { birth, death },
+                Filtration::Superlevel if death > birth => BarProblem::Above { birth, death },
+                _ => continue,
             };
             return Err(PcfError::Bar { bar, problem });
         }
-        Ok(Barcode { bars })
+        Ok(Barcode { filtration, bars })
+    }
+
+    /// Each bar as an interval: where it starts, what that is called, and where it ends.
+    fn intervals(&self) -> impl Iterator<Item = ((f64, &'static str), (f64, &'static str))> {
+        self.bars.iter().map(|&Bar { birth, death }| match self.filtration {
+            Filtration::Sublevel => ((birth, "birth"), (death, "death")),
+            Filtration::Superlevel => ((death, "death"), (birth, "birth")),
+        })
     }
 
     /// The bars.
@@ -68,34 +97,46 @@ impl Barcode {
         &self.bars
     }
 
-    /// The Betti curve: at t, the number of bars with birth <= t < death. Births and deaths are rounded to `T` first.
+    /// The filtration that they are of.
+    pub fn filtration(&self) -> Filtration {
+        self.filtration
+    }
+
+    /// The Betti curve: at t, the number of bars with birth <= t < death; of a superlevel filtration with death <= t < birth. Births and
+    /// deaths are rounded to `T` first.
     ///
     /// # Errors
-    /// Where a bar is born before 0, where the curve starts, or a time is above [`Real::MAX_VALUE`].
+    /// Where a bar's birth or death is below 0, where the curve starts, and not -infinity, or a time is above [`Real::MAX_VALUE`].
     pub fn betti_curve<T: Real>(&self) -> Result<Pcf<T>, PcfError> {
         let mut changes: Vec<(T, i64)> = Vec::with_capacity(2 * self.bars.len());
-        for (bar, &Bar { birth, death }) in self.bars.iter().enumerate() {
-            if birth < 0.0 {
-                return Err(PcfError::Bar { bar, problem: BarProblem::Negative { birth } });
+        for (bar, (start, end)) in self.intervals().enumerate() {
+            // What has been there all the time is there at 0.
+            let start = if start.0 == f64::NEG_INFINITY { (0.0, start.1) } else { start };
+            if let Some((value, what)) = [start, end].into_iter().find(|&(value, _)| value < 0.0) {
+                return Err(PcfError::Bar { bar, problem: BarProblem::Negative { what, value } });
             }
-            changes.push((round(bar, "birth", birth)?, 1));
-            if death.is_finite() {
-                changes.push((round(bar, "death", death)?, -1));
+            changes.push((round(bar, start.1, start.0)?, 1));
+            if end.0.is_finite() {
+                changes.push((round(bar, end.1, end.0)?, -1));
             }
         }
         steps(changes)
     }
 
-    /// The stable rank of the standard contour: at t, the number of bars with death - birth > t. Lengths are rounded to `T` first.
+    /// The stable rank of the standard contour: at t, the number of bars that are longer than t. Lengths are rounded to `T` first.
     ///
     /// # Errors
     /// Where a bar is longer than [`Real::MAX_VALUE`] and not infinite.
     pub fn stable_rank<T: Real>(&self) -> Result<Pcf<T>, PcfError> {
         let mut changes: Vec<(T, i64)> = Vec::with_capacity(2 * self.bars.len());
-        for (bar, &Bar { birth, death }) in self.bars.iter().enumerate() {
+        let length = match self.filtration {
+            Filtration::Sublevel => "death - birth",
+            Filtration::Superlevel => "birth - death",
+        };
+        for (bar, ((start, _), (end, _))) in self.intervals().enumerate() {
             changes.push((T::ZERO, 1));
-            if death.is_finite() {
-                changes.push((round(bar, "death - birth", death - birth)?, -1));
+            if start.is_finite() && end.is_finite() {
+                changes.push((round(bar, length, end - start)?, -1));
             }
         }
         steps(changes)

@@ -201,18 +201,28 @@ pub enum BarProblem {
         death: f64,
     },
     /// The bar dies before it is born.
-    #[error("death = {death} comes before birth = {birth}")]
+    #[error("death = {death} comes before birth = {birth}, as in superlevel filtrations alone")]
     Reversed {
         /// The birth.
         birth: f64,
         /// The death.
         death: f64,
     },
-    /// A Betti curve starts at 0.
-    #[error("birth = {birth}, but a Betti curve is a function from t = 0 on: shift the bars, or take stable ranks")]
-    Negative {
+    /// The bar of a superlevel filtration dies before it is born.
+    #[error("death = {death} is above birth = {birth}, but this is to be a superlevel filtration")]
+    Above {
         /// The birth.
         birth: f64,
+        /// The death.
+        death: f64,
+    },
+    /// A Betti curve starts at 0.
+    #[error("{what} = {value}, but a Betti curve is a function from t = 0 on: shift the bars, or take stable ranks")]
+    Negative {
+        /// Which end of the bar.
+        what: &'static str,
+        /// Where it is.
+        value: f64,
     },
     /// A time or a length is too large.
     #[error("{what} = {value:e} is too large for {name}: at most {max:e} is allowed")]

@@ -1,5 +1,7 @@
 //! Matrices over all pairs of functions.
 
+use rayon::prelude::*;
+
 use super::{
     PcfError, PcfSet, Real,
     launches::Integral,
@@ -155,6 +157,38 @@ impl<'a, T: Real> Pairwise<'a, T> {
             (None, Measure::Lp(_)) => after_first(self.rows) * n.saturating_sub(1),
             (None, Measure::Inner) => after_first(self.rows) * (n + 1),
         }
+    }
+
+    /// A pair, by row and column, whose entry is infinite because of the functions' last values: two that differ for ever; of inner
+    /// products, two of which neither ends on 0.
+    pub fn endless_pair(&self) -> Option<(usize, usize)> {
+        let cols = self.cols.unwrap_or(self.rows);
+        let first = |set: &PcfSet<T>, other_than: T| set.iter().position(|function| function.tail() != other_than);
+        if self.rows.is_empty() || cols.is_empty() {
+            return None;
+        }
+        match self.measure {
+            Measure::Inner => first(self.rows, T::ZERO).zip(first(cols, T::ZERO)),
+            // Where all columns end as the first row does, another row differs from all of them.
+            Measure::Lp(_) => {
+                let tail = self.rows.get(0).tail();
+                first(cols, tail).map(|col| (0, col)).or_else(|| first(self.rows, tail).map(|row| (row, 0)))
+            }
+        }
+    }
+
+    /// Whether all entries are finite for sure: no pair has a reason to be infinite, and no number is so large that its power is.
+    pub fn is_finite(&self) -> bool {
+        let largest = |set: &PcfSet<T>| set.points().par_iter().map(|point| point.v.to_f64().abs()).reduce(|| 0.0, f64::max);
+        let cols = self.cols.unwrap_or(self.rows);
+        let (of_rows, of_cols) = (largest(self.rows), largest(cols));
+        let most = match self.measure {
+            Measure::Lp(p) => (of_rows + of_cols).powf(p),
+            Measure::Inner => of_rows * of_cols,
+        };
+        // Four times as much, for what sums are off by.
+        let bound = 4.0 * most * self.rows.max_time().to_f64().max(cols.max_time().to_f64()).max(1.0);
+        T::from_f64(bound).is_finite() && self.endless_pair().is_none()
     }
 
     /// Computes the matrix into new memory.

@@ -155,7 +155,7 @@ impl<T: Real> PcfSet<T> {
     /// # Errors
     /// Where the offsets are no such division, or a function is none (see [`Pcf::new`]).
     pub fn from_parts(offsets: Vec<usize>, mut points: Vec<Point<T>>) -> Result<Self, PcfError> {
-        check_offsets(&offsets, points.len())?;
+        check_offsets(&offsets, points.len(), false)?;
         let mut rest = &mut points[..];
         let mut functions = Vec::with_capacity(offsets.len() - 1);
         for range in offsets.windows(2) {
@@ -318,8 +318,8 @@ impl<T: Real> FromIterator<Pcf<T>> for PcfSet<T> {
     }
 }
 
-/// Whether the offsets divide so many points among functions.
-fn check_offsets(offsets: &[usize], points: usize) -> Result<(), PcfError> {
+/// Whether the offsets divide so many points among functions, of which some may have none.
+pub(super) fn check_offsets(offsets: &[usize], points: usize, empty: bool) -> Result<(), PcfError> {
     let wrong = |index: usize, wanted: String| Err(PcfError::Offsets { index, found: offsets[index] as i128, wanted });
     let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else {
         return Err(PcfError::NoOffsets);
@@ -334,7 +334,7 @@ fn check_offsets(offsets: &[usize], points: usize) -> Result<(), PcfError> {
         if range[1] > points {
             return wrong(function + 1, format!("there are only {points} points"));
         }
-        if range[1] == range[0] {
+        if range[1] == range[0] && !empty {
             return Err(PcfError::NoBreakpoints { function });
         }
     }
@@ -373,7 +373,7 @@ fn validate<T: Real>(function: usize, points: &mut [Point<T>]) -> Result<(), Pcf
     Ok(())
 }
 
-fn check_number<T: Real>(function: usize, breakpoint: usize, field: Field, number: T) -> Result<(), PcfError> {
+pub(super) fn check_number<T: Real>(function: usize, breakpoint: usize, field: Field, number: T) -> Result<(), PcfError> {
     let (value, max) = (number.to_f64(), T::MAX_VALUE.to_f64());
     if !number.is_finite() {
         return Err(PcfError::NotFinite { function, breakpoint, field, value });

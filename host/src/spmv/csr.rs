@@ -6,6 +6,7 @@ use super::{
     Real, SpmvError,
     error::{numbered, same_length},
 };
+use crate::read::{collect, filled, reserve};
 
 /// Rows that a task of the host's multiplication has at least.
 const ROWS_PER_TASK: usize = 256;
@@ -61,7 +62,8 @@ impl<T: Real> Csr<T> {
     /// up, in their order; columns are ascending then.
     ///
     /// # Errors
-    /// [`SpmvError::TripletOutOfRange`], and [`SpmvError::TooMany`] where there are 2^32 rows, columns or triplets.
+    /// [`SpmvError::TripletOutOfRange`], [`SpmvError::TooMany`] where there are 2^32 rows, columns or triplets, and
+    /// [`SpmvError::OutOfMemory`].
     pub fn from_triplets(
         (rows, width): (usize, usize),
         triplets: impl IntoIterator<Item = (u32, u32, T)>,
@@ -76,23 +78,24 @@ impl<T: Real> Csr<T> {
             return Err(SpmvError::TripletOutOfRange { triplet, row, column, rows, columns: width });
         }
         // By rows, in their order; then each row by columns.
-        let mut starts = vec![0u32; rows + 1];
+        let no_memory = |_| SpmvError::OutOfMemory { rows, nonzeros: triplets.len() };
+        let mut starts = filled(0u32, rows + 1).map_err(no_memory)?;
         for &(row, ..) in &triplets {
             starts[row as usize + 1] += 1;
         }
         for row in 0..rows {
             starts[row + 1] += starts[row];
         }
-        let mut next = starts.clone();
-        let mut sorted = vec![(0u32, T::ZERO); triplets.len()];
+        let mut next = collect(starts.iter().copied()).map_err(no_memory)?;
+        let mut sorted = filled((0u32, T::ZERO), triplets.len()).map_err(no_memory)?;
+        let (mut row_ptr, mut columns, mut values) = (vec![0u32], Vec::new(), Vec::<T>::new());
+        reserve(&mut row_ptr, rows).map_err(no_memory)?;
+        reserve(&mut columns, sorted.len()).map_err(no_memory)?;
+        reserve(&mut values, sorted.len()).map_err(no_memory)?;
         for (row, column, value) in triplets {
             sorted[next[row as usize] as usize] = (column, value);
             next[row as usize] += 1;
         }
-        let (mut row_ptr, mut columns, mut values) = (vec![0u32], Vec::new(), Vec::<T>::new());
-        row_ptr.reserve_exact(rows);
-        columns.reserve_exact(sorted.len());
-        values.reserve_exact(sorted.len());
         for row in 0..rows {
             let entries = &mut sorted[starts[row] as usize..starts[row + 1] as usize];
             entries.sort_by_key(|&(column, _)| column);

@@ -23,6 +23,14 @@ pub enum SpmvError {
         /// How many there are.
         count: usize,
     },
+    /// Memory for a matrix could not be had.
+    #[error("there is not enough memory for a matrix of {rows} rows and {nonzeros} nonzeros")]
+    OutOfMemory {
+        /// The number of rows.
+        rows: usize,
+        /// The number of nonzeros.
+        nonzeros: usize,
+    },
     /// An array's length doesn't fit.
     #[error("{what} has {found} elements, but it must have {expected}: {reason}")]
     Length {
@@ -97,7 +105,11 @@ pub enum SpmvError {
     #[error("there are no ranks, and at least one is needed")]
     NoRanks,
     /// Some ranks would have no rows.
-    #[error("{ranks} ranks can't share {rows} rows: each needs at least one")]
+    #[error(
+        "{ranks} rank{} can't share {rows} row{}: each needs at least one",
+        if *ranks == 1 { "" } else { "s" },
+        if *rows == 1 { "" } else { "s" }
+    )]
     TooManyRanks {
         /// The number of ranks.
         ranks: usize,

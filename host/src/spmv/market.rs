@@ -7,12 +7,15 @@
 
 use std::{
     fmt::Display,
-    io::{BufRead, BufReader, Write as _},
+    io::Write as _,
     path::Path,
 };
 
 use super::{Csr, Real, SpmvError, error::numbered};
-use crate::files::{Destination, open, reason};
+use crate::{
+    files::Destination,
+    read::{Lines, declared, push, quoted},
+};
 
 /// What an entry's value is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,9 +41,8 @@ enum Symmetry {
 /// isn't a finite number of the type. [`SpmvError::TooMany`] where there are 2^32 rows, columns or nonzeros.
 pub fn read<T: Real>(path: impl AsRef<Path>) -> Result<Csr<T>, SpmvError> {
     let path = path.as_ref();
-    let (file, _) = open(path).map_err(|reason| SpmvError::file(path, reason))?;
-    let lines = Lines { input: BufReader::with_capacity(1 << 16, file), number: 0, line: Vec::new() };
-    let (shape, triplets) = lines.matrix().map_err(|reason| SpmvError::file(path, reason))?;
+    let matrix = Lines::open(path).and_then(|lines| Market(lines).matrix());
+    let (shape, triplets) = matrix.map_err(|reason| SpmvError::file(path, reason))?;
     Csr::from_triplets(shape, triplets)
 }
 
@@ -66,48 +68,30 @@ pub fn write<T: Real>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(), Spm
 }
 
 /// A file, line by line.
-struct Lines<R> {
-    input: R,
-    /// Of the line, from 1.
-    number: usize,
-    line: Vec<u8>,
-}
+struct Market(Lines);
 
-impl<R: BufRead> Lines<R> {
-    /// Goes to the next line, if there is one.
-    fn next(&mut self) -> Result<bool, String> {
-        self.line.clear();
-        let read = self.input.read_until(b'\n', &mut self.line);
-        self.number += 1;
-        read.map(|bytes| bytes > 0).map_err(|error| format!("can't be read: {}", reason(&error)))
-    }
-
+impl Market {
     /// Goes to the next line that is neither blank nor a comment, if there is one.
     fn next_data(&mut self) -> Result<bool, String> {
-        while self.next()? {
-            if self.line.first() != Some(&b'%') && !self.line.trim_ascii().is_empty() {
+        while self.0.next_filled()? {
+            if !self.0.line().starts_with(b"%") {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    /// The line as text.
-    fn text(&self) -> Result<&str, String> {
-        std::str::from_utf8(&self.line).map_err(|_| self.error("is not text"))
-    }
-
     /// That something is wrong with the line.
     fn error(&self, reason: impl Display) -> String {
-        format!("line {}: {reason}", self.number)
+        self.0.error(reason)
     }
 
     /// The format, from the first line.
     fn header(&mut self) -> Result<(Field, Symmetry), String> {
-        if !self.next()? {
+        if !self.0.next()? {
             return Err("is empty".to_owned());
         }
-        let line = String::from_utf8_lossy(&self.line).to_ascii_lowercase();
+        let line = String::from_utf8_lossy(self.0.line()).to_ascii_lowercase();
         let mut words = line.split_ascii_whitespace();
         if words.next() != Some("%%matrixmarket") {
             return Err(self.error("it doesn't start with `%%MatrixMarket`, so this is no Matrix Market file"));
@@ -115,19 +99,19 @@ impl<R: BufRead> Lines<R> {
         let mut word = |what: &str| words.next().ok_or_else(|| self.error(format_args!("the header ends before the {what}")));
         let (object, format, field, symmetry) = (word("object")?, word("format")?, word("field")?, word("symmetry")?);
         if object != "matrix" {
-            return Err(self.error(format_args!("the object is `{object}`, but only a `matrix` can be read")));
+            return Err(self.error(format_args!("the object is {}, but only a `matrix` can be read", quoted(object))));
         }
         match format {
             "coordinate" => {}
             "array" => return Err(self.error("the array format is for dense matrices; only `coordinate` can be read")),
-            _ => return Err(self.error(format_args!("the format is `{format}`, but it must be `coordinate`"))),
+            _ => return Err(self.error(format_args!("the format is {}, but it must be `coordinate`", quoted(format)))),
         }
         let field = match field {
             "real" | "double" => Field::Real,
             "integer" => Field::Integer,
             "pattern" => Field::Pattern,
             "complex" => return Err(self.error("complex matrices can't be read; entries must be real, integer or pattern")),
-            _ => return Err(self.error(format_args!("the field is `{field}`, but it must be real, integer or pattern"))),
+            _ => return Err(self.error(format_args!("the field is {}, but it must be real, integer or pattern", quoted(field)))),
         };
         let symmetry = match symmetry {
             "general" => Symmetry::General,
@@ -142,8 +126,9 @@ impl<R: BufRead> Lines<R> {
                 );
             }
             _ => {
+                let symmetry = quoted(symmetry);
                 return Err(
-                    self.error(format_args!("the symmetry is `{symmetry}`, but it must be general, symmetric or skew-symmetric"))
+                    self.error(format_args!("the symmetry is {symmetry}, but it must be general, symmetric or skew-symmetric"))
                 );
             }
         };
@@ -155,7 +140,7 @@ impl<R: BufRead> Lines<R> {
         if !self.next_data()? {
             return Err("ends before the line with the numbers of rows, columns and entries".to_owned());
         }
-        let words: Vec<_> = self.text()?.split_ascii_whitespace().collect();
+        let words: Vec<_> = self.0.text()?.split_ascii_whitespace().collect();
         let [rows, columns, entries] = words[..] else {
             return Err(self.error(format_args!(
                 "there are {} words, but here must be three: the numbers of rows, columns and entries",
@@ -163,7 +148,7 @@ impl<R: BufRead> Lines<R> {
             )));
         };
         let number = |word: &str, what: &'static str| -> Result<usize, String> {
-            let number = word.parse().map_err(|_| self.error(format_args!("`{word}` is no number of {what}")))?;
+            let number = word.parse().map_err(|_| self.error(format_args!("{} is no number of {what}", quoted(word))))?;
             numbered(what, number).map_err(|error| self.error(error))?;
             Ok(number)
         };
@@ -175,35 +160,35 @@ impl<R: BufRead> Lines<R> {
         match word.parse::<u32>() {
             Ok(index) if index >= 1 && index as usize <= count => Ok(index - 1),
             Ok(index) => Err(self.error(format_args!("{what} {index} is out of range: they are numbered from 1 to {count}"))),
-            Err(_) => Err(self.error(format_args!("`{word}` is no number of a {what}"))),
+            Err(_) => Err(self.error(format_args!("{} is no number of a {what}", quoted(word)))),
         }
     }
 
     fn value<T: Real>(&self, word: &str, field: Field) -> Result<T, String> {
         if field == Field::Integer && word.parse::<i128>().is_err() {
-            return Err(self.error(format_args!("`{word}` is no integer, but the header says that entries are")));
+            return Err(self.error(format_args!("{} is no integer, but the header says that entries are", quoted(word))));
         }
-        let value: T = word.parse().map_err(|_| self.error(format_args!("`{word}` is no number")))?;
+        let value: T = word.parse().map_err(|_| self.error(format_args!("{} is no number", quoted(word))))?;
         if value.is_finite() {
             return Ok(value);
         }
         Err(match word.parse::<f64>() {
             Ok(wide) if wide.is_finite() || word.bytes().any(|byte| byte.is_ascii_digit()) => {
-                self.error(format_args!("{word} is too large for {}", T::NAME))
+                self.error(format_args!("{} is too large for {}", quoted(word), T::NAME))
             }
-            _ => self.error(format_args!("the value is `{word}`, but it must be a finite number")),
+            _ => self.error(format_args!("the value is {}, but it must be a finite number", quoted(word))),
         })
     }
 
     /// An entry: row and column from 0, and the value.
     fn entry<T: Real>(&self, [rows, columns, _]: [usize; 3], field: Field) -> Result<(u32, u32, T), String> {
-        let mut words = self.text()?.split_ascii_whitespace();
+        let mut words = self.0.text()?.split_ascii_whitespace();
         let wanted = if field == Field::Pattern { "row and column" } else { "row, column and value" };
         let mut word = || words.next().ok_or_else(|| self.error(format_args!("an entry is {wanted}, and here is less")));
         let (row, column) = (self.index(word()?, "row", rows)?, self.index(word()?, "column", columns)?);
         let value = if field == Field::Pattern { T::from_f64(1.0) } else { self.value(word()?, field)? };
         match words.next() {
-            Some(word) => Err(self.error(format_args!("an entry is {wanted}, and here is `{word}`, too"))),
+            Some(word) => Err(self.error(format_args!("an entry is {wanted}, and here is {}, too", quoted(word)))),
             None => Ok((row, column, value)),
         }
     }
@@ -223,7 +208,7 @@ impl<R: BufRead> Lines<R> {
                 return Err(format!("ends after {read} of {entries} entries"));
             }
             let (row, column, value) = self.entry::<T>(sizes, field)?;
-            triplets.push((row, column, value));
+            push(&mut triplets, (row, column, value))?;
             match symmetry {
                 Symmetry::General => {}
                 _ if column > row => {
@@ -233,9 +218,9 @@ impl<R: BufRead> Lines<R> {
                          triangle"
                     )));
                 }
-                Symmetry::Symmetric if column < row => triplets.push((column, row, value)),
+                Symmetry::Symmetric if column < row => push(&mut triplets, (column, row, value))?,
                 Symmetry::Symmetric => {}
-                Symmetry::Skew if column < row => triplets.push((column, row, T::from_f64(-value.to_f64()))),
+                Symmetry::Skew if column < row => push(&mut triplets, (column, row, T::from_f64(-value.to_f64())))?,
                 Symmetry::Skew => {
                     let row = row + 1;
                     return Err(self.error(format_args!(
@@ -246,6 +231,11 @@ impl<R: BufRead> Lines<R> {
         }
         if self.next_data()? {
             return Err(self.error(format_args!("there is more after the {entries} entries that were announced")));
+        }
+        // Empty rows and columns take memory, too, but hardly any of the file.
+        let most = declared(self.0.bytes());
+        if let Some((what, count)) = [("rows", rows), ("columns", columns)].into_iter().find(|&(_, count)| count as u64 > most) {
+            return Err(format!("declares {count} {what}, but in a file of this size there may be {most} at most"));
         }
         Ok(((rows, columns), triplets))
     }

@@ -28,7 +28,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let engine = Engine::new([device.clone()]);
     let size = format!("{} functions x {POINTS}", format::grouped(n));
     let row = |what: &str, size: String, steps: u128, ms, checked| {
-        let rate = format::rate(steps as usize, ms).replace("/s", " steps/s");
+        let rate = format::rate(steps as usize, ms, "steps");
         Row { system: "pcf", what: what.to_owned(), size, ms, rate, checked }
     };
 

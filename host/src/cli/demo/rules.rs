@@ -38,7 +38,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
         what: what.to_owned(),
         size: format!("{} schedules, {ranks} ranks", format::grouped(schedules)),
         ms,
-        rate: format::rate(schedules, ms).replace("/s", " schedules/s"),
+        rate: format::rate(schedules, ms, "schedules"),
         checked,
     };
 

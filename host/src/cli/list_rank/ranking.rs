@@ -20,7 +20,7 @@ pub struct Job<'a> {
     pub head: Option<i32>,
     /// Where `next` was read from.
     pub input: Option<&'a Path>,
-    pub runs: u32,
+    pub runs: usize,
     pub verify: bool,
     pub progress: Progress,
 }

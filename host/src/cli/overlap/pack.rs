@@ -10,28 +10,34 @@ use std::{
 use clap::Args;
 use serde::Serialize;
 use warpsmith::{
+    device::Backend,
     files::Destination,
     overlap::{
         OverlapError, Packings, Shape,
         io::{Format, Layout, PoseFile, read_poses, read_shape, save_poses_at},
-        pack::{self, Budget, PackError, Packed, Packer, Saving, Settings},
+        pack::{self, Budget, MOST_POSES, PackError, Packed, Packer, Saving, Settings},
     },
 };
 
 use super::draw::{Picture, Polygons};
 use crate::cli::{
-    Global,
+    Global, count,
     failure::Failure,
     format,
     interrupt::Interrupt,
     output::{Files, Partial},
     picture,
     progress::Progress,
-    terminal,
+    size, terminal, utf8,
 };
 
 /// For how long to search where nothing is said.
 const TIME: Duration = Duration::from_secs(30);
+/// The most steps: for ever.
+const MOST_STEPS: usize = 1_000_000_000_000;
+/// About what a pose takes of the host's memory: on the CPU, and beside a GPU.
+const CPU_BYTES: f64 = 1400.0;
+const HOST_BYTES: f64 = 300.0;
 /// Progress is shown in thousandths.
 const THOUSAND: usize = 1000;
 
@@ -55,22 +61,22 @@ const THOUSAND: usize = 1000;
 )]
 pub struct Arguments {
     /// How many copies
-    #[arg(long, value_name = "N", value_parser = parse_count)]
+    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_POSES), allow_negative_numbers = true)]
     count: usize,
     /// The shape: `tree`, a file .json, .svg or .wkt, or WKT
-    #[arg(long, value_name = "SHAPE", default_value = "tree")]
+    #[arg(long, value_name = "SHAPE", default_value = "tree", value_parser = utf8())]
     shape: String,
     /// Seed of all that is random
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
     /// How many packings to work on at once [default: 256 on a GPU, 4 on the CPU]
-    #[arg(long, value_name = "N", value_parser = parse_count)]
+    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_POSES), allow_negative_numbers = true)]
     starts: Option<usize>,
     /// Search for so many steps of every packing
-    #[arg(long, value_name = "N", value_parser = parse_count, conflicts_with = "time")]
+    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_STEPS), allow_negative_numbers = true, conflicts_with = "time")]
     steps: Option<usize>,
     /// Search for so long, about: 30s, 5m, 1.5h [default: 30s]
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
     time: Option<Duration>,
     /// Go on from the output's packing, or from what a search left beside it, if there is one: the smaller of both
     #[arg(long)]
@@ -141,6 +147,9 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let packer = Packer::new(&device, settings).map_err(failure)?;
     let interrupt = Interrupt::first_sets("stopping with the best so far");
     let packer = packer.cancelled_by(interrupt.cancel());
+    let poses = arguments.count * packer.starts();
+    let each = if device.backend() == Backend::Cpu { CPU_BYTES } else { HOST_BYTES };
+    size::check_memory(format::counted(poses, "pose", "poses"), poses as f64 * each)?;
 
     let progress = Progress::new(arguments.json || global.verbose > 0);
     let work = progress.costly_bar(THOUSAND, usize::MAX, format!("packing on {device}"));
@@ -174,8 +183,8 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     tracing::info!("wrote {}", arguments.output.display());
     let score = packed.side * packed.side / n as f64;
     if let Some((format, destination)) = &plot {
-        let copies = if n == 1 { "copy" } else { "copies" };
-        let title = format!("{} {copies} of {}, side {:.6}, side²/n {score:.6}", format::grouped(n), shape.name(), packed.side);
+        let copies = format::counted(n, "copy", "copies");
+        let title = format!("{copies} of {}, side {:.6}, side²/n {score:.6}", shape.name(), packed.side);
         let polygons = packed.poses.iter().map(|&pose| Polygons { shape: 0, rings: shape.posed(pose).collect() }).collect();
         let half = 0.5 * packed.side;
         let square = [[-half, -half], [half, -half], [half, half], [-half, half]];
@@ -260,25 +269,15 @@ impl Object<'_> {
         ]);
         terminal::print(table)?;
         terminal::print(format_args!(
-            "{} steps of {} packings of {} on {}; no two copies overlap.",
-            format::grouped(packed.steps),
-            format::grouped(packed.starts),
+            "{} of {} of {} on {}; no two copies overlap.",
+            format::counted(packed.steps, "step", "steps"),
+            format::counted(packed.starts, "packing", "packings"),
             self.shape,
             self.device
         ))?;
         terminal::print(format_args!("Written: {}", self.output))?;
         self.plot.as_ref().map_or(Ok(()), |plot| terminal::print(format_args!("Written: {plot}")))
     }
-}
-
-/// Reads a number of copies, of packings or of steps.
-fn parse_count(text: &str) -> Result<usize, String> {
-    let plain: String = text.chars().filter(|&character| character != '_').collect();
-    let count = plain.parse::<usize>().ok().or_else(|| {
-        let number = plain.parse::<f64>().ok()?;
-        (number.fract() == 0.0 && (0.0..=1e15).contains(&number)).then_some(number as usize)
-    });
-    count.filter(|&count| count > 0).ok_or_else(|| "not a whole number above 0".to_owned())
 }
 
 /// Reads a time: `30s`, `5m`, `1.5h`, `500ms`; seconds without a unit.
@@ -303,10 +302,6 @@ mod tests {
         }
         for text in ["", "0s", "-1s", "s", "1d", "inf", "nan", "1e9h"] {
             assert!(parse_time(text).is_err(), "{text}");
-        }
-        assert_eq!((parse_count("50"), parse_count("20_000"), parse_count("1e6")), (Ok(50), Ok(20_000), Ok(1_000_000)));
-        for text in ["", "0", "-1", "1.5", "x", "inf"] {
-            assert!(parse_count(text).is_err(), "{text}");
         }
     }
 }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use warpsmith::pcf::{
-    barcode::{betti_curves, stable_ranks},
-    io::{self, PcfData},
+    barcode::{Filtration, betti_curves, stable_ranks},
+    io::{self, BarcodeOptions, PcfData},
 };
 
 use super::{
@@ -18,18 +18,27 @@ use crate::cli::failure::Failure;
 #[derive(Args, Debug)]
 #[command(
     long_about = "Make functions of persistence barcodes, one of each barcode.\n\n\
-        betti: at t, the number of bars with birth <= t < death. stable-rank: at t, the number of bars with death - birth > t. A \
-        barcode is read from .csv with the header birth,death, or from .npy of shape (bars, 2); any number of barcodes from .csv with \
-        the header barcode,birth,death, numbered from 0, in which a row like `3,,` stands for a barcode without bars. A death may be \
-        inf.",
+        betti: at t, the number of bars with birth <= t < death. stable-rank: at t, the number of bars with death - birth > t. With \
+        --superlevel, deaths are below births and change places with them in this.\n\n\
+        One barcode is read from .csv with the header birth,death, or from .npy of shape (bars, 2). Any number of barcodes are read \
+        from .csv with the header barcode,birth,death, numbered from 0, in which a row like `3,,` stands for a barcode without bars, \
+        or from .npz with the arrays offsets (n + 1 whole numbers) and bars (rows of birth and death). Text may have a column \
+        dimension in front of birth. A death may be inf, or -inf with --superlevel.",
     after_help = "Examples:\n  \
         warpsmith pcf betti bars.csv --output curves.npz\n  \
+        warpsmith pcf betti bars.csv --dimension 1 --output loops.npz       of several dimensions one\n  \
         warpsmith pcf stable-rank bars.npy --dtype f32 --output ranks.csv"
 )]
 pub struct Arguments {
-    /// The barcodes: .csv or .npy
+    /// The barcodes: .csv, .npz or .npy
     #[arg(value_name = "BARS")]
     bars: PathBuf,
+    /// The bars of this dimension alone; needed where the file has several
+    #[arg(long, value_name = "D")]
+    dimension: Option<u32>,
+    /// The bars are of a superlevel filtration: deaths are below births
+    #[arg(long)]
+    superlevel: bool,
     /// Type of times and values
     #[arg(long, value_enum, default_value_t = Dtype::F64)]
     dtype: Dtype,
@@ -51,7 +60,9 @@ pub enum Curve {
 /// Runs the command.
 pub fn run(arguments: &Arguments, curve: Curve) -> Result<(), Failure> {
     let target = Target::prepare(&arguments.output, &[&arguments.bars])?;
-    let barcodes = io::load_barcodes(&arguments.bars)?;
+    let filtration = if arguments.superlevel { Filtration::Superlevel } else { Filtration::Sublevel };
+    let options = BarcodeOptions { dimension: arguments.dimension, filtration };
+    let barcodes = io::load_barcodes(&arguments.bars, options)?;
     let functions = match (curve, arguments.dtype) {
         (Curve::Betti, Dtype::F32) => betti_curves(&barcodes).map(PcfData::F32),
         (Curve::Betti, Dtype::F64) => betti_curves(&barcodes).map(PcfData::F64),

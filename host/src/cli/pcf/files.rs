@@ -7,7 +7,7 @@ use warpsmith::{
     files::Destination,
     npy::Kind,
     pcf::{
-        PcfError, PcfSet, Real,
+        PcfError, PcfSet, Real, Repairs,
         io::{self, Format, PcfData},
     },
 };
@@ -30,25 +30,57 @@ impl Target {
 
     /// Writes the functions, and says so.
     pub fn save(&self, data: &PcfData, json: bool) -> Result<(), Failure> {
+        self.save_and_say(data, None, json)
+    }
+
+    /// As [`save`](Self::save), and says what was repaired.
+    pub fn save_repaired(&self, data: &PcfData, repairs: Repairs, json: bool) -> Result<(), Failure> {
+        self.save_and_say(data, Some(repairs), json)
+    }
+
+    fn save_and_say(&self, data: &PcfData, repairs: Option<Repairs>, json: bool) -> Result<(), Failure> {
         match data {
             PcfData::F32(set) => io::save_at(set, &self.destination, self.format)?,
             PcfData::F64(set) => io::save_at(set, &self.destination, self.format)?,
         }
-        let summary = Summary::of(self.destination.name(), data);
+        let mut summary = Summary::of(self.destination.name(), data);
+        summary.repaired = repairs.map(Repaired::from);
         if json { terminal::print_json(&summary) } else { terminal::print(summary.written()) }
     }
 }
 
 /// Loads functions, in the precision asked for or else in the file's.
 pub fn load(path: &Path, dtype: Option<Dtype>, progress: Progress) -> Result<PcfData, Failure> {
-    // About as many numbers as there may be.
-    let size = fs::metadata(path).map_or(0, |metadata| metadata.len());
-    let work = progress.spinner((size / 8) as usize, format!("reading {}", path.display()));
-    let data = match dtype {
+    reading(path, progress, || match dtype {
         None => io::load(path),
         Some(Dtype::F32) => io::load_as(path).map(PcfData::F32),
         Some(Dtype::F64) => io::load_as(path).map(PcfData::F64),
-    }?;
+    })
+}
+
+/// As [`load`], and repairs what can be repaired.
+pub fn load_repaired(path: &Path, dtype: Option<Dtype>, progress: Progress) -> Result<(PcfData, Repairs), Failure> {
+    let mut repairs = Repairs::default();
+    let data = reading(path, progress, || {
+        let (data, done) = io::load_repaired(path)?;
+        repairs = done;
+        match dtype {
+            None => Ok(data),
+            Some(Dtype::F32) => data.into_set().map(PcfData::F32),
+            Some(Dtype::F64) => data.into_set().map(PcfData::F64),
+        }
+    })?;
+    Ok((data, repairs))
+}
+
+fn reading(path: &Path, progress: Progress, load: impl FnOnce() -> Result<PcfData, PcfError>) -> Result<PcfData, Failure> {
+    // About as many numbers as there may be.
+    let size = fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let work = progress.spinner((size / 8) as usize, format!("reading {}", path.display()));
+    let data = load().map_err(|error| match error {
+        PcfError::File { .. } => error.into(),
+        error => in_file(path)(error),
+    })?;
     drop(work);
     tracing::info!(functions = data.len(), "read {} ({})", path.display(), data.kind().name());
     Ok(data)
@@ -71,6 +103,23 @@ pub struct Summary {
     /// Functions whose last value isn't 0.
     nonzero_tails: usize,
     memory_bytes: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repaired: Option<Repaired>,
+}
+
+/// How many functions were repaired in which way.
+#[derive(Serialize)]
+struct Repaired {
+    empty: usize,
+    sorted: usize,
+    shifted: usize,
+    merged: usize,
+}
+
+impl From<Repairs> for Repaired {
+    fn from(Repairs { empty, sorted, shifted, merged, .. }: Repairs) -> Self {
+        Repaired { empty, sorted, shifted, merged }
+    }
 }
 
 #[derive(Serialize)]
@@ -106,25 +155,26 @@ impl Summary {
             max_time: set.max_time().to_f64(),
             nonzero_tails: set.iter().filter(|f| f.tail() != T::ZERO).count(),
             memory_bytes: size_of_val(set.points()) + size_of_val(set.offsets()),
+            repaired: None,
         }
     }
 
     /// One line for a file that was written.
     fn written(&self) -> String {
-        let (functions, breakpoints) = (format::grouped(self.count), format::grouped(self.breakpoints.total));
-        let s = |n: usize| if n == 1 { "" } else { "s" };
-        format!(
-            "Written: {} ({functions} function{}, {breakpoints} breakpoint{}, {})",
-            self.file,
-            s(self.count),
-            s(self.breakpoints.total),
-            self.dtype
-        )
+        let functions = format::counted(self.count, "function", "functions");
+        let breakpoints = format::counted(self.breakpoints.total, "breakpoint", "breakpoints");
+        let repaired = self.repaired.as_ref().map_or_else(String::new, |repaired| {
+            let Repaired { empty, sorted, shifted, merged } = repaired;
+            format!(
+                "\nRepaired functions: {sorted} put in order, {shifted} shifted, {merged} with breakpoints merged, {empty} empty"
+            )
+        });
+        format!("Written: {} ({functions}, {breakpoints}, {}){repaired}", self.file, self.dtype)
     }
 
     /// A row for each number.
     pub fn print(&self) -> Result<(), Failure> {
-        let mut table = terminal::table([self.file.as_str(), ""], [1]);
+        let mut table = terminal::table([self.file.as_str(), ""], []);
         let extents: Vec<_> = self.shape.iter().map(|&extent| format::grouped(extent)).collect();
         let none = || "-".to_owned();
         let Breakpoints { total, min, mean, max } = self.breakpoints;
@@ -133,9 +183,9 @@ impl Summary {
             ("shape", if extents.is_empty() { "()".to_owned() } else { extents.join(" x ") }),
             ("dtype", self.dtype.to_owned()),
             ("breakpoints", format::grouped(total)),
-            ("  a function, min", min.map_or_else(none, format::grouped)),
-            ("  a function, mean", mean.map_or_else(none, format::digits)),
-            ("  a function, max", max.map_or_else(none, format::grouped)),
+            ("  per function, min", min.map_or_else(none, format::grouped)),
+            ("  per function, mean", mean.map_or_else(none, format::digits)),
+            ("  per function, max", max.map_or_else(none, format::grouped)),
             ("max. time", self.max_time.to_string()),
             ("not 0 at the end", format::grouped(self.nonzero_tails)),
             ("memory", format::memory(self.memory_bytes)),

@@ -106,11 +106,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     terminal::print(table)?;
     let of_gpu = dag.gpu_operations().count();
     terminal::print(format_args!(
-        "{}: {} operations of the GPU, {} of the host, {} dependences.",
+        "{}: {} of the GPU, {} of the host, {}.",
         dag.name(),
-        of_gpu,
+        format::counted(of_gpu, "operation", "operations"),
         operations.len() - of_gpu,
-        edges.len()
+        format::counted(edges.len(), "dependence", "dependences")
     ))
 }
 

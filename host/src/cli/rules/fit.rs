@@ -271,7 +271,11 @@ impl Object<'_> {
             row(format!("{input_file}, predicted"), agreement);
         }
         terminal::print(table)?;
-        terminal::print(format_args!("Fitted to {} of {} runs.", format::grouped(self.sample), format::grouped(self.runs)))?;
+        terminal::print(format_args!(
+            "Fitted to {} of {}.",
+            format::grouped(self.sample),
+            format::counted(self.runs, "run", "runs")
+        ))?;
         if self.after.spearman < POOR {
             terminal::print(
                 "The fitted machine doesn't put these schedules in order: either chance is as large as what they differ by, or the model \

@@ -1,7 +1,6 @@
 //! The platforms that the command has, and the programs that they run.
 
 use std::{
-    fs,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -16,8 +15,8 @@ use warpsmith::{
         sim::{Machine, SimPlatform, Workload, halo::HaloModel, pipeline::PipelineModel, spmv::SpmvModel},
     },
     device::{Backend, Device},
-    files::reason,
-    spmv::{Band, Csr, Traffic, market},
+    read::text,
+    spmv::{Band, Csr, Partition, Traffic, market},
 };
 
 use super::{
@@ -230,8 +229,9 @@ impl Input {
     }
 
     fn pipeline(&self, choice: &Choice) -> String {
-        let functions = format::grouped(self.functions());
-        format!("{functions} functions of {POINTS} breakpoints, {} blocks a rank, f32", choice.blocks())
+        let functions = format::counted(self.functions(), "function", "functions");
+        let blocks = format::counted(choice.blocks(), "block", "blocks");
+        format!("{functions} of {POINTS} breakpoints, {blocks} a rank, f32")
     }
 
     /// The program's model on so many ranks, with messages there, and what it works on.
@@ -321,17 +321,22 @@ fn devices(global: &Global, place: &Place) -> Result<Vec<Device>, Failure> {
 /// The matrix to multiply with, and what it is.
 fn matrix(path: Option<&Path>) -> Result<(Csr<f32>, String), Failure> {
     let (matrix, name) = match path {
-        Some(path) => (market::read(path)?, path.display().to_string()),
+        Some(path) => {
+            let matrix = market::read(path)?;
+            Partition::of(&matrix, 1).map_err(|error| Failure::error(format_args!("{}: {error}", path.display())))?;
+            (matrix, path.display().to_string())
+        }
         None => (Band::default().matrix()?, "random band matrix".to_owned()),
     };
-    let (rows, nonzeros) = (format::grouped(matrix.rows()), format::grouped(matrix.nnz()));
-    Ok((matrix, format!("{name}, {rows} rows, {nonzeros} nonzeros, f32")))
+    let rows = format::counted(matrix.rows(), "row", "rows");
+    let nonzeros = format::counted(matrix.nnz(), "nonzero", "nonzeros");
+    Ok((matrix, format!("{name}, {rows}, {nonzeros}, f32")))
 }
 
 /// Reads what things cost.
 pub fn read_machine(path: &Path) -> Result<Machine, Failure> {
     let in_file = |reason: &dyn std::fmt::Display| Failure::error(format_args!("{}: {reason}", path.display()));
-    let text = fs::read_to_string(path).map_err(|error| in_file(&reason(&error)))?;
+    let text = text(path).map_err(|error| in_file(&error))?;
     let machine: Machine = serde_json::from_str(&text).map_err(|error| in_file(&error))?;
     machine.validate().map_err(|error| in_file(&error))?;
     Ok(machine)

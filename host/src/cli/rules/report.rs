@@ -66,11 +66,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return terminal::print_json(&object);
     }
     terminal::print(format_args!(
-        "Written: {} ({} runs, {} class{}, {})",
+        "Written: {} ({}, {}, {})",
         object.output,
-        format::grouped(object.runs),
-        object.classes,
-        if object.classes == 1 { "" } else { "es" },
+        format::counted(object.runs, "run", "runs"),
+        format::counted(object.classes, "class", "classes"),
         format::bytes(object.bytes as u64)
     ))
 }

@@ -151,13 +151,9 @@ fn chart(runs: &Runs, searches: &[Repeated], seeds: u64) -> Chart {
 
 impl Object<'_> {
     fn print(&self) -> Result<(), Failure> {
-        let s = if self.classes == 1 { "" } else { "es" };
-        terminal::print(format_args!(
-            "{}: {} schedules, {} class{s}",
-            self.input_file,
-            format::grouped(self.runs),
-            self.classes
-        ))?;
+        let schedules = format::counted(self.runs, "schedule", "schedules");
+        let classes = format::counted(self.classes, "class", "classes");
+        terminal::print(format_args!("{}: {schedules}, {classes}", self.input_file))?;
         let header = ["search", "iterations", "of all", "class accuracy", "least", "the paper's", "fastest found, above best"];
         let mut table = terminal::table(header, 1..header.len());
         for repeated in self.searches {
@@ -190,7 +186,7 @@ impl Object<'_> {
             ]);
         }
         terminal::print(table)?;
-        terminal::print(format_args!("Mean ± standard deviation of {} seeds.", self.seeds))?;
+        terminal::print(format_args!("Mean ± standard deviation of {}.", format::counted(self.seeds as usize, "seed", "seeds")))?;
         self.plot.as_ref().map_or(Ok(()), |plot| terminal::print(format_args!("Written: {plot}")))
     }
 }

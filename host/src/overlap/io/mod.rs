@@ -17,6 +17,8 @@
 
 mod poses;
 mod shapes;
+mod svg;
 
 pub use poses::{Format, Layout, PoseFile, read_poses, save_poses, save_poses_at};
-pub use shapes::{CURVE_TOLERANCE, read_shape};
+pub use shapes::read_shape;
+pub use svg::CURVE_TOLERANCE;

@@ -1,17 +1,17 @@
 //! Reads and writes poses.
 
 use std::{
-    io::{self, BufReader, Write},
+    io::{self, Write},
     path::Path,
 };
 
-use csv::{Position, Writer};
+use csv::Writer;
 
 use crate::{
-    csv_table::Table,
-    files::{self, Destination},
+    files::Destination,
     npy::{self, Kind, Reader},
     overlap::{OverlapError, Packings},
+    read::{Table, at, collect, push, quoted},
 };
 
 /// Poses as a file had them.
@@ -21,6 +21,19 @@ pub struct PoseFile {
     pub packings: Packings,
     /// How the file had them.
     pub layout: Layout,
+    /// The line of each pose in a text, from 1; none of an array.
+    pub lines: Option<Vec<u64>>,
+}
+
+impl PoseFile {
+    /// An error about the file at `path`, which it was read from, with the line of the pose at fault where there is one.
+    pub fn error(&self, path: &Path, error: OverlapError) -> OverlapError {
+        let Some((packing, pose)) = error.pose() else { return OverlapError::file(path, error) };
+        match &self.lines {
+            Some(lines) => OverlapError::file(path, at(lines[self.packings.range(packing).start + pose], error)),
+            None => OverlapError::file(path, error),
+        }
+    }
 }
 
 /// How a file has poses.
@@ -77,8 +90,7 @@ pub fn read_poses(path: &Path, ensembles: bool) -> Result<PoseFile, OverlapError
 
 fn read_npy(path: &Path, ensembles: bool) -> Result<PoseFile, OverlapError> {
     let fail = |reason: String| OverlapError::file(path, reason);
-    let (file, size) = files::open(path).map_err(fail)?;
-    let reader = Reader::new(BufReader::new(file), size).map_err(fail)?;
+    let reader = Reader::open(path).map_err(fail)?;
     let kind = reader.kind("poses", Kind::FLOATS).map_err(fail)?;
     let shape = reader.shape().to_vec();
     let (packings, each, layout) = match shape[..] {
@@ -94,13 +106,13 @@ fn read_npy(path: &Path, ensembles: bool) -> Result<PoseFile, OverlapError> {
         }
     };
     let numbers: Vec<f64> = match kind {
-        Kind::F32 => reader.read::<f32>(|_| {}).map_err(fail)?.into_iter().map(f64::from).collect(),
+        Kind::F32 => collect(reader.read::<f32>(|_| {}).map_err(fail)?.into_iter().map(f64::from)).map_err(fail)?,
         _ => reader.read::<f64>(|_| {}).map_err(fail)?,
     };
-    let poses = numbers.as_chunks::<3>().0.to_vec();
-    let offsets = (0..=packings).map(|packing| packing * each).collect();
+    let poses = collect(numbers.as_chunks::<3>().0.iter().copied()).map_err(fail)?;
+    let offsets = collect((0..packings + 1).map(|packing| packing * each)).map_err(fail)?;
     let packings = Packings::ragged(poses, offsets).map_err(|error| OverlapError::file(path, error))?;
-    Ok(PoseFile { packings, layout })
+    Ok(PoseFile { packings, layout, lines: None })
 }
 
 /// Headers of text.
@@ -116,39 +128,40 @@ const HEADERS: &[&[&str]] = &[
 fn read_csv(path: &Path, ensembles: bool) -> Result<PoseFile, OverlapError> {
     let fail = |reason: String| OverlapError::file(path, reason);
     let mut table = Table::open(path, HEADERS).map_err(fail)?;
-    if table.header() == SUBMISSION {
+    if *table.header() == *SUBMISSION {
         return read_submission(path, table);
     }
-    let many = &table.header()[0] == "packing";
+    let many = table.header()[0] == "packing";
     if ensembles && !many {
         return Err(fail("holds one packing, but that of ensembles must have a column `packing`".to_owned()));
     }
     let first = usize::from(many);
     let shaped = table.header().len() == first + 4;
-    let (mut poses, mut shapes, mut positions) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut poses, mut shapes, mut lines) = (Vec::new(), Vec::new(), Vec::new());
     let mut offsets = if many { Vec::new() } else { vec![0] };
     while table.next().map_err(fail)? {
-        if many && table.number(0, offsets.len()).map_err(fail)? == offsets.len() {
-            offsets.push(poses.len());
+        if many && table.starts_next(0, offsets.len()).map_err(fail)? {
+            push(&mut offsets, poses.len()).map_err(fail)?;
         }
         let mut pose = [0.0; 3];
         for (field, number) in pose.iter_mut().enumerate() {
             *number = table.field(first + field, "a number").map_err(fail)?;
         }
         if shaped {
-            shapes.push(table.field(first + 3, "a shape's index, a whole number from 0 on").map_err(fail)?);
+            let shape = table.field(first + 3, "a shape's index, a whole number from 0 on").map_err(fail)?;
+            push(&mut shapes, shape).map_err(fail)?;
         }
-        poses.push(pose);
-        positions.push(table.position());
+        push(&mut poses, pose).map_err(fail)?;
+        push(&mut lines, table.line()).map_err(fail)?;
     }
     offsets.push(poses.len());
     let starts = offsets.clone();
     let packings = Packings::ragged(poses, offsets).map_err(|error| match error.pose() {
-        Some((packing, pose)) => fail(table.at(&positions[starts[packing] + pose], error)),
+        Some((packing, pose)) => fail(at(lines[starts[packing] + pose], error)),
         None => OverlapError::file(path, error),
     })?;
     let packings = if shaped { packings.with_shapes(shapes)? } else { packings };
-    Ok(PoseFile { packings, layout: if many { Layout::Ensembles } else { Layout::Single } })
+    Ok(PoseFile { packings, layout: if many { Layout::Ensembles } else { Layout::Single }, lines: Some(lines) })
 }
 
 /// A row of a submission.
@@ -158,35 +171,35 @@ struct Tree {
     /// Which of them it is.
     tree: usize,
     pose: [f64; 3],
-    position: Position,
+    line: u64,
 }
 
-fn read_submission(path: &Path, mut table: Table<'_>) -> Result<PoseFile, OverlapError> {
+fn read_submission(path: &Path, mut table: Table) -> Result<PoseFile, OverlapError> {
     let fail = |reason: String| OverlapError::file(path, reason);
     let mut trees = Vec::new();
     while table.next().map_err(fail)? {
-        let (size, tree) = parse_id(&table.record()[0]).ok_or_else(|| fail(table.field_error(0, ID)))?;
+        let (size, tree) = parse_id(table.text(0)).ok_or_else(|| fail(table.field_error(0, ID)))?;
         if tree >= size {
             let there_are =
                 if size == 1 { "there is only tree 0".to_owned() } else { format!("the trees are 0 to {}", size - 1) };
-            let id = &table.record()[0];
-            return Err(fail(table.error(format_args!("column `id`: `{id}` is tree {tree} of {size}, but {there_are}"))));
+            let id = quoted(table.text(0));
+            return Err(fail(table.error(format_args!("column `id`: {id} is tree {tree} of {size}, but {there_are}"))));
         }
         let number = |column: usize| {
-            let number = table.record()[column].strip_prefix('s').and_then(|number| number.trim().parse::<f64>().ok());
+            let number = table.text(column).strip_prefix('s').and_then(|number| number.trim().parse::<f64>().ok());
             let number = number.filter(|number| number.is_finite());
             number.ok_or_else(|| fail(table.field_error(column, "a number with the prefix s, such as s0.5")))
         };
         // Whole turns are taken off while that is exact.
         let pose = [number(1)?, number(2)?, (number(3)? % 360.0).to_radians()];
-        trees.push(Tree { size, tree, pose, position: table.position() });
+        push(&mut trees, Tree { size, tree, pose, line: table.line() }).map_err(fail)?;
     }
     // Of rows with the same id the later comes second.
     trees.sort_by_key(|tree| (tree.size, tree.tree));
     for pair in trees.windows(2) {
         if (pair[0].size, pair[0].tree) == (pair[1].size, pair[1].tree) {
             let id = format_args!("column `id`: `{}` is there twice", id_of(pair[1].size, pair[1].tree)).to_string();
-            return Err(fail(table.at(&pair[1].position, id)));
+            return Err(fail(at(pair[1].line, id)));
         }
     }
     let mut offsets = vec![0];
@@ -195,12 +208,13 @@ fn read_submission(path: &Path, mut table: Table<'_>) -> Result<PoseFile, Overla
         let missing = (0..size).find(|&tree| packing.get(tree).is_none_or(|found| found.tree != tree));
         if let Some(tree) = missing {
             let (id, found) = (id_of(size, tree), packing.len());
-            return Err(fail(format!("there is no `{id}`: of the packing of {size} there are {found} trees")));
+            let (are, s) = if found == 1 { ("is", "") } else { ("are", "s") };
+            return Err(fail(format!("there is no `{id}`: of the packing of {size} there {are} {found} tree{s}")));
         }
         offsets.push(offsets[offsets.len() - 1] + size);
     }
     let packings = Packings::ragged(trees.iter().map(|tree| tree.pose).collect(), offsets)?;
-    Ok(PoseFile { packings, layout: Layout::Submission })
+    Ok(PoseFile { packings, layout: Layout::Submission, lines: Some(trees.iter().map(|tree| tree.line).collect()) })
 }
 
 /// What an id must be.

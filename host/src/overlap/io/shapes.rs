@@ -1,22 +1,15 @@
 //! Reads shapes.
 
-use std::{io::Read as _, path::Path};
+use std::path::Path;
 
-use kurbo::{Affine, BezPath, Circle, Ellipse, PathEl, Rect, Shape as _};
-use roxmltree::{Document, Node};
 use serde_json::Value;
 use wkt::Wkt;
 
+use super::svg;
 use crate::{
-    files,
-    overlap::{OverlapError, Point, Shape, convex::bounds},
+    overlap::{OverlapError, Point, Shape},
+    read::{self, MOST_VERTICES},
 };
-
-/// How far the lines that a curve becomes may be from it, in units of the drawing's width or height, whichever is larger.
-pub const CURVE_TOLERANCE: f64 = 1e-4;
-
-/// Elements of a drawing that are drawn elsewhere, or never.
-const NOT_DRAWN: &[&str] = &["defs", "clipPath", "mask", "marker", "pattern", "symbol"];
 
 /// Reads a shape: `tree`, the name of a `.json`, `.svg` or `.wkt` file, or a polygon in WKT itself.
 ///
@@ -34,7 +27,7 @@ pub fn read_shape(text: &str) -> Result<Shape, OverlapError> {
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
     let parse: fn(&str, &str) -> Result<Shape, Problem> = match extension.as_deref() {
         Some("json" | "geojson") => parse_json,
-        Some("svg") => parse_svg,
+        Some("svg") => svg::parse,
         Some("wkt") => parse_wkt,
         _ if is_wkt(text) => {
             return parse_wkt(text, "polygon").map_err(|problem| match problem {
@@ -49,12 +42,7 @@ pub fn read_shape(text: &str) -> Result<Shape, OverlapError> {
         }
     };
     let fail = |reason: String| OverlapError::file(path, reason);
-    let (mut file, _) = files::open(path).map_err(fail)?;
-    let mut content = String::new();
-    file.read_to_string(&mut content).map_err(|error| match error.kind() {
-        std::io::ErrorKind::InvalidData => fail("is not UTF-8 text".to_owned()),
-        _ => fail(format!("can't be read: {}", files::reason(&error))),
-    })?;
+    let content = read::text(path).map_err(fail)?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     parse(&content, &name).map_err(|problem| match problem {
         Problem::Text(reason) => fail(reason),
@@ -63,7 +51,7 @@ pub fn read_shape(text: &str) -> Result<Shape, OverlapError> {
 }
 
 /// What is wrong with a text.
-enum Problem {
+pub(super) enum Problem {
     /// It holds something else. A clause that follows the file's name.
     Text(String),
     /// It holds what is no shape.
@@ -76,7 +64,7 @@ impl From<OverlapError> for Problem {
     }
 }
 
-fn problem<T>(reason: impl Into<String>) -> Result<T, Problem> {
+pub(super) fn problem<T>(reason: impl Into<String>) -> Result<T, Problem> {
     Err(Problem::Text(reason.into()))
 }
 
@@ -89,18 +77,19 @@ fn is_wkt(text: &str) -> bool {
 }
 
 fn parse_wkt(text: &str, name: &str) -> Result<Shape, Problem> {
+    check_parentheses(text)?;
     let geometry: Wkt<f64> = match text.parse() {
         Ok(geometry) => geometry,
         Err(error) => return problem(format!("is not WKT: {error}")),
     };
     let other = match geometry {
-        Wkt::Polygon(polygon) => {
-            let [ring] = polygon.rings() else { return problem(rings(polygon.rings().len())) };
+        Wkt::Polygon(found) => {
+            let [ring] = found.rings() else { return problem(rings(found.rings().len())) };
             if ring.coords().iter().any(|point| point.z.is_some() || point.m.is_some()) {
                 return problem("is a POLYGON with more than x and y");
             }
             let outline: Vec<Point> = ring.coords().iter().map(|point| [point.x, point.y]).collect();
-            return Ok(Shape::polygon(name, &outline)?);
+            return polygon(name, &outline);
         }
         Wkt::Point(_) => "POINT",
         Wkt::LineString(_) => "LINESTRING",
@@ -110,6 +99,40 @@ fn parse_wkt(text: &str, name: &str) -> Result<Shape, Problem> {
         Wkt::GeometryCollection(_) => "GEOMETRYCOLLECTION",
     };
     problem(format!("is a {other}, but a shape must be a POLYGON"))
+}
+
+/// Makes sure, of WKT, that parentheses are not too deep within each other for its reader, which calls itself, and that nothing follows
+/// the geometry, which that reader doesn't look at.
+fn check_parentheses(text: &str) -> Result<(), Problem> {
+    // Those of a MULTIPOLYGON, whose name is better than this to say what is wrong.
+    const MOST: usize = 3;
+    let mut depth = 0usize;
+    for (place, byte) in text.bytes().enumerate() {
+        match byte {
+            b'(' if depth == MOST => return problem(format!("has more than {MOST} parentheses within each other")),
+            b'(' => depth += 1,
+            b')' if depth == 1 => {
+                let rest = text[place + 1..].trim();
+                if rest.is_empty() {
+                    break;
+                }
+                return problem(format!("goes on after the geometry: {}", read::quoted(rest)));
+            }
+            b')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The shape of a polygon that isn't too large.
+pub(super) fn polygon(name: &str, outline: &[Point]) -> Result<Shape, Problem> {
+    check_vertices(outline.len())?;
+    Ok(Shape::polygon(name, outline)?)
+}
+
+pub(super) fn check_vertices(count: usize) -> Result<(), Problem> {
+    if count <= MOST_VERTICES { Ok(()) } else { problem(format!("has more than {MOST_VERTICES} vertices")) }
 }
 
 /// That a polygon doesn't have just one ring.
@@ -139,14 +162,16 @@ fn parse_json(text: &str, name: &str) -> Result<Shape, Problem> {
         let coordinates = geometry.get("coordinates").and_then(Value::as_array);
         let Some(coordinates) = coordinates else { return problem("is a GeoJSON Polygon without an array `coordinates`") };
         let [ring] = &coordinates[..] else { return problem(rings(coordinates.len())) };
-        return Ok(Shape::polygon(name, &points(ring, "coordinates[0]")?)?);
+        return polygon(name, &points(ring, "coordinates[0]")?);
     }
     match (value.get("outline"), value.get("pieces")) {
-        (Some(outline), None) => Ok(Shape::polygon(name, &points(outline, "outline")?)?),
+        (Some(outline), None) => polygon(name, &points(outline, "outline")?),
         (None, Some(pieces)) => {
             let Some(pieces) = pieces.as_array() else { return problem("`pieces` is not an array") };
             let pieces = pieces.iter().enumerate().map(|(index, piece)| points(piece, &format!("pieces[{index}]")));
-            Ok(Shape::from_pieces(name, &pieces.collect::<Result<Vec<_>, _>>()?)?)
+            let pieces = pieces.collect::<Result<Vec<_>, _>>()?;
+            check_vertices(pieces.iter().map(Vec::len).sum())?;
+            Ok(Shape::from_pieces(name, &pieces)?)
         }
         (Some(_), Some(_)) => problem("has both `outline` and `pieces`; a shape is one or the other"),
         (None, None) => problem("must be an object with `outline`, with `pieces`, or a GeoJSON Polygon"),
@@ -164,121 +189,4 @@ fn points(value: &Value, what: &str) -> Result<Vec<Point>, Problem> {
         }
     };
     values.iter().enumerate().map(point).collect()
-}
-
-fn parse_svg(text: &str, name: &str) -> Result<Shape, Problem> {
-    let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
-    let document = match Document::parse_with_options(text, options) {
-        Ok(document) => document,
-        Err(error) => return problem(format!("is not SVG: {error}")),
-    };
-    if document.root_element().tag_name().name() != "svg" {
-        return problem(format!("is not SVG: its element is `{}`", document.root_element().tag_name().name()));
-    }
-    let mut open = None;
-    for node in document.descendants().filter(Node::is_element) {
-        if node.ancestors().any(|ancestor| NOT_DRAWN.contains(&ancestor.tag_name().name())) {
-            continue;
-        }
-        let Some(path) = element_path(node)? else { continue };
-        let path = transform(node)? * path;
-        let parts = flatten(&path);
-        match &parts[..] {
-            [] => {}
-            [(outline, true)] => return Ok(Shape::polygon(name, outline)?),
-            [(_, false)] => open = open.or_else(|| Some(called(node))),
-            parts => return problem(format!("{} has {} parts, but a shape must be one closed path", called(node), parts.len())),
-        }
-    }
-    match open {
-        Some(open) => problem(format!("{open} is not closed, and there is no other")),
-        None => problem("has no path, polygon, rectangle, circle or ellipse"),
-    }
-}
-
-/// An element for messages: `the path on line 3`, with its id where it has one.
-fn called(node: Node<'_, '_>) -> String {
-    let line = node.document().text_pos_at(node.range().start).row;
-    let name = node.tag_name().name();
-    match node.attribute("id") {
-        Some(id) => format!("the {name} `{id}` on line {line}"),
-        None => format!("the {name} on line {line}"),
-    }
-}
-
-/// What an element draws, if it is one that draws.
-fn element_path(node: Node<'_, '_>) -> Result<Option<BezPath>, Problem> {
-    let number = |name: &str| match node.attribute(name) {
-        None => Ok(0.0),
-        Some(text) => match text.trim().trim_end_matches("px").parse::<f64>() {
-            Ok(number) if number.is_finite() => Ok(number),
-            _ => problem(format!("{}: `{name}` is `{text}`, but it must be a number", called(node))),
-        },
-    };
-    let path = |text: &str| match BezPath::from_svg(text) {
-        Ok(path) => Ok(path),
-        Err(error) => problem(format!("{} can't be read: {error}", called(node))),
-    };
-    // Arcs as Bézier curves that are far closer than the lines to come.
-    let precise = |extent: f64| 1e-3 * CURVE_TOLERANCE * extent.abs();
-    let closed = |mut path: BezPath| {
-        path.close_path();
-        path
-    };
-    Ok(Some(match node.tag_name().name() {
-        "path" => path(node.attribute("d").unwrap_or_default())?,
-        "polygon" | "polyline" => {
-            let points = node.attribute("points").unwrap_or_default().trim();
-            let end = if node.tag_name().name() == "polygon" { " Z" } else { "" };
-            if points.is_empty() { BezPath::new() } else { path(&format!("M {points}{end}"))? }
-        }
-        "rect" => {
-            if number("rx")? != 0.0 || number("ry")? != 0.0 {
-                return problem(format!("{} has round corners, which are not read; make it a path", called(node)));
-            }
-            let (x, y) = (number("x")?, number("y")?);
-            Rect::new(x, y, x + number("width")?, y + number("height")?).to_path(0.1)
-        }
-        "circle" => closed(Circle::new((number("cx")?, number("cy")?), number("r")?).to_path(precise(number("r")?))),
-        "ellipse" => {
-            let (rx, ry) = (number("rx")?, number("ry")?);
-            closed(Ellipse::new((number("cx")?, number("cy")?), (rx, ry), 0.0).to_path(precise(rx.max(ry))))
-        }
-        _ => return Ok(None),
-    }))
-}
-
-/// From an element's coordinates to the drawing's, with y turned upwards.
-fn transform(node: Node<'_, '_>) -> Result<Affine, Problem> {
-    let mut whole = Affine::IDENTITY;
-    for node in node.ancestors() {
-        let Some(text) = node.attribute("transform") else { continue };
-        match text.parse::<svgtypes::Transform>() {
-            Ok(t) => whole = Affine::new([t.a, t.b, t.c, t.d, t.e, t.f]) * whole,
-            Err(error) => return problem(format!("{}: `transform` can't be read: {error}", called(node))),
-        }
-    }
-    Ok(Affine::FLIP_Y * whole)
-}
-
-/// The vertices of a path's parts, and whether each is closed. Parts of one point are left out.
-fn flatten(path: &BezPath) -> Vec<(Vec<Point>, bool)> {
-    let mut parts: Vec<(Vec<Point>, bool)> = Vec::new();
-    let extent = path.control_box().width().max(path.control_box().height());
-    let tolerance = if extent > 0.0 && extent.is_finite() { CURVE_TOLERANCE * extent } else { 1.0 };
-    kurbo::flatten(path.elements().iter().copied(), tolerance, |element| match (element, parts.last_mut()) {
-        (PathEl::MoveTo(point), _) => parts.push((vec![[point.x, point.y]], false)),
-        (PathEl::LineTo(point), Some((points, _))) => points.push([point.x, point.y]),
-        (PathEl::ClosePath, Some((_, closed))) => *closed = true,
-        _ => {}
-    });
-    for (points, closed) in &mut parts {
-        *closed |= points.len() > 1 && points.first() == points.last();
-    }
-    let is_point = |points: &[Point]| {
-        let [low, high] = bounds(points);
-        low == high
-    };
-    parts.retain(|(points, _)| !is_point(points));
-    parts
 }

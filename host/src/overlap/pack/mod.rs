@@ -38,8 +38,8 @@ use valid::Valid;
 
 pub use error::PackError;
 
-/// Poses of all packings, at most.
-const MOST: usize = 1 << 26;
+/// Poses of all packings together, at most.
+pub const MOST_POSES: usize = 1 << 26;
 /// Packings that are settled at the end.
 const FINALISTS: usize = 4;
 /// The most steps of the last squeeze, and the least.
@@ -151,8 +151,8 @@ impl<'a> Packer<'a> {
         if starts == 0 {
             return Err(PackError::NoStarts);
         }
-        if count.checked_mul(starts).is_none_or(|poses| poses > MOST) {
-            return Err(PackError::TooMany { starts, count, most: MOST });
+        if count.checked_mul(starts).is_none_or(|poses| poses > MOST_POSES) {
+            return Err(PackError::TooMany { starts, count, most: MOST_POSES });
         }
         if let Some(found) = packer.settings.from.as_ref().map(Vec::len).filter(|&found| found != count) {
             return Err(PackError::StartCount { found, count });

@@ -1,72 +1,119 @@
 //! Functions and barcodes in text.
 
 use std::{
+    collections::BTreeSet,
     io::{self, Write},
     path::Path,
 };
 
-use csv::{Position, Writer};
+use csv::Writer;
 
+use super::{BarcodeOptions, Raw};
 use crate::{
-    csv_table::Table,
+    npy::Element,
     pcf::{
-        PcfError, PcfSet, Point, Real,
+        PcfError, PcfSet, Point, Real, Repairs,
         barcode::{Bar, Barcode},
     },
+    read::{Table, at, push},
 };
 
 /// Reads functions.
-pub fn load<T: Real>(path: &Path) -> Result<PcfSet<T>, PcfError> {
+pub fn load<T: Real>(path: &Path, repairs: Option<&mut Repairs>) -> Result<PcfSet<T>, PcfError> {
     let fail = |reason: String| PcfError::file(path, reason);
     let mut table = Table::open(path, &[&["function", "t", "v"]]).map_err(fail)?;
-    let (mut offsets, mut points, mut positions) = (vec![0], Vec::new(), Vec::new());
+    let (mut offsets, mut points, mut lines) = (vec![0], Vec::new(), Vec::new());
+    // Numbers are rounded once, not to f64 first; what is right in f64 is no fault of the file's.
+    let mut narrow: Vec<Point<T>> = Vec::new();
+    let is_narrow = T::KIND != f64::KIND;
     while table.next().map_err(fail)? {
-        if table.number(0, offsets.len() - 1).map_err(fail)? == offsets.len() - 1 {
-            offsets.push(points.len());
+        if table.starts_next(0, offsets.len() - 1).map_err(fail)? {
+            push(&mut offsets, points.len()).map_err(fail)?;
         }
-        let number = |column| table.field::<T>(column, "a number").map_err(fail);
-        points.push(Point::new(number(1)?, number(2)?));
-        positions.push(table.position());
+        let number = |column| table.field::<f64>(column, "a number").map_err(fail);
+        push(&mut points, Point::new(number(1)?, number(2)?)).map_err(fail)?;
+        if is_narrow {
+            let number = |column| table.field::<T>(column, "a number").map_err(fail);
+            push(&mut narrow, Point::new(number(1)?, number(2)?)).map_err(fail)?;
+        }
+        push(&mut lines, table.line()).map_err(fail)?;
         if let Some(end) = offsets.last_mut() {
             *end = points.len();
         }
     }
-    let starts = offsets.clone();
-    PcfSet::from_parts(offsets, points).map_err(|error| match error.breakpoint() {
-        Some((function, breakpoint)) => fail(table.at(&positions[starts[function] + breakpoint], error)),
+    let place = |point: Option<usize>, error: PcfError| match point {
+        Some(point) => fail(at(lines[point], error)),
         None => PcfError::file(path, error),
+    };
+    let starts = is_narrow.then(|| offsets.clone());
+    let wide = Raw { offsets, points, shape: None }.set(repairs, place)?;
+    let Some(offsets) = starts else { return wide.into_cast() };
+    let narrow = Raw { offsets, points: narrow, shape: None }.set(None, place);
+    narrow.map_err(|error| match wide.cast::<T>() {
+        Err(narrow) => PcfError::file(path, narrow),
+        Ok(_) => error,
     })
 }
 
 /// Reads barcodes.
-pub fn load_barcodes(path: &Path) -> Result<Vec<Barcode>, PcfError> {
+pub fn load_barcodes(path: &Path, options: BarcodeOptions) -> Result<Vec<Barcode>, PcfError> {
+    const HEADERS: &[&[&str]] = &[
+        &["birth", "death"],
+        &["barcode", "birth", "death"],
+        &["dimension", "birth", "death"],
+        &["barcode", "dimension", "birth", "death"],
+    ];
     let fail = |reason: String| PcfError::file(path, reason);
-    let mut table = Table::open(path, &[&["birth", "death"], &["barcode", "birth", "death"]]).map_err(fail)?;
-    let many = table.header().len() == 3;
-    let mut barcodes: Vec<Vec<Bar>> = if many { Vec::new() } else { vec![Vec::new()] };
-    let mut positions = barcodes.iter().map(|_| Vec::new()).collect::<Vec<Vec<Position>>>();
+    let mut table = Table::open(path, HEADERS).map_err(fail)?;
+    let column = |name: &str| table.header().iter().position(|column| column == name);
+    let (many, dimension) = (column("barcode").is_some(), column("dimension"));
+    let columns = table.header().len();
+    if let (Some(wanted), None) = (options.dimension, dimension) {
+        return Err(fail(format!("has no column `dimension` to choose dimension {wanted} by")));
+    }
+    let mut dimensions = BTreeSet::new();
+    // Where each barcode's bars start.
+    let mut starts = if many { Vec::new() } else { vec![0] };
+    let (mut bars, mut lines) = (Vec::new(), Vec::new());
     while table.next().map_err(fail)? {
-        if many && table.number(0, barcodes.len()).map_err(fail)? == barcodes.len() {
-            barcodes.push(Vec::new());
-            positions.push(Vec::new());
+        if many && table.starts_next(0, starts.len()).map_err(fail)? {
+            push(&mut starts, bars.len()).map_err(fail)?;
         }
-        let column = usize::from(many);
-        if many && table.record()[column].is_empty() && table.record()[column + 1].is_empty() {
+        if many && (1..columns).all(|column| table.text(column).is_empty()) {
             continue;
         }
+        let of = dimension.map(|column| table.field::<u32>(column, "a dimension, a whole number from 0 on")).transpose();
+        let of = of.map_err(fail)?;
         let bar = Bar {
-            birth: table.field(column, "a number").map_err(fail)?,
-            death: table.field(column + 1, "a number, or inf for a bar without end").map_err(fail)?,
+            birth: table.field(columns - 2, "a number").map_err(fail)?,
+            death: table.field(columns - 1, "a number, or inf for a bar without end").map_err(fail)?,
         };
-        if let (Some(bars), Some(positions)) = (barcodes.last_mut(), positions.last_mut()) {
-            bars.push(bar);
-            positions.push(table.position());
+        dimensions.extend(of);
+        if options.dimension.is_none() || options.dimension == of {
+            push(&mut bars, bar).map_err(fail)?;
+            push(&mut lines, table.line()).map_err(fail)?;
         }
     }
-    let checked = barcodes.into_iter().zip(positions).enumerate().map(|(barcode, (bars, positions))| {
-        Barcode::new(bars).map_err(|error| match error {
-            PcfError::Bar { bar, .. } if many => fail(table.at(&positions[bar], format_args!("barcode {barcode}, {error}"))),
-            PcfError::Bar { bar, .. } => fail(table.at(&positions[bar], error)),
+    let named = || {
+        let names: Vec<_> = dimensions.iter().take(10).map(u32::to_string).collect();
+        let more = if dimensions.len() > names.len() { ", ..." } else { "" };
+        format!("{}{more}", names.join(", "))
+    };
+    match options.dimension {
+        None if dimensions.len() > 1 => {
+            return Err(fail(format!("has bars of the dimensions {}: choose one (--dimension)", named())));
+        }
+        Some(wanted) if !dimensions.is_empty() && !dimensions.contains(&wanted) => {
+            return Err(fail(format!("has no bars of dimension {wanted}, only of {}", named())));
+        }
+        _ => {}
+    }
+    starts.push(bars.len());
+    let checked = starts.windows(2).enumerate().map(|(barcode, range)| {
+        let line = |bar: usize| lines[range[0] + bar];
+        Barcode::of(options.filtration, bars[range[0]..range[1]].iter().copied()).map_err(|error| match error {
+            PcfError::Bar { bar, .. } if many => fail(at(line(bar), format_args!("barcode {barcode}, {error}"))),
+            PcfError::Bar { bar, .. } => fail(at(line(bar), error)),
             error => PcfError::file(path, error),
         })
     });

@@ -12,15 +12,17 @@ mod csv;
 mod npy;
 mod npz;
 
-use std::{fs::File, path::Path};
+use std::{io::Read, path::Path};
 
 use super::{
-    PcfError, PcfSet, Point, Real,
-    barcode::{Bar, Barcode},
+    PcfError, PcfSet, Point, Real, Repairs,
+    barcode::{Bar, Barcode, Filtration},
+    error::list,
 };
 use crate::{
-    files::{self, Destination},
-    npy::Kind,
+    files::Destination,
+    npy::{Kind, Reader},
+    read,
 };
 
 /// A set of functions in the precision that its file has.
@@ -98,10 +100,24 @@ impl Format {
 /// # Errors
 /// Where the file can't be read, is no such file, or holds what is no function. The array, the column or the line is named.
 pub fn load(path: &Path) -> Result<PcfData, PcfError> {
+    load_and(path, None)
+}
+
+/// As [`load`], from a file whose functions may need [repair](PcfSet::repaired); gives what was done, too.
+///
+/// # Errors
+/// As [`load`], but where there is a repair.
+pub fn load_repaired(path: &Path) -> Result<(PcfData, Repairs), PcfError> {
+    let mut repairs = Repairs::default();
+    let data = load_and(path, Some(&mut repairs))?;
+    Ok((data, repairs))
+}
+
+fn load_and(path: &Path, repairs: Option<&mut Repairs>) -> Result<PcfData, PcfError> {
     match Format::of(path)? {
-        Format::Npz => npz::load(path),
-        Format::Npy => npy::load(path),
-        Format::Csv => csv::load(path).map(PcfData::F64),
+        Format::Npz => npz::load(path, repairs),
+        Format::Npy => npy::load(path, repairs),
+        Format::Csv => csv::load(path, repairs).map(PcfData::F64),
     }
 }
 
@@ -111,11 +127,7 @@ pub fn load(path: &Path) -> Result<PcfData, PcfError> {
 /// As [`load`], and where two breakpoints become one in `T` or a number is too large for it.
 pub fn load_as<T: Real>(path: &Path) -> Result<PcfSet<T>, PcfError> {
     match Format::of(path)? {
-        // Rounded once, not to f64 first. What is right in f64 is no fault of the file's.
-        Format::Csv => csv::load(path).map_err(|error| match csv::load::<f64>(path).map(|set| set.cast::<T>()) {
-            Ok(Err(narrow)) => PcfError::file(path, narrow),
-            _ => error,
-        }),
+        Format::Csv => csv::load(path, None),
         _ => load(path)?.into_set().map_err(|error| PcfError::file(path, error)),
     }
 }
@@ -152,25 +164,76 @@ pub fn save_at<T: Real>(set: &PcfSet<T>, destination: &Destination, format: Form
     Ok(())
 }
 
-/// Loads barcodes: from `.csv` text with the header `birth,death` one, or with the header `barcode,birth,death` any number of them, in
-/// the order of their numbers from 0 (a row without birth and death stands for a barcode without bars); from a `.npy` array of shape
-/// (bars, 2) one. A death may be `inf`.
-///
-/// # Errors
-/// Where the file can't be read, is no such file, or holds what is no bar. The line or the row is named.
-pub fn load_barcodes(path: &Path) -> Result<Vec<Barcode>, PcfError> {
-    let bars = match Format::of(path) {
-        Ok(Format::Csv) => return csv::load_barcodes(path),
-        Ok(Format::Npy) => npy::load_bars(path)?,
-        _ => return Err(PcfError::file(path, "barcodes are read from .csv or .npy files")),
-    };
-    let barcode = Barcode::new(bars).map_err(|error| PcfError::file(path, error))?;
-    Ok(vec![barcode])
+/// Which bars are read from a file, and of what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BarcodeOptions {
+    /// The bars of this dimension alone; without it, the file must not have several.
+    pub dimension: Option<u32>,
+    /// The filtration that the bars are of.
+    pub filtration: Filtration,
 }
 
-/// Opens a file to read; gives its size, too, where it has one.
-fn open(path: &Path) -> Result<(File, Option<u64>), PcfError> {
-    files::open(path).map_err(|reason| PcfError::file(path, reason))
+/// Loads barcodes.
+///
+/// | extension | holds |
+/// | --- | --- |
+/// | `.csv` | text with the header `birth,death`: one barcode. In front there may be `dimension`, and in front of that `barcode`: any number of barcodes, numbered from 0, one after the other; a row with nothing else stands for a barcode without bars |
+/// | `.npy` | one barcode: an array of shape (bars, 2) |
+/// | `.npz` | any number of barcodes: arrays `offsets` (one whole number more than barcodes) and `bars` (all bars x 2): barcode i has the rows `offsets[i]..offsets[i + 1]` |
+///
+/// A death may be `inf`; of superlevel filtrations, `-inf`.
+///
+/// # Errors
+/// Where the file can't be read, is no such file, has bars of several dimensions of which none is chosen, or holds what is no bar. The
+/// line or the row is named.
+pub fn load_barcodes(path: &Path, options: BarcodeOptions) -> Result<Vec<Barcode>, PcfError> {
+    match Format::of(path) {
+        Ok(Format::Csv) => csv::load_barcodes(path, options),
+        Err(_) => Err(PcfError::file(path, "barcodes are read from .csv, .npz or .npy files")),
+        Ok(Format::Npy | Format::Npz) if options.dimension.is_some() => {
+            Err(PcfError::file(path, "has no dimensions to choose from: only text with a column `dimension` has"))
+        }
+        Ok(Format::Npy) => {
+            let barcode = Barcode::of(options.filtration, npy::load_bars(path)?);
+            Ok(vec![barcode.map_err(|error| PcfError::file(path, error))?])
+        }
+        Ok(Format::Npz) => npz::load_barcodes(path, options.filtration),
+    }
+}
+
+/// Functions as a file has them: not checked yet.
+struct Raw<T> {
+    offsets: Vec<usize>,
+    points: Vec<Point<T>>,
+    /// None where they have one dimension.
+    shape: Option<Vec<usize>>,
+}
+
+impl<T: Real> Raw<T> {
+    /// The set, repaired where that is wanted. `place` says what of the file is at fault, for which it is told the point.
+    fn set(
+        self,
+        repairs: Option<&mut Repairs>,
+        place: impl Fn(Option<usize>, PcfError) -> PcfError,
+    ) -> Result<PcfSet<T>, PcfError> {
+        let Raw { offsets, points, shape } = self;
+        let starts = offsets.clone();
+        let set = match repairs {
+            None => PcfSet::from_parts(offsets, points),
+            Some(repairs) => PcfSet::repaired(offsets, points).map(|(set, done)| {
+                *repairs = done;
+                set
+            }),
+        };
+        let set = set.map_err(|error| {
+            let point = error.breakpoint().map(|(function, breakpoint)| starts[function] + breakpoint);
+            place(point, error)
+        })?;
+        match shape {
+            Some(shape) => set.with_shape(&shape).map_err(|error| place(None, error)),
+            None => Ok(set),
+        }
+    }
 }
 
 /// The points of an array's rows: the same memory, where it lies so that it can be.
@@ -179,8 +242,20 @@ fn points_of<T: Real>(values: Vec<T>) -> Vec<Point<T>> {
         .unwrap_or_else(|(_, values)| values.chunks_exact(2).map(|pair| Point::new(pair[0], pair[1])).collect())
 }
 
-/// The bars of an array's rows.
-fn bars_of(values: impl IntoIterator<Item = f64>) -> Vec<Bar> {
-    let mut values = values.into_iter();
-    std::iter::from_fn(|| Some(Bar { birth: values.next()?, death: values.next()? })).collect()
+/// Reads an array of bars.
+fn bars_of(array: Reader<impl Read>, what: &str) -> Result<Vec<Bar>, String> {
+    fn bars<N: Copy>(values: Vec<N>, wide: impl Fn(N) -> f64) -> Result<Vec<Bar>, String> {
+        read::collect(values.as_chunks().0.iter().map(|&[birth, death]| Bar { birth: wide(birth), death: wide(death) }))
+    }
+    let kind = array.kind(what, &[Kind::F32, Kind::F64, Kind::I32, Kind::I64])?;
+    if !matches!(array.shape(), [_, 2]) {
+        let shape = list(array.shape());
+        return Err(format!("holds an array of shape ({shape}), but that of bars must be (bars, 2): births and deaths"));
+    }
+    match kind {
+        Kind::F32 => bars(array.read::<f32>(|_| {})?, f64::from),
+        Kind::I32 => bars(array.read::<i32>(|_| {})?, f64::from),
+        Kind::I64 => bars(array.read::<i64>(|_| {})?, |value| value as f64),
+        _ => bars(array.read::<f64>(|_| {})?, |value| value),
+    }
 }

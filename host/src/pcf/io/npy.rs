@@ -2,71 +2,48 @@
 
 use std::{
     fs::File,
-    io::{self, BufReader, Write},
+    io::{self, Write},
     path::Path,
 };
 
-use super::{PcfData, bars_of, open, points_of};
+use super::{PcfData, Raw, bars_of, points_of};
 use crate::{
     npy::{Kind, Reader, write as write_array},
-    pcf::{PcfError, PcfSet, Real, barcode::Bar, error::list},
+    pcf::{PcfError, PcfSet, Real, Repairs, barcode::Bar, error::list},
+    read::{Source, collect},
 };
 
 /// Reads functions.
-pub fn load(path: &Path) -> Result<PcfData, PcfError> {
+pub fn load(path: &Path, repairs: Option<&mut Repairs>) -> Result<PcfData, PcfError> {
     let fail = |reason: String| PcfError::file(path, reason);
-    let reader = reader(path)?;
+    let reader = Reader::open(path).map_err(fail)?;
+    let place = |_, error| PcfError::file(path, error);
     match reader.kind("functions", Kind::FLOATS).map_err(fail)? {
-        Kind::F32 => read(reader, path).map(PcfData::F32),
-        _ => read(reader, path).map(PcfData::F64),
+        Kind::F32 => read(reader).map_err(fail)?.set(repairs, place).map(PcfData::F32),
+        _ => read(reader).map_err(fail)?.set(repairs, place).map(PcfData::F64),
     }
 }
 
-fn reader(path: &Path) -> Result<Reader<BufReader<File>>, PcfError> {
-    let (file, size) = open(path)?;
-    Reader::new(BufReader::new(file), size).map_err(|reason| PcfError::file(path, reason))
-}
-
-fn read<T: Real>(reader: Reader<BufReader<File>>, path: &Path) -> Result<PcfSet<T>, PcfError> {
-    let fail = |reason: String| PcfError::file(path, reason);
+fn read<T: Real>(reader: Reader<Source>) -> Result<Raw<T>, String> {
     let (shape, breakpoints) = match reader.shape() {
         [shape @ .., breakpoints, 2] => (shape.to_vec(), *breakpoints),
         other => {
             let other = list(other);
-            return Err(fail(format!(
-                "holds an array of shape ({other}), but that of functions must be (functions, breakpoints, 2)"
-            )));
+            return Err(format!("holds an array of shape ({other}), but that of functions must be (functions, breakpoints, 2)"));
         }
     };
     // Without dimensions in front there is one function.
     let shape = if shape.is_empty() { vec![1] } else { shape };
-    reader.check_size(T::KIND).map_err(fail)?;
+    reader.check_size(T::KIND)?;
     let functions = if shape.contains(&0) { 0 } else { shape.iter().product::<usize>() };
-    if functions > 0 && breakpoints == 0 {
-        return Err(PcfError::file(path, PcfError::NoBreakpoints { function: 0 }));
-    }
-    let values: Vec<T> = reader.read(|_| {}).map_err(fail)?;
-    let points = points_of(values);
-    let offsets = (0..=functions).map(|function| function * breakpoints).collect();
-    PcfSet::from_parts(offsets, points).and_then(|set| set.with_shape(&shape)).map_err(|error| PcfError::file(path, error))
+    let points = points_of(reader.read(|_| {})?);
+    let offsets = collect((0..functions + 1).map(|function| function * breakpoints))?;
+    Ok(Raw { offsets, points, shape: Some(shape) })
 }
 
 /// Reads bars.
 pub fn load_bars(path: &Path) -> Result<Vec<Bar>, PcfError> {
-    let fail = |reason: String| PcfError::file(path, reason);
-    let reader = reader(path)?;
-    let kind = reader.kind("bars", &[Kind::F32, Kind::F64, Kind::I32, Kind::I64]).map_err(fail)?;
-    if !matches!(reader.shape(), [_, 2]) {
-        let shape = list(reader.shape());
-        return Err(fail(format!("holds an array of shape ({shape}), but that of bars must be (bars, 2): births and deaths")));
-    }
-    let bars = match kind {
-        Kind::F32 => reader.read::<f32>(|_| {}).map(|values| bars_of(values.into_iter().map(f64::from))),
-        Kind::I32 => reader.read::<i32>(|_| {}).map(|values| bars_of(values.into_iter().map(f64::from))),
-        Kind::I64 => reader.read::<i64>(|_| {}).map(|values| bars_of(values.into_iter().map(|value| value as f64))),
-        _ => reader.read::<f64>(|_| {}).map(bars_of),
-    };
-    bars.map_err(fail)
+    Reader::open(path).and_then(|reader| bars_of(reader, "bars")).map_err(|reason| PcfError::file(path, reason))
 }
 
 /// Says which functions don't fit into one array.

@@ -7,37 +7,50 @@ use std::{
     path::Path,
 };
 
+use bytemuck::Pod;
 use ndarray::{ArrayView2, aview1};
 use ndarray_npy::{NpzWriter, WriteNpzError};
 use zip::{CompressionMethod, ZipArchive, result::ZipError, write::SimpleFileOptions};
 
-use super::{PcfData, open, points_of};
+use super::{PcfData, Raw, bars_of, points_of};
 use crate::{
-    files::reason,
-    npy::{Kind, Reader, unwritten},
-    pcf::{PcfError, PcfSet, Real, error::list},
+    npy::{Kind, Reader, Size, unwritten},
+    pcf::{
+        PcfError, PcfSet, Real, Repairs,
+        barcode::{Barcode, Filtration},
+        error::list,
+        set::check_offsets,
+    },
+    read::{self, Source},
 };
 
 /// Reads functions.
-pub fn load(path: &Path) -> Result<PcfData, PcfError> {
-    let (file, size) = open(path)?;
-    let size = size.ok_or_else(|| PcfError::file(path, "is not a file: an archive can't be read from a pipe or a device"))?;
-    let zip = ZipArchive::new(BufReader::new(file)).map_err(|error| match error {
-        ZipError::Io(error) if error.kind() != io::ErrorKind::UnexpectedEof => {
-            PcfError::file(path, format_args!("can't be read: {}", reason(&error)))
-        }
-        _ if size == 0 => PcfError::file(path, "is empty, not an archive (.npz)"),
-        _ => PcfError::file(path, "is not an archive (.npz), or only a part of one"),
-    })?;
-    let mut archive = Archive { path, zip, size };
+pub fn load(path: &Path, repairs: Option<&mut Repairs>) -> Result<PcfData, PcfError> {
+    let mut archive = Archive::open(path)?;
     let offsets = archive.indices("offsets")?;
     let shape = if archive.has("shape") { Some(archive.indices("shape")?) } else { None };
-    let fail = |reason: String| in_array(path, "points", reason);
     let points = archive.array("points")?;
-    match points.kind("points", Kind::FLOATS).map_err(fail)? {
-        Kind::F32 => set(path, offsets, shape, points).map(PcfData::F32),
-        _ => set(path, offsets, shape, points).map(PcfData::F64),
+    match points.kind("points", Kind::FLOATS).map_err(|reason| in_array(path, "points", reason))? {
+        Kind::F32 => set(path, offsets, shape, points, repairs).map(PcfData::F32),
+        _ => set(path, offsets, shape, points, repairs).map(PcfData::F64),
     }
+}
+
+/// Reads barcodes.
+pub fn load_barcodes(path: &Path, filtration: Filtration) -> Result<Vec<Barcode>, PcfError> {
+    let mut archive = Archive::open(path)?;
+    let offsets = archive.indices("offsets")?;
+    let bars = bars_of(archive.array("bars")?, "bars").map_err(|reason| in_array(path, "bars", reason))?;
+    check_offsets(&offsets, bars.len(), true).map_err(|error| in_array(path, "offsets", error))?;
+    let of = |(barcode, range): (usize, &[usize])| {
+        Barcode::of(filtration, bars[range[0]..range[1]].iter().copied()).map_err(|error| match error {
+            PcfError::Bar { bar, .. } => {
+                in_array(path, "bars", format_args!("row {}: barcode {barcode}, {error}", range[0] + bar))
+            }
+            error => in_array(path, "bars", error),
+        })
+    };
+    offsets.windows(2).enumerate().map(of).collect()
 }
 
 /// That something is wrong with an array.
@@ -48,12 +61,24 @@ fn in_array(path: &Path, name: &str, reason: impl Display) -> PcfError {
 /// An archive to read.
 struct Archive<'a> {
     path: &'a Path,
-    zip: ZipArchive<BufReader<File>>,
+    zip: ZipArchive<BufReader<Source>>,
     /// The file's size in bytes.
     size: u64,
 }
 
-impl Archive<'_> {
+impl<'a> Archive<'a> {
+    fn open(path: &'a Path) -> Result<Self, PcfError> {
+        let fail = |reason: &str| PcfError::file(path, reason);
+        let source = Source::open(path).map_err(|reason| fail(&reason))?;
+        let size = source.size().ok_or_else(|| fail("is not a file: an archive can't be read from a pipe or a device"))?;
+        let zip = ZipArchive::new(BufReader::new(source)).map_err(|error| match error {
+            ZipError::Io(error) if error.kind() != io::ErrorKind::UnexpectedEof => fail(&read::unreadable(error)),
+            _ if size == 0 => fail("is empty, not an archive (.npz)"),
+            _ => fail("is not an archive (.npz), or only a part of one"),
+        })?;
+        Ok(Archive { path, zip, size })
+    }
+
     fn has(&self, name: &str) -> bool {
         self.zip.index_for_name(&format!("{name}.npy")).is_some()
     }
@@ -68,8 +93,9 @@ impl Archive<'_> {
         }
         let entry = self.zip.by_name(&format!("{name}.npy"));
         let entry = entry.map_err(|error| in_array(path, name, format_args!("can't be read: {error}")))?;
-        // Of what is compressed the size is only claimed.
-        let size = (entry.compression() == CompressionMethod::Stored && entry.size() <= self.size).then(|| entry.size());
+        // Of what is packed the size is only claimed.
+        let stored = entry.compression() == CompressionMethod::Stored && entry.size() <= self.size;
+        let size = if stored { Size::Is(entry.size()) } else { Size::Packed(read::archived(self.size)) };
         Reader::new(entry, size).map_err(|reason| in_array(path, name, reason))
     }
 
@@ -92,10 +118,17 @@ impl Archive<'_> {
     }
 }
 
-/// The numbers as indices; else the first that is none, and its place.
-fn to_indices<I: Copy + Display + TryInto<usize>>(values: Vec<I>) -> Result<Vec<usize>, (usize, String)> {
-    let index = |(index, value): (usize, I)| value.try_into().map_err(|_| (index, value.to_string()));
-    values.into_iter().enumerate().map(index).collect()
+/// The numbers as indices, in the same memory where they have the same size; else the first that is none, and its place.
+fn to_indices<I: Copy + Display + Pod + TryInto<usize>>(values: Vec<I>) -> Result<Vec<usize>, (usize, String)> {
+    let index = |value: I| value.try_into().ok();
+    if let Some(place) = values.iter().position(|&value| index(value).is_none()) {
+        return Err((place, values[place].to_string()));
+    }
+    // What isn't negative has the same bits as an index.
+    if size_of::<I>() != size_of::<usize>() {
+        return Ok(values.into_iter().filter_map(index).collect());
+    }
+    Ok(bytemuck::allocation::try_cast_vec(values).unwrap_or_else(|(_, values)| values.into_iter().filter_map(index).collect()))
 }
 
 /// Reads the points, and makes the functions.
@@ -104,23 +137,19 @@ fn set<T: Real>(
     offsets: Vec<usize>,
     shape: Option<Vec<usize>>,
     points: Reader<impl Read>,
+    repairs: Option<&mut Repairs>,
 ) -> Result<PcfSet<T>, PcfError> {
     let fail = |reason: String| in_array(path, "points", reason);
     if !matches!(points.shape(), [_, 2]) {
         let shape = list(points.shape());
         return Err(fail(format!("has the shape ({shape}), but it must be (breakpoints of all functions, 2)")));
     }
-    let values: Vec<T> = points.read(|_| {}).map_err(fail)?;
-    let points = points_of(values);
-    let starts = offsets.clone();
-    let set = PcfSet::from_parts(offsets, points).map_err(|error| match error.breakpoint() {
-        Some((function, breakpoint)) => in_array(path, "points", format_args!("row {}: {error}", starts[function] + breakpoint)),
-        None => in_array(path, "offsets", error),
-    })?;
-    match shape {
-        Some(shape) => set.with_shape(&shape).map_err(|error| in_array(path, "shape", error)),
-        None => Ok(set),
-    }
+    let points = points_of(points.read(|_| {}).map_err(fail)?);
+    Raw { offsets, points, shape }.set(repairs, |point, error| match (point, &error) {
+        (Some(point), _) => in_array(path, "points", format_args!("row {point}: {error}")),
+        (None, PcfError::Shape { .. }) => in_array(path, "shape", error),
+        (None, _) => in_array(path, "offsets", error),
+    })
 }
 
 /// Writes functions, without compression.

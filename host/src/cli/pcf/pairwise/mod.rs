@@ -8,6 +8,7 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
+use rayon::prelude::*;
 use show::Shown;
 use warpsmith::{
     device::{Backend, Device},
@@ -21,13 +22,17 @@ use super::{
     Dtype,
     files::{self, in_file},
 };
-use crate::cli::{Global, failure::Failure, interrupt::Interrupt, output::Files, progress::Progress, size};
+use crate::cli::{
+    Global, count, failure::Failure, format, interrupt::Interrupt, output::Files, progress::Progress, size, terminal,
+};
 
 /// Merge steps of a block for each of the CPU's workers, a fraction of a second's work: it is at the end of a block that the computation is
 /// cancelled, and that progress is shown.
 const STEPS_PER_WORKER: f64 = 2e8;
 /// How many merge steps one with a power in it counts as.
 const POWER: f64 = 32.0;
+/// The most GPUs that can be asked for.
+const MOST_GPUS: usize = 64;
 /// The smallest side of a block that is worth its while, and the largest that is ever asked for.
 const SIDES: (usize, usize) = (64, 2048);
 
@@ -42,7 +47,7 @@ const NOTES: &str = "\
 #[derive(Args, Debug)]
 #[command(
     long_about = "Compute the L^p distance of every pair of functions of a set: the p-th root of the integral of |f - g|^p from 0 to \
-        infinity. It is infinite where two functions differ for ever.\n\n\
+        infinity. It is infinite where two functions differ for ever, of which a line on stderr warns.\n\n\
         The condensed layout is SciPy's: entry (i, j), i < j, of n functions is element n i - i (i + 1) / 2 + j - i - 1 of n (n - 1) / 2 \
         (scipy.spatial.distance.squareform reads it). The dense one has the set's shape twice: (n, n) for a set of shape (n,). The \
         packed one is that of `warpsmith pcf l2-kernel`, with zeros on the diagonal.",
@@ -134,8 +139,8 @@ struct Common {
     #[arg(long, value_enum)]
     dtype: Option<Dtype>,
     /// Use the first N GPUs; on the CPU, N workers that each stand for one [default: 1, that of --device]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64), allow_negative_numbers = true)]
-    gpus: Option<u32>,
+    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_GPUS), allow_negative_numbers = true)]
+    gpus: Option<usize>,
     /// What may be used of each GPU's memory: 500M, 2GiB or a number of bytes [default: 80 % of what is free]
     #[arg(long, value_name = "SIZE", value_parser = size::parse, allow_negative_numbers = true)]
     memory_budget: Option<usize>,
@@ -197,6 +202,11 @@ impl Cdist {
         let measure = if self.inner { Measure::Inner } else { Measure::Lp(self.p) };
         Job::new("cdist", &[&self.rows, &self.columns], measure, self.layout, &self.common).run(global)
     }
+}
+
+/// How many entries are infinite, or no numbers, which only infinities can lead to.
+fn count_infinite<T: Real>(entries: &[T]) -> usize {
+    entries.par_iter().with_min_len(1 << 16).filter(|entry| !entry.is_finite()).count()
 }
 
 /// What is to be done.
@@ -293,6 +303,8 @@ impl<'a> Job<'a> {
             Control { progress: Some(&advance), cancel: Some(interrupt.cancel()), trace: trace.as_ref().map(|(trace, _)| trace) };
         let report = pairwise.compute_into(&engine, self.layout, file.as_mut_slice(), control)?;
         drop(work);
+        // The output may be larger than the memory: it isn't read again without need.
+        let infinite = if pairwise.is_finite() { 0 } else { count_infinite(file.as_slice()) };
 
         let work = progress.spinner(entries, format!("writing {}", output.name().display()));
         let start = Instant::now();
@@ -316,11 +328,51 @@ impl<'a> Job<'a> {
             kind: T::KIND,
             shape,
             entries,
+            infinite,
             steps,
             report,
             written,
         };
-        if self.common.json { shown.json() } else { shown.table() }
+        if self.common.json { shown.json() } else { shown.table() }?;
+        if infinite > 0 {
+            self.warn(infinite, entries, &pairwise);
+        }
+        Ok(())
+    }
+
+    /// Says that entries are infinite, and why.
+    fn warn<T: Real>(&self, infinite: usize, entries: usize, pairwise: &Pairwise<'_, T>) {
+        let what = match self.measure {
+            Measure::Lp(_) => "distances",
+            Measure::Inner => "inner products",
+        };
+        let why = match (self.measure, pairwise.endless_pair()) {
+            (Measure::Lp(_), Some((i, j))) => {
+                format!("functions that end on different values differ for ever, such as {}", self.pair(i, j))
+            }
+            (Measure::Inner, Some((i, j))) => {
+                format!("that of two functions is where neither ends on 0, such as {}", self.pair(i, j))
+            }
+            (_, None) => format!("their numbers are too large for {}", T::NAME),
+        };
+        let hint = match self.measure {
+            Measure::Lp(_) if self.layout == Layout::Condensed => " SciPy's linkage takes no such matrix.",
+            _ => "",
+        };
+        terminal::warn(format_args!(
+            "{}: {} of {} {what} are infinite: {why}.{hint}",
+            self.common.output.display(),
+            format::grouped(infinite),
+            format::grouped(entries)
+        ));
+    }
+
+    /// Two functions by their numbers.
+    fn pair(&self, i: usize, j: usize) -> String {
+        match &self.inputs[..] {
+            [rows, columns] => format!("{i} of {} and {j} of {}", rows.display(), columns.display()),
+            _ => format!("{i} and {j}"),
+        }
     }
 
     /// On the CPU, the side of blocks that are done soon; elsewhere, and where that is no restriction, the engine's choice.

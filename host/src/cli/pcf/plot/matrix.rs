@@ -1,8 +1,6 @@
 //! Matrices in files, and the means of their parts. Nothing is mapped into memory: a file that shrinks meanwhile is an error.
 
 use std::{
-    fs::File,
-    io::{BufReader, Read as _, Seek as _, SeekFrom},
     ops::Range,
     path::{Path, PathBuf},
 };
@@ -11,6 +9,7 @@ use rayon::prelude::*;
 use warpsmith::{
     npy::{Element, Kind, Reader},
     pcf,
+    read::Source,
 };
 
 use super::Layout;
@@ -23,6 +22,7 @@ const CHUNK: usize = 1 << 20;
 #[derive(Debug)]
 pub struct Matrix {
     path: PathBuf,
+    source: Source,
     pub kind: Kind,
     pub rows: usize,
     pub columns: usize,
@@ -116,13 +116,7 @@ impl Matrix {
     /// Reads the file's header. `layout` is that of a 1-D array, where the file doesn't tell it.
     pub fn open(path: &Path, layout: Option<Layout>) -> Result<Self, Failure> {
         let fail = |text: &str| Failure::error(format_args!("{}: {text}", path.display()));
-        let cannot = |error: std::io::Error| fail(&format!("can't be read: {}", reason(&error)));
-        let file = File::open(path).map_err(cannot)?;
-        let metadata = file.metadata().map_err(cannot)?;
-        if !metadata.is_file() {
-            return Err(fail("is not a file"));
-        }
-        let mut reader = Reader::new(BufReader::new(file), Some(metadata.len())).map_err(|text| fail(&text))?;
+        let mut reader = Reader::open(path).map_err(|text| fail(&text))?;
         let layout = match (reader.unwrap_field(pcf::Layout::PACKED_FIELD), layout) {
             (true, Some(Layout::Condensed)) => return Err(fail("holds a packed matrix, as it says, and not a condensed one")),
             (true, _) => Layout::Packed,
@@ -151,7 +145,11 @@ impl Matrix {
             return Err(fail("holds a matrix without entries"));
         }
         let (swapped, start) = (reader.is_swapped(), reader.header_size());
-        Ok(Matrix { path: path.to_owned(), kind, rows, columns, swapped, start, storage })
+        let source = reader.into_source();
+        if source.size().is_none() {
+            return Err(fail("is not a file: a matrix can't be drawn from a pipe or a device"));
+        }
+        Ok(Matrix { path: path.to_owned(), source, kind, rows, columns, swapped, start, storage })
     }
 
     /// How many entries the file holds.
@@ -221,9 +219,7 @@ impl Matrix {
             std::io::ErrorKind::UnexpectedEof => "has become shorter".to_owned(),
             _ => format!("can't be read: {}", reason(&error)),
         };
-        let mut file = File::open(&self.path).map_err(unreadable)?;
-        let start = self.start + (self.position(lines.start) * size_of::<T>()) as u64;
-        file.seek(SeekFrom::Start(start)).map_err(unreadable)?;
+        let mut start = self.start + (self.position(lines.start) * size_of::<T>()) as u64;
 
         let mut band = Band { sums: vec![0.0; ends.len()], counts: vec![0; ends.len()], diagonal: 0.0, stats: Stats::NONE };
         let mut buffer = vec![T::zeroed(); CHUNK / size_of::<T>()];
@@ -236,7 +232,9 @@ impl Matrix {
             while !range.is_empty() {
                 if next == entries.len() {
                     let chunk = left.min(buffer.len());
-                    file.read_exact(bytemuck::cast_slice_mut(&mut buffer[..chunk])).map_err(unreadable)?;
+                    let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut buffer[..chunk]);
+                    self.source.read_exact_at(bytes, start).map_err(unreadable)?;
+                    start += bytes.len() as u64;
                     let native = |&value: &T| if self.swapped { value.swapped() } else { value };
                     entries.clear();
                     entries.extend(buffer[..chunk].iter().map(|value| native(value).into()));

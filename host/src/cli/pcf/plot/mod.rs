@@ -10,7 +10,7 @@ use draw::Picture;
 use matrix::Matrix;
 use serde::Serialize;
 
-use crate::cli::{Global, failure::Failure, format, output::Files, picture, progress::Progress, terminal};
+use crate::cli::{Global, failure::Failure, format, output::Files, picture, progress::Progress, terminal, utf8};
 
 /// Options of `pcf plot`.
 #[derive(Args, Debug)]
@@ -36,7 +36,7 @@ pub struct Arguments {
     #[arg(long, value_enum)]
     layout: Option<Layout>,
     /// Text above the picture [default: the matrix's name and size]
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = utf8())]
     title: Option<String>,
     /// Print one JSON object instead of a line
     #[arg(long)]

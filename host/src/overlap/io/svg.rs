@@ -1,0 +1,325 @@
+//! Reads drawings (SVG).
+
+use kurbo::{Affine, Arc, BezPath, Circle, PathEl, Point as Place, Rect, Shape as _, SvgArc, Vec2};
+use roxmltree::{Document, Node};
+use svgtypes::{PathParser, PathSegment};
+
+use super::shapes::{Problem, check_vertices, polygon, problem};
+use crate::{
+    overlap::{
+        Point, Shape,
+        convex::bounds,
+        shape::{LARGEST, SMALLEST},
+    },
+    read::{MOST_VERTICES, quoted},
+};
+
+/// How far the lines that a curve becomes may be from it, in units of the drawing's width or height, whichever is larger.
+pub const CURVE_TOLERANCE: f64 = 1e-4;
+/// How far the curves that an arc becomes may be from it, in units of its radius: far less.
+const ARC_TOLERANCE: f64 = 1e-6;
+
+/// Elements of a drawing that are drawn elsewhere, or never.
+const NOT_DRAWN: &[&str] = &["defs", "clipPath", "mask", "marker", "pattern", "symbol"];
+
+/// The most elements within each other.
+const MOST_NESTED: usize = 256;
+/// The most elements and texts.
+const MOST_NODES: u32 = 1_000_000;
+/// The most attributes of an element, and the most name spaces: each is compared with all others.
+const MOST_ATTRIBUTES: usize = 1000;
+/// The most bytes that entities may stand for.
+const MOST_EXPANDED: usize = 256 << 20;
+
+/// Reads the first closed outline of a drawing.
+pub fn parse(text: &str, name: &str) -> Result<Shape, Problem> {
+    check_markup(text)?;
+    let options = roxmltree::ParsingOptions { allow_dtd: true, nodes_limit: MOST_NODES, ..Default::default() };
+    let document = match Document::parse_with_options(text, options) {
+        Ok(document) => document,
+        Err(error) => return problem(format!("is not SVG: {error}")),
+    };
+    if document.root_element().tag_name().name() != "svg" {
+        return problem(format!("is not SVG: its element is {}", quoted(document.root_element().tag_name().name())));
+    }
+    let mut open = None;
+    // What the element and those around it do: from their coordinates to the drawing's, y upwards; none where nothing is drawn.
+    let mut around: Vec<(Node, Option<Affine>)> = Vec::new();
+    for node in document.root_element().descendants().filter(Node::is_element) {
+        while around.last().is_some_and(|(outer, _)| Some(*outer) != node.parent_element()) {
+            around.pop();
+        }
+        if around.len() == MOST_NESTED {
+            return problem(format!("has more than {MOST_NESTED} elements within each other"));
+        }
+        let outer = around.last().map_or(Some(Affine::FLIP_Y), |(_, transform)| *transform);
+        let drawn = outer.filter(|_| !NOT_DRAWN.contains(&node.tag_name().name()));
+        let transform = drawn.map(|outer| Ok::<_, Problem>(outer * transform(node)?)).transpose()?;
+        around.push((node, transform));
+        let Some(transform) = transform else { continue };
+        let Some(path) = element_path(node)? else { continue };
+        let parts = flatten(&(transform * path), node)?;
+        match &parts[..] {
+            [] => {}
+            [(outline, true)] => return polygon(name, outline),
+            [(_, false)] => open = open.or_else(|| Some(called(node))),
+            parts => return problem(format!("{} has {} parts, but a shape must be one closed path", called(node), parts.len())),
+        }
+    }
+    match open {
+        Some(open) => problem(format!("{open} is not closed, and there is no other")),
+        None => problem("has no path, polygon, rectangle, circle or ellipse"),
+    }
+}
+
+/// Makes sure that the parser won't take time or memory out of proportion to the text.
+fn check_markup(text: &str) -> Result<(), Problem> {
+    if text.split('<').any(|tag| tag.bytes().filter(|&byte| byte == b'=').count() > MOST_ATTRIBUTES) {
+        return problem(format!("has an element with more than {MOST_ATTRIBUTES} attributes"));
+    }
+    if text.matches("xmlns").count() > MOST_ATTRIBUTES {
+        return problem(format!("has more than {MOST_ATTRIBUTES} name spaces"));
+    }
+    // A reference outside of entities may lead to 255 more.
+    let value = |declaration: &str| {
+        let start = declaration.find(['"', '\''])?;
+        declaration[start + 1..].find(char::from(declaration.as_bytes()[start]))
+    };
+    let longest = text.split("<!ENTITY").skip(1).map(|declaration| value(declaration).unwrap_or(declaration.len())).max();
+    let references = text.bytes().filter(|&byte| byte == b'&').count();
+    if longest.unwrap_or(0).saturating_mul(references).saturating_mul(256) > MOST_EXPANDED {
+        return problem("has entities that stand for too much");
+    }
+    Ok(())
+}
+
+/// An element for messages: `the path on line 3`, with its id where it has one.
+fn called(node: Node<'_, '_>) -> String {
+    let line = node.document().text_pos_at(node.range().start).row;
+    let name = node.tag_name().name();
+    match node.attribute("id") {
+        Some(id) => format!("the {name} {} on line {line}", quoted(id)),
+        None => format!("the {name} on line {line}"),
+    }
+}
+
+/// What an element draws, if it is one that draws.
+fn element_path(node: Node<'_, '_>) -> Result<Option<BezPath>, Problem> {
+    let number = |name: &str| match node.attribute(name) {
+        None => Ok(0.0),
+        Some(text) => match text.trim().strip_suffix("px").unwrap_or(text.trim()).parse::<f64>() {
+            Ok(number) if number.is_finite() => Ok(number),
+            _ => problem(format!("{}: `{name}` is {}, but it must be a number", called(node), quoted(text))),
+        },
+    };
+    let length = |name: &str| match number(name)? {
+        length if length < 0.0 => problem(format!("{}: `{name}` is {length}, but it must not be negative", called(node))),
+        length => Ok(length),
+    };
+    let path = |text: &str| match path_of(text) {
+        Ok(path) => Ok(path),
+        Err(reason) => problem(format!("{} can't be read: {reason}", called(node))),
+    };
+    // Circles of radius 1, stretched.
+    let ellipse = |rx: f64, ry: f64| -> Result<BezPath, Problem> {
+        let center = Vec2::new(number("cx")?, number("cy")?);
+        if rx == 0.0 || ry == 0.0 {
+            return Ok(BezPath::new());
+        }
+        let mut path = Circle::new(Place::ORIGIN, 1.0).to_path(ARC_TOLERANCE);
+        path.close_path();
+        Ok(Affine::translate(center) * Affine::scale_non_uniform(rx, ry) * path)
+    };
+    Ok(Some(match node.tag_name().name() {
+        "path" => path(node.attribute("d").unwrap_or_default())?,
+        "polygon" | "polyline" => {
+            let points = node.attribute("points").unwrap_or_default().trim();
+            let end = if node.tag_name().name() == "polygon" { " Z" } else { "" };
+            if points.is_empty() { BezPath::new() } else { path(&format!("M {points}{end}"))? }
+        }
+        "rect" => {
+            if number("rx")? != 0.0 || number("ry")? != 0.0 {
+                return problem(format!("{} has round corners, which are not read; make it a path", called(node)));
+            }
+            let (x, y) = (number("x")?, number("y")?);
+            Rect::new(x, y, x + length("width")?, y + length("height")?).to_path(0.1)
+        }
+        "circle" => ellipse(length("r")?, length("r")?)?,
+        "ellipse" => ellipse(length("rx")?, length("ry")?)?,
+        _ => return Ok(None),
+    }))
+}
+
+/// The path of the text of an attribute `d`.
+fn path_of(text: &str) -> Result<BezPath, String> {
+    let mut path = BezPath::new();
+    // Where the subpath started, where the pen is, and what a smooth curve mirrors: the last control point of a cubic or a quadratic one.
+    let (mut start, mut pen) = (Place::ORIGIN, Place::ORIGIN);
+    let (mut cubic, mut quadratic) = (None, None);
+    // After a path was closed, the next one starts where it did, even if no command says so.
+    let mut closed = false;
+    for segment in PathParser::from(text) {
+        let segment = segment.map_err(|error| error.to_string())?;
+        let origin = if segment.is_abs() { Vec2::ZERO } else { pen.to_vec2() };
+        let at = |x: f64, y: f64| Place::new(x, y) + origin;
+        let mirrored = |control: Option<Place>| control.map_or(pen, |control| pen + (pen - control));
+        let is_move = matches!(segment, PathSegment::MoveTo { .. });
+        if closed && !is_move {
+            path.move_to(start);
+        }
+        closed = matches!(segment, PathSegment::ClosePath { .. });
+        let (mut last_cubic, mut last_quadratic) = (None, None);
+        match segment {
+            PathSegment::MoveTo { x, y, .. } => {
+                (start, pen) = (at(x, y), at(x, y));
+                path.move_to(pen);
+            }
+            // The parser lets no other command be the first.
+            _ if path.elements().is_empty() => return Err("it must start with M or m".to_owned()),
+            PathSegment::LineTo { x, y, .. } => pen = at(x, y),
+            PathSegment::HorizontalLineTo { x, .. } => pen = Place::new(x + origin.x, pen.y),
+            PathSegment::VerticalLineTo { y, .. } => pen = Place::new(pen.x, y + origin.y),
+            PathSegment::CurveTo { x1, y1, x2, y2, x, y, .. } => {
+                last_cubic = Some(at(x2, y2));
+                pen = at(x, y);
+                path.curve_to(at(x1, y1), at(x2, y2), pen);
+            }
+            PathSegment::SmoothCurveTo { x2, y2, x, y, .. } => {
+                let first = mirrored(cubic);
+                last_cubic = Some(at(x2, y2));
+                pen = at(x, y);
+                path.curve_to(first, at(x2, y2), pen);
+            }
+            PathSegment::Quadratic { x1, y1, x, y, .. } => {
+                last_quadratic = Some(at(x1, y1));
+                pen = at(x, y);
+                path.quad_to(at(x1, y1), pen);
+            }
+            PathSegment::SmoothQuadratic { x, y, .. } => {
+                let control = mirrored(quadratic);
+                last_quadratic = Some(control);
+                pen = at(x, y);
+                path.quad_to(control, pen);
+            }
+            PathSegment::EllipticalArc { rx, ry, x_axis_rotation, large_arc, sweep, x, y, .. } => {
+                let to = at(x, y);
+                arc(&mut path, pen, to, [rx, ry], x_axis_rotation, large_arc, sweep)?;
+                pen = to;
+            }
+            PathSegment::ClosePath { .. } => {
+                path.close_path();
+                pen = start;
+            }
+        }
+        if matches!(
+            segment,
+            PathSegment::LineTo { .. } | PathSegment::HorizontalLineTo { .. } | PathSegment::VerticalLineTo { .. }
+        ) {
+            path.line_to(pen);
+        }
+        (cubic, quadratic) = (last_cubic, last_quadratic);
+    }
+    Ok(path)
+}
+
+/// Draws an elliptical arc as curves, in units of its chord: those of the text may be anything.
+fn arc(
+    path: &mut BezPath,
+    from: Place,
+    to: Place,
+    radii: [f64; 2],
+    rotation: f64,
+    large_arc: bool,
+    sweep: bool,
+) -> Result<(), String> {
+    let chord = from.distance(to);
+    let [rx, ry] = radii.map(|radius| radius.abs() / chord);
+    let largest = rx.max(ry);
+    // The standard's words: with a radius of 0 it is a line, from a point to itself it is nothing.
+    if chord == 0.0 || rx == 0.0 || ry == 0.0 {
+        path.line_to(to);
+        return Ok(());
+    }
+    if !(chord.is_finite() && largest < 1e6 && rx.min(ry) > 1e-4 * largest) {
+        return Err("an arc's radii are out of proportion".to_owned());
+    }
+    // Too small radii are made larger; so are these, which can't reach either, but with less rounding.
+    let scale = if largest < 0.5 { 0.5 / largest } else { 1.0 };
+    let arc = Arc::from_svg_arc(&SvgArc {
+        from: Place::ORIGIN,
+        to: ((to - from) / chord).to_point(),
+        radii: Vec2::new(rx, ry) * scale,
+        x_rotation: (rotation % 360.0).to_radians(),
+        large_arc,
+        sweep,
+    });
+    let Some(arc) = arc else {
+        path.line_to(to);
+        return Ok(());
+    };
+    let place = |unit: Place| from + chord * unit.to_vec2();
+    let mut curves = Vec::new();
+    arc.to_cubic_beziers(ARC_TOLERANCE * arc.radii.x.min(arc.radii.y), |a, b, c| curves.push([a, b, c]));
+    let last = curves.len();
+    for (index, [a, b, c]) in curves.into_iter().enumerate() {
+        path.curve_to(place(a), place(b), if index + 1 == last { to } else { place(c) });
+    }
+    Ok(())
+}
+
+/// What an element does to what is inside of it.
+fn transform(node: Node<'_, '_>) -> Result<Affine, Problem> {
+    let Some(text) = node.attribute("transform") else { return Ok(Affine::IDENTITY) };
+    match text.parse::<svgtypes::Transform>() {
+        Ok(t) => Ok(Affine::new([t.a, t.b, t.c, t.d, t.e, t.f])),
+        Err(error) => problem(format!("{}: `transform` can't be read: {error}", called(node))),
+    }
+}
+
+/// The vertices of a path's parts, and whether each is closed. Parts of one point are left out.
+fn flatten(path: &BezPath, node: Node<'_, '_>) -> Result<Vec<(Vec<Point>, bool)>, Problem> {
+    let controls = path.control_box();
+    if path.elements().is_empty() {
+        return Ok(Vec::new());
+    }
+    // Within these, how many lines there are depends on the form alone, not on the size.
+    let reach = [controls.x0, controls.y0, controls.x1, controls.y1]
+        .into_iter()
+        .fold(0.0, |reach: f64, number| if number.is_nan() { f64::NAN } else { reach.max(number.abs()) });
+    if !(reach < LARGEST) {
+        return problem(format!("{} reaches too far: coordinates must be below {LARGEST:e}", called(node)));
+    }
+    let extent = path.bounding_box();
+    let extent = extent.width().max(extent.height());
+    if extent == 0.0 {
+        return Ok(Vec::new());
+    }
+    if extent < SMALLEST {
+        return problem(format!("{} is too small: {extent:e} wide and high, and at least {SMALLEST:e} is needed", called(node)));
+    }
+    let mut parts: Vec<(Vec<Point>, bool)> = Vec::new();
+    let mut vertices = 0usize;
+    // Half of what is allowed: the way in which curves are cut is itself approximate.
+    kurbo::flatten(path.elements().iter().copied(), 0.5 * CURVE_TOLERANCE * extent, |element| {
+        vertices += 1;
+        if vertices > MOST_VERTICES {
+            return;
+        }
+        match (element, parts.last_mut()) {
+            (PathEl::MoveTo(point), _) => parts.push((vec![[point.x, point.y]], false)),
+            (PathEl::LineTo(point), Some((points, _))) => points.push([point.x, point.y]),
+            (PathEl::ClosePath, Some((_, closed))) => *closed = true,
+            _ => {}
+        }
+    });
+    check_vertices(vertices)?;
+    for (points, closed) in &mut parts {
+        *closed |= points.len() > 1 && points.first() == points.last();
+    }
+    let is_point = |points: &[Point]| {
+        let [low, high] = bounds(points);
+        low == high
+    };
+    parts.retain(|(points, _)| !is_point(points));
+    Ok(parts)
+}

@@ -1,0 +1,96 @@
+//! Texts, line by line.
+
+use std::{
+    fmt::Display,
+    io::{BufRead as _, BufReader, Read as _},
+    path::Path,
+};
+
+use super::{LITTLE, LONGEST_LINE, SPARE, Source, enough, unreadable};
+
+/// A text, of which one line is in memory.
+///
+/// Errors are clauses that follow the file's name, such as "line 3: ...".
+pub(crate) struct Lines {
+    input: BufReader<Source>,
+    line: Vec<u8>,
+    number: u64,
+    /// How many bytes were read.
+    bytes: u64,
+    /// How many had been when memory was last looked at.
+    checked: u64,
+}
+
+impl Lines {
+    /// Opens the file.
+    pub fn open(path: &Path) -> Result<Self, String> {
+        let input = BufReader::with_capacity(1 << 16, Source::open(path)?);
+        Ok(Lines { input, line: Vec::new(), number: 0, bytes: 0, checked: 0 })
+    }
+
+    /// Goes to the next line, if there is one.
+    pub fn next(&mut self) -> Result<bool, String> {
+        self.line.clear();
+        self.number += 1;
+        let read = (&mut self.input).take(LONGEST_LINE as u64 + 1).read_until(b'\n', &mut self.line).map_err(unreadable)?;
+        if read > LONGEST_LINE {
+            return Err(self.error(format_args!("it is longer than {} MiB", LONGEST_LINE >> 20)));
+        }
+        if self.number == 1 && self.line.starts_with("\u{feff}".as_bytes()) {
+            self.line.drain(..3);
+        }
+        self.bytes += read as u64;
+        // What is kept of the lines takes memory, in pieces too small to ask for each.
+        if self.bytes - self.checked > LITTLE as u64 {
+            enough(SPARE).map_err(|reason| self.error(reason))?;
+            self.checked = self.bytes;
+        }
+        Ok(read > 0)
+    }
+
+    /// Goes to the next line that isn't blank, if there is one.
+    pub fn next_filled(&mut self) -> Result<bool, String> {
+        while self.next()? {
+            if !self.line.trim_ascii().is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The line's bytes, without its end.
+    pub fn line(&self) -> &[u8] {
+        let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
+        line.strip_suffix(b"\r").unwrap_or(line)
+    }
+
+    /// The line as text.
+    pub fn text(&self) -> Result<&str, String> {
+        std::str::from_utf8(self.line()).map_err(|_| self.error("is not UTF-8 text"))
+    }
+
+    /// Whether the line has an end: the last one may have none.
+    pub fn is_ended(&self) -> bool {
+        self.line.ends_with(b"\n")
+    }
+
+    /// The line's number, from 1.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// How many bytes of the file were read so far.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// That something is wrong with the line.
+    pub fn error(&self, reason: impl Display) -> String {
+        at(self.number, reason)
+    }
+}
+
+/// That something is wrong with the line of this number.
+pub(crate) fn at(line: u64, reason: impl Display) -> String {
+    format!("line {line}: {reason}")
+}

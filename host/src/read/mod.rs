@@ -1,0 +1,265 @@
+//! Files to read: each is opened once, whatever it is, and none takes more memory than there is.
+//!
+//! These are the limits. Beyond them a reader stops with a sentence; sizes that a file declares are held against the file's own size
+//! before anything is allocated for them, and all that grows with a file is allocated by [`reserve`].
+//!
+//! | what | at most |
+//! | --- | --- |
+//! | a line of a text | [`LONGEST_LINE`], 16 MiB |
+//! | a shape (`.json`, `.svg`, `.wkt`), a simulated machine (`.json`) | [`LONGEST_TEXT`], 16 MiB |
+//! | vertices of a shape | [`MOST_VERTICES`], 100,000 |
+//! | elements of a drawing within each other | 256 |
+//! | elements and texts of a drawing | 1,000,000 |
+//! | attributes of an element, name spaces of a drawing | 1,000 |
+//! | what a drawing's entities may stand for | 256 MiB |
+//! | parentheses within each other in WKT | 3 |
+//! | arrays and objects within each other in JSON | 127 |
+//! | the header of a `.npy` file | 4 KiB |
+//! | an array in an archive (`.npz`) | [`archived`]: 64 MiB, or 100 times the archive's size where that is more |
+//! | what an array without elements has along its other dimensions | [`MOST_EMPTY`], 2^20 |
+//! | rows or columns of a sparse matrix (`.mtx`) | [`declared`]: 2^20, or 100 for each byte of the file where that is more |
+//! | memory | what is free, for the control group and under `ulimit`, too |
+
+mod lines;
+mod table;
+
+use std::{
+    fs::File,
+    io::{self, Read, Seek, SeekFrom},
+    path::Path,
+};
+
+pub(crate) use lines::{Lines, at};
+pub(crate) use table::Table;
+
+use crate::{files::reason, memory::memory};
+
+/// The longest line of a text, in bytes.
+pub const LONGEST_LINE: usize = 16 << 20;
+/// The longest text that is read as a whole, in bytes.
+pub const LONGEST_TEXT: usize = 16 << 20;
+/// The most vertices of a shape's outline or pieces from a file.
+pub const MOST_VERTICES: usize = 100_000;
+/// The most that an array without elements may have along its other dimensions together.
+pub const MOST_EMPTY: usize = 1 << 20;
+
+/// The most bytes of an array in an archive of this many bytes: zeros are packed to a thousandth, numbers hardly ever to a tenth.
+pub const fn archived(size: u64) -> u64 {
+    let by_size = size.saturating_mul(100);
+    if by_size > 64 << 20 { by_size } else { 64 << 20 }
+}
+
+/// The most rows or columns that a text of this many bytes may declare. Each takes memory, whether it has entries or not.
+pub const fn declared(size: u64) -> u64 {
+    let by_size = size.saturating_mul(100);
+    if by_size > 1 << 20 { by_size } else { 1 << 20 }
+}
+
+/// Below this many bytes nobody asks whether there is as much memory.
+const LITTLE: usize = 1 << 20;
+/// While texts are read, this many bytes must be free.
+const SPARE: usize = 32 << 20;
+
+/// A file that was opened to be read.
+///
+/// Errors are clauses that follow the file's name, such as "can't be read: no such file or directory".
+#[derive(Debug)]
+pub struct Source {
+    file: File,
+    size: Option<u64>,
+}
+
+impl Source {
+    /// Opens the file.
+    ///
+    /// # Errors
+    /// Where it can't be opened, or is a directory.
+    pub fn open(path: &Path) -> Result<Self, String> {
+        let file = File::open(path).map_err(unreadable)?;
+        let metadata = file.metadata().map_err(unreadable)?;
+        if metadata.is_dir() {
+            return Err("is a directory, not a file".to_owned());
+        }
+        Ok(Source { file, size: metadata.is_file().then_some(metadata.len()) })
+    }
+
+    /// The file's size in bytes; pipes and devices have none.
+    pub fn size(&self) -> Option<u64> {
+        self.size
+    }
+
+    /// Fills the buffer with what starts this many bytes after the file's start. Several threads may do so at once.
+    ///
+    /// # Errors
+    /// Where reading fails, or the file ends before.
+    pub fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        #[cfg(unix)]
+        return std::os::unix::fs::FileExt::read_exact_at(&self.file, buffer, offset);
+        #[cfg(windows)]
+        {
+            let (mut buffer, mut offset) = (buffer, offset);
+            while !buffer.is_empty() {
+                match std::os::windows::fs::FileExt::seek_read(&self.file, buffer, offset)? {
+                    0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    read => (buffer, offset) = (&mut buffer[read..], offset + read as u64),
+                }
+            }
+            Ok(())
+        }
+    }
+}
+
+impl Read for Source {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.file.read(buffer)
+    }
+}
+
+impl Seek for Source {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+/// Reads a text as a whole, without a byte order mark: at most [`LONGEST_TEXT`] bytes.
+///
+/// # Errors
+/// Where the file can't be read, is longer, or isn't UTF-8. They are clauses that follow the file's name.
+pub fn text(path: &Path) -> Result<String, String> {
+    let source = Source::open(path)?;
+    let mut bytes = Vec::new();
+    // Half of this may be in the way while the vector grows.
+    enough(2 * LONGEST_TEXT)?;
+    source.take(LONGEST_TEXT as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() > LONGEST_TEXT {
+        return Err(format!("is longer than {} MiB, which is too long for such a file", LONGEST_TEXT >> 20));
+    }
+    if bytes.starts_with("\u{feff}".as_bytes()) {
+        bytes.drain(..3);
+    }
+    String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".to_owned())
+}
+
+/// Makes room for so many more elements; by so many that pushing one at a time is no matter.
+///
+/// # Errors
+/// Where there isn't as much memory. The clause follows the name of the file that is read.
+pub fn reserve<T>(values: &mut Vec<T>, additional: usize) -> Result<(), String> {
+    let room = values.capacity() - values.len();
+    if additional <= room {
+        return Ok(());
+    }
+    // Doubled; where there isn't that much memory, a little more.
+    let least = additional - room;
+    let steps = [least.max(values.capacity()), least.max(values.capacity() / 8)];
+    let fits = |&more: &usize| more.checked_mul(size_of::<T>()).is_some_and(|bytes| enough(bytes).is_ok());
+    let room_and = steps.iter().find(|more| fits(more)).and_then(|more| room.checked_add(*more));
+    match room_and.map(|additional| values.try_reserve_exact(additional)) {
+        Some(Ok(())) => Ok(()),
+        _ => Err(too_little()),
+    }
+}
+
+/// Adds an element.
+///
+/// # Errors
+/// As [`reserve`].
+pub fn push<T>(values: &mut Vec<T>, value: T) -> Result<(), String> {
+    reserve(values, 1)?;
+    values.push(value);
+    Ok(())
+}
+
+/// A vector of so many equal elements.
+///
+/// # Errors
+/// As [`reserve`].
+pub fn filled<T: Clone>(value: T, len: usize) -> Result<Vec<T>, String> {
+    let mut values = Vec::new();
+    reserve(&mut values, len)?;
+    values.resize(len, value);
+    Ok(values)
+}
+
+/// All elements in a vector.
+///
+/// # Errors
+/// As [`reserve`].
+pub fn collect<T>(elements: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>, String> {
+    let mut values = Vec::new();
+    reserve(&mut values, elements.len())?;
+    values.extend(elements);
+    Ok(values)
+}
+
+/// Whether so many bytes of memory are free.
+fn enough(bytes: usize) -> Result<(), String> {
+    if bytes > LITTLE && bytes.checked_add(SPARE).is_none_or(|bytes| bytes > memory().free) { Err(too_little()) } else { Ok(()) }
+}
+
+fn too_little() -> String {
+    format!("can't be read: it takes more memory than there is ({} MiB are free)", memory().free >> 20)
+}
+
+/// What a file says, in a message: in quotes, and of what is long the start.
+pub(crate) fn quoted(text: &str) -> String {
+    const MOST: usize = 100;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("`{}...`", &text[..end]),
+        None => format!("`{text}`"),
+    }
+}
+
+/// That the system failed to read.
+pub(crate) fn unreadable(error: io::Error) -> String {
+    format!("can't be read: {}", reason(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_than_there_is() {
+        let mut values = vec![0u8; 3];
+        for additional in [usize::MAX, usize::MAX / 2, memory().total] {
+            let error = reserve(&mut values, additional).unwrap_err();
+            assert!(error.starts_with("can't be read: it takes more memory than there is ("), "{error}");
+            assert_eq!((values.len(), values.capacity()), (3, 3));
+        }
+        reserve(&mut values, 1).unwrap();
+        assert!(values.capacity() >= 6, "{}", values.capacity());
+        assert!(reserve(&mut Vec::<u64>::new(), usize::MAX / 8 + 1).is_err());
+        assert_eq!(collect([1, 2, 3].into_iter()), Ok(vec![1, 2, 3]));
+    }
+
+    #[test]
+    fn texts() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        for (bytes, found) in [
+            (&b""[..], Ok("")),
+            (b"\xef\xbb\xbfa\xef\xbb\xbf", Ok("a\u{feff}")),
+            (b"a\xff", Err("is not UTF-8 text")),
+            (&vec![b' '; LONGEST_TEXT + 1], Err("is longer than 16 MiB, which is too long for such a file")),
+        ] {
+            std::fs::write(&path, bytes).unwrap();
+            assert_eq!(text(&path), found.map(str::to_owned).map_err(str::to_owned));
+        }
+        assert_eq!(text(folder.path()), Err("is a directory, not a file".to_owned()));
+        #[cfg(target_os = "linux")]
+        assert!(text(Path::new("/dev/zero")).unwrap_err().starts_with("is longer than 16 MiB"));
+    }
+
+    #[test]
+    fn parts_of_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        std::fs::write(&path, "0123456789").unwrap();
+        let source = Source::open(&path).unwrap();
+        let mut buffer = [0; 3];
+        source.read_exact_at(&mut buffer, 4).unwrap();
+        assert_eq!((&buffer, source.size()), (b"456", Some(10)));
+        assert_eq!(source.read_exact_at(&mut buffer, 8).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
+}

@@ -1,0 +1,159 @@
+//! How many threads of the machine do the CPU's work.
+//!
+//! Kernels on the CPU backend run on the threads of [`simt`], and what the host does itself (files, generators, matrices put in place) on
+//! those of `rayon`. Both pools belong to the process, and both have as many threads as [`count`] says. That is, by the first of these
+//! that is there:
+//! 1. what [`start`] was called with, such as an option of the program;
+//! 2. the environment variable `WARPSMITH_THREADS`, from 1 to [`MOST`];
+//! 3. `RAYON_NUM_THREADS`;
+//! 4. the number of cores that the process may use.
+//!
+//! A program calls [`start`] once, before anything else, and so learns what is wrong with the number or with starting the threads.
+//! Without it the first use starts them: then `rayon` doesn't know of `WARPSMITH_THREADS`, and panics where it can't have its threads.
+//! Results don't depend on the number.
+
+use std::{
+    env,
+    error::Error,
+    ffi::OsStr,
+    io,
+    num::NonZero,
+    sync::{Mutex, PoisonError},
+    thread::{self, Scope, ScopedJoinHandle},
+};
+
+/// The most threads that can be asked for.
+pub const MOST: usize = simt::MAX_WORKERS;
+
+/// The environment variable.
+const VARIABLE: &str = "WARPSMITH_THREADS";
+
+/// What was chosen, once it is.
+static CHOSEN: Mutex<Option<usize>> = Mutex::new(None);
+
+/// Why the CPU can't work with so many threads.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ThreadsError {
+    /// What was given is no number of threads.
+    #[error("{what} is {value:?}; it is a number of threads from 1 to {MOST}")]
+    Number {
+        /// Where it was given: `WARPSMITH_THREADS`, or `the number of threads`.
+        what: &'static str,
+        /// What was given.
+        value: String,
+    },
+    /// The pools have another number of threads since their first use.
+    #[error("{wanted} threads are asked for, but the CPU's work is done by {chosen} since its start")]
+    Late {
+        /// What was asked for.
+        wanted: usize,
+        /// What it is.
+        chosen: usize,
+    },
+    /// The system doesn't start so many threads.
+    #[error(
+        "can't start {wanted} more thread{}: {reason}; ask for fewer ({VARIABLE}), or raise the limits on threads and memory \
+         (ulimit -u, ulimit -v)",
+        if *wanted == 1 { "" } else { "s" }
+    )]
+    NotStarted {
+        /// How many were to be started.
+        wanted: usize,
+        /// What the system says.
+        reason: String,
+    },
+}
+
+/// Chooses the number of threads, and starts `rayon`'s. `wish` comes before the environment. Returns the number.
+///
+/// To be called once, at the program's start. Where the program has made `rayon`'s global pool itself, that stays as it is.
+///
+/// # Errors
+/// [`ThreadsError`]: the wish or the environment variable is no number of threads, another number was chosen before, or the threads can't
+/// be started.
+pub fn start(wish: Option<usize>) -> Result<usize, ThreadsError> {
+    if let Some(wanted) = wish
+        && !(1..=MOST).contains(&wanted)
+    {
+        return Err(ThreadsError::Number { what: "the number of threads", value: wanted.to_string() });
+    }
+    let wanted = choose(wish)?;
+    match rayon::ThreadPoolBuilder::new().num_threads(wanted).thread_name(|index| format!("rayon-{index}")).build_global() {
+        Ok(()) => Ok(wanted),
+        // Only the system's errors have a source. The other one is that there is a pool already.
+        Err(error) => {
+            error.source().map_or(Ok(wanted), |source| Err(ThreadsError::NotStarted { wanted, reason: source.to_string() }))
+        }
+    }
+}
+
+/// How many threads do the CPU's work.
+///
+/// # Errors
+/// [`ThreadsError::Number`] where `WARPSMITH_THREADS` is none and [`start`] was called without one.
+pub fn count() -> Result<usize, ThreadsError> {
+    choose(None)
+}
+
+fn choose(wish: Option<usize>) -> Result<usize, ThreadsError> {
+    let mut chosen = CHOSEN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(chosen) = *chosen {
+        return match wish {
+            Some(wanted) if wanted != chosen => Err(ThreadsError::Late { wanted, chosen }),
+            _ => Ok(chosen),
+        };
+    }
+    let of_environment = |name| env::var_os(name).filter(|value| !value.is_empty()).map(|value| parse(name, &value));
+    let wanted = match wish.map(Ok).or_else(|| of_environment(VARIABLE)) {
+        Some(wanted) => wanted?,
+        // What `rayon` makes nothing of it doesn't heed.
+        None => match of_environment("RAYON_NUM_THREADS") {
+            Some(Ok(wanted)) => wanted,
+            _ => thread::available_parallelism().map_or(1, NonZero::get).min(MOST),
+        },
+    };
+    Ok(*chosen.insert(wanted))
+}
+
+fn parse(what: &'static str, value: &OsStr) -> Result<usize, ThreadsError> {
+    let number = value.to_str().and_then(|value| value.trim().parse().ok());
+    let number = number.filter(|number| (1..=MOST).contains(number));
+    number.ok_or_else(|| ThreadsError::Number { what, value: value.to_string_lossy().into_owned() })
+}
+
+/// Starts a thread of `scope`. [`Scope::spawn`] panics where the system has none left.
+pub(crate) fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: String,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>, ThreadsError> {
+    let not_started = |error: io::Error| ThreadsError::NotStarted { wanted: 1, reason: error.to_string() };
+    thread::Builder::new().name(name).spawn_scoped(scope, work).map_err(not_started)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_threads() {
+        assert_eq!(parse(VARIABLE, OsStr::new(" 12 ")), Ok(12));
+        assert_eq!(parse(VARIABLE, OsStr::new("4096")), Ok(4096));
+        for garbage in ["0", "4097", "-1", "1e3", "two", " ", "99999999999999999999"] {
+            let text = parse(VARIABLE, OsStr::new(garbage)).unwrap_err().to_string();
+            assert_eq!(text, format!("WARPSMITH_THREADS is {garbage:?}; it is a number of threads from 1 to 4096"));
+        }
+    }
+
+    /// In this process the number is chosen once.
+    #[test]
+    fn a_later_wish_is_refused() {
+        let chosen = count().unwrap();
+        assert_eq!(start(None), Ok(chosen));
+        assert_eq!(start(Some(chosen)), Ok(chosen));
+        let wanted = chosen + 1;
+        assert_eq!(start(Some(wanted)), Err(ThreadsError::Late { wanted, chosen }));
+        assert!(matches!(start(Some(0)), Err(ThreadsError::Number { .. })));
+    }
+}
