@@ -1,6 +1,6 @@
 //! Measured schedules, and the file that holds them.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -229,15 +229,14 @@ impl Journal {
             None => {
                 if self.continues {
                     // Its last row may have been cut short.
-                    let destination = Destination::prepare(&self.path)?;
-                    let mut file = destination.temporary()?;
-                    file.write_all(were.text(None).as_bytes()).map_err(cannot)?;
-                    destination.persist(file)?;
+                    Destination::prepare(&self.path)?.write(|file| file.write_all(were.text(None).as_bytes()))?;
                 }
                 let mut options = File::options();
                 let mut file = options.append(true).create_new(!self.continues).open(&self.path).map_err(cannot)?;
                 if !self.continues {
-                    file.write_all(were.text(None).as_bytes()).map_err(cannot)?;
+                    let started = file.write_all(were.text(None).as_bytes());
+                    // Half a head is of no use to anybody.
+                    started.inspect_err(|_| _ = fs::remove_file(&self.path)).map_err(cannot)?;
                 }
                 self.len = were.runs.len();
                 self.file.insert(file)

@@ -5,11 +5,7 @@
 //! shape. Of the latter two, a file has the lower triangle, which is mirrored. An entry of a pattern is 1; entries at the same place are
 //! added up. The array format, for dense matrices, and complex entries are refused. [`write()`] writes real, general matrices.
 
-use std::{
-    fmt::Display,
-    io::Write as _,
-    path::Path,
-};
+use std::{fmt::Display, io::Write as _, path::Path};
 
 use super::{Csr, Real, SpmvError, error::numbered};
 use crate::{

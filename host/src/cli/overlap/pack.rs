@@ -230,7 +230,7 @@ fn beside(output: &Path) -> PathBuf {
 fn smallest(paths: [Option<&Path>; 2], shape: &Shape) -> Result<Option<(PathBuf, Vec<[f64; 3]>)>, Failure> {
     let mut smallest: Option<(f64, PathBuf, Vec<[f64; 3]>)> = None;
     for path in paths.into_iter().flatten().filter(|path| path.exists()) {
-        let PoseFile { packings, layout } = read_poses(path, false)?;
+        let PoseFile { packings, layout, .. } = read_poses(path, false)?;
         if layout != Layout::Single {
             return Err(Failure::error(format_args!("{}: it holds other than a single packing", path.display())));
         }

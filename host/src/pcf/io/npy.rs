@@ -1,7 +1,6 @@
 //! Functions in one array of shape (..., breakpoints, 2), and bars in one of shape (bars, 2).
 
 use std::{
-    fs::File,
     io::{self, Write},
     path::Path,
 };

@@ -2,7 +2,6 @@
 
 use std::{
     fmt::Display,
-    fs::File,
     io::{self, BufReader, Read, Seek, SeekFrom, Write},
     path::Path,
 };
