@@ -116,7 +116,7 @@ fn spaces(c: &mut Criterion) {
             let mut explorer = Explorer::new(&dag, 2, Mcts::default(), 1).expect("two streams");
             for iteration in 0..400 {
                 let schedule = explorer.propose().expect("there are more");
-                explorer.record(&schedule, f64::from(iteration % 7));
+                explorer.record(&schedule, f64::from(iteration % 7)).expect("a time");
             }
             explorer.statistics()
         });

@@ -190,7 +190,7 @@ fn noise(wanted: &Wanted, mut group: Group, n: usize) -> Result<(), Box<dyn Erro
     let mut chosen = Vec::new();
     while chosen.len() < n {
         let Some(schedule) = explorer.propose() else { break };
-        explorer.record(&schedule, 1.0);
+        explorer.record(&schedule, 1.0)?;
         chosen.push(schedule);
     }
     let mut times = vec![Vec::new(); chosen.len()];

@@ -21,14 +21,13 @@ fn matrices<T: Real>(criterion: &mut Criterion, device: &Device, set: &PcfSet<T>
     let mut group = criterion.benchmark_group(format!("pcf/{}/{}", device.backend(), T::NAME));
     group.sample_size(10);
     let cases = [
-        ("pdist_1", Pairwise::pdist(set, 1.0)),
-        ("pdist_2", Pairwise::pdist(set, 2.0)),
-        ("l2_kernel", Ok(Pairwise::l2_kernel(set))),
-        ("cdist_1", Pairwise::cdist(set, set, Measure::Lp(1.0))),
+        ("pdist_1", Pairwise::pdist(set, 1.0), Layout::Condensed),
+        ("pdist_2", Pairwise::pdist(set, 2.0), Layout::Condensed),
+        ("l2_kernel", Ok(Pairwise::l2_kernel(set)), Layout::Packed),
+        ("cdist_1", Pairwise::cdist(set, set, Measure::Lp(1.0)), Layout::Dense),
     ];
-    for (name, matrix) in cases {
+    for (name, matrix, layout) in cases {
         let matrix = matrix.expect("a valid exponent").with_kernel(kernel);
-        let layout = if matrix.is_symmetric() { Layout::Condensed } else { Layout::Dense };
         group.throughput(Throughput::Elements(matrix.merge_steps() as u64));
         group.bench_function(BenchmarkId::new(name, what), |bencher| {
             bencher.iter(|| matrix.compute(&engine, layout, Control::default()).expect("valid functions"));

@@ -108,11 +108,11 @@ fn table(quick: bool) -> Result<()> {
     measure(&engine, "pdist L1, 10,000 x 100, f32, dense", &Pairwise::pdist(&even, 1.0)?, Layout::Dense)?;
     measure(&engine, "pdist L2, 10,000 x 100, f32", &Pairwise::pdist(&even, 2.0)?, Layout::Condensed)?;
     measure(&engine, "pdist p = 3.5, 10,000 x 100, f32", &Pairwise::pdist(&even, 3.5)?, Layout::Condensed)?;
-    measure(&engine, "l2_kernel, 10,000 x 100, f32", &Pairwise::l2_kernel(&even), Layout::Condensed)?;
+    measure(&engine, "l2_kernel, 10,000 x 100, f32", &Pairwise::l2_kernel(&even), Layout::Packed)?;
     measure(&engine, "cdist L1, 10,000 x 100, f32", &Pairwise::cdist(&even, &even, Measure::Lp(1.0))?, Layout::Dense)?;
     let wide: PcfSet<f64> = random::uniform(n(10_000), 100, 1)?;
     measure(&engine, "pdist L1, 10,000 x 100, f64", &Pairwise::pdist(&wide, 1.0)?, Layout::Condensed)?;
-    measure(&engine, "l2_kernel, 10,000 x 100, f64", &Pairwise::l2_kernel(&wide), Layout::Condensed)?;
+    measure(&engine, "l2_kernel, 10,000 x 100, f64", &Pairwise::l2_kernel(&wide), Layout::Packed)?;
     let long: PcfSet<f32> = random::uniform(n(5_000), 1_000, 1)?;
     measure(&engine, "pdist L1, 5,000 x 1,000, f32", &Pairwise::pdist(&long, 1.0)?, Layout::Condensed)?;
     let many: PcfSet<f32> = random::uniform(n(40_000), 100, 1)?;
@@ -220,7 +220,7 @@ fn serve<T: Real>(a: &PcfSet<T>, b: Option<&PcfSet<T>>) -> Result<()> {
         let words: Vec<_> = line.split_whitespace().collect();
         let (matrix, layout) = match words[..] {
             ["pdist", p] => (Pairwise::pdist(a, p.parse()?)?, Layout::Condensed),
-            ["l2_kernel"] => (Pairwise::l2_kernel(a), Layout::Condensed),
+            ["l2_kernel"] => (Pairwise::l2_kernel(a), Layout::Packed),
             ["cdist", p] => (Pairwise::cdist(a, b.unwrap_or(a), Measure::Lp(p.parse()?))?, Layout::Dense),
             ["save", path] => {
                 let mut file = NpyFile::create(Path::new(path), &[last.len()])?;

@@ -305,8 +305,8 @@ fn bad_arguments_are_explained() {
         (&["--n", "10", "--weights", "w.npy", "--strategy", "packed"], "--strategy packed can't be used with --weights"),
         (&["--n", "10", "--forest", "--scan", "host"], "--scan host can't be used with --forest"),
         (&["--n", "10", "--kind", "round"], "random, sequential, reversed, strided, block-shuffled"),
-        (&["--n", "10", "--repeat", "0"], "0 is not in 1..=100000"),
-        (&["--n", "10", "--sublists", "0"], "0 is not in 1.."),
+        (&["--n", "10", "--repeat", "0"], "'0' for '--repeat <R>': it must be at least 1"),
+        (&["--n", "10", "--sublists", "0"], "'0' for '--sublists <K>': it must be at least 1"),
         (&["--n", "10", "--backend", "cpu", "--device", "1"], "it can't be used with --backend cpu"),
         (&["--backend", "tpu"], "auto, cuda, cpu"),
     ] {
@@ -327,7 +327,7 @@ fn outputs_are_refused_before_the_work() {
         (&["--output", "folder"], "folder can't be written: it is a directory"),
         (&["--output", "next.npy"], "next.npy can't be written: it is to be read"),
         (&["--output", "x.npy", "--order", "x.npy"], "x.npy can't be written: it is to be written twice"),
-        (&["--output", "/dev/null"], "/dev/null can't be written: it is not a file"),
+        (&["--output", "/dev/null"], "/dev/null can't be written: it is a device, not a file"),
         (&["--output", "/proc/ranks.npy"], "/proc/ranks.npy can't be written: "),
     ] {
         expect_bad(path, &[&["list-rank", "--input", "next.npy"], arguments].concat(), sentence);
@@ -393,7 +393,7 @@ fn devices_are_listed() {
 #[test]
 fn the_demonstration_is_the_default() {
     for arguments in [&[][..], &["demo"]] {
-        let text = good(arguments);
+        let text = as_wide_as(200, arguments);
         assert!(text.starts_with("warpsmith ") && text.lines().next().unwrap().contains("running on "), "{text}");
         for word in [
             "sequential walk",
@@ -415,6 +415,196 @@ fn the_demonstration_is_the_default() {
         assert!(!text.contains("WRONG"));
     }
     assert!(good(&["--backend", "cpu"]).contains("not on a GPU: --backend cpu was given."));
+}
+
+/// stdout of a run that goes well, on a terminal of so many columns.
+fn as_wide_as(columns: usize, arguments: &[&str]) -> String {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("warpsmith"));
+    let output = command.env("COLUMNS", columns.to_string()).args(arguments).output().unwrap();
+    assert_eq!((output.status.code(), &*text(&output.stderr)), (Some(0), ""), "{arguments:?}");
+    text(&output.stdout)
+}
+
+/// Every command's tables, at 80 columns and in the default, which they are in a pipe.
+#[test]
+fn tables_fit_the_terminal() {
+    let directory = tempdir().unwrap();
+    let path = directory.path();
+    let long = "a_file_with_a_name_that_is_longer_than_a_terminal_is_wide_and_goes_on_and_on_for_a_while.npz";
+    for arguments in [
+        format!("pcf random --count 20 --points 4 --output {long}"),
+        "pcf random --count 20 --points 4 --output s.npz".to_owned(),
+        "rules explore spmv --platform sim --exhaustive --output full.csv".to_owned(),
+        "rules explore spmv --platform sim --iterations 60 --output runs.csv".to_owned(),
+    ] {
+        good_in(path, &arguments.split(' ').collect::<Vec<_>>());
+    }
+    let poses: String = (0..12).map(|index| format!("{},{},0.1,0.2\n", index / 6, 0.1 * f64::from(index))).collect();
+    fs::write(path.join("p.csv"), format!("packing,x,y,theta\n{poses}")).unwrap();
+    for arguments in [
+        "devices",
+        "list-rank --n 1e4 --verify",
+        &format!("pcf info {long}"),
+        &format!("pcf pdist {long} --output d.npy"),
+        &format!("pcf cdist s.npz {long} --gpus 3 --output d.npy"),
+        "pcf l2-kernel s.npz --output d.npy",
+        "overlap total p.csv --boundary 4",
+        "overlap pairs p.csv --lattice 3,0,0,3",
+        "overlap pack --count 2 --steps 20 --starts 1 --output packed.csv",
+        "concurrency --streams 1,2 --batch 4..8 --poses 30 --iterations 1 --runs 2",
+        "rules count halo --streams 3",
+        "rules explore spmv --platform sim --iterations 20 --output few.csv",
+        "rules learn runs.csv --against full.csv",
+        "rules study full.csv --seeds 2",
+        "rules fit full.csv --sample 100 --output machine.json",
+        "demo",
+    ] {
+        for columns in [Some("80"), None] {
+            let mut command = Command::new(assert_cmd::cargo::cargo_bin!("warpsmith"));
+            let command = command.current_dir(path).args(arguments.split(' ')).env_remove("COLUMNS");
+            let output = columns.into_iter().fold(command, |command, columns| command.env("COLUMNS", columns)).output().unwrap();
+            let shown = text(&output.stdout);
+            assert_eq!(output.status.code(), Some(0), "{arguments}: {}", text(&output.stderr));
+            // A table is from its first rule to its third.
+            let mut rules = 0;
+            for line in shown.lines() {
+                rules += usize::from(line.starts_with(['─', '═']));
+                let within = rules % 3 > 0 || line.starts_with('─');
+                assert!(!within || line.chars().count() <= 80, "{arguments}:\n{shown}");
+            }
+            assert!(rules > 0 && rules % 3 == 0, "{arguments}:\n{shown}");
+        }
+    }
+}
+
+#[test]
+fn the_cpu_takes_as_many_threads_as_it_is_given() {
+    let workers = |arguments: &[&str], environment: &[(&str, &str)]| {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("warpsmith"));
+        let command = command.args(["devices", "--backend", "cpu", "--json"]).args(arguments);
+        let output = command.env_remove("RAYON_NUM_THREADS").envs(environment.iter().copied()).output().unwrap();
+        (output.status.code(), text(&output.stderr), serde_json::from_slice::<Value>(&output.stdout).ok())
+    };
+    for (arguments, environment, expected) in [
+        (&["--threads", "3"][..], &[][..], 3),
+        (&[], &[("WARPSMITH_THREADS", "5")], 5),
+        (&[], &[("RAYON_NUM_THREADS", "7")], 7),
+        (&["--threads", "3"], &[("WARPSMITH_THREADS", "5")], 3),
+        (&[], &[("WARPSMITH_THREADS", "5"), ("RAYON_NUM_THREADS", "7")], 5),
+    ] {
+        let (code, stderr, value) = workers(arguments, environment);
+        assert_eq!((code, &*stderr), (Some(0), ""));
+        assert_eq!(value.unwrap()["devices"][0]["multiprocessors"], expected, "{arguments:?} {environment:?}");
+    }
+    for wrong in ["0", "-1", "1e9", "9223372036854775807", "many", ""] {
+        let (code, stderr, _) = workers(&["--threads", wrong], &[]);
+        assert!(code == Some(2) && stderr.contains("for '--threads <N>': "), "{wrong}: {stderr}");
+    }
+    let (code, stderr, _) = workers(&[], &[("WARPSMITH_THREADS", "many")]);
+    assert!(code == Some(2) && stderr.starts_with("error: WARPSMITH_THREADS is \"many\""), "{stderr}");
+    // What is computed doesn't depend on it.
+    let directory = tempdir().unwrap();
+    for threads in ["1", "2", "9"] {
+        let arguments = ["--backend", "cpu", "list-rank", "--n", "5000", "--verify", "--threads", threads, "--output", "r.npy"];
+        assert!(good_in(directory.path(), &arguments).contains(if threads == "1" { "(1 worker)" } else { " workers)" }));
+    }
+}
+
+/// Commands with little memory, in which threads need room, too, end with a sentence or do their work.
+#[cfg(target_os = "linux")]
+#[test]
+fn limits_are_no_panics() {
+    let directory = tempdir().unwrap();
+    let limited = |limit: &str, arguments: &str| {
+        let command = format!("ulimit {limit} && exec \"$0\" {arguments}");
+        let program = assert_cmd::cargo::cargo_bin!("warpsmith");
+        let output = Command::new("sh").current_dir(&directory).arg("-c").arg(command).arg(program).output().unwrap();
+        let stderr = text(&output.stderr);
+        let code = output.status.code();
+        assert!(matches!(code, Some(0 | 2)) && !stderr.contains("panicked"), "{limit}, {arguments}: {code:?} {stderr}");
+        assert!(code == Some(0) || stderr.starts_with("error: "), "{limit}, {arguments}: {stderr}");
+        (code, stderr)
+    };
+    for arguments in [
+        "list-rank --n 1000 --verify",
+        "list-rank --n 1e8",
+        "pcf random --count 10 --points 10 --output a.npz",
+        "pcf random --count 1e6 --points 1e3 --output b.npz",
+        "concurrency --streams 1 --batch 4 --poses 4 --iterations 1 --runs 1",
+        "overlap pack --count 2 --steps 10 --starts 1 --output p.csv",
+        "overlap pack --count 1e6 --steps 10 --starts 8 --output p.csv",
+        "devices",
+    ] {
+        limited("-v 500000", &format!("--backend cpu {arguments}"));
+    }
+    let (code, stderr) = limited("-v 500000", "--threads 2000 --backend cpu list-rank --n 1000");
+    assert!(code == Some(2) && stderr.contains("thread"), "{stderr}");
+}
+
+/// No count is so large, or so strange, that anything else than a sentence comes of it.
+#[test]
+fn counts_have_bounds() {
+    let directory = tempdir().unwrap();
+    let path = directory.path();
+    good_in(path, &["pcf", "random", "--count", "3", "--points", "2", "--output", "s.npz"]);
+    for (command, option) in [
+        ("list-rank", "--n"),
+        ("list-rank --n 10", "--sublists"),
+        ("list-rank --n 10", "--repeat"),
+        ("pcf random --points 2 --output a.npz", "--count"),
+        ("pcf random --count 2 --output a.npz", "--points"),
+        ("pcf pdist s.npz --output d.npy", "--gpus"),
+        ("pcf pdist s.npz --output d.npy", "--memory-budget"),
+        ("overlap pack --steps 10 --output p.csv", "--count"),
+        ("overlap pack --count 2 --steps 10 --output p.csv", "--starts"),
+        ("overlap pack --count 2 --output p.csv", "--steps"),
+        ("concurrency --batch 4", "--streams"),
+        ("concurrency --streams 1", "--batch"),
+        ("concurrency", "--poses"),
+        ("concurrency", "--iterations"),
+        ("concurrency", "--runs"),
+        ("list-rank --n 10", "--threads"),
+    ] {
+        for wrong in ["0", "-1", "-9223372036854775808", "9223372036854775807000", "1e400", "nan", "x", ""] {
+            let arguments: Vec<_> = command.split(' ').chain([option, wrong]).collect();
+            let stderr = bad_in(path, &arguments);
+            assert!(stderr.contains(option) || stderr.contains(&option[2..]), "{arguments:?}: {stderr}");
+        }
+    }
+    // These can be numbers, but there is no room for so many.
+    for arguments in [
+        "list-rank --n 9223372036854775807",
+        "pcf random --count 2147483646 --points 2147483646 --dtype f64 --output a.npz",
+        "pcf random --count 2e9 --points 1 --uneven --output a.csv --dtype f64 --points 4e9",
+        "overlap pack --count 67108864 --starts 2 --steps 10 --output p.csv",
+        "overlap pack --count 9223372036854775807 --steps 10 --output p.csv",
+        "concurrency --streams 1..1024 --batch 1048576 --poses 1048576",
+        "concurrency --streams 1..9223372036854775807",
+        "concurrency --batch 1..18446744073709551615",
+        "list-rank --n 10 --threads 100000",
+    ] {
+        bad_in(path, &arguments.split(' ').collect::<Vec<_>>());
+    }
+    assert_eq!(files(&directory), ["s.npz"]);
+}
+
+/// What isn't UTF-8 is shown with its option.
+#[cfg(unix)]
+#[test]
+fn texts_that_are_not_utf_8() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
+    let directory = tempdir().unwrap();
+    fs::write(directory.path().join("p.csv"), "x,y,theta\n0,0,0\n").unwrap();
+    for command in
+        ["overlap total p.csv --shape", "overlap pack --count 2 --output q.csv --shape", "overlap plot p.csv a.svg --title"]
+    {
+        let mut run = Command::new(assert_cmd::cargo::cargo_bin!("warpsmith"));
+        let output = run.current_dir(&directory).args(command.split(' ')).arg(OsStr::from_bytes(b"l\xff.json")).output().unwrap();
+        let stderr = text(&output.stderr);
+        let option = command.rsplit(' ').next().unwrap();
+        assert!(output.status.code() == Some(2) && stderr.contains(&format!("for '{option} <")), "{stderr}");
+        assert!(stderr.contains("it is not UTF-8 text"), "{stderr}");
+    }
 }
 
 #[test]

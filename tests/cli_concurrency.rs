@@ -37,7 +37,7 @@ fn tables_words_and_plots() {
     for part in [
         "concurrency: trees of 4 pieces in double precision on ",
         "All 20 kernels and the library's evaluator find the same totals",
-        "By streams: kernels a second, of 30 poses with 30, 1 launches",
+        "By streams: kernels per second, of 30 poses with 30, 1 launch on each",
         "By threads",
         "2,000 comparisons by threads",
         "128,000 comparisons by threads",
@@ -106,8 +106,8 @@ fn what_can_t_be_is_said() {
     bad(path, "--streams 0", "streams has the entry 0; a number of streams is from 1 to 1,024");
     bad(path, "--streams 1,x", "not a list of numbers; write 1,2,4 or 1..32");
     bad(path, "--batch 64 --poses 50", "batch has the entry 64; it is taken from the poses, of which there are fewer");
-    bad(path, "--poses 0", "poses has the entry 0");
-    bad(path, "--runs 0", "runs has the entry 0");
+    bad(path, "--poses 0", "'0' for '--poses <N>': it must be at least 1");
+    bad(path, "--runs 0", "'0' for '--runs <R>': it must be at least 1");
     bad(path, "--output file", "file can't be written");
     bad(path, "--output no/such", "no/such can't be written");
     let help = good(path, "--help");

@@ -1,159 +1,241 @@
-//! Files that are none, given to every command that reads: without end, as pipes, and such as unpack to more than there is room for.
+//! What holds for the files of all commands: none is destroyed, and nothing is left of those that weren't completed.
+
 #![cfg(target_os = "linux")]
 
 use std::{
-    fs::{self, File},
-    os::unix::fs::symlink,
-    process::{Command, Output},
+    fs,
+    os::unix::{
+        fs::{PermissionsExt as _, symlink},
+        process::ExitStatusExt as _,
+    },
+    process::{Command, Output, Stdio},
+    thread,
     time::{Duration, Instant},
 };
 
 use assert_cmd::cargo::cargo_bin;
-use tempfile::{TempDir, tempdir};
-use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
+use rustix::process::{Pid, Signal, kill_process};
 
-/// Far longer than any of these takes, on a busy machine, too: a pipe is handed on in small pieces.
-const LONGEST: Duration = Duration::from_secs(600);
+#[path = "common/folder.rs"]
+mod folder;
+#[path = "common/signals.rs"]
+mod signals;
 
-/// Runs a script in which `$W` is the program, with at most so many MiB of addresses.
-fn run(folder: &TempDir, mebibytes: usize, script: &str) -> Output {
-    let script = format!("ulimit -v {}; {script}", mebibytes << 10);
-    let start = Instant::now();
-    let mut command = Command::new("timeout");
-    let command = command.arg(LONGEST.as_secs().to_string()).args(["sh", "-c", &script]).current_dir(folder);
-    let output = command.env("W", cargo_bin!("warpsmith")).env("WARPSMITH_BACKEND", "cpu").output().unwrap();
-    assert!(start.elapsed() < LONGEST, "{script} hangs");
-    output
-}
+use folder::{Folder, text};
 
-/// A run that fails with exit code 2 and a sentence.
-#[track_caller]
-fn bad(folder: &TempDir, script: &str, sentence: &str) {
-    let output = run(folder, 512, script);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{script}: {stderr}");
-    assert!(stderr.starts_with("error: ") && stderr.contains(sentence), "{script}: {stderr}\nlacks: {sentence}");
-}
+const L: &str = "{\"type\": \"Polygon\", \"coordinates\": [[[0, 0], [2, 0], [2, 1], [1, 1], [1, 2], [0, 2], [0, 0]]]}";
 
-/// Every command that reads text, with the file in the place of FILE, and the file's extension.
-const TEXTS: &[(&str, &str)] = &[
-    ("pcf info FILE", "csv"),
-    ("pcf convert FILE --output out.npz", "csv"),
-    ("pcf convert FILE --repair --output out.npz", "csv"),
-    ("pcf convert FILE --dtype f32 --output out.npz", "csv"),
-    ("pcf betti FILE --output out.npz", "csv"),
-    ("overlap total FILE", "csv"),
-    ("overlap total poses.csv --against FILE", "csv"),
-    ("overlap total poses.csv --shape FILE", "json"),
-    ("overlap total poses.csv --shape FILE", "svg"),
-    ("overlap total poses.csv --shape FILE", "wkt"),
-    ("rules explore spmv --ranks 2 --matrix FILE --output out.csv", "mtx"),
-    ("rules explore pipeline --platform sim --ranks 2 --machine FILE --output out.csv", "json"),
-    ("rules learn FILE", "csv"),
-];
-
-/// A script that runs a command, with a pipe in the place of a file into which another one writes.
-fn piped(file: &str, writer: &str, command: &str) -> String {
-    let start = format!("rm -f {file}; mkfifo {file}; {{ {writer} > {file}; }} >/dev/null 2>&1 & writer=$!");
-    format!("{start}; $W {command}; code=$?; kill $writer 2>/dev/null; exit $code")
-}
-
-fn folder() -> TempDir {
-    let folder = tempdir().unwrap();
-    fs::write(folder.path().join("poses.csv"), "x,y,theta\n0,0,0\n").unwrap();
+/// One file of each kind that commands read, and some of other names.
+fn folder() -> Folder {
+    let folder = Folder::of("").with_matrix();
+    folder.write("p.csv", "x,y,theta\n0,0,0\n0.5,0.5,0\n");
+    folder.write("l.json", L);
+    folder.write("bars.csv", "birth,death\n0,1\n");
+    folder.good("pcf random --count 5 --points 4 --output a.npz");
+    folder.good("pcf random --count 5 --points 4 --output b.npy");
+    folder.good("pcf l2-kernel a.npz --output k.npy");
+    folder.good("list-rank --n 100 --order next.npy");
+    folder.good("rules explore spmv --platform sim --matrix m.mtx --iterations 110 --output runs.csv");
+    folder.good("rules explore spmv --platform sim --matrix m.mtx --iterations 3 --seed 1 --output few.csv");
+    folder.good("rules fit runs.csv --matrix m.mtx --sample 50 --output machine.json");
+    for (link, target) in [("to-p.svg", "p.csv"), ("to-l.csv", "l.json"), ("to-a.npy", "a.npz"), ("to-new.csv", "new.svg")] {
+        symlink(target, folder.path(link)).unwrap();
+    }
+    for (link, target) in [("hard.npy", "b.npy"), ("hard.svg", "l.json")] {
+        fs::hard_link(folder.path(target), folder.path(link)).unwrap();
+    }
     folder
 }
 
+/// What is in all files.
+fn contents(folder: &Folder) -> Vec<(String, Vec<u8>)> {
+    folder.files().into_iter().map(|name| (name.clone(), fs::read(folder.path(&name)).unwrap_or_default())).collect()
+}
+
 #[test]
-fn without_end() {
+fn no_output_is_an_input_or_another_output() {
     let folder = folder();
-    for extension in ["csv", "json", "svg", "wkt", "mtx"] {
-        symlink("/dev/zero", folder.path().join(format!("z.{extension}"))).unwrap();
-    }
-    for (command, extension) in TEXTS {
-        let sentence =
-            if matches!(*extension, "csv" | "mtx") { "line 1: it is longer than 16 MiB" } else { "is longer than 16 MiB" };
-        bad(
-            &folder,
-            &format!("$W {}", command.replace("FILE", &format!("z.{extension}"))),
-            &format!("z.{extension}: {sentence}"),
-        );
-    }
-    for (command, sentence) in [
-        ("list-rank --input z.npy", "z.npy: is not a .npy file"),
-        ("pcf info z.npz", "z.npz: is not a file: an archive can't be read from a pipe or a device"),
-        ("pcf plot z.npy out.png", "z.npy: is not a .npy file"),
+    let before = contents(&folder);
+    for (command, name) in [
+        ("list-rank --input next.npy --output next.npy", "next.npy"),
+        ("list-rank --input next.npy --output ./next.npy", "./next.npy"),
+        ("list-rank --input b.npy --weights next.npy --output hard.npy", "hard.npy"),
+        ("list-rank --input next.npy --output x.npy --order ./x.npy", "./x.npy"),
+        ("pcf convert b.npy --output hard.npy", "hard.npy"),
+        ("pcf mean a.npz --output to-a.npy", "to-a.npy"),
+        ("pcf betti bars.csv --output bars.csv", "bars.csv"),
+        ("pcf pdist a.npz --output to-a.npy", "to-a.npy"),
+        ("pcf cdist a.npz b.npy --output hard.npy", "hard.npy"),
+        ("pcf cdist a.npz b.npy --trace hard.npy --output x.npy", "hard.npy"),
+        ("pcf l2-kernel a.npz --trace x.npy --output x.npy", "x.npy"),
+        ("overlap pairs p.csv --shape l.json --output l.json", "l.json"),
+        ("overlap total p.csv --shape l.json --output to-l.csv", "to-l.csv"),
+        ("overlap gradient p.csv --against p.csv --output p.csv", "p.csv"),
+        ("overlap plot p.csv --shape l.json hard.svg", "hard.svg"),
+        ("overlap plot p.csv to-p.svg", "to-p.svg"),
+        ("overlap pack --count 2 --shape l.json --output to-l.csv", "to-l.csv"),
+        ("overlap pack --count 2 --output to-new.csv --plot new.svg", "new.svg"),
+        ("rules explore spmv --platform sim --matrix m.mtx --output m.mtx", "m.mtx"),
+        ("rules explore spmv --platform sim --matrix m.mtx --machine machine.json --output machine.json", "machine.json"),
+        ("rules report runs.csv --html runs.csv", "runs.csv"),
+        ("rules study runs.csv --plot hard.svg --judge l.json", "hard.svg"),
+        ("rules fit runs.csv --matrix m.mtx --output m.mtx", "m.mtx"),
+        ("rules fit runs.csv --matrix m.mtx --predict few.csv --output few.csv", "few.csv"),
+        ("rules fit runs.csv --matrix m.mtx --output x.svg --plot ./x.svg", "./x.svg"),
     ] {
-        for extension in ["npy", "npz"] {
-            let _ = symlink("/dev/zero", folder.path().join(format!("z.{extension}")));
+        folder.bad(command, &format!("error: {name} can't be written: it is to be "));
+        assert!(contents(&folder) == before, "{command}");
+    }
+}
+
+/// A matrix of the name that runs have until there are all.
+#[test]
+fn what_lies_beside_an_output_is_no_one_elses_file() {
+    let folder = Folder::of("").with_matrix();
+    fs::rename(folder.path("m.mtx"), folder.path("q.csv.partial")).unwrap();
+    let explore = "rules explore spmv --platform sim --iterations 3 --output q.csv";
+    folder.good(&format!("{explore} --matrix q.csv.partial"));
+    let before = contents(&folder);
+    folder.bad(&format!("{explore} --matrix q.csv.partial"), "q.csv.partial can't be written: it is to be read");
+    folder.bad(explore, "q.csv.partial is there: ");
+    folder.write("p.partial.csv", "x,y,theta\n0,0,0\n");
+    folder.bad("overlap pack --count 1 --steps 9 --output p.csv", "p.partial.csv is there: ");
+    fs::remove_file(folder.path("p.partial.csv")).unwrap();
+    assert!(contents(&folder) == before);
+}
+
+#[test]
+fn a_file_that_is_replaced_keeps_its_permissions() {
+    let folder = Folder::of("");
+    let write = "pcf random --count 3 --points 4 --seed";
+    let mode = |name: &str| fs::metadata(folder.path(name)).unwrap().permissions().mode() & 0o777;
+    let set = |mode: u32| fs::set_permissions(folder.path("a.csv"), fs::Permissions::from_mode(mode)).unwrap();
+    for wanted in [0o600, 0o664] {
+        folder.write("a.csv", "old");
+        set(wanted);
+        folder.good(&format!("{write} 1 --output a.csv"));
+        assert_eq!(mode("a.csv"), wanted);
+    }
+    set(0o444);
+    let before = contents(&folder);
+    folder.bad(&format!("{write} 2 --output a.csv"), "a.csv can't be written: it is read-only");
+    assert!(contents(&folder) == before && mode("a.csv") == 0o444);
+
+    fs::create_dir(folder.path("sub")).unwrap();
+    symlink("sub/b.csv", folder.path("link.csv")).unwrap();
+    folder.good(&format!("{write} 1 --output link.csv"));
+    assert_eq!(fs::read(folder.path("sub/b.csv")).unwrap(), fs::read(folder.path("a.csv")).unwrap());
+    assert!(folder.path("link.csv").is_symlink());
+}
+
+/// What is no file, and what the command itself prints to.
+#[test]
+fn no_place_for_a_file() {
+    let folder = folder();
+    let made = Command::new("mkfifo").arg(folder.path("pipe.html")).status().unwrap();
+    assert!(made.success());
+    for (name, reason) in [
+        ("pipe.html", "it is a pipe, not a file"),
+        ("/dev/null", "it is a device, not a file"),
+        ("/dev/stdout", "it is a pipe, not a file"),
+        ("no/r.html", "there is no directory no"),
+        (".", "it is a directory"),
+    ] {
+        let started = Instant::now();
+        folder.bad(&format!("rules report runs.csv --html {name}"), &format!("{name} can't be written: {reason}"));
+        assert!(started.elapsed() < Duration::from_secs(60), "{name}");
+    }
+    fs::write(folder.path("out.html"), "kept\n").unwrap();
+    for name in ["/dev/stdout", "/dev/fd/1", "out.html"] {
+        let out = fs::File::options().append(true).open(folder.path("out.html")).unwrap();
+        let output = Command::new(cargo_bin!("warpsmith"))
+            .args(["rules", "report", "runs.csv", "--html", name])
+            .current_dir(&folder.directory)
+            .stdout(out)
+            .output()
+            .unwrap();
+        let expected = format!("error: {name} can't be written: it is what this command prints to\n");
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(2), expected));
+        assert_eq!(fs::read_to_string(folder.path("out.html")).unwrap(), "kept\n");
+    }
+}
+
+/// Every writer, where no file may be larger than nothing.
+#[test]
+fn a_full_disk_is_one_sentence_that_names_the_file() {
+    let folder = folder();
+    let before = contents(&folder);
+    for command in [
+        "list-rank --n 1000 --output x.npy",
+        "list-rank --n 1000 --order x.npy",
+        "pcf random --count 1000 --points 30 --output x.npz",
+        "pcf random --count 3 --points 3 --output x.npz",
+        "pcf random --count 3 --points 3 --output x.npy",
+        "pcf random --count 1000 --points 30 --output x.csv",
+        "pcf betti bars.csv --output x.csv",
+        "pcf convert a.npz --output x.csv",
+        "pcf mean a.npz --output x.npz",
+        "pcf pdist a.npz --output x.npy",
+        "pcf plot k.npy x.png",
+        "pcf plot k.npy x.svg",
+        "overlap total p.csv --output x.csv",
+        "overlap total p.csv --output x.npy",
+        "overlap pairs p.csv --output x.csv",
+        "overlap pairs p.csv --output x.json",
+        "overlap pairs p.csv --output x.npy",
+        "overlap gradient p.csv --output x.npy",
+        "overlap gradient p.csv --output x.csv",
+        "overlap plot p.csv x.svg",
+        "overlap pack --count 1 --steps 9 --starts 1 --output x.csv",
+        "overlap pack --count 1 --steps 9 --starts 1 --output x.npy",
+        "rules explore spmv --platform sim --matrix m.mtx --iterations 3 --output x.csv",
+        "rules report runs.csv --html x.html",
+        "rules fit runs.csv --matrix m.mtx --sample 50 --output x.json",
+    ] {
+        let name = command.split(' ').find(|word| word.starts_with("x.")).unwrap();
+        let output = Command::new("sh")
+            .args(["-c", "ulimit -f 0; exec \"$0\" \"$@\"", cargo_bin!("warpsmith").to_str().unwrap()])
+            .args(command.split(' '))
+            .current_dir(&folder.directory)
+            .output()
+            .unwrap();
+        // Each schedule that was measured goes to a file of its own at once.
+        let name = if command.contains("explore") { format!("{name}.partial") } else { name.to_owned() };
+        let expected = format!("error: {name} can't be written: file too large\n");
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(2), expected), "{command}");
+        assert!(contents(&folder) == before, "{command}");
+    }
+}
+
+/// The commands that end at once: all but those that have something to write then.
+#[test]
+fn a_signal_ends_every_command_with_nothing_left() {
+    let folder = Folder::of("");
+    folder.good("pcf random --count 40_000 --points 100 --output a.npz");
+    let commands = [
+        "pcf random --count 2e6 --points 30 --output x.csv",
+        "pcf convert a.npz --output x.csv",
+        "list-rank --n 1e6 --repeat 10000 --output x.npy",
+        "concurrency --runs 1000 --output .",
+    ];
+    for (number, command) in commands.into_iter().cycle().take(12).enumerate() {
+        let (signal, code) = [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)][number % 3];
+        let mut child = Command::new(cargo_bin!("warpsmith"));
+        signals::heed_interrupts(&mut child).args(["--backend", "cpu"]).args(command.split(' '));
+        let child = child.current_dir(&folder.directory).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        signals::wait_until_handled(&child);
+        // Now and then in the middle of writing, now and then before anything is done.
+        let start = Instant::now();
+        let at_once = number % 4 < 2 && number >= 8;
+        while number % 4 < 2 && !at_once && folder.files().len() == 1 {
+            assert!(start.elapsed() < Duration::from_secs(100), "{command}");
+            thread::sleep(Duration::from_millis(1));
         }
-        bad(&folder, &format!("$W {command}"), sentence);
+        thread::sleep(Duration::from_millis(if at_once { 0 } else { 50 }));
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+        assert_eq!((status.code(), status.signal()), (Some(code), None), "{command}");
+        assert_eq!((text(&stdout), text(&stderr)), (String::new(), "error: cancelled\n".to_owned()), "{command}");
+        assert_eq!(folder.files(), ["a.npz"], "{command}");
     }
-}
-
-/// A pipe can be read once: what is wrong with a line is said without another look at it.
-#[test]
-fn pipes() {
-    let folder = folder();
-    for (command, text, sentence) in [
-        ("pcf info p.csv", "function,t,v\\n0,0,1\\n\\n0,x,1\\n", "p.csv: line 4: column `t`: `x` is not a number"),
-        (
-            "pcf convert p.csv --dtype f32 --output out.npz",
-            "function,t,v\\n0,0,1\\n0,0,1\\n",
-            "p.csv: line 3: function 0, breakpoint 1",
-        ),
-        (
-            "pcf convert p.csv --dtype f32 --output out.npz",
-            "function,t,v\\n0,0,1e60\\n",
-            "p.csv: function 0, breakpoint 0: v = 1e60 is",
-        ),
-        ("pcf betti p.csv --output out.npz", "birth,death\\n\\n2,1\\n", "p.csv: line 3: bar 0"),
-        ("overlap total p.csv", "x,y,theta\\n\\n\\n0,0,z\\n", "p.csv: line 4: column `theta`"),
-        ("rules learn p.csv", "hello\\n", "p.csv: it is no file of runs"),
-    ] {
-        bad(&folder, &piped("p.csv", &format!("printf '{text}'"), command), sentence);
-    }
-    // What is right can be read from one.
-    let convert = "pcf convert p.csv --dtype f32 --output out.csv && cat out.csv";
-    let output = run(&folder, 512, &piped("p.csv", "printf 'function,t,v\\n0,0,1\\n'", convert));
-    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().last(), Some("0,0.0,1.0"), "{output:?}");
-}
-
-/// Rows that are right, one after the other for ever: no more are kept than there is memory for.
-#[test]
-fn rows_without_end() {
-    let folder = folder();
-    for (command, file, head, row) in [
-        ("overlap total p.csv", "p.csv", "x,y,theta", "0,0,0"),
-        ("pcf betti p.csv --output out.npz", "p.csv", "birth,death", "0,1"),
-        (
-            "rules explore spmv --ranks 2 --matrix p.mtx --output out.csv",
-            "p.mtx",
-            "%%MatrixMarket matrix coordinate real general\n9 9 4000000000",
-            "1 1 1",
-        ),
-    ] {
-        let script = piped(file, &format!("(echo '{head}'; yes '{row}')"), command);
-        bad(&folder, &script, "can't be read: it takes more memory than there is (");
-    }
-}
-
-/// 2 GiB of zeros, in 2 MB.
-#[test]
-fn archives() {
-    let folder = folder();
-    let mut zip = ZipWriter::new(File::create(folder.path().join("a.npz")).unwrap());
-    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated).large_file(true);
-    zip.start_file("offsets.npy", options).unwrap();
-    let header = format!("{{'descr': '<i8', 'fortran_order': False, 'shape': ({},), }}\n", 1u64 << 28);
-    let start = [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes()].concat();
-    std::io::Write::write_all(&mut zip, &start).unwrap();
-    std::io::copy(&mut std::io::Read::take(std::io::repeat(0), 2 << 30), &mut zip).unwrap();
-    zip.finish().unwrap();
-    let size = fs::metadata(folder.path().join("a.npz")).unwrap().len();
-    assert!(size < 4 << 20);
-    let output = run(&folder, 512, "$W pcf info a.npz");
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    let sentence = format!("error: a.npz: array `offsets`: unpacks to {} bytes, and at most {} are read", 2u64 << 30, 100 * size);
-    assert!(output.status.code() == Some(2) && stderr.starts_with(&sentence), "{stderr}\n{sentence}");
 }

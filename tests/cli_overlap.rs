@@ -44,7 +44,10 @@ fn help_shows_examples() {
     let folder = Folder::new();
     for (command, options) in [
         ("", "total pairs gradient plot"),
-        ("total", "--shape --ensembles --lattice --against --dtype --deterministic --boundary --above --output --json"),
+        (
+            "total",
+            "--shape --ensembles --lattice --against --dtype --deterministic --boundary --check --no-check --all --output --json",
+        ),
         ("pairs", "--shape --ensembles --lattice --against --dtype --deterministic --above --output --json"),
         ("gradient", "--shape --ensembles --lattice --against --dtype --deterministic --boundary --output --json"),
         ("plot", "--shape --ensembles --packing --boundary --title --json"),
@@ -73,7 +76,7 @@ fn totals() {
         ("layout", json!("single")),
         ("outside", json!(null)),
         ("score", json!(null)),
-        ("pairs", json!(null)),
+        ("check", json!(null)),
         ("output", json!(null)),
     ] {
         assert_eq!(result[name], expected, "{name}");
@@ -123,7 +126,10 @@ fn totals_of_many_packings() {
         assert!(rows.iter().enumerate().all(|(i, row)| row["packing"] == i && row["overlap"] == overlap(i)));
     }
     let table = folder.good("total e.npy --shape square.json --output t.npy");
-    assert!(table.contains("... and 100 packings more") && table.contains("300 packings of square in all, 600 poses"), "{table}");
+    assert!(
+        table.contains("... and 100 packings more;") && table.contains("300 packings of square in all, 600 poses"),
+        "{table}"
+    );
     assert!(table.ends_with("Written: t.npy\n"), "{table}");
     assert_eq!(folder.read::<f64>("t.npy").into_raw_vec_and_offset().0, (0..300).map(overlap).collect::<Vec<_>>());
     folder.good("total e.npy --shape square.json --dtype f32 --boundary 2 --output t.npy");
@@ -133,13 +139,33 @@ fn totals_of_many_packings() {
     assert!(folder.text("t.csv").starts_with("packing,poses,overlap,outside\n0,2,1.0,0.0\n1,2,0.75,0.25\n"));
 }
 
+/// Rows of a submission with a packing of each of these sizes: trees in rows of 15, 1.25 apart, and moved by what `moved` says of a size
+/// and a tree.
+fn submission(sizes: impl IntoIterator<Item = usize>, moved: impl Fn(usize, usize) -> [f64; 2]) -> String {
+    let mut text = "id,x,y,deg\n".to_owned();
+    for size in sizes {
+        for tree in 0..size {
+            let [x, y] = moved(size, tree);
+            text.push_str(&format!(
+                "{size:03}_{tree},s{},s{},s0.0\n",
+                1.25 * (tree % 15) as f64 + x,
+                1.25 * (tree / 15) as f64 + y
+            ));
+        }
+    }
+    text
+}
+
+const SMALL_SUBMISSION: &str =
+    "id,x,y,deg\n002_1,s0.5,s1,s0\n001_0,s3,s-2,s90.0\n002_0,s0.5,s1.0,s360\n003_0,s0,s0,s0\n003_2,s5,s0,s0\n003_1,s-5,s0,s0\n";
+
 #[test]
 fn submissions() {
     let folder = Folder::new();
-    // The tree is 0.7 wide and 1 high. Both trees of the first packing of two are in one place.
-    folder.write("s.csv", "id,x,y,deg\n002_1,s0.5,s1,s0\n001_0,s3,s-2,s90.0\n002_0,s0.5,s1.0,s360\n003_0,s0,s0,s0\n003_2,s5,s0,s0\n003_1,s-5,s0,s0\n");
-    let result = folder.json("total s.csv");
-    assert_eq!(result["layout"], "submission");
+    // The tree is 0.7 wide and 1 high. Both trees of the packing of two are in one place.
+    folder.write("s.csv", SMALL_SUBMISSION);
+    let result = folder.json("total s.csv --no-check");
+    assert_eq!((&result["layout"], &result["check"]), (&json!("submission"), &json!(null)));
     let rows = result["packings"].as_array().unwrap();
     for (row, (n, overlap, side)) in rows.iter().zip([(1, 0.0, 1.0), (2, 0.245625, 1.0), (3, 0.0, 10.7)]) {
         assert_eq!((&row["packing"], &row["poses"]), (&json!(n), &json!(n)));
@@ -148,23 +174,85 @@ fn submissions() {
         near(&row["score"], side * side / f64::from(n), 1e-13);
     }
     near(&result["score"], 1.0 + 0.5 + 10.7 * 10.7 / 3.0, 1e-13);
-    let pairs = result["pairs"].as_array().unwrap();
-    assert_eq!(
-        (pairs.len(), &pairs[0]["packing"], &pairs[0]["first"], &pairs[0]["second"]),
-        (1, &json!(2), &json!(0), &json!(1))
-    );
-    near(&pairs[0]["area"], 0.245625, 1e-15);
-    let table = folder.good("total s.csv");
-    for part in
-        ["side (length)", "side^2 / n", "1 pair of trees overlaps by more than 1e-12:", "0.245625000", "Score: 39.66333333"]
-    {
+    let table = folder.good("total s.csv --no-check --output t.csv");
+    for part in ["side (length)", "side^2 / n", "\nScore: 39.66333333"] {
         assert!(table.contains(part), "{part}\n{table}");
     }
-    let table = folder.good("total s.csv --above 0.5 --output t.csv");
-    assert!(table.contains("No two trees overlap by more than 5e-1."), "{table}");
     assert!(folder.text("t.csv").starts_with("packing,poses,overlap,side,score\n1,1,0.0,1.0"), "{}", folder.text("t.csv"));
     let pairs = folder.json("pairs s.csv");
     assert_eq!(pairs["pairs"][0]["packing"], 2);
+}
+
+#[test]
+fn submissions_are_checked() {
+    let folder = Folder::new();
+    folder.write("s.csv", SMALL_SUBMISSION);
+    let sentence = "s.csv: 1 pair of trees overlaps, in 1 packing (2); 197 packings are missing (4 to 200)";
+    let result: Value = serde_json::from_str(&folder.wrong("total s.csv --json", sentence)).unwrap();
+    let check = &result["check"];
+    assert_eq!(
+        (&check["valid"], &check["touching"], &check["outside"], &check["sizes"]),
+        (&json!(false), &json!([]), &json!([]), &json!([]))
+    );
+    assert_eq!(check["missing"].as_array().unwrap().len(), 197);
+    let pair = &check["overlaps"][0];
+    assert_eq!(
+        (check["overlaps"].as_array().unwrap().len(), &pair["packing"], &pair["first"], &pair["second"]),
+        (1, &json!(2), &json!(0), &json!(1))
+    );
+    near(&pair["area"], 0.245625, 1e-15);
+    let table = folder.wrong("total s.csv", sentence);
+    assert!(table.contains("0.245625000") && table.contains("Score if it were valid: 39.66333333"), "{table}");
+
+    // All 200, and nothing wrong. Trees in a row are 0.55 apart.
+    let apart = |_, _| [0.0, 0.0];
+    folder.write("all.csv", &submission(1..=200, apart));
+    let result = folder.json("total all.csv");
+    assert_eq!(
+        result["check"],
+        json!({"valid": true, "missing": [], "sizes": [], "outside": [], "overlaps": [], "touching": []})
+    );
+    let table = folder.good("total all.csv");
+    assert!(table.contains("Valid by the contest's rules: ") && table.contains("\nScore: "), "{table}");
+
+    // In packings 50 and 60 every tree but the first of a row lies on the one before, 0.1 to the right.
+    let shifted = |size: usize, tree: usize| [if [50, 60].contains(&size) { -1.15 * (tree % 15) as f64 } else { 0.0 }, 0.0];
+    folder.write("bad.csv", &submission(1..=200, shifted));
+    let table = folder.wrong("total bad.csv", " pairs of trees overlap, in 2 packings (50, 60)");
+    let pairs =
+        |table: &str| table.lines().filter(|line| line.trim_start().starts_with(['5', '6']) && line.contains('e')).count();
+    assert!(table.contains("The worst 10 of "), "{table}");
+    assert_eq!(pairs(table.split("The worst 10").nth(1).unwrap()), 10, "{table}");
+    let result: Value = serde_json::from_str(&folder.wrong("total bad.csv --json", "")).unwrap();
+    let areas: Vec<f64> =
+        result["check"]["overlaps"].as_array().unwrap().iter().map(|pair| pair["area"].as_f64().unwrap()).collect();
+    // By the evaluator's total, which is computed another way.
+    near(&result["overlap"], areas.iter().sum(), 1e-9);
+    assert!(areas.is_sorted_by(|a, b| a >= b) && areas.len() > 200, "{areas:?}");
+    let table = folder.wrong("total bad.csv --all", "");
+    assert_eq!(pairs(table.split("pairs of trees that overlap:").nth(1).unwrap()), areas.len(), "{table}");
+
+    // Out of bounds, and too large.
+    folder.write("far.csv", &submission(1..=200, |size, tree| [if (size, tree) == (3, 2) { 999.0 - 2.5 } else { 0.0 }, 0.0]));
+    folder.wrong("total far.csv", "far.csv: 1 tree is beyond 100 (packing 3, tree 2: x = 999)");
+    folder.write("big.csv", &submission([1, 2, 201], apart));
+    folder.wrong("total big.csv", "1 packing has no trees or more than 200 (201); 198 packings are missing (3 to 200)");
+
+    // What isn't a submission is checked where that is asked for. Of the trees' corners these touch, and so does rounding.
+    folder.write("t.csv", "x,y,theta\n0,0,0\n0.7,0,0\n");
+    let result = folder.json("total t.csv --check");
+    assert_eq!((&result["check"]["valid"], result["check"]["touching"].as_array().unwrap().len()), (&json!(true), 1));
+    assert!(folder.good("total t.csv --check").contains("1 pair of trees touches to within rounding"));
+    // A corner that is 1e-9 deep has an area of 1e-18 or so, and the contest refuses it all the same.
+    folder.write("t.csv", "x,y,theta\n0,0,0\n0.699999999,0,0\n");
+    folder.wrong("total t.csv --check", "t.csv: 1 pair of trees overlaps, in 1 packing (0)");
+    folder.write("t.csv", "x,y,theta\n0,0,0\n0.700000000001,0,0\n");
+    assert_eq!(folder.json("total t.csv --check")["check"]["touching"], json!([]));
+    assert_eq!(folder.json("total t.csv")["check"], json!(null));
+
+    folder.bad("total t.csv --all", "--all is for packings that are checked (--check)");
+    folder.bad("total t.csv --check --lattice 1,0,0,1", "cannot be used with");
+    folder.bad("total t.csv --check --no-check", "cannot be used with");
 }
 
 #[test]
@@ -360,8 +448,9 @@ fn nothing_to_evaluate() {
     assert_eq!(folder.read::<f64>("g.npy").shape(), [0, 3]);
     assert_eq!(folder.json("pairs none.csv")["count"], 0);
     folder.write("none.csv", "id,x,y,deg\n");
-    let result = folder.json("total none.csv");
-    assert_eq!((&result["score"], &result["packings"], &result["pairs"]), (&json!(0.0), &json!([]), &json!([])));
+    let result = folder.json("total none.csv --no-check");
+    assert_eq!((&result["score"], &result["packings"]), (&json!(0.0), &json!([])));
+    folder.wrong("total none.csv", "none.csv: 200 packings are missing (1 to 200)");
 }
 
 #[test]
@@ -385,19 +474,33 @@ fn errors_name_what_is_wrong() {
     folder.write("bad.csv", "x,y,theta\n0,0,0\n0,zero,0\n");
     folder.bad("total bad.csv", "bad.csv: line 3: column `y`: `zero` is not a number");
     folder.write("bad.csv", "x,y,theta,shape\n0,0,0,0\n0,0,0,2\n");
-    folder.bad("total bad.csv", "bad.csv: packing 0, pose 1: shape = 2, but the only shape is 0");
+    folder.bad("total bad.csv", "bad.csv: line 3: packing 0, pose 1: shape = 2, but the only shape is 0");
     folder.bad(
         "total p.csv --against bad.csv --shape tree --shape square.json",
-        "bad.csv: packing 0, pose 1: shape = 2, but the shapes are 0 to 1",
+        "bad.csv: line 3: packing 0, pose 1: shape = 2, but the shapes are 0 to 1",
     );
     folder.write("far.csv", "x,y,theta\n0,0,0\n0,1e30,0\n");
-    folder.bad("total far.csv", "far.csv: packing 0, pose 1: y = ");
+    for command in [
+        "total far.csv",
+        "pairs far.csv",
+        "gradient far.csv --output g.npy",
+        "plot far.csv f.svg",
+        "total p.csv --against far.csv",
+    ] {
+        folder.bad(command, "far.csv: line 3: packing 0, pose 1: y = 1000000000000000000000000000000 is too large for float64");
+    }
+    folder.write("far.csv", "packing,x,y,theta\n0,0,0,0\n\n1,0,0,0\n1,-2e9,0,0\n");
+    folder.bad("total far.csv --dtype f32", "far.csv: line 5: packing 1, pose 1: x = -2000000000 is too large for float32");
+    folder.write("far.csv", "id,x,y,deg\n002_1,s0,s1e19,s0\n002_0,s0,s0,s0\n");
+    folder.bad("plot far.csv f.svg", "far.csv: line 2: packing 0, pose 1: y = 10000000000000000000 is too large");
+    folder.save("far.npy", &array![[0.0, 0.0, 0.0], [-1e20, 0.0, 0.0]]);
+    folder.bad("total far.npy", "far.npy: packing 0, pose 1: x = -100000000000000000000 is too large");
     folder.write("bow.wkt", "POLYGON ((0 0, 1 1, 1 0, 0 1, 0 0))");
     folder.bad("total p.csv --shape bow.wkt", "bow.wkt: shape bow: edges 0 and 2 cross or touch");
     folder.write("sub.csv", "id,x,y,deg\n002_0,s0,s0,s0\n");
     folder.bad("total sub.csv", "sub.csv: there is no `002_1`");
     folder.write("two.csv", "packing,x,y,theta\n0,0,0,0\n1,0,0,0\n");
-    folder.bad("total p.csv --against two.csv", "--against: one list has 1 packings, and the other 2");
+    folder.bad("total p.csv --against two.csv", "--against: one list has 1 packing, and the other 2");
     folder.save("e.npy", &Array2::<f64>::zeros((3, 3)));
     folder.bad(
         "total e.npy --ensembles",

@@ -31,6 +31,15 @@ impl Folder {
         Folder::of("pcf")
     }
 
+    /// A matrix of half of the entries, which its file says.
+    fn packed<T: Real>(&self, name: &str) -> Vec<T> {
+        let bytes = fs::read(self.path(name)).unwrap();
+        let (header, numbers) = bytes.split_at(128);
+        let header = String::from_utf8_lossy(&header[10..]);
+        assert!(header.starts_with(&format!("{{'descr': [('packed', '<f{}')]", size_of::<T>())), "{header}");
+        bytemuck::pod_collect_to_vec(numbers)
+    }
+
     fn save<T: Real>(&self, name: &str, set: &PcfSet<T>) {
         io::save(set, &self.path(name)).unwrap();
     }
@@ -47,7 +56,7 @@ fn help_shows_examples() {
         ("random", "--count --points --uneven --seed --dtype --output --json"),
         ("pdist", "--p --layout --dtype --gpus --memory-budget --trace --output --json SciPy 130"),
         ("cdist", "--p --inner --dtype --gpus --memory-budget --trace --output --json joined 130"),
-        ("l2-kernel", "--layout --dtype --gpus --memory-budget --trace --output --json triangle 130"),
+        ("l2-kernel", "--layout --dtype --gpus --memory-budget --trace --output --json triangle 130 143"),
     ] {
         let help = folder.good(&format!("{command} --help"));
         for option in options.split(' ') {
@@ -112,6 +121,60 @@ fn formats_and_precisions() {
 }
 
 #[test]
+fn infinite_entries_are_said() {
+    let folder = Folder::new();
+    let run = |arguments: &str| {
+        let output = folder.run(&format!("{arguments} --json"));
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{arguments}: {stderr}");
+        (serde_json::from_slice::<Value>(&output.stdout).unwrap()["infinite"].as_u64().unwrap(), stderr)
+    };
+    let infinite = |name: &str| folder.read::<f64>(name).iter().filter(|entry| !entry.is_finite()).count() as u64;
+    // Functions 1 and 3 end on another value than the others.
+    folder.write("a.csv", "function,t,v\n0,0,1\n0,1,0\n1,0,2\n2,0,0\n3,0,5\n3,2,2\n4,0,3\n4,1,0\n");
+    folder.write("b.csv", "function,t,v\n0,0,2\n1,0,1\n1,1,0\n");
+    for (arguments, count, sentence) in [
+        (
+            "pdist a.csv --output d.npy",
+            6,
+            "warning: d.npy: 6 of 10 distances are infinite: functions that end on different values differ \
+            for ever, such as 0 and 1. SciPy's linkage takes no such matrix.\n",
+        ),
+        ("pdist a.csv --p 2.5 --layout dense --output d.npy", 12, "d.npy: 12 of 25 distances are infinite"),
+        (
+            "cdist a.csv b.csv --output d.npy",
+            5,
+            "5 of 10 distances are infinite: functions that end on different values differ for ever, such \
+            as 0 of a.csv and 0 of b.csv.\n",
+        ),
+        (
+            "cdist a.csv b.csv --inner --output d.npy",
+            2,
+            "2 of 10 inner products are infinite: that of two functions is where neither ends on \
+            0, such as 1 of a.csv and 0 of b.csv.\n",
+        ),
+        ("l2-kernel a.csv --output d.npy", 0, "inner products are infinite"),
+    ] {
+        let (found, stderr) = run(arguments);
+        assert_eq!(found, infinite("d.npy"), "{arguments}");
+        // The kernel matrix has 3 or 4 such entries, by its layout: functions 1 and 3 with themselves and each other.
+        assert!(found == count || count == 0 && (3..=4).contains(&found), "{arguments}: {found}");
+        assert!(stderr.contains(sentence), "{arguments}: {stderr}");
+    }
+    // Finite, and said to be.
+    folder.write("c.csv", "function,t,v\n0,0,7\n0,1,2\n1,0,2\n2,0,1\n2,3,2\n");
+    assert_eq!((run("pdist c.csv --output d.npy"), infinite("d.npy")), ((0, String::new()), 0));
+    // Too large for single precision: the second power, or the sum.
+    folder.write("c.csv", "function,t,v\n0,0,1e30\n0,1,0\n1,0,0\n2,0,2e38\n2,1,0\n3,0,-2e38\n3,1,0\n");
+    for (arguments, count) in [("--p 2", 6), ("", 1)] {
+        let (found, stderr) = run(&format!("pdist c.csv --dtype f32 {arguments} --output d.npy"));
+        assert_eq!(found, count, "{stderr}");
+        assert!(stderr.contains("their numbers are too large for float32"), "{stderr}");
+    }
+    assert_eq!(run("pdist c.csv --p 2 --output d.npy"), (0, String::new()));
+}
+
+#[test]
 fn curves_and_means() {
     let folder = Folder::new();
     folder.write("bars.csv", "barcode,birth,death\n0,0,inf\n0,0.5,2\n1,,\n2,1,4\n");
@@ -164,7 +227,7 @@ fn errors_name_what_is_wrong() {
     folder.bad("random --count 10 --points 3 --output a.json", "a.json: the name must end in");
     folder.bad("random --count 10 --points 30 --uneven --output a.npy", "different lengths don't fit into one .npy array");
     folder.bad("random --count 1 --points 1e8 --output a.npz", "at most 4194304 in float32");
-    folder.bad("random --count 2e9 --points 2e9 --dtype f64 --output a.npz", "of memory are free");
+    folder.bad("random --count 2e9 --points 2e9 --dtype f64 --output a.npz", "2,000,000,000 functions would take about ");
     folder.bad("random --count 0 --points 3 --output a.npz", "at least 1");
     folder.bad("random --count 3 --output a.npz", "--points");
     folder.write("bars.csv", "birth,death\n0,1\n-1,2\n");
@@ -233,6 +296,28 @@ fn heat_maps() {
     }
     assert_eq!(svg.matches("<image ").count(), 2);
     assert_eq!(folder.files().len(), 3 + 5, "{:?}", folder.files());
+}
+
+/// Both layouts of a kernel, and distances with their diagonal; n (n + 1) / 2 entries could be a condensed matrix of n + 1, too.
+#[test]
+fn a_kernel_is_drawn_as_what_it_is() {
+    let folder = Folder::new();
+    folder.good("random --count 30 --points 8 --output a.npz");
+    for (command, halves) in [("l2-kernel", &["packed"][..]), ("pdist --p 2", &["packed", "condensed"])] {
+        let dense = if command == "l2-kernel" { "" } else { "--layout dense" };
+        folder.good(&format!("{command} a.npz {dense} --output dense.npy"));
+        assert!(folder.good("plot dense.npy dense.png --title k").contains("(30 x 30, "));
+        for half in halves {
+            folder.good(&format!("{command} a.npz --layout {half} --output half.npy"));
+            for layout in ["".to_owned(), format!("--layout {half}")] {
+                folder.good(&format!("plot half.npy half.png --title k {layout}"));
+                assert!(decode(&folder.path("half.png")) == decode(&folder.path("dense.png")), "{command} {half}");
+            }
+        }
+    }
+    folder.good("l2-kernel a.npz --layout packed --output half.npy");
+    folder.bad("plot half.npy h.png --layout condensed", "half.npy: holds a packed matrix, as it says, and not a condensed one");
+    folder.bad("info half.npy", "half.npy: holds structured elements, but functions must be float32 or float64");
 }
 
 #[test]
@@ -352,16 +437,16 @@ fn commands_agree<T: Real + ReadableElement>(dtype: &str) {
     }
     // Values are positive but for those of one function, so that all have small relative errors.
     let inner = |i, j| l2_inner::<T>(a.get(i), a.get(j));
-    folder.good("l2-kernel a.npz --output k.npy");
+    folder.good("l2-kernel a.npz --layout packed --output k.npy");
     let expected = list((0..n).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|(i, j)| inner(i, j)));
-    let found = folder.read::<T>("k.npy");
+    let found = folder.packed::<T>("k.npy");
     let scale = T::from_f64(8.0 * (2.0 * MOST as f64 + 4.0) * T::UNIT_ROUNDOFF);
     for (&found, &expected) in found.iter().zip(&expected) {
         // Of |f g|, which is at most 2 on at most a unit of time.
         assert!(found == expected || (found - expected).abs() <= scale, "{found} and not {expected}");
     }
     assert_eq!(found.len(), expected.len());
-    folder.good("l2-kernel a.npz --layout dense --output dense.npy");
+    folder.good("l2-kernel a.npz --output dense.npy");
     let dense = folder.read::<T>("dense.npy").into_shape_with_order((n, n)).unwrap();
     for i in 0..n {
         for j in 0..=i {
@@ -405,7 +490,8 @@ fn shapes_are_joined() {
         assert_close(&folder.read::<f64>("d.npy"), &expected, 9);
     }
     assert_eq!(folder.json("pdist a.npy --output d.npy")["shape"], json!([276]));
-    assert_eq!(folder.json("l2-kernel a.npy --output d.npy")["shape"], json!([300]));
+    assert_eq!(folder.json("l2-kernel a.npy --layout packed --output d.npy")["shape"], json!([300]));
+    assert_eq!(folder.json("l2-kernel a.npy --output d.npy")["shape"], json!([2, 3, 4, 2, 3, 4]));
 }
 
 #[test]
@@ -440,7 +526,8 @@ fn what_is_said_of_a_matrix() {
         (&json!(null), &json!("float64"), &json!([300, 11]), &json!([300, 11]), &json!("dense"))
     );
     assert_eq!(value["merge_steps"], 300 * 19 * 11 + 11 * 6 * 300);
-    assert_eq!(folder.json("l2-kernel b.npz --output d.npy")["layout"], "packed");
+    assert_eq!(folder.json("l2-kernel b.npz --output d.npy")["layout"], "dense");
+    assert_eq!(folder.json("l2-kernel b.npz --layout packed --output d.npy")["layout"], "packed");
 
     let table = folder.good("pdist a.npz --p 2.5 --trace t.json --output d.npy");
     for word in [
@@ -519,9 +606,9 @@ fn matrices_of_few_functions() {
         ("pdist none.csv --layout dense", &[0, 0], vec![]),
         ("pdist one.csv", &[0], vec![]),
         ("pdist one.csv --layout dense", &[1, 1], vec![0.0]),
-        ("l2-kernel none.csv", &[0], vec![]),
-        ("l2-kernel one.csv", &[1], vec![18.0]),
-        ("l2-kernel two.csv --layout dense", &[2, 2], vec![18.0, 6.0, 6.0, f64::INFINITY]),
+        ("l2-kernel none.csv", &[0, 0], vec![]),
+        ("l2-kernel one.csv", &[1, 1], vec![18.0]),
+        ("l2-kernel two.csv", &[2, 2], vec![18.0, 6.0, 6.0, f64::INFINITY]),
         ("cdist none.csv two.csv", &[0, 2], vec![]),
         ("cdist one.csv two.csv", &[1, 2], vec![0.0, f64::INFINITY]),
         ("cdist two.csv one.csv --p 2", &[2, 1], vec![0.0, f64::INFINITY]),
@@ -563,8 +650,10 @@ fn what_no_matrix_is_made_of() {
         ("pdist a.npz --p two --output d.npy", "not a number"),
         ("pdist a.npz --p 1e200 --output d.npy", "p = 1e200 is too large for float32"),
         ("cdist a.npz b.npy --p 2 --inner --output d.npy", "cannot be used with"),
-        ("cdist a.npz b.npy --layout condensed --output d.npy", "is not symmetric and has no condensed layout"),
-        ("pdist a.npz --layout packed --output d.npy", "condensed, dense"),
+        ("cdist a.npz b.npy --layout condensed --output d.npy", "is not symmetric and has no condensed or packed layout"),
+        ("cdist a.npz b.npy --inner --layout packed --output d.npy", "is not symmetric and has no condensed or packed layout"),
+        ("l2-kernel a.npz --layout condensed --output d.npy", "a condensed matrix has no diagonal"),
+        ("pdist a.npz --layout full --output d.npy", "condensed, packed, dense"),
         ("pdist a.npz --dtype f16 --output d.npy", "f32, f64"),
         ("pdist a.npz --gpus 0 --output d.npy", "0 is not in 1..=64"),
         ("pdist a.npz --gpus -1 --output d.npy", "-1 is not in 1..=64"),
@@ -655,9 +744,9 @@ mod signals {
         }
 
         /// Cancelled, with nothing left of it.
-        fn cancelled(self) {
+        fn cancelled(self, code: i32) {
             let (folder, output) = self.ended();
-            assert_eq!((output.status.code(), &*text(&output.stdout)), (Some(130), ""));
+            assert_eq!((output.status.code(), &*text(&output.stdout)), (Some(code), ""));
             // nohup has something to say, too.
             assert!(text(&output.stderr).ends_with("error: cancelled\n"), "{}", text(&output.stderr));
             assert_eq!(folder.files(), ["a.npz"]);
@@ -674,10 +763,10 @@ mod signals {
 
     #[test]
     fn cancelled_by_a_signal() {
-        for signal in [Signal::INT, Signal::TERM] {
+        for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
             let running = Running::new(cargo_bin!("warpsmith").to_str().unwrap());
             running.send(signal);
-            running.cancelled();
+            running.cancelled(code);
         }
     }
 
@@ -689,7 +778,7 @@ mod signals {
             // Less than a block takes.
             thread::sleep(Duration::from_millis(20));
         }
-        running.cancelled();
+        running.cancelled(130);
     }
 
     #[test]
@@ -717,7 +806,7 @@ mod signals {
         let mut running = running;
         assert!(running.child.try_wait().unwrap().is_none());
         running.send(Signal::INT);
-        running.cancelled();
+        running.cancelled(130);
     }
 
     /// A matrix of 324 MB where the process may have 128 MiB of its own.

@@ -114,6 +114,13 @@ fn schedules_are_counted_and_listed() {
     let halo = folder.json("count halo");
     assert!(halo["counts"][1]["schedules"].as_str().unwrap().len() > 15, "{halo}");
     assert_eq!(folder.json("count pipeline --blocks 2")["operations"].as_array().unwrap().len(), 7);
+    // There are more than can be counted.
+    let pipeline = folder.json("count pipeline --blocks 21 --streams 1");
+    assert_eq!(pipeline["counts"][0], json!({"streams": 1, "schedules": null, "more_than_exponent": 38}));
+    assert!(folder.good("count pipeline --blocks 21").contains("more than 10^38"));
+    let explored = folder.json("explore pipeline --blocks 21 --functions 500 --platform sim --iterations 3 --output x.csv");
+    assert_eq!((&explored["space"], &explored["runs"]), (&Value::Null, &json!(3)));
+    folder.bad("explore pipeline --blocks 21 --platform sim --exhaustive --output y.csv", "more than 10^38 schedules");
 
     folder.bad("count spmv --streams 9", "9 streams are not possible: it takes 1 to 8");
     folder.bad("count spmv --streams 0 --list", "0 streams are not possible");
@@ -351,7 +358,7 @@ fn a_study_repeats_searches_on_a_measured_space() {
 
     folder.explore("--iterations 20 --output part.csv");
     folder.bad("study part.csv", "part.csv: nothing to learn: there are runs of 20 schedules, and it takes all 5390");
-    folder.bad("study full.csv --iterations 2", "nothing to learn: ");
+    folder.bad("study full.csv --iterations 2", "full.csv: nothing to learn: ");
     folder.bad("study full.csv --plot full.csv", "the name must end in .png or .svg");
 }
 
@@ -424,6 +431,9 @@ fn what_cant_be_explored() {
     folder.write("bad.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 7 1\n");
     folder.machine(-1.0);
     folder.write("odd.json", "{\"name\": 3}");
+    let mut far = warpsmith::design_rules::sim::Machine::h200_node();
+    far.host.launch = 1e308;
+    folder.write("far.json", &serde_json::to_string(&far).unwrap());
     for (options, sentence) in [
         ("spmv --matrix no.mtx", "no.mtx"),
         ("spmv --matrix wide.mtx", "square"),
@@ -432,8 +442,17 @@ fn what_cant_be_explored() {
         ("spmv --machine no.json", "no.json: "),
         ("spmv --machine odd.json", "odd.json: "),
         ("spmv --machine machine.json", "machine.json: the machine `4 H200s of one host` has noise = -1"),
+        (
+            "spmv --machine far.json",
+            "far.json: the machine `4 H200s of one host` has host.launch = 1e308, which is not from 0 to 1e9",
+        ),
         ("spmv --streams 0", "0 streams are not possible"),
+        ("spmv --streams 9223372036854775807", "9223372036854775807 streams are not possible"),
         ("spmv --ranks 0", "not a whole number above 0"),
+        ("spmv --ranks 999999", "at most 65,536 ranks are possible"),
+        ("spmv --ranks 9223372036854775807", "at most 65,536 ranks are possible"),
+        ("pipeline --blocks 50000000", "program `pipeline`: it has 150000000 operations"),
+        ("pipeline --functions 1000000000000000", "at most 1,000,000 functions are possible"),
         ("spmv --iterations 0", "--iterations"),
         ("spmv --cells 1,2,3", "--cells is for halo"),
         ("halo --cells 1,2", "not three whole numbers above 0"),
@@ -446,17 +465,106 @@ fn what_cant_be_explored() {
     folder.bad("explore spmv --platform sim --matrix m.mtx --output m.mtx", "m.mtx can't be written: it is to be read");
     folder.bad("explore spmv --platform sim --output no/r.csv", "there is no directory no");
     folder.bad("explore spmv --platform cpu --machine machine.json --output r.csv", "--machine is for --platform sim");
-    // Several processes of a build without MPI.
-    if !cfg!(feature = "mpi") {
-        let output = Command::new(cargo_bin!("warpsmith"))
-            .args("rules explore spmv --platform cpu --output r.csv".split(' '))
-            .env("OMPI_COMM_WORLD_SIZE", "4")
+    folder.bad("explore spmv --platform cpu --ranks 2000 --output r.csv", "2000 ranks are too many to be threads");
+    folder.bad("explore spmv --platform cpu --streams 1000000000 --output r.csv", "1000000000 streams are not possible");
+}
+
+/// Each of several processes would search by itself, and write the one file.
+#[test]
+#[cfg(not(feature = "mpi"))]
+fn several_processes_take_mpi() {
+    let folder = Folder::new();
+    let explore = |platform: &str, variables: &[(&str, &str)]| {
+        Command::new(cargo_bin!("warpsmith"))
+            .args(format!("rules explore pipeline --blocks 1 --functions 8 --platform {platform} --output r.csv").split(' '))
+            .env_clear()
+            .envs(variables.iter().copied())
             .current_dir(&folder.directory)
             .output()
-            .unwrap();
-        let stderr = folder::text(&output.stderr);
-        assert!(output.status.code() == Some(2) && stderr.contains("this build has no MPI"), "{stderr}");
+            .unwrap()
+    };
+    for platform in ["cpu", "sim"] {
+        for (variable, value) in
+            [("OMPI_COMM_WORLD_SIZE", "4"), ("PMI_SIZE", "2"), ("SLURM_STEP_NUM_TASKS", "16"), ("PMIX_RANK", "1")]
+        {
+            let output = explore(platform, &[(variable, value), ("PMIX_NAMESPACE", "slurm.pmix.1.0")]);
+            let stderr = folder::text(&output.stderr);
+            let expected =
+                format!("error: several processes were started ({variable} is {value}), but this build has no MPI: build");
+            assert!(output.status.code() == Some(2) && stderr.starts_with(&expected), "{stderr}");
+        }
+        // One alone, also as what `mpirun -n 1` starts in a step of several.
+        for variables in [
+            &[("SLURM_STEP_NUM_TASKS", "1"), ("SLURM_NTASKS", "4"), ("PMIX_RANK", "0")][..],
+            &[("OMPI_COMM_WORLD_SIZE", "1"), ("SLURM_STEP_NUM_TASKS", "2")],
+        ] {
+            let output = explore(platform, variables);
+            assert!(output.status.success(), "{}", folder::text(&output.stderr));
+        }
     }
+}
+
+/// A process that is killed leaves what it has measured, and nothing of it is lost or overwritten.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_search_that_was_killed_goes_on() {
+    use std::{thread, time::Duration};
+
+    let folder = Folder::new();
+    folder.machine(0.05);
+    let searches = [
+        ("spmv --matrix m.mtx --search mcts", "--iterations 3000", 300),
+        // In the second pass.
+        ("pipeline --blocks 2 --functions 500 --exhaustive", "--passes 900", 1300),
+    ];
+    for (search, much, measured) in searches {
+        let options = format!("explore {search} --platform sim --machine machine.json --seed 4 --output");
+        let more = if measured == 300 { "--iterations 3000" } else { "--passes 3" };
+        folder.json(&format!("{options} whole.csv {more}"));
+        // One that is there, which is to be replaced.
+        folder.write("runs.csv", "old");
+        let mut child = Command::new(cargo_bin!("warpsmith"))
+            .args(format!("rules {options} runs.csv {}", if measured == 300 { "--iterations 1000000" } else { much }).split(' '))
+            .current_dir(&folder.directory)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let partial = folder.path("runs.csv.partial");
+        let rows = || fs::read_to_string(&partial).map_or(0, |text| text.lines().count());
+        while rows() < measured {
+            assert!(child.try_wait().unwrap().is_none(), "it has ended");
+            thread::sleep(Duration::from_millis(1));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(fs::read_to_string(folder.path("runs.csv")).unwrap(), "old");
+        // As if the last row had been cut short.
+        let text = fs::read_to_string(&partial).unwrap();
+        let keep = text.match_indices('\n').nth(measured).map_or(text.len(), |(at, _)| at) - 9;
+        fs::write(&partial, &text[..keep]).unwrap();
+        assert!(Runs::read(&partial).unwrap().runs.len() >= measured - 4);
+        folder.bad(&format!("{options} runs.csv {more}"), "runs.csv.partial is there: ");
+        let other = options.replace("--seed 4", "--seed 5");
+        folder.bad(
+            &format!("{other} runs.csv {more} --resume"),
+            "runs.csv.partial: it can't be resumed: its runs are of the seed 4",
+        );
+
+        folder.json(&format!("{options} runs.csv {more} --resume"));
+        let [whole, runs] = ["whole.csv", "runs.csv"].map(|name| fs::read_to_string(folder.path(name)).unwrap());
+        assert!(whole == runs, "{search}");
+        assert!(!partial.exists());
+    }
+    folder.bad(
+        "explore pipeline --blocks 2 --functions 500 --exhaustive --platform sim --machine machine.json --seed 4 --output runs.csv --resume",
+        "runs.csv: it can't be resumed: it has each schedule once",
+    );
+    // What is no journal of a search is in the way, and stays.
+    folder.write("x.csv.partial", "mine");
+    folder.bad("explore pipeline --platform sim --output x.csv", "x.csv.partial is there: ");
+    folder.bad("explore pipeline --platform sim --output x.csv --resume", "x.csv.partial: it is no file of runs");
+    assert_eq!(fs::read_to_string(folder.path("x.csv.partial")).unwrap(), "mine");
 }
 
 #[test]

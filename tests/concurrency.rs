@@ -291,7 +291,7 @@ fn streams_that_scale() {
     says(
         &study,
         "streams",
-        &["32 times the streams make 32 times the kernels a second (100 and 3,200", "nothing is at its limit"],
+        &["32 times the streams make 32 times the kernels per second (100 and 3,200", "nothing is at its limit"],
         &["queues"],
     );
     judges(&study, "GPU is empty", Verdict::Refuted);
@@ -532,7 +532,7 @@ fn the_limit_is_where_the_figures_are() {
     says(&at(0.2), "the limit", &["20 % of what", "one waiting for the other", "caches that hold it"], &["units are the limit"]);
     let mut unknown = at(0.2);
     unknown.device.fp64_lanes = None;
-    says(&unknown, "the limit", &["double-precision instructions a second"], &["can start", "chain"]);
+    says(&unknown, "the limit", &["double-precision instructions per second"], &["can start", "chain"]);
     assert!(work(256).one_phase_instructions() > CLIP * work(256).clips as f64);
     assert!(work(256).two_phase_instructions() < work(256).one_phase_instructions());
 }

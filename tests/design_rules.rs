@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::strategy::Strategy as _;
 use warpsmith::design_rules::programs::spmv;
 use warpsmith::design_rules::schedule::{Prefix, Schedules, count};
-use warpsmith::design_rules::search::{Child, DepthFirst, Explorer, Mcts, Random, Statistics, Strategy};
+use warpsmith::design_rules::search::{DepthFirst, Explorer, Mcts, Random, Statistics, Strategy};
 use warpsmith::design_rules::{Dag, Kind, OpId, RulesError, Schedule, Step, Traversal};
 
 /// All schedules by the six rules of [`Schedule`]'s documentation, read literally: for every assignment of streams, all orders of the
@@ -240,6 +240,16 @@ proptest! {
         prop_assert_eq!(traversal.steps().iter().map(|step| step.name.clone()).collect::<Vec<_>>(), names);
     }
 
+    /// Also where only parts of what came before matter.
+    #[test]
+    fn counts_are_those_of_lists(dag in programs(), streams in 1..=4usize) {
+        const MOST: usize = 3000;
+        let listed = Schedules::new(&dag, streams).unwrap().take(MOST).count();
+        let counted = count(&dag, streams).unwrap();
+        let agree = if listed < MOST { counted == listed as u128 } else { counted >= listed as u128 };
+        prop_assert!(agree, "{} and {}", listed, counted);
+    }
+
     /// Each search goes through all schedules, each once.
     #[test]
     fn searches_exhaust(dag in small_programs(), streams in 1..=2usize, seed in any::<u64>()) {
@@ -249,7 +259,7 @@ proptest! {
             let mut explorer = Explorer::new(&dag, streams, strategy, seed).unwrap();
             let mut found = HashSet::new();
             while let Some(schedule) = explorer.propose() {
-                explorer.record(&schedule, (found.len() % 5) as f64);
+                explorer.record(&schedule, (found.len() % 5) as f64).unwrap();
                 prop_assert!(found.insert(schedule), "proposed twice");
             }
             prop_assert_eq!(&found, &all);
@@ -323,14 +333,80 @@ fn the_value_of_a_child() {
         statistics
     };
     let parent = statistics(&[1.0, 2.0, 3.0, 5.0]);
-    let child = |times: &[f64]| Child { statistics: statistics(times), exhausted: false };
     let mcts = Mcts::default();
     // c sqrt(ln 4 / 2) + (3 - 2) / (5 - 1)
-    assert!((mcts.value(&parent, &child(&[2.0, 3.0])) - (4f64.ln().sqrt() + 0.25)).abs() < 1e-15);
+    assert!((mcts.value(&parent, &statistics(&[2.0, 3.0])) - (4f64.ln().sqrt() + 0.25)).abs() < 1e-15);
     // One rollout is no basis: 1.
-    assert!((mcts.value(&parent, &child(&[2.0])) - ((2.0 * 4f64.ln()).sqrt() + 1.0)).abs() < 1e-15);
-    let exhausted = Child { exhausted: true, ..child(&[2.0, 3.0]) };
-    assert_eq!(mcts.value(&parent, &exhausted), f64::NEG_INFINITY);
+    assert!((mcts.value(&parent, &statistics(&[2.0])) - ((2.0 * 4f64.ln()).sqrt() + 1.0)).abs() < 1e-15);
+}
+
+/// What is no time is refused, and leaves the search as it was.
+#[test]
+fn times_are_finite_and_schedules_those_of_the_program() {
+    let dag = spmv::dag();
+    let mut explorer = Explorer::new(&dag, 2, Mcts::default(), 1).unwrap();
+    let schedule = explorer.propose().unwrap();
+    for seconds in [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, -1.0] {
+        let error = explorer.record(&schedule, seconds).unwrap_err().to_string();
+        assert_eq!(error, format!("{seconds} s is no time"));
+    }
+    let other = small(&[("a", Kind::Gpu), ("b", Kind::Gpu)], &[]);
+    let foreign = Schedules::new(&other, 2).unwrap().next().unwrap();
+    assert!(matches!(explorer.record(&foreign, 1.0), Err(RulesError::Schedule { .. })));
+    assert!(matches!(explorer.record_failure(&foreign), Err(RulesError::Schedule { .. })));
+    // One on two streams is none on one.
+    let wide = Schedules::new(&dag, 2).unwrap().find(|schedule| schedule.streams() == 2).unwrap();
+    assert!(Explorer::new(&dag, 1, Random, 1).unwrap().record(&wide, 1.0).is_err());
+    assert_eq!(explorer.statistics(), Statistics::EMPTY);
+}
+
+/// Some schedules fail, and no two of the rest take the same: each is proposed once, whatever the weight of
+/// exploration.
+#[test]
+fn schedules_that_fail_are_done_with() {
+    let dag = small(&[("a", Kind::Gpu), ("b", Kind::Gpu), ("c", Kind::Cpu)], &[("a", "c")]);
+    let all = count(&dag, 2).unwrap();
+    for (seed, exploration) in (0..20).flat_map(|seed| [(seed, 2f64.sqrt()), (seed, f64::INFINITY), (seed, f64::NAN)]) {
+        let mut explorer = Explorer::new(&dag, 2, Mcts { exploration }, seed).unwrap();
+        let (mut found, mut least) = (HashSet::new(), f64::INFINITY);
+        while let Some(schedule) = explorer.propose() {
+            if found.len() % 3 == 0 {
+                explorer.record_failure(&schedule).unwrap();
+            } else {
+                let seconds = 1.0 + found.len() as f64;
+                least = least.min(seconds);
+                explorer.record(&schedule, seconds).unwrap();
+            }
+            assert!(found.insert(schedule), "seed {seed}: proposed twice");
+        }
+        assert_eq!((found.len() as u128, explorer.statistics().rollouts), (all, all as u64));
+        assert_eq!(explorer.statistics().fastest, least);
+    }
+}
+
+/// Independent operations of the GPU: any order, any partition of them among streams (Stirling numbers of the second
+/// kind), and behind all of them the records and waits in any order, of which each record is before its wait.
+fn independent(operations: u32, streams: usize) -> f64 {
+    let factorial = |n: u32| (1..=n).map(f64::from).product::<f64>();
+    let mut stirling = vec![0.0; streams + 1];
+    stirling[0] = 1.0;
+    for _ in 0..operations {
+        for k in (1..=streams).rev() {
+            stirling[k] = k as f64 * stirling[k] + stirling[k - 1];
+        }
+        stirling[0] = 0.0;
+    }
+    factorial(operations) * stirling.iter().sum::<f64>() * factorial(2 * operations) / 2f64.powi(operations as i32)
+}
+
+#[test]
+fn independent_operations_are_counted() {
+    let dag =
+        |operations: u32| (0..operations).fold(Dag::builder("many"), |dag, index| dag.gpu(format!("g{index}"))).build().unwrap();
+    for (operations, streams) in [(1, 1), (3, 2), (4, 3), (7, 8), (8, 2)] {
+        let (found, expected) = (count(&dag(operations), streams).unwrap() as f64, independent(operations, streams));
+        assert!((found / expected - 1.0).abs() < 1e-14, "{operations} on {streams}: {found}, {expected}");
+    }
 }
 
 #[test]
@@ -341,7 +417,7 @@ fn searches_are_seeded() {
         let mut texts = Vec::new();
         for _ in 0..60 {
             let schedule = explorer.propose().unwrap();
-            explorer.record(&schedule, schedule.text(&dag).find("y_L").unwrap() as f64);
+            explorer.record(&schedule, schedule.text(&dag).find("y_L").unwrap() as f64).unwrap();
             texts.push(schedule.text(&dag));
         }
         texts
@@ -366,7 +442,7 @@ fn tree_search_goes_where_times_differ() {
         for _ in 0..300 {
             let schedule = explorer.propose().unwrap();
             found += usize::from(schedule.text(&dag).starts_with("Pack"));
-            explorer.record(&schedule, time(&schedule));
+            explorer.record(&schedule, time(&schedule)).unwrap();
         }
         found
     };

@@ -133,11 +133,12 @@ fn bad_setups() {
     assert!(matches!(Group::threads(&[], Arc::new(Multiplication::new(band(96), Staging::Auto)), 2), Err(RulesError::Setup(_))));
 }
 
-/// Computes nothing, fails where it is told to, and gives a wrong result where it is told to.
+/// Computes nothing, fails or panics where it is told to, and gives a wrong result where it is told to.
 struct Faulty {
     dag: Dag,
     rank: usize,
     fails: &'static str,
+    panics: &'static str,
     wrong: AtomicBool,
 }
 
@@ -147,6 +148,7 @@ impl Program for Faulty {
     }
 
     fn cpu(&self, op: OpId) -> Result<(), RulesError> {
+        assert!(self.dag.name_of(op) != self.panics, "it is odd");
         if self.dag.name_of(op) == self.fails { Err(RulesError::Setup(format!("no {}", self.fails))) } else { Ok(()) }
     }
 
@@ -155,6 +157,7 @@ impl Program for Faulty {
     }
 
     fn reset(&self) -> Result<(), RulesError> {
+        assert!(self.panics != "reset", "it is odd");
         self.wrong.store(self.rank == 1, Ordering::Relaxed);
         Ok(())
     }
@@ -164,12 +167,51 @@ impl Program for Faulty {
     }
 }
 
+/// Three ranks, of which the third fails there.
 fn faulty(fails: &'static str) -> Group {
+    faulty_on(2, fails, "").unwrap()
+}
+
+fn faulty_on(odd: usize, fails: &'static str, panics: &'static str) -> Result<Group, RulesError> {
     let setup = move |_: &Device, ranks: &Arc<dyn Communicator>| {
         let (rank, wrong) = (ranks.rank(), AtomicBool::new(false));
-        Ok(Box::new(Faulty { dag: spmv::dag(), rank, fails: if rank == 2 { fails } else { "" }, wrong }) as Box<dyn Program>)
+        let [fails, panics] = [fails, panics].map(|name| if rank == odd { name } else { "" });
+        assert!(panics != "setup", "it is odd");
+        Ok(Box::new(Faulty { dag: spmv::dag(), rank, fails, panics, wrong }) as Box<dyn Program>)
     };
-    Group::threads(&devices(3), Arc::new(setup), 2).unwrap()
+    Group::threads(&devices(3), Arc::new(setup), 2)
+}
+
+/// A panic ends the run on all ranks, with an error that names the rank and where it was; nothing hangs, however
+/// threads run.
+#[test]
+fn panics_are_errors() {
+    let all: Vec<_> = some_schedules(&spmv::dag());
+    for (odd, schedule) in [0, 1, 2].into_iter().flat_map(|odd| all.iter().map(move |schedule| (odd, schedule))) {
+        for operation in ["y_R", "Pack", "WaitSend"] {
+            let mut group = faulty_on(odd, "", operation).unwrap();
+            let error = group.measure(schedule).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("rank {odd}")), "{error}");
+            assert!(error.ends_with(&format!(": `{operation}` panicked: it is odd")), "{error}");
+            assert!(group.check(schedule).is_err());
+        }
+        let error = faulty_on(odd, "", "reset").unwrap().check(schedule).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("rank {odd}")) && error.ends_with(" panicked: it is odd"), "{error}");
+        let error = faulty_on(odd, "", "setup").err().expect("it can't start").to_string();
+        assert_eq!(error, format!("rank {odd}: the setup panicked: it is odd"));
+    }
+}
+
+#[test]
+fn streams_and_ranks_that_cannot_be() {
+    let setup = |streams: usize, ranks: usize| {
+        let setup = Arc::new(Multiplication::new(band(96), Staging::Auto));
+        Group::threads(&vec![Device::cpu(); ranks], setup, streams).err().expect("it can't be").to_string()
+    };
+    for streams in [0, 9, usize::MAX] {
+        assert_eq!(setup(streams, 2), format!("{streams} streams are not possible: it takes 1 to 8"));
+    }
+    assert_eq!(setup(2, 1025), "1025 ranks are too many to be threads: there can be 1024");
 }
 
 #[test]

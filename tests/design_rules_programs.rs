@@ -32,7 +32,7 @@ fn sample(dag: &Dag, streams: usize, schedules: usize, seed: u64) -> Vec<Schedul
     let mut explorer = Explorer::new(dag, streams, Random, seed).unwrap();
     let next = |_| {
         let schedule = explorer.propose().unwrap();
-        explorer.record(&schedule, 1.0);
+        explorer.record(&schedule, 1.0).unwrap();
         schedule
     };
     (0..schedules).map(next).collect()
@@ -91,8 +91,14 @@ fn counts_of_pipelines() {
     for blocks in [2, 3, 5, 6] {
         assert_eq!(count(&dag(blocks), 1).unwrap(), one_stream(&dag(blocks)));
     }
+    // What is behind the blocks under way is forgotten.
+    for blocks in [8, 10] {
+        assert_eq!(count(&dag(blocks), 1).unwrap(), one_stream(&dag(blocks)));
+    }
     assert_eq!(dag(21).len(), 64);
-    for blocks in [0, 22] {
+    let too_many = count(&dag(21), 8).unwrap_err().to_string();
+    assert_eq!(too_many, "program `pipeline` has more than 10^38 schedules on 8 streams: too many to count");
+    for blocks in [0, 22, 50_000_000, usize::MAX] {
         assert!(matches!(pipeline::dag(blocks), Err(RulesError::Dag { .. })));
     }
 }

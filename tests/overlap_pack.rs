@@ -24,7 +24,7 @@ use warpsmith::{
     overlap::{
         Shape,
         io::{Layout, read_poses},
-        pack::{Budget, PackError, Packed, Packer, Settings},
+        pack::{Budget, PackError, Packed, Packer, Saving, Settings},
     },
 };
 
@@ -35,7 +35,7 @@ fn device() -> Device {
 }
 
 fn pack(shape: &Shape, count: usize, starts: usize, steps: usize, seed: u64) -> Result<Packed> {
-    let settings = Settings { shape: shape.clone(), count, seed, starts: Some(starts), budget: Budget::Steps(steps) };
+    let settings = Settings { shape: shape.clone(), count, seed, starts: Some(starts), from: None, budget: Budget::Steps(steps) };
     Ok(Packer::new(&device(), settings)?.run(|_| {})?)
 }
 
@@ -64,6 +64,13 @@ fn check_poses(shape: &Shape, poses: &[[f64; 3]], side: f64) {
     let vertices: Vec<_> = copies.into_iter().flatten().flatten().flatten().collect();
     let farthest = vertices.iter().fold(0.0f64, |farthest, number| farthest.max(number.abs()));
     assert!((2.0 * farthest - side).abs() < 1e-12 * side, "{farthest} and {side}");
+}
+
+/// The side of the square about the origin around all copies.
+#[cfg(target_os = "linux")]
+fn side_of(shape: &Shape, poses: &[[f64; 3]]) -> f64 {
+    let vertices = poses.iter().flat_map(|&pose| shape.outlines().iter().flat_map(move |outline| place(outline, pose)));
+    2.0 * vertices.flatten().fold(0.0f64, |farthest, number| farthest.max(number.abs()))
 }
 
 fn shapes() -> Vec<Shape> {
@@ -290,6 +297,62 @@ fn command(folder: &Path, arguments: &str) -> Command {
     command
 }
 
+/// Of no use, but valid: copies that are 28 apart, and not about the origin.
+fn far_apart() -> Vec<[f64; 3]> {
+    (0..5).map(|k| [100.0 + 7.0 * f64::from(k), 3.0, 0.4 * f64::from(k)]).collect()
+}
+
+/// What is saved meanwhile is valid and ever smaller, and changes nothing of what comes of a seed.
+#[test]
+fn packings_are_saved_while_the_search_goes_on() -> Result {
+    let settings =
+        || Settings { count: 5, starts: Some(2), from: Some(far_apart()), budget: Budget::Steps(3000), ..Settings::default() };
+    let saving = Saving { pause: Duration::ZERO, share: 1.0 };
+    let (shape, mut sides) = (Shape::tree(), Vec::new());
+    let packed = Packer::new(&device(), settings())?.run_saving(
+        |_| {},
+        saving,
+        |poses, side| {
+            check_poses(&shape, poses, side);
+            sides.push(side);
+        },
+    )?;
+    assert!(sides.len() > 1 && sides.is_sorted_by(|a, b| a > b), "{sides:?}");
+    let alone = Packer::new(&device(), settings())?.run(|_| {})?;
+    assert_eq!((alone.poses, alone.side), (packed.poses, packed.side));
+    Ok(())
+}
+
+#[test]
+fn a_search_goes_on_from_a_packing() -> Result {
+    for shape in [Shape::tree(), shapes().remove(0)] {
+        let first = pack(&shape, 5, 2, 4000, 1)?;
+        let from = |poses: &[[f64; 3]], steps| Settings {
+            shape: shape.clone(),
+            count: 5,
+            starts: Some(2),
+            from: Some(poses.to_vec()),
+            budget: Budget::Steps(steps),
+            ..Settings::default()
+        };
+        for steps in [1, 3000] {
+            let next = Packer::new(&device(), from(&first.poses, steps))?.run(|_| {})?;
+            check(&shape, 5, &next);
+            assert!(next.side <= first.side * (1.0 + 1e-14), "{} {}", next.side, first.side);
+        }
+        let next = Packer::new(&device(), from(&far_apart(), 3000))?.run(|_| {})?;
+        check(&shape, 5, &next);
+        assert!(next.side < 28.0, "{}", next.side);
+
+        let error = Packer::new(&device(), from(&first.poses[1..], 9)).unwrap_err();
+        assert_eq!(error, PackError::StartCount { found: 4, count: 5 });
+        let same = vec![[0.0; 3]; 5];
+        let error = Packer::new(&device(), from(&same, 9))?.run(|_| {}).unwrap_err();
+        assert!(matches!(error, PackError::StartOverlaps { first: 0, second: 1, .. }), "{error}");
+    }
+    Ok(())
+}
+
 #[test]
 fn the_command_writes_poses_and_a_picture() -> Result {
     let folder = tempfile::tempdir()?;
@@ -333,6 +396,54 @@ fn the_command_says_what_is_wrong() -> Result {
     Ok(())
 }
 
+/// Of a search that is killed, what it had some seconds before is there, and is where the next one starts.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_killed_search_leaves_its_best() -> Result {
+    use std::{process::Stdio, thread, time::Instant};
+
+    let folder = tempfile::tempdir()?;
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("p.csv"), "as it was")?;
+    let mut child = std::process::Command::new(cargo_bin!("warpsmith"))
+        .args("overlap pack --count 6 --time 10m --starts 2 --output p.csv".split(' '))
+        .current_dir(folder.path())
+        .stdout(Stdio::null())
+        .spawn()?;
+    let start = Instant::now();
+    while !at("p.partial.csv").exists() {
+        assert!(child.try_wait()?.is_none() && start.elapsed() < Duration::from_secs(100));
+        thread::sleep(Duration::from_millis(20));
+    }
+    child.kill()?;
+    child.wait()?;
+    assert_eq!(fs::read_to_string(at("p.csv"))?, "as it was");
+    let saved = read_poses(&at("p.partial.csv"), false)?.packings;
+    let side = side_of(&Shape::tree(), saved.poses());
+    check_poses(&Shape::tree(), saved.poses(), side);
+
+    // Nothing is lost by oversight.
+    let again = "--count 6 --steps 40 --starts 2 --output p.csv --json";
+    let output = command(folder.path(), again).output()?;
+    assert!(output.status.code() == Some(2) && String::from_utf8(output.stderr)?.contains("go on from it with --resume"));
+    // What was under the output's name is no packing.
+    let output = command(folder.path(), &format!("{again} --resume")).output()?;
+    assert!(output.status.code() == Some(2) && String::from_utf8(output.stderr)?.contains("p.csv: "));
+    fs::remove_file(at("p.csv"))?;
+    for _ in 0..2 {
+        let output = command(folder.path(), &format!("{again} --resume")).output()?;
+        let object: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+        let found = object["side"].as_f64().expect("a number");
+        assert!(output.status.success() && found <= side * (1.0 + 1e-12), "{found} {side}");
+        check_poses(&Shape::tree(), read_poses(&at("p.csv"), false)?.packings.poses(), found);
+        assert!(!at("p.partial.csv").exists());
+    }
+    let output = command(folder.path(), "--count 7 --steps 40 --resume --output p.csv").output()?;
+    let stderr = String::from_utf8(output.stderr)?;
+    assert!(stderr.contains("p.csv: the packing to start from has 6 copies, and not 7"), "{stderr}");
+    Ok(())
+}
+
 #[test]
 #[cfg(target_os = "linux")]
 fn a_signal_ends_the_search_and_the_best_is_written() -> Result {
@@ -352,10 +463,10 @@ fn a_signal_ends_the_search_and_the_best_is_written() -> Result {
         assert!(child.try_wait()?.is_none());
         thread::sleep(Duration::from_millis(20));
     }
-    kill_process(Pid::from_child(&child), Signal::INT)?;
+    kill_process(Pid::from_child(&child), Signal::TERM)?;
     let output = child.wait_with_output()?;
     let log = fs::read_to_string(folder.path().join("log"))?;
-    assert!(output.status.code() == Some(130) && log.ends_with("error: cancelled\n"), "{log}");
+    assert!(output.status.code() == Some(143) && log.ends_with("error: cancelled\n"), "{log}");
     let object: serde_json::Value = serde_json::from_slice(&output.stdout)?;
     assert_eq!(object["cancelled"], true);
     let file = read_poses(&folder.path().join("p.csv"), false)?;

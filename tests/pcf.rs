@@ -123,9 +123,10 @@ fn agrees_with_masspcf() -> Result {
         let expected: Array2<f64> = npz.by_name("l2_kernel")?;
         let inner = Pairwise::l2_kernel(&a).with_kernel(kernel);
         close(&inner.compute(&engine, Layout::Dense, Control::default())?, expected.as_slice().unwrap(), "l2_kernel");
-        let packed = inner.compute(&engine, Layout::Condensed, Control::default())?;
+        let packed = inner.compute(&engine, Layout::Packed, Control::default())?;
         let lower: Vec<f64> = (0..12).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|at| expected[at]).collect();
         close(&packed, &lower, "packed l2_kernel");
+        assert_eq!(inner.compute(&engine, Layout::Condensed, Control::default()), Err(PairwiseError::Diagonal));
     }
     Ok(())
 }
@@ -250,11 +251,13 @@ proptest! {
             Measure::Inner => Pairwise::l2_kernel(&set),
         }.with_kernel(kernel);
         let dense = symmetric.compute(&engine, Layout::Dense, Control::default()).unwrap();
-        let condensed = symmetric.compute(&engine, Layout::Condensed, Control::default()).unwrap();
+        let packed = symmetric.compute(&engine, Layout::Packed, Control::default()).unwrap();
+        let condensed = symmetric.compute(&engine, Layout::Condensed, Control::default());
+        let condensed = if measure == Measure::Inner { Vec::new() } else { condensed.unwrap() };
         let blocks = Pairwise::cdist(&set, &set, measure).unwrap().with_kernel(kernel);
         let blocks = blocks.compute(&engine, Layout::Dense, Control::default()).unwrap();
         let diagonal = measure == Measure::Inner;
-        let mut at = 0;
+        let (mut at, mut place) = (0, 0);
         for i in 0..n {
             for j in 0..n {
                 let expected = whole[i * n + j].to_bits();
@@ -262,14 +265,17 @@ proptest! {
                 prop_assert_eq!(whole[j * n + i].to_bits(), expected, "transposed {} {}", i, j);
                 let wanted = if i == j && !diagonal { 0 } else { expected };
                 prop_assert_eq!(dense[i * n + j].to_bits(), wanted, "dense {} {}", i, j);
-                let here = if diagonal { j <= i } else { i < j };
-                if here {
+                if i < j && !diagonal {
                     prop_assert_eq!(condensed[at].to_bits(), expected, "condensed {} {}", i, j);
                     at += 1;
                 }
+                if j <= i {
+                    prop_assert_eq!(packed[place].to_bits(), wanted, "packed {} {}", i, j);
+                    place += 1;
+                }
             }
         }
-        prop_assert_eq!(at, condensed.len());
+        prop_assert_eq!((at, place), (condensed.len(), packed.len()));
     }
 }
 
@@ -325,7 +331,7 @@ fn tails() -> Result {
     for kernel in KERNELS {
         let pdist = Pairwise::pdist(&set, 1.0)?.with_kernel(kernel).compute(&engine(), Layout::Condensed, Control::default())?;
         assert_eq!(pdist, [2.0, inf, inf, inf, inf, inf, inf, inf, inf, inf]);
-        let inner = Pairwise::l2_kernel(&set).with_kernel(kernel).compute(&engine(), Layout::Condensed, Control::default())?;
+        let inner = Pairwise::l2_kernel(&set).with_kernel(kernel).compute(&engine(), Layout::Packed, Control::default())?;
         assert_eq!(inner, [inf, inf, inf, -inf, -inf, inf, 0.0, 0.0, 0.0, 0.0, inf, inf, -inf, 0.0, inf]);
     }
     Ok(())
@@ -345,7 +351,7 @@ fn extremes() -> Result {
                 Pairwise::pdist(&set, p)?.with_kernel(kernel).compute(&engine(), Layout::Condensed, Control::default())?;
             assert!(found[0] > 0.0, "p {p}: {found:?}");
         }
-        let inner = Pairwise::l2_kernel(&set).with_kernel(kernel).compute(&engine(), Layout::Condensed, Control::default())?;
+        let inner = Pairwise::l2_kernel(&set).with_kernel(kernel).compute(&engine(), Layout::Packed, Control::default())?;
         assert!(inner.iter().all(|entry| !entry.is_nan()), "{inner:?}");
     }
     Ok(())
@@ -362,7 +368,12 @@ fn higher_ranks_are_joined() -> Result {
         let expected = lp_distance(a.get(k / 4), b.get(k % 4), 1.0)?;
         assert!((found - expected).abs() <= 1e-5 * expected);
     }
-    assert_eq!(cdist.shape(Layout::Condensed), Err(PairwiseError::NotSymmetric));
+    for layout in [Layout::Condensed, Layout::Packed] {
+        assert_eq!(cdist.shape(layout), Err(PairwiseError::NotSymmetric));
+        assert_eq!(cdist.compute(&engine(), layout, Control::default()), Err(PairwiseError::NotSymmetric));
+    }
+    assert_eq!(Pairwise::l2_kernel(&a).shape(Layout::Condensed), Err(PairwiseError::Diagonal));
+    assert_eq!(Pairwise::l2_kernel(&a).shape(Layout::Packed)?, [21]);
     Ok(())
 }
 
@@ -373,7 +384,7 @@ fn no_functions_and_one() -> Result {
     assert!(compute(Pairwise::pdist(&none, 1.0)?, Layout::Condensed)?.is_empty());
     assert!(compute(Pairwise::pdist(&one, 1.0)?, Layout::Condensed)?.is_empty());
     assert_eq!(compute(Pairwise::pdist(&one, 1.0)?, Layout::Dense)?, [0.0]);
-    assert_eq!(compute(Pairwise::l2_kernel(&one), Layout::Condensed)?, [12.0]);
+    assert_eq!(compute(Pairwise::l2_kernel(&one), Layout::Packed)?, [12.0]);
     assert!(compute(Pairwise::cdist(&one, &none, Measure::Inner)?, Layout::Dense)?.is_empty());
     Ok(())
 }
@@ -433,7 +444,7 @@ fn progress_ends_at_the_total() -> Result {
     let progress = |done, total| seen.lock().unwrap().push((done, total));
     let engine = engine_of(2, Settings { block_side: Some(16), ..Settings::default() });
     let control = Control { progress: Some(&progress), ..Control::default() };
-    Pairwise::l2_kernel(&set).compute(&engine, Layout::Condensed, control)?;
+    Pairwise::l2_kernel(&set).compute(&engine, Layout::Packed, control)?;
     let mut seen = seen.into_inner()?;
     seen.sort_unstable();
     assert_eq!(seen.len(), 28, "a call a block");

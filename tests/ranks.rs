@@ -37,6 +37,41 @@ fn collective_calls() {
     }
 }
 
+/// Ranks that wait for one that does something else for long, as they do between measurements, leave the processor
+/// alone; and they hear of it when it gives up.
+#[test]
+#[cfg(target_os = "linux")]
+fn idle_ranks_sleep() {
+    use std::time::{Duration, Instant};
+
+    let busy = || {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the call writes the time that this thread has run to `time`, which is there.
+        let result = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+        assert_eq!(result, 0);
+        Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    };
+    const LONG: Duration = Duration::from_millis(600);
+    on_ranks(4, |ranks| {
+        for round in 0..3 {
+            let (start, before) = (Instant::now(), busy());
+            if ranks.rank() == 0 {
+                std::thread::sleep(LONG);
+                if round == 2 {
+                    return ranks.abort("it is tired");
+                }
+            }
+            let result = ranks.barrier();
+            assert!(start.elapsed() >= LONG || round > 0);
+            assert!(busy() - before < LONG / 4, "{:?}", busy() - before);
+            match result {
+                Ok(()) => assert!(round < 2),
+                Err(error) => assert_eq!((round, &*error.to_string()), (2, "rank 0 gave up: it is tired")),
+            }
+        }
+    });
+}
+
 /// Two links at a time. Each rank waits for what it sent on one before it receives on the other, so that whoever waits must see to
 /// what others wait for.
 #[test]

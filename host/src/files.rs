@@ -1,9 +1,21 @@
 //! Files that are written whole or not at all: beside their place first, and renamed once they are complete.
 
-use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::{
+    collections::BTreeSet,
+    fs::{self, File, Metadata},
+    io::{self, BufWriter, ErrorKind, Write},
+    mem,
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
-use tempfile::{Builder, NamedTempFile};
+use tempfile::Builder;
+
+/// More links than any system follows.
+const LINKS: usize = 40;
+
+/// The temporary files of this process that there are.
+static TEMPORARY: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// Why a file can't be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,7 +29,8 @@ pub struct FileError {
 
 /// Where a file is to go.
 ///
-/// A file that is there already stays as it is until [`persist`](Destination::persist) replaces it.
+/// A file that is there already stays as it is until [`persist`](Destination::persist) replaces it. The new one has its permissions
+/// and, as far as the system lets it, its owner. Links stay links: what they lead to is written.
 #[derive(Clone, Debug)]
 pub struct Destination {
     /// As it was named.
@@ -30,23 +43,26 @@ impl Destination {
     /// Makes sure, before anything is computed, that the file can be written. Leaves nothing behind.
     ///
     /// # Errors
-    /// Where it is a directory, a device or a pipe, where there is no such directory, or it can't be written to.
+    /// Where it is a directory, a device, a pipe or what this process prints to; where it is read-only; where there is no such
+    /// directory, or it can't be written to.
     pub fn prepare(name: &Path) -> Result<Self, FileError> {
-        let fail = |reason: &str| FileError { path: name.to_owned(), reason: reason.to_owned() };
-        let path = match fs::canonicalize(name) {
-            Ok(path) if path.is_dir() => return Err(fail("it is a directory")),
-            // A rename would put a file in the place of a device.
-            Ok(path) if !path.is_file() => return Err(fail("it is not a file")),
-            Ok(path) => path,
-            Err(_) => resolve(name).unwrap_or_else(|| name.to_owned()),
-        };
-        if path.file_name().is_none() {
-            return Err(fail("it names no file"));
+        let fail = |reason: String| FileError { path: name.to_owned(), reason };
+        let there = fs::metadata(name);
+        if let Ok(metadata) = &there {
+            check(name, metadata).map_err(fail)?;
         }
-        let destination = Destination { name: name.to_owned(), path };
-        let directory = destination.directory();
+        let destination = Destination { name: name.to_owned(), path: resolve(name) };
+        if destination.path.file_name().is_none() {
+            return Err(fail("it names no file".to_owned()));
+        }
+        let directory = directory(&destination.path);
         if !directory.is_dir() {
-            return Err(fail(&format!("there is no directory {}", directory.display())));
+            return Err(fail(format!("there is no directory {}", directory.display())));
+        }
+        if let Err(error) = there
+            && error.kind() != ErrorKind::NotFound
+        {
+            return Err(destination.error(&error));
         }
         destination.temporary()?;
         Ok(destination)
@@ -57,51 +73,204 @@ impl Destination {
         &self.name
     }
 
-    /// Whether both are the same file.
+    /// Whether both are the same file, by whatever names.
     pub fn is(&self, other: &Path) -> bool {
-        self.name == other || resolve(other).is_some_and(|other| other == self.path)
+        self.path == resolve(other) || identity(&self.path).is_some_and(|ours| identity(other) == Some(ours))
     }
 
-    /// A new file in the destination's directory, to be written and then [persisted](Destination::persist). It goes when it is
-    /// dropped.
-    pub fn temporary(&self) -> Result<NamedTempFile, FileError> {
+    /// A new file in the destination's directory, to be written and then [persisted](Destination::persist).
+    ///
+    /// # Errors
+    /// Where it can't be made.
+    pub fn temporary(&self) -> Result<Temporary, FileError> {
         let mut builder = Builder::new();
         builder.prefix(".").suffix(".part");
         #[cfg(unix)]
+        let replaced = fs::metadata(&self.path).ok();
+        #[cfg(unix)]
         {
-            use std::os::unix::fs::PermissionsExt as _;
-            // As any new file: what the process's mask leaves of it.
-            builder.permissions(fs::Permissions::from_mode(0o666));
+            use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+            // Those of the file that it replaces, or as any new file: what the process's mask leaves of it.
+            let mode = replaced.as_ref().map_or(0o666, |replaced| replaced.mode() & 0o777);
+            builder.permissions(fs::Permissions::from_mode(mode));
         }
-        builder.tempfile_in(self.directory()).map_err(|error| self.error(&error))
+        let mut list = temporaries();
+        let made = builder.tempfile_in(directory(&self.path)).map_err(|error| self.error(&error))?;
+        let (file, path) = made.keep().map_err(|error| self.error(&error.error))?;
+        list.insert(path.clone());
+        drop(list);
+        let temporary = Temporary { file, path };
+        #[cfg(unix)]
+        if let Some(replaced) = replaced {
+            use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
+            // Only root may give files away; and the mask has no say in the permissions of a file that there was.
+            let _ = fchown(&temporary.file, Some(replaced.uid()), Some(replaced.gid()));
+            let permissions = fs::Permissions::from_mode(replaced.mode() & 0o777);
+            temporary.file.set_permissions(permissions).map_err(|error| self.error(&error))?;
+        }
+        Ok(temporary)
     }
 
     /// Puts a [temporary](Destination::temporary) file, which is complete, in place.
-    pub fn persist(&self, file: NamedTempFile) -> Result<(), FileError> {
-        file.persist(&self.path).map_err(|error| self.error(&error.error))?;
+    ///
+    /// # Errors
+    /// Where that fails; the temporary file is gone then.
+    pub fn persist(&self, file: Temporary) -> Result<(), FileError> {
+        // Whoever has the list finds the file under one of its two names.
+        let mut list = temporaries();
+        fs::rename(&file.path, &self.path).map_err(|error| self.error(&error))?;
+        list.remove(&file.path);
         Ok(())
+    }
+
+    /// Writes the file with `write`, and puts it in place.
+    ///
+    /// # Errors
+    /// What `write` fails with, as an error of this file, or where it can't be made, filled or put in place.
+    pub fn write(&self, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> Result<(), FileError> {
+        let file = self.temporary()?;
+        let mut writer = BufWriter::new(&file.file);
+        write(&mut writer).and_then(|()| writer.flush()).map_err(|error| self.error(&error))?;
+        drop(writer);
+        self.persist(file)
     }
 
     /// That the file can't be written because of `error`.
     pub fn error(&self, error: &io::Error) -> FileError {
         FileError { path: self.name.clone(), reason: reason(error) }
     }
+}
 
-    fn directory(&self) -> &Path {
-        match self.path.parent() {
-            Some(parent) if parent != Path::new("") => parent,
-            _ => Path::new("."),
+/// A file under a name made at random, which goes when it is dropped.
+#[derive(Debug)]
+pub struct Temporary {
+    file: File,
+    path: PathBuf,
+}
+
+impl Temporary {
+    /// The file.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Its name.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let mut list = temporaries();
+        // One that was persisted is no longer there.
+        if list.remove(&self.path) {
+            let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// The path with links followed, of a file that may not be there yet; none where its directory isn't there either.
-fn resolve(path: &Path) -> Option<PathBuf> {
-    let of_directory = || {
-        let directory = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
-        Some(fs::canonicalize(directory).ok()?.join(path.file_name()?))
-    };
-    fs::canonicalize(path).ok().or_else(of_directory)
+/// Removes the temporary files that there are. From then on none is made or put in place: whoever tries waits for ever, so that the
+/// process has to end.
+pub fn remove_temporaries() {
+    let list = temporaries();
+    for path in list.iter() {
+        let _ = fs::remove_file(path);
+    }
+    mem::forget(list);
+}
+
+fn temporaries() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes sure that what is there can be replaced; else says why not.
+fn check(name: &Path, metadata: &Metadata) -> Result<(), String> {
+    let kind = metadata.file_type();
+    if kind.is_dir() {
+        return Err("it is a directory".to_owned());
+    }
+    if !kind.is_file() {
+        // A rename would put a file in its place.
+        return Err(format!("it is {}, not a file", special(kind)));
+    }
+    if is_printed_to(name) {
+        return Err("it is what this command prints to".to_owned());
+    }
+    // A rename asks for neither, and root may write to anything.
+    if metadata.permissions().readonly() {
+        return Err("it is read-only".to_owned());
+    }
+    File::options().write(true).open(name).map(drop).map_err(|error| reason(&error))
+}
+
+/// What is no file.
+fn special(kind: fs::FileType) -> &'static str {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt as _;
+        match () {
+            () if kind.is_fifo() => return "a pipe",
+            () if kind.is_socket() => return "a socket",
+            () if kind.is_char_device() || kind.is_block_device() => return "a device",
+            () => {}
+        }
+    }
+    let _ = kind;
+    "something else"
+}
+
+/// What a file is, whatever its names: its device and its number there.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        None
+    }
+}
+
+/// Whether stdout or stderr is this file.
+fn is_printed_to(path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::{fd::AsFd as _, unix::fs::MetadataExt as _};
+        let printed = [io::stdout().as_fd().try_clone_to_owned(), io::stderr().as_fd().try_clone_to_owned()];
+        printed.into_iter().flatten().any(|printed| {
+            let metadata = File::from(printed).metadata().ok();
+            metadata.is_some_and(|metadata| identity(path) == Some((metadata.dev(), metadata.ino())))
+        })
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        false
+    }
+}
+
+/// The directory that a file is in.
+fn directory(path: &Path) -> &Path {
+    path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."))
+}
+
+/// The path with links followed, of a file that may not be there yet.
+fn resolve(path: &Path) -> PathBuf {
+    if let Ok(path) = fs::canonicalize(path) {
+        return path;
+    }
+    let mut path = path.to_owned();
+    for _ in 0..LINKS {
+        let Ok(target) = fs::read_link(&path) else { break };
+        path = directory(&path).join(target);
+    }
+    match (fs::canonicalize(directory(&path)), path.file_name()) {
+        (Ok(directory), Some(name)) => directory.join(name),
+        _ => path,
+    }
 }
 
 /// The system's text for an error, as a clause and without the number.
@@ -118,7 +287,6 @@ pub fn reason(error: &io::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write as _;
 
     #[test]
     fn whole_or_not_at_all() {
@@ -128,31 +296,87 @@ mod tests {
         let destination = Destination::prepare(&path).unwrap();
         assert_eq!(files(), 0, "preparing leaves nothing");
         assert!(destination.is(&directory.path().join("./x")) && !destination.is(&directory.path().join("y")));
-        let mut file = destination.temporary().unwrap();
-        file.write_all(b"whole").unwrap();
-        assert!(files() == 1 && !path.exists());
+        let file = destination.temporary().unwrap();
+        file.file().write_all(b"whole").unwrap();
+        assert!(files() == 1 && !path.exists() && temporaries().contains(file.path()));
         destination.persist(file).unwrap();
         assert_eq!((files(), fs::read(&path).unwrap()), (1, b"whole".to_vec()));
 
-        let mut file = destination.temporary().unwrap();
-        file.write_all(b"ha").unwrap();
+        let file = destination.temporary().unwrap();
+        file.file().write_all(b"ha").unwrap();
+        let name = file.path().to_owned();
         drop(file);
+        assert!(!temporaries().contains(&name));
         assert_eq!((files(), fs::read(&path).unwrap()), (1, b"whole".to_vec()));
         assert!(destination.is(&path) && !destination.is(directory.path()));
+
+        let error = destination.write(|file| file.write_all(b"ha").and(Err(ErrorKind::StorageFull.into()))).unwrap_err();
+        assert_eq!(error, FileError { path: path.clone(), reason: "no storage space".to_owned() });
+        assert_eq!((files(), fs::read(&path).unwrap()), (1, b"whole".to_vec()));
+        destination.write(|file| write!(file, "new")).unwrap();
+        assert_eq!((files(), fs::read(&path).unwrap()), (1, b"new".to_vec()));
     }
 
     #[test]
     #[cfg(unix)]
     fn links_are_followed() {
+        use std::os::unix::fs::symlink;
         let directory = tempfile::tempdir().unwrap();
-        let (path, link) = (directory.path().join("x"), directory.path().join("link"));
-        fs::write(&path, "old").unwrap();
-        std::os::unix::fs::symlink(&path, &link).unwrap();
-        let destination = Destination::prepare(&link).unwrap();
-        assert!(destination.is(&path) && destination.name() == link);
-        destination.persist(destination.temporary().unwrap()).unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"");
-        assert!(link.is_symlink());
+        let at = |name: &str| directory.path().join(name);
+        fs::write(at("x"), "old").unwrap();
+        fs::create_dir(at("sub")).unwrap();
+        for (link, target) in
+            [("link", "x"), ("there", "link"), ("dangling", "sub/new"), ("to-it", "dangling"), ("no", "sub/no/y")]
+        {
+            symlink(target, at(link)).unwrap();
+        }
+        for (link, target) in [("link", "x"), ("there", "x"), ("dangling", "sub/new"), ("to-it", "sub/new")] {
+            let destination = Destination::prepare(&at(link)).unwrap();
+            assert!(destination.is(&at(target)) && destination.name() == at(link), "{link}");
+            assert!(!destination.is(&at("other")));
+            destination.write(|file| write!(file, "by {link}")).unwrap();
+            assert_eq!(fs::read_to_string(at(target)).unwrap(), format!("by {link}"));
+            assert!(at(link).is_symlink() && !at(target).is_symlink());
+            assert!(destination.is(&at(target)));
+        }
+        assert!(Destination::prepare(&at("no")).unwrap_err().reason.starts_with("there is no directory "));
+        symlink("loop", at("loop")).unwrap();
+        let error = Destination::prepare(&at("loop")).unwrap_err();
+        assert_eq!(error.reason, "too many levels of symbolic links");
+        assert!(at("loop").is_symlink());
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_file_of_two_names_is_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let [x, y] = ["x", "y"].map(|name| directory.path().join(name));
+        fs::write(&x, "").unwrap();
+        fs::hard_link(&x, &y).unwrap();
+        assert!(Destination::prepare(&x).unwrap().is(&y));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn permissions_stay() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x");
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+        let set = |mode: u32| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        fs::write(&path, "").unwrap();
+        for wanted in [0o600, 0o666, 0o755, 0o200] {
+            set(wanted);
+            let destination = Destination::prepare(&path).unwrap();
+            let file = destination.temporary().unwrap();
+            assert_eq!(mode(file.path()), wanted, "nobody else reads it meanwhile");
+            destination.persist(file).unwrap();
+            assert_eq!(mode(&path), wanted);
+        }
+        // For root, too.
+        set(0o444);
+        assert_eq!(Destination::prepare(&path).unwrap_err().reason, "it is read-only");
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
     }
 
     #[test]
@@ -164,7 +388,7 @@ mod tests {
             (directory.path().to_owned(), "it is a directory"),
             (directory.path().join("no/x.npy"), "there is no directory "),
             (file.join("y.npy"), "there is no directory "),
-            ("/dev/null".into(), "it is not a file"),
+            ("/dev/null".into(), "it is a device, not a file"),
             ("".into(), "it names no file"),
         ] {
             let error = Destination::prepare(&bad).unwrap_err();

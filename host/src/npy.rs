@@ -1,15 +1,16 @@
-//! Reads the arrays of `.npy` files and `.npz` archives, and says what is wrong with them.
+//! Reads the arrays of `.npy` files and `.npz` archives, and says what is wrong with them; writes arrays.
 //!
 //! Nothing is believed that a header says: no more is allocated than there are bytes to read, or than [`read`](crate::read) allows.
 
 use std::{
-    io::{self, Read},
+    io::{self, Read, Write},
     path::Path,
 };
 
 use bytemuck::Pod;
-use ndarray::{ArrayD, IxDyn, ShapeBuilder as _};
+use ndarray::{ArrayD, ArrayViewD, IxDyn, ShapeBuilder as _};
 use ndarray_npy::npy::header::{Header, Layout, ReadHeaderError};
+use ndarray_npy::{WritableElement, WriteNpyError, WriteNpyExt as _};
 
 use crate::read::{MOST_EMPTY, Source, brief, collect, quoted, reserve, unreadable};
 
@@ -88,6 +89,23 @@ macro_rules! element {
 }
 element!(i32 I32 i64 I64 u32 U32 u64 U64 f32 F32 f64 F64);
 
+/// Writes an array of this shape, whose elements are given in C order.
+///
+/// # Errors
+/// What `file` fails with, and where there are more or fewer elements than the shape has.
+pub fn write<T: WritableElement>(file: impl Write, values: &[T], shape: &[usize]) -> io::Result<()> {
+    let array = ArrayViewD::from_shape(IxDyn(shape), values).map_err(io::Error::other)?;
+    array.write_npy(file).map_err(unwritten)
+}
+
+/// Why an array can't be written.
+pub(crate) fn unwritten(error: WriteNpyError) -> io::Error {
+    match error {
+        WriteNpyError::Io(error) => error,
+        error => io::Error::other(error),
+    }
+}
+
 /// What is known of the bytes of a file or an entry of an archive before they are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
@@ -110,6 +128,8 @@ pub struct Reader<R> {
     header_size: u64,
     /// NumPy's name of the type; none for structures.
     descriptor: Option<String>,
+    /// Of structures of one field, its name and NumPy's name of its type.
+    field: Option<(String, String)>,
     layout: Layout,
     shape: Vec<usize>,
 }
@@ -139,6 +159,13 @@ impl<R: Read> Reader<R> {
     pub fn new(mut input: R, size: Size) -> Result<Self, String> {
         let (header, header_size) = read_header(&mut input)?;
         let descriptor = header.type_descriptor.as_string().cloned();
+        let field = header.type_descriptor.as_list().and_then(|fields| match &fields[..] {
+            [field] => match &field.as_tuple()?[..] {
+                [name, descriptor] => Some((name.as_string()?.clone(), descriptor.as_string()?.clone())),
+                _ => None,
+            },
+            _ => None,
+        });
         let shape = header.shape;
         if shape.contains(&0) {
             let others = shape.iter().filter(|&&extent| extent > 0).try_fold(1usize, |n, &extent| n.checked_mul(extent));
@@ -150,7 +177,18 @@ impl<R: Read> Reader<R> {
                 ));
             }
         }
-        Ok(Reader { input, size, header_size, descriptor, layout: header.layout, shape })
+        Ok(Reader { input, size, header_size, descriptor, field, layout: header.layout, shape })
+    }
+
+    /// Whether elements are structures of one field of this name. If so, they are taken for its numbers from now on.
+    pub fn unwrap_field(&mut self, name: &str) -> bool {
+        match self.field.take_if(|(field, _)| field == name) {
+            Some((_, descriptor)) => {
+                self.descriptor = Some(descriptor);
+                true
+            }
+            None => false,
+        }
     }
 
     /// The array's shape.

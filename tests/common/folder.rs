@@ -8,7 +8,7 @@ use ndarray_npy::{ReadableElement, read_npy};
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
-/// A folder of a test's own, and the command of `warpsmith` that runs there.
+/// A folder of a test's own, and the command of `warpsmith` that runs there, if it is always the same.
 pub struct Folder {
     pub directory: TempDir,
     command: &'static str,
@@ -47,7 +47,7 @@ impl Folder {
     }
 
     pub fn run(&self, arguments: &str) -> Output {
-        let arguments = [self.command].into_iter().chain(arguments.split_whitespace());
+        let arguments = self.command.split_whitespace().chain(arguments.split_whitespace());
         Command::new(cargo_bin!("warpsmith")).current_dir(&self.directory).args(arguments).output().unwrap()
     }
 
@@ -64,9 +64,26 @@ impl Folder {
         text(&output.stdout)
     }
 
+    #[allow(dead_code, reason = "not all tests look at it")]
     #[track_caller]
     pub fn json(&self, arguments: &str) -> Value {
-        serde_json::from_str(&self.good(&format!("{arguments} --json"))).unwrap()
+        let text = self.good(&format!("{arguments} --json"));
+        let value: Value = serde_json::from_str(&text).unwrap();
+        // Of a key that stands twice, the value has one.
+        let keys = |text: &str| text.matches("\":").count();
+        assert_eq!(keys(&text), keys(&value.to_string()), "{text}");
+        value
+    }
+
+    /// stdout of a run whose result is wrong: exit code 1, and `sentence` on stderr.
+    #[allow(dead_code, reason = "not all commands verify")]
+    #[track_caller]
+    pub fn wrong(&self, arguments: &str, sentence: &str) -> String {
+        let output = self.run(arguments);
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments}: {stderr}");
+        assert!(stderr.starts_with("error: verification failed: ") && stderr.contains(sentence), "{arguments}: {stderr}");
+        text(&output.stdout)
     }
 
     /// A run that fails with exit code 2, says `sentence` on stderr and leaves the files as they are.

@@ -1,4 +1,6 @@
-//! Numbers of elements as people write them.
+//! Numbers of elements, and of other things, as people write them.
+
+use super::format::grouped;
 
 /// The most elements that a list can have: 2^31 - 2, since the device names them by an `i32` and one value more stands for none.
 pub const MAX: u32 = i32::MAX as u32 - 1;
@@ -12,6 +14,19 @@ pub fn parse(text: &str) -> Result<u32, String> {
         }
         None if text.starts_with('-') && exact(&text[1..]).is_some() => Err("there must be at least 1 element".into()),
         None => Err("not a whole number; write 100000000, 100_000_000, 1e8 or 100M".into()),
+    }
+}
+
+/// A reader of whole numbers from 1 to `most`, written as those of elements are.
+pub fn up_to(most: usize) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync {
+    move |text| match exact(text) {
+        Some(0) => Err("it must be at least 1".to_owned()),
+        Some(n) => match usize::try_from(n) {
+            Ok(n) if n <= most => Ok(n),
+            _ => Err(format!("it must be at most {}", grouped(most))),
+        },
+        None if text.starts_with('-') && exact(&text[1..]).is_some() => Err("it must be at least 1".to_owned()),
+        None => Err("not a whole number; write 1000, 1_000, 1e3 or 1k".to_owned()),
     }
 }
 
@@ -69,6 +84,23 @@ mod tests {
             ("2147483646", MAX),
         ] {
             assert_eq!(parse(text), Ok(n), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_up_to_a_bound() {
+        let read = up_to(20_000);
+        for (text, n) in [("1", 1), ("20_000", 20_000), ("2e4", 20_000), ("3k", 3000)] {
+            assert_eq!(read(text), Ok(n), "{text}");
+        }
+        for (texts, error) in [
+            (&["0", "-1", "-9223372036854775808"][..], "it must be at least 1"),
+            (&["20001", "9223372036854775807", "18446744073709551616", "1e400"], "it must be at most 20,000"),
+            (&["", "x", "1.5", "nan", "inf", "-", "0x10"], "not a whole number; write 1000, 1_000, 1e3 or 1k"),
+        ] {
+            for text in texts {
+                assert_eq!(read(text), Err(error.to_owned()), "{text}");
+            }
         }
     }
 

@@ -101,7 +101,7 @@ impl Row {
 impl Object {
     fn print(&self) -> Result<(), Failure> {
         let header = ["backend", "device", "name", "capability", "SMs", "memory", "free", "L2", "CUDA", "PTX"];
-        let mut table = terminal::table(header, [1, 4, 5, 6, 7]);
+        let mut table = terminal::table(header, [1, 4, 5, 6, 7]).keys(2);
         let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
         for row in &self.devices {
             table.add_row([
@@ -111,7 +111,7 @@ impl Object {
                 or_none(&row.compute_capability),
                 match row.ordinal {
                     Some(_) => row.multiprocessors.to_string(),
-                    None => format!("{} workers", row.multiprocessors),
+                    None => format::counted(row.multiprocessors as usize, "worker", "workers"),
                 },
                 format::memory(row.memory_total),
                 format::memory(row.memory_free),

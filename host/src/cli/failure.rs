@@ -26,7 +26,6 @@ pub enum Failure {
     /// Nobody reads the output any more, as after `| head`.
     Closed,
     /// It could not be done, as another process says.
-    #[cfg_attr(not(feature = "mpi"), expect(dead_code, reason = "there are other processes only under MPI"))]
     Elsewhere,
 }
 
@@ -41,7 +40,7 @@ impl Failure {
         let (text, code) = match self {
             Failure::Error(text) => (format!("error: {text}"), 2),
             Failure::Verification(text) => (format!("error: verification failed: {text}"), 1),
-            Failure::Cancelled => ("error: cancelled".to_owned(), super::interrupt::EXIT_CODE),
+            Failure::Cancelled => ("error: cancelled".to_owned(), super::interrupt::exit_code()),
             Failure::Closed => return ExitCode::SUCCESS,
             Failure::Elsewhere => return ExitCode::from(2),
         };

@@ -17,6 +17,11 @@ pub fn grouped_digits(digits: &str) -> String {
     text
 }
 
+/// A number of things by their name: `1 pose`, `2,000 poses`.
+pub fn counted(n: usize, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(n), if n == 1 { one } else { many })
+}
+
 /// Milliseconds or seconds: `0.123 ms`, `45.6 ms`, `7.89 s`.
 pub fn time(ms: f64) -> String {
     if ms < 1000.0 { format!("{} ms", digits(ms)) } else { format!("{} s", digits(ms / 1000.0)) }
@@ -45,29 +50,38 @@ pub fn percent(share: f64) -> String {
 pub fn bytes(bytes: u64) -> String {
     match bytes {
         0..1000 => format!("{bytes} B"),
-        _ => scaled(bytes as f64, [(1e9, "GB"), (1e6, "MB"), (1e3, "kB")]),
+        _ => scaled(bytes as f64, &[(1e9, "GB"), (1e6, "MB"), (1e3, "kB")]),
     }
 }
 
-/// Memory in powers of two: `31.2 GiB`.
+/// Memory in powers of two: `512 B`, `31.2 GiB`.
 pub fn memory(bytes: usize) -> String {
     const MIB: f64 = (1 << 20) as f64;
-    scaled(bytes as f64, [(1024.0 * MIB, "GiB"), (MIB, "MiB"), (1024.0, "KiB")])
+    match bytes {
+        0..1024 => format!("{bytes} B"),
+        _ => scaled(bytes as f64, &[(1024.0 * MIB, "GiB"), (MIB, "MiB"), (1024.0, "KiB")]),
+    }
 }
 
-/// GB a second; nothing where the time is too short to be known.
+/// GB per second; nothing where the time is too short to be known.
 pub fn bandwidth(bytes: u64, ms: f64) -> String {
     if ms > 0.0 { digits(bytes as f64 / ms / 1e6) } else { String::new() }
 }
 
-/// Elements a second: `123 M/s`.
-pub fn rate(n: usize, ms: f64) -> String {
-    if ms > 0.0 { format!("{}/s", scaled(n as f64 / ms * 1000.0, [(1e9, "G"), (1e6, "M"), (1e3, "k")])) } else { String::new() }
+/// So many of `what` per second: `123 M pairs/s`, `362 pairs/s`, or `123 M/s` of nothing in particular; nothing where the time is too
+/// short to be known.
+pub fn rate(n: usize, ms: f64, what: &str) -> String {
+    if ms <= 0.0 {
+        return String::new();
+    }
+    let scaled = scaled(n as f64 / ms * 1000.0, &[(1e9, "G "), (1e6, "M "), (1e3, "k "), (1.0, "")]);
+    format!("{}/s", format!("{scaled}{what}").trim_end())
 }
 
 /// In the largest unit of which there is one at least, else in the smallest.
-fn scaled(value: f64, units: [(f64, &str); 3]) -> String {
-    let (unit, name) = units.into_iter().find(|(unit, _)| value >= *unit).unwrap_or(units[2]);
+fn scaled(value: f64, units: &[(f64, &str)]) -> String {
+    let found = units.iter().find(|(unit, _)| value >= *unit).or(units.last());
+    let (unit, name) = found.copied().unwrap_or((1.0, ""));
     format!("{} {name}", digits(value / unit))
 }
 
@@ -94,7 +108,7 @@ mod tests {
             ["0.000 ms", "0.123 ms", "1.23 ms", "45.7 ms", "999 ms", "7.89 s"]
         );
         assert_eq!([0, 999, 1000, 1_200_000_000].map(bytes), ["0 B", "999 B", "1.00 kB", "1.20 GB"]);
-        assert_eq!([0, 512, 1 << 20, 3 << 30].map(memory), ["0.000 KiB", "0.500 KiB", "1.00 MiB", "3.00 GiB"]);
+        assert_eq!([0, 512, 1 << 20, 3 << 30].map(memory), ["0 B", "512 B", "1.00 MiB", "3.00 GiB"]);
         assert_eq!(
             [0.0, 5e-8, 6.3821e-5, 1.23e-4, 0.02, 2.5, 7200.0].map(seconds),
             ["0.000 ns", "50.00 ns", "63.82 µs", "123.0 µs", "20.00 ms", "2.500 s", "7200 s"]
@@ -102,6 +116,12 @@ mod tests {
         assert_eq!([0.0, 1e-9, 0.0371, 1.0].map(percent), ["0.00 %", "< 0.01 %", "3.71 %", "100.00 %"]);
         assert_eq!(bandwidth(3_000_000, 1.0), "3.00");
         assert_eq!(bandwidth(3_000_000, 0.0), "");
-        assert_eq!(rate(1_000_000, 10.0), "100 M/s");
+        assert_eq!(rate(1_000_000, 10.0, ""), "100 M/s");
+        assert_eq!(
+            [(1_000_000, 10.0), (362, 1000.0), (1, 2000.0)].map(|(n, ms)| rate(n, ms, "pairs")),
+            ["100 M pairs/s", "362 pairs/s", "0.500 pairs/s"]
+        );
+        assert_eq!((rate(362, 1000.0, ""), rate(362, 0.0, "pairs")), ("362/s".to_owned(), String::new()));
+        assert_eq!([0, 1, 2000].map(|n| counted(n, "pose", "poses")), ["0 poses", "1 pose", "2,000 poses"]);
     }
 }

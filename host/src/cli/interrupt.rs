@@ -1,157 +1,153 @@
-//! Ctrl-C, and other signals that ask for the end.
+//! Signals that ask for the end: Ctrl-C (SIGINT), SIGTERM, and SIGHUP, which comes when a terminal is closed.
 
 use std::{
-    fs,
     io::{IsTerminal as _, Write as _, stderr},
-    path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{LazyLock, Mutex, MutexGuard, PoisonError},
 };
 
-use bytemuck::Pod;
-use ndarray_npy::WritableElement;
-use warpsmith::engine::{Cancel, EngineError, NpyFile};
+use warpsmith::{
+    engine::{Cancel, EngineError},
+    files::remove_temporaries,
+};
 
-use super::failure::Failure;
+/// What the first signal sets.
+static CANCEL: LazyLock<Cancel> = LazyLock::new(Cancel::new);
 
-/// The exit code of a command that was cancelled: what shells make of a process that Ctrl-C ended.
-pub const EXIT_CODE: u8 = 130;
+static STATE: Mutex<State> = Mutex::new(State { stage: Stage::Ends, code: 128 + SIGINT });
 
-/// Ends a command on SIGINT, SIGTERM and SIGHUP so that no half of an output is left: the first signal stops the computation, a second
-/// everything.
-#[derive(Clone, Debug, Default)]
-pub struct Interrupt {
-    cancel: Cancel,
-    stage: Arc<Mutex<Stage>>,
+/// SIGINT has this number everywhere.
+const SIGINT: u8 = 2;
+
+struct State {
+    stage: Stage,
+    /// What the process ends with: what shells make of one that the first signal ended.
+    code: u8,
 }
 
-/// How far the command is.
-#[derive(Debug, Default)]
+/// What a signal does.
+#[derive(Clone, Copy)]
 enum Stage {
-    /// There is no output yet: a signal ends the process at once.
-    #[default]
-    Before,
-    /// The output is being written, under this name once there is one.
-    Writing(Option<PathBuf>),
-    /// The computation ends early with what it has, which then becomes the output.
-    EndsEarly,
+    /// It ends the process at once.
+    Ends,
+    /// The first one but sets the flag; somebody at a terminal is told what happens then.
+    Sets(&'static str),
     /// The output is in place: it is too late to cancel.
-    Done,
+    TooLate,
 }
+
+/// Handles signals from now on, except those that the process was started to ignore, as `nohup` does. To be called once.
+///
+/// A signal ends the process at once, and no temporary file is left of it, unless the command [asks](Interrupt::first_sets) for more.
+pub fn handle() {
+    system::handle(signalled);
+}
+
+/// The exit code of a command that was cancelled: 128 and the signal's number.
+pub fn exit_code() -> u8 {
+    state().code
+}
+
+/// A command that ends by itself after a first signal. A second one ends it at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Interrupt(());
 
 impl Interrupt {
-    /// Handles the signals from now on, except those that the process was started to ignore, as `nohup` does. May be called once.
-    pub fn handle() -> Result<Self, Failure> {
-        let interrupt = Interrupt::default();
-        let handler = interrupt.clone();
-        let ignored = system::ignored();
-        ctrlc::set_handler(move || handler.signalled())
-            .map_err(|error| Failure::error(format_args!("signals can't be handled: {error}")))?;
-        system::ignore(&ignored);
-        Ok(interrupt)
+    /// From now on the first signal but sets the flag. At a terminal, `what` happens then is said.
+    pub fn first_sets(what: &'static str) -> Self {
+        state().stage = Stage::Sets(what);
+        Interrupt(())
     }
 
-    /// What the first signal sets.
-    pub fn cancel(&self) -> &Cancel {
-        &self.cancel
-    }
-
-    /// From now on the first signal but sets the flag: the command looks at it, and then writes what it has.
-    pub fn ends_early(&self) {
-        *self.stage() = Stage::EndsEarly;
-    }
-
-    /// Creates the output.
-    pub fn create<T: Pod + WritableElement>(
-        &self,
-        create: impl FnOnce() -> Result<NpyFile<T>, EngineError>,
-    ) -> Result<NpyFile<T>, EngineError> {
-        *self.stage() = Stage::Writing(None);
-        let file = create()?;
-        *self.stage() = Stage::Writing(Some(file.temporary_path().to_owned()));
-        self.cancel.check()?;
-        Ok(file)
+    /// The flag.
+    pub fn cancel(&self) -> &'static Cancel {
+        &CANCEL
     }
 
     /// Puts the output in place, unless there was a signal before: there is either an output or a cancellation.
     pub fn commit(&self, finish: impl FnOnce() -> Result<(), EngineError>) -> Result<(), EngineError> {
-        let mut stage = self.stage();
-        self.cancel.check()?;
+        let mut state = state();
+        self.cancel().check()?;
         finish()?;
-        *stage = Stage::Done;
+        state.stage = Stage::TooLate;
         Ok(())
     }
+}
 
-    /// On a thread of its own, not in the signal's handler.
-    fn signalled(&self) {
-        let stage = self.stage();
-        let first = !self.cancel.is_cancelled();
-        self.cancel.cancel();
-        match &*stage {
-            Stage::Writing(_) if first => {
+/// On a thread of its own, not in the signal's handler.
+fn signalled(signal: u8) {
+    let mut state = state();
+    if !CANCEL.is_cancelled() {
+        CANCEL.cancel();
+        state.code = 128 + signal;
+        match state.stage {
+            Stage::Ends => {}
+            Stage::Sets(what) => {
                 if stderr().is_terminal() {
-                    let _ = writeln!(stderr(), "\nstopping after the blocks under way; Ctrl-C once more ends at once");
+                    let _ = writeln!(stderr(), "\n{what}; Ctrl-C once more ends at once");
                 }
                 return;
             }
-            Stage::EndsEarly if first => {
-                if stderr().is_terminal() {
-                    let _ = writeln!(stderr(), "\nstopping with the best so far; Ctrl-C once more ends at once");
-                }
-                return;
-            }
-            Stage::Done if first => return,
-            Stage::Writing(Some(path)) => {
-                let _ = fs::remove_file(path);
-            }
-            _ => {}
+            Stage::TooLate => return,
         }
-        let _ = writeln!(stderr(), "error: cancelled");
-        system::exit()
     }
+    remove_temporaries();
+    let _ = writeln!(stderr(), "error: cancelled");
+    system::exit(state.code)
+}
 
-    fn stage(&self) -> MutexGuard<'_, Stage> {
-        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn state() -> MutexGuard<'static, State> {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(unix)]
 mod system {
-    use std::{mem, ptr};
+    use std::{mem, ptr, sync::mpsc, thread};
 
-    /// Those of the signals that the process ignores.
-    pub fn ignored() -> Vec<libc::c_int> {
-        let is_ignored = |signal: &libc::c_int| {
-            // SAFETY: a `sigaction` is plain numbers and an optional function, which all may be zero.
-            let mut action: libc::sigaction = unsafe { mem::zeroed() };
-            // SAFETY: without a new action the call changes nothing but `action`, which it fills.
-            let result = unsafe { libc::sigaction(*signal, ptr::null(), &raw mut action) };
-            result == 0 && action.sa_sigaction == libc::SIG_IGN
+    use libc::{SIG_IGN, SIGHUP, SIGINT, SIGTERM, SIGXFSZ, c_int};
+    use signal_hook::iterator::Signals;
+
+    /// Calls this with each signal's number.
+    pub fn handle(signalled: fn(u8)) {
+        // A file that is larger than the process may make one is an error, as a full disk is.
+        // SAFETY: no handler is called, and nothing in this program depends on the one that was there.
+        unsafe { libc::signal(SIGXFSZ, SIG_IGN) };
+        let heeded: Vec<c_int> = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)).collect();
+        let (ready, handled) = mpsc::channel();
+        let watch = move || {
+            let Ok(mut signals) = Signals::new(heeded) else { return };
+            let _ = ready.send(());
+            for signal in signals.forever() {
+                // There are fewer than 128.
+                signalled(signal as u8);
+            }
         };
-        [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].into_iter().filter(is_ignored).collect()
-    }
-
-    /// Ignores them.
-    pub fn ignore(signals: &[libc::c_int]) {
-        for signal in signals {
-            // SAFETY: no handler is called, and nothing depends on the one that was there.
-            unsafe { libc::signal(*signal, libc::SIG_IGN) };
+        // Without the thread, signals do what they always do.
+        if thread::Builder::new().name("signals".to_owned()).spawn(watch).is_ok() {
+            let _ = handled.recv();
         }
     }
 
+    /// Whether the process ignores a signal.
+    fn is_ignored(signal: c_int) -> bool {
+        // SAFETY: a `sigaction` is plain numbers and an optional function, which all may be zero.
+        let mut action: libc::sigaction = unsafe { mem::zeroed() };
+        // SAFETY: without a new action the call changes nothing but `action`, which it fills.
+        let result = unsafe { libc::sigaction(signal, ptr::null(), &raw mut action) };
+        result == 0 && action.sa_sigaction == SIG_IGN
+    }
+
     /// Ends the process without what is to be done at its end: other threads go on until it is gone, some of them in a GPU's driver.
-    pub fn exit() -> ! {
+    pub fn exit(code: u8) -> ! {
         // SAFETY: no code of this process runs afterwards.
-        unsafe { libc::_exit(super::EXIT_CODE.into()) }
+        unsafe { libc::_exit(code.into()) }
     }
 }
 
 #[cfg(not(unix))]
 mod system {
-    pub fn ignored() {}
+    pub fn handle(_: fn(u8)) {}
 
-    pub fn ignore((): &()) {}
-
-    pub fn exit() -> ! {
-        std::process::exit(super::EXIT_CODE.into())
+    pub fn exit(code: u8) -> ! {
+        std::process::exit(code.into())
     }
 }

@@ -22,9 +22,15 @@ mod terminal;
 
 use std::process::ExitCode;
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{
+    ArgAction, Args, Parser, Subcommand, ValueEnum,
+    builder::{OsStringValueParser, TypedValueParser},
+};
 use failure::Failure;
-use warpsmith::device::{self, Device, DeviceError};
+use warpsmith::{
+    device::{self, Device, DeviceError},
+    threads,
+};
 
 /// The program's arguments.
 #[derive(Debug, Parser)]
@@ -45,10 +51,12 @@ use warpsmith::device::{self, Device, DeviceError};
         warpsmith overlap total submission.csv          the score of a packing of polygons, and overlaps\n  \
         warpsmith concurrency --output study            what limits a kernel: tables, words, plots\n  \
         warpsmith rules --help                          schedules of CUDA+MPI programs: search, rules, pages\n\n\
-        Exit codes: 0 done, 1 a verification failed, 2 any other error, 130 cancelled by Ctrl-C or SIGTERM.\n\
-        Environment: WARPSMITH_BACKEND (cuda or cpu) is what `--backend auto` takes;\n\
-        WARPSMITH_THREADS is how many threads the CPU works with;\n\
-        WARPSMITH_SYNC=1 waits for every launch, so that a fault on a GPU names its kernel."
+        Exit codes: 0 done, 1 a verification failed, 2 any other error; cancelled: 130 by Ctrl-C, 143 by SIGTERM, 129 by\n\
+        SIGHUP.\n\
+        Environment: WARPSMITH_BACKEND (cuda or cpu) is what `--backend auto` takes; WARPSMITH_THREADS (or\n\
+        RAYON_NUM_THREADS) what `--threads` is without the option; WARPSMITH_SYNC=1 waits for every launch, so\n\
+        that a fault on a GPU names its kernel. Tables are as wide as the terminal, or as COLUMNS says, else 80\n\
+        characters. NO_COLOR=1 leaves out colours."
 )]
 struct Arguments {
     #[command(flatten)]
@@ -65,8 +73,11 @@ struct Global {
     #[arg(long, value_enum, default_value_t = Backend::Auto, global = true)]
     backend: Backend,
     /// Ordinal of the CUDA device, from 0 as `warpsmith devices` lists them [default: 0]
-    #[arg(long, value_name = "I", global = true)]
+    #[arg(long, value_name = "I", allow_negative_numbers = true, global = true)]
     device: Option<u32>,
+    /// Worker threads on the CPU, for kernels there and for what the host computes [default: one per core]
+    #[arg(long, value_name = "N", value_parser = count::up_to(threads::MOST), allow_negative_numbers = true, global = true)]
+    threads: Option<usize>,
     /// Say on stderr what is done; -vv says more
     #[arg(short, long, action = ArgAction::Count, global = true)]
     verbose: u8,
@@ -104,14 +115,17 @@ enum Command {
     Demo,
 }
 
+/// A reader of texts. What isn't UTF-8 is shown, with the option that has it.
+fn utf8() -> impl TypedValueParser<Value = String> {
+    OsStringValueParser::new().try_map(|text| text.into_string().map_err(|_| "it is not UTF-8 text"))
+}
+
 /// Parses the arguments, runs the command and reports how it ended.
 pub fn main() -> ExitCode {
+    interrupt::handle();
     let Arguments { global, command } = Arguments::parse();
     terminal::trace(global.verbose);
-    if let Err(error) = warpsmith::threads::start(None) {
-        return Failure::error(error).report();
-    }
-    let result = match command.unwrap_or(Command::Demo) {
+    let result = threads::start(global.threads).map_err(Failure::error).and_then(|_| match command.unwrap_or(Command::Demo) {
         Command::ListRank(arguments) => list_rank::run(&global, &arguments),
         Command::Pcf(arguments) => pcf::run(&global, &arguments),
         Command::Overlap(arguments) => overlap::run(&global, &arguments),
@@ -119,7 +133,7 @@ pub fn main() -> ExitCode {
         Command::Rules(arguments) => rules::run(&global, &arguments),
         Command::Devices(arguments) => devices::run(&global, &arguments),
         Command::Demo => demo::run(&global),
-    };
+    });
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
@@ -130,36 +144,36 @@ impl Global {
     /// The device to run on.
     fn open(&self) -> Result<Device, Failure> {
         let device = match (self.backend, self.device) {
-            (Backend::Auto, None) => Device::best(),
-            (Backend::Cpu, None) => Ok(Device::cpu()),
+            (Backend::Auto, None) => Device::best()?,
+            (Backend::Cpu, None) => Device::cpu(),
             (Backend::Cpu, Some(_)) => {
                 return Err(Failure::error("--device numbers CUDA devices: it can't be used with --backend cpu"));
             }
-            (Backend::Auto | Backend::Cuda, ordinal) => Device::cuda(ordinal.unwrap_or(0)),
-        }?;
+            (Backend::Auto | Backend::Cuda, ordinal) => Device::cuda(ordinal.unwrap_or(0))?,
+        };
         let info = device.info();
         tracing::info!(backend = %info.backend, name = info.name, multiprocessors = info.multiprocessors, "device {device}");
         Ok(device)
     }
 
     /// The first so many GPUs; on the CPU, that many times the CPU. Without a number, the device to run on.
-    fn open_several(&self, gpus: Option<u32>) -> Result<Vec<Device>, Failure> {
+    fn open_several(&self, gpus: Option<usize>) -> Result<Vec<Device>, Failure> {
         let Some(gpus) = gpus else { return Ok(vec![self.open()?]) };
         if self.device.is_some() {
             return Err(Failure::error("--gpus can't be used with --device: it takes the GPUs from 0 on"));
         }
         let first = self.open()?;
         if first.backend() == device::Backend::Cpu {
-            return Ok(vec![first; gpus as usize]);
+            return Ok(vec![first; gpus]);
         }
         let open = |ordinal| match Device::cuda(ordinal) {
             // The first of those that are not there.
             Err(DeviceError::NoDevice { .. }) if ordinal > 0 => {
-                let there_are = if ordinal == 1 { "there is 1 GPU".to_owned() } else { format!("there are {ordinal} GPUs") };
-                Err(Failure::error(format_args!("--gpus {gpus} is asked for, but {there_are}")))
+                let (are, there) = (if ordinal == 1 { "is" } else { "are" }, format::counted(ordinal as usize, "GPU", "GPUs"));
+                Err(Failure::error(format_args!("--gpus {gpus} is asked for, but there {are} {there}")))
             }
             device => Ok(device?),
         };
-        (0..gpus).map(open).collect()
+        (0..gpus as u32).map(open).collect()
     }
 }

@@ -1,53 +1,86 @@
-//! `.npy` files that are written whole or not at all.
+//! The files that a command writes.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use ndarray::aview1;
-use ndarray_npy::{WritableElement, WriteNpyExt as _};
-use warpsmith::files::{Destination, FileError};
+use ndarray_npy::WritableElement;
+use warpsmith::{files::Destination, npy};
 
 use super::failure::Failure;
 
 pub use warpsmith::files::reason;
 
-/// Makes sure that a file can be written and is none of the inputs.
-pub fn prepare(path: &Path, inputs: &[&Path]) -> Result<Destination, Failure> {
-    let destination = Destination::prepare(path)?;
-    if inputs.iter().any(|input| destination.is(input)) {
-        return Err(Failure::error(format_args!("{} can't be written: it is to be read", path.display())));
-    }
-    Ok(destination)
+/// The files of a command: none that it writes is one that it reads, and no two that it writes are the same.
+#[derive(Debug)]
+pub struct Files {
+    inputs: Vec<PathBuf>,
+    outputs: Vec<Destination>,
 }
 
-/// A `.npy` file to write: beside its place first, and renamed once it is complete.
+impl Files {
+    /// Those that it reads.
+    pub fn reading<P: AsRef<Path>>(inputs: impl IntoIterator<Item = P>) -> Self {
+        Files { inputs: inputs.into_iter().map(|input| input.as_ref().to_owned()).collect(), outputs: Vec::new() }
+    }
+
+    /// Makes sure, before anything is computed, that this one can be written, too.
+    pub fn write(&mut self, path: &Path) -> Result<Destination, Failure> {
+        let destination = Destination::prepare(path)?;
+        let inputs = self.inputs.iter().map(|input| (input.as_path(), "is to be read"));
+        let outputs = self.outputs.iter().map(|output| (output.name(), "is to be written twice"));
+        if let Some((other, what)) = inputs.chain(outputs).find(|(other, _)| destination.is(other)) {
+            let by_name = if other == path { String::new() } else { format!(", as {}", other.display()) };
+            return Err(Failure::error(format_args!("{} can't be written: it {what}{by_name}", path.display())));
+        }
+        self.outputs.push(destination.clone());
+        Ok(destination)
+    }
+}
+
+/// A file beside an output, for what there is until the output is complete. It stays where that doesn't come to be.
 #[derive(Debug)]
-pub struct Output(Destination);
+pub struct Partial {
+    destination: Destination,
+    written: bool,
+}
 
-impl Output {
-    /// Makes sure, before anything is computed, that the file can be written.
-    pub fn prepare(name: &Path) -> Result<Self, Failure> {
-        Ok(Output(Destination::prepare(name)?))
+impl Partial {
+    /// Makes sure that it can be written and, unless its content is `resumed`, that nothing is lost by that.
+    pub fn prepare(files: &mut Files, path: &Path, resumed: bool) -> Result<Self, Failure> {
+        let destination = files.write(path)?;
+        if !resumed && path.exists() {
+            return Err(Failure::error(format_args!(
+                "{} is there: it may have what a search found that did not end, or that hasn't ended yet; go on from it with --resume, or \
+                 remove it",
+                path.display()
+            )));
+        }
+        Ok(Partial { destination, written: resumed && path.exists() })
     }
 
-    /// As the user named it.
-    pub fn name(&self) -> &Path {
-        self.0.name()
+    /// Where it is to be written, as it is about to be.
+    pub fn destination(&mut self) -> &Destination {
+        self.written = true;
+        &self.destination
     }
 
-    /// Whether both are the same file.
-    pub fn is(&self, other: &Path) -> bool {
-        self.0.is(other)
+    /// Where it is, if it is anywhere.
+    pub fn path(&self) -> Option<&Path> {
+        self.written.then(|| self.destination.name())
     }
 
-    /// Writes the file: an array of one dimension.
-    pub fn write<T: WritableElement>(&self, values: &[T]) -> Result<(), Failure> {
-        let file = self.0.temporary()?;
-        let written = aview1(values).write_npy(file.as_file());
-        written.map_err(|error| FileError { path: self.name().to_owned(), reason: error.to_string() })?;
-        self.0.persist(file)?;
-        tracing::info!(elements = values.len(), "wrote {}", self.name().display());
-        Ok(())
+    /// Removes it, once the output is in place.
+    pub fn remove(self) {
+        if let Some(path) = self.path() {
+            let _ = std::fs::remove_file(path);
+        }
     }
+}
+
+/// Writes an array of this shape, whose elements are given in C order.
+pub fn write_array<T: WritableElement>(destination: &Destination, values: &[T], shape: &[usize]) -> Result<(), Failure> {
+    destination.write(|file| npy::write(file, values, shape))?;
+    tracing::info!(elements = values.len(), "wrote {}", destination.name().display());
+    Ok(())
 }
 
 #[cfg(test)]
@@ -55,21 +88,59 @@ mod tests {
     use super::*;
     use std::fs;
 
-    #[test]
-    fn whole_or_not_at_all() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("x.npy");
-        let output = Output::prepare(&path).unwrap();
-        assert_eq!(fs::read_dir(&directory).unwrap().count(), 0, "preparing leaves nothing");
-        output.write(&[1i32, 2, 3]).unwrap();
-        assert!(output.is(&path) && !output.is(directory.path()));
-        let read: ndarray::Array1<i32> = ndarray_npy::read_npy(&path).unwrap();
-        assert_eq!(read.to_vec(), [1, 2, 3]);
-        assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
-        for bad in
-            [directory.path().to_owned(), directory.path().join("no/x.npy"), path.join("y.npy"), "/dev/null".into(), "".into()]
-        {
-            assert!(matches!(Output::prepare(&bad), Err(Failure::Error(_))), "{}", bad.display());
+    fn refused(result: Result<Destination, Failure>) -> String {
+        match result {
+            Err(Failure::Error(text)) => text,
+            other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn no_file_is_in_the_way_of_another() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::write(at("input"), "").unwrap();
+        let mut files = Files::reading([at("input"), at("none")]);
+        files.write(&at("output")).unwrap();
+        assert!(refused(files.write(&at("input"))).ends_with("input can't be written: it is to be read"));
+        assert!(refused(files.write(&at("./none"))).ends_with("none can't be written: it is to be read"));
+        assert!(refused(files.write(&at("output"))).ends_with("output can't be written: it is to be written twice"));
+        #[cfg(unix)]
+        {
+            fs::hard_link(at("input"), at("hard")).unwrap();
+            for (link, target) in [("soft", "input"), ("dangling", "output"), ("free", "other")] {
+                std::os::unix::fs::symlink(at(target), at(link)).unwrap();
+            }
+            assert!(refused(files.write(&at("hard"))).contains("it is to be read, as "));
+            assert!(refused(files.write(&at("soft"))).contains("it is to be read, as "));
+            assert!(refused(files.write(&at("dangling"))).contains("it is to be written twice, as "));
+            files.write(&at("free")).unwrap();
+            assert!(refused(files.write(&at("other"))).contains("it is to be written twice, as "));
+        }
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), if cfg!(unix) { 5 } else { 1 });
+    }
+
+    #[test]
+    fn only_what_was_written_is_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.partial");
+        let prepare = |resumed| Partial::prepare(&mut Files::reading([""; 0]), &path, resumed);
+        let partial = prepare(false).unwrap();
+        fs::write(&path, "somebody else's").unwrap();
+        assert!(partial.path().is_none());
+        partial.remove();
+        assert!(path.exists());
+        let Err(Failure::Error(text)) = prepare(false) else { panic!("what is there is lost") };
+        assert!(text.contains("x.partial is there: ") && text.contains("--resume"), "{text}");
+
+        let partial = prepare(true).unwrap();
+        assert_eq!(partial.path(), Some(&*path));
+        partial.remove();
+        assert!(!path.exists());
+        let mut partial = prepare(true).unwrap();
+        partial.destination().write(|_| Ok(())).unwrap();
+        assert_eq!(partial.path(), Some(&*path));
+        partial.remove();
+        assert!(!path.exists());
     }
 }

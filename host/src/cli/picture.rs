@@ -10,7 +10,7 @@ use plotters::{
 };
 use warpsmith::files::Destination;
 
-use super::failure::Failure;
+use super::{failure::Failure, output::Files};
 
 /// A format of pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,13 +65,16 @@ pub trait Drawing {
     }
 }
 
+/// Makes sure, before anything is drawn, that a picture can be written; tells its format, too.
+pub fn prepare(files: &mut Files, path: &Path) -> Result<(Format, Destination), Failure> {
+    Ok((Format::of(path)?, files.write(path)?))
+}
+
 /// Writes a picture, if it could be drawn.
 pub fn write(destination: &Destination, picture: Result<Vec<u8>, Box<dyn Error>>) -> Result<(), Failure> {
     let undrawn = |error| Failure::error(format_args!("{} can't be drawn: {error}", destination.name().display()));
     let bytes = picture.map_err(undrawn)?;
-    let mut file = destination.temporary()?;
-    file.write_all(&bytes).map_err(|error| destination.error(&error))?;
-    Ok(destination.persist(file)?)
+    Ok(destination.write(|file| file.write_all(&bytes))?)
 }
 
 /// A PNG of 8-bit RGB pixels.

@@ -2,7 +2,9 @@
 
 use std::{
     borrow::Cow,
-    io::{IsTerminal as _, stderr},
+    fmt,
+    io::{IsTerminal as _, Write as _, stderr},
+    thread,
     time::Duration,
 };
 
@@ -50,7 +52,10 @@ impl Progress {
         }
         let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
         let bar = bar.with_style(style).with_message(text);
-        bar.enable_steady_tick(Duration::from_millis(100));
+        // Its thread is started by a call that panics where there can't be any more of them.
+        if thread::Builder::new().spawn(|| {}).is_ok() {
+            bar.enable_steady_tick(Duration::from_millis(100));
+        }
         Work { bar }
     }
 }
@@ -64,6 +69,12 @@ impl Work {
     /// Says something else in front of the bar.
     pub fn say(&self, text: impl Into<Cow<'static, str>>) {
         self.bar.set_message(text);
+    }
+
+    /// Says on stderr what went wrong and is no reason to stop.
+    pub fn warn(&self, text: impl fmt::Display) {
+        // There is nowhere left to complain where stderr is closed.
+        self.bar.suspend(|| drop(writeln!(stderr(), "warning: {text}")));
     }
 
     /// `n` elements of `total` are done.

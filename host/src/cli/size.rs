@@ -1,4 +1,10 @@
-//! Amounts of memory as people write them.
+//! Amounts of memory, as people write them and as there is.
+
+use std::fmt::Display;
+
+use warpsmith::device::Device;
+
+use super::{failure::Failure, format};
 
 /// Units by their names without the `B` of bytes, longest first.
 const UNITS: [(&str, u64); 8] = [
@@ -11,6 +17,17 @@ const UNITS: [(&str, u64); 8] = [
     ("g", 1_000_000_000),
     ("t", 1_000_000_000_000),
 ];
+
+/// Refuses what would not fit into the host's memory, which the system hands out before it finds that it has none. `what` takes so many
+/// bytes, about.
+pub fn check_memory(what: impl Display, bytes: f64) -> Result<(), Failure> {
+    let free = Device::cpu().memory()?.free;
+    if bytes <= free as f64 {
+        return Ok(());
+    }
+    let (bytes, free) = (format::memory(bytes as usize), format::memory(free));
+    Err(Failure::error(format_args!("{what} would take about {bytes} of memory, and {free} are free")))
+}
 
 /// Reads a number of bytes: `500M` and `500MB` (k, M, G and T are powers of ten), `2GiB` (powers of two), `1.5G`, `1e9`, `4_096`.
 pub fn parse(text: &str) -> Result<usize, String> {

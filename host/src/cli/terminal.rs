@@ -1,9 +1,15 @@
-//! stdout, and the messages of `-v`.
+//! stdout, tables that fit it, and the messages of `-v`.
 
-use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
+use std::{
+    env,
+    ffi::OsString,
+    fmt::{self, Display},
+    io::{self, ErrorKind, IsTerminal as _, Write as _},
+};
 
-use comfy_table::{CellAlignment, Table, presets::UTF8_HORIZONTAL_ONLY};
+use comfy_table::{CellAlignment, LineStyle, TableStyle};
 use serde::Serialize;
+use terminal_size::terminal_size_of;
 use tracing::Level;
 
 use super::failure::Failure;
@@ -22,23 +28,184 @@ pub fn unprinted(error: &io::Error) -> Failure {
     }
 }
 
+/// Says on stderr what the user should know of results that are there all the same.
+pub fn warn(text: impl Display) {
+    // There is nowhere left to complain where stderr is closed.
+    let _ = writeln!(io::stderr(), "warning: {text}");
+}
+
 /// Writes one JSON object to stdout.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print(serde_json::to_string_pretty(value).map_err(Failure::error)?)
 }
 
-/// An empty table under `header`; the columns in `numbers` are aligned to the right.
-pub fn table<const N: usize>(header: [&str; N], numbers: impl IntoIterator<Item = usize>) -> Table {
-    let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY).set_header(header);
-    // Rules stand at the top, below the header and at the end alone.
-    table.style_mut().row_separator = Default::default();
+/// How many columns of characters there are where nobody says: the usual terminal, a pipe and a file.
+const USUAL: usize = 80;
+/// The fewest for which anything is arranged.
+const LEAST: usize = 40;
+/// Texts are broken into lines of no fewer characters, and words that are longer than this, as names of files may be.
+const NARROW: usize = 12;
+const LONG_WORD: usize = 24;
+/// Blanks around each cell.
+const PADDING: usize = 2;
+/// Rules stand at the top, below the header and at the end alone, and nothing between columns.
+const STYLE: TableStyle = TableStyle::new()
+    .top_border(LineStyle::none().fill('─'))
+    .header_separator(LineStyle::none().fill('═'))
+    .bottom_border(LineStyle::none().fill('─'));
+
+/// How wide what is printed may be: as `COLUMNS` says, else as the terminal is, else 80.
+pub fn width() -> usize {
+    let said = env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse().ok());
+    let found = || terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+    said.filter(|&columns| columns > 0).or_else(found).unwrap_or(USUAL).max(LEAST)
+}
+
+/// An empty table under `header`; the columns in `numbers` are aligned to the right, and their cells stay in one line.
+pub fn table<'a>(header: impl IntoIterator<Item = &'a str>, numbers: impl IntoIterator<Item = usize>) -> Table {
+    let mut columns: Vec<_> =
+        header.into_iter().map(|header| Column { header: header.to_owned(), number: false, cells: Vec::new() }).collect();
     for index in numbers {
-        if let Some(column) = table.column_mut(index) {
-            column.set_cell_alignment(CellAlignment::Right);
+        columns[index].number = true;
+    }
+    Table { columns, keys: 1 }
+}
+
+/// A table that is printed as wide as there is room. Where it is too wide, headers and texts are broken into lines; where that isn't
+/// enough, it is printed in parts one below the other, each with the columns that name the rows.
+#[derive(Clone, Debug)]
+pub struct Table {
+    columns: Vec<Column>,
+    keys: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Column {
+    header: String,
+    number: bool,
+    cells: Vec<String>,
+}
+
+impl Table {
+    /// The same, whose first `keys` columns name the rows instead of the first one alone.
+    pub fn keys(self, keys: usize) -> Self {
+        Table { keys, ..self }
+    }
+
+    /// Adds a row, with a cell for each column.
+    pub fn add_row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
+        let mut cells = cells.into_iter();
+        for column in &mut self.columns {
+            column.cells.push(cells.next().map(Into::into).unwrap_or_default());
         }
     }
-    table
+
+    /// The parts that are no wider than `width`, if any such are: the columns of each and how wide they are.
+    fn parts(&self, width: usize) -> Vec<Vec<(&Column, usize)>> {
+        let keys = &self.columns[..self.keys.min(self.columns.len())];
+        let room = |columns: &[&Column]| width.saturating_sub(columns.iter().map(|column| column.least() + PADDING).sum());
+        let mut parts: Vec<Vec<&Column>> = vec![keys.iter().collect()];
+        for column in &self.columns[keys.len()..] {
+            let part = parts.last_mut().expect("there is a part to begin with");
+            if part.len() > keys.len() && room(part) < column.least() + PADDING {
+                parts.push(keys.iter().chain([column]).collect());
+            } else {
+                part.push(column);
+            }
+        }
+        parts.into_iter().map(|columns| shared(columns, width)).collect()
+    }
+
+    /// As it is printed in this width.
+    fn text(&self, width: usize) -> String {
+        let part = |columns: Vec<(&Column, usize)>| {
+            let mut table = comfy_table::Table::new();
+            let lines = |text: &str, width: usize| wrapped(text, width).join("\n");
+            table.load_style(STYLE).set_header(columns.iter().map(|(column, width)| lines(&column.header, *width)));
+            for row in 0..self.columns[0].cells.len() {
+                table.add_row(columns.iter().map(|(column, width)| match column.number {
+                    true => column.cells[row].clone(),
+                    false => lines(&column.cells[row], *width),
+                }));
+            }
+            for (index, (column, _)) in columns.iter().enumerate() {
+                if let Some(shown) = table.column_mut(index).filter(|_| column.number) {
+                    shown.set_cell_alignment(CellAlignment::Right);
+                }
+            }
+            table.to_string()
+        };
+        self.parts(width).into_iter().map(part).collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Display for Table {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text(width()))
+    }
+}
+
+impl Column {
+    /// How wide it is if nothing is broken into lines.
+    fn natural(&self) -> usize {
+        self.cells.iter().chain([&self.header]).map(|text| length(text)).max().unwrap_or_default()
+    }
+
+    /// How wide it has to be.
+    fn least(&self) -> usize {
+        let word = |text: &String| text.split(' ').map(length).max().unwrap_or_default().min(LONG_WORD);
+        let cell = |text: &String| if self.number { length(text) } else { word(text).max(length(text).min(NARROW)) };
+        self.cells.iter().map(cell).chain([word(&self.header)]).max().unwrap_or_default()
+    }
+}
+
+/// Columns with their widths: what is too much is taken from those that have the most to give.
+fn shared(columns: Vec<&Column>, width: usize) -> Vec<(&Column, usize)> {
+    let least: Vec<_> = columns.iter().map(|column| column.least()).collect();
+    let mut widths: Vec<_> = columns.iter().map(|column| column.natural()).collect();
+    let mut excess = widths.iter().map(|column| column + PADDING).sum::<usize>().saturating_sub(width);
+    while excess > 0 {
+        let Some(widest) = (0..widths.len()).filter(|&index| widths[index] > least[index]).max_by_key(|&index| widths[index])
+        else {
+            break;
+        };
+        widths[widest] -= 1;
+        excess -= 1;
+    }
+    columns.into_iter().zip(widths).collect()
+}
+
+fn length(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// Text in lines of so many characters at most. Words that are longer are broken.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    if length(text) <= width {
+        return vec![text.to_owned()];
+    }
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let mut rest: Vec<char> = word.chars().collect();
+        loop {
+            let line = lines.last_mut().expect("there is a line to begin with");
+            let blank = usize::from(!line.is_empty());
+            if length(line) + blank + rest.len() <= width {
+                line.extend(std::iter::repeat_n(' ', blank).chain(rest));
+                break;
+            }
+            if line.is_empty() {
+                line.extend(rest.drain(..width.max(1)));
+            }
+            lines.push(String::new());
+        }
+    }
+    lines
+}
+
+/// Text in lines that fit, of which those after the first are indented.
+pub fn paragraph(text: &str) -> String {
+    wrapped(text, width() - 2).join("\n  ")
 }
 
 /// Starts the messages on stderr: none, info (`-v`) or debug (`-vv`).
@@ -51,8 +218,88 @@ pub fn trace(verbose: u8) {
     tracing_subscriber::fmt()
         .with_max_level(level)
         .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal())
+        .with_ansi(coloured(io::stderr().is_terminal(), env::var_os("NO_COLOR")))
         .with_target(false)
         .with_timer(tracing_subscriber::fmt::time::uptime())
         .init();
+}
+
+/// Whether colours are wanted: on a terminal, unless `NO_COLOR` has a value, whatever it is (no-color.org).
+fn coloured(terminal: bool, no_color: Option<OsString>) -> bool {
+    terminal && no_color.is_none_or(|value| value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The texts that were in the table, without the blanks and the lines between them.
+    fn cells(text: &str) -> Vec<&str> {
+        text.lines().flat_map(|line| line.split("  ")).map(str::trim).filter(|cell| !cell.is_empty()).collect()
+    }
+
+    #[test]
+    fn tables_are_as_wide_as_there_is_room() {
+        let mut small = table(["step", "ms"], [1]);
+        small.add_row(["walk", "1.5"]);
+        let text = small.text(80);
+        assert_eq!(
+            text.lines().map(str::trim).filter(|line| !line.starts_with(['─', '═'])).collect::<Vec<_>>(),
+            ["step   ms", "walk  1.5"]
+        );
+
+        let names =
+            ["threads", "one phase", "turning", "intersecting", "two phases", "spread", "pieces turned by one", "evaluator"];
+        let mut wide = table(names, 0..names.len());
+        for row in 0..3 {
+            wide.add_row((0..names.len()).map(|column| format!("{row}{column},000,000")));
+        }
+        for width in [40, 60, 80, 100, 200] {
+            let text = wide.text(width);
+            assert!(text.lines().all(|line| length(line) <= width), "{width}:\n{text}");
+            for row in 0..3 {
+                let shown: Vec<_> = cells(&text).into_iter().filter(|cell| cell.starts_with(&row.to_string())).collect();
+                // Each cell once, but for the first, which is in each part.
+                let mut once = shown.clone();
+                once.dedup();
+                once.sort_unstable();
+                once.dedup();
+                assert_eq!(once, (0..names.len()).map(|column| format!("{row}{column},000,000")).collect::<Vec<_>>(), "{text}");
+            }
+        }
+        assert_eq!(wide.text(200).lines().count(), 3 + 1 + 3);
+        assert!(
+            wide.text(100).contains("pieces turned") && wide.text(100).lines().filter(|line| line.contains('═')).count() == 1
+        );
+        assert_eq!(wide.text(40).lines().filter(|line| line.contains('═')).count(), 3);
+    }
+
+    #[test]
+    fn texts_are_broken_and_numbers_not() {
+        let mut table = table(["what", "path", "n"], [2]).keys(2);
+        let (what, path) =
+            ("a text of many words that goes on for long enough", "a/path/without/any/blank/that/is/too/long/for/a/line.csv");
+        table.add_row([what, path, "1,234,567"]);
+        let text = table.text(60);
+        assert!(text.lines().all(|line| length(line) <= 60) && text.contains("1,234,567"), "{text}");
+        let whole = table.text(150);
+        assert!(whole.contains(what) && whole.contains(path) && whole.lines().count() == 5, "{whole}");
+    }
+
+    #[test]
+    fn colours() {
+        let no_color = |value: &str| Some(OsString::from(value));
+        assert!(coloured(true, None) && coloured(true, no_color("")));
+        assert!(!coloured(true, no_color("1")) && !coloured(true, no_color("0")) && !coloured(false, None));
+    }
+
+    #[test]
+    fn lines() {
+        assert_eq!(wrapped("  one two", 80), ["  one two"]);
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("abcdefgh ij", 3), ["abc", "def", "gh", "ij"]);
+        assert_eq!(wrapped("", 3), [""]);
+        let text = paragraph(&format!("a: {}", "word ".repeat(50)));
+        assert!(text.lines().skip(1).all(|line| line.starts_with("  w")), "{text}");
+    }
 }

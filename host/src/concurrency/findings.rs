@@ -141,7 +141,7 @@ fn knee(study: &Study, ms: fn(&StreamsRow) -> Spread) -> usize {
     rows.iter().take_while(|row| in_proportion(row)).count().saturating_sub(1)
 }
 
-/// Launches a second by one of a row's times.
+/// Launches per second by one of a row's times.
 fn per_second(study: &Study, row: &StreamsRow, ms: fn(&StreamsRow) -> Spread) -> f64 {
     row.rate(ms(row), study.options.iterations).median
 }
@@ -153,7 +153,7 @@ fn streams(study: &Study) -> Option<String> {
     let rate = |row, ms| per_second(study, row, ms);
     let gain = rate(last, plain) / rate(first, plain);
     let (few, many) = (first.streams, last.streams);
-    let rates = format!("{} and {} kernels a second", number(rate(first, plain)), number(rate(last, plain)));
+    let rates = format!("{} and {} kernels per second", number(rate(first, plain)), number(rate(last, plain)));
     let at = knee(study, plain);
     let knee = &study.streams[at];
     let room = f64::from(study.device.multiprocessors * study.device.blocks_per_multiprocessor.max(1));
@@ -169,7 +169,7 @@ fn streams(study: &Study) -> Option<String> {
             String::new()
         };
         return Some(format!(
-            "{} times the streams make {} times the kernels a second ({rates} with {few} and {many} streams).{room}",
+            "{} times the streams make {} times the kernels per second ({rates} with {few} and {many} streams).{room}",
             number(many as f64 / few as f64),
             number(gain)
         ));
@@ -188,7 +188,7 @@ fn streams(study: &Study) -> Option<String> {
                 number(rate(knee, plain))
             )
         };
-        format!("Kernels a second {growth} {} with {}{beyond}.", number(rate(next, plain)), next.streams)
+        format!("Kernels per second {growth} {} with {}{beyond}.", number(rate(next, plain)), next.streams)
     };
     let joined = rate(last, blocks) / rate(last, plain);
     if !is_gpu(study) {
@@ -208,12 +208,12 @@ fn streams(study: &Study) -> Option<String> {
         let empty = rate(last, |row| row.empty_ms);
         let branches = rate(last, |row| row.branches_ms) / rate(last, plain);
         if empty < 1.5 * rate(last, plain) {
-            text.push_str(&format!(" Kernels that do nothing come to {} a second: launching is the limit.", number(empty)));
+            text.push_str(&format!(" Kernels that do nothing come to {} per second: launching is the limit.", number(empty)));
         } else if let Some(queues) =
             study.device.queues.filter(|&queues| (knee.streams..study.streams[at + 1].streams).contains(&(queues as usize)))
         {
             text.push_str(&format!(
-                " Kernels that do nothing come to {} a second, so it isn't the launching, either. Streams share {queues} hardware \
+                " Kernels that do nothing come to {} per second, so it isn't the launching, either. Streams share {queues} hardware \
                  queues (CUDA_DEVICE_MAX_CONNECTIONS), and where the growth ends fits that.",
                 number(empty)
             ));
@@ -343,10 +343,10 @@ fn warps(study: &Study, first: &BatchRow, last: &BatchRow) -> String {
     let (few, many) = (first.work.longest_warp, last.work.longest_warp);
     if many > few {
         text.push_str(&format!(
-            " A warp goes through each comparison that any of its threads needs: {few} of {} with {} threads, {many} with {}, where {} of \
+            " A warp goes through each comparison that any of its threads needs: {few} of {} with {}, {many} with {}, where {} of \
              the lanes have something to do.",
             study.options.poses,
-            first.threads,
+            plural(first.threads, "thread"),
             last.threads,
             percent(last.work.busy_lanes)
         ));
@@ -555,7 +555,7 @@ fn gain_of_two_phases(study: &Study) -> f64 {
 /// How busy one launch keeps its part of the device.
 #[derive(Clone, Copy, Debug)]
 struct Use {
-    /// Double-precision instructions a second for lanes that have something to do.
+    /// Double-precision instructions per second for lanes that have something to do.
     useful: f64,
     /// The same, with those of lanes that wait for others of their warp.
     issued: f64,
@@ -580,7 +580,7 @@ fn limit(study: &Study) -> Option<String> {
     let ms = row.one_phase().median;
     let of_launch = usage(study, &row.work, row.blocks, 1.0, ms)?;
     let mut text = format!(
-        "A launch of {} does {} double-precision instructions a second",
+        "A launch of {} does {} double-precision instructions per second",
         plural(row.threads, "thread"),
         rate(of_launch.useful)
     );
@@ -613,7 +613,7 @@ fn limit(study: &Study) -> Option<String> {
     let bytes = 24 * (row.threads + study.options.poses) + 64 * study.pieces;
     let requests = 24 * row.work.comparisons + 64 * row.work.one_phase_transforms;
     text.push_str(&format!(
-        " All that it reads is {}, {}asked for {} times over: {} a second, from {}.",
+        " All that it reads is {}, {}asked for {} times over: {} per second, from {}.",
         amount(bytes as f64),
         if requests as f64 >= bytes as f64 { "" } else { "not even " },
         number(requests as f64 / bytes as f64),
@@ -634,8 +634,9 @@ fn limit(study: &Study) -> Option<String> {
         let launches = (best.streams * study.options.iterations) as f64;
         if let Some(many) = usage(study, &study.stream_work, best.streams, launches, best.blocks_ms.median) {
             text.push_str(&format!(
-                " {} at a time come to {} instructions a second{}.",
+                " {} at a time {} to {} instructions per second{}.",
                 plural(best.streams, "block"),
+                if best.streams == 1 { "comes" } else { "come" },
                 rate(many.useful),
                 many.peak.map_or_else(String::new, |peak| format!(
                     ", with idle lanes {} of what as many multiprocessors can start",
@@ -845,7 +846,7 @@ fn time(ms: f64) -> String {
     }
 }
 
-/// A number a second.
+/// A number per second.
 fn rate(value: f64) -> String {
     scaled(value, &[(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")])
 }

@@ -1,7 +1,7 @@
 //! The concurrency study: what limits a kernel that adds up the overlap of polygons, and what helps.
 //!
 //! It repeats the experiments of a notebook that tried streams, atomic additions and constant memory on such a kernel, found that none
-//! of them helped, and came to turn each polygon once, before they are compared. [`Study::run`] measures: kernels a second by
+//! of them helped, and came to turn each polygon once, before they are compared. [`Study::run`] measures: kernels per second by
 //! number of streams, launched one by one and through graphs; the time by number of threads; a fixed amount of work over ever more of
 //! them; each reduction; each place in memory for the shape; one phase against two. Beside the times stands what there was to do
 //! ([`Work`]), counted on the host.
@@ -37,7 +37,9 @@ pub use findings::{Claim, Finding, Fit, Verdict, claims, findings};
 pub use kernels::{Kernels, Lists, Placement, Reduction, Variant};
 pub use measure::Spread;
 pub use poses::{Pose, poses};
-pub use study::{Agreement, BatchRow, Facts, Fixed, FixedRow, Options, Step, StreamsRow, Study};
+pub use study::{
+    Agreement, BatchRow, Facts, Fixed, FixedRow, MOST_ITERATIONS, MOST_POSES, MOST_RUNS, Options, Step, StreamsRow, Study,
+};
 pub use work::{CLIP, TRANSFORM, Work};
 
 /// The most threads of a block of the study's kernels.

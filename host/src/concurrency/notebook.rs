@@ -13,13 +13,13 @@ pub const ITERATIONS: usize = 20;
 pub struct Streams {
     /// How many.
     pub streams: usize,
-    /// Kernels a second.
+    /// Kernels per second.
     pub kernels_per_s: f64,
     /// The time of [`ITERATIONS`] launches on each stream, in seconds.
     pub elapsed_s: f64,
 }
 
-/// Kernels a second and elapsed seconds by number of streams, with 64 poses against 500.
+/// Kernels per second and elapsed seconds by number of streams, with 64 poses against 500.
 pub const STREAMS: [Streams; 6] = [
     Streams { streams: 1, kernels_per_s: 15.0, elapsed_s: 1.317 },
     Streams { streams: 2, kernels_per_s: 30.0, elapsed_s: 1.308 },
@@ -38,7 +38,7 @@ pub const FIXED: [(usize, f64); 5] = [(4, 12.100), (8, 8.674), (16, 7.695), (32,
 /// The comparisons of [`FIXED`].
 pub const FIXED_TOTAL: usize = 2000;
 
-/// Threads, and kernels a second with the pieces in global and in constant memory, as the text gives them.
+/// Threads, and kernels per second with the pieces in global and in constant memory, as the text gives them.
 pub const PLACEMENTS: [(usize, f64, f64); 3] = [(8, 83.0, 69.0), (16, 43.0, 36.0), (32, 22.0, 20.0)];
 
 /// How many times the turning that there is to do the notebook says that one phase does, for 500 poses.

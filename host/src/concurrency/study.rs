@@ -17,6 +17,16 @@ use super::{ConcurrencyError, MAX_THREADS};
 /// Totals that differ by more than this share are not the same: they are sums of some thousand areas with rounding errors of 1e-16.
 const TOLERANCE: f64 = 1e-11;
 
+/// The most poses of a study, in either list.
+pub const MOST_POSES: usize = 1 << 20;
+/// The most launches on each stream.
+pub const MOST_ITERATIONS: usize = 10_000;
+/// The most measurements of each time.
+pub const MOST_RUNS: usize = 1000;
+
+/// The most poses of all streams' lists together.
+const MOST_OF_STREAMS: usize = 1 << 24;
+
 /// What is measured, and how often.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Options {
@@ -56,7 +66,7 @@ impl Options {
         let mut options = self.clone();
         let lists = [
             ("streams", &mut options.streams, 1..=1024, "a number of streams is from 1 to 1,024"),
-            ("batch", &mut options.batch, 1..=1 << 20, "a batch has from 1 to 1,048,576 poses"),
+            ("batch", &mut options.batch, 1..=MOST_POSES, "a batch has from 1 to 1,048,576 poses"),
         ];
         for (option, list, range, expected) in lists {
             list.sort_unstable();
@@ -67,14 +77,21 @@ impl Options {
             }
         }
         let numbers = [
-            ("poses", options.poses, 1..=1 << 20, "there are from 1 to 1,048,576"),
-            ("iterations", options.iterations, 1..=10_000, "there are from 1 to 10,000"),
-            ("runs", options.runs, 1..=1000, "there are from 1 to 1,000"),
+            ("poses", options.poses, 1..=MOST_POSES, "there are from 1 to 1,048,576"),
+            ("iterations", options.iterations, 1..=MOST_ITERATIONS, "there are from 1 to 10,000"),
+            ("runs", options.runs, 1..=MOST_RUNS, "there are from 1 to 1,000"),
         ];
         for (option, number, range, expected) in numbers {
             if !range.contains(&number) {
                 return Err(ConcurrencyError::Option { option, found: Some(number), expected });
             }
+        }
+        // Each stream has lists of its own, of about 300 bytes for each pose.
+        if let Some(&streams) = options.streams.last()
+            && streams * options.poses > MOST_OF_STREAMS
+        {
+            let expected = "that many streams have no room for lists of so many poses: together they may have 2^24";
+            return Err(ConcurrencyError::Option { option: "streams", found: Some(streams), expected });
         }
         if options.batch[0] > options.poses {
             let expected = "it is taken from the poses, of which there are fewer";
@@ -162,7 +179,7 @@ impl BatchRow {
 }
 
 impl StreamsRow {
-    /// Launches a second, where `ms` is one of its times.
+    /// Launches per second, where `ms` is one of its times.
     pub fn rate(&self, ms: Spread, iterations: usize) -> Spread {
         ms.map(|ms| 1e3 * (self.streams * iterations) as f64 / ms)
     }

@@ -71,6 +71,8 @@ impl OpId {
 pub struct Dag {
     name: String,
     operations: Vec<Operation>,
+    /// Those of the GPU.
+    gpu: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,7 +127,7 @@ impl DagBuilder {
             return Err(wrong("it has no operations".to_owned()));
         }
         if operations.len() >= MAX_OPERATIONS {
-            return Err(wrong(format!("it has {} operations, and with `{END}` there may be {MAX_OPERATIONS}", operations.len())));
+            return Err(too_many(&name, operations.len()));
         }
         let mut ids = HashMap::new();
         for (index, (operation, _)) in operations.iter().enumerate() {
@@ -177,8 +179,15 @@ impl DagBuilder {
                 all[end].predecessors |= 1 << index;
             }
         }
-        Ok(Dag { name, operations: all })
+        let gpu = (0..end).filter(|&index| all[index].kind == Kind::Gpu).fold(0, |set, index| set | 1 << index);
+        Ok(Dag { name, operations: all, gpu })
     }
+}
+
+/// That a program has as many operations as none may have.
+pub(super) fn too_many(program: &str, operations: usize) -> RulesError {
+    let reason = format!("it has {operations} operations, and with `{END}` there may be {MAX_OPERATIONS}");
+    RulesError::Dag { program: program.to_owned(), reason }
 }
 
 /// What is wrong with an operation's name, if anything.
@@ -290,6 +299,11 @@ impl Dag {
     /// The operations of the GPU.
     pub fn gpu_operations(&self) -> impl Iterator<Item = OpId> {
         self.operations().filter(|&op| self.kind(op) == Kind::Gpu)
+    }
+
+    /// The operations of the GPU, as a set.
+    pub(super) fn gpu_set(&self) -> u64 {
+        self.gpu
     }
 
     pub(super) fn predecessor_set(&self, op: OpId) -> u64 {

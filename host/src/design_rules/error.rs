@@ -33,6 +33,22 @@ pub enum RulesError {
         /// How many were asked for.
         found: usize,
     },
+    /// There are more schedules than can be counted.
+    #[error("program `{program}` has more than 10^{exponent} schedules on {streams} streams: too many to count")]
+    TooMany {
+        /// The program's name.
+        program: String,
+        /// The most streams that a schedule may use.
+        streams: usize,
+        /// There are more than 10 to the power of this.
+        exponent: u32,
+    },
+    /// A number is no time.
+    #[error("{seconds} s is no time")]
+    Time {
+        /// The number, in seconds.
+        seconds: f64,
+    },
     /// A file of runs can't be used.
     #[error("{}: {reason}", path.display())]
     Runs {
@@ -81,4 +97,9 @@ pub enum RulesError {
     /// A file could not be written.
     #[error(transparent)]
     File(#[from] FileError),
+}
+
+/// That something can take so long, in seconds.
+pub(super) fn check_time(seconds: f64) -> Result<(), RulesError> {
+    if seconds.is_finite() && seconds >= 0.0 { Ok(()) } else { Err(RulesError::Time { seconds }) }
 }

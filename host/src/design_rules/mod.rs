@@ -23,7 +23,7 @@
 //! for _ in 0..200 {
 //!     let Some(schedule) = explorer.propose() else { break };
 //!     let seconds = platform.measure(&schedule)?;
-//!     explorer.record(&schedule, seconds);
+//!     explorer.record(&schedule, seconds)?;
 //!     seen.push(schedule.text(&dag).parse()?);
 //!     times.push(seconds);
 //! }
@@ -68,7 +68,7 @@ pub use model::{LearnOptions, Model};
 pub use platform::{Platform, Span, Timeline};
 pub use replay::{Replay, program_of};
 pub use rules::{Rules, Ruleset};
-pub use runs::{About, Run, Runs};
+pub use runs::{About, Journal, Run, Runs};
 pub use schedule::{Schedule, Step};
 pub use survey::Survey;
 pub use table::TraversalTable;

@@ -1,12 +1,14 @@
 //! Measured schedules, and the file that holds them.
 
-use std::io::Write as _;
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::error::check_time;
 use super::{Dag, RulesError, Timeline, Traversal, schedule::MAX_STREAMS};
-use crate::files::Destination;
+use crate::files::{Destination, FileError, reason};
 use crate::read::{Lines, brief, push, quoted};
 
 /// The first line of a file of runs.
@@ -78,7 +80,9 @@ pub struct Runs {
 /// The second line of the file.
 #[derive(Serialize, Deserialize)]
 struct Head<A> {
-    runs: usize,
+    /// None while rows are still added: see [`Journal`].
+    #[serde(deserialize_with = "Option::deserialize")]
+    runs: Option<usize>,
     #[serde(flatten)]
     about: A,
 }
@@ -109,18 +113,20 @@ impl Runs {
     /// # Errors
     /// [`RulesError::File`].
     pub fn write(&self, destination: &Destination) -> Result<(), RulesError> {
-        let head = Head { runs: self.runs.len(), about: &self.about };
-        let head = serde_json::to_string(&head).expect("its keys are strings");
-        let mut text = format!("{MAGIC}\n# {head}\n{HEADER}\n");
-        for (iteration, run) in self.runs.iter().enumerate() {
-            text.push_str(&format!("{iteration},{:e},{}\n", run.seconds, run.traversal));
-        }
-        let mut file = destination.temporary()?;
-        file.write_all(text.as_bytes()).and_then(|()| file.flush()).map_err(|error| destination.error(&error))?;
-        Ok(destination.persist(file)?)
+        let text = self.text(Some(self.runs.len()));
+        Ok(destination.write(|file| file.write_all(text.as_bytes()))?)
     }
 
-    /// Reads a file that [`write`](Self::write) wrote.
+    /// The file, of so many runs.
+    fn text(&self, runs: Option<usize>) -> String {
+        let head = serde_json::to_string(&Head { runs, about: &self.about }).expect("its keys are strings");
+        let mut text = format!("{MAGIC}\n# {head}\n{HEADER}\n");
+        self.runs.iter().enumerate().for_each(|(iteration, run)| text.push_str(&row_text(iteration, run)));
+        text
+    }
+
+    /// Reads a file that [`write`](Self::write) or a [`Journal`] wrote. Of the latter, a last row that was cut short is
+    /// left out.
     ///
     /// # Errors
     /// [`RulesError::Runs`] where it can't be read, is no such file, was cut short, or has a row that is none: it names the line.
@@ -148,17 +154,21 @@ impl Runs {
         let mut ended = lines.is_ended();
         while lines.next().map_err(wrong)? {
             ended = lines.is_ended();
+            if expected.is_none() && !ended {
+                // Whoever added rows was stopped in the last.
+                break;
+            }
             let index = runs.len();
             let run = row(lines.text().map_err(wrong)?, index).map_err(|reason| {
-                let cut = if index + 1 == expected || !ended { "; was the file cut short?" } else { "" };
+                let cut = if expected == Some(index + 1) || !ended { "; was the file cut short?" } else { "" };
                 wrong(lines.error(format_args!("{reason}{cut}")))
             })?;
             push(&mut runs, run).map_err(wrong)?;
         }
-        if !ended {
+        if !ended && expected.is_some() {
             return Err(wrong("it was cut short: the last line has no end".to_owned()));
         }
-        if runs.len() != expected {
+        if let Some(expected) = expected.filter(|&expected| expected != runs.len()) {
             return Err(wrong(format!(
                 "it was cut short, or put together: it should have {expected} runs, but has {}",
                 runs.len()
@@ -196,6 +206,69 @@ impl Runs {
     }
 }
 
+/// Runs that are written down as they are measured, a row each, so that they are there whatever comes.
+///
+/// The file is that of [`Runs`] without their number. It is made with the first run that is added.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    /// Whether there is one already, which this one continues.
+    continues: bool,
+    file: Option<File>,
+    /// How many rows the file has.
+    len: usize,
+}
+
+impl Journal {
+    /// A journal that is to be here, or one that is here and `continues`.
+    pub fn new(path: PathBuf, continues: bool) -> Self {
+        Journal { path, continues, file: None, len: 0 }
+    }
+
+    /// Adds a run to those that there `were` when it was made, which are written, too.
+    ///
+    /// # Errors
+    /// [`RulesError::File`]; also where there is a file that it doesn't continue, which is not touched. What was added
+    /// before stays.
+    pub fn add(&mut self, were: &Runs, run: &Run) -> Result<(), RulesError> {
+        let cannot = |error: io::Error| FileError { path: self.path.clone(), reason: reason(&error) };
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => {
+                if self.continues {
+                    // Its last row may have been cut short.
+                    Destination::prepare(&self.path)?.write(|file| file.write_all(were.text(None).as_bytes()))?;
+                }
+                let mut options = File::options();
+                let mut file = options.append(true).create_new(!self.continues).open(&self.path).map_err(cannot)?;
+                if !self.continues {
+                    let started = file.write_all(were.text(None).as_bytes());
+                    // Half a head is of no use to anybody.
+                    started.inspect_err(|_| _ = fs::remove_file(&self.path)).map_err(cannot)?;
+                }
+                self.len = were.runs.len();
+                self.file.insert(file)
+            }
+        };
+        file.write_all(row_text(self.len, run).as_bytes()).map_err(cannot)?;
+        self.len += 1;
+        Ok(())
+    }
+
+    /// Removes the file, if there is one: its runs are elsewhere now.
+    pub fn remove(&self) {
+        if self.continues || self.file.is_some() {
+            // It does no harm where it can't be removed.
+            _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// A row of the table.
+fn row_text(iteration: usize, run: &Run) -> String {
+    format!("{iteration},{:e},{}\n", run.seconds, run.traversal)
+}
+
 /// Reads a row of the table.
 fn row(line: &str, index: usize) -> Result<Run, String> {
     let mut fields = line.splitn(3, ',');
@@ -206,8 +279,6 @@ fn row(line: &str, index: usize) -> Result<Run, String> {
         return Err(format!("the iteration is {}, but {index} comes next", quoted(iteration)));
     }
     let seconds: f64 = seconds.parse().map_err(|_| format!("{} is no time in seconds", quoted(seconds)))?;
-    if !(seconds.is_finite() && seconds >= 0.0) {
-        return Err(format!("{seconds} s is no time"));
-    }
+    check_time(seconds).map_err(|error| error.to_string())?;
     Ok(Run { seconds, traversal: schedule.parse()? })
 }

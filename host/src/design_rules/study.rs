@@ -168,7 +168,7 @@ impl<'a> Study<'a> {
             seconds += start.elapsed().as_secs_f64();
             let row = self.replay.row(&schedule).expect("all schedules are there");
             let start = Instant::now();
-            explorer.record(&schedule, self.times[row]);
+            explorer.record(&schedule, self.times[row])?;
             seconds += start.elapsed().as_secs_f64();
             rows.push(row);
             if self.times[row] < least {

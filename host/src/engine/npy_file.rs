@@ -1,5 +1,6 @@
 //! Outputs: mapped `.npy` files, and large arrays in memory.
 
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::marker::PhantomData;
 use std::path::Path;
@@ -8,11 +9,10 @@ use bytemuck::{Pod, Zeroable};
 use memmap2::{MmapMut, MmapOptions};
 use ndarray_npy::WritableElement;
 use ndarray_npy::npy::header::{FormatHeaderError, Header, Layout, WriteHeaderError};
-use tempfile::NamedTempFile;
 
 use super::EngineError;
 use crate::device::Bytes;
-use crate::files::{Destination, FileError};
+use crate::files::{Destination, FileError, Temporary};
 
 /// A `.npy` file of a known shape, written through a mapping into memory: an array larger than the memory can be filled in any order.
 ///
@@ -36,7 +36,7 @@ use crate::files::{Destination, FileError};
 pub struct NpyFile<T> {
     // The mapping goes before the file.
     map: MmapMut,
-    file: NamedTempFile,
+    file: Temporary,
     destination: Destination,
     /// The header's size in bytes.
     data: usize,
@@ -50,13 +50,23 @@ impl<T: Pod + WritableElement> NpyFile<T> {
     /// # Errors
     /// [`File`](EngineError::File), for the reasons that [`Destination::prepare`] has and where there is too little room.
     pub fn create(path: &Path, shape: &[usize]) -> Result<Self, EngineError> {
-        Self::create_at(Destination::prepare(path)?, shape)
+        Self::create_at(Destination::prepare(path)?, shape, None)
     }
 
     /// As [`create`](NpyFile::create), for a destination that was prepared before.
-    pub fn create_at(destination: Destination, shape: &[usize]) -> Result<Self, EngineError> {
+    ///
+    /// With a `field`, elements are structures of one field of this name, which takes nothing: NumPy has the numbers as
+    /// `load(path)[field]`, and whoever expects plain numbers sees that they are something else.
+    pub fn create_at(destination: Destination, shape: &[usize], field: Option<&str>) -> Result<Self, EngineError> {
         let fail = |reason: String| FileError { path: destination.name().to_owned(), reason };
-        let header = Header { type_descriptor: T::type_descriptor(), layout: Layout::Standard, shape: shape.to_vec() };
+        let plain = T::type_descriptor();
+        let type_descriptor = match field {
+            Some(field) => {
+                format!("[('{field}', {plain})]").parse().map_err(|_| fail(format!("`{field}` is no field's name")))?
+            }
+            None => plain,
+        };
+        let header = Header { type_descriptor, layout: Layout::Standard, shape: shape.to_vec() };
         let mut start = Vec::new();
         header.write(&mut start).map_err(|error| match error {
             WriteHeaderError::Format(FormatHeaderError::HeaderTooLong) => {
@@ -69,16 +79,16 @@ impl<T: Pod + WritableElement> NpyFile<T> {
         let size = size.ok_or_else(|| fail(format!("an array of shape {shape:?} is larger than any file")))?;
 
         let io_error = |error: &io::Error| destination.error(error);
-        let mut file = destination.temporary()?;
+        let file = destination.temporary()?;
         // Before the disk is filled up for nothing.
-        if let Some(free) = free_space(&file).filter(|&free| free < size) {
+        if let Some(free) = free_space(file.file()).filter(|&free| free < size) {
             return Err(fail(format!("it takes {}, and the disk has {} free", Bytes(size), Bytes(free))).into());
         }
-        file.write_all(&start).map_err(|error| io_error(&error))?;
-        allocate(&mut file, start.len(), size).map_err(|error| io_error(&error))?;
+        file.file().write_all(&start).map_err(|error| io_error(&error))?;
+        allocate(file.file(), start.len(), size).map_err(|error| io_error(&error))?;
         // SAFETY: this process has just made the file, under a name made at random, and leaves its size as it is. That another one
         // shrinks it can't be ruled out; it would end this process by a signal.
-        let map = unsafe { MmapOptions::new().len(size).map_mut(file.as_file()) }.map_err(|error| io_error(&error))?;
+        let map = unsafe { MmapOptions::new().len(size).map_mut(file.file()) }.map_err(|error| io_error(&error))?;
         Ok(NpyFile { map, file, destination, data: start.len(), element: PhantomData })
     }
 
@@ -120,10 +130,10 @@ impl<T: Pod + WritableElement> NpyFile<T> {
 }
 
 /// What is free on the file's disk, in bytes. None where the system doesn't say.
-fn free_space(file: &NamedTempFile) -> Option<usize> {
+fn free_space(file: &File) -> Option<usize> {
     #[cfg(target_os = "linux")]
     {
-        let disk = rustix::fs::fstatvfs(file.as_file()).ok().filter(|disk| disk.f_blocks > 0)?;
+        let disk = rustix::fs::fstatvfs(file).ok().filter(|disk| disk.f_blocks > 0)?;
         usize::try_from(disk.f_bfree.saturating_mul(disk.f_frsize)).ok()
     }
     #[cfg(not(target_os = "linux"))]
@@ -134,12 +144,12 @@ fn free_space(file: &NamedTempFile) -> Option<usize> {
 }
 
 /// Extends the file, which is `start` bytes long, to `size` bytes of which each has its place on the disk.
-fn allocate(file: &mut NamedTempFile, start: usize, size: usize) -> io::Result<()> {
+fn allocate(file: &File, start: usize, size: usize) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::{FallocateFlags, fallocate};
         use rustix::io::{Errno, retry_on_intr};
-        match retry_on_intr(|| fallocate(file.as_file(), FallocateFlags::empty(), 0, size as u64)) {
+        match retry_on_intr(|| fallocate(file, FallocateFlags::empty(), 0, size as u64)) {
             Ok(()) => return Ok(()),
             // Some file systems can't, and some kernels in small.
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
@@ -150,9 +160,8 @@ fn allocate(file: &mut NamedTempFile, start: usize, size: usize) -> io::Result<(
 }
 
 /// Appends zeros.
-fn write_zeros(file: &mut NamedTempFile, bytes: usize) -> io::Result<()> {
-    io::copy(&mut io::Read::take(io::repeat(0), bytes as u64), file)?;
-    file.flush()
+fn write_zeros(mut file: &File, bytes: usize) -> io::Result<()> {
+    io::copy(&mut io::Read::take(io::repeat(0), bytes as u64), &mut file).map(drop)
 }
 
 /// A vector of zeros. Where it is large, the system makes its pages when they are first written.
@@ -237,6 +246,22 @@ mod tests {
         assert_eq!(bytes[128..], [1.0f32, 2.0, 3.0].map(f32::to_le_bytes).concat());
     }
 
+    /// `numpy.dtype([("packed", "<f4")])`, which has no padding.
+    #[test]
+    fn numbers_may_have_a_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.npy");
+        let create = |field| NpyFile::<f32>::create_at(Destination::prepare(&path).unwrap(), &[2], Some(field));
+        let mut file = create("packed").unwrap();
+        file.as_mut_slice().copy_from_slice(&[1.0, 2.0]);
+        file.finish().unwrap();
+        let bytes = fs::read(&path).unwrap();
+        assert!(bytes[10..].starts_with(b"{'descr': [('packed', '<f4')], 'fortran_order': False, 'shape': (2,)"), "{bytes:?}");
+        assert_eq!(bytes[bytes.len() - 8..], [1.0f32, 2.0].map(f32::to_le_bytes).concat());
+        assert!(ndarray_npy::read_npy::<_, ArrayD<f32>>(&path).is_err(), "it can't be taken for plain numbers");
+        assert!(create("it's").unwrap_err().to_string().ends_with("`it's` is no field's name"));
+    }
+
     #[test]
     fn the_name_is_given_last() {
         let directory = tempfile::tempdir().unwrap();
@@ -285,9 +310,9 @@ mod tests {
 
     #[test]
     fn zeros_where_the_file_system_has_no_better_way() {
-        let mut file = NamedTempFile::new().unwrap();
+        let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(b"header").unwrap();
-        write_zeros(&mut file, 100_000).unwrap();
+        write_zeros(file.as_file(), 100_000).unwrap();
         let bytes = fs::read(file.path()).unwrap();
         assert!(bytes.len() == 100_006 && bytes.starts_with(b"header") && bytes[6..].iter().all(|&byte| byte == 0));
     }
@@ -299,7 +324,7 @@ mod tests {
         use std::os::unix::fs::MetadataExt as _;
         let directory = tempfile::tempdir().unwrap();
         let file = NpyFile::<u8>::create(&directory.path().join("x.npy"), &[1 << 20]).unwrap();
-        assert!(file.file.as_file().metadata().unwrap().blocks() * 512 >= 1 << 20);
+        assert!(file.file.file().metadata().unwrap().blocks() * 512 >= 1 << 20);
     }
 
     #[test]

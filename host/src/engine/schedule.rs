@@ -239,7 +239,7 @@ mod tests {
         let whole = std::slice::from_ref;
         assert_eq!(subdivide(5, 3), whole(&(0..3)));
         assert_eq!(subdivide(usize::MAX, 7), whole(&(0..7)));
-        assert_eq!(subdivide(5, 0), []);
+        assert!(subdivide(5, 0).is_empty());
         assert_eq!(subdivide(0, 2), [0..1, 1..2]);
     }
 

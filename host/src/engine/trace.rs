@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -129,12 +129,7 @@ impl Trace {
 
     /// As [`write`](Trace::write), for a destination that was prepared before.
     pub fn write_to(&self, destination: &Destination) -> Result<(), EngineError> {
-        let mut file = destination.temporary()?;
-        let mut writer = BufWriter::new(&mut file);
-        self.write_json(&mut writer).and_then(|()| writer.flush()).map_err(|error| destination.error(&error))?;
-        drop(writer);
-        destination.persist(file)?;
-        Ok(())
+        Ok(destination.write(|file| self.write_json(file))?)
     }
 
     fn recorded(&self) -> MutexGuard<'_, Recorded> {

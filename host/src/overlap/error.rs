@@ -157,7 +157,10 @@ pub enum OverlapError {
     #[error("the scene was loaded for other shapes or another lattice than those that it is to be evaluated with")]
     ForeignScene,
     /// Two lists of different numbers of packings.
-    #[error("one list has {first} packings, and the other {second}: packing i of one goes with packing i of the other")]
+    #[error(
+        "one list has {first} packing{}, and the other {second}: packing i of one goes with packing i of the other",
+        if *first == 1 { "" } else { "s" }
+    )]
     PackingCount {
         /// The first list's.
         first: usize,

@@ -10,6 +10,7 @@
 //! Sub-Mechanics of the Universe*, 1903).
 
 mod boundary;
+pub mod contest;
 mod convex;
 mod decompose;
 mod error;

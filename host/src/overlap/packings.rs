@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{OverlapError, error::Field};
+use super::{OverlapError, Real, error::Field};
 
 /// Poses of one or more packings: x and y in length units, theta in radians. A pose turns its shape by theta about the origin of the
 /// shape's frame, counter-clockwise, and then moves that origin to (x, y).
@@ -142,6 +142,20 @@ impl Packings {
         let mut sizes = self.offsets.windows(2).map(|pair| pair[1] - pair[0]);
         let first = sizes.next()?;
         sizes.all(|size| size == first).then_some(first)
+    }
+
+    /// Checks that no pose is too far out to be evaluated in `T`.
+    ///
+    /// # Errors
+    /// [`OverlapError::TooFar`] where one is; the first is named.
+    pub fn check_positions<T: Real>(&self) -> Result<(), OverlapError> {
+        let most = T::MAX_POSITION;
+        let far = |pose: &[f64; 3]| pose[0].abs() > most || pose[1].abs() > most;
+        let Some(index) = self.poses.iter().position(far) else { return Ok(()) };
+        let (packing, pose) = self.locate(index);
+        let [x, y, _] = self.poses[index];
+        let (field, value) = if x.abs() > most { (Field::X, x) } else { (Field::Y, y) };
+        Err(OverlapError::TooFar { packing, pose, field, value, type_name: T::NAME, most })
     }
 
     /// Checks that no pose is of a shape beyond the first `count`.

@@ -4,7 +4,7 @@ use cuda_std::I32x2;
 use gpu_kernels::overlap::layout::{Frame, ROWS, Tile};
 
 use super::{
-    Field, OverlapError, Packings, Real, Wanted,
+    OverlapError, Packings, Real, Wanted,
     evaluator::Shapes,
     launches::{ByPose, List, OutsideByPose},
 };
@@ -216,14 +216,7 @@ impl<T: Real> Scene<T> {
     /// Unless the packings [`fit`](Self::fits).
     pub fn set_poses(&mut self, stream: &Stream, packings: &Packings) -> Result<(), OverlapError> {
         assert!(self.fits(packings), "packings of another layout");
-        let most = T::MAX_POSITION;
-        let far = |pose: &[f64; 3]| pose[0].abs() > most || pose[1].abs() > most;
-        if let Some(index) = packings.poses().iter().position(far) {
-            let (packing, pose) = packings.locate(index);
-            let [x, y, _] = packings.poses()[index];
-            let (field, value) = if x.abs() > most { (Field::X, x) } else { (Field::Y, y) };
-            return Err(OverlapError::TooFar { packing, pose, field, value, type_name: T::NAME, most });
-        }
+        packings.check_positions::<T>()?;
         let poses: Vec<T> = packings.poses().iter().flat_map(convert::<T>).collect();
         Ok(stream.upload(&mut self.poses, &poses)?)
     }

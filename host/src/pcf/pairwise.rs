@@ -1,5 +1,7 @@
 //! Matrices over all pairs of functions.
 
+use rayon::prelude::*;
+
 use super::{
     PcfError, PcfSet, Real,
     launches::Integral,
@@ -22,11 +24,17 @@ pub enum Measure {
 /// How the entries of a matrix lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Layout {
-    /// Of a symmetric matrix each entry once. Distances: the n(n-1)/2 above the diagonal by rows, SciPy's order ([`Condensed`]).
-    /// Inner products: the n(n+1)/2 on and below the diagonal by rows ([`Packed`]).
+    /// Of a symmetric matrix whose diagonal is zero, the n(n-1)/2 entries above it by rows, SciPy's order ([`Condensed`]): distances.
     Condensed,
+    /// Of a symmetric matrix the n(n+1)/2 entries on and below the diagonal by rows ([`Packed`]).
+    Packed,
     /// All entries, by rows.
     Dense,
+}
+
+impl Layout {
+    /// The name of the field of a packed matrix's elements in a `.npy` file. Their number alone can't tell it from a condensed matrix.
+    pub const PACKED_FIELD: &str = "packed";
 }
 
 /// Why a matrix could not be computed.
@@ -39,9 +47,14 @@ pub enum PairwiseError {
     /// The engine failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// A condensed layout was asked of a matrix that isn't symmetric.
-    #[error("a matrix between two sets is not symmetric and has no condensed layout")]
+    /// Half of a matrix that isn't symmetric was asked for.
+    #[error("a matrix between two sets is not symmetric and has no condensed or packed layout, but only the dense one")]
     NotSymmetric,
+    /// A condensed layout was asked of inner products.
+    #[error(
+        "a condensed matrix has no diagonal, and inner products have one that isn't zero: take the packed or the dense layout"
+    )]
+    Diagonal,
 }
 
 /// A matrix to compute: the measure of every pair of functions.
@@ -116,10 +129,10 @@ impl<'a, T: Real> Pairwise<'a, T> {
         (self.rows.len(), self.cols.unwrap_or(self.rows).len())
     }
 
-    /// The shape of the result: of a dense matrix the two sets' shapes joined, of a condensed one its length.
+    /// The shape of the result: of a dense matrix the two sets' shapes joined, of a condensed or packed one its length.
     ///
     /// # Errors
-    /// [`PairwiseError::NotSymmetric`], and [`EngineError::TooLarge`] where no memory could hold it.
+    /// [`PairwiseError::NotSymmetric`], [`PairwiseError::Diagonal`], and [`EngineError::TooLarge`] where no memory could hold it.
     pub fn shape(&self, layout: Layout) -> Result<Vec<usize>, PairwiseError> {
         let n = self.rows.len();
         match (layout, self.cols, self.measure) {
@@ -128,9 +141,10 @@ impl<'a, T: Real> Pairwise<'a, T> {
                 dense_len(n, cols.len())?;
                 Ok([self.rows.shape(), cols.shape()].concat())
             }
-            (Layout::Condensed, Some(_), _) => Err(PairwiseError::NotSymmetric),
+            (Layout::Condensed | Layout::Packed, Some(_), _) => Err(PairwiseError::NotSymmetric),
             (Layout::Condensed, None, Measure::Lp(_)) => Ok(vec![condensed_len(n)?]),
-            (Layout::Condensed, None, Measure::Inner) => Ok(vec![packed_len(n)?]),
+            (Layout::Condensed, None, Measure::Inner) => Err(PairwiseError::Diagonal),
+            (Layout::Packed, None, _) => Ok(vec![packed_len(n)?]),
         }
     }
 
@@ -145,10 +159,42 @@ impl<'a, T: Real> Pairwise<'a, T> {
         }
     }
 
+    /// A pair, by row and column, whose entry is infinite because of the functions' last values: two that differ for ever; of inner
+    /// products, two of which neither ends on 0.
+    pub fn endless_pair(&self) -> Option<(usize, usize)> {
+        let cols = self.cols.unwrap_or(self.rows);
+        let first = |set: &PcfSet<T>, other_than: T| set.iter().position(|function| function.tail() != other_than);
+        if self.rows.is_empty() || cols.is_empty() {
+            return None;
+        }
+        match self.measure {
+            Measure::Inner => first(self.rows, T::ZERO).zip(first(cols, T::ZERO)),
+            // Where all columns end as the first row does, another row differs from all of them.
+            Measure::Lp(_) => {
+                let tail = self.rows.get(0).tail();
+                first(cols, tail).map(|col| (0, col)).or_else(|| first(self.rows, tail).map(|row| (row, 0)))
+            }
+        }
+    }
+
+    /// Whether all entries are finite for sure: no pair has a reason to be infinite, and no number is so large that its power is.
+    pub fn is_finite(&self) -> bool {
+        let largest = |set: &PcfSet<T>| set.points().par_iter().map(|point| point.v.to_f64().abs()).reduce(|| 0.0, f64::max);
+        let cols = self.cols.unwrap_or(self.rows);
+        let (of_rows, of_cols) = (largest(self.rows), largest(cols));
+        let most = match self.measure {
+            Measure::Lp(p) => (of_rows + of_cols).powf(p),
+            Measure::Inner => of_rows * of_cols,
+        };
+        // Four times as much, for what sums are off by.
+        let bound = 4.0 * most * self.rows.max_time().to_f64().max(cols.max_time().to_f64()).max(1.0);
+        T::from_f64(bound).is_finite() && self.endless_pair().is_none()
+    }
+
     /// Computes the matrix into new memory.
     ///
     /// # Errors
-    /// [`PairwiseError::NotSymmetric`], and what [`Engine::run`] reports.
+    /// [`PairwiseError::NotSymmetric`], [`PairwiseError::Diagonal`], and what [`Engine::run`] reports.
     pub fn compute(&self, engine: &Engine, layout: Layout, control: Control<'_>) -> Result<Vec<T>, PairwiseError> {
         let len = self.shape(layout)?.iter().product();
         let mut out = zeroed_vec(len)?;
@@ -178,9 +224,10 @@ impl<'a, T: Real> Pairwise<'a, T> {
         };
         let op = PcfOp { rows: self.rows, cols: self.cols, integral, kernel: self.kernel, diagonal };
         let report = match (layout, self.is_symmetric(), diagonal) {
-            (Layout::Condensed, false, _) => return Err(PairwiseError::NotSymmetric),
+            (Layout::Condensed | Layout::Packed, false, _) => return Err(PairwiseError::NotSymmetric),
             (Layout::Condensed, true, false) => engine.run(&op, &Condensed::new(rows, out)?, control),
-            (Layout::Condensed, true, true) => engine.run(&op, &Packed::new(rows, out)?, control),
+            (Layout::Condensed, true, true) => return Err(PairwiseError::Diagonal),
+            (Layout::Packed, true, _) => engine.run(&op, &Packed::new(rows, out)?, control),
             (Layout::Dense, true, _) => engine.run(&op, &Symmetric::new(rows, diagonal, out)?, control),
             (Layout::Dense, false, _) => engine.run(&op, &Dense::new(rows, cols, out)?, control),
         };

@@ -7,14 +7,22 @@
 use std::collections::HashMap;
 use std::hint::spin_loop;
 use std::mem;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use super::{Communicator, Link, Message, Plan, RanksError, Region};
 use crate::device::{Backend, Device, DeviceError, Stream};
 
 /// How often a wait looks before it lets others run.
 const SPINS: usize = 64;
+
+/// How long a rank looks before it sleeps in a barrier: longer than ranks that measure wait for each other, since
+/// waking takes some microseconds.
+const AWAKE: Duration = Duration::from_millis(20);
+
+/// The most ranks that can be threads of one process.
+pub const MAX_RANKS: usize = 1024;
 
 /// Connections of `size` ranks, one for each: each goes to a thread of its own. Messages are in the host's memory.
 pub fn communicators(size: usize) -> Vec<Arc<dyn Communicator>> {
@@ -44,6 +52,9 @@ fn connect(devices: Vec<Option<Device>>) -> Vec<Arc<dyn Communicator>> {
         aborted: OnceLock::new(),
         arrived: AtomicUsize::new(0),
         round: AtomicUsize::new(0),
+        sleepers: AtomicUsize::new(0),
+        bed: Mutex::default(),
+        opened: Condvar::new(),
         values: Mutex::new(vec![Vec::new(); size]),
         mailboxes: Mutex::default(),
     });
@@ -61,6 +72,10 @@ struct Group {
     /// How many ranks are in the barrier, and how often it opened.
     arrived: AtomicUsize,
     round: AtomicUsize,
+    /// Ranks that have waited so long in the barrier that they sleep, or are about to.
+    sleepers: AtomicUsize,
+    bed: Mutex<()>,
+    opened: Condvar,
     /// What the ranks give each other in collective calls.
     values: Mutex<Vec<Vec<u8>>>,
     /// By sender, receiver and tag.
@@ -107,13 +122,65 @@ impl Group {
             if done()? {
                 break;
             }
-            if let Some(error) = self.aborted.get() {
-                return Err(error.clone());
-            }
-            if turn % SPINS == SPINS - 1 { std::thread::yield_now() } else { spin_loop() }
+            self.check()?;
+            pause(turn);
         }
         Ok(())
     }
+
+    /// That no rank gave up.
+    fn check(&self) -> Result<(), RanksError> {
+        self.aborted.get().map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    /// Returns when all ranks have called it, or one gave up. Who waits long sleeps: ranks are idle in a barrier.
+    fn barrier(&self) -> Result<(), RanksError> {
+        let round = self.round.load(Ordering::Acquire);
+        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.size {
+            self.arrived.store(0, Ordering::Relaxed);
+            self.round.store(round + 1, Ordering::SeqCst);
+            self.wake();
+            return Ok(());
+        }
+        let is_open = || self.round.load(Ordering::SeqCst) != round;
+        let start = Instant::now();
+        for turn in 0usize.. {
+            if is_open() {
+                return Ok(());
+            }
+            self.check()?;
+            if turn % SPINS == 0 && start.elapsed() > AWAKE {
+                break;
+            }
+            pause(turn);
+        }
+        let mut bed = lock(&self.bed);
+        // Either whoever opens the barrier sees this and comes for the lock, or this rank sees that it is open.
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        while !is_open() && self.aborted.get().is_none() {
+            bed = self.opened.wait(bed).unwrap_or_else(PoisonError::into_inner);
+        }
+        self.sleepers.fetch_sub(1, Ordering::SeqCst);
+        drop(bed);
+        if is_open() { Ok(()) } else { self.check() }
+    }
+
+    /// Wakes the ranks that sleep, after what they wait for has been stored.
+    fn wake(&self) {
+        // The store and this load are in the one order of all sequentially consistent accesses, as are a sleeper's
+        // count and load.
+        fence(Ordering::SeqCst);
+        if self.sleepers.load(Ordering::SeqCst) > 0 {
+            // A sleeper has the lock until it sleeps.
+            drop(lock(&self.bed));
+            self.opened.notify_all();
+        }
+    }
+}
+
+/// Between two looks.
+fn pause(turn: usize) {
+    if turn % SPINS == SPINS - 1 { std::thread::yield_now() } else { spin_loop() }
 }
 
 struct ThreadCommunicator {
@@ -155,14 +222,7 @@ impl Communicator for ThreadCommunicator {
     }
 
     fn barrier(&self) -> Result<(), RanksError> {
-        let group = &self.group;
-        let round = group.round.load(Ordering::Acquire);
-        if group.arrived.fetch_add(1, Ordering::AcqRel) + 1 == group.size {
-            group.arrived.store(0, Ordering::Relaxed);
-            group.round.store(round + 1, Ordering::Release);
-            return Ok(());
-        }
-        group.wait(|| Ok(group.round.load(Ordering::Acquire) != round))
+        self.group.barrier()
     }
 
     fn max(&self, value: f64) -> Result<f64, RanksError> {
@@ -207,6 +267,7 @@ impl Communicator for ThreadCommunicator {
     fn abort(&self, reason: &str) {
         // The first one is the cause.
         _ = self.group.aborted.set(RanksError::Aborted { rank: self.rank, reason: reason.to_owned() });
+        self.group.wake();
     }
 }
 

@@ -105,7 +105,11 @@ pub enum SpmvError {
     #[error("there are no ranks, and at least one is needed")]
     NoRanks,
     /// Some ranks would have no rows.
-    #[error("{ranks} ranks can't share {rows} rows: each needs at least one")]
+    #[error(
+        "{ranks} rank{} can't share {rows} row{}: each needs at least one",
+        if *ranks == 1 { "" } else { "s" },
+        if *rows == 1 { "" } else { "s" }
+    )]
     TooManyRanks {
         /// The number of ranks.
         ranks: usize,

@@ -5,11 +5,7 @@
 //! shape. Of the latter two, a file has the lower triangle, which is mirrored. An entry of a pattern is 1; entries at the same place are
 //! added up. The array format, for dense matrices, and complex entries are refused. [`write()`] writes real, general matrices.
 
-use std::{
-    fmt::Display,
-    io::{BufWriter, Write as _},
-    path::Path,
-};
+use std::{fmt::Display, io::Write as _, path::Path};
 
 use super::{Csr, Real, SpmvError, error::numbered};
 use crate::{
@@ -54,9 +50,7 @@ pub fn read<T: Real>(path: impl AsRef<Path>) -> Result<Csr<T>, SpmvError> {
 /// [`SpmvError::Unwritable`].
 pub fn write<T: Real>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(), SpmvError> {
     let destination = Destination::prepare(path.as_ref())?;
-    let mut file = destination.temporary()?;
-    let mut output = BufWriter::with_capacity(1 << 16, &mut file);
-    let mut write = || {
+    Ok(destination.write(|output| {
         writeln!(output, "%%MatrixMarket matrix coordinate real general")?;
         writeln!(output, "{} {} {}", matrix.rows(), matrix.columns(), matrix.nnz())?;
         for row in 0..matrix.rows() {
@@ -65,12 +59,8 @@ pub fn write<T: Real>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(), Spm
                 writeln!(output, "{} {} {value:e}", row + 1, u64::from(*column) + 1)?;
             }
         }
-        output.flush()
-    };
-    write().map_err(|error| destination.error(&error))?;
-    drop(output);
-    destination.persist(file)?;
-    Ok(())
+        Ok(())
+    })?)
 }
 
 /// A file, line by line.

@@ -12,13 +12,17 @@ use std::{
 use clap::Args;
 use serde::Serialize;
 use warpsmith::{
-    concurrency::{Claim, Finding, Options, Study, claims, findings},
-    device::Device,
+    concurrency::{Claim, Finding, MOST_ITERATIONS, MOST_POSES, MOST_RUNS, Options, Study, claims, findings},
+    device::{Backend, Device},
     files::{Destination, FileError, reason},
 };
 
-use super::{Global, failure::Failure, picture, progress::Progress, terminal};
+use super::{Global, count, failure::Failure, format, output::Files, picture, progress::Progress, size, terminal};
 
+/// About what a pose takes in a pair of lists.
+const LIST_BYTES: f64 = 400.0;
+/// The library refuses more streams.
+const MOST_STREAMS: usize = 1024;
 /// Steps of a study last so long that progress is shown.
 const STEP: usize = 10_000_000;
 
@@ -38,19 +42,19 @@ const STEP: usize = 10_000_000;
 )]
 pub struct Arguments {
     /// Numbers of streams: 1,2,4 or 1..32, which doubles [default: 1..32]
-    #[arg(long, value_name = "LIST", value_parser = parse_list)]
+    #[arg(long, value_name = "LIST", value_parser = parse_list, allow_hyphen_values = true)]
     streams: Option<List>,
     /// Numbers of threads, each with a pose to compare with all: 4,8,16 or 4..256, which doubles [default: 4..256]
-    #[arg(long, value_name = "LIST", value_parser = parse_list)]
+    #[arg(long, value_name = "LIST", value_parser = parse_list, allow_hyphen_values = true)]
     batch: Option<List>,
     /// Poses that each is compared with
-    #[arg(long, value_name = "N", default_value_t = 500)]
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = count::up_to(MOST_POSES), allow_negative_numbers = true)]
     poses: usize,
     /// Launches on each stream [default: 20 on CUDA, 1 on the CPU]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_ITERATIONS), allow_negative_numbers = true)]
     iterations: Option<usize>,
     /// Measurements of each time, of which the median is shown [default: 7 on CUDA, 3 on the CPU]
-    #[arg(long, value_name = "R")]
+    #[arg(long, value_name = "R", value_parser = count::up_to(MOST_RUNS), allow_negative_numbers = true)]
     runs: Option<usize>,
     /// Seed of the poses; the notebook's is 123
     #[arg(long, value_name = "S", default_value_t = 123)]
@@ -103,6 +107,11 @@ struct Object<'a> {
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let device = global.open()?;
     let options = arguments.options(&device);
+    // The lists of each stream, and of the largest batch; on the CPU they are all in the host's memory.
+    let streams = options.streams.iter().copied().max().unwrap_or(0).min(MOST_STREAMS) + 3;
+    if device.backend() == Backend::Cpu {
+        size::check_memory(format::counted(streams, "list", "lists"), LIST_BYTES * (streams * options.poses) as f64)?;
+    }
     let files = arguments.output.as_deref().map(prepare).transpose()?.unwrap_or_default();
     let progress = Progress::new(arguments.json || global.verbose > 0);
     let work = progress.costly_bar(1, STEP, "measuring");
@@ -124,7 +133,9 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     show::tables(&device, &study)?;
     show::words(&findings, &claims)?;
     match &arguments.output {
-        Some(directory) => terminal::print(format_args!("Written: {} plots to {}", names.len(), directory.display())),
+        Some(directory) => {
+            terminal::print(format_args!("Written: {} to {}", format::counted(names.len(), "plot", "plots"), directory.display()))
+        }
         None => Ok(()),
     }
 }
@@ -134,12 +145,12 @@ fn prepare(directory: &Path) -> Result<Vec<(picture::Format, plots::Plot, Destin
     if !directory.is_dir() {
         fs::create_dir(directory).map_err(|error| FileError { path: directory.to_owned(), reason: reason(&error) })?;
     }
-    let mut files = Vec::new();
+    let (mut written, mut files) = (Files::reading([""; 0]), Vec::new());
     for plot in plots::Plot::ALL {
         for format in [picture::Format::Svg, picture::Format::Png] {
             let extension = if format == picture::Format::Svg { "svg" } else { "png" };
             let name = directory.join(plot.name()).with_extension(extension);
-            files.push((format, plot, Destination::prepare(&name)?));
+            files.push((format, plot, written.write(&name)?));
         }
     }
     Ok(files)

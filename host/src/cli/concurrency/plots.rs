@@ -44,7 +44,7 @@ impl Plot {
 
     fn chart(self, study: &Study) -> Chart {
         let (title, y, logarithmic, lines) = match self {
-            Self::Streams => ("Kernels a second by streams", "kernels a second", true, streams(study)),
+            Self::Streams => ("Kernels per second by streams", "kernels per second", true, streams(study)),
             Self::Batch => ("Time by threads", "ms a launch", true, batch(study)),
             Self::FixedWork => ("The same number of comparisons by threads", "ms a launch", true, fixed(study)),
             Self::Reductions => ("Reductions", "time, as a multiple of that without a reduction", false, reductions(study)),

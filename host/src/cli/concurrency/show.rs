@@ -1,5 +1,7 @@
 //! Tables and sentences.
 
+use std::fmt::Display;
+
 use warpsmith::{
     concurrency::{BatchRow, Claim, Finding, Placement, Reduction, Spread, Study, Verdict, notebook},
     device::{Backend, Device},
@@ -7,29 +9,34 @@ use warpsmith::{
 
 use crate::cli::{failure::Failure, format, terminal};
 
-/// Columns of text.
-const WIDTH: usize = 110;
-
 /// Prints all tables.
 pub fn tables(device: &Device, study: &Study) -> Result<(), Failure> {
     let place = match device.backend() {
         Backend::Cuda => device.to_string(),
-        Backend::Cpu => format!("the CPU ({} workers)", study.device.multiprocessors),
+        Backend::Cpu => {
+            format!("the CPU ({})", format::counted(study.device.multiprocessors as usize, "worker", "workers"))
+        }
     };
-    terminal::print(format_args!(
-        "concurrency: trees of {} pieces in double precision on {place}; medians of {} (spread: half of largest less least).",
-        study.pieces, study.options.runs
+    say(format_args!(
+        "concurrency: trees of {} in double precision on {place}; medians of {} (spread: half of largest less least).",
+        format::counted(study.pieces, "piece", "pieces"),
+        format::counted(study.options.runs, "run", "runs")
     ))?;
-    let queues = study.device.queues.map_or_else(String::new, |queues| format!("; {queues} hardware queues"));
+    let queues = study.device.queues.map_or_else(String::new, |queues| {
+        format!("; {}", format::counted(queues as usize, "hardware queue", "hardware queues"))
+    });
     let clock =
         study.device.clock_mhz.map_or_else(String::new, |mhz| format!(" at up to {} MHz", format::grouped(mhz.round() as usize)));
     if device.backend() == Backend::Cuda {
-        terminal::print(format_args!(
-            "{} multiprocessors{clock}, {} blocks of {} threads on each ({} registers a thread){queues}.",
-            study.device.multiprocessors, study.device.blocks_per_multiprocessor, study.stream_threads, study.device.registers
+        say(format_args!(
+            "{}{clock}, {} of {} on each ({} per thread){queues}.",
+            format::counted(study.device.multiprocessors as usize, "multiprocessor", "multiprocessors"),
+            format::counted(study.device.blocks_per_multiprocessor as usize, "block", "blocks"),
+            format::counted(study.stream_threads, "thread", "threads"),
+            format::counted(study.device.registers as usize, "register", "registers")
         ))?;
     }
-    terminal::print(format_args!(
+    say(format_args!(
         "All {} kernels and the library's evaluator find the same totals, to {:.0e}.",
         study.agreement.variants, study.agreement.largest_difference
     ))?;
@@ -41,8 +48,13 @@ pub fn tables(device: &Device, study: &Study) -> Result<(), Failure> {
     phases(study)
 }
 
-fn heading(text: impl std::fmt::Display) -> Result<(), Failure> {
-    terminal::print(format_args!("\n{text}"))
+fn heading(text: impl Display) -> Result<(), Failure> {
+    terminal::print("")?;
+    say(text)
+}
+
+fn say(text: impl Display) -> Result<(), Failure> {
+    terminal::print(terminal::paragraph(&text.to_string()))
 }
 
 /// The spread of the median, in percent of it.
@@ -57,7 +69,7 @@ fn worst(spreads: &[Spread]) -> String {
     spreads.iter().max_by(|a, b| share(a).total_cmp(&share(b))).map_or_else(String::new, |worst| self::spread(*worst))
 }
 
-/// A number a second, with all digits before the point.
+/// A number per second, with all digits before the point.
 fn rate(value: f64) -> String {
     if value < 100.0 { format::digits(value) } else { format::grouped(value.round() as usize) }
 }
@@ -68,8 +80,10 @@ fn beside<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
 
 fn streams(study: &Study) -> Result<(), Failure> {
     heading(format_args!(
-        "By streams: kernels a second, of {} poses with {}, {} launches on each stream, by the host's clock",
-        study.stream_threads, study.options.poses, study.options.iterations
+        "By streams: kernels per second, of {} with {}, {} on each stream, by the host's clock",
+        format::counted(study.stream_threads, "pose", "poses"),
+        format::grouped(study.options.poses),
+        format::counted(study.options.iterations, "launch", "launches")
     ))?;
     let header = ["streams", "ms in all", "spread", "kernels/s", "graphs", "branches", "blocks", "empty", "notebook"];
     let mut table = terminal::table(header, 0..header.len());
@@ -89,10 +103,8 @@ fn streams(study: &Study) -> Result<(), Failure> {
         ]);
     }
     terminal::print(table)?;
-    terminal::print(
-        "graphs: a graph a stream; branches: one graph of so many branches; blocks: one launch of so many blocks; empty: kernels \
-         that do nothing.",
-    )
+    say("graphs: a graph for each stream; branches: one graph of so many branches; blocks: one launch of so many blocks; empty: \
+         kernels that do nothing.")
 }
 
 fn threads(study: &Study) -> Result<(), Failure> {
@@ -119,7 +131,7 @@ fn threads(study: &Study) -> Result<(), Failure> {
             format::digits(ms),
             spread(row.one_phase()),
             rate(row.kernels_per_s.median),
-            format::rate(row.work.comparisons as usize, ms),
+            format::rate(row.work.comparisons as usize, ms, ""),
             format::digits(1e6 * ms / row.work.comparisons as f64),
             format::grouped(row.work.candidates as usize),
             row.work.longest_warp.to_string(),
@@ -127,7 +139,7 @@ fn threads(study: &Study) -> Result<(), Failure> {
         ]);
     }
     terminal::print(table)?;
-    terminal::print(
+    say(
         "candidates: comparisons of poses that are near enough to overlap; busiest warp: those that are one for any of its threads.",
     )
 }
@@ -221,14 +233,14 @@ fn phases(study: &Study) -> Result<(), Failure> {
         ]);
     }
     terminal::print(table)?;
-    terminal::print("evaluator: the library's own kernels (`warpsmith overlap`), from the poses to the total.")
+    say("evaluator: the library's own kernels (`warpsmith overlap`), from the poses to the total.")
 }
 
 /// Prints what the figures show.
 pub fn words(findings: &[Finding], claims: &[Claim]) -> Result<(), Failure> {
     heading("What the figures show")?;
     for Finding { topic, text } in findings {
-        terminal::print(paragraph(&format!("{topic}: "), text))?;
+        say(format_args!("{topic}: {text}"))?;
     }
     heading("What they make of the notebook's statements")?;
     for Claim { claim, verdict, because } in claims {
@@ -238,43 +250,14 @@ pub fn words(findings: &[Finding], claims: &[Claim]) -> Result<(), Failure> {
             Verdict::Refuted => "doesn't hold",
             Verdict::Open => "open",
         };
-        terminal::print(paragraph("- ", &format!("\"{claim}\": {verdict}: {because}.")))?;
+        say(format_args!("- \"{claim}\": {verdict}: {because}."))?;
     }
     Ok(())
-}
-
-/// Text in lines, indented below its beginning.
-fn paragraph(start: &str, text: &str) -> String {
-    let mut lines = String::from(start);
-    let mut column = start.chars().count();
-    let mut first = true;
-    for word in text.split(' ') {
-        let length = word.chars().count();
-        if !first && column + 1 + length > WIDTH {
-            lines.push_str("\n  ");
-            column = 2;
-        } else if !first {
-            lines.push(' ');
-            column += 1;
-        }
-        lines.push_str(word);
-        column += length;
-        first = false;
-    }
-    lines
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn paragraphs() {
-        let text = paragraph("a: ", &"word ".repeat(50));
-        assert!(text.lines().count() == 3 && text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
-        assert!(text.lines().skip(1).all(|line| line.starts_with("  w")), "{text}");
-        assert_eq!(paragraph("- ", "one"), "- one");
-    }
 
     #[test]
     fn spreads() {

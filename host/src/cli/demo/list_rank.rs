@@ -24,7 +24,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
         what: what.to_owned(),
         size: size.clone(),
         ms,
-        rate: format::rate(n as usize, ms),
+        rate: format::rate(n as usize, ms, "elements"),
         checked,
     };
 

@@ -58,7 +58,7 @@ pub fn run(global: &Global) -> Result<(), Failure> {
     let stream = device.stream()?;
     let setting = Setting { device, stream, progress: Progress::new(global.verbose > 0) };
 
-    let mut table = terminal::table(["system", "what", "size", "time", "rate", "checked"], [2, 3, 4]);
+    let mut table = terminal::table(["system", "what", "size", "time", "rate", "checked"], [3]).keys(2);
     let mut wrong = None;
     for section in SECTIONS {
         for row in section(&setting)? {
@@ -73,19 +73,20 @@ pub fn run(global: &Global) -> Result<(), Failure> {
                     "WRONG"
                 }
             };
-            table.add_row([system, &what, &size, &format::time(ms), &rate, checked]);
+            table.add_row([system, &what, &size, &*format::time(ms), &rate, checked]);
         }
     }
     terminal::print(table)?;
     terminal::print(
-        "Try next:  warpsmith list-rank --n 1e7 --verify    each step's time, bytes and rate\n           \
-         warpsmith pcf random --count 5000 --points 100 --output set.npz\n           \
-         warpsmith pcf pdist set.npz --output d.npy\n           \
-         warpsmith pcf plot d.npy heat.png       a heat map of the distances\n           \
-         warpsmith overlap total submission.csv  the score of a packing, and what overlaps in it\n           \
-         warpsmith rules explore spmv --platform sim --output runs.csv\n           \
-         warpsmith rules report runs.csv --html report.html\n           \
-         warpsmith --help                        all commands and options",
+        "Try next:\n  \
+         warpsmith list-rank --n 1e7 --verify         each step's time, bytes and rate\n  \
+         warpsmith pcf random --count 5000 --points 100 --output set.npz\n  \
+         warpsmith pcf pdist set.npz --output d.npy\n  \
+         warpsmith pcf plot d.npy heat.png            a heat map of the distances\n  \
+         warpsmith overlap total submission.csv       a packing's score, and what overlaps\n  \
+         warpsmith rules explore spmv --platform sim --output runs.csv\n  \
+         warpsmith rules report runs.csv --html report.html\n  \
+         warpsmith --help                             all commands and options",
     )?;
     wrong.map_or(Ok(()), |text| Err(Failure::Verification(text)))
 }
@@ -104,6 +105,6 @@ fn place(global: &Global, device: &Device) -> String {
         (_, Some(reason)) => reason,
         (_, None) => "the program's kernels don't run on the one that is there".to_owned(),
     };
-    let workers = info.multiprocessors;
-    format!("running on the CPU ({}, {workers} workers), not on a GPU: {reason}.", info.name)
+    let workers = format::counted(info.multiprocessors as usize, "worker", "workers");
+    format!("running on the CPU ({}, {workers}), not on a GPU: {reason}.", info.name)
 }

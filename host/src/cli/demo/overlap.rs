@@ -36,7 +36,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
         what: what.to_owned(),
         size: format!("{} x {TREES} trees", format::grouped(packings)),
         ms,
-        rate: format::rate(pairs(packings), ms).replace("/s", " pairs/s"),
+        rate: format::rate(pairs(packings), ms, "pairs"),
         checked,
     };
 

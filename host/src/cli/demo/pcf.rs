@@ -28,7 +28,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let engine = Engine::new([device.clone()])?;
     let size = format!("{} functions x {POINTS}", format::grouped(n));
     let row = |what: &str, size: String, steps: u128, ms, checked| {
-        let rate = format::rate(steps as usize, ms).replace("/s", " steps/s");
+        let rate = format::rate(steps as usize, ms, "steps");
         Row { system: "pcf", what: what.to_owned(), size, ms, rate, checked }
     };
 
@@ -59,6 +59,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
         let place = |(i, j): (usize, usize)| match layout {
             Layout::Dense => i * n + j,
             Layout::Condensed => n * i - i * (i + 1) / 2 + j - i - 1,
+            Layout::Packed => j * (j + 1) / 2 + i,
         };
         let checked = compare(pairs.iter().map(|&pair| (pair, out[place(pair)])), &expected);
         rows.push(row(what, size.clone(), pairwise.merge_steps(), ms, checked));

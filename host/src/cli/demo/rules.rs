@@ -38,7 +38,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
         what: what.to_owned(),
         size: format!("{} schedules, {ranks} ranks", format::grouped(schedules)),
         ms,
-        rate: format::rate(schedules, ms).replace("/s", " schedules/s"),
+        rate: format::rate(schedules, ms, "schedules"),
         checked,
     };
 
@@ -64,7 +64,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let (mut found, mut seen) = (Vec::new(), Vec::new());
     while let Some(schedule) = explorer.propose().filter(|_| found.len() < ITERATIONS) {
         let seconds = machine.measure(&schedule)?;
-        explorer.record(&schedule, seconds);
+        explorer.record(&schedule, seconds)?;
         seen.push(schedule.text(&dag).parse().map_err(Failure::error)?);
         found.push(seconds);
     }

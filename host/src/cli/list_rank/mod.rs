@@ -13,6 +13,7 @@ use clap::{Args, ValueEnum};
 use ranking::Job;
 use warpsmith::{
     device::{Backend, Device},
+    files::Destination,
     list_rank::{Options, Scan, SplitterRule, Strategy, generate},
 };
 
@@ -21,21 +22,24 @@ use super::{
     failure::Failure,
     format,
     npy::{self, Array, Kind},
-    output::Output,
+    output::Files,
     progress::Progress,
+    size,
 };
 
 /// Columns of a strided list's matrix.
 const STRIDE: u32 = 1024;
 /// Elements of a block-shuffled list's blocks.
 const BLOCK: u32 = 1024;
+/// The most runs.
+const MOST_RUNS: usize = 100_000;
 
 /// Options of `list-rank`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Rank a linked list: how many elements come before each.\n\n\
         A list is an array `next` of n indices: next[i] is the element after i, -1 after the last. It is read from a file or \
-        generated. Ranks are computed on the device; a row a step says how long it took and how many bytes it had to move. \
+        generated. Ranks are computed on the device; a row for each step says how long it took and how many bytes it had to move. \
         Transfers to and from the device are not counted.",
     after_help = "Examples:\n  \
         warpsmith list-rank                                     rank a random list\n  \
@@ -75,8 +79,8 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = Splitters::Hashed)]
     splitters: Splitters,
     /// How many sublists, about [default: from n and the device]
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
-    sublists: Option<u32>,
+    #[arg(long, value_name = "K", value_parser = count::up_to(count::MAX as usize), allow_negative_numbers = true)]
+    sublists: Option<usize>,
     /// Where the sublists are ranked [default: device]
     #[arg(long, value_enum)]
     scan: Option<Place>,
@@ -99,8 +103,8 @@ pub struct Arguments {
     #[arg(long)]
     verify: bool,
     /// Runs after one warm-up; the one of median time is shown [default: 10 on CUDA, 1 on the CPU]
-    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(1..=100_000), allow_negative_numbers = true)]
-    repeat: Option<u32>,
+    #[arg(long, value_name = "R", value_parser = count::up_to(MOST_RUNS), allow_negative_numbers = true)]
+    repeat: Option<usize>,
     /// Print one JSON object instead of a table; times in ms
     #[arg(long)]
     json: bool,
@@ -150,9 +154,9 @@ enum Place {
 
 /// The files to write.
 struct Outputs {
-    result: Option<Output>,
-    order: Option<Output>,
-    lists: Option<Output>,
+    result: Option<Destination>,
+    order: Option<Destination>,
+    lists: Option<Destination>,
 }
 
 /// Runs the command.
@@ -236,17 +240,9 @@ impl Arguments {
 
     /// Makes sure of all files to write.
     fn outputs(&self) -> Result<Outputs, Failure> {
-        let prepare = |path: &Option<PathBuf>| path.as_deref().map(Output::prepare).transpose();
-        let outputs = Outputs { result: prepare(&self.output)?, order: prepare(&self.order)?, lists: prepare(&self.lists)? };
-        let inputs = [&self.input, &self.weights].into_iter().flatten().map(|path| (path.as_path(), "is to be read"));
-        let all = outputs.all();
-        for (index, output) in all.iter().enumerate() {
-            let others = all[..index].iter().map(|other| (other.name(), "is to be written twice"));
-            if let Some((_, text)) = inputs.clone().chain(others).find(|(other, _)| output.is(other)) {
-                return Err(Failure::error(format_args!("{} can't be written: it {text}", output.name().display())));
-            }
-        }
-        Ok(outputs)
+        let mut files = Files::reading([&self.input, &self.weights].into_iter().flatten());
+        let mut prepare = |path: &Option<PathBuf>| path.as_deref().map(|path| files.write(path)).transpose();
+        Ok(Outputs { result: prepare(&self.output)?, order: prepare(&self.order)?, lists: prepare(&self.lists)? })
     }
 
     fn options(&self) -> Options {
@@ -261,7 +257,8 @@ impl Arguments {
                 Splitters::Hashed => SplitterRule::Hashed,
                 Splitters::First => SplitterRule::First,
             },
-            sublists: self.sublists,
+            // No more than elements, whose numbers have 31 bits.
+            sublists: self.sublists.map(|sublists| sublists as u32),
             scan: match self.scan {
                 Some(Place::Host) => Scan::Host,
                 _ => Scan::Device,
@@ -275,7 +272,7 @@ impl Arguments {
 }
 
 impl Outputs {
-    fn all(&self) -> Vec<&Output> {
+    fn all(&self) -> Vec<&Destination> {
         [&self.result, &self.order, &self.lists].into_iter().flatten().collect()
     }
 }
@@ -322,7 +319,7 @@ fn check_head(head: Option<i32>, n: usize) -> Result<(), Failure> {
     }
 }
 
-/// Refuses what would not fit into the host's memory, which the system hands out before it finds that it has none.
+/// Refuses a list that would not fit into the host's memory.
 fn check_memory(device: &Device, n: usize, arguments: &Arguments) -> Result<(), Failure> {
     let when = |condition: bool, bytes: usize| if condition { bytes } else { 0 };
     let sums = arguments.weights.is_some();
@@ -334,12 +331,5 @@ fn check_memory(device: &Device, n: usize, arguments: &Arguments) -> Result<(), 
     // next; the result (and the weights), and a record of an offset and a sublist.
     let on_device = 4 + if sums { 8 + 8 + 16 } else { 4 + 8 } + when(arguments.order.is_some(), 4) + when(arguments.forest, 4);
     let needed = n * (host + when(device.backend() == Backend::Cpu, on_device));
-    let free = Device::cpu().memory()?.free;
-    if needed > free {
-        let (n, needed, free) = (format::grouped(n), format::memory(needed), format::memory(free));
-        return Err(Failure::error(format_args!(
-            "{n} elements take about {needed} of this machine's memory, and {free} are free"
-        )));
-    }
-    Ok(())
+    size::check_memory(format::counted(n, "element", "elements"), needed as f64)
 }

@@ -9,7 +9,7 @@ use warpsmith::{
 };
 
 use super::{Outputs, verify};
-use crate::cli::{failure::Failure, progress::Progress};
+use crate::cli::{failure::Failure, output::write_array, progress::Progress};
 
 /// What is to be done.
 pub struct Job<'a> {
@@ -20,7 +20,7 @@ pub struct Job<'a> {
     pub head: Option<i32>,
     /// Where `next` was read from.
     pub input: Option<&'a Path>,
-    pub runs: u32,
+    pub runs: usize,
     pub verify: bool,
     pub progress: Progress,
 }
@@ -152,8 +152,8 @@ impl Job<'_> {
 
     fn write<V: WritableElement>(&self, outputs: &Outputs, result: &[V], order: &[i32], lists: &[i32]) -> Result<(), Failure> {
         let _work = self.progress.spinner(self.next.len(), "writing");
-        outputs.result.as_ref().map_or(Ok(()), |output| output.write(result))?;
-        outputs.order.as_ref().map_or(Ok(()), |output| output.write(order))?;
-        outputs.lists.as_ref().map_or(Ok(()), |output| output.write(lists))
+        outputs.result.as_ref().map_or(Ok(()), |output| write_array(output, result, &[result.len()]))?;
+        outputs.order.as_ref().map_or(Ok(()), |output| write_array(output, order, &[order.len()]))?;
+        outputs.lists.as_ref().map_or(Ok(()), |output| write_array(output, lists, &[lists.len()]))
     }
 }

@@ -38,7 +38,7 @@ struct Object<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     lists: Option<usize>,
     /// How many runs the times are the median of.
-    runs: u32,
+    runs: usize,
     steps: Vec<Step>,
     total_ms: f64,
     verified: Option<bool>,
@@ -82,19 +82,20 @@ impl Shown<'_> {
         let Made { report, lists, verified, wrong } = &self.made;
         let device = match job.device.backend() {
             Backend::Cuda => job.device.to_string(),
-            Backend::Cpu => format!("the CPU ({} workers)", job.device.info().multiprocessors),
+            Backend::Cpu => {
+                format!("the CPU ({})", format::counted(job.device.info().multiprocessors as usize, "worker", "workers"))
+            }
         };
         let what = match (lists, self.kind) {
-            (Some(1), _) => "list-rank, a forest of 1 list".to_owned(),
-            (Some(lists), _) => format!("list-rank, a forest of {} lists", format::grouped(*lists)),
+            (Some(lists), _) => format!("list-rank, a forest of {}", format::counted(*lists, "list", "lists")),
             (None, Some(kind)) => format!("list-rank, sums of {} weights", kind.name()),
             (None, None) => "list-rank".to_owned(),
         };
         terminal::print(format_args!(
-            "{what}: {} elements ({}) on {device}, {} sublists, strategy {}",
-            format::grouped(report.n),
+            "{what}: {} ({}) on {device}, {}, strategy {}",
+            format::counted(report.n, "element", "elements"),
             self.source,
-            format::grouped(report.sublists),
+            format::counted(report.sublists, "sublist", "sublists"),
             report.strategy.name()
         ))?;
 
@@ -107,8 +108,8 @@ impl Shown<'_> {
             table.add_row([name.to_owned(), format::digits(ms), format::bytes(bytes), format::bandwidth(bytes, ms), share]);
         }
         terminal::print(table)?;
-        let runs = if job.runs == 1 { "One run".to_owned() } else { format!("The median of {} runs", job.runs) };
-        let rate = match format::rate(report.n, total) {
+        let runs = if job.runs == 1 { "One run".to_owned() } else { format!("The median of {} runs", format::grouped(job.runs)) };
+        let rate = match format::rate(report.n, total, "elements") {
             rate if rate.is_empty() => rate,
             rate => format!(": {rate}"),
         };

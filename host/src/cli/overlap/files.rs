@@ -1,19 +1,15 @@
 //! What the commands of `overlap` write.
 
-use std::{
-    fs::File,
-    io::{self, BufWriter, Write as _},
-    path::Path,
-};
+use std::{io::Write as _, path::Path};
 
 use csv::Writer;
-use ndarray::{ArrayViewD, IxDyn};
-use ndarray_npy::{WritableElement, WriteNpyError, WriteNpyExt as _};
+use ndarray_npy::WritableElement;
 use warpsmith::files::Destination;
 
-use crate::cli::failure::Failure;
-
-pub use crate::cli::output::prepare;
+use crate::cli::{
+    failure::Failure,
+    output::{Files, write_array},
+};
 
 /// A format of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +38,7 @@ impl Target {
             };
             return Err(Failure::error(format_args!("{}: the name must end in {names}, which tells the format", path.display())));
         };
-        Ok(Target { destination: prepare(path, inputs)?, format })
+        Ok(Target { destination: Files::reading(inputs).write(path)?, format })
     }
 
     /// As it was named.
@@ -52,42 +48,29 @@ impl Target {
 
     /// Writes an array.
     pub fn array<T: WritableElement>(&self, values: &[T], shape: &[usize]) -> Result<(), Failure> {
-        self.write(|file| {
-            let array = ArrayViewD::from_shape(IxDyn(shape), values).map_err(io::Error::other)?;
-            array.write_npy(file).map_err(|error| match error {
-                WriteNpyError::Io(error) => error,
-                error => io::Error::other(error),
-            })
-        })
+        write_array(&self.destination, values, shape)
     }
 
     /// Writes text in columns.
     pub fn table(&self, header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Result<(), Failure> {
-        self.write(|file| {
+        self.destination.write(|file| {
             let mut writer = Writer::from_writer(file);
             writer.write_record(header)?;
             for row in rows {
                 writer.write_record(row)?;
             }
             writer.flush()
-        })
+        })?;
+        tracing::info!("wrote {}", self.name());
+        Ok(())
     }
 
     /// Writes JSON.
     pub fn json(&self, value: &impl serde::Serialize) -> Result<(), Failure> {
-        self.write(|file| {
+        self.destination.write(|file| {
             serde_json::to_writer_pretty(&mut *file, value)?;
             writeln!(file)
-        })
-    }
-
-    fn write(&self, write: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>) -> Result<(), Failure> {
-        let mut file = self.destination.temporary()?;
-        let mut buffered = BufWriter::new(file.as_file_mut());
-        let written = write(&mut buffered).and_then(|()| buffered.flush());
-        drop(buffered);
-        written.map_err(|error| self.destination.error(&error))?;
-        self.destination.persist(file)?;
+        })?;
         tracing::info!("wrote {}", self.name());
         Ok(())
     }

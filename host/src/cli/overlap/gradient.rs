@@ -17,7 +17,7 @@ use crate::cli::{Global, failure::Failure, format, progress::Progress, terminal}
 #[derive(Args, Debug)]
 #[command(
     long_about = "Compute the exact derivatives of each packing's area of overlap by every pose of it: by x and y (a length) and by \
-        theta (an area a radian).\n\n\
+        theta (an area per radian).\n\n\
         With --boundary they are those of the area of overlap and of the area outside the square, together. With --against they \
         are by the poses of POSES alone.",
     after_help = "Examples:\n  \
@@ -77,7 +77,7 @@ impl Arguments {
         let against = self.evaluation.against.as_deref();
         let inputs = self.input.files(against);
         let target = Target::prepare(&self.output, &inputs, &[("npy", Format::Npy), ("csv", Format::Csv)])?;
-        let loaded = self.input.load(against)?;
+        let loaded = self.input.load::<T>(against)?;
         let shape = match target.format {
             Format::Npy => array_shape(&loaded, &target)?,
             Format::Csv | Format::Json => Vec::new(),
@@ -138,15 +138,12 @@ impl Arguments {
             return terminal::print_json(&object);
         }
         let Object { packings, poses, .. } = object;
-        let s = |n: usize| if n == 1 { "" } else { "s" };
         let outside = object.outside.map_or_else(String::new, |outside| format!(", outside {}", area(outside)));
         terminal::print(format_args!(
-            "Written: {} ({} packing{}, {} pose{}, {}; overlap {}{outside}; {} on {})",
+            "Written: {} ({}, {}, {}; overlap {}{outside}; {} on {})",
             object.output,
-            format::grouped(packings),
-            s(packings),
-            format::grouped(poses),
-            s(poses),
+            format::counted(packings, "packing", "packings"),
+            format::counted(poses, "pose", "poses"),
             object.dtype,
             area(object.overlap),
             format::time(ms),

@@ -11,7 +11,7 @@ use warpsmith::{
     },
 };
 
-use crate::cli::failure::Failure;
+use crate::cli::{failure::Failure, utf8};
 
 /// The poses and their shapes.
 #[derive(Args, Debug)]
@@ -20,7 +20,7 @@ pub struct Input {
     #[arg(value_name = "POSES")]
     pub poses: PathBuf,
     /// The shape: `tree`, a file .json, .svg or .wkt, or WKT; given again, shape 1, 2, ... of the column `shape` [default: tree]
-    #[arg(long = "shape", value_name = "SHAPE")]
+    #[arg(long = "shape", value_name = "SHAPE", value_parser = utf8())]
     pub shapes: Vec<String>,
     /// The file must hold several packings
     #[arg(long)]
@@ -63,18 +63,21 @@ pub struct Loaded {
 }
 
 impl Input {
-    /// Reads poses and shapes, and the poses `against` which they are set.
-    pub fn load(&self, against: Option<&Path>) -> Result<Loaded, Failure> {
+    /// Reads poses and shapes, and the poses `against` which they are set, to be evaluated in `T`.
+    pub fn load<T: Real>(&self, against: Option<&Path>) -> Result<Loaded, Failure> {
         let shapes: Vec<Shape> = match &self.shapes[..] {
             [] => vec![Shape::tree()],
             shapes => shapes.iter().map(|text| read_shape(text)).collect::<Result<_, _>>()?,
         };
         let read = |path: &Path| {
             let file = read_poses(path, self.ensembles)?;
-            file.packings.check_shapes(shapes.len()).map_err(in_file(path))?;
-            Ok::<PoseFile, Failure>(file)
+            let checked = file.packings.check_shapes(shapes.len()).and_then(|()| file.packings.check_positions::<T>());
+            match checked {
+                Ok(()) => Ok::<PoseFile, Failure>(file),
+                Err(error) => Err(file.error(path, error).into()),
+            }
         };
-        let PoseFile { packings, layout } = read(&self.poses)?;
+        let PoseFile { packings, layout, .. } = read(&self.poses)?;
         let others = against.map(|path| Ok::<_, Failure>(read(path)?.packings)).transpose()?;
         if let Some(others) = &others
             && others.len() != packings.len()
@@ -85,9 +88,9 @@ impl Input {
         Ok(Loaded { packings, layout, shapes, others })
     }
 
-    /// The files of poses that are read.
+    /// The files that are read. A shape that is no file's name is none.
     pub fn files<'a>(&'a self, against: Option<&'a Path>) -> Vec<&'a Path> {
-        [Some(&*self.poses), against].into_iter().flatten().collect()
+        [Some(&*self.poses), against].into_iter().flatten().chain(self.shapes.iter().map(Path::new)).collect()
     }
 
     /// Evaluates what was loaded: against the others where there are some, else within a square of this side if there is one.
@@ -98,20 +101,11 @@ impl Input {
         side: Option<f64>,
         wanted: Wanted,
     ) -> Result<overlap::Evaluation<T>, Failure> {
-        let in_poses = in_file(&self.poses);
-        match (&loaded.others, side) {
-            (Some(others), _) => Ok(overlap.evaluate_between(&loaded.packings, others, wanted)?.0),
-            (None, Some(side)) => overlap.evaluate_within(&loaded.packings, &[side], wanted).map_err(in_poses),
-            (None, None) => overlap.evaluate(&loaded.packings, wanted).map_err(in_poses),
-        }
-    }
-}
-
-/// An error that doesn't name the file which it comes from.
-pub fn in_file(path: &Path) -> impl Fn(OverlapError) -> Failure {
-    move |error| match error.pose() {
-        Some(_) => Failure::error(format_args!("{}: {error}", path.display())),
-        None => error.into(),
+        Ok(match (&loaded.others, side) {
+            (Some(others), _) => overlap.evaluate_between(&loaded.packings, others, wanted)?.0,
+            (None, Some(side)) => overlap.evaluate_within(&loaded.packings, &[side], wanted)?,
+            (None, None) => overlap.evaluate(&loaded.packings, wanted)?,
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! `warpsmith overlap`: copies of polygons and the areas in which they overlap.
 
+mod check;
 mod draw;
 mod files;
 mod gradient;
@@ -25,7 +26,7 @@ use super::{Global, failure::Failure};
         A shape is `tree`, a file or text: .json with {\"outline\": [[x, y], ...]}, with {\"pieces\": [...]} of convex polygons or a \
         GeoJSON Polygon; .svg, of which the first closed path is taken, with y upwards and curves as lines; .wkt, or WKT itself.",
     after_help = "Examples:\n  \
-        warpsmith overlap total submission.csv                      the score, and every pair of trees that overlap\n  \
+        warpsmith overlap total submission.csv                      the score, and what breaks the contest's rules\n  \
         warpsmith overlap total poses.npy --boundary 4              areas of overlap and outside a square of side 4\n  \
         warpsmith overlap pairs poses.npy --output pairs.csv        the pairs that overlap\n  \
         warpsmith overlap gradient poses.npy --output gradient.npy  derivatives by every pose\n  \
@@ -40,7 +41,7 @@ pub struct Arguments {
 // What stands about them in the list. Doc comments would take the place of the longer texts that the arguments have, too.
 #[derive(Debug, Subcommand)]
 enum Command {
-    #[command(about = "Compute the areas of overlap, and outside a square; score a submission")]
+    #[command(about = "Compute the areas of overlap, and outside a square; score and check a submission")]
     Total(total::Arguments),
     #[command(about = "List the pairs that overlap, and their areas")]
     Pairs(pairs::Arguments),

@@ -1,23 +1,43 @@
 //! `warpsmith overlap pack`.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    ffi::OsString,
+    io::{Write as _, stderr},
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::overlap::{
-    Packings,
-    io::{Format, Layout, read_shape, save_poses_at},
-    pack::{Budget, Packed, Packer, Settings},
+use warpsmith::{
+    device::Backend,
+    files::Destination,
+    overlap::{
+        OverlapError, Packings, Shape,
+        io::{Format, Layout, PoseFile, read_poses, read_shape, save_poses_at},
+        pack::{self, Budget, MOST_POSES, PackError, Packed, Packer, Saving, Settings},
+    },
 };
 
-use super::{
-    draw::{Picture, Polygons},
-    files,
+use super::draw::{Picture, Polygons};
+use crate::cli::{
+    Global, count,
+    failure::Failure,
+    format,
+    interrupt::Interrupt,
+    output::{Files, Partial},
+    picture,
+    progress::Progress,
+    size, terminal, utf8,
 };
-use crate::cli::{Global, failure::Failure, format, interrupt::Interrupt, picture, progress::Progress, terminal};
 
 /// For how long to search where nothing is said.
 const TIME: Duration = Duration::from_secs(30);
+/// The most steps: for ever.
+const MOST_STEPS: usize = 1_000_000_000_000;
+/// About what a pose takes of the host's memory: on the CPU, and beside a GPU.
+const CPU_BYTES: f64 = 1400.0;
+const HOST_BYTES: f64 = 300.0;
 /// Progress is shown in thousandths.
 const THOUSAND: usize = 1000;
 
@@ -26,34 +46,41 @@ const THOUSAND: usize = 1000;
 #[command(
     long_about = "Pack copies of a shape into as small a square as can be found, from random starts.\n\n\
         Many packings are squeezed at once on the device, changed a little and squeezed again, for as long as --time or --steps say. \
-        The best one is let out until no two copies overlap, and written with the square centred at the origin. Ctrl-C ends the search \
-        early: what was found until then is settled and written in the same way, with exit code 130; Ctrl-C once more ends at once.\n\n\
+        The best one is let out until no two copies overlap, and written with the square centred at the origin. Ctrl-C or SIGTERM ends \
+        the search early: what was found until then is settled and written in the same way, with exit code 130 or 143; a second one ends \
+        at once.\n\n\
+        Every few seconds the best packing so far is written to a file beside the output, POSES.partial.csv for POSES.csv, which goes at \
+        the end. Where a search doesn't come to its end, --resume goes on from there, and nothing larger comes of it.\n\n\
         With --steps, a seed gives the same packing each time on the same kind of device.",
     after_help = "Examples:\n  \
         warpsmith overlap pack --count 50 --output poses.csv                                30 s of search\n  \
         warpsmith overlap pack --count 50 --time 5m --output poses.npy --plot packing.svg   and a picture\n  \
         warpsmith overlap pack --count 12 --steps 20000 --starts 16 --seed 7 --output poses.csv\n  \
+        warpsmith overlap pack --count 50 --time 10h --resume --output poses.csv            go on from poses.csv\n  \
         warpsmith overlap pack --count 30 --shape l.svg --output poses.csv --json           one JSON object"
 )]
 pub struct Arguments {
     /// How many copies
-    #[arg(long, value_name = "N", value_parser = parse_count)]
+    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_POSES), allow_negative_numbers = true)]
     count: usize,
     /// The shape: `tree`, a file .json, .svg or .wkt, or WKT
-    #[arg(long, value_name = "SHAPE", default_value = "tree")]
+    #[arg(long, value_name = "SHAPE", default_value = "tree", value_parser = utf8())]
     shape: String,
     /// Seed of all that is random
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
     /// How many packings to work on at once [default: 256 on a GPU, 4 on the CPU]
-    #[arg(long, value_name = "N", value_parser = parse_count)]
+    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_POSES), allow_negative_numbers = true)]
     starts: Option<usize>,
     /// Search for so many steps of every packing
-    #[arg(long, value_name = "N", value_parser = parse_count, conflicts_with = "time")]
+    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_STEPS), allow_negative_numbers = true, conflicts_with = "time")]
     steps: Option<usize>,
     /// Search for so long, about: 30s, 5m, 1.5h [default: 30s]
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
     time: Option<Duration>,
+    /// Go on from the output's packing, or from what a search left beside it, if there is one: the smaller of both
+    #[arg(long)]
+    resume: bool,
     /// Write the poses: .npy of shape (N, 3), or .csv
     #[arg(long, value_name = "POSES.CSV")]
     output: PathBuf,
@@ -92,26 +119,41 @@ struct Object<'a> {
 /// Runs the command.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let format = Format::of(&arguments.output)?;
-    let destination = files::prepare(&arguments.output, &[arguments.shape.as_ref()])?;
-    let plot = match &arguments.plot {
-        Some(path) => Some((picture::Format::of(path)?, files::prepare(path, &[arguments.shape.as_ref(), &arguments.output])?)),
-        None => None,
-    };
+    let mut files = Files::reading([&arguments.shape]);
+    let destination = files.write(&arguments.output)?;
+    let plot = arguments.plot.as_ref().map(|path| picture::prepare(&mut files, path)).transpose()?;
+    let mut partial = Partial::prepare(&mut files, &beside(&arguments.output), arguments.resume)?;
     let shape = read_shape(&arguments.shape)?;
     let device = global.open()?;
     let budget = match arguments.steps {
         Some(steps) => Budget::Steps(steps),
         None => Budget::Time(arguments.time.unwrap_or(TIME)),
     };
-    let settings =
-        Settings { shape: shape.clone(), count: arguments.count, seed: arguments.seed, starts: arguments.starts, budget };
-    let interrupt = Interrupt::handle()?;
-    let packer = Packer::new(&device, settings).map_err(Failure::error)?.cancelled_by(interrupt.cancel());
-    interrupt.ends_early();
+    let found = if arguments.resume { smallest([partial.path(), Some(&arguments.output)], &shape)? } else { None };
+    let settings = Settings {
+        shape: shape.clone(),
+        count: arguments.count,
+        seed: arguments.seed,
+        starts: arguments.starts,
+        from: found.as_ref().map(|(_, poses)| poses.clone()),
+        budget,
+    };
+    let failure = |error: PackError| match (&error, &found) {
+        (PackError::StartCount { .. } | PackError::StartOverlaps { .. }, Some((path, _))) => {
+            Failure::error(format_args!("{}: {error}", path.display()))
+        }
+        _ => Failure::error(error),
+    };
+    let packer = Packer::new(&device, settings).map_err(failure)?;
+    let interrupt = Interrupt::first_sets("stopping with the best so far");
+    let packer = packer.cancelled_by(interrupt.cancel());
+    let poses = arguments.count * packer.starts();
+    let each = if device.backend() == Backend::Cpu { CPU_BYTES } else { HOST_BYTES };
+    size::check_memory(format::counted(poses, "pose", "poses"), poses as f64 * each)?;
 
     let progress = Progress::new(arguments.json || global.verbose > 0);
     let work = progress.costly_bar(THOUSAND, usize::MAX, format!("packing on {device}"));
-    let packed = packer.run(|reached| {
+    let told = |reached: pack::Progress| {
         let share = match budget {
             Budget::Steps(steps) => reached.steps as f64 / steps as f64,
             Budget::Time(time) => reached.seconds / time.as_secs_f64(),
@@ -119,17 +161,30 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         work.reach((share.min(1.0) * THOUSAND as f64) as usize, THOUSAND);
         work.say(format!("packing on {device}: side {:.6}", reached.side));
         tracing::debug!(steps = reached.steps, side = reached.side, "squeezed");
-    });
+    };
+    let save = |poses: &[[f64; 3]], side: f64| {
+        match write(poses, partial.destination(), format) {
+            Ok(()) => tracing::debug!(side, "saved"),
+            // The disk may have room again at the end.
+            Err(error) => work.warn(error),
+        }
+    };
+    let packed = packer.run_saving(told, Saving::default(), save);
     drop(work);
-    let packed = packed.map_err(Failure::error)?;
+    let packed = packed.map_err(failure).inspect_err(|_| {
+        if let Some(path) = partial.path() {
+            let _ = writeln!(stderr(), "the best packing until then is in {}; --resume goes on from it", path.display());
+        }
+    })?;
 
     let n = arguments.count;
-    save_poses_at(&Packings::one(packed.poses.clone())?, Layout::Single, &destination, format)?;
+    write(&packed.poses, &destination, format)?;
+    partial.remove();
     tracing::info!("wrote {}", arguments.output.display());
     let score = packed.side * packed.side / n as f64;
     if let Some((format, destination)) = &plot {
-        let copies = if n == 1 { "copy" } else { "copies" };
-        let title = format!("{} {copies} of {}, side {:.6}, side²/n {score:.6}", format::grouped(n), shape.name(), packed.side);
+        let copies = format::counted(n, "copy", "copies");
+        let title = format!("{copies} of {}, side {:.6}, side²/n {score:.6}", shape.name(), packed.side);
         let polygons = packed.poses.iter().map(|&pose| Polygons { shape: 0, rings: shape.posed(pose).collect() }).collect();
         let half = 0.5 * packed.side;
         let square = [[-half, -half], [half, -half], [half, half], [-half, half]];
@@ -164,6 +219,41 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     if packed.cancelled { Err(Failure::Cancelled) } else { Ok(()) }
 }
 
+/// The file beside the output: of the same format.
+fn beside(output: &Path) -> PathBuf {
+    let mut extension = OsString::from("partial.");
+    extension.push(output.extension().unwrap_or_default());
+    output.with_extension(extension)
+}
+
+/// The packing of the least side of those that are there, and its file.
+fn smallest(paths: [Option<&Path>; 2], shape: &Shape) -> Result<Option<(PathBuf, Vec<[f64; 3]>)>, Failure> {
+    let mut smallest: Option<(f64, PathBuf, Vec<[f64; 3]>)> = None;
+    for path in paths.into_iter().flatten().filter(|path| path.exists()) {
+        let PoseFile { packings, layout, .. } = read_poses(path, false)?;
+        if layout != Layout::Single {
+            return Err(Failure::error(format_args!("{}: it holds other than a single packing", path.display())));
+        }
+        let poses = packings.poses().to_vec();
+        let vertices = || poses.iter().flat_map(|&pose| shape.posed(pose)).flatten();
+        let width = |axis: usize| {
+            let (low, high) = vertices()
+                .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), vertex| (low.min(vertex[axis]), high.max(vertex[axis])));
+            high - low
+        };
+        let side = width(0).max(width(1));
+        if smallest.as_ref().is_none_or(|(least, ..)| side < *least) {
+            smallest = Some((side, path.to_owned(), poses));
+        }
+    }
+    Ok(smallest.map(|(_, path, poses)| (path, poses)))
+}
+
+/// Writes a packing.
+fn write(poses: &[[f64; 3]], destination: &Destination, format: Format) -> Result<(), OverlapError> {
+    save_poses_at(&Packings::one(poses.to_vec())?, Layout::Single, destination, format)
+}
+
 impl Object<'_> {
     fn print(&self, packed: &Packed) -> Result<(), Failure> {
         let header = ["n", "side (length)", "side^2 / n", "density", "time", "steps/s", "starts"];
@@ -179,25 +269,15 @@ impl Object<'_> {
         ]);
         terminal::print(table)?;
         terminal::print(format_args!(
-            "{} steps of {} packings of {} on {}; no two copies overlap.",
-            format::grouped(packed.steps),
-            format::grouped(packed.starts),
+            "{} of {} of {} on {}; no two copies overlap.",
+            format::counted(packed.steps, "step", "steps"),
+            format::counted(packed.starts, "packing", "packings"),
             self.shape,
             self.device
         ))?;
         terminal::print(format_args!("Written: {}", self.output))?;
         self.plot.as_ref().map_or(Ok(()), |plot| terminal::print(format_args!("Written: {plot}")))
     }
-}
-
-/// Reads a number of copies, of packings or of steps.
-fn parse_count(text: &str) -> Result<usize, String> {
-    let plain: String = text.chars().filter(|&character| character != '_').collect();
-    let count = plain.parse::<usize>().ok().or_else(|| {
-        let number = plain.parse::<f64>().ok()?;
-        (number.fract() == 0.0 && (0.0..=1e15).contains(&number)).then_some(number as usize)
-    });
-    count.filter(|&count| count > 0).ok_or_else(|| "not a whole number above 0".to_owned())
 }
 
 /// Reads a time: `30s`, `5m`, `1.5h`, `500ms`; seconds without a unit.
@@ -222,10 +302,6 @@ mod tests {
         }
         for text in ["", "0s", "-1s", "s", "1d", "inf", "nan", "1e9h"] {
             assert!(parse_time(text).is_err(), "{text}");
-        }
-        assert_eq!((parse_count("50"), parse_count("20_000"), parse_count("1e6")), (Ok(50), Ok(20_000), Ok(1_000_000)));
-        for text in ["", "0", "-1", "1.5", "x", "inf"] {
-            assert!(parse_count(text).is_err(), "{text}");
         }
     }
 }

@@ -3,16 +3,21 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use comfy_table::Table;
 use serde::Serialize;
 use warpsmith::overlap::{OverlapPair, Real};
 
 use super::{
     files::{Format, Target},
-    input::{Dtype, Evaluation, Input, Loaded, in_file, parse_area},
+    input::{Dtype, Evaluation, Input, Loaded, parse_area},
     total::{ROWS, area},
 };
-use crate::cli::{Global, failure::Failure, format, progress::Progress, terminal};
+use crate::cli::{
+    Global,
+    failure::Failure,
+    format,
+    progress::Progress,
+    terminal::{self, Table},
+};
 
 /// Options of `overlap pairs`.
 #[derive(Args, Debug)]
@@ -99,15 +104,14 @@ impl Arguments {
         let inputs = self.input.files(against);
         let formats = [("csv", Format::Csv), ("json", Format::Json), ("npy", Format::Npy)];
         let target = self.output.as_ref().map(|path| Target::prepare(path, &inputs, &formats)).transpose()?;
-        let loaded = self.input.load(against)?;
+        let loaded = self.input.load::<T>(against)?;
         let device = global.open()?;
-        let in_poses = in_file(&self.input.poses);
         let overlap = self.evaluation.evaluator::<T>(&device, &loaded.shapes, false)?;
         let progress = Progress::new(self.json || global.verbose > 0);
         let work = progress.spinner(100 * loaded.packings.poses().len(), format!("evaluating on {device}"));
         let pairs = match &loaded.others {
             Some(others) => overlap.pairs_between(&loaded.packings, others)?,
-            None => overlap.pairs(&loaded.packings).map_err(in_poses)?,
+            None => overlap.pairs(&loaded.packings)?,
         };
         drop(work);
         let above = self.above.unwrap_or_else(|| self.evaluation.rounding());
@@ -133,9 +137,8 @@ impl Arguments {
                 output: target.map(|target| target.name()),
             });
         }
-        let count = format::grouped(pairs.len());
-        let what = if pairs.len() == 1 { "pair that overlaps" } else { "pairs that overlap" };
-        let summary = format!("{count} {what} by more than {above:e}, {} in all", area(sum));
+        let count = format::counted(pairs.len(), "pair that overlaps", "pairs that overlap");
+        let summary = format!("{count} by more than {above:e}, {} in all", area(sum));
         if let Some(target) = &target {
             return terminal::print(format_args!("Written: {} ({summary})", target.name()));
         }

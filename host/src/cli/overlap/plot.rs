@@ -8,11 +8,10 @@ use warpsmith::overlap::{Overlap, Packings, Wanted, convex_intersection, io::Lay
 
 use super::{
     draw::{Picture, Polygons},
-    files,
-    input::{Input, Loaded, in_file, parse_side},
+    input::{Input, Loaded, parse_side},
     total::area,
 };
-use crate::cli::{Global, failure::Failure, format, picture, progress::Progress, terminal};
+use crate::cli::{Global, failure::Failure, format, output::Files, picture, progress::Progress, terminal, utf8};
 
 /// Options of `overlap plot`.
 #[derive(Args, Debug)]
@@ -31,13 +30,13 @@ pub struct Arguments {
     #[arg(value_name = "OUT.SVG")]
     output: PathBuf,
     /// Which packing: from 0 on; of a submission, how many trees it has [default: the first]
-    #[arg(long, value_name = "I")]
+    #[arg(long, value_name = "I", value_parser = parse_packing, allow_negative_numbers = true)]
     packing: Option<usize>,
     /// Draw a square of this side around the origin, with sides along the axes
     #[arg(long, value_name = "H", value_parser = parse_side, allow_hyphen_values = true)]
     boundary: Option<f64>,
     /// Text above the picture [default: how many poses, the square's side, and the area of overlap]
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = utf8())]
     title: Option<String>,
     /// Print one JSON object instead of a line
     #[arg(long)]
@@ -60,9 +59,8 @@ struct Object {
 
 /// Runs the command.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
-    let format = picture::Format::of(&arguments.output)?;
-    let destination = files::prepare(&arguments.output, &[&arguments.input.poses])?;
-    let loaded = arguments.input.load(None)?;
+    let (format, destination) = picture::prepare(&mut Files::reading(arguments.input.files(None)), &arguments.output)?;
+    let loaded = arguments.input.load::<f64>(None)?;
     let packing = arguments.find(&loaded)?;
     let range = loaded.packings.range(packing);
     let poses = &loaded.packings.poses()[range.clone()];
@@ -76,7 +74,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let progress = Progress::new(arguments.json || global.verbose > 0);
     let work = progress.spinner(1000 * poses.len(), format!("evaluating on {device}"));
     let mut overlap = Overlap::<f64>::new(&device, &loaded.shapes)?.deterministic(true);
-    let total = overlap.evaluate(&one, Wanted::TOTALS).map_err(in_file(&arguments.input.poses))?.totals[0];
+    let total = overlap.evaluate(&one, Wanted::TOTALS)?.totals[0];
     let pairs = overlap.pairs(&one)?;
     let mut common = Vec::new();
     for pair in &pairs {
@@ -95,8 +93,8 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     };
     let square = [[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]]
         .map(|corner| [middle[0] + side * corner[0], middle[1] + side * corner[1]]);
-    let s = if poses.len() == 1 { "" } else { "s" };
-    let default_title = || format!("{} pose{s}, side {side:.6}, overlap {}", format::grouped(poses.len()), area(total));
+    let count = format::counted(poses.len(), "pose", "poses");
+    let default_title = || format!("{count}, side {side:.6}, overlap {}", area(total));
     let title = arguments.title.clone().unwrap_or_else(default_title);
     let posed = |pose: usize| loaded.shapes[shape_of(pose)].posed(poses[pose]);
     let polygons = (0..poses.len()).map(|pose| Polygons { shape: shape_of(pose), rings: posed(pose).collect() }).collect();
@@ -122,12 +120,12 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     if arguments.json {
         return terminal::print_json(&object);
     }
-    terminal::print(format_args!(
-        "Written: {} ({} pose{s}, side {side:.6}, overlap {})",
-        object.output,
-        format::grouped(object.poses),
-        area(total)
-    ))
+    terminal::print(format_args!("Written: {} ({count}, side {side:.6}, overlap {})", object.output, area(total)))
+}
+
+/// Reads a packing's number.
+fn parse_packing(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "not a whole number from 0 on".to_owned())
 }
 
 impl Arguments {

@@ -4,12 +4,12 @@ use std::{path::PathBuf, time::Instant};
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::overlap::{OverlapPair, Real, Wanted, io::Layout};
+use warpsmith::overlap::{Real, Wanted, io::Layout};
 
 use super::{
+    check::Checked,
     files::{Format, Target},
-    input::{Dtype, Evaluation, Input, Loaded, parse_area, parse_side},
-    pairs::{Pair, pair_table},
+    input::{Dtype, Evaluation, Input, parse_side},
 };
 use crate::cli::{Global, failure::Failure, format, progress::Progress, terminal};
 
@@ -21,10 +21,15 @@ pub const ROWS: usize = 200;
 #[command(
     long_about = "Compute for each packing the area in which its poses overlap, each pair counted once, and with --boundary the area \
         of all poses outside of a square around the origin.\n\n\
-        Of a submission to Kaggle's Santa 2025 the score, and every pair of trees that overlap: the score is the sum of side^2 / n \
-        over its packings, where side is that of the smallest square with sides along the axes around the n trees.",
+        Of a submission to Kaggle's Santa 2025 also the score: the sum of side^2 / n over its packings, where side is that of the \
+        smallest square with sides along the axes around the n trees. And it is checked by the contest's rules, with exit code 1 where \
+        it breaks one: a packing of each size from 1 to 200, |x| and |y| at most 100, and no two trees that overlap.\n\n\
+        The contest rounds all vertices to double precision and allows no overlap then, however small. Pairs count as overlapping that \
+        do so however that rounding comes out: by a depth of more than 1e-14, or 2e-13 far from the origin. Those that are nearer to \
+        touching are counted apart: a gap of 1e-12 keeps them safe.",
     after_help = "Examples:\n  \
-        warpsmith overlap total submission.csv                         the score, and pairs that overlap\n  \
+        warpsmith overlap total submission.csv                         the score, and what breaks the rules\n  \
+        warpsmith overlap total submission.csv --all                   all pairs that overlap\n  \
         warpsmith overlap total poses.npy --boundary 4 --json          one JSON object\n  \
         warpsmith overlap total poses.npy --output totals.npy          a number for each packing\n  \
         warpsmith overlap total cell.csv --lattice 1,0,0.5,0.9         of a packing that repeats\n  \
@@ -39,9 +44,15 @@ pub struct Arguments {
     /// The area outside, too: of a square of this side around the origin, with sides along the axes
     #[arg(long, value_name = "H", value_parser = parse_side, allow_hyphen_values = true, conflicts_with_all = ["lattice", "against"])]
     boundary: Option<f64>,
-    /// Overlaps of a submission up to this area are rounding [default: 1e-12; 1e-6 with f32]
-    #[arg(long, value_name = "AREA", value_parser = parse_area, allow_hyphen_values = true)]
-    above: Option<f64>,
+    /// Check the packings by the rules of Kaggle's Santa 2025; exit code 1 where they break one [default: of submissions]
+    #[arg(long, conflicts_with_all = ["lattice", "against"])]
+    check: bool,
+    /// Don't check a submission
+    #[arg(long, conflicts_with = "check")]
+    no_check: bool,
+    /// Show all pairs that overlap instead of the ten with the largest areas
+    #[arg(long, conflicts_with = "no_check")]
+    all: bool,
     /// Write the areas: .npy of shape (packings,), with --boundary (packings, 2), or .csv
     #[arg(long, value_name = "TOTALS.NPY")]
     output: Option<PathBuf>,
@@ -66,8 +77,8 @@ struct Object<'a> {
     overlap: f64,
     outside: Option<f64>,
     score: Option<f64>,
-    /// Pairs of a submission that overlap.
-    pairs: Option<Vec<Pair>>,
+    /// What was found by the contest's rules.
+    check: Option<Checked>,
     output: Option<String>,
 }
 
@@ -97,7 +108,7 @@ impl Arguments {
         let inputs = self.input.files(against);
         let formats = [("npy", Format::Npy), ("csv", Format::Csv)];
         let target = self.output.as_ref().map(|path| Target::prepare(path, &inputs, &formats)).transpose()?;
-        let loaded = self.input.load(against)?;
+        let loaded = self.input.load::<T>(against)?;
         let device = global.open()?;
         let mut overlap = self.evaluation.evaluator::<T>(&device, &loaded.shapes, self.boundary.is_some())?;
         let progress = Progress::new(self.json || global.verbose > 0);
@@ -106,11 +117,11 @@ impl Arguments {
         let evaluation = self.input.evaluate(&mut overlap, &loaded, self.boundary, Wanted::TOTALS)?;
         let ms = 1e3 * start.elapsed().as_secs_f64();
         let submitted = loaded.layout == Layout::Submission;
-        let pairs = match &loaded.others {
-            _ if !submitted => None,
-            None => Some(overlap.pairs(&loaded.packings)?),
-            Some(others) => Some(overlap.pairs_between(&loaded.packings, others)?),
-        };
+        let alone = loaded.others.is_none() && self.evaluation.lattice.is_none();
+        let check = (self.check || submitted && alone && !self.no_check).then(|| Checked::of(&loaded));
+        if self.all && check.is_none() {
+            return Err(Failure::error("--all is for packings that are checked (--check)"));
+        }
         drop(work);
 
         let outside = evaluation.outside.as_ref().map(|outside| &outside.totals);
@@ -130,8 +141,6 @@ impl Arguments {
         if let Some(target) = &target {
             self.write::<T>(target, &rows)?;
         }
-        let above = self.above.unwrap_or_else(|| self.evaluation.rounding());
-        let pairs = pairs.map(|pairs| self.pairs_above(&loaded, &pairs, above));
         let sum = |number: fn(&Row) -> Option<f64>| rows.iter().try_fold(0.0, |sum, row| Some(sum + number(row)?));
         let object = Object {
             system: "overlap",
@@ -147,15 +156,12 @@ impl Arguments {
             overlap: rows.iter().fold(0.0, |sum, row| sum + row.overlap),
             outside: sum(|row| row.outside).filter(|_| self.boundary.is_some()),
             score: sum(|row| row.score).filter(|_| submitted),
-            pairs,
+            check,
             output: target.map(|target| target.name()),
         };
-        if self.json { terminal::print_json(&object) } else { object.print(above) }
-    }
-
-    fn pairs_above<T: Real>(&self, loaded: &Loaded, pairs: &[OverlapPair<T>], above: f64) -> Vec<Pair> {
-        let lattice = self.evaluation.lattice.is_some();
-        pairs.iter().map(|pair| Pair::of(loaded, pair, lattice)).filter(|pair| pair.area > above).collect()
+        if self.json { terminal::print_json(&object) } else { object.print(self.all) }?;
+        let broken = object.check.and_then(|check| check.broken());
+        broken.map_or(Ok(()), |what| Err(Failure::Verification(format!("{}: {what}", object.input))))
     }
 
     fn write<T: Real>(&self, target: &Target, rows: &[Row]) -> Result<(), Failure> {
@@ -182,20 +188,14 @@ impl Arguments {
 }
 
 impl Object<'_> {
-    fn print(&self, above: f64) -> Result<(), Failure> {
+    fn print(&self, all: bool) -> Result<(), Failure> {
         let mut header = vec!["packing", "poses", "overlap (area)"];
         header.extend(self.outside.map(|_| "outside (area)"));
         if self.score.is_some() {
             header.extend(["side (length)", "side^2 / n"]);
         }
         let columns = header.len();
-        let mut table = terminal::table([""; 0], []);
-        table.set_header(header);
-        for column in 0..columns {
-            if let Some(column) = table.column_mut(column) {
-                column.set_cell_alignment(comfy_table::CellAlignment::Right);
-            }
-        }
+        let mut table = terminal::table(header, 0..columns);
         for row in &self.packings[..self.packings.len().min(ROWS)] {
             let numbers = [Some(row.overlap), row.outside].map(|number| number.map(area));
             let scores = [row.side, row.score].map(|number| number.map(|number| format!("{number:.9}")));
@@ -204,41 +204,32 @@ impl Object<'_> {
         }
         terminal::print(table)?;
         if self.packings.len() > ROWS {
-            let more = format::grouped(self.packings.len() - ROWS);
-            terminal::print(format_args!("... and {more} packings more; --output and --json have all."))?;
+            let more = format::counted(self.packings.len() - ROWS, "packing", "packings");
+            terminal::print(format_args!("... and {more} more; --output and --json have all."))?;
         }
         let (packings, poses) = (self.packings.len(), self.packings.iter().map(|row| row.poses).sum::<usize>());
-        let s = |n: usize| if n == 1 { "" } else { "s" };
         let outside = self.outside.map_or_else(String::new, |outside| format!(", outside {}", area(outside)));
         terminal::print(format_args!(
-            "{} packing{} of {} in all, {} pose{}: overlap {}{outside}; {} on {}.",
-            format::grouped(packings),
-            s(packings),
+            "{} of {} in all, {}: overlap {}{outside}; {} on {}.",
+            format::counted(packings, "packing", "packings"),
             self.shapes.join(", "),
-            format::grouped(poses),
-            s(poses),
+            format::counted(poses, "pose", "poses"),
             area(self.overlap),
             format::time(self.ms),
             self.device
         ))?;
-        if let Some(pairs) = &self.pairs {
-            if pairs.is_empty() {
-                terminal::print(format_args!("No two trees overlap by more than {above:e}."))?;
-            } else {
-                terminal::print(format_args!("\n{} by more than {above:e}:", overlapping(pairs.len())))?;
-                terminal::print(pair_table(pairs, pairs.len()))?;
+        let valid = match &self.check {
+            Some(check) => {
+                check.print(all)?;
+                if check.valid { "" } else { " if it were valid" }
             }
-        }
+            None => "",
+        };
         if let Some(score) = self.score {
-            terminal::print(format_args!("Score: {score:.12}"))?;
+            terminal::print(format_args!("Score{valid}: {score:.12}"))?;
         }
         self.output.as_ref().map_or(Ok(()), |output| terminal::print(format_args!("Written: {output}")))
     }
-}
-
-/// How many pairs of trees overlap.
-fn overlapping(n: usize) -> String {
-    if n == 1 { "1 pair of trees overlaps".to_owned() } else { format!("{} pairs of trees overlap", format::grouped(n)) }
 }
 
 /// An area for people: nine decimals, or as many digits where that would be none.

@@ -13,9 +13,7 @@ use warpsmith::{
 };
 
 use super::Dtype;
-use crate::cli::{failure::Failure, format, progress::Progress, terminal};
-
-pub use crate::cli::output::prepare;
+use crate::cli::{failure::Failure, format, output::Files, progress::Progress, terminal};
 
 /// A file of functions to write.
 pub struct Target {
@@ -27,7 +25,7 @@ impl Target {
     /// Makes sure, before anything is computed, that the file can be written and is none of the inputs.
     pub fn prepare(path: &Path, inputs: &[&Path]) -> Result<Self, Failure> {
         let format = Format::of(path)?;
-        Ok(Target { destination: prepare(path, inputs)?, format })
+        Ok(Target { destination: Files::reading(inputs).write(path)?, format })
     }
 
     /// Writes the functions, and says so.
@@ -163,26 +161,20 @@ impl Summary {
 
     /// One line for a file that was written.
     fn written(&self) -> String {
-        let (functions, breakpoints) = (format::grouped(self.count), format::grouped(self.breakpoints.total));
-        let s = |n: usize| if n == 1 { "" } else { "s" };
+        let functions = format::counted(self.count, "function", "functions");
+        let breakpoints = format::counted(self.breakpoints.total, "breakpoint", "breakpoints");
         let repaired = self.repaired.as_ref().map_or_else(String::new, |repaired| {
             let Repaired { empty, sorted, shifted, merged } = repaired;
             format!(
                 "\nRepaired functions: {sorted} put in order, {shifted} shifted, {merged} with breakpoints merged, {empty} empty"
             )
         });
-        format!(
-            "Written: {} ({functions} function{}, {breakpoints} breakpoint{}, {}){repaired}",
-            self.file,
-            s(self.count),
-            s(self.breakpoints.total),
-            self.dtype
-        )
+        format!("Written: {} ({functions}, {breakpoints}, {}){repaired}", self.file, self.dtype)
     }
 
     /// A row for each number.
     pub fn print(&self) -> Result<(), Failure> {
-        let mut table = terminal::table([self.file.as_str(), ""], [1]);
+        let mut table = terminal::table([self.file.as_str(), ""], []);
         let extents: Vec<_> = self.shape.iter().map(|&extent| format::grouped(extent)).collect();
         let none = || "-".to_owned();
         let Breakpoints { total, min, mean, max } = self.breakpoints;
@@ -191,9 +183,9 @@ impl Summary {
             ("shape", if extents.is_empty() { "()".to_owned() } else { extents.join(" x ") }),
             ("dtype", self.dtype.to_owned()),
             ("breakpoints", format::grouped(total)),
-            ("  a function, min", min.map_or_else(none, format::grouped)),
-            ("  a function, mean", mean.map_or_else(none, format::digits)),
-            ("  a function, max", max.map_or_else(none, format::grouped)),
+            ("  per function, min", min.map_or_else(none, format::grouped)),
+            ("  per function, mean", mean.map_or_else(none, format::digits)),
+            ("  per function, max", max.map_or_else(none, format::grouped)),
             ("max. time", self.max_time.to_string()),
             ("not 0 at the end", format::grouped(self.nonzero_tails)),
             ("memory", format::memory(self.memory_bytes)),

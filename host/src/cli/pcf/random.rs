@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use warpsmith::{
-    device::Device,
-    pcf::{PcfError, PcfSet, Point, Real, io::PcfData, random},
-};
+use warpsmith::pcf::{PcfError, PcfSet, Point, Real, io::PcfData, random};
 
 use super::{Dtype, files::Target};
-use crate::cli::{Global, count, failure::Failure, format, progress::Progress};
+use crate::cli::{Global, count, failure::Failure, format, progress::Progress, size};
+
+/// The most functions, and the most breakpoints of each.
+const MOST: usize = count::MAX as usize;
 
 /// Options of `pcf random`.
 #[derive(Args, Debug)]
@@ -24,11 +24,11 @@ use crate::cli::{Global, count, failure::Failure, format, progress::Progress};
 )]
 pub struct Arguments {
     /// How many functions: 10000, 10_000, 1e4 or 10k
-    #[arg(long, value_name = "N", value_parser = count::parse, allow_negative_numbers = true)]
-    count: u32,
+    #[arg(long, value_name = "N", value_parser = count::up_to(MOST), allow_negative_numbers = true)]
+    count: usize,
     /// Breakpoints of each function; with --uneven at most
-    #[arg(long, value_name = "M", value_parser = count::parse, allow_negative_numbers = true)]
-    points: u32,
+    #[arg(long, value_name = "M", value_parser = count::up_to(MOST), allow_negative_numbers = true)]
+    points: usize,
     /// Numbers of breakpoints from 1 to M, whose logarithms are uniform
     #[arg(long)]
     uneven: bool,
@@ -59,15 +59,11 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
 
 impl Arguments {
     fn draw<T: Real>(&self, progress: Progress) -> Result<PcfSet<T>, Failure> {
-        let (count, points) = (self.count as usize, self.points as usize);
-        // The system promises more memory than there is; what is too much shows only later. Means of log-uniform lengths are smaller.
+        let Self { count, points, .. } = *self;
+        // Means of log-uniform lengths are smaller.
         let mean = if self.uneven { points as f64 / (points as f64 + 1.0).ln() } else { points as f64 };
         let needed = count as f64 * (mean * size_of::<Point<T>>() as f64 + 4.0 * size_of::<usize>() as f64);
-        let free = Device::cpu().memory()?.free;
-        if needed > free as f64 {
-            let (needed, free) = (format::memory(needed as usize), format::memory(free));
-            return Err(Failure::error(format_args!("the functions take {needed}, but only {free} of memory are free")));
-        }
+        size::check_memory(format::counted(count, "function", "functions"), needed)?;
         let _work = progress.spinner(count.saturating_mul(points), "drawing functions");
         let draw: fn(usize, usize, u64) -> Result<PcfSet<T>, PcfError> =
             if self.uneven { random::uneven } else { random::uniform };

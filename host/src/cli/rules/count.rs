@@ -5,8 +5,8 @@ use std::io::{BufWriter, Write as _, stdout};
 use clap::Args;
 use serde::Serialize;
 use warpsmith::design_rules::{
-    Dag, Kind,
-    schedule::{MAX_STREAMS, Schedules, count},
+    Dag, Kind, RulesError,
+    schedule::{Schedules, check_streams, count},
 };
 
 use super::program::Choice;
@@ -17,7 +17,8 @@ use crate::cli::{failure::Failure, format, terminal};
 #[command(
     long_about = "Count the schedules of a program: the orders of its operations, with the streams of the GPU's, and the \
         synchronisation that these take. Schedules that differ in the names of streams alone count once.\n\n\
-        The number is exact, and known without listing them. With --list, each schedule is a line: names with `;` between them, and \
+        The number is exact, and known without listing them. Where it has 39 digits or more, or would take long, it is only said to be \
+        more than some power of ten. With --list, each schedule is a line: names with `;` between them, and \
         `@` and the stream behind those that name one.",
     after_help = "Examples:\n  \
         warpsmith rules count spmv                     on 1 and on 2 streams\n  \
@@ -58,8 +59,24 @@ struct Operation<'a> {
 #[derive(Serialize)]
 struct Count {
     streams: usize,
-    /// As text: JSON's numbers may be too short.
-    schedules: String,
+    /// As text: JSON's numbers may be too short. None where there are too many to count.
+    schedules: Option<String>,
+    /// Then there are more than ten to the power of this.
+    more_than_exponent: Option<u32>,
+}
+
+impl Count {
+    fn of(dag: &Dag, streams: usize) -> Result<Self, RulesError> {
+        Ok(match count(dag, streams) {
+            Err(RulesError::TooMany { exponent, .. }) => Count { streams, schedules: None, more_than_exponent: Some(exponent) },
+            schedules => Count { streams, schedules: Some(schedules?.to_string()), more_than_exponent: None },
+        })
+    }
+
+    fn text(&self) -> String {
+        let exponent = self.more_than_exponent.map(|exponent| format!("more than 10^{exponent}"));
+        self.schedules.as_deref().map(format::grouped_digits).or(exponent).unwrap_or_default()
+    }
 }
 
 /// Runs the command.
@@ -68,13 +85,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.list {
         return list(&dag, arguments.streams);
     }
-    if arguments.streams == 0 || arguments.streams > MAX_STREAMS {
-        // It says what is possible.
-        count(&dag, arguments.streams)?;
-    }
-    let mut counts = Vec::new();
+    check_streams(arguments.streams)?;
+    let mut counts = Vec::<Count>::new();
     for streams in 1..=arguments.streams {
-        counts.push(Count { streams, schedules: count(&dag, streams)?.to_string() });
+        // On more streams there are more.
+        let too_many = counts.last().and_then(|count| count.more_than_exponent);
+        let known = too_many.map(|exponent| Count { streams, schedules: None, more_than_exponent: Some(exponent) });
+        counts.push(known.map_or_else(|| Count::of(&dag, streams), Ok)?);
     }
     let operations: Vec<_> = dag.operations().map(|op| Operation { name: dag.name_of(op), kind: dag.kind(op) }).collect();
     let edges: Vec<_> = dag.edges().map(|(u, v)| [dag.name_of(u), dag.name_of(v)]).collect();
@@ -83,17 +100,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return terminal::print_json(&Object { system: "rules", command: "count", program, operations, edges, counts });
     }
     let mut table = terminal::table(["streams", "schedules"], [0, 1]);
-    for Count { streams, schedules } in &counts {
-        table.add_row([streams.to_string(), format::grouped_digits(schedules)]);
+    for count in &counts {
+        table.add_row([count.streams.to_string(), count.text()]);
     }
     terminal::print(table)?;
     let of_gpu = dag.gpu_operations().count();
     terminal::print(format_args!(
-        "{}: {} operations of the GPU, {} of the host, {} dependences.",
+        "{}: {} of the GPU, {} of the host, {}.",
         dag.name(),
-        of_gpu,
+        format::counted(of_gpu, "operation", "operations"),
         operations.len() - of_gpu,
-        edges.len()
+        format::counted(edges.len(), "dependence", "dependences")
     ))
 }
 

@@ -4,7 +4,7 @@ use std::{ops::ControlFlow, path::PathBuf, time::Instant};
 
 use clap::{Args, ValueEnum};
 use warpsmith::design_rules::{
-    About, Dag, Platform, RulesError, Run, Runs, Schedule, Survey,
+    About, Dag, Platform, RulesError, Run, Runs, Survey,
     schedule::{Schedules, count},
     search::{DepthFirst, Explorer, Mcts, Random, Strategy},
 };
@@ -14,14 +14,14 @@ use super::{
     learning::Origin,
     platform::{Opened, Place, open_platform},
     program::Choice,
-    session::Session,
+    session::{Kept, Session, beside},
 };
 use crate::cli::{
     Global,
     failure::Failure,
     format,
     interrupt::Interrupt,
-    output,
+    output::Files,
     progress::{Progress, Work},
     terminal,
 };
@@ -41,10 +41,10 @@ const SURVEY: &str = "survey";
         to compare with. A schedule is measured once, and the search ends early when there are no more. With --exhaustive, all schedules \
         are measured, --passes times over in random orders, and each has the median of its times, with what the machine drifted \
         meanwhile taken out.\n\n\
-        Ctrl-C ends the search: what was measured until then is written in the same way, with exit code 130; Ctrl-C once more ends at \
-        once. The file is also written every few seconds, or after each of the passes. A file that is there stays as it is until the end, and runs go to \
-        RUNS.CSV.partial until then; with --resume it is continued instead, as if the search had never ended: program, input, \
-        platform, search and seed must be the same. Iterations are counted with those that it has.",
+        Ctrl-C or SIGTERM ends the search: what was measured until then is written in the same way, with exit code 130 or 143; a second \
+        one ends at once. Until the end, each measurement goes to RUNS.CSV.partial at once, and RUNS.CSV stays as it is. Where a search didn't come to \
+        its end, --resume continues it from there as if it had never stopped: program, input, platform, search and seed must be the same. \
+        Without such a file, it continues RUNS.CSV itself. Iterations and passes are counted with those that there are.",
     after_help = "Examples:\n  \
         warpsmith rules explore spmv --output runs.csv                       200 schedules on 4 ranks\n  \
         warpsmith rules explore spmv --iterations 400 --resume --output runs.csv\n  \
@@ -65,7 +65,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     iterations: Option<u64>,
     /// Measure all schedules
-    #[arg(long, conflicts_with_all = ["iterations", "search", "resume"])]
+    #[arg(long, conflicts_with_all = ["iterations", "search"])]
     exhaustive: bool,
     /// With --exhaustive, how often to measure each [default: 1]
     #[arg(long, value_name = "N", requires = "exhaustive", value_parser = clap::value_parser!(u64).range(1..=1000))]
@@ -76,7 +76,7 @@ pub struct Arguments {
     /// Seed of all that is random
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// Continue the output's runs, if there are any
+    /// Continue the runs of RUNS.CSV.partial or of RUNS.CSV, if there are any
     #[arg(long)]
     resume: bool,
     /// Check the result of every schedule, too
@@ -124,15 +124,19 @@ struct Outcome {
 
 /// Runs the command.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
-    let inputs: Vec<_> =
-        [&arguments.place.input.matrix, &arguments.place.machine].into_iter().flatten().map(PathBuf::as_path).collect();
-    let destination = output::prepare(&arguments.output, &inputs)?;
+    let mut files = Files::reading([&arguments.place.input.matrix, &arguments.place.machine].into_iter().flatten());
+    let destination = files.write(&arguments.output)?;
+    files.write(&beside(&arguments.output))?;
     let opened = open_platform(global, &arguments.choice, &arguments.place, arguments.streams, arguments.seed)?;
     // Else another process does the rest.
     let Some(Opened { mut platform, input }) = opened else { return Ok(()) };
     let dag = platform.dag().clone();
-    let space = count(&dag, arguments.streams)?;
-    if arguments.exhaustive && space > MOST {
+    let space = match count(&dag, arguments.streams) {
+        Ok(space) => Some(space),
+        Err(RulesError::TooMany { .. }) if !arguments.exhaustive => None,
+        Err(error) => return Err(error.into()),
+    };
+    if let Some(space) = space.filter(|&space| arguments.exhaustive && space > MOST) {
         let (space, most) = (format::grouped_digits(&space.to_string()), format::grouped_digits(&MOST.to_string()));
         return Err(Failure::error(format_args!(
             "{} has {space} schedules on {} streams: more than {most} can't all be measured",
@@ -148,12 +152,11 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         streams: arguments.streams,
         search: if arguments.exhaustive { SURVEY } else { strategy.name() }.to_owned(),
         seed: arguments.seed,
-        space: Some(space.to_string()),
+        space: space.map(|space| space.to_string()),
         ..About::program(&dag)
     };
-    let mut session = Session::start(destination, about, arguments.resume)?;
-    let interrupt = Interrupt::handle()?;
-    interrupt.ends_early();
+    let mut session = Session::start(destination, about, arguments.resume, !arguments.exhaustive)?;
+    let interrupt = Interrupt::first_sets("stopping with what was measured");
 
     let start = Instant::now();
     let progress = Progress::new(arguments.json || global.verbose > 0);
@@ -167,14 +170,19 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     if session.runs.runs.is_empty() {
         return Err(outcome.error.map_or(Failure::Cancelled, Failure::from));
     }
-    if outcome.error.is_none() {
-        session.trace(&mut *platform, &dag)?;
+    // First of all what was measured: the platform may fail once more.
+    session.write()?;
+    let is_whole = outcome.error.is_none() && !cancelled && session.rest().is_empty();
+    // Of passes, the file has not all that was measured, and what is missing is for those who continue them.
+    if is_whole || !arguments.exhaustive {
+        session.end();
     }
-    session.finish()?;
     if let Some(error) = outcome.error {
         tracing::info!(runs = session.runs.runs.len(), "what was measured before is in {}", arguments.output.display());
         return Err(error.into());
     }
+    session.trace(&mut *platform, &dag)?;
+    session.write()?;
     let Outcome { thought: (thought, runs), spread, .. } = outcome;
     let object = arguments.object(&session.runs, (runs > 0).then(|| thought / runs as f64), spread, seconds, cancelled)?;
     if arguments.json { terminal::print_json(&object) } else { object.print() }?;
@@ -196,8 +204,8 @@ impl Arguments {
         let mut explorer = Explorer::new(dag, self.streams, strategy, self.seed)?;
         let work = bar(progress, wanted, platform);
         let mut outcome = Outcome::default();
-        let before = session.runs.runs.len();
         let mut fastest = f64::INFINITY;
+        let mut kept = Kept { session, platform, check: self.check };
         for iteration in 0..wanted {
             if interrupt.cancel().is_cancelled() {
                 break;
@@ -205,45 +213,30 @@ impl Arguments {
             let start = Instant::now();
             let Some(schedule) = explorer.propose() else { break };
             outcome.thought.0 += start.elapsed().as_secs_f64();
-            let text = schedule.text(dag);
-            let seconds = if iteration < before {
-                self.repeated(&session.runs.runs[iteration], &text, iteration)?
-            } else {
-                match self.measure(platform, &schedule) {
-                    Ok(seconds) => seconds,
-                    Err(error) => {
-                        outcome.error = Some(error);
-                        break;
-                    }
+            let seconds = match kept.measure(&schedule) {
+                Ok(seconds) => seconds,
+                Err(error) if kept.session.rest().is_empty() => {
+                    outcome.error = Some(error);
+                    break;
                 }
+                // The file is of another search, and stays as it is.
+                Err(error) => return Err(error.into()),
             };
             let start = Instant::now();
-            explorer.record(&schedule, seconds);
+            explorer.record(&schedule, seconds)?;
             outcome.thought.0 += start.elapsed().as_secs_f64();
             outcome.thought.1 += 1;
-            if iteration >= before {
-                let traversal = text.parse().map_err(Failure::error)?;
-                session.add(Run { seconds, traversal })?;
-            }
+            kept.session.runs.runs.push(Run { seconds, traversal: schedule.text(dag).parse().map_err(Failure::error)? });
             tracing::debug!(iteration, seconds, "measured");
             work.reach(iteration + 1, wanted);
             if seconds < fastest {
                 fastest = seconds;
-                work.say(format!("{}: {}", platform.description(), format::seconds(fastest)));
+                work.say(format!("{}: {}", kept.platform.description(), format::seconds(fastest)));
             }
         }
+        let rest = session.rest().to_vec();
+        session.runs.runs.extend(rest);
         Ok(outcome)
-    }
-
-    /// The time of a run that there is already, of the schedule that the search proposes here, too.
-    fn repeated(&self, run: &Run, text: &str, iteration: usize) -> Result<f64, Failure> {
-        if run.traversal.to_string() == text {
-            return Ok(run.seconds);
-        }
-        Err(Failure::error(format_args!(
-            "{}: it can't be resumed: in iteration {iteration} this search measures `{text}`, and the file has another schedule",
-            self.output.display()
-        )))
     }
 
     /// Measures all schedules, in passes.
@@ -274,27 +267,21 @@ impl Arguments {
                 work.reach(done, total);
                 if interrupt.cancel().is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             };
-            let ended = survey.pass(platform, self.seed.wrapping_add(pass), each);
-            session.runs.runs = survey.runs(platform);
-            match ended {
-                Ok(ControlFlow::Continue(())) => session.save_in_time()?,
+            let mut kept = Kept { session, platform, check: false };
+            match survey.pass(&mut kept, self.seed.wrapping_add(pass), each) {
+                Ok(ControlFlow::Continue(())) => {}
                 Ok(ControlFlow::Break(())) => break,
-                Err(error) => {
+                Err(error) if session.rest().is_empty() => {
                     outcome.error = Some(error);
                     break;
                 }
+                Err(error) => return Err(error.into()),
             }
             tracing::debug!(pass, "measured");
         }
+        session.runs.runs = survey.runs(platform);
         outcome.spread = (passes > 1).then(|| survey.spread());
         Ok(outcome)
-    }
-
-    fn measure(&self, platform: &mut dyn Platform, schedule: &Schedule) -> Result<f64, RulesError> {
-        if self.check {
-            platform.check(schedule)?;
-        }
-        platform.measure(schedule)
     }
 
     fn object<'a>(

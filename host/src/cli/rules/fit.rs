@@ -28,7 +28,8 @@ use super::{
 use crate::cli::{
     Global,
     failure::Failure,
-    format, output,
+    format,
+    output::Files,
     picture::{self, Drawing as _},
     progress::Progress,
     terminal,
@@ -124,15 +125,10 @@ struct Prediction {
 /// Runs the command.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let others = [&arguments.input.matrix, &arguments.machine, &arguments.predict];
-    let inputs: Vec<&Path> = [&arguments.runs].into_iter().chain(others.into_iter().flatten()).map(PathBuf::as_path).collect();
-    let destination = output::prepare(&arguments.output, &inputs)?;
-    let plot = match &arguments.plot {
-        Some(path) => Some((picture::Format::of(path)?, output::prepare(path, &inputs)?)),
-        None => None,
-    };
-    if plot.as_ref().is_some_and(|(_, plot)| plot.is(&arguments.output)) {
-        return Err(Failure::error("--plot and --output are the same file"));
-    }
+    let inputs = [&arguments.runs].into_iter().chain(others.into_iter().flatten());
+    let mut files = Files::reading(inputs);
+    let destination = files.write(&arguments.output)?;
+    let plot = arguments.plot.as_ref().map(|path| picture::prepare(&mut files, path)).transpose()?;
     let runs = Runs::read(&arguments.runs)?;
     let choice = Choice::of(&runs, &arguments.runs)?;
     let mut start = arguments.machine.as_deref().map_or_else(|| Ok(Machine::data_sheet()), read_machine)?;
@@ -195,9 +191,7 @@ fn read_other(path: &Path, choice: &Choice) -> Result<Runs, Failure> {
 /// Writes the machine whole, beside its name first.
 fn write(destination: &Destination, machine: &Machine) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(machine).map_err(Failure::error)?;
-    let mut file = destination.temporary()?;
-    writeln!(file, "{text}").and_then(|()| file.flush()).map_err(|error| destination.error(&error))?;
-    Ok(destination.persist(file)?)
+    Ok(destination.write(|file| writeln!(file, "{text}"))?)
 }
 
 impl Arguments {
@@ -277,7 +271,11 @@ impl Object<'_> {
             row(format!("{input_file}, predicted"), agreement);
         }
         terminal::print(table)?;
-        terminal::print(format_args!("Fitted to {} of {} runs.", format::grouped(self.sample), format::grouped(self.runs)))?;
+        terminal::print(format_args!(
+            "Fitted to {} of {}.",
+            format::grouped(self.sample),
+            format::counted(self.runs, "run", "runs")
+        ))?;
         if self.after.spearman < POOR {
             terminal::print(
                 "The fitted machine doesn't put these schedules in order: either chance is as large as what they differ by, or the model \

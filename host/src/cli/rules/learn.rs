@@ -52,7 +52,7 @@ pub struct Arguments {
 struct Object<'a> {
     system: &'static str,
     command: &'static str,
-    input: String,
+    input_file: String,
     #[serde(flatten)]
     origin: Origin<'a>,
     runs: usize,
@@ -61,7 +61,7 @@ struct Object<'a> {
     leaves: usize,
     depth: usize,
     error: f64,
-    search: &'a Search,
+    tree_search: &'a Search,
     rules: &'a [Ruleset],
     against: Option<&'a Against>,
 }
@@ -69,7 +69,7 @@ struct Object<'a> {
 /// Beside the whole space.
 #[derive(Serialize)]
 struct Against {
-    input: String,
+    input_file: String,
     runs: usize,
     accuracy: f64,
     within: usize,
@@ -89,7 +89,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return terminal::print_json(&Object {
             system: "rules",
             command: "learn",
-            input: arguments.runs.display().to_string(),
+            input_file: arguments.runs.display().to_string(),
             origin: Origin::of(&runs),
             runs: runs.runs.len(),
             classes: &classes,
@@ -97,7 +97,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             leaves: model.search.tree.leaves(),
             depth: model.search.tree.depth(),
             error: model.search.tree.training_error(),
-            search: &model.search,
+            tree_search: &model.search,
             rules: model.rules.all(),
             against: full.as_ref(),
         });
@@ -113,12 +113,12 @@ fn compare(arguments: &Arguments, path: &Path, runs: &Runs, model: &Model) -> Re
     let (table, canonical) = arguments.learning.learn(path, &full)?;
     let accuracy = Accuracy::of(model, &table, &full.times())?;
     let space = Space::new(&table, canonical.labels.classes())?;
-    let titles = [runs.runs.len(), full.runs.len()].map(|runs| format!("{} runs", format::grouped(runs)));
+    let titles = [runs.runs.len(), full.runs.len()].map(|runs| format::counted(runs, "run", "runs"));
     let columns = [(&*titles[0], &model.rules), (&*titles[1], &canonical.rules)];
     let most = model.labels.count().max(canonical.labels.count());
     let arrange = |index| Arrangement::new(Class::from_index(index), &columns, usize::MAX, Some(&canonical.rules), Some(&space));
     Ok(Against {
-        input: path.display().to_string(),
+        input_file: path.display().to_string(),
         runs: full.runs.len(),
         accuracy: accuracy.share(),
         within: accuracy.within,
@@ -142,10 +142,10 @@ fn print(runs: &Runs, model: &Model, classes: &[ClassRow]) -> Result<(), Failure
     let about = &runs.about;
     let space = about.space.as_deref().map_or(String::new(), |space| format!(" of {}", format::grouped_digits(space)));
     terminal::print(format_args!(
-        "{}, {}: {}{space} schedules.",
+        "{}, {}: {}{space}.",
         about.program,
         about.platform,
-        format::grouped(runs.runs.len())
+        format::counted(runs.runs.len(), "schedule", "schedules")
     ))?;
     let mut table = terminal::table(["class", "runs", "fastest", "slowest", "of the fastest"], 0..5);
     let best = model.labels.sorted()[0];
@@ -161,11 +161,10 @@ fn print(runs: &Runs, model: &Model, classes: &[ClassRow]) -> Result<(), Failure
     terminal::print(table)?;
     let tree = &model.search.tree;
     terminal::print(format_args!(
-        "A tree of {} {} and depth {}, from {} features: training error {:.2} %.",
-        tree.leaves(),
-        if tree.leaves() == 1 { "leaf" } else { "leaves" },
+        "A tree of {} and depth {}, from {}: training error {:.2} %.",
+        format::counted(tree.leaves(), "leaf", "leaves"),
         tree.depth(),
-        model.features.len(),
+        format::counted(model.features.len(), "feature", "features"),
         100.0 * tree.training_error()
     ))?;
     for class in model.labels.all() {
@@ -186,8 +185,7 @@ fn print_set(set: &Ruleset) -> Result<(), Failure> {
     } else {
         format!(", insufficient rules: {:.1} % are of other classes", 100.0 * (1.0 - set.purity))
     };
-    let s = if set.samples == 1 { "" } else { "s" };
-    terminal::print(format_args!("  {} sample{s}{insufficient}", format::grouped(set.samples)))?;
+    terminal::print(format_args!("  {}{insufficient}", format::counted(set.samples, "sample", "samples")))?;
     if set.rules.is_empty() {
         terminal::print("    any schedule")?;
     }
@@ -197,11 +195,11 @@ fn print_set(set: &Ruleset) -> Result<(), Failure> {
 impl Against {
     fn print(&self) -> Result<(), Failure> {
         terminal::print(format_args!(
-            "\nIn all {} runs of {}: class accuracy {:.3} ({} schedules).",
-            format::grouped(self.runs),
-            self.input,
+            "\nIn all {} of {}: class accuracy {:.3} ({}).",
+            format::counted(self.runs, "run", "runs"),
+            self.input_file,
             self.accuracy,
-            format::grouped(self.within)
+            format::counted(self.within, "schedule", "schedules")
         ))?;
         let names = ["class", "rulesets", "consistent", "overconstrained", "underconstrained", "contradictory", "unmatched"];
         let mut table = terminal::table(names, 0..names.len());

@@ -11,11 +11,12 @@ use warpsmith::{
         Platform,
         platform::{Group, Setup, Staging},
         programs::{halo::HeatStep, pipeline::DistanceMatrix, spmv::Multiplication},
+        schedule::check_streams,
         sim::{Machine, SimPlatform, Workload, halo::HaloModel, pipeline::PipelineModel, spmv::SpmvModel},
     },
     device::{Backend, Device},
     read::{brief, text},
-    spmv::{Band, Csr, Traffic, market},
+    spmv::{Band, Csr, Partition, Traffic, market},
 };
 
 use super::{
@@ -24,12 +25,16 @@ use super::{
 };
 use crate::cli::{Global, failure::Failure, format};
 
+/// The most ranks that can be simulated. As threads there can be fewer.
+const MAX_RANKS: usize = 1 << 16;
 /// Ranks where nothing is said.
 const RANKS: usize = 4;
 /// Cells of a rank's brick, in each direction.
 const CELLS: [usize; 3] = [128; 3];
 /// Functions of a matrix of distances.
 const FUNCTIONS: usize = 2000;
+/// The most of these: their matrix has 4 TB.
+const MAX_FUNCTIONS: usize = 1_000_000;
 /// Breakpoints of each.
 const POINTS: usize = 100;
 
@@ -43,7 +48,7 @@ pub struct Input {
     #[arg(long, value_name = "X,Y,Z", value_parser = parse_cells)]
     cells: Option<Cells>,
     /// Functions whose distances are computed, for pipeline; they have 100 breakpoints each [default: 2000]
-    #[arg(long, value_name = "N", value_parser = parse_number)]
+    #[arg(long, value_name = "N", value_parser = parse_functions)]
     functions: Option<usize>,
 }
 
@@ -54,7 +59,7 @@ pub struct Place {
     #[arg(long, value_enum)]
     pub platform: Option<Kind>,
     /// How many ranks [default: 4; under mpirun, as many as it started]
-    #[arg(long, value_name = "N", value_parser = parse_number)]
+    #[arg(long, value_name = "N", value_parser = parse_ranks)]
     ranks: Option<usize>,
     #[command(flatten)]
     pub input: Input,
@@ -126,6 +131,20 @@ pub fn parse_number(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|&number| number > 0).ok_or_else(|| "not a whole number above 0".to_owned())
 }
 
+/// Reads a number above 0 and up to `most`.
+fn parse_number_to(text: &str, most: usize, what: &str) -> Result<usize, String> {
+    let number = parse_number(text)?;
+    if number <= most { Ok(number) } else { Err(format!("at most {} {what} are possible", format::grouped(most))) }
+}
+
+fn parse_ranks(text: &str) -> Result<usize, String> {
+    parse_number_to(text, MAX_RANKS, "ranks")
+}
+
+fn parse_functions(text: &str) -> Result<usize, String> {
+    parse_number_to(text, MAX_FUNCTIONS, "functions")
+}
+
 /// Cells in x, y and z.
 #[derive(Clone, Copy, Debug)]
 struct Cells([usize; 3]);
@@ -155,23 +174,26 @@ pub fn open_platform(
     seed: u64,
 ) -> Result<Option<Opened>, Failure> {
     place.check(choice)?;
-    let processes = processes::started()?;
+    check_streams(streams)?;
     if place.platform == Some(Kind::Sim) {
-        if processes.is_some() {
+        if processes::started()?.is_some() {
             return Err(Failure::error("--platform sim takes no mpirun: one process simulates all ranks"));
         }
         return simulated(choice, place, seed).map(Some);
     }
     let (setup, input) = setup(choice, place)?;
-    if let Some(processes) = processes {
-        if place.ranks.is_some_and(|ranks| ranks != processes) {
-            return Err(Failure::error(format_args!("--ranks {} differs from the {processes} of mpirun", place.ranks())));
+    let devices = devices(global, place)?;
+    // What can fail on one process alone comes before: from here on others wait for it.
+    if let Some(processes) = processes::started()? {
+        let size = processes.size();
+        if place.ranks.is_some_and(|ranks| ranks != size) {
+            return Err(Failure::error(format_args!("--ranks {} differs from the {size} of mpirun", place.ranks())));
         }
-        let platform = processes::open(&devices(global, place)?, &*setup, streams)?;
+        let platform = processes::open(processes, &devices, &*setup, streams)?;
         let judged = |group: Group| Box::new(group.with_statistic(place.statistic.into()));
         return Ok(platform.map(|group| Opened { platform: judged(group), input }));
     }
-    let devices: Vec<_> = devices(global, place)?.into_iter().cycle().take(place.ranks()).collect();
+    let devices: Vec<_> = devices.into_iter().cycle().take(place.ranks()).collect();
     let group = Group::threads(&devices, setup, streams)?.with_statistic(place.statistic.into());
     Ok(Some(Opened { platform: Box::new(group), input }))
 }
@@ -207,8 +229,9 @@ impl Input {
     }
 
     fn pipeline(&self, choice: &Choice) -> String {
-        let functions = format::grouped(self.functions());
-        format!("{functions} functions of {POINTS} breakpoints, {} blocks a rank, f32", choice.blocks())
+        let functions = format::counted(self.functions(), "function", "functions");
+        let blocks = format::counted(choice.blocks(), "block", "blocks");
+        format!("{functions} of {POINTS} breakpoints, {blocks} a rank, f32")
     }
 
     /// The program's model on so many ranks, with messages there, and what it works on.
@@ -298,11 +321,16 @@ fn devices(global: &Global, place: &Place) -> Result<Vec<Device>, Failure> {
 /// The matrix to multiply with, and what it is.
 fn matrix(path: Option<&Path>) -> Result<(Csr<f32>, String), Failure> {
     let (matrix, name) = match path {
-        Some(path) => (market::read(path)?, path.display().to_string()),
+        Some(path) => {
+            let matrix = market::read(path)?;
+            Partition::of(&matrix, 1).map_err(|error| Failure::error(format_args!("{}: {error}", path.display())))?;
+            (matrix, path.display().to_string())
+        }
         None => (Band::default().matrix()?, "random band matrix".to_owned()),
     };
-    let (rows, nonzeros) = (format::grouped(matrix.rows()), format::grouped(matrix.nnz()));
-    Ok((matrix, format!("{name}, {rows} rows, {nonzeros} nonzeros, f32")))
+    let rows = format::counted(matrix.rows(), "row", "rows");
+    let nonzeros = format::counted(matrix.nnz(), "nonzero", "nonzeros");
+    Ok((matrix, format!("{name}, {rows}, {nonzeros}, f32")))
 }
 
 /// Reads what things cost.

@@ -1,55 +1,79 @@
-//! Ranks that `mpirun` started.
+//! Ranks that `mpirun` or `srun` started.
 
-use std::env;
+use std::{env, sync::Arc};
 
 use warpsmith::{
     design_rules::platform::{Group, Setup},
     device::Device,
+    ranks::Communicator,
 };
 
-use crate::cli::failure::Failure;
+use crate::cli::{failure::Failure, interrupt::Interrupt};
 
-/// What launchers set: Open MPI, and those that speak PMI, such as MPICH's and Slurm's.
-const SIZES: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
+/// In which launchers of MPI say how many processes they started: Open MPI's, MVAPICH's, and those that speak PMI.
+const MPI_SIZES: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE"];
+/// In which others do: IBM's jsrun, Flux, and Slurm, which also sets its own for what another launcher starts within a
+/// step.
+const SIZES: [&str; 3] = ["JSM_NAMESPACE_SIZE", "FLUX_JOB_SIZE", "SLURM_STEP_NUM_TASKS"];
+/// In which those that don't tell the number say which process it is, from 0: PMIx, Cray's PALS and ALPS.
+const RANKS: [&str; 3] = ["PMIX_RANK", "PALS_RANKID", "ALPS_APP_PE"];
 
-/// How many ranks were started, if some were.
+/// What a launcher says.
+struct Launched {
+    variable: &'static str,
+    value: u64,
+    several: bool,
+}
+
+fn launched() -> Option<Launched> {
+    let value = |variable: &&'static str| Some((*variable, env::var(variable).ok()?.trim().parse::<u64>().ok()?));
+    let of_size = |(variable, value)| Launched { variable, value, several: value > 1 };
+    let size = MPI_SIZES.iter().chain(&SIZES).find_map(value).map(of_size);
+    // The first of several can't be told from one alone, but the others can.
+    size.or_else(|| RANKS.iter().find_map(value).map(|(variable, value)| Launched { variable, value, several: value > 0 }))
+}
+
+/// The ranks that are processes, where a launcher has started some; all ask alike.
 ///
 /// In a build without MPI, several are an error: each would do the same by itself.
-pub fn started() -> Result<Option<usize>, Failure> {
-    let size = SIZES.iter().find_map(|name| env::var(name).ok()?.parse::<usize>().ok());
-    if size.is_some_and(|size| size > 1) && !cfg!(feature = "mpi") {
-        return Err(Failure::error(
-            "mpirun started several processes, but this build has no MPI: build with `--features mpi`, or leave mpirun out, and \
-             --ranks are threads",
-        ));
+pub fn started() -> Result<Option<Arc<dyn Communicator>>, Failure> {
+    let launched = launched();
+    let alone = |why: &str| match &launched {
+        Some(Launched { variable, value, several: true }) => Err(Failure::error(format_args!(
+            "several processes were started ({variable} is {value}), but {why}; or start one: its --ranks are threads"
+        ))),
+        _ => Ok(None),
+    };
+    #[cfg(feature = "mpi")]
+    {
+        let ranks = warpsmith::ranks::mpi::init().map_err(warpsmith::design_rules::RulesError::from)?;
+        let by_mpi = launched.as_ref().is_some_and(|launched| MPI_SIZES.contains(&launched.variable) && !launched.several);
+        if ranks.size() > 1 || by_mpi {
+            return Ok(Some(ranks));
+        }
+        alone("MPI knows of one alone: start them by the mpirun of the MPI library of this build, or by `srun --mpi=pmix`")
     }
-    Ok(size.filter(|_| cfg!(feature = "mpi")))
+    #[cfg(not(feature = "mpi"))]
+    alone("this build has no MPI: build it with `cargo build --release --features mpi`")
 }
 
 /// Rank 0's platform. The other ranks return when it is done, with none.
-#[cfg(feature = "mpi")]
-pub fn open(devices: &[Device], setup: &dyn Setup, streams: usize) -> Result<Option<Group>, Failure> {
-    use warpsmith::{design_rules::RulesError, ranks::mpi};
-
-    use crate::cli::interrupt::Interrupt;
-
-    let ranks = mpi::init().map_err(RulesError::from)?;
+pub fn open(
+    ranks: Arc<dyn Communicator>,
+    devices: &[Device],
+    setup: &dyn Setup,
+    streams: usize,
+) -> Result<Option<Group>, Failure> {
     // Of the ranks of one host, each takes another device, as far as there are enough.
     let locals = ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"];
     let local = locals.iter().find_map(|name| env::var(name).ok()?.parse::<usize>().ok()).unwrap_or(ranks.rank());
     let device = &devices[local % devices.len()];
     if ranks.rank() > 0 {
         // A signal goes to all processes: rank 0 ends the search for all, and needs the others until then.
-        Interrupt::handle()?.ends_early();
+        Interrupt::first_sets("stopping with what was measured");
         // Rank 0 hears of it, and says it.
         let followed = Group::follow(device, ranks, setup, streams);
         return followed.map(|()| None).map_err(|_| Failure::Elsewhere);
     }
     Ok(Some(Group::processes(device, ranks, setup, streams)?))
-}
-
-/// There are none: see [`started`].
-#[cfg(not(feature = "mpi"))]
-pub fn open(_: &[Device], _: &dyn Setup, _: usize) -> Result<Option<Group>, Failure> {
-    Ok(None)
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use warpsmith::design_rules::{Runs, report};
 
 use super::learning::Learning;
-use crate::cli::{failure::Failure, format, output, terminal};
+use crate::cli::{failure::Failure, format, output::Files, terminal};
 
 /// Options of `rules report`.
 #[derive(Args, Debug)]
@@ -47,13 +47,11 @@ struct Object {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let destination = output::prepare(&arguments.html, &[&arguments.runs])?;
+    let destination = Files::reading([&arguments.runs]).write(&arguments.html)?;
     let runs = Runs::read(&arguments.runs)?;
     let (_, model) = arguments.learning.learn(&arguments.runs, &runs)?;
     let page = report::page(&runs, &model);
-    let mut file = destination.temporary()?;
-    file.write_all(page.as_bytes()).map_err(|error| destination.error(&error))?;
-    destination.persist(file)?;
+    destination.write(|file| file.write_all(page.as_bytes()))?;
     let object = Object {
         system: "rules",
         command: "report",
@@ -68,11 +66,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return terminal::print_json(&object);
     }
     terminal::print(format_args!(
-        "Written: {} ({} runs, {} class{}, {})",
+        "Written: {} ({}, {}, {})",
         object.output,
-        format::grouped(object.runs),
-        object.classes,
-        if object.classes == 1 { "" } else { "es" },
+        format::counted(object.runs, "run", "runs"),
+        format::counted(object.classes, "class", "classes"),
         format::bytes(object.bytes as u64)
     ))
 }

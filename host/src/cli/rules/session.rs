@@ -1,65 +1,62 @@
-//! Runs as they are measured, and the file that keeps them.
+//! Runs as they are measured, and the files that keep them.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    time::{Duration, Instant},
-};
+use std::path::{Path, PathBuf};
 
 use warpsmith::{
-    design_rules::{About, Dag, Platform, Run, Runs, Schedule, Timeline},
+    design_rules::{About, Dag, Journal, Platform, RulesError, Run, Runs, Schedule, Timeline},
     files::Destination,
 };
 
 use crate::cli::failure::Failure;
 
-/// How often the file is written while there is something new.
-const SAVE: Duration = Duration::from_secs(5);
-/// Of the time, one part in so many may go into writing, where there are many runs.
-const BUSY: u32 = 20;
 /// Of more ranks, these and the last to be done are kept in timelines.
 const RANKS: usize = 8;
 
-/// Runs as they are measured.
+/// Runs as they are measured. Each is written to a journal beside the file at once, which then goes when all are in the
+/// file.
 pub struct Session {
+    /// What is known of the search, and its runs. Where these are of another kind than what is measured, only the
+    /// search knows them.
     pub runs: Runs,
     destination: Destination,
-    /// Where runs go until they are complete, where that isn't the destination.
-    partial: Option<Destination>,
-    saved: Instant,
-    /// How long until it is saved again.
-    pause: Duration,
+    journal: Journal,
+    /// What a search that this one continues has measured: its first runs.
+    before: Runs,
+    /// How many of these the search has come to again.
+    again: usize,
 }
 
 impl Session {
-    /// Runs that go to a file, from the start on or, with `resume`, from those that it has.
-    ///
-    /// A new file, or one that is resumed, is written every few seconds. One that is there and is to be replaced stays until the end;
-    /// until then, runs go to a file beside it.
-    pub fn start(destination: Destination, about: About, resume: bool) -> Result<Self, Failure> {
+    /// Runs that go to a file, from the start on or, with `resume`, after those that are in its journal, or in the file
+    /// where `in_file` says that it has what is measured.
+    pub fn start(destination: Destination, about: About, resume: bool, in_file: bool) -> Result<Self, Failure> {
         let path = destination.name().to_owned();
-        let there = path.exists();
-        let runs = if resume && there { resumed(&path, about)? } else { Runs { about, runs: Vec::new() } };
-        let partial = if there && !resume { Some(Destination::prepare(&beside(&path))?) } else { None };
-        Ok(Session { runs, destination, partial, saved: Instant::now(), pause: SAVE })
-    }
-
-    /// Takes in a run, and writes the file if it is time to.
-    pub fn add(&mut self, run: Run) -> Result<(), Failure> {
-        self.runs.runs.push(run);
-        self.save_in_time()
-    }
-
-    /// Writes the file if it is time to.
-    pub fn save_in_time(&mut self) -> Result<(), Failure> {
-        if self.saved.elapsed() >= self.pause {
-            let start = Instant::now();
-            self.runs.write(self.partial.as_ref().unwrap_or(&self.destination))?;
-            tracing::debug!(runs = self.runs.runs.len(), "saved");
-            self.saved = Instant::now();
-            self.pause = SAVE.max(start.elapsed() * BUSY);
+        let journal = beside(&path);
+        // Also where it is a link to nothing.
+        let unfinished = journal.symlink_metadata().is_ok();
+        if unfinished && !resume {
+            return Err(Failure::error(format_args!(
+                "{} is there: it may have the runs of a search that did not end, or of one that hasn't ended yet; continue it with \
+                 --resume, or remove it",
+                journal.display()
+            )));
         }
-        Ok(())
+        let none = Runs { about: about.clone(), runs: Vec::new() };
+        let before = match resume {
+            true if unfinished => resumed(&journal, about.clone())?,
+            true if path.exists() && !in_file => {
+                let text = "it can't be resumed: it has each schedule once, whatever was measured of it";
+                return Err(Failure::error(format_args!("{}: {text}", path.display())));
+            }
+            true if path.exists() => resumed(&path, about.clone())?,
+            _ => none.clone(),
+        };
+        Ok(Session { runs: none, destination, journal: Journal::new(journal, unfinished), before, again: 0 })
+    }
+
+    /// The runs of before that the search has not come to again.
+    pub fn rest(&self) -> &[Run] {
+        &self.before.runs[self.again..]
     }
 
     /// Traces the fastest and the slowest schedule, on a platform that still works.
@@ -75,20 +72,72 @@ impl Session {
         Ok(())
     }
 
-    /// Writes the file as it is to stay.
-    pub fn finish(&self) -> Result<(), Failure> {
+    /// Writes the file.
+    pub fn write(&self) -> Result<(), Failure> {
         self.runs.write(&self.destination)?;
-        if let Some(partial) = &self.partial {
-            // There is none where the search took less than it takes to be saved.
-            let _ = fs::remove_file(partial.name());
-        }
         tracing::info!(runs = self.runs.runs.len(), "wrote {}", self.destination.name().display());
         Ok(())
     }
+
+    /// Ends the journal: all that was measured is in the file.
+    pub fn end(&self) {
+        self.journal.remove();
+    }
 }
 
-/// The file beside one that is to be replaced.
-fn beside(path: &Path) -> PathBuf {
+/// A platform whose measurements a session keeps. What was measured before is not measured again.
+pub struct Kept<'a> {
+    pub session: &'a mut Session,
+    pub platform: &'a mut dyn Platform,
+    /// Check each schedule before it is measured.
+    pub check: bool,
+}
+
+impl Platform for Kept<'_> {
+    fn dag(&self) -> &Dag {
+        self.platform.dag()
+    }
+
+    fn ranks(&self) -> usize {
+        self.platform.ranks()
+    }
+
+    fn description(&self) -> String {
+        self.platform.description()
+    }
+
+    fn measure(&mut self, schedule: &Schedule) -> Result<f64, RulesError> {
+        let Session { journal, before, again, destination, .. } = &mut *self.session;
+        let text = schedule.text(self.platform.dag());
+        if let Some(run) = before.runs.get(*again) {
+            if run.traversal.to_string() != text {
+                let reason = format!(
+                    "it can't be resumed: in iteration {again} this search measures `{text}`, and the file has another schedule"
+                );
+                return Err(RulesError::Runs { path: destination.name().to_owned(), reason });
+            }
+            *again += 1;
+            return Ok(run.seconds);
+        }
+        if self.check {
+            self.platform.check(schedule)?;
+        }
+        let seconds = self.platform.measure(schedule)?;
+        journal.add(before, &Run { seconds, traversal: text.parse().map_err(RulesError::Setup)? })?;
+        Ok(seconds)
+    }
+
+    fn check(&mut self, schedule: &Schedule) -> Result<(), RulesError> {
+        self.platform.check(schedule)
+    }
+
+    fn timeline(&mut self, schedule: &Schedule) -> Result<Timeline, RulesError> {
+        self.platform.timeline(schedule)
+    }
+}
+
+/// The journal beside a file.
+pub fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".partial");
     name.into()

@@ -17,7 +17,8 @@ use crate::cli::{
     Global,
     concurrency::chart::{Chart, Line},
     failure::Failure,
-    format, output,
+    format,
+    output::Files,
     picture::{self, Drawing as _},
     progress::Progress,
     terminal,
@@ -69,7 +70,7 @@ pub struct Arguments {
 struct Object<'a> {
     system: &'static str,
     command: &'static str,
-    input: String,
+    input_file: String,
     judge: Option<String>,
     #[serde(flatten)]
     origin: Origin<'a>,
@@ -85,10 +86,8 @@ struct Object<'a> {
 
 /// Runs the command.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
-    let plot = match &arguments.plot {
-        Some(path) => Some((picture::Format::of(path)?, output::prepare(path, &[&arguments.runs])?)),
-        None => None,
-    };
+    let mut files = Files::reading([&arguments.runs].into_iter().chain(&arguments.judge));
+    let plot = arguments.plot.as_ref().map(|path| picture::prepare(&mut files, path)).transpose()?;
     let runs = Runs::read(&arguments.runs)?;
     let (_, model) = arguments.learning.learn(&arguments.runs, &runs)?;
     let in_file = |error| Failure::error(format_args!("{}: {error}", arguments.runs.display()));
@@ -107,7 +106,8 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         let work = progress.costly_bar(arguments.seeds as usize, usize::MAX, format!("searching: {name}"));
         let strategy = || search.strategy();
         let options = arguments.learning.options();
-        searches.push(study.repeat(strategy, &arguments.iterations, arguments.seeds, &options, || work.advance(1))?);
+        let repeated = study.repeat(strategy, &arguments.iterations, arguments.seeds, &options, || work.advance(1));
+        searches.push(repeated.map_err(in_file)?);
     }
     if let Some((format, destination)) = &plot {
         picture::write(destination, chart(&runs, &searches, arguments.seeds).draw(*format))?;
@@ -115,7 +115,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let object = Object {
         system: "rules",
         command: "study",
-        input: arguments.runs.display().to_string(),
+        input_file: arguments.runs.display().to_string(),
         judge: arguments.judge.as_ref().map(|path| path.display().to_string()),
         origin: Origin::of(&runs),
         runs: runs.runs.len(),
@@ -151,8 +151,9 @@ fn chart(runs: &Runs, searches: &[Repeated], seeds: u64) -> Chart {
 
 impl Object<'_> {
     fn print(&self) -> Result<(), Failure> {
-        let s = if self.classes == 1 { "" } else { "es" };
-        terminal::print(format_args!("{}: {} schedules, {} class{s}", self.input, format::grouped(self.runs), self.classes))?;
+        let schedules = format::counted(self.runs, "schedule", "schedules");
+        let classes = format::counted(self.classes, "class", "classes");
+        terminal::print(format_args!("{}: {schedules}, {classes}", self.input_file))?;
         let header = ["search", "iterations", "of all", "class accuracy", "least", "the paper's", "fastest found, above best"];
         let mut table = terminal::table(header, 1..header.len());
         for repeated in self.searches {
@@ -185,7 +186,7 @@ impl Object<'_> {
             ]);
         }
         terminal::print(table)?;
-        terminal::print(format_args!("Mean ± standard deviation of {} seeds.", self.seeds))?;
+        terminal::print(format_args!("Mean ± standard deviation of {}.", format::counted(self.seeds as usize, "seed", "seeds")))?;
         self.plot.as_ref().map_or(Ok(()), |plot| terminal::print(format_args!("Written: {plot}")))
     }
 }

@@ -1,15 +1,18 @@
 //! Ranks that run a program together: threads of this process, or processes under MPI.
 
 use std::sync::Arc;
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 
 use serde::{Deserialize, Serialize};
 
+use super::super::schedule::check_streams;
 use super::super::{Dag, RulesError, Schedule};
+use super::program::guarded;
 use super::rank::{Rank, Statistic, Times};
 use super::{Platform, Setup, Span, Timeline};
 use crate::device::Device;
-use crate::ranks::{Communicator, threads};
+use crate::files::reason;
+use crate::ranks::{Communicator, RanksError, threads};
 
 /// What rank 0 asks all ranks to do.
 #[derive(Debug, Serialize, Deserialize)]
@@ -26,7 +29,6 @@ enum Answer {
     Times(Times),
     Difference(Option<String>),
     Spans(Vec<Span>),
-    Failed(String),
 }
 
 /// Runs a program on a group of ranks, of which this process has the first: CUDA streams and events on GPUs; on the CPU streams are
@@ -50,22 +52,36 @@ impl Group {
     /// devices are GPUs.
     ///
     /// # Errors
-    /// What `setup` says; [`RulesError::Setup`] where there are no devices.
+    /// What `setup` says; [`RulesError::Streams`]; [`RulesError::Setup`] where there are no devices or more than
+    /// [`MAX_RANKS`](threads::MAX_RANKS), and where a thread can't be started.
     pub fn threads(devices: &[Device], setup: Arc<dyn Setup>, streams: usize) -> Result<Self, RulesError> {
         if devices.is_empty() {
             return Err(RulesError::Setup("there must be at least one rank".to_owned()));
         }
+        if devices.len() > threads::MAX_RANKS {
+            let (ranks, most) = (devices.len(), threads::MAX_RANKS);
+            return Err(RulesError::Setup(format!("{ranks} ranks are too many to be threads: there can be {most}")));
+        }
         let mut communicators = threads::on_devices(devices)?.into_iter();
         let first = communicators.next().expect("as many as devices");
-        let spawn = |(communicator, device): (Arc<dyn Communicator>, &Device)| {
-            let (setup, device) = (setup.clone(), device.clone());
-            std::thread::spawn(move || {
+        let mut others = Vec::with_capacity(devices.len() - 1);
+        for (communicator, device) in communicators.zip(&devices[1..]) {
+            let (setup, device, rank) = (setup.clone(), device.clone(), communicator.rank());
+            let thread = thread::Builder::new().spawn(move || {
                 let _guard = AbortOnPanic(communicator.clone());
                 // Rank 0 hears of errors by their gathering or by the abort.
                 _ = Self::follow(&device, communicator, &*setup, streams);
-            })
-        };
-        let others = communicators.zip(&devices[1..]).map(spawn).collect();
+            });
+            match thread {
+                Ok(thread) => others.push(thread),
+                Err(error) => {
+                    let reason = format!("the thread of rank {rank} can't be started: {}", reason(&error));
+                    first.abort(&reason);
+                    others.into_iter().for_each(|thread: JoinHandle<()>| _ = thread.join());
+                    return Err(RulesError::Setup(reason));
+                }
+            }
+        }
         Self::lead(&devices[0], first, &*setup, streams, others)
     }
 
@@ -96,11 +112,15 @@ impl Group {
             if communicator.size() == 1 { "rank" } else { "ranks" },
             communicator.kind()
         );
-        let result = Self::start(device, &communicator, setup, streams);
+        let result = Self::start(device, &communicator, setup, streams).and_then(|rank| {
+            let details = guarded::call(|| "the program's description".to_owned(), || Ok(rank.details()));
+            // The others are ready, and wait.
+            let details = details.inspect_err(|error| communicator.abort(&error.to_string()))?;
+            Ok((rank, details))
+        });
         match result {
-            Ok(rank) => {
+            Ok((rank, details)) => {
                 let dag = rank.dag().clone();
-                let details = rank.details();
                 if !details.is_empty() {
                     description = format!("{description}, {details}");
                 }
@@ -141,9 +161,13 @@ impl Group {
         setup: &dyn Setup,
         streams: usize,
     ) -> Result<Rank, RulesError> {
-        let rank = setup.rank(device, communicator).and_then(|program| Rank::new(device, communicator, program, streams));
+        let set_up = || {
+            check_streams(streams)?;
+            Rank::new(device, communicator, setup.rank(device, communicator)?, streams)
+        };
+        let rank = guarded::call(|| "the setup".to_owned(), set_up);
         let own = rank.as_ref().err().map(ToString::to_string).unwrap_or_default();
-        let all = communicator.gather(own.into_bytes())?;
+        let all = communicator.gather(own.clone().into_bytes())?;
         // Ranks that fail alike need no name.
         let first = all.iter().position(|reason| !reason.is_empty());
         let verdict = first.map(|rank| {
@@ -154,28 +178,23 @@ impl Group {
         match rank {
             Ok(rank) if verdict.is_empty() => Ok(rank),
             Ok(_) => Err(RulesError::Setup(String::from_utf8_lossy(&verdict).into_owned())),
-            Err(error) => Err(error),
+            Err(error) if own.as_bytes() == verdict => Err(error),
+            Err(_) => Err(RulesError::Rank { rank: communicator.rank(), reason: own }),
         }
     }
 
     /// Does what rank 0 asks for; on rank 0, what all answer.
     fn answer(rank: &mut Rank, request: &Request) -> Result<Vec<Answer>, RulesError> {
-        let result = Self::act(rank, request);
-        let answer = match result {
-            Ok(answer) => answer,
-            Err(error) => {
-                // The others may wait for this rank.
-                rank.ranks().abort(&error.to_string());
-                Answer::Failed(error.to_string())
+        let answer = guarded::call(|| "the rank's part".to_owned(), || Self::act(rank, request)).map_err(|error| {
+            // The others may wait for this rank.
+            rank.ranks().abort(&error.to_string());
+            match error {
+                // Another was first, and is named already.
+                RulesError::Ranks(RanksError::Aborted { .. }) => error,
+                error => RulesError::Rank { rank: rank.ranks().rank(), reason: error.to_string() },
             }
-        };
-        let failed = matches!(answer, Answer::Failed(_));
+        })?;
         let own = serde_json::to_vec(&answer).map_err(|error| RulesError::Setup(error.to_string()))?;
-        if failed {
-            let rank = rank.ranks().rank();
-            let Answer::Failed(reason) = answer else { unreachable!("it failed") };
-            return Err(RulesError::Rank { rank, reason });
-        }
         let all = rank.ranks().gather(own)?;
         let parse = |bytes: &Vec<u8>| serde_json::from_slice(bytes).map_err(|error| RulesError::Setup(error.to_string()));
         all.iter().map(parse).collect()

@@ -2,12 +2,13 @@
 
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use super::super::{OpId, RulesError};
-use super::Program;
+use super::program::{Program, guarded};
 use crate::device::{Backend, Device, Event, Stream};
+use crate::files::reason;
 
 /// What a schedule's streams and events come to.
 pub(super) enum Lanes {
@@ -69,7 +70,7 @@ impl Shared {
             Order::Operation(op) => {
                 let start = Instant::now();
                 // After an error the rest is empty: waits for records must still end.
-                let result = if self.state().failed.is_none() { self.program.gpu(op, stream) } else { Ok(()) };
+                let result = if self.state().failed.is_none() { guarded::gpu(&*self.program, op, stream) } else { Ok(()) };
                 let mut state = self.state();
                 if let Err(error) = result {
                     state.failed.get_or_insert(error);
@@ -94,11 +95,14 @@ impl Lanes {
             return Ok(Lanes::Gpu { program, streams, events });
         }
         let shared = Arc::new(Shared { program, state: Mutex::default(), changed: Condvar::new() });
-        let worker = |_| {
+        let worker = |index| {
             let stream = device.stream()?;
             let (queue, orders) = mpsc::channel();
             let shared = shared.clone();
-            let thread = std::thread::spawn(move || orders.into_iter().for_each(|order| shared.work(&stream, order)));
+            let thread = thread::Builder::new().spawn(move || orders.into_iter().for_each(|order| shared.work(&stream, order)));
+            let thread = thread.map_err(|error| {
+                RulesError::Setup(format!("the thread of stream {index} can't be started: {}", reason(&error)))
+            })?;
             Ok(Worker { queue: Some(queue), thread: Some(thread) })
         };
         let workers = (0..streams).map(worker).collect::<Result<_, RulesError>>()?;
@@ -114,7 +118,7 @@ impl Lanes {
 
     pub fn enqueue(&self, op: OpId, stream: u8) -> Result<(), RulesError> {
         match self {
-            Lanes::Gpu { program, streams, .. } => program.gpu(op, &streams[usize::from(stream)]),
+            Lanes::Gpu { program, streams, .. } => guarded::gpu(&**program, op, &streams[usize::from(stream)]),
             Lanes::Threads { .. } => self.order(stream, Order::Operation(op)),
         }
     }
@@ -188,7 +192,6 @@ impl Lanes {
         shared.state().pending += 1;
         let queue = workers[usize::from(stream)].queue.as_ref();
         let sent = queue.is_some_and(|queue| queue.send(order).is_ok());
-        // Its thread only ends before when an operation has panicked.
         if sent { Ok(()) } else { Err(RulesError::Setup(format!("the thread of stream {stream} has ended"))) }
     }
 }

@@ -8,6 +8,8 @@ use crate::ranks::Communicator;
 
 /// One rank's part of a program.
 ///
+/// A panic in any of these is an error of its rank, which ends the run on all ranks.
+///
 /// A platform calls [`cpu`](Self::cpu) on one thread, and [`gpu`](Self::gpu) on that thread, too, or, where streams are threads, on
 /// theirs: what several operations use is behind locks, which are held while an operation is enqueued (on a GPU) or done (on the CPU).
 /// Schedules see to it that operations that depend on each other don't overlap.
@@ -42,6 +44,31 @@ pub trait Program: Send + Sync {
     /// What else there is to say about how this part runs, such as where its messages lie; may be empty.
     fn details(&self) -> String {
         String::new()
+    }
+}
+
+/// Calls into a program whose panics are errors: somebody waits for the rank that makes them.
+pub(super) mod guarded {
+    use std::panic::{self, AssertUnwindSafe};
+
+    use super::{OpId, Program, RulesError, Stream};
+
+    /// [`Program::cpu`].
+    pub fn cpu(program: &dyn Program, op: OpId) -> Result<(), RulesError> {
+        call(|| format!("`{}`", program.dag().name_of(op)), || program.cpu(op))
+    }
+
+    /// [`Program::gpu`].
+    pub fn gpu(program: &dyn Program, op: OpId, stream: &Stream) -> Result<(), RulesError> {
+        call(|| format!("`{}`", program.dag().name_of(op)), || program.gpu(op, stream))
+    }
+
+    /// What `work` gives. After a panic nobody uses what it had changed: a rank that fails does nothing more.
+    pub fn call<T>(name: impl FnOnce() -> String, work: impl FnOnce() -> Result<T, RulesError>) -> Result<T, RulesError> {
+        panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
+            let text = payload.downcast_ref::<String>().map(String::as_str).or_else(|| payload.downcast_ref().copied());
+            Err(RulesError::Setup(format!("{} panicked: {}", name(), text.unwrap_or("it doesn't say why"))))
+        })
     }
 }
 

@@ -6,8 +6,9 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::super::{Dag, RulesError, Schedule, Step};
+use super::Span;
 use super::lanes::Lanes;
-use super::{Program, Span};
+use super::program::{Program, guarded};
 use crate::device::{Device, Event};
 use crate::ranks::Communicator;
 
@@ -116,7 +117,7 @@ impl Rank {
             Step::Cpu(op) => {
                 // Else the others would wait for what never comes.
                 self.lanes.check()?;
-                self.program.cpu(op)
+                guarded::cpu(&*self.program, op)
             }
             Step::Gpu { op, .. } => self.lanes.enqueue(op, stream),
             Step::EventRecord { after } => self.lanes.record(after, stream),

@@ -139,7 +139,7 @@ pub(in super::super) fn brick(cells: [usize; 3]) -> Result<Brick, RulesError> {
 
 impl Setup for HeatStep {
     /// # Errors
-    /// What the device says.
+    /// What the device says, and [`RulesError::Engine`] where the host has too little memory.
     fn rank(&self, device: &Device, ranks: &Arc<dyn Communicator>) -> Result<Box<dyn Program>, RulesError> {
         let division = Decomposition::new(ranks.size());
         let at = division.coordinates(ranks.rank());
@@ -151,7 +151,7 @@ impl Setup for HeatStep {
         Ok(Box::new(Halo {
             dag: dag(),
             actions: Action::all(),
-            cells: RwLock::new(device.upload(&place.values(neighbours))?),
+            cells: RwLock::new(device.upload(&place.values(neighbours)?)?),
             next: RwLock::new(device.alloc_zeroed(self.brick.padded_len())?),
             faces: [exchange(0)?, exchange(1)?, exchange(2)?],
             place,

@@ -14,6 +14,7 @@ use std::sync::{Arc, OnceLock, RwLock};
 
 use rayon::prelude::*;
 
+use super::super::dag::{MAX_OPERATIONS, too_many};
 use super::super::platform::{Program, Setup};
 use super::super::{Dag, OpId, RulesError};
 use super::{nan, read, write};
@@ -56,6 +57,10 @@ impl Action {
 /// [`RulesError::Dag`] for no blocks, and for more than 21, which are more operations than a program may have.
 pub fn dag(blocks: usize) -> Result<Dag, RulesError> {
     use Action::{Compute, Download, Write};
+    let operations = blocks.saturating_mul(Action::ALL.len());
+    if operations >= MAX_OPERATIONS {
+        return Err(too_many("pipeline", operations));
+    }
     let mut dag = Dag::builder("pipeline");
     for block in 0..blocks {
         dag = dag.gpu(Compute.name(block)).gpu(Download.name(block)).cpu(Write.name(block));

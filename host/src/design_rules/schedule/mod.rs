@@ -14,6 +14,14 @@ pub use prefix::Prefix;
 /// The most streams that a schedule may use.
 pub const MAX_STREAMS: usize = 8;
 
+/// That schedules can use so many streams.
+///
+/// # Errors
+/// [`RulesError::Streams`] unless there are 1 to [`MAX_STREAMS`].
+pub fn check_streams(streams: usize) -> Result<(), RulesError> {
+    if (1..=MAX_STREAMS).contains(&streams) { Ok(()) } else { Err(RulesError::Streams { found: streams }) }
+}
+
 /// One thing that the host's thread does, in the order of the schedule.
 ///
 /// The three kinds of synchronisation are those of the paper's Table III; their names are the paper's, as [`Schedule::names`]

@@ -1,8 +1,13 @@
 //! The sequential decision problem: what may come next.
 
 use super::super::RulesError;
-use super::super::dag::{Dag, Kind, OpId, bits};
-use super::{MAX_STREAMS, Schedule, Step};
+use super::super::dag::{Dag, Kind, MAX_OPERATIONS, OpId, bits};
+use super::{MAX_STREAMS, Schedule, Step, check_streams};
+
+/// How many bits the stream of an operation takes in a state: 0 is none.
+const STREAM_BITS: usize = 4;
+const STREAMS_PER_WORD: usize = 64 / STREAM_BITS;
+const _: () = assert!(MAX_STREAMS < 1 << STREAM_BITS);
 
 /// The first steps of a schedule, and what may follow them (`P_k` in the paper's section III-B).
 ///
@@ -45,15 +50,9 @@ struct Open {
     users: u64,
 }
 
-/// What the number of completions depends on: everything but the order of the steps and the streams' names.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct State {
-    placed: u64,
-    recorded: u64,
-    waits: Vec<u64>,
-    binding: Vec<Option<u8>>,
-    open: Vec<Open>,
-}
+/// What the number of completions depends on, as words: prefixes with equal ones have as many. The order of the steps
+/// and the names of streams are not in it, nor what is known of operations whose successors are all done.
+pub(super) type State = Box<[u64]>;
 
 impl<'a> Prefix<'a> {
     /// The empty prefix of schedules that use at most so many streams.
@@ -61,9 +60,7 @@ impl<'a> Prefix<'a> {
     /// # Errors
     /// [`RulesError::Streams`] unless there are 1 to [`MAX_STREAMS`].
     pub fn new(dag: &'a Dag, streams: usize) -> Result<Self, RulesError> {
-        if !(1..=MAX_STREAMS).contains(&streams) {
-            return Err(RulesError::Streams { found: streams });
-        }
+        check_streams(streams)?;
         Ok(Prefix {
             dag,
             streams: streams as u8,
@@ -106,7 +103,8 @@ impl<'a> Prefix<'a> {
         }
         found.sort_unstable();
         found.dedup();
-        if self.open.is_empty() && !found.iter().any(|step| matches!(step, Step::EventRecord { .. })) {
+        let is_bet = |step: &Step| matches!(*step, Step::EventRecord { after } if self.bet_on(after).is_some());
+        if self.open.is_empty() && !found.iter().any(is_bet) {
             return found;
         }
         found.retain(|&step| {
@@ -133,10 +131,7 @@ impl<'a> Prefix<'a> {
             }
             Step::EventRecord { after } => {
                 self.recorded |= after.bit();
-                let users = bits(self.dag.successor_set(after)).filter(|&v| self.is_ready(OpId(v as u8)));
-                let users = users.fold(0, |set, v| set | 1 << v);
-                let sure = bits(users).any(|v| self.dag.kind(OpId(v as u8)) == Kind::Cpu);
-                if !sure {
+                if let Some(users) = self.bet_on(after) {
                     self.open.push(Open { after, users });
                     self.open.sort_unstable_by_key(|open| open.after);
                 }
@@ -167,17 +162,42 @@ impl<'a> Prefix<'a> {
     }
 
     pub(super) fn state(&self) -> State {
-        // The streams' names are settled by their operations' order.
-        let mut names = [None; MAX_STREAMS];
+        let mut recorded = 0;
+        let mut streams = [0u64; MAX_OPERATIONS / STREAMS_PER_WORD];
+        // Streams are named in the order of their operations. Those that no successor asks for are all alike.
+        let mut names = [0; MAX_STREAMS];
         let mut next = 0;
-        let mut canonical = |stream: u8| {
-            *names[usize::from(stream)].get_or_insert_with(|| {
-                next += 1;
-                next - 1
-            })
-        };
-        let binding = self.binding.iter().map(|stream| stream.map(&mut canonical)).collect();
-        State { placed: self.placed, recorded: self.recorded, waits: self.waits.clone(), binding, open: self.open.clone() }
+        let (mut waits, mut open) = (Vec::new(), Vec::new());
+        for op in self.dag.operations() {
+            let unplaced = self.placed & op.bit() == 0;
+            // Those that need it and don't wait for it yet.
+            let users = bits(self.dag.successor_set(op) & !self.placed).filter(|&v| self.waits[v] & op.bit() == 0);
+            let users = users.fold(0, |set, v| set | 1 << v);
+            if users != 0 {
+                recorded |= self.recorded & op.bit();
+            }
+            if let Some(stream) = self.binding[op.index()]
+                && (unplaced || users & self.dag.gpu_set() != 0)
+            {
+                let name = &mut names[usize::from(stream)];
+                if *name == 0 {
+                    next += 1;
+                    *name = next;
+                }
+                streams[op.index() / STREAMS_PER_WORD] |= *name << (op.index() % STREAMS_PER_WORD * STREAM_BITS);
+            }
+            if unplaced && self.waits[op.index()] != 0 {
+                waits.extend([op.index() as u64, self.waits[op.index()]]);
+            }
+        }
+        for Open { after, users } in &self.open {
+            open.extend([after.index() as u64, users & !self.placed]);
+        }
+        let streams = &streams[..self.dag.len().div_ceil(STREAMS_PER_WORD)];
+        // Once all are bound, it doesn't matter how many streams there are.
+        let unbound = self.dag.gpu_operations().any(|op| self.binding[op.index()].is_none());
+        let lengths = [if unbound { u64::from(self.named) } else { 0 }, waits.len() as u64];
+        [&[self.placed, recorded], &lengths[..], streams, &waits, &open].concat().into_boxed_slice()
     }
 
     /// Not placed yet, but all that it depends on is.
@@ -185,8 +205,16 @@ impl<'a> Prefix<'a> {
         self.placed & op.bit() == 0 && self.dag.predecessor_set(op) & !self.placed == 0
     }
 
+    /// The operations that a record behind `after` would be made for, where it may turn out to be needless: none where
+    /// one of them is of the CPU.
+    fn bet_on(&self, after: OpId) -> Option<u64> {
+        let users = bits(self.dag.successor_set(after)).filter(|&v| self.is_ready(OpId(v as u8)));
+        let users = users.fold(0, |set, v| set | 1 << v);
+        (users & !self.dag.gpu_set() == 0).then_some(users)
+    }
+
     fn gpu_predecessors(&self, op: OpId) -> u64 {
-        bits(self.dag.predecessor_set(op)).filter(|&u| self.dag.kind(OpId(u as u8)) == Kind::Gpu).fold(0, |set, u| set | 1 << u)
+        self.dag.predecessor_set(op) & self.dag.gpu_set()
     }
 
     /// The predecessors in other streams than this.

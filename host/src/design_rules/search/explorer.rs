@@ -3,9 +3,10 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
+use super::super::error::check_time;
 use super::super::schedule::Prefix;
 use super::super::{Dag, RulesError, Schedule, Step};
-use super::{Child, Statistics, Strategy};
+use super::{Statistics, Strategy};
 
 /// A search for the schedules to measure: it proposes one, and is told its time.
 ///
@@ -18,7 +19,7 @@ use super::{Child, Statistics, Strategy};
 /// let mut explorer = Explorer::new(&dag, 2, Mcts::default(), 7)?;
 /// let mut found = 0;
 /// while let Some(schedule) = explorer.propose() {
-///     explorer.record(&schedule, schedule.streams() as f64);
+///     explorer.record(&schedule, schedule.streams() as f64)?;
 ///     found += 1;
 /// }
 /// assert_eq!(found, warpsmith::design_rules::schedule::count(&dag, 2)?);
@@ -78,44 +79,70 @@ impl<'a, S: Strategy> Explorer<'a, S> {
     }
 
     /// A schedule that was not recorded yet; none when all were.
+    ///
+    /// # Panics
+    /// If a strategy of the caller's chooses an index that is none.
     pub fn propose(&mut self) -> Option<Schedule> {
         if self.is_exhausted() {
             return None;
         }
         let mut prefix = self.start();
         let mut node = 0;
-        let mut seen = Vec::new();
+        let (mut open, mut seen) = (Vec::new(), Vec::new());
         loop {
             let children = self.children(node, &prefix);
             if children.is_empty() {
                 return prefix.finish();
             }
+            // There are some: else this node were exhausted, too.
+            open.clear();
+            open.extend(children.filter(|&child| !self.nodes[child].exhausted));
             seen.clear();
-            seen.extend(
-                self.nodes[children.clone()].iter().map(|node| Child { statistics: node.statistics, exhausted: node.exhausted }),
-            );
-            let chosen = self.strategy.choose(&self.nodes[node].statistics, &seen, &mut self.random);
-            node = children.start + chosen;
+            seen.extend(open.iter().map(|&child| self.nodes[child].statistics));
+            node = open[self.strategy.choose(&self.nodes[node].statistics, &seen, &mut self.random)];
             if let Some(step) = self.nodes[node].step {
                 prefix.push(step);
             }
         }
     }
 
-    /// Takes in the time of a schedule of this program, in seconds, whoever proposed it. A schedule may be recorded again, which
-    /// counts as another rollout.
-    pub fn record(&mut self, schedule: &Schedule, seconds: f64) {
+    /// Takes in the time of a schedule, in seconds, whoever proposed it. A schedule may be recorded again, which counts
+    /// as another rollout.
+    ///
+    /// # Errors
+    /// [`RulesError::Time`] unless the time is finite and at least 0; [`RulesError::Schedule`] for a schedule of
+    /// another program, or on more streams. Nothing is recorded then.
+    pub fn record(&mut self, schedule: &Schedule, seconds: f64) -> Result<(), RulesError> {
+        check_time(seconds)?;
+        self.visit(schedule, |statistics| statistics.add(seconds))
+    }
+
+    /// Takes in that a schedule could not be measured, so that it has no time. It counts as a rollout, and is not
+    /// proposed any more.
+    ///
+    /// # Errors
+    /// As [`record`](Self::record).
+    pub fn record_failure(&mut self, schedule: &Schedule) -> Result<(), RulesError> {
+        self.visit(schedule, Statistics::add_failure)
+    }
+
+    /// Changes the statistics on the way to a schedule, which is done with.
+    fn visit(&mut self, schedule: &Schedule, change: impl Fn(&mut Statistics)) -> Result<(), RulesError> {
         let mut prefix = self.start();
         let mut way = vec![0];
+        let mut node = 0;
         for &step in schedule.steps() {
-            let children = self.children(*way.last().unwrap_or(&0), &prefix);
-            // It is a schedule, so that each of its steps can come next.
-            let Some(node) = children.into_iter().find(|&node| self.nodes[node].step == Some(step)) else { return };
+            let found = self.children(node, &prefix).find(|&child| self.nodes[child].step == Some(step));
+            node = found.ok_or_else(|| RulesError::Schedule {
+                program: self.dag.name().to_owned(),
+                schedule: schedule.to_string(),
+                reason: format!("it is none on {} streams, or of another program", self.streams),
+            })?;
             way.push(node);
             prefix.push(step);
         }
         for &node in &way {
-            self.nodes[node].statistics.add(seconds);
+            change(&mut self.nodes[node].statistics);
         }
         while let Some(node) = way.pop() {
             let children = self.nodes[node].children.clone().unwrap_or_default();
@@ -124,6 +151,7 @@ impl<'a, S: Strategy> Explorer<'a, S> {
             }
             self.nodes[node].exhausted = true;
         }
+        Ok(())
     }
 
     fn start(&self) -> Prefix<'a> {

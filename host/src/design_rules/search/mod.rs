@@ -4,4 +4,4 @@ mod explorer;
 mod strategy;
 
 pub use explorer::Explorer;
-pub use strategy::{Child, DepthFirst, Mcts, Random, Statistics, Strategy};
+pub use strategy::{DepthFirst, Mcts, Random, Statistics, Strategy};

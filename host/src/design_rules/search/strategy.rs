@@ -6,11 +6,11 @@ use rand_chacha::rand_core::RngCore;
 /// What was measured below a node of the tree: of the schedules that begin with its prefix.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Statistics {
-    /// How many rollouts went through it.
+    /// How many rollouts went through it, with those that failed.
     pub rollouts: u64,
-    /// The least time that one of them took, in seconds; infinity before the first.
+    /// The least time that one of them took, in seconds; infinity where there is none.
     pub fastest: f64,
-    /// The greatest time, in seconds; minus infinity before the first.
+    /// The greatest time, in seconds; minus infinity where there is none.
     pub slowest: f64,
 }
 
@@ -25,19 +25,15 @@ impl Statistics {
         self.slowest = self.slowest.max(seconds);
     }
 
-    /// The range of the times, in seconds; 0 before the first.
+    /// Takes in one more rollout that failed, and so has no time.
+    pub fn add_failure(&mut self) {
+        self.rollouts += 1;
+    }
+
+    /// The range of the times, in seconds; 0 where there are none.
     pub fn range(&self) -> f64 {
         (self.slowest - self.fastest).max(0.0)
     }
-}
-
-/// A prefix that is one step longer.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Child {
-    /// What was measured below it.
-    pub statistics: Statistics,
-    /// Whether all schedules that begin with it have been measured.
-    pub exhausted: bool,
 }
 
 /// Chooses the way down the tree, from the empty prefix to a schedule that has not been measured.
@@ -45,9 +41,9 @@ pub trait Strategy {
     /// Its name in commands and files.
     fn name(&self) -> &'static str;
 
-    /// Which of the children to go to: one that is not exhausted, and there is at least one. All children of a node that no
-    /// rollout went through are new.
-    fn choose(&self, parent: &Statistics, children: &[Child], random: &mut ChaCha8Rng) -> usize;
+    /// Which of the children to go to, as an index below their number, which is at least 1. They are those below which
+    /// there is a schedule that was not recorded yet. All children of a node that no rollout went through are new.
+    fn choose(&self, parent: &Statistics, children: &[Statistics], random: &mut ChaCha8Rng) -> usize;
 }
 
 impl<S: Strategy + ?Sized> Strategy for Box<S> {
@@ -55,16 +51,16 @@ impl<S: Strategy + ?Sized> Strategy for Box<S> {
         (**self).name()
     }
 
-    fn choose(&self, parent: &Statistics, children: &[Child], random: &mut ChaCha8Rng) -> usize {
+    fn choose(&self, parent: &Statistics, children: &[Statistics], random: &mut ChaCha8Rng) -> usize {
         (**self).choose(parent, children, random)
     }
 }
 
 /// The paper's Monte-Carlo tree search (section III-C). It goes where times differ most, not where they are least.
 ///
-/// - Selection: of children that were all visited, the one with the greatest V + c √(ln N / n), where N and n are the rollouts of
-///   the node and the child, and V is the child's share of the node's range of times (1 where either has fewer than two); minus
-///   infinity where the child is exhausted.
+/// - Selection: of children that were all visited, the one with the greatest V + c √(ln N / n), where N and n are the
+///   rollouts of the node and the child, and V is the child's share of the node's range of times (1 where either has
+///   fewer than two). Children all of whose schedules are recorded are out.
 /// - Expansion: a child that no rollout went through, at random.
 /// - Rollout: below it all children are such, so that the rest of the way is random.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -82,15 +78,12 @@ impl Default for Mcts {
 
 impl Mcts {
     /// A child's value.
-    pub fn value(&self, parent: &Statistics, child: &Child) -> f64 {
-        if child.exhausted {
-            return f64::NEG_INFINITY;
-        }
-        let Statistics { rollouts, .. } = child.statistics;
+    pub fn value(&self, parent: &Statistics, child: &Statistics) -> f64 {
+        let rollouts = child.rollouts;
         let exploration = self.exploration * ((parent.rollouts as f64).ln() / rollouts as f64).sqrt();
         // A node whose times are all the same says as little as one with a single time.
         let comparable = rollouts >= 2 && parent.rollouts >= 2 && parent.range() > 0.0;
-        let exploitation = if comparable { child.statistics.range() / parent.range() } else { 1.0 };
+        let exploitation = if comparable { child.range() / parent.range() } else { 1.0 };
         exploration + exploitation
     }
 }
@@ -100,26 +93,18 @@ impl Strategy for Mcts {
         "mcts"
     }
 
-    fn choose(&self, parent: &Statistics, children: &[Child], random: &mut ChaCha8Rng) -> usize {
-        if let Some(new) = pick(children, |child| child.statistics.rollouts == 0, random) {
+    fn choose(&self, parent: &Statistics, children: &[Statistics], random: &mut ChaCha8Rng) -> usize {
+        if let Some(new) = pick(children, |child| child.rollouts == 0, random) {
             return new;
         }
         let values: Vec<_> = children.iter().map(|child| self.value(parent, child)).collect();
         let best = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let mut index = 0;
-        pick(
-            &values,
-            |&value| {
-                index += 1;
-                value == best && !children[index - 1].exhausted
-            },
-            random,
-        )
-        .unwrap_or(0)
+        // There is none where the weight of exploration is no number: then it is the first.
+        pick(&values, |&value| value == best, random).unwrap_or(0)
     }
 }
 
-/// Chooses at random among the children that are not exhausted: schedules not measured yet, without regard to times.
+/// Chooses at random: schedules not measured yet, without regard to times.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Random;
 
@@ -128,8 +113,8 @@ impl Strategy for Random {
         "random"
     }
 
-    fn choose(&self, _: &Statistics, children: &[Child], random: &mut ChaCha8Rng) -> usize {
-        pick(children, |child| !child.exhausted, random).unwrap_or(0)
+    fn choose(&self, _: &Statistics, children: &[Statistics], random: &mut ChaCha8Rng) -> usize {
+        pick(children, |_| true, random).unwrap_or(0)
     }
 }
 
@@ -142,8 +127,8 @@ impl Strategy for DepthFirst {
         "dfs"
     }
 
-    fn choose(&self, _: &Statistics, children: &[Child], _: &mut ChaCha8Rng) -> usize {
-        children.iter().position(|child| !child.exhausted).unwrap_or(0)
+    fn choose(&self, _: &Statistics, _: &[Statistics], _: &mut ChaCha8Rng) -> usize {
+        0
     }
 }
 

@@ -270,8 +270,8 @@ impl Machine {
     }
 
     /// # Errors
-    /// [`RulesError::Setup`], which names the first field that can't be: a time that is negative or not finite, a bandwidth or a
-    /// number that is not positive, noise of more than 10.
+    /// [`RulesError::Setup`], which names the first field that can't be: a time that is not from 0 to 1e9 s, a
+    /// bandwidth in B/s or a number that is not from 1e-9 to 1e18, noise of more than 10.
     pub fn validate(&self) -> Result<(), RulesError> {
         let mut copy = self.clone();
         let mut values = |quantities: &[Quantity]| -> Vec<(&str, f64)> {
@@ -285,13 +285,17 @@ impl Machine {
             ("network.ranks_per_node", self.network.ranks_per_node as f64),
         ]);
         let wrong = |(field, value): (&str, f64), what: &str| {
+            // Of what is far off, not all digits.
+            let value = format!("{value:?}");
+            let value = value.trim_end_matches(".0");
             Err(RulesError::Setup(format!("the machine `{}` has {field} = {value}, which {what}", self.name)))
         };
-        if let Some(&odd) = times.iter().find(|(_, value)| !(value.is_finite() && *value >= 0.0)) {
-            return wrong(odd, "is not finite, or negative");
+        // Within these, what is computed of them stays finite.
+        if let Some(&odd) = times.iter().find(|(_, value)| !(0.0..=1e9).contains(value)) {
+            return wrong(odd, "is not from 0 to 1e9");
         }
-        if let Some(&odd) = positive.iter().find(|(_, value)| !(value.is_finite() && *value > 0.0)) {
-            return wrong(odd, "is not finite and positive");
+        if let Some(&odd) = positive.iter().find(|(_, value)| !(1e-9..=1e18).contains(value)) {
+            return wrong(odd, "is not from 1e-9 to 1e18");
         }
         // Such factors are no noise, and with more of it times would not be finite.
         if self.noise > 10.0 {

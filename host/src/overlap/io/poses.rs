@@ -1,18 +1,15 @@
 //! Reads and writes poses.
 
 use std::{
-    fs::File,
-    io::{self, BufWriter, Write as _},
+    io::{self, Write},
     path::Path,
 };
 
 use csv::Writer;
-use ndarray::{ArrayViewD, IxDyn};
-use ndarray_npy::{WriteNpyError, WriteNpyExt as _};
 
 use crate::{
     files::Destination,
-    npy::{Kind, Reader},
+    npy::{self, Kind, Reader},
     overlap::{OverlapError, Packings},
     read::{Table, at, collect, push, quoted},
 };
@@ -24,6 +21,19 @@ pub struct PoseFile {
     pub packings: Packings,
     /// How the file had them.
     pub layout: Layout,
+    /// The line of each pose in a text, from 1; none of an array.
+    pub lines: Option<Vec<u64>>,
+}
+
+impl PoseFile {
+    /// An error about the file at `path`, which it was read from, with the line of the pose at fault where there is one.
+    pub fn error(&self, path: &Path, error: OverlapError) -> OverlapError {
+        let Some((packing, pose)) = error.pose() else { return OverlapError::file(path, error) };
+        match &self.lines {
+            Some(lines) => OverlapError::file(path, at(lines[self.packings.range(packing).start + pose], error)),
+            None => OverlapError::file(path, error),
+        }
+    }
 }
 
 /// How a file has poses.
@@ -102,7 +112,7 @@ fn read_npy(path: &Path, ensembles: bool) -> Result<PoseFile, OverlapError> {
     let poses = collect(numbers.as_chunks::<3>().0.iter().copied()).map_err(fail)?;
     let offsets = collect((0..packings + 1).map(|packing| packing * each)).map_err(fail)?;
     let packings = Packings::ragged(poses, offsets).map_err(|error| OverlapError::file(path, error))?;
-    Ok(PoseFile { packings, layout })
+    Ok(PoseFile { packings, layout, lines: None })
 }
 
 /// Headers of text.
@@ -151,7 +161,7 @@ fn read_csv(path: &Path, ensembles: bool) -> Result<PoseFile, OverlapError> {
         None => OverlapError::file(path, error),
     })?;
     let packings = if shaped { packings.with_shapes(shapes)? } else { packings };
-    Ok(PoseFile { packings, layout: if many { Layout::Ensembles } else { Layout::Single } })
+    Ok(PoseFile { packings, layout: if many { Layout::Ensembles } else { Layout::Single }, lines: Some(lines) })
 }
 
 /// A row of a submission.
@@ -198,12 +208,13 @@ fn read_submission(path: &Path, mut table: Table) -> Result<PoseFile, OverlapErr
         let missing = (0..size).find(|&tree| packing.get(tree).is_none_or(|found| found.tree != tree));
         if let Some(tree) = missing {
             let (id, found) = (id_of(size, tree), packing.len());
-            return Err(fail(format!("there is no `{id}`: of the packing of {size} there are {found} trees")));
+            let (are, s) = if found == 1 { ("is", "") } else { ("are", "s") };
+            return Err(fail(format!("there is no `{id}`: of the packing of {size} there {are} {found} tree{s}")));
         }
         offsets.push(offsets[offsets.len() - 1] + size);
     }
     let packings = Packings::ragged(trees.iter().map(|tree| tree.pose).collect(), offsets)?;
-    Ok(PoseFile { packings, layout: Layout::Submission })
+    Ok(PoseFile { packings, layout: Layout::Submission, lines: Some(trees.iter().map(|tree| tree.line).collect()) })
 }
 
 /// What an id must be.
@@ -250,18 +261,16 @@ pub fn save_poses_at(packings: &Packings, layout: Layout, destination: &Destinat
     if format != Format::Csv && packings.shapes().is_some_and(|shapes| shapes.iter().any(|&shape| shape != 0)) {
         return Err(fail("poses of several shapes can be saved as text with a column `shape` alone".to_owned()));
     }
-    let mut file = destination.temporary()?;
-    let write = |error: io::Error| OverlapError::Write(destination.error(&error));
     match format {
         Format::Npy => {
             let shape = array_shape(packings, single).map_err(fail)?;
-            write_npy(packings.poses().as_flattened(), &shape, file.as_file_mut()).map_err(write)?;
+            destination.write(|file| npy::write(file, packings.poses().as_flattened(), &shape))?;
         }
         Format::Csv => {
             if let Some(packing) = (0..packings.len()).find(|&packing| !single && packings.get(packing).is_empty()) {
                 return Err(fail(format!("packing {packing} has no poses, and can't be saved as text")));
             }
-            write_csv(packings, single, file.as_file_mut()).map_err(write)?;
+            destination.write(|file| write_csv(packings, single, file))?;
         }
         Format::Submission => {
             let mut order: Vec<usize> = (0..packings.len()).collect();
@@ -273,10 +282,9 @@ pub fn save_poses_at(packings: &Packings, layout: Layout, destination: &Destinat
                     "packings {first} and {second} both have {n} poses, but a submission has one packing of each size"
                 )));
             }
-            write_submission(packings, &order, file.as_file_mut()).map_err(write)?;
+            destination.write(|file| write_submission(packings, &order, file))?;
         }
     }
-    destination.persist(file)?;
     tracing::info!(poses = packings.poses().len(), "wrote {}", destination.name().display());
     Ok(())
 }
@@ -301,19 +309,9 @@ fn array_shape(packings: &Packings, single: bool) -> Result<Vec<usize>, String> 
     }
 }
 
-fn write_npy(numbers: &[f64], shape: &[usize], file: &mut File) -> io::Result<()> {
-    let array = ArrayViewD::from_shape(IxDyn(shape), numbers).map_err(io::Error::other)?;
-    let mut file = BufWriter::new(file);
-    array.write_npy(&mut file).map_err(|error| match error {
-        WriteNpyError::Io(error) => error,
-        error => io::Error::other(error),
-    })?;
-    file.flush()
-}
-
 /// With as many digits as tell each number from its neighbours.
-fn write_csv(packings: &Packings, single: bool, file: &mut File) -> io::Result<()> {
-    let mut writer = Writer::from_writer(BufWriter::new(file));
+fn write_csv(packings: &Packings, single: bool, file: impl Write) -> io::Result<()> {
+    let mut writer = Writer::from_writer(file);
     let shaped = packings.shapes().is_some();
     let columns = HEADERS[2 * usize::from(!single) + usize::from(shaped)];
     writer.write_record(columns)?;
@@ -334,8 +332,8 @@ fn write_csv(packings: &Packings, single: bool, file: &mut File) -> io::Result<(
     writer.flush()
 }
 
-fn write_submission(packings: &Packings, order: &[usize], file: &mut File) -> io::Result<()> {
-    let mut writer = Writer::from_writer(BufWriter::new(file));
+fn write_submission(packings: &Packings, order: &[usize], file: impl Write) -> io::Result<()> {
+    let mut writer = Writer::from_writer(file);
     writer.write_record(SUBMISSION)?;
     for &packing in order {
         let poses = packings.get(packing);

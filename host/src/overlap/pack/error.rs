@@ -22,6 +22,24 @@ pub enum PackError {
         /// How many poses there can be.
         most: usize,
     },
+    /// The packing to start from has another number of copies.
+    #[error("the packing to start from has {found} copies, and not {count}")]
+    StartCount {
+        /// How many it has.
+        found: usize,
+        /// How many it is to have.
+        count: usize,
+    },
+    /// The packing to start from isn't valid.
+    #[error("copies {first} and {second} of the packing to start from overlap by an area of {area:e}")]
+    StartOverlaps {
+        /// The first copy.
+        first: usize,
+        /// The second copy.
+        second: usize,
+        /// What they have in common.
+        area: f64,
+    },
     /// What was found isn't valid.
     #[error("copies {first} and {second} of the packing that was found overlap by an area of {area:e}")]
     Invalid {

@@ -34,11 +34,12 @@ use crate::{
 };
 use lanes::Limit;
 use search::Search;
+use valid::Valid;
 
 pub use error::PackError;
 
-/// Poses of all packings, at most.
-const MOST: usize = 1 << 26;
+/// Poses of all packings together, at most.
+pub const MOST_POSES: usize = 1 << 26;
 /// Packings that are settled at the end.
 const FINALISTS: usize = 4;
 /// The most steps of the last squeeze, and the least.
@@ -67,13 +68,16 @@ pub struct Settings {
     pub seed: u64,
     /// How many packings are worked on at once; by default 256 on a GPU, and 4 on the CPU.
     pub starts: Option<usize>,
+    /// A pose for each copy to go on from, of which no two overlap: nothing larger comes of it. By default none, and copies are thrown
+    /// into squares at random.
+    pub from: Option<Vec<[f64; 3]>>,
     /// For how long; 20,000 steps by default.
     pub budget: Budget,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { shape: Shape::tree(), count: 10, seed: 0, starts: None, budget: Budget::Steps(20_000) }
+        Settings { shape: Shape::tree(), count: 10, seed: 0, starts: None, from: None, budget: Budget::Steps(20_000) }
     }
 }
 
@@ -109,6 +113,22 @@ pub struct Packed {
     pub cancelled: bool,
 }
 
+/// How often a search can save what it has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Saving {
+    /// The least time from one to the next.
+    pub pause: Duration,
+    /// Of all time, at most about this share goes into making a packing valid that is saved; where that takes long, pauses are longer.
+    pub share: f64,
+}
+
+impl Default for Saving {
+    /// Every 5 s, unless that takes more than a twentieth of the time.
+    fn default() -> Self {
+        Saving { pause: Duration::from_secs(5), share: 0.05 }
+    }
+}
+
 /// A search for a dense packing.
 #[derive(Debug)]
 pub struct Packer<'a> {
@@ -121,7 +141,7 @@ impl<'a> Packer<'a> {
     /// A search on `device`.
     ///
     /// # Errors
-    /// [`PackError::NoCopies`], [`PackError::NoStarts`], [`PackError::TooMany`].
+    /// [`PackError::NoCopies`], [`PackError::NoStarts`], [`PackError::TooMany`], [`PackError::StartCount`].
     pub fn new(device: &'a Device, settings: Settings) -> Result<Self, PackError> {
         let packer = Packer { device, settings, cancel: Cancel::new() };
         let (count, starts) = (packer.settings.count, packer.starts());
@@ -131,8 +151,11 @@ impl<'a> Packer<'a> {
         if starts == 0 {
             return Err(PackError::NoStarts);
         }
-        if count.checked_mul(starts).is_none_or(|poses| poses > MOST) {
-            return Err(PackError::TooMany { starts, count, most: MOST });
+        if count.checked_mul(starts).is_none_or(|poses| poses > MOST_POSES) {
+            return Err(PackError::TooMany { starts, count, most: MOST_POSES });
+        }
+        if let Some(found) = packer.settings.from.as_ref().map(Vec::len).filter(|&found| found != count) {
+            return Err(PackError::StartCount { found, count });
         }
         Ok(packer)
     }
@@ -151,17 +174,51 @@ impl<'a> Packer<'a> {
     /// Searches. `progress` hears after every squeeze how far it is.
     ///
     /// # Errors
-    /// [`PackError::Invalid`], which should not happen, and device errors.
+    /// [`PackError::StartOverlaps`]; [`PackError::Invalid`], which should not happen, and device errors.
     pub fn run(&self, progress: impl FnMut(Progress)) -> Result<Packed, PackError> {
+        self.search(progress, None)
+    }
+
+    /// As [`run`](Self::run). Now and then `save` gets the best packing so far: a pose for each copy, of which no two overlap, and the side
+    /// of the square around all, each time a smaller one. With a budget of steps, what comes of a seed is the same with and without.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_saving(
+        &self,
+        progress: impl FnMut(Progress),
+        saving: Saving,
+        mut save: impl FnMut(&[[f64; 3]], f64),
+    ) -> Result<Packed, PackError> {
+        self.search(progress, Some((saving, &mut save)))
+    }
+
+    fn search(
+        &self,
+        mut progress: impl FnMut(Progress),
+        saving: Option<(Saving, &mut dyn FnMut(&[[f64; 3]], f64))>,
+    ) -> Result<Packed, PackError> {
         let start = Instant::now();
         let Settings { shape, count, budget, .. } = &self.settings;
         let starts = self.starts();
-        let mut search = Search::new(self.device, &self.settings, starts)?;
+        let from = self.settings.from.as_ref().map(|poses| valid::start(self.device, shape, poses)).transpose()?;
+        let mut search = Search::new(self.device, &self.settings, starts, from.as_ref())?;
+        let mut saver = saving.map(|(saving, save)| Saver {
+            saving,
+            save,
+            last: start,
+            pause: saving.pause,
+            score: search.best_score(),
+            saved: None,
+        });
         let deadline = match budget {
             Budget::Steps(_) => None,
             Budget::Time(time) => Some(start + time.mul_f64(1.0 - SETTLING)),
         };
-        search.run(start, &Limit { deadline, cancel: self.cancel.clone() }, progress)?;
+        search.run(start, &Limit { deadline, cancel: self.cancel.clone() }, |search, reached| {
+            progress(reached);
+            saver.as_mut().map_or(Ok(()), |saver| saver.save_in_time(self, search, from.as_ref()))
+        })?;
         let finalists = search.best(FINALISTS.min(starts));
         let settling = match budget {
             Budget::Steps(steps) => (steps / 4).clamp(LEAST_SETTLING_STEPS, SETTLING_STEPS),
@@ -171,7 +228,10 @@ impl<'a> Packer<'a> {
                 ((SETTLING * time.as_secs_f64() / each) as usize).clamp(LEAST_SETTLING_STEPS, SETTLING_STEPS)
             }
         };
-        let found = valid::settle(self.device, &self.settings, finalists, settling, &self.cancel)?;
+        // With a budget of steps it is the same whenever something was saved.
+        let saved = saver.and_then(|saver| saver.saved).filter(|_| matches!(budget, Budget::Time(_)));
+        let found =
+            valid::settle(self.device, &self.settings, saved.as_ref().or(from.as_ref()), finalists, settling, &self.cancel)?;
         let Search { steps, mut history, .. } = search;
         let seconds = start.elapsed().as_secs_f64();
         history.push(Progress { steps, seconds, side: found.side });
@@ -185,5 +245,38 @@ impl<'a> Packer<'a> {
             history,
             cancelled: self.cancel.is_cancelled(),
         })
+    }
+}
+
+/// Saves packings while the search goes on.
+struct Saver<'a> {
+    saving: Saving,
+    save: &'a mut dyn FnMut(&[[f64; 3]], f64),
+    /// When that was last tried, and how long until it is again.
+    last: Instant,
+    pause: Duration,
+    /// The search's best score then.
+    score: f64,
+    saved: Option<Valid>,
+}
+
+impl Saver<'_> {
+    /// Saves the best packing, if it is time to and there is a better one.
+    fn save_in_time(&mut self, packer: &Packer<'_>, search: &Search<'_>, from: Option<&Valid>) -> Result<(), PackError> {
+        let score = search.best_score();
+        if self.last.elapsed() < self.pause || score >= self.score {
+            return Ok(());
+        }
+        let start = Instant::now();
+        let best = self.saved.as_ref().or(from);
+        let found = valid::settle(packer.device, &packer.settings, best, search.best(1), LEAST_SETTLING_STEPS, &packer.cancel)?;
+        if best.is_none_or(|best| found.side < best.side) {
+            (self.save)(&found.poses, found.side);
+            self.saved = Some(found);
+        }
+        self.score = score;
+        self.last = Instant::now();
+        self.pause = self.saving.pause.max(start.elapsed().div_f64(self.saving.share));
+        Ok(())
     }
 }

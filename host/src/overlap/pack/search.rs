@@ -6,7 +6,7 @@ use super::{
     Budget, PackError, Progress, Settings,
     lanes::{Lanes, Limit, Schedule, State},
     moves::{Random, change, scattered},
-    valid::squeezed,
+    valid::{Valid, about_center, squeezed},
 };
 use crate::device::Device;
 
@@ -42,21 +42,29 @@ pub struct Search<'a> {
     /// The best that each lane has had.
     best: State,
     best_scores: Vec<f64>,
+    /// Whether lanes are as they were thrown, and not yet packings.
+    scattered: bool,
     squeezes: usize,
     pub steps: usize,
     pub history: Vec<Progress>,
 }
 
 impl<'a> Search<'a> {
-    /// Copies thrown into squares.
-    pub fn new(device: &Device, settings: &'a Settings, starts: usize) -> Result<Self, PackError> {
+    /// Copies thrown into squares, or `from` in every lane.
+    pub fn new(device: &Device, settings: &'a Settings, starts: usize, from: Option<&Valid>) -> Result<Self, PackError> {
         let Settings { shape, count, seed, .. } = settings;
-        let side = (*count as f64 * shape.area() / FIRST_DENSITY).sqrt().max(2.0 * shape.radius());
         let mut randoms: Vec<Random> = (0..starts as u64).map(|lane| Random::new(*seed, lane)).collect();
-        let current = State {
-            poses: randoms.iter_mut().flat_map(|random| scattered(random, *count, side)).collect(),
-            sides: vec![side; starts],
-            energies: vec![f64::INFINITY; starts],
+        let (current, score) = match from {
+            Some(from) => {
+                let poses = about_center(shape, &from.poses);
+                let poses = (0..starts).flat_map(|_| poses.iter().copied()).collect();
+                (State { poses, sides: vec![from.side; starts], energies: vec![0.0; starts] }, from.side)
+            }
+            None => {
+                let side = (*count as f64 * shape.area() / FIRST_DENSITY).sqrt().max(2.0 * shape.radius());
+                let poses = randoms.iter_mut().flat_map(|random| scattered(random, *count, side)).collect();
+                (State { poses, sides: vec![side; starts], energies: vec![f64::INFINITY; starts] }, f64::INFINITY)
+            }
         };
         Ok(Search {
             lanes: Lanes::new(device, &squeezed(shape), *count, starts)?,
@@ -64,8 +72,9 @@ impl<'a> Search<'a> {
             choices: Random::new(*seed, u64::MAX),
             best: current.clone(),
             current,
-            scores: vec![f64::INFINITY; starts],
-            best_scores: vec![f64::INFINITY; starts],
+            scores: vec![score; starts],
+            best_scores: vec![score; starts],
+            scattered: from.is_none(),
             squeezes: 0,
             steps: 0,
             history: Vec::new(),
@@ -73,8 +82,13 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Searches until the budget is used up, or to the limit.
-    pub fn run(&mut self, start: Instant, limit: &Limit, mut progress: impl FnMut(Progress)) -> Result<(), PackError> {
+    /// Searches until the budget is used up, or to the limit; says after every squeeze what it has `reached`.
+    pub fn run(
+        &mut self,
+        start: Instant,
+        limit: &Limit,
+        mut reached: impl FnMut(&Self, Progress) -> Result<(), PackError>,
+    ) -> Result<(), PackError> {
         loop {
             let left = match self.settings.budget {
                 Budget::Steps(all) => all - self.steps,
@@ -89,27 +103,28 @@ impl<'a> Search<'a> {
                 Budget::Time(time) => start.elapsed().as_secs_f64() / time.as_secs_f64(),
             };
             // The first one is the better for half a squeeze; later ones are the worse for their changes.
-            if whole || self.squeezes == 0 {
+            if whole || self.scattered {
                 let tried = self.lanes.state()?;
                 self.choose(&tried, 1.0 - share.min(1.0));
             }
+            self.scattered = false;
             self.squeezes += 1;
             if self.squeezes.is_multiple_of(EXCHANGE) {
                 self.exchange();
             }
-            let side = self.best_scores.iter().copied().fold(f64::INFINITY, f64::min);
-            let reached = Progress { steps: self.steps, seconds: start.elapsed().as_secs_f64(), side };
+            let side = self.best_score();
+            let now = Progress { steps: self.steps, seconds: start.elapsed().as_secs_f64(), side };
             if self.history.last().is_none_or(|last| side < last.side) {
-                self.history.push(reached);
+                self.history.push(now);
             }
-            progress(reached);
+            reached(self, now)?;
         }
     }
 
     /// Changes all packings, unless they are new, and squeezes them by at most so many steps. Says whether it went all the way.
     fn squeeze(&mut self, most: usize, limit: &Limit) -> Result<bool, PackError> {
         let radius = self.settings.shape.radius();
-        let first = self.squeezes == 0;
+        let first = self.scattered;
         let State { mut poses, mut sides, .. } = self.current.clone();
         if !first {
             let lanes = poses.chunks_exact_mut(self.settings.count).zip(&mut sides);
@@ -158,6 +173,11 @@ impl<'a> Search<'a> {
             self.current.spread(from, to);
             self.scores[to] = self.scores[from];
         }
+    }
+
+    /// The best score.
+    pub fn best_score(&self) -> f64 {
+        self.best_scores.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
     /// The best packings.

@@ -65,6 +65,25 @@ fn own(shape: &Shape, poses: &[[f64; 3]]) -> Valid {
     Valid { poses, side: 2.0 * farthest }
 }
 
+/// Poses about the shape's centre from its own.
+pub fn about_center(shape: &Shape, poses: &[[f64; 3]]) -> Vec<[f64; 3]> {
+    let [u, v] = shape.center();
+    let moved = |&[x, y, theta]: &[f64; 3]| {
+        let (sine, cosine) = theta.sin_cos();
+        [x + cosine * u - sine * v, y + sine * u + cosine * v, theta]
+    };
+    poses.iter().map(moved).collect()
+}
+
+/// A packing to start from, if it is valid.
+pub fn start(device: &Device, shape: &Shape, poses: &[[f64; 3]]) -> Result<Valid, PackError> {
+    let valid = own(shape, &about_center(shape, poses));
+    match overlapping(&Overlap::new(device, std::slice::from_ref(shape))?, &valid.poses)? {
+        None => Ok(valid),
+        Some(OverlapPair { first, second, area, .. }) => Err(PackError::StartOverlaps { first, second, area }),
+    }
+}
+
 /// The first pair that overlaps.
 pub fn overlapping(overlap: &Overlap<f64>, poses: &[[f64; 3]]) -> Result<Option<OverlapPair<f64>>, PackError> {
     let pairs = overlap.pairs(&Packings::one(poses.to_vec())?)?;
@@ -79,13 +98,20 @@ fn rows(shape: &Shape, n: usize) -> Valid {
     own(shape, &poses)
 }
 
-/// Settles packings: the best valid one that comes of them. They are squeezed once more, by so many steps, as long as that isn't
-/// cancelled; then each is let out until nothing overlaps any more.
-pub fn settle(device: &Device, settings: &Settings, state: State, steps: usize, cancel: &Cancel) -> Result<Valid, PackError> {
+/// Settles packings: the best valid one that comes of them, or `from` where that is smaller. They are squeezed once more, by so many
+/// steps, as long as that isn't cancelled; then each is let out until nothing overlaps any more.
+pub fn settle(
+    device: &Device,
+    settings: &Settings,
+    from: Option<&Valid>,
+    state: State,
+    steps: usize,
+    cancel: &Cancel,
+) -> Result<Valid, PackError> {
     let Settings { shape, count: n, .. } = settings;
     let radius = shape.radius();
     let real = Overlap::<f64>::new(device, std::slice::from_ref(shape))?;
-    let mut best = rows(shape, *n);
+    let mut best = from.cloned().unwrap_or_else(|| rows(shape, *n));
     let mut lanes = Lanes::new(device, &squeezed(shape), *n, state.sides.len())?;
     lanes.set(state.poses, &state.sides)?;
     let schedule =

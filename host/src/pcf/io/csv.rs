@@ -2,8 +2,7 @@
 
 use std::{
     collections::BTreeSet,
-    fs::File,
-    io::{self, BufWriter},
+    io::{self, Write},
     path::Path,
 };
 
@@ -122,8 +121,8 @@ pub fn load_barcodes(path: &Path, options: BarcodeOptions) -> Result<Vec<Barcode
 }
 
 /// Writes functions, with as many digits as tell each number from its neighbours.
-pub fn write<T: Real>(set: &PcfSet<T>, file: &mut File) -> io::Result<()> {
-    let mut writer = Writer::from_writer(BufWriter::new(file));
+pub fn write<T: Real>(set: &PcfSet<T>, file: impl Write) -> io::Result<()> {
+    let mut writer = Writer::from_writer(file);
     writer.write_record(["function", "t", "v"]).map_err(io::Error::from)?;
     for (function, f) in set.iter().enumerate() {
         let function = function.to_string();

@@ -147,23 +147,19 @@ pub fn save<T: Real>(set: &PcfSet<T>, path: &Path) -> Result<(), PcfError> {
 /// # Errors
 /// As [`save`].
 pub fn save_at<T: Real>(set: &PcfSet<T>, destination: &Destination, format: Format) -> Result<(), PcfError> {
-    let mut file = destination.temporary()?;
-    let write = |error: std::io::Error| PcfError::Write(destination.error(&error));
     match format {
-        Format::Npz => npz::write(set, file.as_file_mut()).map_err(write)?,
-        Format::Npy => {
-            npy::check(set).map_err(|reason| PcfError::file(destination.name(), reason))?;
-            npy::write(set, file.as_file_mut()).map_err(write)?;
+        Format::Npy => npy::check(set).map_err(|reason| PcfError::file(destination.name(), reason))?,
+        Format::Csv if set.shape().len() != 1 => {
+            let text = "functions of a shape of other than one dimension can't be saved as text; use .npz";
+            return Err(PcfError::file(destination.name(), text));
         }
-        Format::Csv => {
-            if set.shape().len() != 1 {
-                let text = "functions of a shape of other than one dimension can't be saved as text; use .npz";
-                return Err(PcfError::file(destination.name(), text));
-            }
-            csv::write(set, file.as_file_mut()).map_err(write)?;
-        }
+        Format::Npz | Format::Csv => {}
     }
-    destination.persist(file)?;
+    destination.write(|file| match format {
+        Format::Npz => npz::write(set, file),
+        Format::Npy => npy::write(set, file),
+        Format::Csv => csv::write(set, file),
+    })?;
     tracing::info!(functions = set.len(), "wrote {}", destination.name().display());
     Ok(())
 }

@@ -1,17 +1,13 @@
 //! Functions in one array of shape (..., breakpoints, 2), and bars in one of shape (bars, 2).
 
 use std::{
-    fs::File,
-    io::{self, BufWriter, Write as _},
+    io::{self, Write},
     path::Path,
 };
 
-use ndarray::{ArrayViewD, IxDyn};
-use ndarray_npy::WriteNpyExt as _;
-
 use super::{PcfData, Raw, bars_of, points_of};
 use crate::{
-    npy::{Kind, Reader},
+    npy::{Kind, Reader, write as write_array},
     pcf::{PcfError, PcfSet, Real, Repairs, barcode::Bar, error::list},
     read::{Source, collect},
 };
@@ -62,11 +58,8 @@ pub fn check<T: Real>(set: &PcfSet<T>) -> Result<(), String> {
 }
 
 /// Writes functions, which are of one length.
-pub fn write<T: Real>(set: &PcfSet<T>, file: &mut File) -> io::Result<()> {
+pub fn write<T: Real>(set: &PcfSet<T>, file: impl Write) -> io::Result<()> {
     let shape = [set.shape(), &[set.lengths().next().unwrap_or(1), 2]].concat();
     let numbers: &[T] = bytemuck::cast_slice(set.points());
-    let array = ArrayViewD::from_shape(IxDyn(&shape), numbers).map_err(io::Error::other)?;
-    let mut file = BufWriter::new(file);
-    array.write_npy(&mut file).map_err(super::npz::npy_to_io)?;
-    file.flush()
+    write_array(file, numbers, &shape)
 }

@@ -2,19 +2,18 @@
 
 use std::{
     fmt::Display,
-    fs::File,
-    io::{self, BufReader, BufWriter, Read},
+    io::{self, BufReader, Read, Seek, SeekFrom, Write},
     path::Path,
 };
 
 use bytemuck::Pod;
 use ndarray::{ArrayView2, aview1};
-use ndarray_npy::{NpzWriter, WriteNpyError, WriteNpzError};
+use ndarray_npy::{NpzWriter, WriteNpzError};
 use zip::{CompressionMethod, ZipArchive, result::ZipError, write::SimpleFileOptions};
 
 use super::{PcfData, Raw, bars_of, points_of};
 use crate::{
-    npy::{Kind, Reader, Size},
+    npy::{Kind, Reader, Size, unwritten},
     pcf::{
         PcfError, PcfSet, Real, Repairs,
         barcode::{Barcode, Filtration},
@@ -153,12 +152,12 @@ fn set<T: Real>(
 }
 
 /// Writes functions, without compression.
-pub fn write<T: Real>(set: &PcfSet<T>, file: &mut File) -> io::Result<()> {
+pub fn write<T: Real>(set: &PcfSet<T>, file: impl Write + Seek) -> io::Result<()> {
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
     // Sizes take more room where 32 bits may not hold them.
     let large = |bytes: usize| options.large_file(bytes >= 1 << 31);
     let signed = |indices: &[usize]| indices.iter().map(|&index| index as i64).collect::<Vec<_>>();
-    let mut npz = NpzWriter::new_with_options(BufWriter::new(file), options);
+    let mut npz = NpzWriter::new_with_options(Latch { file, position: 0, end: 0, failed: false }, options);
     let offsets = signed(set.offsets());
     npz.add_array_with_options("offsets", &aview1(&offsets), large(size_of_val(&offsets[..]))).map_err(npz_to_io)?;
     let points: &[T] = bytemuck::cast_slice(set.points());
@@ -171,17 +170,55 @@ pub fn write<T: Real>(set: &PcfSet<T>, file: &mut File) -> io::Result<()> {
     Ok(())
 }
 
+/// A file that is written until that fails, and from then on pretends to be: an archive that is given up writes its end nevertheless,
+/// and complains on stderr where it can't.
+struct Latch<W> {
+    file: W,
+    /// Where it is, and where its end is.
+    position: u64,
+    end: u64,
+    failed: bool,
+}
+
+impl<W: Write + Seek> Latch<W> {
+    /// Does it unless something failed before; then `pretended` is what comes of it.
+    fn latched<T>(&mut self, act: impl FnOnce(&mut W) -> io::Result<T>, pretended: T) -> io::Result<T> {
+        if self.failed {
+            return Ok(pretended);
+        }
+        act(&mut self.file).inspect_err(|error| self.failed = error.kind() != io::ErrorKind::Interrupted)
+    }
+}
+
+impl<W: Write + Seek> Write for Latch<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.latched(|file| file.write(bytes), bytes.len())?;
+        self.position += written as u64;
+        self.end = self.end.max(self.position);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.latched(W::flush, ())
+    }
+}
+
+impl<W: Write + Seek> Seek for Latch<W> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let pretended = match to {
+            SeekFrom::Start(position) => position,
+            SeekFrom::Current(offset) => self.position.saturating_add_signed(offset),
+            SeekFrom::End(offset) => self.end.saturating_add_signed(offset),
+        };
+        self.position = self.latched(|file| file.seek(to), pretended)?;
+        Ok(self.position)
+    }
+}
+
 fn npz_to_io(error: WriteNpzError) -> io::Error {
     match error {
         WriteNpzError::Zip(ZipError::Io(error)) => error,
         WriteNpzError::Zip(error) => io::Error::other(error),
-        WriteNpzError::Npy(error) => npy_to_io(error),
-    }
-}
-
-pub fn npy_to_io(error: WriteNpyError) -> io::Error {
-    match error {
-        WriteNpyError::Io(error) => error,
-        error => io::Error::other(error.to_string()),
+        WriteNpzError::Npy(error) => unwritten(error),
     }
 }

@@ -8,26 +8,31 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
+use rayon::prelude::*;
 use show::Shown;
 use warpsmith::{
     device::{Backend, Device},
     engine::{Control, Engine, NpyFile, Settings, Trace},
     files::Destination,
     npy::Kind,
-    pcf::{Layout, Measure, Pairwise, PcfError, PcfSet, Real, io::PcfData},
+    pcf::{Layout, Measure, Pairwise, PairwiseError, PcfError, PcfSet, Real, io::PcfData},
 };
 
 use super::{
     Dtype,
     files::{self, in_file},
 };
-use crate::cli::{Global, failure::Failure, interrupt::Interrupt, progress::Progress, size};
+use crate::cli::{
+    Global, count, failure::Failure, format, interrupt::Interrupt, output::Files, progress::Progress, size, terminal,
+};
 
 /// Merge steps of a block for each of the CPU's workers, a fraction of a second's work: it is at the end of a block that the computation is
 /// cancelled, and that progress is shown.
 const STEPS_PER_WORKER: f64 = 2e8;
 /// How many merge steps one with a power in it counts as.
 const POWER: f64 = 32.0;
+/// The most GPUs that can be asked for.
+const MOST_GPUS: usize = 64;
 /// The smallest side of a block that is worth its while, and the largest that is ever asked for.
 const SIDES: (usize, usize) = (64, 2048);
 
@@ -36,15 +41,16 @@ const NOTES: &str = "\
     --memory-budget is what may be used of each GPU's memory (on the CPU, for each worker of --gpus): half of it for blocks of the \
     matrix, half for the functions. The sets may be larger than that, and the matrix larger than the host's memory. Entries don't depend \
     on the budget or on the number of GPUs, bit for bit.\n\n\
-    Ctrl-C (or SIGTERM) stops after the blocks under way, a second one at once. Nothing is written then, and the exit code is 130.";
+    Ctrl-C (or SIGTERM) stops after the blocks under way, a second one at once. Nothing is written then, and the exit code is 130 (143).";
 
 /// Options of `pcf pdist`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Compute the L^p distance of every pair of functions of a set: the p-th root of the integral of |f - g|^p from 0 to \
-        infinity. It is infinite where two functions differ for ever.\n\n\
+        infinity. It is infinite where two functions differ for ever, of which a line on stderr warns.\n\n\
         The condensed layout is SciPy's: entry (i, j), i < j, of n functions is element n i - i (i + 1) / 2 + j - i - 1 of n (n - 1) / 2 \
-        (scipy.spatial.distance.squareform reads it). The dense one has the set's shape twice: (n, n) for a set of shape (n,).",
+        (scipy.spatial.distance.squareform reads it). The dense one has the set's shape twice: (n, n) for a set of shape (n,). The \
+        packed one is that of `warpsmith pcf l2-kernel`, with zeros on the diagonal.",
     after_help = format!(
         "Examples:\n  \
         warpsmith pcf pdist set.npz --output d.npy                         L^1 distances, condensed\n  \
@@ -72,13 +78,14 @@ pub struct Pdist {
 #[command(
     long_about = "Compute the L^2 inner product of every pair of functions of a set, and of each with itself: the integral of f g from 0 \
         to infinity. It is infinite where neither of the two ends on 0.\n\n\
-        The condensed layout is the packed lower triangle by rows, with its diagonal: entry (i, j), j <= i, of n functions is element \
-        i (i + 1) / 2 + j of n (n + 1) / 2. The dense one has the set's shape twice: (n, n) for a set of shape (n,).",
+        The dense layout has the set's shape twice: (n, n) for a set of shape (n,). The packed one is the lower triangle by rows, with its \
+        diagonal: entry (i, j), j <= i, of n functions is element i (i + 1) / 2 + j of n (n + 1) / 2. So that it isn't taken for a \
+        condensed matrix, which may be as long, its elements have a field: numpy.load(\"k.npy\")[\"packed\"].",
     after_help = format!(
         "Examples:\n  \
-        warpsmith pcf l2-kernel set.npz --output k.npy                   the packed lower triangle\n  \
-        warpsmith pcf l2-kernel set.npz --layout dense --output k.npy    all entries\n  \
-        warpsmith pcf plot k.npy heat.png --layout packed                a picture of the first one\n\n{NOTES}"
+        warpsmith pcf l2-kernel set.npz --output k.npy                    all entries\n  \
+        warpsmith pcf l2-kernel set.npz --layout packed --output k.npy    the lower triangle\n  \
+        warpsmith pcf plot k.npy heat.png                                 a picture of either\n\n{NOTES}"
     )
 )]
 pub struct L2Kernel {
@@ -86,7 +93,7 @@ pub struct L2Kernel {
     #[arg(value_name = "A")]
     set: PathBuf,
     /// How the entries lie in the file
-    #[arg(long, value_enum, default_value_t = Order::Condensed)]
+    #[arg(long, value_enum, default_value_t = Order::Dense)]
     layout: Order,
     #[command(flatten)]
     common: Common,
@@ -132,8 +139,8 @@ struct Common {
     #[arg(long, value_enum)]
     dtype: Option<Dtype>,
     /// Use the first N GPUs; on the CPU, N workers that each stand for one [default: 1, that of --device]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64), allow_negative_numbers = true)]
-    gpus: Option<u32>,
+    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_GPUS), allow_negative_numbers = true)]
+    gpus: Option<usize>,
     /// What may be used of each GPU's memory: 500M, 2GiB or a number of bytes [default: 80 % of what is free]
     #[arg(long, value_name = "SIZE", value_parser = size::parse, allow_negative_numbers = true)]
     memory_budget: Option<usize>,
@@ -151,8 +158,10 @@ struct Common {
 /// How the entries of a matrix lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Order {
-    /// Each entry of a symmetric matrix once, in one dimension
+    /// The upper triangle by rows without the diagonal, of distances
     Condensed,
+    /// The lower triangle by rows with the diagonal, of one set
+    Packed,
     /// All entries, by rows
     Dense,
 }
@@ -161,6 +170,7 @@ impl Order {
     fn layout(self) -> Layout {
         match self {
             Order::Condensed => Layout::Condensed,
+            Order::Packed => Layout::Packed,
             Order::Dense => Layout::Dense,
         }
     }
@@ -194,6 +204,11 @@ impl Cdist {
     }
 }
 
+/// How many entries are infinite, or no numbers, which only infinities can lead to.
+fn count_infinite<T: Real>(entries: &[T]) -> usize {
+    entries.par_iter().with_min_len(1 << 16).filter(|entry| !entry.is_finite()).count()
+}
+
 /// What is to be done.
 struct Job<'a> {
     command: &'static str,
@@ -210,7 +225,6 @@ struct Tools {
     output: Destination,
     trace: Option<(Trace, Destination)>,
     progress: Progress,
-    interrupt: Interrupt,
 }
 
 impl<'a> Job<'a> {
@@ -220,8 +234,10 @@ impl<'a> Job<'a> {
     }
 
     fn run(&self, global: &Global) -> Result<(), Failure> {
-        if self.layout == Layout::Condensed && self.inputs.len() > 1 {
-            return Err(warpsmith::pcf::PairwiseError::NotSymmetric.into());
+        match (self.layout, self.measure) {
+            (Layout::Condensed | Layout::Packed, _) if self.inputs.len() > 1 => return Err(PairwiseError::NotSymmetric.into()),
+            (Layout::Condensed, Measure::Inner) => return Err(PairwiseError::Diagonal.into()),
+            _ => {}
         }
         let Common { output, trace, dtype, gpus, json, .. } = self.common;
         if output.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("npy")) {
@@ -230,20 +246,14 @@ impl<'a> Job<'a> {
                 output.display()
             )));
         }
-        let destination = files::prepare(output, &self.inputs)?;
-        let trace = match trace {
-            Some(path) if destination.is(path) => {
-                return Err(Failure::error(format_args!("{} can't be written: it is to be written twice", path.display())));
-            }
-            Some(path) => Some((Trace::new(), files::prepare(path, &self.inputs)?)),
-            None => None,
-        };
+        let mut written = Files::reading(&self.inputs);
+        let destination = written.write(output)?;
+        let trace = trace.as_ref().map(|path| Ok::<_, Failure>((Trace::new(), written.write(path)?))).transpose()?;
         let tools = Tools {
             devices: global.open_several(*gpus)?,
             output: destination,
             trace,
             progress: Progress::new(*json || global.verbose > 0),
-            interrupt: Interrupt::handle()?,
         };
 
         let sets: Vec<_> =
@@ -261,7 +271,7 @@ impl<'a> Job<'a> {
     }
 
     fn compute<T: Real>(&self, sets: Vec<PcfSet<T>>, tools: &Tools) -> Result<(), Failure> {
-        let Tools { devices, output, trace, progress, interrupt } = tools;
+        let Tools { devices, output, trace, progress } = tools;
         if let Measure::Lp(p) = self.measure
             && !T::from_f64(p).is_finite()
         {
@@ -280,7 +290,9 @@ impl<'a> Job<'a> {
             ..Settings::default()
         });
 
-        let mut file = interrupt.create(|| NpyFile::<T>::create_at(output.clone(), &shape))?;
+        let interrupt = Interrupt::first_sets("stopping after the blocks under way");
+        let field = (self.layout == Layout::Packed).then_some(Layout::PACKED_FIELD);
+        let mut file = NpyFile::<T>::create_at(output.clone(), &shape, field)?;
         let entries = file.as_slice().len();
         let steps = pairwise.merge_steps();
         let cost = usize::try_from(steps / entries.max(1) as u128).unwrap_or(usize::MAX);
@@ -291,6 +303,8 @@ impl<'a> Job<'a> {
             Control { progress: Some(&advance), cancel: Some(interrupt.cancel()), trace: trace.as_ref().map(|(trace, _)| trace) };
         let report = pairwise.compute_into(&engine, self.layout, file.as_mut_slice(), control)?;
         drop(work);
+        // The output may be larger than the memory: it isn't read again without need.
+        let infinite = if pairwise.is_finite() { 0 } else { count_infinite(file.as_slice()) };
 
         let work = progress.spinner(entries, format!("writing {}", output.name().display()));
         let start = Instant::now();
@@ -314,11 +328,51 @@ impl<'a> Job<'a> {
             kind: T::KIND,
             shape,
             entries,
+            infinite,
             steps,
             report,
             written,
         };
-        if self.common.json { shown.json() } else { shown.table() }
+        if self.common.json { shown.json() } else { shown.table() }?;
+        if infinite > 0 {
+            self.warn(infinite, entries, &pairwise);
+        }
+        Ok(())
+    }
+
+    /// Says that entries are infinite, and why.
+    fn warn<T: Real>(&self, infinite: usize, entries: usize, pairwise: &Pairwise<'_, T>) {
+        let what = match self.measure {
+            Measure::Lp(_) => "distances",
+            Measure::Inner => "inner products",
+        };
+        let why = match (self.measure, pairwise.endless_pair()) {
+            (Measure::Lp(_), Some((i, j))) => {
+                format!("functions that end on different values differ for ever, such as {}", self.pair(i, j))
+            }
+            (Measure::Inner, Some((i, j))) => {
+                format!("that of two functions is where neither ends on 0, such as {}", self.pair(i, j))
+            }
+            (_, None) => format!("their numbers are too large for {}", T::NAME),
+        };
+        let hint = match self.measure {
+            Measure::Lp(_) if self.layout == Layout::Condensed => " SciPy's linkage takes no such matrix.",
+            _ => "",
+        };
+        terminal::warn(format_args!(
+            "{}: {} of {} {what} are infinite: {why}.{hint}",
+            self.common.output.display(),
+            format::grouped(infinite),
+            format::grouped(entries)
+        ));
+    }
+
+    /// Two functions by their numbers.
+    fn pair(&self, i: usize, j: usize) -> String {
+        match &self.inputs[..] {
+            [rows, columns] => format!("{i} of {} and {j} of {}", rows.display(), columns.display()),
+            _ => format!("{i} and {j}"),
+        }
     }
 
     /// On the CPU, the side of blocks that are done soon; elsewhere, and where that is no restriction, the engine's choice.

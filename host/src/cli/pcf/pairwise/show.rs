@@ -25,6 +25,8 @@ pub struct Shown<'a> {
     /// That of the output.
     pub shape: Vec<usize>,
     pub entries: usize,
+    /// Entries that are infinite.
+    pub infinite: usize,
     /// Merge steps of all pairs.
     pub steps: u128,
     pub report: Report,
@@ -43,6 +45,7 @@ struct Object<'a> {
     functions: &'a [usize],
     breakpoints: &'a [usize],
     entries: usize,
+    infinite: usize,
     shape: &'a [usize],
     dtype: &'static str,
     /// `condensed`, `packed` or `dense`.
@@ -80,6 +83,7 @@ impl Shown<'_> {
             functions: &self.functions,
             breakpoints: &self.breakpoints,
             entries: self.entries,
+            infinite: self.infinite,
             shape: &self.shape,
             dtype: self.kind.name(),
             layout: self.layout(),
@@ -111,12 +115,13 @@ impl Shown<'_> {
             ("functions", pair(&self.functions)),
             ("breakpoints", pair(&self.breakpoints)),
             ("entries", format::grouped(self.entries)),
+            ("  infinite", format::grouped(self.infinite)),
             ("dtype", self.kind.name().to_owned()),
             ("layout", format!("{} ({})", self.layout(), joined(&self.shape))),
             ("device", self.device()),
             ("time", format::time(ms)),
             ("time to the disk", format::time(1e3 * self.written.as_secs_f64())),
-            ("merge steps", format::rate(usize::try_from(self.steps).unwrap_or(usize::MAX), ms)),
+            ("merge steps", format::rate(usize::try_from(self.steps).unwrap_or(usize::MAX), ms, "")),
             ("blocks", format!("{} of side {}", format::grouped(*blocks), format::grouped(*side))),
         ];
         let gpus = self.gpus();
@@ -124,7 +129,7 @@ impl Shown<'_> {
             rows.push(("  of each GPU", gpus.iter().map(|gpu| format::grouped(gpu.blocks)).collect::<Vec<_>>().join(", ")));
         }
         rows.push(("downloaded", format::bytes(*downloaded as u64)));
-        let mut table = terminal::table([title.as_str(), ""], [1]);
+        let mut table = terminal::table([title.as_str(), ""], []);
         for (name, value) in rows {
             table.add_row([name.to_owned(), value]);
         }
@@ -146,10 +151,10 @@ impl Shown<'_> {
 
     /// By the names that `pcf plot` has, too.
     fn layout(&self) -> &'static str {
-        match (self.job.layout, self.job.measure) {
-            (Layout::Dense, _) => "dense",
-            (Layout::Condensed, Measure::Lp(_)) => "condensed",
-            (Layout::Condensed, Measure::Inner) => "packed",
+        match self.job.layout {
+            Layout::Condensed => "condensed",
+            Layout::Packed => "packed",
+            Layout::Dense => "dense",
         }
     }
 
@@ -173,7 +178,7 @@ impl Shown<'_> {
             (Backend::Cpu, n) => {
                 let workers = devices[0].info().multiprocessors;
                 let times = if n == 1 { String::new() } else { format!(", in place of {n} GPUs") };
-                format!("the CPU ({workers} workers{times})")
+                format!("the CPU ({}{times})", format::counted(workers as usize, "worker", "workers"))
             }
         }
     }

@@ -8,6 +8,7 @@ use std::{
 use rayon::prelude::*;
 use warpsmith::{
     npy::{Element, Kind, Reader},
+    pcf,
     read::Source,
 };
 
@@ -112,10 +113,15 @@ impl Stats {
 }
 
 impl Matrix {
-    /// Reads the file's header. `layout` is that of a 1-D array.
-    pub fn open(path: &Path, layout: Layout) -> Result<Self, Failure> {
+    /// Reads the file's header. `layout` is that of a 1-D array, where the file doesn't tell it.
+    pub fn open(path: &Path, layout: Option<Layout>) -> Result<Self, Failure> {
         let fail = |text: &str| Failure::error(format_args!("{}: {text}", path.display()));
-        let reader = Reader::open(path).map_err(|text| fail(&text))?;
+        let mut reader = Reader::open(path).map_err(|text| fail(&text))?;
+        let layout = match (reader.unwrap_field(pcf::Layout::PACKED_FIELD), layout) {
+            (true, Some(Layout::Condensed)) => return Err(fail("holds a packed matrix, as it says, and not a condensed one")),
+            (true, _) => Layout::Packed,
+            (false, layout) => layout.unwrap_or(Layout::Condensed),
+        };
         let kind = reader.kind("a matrix", Kind::FLOATS).map_err(|text| fail(&text))?;
         let n = reader.check_size(kind).map_err(|text| fail(&text))?;
         let (rows, columns, storage) = match (reader.shape(), layout) {
@@ -309,7 +315,7 @@ mod tests {
     fn average<S: Data<Elem = f32>, D: Dimension>(array: &ArrayBase<S, D>, layout: Layout, side: usize) -> Heat {
         let file = tempfile::NamedTempFile::new().unwrap();
         array.write_npy(file.as_file()).unwrap();
-        Matrix::open(file.path(), layout).unwrap().average(side, |_| {}).unwrap()
+        Matrix::open(file.path(), Some(layout)).unwrap().average(side, |_| {}).unwrap()
     }
 
     /// Means of the dense matrix by definition.

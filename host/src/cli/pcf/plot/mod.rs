@@ -10,19 +10,19 @@ use draw::Picture;
 use matrix::Matrix;
 use serde::Serialize;
 
-use super::files;
-use crate::cli::{Global, failure::Failure, format, picture, progress::Progress, terminal};
+use crate::cli::{Global, failure::Failure, format, output::Files, picture, progress::Progress, terminal, utf8};
 
 /// Options of `pcf plot`.
 #[derive(Args, Debug)]
 #[command(
     long_about = "Draw a matrix as a heat map.\n\n\
-        The matrix is float32 or float64: dense (2-D), or the half of a symmetric one (1-D). It is read in pieces, so that it may be \
-        larger than the memory. Where it is larger than the picture, a pixel has the mean of its entries; infinite entries and NaNs \
+        The matrix is float32 or float64: dense (2-D), or the half of a symmetric one (1-D). Of the latter, files that \
+        `warpsmith pcf` wrote tell the layout; others are taken for condensed ones unless --layout says otherwise. A matrix is read in \
+        pieces, so that it may be larger than the memory. Where it is larger than the picture, a pixel has the mean of its entries; infinite entries and NaNs \
         have colours of their own, and so has a pixel with one of them.",
     after_help = "Examples:\n  \
         warpsmith pcf plot distances.npy heat.png                     of a condensed or dense matrix\n  \
-        warpsmith pcf plot kernel.npy heat.svg --layout packed        of a lower triangle with its diagonal\n  \
+        warpsmith pcf plot theirs.npy heat.svg --layout packed        of another program's lower triangle\n  \
         warpsmith pcf plot distances.npy heat.svg --title 'Distances of 10,000 Betti curves'"
 )]
 pub struct Arguments {
@@ -32,11 +32,11 @@ pub struct Arguments {
     /// The picture: .png or .svg
     #[arg(value_name = "OUT.PNG")]
     output: PathBuf,
-    /// How a 1-D array holds a symmetric matrix
-    #[arg(long, value_enum, default_value_t = Layout::Condensed)]
-    layout: Layout,
+    /// How a 1-D array of plain numbers holds a symmetric matrix [default: condensed]
+    #[arg(long, value_enum)]
+    layout: Option<Layout>,
     /// Text above the picture [default: the matrix's name and size]
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = utf8())]
     title: Option<String>,
     /// Print one JSON object instead of a line
     #[arg(long)]
@@ -48,7 +48,7 @@ pub struct Arguments {
 enum Layout {
     /// The upper triangle by rows without the diagonal, which is 0: SciPy's order of distances
     Condensed,
-    /// The lower triangle by rows with the diagonal: kernels
+    /// The lower triangle by rows with the diagonal
     Packed,
 }
 
@@ -69,8 +69,7 @@ struct Object<'a> {
 /// Runs the command.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let (input, output) = (&arguments.matrix, &arguments.output);
-    let format = picture::Format::of(output)?;
-    let destination = files::prepare(output, &[input])?;
+    let (format, destination) = picture::prepare(&mut Files::reading([input]), output)?;
     let progress = Progress::new(arguments.json || global.verbose > 0);
     let matrix = Matrix::open(input, arguments.layout)?;
     let (rows, columns) = (matrix.rows, matrix.columns);

@@ -3,6 +3,8 @@
 use gpu_kernels::halo::Brick;
 use rayon::prelude::*;
 
+use crate::engine::{EngineError, zeroed_vec};
+
 /// How ranks divide a three-dimensional grid: `ranks[d]` of them in dimension d, in bricks of equal size.
 ///
 /// Ranks are numbered as cells are, x the fastest. The grid has ends: ranks there have no neighbour beyond.
@@ -90,10 +92,14 @@ pub(super) struct Place {
 impl Place {
     /// What is in the brick and beyond the grid's ends before the step. All else is not a number: ghost cells that neighbours send, and
     /// those that nobody needs.
-    pub fn values(&self, neighbours: [[Option<usize>; 2]; 3]) -> Vec<f64> {
+    ///
+    /// # Errors
+    /// [`EngineError::OutOfMemory`].
+    pub fn values(&self, neighbours: [[Option<usize>; 2]; 3]) -> Result<Vec<f64>, EngineError> {
         let Brick { nx, ny, nz } = self.brick;
         let extents = [nx, ny, nz].map(i64::from);
-        let mut values = vec![f64::NAN; self.brick.padded_len()];
+        let mut values = zeroed_vec(self.brick.padded_len())?;
+        values.fill(f64::NAN);
         let is_known = |at: [i64; 3]| {
             let mut outside = (0..3).filter(|&d| at[d] < 0 || at[d] == extents[d]);
             match (outside.next(), outside.next()) {
@@ -113,7 +119,7 @@ impl Place {
                 }
             }
         });
-        values
+        Ok(values)
     }
 
     fn in_grid(&self, at: [i64; 3]) -> [i64; 3] {

@@ -1,0 +1,176 @@
+//! The rules of Kaggle's Santa 2025, and what breaks them.
+//!
+//! A packing has 1 to [`MOST_TREES`] trees, |x| and |y| are at most [`BOUND`], and no two trees overlap; a submission has one packing of
+//! each size. The contest computes in double precision: it turns and moves the vertices of both trees, each to the nearest number that the
+//! type has, and then asks, exactly, whether their interiors meet. So whether trees that touch overlap is left to its rounding. Here, trees
+//! overlap where one would have to move by more than that rounding can come to, the [`tolerance`] of their poses, for their interiors to
+//! be apart: then they overlap in the contest, too. Trees that are so near to each other that rounding decides are listed apart from those.
+
+use rayon::prelude::*;
+
+use super::{
+    Packings, Point, Shape,
+    convex::{area, convex_intersection, cross, distance, sum},
+    error::Field,
+};
+
+/// The most trees of a packing.
+pub const MOST_TREES: usize = 200;
+/// Magnitudes of x and y are at most this.
+pub const BOUND: f64 = 100.0;
+
+/// What in some packings is against the rules.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Check {
+    /// Packings without a tree, or with too many, by their indices. The trees of these are not compared with each other.
+    pub sizes: Vec<usize>,
+    /// Positions out of bounds.
+    pub outside: Vec<Outside>,
+    /// Trees that overlap, those that have the largest area in common first.
+    pub overlaps: Vec<Meeting>,
+    /// Trees of which rounding decides whether they overlap.
+    pub touching: Vec<Meeting>,
+}
+
+/// A coordinate out of bounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outside {
+    /// The packing.
+    pub packing: usize,
+    /// The pose's index in the packing.
+    pub pose: usize,
+    /// Which coordinate.
+    pub field: Field,
+    /// Its value.
+    pub value: f64,
+}
+
+/// Two poses of a packing that meet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Meeting {
+    /// The packing.
+    pub packing: usize,
+    /// The indices of both poses in the packing, the smaller one first.
+    pub poses: [usize; 2],
+    /// The area that they have in common.
+    pub area: f64,
+    /// How deep one is in the other (length): by so much some convex piece of it would have to move to be apart from a piece of the
+    /// other. Negative where they are apart by as much.
+    pub depth: f64,
+}
+
+impl Check {
+    /// Looks at packings of these shapes.
+    ///
+    /// # Panics
+    /// Where a pose is of a shape that there isn't.
+    pub fn of(packings: &Packings, shapes: &[Shape]) -> Self {
+        let right_size = |packing: &usize| (1..=MOST_TREES).contains(&packings.get(*packing).len());
+        let (right, sizes): (Vec<_>, Vec<_>) = (0..packings.len()).partition(right_size);
+        let outside = packings.poses().iter().enumerate().flat_map(|(index, pose)| {
+            let (packing, at) = packings.locate(index);
+            let field = [Field::X, Field::Y].into_iter().zip(*pose).find(|(_, value)| value.abs() > BOUND);
+            field.map(|(field, value)| Outside { packing, pose: at, field, value })
+        });
+        let outside = outside.collect();
+        let meetings = right.into_par_iter().flat_map_iter(|packing| meetings(packings, packing, shapes));
+        let (mut overlaps, touching): (Vec<_>, Vec<_>) = meetings.partition_map(|(meeting, overlap)| match overlap {
+            true => rayon::iter::Either::Left(meeting),
+            false => rayon::iter::Either::Right(meeting),
+        });
+        // The order is that of the packings where areas are equal.
+        overlaps.sort_by(|a, b| b.area.total_cmp(&a.area));
+        Check { sizes, outside, overlaps, touching }
+    }
+
+    /// Whether nothing is against the rules.
+    pub fn is_valid(&self) -> bool {
+        self.sizes.is_empty() && self.outside.is_empty() && self.overlaps.is_empty()
+    }
+}
+
+/// What the contest's rounding and that of [`Check`] together may come to for two poses of shapes of these reaches (the distance of the
+/// farthest vertex from the frame's origin), as a length. It is 1e-14 near the origin, 2e-13 at the bounds.
+///
+/// With u the unit roundoff, of each vertex: the position is rounded when it is read, here as there, and moving it rounds once more: 4 u of
+/// its coordinates. The angle (up to a turn) is rounded twice when it becomes radians, and the turned vertex by 3 u: 32 u of the reach.
+pub fn tolerance(poses: [[f64; 3]; 2], reaches: [f64; 2]) -> f64 {
+    let of = |[x, y, _]: [f64; 3], reach: f64| 0.5 * f64::EPSILON * (4.0 * x.abs().max(y.abs()) + 32.0 * reach);
+    std::f64::consts::SQRT_2 * (of(poses[0], reaches[0]) + of(poses[1], reaches[1]))
+}
+
+/// The distance of a shape's farthest vertex from its frame's origin.
+fn reach(shape: &Shape) -> f64 {
+    shape.pieces().iter().flatten().map(|vertex| distance([0.0, 0.0], *vertex)).fold(0.0, f64::max)
+}
+
+/// The pairs of a packing that overlap or touch, by the indices of their poses, and whether they overlap.
+fn meetings(packings: &Packings, packing: usize, shapes: &[Shape]) -> Vec<(Meeting, bool)> {
+    let (poses, range) = (packings.get(packing), packings.range(packing));
+    let shape_of = |pose: usize| packings.shape_of(range.start + pose) as usize;
+    let reaches: Vec<f64> = shapes.iter().map(reach).collect();
+    let farthest = reaches.iter().copied().fold(0.0, f64::max);
+    // Turned, and not yet moved: what is computed of a pair depends on the difference of positions.
+    let turned: Vec<Vec<Vec<Point>>> =
+        (0..poses.len()).map(|pose| shapes[shape_of(pose)].posed_pieces([0.0, 0.0, poses[pose][2]]).collect()).collect();
+    let meeting = |first: usize, second: usize| {
+        let pair = [poses[first], poses[second]];
+        let reaches = [reaches[shape_of(first)], reaches[shape_of(second)]];
+        let tolerance = tolerance(pair, reaches);
+        let by = [pair[1][0] - pair[0][0], pair[1][1] - pair[0][1]];
+        if by[0].hypot(by[1]) > reaches[0] + reaches[1] + tolerance {
+            return None;
+        }
+        let moved = |piece: &Vec<Point>| piece.iter().map(|point| [point[0] + by[0], point[1] + by[1]]).collect();
+        let other: Vec<Vec<Point>> = turned[second].iter().map(moved).collect();
+        let pieces = || turned[first].iter().flat_map(|one| other.iter().map(move |other| (one, other)));
+        let depth = pieces().map(|(one, other)| -separation(one, other)).fold(f64::NEG_INFINITY, f64::max);
+        (depth >= -tolerance).then(|| {
+            let area = sum(pieces().map(|(one, other)| area(&convex_intersection(one, other)).max(0.0)));
+            (Meeting { packing, poses: [first, second], area, depth }, depth > tolerance)
+        })
+    };
+    // From left to right; those that are farther to the right than any reach are of no interest.
+    let mut order: Vec<usize> = (0..poses.len()).collect();
+    order.sort_by(|&a, &b| poses[a][0].total_cmp(&poses[b][0]));
+    let of = |at: usize| {
+        let first = order[at];
+        let most = poses[first][0] + 2.0 * farthest + tolerance([poses[first]; 2], [farthest; 2]);
+        let near = order[at + 1..].iter().take_while(move |&&second| poses[second][0] <= most);
+        near.filter_map(move |&second| meeting(first.min(second), first.max(second)))
+    };
+    let mut found: Vec<_> = (0..order.len()).into_par_iter().flat_map_iter(of).collect();
+    found.sort_by_key(|(meeting, _)| meeting.poses);
+    found
+}
+
+/// How far two convex polygons are apart along the normal of an edge of either along which they are farthest apart; negative where they
+/// overlap, by as much as one must move to be apart.
+fn separation(one: &[Point], other: &[Point]) -> f64 {
+    let along_edges_of = |ring: &[Point], other: &[Point]| {
+        let edges = (0..ring.len()).map(|index| (ring[index], ring[(index + 1) % ring.len()]));
+        edges
+            .map(|(from, to)| {
+                // Outside is to the right of an edge.
+                let outside = other.iter().map(|&point| -cross(from, to, point)).fold(f64::INFINITY, f64::min);
+                outside / distance(from, to)
+            })
+            .fold(f64::NEG_INFINITY, f64::max)
+    };
+    along_edges_of(one, other).max(along_edges_of(other, one))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn squares_are_apart_by_what_is_between_them() {
+        let square = |x: f64, y: f64| vec![[x, y], [x + 1.0, y], [x + 1.0, y + 1.0], [x, y + 1.0]];
+        for ([x, y], expected) in
+            [([1.5, 0.0], 0.5), ([0.75, 0.5], -0.25), ([1.0, 1.0], 0.0), ([-3.0, 2.0], 2.0), ([0.0, 0.0], -1.0)]
+        {
+            assert_eq!(separation(&square(0.0, 0.0), &square(x, y)), expected, "{x} {y}");
+        }
+    }
+}
