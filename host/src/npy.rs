@@ -20,6 +20,9 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 /// Headers are about 100 bytes long; a longer one is not of a plain array, and may be anything at all.
 const LONGEST_HEADER: u32 = 4096;
 
+/// The most brackets of a header within each other. A plain array's has 2, one of structures 3 for each level of these.
+const MOST_NESTED: usize = 6;
+
 /// How much is read at a time, in bytes.
 const CHUNK: usize = 8 << 20;
 
@@ -321,7 +324,20 @@ fn read_header(input: &mut impl Read) -> Result<(Header, u64), String> {
         return Err(format!("has a header of {length} bytes: that is not a plain array"));
     }
     let size = start.len() as u64 + u64::from(length);
-    let header = Header::from_reader(&mut start.chain(input)).map_err(|error| match error {
+    input.take(length.into()).read_to_end(&mut start).map_err(unreadable)?;
+    // The time that the parser takes may double with each.
+    let mut depth = 0usize;
+    for byte in start.iter().skip(10) {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MOST_NESTED {
+            return Err(format!("has a header that can't be read: more than {MOST_NESTED} brackets are within each other"));
+        }
+    }
+    let header = Header::from_reader(&mut &start[..]).map_err(|error| match error {
         ReadHeaderError::Io(_) => "is truncated: it ends within its header".to_owned(),
         error => format!("has a header that can't be read: {}", brief(error)),
     })?;
