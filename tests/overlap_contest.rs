@@ -7,9 +7,13 @@ use rand_chacha::{
     rand_core::{RngCore as _, SeedableRng as _},
 };
 use robust::{Coord, orient2d};
-use warpsmith::overlap::{
-    Packings, Shape,
-    contest::{BOUND, Check, Meeting},
+use warpsmith::{
+    device::Device,
+    overlap::{
+        Packings, Shape,
+        contest::{BOUND, Check, Meeting},
+        pack::{Budget, Packer, Settings},
+    },
 };
 
 /// x and y, and an angle in degrees, as a submission has them.
@@ -141,6 +145,17 @@ fn what_overlaps_is_what_the_contest_refuses() {
         }
     }
     assert!(found.iter().all(|&count| count > 600), "{found:?}");
+}
+
+/// Overlaps of next to no area count as others do.
+#[test]
+fn what_is_packed_is_valid() {
+    for seed in 3..7 {
+        let settings = Settings { count: 8, starts: Some(2), budget: Budget::Steps(3000), seed, ..Settings::default() };
+        let packed = Packer::new(&Device::cpu(), settings).unwrap().run(|_| {}).unwrap();
+        let check = Check::of(&Packings::one(packed.poses).unwrap(), &[Shape::tree()]);
+        assert!(check.is_valid(), "{seed}: {check:?}");
+    }
 }
 
 #[test]

@@ -48,7 +48,8 @@ impl Folder {
 
     pub fn run(&self, arguments: &str) -> Output {
         let arguments = self.command.split_whitespace().chain(arguments.split_whitespace());
-        Command::new(cargo_bin!("warpsmith")).current_dir(&self.directory).args(arguments).output().unwrap()
+        // So wide that tables are in one piece.
+        Command::new(cargo_bin!("warpsmith")).env("COLUMNS", "200").current_dir(&self.directory).args(arguments).output().unwrap()
     }
 
     #[allow(dead_code, reason = "not all commands have arrays")]
@@ -61,6 +62,17 @@ impl Folder {
     pub fn good(&self, arguments: &str) -> String {
         let output = self.run(arguments);
         assert_eq!((output.status.code(), &*text(&output.stderr)), (Some(0), ""), "{arguments}");
+        text(&output.stdout)
+    }
+
+    /// As [`good`](Self::good), but for a warning on stderr if there is to be one.
+    #[allow(dead_code, reason = "not all commands warn")]
+    #[track_caller]
+    pub fn warned(&self, arguments: &str, warned: bool) -> String {
+        let output = self.run(arguments);
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{arguments}: {stderr}");
+        assert!(if warned { stderr.starts_with("warning: ") } else { stderr.is_empty() }, "{arguments}: {stderr}");
         text(&output.stdout)
     }
 

@@ -75,7 +75,7 @@ struct Global {
     /// Ordinal of the CUDA device, from 0 as `warpsmith devices` lists them [default: 0]
     #[arg(long, value_name = "I", allow_negative_numbers = true, global = true)]
     device: Option<u32>,
-    /// Worker threads on the CPU, for kernels there and for what the host computes [default: one per core]
+    /// Worker threads on the CPU, for kernels there and for what the host computes [default: WARPSMITH_THREADS, else one per core]
     #[arg(long, value_name = "N", value_parser = count::up_to(threads::MOST), allow_negative_numbers = true, global = true)]
     threads: Option<usize>,
     /// Say on stderr what is done; -vv says more

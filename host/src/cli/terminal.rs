@@ -7,7 +7,6 @@ use std::{
     io::{self, ErrorKind, IsTerminal as _, Write as _},
 };
 
-use comfy_table::{CellAlignment, LineStyle, TableStyle};
 use serde::Serialize;
 use terminal_size::terminal_size_of;
 use tracing::Level;
@@ -48,12 +47,6 @@ const NARROW: usize = 12;
 const LONG_WORD: usize = 24;
 /// Blanks around each cell.
 const PADDING: usize = 2;
-/// Rules stand at the top, below the header and at the end alone, and nothing between columns.
-const STYLE: TableStyle = TableStyle::new()
-    .top_border(LineStyle::none().fill('─'))
-    .header_separator(LineStyle::none().fill('═'))
-    .bottom_border(LineStyle::none().fill('─'));
-
 /// How wide what is printed may be: as `COLUMNS` says, else as the terminal is, else 80.
 pub fn width() -> usize {
     let said = env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse().ok());
@@ -116,27 +109,35 @@ impl Table {
         parts.into_iter().map(|columns| shared(columns, width)).collect()
     }
 
-    /// As it is printed in this width.
+    /// As it is printed in this width: rules at the top, below the header and at the end, and nothing between columns.
     fn text(&self, width: usize) -> String {
-        let part = |columns: Vec<(&Column, usize)>| {
-            let mut table = comfy_table::Table::new();
-            let lines = |text: &str, width: usize| wrapped(text, width).join("\n");
-            table.load_style(STYLE).set_header(columns.iter().map(|(column, width)| lines(&column.header, *width)));
-            for row in 0..self.columns[0].cells.len() {
-                table.add_row(columns.iter().map(|(column, width)| match column.number {
-                    true => column.cells[row].clone(),
-                    false => lines(&column.cells[row], *width),
-                }));
+        let mut lines = Vec::new();
+        for part in self.parts(width) {
+            let rule = |mark: &str| mark.repeat(part.iter().map(|(_, width)| width + PADDING).sum());
+            lines.push(rule("─"));
+            lines.extend(row(part.iter().map(|&(column, width)| (column, width, &*column.header))));
+            lines.push(rule("═"));
+            for index in 0..self.columns[0].cells.len() {
+                lines.extend(row(part.iter().map(|&(column, width)| (column, width, &*column.cells[index]))));
             }
-            for (index, (column, _)) in columns.iter().enumerate() {
-                if let Some(shown) = table.column_mut(index).filter(|_| column.number) {
-                    shown.set_cell_alignment(CellAlignment::Right);
-                }
-            }
-            table.to_string()
-        };
-        self.parts(width).into_iter().map(part).collect::<Vec<_>>().join("\n")
+            lines.push(rule("─"));
+        }
+        lines.join("\n")
     }
+}
+
+/// The lines of a row: of each column, its width and its text.
+fn row<'a>(cells: impl Iterator<Item = (&'a Column, usize, &'a str)>) -> Vec<String> {
+    let cells: Vec<_> = cells.map(|(column, width, text)| (column.number, width, wrapped(text, width))).collect();
+    let height = cells.iter().map(|(.., lines)| lines.len()).max().unwrap_or_default();
+    let line = |index: usize| {
+        let cell = |&(number, width, ref lines): &(bool, usize, Vec<String>)| {
+            let text = lines.get(index).map_or("", String::as_str);
+            if number { format!(" {text:>width$} ") } else { format!(" {text:<width$} ") }
+        };
+        cells.iter().map(cell).collect::<String>()
+    };
+    (0..height).map(line).collect()
 }
 
 impl Display for Table {
@@ -271,7 +272,7 @@ mod tests {
         assert!(
             wide.text(100).contains("pieces turned") && wide.text(100).lines().filter(|line| line.contains('═')).count() == 1
         );
-        assert_eq!(wide.text(40).lines().filter(|line| line.contains('═')).count(), 3);
+        assert_eq!(wide.text(40).lines().filter(|line| line.contains('═')).count(), 4);
     }
 
     #[test]

@@ -105,7 +105,7 @@ fn reach(shape: &Shape) -> f64 {
 }
 
 /// The pairs of a packing that overlap or touch, by the indices of their poses, and whether they overlap.
-fn meetings(packings: &Packings, packing: usize, shapes: &[Shape]) -> Vec<(Meeting, bool)> {
+pub(super) fn meetings(packings: &Packings, packing: usize, shapes: &[Shape]) -> Vec<(Meeting, bool)> {
     let (poses, range) = (packings.get(packing), packings.range(packing));
     let shape_of = |pose: usize| packings.shape_of(range.start + pose) as usize;
     let reaches: Vec<f64> = shapes.iter().map(reach).collect();

@@ -253,7 +253,7 @@ impl Object<'_> {
         }
         terminal::print(table)?;
         let header = ["schedules", "", "RMS error", "common factor", "RMS without it", "rank correlation", "slowest/fastest"];
-        let mut table = terminal::table(header, [0, 2, 3, 4, 5, 6]);
+        let mut table = terminal::table(header, [0, 2, 3, 4, 5, 6]).keys(2);
         let mut row = |what: String, agreement: &Agreement| {
             table.add_row([
                 format::grouped(agreement.runs),

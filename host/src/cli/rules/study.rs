@@ -155,7 +155,7 @@ impl Object<'_> {
         let classes = format::counted(self.classes, "class", "classes");
         terminal::print(format_args!("{}: {schedules}, {classes}", self.input_file))?;
         let header = ["search", "iterations", "of all", "class accuracy", "least", "the paper's", "fastest found, above best"];
-        let mut table = terminal::table(header, 1..header.len());
+        let mut table = terminal::table(header, 1..header.len()).keys(2);
         for repeated in self.searches {
             for point in &repeated.points {
                 let Spread { mean, deviation, least, .. } = point.accuracy;

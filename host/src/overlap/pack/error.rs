@@ -41,14 +41,14 @@ pub enum PackError {
         area: f64,
     },
     /// What was found isn't valid.
-    #[error("copies {first} and {second} of the packing that was found overlap by an area of {area:e}")]
+    #[error("copies {first} and {second} of the packing that was found overlap by a depth of {depth:e}")]
     Invalid {
         /// The first copy.
         first: usize,
         /// The second copy.
         second: usize,
-        /// What they have in common.
-        area: f64,
+        /// How deep one is in the other (length).
+        depth: f64,
     },
     /// The evaluation failed.
     #[error(transparent)]

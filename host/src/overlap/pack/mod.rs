@@ -201,7 +201,7 @@ impl<'a> Packer<'a> {
         let start = Instant::now();
         let Settings { shape, count, budget, .. } = &self.settings;
         let starts = self.starts();
-        let from = self.settings.from.as_ref().map(|poses| valid::start(self.device, shape, poses)).transpose()?;
+        let from = self.settings.from.as_ref().map(|poses| valid::start(shape, poses)).transpose()?;
         let mut search = Search::new(self.device, &self.settings, starts, from.as_ref())?;
         let mut saver = saving.map(|(saving, save)| Saver {
             saving,

@@ -7,10 +7,13 @@ use super::{
 use crate::{
     device::Device,
     engine::Cancel,
-    overlap::{Overlap, OverlapPair, Packings, Shape},
+    overlap::{
+        Packings, Shape,
+        contest::{Meeting, meetings},
+    },
 };
 
-/// Areas of overlap up to this are rounding.
+/// Packings of which each copy overlaps others by more than this area are not looked at.
 pub const ROUNDING: f64 = 1e-12;
 /// By so much the pieces are grown while they are squeezed, in units of the shape's radius.
 pub const MARGIN: f64 = 1e-7;
@@ -76,18 +79,18 @@ pub fn about_center(shape: &Shape, poses: &[[f64; 3]]) -> Vec<[f64; 3]> {
 }
 
 /// A packing to start from, if it is valid.
-pub fn start(device: &Device, shape: &Shape, poses: &[[f64; 3]]) -> Result<Valid, PackError> {
+pub fn start(shape: &Shape, poses: &[[f64; 3]]) -> Result<Valid, PackError> {
     let valid = own(shape, &about_center(shape, poses));
-    match overlapping(&Overlap::new(device, std::slice::from_ref(shape))?, &valid.poses)? {
+    match overlapping(shape, &valid.poses)? {
         None => Ok(valid),
-        Some(OverlapPair { first, second, area, .. }) => Err(PackError::StartOverlaps { first, second, area }),
+        Some(Meeting { poses: [first, second], area, .. }) => Err(PackError::StartOverlaps { first, second, area }),
     }
 }
 
-/// The first pair that overlaps.
-pub fn overlapping(overlap: &Overlap<f64>, poses: &[[f64; 3]]) -> Result<Option<OverlapPair<f64>>, PackError> {
-    let pairs = overlap.pairs(&Packings::one(poses.to_vec())?)?;
-    Ok(pairs.into_iter().find(|pair| pair.area > ROUNDING))
+/// The first pair that overlaps, by the rules of the contest: no overlap is too small to count.
+pub fn overlapping(shape: &Shape, poses: &[[f64; 3]]) -> Result<Option<Meeting>, PackError> {
+    let meetings = meetings(&Packings::one(poses.to_vec())?, 0, std::slice::from_ref(shape));
+    Ok(meetings.into_iter().find_map(|(meeting, overlaps)| overlaps.then_some(meeting)))
 }
 
 /// Copies apart from each other, in rows.
@@ -110,7 +113,6 @@ pub fn settle(
 ) -> Result<Valid, PackError> {
     let Settings { shape, count: n, .. } = settings;
     let radius = shape.radius();
-    let real = Overlap::<f64>::new(device, std::slice::from_ref(shape))?;
     let mut best = from.cloned().unwrap_or_else(|| rows(shape, *n));
     let mut lanes = Lanes::new(device, &squeezed(shape), *n, state.sides.len())?;
     lanes.set(state.poses, &state.sides)?;
@@ -134,7 +136,7 @@ pub fn settle(
                 continue;
             }
             let valid = own(shape, settled.poses(lane));
-            if valid.side < best.side && overlapping(&real, &valid.poses)?.is_none() {
+            if valid.side < best.side && overlapping(shape, &valid.poses)?.is_none() {
                 best = valid;
             }
         }
@@ -145,8 +147,8 @@ pub fn settle(
         poses = settled.poses;
         (before, room) = (room, 2.0 * room);
     }
-    match overlapping(&real, &best.poses)? {
+    match overlapping(shape, &best.poses)? {
         None => Ok(best),
-        Some(OverlapPair { first, second, area, .. }) => Err(PackError::Invalid { first, second, area }),
+        Some(Meeting { poses: [first, second], depth, .. }) => Err(PackError::Invalid { first, second, depth }),
     }
 }

@@ -50,8 +50,9 @@ pub fn check<T: Real>(set: &PcfSet<T>) -> Result<(), String> {
     let first = set.lengths().next().unwrap_or(1);
     match set.lengths().enumerate().find(|&(_, length)| length != first) {
         Some((function, length)) => Err(format!(
-            "function 0 has {first} breakpoints and function {function} has {length}: functions of different lengths don't fit \
-             into one .npy array; use .npz"
+            "function 0 has {first} breakpoint{} and function {function} has {length}: functions of different lengths don't fit \
+             into one .npy array; use .npz",
+            if first == 1 { "" } else { "s" }
         )),
         None => Ok(()),
     }
