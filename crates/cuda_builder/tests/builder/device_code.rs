@@ -283,7 +283,9 @@ fn llvm_ir() {
         fs::read_to_string(output.images[0].path.with_extension("ll")).unwrap()
     });
     assert_has(&ir, &["target triple = \"nvptx64-nvidia-cuda\"", "define ptx_kernel void @a_b_k("]);
-    assert_lacks(&ir, &["x86", "\"target-features\"", "probe-stack", " personality "]);
+    // Of the core library's source, where it is installed, the toolchain's path is in texts and tables.
+    let code: String = ir.lines().filter(|line| !line.starts_with(['@', '!'])).collect();
+    assert_lacks(&code, &["x86", "\"target-features\"", "probe-stack", " personality "]);
 }
 
 /// The crate's own release profile says how its host build is optimised, which isn't the device's business.
