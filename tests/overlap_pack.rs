@@ -380,13 +380,14 @@ fn the_command_writes_poses_and_a_picture() -> Result {
 fn the_command_says_what_is_wrong() -> Result {
     let folder = tempfile::tempdir()?;
     for (arguments, sentence) in [
-        ("--count 0 --output p.csv", "not a whole number above 0"),
+        ("--count 0 --output p.csv", "'0' for '--count <N>': it must be at least 1"),
+        ("--count 3e9 --output p.csv", "it must be at most 67,108,864"),
         ("--count 3 --steps 9 --time 3s --output p.csv", "cannot be used with"),
         ("--count 3 --time 3x --output p.csv", "not a time"),
         ("--count 3 --output p.txt", "the name must end in .npy or .csv"),
         ("--count 3 --output p.csv --plot p.csv", ".png or .svg"),
         ("--count 3 --output p.csv --shape none.json", "none.json"),
-        ("--count 3e9 --output p.csv", "are too many"),
+        ("--count 3e7 --starts 3 --output p.csv", "are too many"),
     ] {
         let output = command(folder.path(), arguments).output()?;
         let stderr = String::from_utf8(output.stderr)?;

@@ -140,13 +140,11 @@ pub fn same_program(first: &Path, runs: &Runs, second: &Path, others: &Runs) -> 
 
 fn print(runs: &Runs, model: &Model, classes: &[ClassRow]) -> Result<(), Failure> {
     let about = &runs.about;
-    let space = about.space.as_deref().map_or(String::new(), |space| format!(" of {}", format::grouped_digits(space)));
-    terminal::print(format_args!(
-        "{}, {}: {}{space}.",
-        about.program,
-        about.platform,
-        format::counted(runs.runs.len(), "schedule", "schedules")
-    ))?;
+    let schedules = match about.space.as_deref() {
+        Some(space) => format!("{} of {} schedules", format::grouped(runs.runs.len()), format::grouped_digits(space)),
+        None => format::counted(runs.runs.len(), "schedule", "schedules"),
+    };
+    terminal::print(format_args!("{}, {}: {schedules}.", about.program, about.platform,))?;
     let mut table = terminal::table(["class", "runs", "fastest", "slowest", "of the fastest"], 0..5);
     let best = model.labels.sorted()[0];
     for row in classes {
