@@ -187,6 +187,8 @@ impl Engine {
     ///
     /// Which blocks there are has no influence on any entry, as long as the operation computes each by itself.
     ///
+    /// Parts of the work are `rayon`'s. Tasks of `rayon` must not share an engine: they may wait for each other for ever.
+    ///
     /// # Errors
     /// [`EngineError::BudgetTooSmall`] where not even single rows and columns fit; [`EngineError::Cancelled`]; what the
     /// operation, the writer or a device reports. The output then is incomplete.
