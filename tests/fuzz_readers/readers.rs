@@ -217,7 +217,7 @@ fn functions(path: &Path, pick: u64) -> Result<(), String> {
 }
 
 fn bars(path: &Path, pick: u64) -> Result<(), String> {
-    let filtration = if pick % 2 == 0 { Filtration::Sublevel } else { Filtration::Superlevel };
+    let filtration = if pick.is_multiple_of(2) { Filtration::Sublevel } else { Filtration::Superlevel };
     let dimension = [None, None, Some(0), Some(1)][(pick / 2 % 4) as usize];
     let barcodes = load_barcodes(path, BarcodeOptions { dimension, filtration }).map_err(words)?;
     for barcode in &barcodes {
@@ -234,7 +234,7 @@ fn bars(path: &Path, pick: u64) -> Result<(), String> {
 }
 
 fn poses(path: &Path, pick: u64) -> Result<(), String> {
-    let file = read_poses(path, pick % 3 == 0).map_err(words)?;
+    let file = read_poses(path, pick.is_multiple_of(3)).map_err(words)?;
     let _ = file.packings.check_shapes(2);
     let again = path.with_file_name("again.csv");
     if save_poses(&file.packings, file.layout, &again).is_ok() {
