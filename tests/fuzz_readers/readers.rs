@@ -74,14 +74,15 @@ pub fn run(end: Instant, seed: u64) -> ExitCode {
                     let (extension, content) = random.of(all);
                     let others: Vec<Content> = all.iter().map(|(_, content)| content.clone()).collect();
                     let mut content = content.clone();
-                    for _ in 0..1 + random.below(4) {
+                    let times = if random.one_in(2) { 1 } else { 2 + random.below(4) };
+                    for _ in 0..times {
                         content.damage(&mut random, &others);
                     }
                     (*name, *read, extension, content)
                 }
             };
         let mut bytes = content.bytes();
-        if undamaged == 0 && random.one_in(8) && !bytes.is_empty() {
+        if undamaged == 0 && random.one_in(20) && !bytes.is_empty() {
             // Without regard to what it is.
             for _ in 0..1 + random.below(3) {
                 let place = random.below(bytes.len());
