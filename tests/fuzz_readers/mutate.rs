@@ -234,8 +234,9 @@ fn damage_text(text: &mut Vec<u8>, random: &mut Random, others: &[Content]) {
         // Numbers tell readers how much there is.
         0..=5 => {
             if let Some(token) = token(text, random) {
-                let by = random.of(NUMBERS).bytes();
-                text.splice(token, by);
+                // Small ones are accepted more often, and bring later damage to where it counts.
+                let by = if random.one_in(2) { random.below(10).to_string() } else { (*random.of(NUMBERS)).to_owned() };
+                text.splice(token, by.into_bytes());
             }
         }
         6 | 7 => {

@@ -74,14 +74,15 @@ pub fn run(end: Instant, seed: u64) -> ExitCode {
                     let (extension, content) = random.of(all);
                     let others: Vec<Content> = all.iter().map(|(_, content)| content.clone()).collect();
                     let mut content = content.clone();
-                    for _ in 0..1 + random.below(4) {
+                    let times = if random.one_in(2) { 1 } else { 2 + random.below(4) };
+                    for _ in 0..times {
                         content.damage(&mut random, &others);
                     }
                     (*name, *read, extension, content)
                 }
             };
         let mut bytes = content.bytes();
-        if undamaged == 0 && random.one_in(8) && !bytes.is_empty() {
+        if undamaged == 0 && random.one_in(20) && !bytes.is_empty() {
             // Without regard to what it is.
             for _ in 0..1 + random.below(3) {
                 let place = random.below(bytes.len());
@@ -217,7 +218,7 @@ fn functions(path: &Path, pick: u64) -> Result<(), String> {
 }
 
 fn bars(path: &Path, pick: u64) -> Result<(), String> {
-    let filtration = if pick % 2 == 0 { Filtration::Sublevel } else { Filtration::Superlevel };
+    let filtration = if pick.is_multiple_of(2) { Filtration::Sublevel } else { Filtration::Superlevel };
     let dimension = [None, None, Some(0), Some(1)][(pick / 2 % 4) as usize];
     let barcodes = load_barcodes(path, BarcodeOptions { dimension, filtration }).map_err(words)?;
     for barcode in &barcodes {
@@ -234,7 +235,7 @@ fn bars(path: &Path, pick: u64) -> Result<(), String> {
 }
 
 fn poses(path: &Path, pick: u64) -> Result<(), String> {
-    let file = read_poses(path, pick % 3 == 0).map_err(words)?;
+    let file = read_poses(path, pick.is_multiple_of(3)).map_err(words)?;
     let _ = file.packings.check_shapes(2);
     let again = path.with_file_name("again.csv");
     if save_poses(&file.packings, file.layout, &again).is_ok() {

@@ -283,10 +283,8 @@ fn flatten(path: &BezPath, node: Node<'_, '_>) -> Result<Vec<(Vec<Point>, bool)>
         return Ok(Vec::new());
     }
     // Within these, how many lines there are depends on the form alone, not on the size.
-    let reach = [controls.x0, controls.y0, controls.x1, controls.y1]
-        .into_iter()
-        .fold(0.0, |reach: f64, number| if number.is_nan() { f64::NAN } else { reach.max(number.abs()) });
-    if !(reach < LARGEST) {
+    let reach = [controls.x0, controls.y0, controls.x1, controls.y1];
+    if !path.is_finite() || reach.into_iter().any(|number| number.abs() >= LARGEST) {
         return problem(format!("{} reaches too far: coordinates must be below {LARGEST:e}", called(node)));
     }
     let extent = path.bounding_box();
