@@ -226,9 +226,12 @@ fn beside(output: &Path) -> PathBuf {
     output.with_extension(extension)
 }
 
+/// A file and its packing.
+type Found = (PathBuf, Vec<[f64; 3]>);
+
 /// The packing of the least side of those that are there, and its file.
-fn smallest(paths: [Option<&Path>; 2], shape: &Shape) -> Result<Option<(PathBuf, Vec<[f64; 3]>)>, Failure> {
-    let mut smallest: Option<(f64, PathBuf, Vec<[f64; 3]>)> = None;
+fn smallest(paths: [Option<&Path>; 2], shape: &Shape) -> Result<Option<Found>, Failure> {
+    let mut smallest: Option<(f64, Found)> = None;
     for path in paths.into_iter().flatten().filter(|path| path.exists()) {
         let PoseFile { packings, layout, .. } = read_poses(path, false)?;
         if layout != Layout::Single {
@@ -243,10 +246,10 @@ fn smallest(paths: [Option<&Path>; 2], shape: &Shape) -> Result<Option<(PathBuf,
         };
         let side = width(0).max(width(1));
         if smallest.as_ref().is_none_or(|(least, ..)| side < *least) {
-            smallest = Some((side, path.to_owned(), poses));
+            smallest = Some((side, (path.to_owned(), poses)));
         }
     }
-    Ok(smallest.map(|(_, path, poses)| (path, poses)))
+    Ok(smallest.map(|(_, found)| found))
 }
 
 /// Writes a packing.

@@ -193,11 +193,7 @@ impl<'a> Packer<'a> {
         self.search(progress, Some((saving, &mut save)))
     }
 
-    fn search(
-        &self,
-        mut progress: impl FnMut(Progress),
-        saving: Option<(Saving, &mut dyn FnMut(&[[f64; 3]], f64))>,
-    ) -> Result<Packed, PackError> {
+    fn search(&self, mut progress: impl FnMut(Progress), saving: Option<(Saving, Save<'_>)>) -> Result<Packed, PackError> {
         let start = Instant::now();
         let Settings { shape, count, budget, .. } = &self.settings;
         let starts = self.starts();
@@ -248,10 +244,13 @@ impl<'a> Packer<'a> {
     }
 }
 
+/// What gets a packing's poses and its side.
+type Save<'a> = &'a mut dyn FnMut(&[[f64; 3]], f64);
+
 /// Saves packings while the search goes on.
 struct Saver<'a> {
     saving: Saving,
-    save: &'a mut dyn FnMut(&[[f64; 3]], f64),
+    save: Save<'a>,
     /// When that was last tried, and how long until it is again.
     last: Instant,
     pause: Duration,
