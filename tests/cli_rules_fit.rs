@@ -142,7 +142,7 @@ fn what_is_wrong_is_said_and_nothing_is_written() {
     bad("full.csv --matrix m.mtx --output m.mtx", "m.mtx can't be written: it is to be read");
     bad("full.csv --output no/machine.json", "no/machine.json can't be written: there is no directory");
     bad("full.csv --output machine.json --plot plot.gif", "the name must end in .png or .svg");
-    bad("full.csv --output plot.svg --plot plot.svg", "--plot and --output are the same file");
+    bad("full.csv --output plot.svg --plot plot.svg", "plot.svg can't be written: it is to be written twice");
     bad("full.csv --output machine.json --sample 0", "not a whole number above 0");
     bad("full.csv --output machine.json --predict-ranks-per-gpu 2", "--predict <OTHER.CSV>");
     bad("full.csv --output machine.json --cells 8,8,8", "--cells is for halo");

@@ -1004,7 +1004,7 @@ fn submissions() {
         ("003_3,s0,s0,s0", "line 2: column `id`: `003_3` is tree 3 of 3, but the trees are 0 to 2"),
         ("001_0,s0,s0,s0\n002_1,s0,s0,s0\n01_0,s0,s0,s0", "line 4: column `id`: `001_0` is there twice"),
         ("003_2,s0,s0,s0\n003_0,s0,s0,s0", "there is no `003_1`: of the packing of 3 there are 2 trees"),
-        ("9999999999999_0,s0,s0,s0", "there is no `9999999999999_1`: of the packing of 9999999999999 there are 1 trees"),
+        ("9999999999999_0,s0,s0,s0", "there is no `9999999999999_1`: of the packing of 9999999999999 there is 1 tree"),
     ] {
         let error = read(text).unwrap_err().to_string();
         assert!(folder.after("a.csv", &error).starts_with(sentence), "{error}\n{sentence}");
