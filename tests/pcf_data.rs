@@ -211,7 +211,7 @@ fn what_cannot_be_saved() {
     let files = Files::new();
     let uneven = set_of(&[&[(0.0, 1.0)][..], &[(0.0, 1.0)], &[(0.0, 1.0), (1.0, 0.0)]]).unwrap();
     let path = files.path("a.npy");
-    fails(io::save(&uneven, &path), &path, "function 0 has 1 breakpoints and function 2 has 2: functions of different lengths");
+    fails(io::save(&uneven, &path), &path, "function 0 has 1 breakpoint and function 2 has 2: functions of different lengths");
     fails(io::save(&uneven, &files.path("a.txt")), &files.path("a.txt"), "the name must end in .npz, .npy or .csv");
     let nowhere = files.path("no/a.npz");
     let error = io::save(&uneven, &nowhere).unwrap_err().to_string();

@@ -62,7 +62,8 @@ fn idle_ranks_sleep() {
                 }
             }
             let result = ranks.barrier();
-            assert!(start.elapsed() >= LONG || round > 0);
+            // Threads don't start at the same time.
+            assert!(start.elapsed() >= LONG / 2);
             assert!(busy() - before < LONG / 4, "{:?}", busy() - before);
             match result {
                 Ok(()) => assert!(round < 2),

@@ -499,7 +499,7 @@ fn what_cannot_be_divided_is_said() -> Result {
     says(Part::new(&matrix, 4, 0), "4 ranks can't share 3 rows: each needs at least one");
     says(Partition::new(3, 0), "there are no ranks, and at least one is needed");
     says(Part::new(&matrix, 2, 2), "there is no rank 2: there are 2, from 0");
-    says(Part::all(&Csr::<f32>::from_triplets((0, 0), [])?, 1), "1 ranks can't share 0 rows: each needs at least one");
+    says(Part::all(&Csr::<f32>::from_triplets((0, 0), [])?, 1), "1 rank can't share 0 rows: each needs at least one");
     Ok(())
 }
 

@@ -144,7 +144,7 @@ impl<Q> Lane<Q> {
         // After an error, too: some of it may have been enqueued.
         let number = self.enqueued.fetch_add(1, Ordering::AcqRel) + 1;
         for Access { uses, bytes, writes } in accesses {
-            uses.add(Use { lane: Arc::clone(self), number, bytes, writes });
+            uses.add(self, number, bytes, writes);
         }
         result
     }
@@ -172,23 +172,36 @@ impl<Q> Uses<Q> {
         conflict.map(|earlier| Arc::clone(&earlier.lane))
     }
 
-    /// Adds a use that has been enqueued, and forgets those that whoever comes after this one comes after, too.
-    fn add(&self, mut new: Use<Q>) {
+    /// Notes a use that has been enqueued, and forgets those that whoever comes after this one comes after, too.
+    fn add(&self, lane: &Arc<Lane<Q>>, mut number: u64, bytes: Range<usize>, writes: bool) {
         let mut uses = lock(&self.0);
-        uses.retain(|earlier| {
-            if earlier.is_done() {
-                return false;
-            }
-            let within = new.bytes.start <= earlier.bytes.start && earlier.bytes.end <= new.bytes.end;
-            let same = Arc::ptr_eq(&new.lane, &earlier.lane);
-            let covered = within && (new.writes || (same && !earlier.writes));
+        // The place of a use that this one replaces, so that nothing is counted where one stream does the same again and again.
+        let mut place = None;
+        let mut kept = 0;
+        uses.retain_mut(|earlier| {
+            let within = bytes.start <= earlier.bytes.start && earlier.bytes.end <= bytes.end;
+            let same = Arc::ptr_eq(lane, &earlier.lane);
+            let covered = within && (writes || (same && !earlier.writes));
             if covered && same {
                 // Threads that share a stream may come here in another order than their reads were numbered.
-                new.number = new.number.max(earlier.number);
+                number = number.max(earlier.number);
             }
-            !covered
+            let keep = if covered { same && place.is_none() } else { !earlier.is_done() };
+            if keep {
+                if covered {
+                    place = Some(kept);
+                }
+                kept += 1;
+            }
+            keep
         });
-        uses.push(new);
+        match place {
+            Some(place) => {
+                let earlier = &mut uses[place];
+                (earlier.number, earlier.bytes, earlier.writes) = (number, bytes, writes);
+            }
+            None => uses.push(Use { lane: Arc::clone(lane), number, bytes, writes }),
+        }
         if uses.len() > APART {
             merge(&mut uses);
         }
