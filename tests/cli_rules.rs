@@ -305,7 +305,7 @@ fn rules_say_what_runs_have_in_common() {
 
     let table = folder.good("learn part.csv --against full.csv");
     for part in [
-        "120 schedules of 5,390",
+        "120 of 5,390 schedules",
         "A tree of ",
         "training error",
         "\nClass 1\n",

@@ -553,6 +553,10 @@ fn shapes_from_text() {
     }
     let shape = read_shape(&format!("polygon(({ring}))")).unwrap();
     assert_eq!((shape.name(), shape.outlines()[0].len()), ("polygon", 6));
+    // The nearest number, not one beside it.
+    let shape =
+        read_shape(&folder.write("n.json", "{\"outline\": [[0, 0], [1, 0], [1.0553e-5, 1.0272e-5], [1.0553e-25, 1]]}")).unwrap();
+    assert_eq!(shape.outlines()[0][2..], [[1.0553e-5, 1.0272e-5], [1.0553e-25, 1.0]]);
     let pieces = "{\"name\": \"two\", \"pieces\": [[[0,0],[1,0],[0,1]], [[2,0],[3,0],[3,1],[2,1]]]}";
     let shape = read_shape(&folder.write("p.json", pieces)).unwrap();
     assert_eq!((shape.name(), shape.area(), shape.pieces().len()), ("two", 1.5, 2));
