@@ -386,7 +386,7 @@ fn numbers(engine: &Engine, before: impl Fn(&Block) + Sync) -> Result<Report, En
 
 #[test]
 fn an_engine_has_a_device() {
-    let error = Engine::new([]).err().expect("it can't be");
+    let Err(error) = Engine::new([]) else { panic!("an engine without devices") };
     assert_eq!(error, EngineError::NoDevices);
     assert_eq!(error.to_string(), "an engine needs at least one device");
 }
