@@ -63,9 +63,9 @@ pub fn common_area(first: &[Point], second: &[Point]) -> f64 {
             let below: BigInt = above.iter().map(|above| above.min(&zero)).sum();
             let distance: BigInt = above.iter().map(|above| BigInt::from(above.magnitude().clone())).sum();
             let width = right - left;
-            let mut lower = (&width * (&ends[0].1 + &ends[1].1) << BITS) / &other_run;
+            let mut lower = ((&width * (&ends[0].1 + &ends[1].1)) << BITS) / &other_run;
             if below != zero {
-                lower -= (&width * &below * &below << BITS) / (distance * &run * &other_run);
+                lower -= ((&width * &below * &below) << BITS) / (distance * &run * &other_run);
             }
             if a.sign == b.sign { sum += lower } else { sum -= lower }
         }
