@@ -25,7 +25,7 @@
 //!
 //! # Environment
 //! - `WARPSMITH_BACKEND`: `cuda` or `cpu`, for [`Device::best`].
-//! - `WARPSMITH_THREADS`: how many worker threads [`Device::cpu`] has ([`threads`](crate::threads)).
+//! - `WARPSMITH_THREADS`: how many worker threads [`Device::cpu`] has ([`threads`]).
 //! - `WARPSMITH_SYNC=1`: every launch on a GPU is waited for, so that a fault names its kernel.
 //!
 //! # Threads
