@@ -23,6 +23,9 @@ const LONGEST_HEADER: u32 = 4096;
 /// The most brackets of a header within each other. A plain array's has 2, one of structures 3 for each level of these.
 const MOST_NESTED: usize = 6;
 
+/// The most dimensions of an array; NumPy has as many.
+const MOST_DIMENSIONS: usize = 64;
+
 /// How much is read at a time, in bytes.
 const CHUNK: usize = 8 << 20;
 
@@ -170,6 +173,9 @@ impl<R: Read> Reader<R> {
             _ => None,
         });
         let shape = header.shape;
+        if shape.len() > MOST_DIMENSIONS {
+            return Err(format!("has {} dimensions, and an array has {MOST_DIMENSIONS} at most", shape.len()));
+        }
         if shape.contains(&0) {
             let others = shape.iter().filter(|&&extent| extent > 0).try_fold(1usize, |n, &extent| n.checked_mul(extent));
             if others.is_none_or(|others| others > MOST_EMPTY) {
@@ -415,6 +421,19 @@ mod tests {
                 let found = Reader::new(&bytes[..], size).unwrap().read::<f64>(|_| {}).unwrap_err();
                 assert!(found.starts_with(error), "{found}");
             }
+        }
+    }
+
+    #[test]
+    fn headers_out_of_proportion() {
+        for (shape, error) in [
+            (format!("({})", "1, ".repeat(65)), "has 65 dimensions, and an array has 64 at most"),
+            // The parser of headers takes twice the time for each bracket.
+            ("(0, ".repeat(300), "has a header that can't be read: more than 6 brackets are within each other"),
+        ] {
+            let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n");
+            let bytes = [MAGIC, &[1, 0], &(header.len() as u16).to_le_bytes(), header.as_bytes()].concat();
+            assert_eq!(Reader::new(&bytes[..], Size::Unknown).err().as_deref(), Some(error));
         }
     }
 

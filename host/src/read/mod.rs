@@ -15,6 +15,7 @@
 //! | parentheses within each other in WKT | 3 |
 //! | arrays and objects within each other in JSON | 127 |
 //! | the header of a `.npy` file | 4 KiB, with 6 brackets within each other |
+//! | dimensions of an array | 64 |
 //! | an array in an archive (`.npz`) | [`archived`]: 64 MiB, or 100 times the archive's size where that is more |
 //! | what an array without elements has along its other dimensions | [`MOST_EMPTY`], 2^20 |
 //! | rows or columns of a sparse matrix (`.mtx`) | [`declared`]: 2^20, or 100 for each byte of the file where that is more |
