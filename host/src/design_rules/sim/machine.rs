@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::super::RulesError;
+use crate::read::quoted;
 
 /// What things cost on a machine whose ranks are all alike. Times are in seconds, bandwidths in bytes a second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -288,7 +289,7 @@ impl Machine {
             // Of what is far off, not all digits.
             let value = format!("{value:?}");
             let value = value.trim_end_matches(".0");
-            Err(RulesError::Setup(format!("the machine `{}` has {field} = {value}, which {what}", self.name)))
+            Err(RulesError::Setup(format!("the machine {} has {field} = {value}, which {what}", quoted(&self.name))))
         };
         // Within these, what is computed of them stays finite.
         if let Some(&odd) = times.iter().find(|(_, value)| !(0.0..=1e9).contains(value)) {
