@@ -22,8 +22,9 @@
 //! end, with a sign, and so these paths are all that is added up, once for each end that is left when all is done. As sides 0 and 2
 //! don't approach each other towards side 3 (see [`Quad`]), what bounds the first three half-planes is an open path,
 //! along which there is but one way from one point to another. Side 3 closes it, and cuts off what comes before its start
-//! and behind its end. An end before the start is a path back around the start, which is what `turns` counts: the curve runs along all
-//! of the second quad so many times more than the paths from the start say.
+//! and behind its end. Of the ends that it cuts off, those on side 0 lie before the start, and those on side 2 behind the end; those on
+//! side 1, too, as it doesn't approach side 3 towards side 0. An end before the start is a path back around the start, which is what
+//! `turns` counts: the curve runs along all of the second quad so many times more than the paths from the start say.
 //!
 //! The derivatives come from the same curve. They are those of quads that differ from the given ones by rounding: exact where the area has
 //! derivatives, and where edges coincide, so that it has two of them to either side, between these two.
@@ -46,8 +47,9 @@ pub struct Point<T> {
 
 /// The vertices of a convex quad, counter-clockwise. A triangle repeats its last.
 ///
-/// Side k goes from vertex k to the next. Sides 0 and 2 don't approach each other towards side 3: the cross product of their vectors isn't
-/// negative, but by rounding. Each quad can be numbered like that, from one of two opposite vertices.
+/// Side k goes from vertex k to the next. Sides 0 and 2 don't approach each other towards side 3, nor sides 1 and 3 towards side 0: the
+/// cross product of sides 0 and 2 isn't negative, nor that of 1 and 3, but by rounding. Each quad has a vertex to number from for which
+/// that holds.
 pub type Quad<T> = [Point<T>; 4];
 
 /// What the intersection of two quads comes to.

@@ -183,7 +183,7 @@ pub(super) fn quads(piece: &[Point]) -> impl Iterator<Item = [Point; 4]> + '_ {
     })
 }
 
-/// The same quad, with its vertices numbered so that no side approaches the one opposite towards side 3, or from side 1 towards side 0.
+/// The same quad, numbered so that sides 0 and 2 don't approach each other towards side 3, nor sides 1 and 3 towards side 0.
 fn spread(mut quad: [Point; 4]) -> [Point; 4] {
     let side = |k: usize| [quad[(k + 1) % 4][0] - quad[k % 4][0], quad[(k + 1) % 4][1] - quad[k % 4][1]];
     let apart = |k: usize| {
