@@ -1,8 +1,12 @@
-//! Builds gpu-kernels to PTX for the host library to embed, once for every GPU since Turing and once for Hopper and later.
+//! Builds gpu-kernels to PTX for the host library to embed, for GPUs since Turing and since Ampere: an image for each kernel, which a
+//! driver compiles when that is first launched. (For Hopper, LLVM writes the same text as for Ampere.)
 
 use std::{env, error::Error, fmt::Write as _, fs, path::Path};
 
 use cuda_builder::{CudaBuilder, NvptxArch};
+
+/// Modules whose kernels are those of tests, benches and examples. They are embedded with the feature `probes` alone.
+const PROBES: &[&str] = &["collectives_probe_", "floors_", "samples_"];
 
 fn main() {
     if let Err(error) = build() {
@@ -13,18 +17,26 @@ fn main() {
 }
 
 fn build() -> Result<(), Box<dyn Error>> {
-    println!("cargo::rerun-if-changed=../build.rs");
-    let output = CudaBuilder::new("../gpu-kernels")
+    println!("cargo::rerun-if-changed=build.rs");
+    let output = CudaBuilder::new("gpu-kernels")
         .arch(NvptxArch::Compute75)
-        .arch(NvptxArch::Compute90)
+        .arch(NvptxArch::Compute80)
+        .image_per_kernel(true)
         .panic_messages(env::var("PROFILE").is_ok_and(|profile| profile == "debug"))
         .build()?;
 
-    let mut images =
-        String::from("/// PTX of gpu-kernels, with the compute capability each was built for, in ascending order.\n");
-    images.push_str("pub static PTX_IMAGES: &[(u32, &str)] = &[\n");
-    for image in &output.images {
-        writeln!(images, "    ({}, include_str!({:?})),", image.arch.number(), image.path)?;
+    let probes = env::var_os("CARGO_FEATURE_PROBES").is_some();
+    let mut images = String::from("/// The PTX of gpu-kernels, by the names of the kernels.\npub static PTX_IMAGES: &[PtxImage] = &[\n");
+    for images_of_kernel in output.images.chunk_by(|a, b| a.kernels == b.kernels) {
+        let kernel = &images_of_kernel[0].kernels[0];
+        if !probes && PROBES.iter().any(|module| kernel.starts_with(module)) {
+            continue;
+        }
+        writeln!(images, "    PtxImage {{ kernel: {kernel:?}, ptx: &[")?;
+        for image in images_of_kernel {
+            writeln!(images, "        ({}, include_str!({:?})),", image.arch.number(), image.path)?;
+        }
+        images.push_str("    ] },\n");
     }
     images.push_str("];\n");
     let out_dir = env::var("OUT_DIR")?;

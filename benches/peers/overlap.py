@@ -2,8 +2,8 @@
 
     pip install cupy-cuda13x numpy shapely            # CuPy for the CUDA at hand; nvcc has to be there, too
     git clone https://github.com/jcottaar/packing     # and a version as below
-    cargo bench --no-run --bench overlap_figures      # prints the program's path
-    python3 benches/peers/overlap.py --anchor packing/core --ours PATH/TO/overlap_figures [--json FILE]
+    cargo bench --no-run --bench figures      # prints the program's path
+    python3 benches/peers/overlap.py --anchor packing/core --ours PATH/TO/figures [--json FILE]
 
 Of the other program ("the anchor") this uses pack_cuda.py and pack_cuda_primitives.py as they are, in float64; what they
 want of kaggle_support.py comes from `stand_in` below, because the original imports a notebook's worth of packages and makes
@@ -27,7 +27,7 @@ difference above 1e-9 in a total ends the script. Trees lie in the same places f
 its centroid and warpsmith about the origin of its frame, so that poses are converted for the anchor, and its gradients back.
 
 
-THE PROTOCOL with `PATH --serve`: the program reads one request a line from its standard input until that ends, and writes
+THE PROTOCOL with `PATH overlap --serve`: the program reads one request a line from its standard input until that ends, and writes
 one answer a line to its standard output, flushed; both are JSON objects. Nothing else goes to standard output.
 
     request  {"poses": "/tmp/x/120.npy", "gradient": true, "evaluations": 20}
@@ -168,7 +168,7 @@ class Ours:
     """The project's own program, by the protocol above."""
 
     def __init__(self, path):
-        self.process = subprocess.Popen([path, "--serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([path, "overlap", "--serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, **request):
         self.process.stdin.write(json.dumps(request) + "\n")
@@ -233,7 +233,7 @@ def cell(value):
 def main():
     parser = argparse.ArgumentParser(description="Measures jcottaar/packing and warpsmith in turns.")
     parser.add_argument("--anchor", metavar="DIR", type=pathlib.Path, required=True, help="the folder with pack_cuda.py")
-    parser.add_argument("--ours", metavar="PATH", required=True, help="the program of benches/overlap_figures.rs")
+    parser.add_argument("--ours", metavar="PATH", required=True, help="the program of benches/figures/overlap.rs")
     parser.add_argument("--rounds", type=int, default=7, help="turns of each program (default: 7)")
     parser.add_argument("--json", metavar="FILE", help="write the figures there, too")
     arguments = parser.parse_args()

@@ -1,8 +1,8 @@
 """masspcf 0.4.1 beside warpsmith: the same sets, in turns, medians of seven.
 
     pip install masspcf==0.4.1
-    cargo bench --no-run --bench pcf_figures          # prints the program's path
-    python3 benches/peers/pcf.py PATH/TO/pcf_figures [--cpu] [--quick]
+    cargo bench --no-run --bench figures          # prints the program's path
+    python3 benches/peers/pcf.py PATH/TO/figures [--cpu] [--quick]
 
 Both start from functions in host memory and end with a new matrix in host memory; one warm-up each.
 """
@@ -57,7 +57,7 @@ def case(name, n, lengths, dtype, requests, runs=RUNS):
     theirs = peer(offsets, points)
     with tempfile.TemporaryDirectory() as folder:
         np.savez(f"{folder}/set.npz", offsets=offsets, points=points)
-        ours = subprocess.Popen([program, "--serve", f"{folder}/set.npz"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        ours = subprocess.Popen([program, "pcf", "--serve", f"{folder}/set.npz"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
         def ask(request):
             ours.stdin.write(request + "\n")

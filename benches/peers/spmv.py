@@ -1,8 +1,8 @@
 """cuSPARSE's sparse matrix times vector beside warpsmith's: the same matrices, in turns, medians of seven.
 
     pip install cupy-cuda13x numpy                   # CuPy for the CUDA at hand; cuSPARSE has to be there, too
-    cargo bench --no-run --bench spmv_figures        # prints the program's path
-    python3 benches/peers/spmv.py PATH/TO/spmv_figures [--case NAME]... [--type float64]... [--quick] [--json FILE]
+    cargo bench --no-run --bench figures        # prints the program's path
+    python3 benches/peers/spmv.py PATH/TO/figures [--case NAME]... [--type float64]... [--quick] [--json FILE]
 
 Of cuSPARSE this measures cusparseSpMV for CSR with indices of 32 bits, by its default algorithm and by CUSPARSE_SPMV_CSR_ALG2
 (which gives the same bits each time, as warpsmith does), each after cusparseSpMV_preprocess where the library has it; and
@@ -18,7 +18,7 @@ Before a matrix is timed, the products of all are compared: of each entry, by ho
 length and magnitudes; more than that ends the script.
 
 
-THE PROTOCOL with `PATH --serve`: the program reads one request a line from its standard input until that ends, and writes
+THE PROTOCOL with `PATH spmv --serve`: the program reads one request a line from its standard input until that ends, and writes
 one answer a line to its standard output, flushed; both are JSON objects. Nothing else goes to standard output.
 
     request  {"case": "paper", "type": "float64", "repeats": 100, "export": "/tmp/x"}
@@ -180,7 +180,7 @@ class Ours:
     """The project's own program, by the protocol above."""
 
     def __init__(self, path, quick):
-        command = [path, "--serve"] + ["--quick"] * quick
+        command = [path, "spmv", "--serve"] + ["--quick"] * quick
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, **request):
@@ -221,7 +221,7 @@ def agreement(peer, ours):
 
 def main():
     parser = argparse.ArgumentParser(description="Measures cuSPARSE and warpsmith in turns.")
-    parser.add_argument("ours", metavar="PATH", help="the program of benches/spmv_figures.rs")
+    parser.add_argument("ours", metavar="PATH", help="the program of benches/figures/spmv.rs")
     parser.add_argument("--case", action="append", choices=CASES, help="a matrix to measure (default: all)")
     parser.add_argument("--type", action="append", choices=list(TYPES), help="float32 or float64 (default: both)")
     parser.add_argument("--rounds", type=int, default=7, help="turns of each program (default: 7)")

@@ -4,6 +4,7 @@
 #![no_std]
 
 pub mod collectives;
+pub mod concurrency;
 pub mod floors;
 pub mod halo;
 pub mod list_rank;

@@ -145,7 +145,7 @@ type Group = (&'static str, Read, Vec<(String, Content)>);
 
 /// All files, by readers.
 fn corpus() -> Vec<Group> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/corpus");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
     let group = |&(name, read): &(&'static str, Read)| {
         let mut files: Vec<PathBuf> = match fs::read_dir(folder.join(name)) {
             Ok(entries) => entries.map(|entry| entry.unwrap().path()).collect(),

@@ -12,7 +12,7 @@ use std::{
 };
 
 /// What the library embeds.
-const IMAGES: [NvptxArch; 2] = [NvptxArch::Compute75, NvptxArch::Compute90];
+const IMAGES: [NvptxArch; 2] = [NvptxArch::Compute75, NvptxArch::Compute80];
 /// What the images are assembled for: each GPU takes the newest image that it can run.
 const GPUS: [u32; 3] = [75, 80, 90];
 

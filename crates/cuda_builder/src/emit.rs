@@ -3,24 +3,40 @@
 use std::{fs, path::Path};
 
 use crate::{
-    NvptxArch,
+    NvptxArch, PtxImage,
     device::{self, Kernels},
     error::{BuilderError, Result},
     llvm::{Module, TargetMachine},
 };
 
-/// Optimises a copy of `module` for `arch` and writes its PTX to `path`, and its IR to `ir` where asked for.
-pub fn emit(module: &Module<'_>, kernels: &Kernels, arch: NvptxArch, path: &Path, ir: Option<&Path>) -> Result<()> {
+/// Optimises a copy of `module` for `arch` and writes the PTX of its images, and their IR where asked for.
+pub fn emit(module: &Module<'_>, kernels: &Kernels, arch: NvptxArch, images: &[PtxImage], ir: bool) -> Result<()> {
     let machine = TargetMachine::nvptx(arch)?;
     let callers = device::callers_of_undefined(module, kernels);
     let mut module = module.duplicate();
     module.run("default<O3>", Some(&machine))?;
     device::forget_unwinding(&module);
-    if let Some(ir) = ir {
-        write(ir, module.to_string().as_bytes())?;
-    }
     device::check_is_complete(&module, kernels, &callers)?;
-    write(path, &machine.assembly(&mut module)?)
+    let images: Vec<_> = images.iter().filter(|image| image.arch == arch).collect();
+    write_images(&mut module, &machine, &images, ir)
+}
+
+/// Writes the images of which `module` has the kernels. It halves them until there is one: a copy of the whole module for each
+/// would take longer than all the rest.
+fn write_images(module: &mut Module<'_>, machine: &TargetMachine, images: &[&PtxImage], ir: bool) -> Result<()> {
+    if let [image] = images {
+        if ir {
+            write(&image.path.with_extension("ll"), module.to_string().as_bytes())?;
+        }
+        return write(&image.path, &machine.assembly(module)?);
+    }
+    let (first, second) = images.split_at(images.len() / 2);
+    for half in [first, second] {
+        let mut part = module.duplicate();
+        part.keep_kernels(half.iter().flat_map(|image| &image.kernels))?;
+        write_images(&mut part, machine, half, ir)?;
+    }
+    Ok(())
 }
 
 /// Writes beside the file, then renames, so that a reader never sees half of it. A file that holds `data` stays as it is, and with

@@ -115,6 +115,8 @@ pub enum DebugInfo {
 pub struct PtxImage {
     /// What it was built for.
     pub arch: NvptxArch,
+    /// The PTX names of its kernels, sorted. With [`CudaBuilder::image_per_kernel`] there is one.
+    pub kernels: Vec<String>,
     /// Where it lies.
     pub path: PathBuf,
 }
@@ -122,7 +124,7 @@ pub struct PtxImage {
 /// What a build made.
 #[derive(Debug, Clone)]
 pub struct BuildOutput {
-    /// One image for each architecture, in ascending order.
+    /// By kernel, where each has its own, and then by ascending architecture.
     pub images: Vec<PtxImage>,
     /// The PTX names of the kernels, sorted.
     pub kernels: Vec<String>,
@@ -133,6 +135,7 @@ pub struct BuildOutput {
 pub struct CudaBuilder {
     crate_path: PathBuf,
     archs: Vec<NvptxArch>,
+    image_per_kernel: bool,
     copy_to: Option<PathBuf>,
     out_dir: Option<PathBuf>,
     emit_llvm_ir: bool,
@@ -148,6 +151,7 @@ impl CudaBuilder {
         CudaBuilder {
             crate_path: crate_path.as_ref().to_owned(),
             archs: Vec::new(),
+            image_per_kernel: false,
             copy_to: None,
             out_dir: None,
             emit_llvm_ir: false,
@@ -164,8 +168,15 @@ impl CudaBuilder {
         self
     }
 
-    /// Copies the PTX there: the file itself where one architecture is built, else one beside it for each,
-    /// with the architecture before the extension (`kernels.ptx` -> `kernels.sm_75.ptx`, `kernels.sm_90.ptx`).
+    /// Gives each kernel an image of its own, by its name: a driver compiles an image whole, so that a program then waits only for the
+    /// kernels that it launches. By default all are in one.
+    pub fn image_per_kernel(mut self, split: bool) -> Self {
+        self.image_per_kernel = split;
+        self
+    }
+
+    /// Copies the PTX there: the file itself where there is one image, else one beside it for each, with kernel and architecture
+    /// before the extension (`kernels.ptx` -> `kernels.sm_75.ptx`, `kernels.sm_90.ptx`, or `kernels.saxpy.sm_75.ptx`, ...).
     pub fn copy_to(mut self, path: impl AsRef<Path>) -> Self {
         self.copy_to = Some(path.as_ref().to_owned());
         self
@@ -243,35 +254,42 @@ impl CudaBuilder {
             let kernels = device::retarget(&mut module, options)?;
             Ok((module, kernels))
         });
-        let images: Vec<PtxImage> = archs
-            .iter()
-            .map(|&arch| PtxImage { arch, path: out_dir.join(format!("{name}.{}.ptx", arch.target_cpu())) })
-            .collect();
-        let (emitted, emit_ir, from) = (images.clone(), self.emit_llvm_ir, source.clone());
+        let (split, emit_ir, from) = (self.image_per_kernel, self.emit_llvm_ir, source.clone());
+        let (wanted, folder) = (archs.clone(), out_dir.clone());
         let emit = move || {
             let context = llvm::Context::new();
             let (module, kernels) = from(&context)?;
-            for PtxImage { arch, path } in &emitted {
-                let ir = emit_ir.then(|| path.with_extension("ll"));
-                emit::emit(&module, &kernels, *arch, path, ir.as_deref())?;
+            let images = images(kernels.keys(), split, &wanted, &folder.join(&name));
+            for arch in wanted {
+                emit::emit(&module, &kernels, arch, &images, emit_ir)?;
             }
-            Ok(kernels)
+            Ok(BuildOutput { images, kernels: kernels.into_keys().collect() })
         };
-        let kernels = llvm::catch(emit).map_err(|error| match error {
+        let output = llvm::catch(emit).map_err(|error| match error {
             BuilderError::Llvm { .. } => blame::blame(error, &source, archs[0]),
             error => error,
         })?;
 
         if let Some(copy) = &self.copy_to {
-            for PtxImage { arch, path } in &images {
-                let copy = match images.len() {
-                    1 => copy.clone(),
-                    _ => copy.with_extension(format!("{}.ptx", arch.target_cpu())),
-                };
-                let ptx = fs::read(path).map_err(|source| BuilderError::Io { path: path.clone(), source })?;
+            for image in &output.images {
+                let copy = if output.images.len() == 1 { copy.clone() } else { image_path(copy, self.image_per_kernel, image) };
+                let ptx = fs::read(&image.path).map_err(|source| BuilderError::Io { path: image.path.clone(), source })?;
                 emit::write(&copy, &ptx)?;
             }
         }
-        Ok(BuildOutput { images, kernels: kernels.into_keys().collect() })
+        Ok(output)
     }
+}
+
+/// The images of these kernels, beside `path`.
+fn images<'a>(kernels: impl Iterator<Item = &'a String>, split: bool, archs: &[NvptxArch], path: &Path) -> Vec<PtxImage> {
+    let kernels: Vec<String> = kernels.cloned().collect();
+    let parts = kernels.chunks(if split { 1 } else { kernels.len() });
+    let images = parts.flat_map(|kernels| archs.iter().map(|&arch| PtxImage { arch, kernels: kernels.to_vec(), path: path.to_owned() }));
+    images.map(|image| PtxImage { path: image_path(path, split, &image), ..image }).collect()
+}
+
+fn image_path(path: &Path, split: bool, image: &PtxImage) -> PathBuf {
+    let kernel = if split { format!("{}.", image.kernels[0]) } else { String::new() };
+    path.with_extension(format!("{kernel}{}.ptx", image.arch.target_cpu()))
 }

@@ -2,6 +2,7 @@
 
 use std::{
     cell::RefCell,
+    collections::BTreeSet,
     env,
     ffi::{CStr, CString, c_char, c_uint, c_void},
     fmt, fs,
@@ -288,6 +289,20 @@ impl<'c> Module<'c> {
             unsafe { LLVMSetLinkage(function.value, LLVMLinkage::LLVMExternalLinkage) }
         }
         self.forget(|function| !kept.contains(&function.name()))?;
+        self.run("globaldce", None)
+    }
+
+    /// Leaves these kernels, and what they use.
+    pub fn keep_kernels<'a>(&mut self, kept: impl Iterator<Item = &'a String>) -> Result<()> {
+        let kept: BTreeSet<&String> = kept.collect();
+        for function in self.functions().filter(|function| function.is_kernel() && !kept.contains(&function.name())) {
+            hide(function.value, Hidden::Internal);
+        }
+        self.run("globaldce", None)?;
+        // The host may fill the constants of kernels that are here.
+        for global in self.globals().filter(|global| !global.is_declaration() && global.users().is_empty()) {
+            hide(global.value, Hidden::Internal);
+        }
         self.run("globaldce", None)
     }
 
@@ -625,6 +640,11 @@ impl Function<'_> {
     fn add(&self, attribute: LLVMAttributeRef) {
         // SAFETY: a live function and an attribute of its context.
         unsafe { LLVMAddAttributeAtIndex(self.value, llvm_sys::LLVMAttributeFunctionIndex, attribute) }
+    }
+    /// Whether it is a PTX entry.
+    fn is_kernel(&self) -> bool {
+        // SAFETY: a live function.
+        unsafe { LLVMGetFunctionCallConv(self.value) == PTX_KERNEL }
     }
     /// Makes it a PTX entry of that name.
     pub fn make_kernel(&self, symbol: &str) {

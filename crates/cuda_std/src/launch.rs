@@ -24,6 +24,7 @@ pub struct KernelInfo {
     /// A hash of the folder of the package that the kernel is of.
     package: u64,
     symbol: OnceLock<String>,
+    image: OnceLock<Option<usize>>,
 }
 
 impl KernelInfo {
@@ -33,7 +34,7 @@ impl KernelInfo {
     /// There is such a kernel, in the package of this hash, and it needs no other limits for its launches than these.
     #[doc(hidden)]
     pub const unsafe fn new(path: &'static str, package: u64, max_threads: Option<u32>, one_dimensional: bool) -> Self {
-        KernelInfo { path, max_threads, one_dimensional, package, symbol: OnceLock::new() }
+        KernelInfo { path, max_threads, one_dimensional, package, symbol: OnceLock::new(), image: OnceLock::new() }
     }
 
     /// The name of the kernel's PTX entry: its path without the crate, joined by `_`. `cuda_builder` follows the same rule.
@@ -42,6 +43,12 @@ impl KernelInfo {
             Some((_crate, rest)) => rest.replace("::", "_"),
             None => self.path.to_owned(),
         })
+    }
+
+    /// Where the host library has the kernel's PTX. It is asked for once.
+    #[doc(hidden)]
+    pub fn image(&self, find: impl FnOnce() -> Option<usize>) -> Option<usize> {
+        *self.image.get_or_init(find)
     }
 
     /// The kernel's path without its crate, for messages: `list_rank::walk`.

@@ -10,8 +10,8 @@
 //! | 3 | [`queue`], for GPUs; [`direct`], for CPUs | the pairs of poses that are near ([`walk`]), of pieces whose bounds meet, and their intersections ([`clip`]) |
 //! | 4 | [`sums`] | totals of the packings |
 //!
-//! [`boundary`] measures what is outside a convex region, [`adam`] moves poses against derivatives, and [`one_phase`] has the kernels of the concurrency study, which
-//! does steps 2 and 3 in one.
+//! [`boundary`] measures what is outside a convex region, and [`adam`] moves poses against derivatives. The kernels of the concurrency
+//! study, which does steps 2 and 3 in one, are in [`crate::concurrency`].
 //!
 //! Pieces lie relative to their pose, so that what is computed of a pair depends on the difference of two positions alone, and
 //! is as accurate far from the origin as near it.
@@ -21,7 +21,6 @@ pub mod clip;
 pub mod direct;
 pub mod grid;
 pub mod layout;
-pub mod one_phase;
 pub mod queue;
 pub mod scalar;
 pub mod sums;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use gpu_kernels::overlap::one_phase::{self, MAX_PIECES, MAX_THREADS, ONE_PHASE_PIECES, Piece};
+use gpu_kernels::concurrency::{self as one_phase, MAX_PIECES, MAX_THREADS, ONE_PHASE_PIECES, Piece};
 use serde::Serialize;
 
 use crate::device::{Buffer, Device, DeviceError, LaunchConfig, Stream};

@@ -43,4 +43,4 @@ pub use study::{
 pub use work::{CLIP, TRANSFORM, Work};
 
 /// The most threads of a block of the study's kernels.
-pub const MAX_THREADS: usize = gpu_kernels::overlap::one_phase::MAX_THREADS as usize;
+pub const MAX_THREADS: usize = gpu_kernels::concurrency::MAX_THREADS as usize;

@@ -347,7 +347,7 @@ fn block_of(threads: usize) -> usize {
 impl Bench<'_> {
     fn facts(&self, stream_threads: usize) -> Result<Facts, DeviceError> {
         let info = self.device.info();
-        let kernel = gpu_kernels::overlap::one_phase::global::interleaved::kernel();
+        let kernel = gpu_kernels::concurrency::global::interleaved::kernel();
         let queues = || env::var("CUDA_DEVICE_MAX_CONNECTIONS").ok().and_then(|text| text.trim().parse().ok()).unwrap_or(8);
         Ok(Facts {
             name: info.name.clone(),

@@ -49,8 +49,8 @@ pub(super) struct Cuda {
     info: DeviceInfo,
     limits: Limits,
     context: Context,
-    /// The module of gpu-kernels, from its first use on.
-    builtin: OnceLock<Result<CudaModule, DeviceError>>,
+    /// The images of gpu-kernels, each from its first use on.
+    builtin: Vec<OnceLock<Result<CudaModule, DeviceError>>>,
     /// For transfers that belong to no stream of the caller's.
     service: OnceLock<CudaStream>,
     faults: fault::Faults,
@@ -118,14 +118,10 @@ pub(super) fn first() -> Result<&'static Cuda, DeviceError> {
 
 fn check_image(info: &DeviceInfo) -> Result<(), DeviceError> {
     let capability = capability(info);
-    match image::choose(image::PTX_IMAGES, capability) {
+    match image::arch(capability) {
         Some(_) => Ok(()),
-        None => Err(no_image(info.name.clone(), capability, image::PTX_IMAGES)),
+        None => Err(DeviceError::NoImage { device: info.name.clone(), capability, archs: image::archs().collect() }),
     }
-}
-
-fn no_image(device: String, capability: u32, images: &[(u32, &str)]) -> DeviceError {
-    DeviceError::NoImage { device, capability, archs: images.iter().map(|(arch, _)| *arch).collect() }
 }
 
 /// A device's compute capability, times ten.
@@ -265,7 +261,7 @@ impl Cuda {
             info,
             limits,
             context: Context(context),
-            builtin: OnceLock::new(),
+            builtin: image::PTX_IMAGES.iter().map(|_| OnceLock::new()).collect(),
             service: OnceLock::new(),
             faults: fault::Faults::default(),
             synchronous: std::env::var_os("WARPSMITH_SYNC").is_some_and(|value| value == "1"),
@@ -357,14 +353,15 @@ impl Cuda {
         Ok(self.service.get_or_init(|| stream))
     }
 
-    /// The module of gpu-kernels.
-    pub(super) fn builtin(&'static self) -> Result<&'static CudaModule, DeviceError> {
-        self.builtin.get_or_init(|| CudaModule::load(self, image::PTX_IMAGES)).as_ref().map_err(Clone::clone)
+    /// The image of gpu-kernels with this number.
+    pub(super) fn builtin(&'static self, image: usize) -> Result<&'static CudaModule, DeviceError> {
+        let load = || CudaModule::load(self, image::PTX_IMAGES[image].ptx);
+        self.builtin[image].get_or_init(load).as_ref().map_err(Clone::clone)
     }
 
-    /// Which of the library's images suits the device.
+    /// Which of the library's images suit the device.
     pub(super) fn image(&self) -> Option<u32> {
-        image::choose(image::PTX_IMAGES, capability(&self.info)).map(|(arch, _)| arch)
+        image::arch(capability(&self.info))
     }
 }
 

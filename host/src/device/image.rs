@@ -1,14 +1,60 @@
 //! The PTX of gpu-kernels that the library carries.
 
+use super::DeviceError;
+use super::launch::refused;
 use cuda_std::launch::KernelInfo;
 use gpu_kernels::samples;
 use std::collections::HashMap;
 
 include!(concat!(env!("OUT_DIR"), "/ptx_images.rs"));
 
+/// A kernel of gpu-kernels as PTX. A GPU's driver compiles it before its first launch.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct PtxImage {
+    /// The kernel's [symbol](KernelInfo::symbol).
+    pub kernel: &'static str,
+    /// By the compute capability that each text was built for, times ten (75 for 7.5), in ascending order.
+    pub ptx: &'static [(u32, &'static str)],
+}
+
+/// The number of a kernel's image.
+pub(super) fn of(kernel: &KernelInfo) -> Result<usize, DeviceError> {
+    let find = || PTX_IMAGES.binary_search_by_key(&kernel.symbol(), |image| image.kernel).ok().filter(|_| has(kernel));
+    kernel.image(find).ok_or_else(|| {
+        let reason = if has(kernel) {
+            "it is one of tests and benches, which the library has with its feature `probes` alone".to_owned()
+        } else {
+            format!(
+                "it is of the crate {}, and the library has the kernels of its own gpu_kernels only; load its PTX with \
+                 Device::load_module and launch it with Stream::launch_from",
+                kernel.crate_name()
+            )
+        };
+        refused(kernel, reason)
+    })
+}
+
+/// The numbers of the images that have a constant.
+pub(super) fn with_constant(name: &str) -> impl Iterator<Item = usize> {
+    let declaration = format!(" {name}[");
+    let has = move |image: &PtxImage| image.ptx.first().is_some_and(|(_, ptx)| ptx.contains(&declaration));
+    PTX_IMAGES.iter().enumerate().filter(move |(_, image)| has(image)).map(|(number, _)| number)
+}
+
+/// The compute capabilities that there are images for, times ten.
+pub(super) fn archs() -> impl Iterator<Item = u32> {
+    PTX_IMAGES.iter().take(1).flat_map(|image| image.ptx.iter().map(|(arch, _)| *arch))
+}
+
+/// The one whose images suit a device of this capability best.
+pub(super) fn arch(capability: u32) -> Option<u32> {
+    archs().filter(|&arch| arch <= capability).max()
+}
+
 /// Whether a kernel is of the crate that [`PTX_IMAGES`] was built from. Its kernels alone may be launched from there: another crate's
 /// may have the same names.
-pub(super) fn has(kernel: &KernelInfo) -> bool {
+fn has(kernel: &KernelInfo) -> bool {
     kernel.same_crate(samples::saxpy::kernel())
 }
 

@@ -52,7 +52,7 @@ pub(crate) use error::Bytes;
 pub use error::DeviceError;
 pub use event::Event;
 pub use graph::Graph;
-pub use image::PTX_IMAGES;
+pub use image::{PTX_IMAGES, PtxImage};
 pub use info::{Backend, DeviceInfo, MemoryInfo};
 pub use launch::{Dim3, LaunchConfig};
 pub use mapped::MappedBuffer;
@@ -305,8 +305,19 @@ impl Device {
         constant: &'static Constant<T, N>,
         values: &[T],
     ) -> Result<(), DeviceError> {
-        // SAFETY: no kernel that reads the constant is running, by the contract of this function.
-        unsafe { module::set_constant(self.builtin()?, constant, values) }
+        let Inner::Cuda(cuda) = &self.inner else {
+            // SAFETY: no kernel that reads the constant is running, by the contract of this function.
+            return unsafe { module::set_constant(None, constant, values) };
+        };
+        let images: Vec<usize> = image::with_constant(constant.name()).collect();
+        if images.is_empty() {
+            return Err(DeviceError::Constant { name: constant.name(), reason: "no image has one of this name".to_owned() });
+        }
+        for image in images {
+            // SAFETY: no kernel that reads the constant is running, by the contract of this function.
+            unsafe { module::set_constant(Some(cuda.builtin(image)?), constant, values)? };
+        }
+        Ok(())
     }
 
     /// How many blocks of `block` threads, with `shared` bytes of dynamic shared memory each, a multiprocessor holds at a
@@ -315,7 +326,7 @@ impl Device {
     /// # Errors
     /// [`DeviceError::LaunchFailed`] where such blocks can't be launched.
     pub fn occupancy(&self, kernel: &'static KernelInfo, block: impl Into<Dim3>, shared: usize) -> Result<u32, DeviceError> {
-        self.builtin_of(kernel)?.map_or(Ok(1), |module| module.occupancy(kernel, block.into(), shared))
+        self.builtin(kernel)?.map_or(Ok(1), |module| module.occupancy(kernel, block.into(), shared))
     }
 
     /// What the driver's compiler made of a kernel of gpu-kernels.
@@ -323,24 +334,24 @@ impl Device {
     /// # Errors
     /// [`DeviceError::LaunchFailed`] where it is of another crate.
     pub fn kernel_attributes(&self, kernel: &'static KernelInfo) -> Result<KernelAttributes, DeviceError> {
-        self.builtin_of(kernel)?.map_or_else(|| Ok(module::cpu_attributes()), |module| module.attributes(kernel))
+        self.builtin(kernel)?.map_or_else(|| Ok(module::cpu_attributes()), |module| module.attributes(kernel))
     }
 
-    /// The module of gpu-kernels; none on the CPU.
-    fn builtin(&self) -> Result<Option<&'static CudaModule>, DeviceError> {
+    /// The image with this kernel of gpu-kernels; none on the CPU.
+    fn builtin(&self, kernel: &KernelInfo) -> Result<Option<&'static CudaModule>, DeviceError> {
         match &self.inner {
-            Inner::Cuda(cuda) => cuda.builtin().map(Some),
+            Inner::Cuda(cuda) => cuda.builtin(image::of(kernel)?).map(Some),
             Inner::Cpu(_) => Ok(None),
         }
     }
 
-    /// The same, for a kernel that is of gpu-kernels.
-    fn builtin_of(&self, kernel: &KernelInfo) -> Result<Option<&'static CudaModule>, DeviceError> {
-        let module = self.builtin()?;
-        if module.is_some() {
-            stream::check_origin(kernel)?;
-        }
-        Ok(module)
+    /// Has the driver compile the kernels beside `kernel` of gpu-kernels, which else their first launch does. It takes up to two
+    /// seconds, or as many milliseconds where the driver has kept the result of an earlier time. Nothing is done on the CPU.
+    ///
+    /// # Errors
+    /// [`DeviceError::Module`] where the driver refuses them, and [`DeviceError::LaunchFailed`] where the kernel is of another crate.
+    pub fn prepare(&self, kernel: &KernelInfo) -> Result<(), DeviceError> {
+        self.builtin(kernel).map(|_| ())
     }
 
     /// Where its buffers live.

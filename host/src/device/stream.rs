@@ -203,10 +203,7 @@ impl Stream {
             (Queue::Cuda(lane), Inner::Cuda(cuda)) => {
                 let module = match module.and_then(|module| module.cuda.as_ref()) {
                     Some(module) => module,
-                    None => {
-                        check_origin(kernel)?;
-                        cuda.builtin()?
-                    }
+                    None => cuda.builtin(image::of(kernel)?)?,
                 };
                 let accesses = arguments.memory().iter().filter_map(|(memory, writes)| {
                     let uses = memory.uses.as_deref()?.downcast_ref::<Tracked>()?;
@@ -688,21 +685,6 @@ fn simt_launch(kernel: &KernelInfo, config: &LaunchConfig) -> simt::Launch<'stat
 fn take_turn(turn: &Mutex<()>) -> Option<MutexGuard<'_, ()>> {
     // A kernel that uses the stream it runs on would wait for itself. The executor has an error for it.
     (!simt::current::is_active()).then(|| lock(turn))
-}
-
-/// Another crate's kernel may have the name of one in gpu-kernels and other parameters.
-pub(super) fn check_origin(kernel: &KernelInfo) -> Result<(), DeviceError> {
-    if image::has(kernel) {
-        return Ok(());
-    }
-    Err(refused(
-        kernel,
-        format!(
-            "it is of the crate {}, and the library has the kernels of its own gpu_kernels only; load its PTX with \
-             Device::load_module and launch it with Stream::launch_from",
-            kernel.crate_name()
-        ),
-    ))
 }
 
 fn same_length(what: &'static str, found: usize, expected: usize) -> Result<(), DeviceError> {

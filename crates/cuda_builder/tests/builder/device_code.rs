@@ -277,6 +277,29 @@ fn an_image_for_each_architecture() {
 }
 
 #[test]
+fn an_image_for_each_kernel() {
+    let whole = build(features().arch(NvptxArch::Compute75)).unwrap();
+    let text = fs::read_to_string(&whole.images[0].path).unwrap();
+    let parts = build(features().arch(NvptxArch::Compute75).image_per_kernel(true)).unwrap();
+    assert_eq!((&whole.images[0].kernels, &parts.kernels), (&whole.kernels, &whole.kernels));
+    assert!(parts.images.len() > 1 && parts.images.iter().flat_map(|image| &image.kernels).eq(&whole.kernels));
+    for image in &parts.images {
+        let name = &image.kernels[0];
+        assert_eq!(image.path, out_dir().join(format!("features.{name}.sm_75.ptx")));
+        // What it declares it uses, and its code is that of the whole.
+        let part = fs::read_to_string(&image.path).unwrap();
+        assert_eq!(part.matches(".entry ").count(), 1, "{name}");
+        let code = |ptx: &str| -> Vec<String> {
+            let (_, body) = ptx.split_once(&format!(".entry {name}(")).unwrap();
+            let lines = body[..body.find("\n}").unwrap()].lines().map(|line| line.split("//").next().unwrap().trim().to_owned());
+            // Numbers of labels, registers' declarations and files differ.
+            lines.filter(|line| !line.starts_with(['.', '$']) && !line.contains("$L")).collect()
+        };
+        assert_eq!(code(&part).len(), code(&text).len(), "{name}");
+    }
+}
+
+#[test]
 fn llvm_ir() {
     let ir = alone(|| {
         let output = features().emit_llvm_ir(true).build().unwrap();

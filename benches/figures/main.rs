@@ -1,0 +1,26 @@
+//! The programs behind docs/performance.md: `cargo bench --bench figures -- overlap --quick`. Each module says what its system takes.
+
+use std::error::Error;
+
+mod design_rules;
+mod list_rank;
+mod overlap;
+mod pcf;
+mod scaling;
+mod spmv;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    // Cargo adds `--bench`.
+    let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
+    let system = arguments.next().unwrap_or_default();
+    let arguments = arguments.collect();
+    match &*system {
+        "design_rules" => design_rules::main(arguments),
+        "list_rank" => list_rank::main(arguments),
+        "overlap" => overlap::main(arguments),
+        "pcf" => pcf::main(arguments),
+        "scaling" => scaling::main(arguments),
+        "spmv" => spmv::main(arguments),
+        _ => Err("which figures? There are design_rules, list_rank, overlap, pcf, scaling and spmv".into()),
+    }
+}

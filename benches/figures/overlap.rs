@@ -1,0 +1,290 @@
+//! The figures of docs/performance.md on polygon overlap: `cargo bench --bench figures -- overlap`.
+//!
+//! Poses of trees are uniform in a square of side 0.65 sqrt(n), in device memory; each case is the median of seven runs after two to
+//! warm up: by events around the work, and by the host's clock from the first launch to the end of the wait for the last kernel. `--quick`
+//! takes small cases. With each case come the pairs of poses compared, the pairs of pieces clipped (their octagons meet), and
+//! those that overlap, counted on the host.
+//!
+//! `--serve` is for benches/peers/overlap.py, which measures another program in turns with this one; it says how.
+
+use std::{
+    collections::HashMap,
+    error::Error,
+    f64::consts::PI,
+    io::{BufRead as _, Write as _, stdin, stdout},
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use ndarray::{Array1, Array3};
+use rand_chacha::{
+    ChaCha8Rng,
+    rand_core::{RngCore, SeedableRng},
+};
+use rayon::prelude::*;
+use warpsmith::{
+    device::Device,
+    overlap::{Boundary, Kernel, Lattice, Overlap, Packings, Real, Scene, Shape, Wanted, convex_intersection},
+};
+
+type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
+
+const RUNS: usize = 7;
+
+/// Packings of `n` poses each.
+fn packings(count: usize, n: usize, seed: u64) -> Result<Packings> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut uniform = |half: f64| half * (2.0 * (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64 - 1.0);
+    let half = 0.325 * (n as f64).sqrt();
+    let poses = (0..count * n).map(|_| [uniform(half), uniform(half), uniform(PI)]).collect();
+    Ok(Packings::ensembles(poses, n)?)
+}
+
+/// What there is to do.
+#[derive(Clone, Copy, Debug, Default)]
+struct Work {
+    /// Pairs of poses.
+    pairs: f64,
+    /// Pairs of poses whose circles meet.
+    near: u64,
+    /// Pairs of pieces whose octagons meet.
+    clips: u64,
+    /// Pairs of pieces that overlap.
+    overlapping: u64,
+}
+
+/// A piece in the plane, and the least and greatest x, y, x + y and x - y.
+type Placed = (Vec<[f64; 2]>, [[f64; 4]; 2]);
+
+fn work(shape: &Shape, packings: &Packings) -> Work {
+    let reach = 2.0 * shape.radius();
+    let count = |packing: usize| {
+        let poses = packings.get(packing);
+        let centers: Vec<[f64; 2]> = poses.iter().map(|pose| turn(shape.center(), pose)).collect();
+        let pieces: Vec<Vec<Placed>> = poses
+            .par_iter()
+            .map(|pose| {
+                let placed = shape.pieces().iter().map(|piece| piece.iter().map(|&vertex| turn(vertex, pose)).collect());
+                placed.map(|ring: Vec<[f64; 2]>| (ring.clone(), extent(&ring))).collect()
+            })
+            .collect();
+        let cell = |[x, y]: [f64; 2]| [(x / reach).floor() as i64, (y / reach).floor() as i64];
+        let mut cells: HashMap<[i64; 2], Vec<usize>> = HashMap::new();
+        for (pose, &center) in centers.iter().enumerate() {
+            cells.entry(cell(center)).or_default().push(pose);
+        }
+        let of_pose = |i: usize| {
+            let mut work = Work::default();
+            let [x, y] = cell(centers[i]);
+            let around = (-1..=1).flat_map(|u| (-1..=1).map(move |v| [x + u, y + v]));
+            for j in around.filter_map(|cell| cells.get(&cell)).flatten().copied().filter(|&j| j > i) {
+                if (centers[i][0] - centers[j][0]).hypot(centers[i][1] - centers[j][1]) >= reach {
+                    continue;
+                }
+                work.near += 1;
+                for (a, [low, high]) in &pieces[i] {
+                    for (b, [other_low, other_high]) in &pieces[j] {
+                        if (0..4).all(|k| low[k] < other_high[k] && other_low[k] < high[k]) {
+                            work.clips += 1;
+                            work.overlapping += u64::from(!convex_intersection(a, b).is_empty());
+                        }
+                    }
+                }
+            }
+            work
+        };
+        let n = poses.len() as f64;
+        let start = Work { pairs: 0.5 * n * (n - 1.0), ..Work::default() };
+        (0..poses.len()).into_par_iter().map(of_pose).reduce(Work::default, add_work).plus(start)
+    };
+    (0..packings.len()).into_par_iter().map(count).reduce(Work::default, add_work)
+}
+
+fn add_work(a: Work, b: Work) -> Work {
+    a.plus(b)
+}
+
+impl Work {
+    fn plus(self, other: Work) -> Work {
+        Work {
+            pairs: self.pairs + other.pairs,
+            near: self.near + other.near,
+            clips: self.clips + other.clips,
+            overlapping: self.overlapping + other.overlapping,
+        }
+    }
+}
+
+fn turn([u, v]: [f64; 2], &[x, y, theta]: &[f64; 3]) -> [f64; 2] {
+    let (sine, cosine) = theta.sin_cos();
+    [cosine * u - sine * v + x, sine * u + cosine * v + y]
+}
+
+fn extent(ring: &[[f64; 2]]) -> [[f64; 4]; 2] {
+    let start = [[f64::INFINITY; 4], [f64::NEG_INFINITY; 4]];
+    ring.iter().fold(start, |[low, high], [x, y]| {
+        let along = [*x, *y, x + y, x - y];
+        [0, 1].map(|side| std::array::from_fn(|k| if side == 0 { low[k].min(along[k]) } else { high[k].max(along[k]) }))
+    })
+}
+
+/// Median, and the range over the median.
+fn median(mut times: Vec<f64>) -> (f64, f64) {
+    times.sort_by(f64::total_cmp);
+    let middle = times[times.len() / 2];
+    (middle, (times[times.len() - 1] - times[0]) / middle)
+}
+
+/// Times in ms by events, and by the host's clock.
+fn time<T: Real>(overlap: &Overlap<T>, scene: &mut Scene<T>, wanted: Wanted) -> Result<[(f64, f64); 2]> {
+    let stream = overlap.stream();
+    let (mut device, mut host) = (Vec::new(), Vec::new());
+    for run in 0..RUNS + 2 {
+        let start = Instant::now();
+        overlap.enqueue(stream, scene, wanted)?;
+        stream.synchronize()?;
+        let by_host = 1e3 * start.elapsed().as_secs_f64();
+        let by_events = stream.time(|stream| overlap.enqueue(stream, scene, wanted))?;
+        if run >= 2 {
+            device.push(by_events);
+            host.push(by_host);
+        }
+    }
+    Ok([median(device), median(host)])
+}
+
+fn line<T: Real>(
+    name: &str,
+    overlap: &Overlap<T>,
+    packings: &Packings,
+    wanted: Wanted,
+    scale: Option<f64>,
+    work: Work,
+) -> Result {
+    let mut scene = overlap.load(packings)?;
+    if let Some(scale) = scale {
+        scene.set_scales(overlap.stream(), &[scale])?;
+    }
+    let [(device, device_spread), (host, host_spread)] = time(overlap, &mut scene, wanted)?;
+    println!(
+        "{name:<52} {:10.1} us ({:4.1} %)  host {:10.1} us ({:5.1} %)  {:9.3e} pairs/s {:9.3e} clips/s",
+        1e3 * device,
+        100.0 * device_spread,
+        1e3 * host,
+        100.0 * host_spread,
+        work.pairs / device * 1e3,
+        work.clips as f64 / device * 1e3,
+    );
+    stdout().flush()?;
+    Ok(())
+}
+
+fn table(quick: bool) -> Result {
+    let device = Device::best()?;
+    let tree = [Shape::tree()];
+    println!("{device}: medians of {RUNS}");
+    let of = |big: usize, small: usize| if quick { small } else { big };
+    for (name, count, n) in [
+        ("1,024 x 120", of(1024, 4), 120),
+        ("1 x 120", 1, 120),
+        ("1 x 500", 1, 500),
+        ("1 x 10,000", 1, of(10_000, 1000)),
+        ("1 x 100,000", 1, of(100_000, 1500)),
+        ("1 x 1,000,000", 1, of(1_000_000, 2000)),
+    ] {
+        let packings = packings(count, n, 1)?;
+        let work = work(&tree[0], &packings);
+        println!("{name}: {work:?}");
+        let double = || Overlap::<f64>::new(&device, &tree);
+        line(&format!("{name}, f64, totals"), &double()?, &packings, Wanted::TOTALS, None, work)?;
+        line(&format!("{name}, f64, gradients"), &double()?, &packings, Wanted::GRADIENT, None, work)?;
+        line(&format!("{name}, f64, gradients, sums by pose"), &double()?, &packings, Wanted::ALL, None, work)?;
+        let deterministic = double()?.deterministic(true);
+        line(&format!("{name}, f64, gradients, deterministic"), &deterministic, &packings, Wanted::GRADIENT, None, work)?;
+        let bounded = double()?.boundary(Boundary::square())?;
+        let side = 0.65 * (n as f64).sqrt();
+        line(&format!("{name}, f64, gradients, boundary"), &bounded, &packings, Wanted::GRADIENT, Some(side), work)?;
+        let lattice = Lattice::new([side, 0.0], [0.0, side])?;
+        line(&format!("{name}, f64, gradients, lattice"), &double()?.lattice(lattice)?, &packings, Wanted::GRADIENT, None, work)?;
+        if n <= 10_000 {
+            let direct = double()?.kernel(Kernel::Direct);
+            line(&format!("{name}, f64, gradients, direct"), &direct, &packings, Wanted::GRADIENT, None, work)?;
+        }
+        let single = || Overlap::<f32>::new(&device, &tree);
+        line(&format!("{name}, f32, totals"), &single()?, &packings, Wanted::TOTALS, None, work)?;
+        line(&format!("{name}, f32, gradients"), &single()?, &packings, Wanted::GRADIENT, None, work)?;
+    }
+    Ok(())
+}
+
+/// What benches/peers/overlap.py asks for, one a line.
+#[derive(serde::Deserialize)]
+struct Request {
+    poses: PathBuf,
+    gradient: bool,
+    evaluations: usize,
+    totals: Option<PathBuf>,
+    gradients: Option<PathBuf>,
+}
+
+/// Poses that a request has named.
+struct Case {
+    scene: Scene<f64>,
+    shape: [usize; 3],
+}
+
+fn load(overlap: &Overlap<f64>, path: &Path) -> Result<Case> {
+    let poses: Array3<f64> = ndarray_npy::read_npy(path)?;
+    let (packings, n, _) = poses.dim();
+    let poses = poses.as_standard_layout().as_slice().ok_or("not in order")?.as_chunks().0.to_vec();
+    Ok(Case { scene: overlap.load(&Packings::ensembles(poses, n)?)?, shape: [packings, n, 3] })
+}
+
+fn answer(overlap: &Overlap<f64>, cases: &mut HashMap<PathBuf, Case>, request: &str) -> Result<serde_json::Value> {
+    let request: Request = serde_json::from_str(request)?;
+    if !cases.contains_key(&request.poses) {
+        cases.insert(request.poses.clone(), load(overlap, &request.poses)?);
+    }
+    let Case { scene, shape } = cases.get_mut(&request.poses).ok_or("it has just been loaded")?;
+    let wanted = if request.gradient { Wanted::GRADIENT } else { Wanted::TOTALS };
+    let stream = overlap.stream();
+    let mut host = Vec::new();
+    for _ in 0..request.evaluations {
+        let start = Instant::now();
+        overlap.enqueue(stream, scene, wanted)?;
+        stream.synchronize()?;
+        host.push(1e3 * start.elapsed().as_secs_f64());
+    }
+    let mut device = Vec::new();
+    for _ in 0..request.evaluations {
+        device.push(stream.time(|stream| overlap.enqueue(stream, scene, wanted))?);
+    }
+    if request.totals.is_some() || request.gradients.is_some() {
+        overlap.enqueue(stream, scene, wanted)?;
+        let result = overlap.read(stream, scene, wanted)?;
+        if let Some(path) = request.totals {
+            ndarray_npy::write_npy(path, &Array1::from(result.totals))?;
+        }
+        if let Some(path) = request.gradients {
+            ndarray_npy::write_npy(path, &Array3::from_shape_vec(*shape, result.gradient.as_flattened().to_vec())?)?;
+        }
+    }
+    Ok(serde_json::json!({ "host": host, "device": device }))
+}
+
+fn serve() -> Result {
+    let overlap = Overlap::<f64>::new(&Device::best()?, &[Shape::tree()])?;
+    let mut cases = HashMap::new();
+    for line in stdin().lock().lines() {
+        let answer =
+            answer(&overlap, &mut cases, &line?).unwrap_or_else(|error| serde_json::json!({ "error": error.to_string() }));
+        println!("{answer}");
+        stdout().flush()?;
+    }
+    Ok(())
+}
+
+pub fn main(arguments: Vec<String>) -> Result {
+    let has = |name: &str| arguments.iter().any(|argument| argument == name);
+    if has("--serve") { serve() } else { table(has("--quick")) }
+}

@@ -1,0 +1,271 @@
+//! The figures of docs/performance.md on pairwise matrices: `cargo bench --bench figures -- pcf`.
+//!
+//! Without arguments it measures a table of cases, warm, each as the median of seven runs from host data to a new host matrix:
+//! end to end, and the time in which a GPU computes (the union of the compute spans of a trace of one more run). `--gpus 1,2,4`
+//! measures the large case on so many GPUs; `--trace FOLDER` computes the first case once more and writes its trace there, for
+//! Perfetto (pcf_pipeline.json) and as a picture (pcf_pipeline.svg); `--quick` takes small cases. `BLOCK_SIDE=N` in the
+//! environment settles the side of the blocks.
+//!
+//! `--serve A.npz [B.npz]` is for benches/peers/pcf.py, which measures another program in turns with this one: for each line
+//! `pdist P`, `l2_kernel` or `cdist P` on stdin it computes the matrix once, and writes the time in ms; `save FILE` writes the
+//! last matrix.
+
+use std::{
+    error::Error,
+    io::{BufRead as _, Write as _, stdin, stdout},
+    path::Path,
+    time::Instant,
+};
+
+use plotters::{
+    prelude::*,
+    style::{FontStyle, register_font},
+};
+use warpsmith::{
+    device::{Backend, Device},
+    engine::{Control, Engine, NpyFile, Report, Settings, Trace, advise_huge_pages, zeroed_vec},
+    pcf::{Layout, Measure, Pairwise, PcfSet, Real, io, random},
+};
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+const RUNS: usize = 7;
+
+fn engine(gpus: usize) -> Result<Engine> {
+    let first = Device::best()?;
+    let engine = match first.backend() {
+        Backend::Cpu => Engine::new([first])?,
+        Backend::Cuda => Engine::new((0..gpus as u32).map(Device::cuda).collect::<std::result::Result<Vec<_>, _>>()?)?,
+    };
+    let block_side = std::env::var("BLOCK_SIDE").ok().map(|side| side.parse()).transpose()?;
+    Ok(engine.with_settings(Settings { block_side, ..Settings::default() }))
+}
+
+/// Computes a matrix into new memory; gives the time in ms, too.
+fn once<T: Real>(
+    engine: &Engine,
+    matrix: &Pairwise<'_, T>,
+    layout: Layout,
+    trace: Option<&Trace>,
+) -> Result<(Vec<T>, f64, Report)> {
+    let start = Instant::now();
+    let mut out = zeroed_vec(matrix.shape(layout)?.iter().product())?;
+    advise_huge_pages(&mut out);
+    let report = matrix.compute_into(engine, layout, &mut out, Control { trace, ..Control::default() })?;
+    Ok((out, 1e3 * start.elapsed().as_secs_f64(), report))
+}
+
+/// The time in ms in which at least one block is computed or downloaded, by the lane's first letters; the longest over the GPUs.
+fn busy(trace: &Trace, lane: &str) -> f64 {
+    let spans = trace.spans();
+    let of = |process| {
+        let mut spans: Vec<_> = spans.iter().filter(|span| span.process == process && span.lane.starts_with(lane)).collect();
+        spans.sort_by(|a, b| a.start.total_cmp(&b.start));
+        let (mut sum, mut end) = (0.0, f64::MIN);
+        for span in spans {
+            let to = span.start + span.duration;
+            sum += (to - span.start.max(end)).max(0.0);
+            end = end.max(to);
+        }
+        sum / 1e3
+    };
+    spans.iter().map(|span| span.process).max().map_or(0.0, |last| (0..=last).map(of).fold(0.0, f64::max))
+}
+
+fn measure<T: Real>(engine: &Engine, name: &str, matrix: &Pairwise<'_, T>, layout: Layout) -> Result<f64> {
+    let mut times = Vec::new();
+    let mut side = 0;
+    for run in 0..=RUNS {
+        let (_, ms, report) = once(engine, matrix, layout, None)?;
+        side = report.side;
+        if run > 0 {
+            times.push(ms);
+        }
+    }
+    times.sort_by(f64::total_cmp);
+    let (median, spread) = (times[RUNS / 2], (times[RUNS - 1] - times[0]) / times[RUNS / 2]);
+    let trace = Trace::new();
+    let (_, _, report) = once(engine, matrix, layout, Some(&trace))?;
+    let (compute, download) = (busy(&trace, "compute"), busy(&trace, "download"));
+    let steps = matrix.merge_steps() as f64;
+    println!(
+        "{name:<44} {median:9.2} ms ({:4.1} %)  compute {compute:8.2} ms {:9.3e} steps/s  download {download:7.2} ms \
+         {:5.1} GB/s  side {side} blocks {}",
+        100.0 * spread,
+        steps / compute * 1e3,
+        report.downloaded as f64 / engine.devices().len() as f64 / download / 1e6,
+        report.blocks
+    );
+    Ok(median)
+}
+
+fn table(quick: bool) -> Result<()> {
+    let engine = engine(1)?;
+    println!("{}: medians of {RUNS}, end to end", engine.devices()[0]);
+    let n = |n: usize| if quick { n / 20 } else { n };
+    let even: PcfSet<f32> = random::uniform(n(10_000), 100, 1)?;
+    measure(&engine, "pdist L1, 10,000 x 100, f32", &Pairwise::pdist(&even, 1.0)?, Layout::Condensed)?;
+    measure(&engine, "pdist L1, 10,000 x 100, f32, dense", &Pairwise::pdist(&even, 1.0)?, Layout::Dense)?;
+    measure(&engine, "pdist L2, 10,000 x 100, f32", &Pairwise::pdist(&even, 2.0)?, Layout::Condensed)?;
+    measure(&engine, "pdist p = 3.5, 10,000 x 100, f32", &Pairwise::pdist(&even, 3.5)?, Layout::Condensed)?;
+    measure(&engine, "l2_kernel, 10,000 x 100, f32", &Pairwise::l2_kernel(&even), Layout::Packed)?;
+    measure(&engine, "cdist L1, 10,000 x 100, f32", &Pairwise::cdist(&even, &even, Measure::Lp(1.0))?, Layout::Dense)?;
+    let wide: PcfSet<f64> = random::uniform(n(10_000), 100, 1)?;
+    measure(&engine, "pdist L1, 10,000 x 100, f64", &Pairwise::pdist(&wide, 1.0)?, Layout::Condensed)?;
+    measure(&engine, "l2_kernel, 10,000 x 100, f64", &Pairwise::l2_kernel(&wide), Layout::Packed)?;
+    let long: PcfSet<f32> = random::uniform(n(5_000), 1_000, 1)?;
+    measure(&engine, "pdist L1, 5,000 x 1,000, f32", &Pairwise::pdist(&long, 1.0)?, Layout::Condensed)?;
+    let many: PcfSet<f32> = random::uniform(n(40_000), 100, 1)?;
+    measure(&engine, "pdist L1, 40,000 x 100, f32", &Pairwise::pdist(&many, 1.0)?, Layout::Condensed)?;
+    let uneven: PcfSet<f32> = random::uneven(n(5_000), 5_000, 1)?;
+    measure(&engine, "pdist L1, 5,000 x 1..5,000, f32", &Pairwise::pdist(&uneven, 1.0)?, Layout::Condensed)?;
+    let uneven: PcfSet<f64> = random::uneven(n(5_000), 5_000, 1)?;
+    measure(&engine, "pdist L1, 5,000 x 1..5,000, f64", &Pairwise::pdist(&uneven, 1.0)?, Layout::Condensed)?;
+    Ok(())
+}
+
+/// The median time in ms of a matrix that is written to memory which has been used before, so that the system has no pages to find.
+fn into_the_same<T: Real>(engine: &Engine, matrix: &Pairwise<'_, T>) -> Result<f64> {
+    let mut out = zeroed_vec(matrix.shape(Layout::Condensed)?.iter().product())?;
+    advise_huge_pages(&mut out);
+    let mut times = Vec::new();
+    for run in 0..=RUNS {
+        let start = Instant::now();
+        matrix.compute_into(engine, Layout::Condensed, &mut out, Control::default())?;
+        if run > 0 {
+            times.push(1e3 * start.elapsed().as_secs_f64());
+        }
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times[RUNS / 2])
+}
+
+fn scaling(gpus: &str, quick: bool) -> Result<()> {
+    let set: PcfSet<f32> = random::uniform(if quick { 2_000 } else { 80_000 }, 100, 1)?;
+    let matrix = Pairwise::pdist(&set, 1.0)?;
+    let mut first = None;
+    for gpus in gpus.split(',') {
+        let gpus: usize = gpus.parse()?;
+        let engine = engine(gpus)?;
+        let ms = measure(&engine, &format!("pdist L1, {} x 100, f32, {gpus} GPUs", set.len()), &matrix, Layout::Condensed)?;
+        let again = into_the_same(&engine, &matrix)?;
+        let (one, one_again, of) = *first.get_or_insert((ms, again, gpus));
+        let efficiency = |one: f64, ms: f64| one * of as f64 / (ms * gpus as f64);
+        println!("    efficiency against {of}: {:.3}", efficiency(one, ms));
+        let bytes = matrix.shape(Layout::Condensed)?[0] * size_of::<f32>();
+        println!(
+            "    into the same memory: {again:.2} ms, {:.1} GB/s of output, efficiency {:.3}",
+            bytes as f64 / again / 1e6,
+            efficiency(one_again, again)
+        );
+    }
+    Ok(())
+}
+
+/// One traced run of 10,000 x 100, and its picture: what each lane did when.
+fn trace(folder: &Path, quick: bool) -> Result<()> {
+    let engine = engine(1)?;
+    let set: PcfSet<f32> = random::uniform(if quick { 500 } else { 10_000 }, 100, 1)?;
+    let matrix = Pairwise::pdist(&set, 1.0)?;
+    for _ in 0..3 {
+        once(&engine, &matrix, Layout::Condensed, None)?;
+    }
+    let trace = Trace::new();
+    once(&engine, &matrix, Layout::Condensed, Some(&trace))?;
+    trace.write(&folder.join("pcf_pipeline.json"))?;
+    let long: PcfSet<f32> = random::uniform(if quick { 200 } else { 5_000 }, 1_000, 1)?;
+    let long = Pairwise::pdist(&long, 1.0)?;
+    once(&engine, &long, Layout::Condensed, None)?;
+    let of_long = Trace::new();
+    once(&engine, &long, Layout::Condensed, Some(&of_long))?;
+    of_long.write(&folder.join("pcf_pipeline_long.json"))?;
+    draw(&trace, &folder.join("pcf_pipeline.svg"), &engine.devices()[0].to_string())
+}
+
+fn draw(trace: &Trace, path: &Path, device: &str) -> Result<()> {
+    const LANES: [&str; 4] = ["host", "download", "compute 1", "compute 0"];
+    const COLOURS: [RGBColor; 4] = [RGBColor(90, 90, 90), RGBColor(213, 94, 0), RGBColor(0, 114, 178), RGBColor(86, 180, 233)];
+    // Another registration of the same font is no harm.
+    let _ = register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular());
+    let spans = trace.spans();
+    let end = spans.iter().map(|span| span.start + span.duration).fold(0.0, f64::max) / 1e3;
+    let root = SVGBackend::new(path, (1100, 300)).into_drawing_area();
+    root.fill(&WHITE)?;
+    let mut chart = ChartBuilder::on(&root)
+        .caption(format!("The pipeline's blocks on one {device}"), ("sans-serif", 16))
+        .margin(8)
+        .x_label_area_size(36)
+        .y_label_area_size(84)
+        .build_cartesian_2d(0.0..end, 0.0..LANES.len() as f64)?;
+    chart.configure_mesh().disable_y_mesh().y_labels(0).x_desc("time / ms").draw()?;
+    for (i, (lane, colour)) in LANES.iter().zip(COLOURS).enumerate() {
+        let y = i as f64;
+        chart.draw_series(spans.iter().filter(|span| span.lane == *lane).flat_map(|span| {
+            let (from, to) = (span.start / 1e3, (span.start + span.duration) / 1e3);
+            let corners = [(from, y + 0.15), (to, y + 0.85)];
+            [Rectangle::new(corners, colour.mix(0.7).filled()), Rectangle::new(corners, BLACK.stroke_width(1))]
+        }))?;
+        let at = chart.plotting_area().map_coordinate(&(0.0, y + 0.5));
+        root.draw_text(lane, &("sans-serif", 13).into_text_style(&root), (at.0 - 78, at.1 - 7))?;
+    }
+    root.present()?;
+    Ok(())
+}
+
+fn serve<T: Real>(a: &PcfSet<T>, b: Option<&PcfSet<T>>) -> Result<()> {
+    let engine = engine(1)?;
+    let mut last: Vec<T> = Vec::new();
+    for line in stdin().lock().lines() {
+        let line = line?;
+        let words: Vec<_> = line.split_whitespace().collect();
+        let (matrix, layout) = match words[..] {
+            ["pdist", p] => (Pairwise::pdist(a, p.parse()?)?, Layout::Condensed),
+            ["l2_kernel"] => (Pairwise::l2_kernel(a), Layout::Packed),
+            ["cdist", p] => (Pairwise::cdist(a, b.unwrap_or(a), Measure::Lp(p.parse()?))?, Layout::Dense),
+            ["save", path] => {
+                let mut file = NpyFile::create(Path::new(path), &[last.len()])?;
+                file.as_mut_slice().copy_from_slice(&last);
+                file.finish()?;
+                println!("saved");
+                stdout().flush()?;
+                continue;
+            }
+            _ => return Err(format!("unknown request {line}").into()),
+        };
+        drop(std::mem::take(&mut last));
+        let (out, ms, _) = once(&engine, &matrix, layout, None)?;
+        last = out;
+        println!("{ms}");
+        stdout().flush()?;
+    }
+    Ok(())
+}
+
+pub fn main(arguments: Vec<String>) -> Result<()> {
+    let (mut served, mut gpus, mut quick, mut folder) = (Vec::new(), None, false, None);
+    let mut arguments = arguments.into_iter();
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--serve" => served.extend(arguments.by_ref()),
+            "--gpus" => gpus = Some(arguments.next().ok_or("--gpus wants numbers")?),
+            "--quick" => quick = true,
+            "--trace" => folder = Some(arguments.next().ok_or("--trace wants a folder")?),
+            other => return Err(format!("unknown argument {other}").into()),
+        }
+    }
+    if let Some(folder) = folder {
+        return trace(Path::new(&folder), quick);
+    }
+    match (&served[..], gpus) {
+        ([], None) => table(quick),
+        ([], Some(gpus)) => scaling(&gpus, quick),
+        ([a, rest @ ..], _) => {
+            let b = rest.first();
+            // The sets' own precision.
+            match io::load(Path::new(a))? {
+                io::PcfData::F32(a) => serve(&a, b.map(|b| io::load_as::<f32>(Path::new(b))).transpose()?.as_ref()),
+                io::PcfData::F64(a) => serve(&a, b.map(|b| io::load_as::<f64>(Path::new(b))).transpose()?.as_ref()),
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! What holds for the files of all commands: none is destroyed, and nothing is left of those that weren't completed.
+
+use std::{
+    fs,
+    os::unix::{
+        fs::{PermissionsExt as _, symlink},
+        process::ExitStatusExt as _,
+    },
+    process::{Command, Output, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use assert_cmd::cargo::cargo_bin;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::folder::{Folder, text};
+
+const L: &str = "{\"type\": \"Polygon\", \"coordinates\": [[[0, 0], [2, 0], [2, 1], [1, 1], [1, 2], [0, 2], [0, 0]]]}";
+
+/// One file of each kind that commands read, and some of other names.
+fn folder() -> Folder {
+    let folder = Folder::of("").with_matrix();
+    folder.write("p.csv", "x,y,theta\n0,0,0\n0.5,0.5,0\n");
+    folder.write("l.json", L);
+    folder.write("bars.csv", "birth,death\n0,1\n");
+    folder.good("pcf random --count 5 --points 4 --output a.npz");
+    folder.good("pcf random --count 5 --points 4 --output b.npy");
+    folder.good("pcf l2-kernel a.npz --output k.npy");
+    folder.good("list-rank --n 100 --order next.npy");
+    folder.good("rules explore spmv --platform sim --matrix m.mtx --iterations 110 --output runs.csv");
+    folder.good("rules explore spmv --platform sim --matrix m.mtx --iterations 3 --seed 1 --output few.csv");
+    folder.good("rules fit runs.csv --matrix m.mtx --sample 50 --output machine.json");
+    for (link, target) in [("to-p.svg", "p.csv"), ("to-l.csv", "l.json"), ("to-a.npy", "a.npz"), ("to-new.csv", "new.svg")] {
+        symlink(target, folder.path(link)).unwrap();
+    }
+    for (link, target) in [("hard.npy", "b.npy"), ("hard.svg", "l.json")] {
+        fs::hard_link(folder.path(target), folder.path(link)).unwrap();
+    }
+    folder
+}
+
+/// What is in all files.
+fn contents(folder: &Folder) -> Vec<(String, Vec<u8>)> {
+    folder.files().into_iter().map(|name| (name.clone(), fs::read(folder.path(&name)).unwrap_or_default())).collect()
+}
+
+#[test]
+fn no_output_is_an_input_or_another_output() {
+    let folder = folder();
+    let before = contents(&folder);
+    for (command, name) in [
+        ("list-rank --input next.npy --output next.npy", "next.npy"),
+        ("list-rank --input next.npy --output ./next.npy", "./next.npy"),
+        ("list-rank --input b.npy --weights next.npy --output hard.npy", "hard.npy"),
+        ("list-rank --input next.npy --output x.npy --order ./x.npy", "./x.npy"),
+        ("pcf convert b.npy --output hard.npy", "hard.npy"),
+        ("pcf mean a.npz --output to-a.npy", "to-a.npy"),
+        ("pcf betti bars.csv --output bars.csv", "bars.csv"),
+        ("pcf pdist a.npz --output to-a.npy", "to-a.npy"),
+        ("pcf cdist a.npz b.npy --output hard.npy", "hard.npy"),
+        ("pcf cdist a.npz b.npy --trace hard.npy --output x.npy", "hard.npy"),
+        ("pcf l2-kernel a.npz --trace x.npy --output x.npy", "x.npy"),
+        ("overlap pairs p.csv --shape l.json --output l.json", "l.json"),
+        ("overlap total p.csv --shape l.json --output to-l.csv", "to-l.csv"),
+        ("overlap gradient p.csv --against p.csv --output p.csv", "p.csv"),
+        ("overlap plot p.csv --shape l.json hard.svg", "hard.svg"),
+        ("overlap plot p.csv to-p.svg", "to-p.svg"),
+        ("overlap pack --count 2 --shape l.json --output to-l.csv", "to-l.csv"),
+        ("overlap pack --count 2 --output to-new.csv --plot new.svg", "new.svg"),
+        ("rules explore spmv --platform sim --matrix m.mtx --output m.mtx", "m.mtx"),
+        ("rules explore spmv --platform sim --matrix m.mtx --machine machine.json --output machine.json", "machine.json"),
+        ("rules report runs.csv --html runs.csv", "runs.csv"),
+        ("rules study runs.csv --plot hard.svg --judge l.json", "hard.svg"),
+        ("rules fit runs.csv --matrix m.mtx --output m.mtx", "m.mtx"),
+        ("rules fit runs.csv --matrix m.mtx --predict few.csv --output few.csv", "few.csv"),
+        ("rules fit runs.csv --matrix m.mtx --output x.svg --plot ./x.svg", "./x.svg"),
+    ] {
+        folder.bad(command, &format!("error: {name} can't be written: it is to be "));
+        assert!(contents(&folder) == before, "{command}");
+    }
+}
+
+/// A matrix of the name that runs have until there are all.
+#[test]
+fn what_lies_beside_an_output_is_no_one_elses_file() {
+    let folder = Folder::of("").with_matrix();
+    fs::rename(folder.path("m.mtx"), folder.path("q.csv.partial")).unwrap();
+    let explore = "rules explore spmv --platform sim --iterations 3 --output q.csv";
+    folder.write("q.csv", "as it was");
+    let before = contents(&folder);
+    folder.bad(&format!("{explore} --matrix q.csv.partial"), "q.csv.partial can't be written: it is to be read");
+    folder.bad(explore, "q.csv.partial is there: ");
+    folder.write("p.partial.csv", "x,y,theta\n0,0,0\n");
+    folder.bad("overlap pack --count 1 --steps 9 --output p.csv", "p.partial.csv is there: ");
+    fs::remove_file(folder.path("p.partial.csv")).unwrap();
+    assert!(contents(&folder) == before);
+}
+
+#[test]
+fn a_file_that_is_replaced_keeps_its_permissions() {
+    let folder = Folder::of("");
+    let write = "pcf random --count 3 --points 4 --seed";
+    let mode = |name: &str| fs::metadata(folder.path(name)).unwrap().permissions().mode() & 0o777;
+    let set = |mode: u32| fs::set_permissions(folder.path("a.csv"), fs::Permissions::from_mode(mode)).unwrap();
+    for wanted in [0o600, 0o664] {
+        folder.write("a.csv", "old");
+        set(wanted);
+        folder.good(&format!("{write} 1 --output a.csv"));
+        assert_eq!(mode("a.csv"), wanted);
+    }
+    set(0o444);
+    let before = contents(&folder);
+    folder.bad(&format!("{write} 2 --output a.csv"), "a.csv can't be written: it is read-only");
+    assert!(contents(&folder) == before && mode("a.csv") == 0o444);
+
+    fs::create_dir(folder.path("sub")).unwrap();
+    symlink("sub/b.csv", folder.path("link.csv")).unwrap();
+    folder.good(&format!("{write} 1 --output link.csv"));
+    assert_eq!(fs::read(folder.path("sub/b.csv")).unwrap(), fs::read(folder.path("a.csv")).unwrap());
+    assert!(folder.path("link.csv").is_symlink());
+}
+
+/// What is no file, and what the command itself prints to.
+#[test]
+fn no_place_for_a_file() {
+    let folder = folder();
+    let made = Command::new("mkfifo").arg(folder.path("pipe.html")).status().unwrap();
+    assert!(made.success());
+    for (name, reason) in [
+        ("pipe.html", "it is a pipe, not a file"),
+        ("/dev/null", "it is a device, not a file"),
+        ("/dev/stdout", "it is a pipe, not a file"),
+        ("no/r.html", "there is no directory no"),
+        (".", "it is a directory"),
+    ] {
+        let started = Instant::now();
+        folder.bad(&format!("rules report runs.csv --html {name}"), &format!("{name} can't be written: {reason}"));
+        assert!(started.elapsed() < Duration::from_secs(60), "{name}");
+    }
+    fs::write(folder.path("out.html"), "kept\n").unwrap();
+    for name in ["/dev/stdout", "/dev/fd/1", "out.html"] {
+        let out = fs::File::options().append(true).open(folder.path("out.html")).unwrap();
+        let output = Command::new(cargo_bin!("warpsmith"))
+            .args(["rules", "report", "runs.csv", "--html", name])
+            .current_dir(&folder.directory)
+            .stdout(out)
+            .output()
+            .unwrap();
+        let expected = format!("error: {name} can't be written: it is what this command prints to\n");
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(2), expected));
+        assert_eq!(fs::read_to_string(folder.path("out.html")).unwrap(), "kept\n");
+    }
+}
+
+/// Every writer, where no file may be larger than nothing.
+#[test]
+fn a_full_disk_is_one_sentence_that_names_the_file() {
+    let folder = folder();
+    let before = contents(&folder);
+    for command in [
+        "list-rank --n 1000 --output x.npy",
+        "list-rank --n 1000 --order x.npy",
+        "pcf random --count 1000 --points 30 --output x.npz",
+        "pcf random --count 3 --points 3 --output x.npz",
+        "pcf random --count 3 --points 3 --output x.npy",
+        "pcf random --count 1000 --points 30 --output x.csv",
+        "pcf betti bars.csv --output x.csv",
+        "pcf convert a.npz --output x.csv",
+        "pcf mean a.npz --output x.npz",
+        "pcf pdist a.npz --output x.npy",
+        "pcf plot k.npy x.png",
+        "pcf plot k.npy x.svg",
+        "overlap total p.csv --output x.csv",
+        "overlap total p.csv --output x.npy",
+        "overlap pairs p.csv --output x.csv",
+        "overlap pairs p.csv --output x.json",
+        "overlap pairs p.csv --output x.npy",
+        "overlap gradient p.csv --output x.npy",
+        "overlap gradient p.csv --output x.csv",
+        "overlap plot p.csv x.svg",
+        "overlap pack --count 1 --steps 9 --starts 1 --output x.csv",
+        "overlap pack --count 1 --steps 9 --starts 1 --output x.npy",
+        "rules explore spmv --platform sim --matrix m.mtx --iterations 3 --output x.csv",
+        "rules report runs.csv --html x.html",
+        "rules fit runs.csv --matrix m.mtx --sample 50 --output x.json",
+    ] {
+        let name = command.split(' ').find(|word| word.starts_with("x.")).unwrap();
+        let output = Command::new("sh")
+            .args(["-c", "ulimit -f 0; exec \"$0\" \"$@\"", cargo_bin!("warpsmith").to_str().unwrap()])
+            .args(command.split(' '))
+            .current_dir(&folder.directory)
+            .output()
+            .unwrap();
+        // Each schedule that was measured goes to a file of its own at once.
+        let name = if command.contains("explore") { format!("{name}.partial") } else { name.to_owned() };
+        let expected = format!("error: {name} can't be written: file too large\n");
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(2), expected), "{command}");
+        assert!(contents(&folder) == before, "{command}");
+    }
+}
+
+/// The commands that end at once: all but those that have something to write then.
+#[test]
+fn a_signal_ends_every_command_with_nothing_left() {
+    let folder = Folder::of("");
+    folder.good("pcf random --count 40_000 --points 100 --output a.npz");
+    let commands = [
+        "pcf random --count 2e6 --points 30 --output x.csv",
+        "pcf convert a.npz --output x.csv",
+        "list-rank --n 1e6 --repeat 10000 --output x.npy",
+        "concurrency --runs 1000 --output .",
+    ];
+    for (number, command) in commands.into_iter().cycle().take(12).enumerate() {
+        let (signal, code) = [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)][number % 3];
+        let mut child = Command::new(cargo_bin!("warpsmith"));
+        crate::signals::heed_interrupts(&mut child).args(["--backend", "cpu"]).args(command.split(' '));
+        let child = child.current_dir(&folder.directory).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        crate::signals::wait_until_handled(&child);
+        // Now and then in the middle of writing, now and then before anything is done.
+        let start = Instant::now();
+        let at_once = number % 4 < 2 && number >= 8;
+        while number % 4 < 2 && !at_once && folder.files().len() == 1 {
+            assert!(start.elapsed() < Duration::from_secs(100), "{command}");
+            thread::sleep(Duration::from_millis(1));
+        }
+        thread::sleep(Duration::from_millis(if at_once { 0 } else { 50 }));
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+        assert_eq!((status.code(), status.signal()), (Some(code), None), "{command}");
+        assert_eq!((text(&stdout), text(&stderr)), (String::new(), "error: cancelled\n".to_owned()), "{command}");
+        assert_eq!(folder.files(), ["a.npz"], "{command}");
+    }
+}

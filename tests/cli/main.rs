@@ -1,0 +1,13 @@
+//! The command line: what holds for all commands, and `warpsmith list-rank`.
+
+#[path = "../common/folder.rs"]
+mod folder;
+#[cfg(target_os = "linux")]
+#[path = "../common/signals.rs"]
+mod signals;
+
+#[cfg(target_os = "linux")]
+mod files;
+mod general;
+#[cfg(target_os = "linux")]
+mod input;

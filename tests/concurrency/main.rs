@@ -1,0 +1,4 @@
+//! The study of what limits kernels, and its command.
+
+mod cli;
+mod study;

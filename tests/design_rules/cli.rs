@@ -1,0 +1,626 @@
+//! The commands of `warpsmith rules`.
+
+use std::{
+    collections::HashSet,
+    fs,
+    io::{BufRead as _, BufReader},
+    process::{Command, Stdio},
+};
+
+use assert_cmd::cargo::cargo_bin;
+use serde_json::{Value, json};
+use warpsmith::design_rules::{Runs, Traversal};
+
+use crate::folder::Folder;
+
+/// Schedules of spmv on two streams.
+const SPACE: usize = 5390;
+
+impl Folder {
+    /// With a matrix `m.mtx`, and what explores it on a simulated machine.
+    fn new() -> Self {
+        Folder::of("rules").with_matrix()
+    }
+
+    fn explore(&self, options: &str) -> Value {
+        self.json(&format!("explore spmv --platform sim --matrix m.mtx {options}"))
+    }
+
+    fn runs(&self, name: &str) -> Runs {
+        Runs::read(&self.path(name)).unwrap()
+    }
+
+    /// The machine of the default with this noise, in `machine.json`.
+    fn machine(&self, noise: f64) {
+        let machine = warpsmith::design_rules::sim::Machine { noise, ..warpsmith::design_rules::sim::Machine::h200_node() };
+        self.write("machine.json", &serde_json::to_string(&machine).unwrap());
+    }
+}
+
+/// What a rule's sentence says of a schedule, by its words alone.
+fn holds(sentence: &str, traversal: &Traversal) -> bool {
+    let place = |name: &str| traversal.steps().iter().position(|step| step.name == name);
+    let stream = |name: &str| traversal.steps().iter().find(|step| step.name == name).and_then(|step| step.bound());
+    let words: Vec<_> = sentence.split(' ').collect();
+    match words[..] {
+        [u, "before", v] => place(u).zip(place(v)).is_some_and(|(u, v)| u < v),
+        [u, "not", "before", v] => place(u).zip(place(v)).is_none_or(|(u, v)| u >= v),
+        [a, "same", "stream", "as", b] => stream(a).is_some() && stream(a) == stream(b),
+        [a, "different", "stream", "than", b] => stream(a) != stream(b),
+        _ => panic!("{sentence}"),
+    }
+}
+
+/// The sets of rules whose rules all hold.
+fn heeded<'a>(rules: &'a Value, traversal: &Traversal) -> Vec<&'a Value> {
+    let all = |set: &&Value| {
+        let sentences = set["rules"].as_array().unwrap().iter().map(|rule| rule["sentence"].as_str().unwrap());
+        sentences.into_iter().all(|sentence| holds(sentence, traversal))
+    };
+    rules.as_array().unwrap().iter().filter(all).collect()
+}
+
+#[test]
+fn help_shows_examples() {
+    let folder = Folder::of("rules");
+    for (command, options) in [
+        ("", "explore count learn study report"),
+        (
+            "explore",
+            "--ranks --streams --iterations --exhaustive --passes --search --platform --matrix --machine --seed --resume --check \
+             --output --json",
+        ),
+        ("count", "--streams --list --json"),
+        ("learn", "--criterion --max-leaf-nodes --percentile --radius --against --json"),
+        ("study", "--iterations --seeds --search --plot --json"),
+        ("report", "--html --criterion --max-leaf-nodes --json"),
+    ] {
+        let help = folder.good(&format!("{command} --help"));
+        assert!(help.contains("Examples:\n  warpsmith rules ") && help.contains("--backend"), "{help}");
+        for option in options.split_whitespace() {
+            assert!(help.contains(option), "{command}: {option}");
+        }
+    }
+}
+
+#[test]
+fn schedules_are_counted_and_listed() {
+    let folder = Folder::of("rules");
+    let result = folder.json("count spmv --streams 3");
+    let counts: Vec<usize> =
+        result["counts"].as_array().unwrap().iter().map(|count| count["schedules"].as_str().unwrap().parse().unwrap()).collect();
+    assert_eq!((counts.len(), counts[1]), (3, SPACE));
+    assert_eq!((&result["program"], &result["operations"][0]), (&json!("spmv"), &json!({"name": "Pack", "kind": "gpu"})));
+    assert!(result["edges"].as_array().unwrap().contains(&json!(["WaitRecv", "y_R"])));
+    for (streams, count) in [1, 2].into_iter().zip(counts) {
+        let list = folder.good(&format!("count spmv --streams {streams} --list"));
+        let lines: HashSet<_> = list.lines().collect();
+        assert_eq!((lines.len(), list.lines().count()), (count, count));
+        let all: Vec<Traversal> = lines.iter().map(|line| line.parse().unwrap()).collect();
+        assert!(all.iter().flat_map(|traversal| traversal.steps()).all(|step| step.stream.is_none_or(|stream| stream < streams)));
+    }
+    let table = folder.good("count spmv");
+    assert!(
+        table.contains("5,390") && table.contains("spmv: 4 operations of the GPU, 5 of the host, 10 dependences."),
+        "{table}"
+    );
+    // A number that no list can be as long as.
+    let halo = folder.json("count halo");
+    assert!(halo["counts"][1]["schedules"].as_str().unwrap().len() > 15, "{halo}");
+    assert_eq!(folder.json("count pipeline --blocks 2")["operations"].as_array().unwrap().len(), 7);
+    // There are more than can be counted.
+    let pipeline = folder.json("count pipeline --blocks 21 --streams 1");
+    assert_eq!(pipeline["counts"][0], json!({"streams": 1, "schedules": null, "more_than_exponent": 38}));
+    assert!(folder.good("count pipeline --blocks 21").contains("more than 10^38"));
+    let explored = folder.json("explore pipeline --blocks 21 --functions 500 --platform sim --iterations 3 --output x.csv");
+    assert_eq!((&explored["space"], &explored["runs"]), (&Value::Null, &json!(3)));
+    folder.bad("explore pipeline --blocks 21 --platform sim --exhaustive --output y.csv", "more than 10^38 schedules");
+
+    folder.bad("count spmv --streams 9", "9 streams are not possible: it takes 1 to 8");
+    folder.bad("count spmv --streams 0 --list", "0 streams are not possible");
+    folder.bad("count spmv --blocks 2", "--blocks is for pipeline");
+    folder.bad("count pipeline --blocks 99", "program `pipeline`: it has ");
+    folder.bad("count nothing", "invalid value 'nothing'");
+}
+
+#[test]
+fn a_list_that_nobody_reads_on() {
+    // There are more than could be listed in years.
+    let mut child =
+        Command::new(cargo_bin!("warpsmith")).args("rules count halo --list".split(' ')).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let first: Vec<_> = lines.by_ref().take(10).map(Result::unwrap).collect();
+    drop(lines);
+    assert!(child.wait().unwrap().success() && first.iter().all(|line| line.contains("WaitRecv_x")));
+}
+
+#[test]
+fn a_search_measures_and_writes() {
+    let folder = Folder::new();
+    let result = folder.explore("--iterations 60 --seed 3 --check --output runs.csv");
+    let runs = folder.runs("runs.csv");
+    let (times, texts): (Vec<f64>, HashSet<String>) =
+        runs.runs.iter().map(|run| (run.seconds, run.traversal.to_string())).unzip();
+    assert_eq!((times.len(), texts.len()), (60, 60), "no schedule is measured twice");
+    let fastest = times.iter().copied().fold(f64::INFINITY, f64::min);
+    let slowest = times.iter().copied().fold(0.0, f64::max);
+    for (name, expected) in [
+        ("system", json!("rules")),
+        ("command", json!("explore")),
+        ("program", json!("spmv")),
+        ("input", json!("m.mtx, 4,000 rows, 12,000 nonzeros, f32")),
+        ("ranks", json!(4)),
+        ("streams", json!(2)),
+        ("search", json!("mcts")),
+        ("seed", json!(3)),
+        ("space", json!("5390")),
+        ("runs", json!(60)),
+        ("checked", json!(true)),
+        ("cancelled", json!(false)),
+        ("output", json!("runs.csv")),
+    ] {
+        assert_eq!(result[name], expected, "{name}");
+    }
+    assert_eq!((&result["fastest"]["seconds"], &result["slowest"]["seconds"]), (&json!(fastest), &json!(slowest)));
+    // JSON's numbers may be read back with another last digit.
+    assert!((result["ratio"].as_f64().unwrap() * fastest / slowest - 1.0).abs() < 1e-12);
+    assert!(texts.contains(result["fastest"]["schedule"].as_str().unwrap()));
+    assert!(result["search_seconds_per_run"].as_f64().unwrap() < 0.1);
+    // The steps in time of both, on all ranks.
+    let about = &runs.about;
+    for (timeline, seconds) in [(about.fastest.as_ref().unwrap(), fastest), (about.slowest.as_ref().unwrap(), slowest)] {
+        let end = timeline.spans.iter().map(|span| span.end).fold(0.0, f64::max);
+        assert!((end - seconds).abs() < 1e-12 && timeline.spans.iter().any(|span| span.rank == 3), "{end} {seconds}");
+    }
+    assert_eq!(folder.files(), ["m.mtx", "runs.csv"]);
+
+    // The same again, as a table, over the file that is there.
+    let before = fs::read(folder.path("runs.csv")).unwrap();
+    let table = folder
+        .good("explore spmv --platform sim --matrix m.mtx --iterations 60 --seed 3 --output runs.csv --search mcts --ranks 4");
+    for part in ["of all", "1.11 %", "search, each", "Fastest: ", "Written: runs.csv", "simulated, 4 ranks"] {
+        assert!(table.contains(part), "{table}");
+    }
+    assert_eq!(fs::read(folder.path("runs.csv")).unwrap(), before);
+    assert_eq!(folder.files(), ["m.mtx", "runs.csv"]);
+
+    // Depth first is the list's order.
+    folder.explore("--iterations 25 --search dfs --output dfs.csv");
+    let list = folder.good("count spmv --list");
+    let found: Vec<_> = folder.runs("dfs.csv").runs.iter().map(|run| run.traversal.to_string()).collect();
+    assert_eq!(found, list.lines().take(25).collect::<Vec<_>>());
+
+    // It ends when there is nothing left.
+    let result = folder.json("explore pipeline --blocks 1 --platform sim --streams 1 --iterations 1000 --output p.csv");
+    assert_eq!(json!(result["runs"].to_string()), result["space"]);
+    for (program, options) in [("halo", "--ranks 8 --cells 64,32,16"), ("pipeline", "--functions 500")] {
+        let result = folder.json(&format!("explore {program} {options} --platform sim --iterations 5 --output x.csv"));
+        assert_eq!((&result["program"], &result["runs"]), (&json!(program), &json!(5)));
+    }
+}
+
+#[test]
+fn a_resumed_search_is_as_if_it_had_never_ended() {
+    let folder = Folder::new();
+    folder.machine(0.05);
+    for search in ["mcts", "random", "dfs"] {
+        let options = format!("--machine machine.json --search {search} --seed 11 --output");
+        folder.explore(&format!("--iterations 90 {options} whole.csv"));
+        folder.explore(&format!("--iterations 40 {options} parts.csv --resume"));
+        assert_eq!(folder.runs("parts.csv").runs, folder.runs("whole.csv").runs[..40]);
+        folder.explore(&format!("--iterations 90 {options} parts.csv --resume"));
+        let [whole, parts] = ["whole.csv", "parts.csv"].map(|name| fs::read_to_string(folder.path(name)).unwrap());
+        assert_eq!(whole, parts, "{search}");
+        fs::remove_file(folder.path("parts.csv")).unwrap();
+    }
+    for (options, sentence) in [
+        ("--search random --seed 11 --machine machine.json", "its runs are of the search `dfs`, and this search is of `random`"),
+        ("--search dfs --seed 12 --machine machine.json", "of the seed 11, and this search is of 12"),
+        ("--search dfs --seed 11 --machine machine.json --ranks 2", "of 4 ranks, and this search is of 2 ranks"),
+        ("--search dfs --seed 11 --machine machine.json --streams 1", "of 2 streams, and this search is of 1 stream"),
+    ] {
+        let command = format!("explore spmv --platform sim --matrix m.mtx {options} --output whole.csv --resume");
+        folder.bad(&command, "whole.csv: it can't be resumed: its runs are of ");
+        folder.bad(&command, sentence);
+    }
+    folder.bad(
+        "explore pipeline --platform sim --output whole.csv --resume",
+        "its runs are of the program `spmv`, and this search is of `pipeline`",
+    );
+    let text = fs::read_to_string(folder.path("whole.csv")).unwrap();
+    folder.write("cut.csv", &text[..text.len() - 30]);
+    folder.bad("explore spmv --platform sim --output cut.csv --resume", "cut.csv: ");
+    // Runs that the search would not have made.
+    let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+    let [a, b] = [3, 4].map(|index| lines[index].split_once(',').unwrap().1.to_owned());
+    (lines[3], lines[4]) = (format!("0,{b}"), format!("1,{a}"));
+    folder.write("odd.csv", &format!("{}\n", lines.join("\n")));
+    let command =
+        "explore spmv --platform sim --matrix m.mtx --machine machine.json --search dfs --seed 11 --output odd.csv --resume";
+    folder.bad(command, "odd.csv: it can't be resumed: in iteration 0 this search measures `");
+}
+
+#[test]
+fn all_schedules_can_be_measured_in_passes() {
+    let folder = Folder::new();
+    folder.machine(0.05);
+    let result = folder.explore("--exhaustive --output full.csv");
+    assert_eq!((&result["runs"], &result["search"], &result["spread"]), (&json!(SPACE), &json!("survey"), &Value::Null));
+    let runs = folder.runs("full.csv");
+    let texts: HashSet<_> = runs.runs.iter().map(|run| run.traversal.to_string()).collect();
+    assert_eq!(texts.len(), SPACE);
+    let result =
+        folder.json("explore pipeline --blocks 1 --platform sim --machine machine.json --exhaustive --passes 3 --output p.csv");
+    assert_eq!(result["passes"], 3);
+    // On the CPU, for real, each checked.
+    let result = folder.json(
+        "explore pipeline --blocks 1 --functions 20 --platform cpu --ranks 2 --streams 1 --exhaustive --check --output c.csv",
+    );
+    assert_eq!((json!(result["runs"].to_string()), &result["checked"]), (result["space"].clone(), &json!(true)));
+    folder.bad("explore halo --platform sim --exhaustive --output h.csv", "can't all be measured");
+    folder.bad("explore spmv --platform sim --passes 2 --output h.csv", "--exhaustive");
+}
+
+#[test]
+fn rules_say_what_runs_have_in_common() {
+    let folder = Folder::new();
+    folder.explore("--exhaustive --output full.csv");
+    folder.explore("--iterations 120 --output part.csv");
+    let (full, part) = (folder.runs("full.csv"), folder.runs("part.csv"));
+    let result = folder.json("learn part.csv --against full.csv");
+    assert_eq!((&result["runs"], &result["against"]["runs"]), (&json!(120), &json!(SPACE)));
+    let classes = result["classes"].as_array().unwrap();
+    assert_eq!(classes.iter().map(|class| class["runs"].as_u64().unwrap()).sum::<u64>(), 120);
+
+    // Every run heeds one set of rules, and sets have as many samples as runs heed them.
+    let mut samples = vec![0; result["rules"].as_array().unwrap().len()];
+    for run in &part.runs {
+        let sets = heeded(&result["rules"], &run.traversal);
+        assert_eq!(sets.len(), 1, "{}", run.traversal);
+        let index = result["rules"].as_array().unwrap().iter().position(|set| set == sets[0]).unwrap();
+        samples[index] += 1;
+    }
+    let said: Vec<_> = result["rules"].as_array().unwrap().iter().map(|set| set["samples"].as_u64().unwrap()).collect();
+    assert_eq!(said, samples);
+    assert_eq!(result["leaves"], said.len());
+
+    // Class accuracy: times within the range of the class that the rules give.
+    let within = full.runs.iter().filter(|run| {
+        let class = heeded(&result["rules"], &run.traversal)[0]["class"].as_u64().unwrap();
+        let [low, high] = ["fastest", "slowest"].map(|name| classes[class as usize - 1][name].as_f64().unwrap());
+        // The ends are times of schedules, and JSON's numbers may be read back with another last digit.
+        (low * (1.0 - 1e-12)..=high * (1.0 + 1e-12)).contains(&run.seconds)
+    });
+    let within = within.count();
+    assert_eq!(
+        (&result["against"]["within"], &result["against"]["accuracy"]),
+        (&json!(within), &json!(within as f64 / SPACE as f64))
+    );
+
+    let table = folder.good("learn part.csv --against full.csv");
+    for part in [
+        "120 of 5,390 schedules",
+        "A tree of ",
+        "training error",
+        "\nClass 1\n",
+        " before ",
+        "class accuracy 0.",
+        "overconstrained",
+        "Rulesets of class 1",
+    ] {
+        assert!(table.contains(part), "{part}: {table}");
+    }
+    let small = folder.json("learn full.csv --max-leaf-nodes 3 --criterion entropy");
+    assert_eq!((&small["leaves"], &small["against"]), (&json!(3), &Value::Null));
+    // A low percentile makes more classes, a large radius fewer.
+    let count = |options: &str| folder.json(&format!("learn part.csv {options}"))["classes"].as_array().unwrap().len();
+    assert!(count("--percentile 50") > count("--percentile 98"));
+    assert_eq!(count("--radius 59"), 1);
+
+    folder.json("explore pipeline --platform sim --iterations 20 --output p.csv");
+    folder.bad("learn part.csv --against p.csv", "p.csv has runs of the program `pipeline`, and part.csv of `spmv`");
+}
+
+#[test]
+fn a_study_repeats_searches_on_a_measured_space() {
+    let folder = Folder::new();
+    folder.explore("--exhaustive --output full.csv");
+    let full = folder.runs("full.csv");
+    let fastest = full.fastest().unwrap().seconds;
+    let command = "study full.csv --iterations 30,5390 --seeds 2 --search dfs,mcts";
+    let result = folder.json(&format!("{command} --plot a.svg"));
+    let [dfs, mcts] = [0, 1].map(|index| &result["searches"][index]);
+    assert_eq!((&dfs["search"], &mcts["search"]), (&json!("dfs"), &json!("mcts")));
+    // Depth first, runs come in the file's order, whatever the seed.
+    let first = full.runs.iter().position(|run| run.seconds <= 1.01 * fastest).unwrap() + 1;
+    assert_eq!((&dfs["near"]["mean"], &dfs["near"]["deviation"]), (&json!(first as f64), &json!(0.0)));
+    let least = full.runs[..30].iter().map(|run| run.seconds).fold(f64::INFINITY, f64::min);
+    let slower = dfs["points"][0]["slower"]["mean"].as_f64().unwrap();
+    assert!((slower - (least / fastest - 1.0)).abs() < 1e-12);
+    // From everything, nearly everything is classed right: the tree is as accurate as its training error says, at least.
+    let learned = folder.json("learn full.csv");
+    for search in [dfs, mcts] {
+        let last = &search["points"][1];
+        assert_eq!((&last["iterations"], &last["slower"]["mean"]), (&json!(SPACE), &json!(0.0)));
+        assert!(last["accuracy"]["mean"].as_f64().unwrap() >= 1.0 - learned["error"].as_f64().unwrap() - 1e-12);
+    }
+    assert!(fs::read_to_string(folder.path("a.svg")).unwrap().contains("class accuracy"));
+    let table = folder.good("study full.csv --iterations 50,100 --seeds 2");
+    for part in ["the paper's", "0.75", "0.83", "mcts", "random", "iterations until within 1 %", "2 seeds"] {
+        assert!(table.contains(part), "{table}");
+    }
+
+    folder.explore("--iterations 20 --output part.csv");
+    folder.bad("study part.csv", "part.csv: nothing to learn: there are runs of 20 schedules, and it takes all 5390");
+    folder.bad("study full.csv --iterations 2", "full.csv: nothing to learn: ");
+    folder.bad("study full.csv --plot full.csv", "the name must end in .png or .svg");
+}
+
+#[test]
+fn a_report_is_a_page_of_its_own() {
+    let folder = Folder::new();
+    folder.explore("--iterations 150 --output runs.csv");
+    let result = folder.json("report runs.csv --html r.html");
+    let page = fs::read_to_string(folder.path("r.html")).unwrap();
+    assert_eq!((&result["bytes"], &result["runs"]), (&json!(page.len()), &json!(150)));
+    let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
+    let document = roxmltree::Document::parse_with_options(&page, options).unwrap();
+    let learned = folder.json("learn runs.csv");
+    let sets = document.descendants().filter(|node| node.attribute("class") == Some("sets")).flat_map(|list| list.children());
+    assert_eq!(learned["leaves"], sets.filter(roxmltree::Node::is_element).count());
+    assert!(folder.good("report runs.csv --html r.html --max-leaf-nodes 4").starts_with("Written: r.html (150 runs, "));
+    folder.bad("report runs.csv --html runs.csv", "runs.csv can't be written: it is to be read");
+    folder.bad("report runs.csv", "--html");
+}
+
+#[test]
+fn files_that_are_none() {
+    let folder = Folder::new();
+    folder.explore("--iterations 20 --output runs.csv");
+    let text = fs::read_to_string(folder.path("runs.csv")).unwrap();
+    let lines: Vec<_> = text.lines().collect();
+    let head = |runs: usize| lines[1].replacen("\"runs\":20", &format!("\"runs\":{runs}"), 1);
+    let file = |runs: usize, rows: &[String]| format!("{}\n{}\n{}\n{}", lines[0], head(runs), lines[2], rows.concat());
+    folder.write("none.csv", &file(0, &[]));
+    folder.write("cut.csv", &text[..text.len() - 7]);
+    folder.write("text.csv", "a,b\n1,2\n");
+    folder.write("time.csv", &text.replacen(lines[5], "2,soon,Pack@0", 1));
+    folder.write("few.csv", &file(2, &[format!("{}\n", lines[3]), format!("{}\n", lines[4])]));
+    let same: Vec<_> = lines[3..]
+        .iter()
+        .map(|line| {
+            let fields: Vec<_> = line.splitn(3, ',').collect();
+            format!("{},1e-3,{}\n", fields[0], fields[2])
+        })
+        .collect();
+    folder.write("same.csv", &file(20, &same));
+    for command in ["learn FILE", "report FILE --html r.html", "study FILE", "learn runs.csv --against FILE"] {
+        for (name, sentence) in [
+            ("no.csv", "no.csv: "),
+            ("none.csv", "none.csv: it has no runs"),
+            ("cut.csv", "cut.csv: it was cut short: the last line has no end"),
+            ("text.csv", "text.csv: it is no file of runs: the first line isn't `# warpsmith rules 1`"),
+            ("time.csv", "time.csv: line 6: `soon` is no time in seconds"),
+            ("few.csv", "few.csv: nothing to learn: a step function of radius 1 takes 4 runs, and there are 2"),
+            ("same.csv", "same.csv: all 20 runs took 1e-3 s, so that there are no fast and slow ones"),
+        ] {
+            folder.bad(&command.replace("FILE", name), sentence);
+        }
+    }
+    for (options, sentence) in [
+        ("--percentile 101", "there is no percentile 101"),
+        ("--radius 0", "'0' for '--radius <R>'"),
+        ("--max-leaf-nodes 0", "'0' for '--max-leaf-nodes <N>'"),
+        ("--radius 10", "a step function of radius 10 takes 22 runs, and there are 20"),
+    ] {
+        folder.bad(&format!("learn runs.csv {options}"), sentence);
+    }
+}
+
+#[test]
+fn what_cant_be_explored() {
+    let folder = Folder::new();
+    folder.write("wide.mtx", "%%MatrixMarket matrix coordinate real general\n2 3 1\n1 1 1\n");
+    folder.write("small.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n");
+    folder.write("bad.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 7 1\n");
+    folder.machine(-1.0);
+    folder.write("odd.json", "{\"name\": 3}");
+    let mut far = warpsmith::design_rules::sim::Machine::h200_node();
+    far.host.launch = 1e308;
+    folder.write("far.json", &serde_json::to_string(&far).unwrap());
+    for (options, sentence) in [
+        ("spmv --matrix no.mtx", "no.mtx"),
+        ("spmv --matrix wide.mtx", "square"),
+        ("spmv --matrix small.mtx", "rank"),
+        ("spmv --matrix bad.mtx", "bad.mtx"),
+        ("spmv --machine no.json", "no.json: "),
+        ("spmv --machine odd.json", "odd.json: "),
+        ("spmv --machine machine.json", "machine.json: the machine `4 H200s of one host` has noise = -1"),
+        (
+            "spmv --machine far.json",
+            "far.json: the machine `4 H200s of one host` has host.launch = 1e308, which is not from 0 to 1e9",
+        ),
+        ("spmv --streams 0", "0 streams are not possible"),
+        ("spmv --streams 9223372036854775807", "9223372036854775807 streams are not possible"),
+        ("spmv --ranks 0", "not a whole number above 0"),
+        ("spmv --ranks 999999", "at most 65,536 ranks are possible"),
+        ("spmv --ranks 9223372036854775807", "at most 65,536 ranks are possible"),
+        ("pipeline --blocks 50000000", "program `pipeline`: it has 150000000 operations"),
+        ("pipeline --functions 1000000000000000", "at most 1,000,000 functions are possible"),
+        ("spmv --iterations 0", "--iterations"),
+        ("spmv --cells 1,2,3", "--cells is for halo"),
+        ("halo --cells 1,2", "not three whole numbers above 0"),
+        ("halo --matrix m.mtx", "--matrix is for spmv"),
+        ("spmv --functions 3", "--functions is for pipeline"),
+        ("spmv --exhaustive --search dfs", "cannot be used with"),
+    ] {
+        folder.bad(&format!("explore {options} --platform sim --output r.csv"), sentence);
+    }
+    folder.bad("explore spmv --platform sim --matrix m.mtx --output m.mtx", "m.mtx can't be written: it is to be read");
+    folder.bad("explore spmv --platform sim --output no/r.csv", "there is no directory no");
+    folder.bad("explore spmv --platform cpu --machine machine.json --output r.csv", "--machine is for --platform sim");
+    folder.bad("explore spmv --platform cpu --ranks 2000 --output r.csv", "2000 ranks are too many to be threads");
+    folder.bad("explore spmv --platform cpu --streams 1000000000 --output r.csv", "1000000000 streams are not possible");
+}
+
+/// Each of several processes would search by itself, and write the one file.
+#[test]
+#[cfg(not(feature = "mpi"))]
+fn several_processes_take_mpi() {
+    let folder = Folder::new();
+    let explore = |platform: &str, variables: &[(&str, &str)]| {
+        Command::new(cargo_bin!("warpsmith"))
+            .args(format!("rules explore pipeline --blocks 1 --functions 8 --platform {platform} --output r.csv").split(' '))
+            .env_clear()
+            .envs(variables.iter().copied())
+            .current_dir(&folder.directory)
+            .output()
+            .unwrap()
+    };
+    for platform in ["cpu", "sim"] {
+        for (variable, value) in
+            [("OMPI_COMM_WORLD_SIZE", "4"), ("PMI_SIZE", "2"), ("SLURM_STEP_NUM_TASKS", "16"), ("PMIX_RANK", "1")]
+        {
+            let output = explore(platform, &[(variable, value), ("PMIX_NAMESPACE", "slurm.pmix.1.0")]);
+            let stderr = crate::folder::text(&output.stderr);
+            let expected =
+                format!("error: several processes were started ({variable} is {value}), but this build has no MPI: build");
+            assert!(output.status.code() == Some(2) && stderr.starts_with(&expected), "{stderr}");
+        }
+        // One alone, also as what `mpirun -n 1` starts in a step of several.
+        for variables in [
+            &[("SLURM_STEP_NUM_TASKS", "1"), ("SLURM_NTASKS", "4"), ("PMIX_RANK", "0")][..],
+            &[("OMPI_COMM_WORLD_SIZE", "1"), ("SLURM_STEP_NUM_TASKS", "2")],
+        ] {
+            let output = explore(platform, variables);
+            assert!(output.status.success(), "{}", crate::folder::text(&output.stderr));
+        }
+    }
+}
+
+/// A process that is killed leaves what it has measured, and nothing of it is lost or overwritten.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_search_that_was_killed_goes_on() {
+    use std::{thread, time::Duration};
+
+    let folder = Folder::new();
+    folder.machine(0.05);
+    let searches = [
+        ("spmv --matrix m.mtx --search mcts", "--iterations 3000", 300),
+        // In the second pass.
+        ("pipeline --blocks 2 --functions 500 --exhaustive", "--passes 900", 1300),
+    ];
+    for (search, much, measured) in searches {
+        let options = format!("explore {search} --platform sim --machine machine.json --seed 4 --output");
+        let more = if measured == 300 { "--iterations 3000" } else { "--passes 3" };
+        folder.json(&format!("{options} whole.csv {more}"));
+        // One that is there, which is to be replaced.
+        folder.write("runs.csv", "old");
+        let mut child = Command::new(cargo_bin!("warpsmith"))
+            .args(format!("rules {options} runs.csv {}", if measured == 300 { "--iterations 1000000" } else { much }).split(' '))
+            .current_dir(&folder.directory)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let partial = folder.path("runs.csv.partial");
+        let rows = || fs::read_to_string(&partial).map_or(0, |text| text.lines().count());
+        while rows() < measured {
+            assert!(child.try_wait().unwrap().is_none(), "it has ended");
+            thread::sleep(Duration::from_millis(1));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(fs::read_to_string(folder.path("runs.csv")).unwrap(), "old");
+        // As if the last row had been cut short.
+        let text = fs::read_to_string(&partial).unwrap();
+        let keep = text.match_indices('\n').nth(measured).map_or(text.len(), |(at, _)| at) - 9;
+        fs::write(&partial, &text[..keep]).unwrap();
+        assert!(Runs::read(&partial).unwrap().runs.len() >= measured - 4);
+        folder.bad(&format!("{options} runs.csv {more}"), "runs.csv.partial is there: ");
+        let other = options.replace("--seed 4", "--seed 5");
+        folder.bad(
+            &format!("{other} runs.csv {more} --resume"),
+            "runs.csv.partial: it can't be resumed: its runs are of the seed 4",
+        );
+
+        folder.json(&format!("{options} runs.csv {more} --resume"));
+        let [whole, runs] = ["whole.csv", "runs.csv"].map(|name| fs::read_to_string(folder.path(name)).unwrap());
+        assert!(whole == runs, "{search}");
+        assert!(!partial.exists());
+    }
+    folder.bad(
+        "explore pipeline --blocks 2 --functions 500 --exhaustive --platform sim --machine machine.json --seed 4 --output runs.csv --resume",
+        "runs.csv: it can't be resumed: it has each schedule once",
+    );
+    // What is no journal of a search is in the way, and stays.
+    folder.write("x.csv.partial", "mine");
+    folder.bad("explore pipeline --platform sim --output x.csv", "x.csv.partial is there: ");
+    folder.bad("explore pipeline --platform sim --output x.csv --resume", "x.csv.partial: it is no file of runs");
+    assert_eq!(fs::read_to_string(folder.path("x.csv.partial")).unwrap(), "mine");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_signal_ends_the_search_and_what_was_measured_is_written() {
+    use rustix::process::{Pid, Signal, kill_process};
+    use std::{thread, time::Duration};
+
+    let folder = Folder::new();
+    for (there, options) in [(false, ""), (true, ""), (true, "--resume")] {
+        assert_eq!(folder.path("runs.csv").exists(), there);
+        let mut command = Command::new(cargo_bin!("warpsmith"));
+        let arguments =
+            format!("-vv rules explore halo --platform sim --iterations 1000000000 --output runs.csv --json {options}");
+        let mut child = crate::signals::heed_interrupts(&mut command)
+            .args(arguments.split_whitespace())
+            .current_dir(&folder.directory)
+            .stdout(Stdio::piped())
+            .stderr(fs::File::create(folder.path("log")).unwrap())
+            .spawn()
+            .unwrap();
+        // The log tells when the search has begun.
+        while fs::read_to_string(folder.path("log")).unwrap().matches("measured").count() < 200 {
+            assert!(child.try_wait().unwrap().is_none());
+            thread::sleep(Duration::from_millis(20));
+        }
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let log = fs::read_to_string(folder.path("log")).unwrap();
+        assert!(
+            output.status.code() == Some(130) && log.ends_with("error: cancelled\n"),
+            "{}",
+            &log[log.len().saturating_sub(300)..]
+        );
+        let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let runs = folder.runs("runs.csv");
+        assert_eq!((&object["cancelled"], &object["runs"]), (&json!(true), &json!(runs.runs.len())));
+        assert!(runs.runs.len() >= 199 && runs.about.fastest.is_some());
+        assert_eq!(folder.files(), ["log", "m.mtx", "runs.csv"]);
+    }
+}
+
+/// Messages in memory that isn't there, or of programs that send none.
+#[test]
+fn staging_is_for_what_sends() {
+    let folder = Folder::of("rules").with_matrix();
+    let explore = |options: &str| folder.run(&format!("explore {options} --iterations 3 --output x.csv"));
+    for (options, reason) in [
+        ("spmv --matrix m.mtx --platform cpu --staging device", "--staging device is for GPUs: the CPU has one memory"),
+        ("pipeline --platform sim --staging host", "--staging is for spmv and halo: the pipeline sends nothing"),
+        ("spmv --matrix m.mtx --platform sim --staging nowhere", "invalid value 'nowhere'"),
+    ] {
+        let output = explore(options);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && stderr.contains(reason), "{options}: {stderr}");
+    }
+    assert_eq!(folder.files(), ["m.mtx"]);
+    // A message from GPU to GPU saves two copies.
+    let fastest = |staging: &str| {
+        assert!(explore(&format!("spmv --matrix m.mtx --platform sim --staging {staging} --ranks 2")).status.success());
+        Runs::read(&folder.path("x.csv")).unwrap().fastest().unwrap().seconds
+    };
+    let (host, device) = (fastest("host"), fastest("device"));
+    assert!(device < 0.9 * host, "{device} {host}");
+}

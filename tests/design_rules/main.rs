@@ -1,0 +1,19 @@
+//! Design rules: schedules, searches, platforms, the simulated machine, learning, reports, and the command.
+
+#[path = "../common/folder.rs"]
+mod folder;
+#[path = "../common/machine.rs"]
+mod machine;
+#[cfg(target_os = "linux")]
+#[path = "../common/signals.rs"]
+mod signals;
+
+mod cli;
+mod cli_fit;
+mod fit;
+mod learning;
+mod platform;
+mod programs;
+mod report;
+mod schedules;
+mod sim;

@@ -1,0 +1,536 @@
+//! The exchange of ghost cells and the double-buffered pipeline: kernels, results of sampled schedules, counts, their simulation.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use gpu_kernels::halo::{Brick, MAX_EXTENT, faces, stencil};
+use warpsmith::design_rules::platform::{Group, Program, Setup, Staging};
+use warpsmith::design_rules::programs::halo::{self, Decomposition, HeatStep};
+use warpsmith::design_rules::programs::pipeline::{self, DistanceMatrix};
+use warpsmith::design_rules::schedule::count;
+use warpsmith::design_rules::search::{Explorer, Random};
+use warpsmith::design_rules::sim::halo::HaloModel;
+use warpsmith::design_rules::sim::pipeline::PipelineModel;
+use warpsmith::design_rules::sim::{Machine, SimPlatform, Simulator, Work, Workload};
+use warpsmith::design_rules::{Dag, Kind, OpId, Platform, RulesError, Schedule, Step};
+use warpsmith::device::{Device, Stream};
+use warpsmith::launch;
+use warpsmith::ranks::Communicator;
+
+use crate::machine::ideal;
+
+/// A device for each rank: the GPUs in turns, or the CPU.
+fn devices(ranks: usize) -> Vec<Device> {
+    Device::all().unwrap().into_iter().cycle().take(ranks).collect()
+}
+
+/// Schedules from all over the space.
+fn sample(dag: &Dag, streams: usize, schedules: usize, seed: u64) -> Vec<Schedule> {
+    let mut explorer = Explorer::new(dag, streams, Random, seed).unwrap();
+    let next = |_| {
+        let schedule = explorer.propose().unwrap();
+        explorer.record(&schedule, 1.0).unwrap();
+        schedule
+    };
+    (0..schedules).map(next).collect()
+}
+
+/// How many schedules a program has on one stream, by the rules of [`Schedule`]: the linear extensions of its operations and, for each
+/// edge from the GPU to the CPU, of a record and a wait.
+fn one_stream(dag: &Dag) -> u128 {
+    // For each step those that come before it, as a set.
+    let mut before: Vec<u64> = dag.operations().map(|op| dag.predecessors(op).fold(0, |set, u| set | 1 << u.index())).collect();
+    for u in dag.gpu_operations() {
+        let mut users = dag.successors(u).filter(|&v| dag.kind(v) == Kind::Cpu);
+        if let Some(v) = users.next() {
+            assert!(users.next().is_none(), "then the record would come after what one of them needs, whichever");
+            let needed = dag.predecessors(v).fold(0, |set, u| set | 1 << u.index());
+            let record = before.len();
+            before.push(needed);
+            before.push(needed | 1 << record);
+            before[v.index()] |= 1 << (record + 1);
+        }
+    }
+    let all = (1u64 << before.len()) - 1;
+    // By the set of steps that are done.
+    let mut ways = HashMap::from([(0u64, 1u128)]);
+    for _ in 0..before.len() {
+        let mut longer = HashMap::new();
+        for (done, ways) in ways {
+            for step in (0..before.len()).filter(|&step| done & 1 << step == 0 && before[step] & !done == 0) {
+                *longer.entry(done | 1 << step).or_insert(0) += ways;
+            }
+        }
+        ways = longer;
+    }
+    ways[&all]
+}
+
+#[test]
+fn counts_of_halo() {
+    let dag = halo::dag();
+    assert_eq!(dag.len(), 19);
+    assert_eq!(one_stream(&dag), 45_137_561_040_000);
+    for (streams, schedules) in [(1, 45_137_561_040_000), (2, 187_464_405_585_600_000), (3, 3_485_078_341_404_660_000)] {
+        assert_eq!(count(&dag, streams).unwrap(), schedules);
+    }
+}
+
+#[test]
+fn counts_of_pipelines() {
+    let dag = |blocks| pipeline::dag(blocks).unwrap();
+    for (blocks, schedules) in [(1, [1, 2, 2]), (4, [2_956_096, 47_795_958_592, 1_155_896_709_632])] {
+        assert_eq!(one_stream(&dag(blocks)), schedules[0]);
+        for (streams, schedules) in (1..).zip(schedules) {
+            assert_eq!(count(&dag(blocks), streams).unwrap(), schedules);
+        }
+    }
+    for blocks in [2, 3, 5, 6] {
+        assert_eq!(count(&dag(blocks), 1).unwrap(), one_stream(&dag(blocks)));
+    }
+    // What is behind the blocks under way is forgotten.
+    for blocks in [8, 10] {
+        assert_eq!(count(&dag(blocks), 1).unwrap(), one_stream(&dag(blocks)));
+    }
+    assert_eq!(dag(21).len(), 64);
+    let too_many = count(&dag(21), 8).unwrap_err().to_string();
+    assert_eq!(too_many, "program `pipeline` has more than 10^38 schedules on 8 streams: too many to count");
+    for blocks in [0, 22, 50_000_000, usize::MAX] {
+        assert!(matches!(pipeline::dag(blocks), Err(RulesError::Dag { .. })));
+    }
+}
+
+// Kernels.
+
+const BRICKS: [[u32; 3]; 8] = [[1, 1, 1], [1, 2, 3], [2, 2, 2], [3, 3, 3], [5, 4, 7], [34, 11, 19], [40, 3, 1], [3, 1, 40]];
+
+/// Integers, so that results are exact.
+fn numbers(len: usize) -> Vec<f64> {
+    (0..len).map(|index| ((index * index * 7919 + index * 104_729) % 1_000_003) as f64).collect()
+}
+
+/// Cells with ghost cells as an array of three dimensions, z first.
+fn nested([nx, ny, nz]: [u32; 3], cells: &[f64]) -> Vec<Vec<Vec<f64>>> {
+    let [row, plane] = [nx as usize + 2, (nx as usize + 2) * (ny as usize + 2)];
+    assert_eq!(cells.len(), plane * (nz as usize + 2));
+    cells.chunks(plane).map(|plane| plane.chunks(row).map(<[f64]>::to_vec).collect()).collect()
+}
+
+#[test]
+fn kernels_step() {
+    let device = Device::best().unwrap();
+    let stream = device.stream().unwrap();
+    for extents @ [nx, ny, nz] in BRICKS {
+        let brick = Brick { nx, ny, nz };
+        let cells = numbers(brick.padded_len());
+        let u = nested(extents, &cells);
+        let cells = device.upload(&cells).unwrap();
+        let mut next = device.upload(&vec![-1.0; brick.padded_len()]).unwrap();
+        let blocks = |extent: u32, block: u32| extent.saturating_sub(2).div_ceil(block);
+        let grid = (blocks(nx, 32), blocks(ny, 8), blocks(nz, stencil::PLANES));
+        let is_inner = |at: usize, extent: u32| (2..extent as usize).contains(&at);
+        let check = |next: &[f64], shell_is_done: bool| {
+            for (z, plane) in nested(extents, next).iter().enumerate() {
+                for (y, row) in plane.iter().enumerate() {
+                    for (x, &found) in row.iter().enumerate() {
+                        let is_ghost = [(x, nx), (y, ny), (z, nz)].iter().any(|&(at, n)| at == 0 || at > n as usize);
+                        let is_inner = is_inner(x, nx) && is_inner(y, ny) && is_inner(z, nz);
+                        let expected = if is_ghost || !is_inner && !shell_is_done {
+                            -1.0
+                        } else {
+                            let sum = u[z][y][x - 1] + u[z][y][x + 1] + u[z][y - 1][x] + u[z][y + 1][x];
+                            u[z][y][x] + (sum + u[z - 1][y][x] + u[z + 1][y][x] - 6.0 * u[z][y][x]) / 8.0
+                        };
+                        assert_eq!(found, expected, "{extents:?}: {:?}", [x, y, z]);
+                    }
+                }
+            }
+        };
+        // SAFETY: both arrays are of the brick, and nothing else uses them.
+        unsafe { launch!(stream, stencil::interior<<<grid, (32, 8)>>>(&cells, &mut next, nx, ny, nz, 0.125)) }.unwrap();
+        check(&stream.download_vec(&next).unwrap(), false);
+        let grid = brick.shell_len().div_ceil(256);
+        // SAFETY: as above.
+        unsafe { launch!(stream, stencil::shell<<<grid, 256>>>(&cells, &mut next, nx, ny, nz, 0.125)) }.unwrap();
+        check(&stream.download_vec(&next).unwrap(), true);
+    }
+}
+
+/// Each face's cells in the order of memory, or the ghost cells beyond them.
+fn face([nx, ny, nz]: [u32; 3], d: usize, high: bool, ghost: bool) -> Vec<[usize; 3]> {
+    let extents = [nx, ny, nz].map(|extent| extent as usize);
+    let layer = if high { extents[d] + usize::from(ghost) } else { usize::from(!ghost) };
+    let range = |of: usize| if of == d { layer..=layer } else { 1..=extents[of] };
+    range(2).flat_map(|z| range(1).flat_map(move |y| range(0).map(move |x| [x, y, z]))).collect()
+}
+
+#[test]
+fn kernels_pack_and_unpack() {
+    let device = Device::best().unwrap();
+    let stream = device.stream().unwrap();
+    for extents @ [nx, ny, nz] in BRICKS {
+        let brick = Brick { nx, ny, nz };
+        let before = numbers(brick.padded_len());
+        for (d, sides) in (0..3).flat_map(|d| [&[false, true][..], &[false], &[true], &[]].map(|sides| (d, sides))) {
+            let first = u32::from(sides == [true]);
+            let len = sides.len() * brick.face_len(d as u32) as usize;
+            let grid = (len as u32).div_ceil(256);
+            let cells = device.upload(&before).unwrap();
+            let mut packed = device.upload(&vec![-1.0; len]).unwrap();
+            // SAFETY: the array is the brick's, and has as many faces.
+            unsafe { launch!(stream, faces::pack<<<grid, 256>>>(&cells, &mut packed, nx, ny, nz, d as u32, first)) }.unwrap();
+            let u = nested(extents, &before);
+            let expected: Vec<_> =
+                sides.iter().flat_map(|&high| face(extents, d, high, false)).map(|[x, y, z]| u[z][y][x]).collect();
+            assert_eq!(stream.download_vec(&packed).unwrap(), expected, "{extents:?} {d} {sides:?}");
+
+            let (received, mut cells) = (device.upload(&numbers(len)).unwrap(), cells);
+            // SAFETY: as above.
+            unsafe { launch!(stream, faces::unpack<<<grid, 256>>>(&received, &mut cells, nx, ny, nz, d as u32, first)) }.unwrap();
+            let mut u = u;
+            let ghosts = sides.iter().flat_map(|&high| face(extents, d, high, true));
+            for ([x, y, z], value) in ghosts.zip(numbers(len)) {
+                u[z][y][x] = value;
+            }
+            assert_eq!(nested(extents, &stream.download_vec(&cells).unwrap()), u, "{extents:?} {d} {sides:?}");
+        }
+    }
+}
+
+// Ranks.
+
+#[test]
+fn decompositions() {
+    for ranks in 1..=200 {
+        let [x, y, z] = Decomposition::new(ranks).ranks;
+        assert!(x * y * z == ranks && x <= y && y <= z, "{ranks}");
+        let least = (1..=ranks)
+            .flat_map(|a| (1..=ranks / a).map(move |b| [a, b, ranks / a / b]))
+            .filter(|[a, b, c]| a * b * c == ranks)
+            .map(|[a, b, c]| a + b + c)
+            .min();
+        assert_eq!(Some(x + y + z), least, "{ranks}");
+        // Neighbours are so mutually, and one step apart.
+        let division = Decomposition::new(ranks);
+        let mut pairs = 0;
+        for rank in 0..ranks {
+            let at = division.coordinates(rank);
+            for (d, sides) in division.neighbours(rank).into_iter().enumerate() {
+                for (side, neighbour) in sides.into_iter().enumerate() {
+                    let Some(neighbour) = neighbour else { continue };
+                    let mut expected = at;
+                    expected[d] = if side == 1 { at[d] + 1 } else { at[d] - 1 };
+                    assert_eq!(division.coordinates(neighbour), expected);
+                    assert_eq!(division.neighbours(neighbour)[d][1 - side], Some(rank));
+                    pairs += 1;
+                }
+            }
+        }
+        assert_eq!(pairs, 2 * ((x - 1) * y * z + x * (y - 1) * z + x * y * (z - 1)));
+    }
+}
+
+/// A program that leaves out one of its operations, or does all.
+struct Without {
+    inner: Box<dyn Program>,
+    operation: Option<String>,
+}
+
+impl Without {
+    fn leaves_out(&self, op: OpId) -> bool {
+        self.operation.as_deref() == Some(self.dag().name_of(op))
+    }
+}
+
+impl Program for Without {
+    fn dag(&self) -> &Dag {
+        self.inner.dag()
+    }
+
+    fn cpu(&self, op: OpId) -> Result<(), RulesError> {
+        if self.leaves_out(op) { Ok(()) } else { self.inner.cpu(op) }
+    }
+
+    fn gpu(&self, op: OpId, stream: &Stream) -> Result<(), RulesError> {
+        if self.leaves_out(op) { Ok(()) } else { self.inner.gpu(op, stream) }
+    }
+
+    fn reset(&self) -> Result<(), RulesError> {
+        self.inner.reset()
+    }
+
+    fn difference(&self) -> Result<Option<String>, RulesError> {
+        self.inner.difference()
+    }
+}
+
+/// A group whose last rank leaves out an operation.
+fn group_without(setup: impl Setup + 'static, ranks: usize, streams: usize, operation: Option<String>) -> Group {
+    let setup = move |device: &Device, ranks: &Arc<dyn Communicator>| {
+        let inner = setup.rank(device, ranks)?;
+        let operation = operation.clone().filter(|_| ranks.rank() + 1 == ranks.size());
+        Ok(Box::new(Without { inner, operation }) as Box<dyn Program>)
+    };
+    Group::threads(&devices(ranks), Arc::new(setup), streams).unwrap()
+}
+
+/// Runs sampled schedules on 1 to 3 streams.
+fn schedules_compute(dag: &Dag, schedules: usize, group: impl Fn(usize) -> Group) {
+    for (streams, schedules) in [(1, schedules / 4), (2, schedules / 2), (3, schedules / 4)] {
+        let mut group = group(streams);
+        assert_eq!(group.dag().signature(), dag.signature());
+        for schedule in sample(dag, streams, schedules, streams as u64) {
+            group.check(&schedule).unwrap();
+        }
+    }
+}
+
+fn halo_computes(ranks: usize, cells: [usize; 3], schedules: usize) {
+    schedules_compute(&halo::dag(), schedules, |streams| {
+        let step = HeatStep::new(cells, Staging::Auto).unwrap();
+        Group::threads(&devices(ranks), Arc::new(step), streams).unwrap()
+    });
+}
+
+#[test]
+fn halo_on_one_rank() {
+    halo_computes(1, [5, 4, 6], 200);
+}
+
+#[test]
+fn halo_on_two_ranks() {
+    halo_computes(2, [5, 4, 6], 200);
+}
+
+#[test]
+fn halo_on_four_ranks() {
+    halo_computes(4, [3, 5, 4], 200);
+}
+
+#[test]
+fn halo_on_eight_ranks() {
+    halo_computes(8, [4, 3, 5], 200);
+}
+
+/// Bricks without inner cells, ranks with two neighbours in a dimension, messages in the host's memory and where they are best.
+#[test]
+fn odd_halos() {
+    for (ranks, cells) in [(8, [1, 1, 1]), (8, [1, 2, 3]), (3, [2, 2, 2]), (12, [2, 5, 1]), (1, [1, 1, 1]), (4, [70, 19, 21])] {
+        for staging in [Staging::Host, Staging::Auto] {
+            let step = HeatStep::new(cells, staging).unwrap();
+            let mut group = Group::threads(&devices(ranks), Arc::new(step), 2).unwrap();
+            for schedule in sample(&halo::dag(), 2, 8, 77) {
+                group.check(&schedule).unwrap();
+            }
+        }
+    }
+}
+
+/// Whatever is left out is noticed: nothing is there from before.
+#[test]
+fn halo_misses_every_operation() {
+    let dag = halo::dag();
+    let schedules = sample(&dag, 2, 3, 5);
+    for op in dag.gpu_operations() {
+        let step = HeatStep::new([3, 4, 5], Staging::Auto).unwrap();
+        let name = dag.name_of(op).to_owned();
+        let mut group = group_without(step, 8, 2, Some(name.clone()));
+        for schedule in &schedules {
+            assert!(matches!(group.check(schedule), Err(RulesError::Wrong { .. })), "without {name}");
+        }
+    }
+    group_without(HeatStep::new([3, 4, 5], Staging::Auto).unwrap(), 8, 2, None).check(&schedules[0]).unwrap();
+}
+
+#[test]
+fn bad_halos() {
+    for (cells, named) in [([4, 0, 4], "0"), ([1, 1, MAX_EXTENT as usize + 1], "16385")] {
+        let texts = [
+            HeatStep::new(cells, Staging::Auto).map(drop).unwrap_err().to_string(),
+            HaloModel::new(2, cells).map(drop).unwrap_err().to_string(),
+        ];
+        assert!(texts.iter().all(|text| text.contains(&format!(": {named} is not"))), "{texts:?}");
+    }
+}
+
+fn pipeline_computes(ranks: usize, functions: usize, schedules: usize) {
+    schedules_compute(&pipeline::dag(4).unwrap(), schedules, |streams| {
+        let matrix = DistanceMatrix::<f64>::new(functions, 9, 4).unwrap();
+        Group::threads(&devices(ranks), Arc::new(matrix), streams).unwrap()
+    });
+}
+
+#[test]
+fn pipeline_on_one_rank() {
+    pipeline_computes(1, 21, 200);
+}
+
+#[test]
+fn pipeline_on_two_ranks() {
+    pipeline_computes(2, 35, 200);
+}
+
+#[test]
+fn pipeline_on_four_ranks() {
+    pipeline_computes(4, 50, 200);
+}
+
+/// One block, more blocks than fall due, single precision, as few rows as possible, and enough for several blocks of threads.
+#[test]
+fn odd_pipelines() {
+    fn check<T: warpsmith::pcf::Real>(ranks: usize, functions: usize, points: usize, blocks: usize) {
+        let matrix = DistanceMatrix::<T>::new(functions, points, blocks).unwrap();
+        let mut group = Group::threads(&devices(ranks), Arc::new(matrix), 2).unwrap();
+        for schedule in sample(&pipeline::dag(blocks).unwrap(), 2, 2, 3) {
+            group.check(&schedule).unwrap();
+        }
+    }
+    check::<f64>(1, 1, 1, 1);
+    check::<f64>(2, 9, 5, 4);
+    check::<f64>(3, 12, 5, 4);
+    check::<f32>(2, 30, 40, 6);
+    check::<f32>(1, 300, 10, 3);
+    let all = pipeline::dag(1).unwrap();
+    // All of them: one.
+    assert_eq!(sample(&all, 1, 1, 0)[0].text(&all), "Compute_0@0;Download_0@0;CER-after-Download_0;CES-b4-Write_0;Write_0");
+}
+
+#[test]
+fn pipeline_misses_every_operation() {
+    let dag = pipeline::dag(4).unwrap();
+    let schedules = sample(&dag, 2, 3, 5);
+    for op in dag.operations().filter(|&op| op != dag.end()) {
+        let matrix = DistanceMatrix::<f64>::new(20, 6, 4).unwrap();
+        let name = dag.name_of(op).to_owned();
+        let mut group = group_without(matrix, 2, 2, Some(name.clone()));
+        for schedule in &schedules {
+            assert!(matches!(group.check(schedule), Err(RulesError::Wrong { .. })), "without {name}");
+        }
+    }
+}
+
+#[test]
+fn bad_pipelines() {
+    let setup = |functions, blocks| DistanceMatrix::<f32>::new(functions, 5, blocks);
+    assert!(matches!(setup(0, 4), Err(RulesError::Setup(_))));
+    assert!(matches!(setup(10, 0), Err(RulesError::Dag { .. })));
+    assert!(matches!(DistanceMatrix::<f32>::new(10, 0, 4), Err(RulesError::Pcf(_))));
+    let error = Group::threads(&devices(3), Arc::new(setup(11, 4).unwrap()), 2).map(drop).unwrap_err().to_string();
+    assert_eq!(error, "11 functions are too few for 4 blocks on each of 3 ranks");
+}
+
+// Simulation.
+
+/// No operation starts too early, and none waits for ever, also where every message waits for its receiver.
+fn passes_simulation(model: &dyn Workload, schedules: usize) {
+    let mut strict = Machine::cluster();
+    strict.network.eager_limit = 0;
+    let mut noisy = Machine::h200_node();
+    noisy.noise = 0.5;
+    for machine in [Machine::cluster(), strict, noisy, ideal()] {
+        let mut platform = SimPlatform::new(model, machine).unwrap();
+        for streams in 1..=3 {
+            for schedule in sample(model.dag(), streams, schedules, 10 + streams as u64) {
+                platform.check(&schedule).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn halo_is_simulated_without_races_and_deadlocks() {
+    for (ranks, schedules) in [(1, 100), (2, 100), (4, 100), (8, 100), (27, 20)] {
+        passes_simulation(&HaloModel::new(ranks, [256; 3]).unwrap(), schedules);
+    }
+}
+
+#[test]
+fn pipeline_is_simulated_without_races() {
+    for ranks in [1, 2, 4] {
+        passes_simulation(&PipelineModel::new(ranks, 8192, 100, 4).unwrap(), 100);
+    }
+}
+
+/// All operations of the exchange one after the other, on one stream.
+fn serial_halo(posts: [&str; 2]) -> Schedule {
+    let [first, second] = posts;
+    let exchange = |d: &str| {
+        let pack = format!("Pack_{d}@0;CER-after-Pack_{d};CES-b4-PostSend_{d};{first}_{d};{second}_{d};");
+        pack + &format!("WaitRecv_{d};Unpack_{d}@0;")
+    };
+    let end = ["Interior", "Boundary"].map(|op| format!("CER-after-{op};CES-b4-end-after-{op}")).join(";");
+    let text = ["x", "y", "z"].map(exchange).concat() + "WaitSend;Interior@0;Boundary@0;" + &end;
+    Schedule::parse(&halo::dag(), 1, &text).unwrap()
+}
+
+/// What the edges are for: without them, ranks would wait for each other.
+#[test]
+fn halo_deadlocks_without_edges() {
+    let dag = halo::dag();
+    let mut simulator = Simulator::new(&HaloModel::new(2, [8; 3]).unwrap(), ideal()).unwrap();
+    for (wait, [before, after]) in [("WaitRecv_z", ["PostRecv", "PostSend"]), ("WaitSend", ["PostSend", "PostRecv"])] {
+        let mut steps = serial_halo([before, after]).steps().to_vec();
+        simulator.run(&steps, 0).unwrap();
+        let step = |name: &str| Step::Cpu(dag.find(name).unwrap());
+        steps.retain(|&other| other != step(wait));
+        let at = steps.iter().position(|&other| other == step(&format!("{after}_z"))).unwrap();
+        steps.insert(at, step(wait));
+        match simulator.run(&steps, 0).map(|outcome| outcome.seconds()) {
+            Err(RulesError::Rank { reason, .. }) => assert!(reason.contains(&format!("`{wait}`")), "{reason}"),
+            other => panic!("{wait} before {after}_z: {other:?}"),
+        }
+    }
+}
+
+/// A time in closed form: all one after the other.
+#[test]
+fn halo_one_after_the_other() {
+    let schedule = serial_halo(["PostRecv", "PostSend"]);
+    let seconds = |ranks| {
+        let mut platform = SimPlatform::new(&HaloModel::new(ranks, [4, 5, 6]).unwrap(), ideal()).unwrap();
+        platform.measure(&schedule).unwrap()
+    };
+    // Inner cells are 2 x 3 x 4; of the others 2 x 3 x 4 are the ends of rows whose other cells are inner ones.
+    let step = 8.0 * (120.0 + 24.0) + 32.0 * 72.0 + 64.0 * 24.0;
+    assert_eq!(seconds(1), step);
+    // Faces of 20 cells across z; of 24 across y; of 30 across x. Kernel, copy, message, copy, kernel.
+    let [z, y] = [20.0, 24.0].map(|cells| (16.0 + 8.0 + 8.0 + 8.0 + 16.0) * cells);
+    let x = (40.0 + 8.0 + 8.0 + 8.0 + 40.0) * 30.0;
+    assert_eq!(seconds(2), z + step);
+    assert_eq!(seconds(4), y + z + step);
+    assert_eq!(seconds(8), x + y + z + step);
+}
+
+#[test]
+fn pipeline_in_closed_form() {
+    // 12 functions on two ranks: blocks of 2 x 12, of 5 breakpoints each.
+    let model =
+        PipelineModel::new(2, 12, 5, 3).unwrap().with_value_bytes(8).with_breakpoints_per_second(2.0).with_host_bandwidth(4.0);
+    let compute = Work::Kernel { seconds: 24.0 * 8.0 / 2.0, share: 1.0 };
+    let dag = model.dag().clone();
+    for (name, expected) in [
+        ("Compute_1", vec![compute]),
+        ("Download_1", vec![Work::CopyToHost { bytes: 192 }]),
+        ("Write_1", vec![Work::Host { seconds: 48.0 }]),
+        ("end", vec![]),
+    ] {
+        assert_eq!(model.work(1, dag.find(name).unwrap()), expected);
+    }
+    let mut platform = SimPlatform::new(&model, ideal()).unwrap();
+    let mut seconds = |text: &str| platform.measure(&Schedule::parse(&dag, 2, text).unwrap()).unwrap();
+    let block = |i: usize, stream: usize| {
+        format!("Compute_{i}@{stream};Download_{i}@{stream};CER-after-Download_{i};CES-b4-Write_{i};Write_{i};")
+    };
+    // One after the other.
+    let serial = [block(0, 0), block(1, 0), block(2, 0)].concat();
+    assert_eq!(seconds(&serial), 3.0 * (96.0 + 192.0 + 48.0));
+    // The first two blocks are computed together, and the third one during the second one's download; blocks are written during the next
+    // one's download. What remains are two computations, the downloads, and the last block's writing.
+    let overlapped = "Compute_0@0;Download_0@0;Compute_1@1;Download_1@1;CER-after-Download_0;Compute_2@0;CES-b4-Write_0;Write_0;\
+        Download_2@0;CER-after-Download_1;CES-b4-Write_1;Write_1;CER-after-Download_2;CES-b4-Write_2;Write_2";
+    assert_eq!(seconds(overlapped), 2.0 * 96.0 + 3.0 * 192.0 + 48.0);
+    // Where rows are few, blocks have none.
+    let few = PipelineModel::new(1, 9, 5, 4).unwrap();
+    let last = few.dag().find("Compute_3").unwrap();
+    assert!(few.work(0, last).is_empty());
+}

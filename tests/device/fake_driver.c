@@ -1,0 +1,182 @@
+// A libcuda.so.1 with two GPUs, for tests/device/driver.rs. They have contexts, streams and memory (the host's, at addresses that say which GPU's
+// it is: the first's from 2^40 on, the second's from 2^41 on); kernels do nothing. What belongs to another context than the current one is
+// refused, as by a real driver.
+//
+// FAKE_CUDA_FAIL=function:code lets that function (or with * each) return this code instead.
+
+#define _GNU_SOURCE
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DEVICE = 101, INVALID_CONTEXT = 201, INVALID_HANDLE = 400 };
+enum { GPUS = 2, POOL = 64 << 20 };
+
+typedef struct Context { int gpu; } Context;
+typedef struct Owned { Context *context; } Owned;
+
+static Context primary[GPUS] = {{0}, {1}};
+static __thread Context *current;
+static uint64_t used[GPUS];
+
+static int failure(const char *name) {
+    const char *fail = getenv("FAKE_CUDA_FAIL");
+    if (!fail) return 0;
+    size_t length = strcspn(fail, ":");
+    int meant = (length == 1 && fail[0] == '*') || (length == strlen(name) && !strncmp(fail, name, length));
+    return meant ? atoi(fail + length + 1) : 0;
+}
+
+#define ENTRY \
+    { int code = failure(__func__); if (code) return code; }
+#define NEEDS(condition, code) \
+    if (!(condition)) return code;
+#define IN_CONTEXT ENTRY NEEDS(current, INVALID_CONTEXT)
+#define MINE(owned) NEEDS((owned) && (owned)->context == current, INVALID_HANDLE)
+
+static int make(Owned **out) {
+    *out = malloc(sizeof **out);
+    (*out)->context = current;
+    return 0;
+}
+
+// The GPU whose memory an address is in, or -1 for the host's.
+static int gpu_of(uint64_t address) {
+    uint64_t place = address >> 40;
+    return place == 1 || place == 2 ? (int)place - 1 : -1;
+}
+
+int cuInit(unsigned flags) { ENTRY return flags == 0 ? 0 : INVALID_VALUE; }
+int cuDriverGetVersion(int *version) { return *version = 13000, 0; }
+int cuGetErrorName(int code, const char **name) { return *name = 0, code ? INVALID_VALUE : 0; }
+int cuGetErrorString(int code, const char **text) { return *text = 0, code ? INVALID_VALUE : 0; }
+
+int cuDeviceGetCount(int *count) { ENTRY return *count = GPUS, 0; }
+int cuDeviceGet(int *device, int ordinal) {
+    ENTRY NEEDS(ordinal >= 0 && ordinal < GPUS, INVALID_DEVICE)
+    // A handle needn't be the ordinal.
+    return *device = 70 + ordinal, 0;
+}
+int cuDeviceGetName(char *name, int bytes, int device) {
+    ENTRY strncpy(name, "Fake GPU", bytes);
+    return 0;
+}
+int cuDeviceTotalMem_v2(size_t *bytes, int device) { ENTRY return *bytes = POOL, 0; }
+int cuDeviceGetAttribute(int *value, int attribute, int device) {
+    ENTRY NEEDS(device == 70 || device == 71, INVALID_DEVICE)
+    switch (attribute) {
+    case 1: case 2: case 3: *value = 1024; break;          // threads of a block
+    case 4: *value = 64; break;
+    case 5: *value = 0x7fffffff; break;                     // blocks of a grid
+    case 6: case 7: *value = 65535; break;
+    case 8: *value = 48 << 10; break;                       // shared memory
+    case 97: *value = 227 << 10; break;
+    case 10: *value = 32; break;                            // lanes of a warp
+    case 16: *value = 4; break;                             // multiprocessors
+    case 39: *value = 2048; break;
+    case 75: *value = 9; break;                             // capability
+    case 76: *value = 0; break;
+    default: *value = 1 << 20;
+    }
+    return 0;
+}
+int cuDevicePrimaryCtxRetain(Context **context, int device) { ENTRY return *context = &primary[device - 70], 0; }
+int cuDeviceCanAccessPeer(int *can, int device, int peer) { ENTRY return *can = 1, 0; }
+
+int cuCtxGetCurrent(Context **context) { ENTRY return *context = current, 0; }
+int cuCtxSetCurrent(Context *context) { ENTRY return current = context, 0; }
+int cuCtxCreate_v2(Context **context, unsigned flags, int device) {
+    *context = current = malloc(sizeof **context);
+    current->gpu = device - 70;
+    return 0;
+}
+int cuCtxSynchronize(void) { IN_CONTEXT return 0; }
+int cuCtxEnablePeerAccess(Context *peer, unsigned flags) { IN_CONTEXT return peer == current ? INVALID_VALUE : 0; }
+
+int cuMemGetInfo_v2(size_t *free, size_t *total) { IN_CONTEXT return *free = POOL - used[current->gpu], *total = POOL, 0; }
+int cuMemAlloc_v2(uint64_t *address, size_t bytes) {
+    IN_CONTEXT
+    uint64_t base = 1ull << (40 + current->gpu);
+    if (!used[current->gpu]) {
+        void *pool = mmap((void *)base, POOL, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+        NEEDS(pool == (void *)base, OUT_OF_MEMORY)
+    }
+    bytes = (bytes + 255) / 256 * 256;
+    NEEDS(bytes <= POOL - used[current->gpu], OUT_OF_MEMORY)
+    *address = base + used[current->gpu];
+    used[current->gpu] += bytes;
+    return 0;
+}
+int cuMemFree_v2(uint64_t address) { IN_CONTEXT return gpu_of(address) == current->gpu ? 0 : INVALID_VALUE; }
+int cuMemHostAlloc(void **address, size_t bytes, unsigned flags) {
+    IN_CONTEXT return *address = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096), 0;
+}
+int cuMemFreeHost(void *address) { IN_CONTEXT return free(address), 0; }
+
+static int copy(uint64_t to, uint64_t from, size_t bytes) { return memcpy((void *)to, (void *)from, bytes), 0; }
+#define LOCAL(address) NEEDS(gpu_of(address) == current->gpu, INVALID_VALUE)
+int cuMemcpyHtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, Owned *stream) {
+    IN_CONTEXT MINE(stream) LOCAL(to) return copy(to, from, bytes);
+}
+int cuMemcpyDtoHAsync_v2(uint64_t to, uint64_t from, size_t bytes, Owned *stream) {
+    IN_CONTEXT MINE(stream) LOCAL(from) return copy(to, from, bytes);
+}
+int cuMemcpyAsync(uint64_t to, uint64_t from, size_t bytes, Owned *stream) { IN_CONTEXT MINE(stream) return copy(to, from, bytes); }
+int cuMemsetD8Async(uint64_t to, unsigned char value, size_t n, Owned *stream) {
+    IN_CONTEXT MINE(stream) LOCAL(to) return memset((void *)to, value, n), 0;
+}
+int cuMemsetD16Async(uint64_t to, unsigned short value, size_t n, Owned *stream) {
+    IN_CONTEXT MINE(stream) LOCAL(to)
+    for (size_t i = 0; i < n; i++) ((unsigned short *)to)[i] = value;
+    return 0;
+}
+int cuMemsetD32Async(uint64_t to, unsigned value, size_t n, Owned *stream) {
+    IN_CONTEXT MINE(stream) LOCAL(to)
+    for (size_t i = 0; i < n; i++) ((unsigned *)to)[i] = value;
+    return 0;
+}
+
+int cuStreamCreate(Owned **stream, unsigned flags) { IN_CONTEXT return make(stream); }
+int cuStreamDestroy_v2(Owned *stream) { IN_CONTEXT MINE(stream) return 0; }
+int cuStreamSynchronize(Owned *stream) { IN_CONTEXT MINE(stream) return 0; }
+int cuStreamQuery(Owned *stream) { IN_CONTEXT MINE(stream) return 0; }
+int cuStreamWaitEvent(Owned *stream, Owned *event, unsigned flags) { IN_CONTEXT MINE(stream) return 0; }
+int cuStreamBeginCapture_v2(Owned *stream, unsigned mode) { IN_CONTEXT MINE(stream) return 0; }
+int cuStreamEndCapture(Owned *stream, Owned **graph) { IN_CONTEXT MINE(stream) return make(graph); }
+
+int cuGraphInstantiateWithFlags(Owned **exec, Owned *graph, unsigned long long flags) { IN_CONTEXT MINE(graph) return make(exec); }
+int cuGraphUpload(Owned *exec, Owned *stream) { IN_CONTEXT MINE(exec) MINE(stream) return 0; }
+int cuGraphLaunch(Owned *exec, Owned *stream) { IN_CONTEXT MINE(exec) MINE(stream) return 0; }
+int cuGraphExecDestroy(Owned *exec) { IN_CONTEXT MINE(exec) return 0; }
+int cuGraphDestroy(Owned *graph) { IN_CONTEXT MINE(graph) return 0; }
+
+int cuEventCreate(Owned **event, unsigned flags) { IN_CONTEXT return make(event); }
+int cuEventDestroy_v2(Owned *event) { IN_CONTEXT MINE(event) return 0; }
+int cuEventRecord(Owned *event, Owned *stream) { IN_CONTEXT MINE(event) MINE(stream) return 0; }
+int cuEventQuery(Owned *event) { IN_CONTEXT MINE(event) return 0; }
+int cuEventSynchronize(Owned *event) { IN_CONTEXT MINE(event) return 0; }
+int cuEventElapsedTime(float *milliseconds, Owned *start, Owned *end) { IN_CONTEXT MINE(start) MINE(end) return *milliseconds = 1, 0; }
+
+int cuModuleLoadDataEx(Owned **module, const void *image, unsigned options, int *keys, void **values) { IN_CONTEXT return make(module); }
+int cuModuleUnload(Owned *module) { IN_CONTEXT MINE(module) return 0; }
+int cuModuleGetFunction(Owned **function, Owned *module, const char *name) { IN_CONTEXT MINE(module) return make(function); }
+int cuModuleGetGlobal_v2(uint64_t *address, size_t *bytes, Owned *module, const char *name) {
+    IN_CONTEXT MINE(module)
+    // The one that the test fills has four floats.
+    *bytes = 16;
+    return cuMemAlloc_v2(address, 16);
+}
+int cuFuncGetAttribute(int *value, int attribute, Owned *function) {
+    IN_CONTEXT MINE(function)
+    *value = attribute == 0 ? 1024 : attribute == 8 ? 48 << 10 : 0;
+    return 0;
+}
+int cuFuncSetAttribute(Owned *function, int attribute, int value) { IN_CONTEXT MINE(function) return 0; }
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, Owned *function, int threads, size_t shared) {
+    IN_CONTEXT MINE(function) return *blocks = 2, 0;
+}
+int cuLaunchKernel(Owned *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                   Owned *stream, void **parameters, void **extra) {
+    IN_CONTEXT MINE(function) MINE(stream) return 0;
+}

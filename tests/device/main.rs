@@ -1,0 +1,7 @@
+//! The device layer, and the collectives over it.
+
+mod basics;
+mod collectives;
+mod driver;
+mod graph;
+mod ptx;

@@ -1,0 +1,75 @@
+//! What the kernels must look like in PTX.
+
+use warpsmith::device::PTX_IMAGES;
+
+/// The bodies of a kernel, with the architecture that each is for.
+fn bodies(name: &str) -> impl Iterator<Item = (u32, &'static str)> {
+    let image = PTX_IMAGES.iter().find(|image| image.kernel == name).unwrap_or_else(|| panic!("no kernel {name}"));
+    image.ptx.iter().map(move |&(arch, ptx)| {
+        let (_, body) = ptx.split_once(&format!(".entry {name}(")).unwrap_or_else(|| panic!("no entry {name}"));
+        (arch, &body[..body.find("\n}").unwrap()])
+    })
+}
+
+/// The load/store separation that the strategy `split` is about: its successors come through the read-only cache, those of `packed`,
+/// which are loaded from the array that is stored to, can't.
+#[test]
+fn split_loads_through_the_read_only_cache_and_packed_does_not() {
+    // The walks also read `heads`, a slice, once. What tells them apart is the loads in the loop, all of which follow that one.
+    let loads = |body: &str| body.matches("ld.global.nc").count();
+    let plain = |body: &str| body.lines().filter(|line| line.contains("ld.global.") && !line.contains(".nc")).count();
+    for (arch, body) in bodies("list_rank_walk_split") {
+        assert!(loads(body) >= 2, "sm_{arch}");
+        assert_eq!(plain(body), 0, "sm_{arch}");
+    }
+    for (arch, body) in bodies("list_rank_walk_packed") {
+        assert_eq!(loads(body), 1, "sm_{arch}: `heads` alone");
+        assert!(plain(body) >= 1, "sm_{arch}");
+    }
+}
+
+/// One 8-byte store for sublist and offset, 16-byte ones for chunks and ranks.
+#[test]
+fn records_are_stored_whole() {
+    for name in ["list_rank_walk_split", "list_rank_walk_packed"] {
+        for (arch, body) in bodies(name) {
+            assert!(body.contains("st.global.v2.b32"), "{name}, sm_{arch}");
+        }
+    }
+    for (arch, body) in bodies("list_rank_binned_walk") {
+        assert_eq!(body.matches("st.global.v4.b32").count(), 4, "sm_{arch}");
+    }
+    for (arch, body) in bodies("list_rank_finish_ranks") {
+        assert!(body.contains("ld.global.nc.v4"), "sm_{arch}");
+    }
+}
+
+/// A tile's words come by one load, columns and values by loads that leave the caches to x, and x by the read-only cache; a thread
+/// has four of each under way.
+#[test]
+fn tiles_load_as_they_should() {
+    for (name, bits) in [("spmv_tiles_multiply_f32", 32), ("spmv_tiles_multiply_f64", 64)] {
+        for (arch, body) in bodies(name) {
+            let count = |what: &str| body.matches(what).count();
+            assert_eq!(count("ld.global.nc.v4.b32"), 1, "{name}, sm_{arch}");
+            let streamed = count("ld.global.cs.b32") + if bits == 64 { count("ld.global.cs.b64") } else { 0 };
+            assert_eq!(streamed, 8, "{name}, sm_{arch}");
+            assert!(count(&format!("ld.global.nc.b{bits}")) >= 4, "{name}, sm_{arch}");
+            assert!(!body.contains("local"), "{name}, sm_{arch}: a stack frame");
+        }
+    }
+}
+
+/// Each image has its kernel alone. Nothing prevents optimisation, and profilers find source lines.
+#[test]
+fn images_have_lines_and_are_not_debug_builds() {
+    assert!(PTX_IMAGES.is_sorted_by_key(|image| image.kernel));
+    for image in PTX_IMAGES {
+        assert!(image.ptx.iter().map(|(arch, _)| *arch).eq([75, 80]), "{image:?}");
+        for (arch, ptx) in image.ptx {
+            assert!(ptx.contains(&format!(".target sm_{arch}\n")), "{}, sm_{arch}", image.kernel);
+            assert_eq!(ptx.matches(".entry ").count(), 1, "{}, sm_{arch}", image.kernel);
+            assert!(ptx.contains("\t.loc\t") && ptx.contains(".rs"), "{}, sm_{arch}", image.kernel);
+        }
+    }
+}

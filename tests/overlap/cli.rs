@@ -1,0 +1,517 @@
+//! The commands of `warpsmith overlap`.
+
+use std::{
+    f64::consts::PI,
+    fs::{self, File},
+};
+
+use ndarray::{Array1, Array2, Array3, array};
+use ndarray_npy::{NpzReader, WritableElement, read_npy, write_npy};
+use serde_json::{Value, json};
+
+use crate::folder::Folder;
+
+impl Folder {
+    /// With a unit square, from the origin to the right and up, in `square.json`, and three poses of it in `p.csv`: of the second a
+    /// half by three quarters overlaps the first, and the third is far away.
+    fn new() -> Self {
+        let folder = Folder::of("overlap");
+        folder.write("square.json", "{\"outline\": [[0, 0], [1, 0], [1, 1], [0, 1]]}");
+        folder.write("p.csv", "x,y,theta\n0,0,0\n0.5,0.25,0\n7,0,0\n");
+        folder
+    }
+
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    fn save<T: WritableElement, D: ndarray::Dimension>(&self, name: &str, array: &ndarray::Array<T, D>) {
+        write_npy(self.path(name), array).unwrap();
+    }
+}
+
+#[track_caller]
+fn near(value: &Value, expected: f64, tolerance: f64) {
+    let found = value.as_f64().unwrap_or_else(|| panic!("{value} is no number"));
+    assert!((found - expected).abs() <= tolerance, "{found} {expected}");
+}
+
+#[test]
+fn help_shows_examples() {
+    let folder = Folder::new();
+    for (command, options) in [
+        ("", "total pairs gradient plot"),
+        (
+            "total",
+            "--shape --ensembles --lattice --against --dtype --deterministic --boundary --check --no-check --all --output --json",
+        ),
+        ("pairs", "--shape --ensembles --lattice --against --dtype --deterministic --above --output --json"),
+        ("gradient", "--shape --ensembles --lattice --against --dtype --deterministic --boundary --output --json"),
+        ("plot", "--shape --ensembles --packing --boundary --title --json"),
+    ] {
+        let help = folder.good(&format!("{command} --help"));
+        assert!(help.contains("Examples:\n  warpsmith overlap ") && help.contains("--backend"), "{help}");
+        for option in options.split(' ') {
+            assert!(help.contains(option), "{command}: {option}");
+        }
+    }
+}
+
+#[test]
+fn totals() {
+    let folder = Folder::new();
+    let result = folder.json("total p.csv --shape square.json");
+    let row = json!({"packing": 0, "poses": 3, "overlap": 0.375, "outside": null, "side": null, "score": null});
+    assert_eq!((&result["packings"], &result["overlap"]), (&json!([row]), &json!(0.375)));
+    for (name, expected) in [
+        ("system", json!("overlap")),
+        ("command", json!("total")),
+        ("input", json!("p.csv")),
+        ("against", json!(null)),
+        ("shapes", json!(["square"])),
+        ("dtype", json!("float64")),
+        ("layout", json!("single")),
+        ("outside", json!(null)),
+        ("score", json!(null)),
+        ("check", json!(null)),
+        ("output", json!(null)),
+    ] {
+        assert_eq!(result[name], expected, "{name}");
+    }
+    let table = folder.good("total p.csv --shape square.json");
+    for part in ["packing", "overlap (area)", "0.375000000", "1 packing of square in all, 3 poses: overlap 0.375000000; "] {
+        assert!(table.contains(part), "{table}");
+    }
+    assert!(!table.contains("outside"), "{table}");
+
+    // The second sticks out by half its width and a quarter of its height.
+    let result = folder.json("total p.csv --shape square.json --boundary 2");
+    assert_eq!((&result["outside"], &result["packings"][0]["outside"]), (&json!(1.625), &json!(1.625)));
+    let table = folder.good("total p.csv --shape square.json --boundary 2");
+    assert!(table.contains("outside (area)") && table.contains("overlap 0.375000000, outside 1.625000000"), "{table}");
+
+    for dtype in ["f32", "f64"] {
+        let options = format!("--shape square.json --dtype {dtype} --deterministic");
+        near(&folder.json(&format!("total p.csv {options}"))["overlap"], 0.375, 1e-6);
+    }
+    // In a lattice of unit height each overlaps its own images above and below by none, and the first two those of the other.
+    let result = folder.json("total p.csv --shape square.json --lattice 9,0,0,1");
+    near(&result["overlap"], 0.5, 1e-14);
+    folder.write("q.csv", "x,y,theta\n7.5,0.5,0\n0,0,0\n");
+    let result = folder.json("total p.csv --shape square.json --against q.csv");
+    near(&result["overlap"], 1.0 + 0.375 + 0.25, 1e-14);
+    assert_eq!(result["against"], "q.csv");
+
+    // Two shapes.
+    folder.write("s.csv", "x,y,theta,shape\n0,0,0,0\n0,0,0,1\n");
+    folder.write("half.wkt", "POLYGON ((0 0, 0 1, 1 0, 0 0))");
+    let result = folder.json("total s.csv --shape square.json --shape half.wkt");
+    assert_eq!((&result["overlap"], &result["shapes"]), (&json!(0.5), &json!(["square", "half"])));
+}
+
+#[test]
+fn totals_of_many_packings() {
+    let folder = Folder::new();
+    // Packing i has two squares that are i % 5 quarters apart.
+    let poses = Array3::from_shape_fn((300, 2, 3), |(i, j, k)| if (j, k) == (1, 0) { (i % 5) as f64 / 4.0 } else { 0.0 });
+    folder.save("e.npy", &poses);
+    let overlap = |i: usize| 1.0 - (i % 5) as f64 / 4.0;
+    for ensembles in ["", "--ensembles"] {
+        let result = folder.json(&format!("total e.npy --shape square.json {ensembles}"));
+        let rows = result["packings"].as_array().unwrap();
+        assert_eq!((rows.len(), &result["layout"], &result["overlap"]), (300, &json!("ensembles"), &json!(150.0)));
+        assert!(rows.iter().enumerate().all(|(i, row)| row["packing"] == i && row["overlap"] == overlap(i)));
+    }
+    let table = folder.good("total e.npy --shape square.json --output t.npy");
+    assert!(
+        table.contains("... and 100 packings more;") && table.contains("300 packings of square in all, 600 poses"),
+        "{table}"
+    );
+    assert!(table.ends_with("Written: t.npy\n"), "{table}");
+    assert_eq!(folder.read::<f64>("t.npy").into_raw_vec_and_offset().0, (0..300).map(overlap).collect::<Vec<_>>());
+    folder.good("total e.npy --shape square.json --dtype f32 --boundary 2 --output t.npy");
+    let written = folder.read::<f32>("t.npy");
+    assert_eq!((written.shape(), written[[2, 0]], written[[2, 1]]), (&[300, 2][..], 0.5, 0.5));
+    folder.good("total e.npy --shape square.json --boundary 2 --output t.csv");
+    assert!(folder.text("t.csv").starts_with("packing,poses,overlap,outside\n0,2,1.0,0.0\n1,2,0.75,0.25\n"));
+}
+
+/// Rows of a submission with a packing of each of these sizes: trees in rows of 15, 1.25 apart, and moved by what `moved` says of a size
+/// and a tree.
+fn submission(sizes: impl IntoIterator<Item = usize>, moved: impl Fn(usize, usize) -> [f64; 2]) -> String {
+    let mut text = "id,x,y,deg\n".to_owned();
+    for size in sizes {
+        for tree in 0..size {
+            let [x, y] = moved(size, tree);
+            text.push_str(&format!(
+                "{size:03}_{tree},s{},s{},s0.0\n",
+                1.25 * (tree % 15) as f64 + x,
+                1.25 * (tree / 15) as f64 + y
+            ));
+        }
+    }
+    text
+}
+
+const SMALL_SUBMISSION: &str =
+    "id,x,y,deg\n002_1,s0.5,s1,s0\n001_0,s3,s-2,s90.0\n002_0,s0.5,s1.0,s360\n003_0,s0,s0,s0\n003_2,s5,s0,s0\n003_1,s-5,s0,s0\n";
+
+#[test]
+fn submissions() {
+    let folder = Folder::new();
+    // The tree is 0.7 wide and 1 high. Both trees of the packing of two are in one place.
+    folder.write("s.csv", SMALL_SUBMISSION);
+    let result = folder.json("total s.csv --no-check");
+    assert_eq!((&result["layout"], &result["check"]), (&json!("submission"), &json!(null)));
+    let rows = result["packings"].as_array().unwrap();
+    for (row, (n, overlap, side)) in rows.iter().zip([(1, 0.0, 1.0), (2, 0.245625, 1.0), (3, 0.0, 10.7)]) {
+        assert_eq!((&row["packing"], &row["poses"]), (&json!(n), &json!(n)));
+        near(&row["overlap"], overlap, 1e-15);
+        near(&row["side"], side, 1e-14);
+        near(&row["score"], side * side / f64::from(n), 1e-13);
+    }
+    near(&result["score"], 1.0 + 0.5 + 10.7 * 10.7 / 3.0, 1e-13);
+    let table = folder.good("total s.csv --no-check --output t.csv");
+    for part in ["side (length)", "side^2 / n", "\nScore: 39.66333333"] {
+        assert!(table.contains(part), "{part}\n{table}");
+    }
+    assert!(folder.text("t.csv").starts_with("packing,poses,overlap,side,score\n1,1,0.0,1.0"), "{}", folder.text("t.csv"));
+    let pairs = folder.json("pairs s.csv");
+    assert_eq!(pairs["pairs"][0]["packing"], 2);
+}
+
+#[test]
+fn submissions_are_checked() {
+    let folder = Folder::new();
+    folder.write("s.csv", SMALL_SUBMISSION);
+    let sentence = "s.csv: 1 pair of trees overlaps, in 1 packing (2); 197 packings are missing (4 to 200)";
+    let result: Value = serde_json::from_str(&folder.wrong("total s.csv --json", sentence)).unwrap();
+    let check = &result["check"];
+    assert_eq!(
+        (&check["valid"], &check["touching"], &check["outside"], &check["sizes"]),
+        (&json!(false), &json!([]), &json!([]), &json!([]))
+    );
+    assert_eq!(check["missing"].as_array().unwrap().len(), 197);
+    let pair = &check["overlaps"][0];
+    assert_eq!(
+        (check["overlaps"].as_array().unwrap().len(), &pair["packing"], &pair["first"], &pair["second"]),
+        (1, &json!(2), &json!(0), &json!(1))
+    );
+    near(&pair["area"], 0.245625, 1e-15);
+    let table = folder.wrong("total s.csv", sentence);
+    assert!(table.contains("0.245625000") && table.contains("Score if it were valid: 39.66333333"), "{table}");
+
+    // All 200, and nothing wrong. Trees in a row are 0.55 apart.
+    let apart = |_, _| [0.0, 0.0];
+    folder.write("all.csv", &submission(1..=200, apart));
+    let result = folder.json("total all.csv");
+    assert_eq!(
+        result["check"],
+        json!({"valid": true, "missing": [], "sizes": [], "outside": [], "overlaps": [], "touching": []})
+    );
+    let table = folder.good("total all.csv");
+    assert!(table.contains("Valid by the contest's rules: ") && table.contains("\nScore: "), "{table}");
+
+    // In packings 50 and 60 every tree but the first of a row lies on the one before, 0.1 to the right.
+    let shifted = |size: usize, tree: usize| [if [50, 60].contains(&size) { -1.15 * (tree % 15) as f64 } else { 0.0 }, 0.0];
+    folder.write("bad.csv", &submission(1..=200, shifted));
+    let table = folder.wrong("total bad.csv", " pairs of trees overlap, in 2 packings (50, 60)");
+    let is_pair = |line: &&str| line.trim_start().starts_with(['5', '6']) && line.split_whitespace().count() == 5;
+    let pairs = |table: &str| table.lines().filter(is_pair).count();
+    assert!(table.contains("The worst 10 of "), "{table}");
+    assert_eq!(pairs(table.split("The worst 10").nth(1).unwrap()), 10, "{table}");
+    let result: Value = serde_json::from_str(&folder.wrong("total bad.csv --json", "")).unwrap();
+    let areas: Vec<f64> =
+        result["check"]["overlaps"].as_array().unwrap().iter().map(|pair| pair["area"].as_f64().unwrap()).collect();
+    // By the evaluator's total, which is computed another way.
+    near(&result["overlap"], areas.iter().sum(), 1e-9);
+    assert!(areas.is_sorted_by(|a, b| a >= b) && areas.len() > 200, "{areas:?}");
+    let table = folder.wrong("total bad.csv --all", "");
+    assert_eq!(pairs(table.split("pairs of trees that overlap:").nth(1).unwrap()), areas.len(), "{table}");
+
+    // Out of bounds, and too large.
+    folder.write("far.csv", &submission(1..=200, |size, tree| [if (size, tree) == (3, 2) { 999.0 - 2.5 } else { 0.0 }, 0.0]));
+    folder.wrong("total far.csv", "far.csv: 1 tree is beyond 100 (packing 3, tree 2: x = 999)");
+    folder.write("big.csv", &submission([1, 2, 201], apart));
+    folder.wrong("total big.csv", "1 packing has no trees or more than 200 (201); 198 packings are missing (3 to 200)");
+
+    // What isn't a submission is checked where that is asked for. Of the trees' corners these touch, and so does rounding.
+    folder.write("t.csv", "x,y,theta\n0,0,0\n0.7,0,0\n");
+    let result = folder.json("total t.csv --check");
+    assert_eq!((&result["check"]["valid"], result["check"]["touching"].as_array().unwrap().len()), (&json!(true), 1));
+    assert!(folder.good("total t.csv --check").contains("1 pair of trees touches to within rounding"));
+    // A corner that is 1e-9 deep has an area of 1e-18 or so, and the contest refuses it all the same.
+    folder.write("t.csv", "x,y,theta\n0,0,0\n0.699999999,0,0\n");
+    folder.wrong("total t.csv --check", "t.csv: 1 pair of trees overlaps, in 1 packing (0)");
+    folder.write("t.csv", "x,y,theta\n0,0,0\n0.700000000001,0,0\n");
+    assert_eq!(folder.json("total t.csv --check")["check"]["touching"], json!([]));
+    assert_eq!(folder.json("total t.csv")["check"], json!(null));
+
+    folder.bad("total t.csv --all", "--all is for packings that are checked (--check)");
+    folder.bad("total t.csv --check --lattice 1,0,0,1", "cannot be used with");
+    folder.bad("total t.csv --check --no-check", "cannot be used with");
+}
+
+#[test]
+fn agrees_with_shapely() {
+    // Shapely 2.2.0: areas of 40 trees in double precision, and central differences of their sum.
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/overlap.npz");
+    let mut data = NpzReader::new(File::open(path).unwrap()).unwrap();
+    let poses: Array2<f64> = data.by_name("poses").unwrap();
+    let areas: Array2<f64> = data.by_name("pair_area").unwrap();
+    let gradient: Array2<f64> = data.by_name("gradient").unwrap();
+    let total = areas.sum() / 2.0;
+    let folder = Folder::new();
+    folder.save("p.npy", &poses);
+    near(&folder.json("total p.npy")["overlap"], total, 1e-12);
+    near(&folder.json("total p.npy --dtype f32")["overlap"], total, 1e-4);
+
+    folder.good("pairs p.npy --output pairs.npy");
+    let pairs = folder.read::<f64>("pairs.npy").into_dimensionality::<ndarray::Ix2>().unwrap();
+    assert_eq!(pairs.nrows(), areas.iter().filter(|area| **area > 1e-12).count() / 2);
+    for pair in pairs.rows() {
+        let expected = areas[[pair[1] as usize, pair[2] as usize]];
+        assert!(pair[0] == 0.0 && pair[1] < pair[2] && (pair[3] - expected).abs() < 1e-13, "{pair} {expected}");
+    }
+
+    folder.good("gradient p.npy --output g.npy");
+    let found = folder.read::<f64>("g.npy").into_dimensionality::<ndarray::Ix2>().unwrap();
+    assert!(found.iter().zip(&gradient).all(|(found, expected)| (found - expected).abs() < 1e-6));
+}
+
+#[test]
+fn pairs() {
+    let folder = Folder::new();
+    let result = folder.json("pairs p.csv --shape square.json");
+    assert_eq!(result["pairs"], json!([{"packing": 0, "first": 0, "second": 1, "area": 0.375}]));
+    assert_eq!((&result["count"], &result["area"], &result["above"]), (&json!(1), &json!(0.375), &json!(1e-12)));
+    let table = folder.good("pairs p.csv --shape square.json");
+    assert!(
+        table.contains("0.375000000") && table.ends_with("1 pair that overlaps by more than 1e-12, 0.375000000 in all.\n"),
+        "{table}"
+    );
+    let none = folder.good("pairs p.csv --shape square.json --above 0.4");
+    assert_eq!(none, "0 pairs that overlap by more than 4e-1, 0.000000000 in all.\n");
+
+    let line = folder.good("pairs p.csv --shape square.json --output o.csv");
+    assert_eq!(line, "Written: o.csv (1 pair that overlaps by more than 1e-12, 0.375000000 in all)\n");
+    assert_eq!(folder.text("o.csv"), "packing,first,second,area\n0,0,1,0.375\n");
+    let result = folder.json("pairs p.csv --shape square.json --output o.json");
+    assert_eq!((&result["output"], &result["pairs"]), (&json!("o.json"), &Value::Null));
+    let written: Value = serde_json::from_str(&folder.text("o.json")).unwrap();
+    assert_eq!(written, json!([{"packing": 0, "first": 0, "second": 1, "area": 0.375}]));
+    folder.good("pairs p.csv --shape square.json --output o.npy --dtype f32");
+    assert_eq!(folder.read::<f64>("o.npy"), array![[0.0, 0.0, 1.0, 0.375]].into_dyn());
+    folder.good("pairs p.csv --shape square.json --above 1 --output o.npy");
+    assert_eq!(folder.read::<f64>("o.npy").shape(), [0, 4]);
+
+    // The second one's image below overlaps the first by a quarter of its height.
+    folder.good("pairs p.csv --shape square.json --lattice 9,0,0,1 --output o.csv");
+    assert_eq!(folder.text("o.csv"), "packing,first,second,shift_a,shift_b,area\n0,0,1,0,-1,0.125\n0,0,1,0,0,0.375\n");
+    let table = folder.good("pairs p.csv --shape square.json --lattice 9,0,0,1");
+    assert!(table.contains("1 + (0, -1)"), "{table}");
+    folder.write("q.csv", "x,y,theta\n7.5,0.5,0\n0,0,0\n");
+    folder.good("pairs p.csv --shape square.json --against q.csv --output o.csv");
+    assert_eq!(folder.text("o.csv"), "packing,first,second,area\n0,0,1,1.0\n0,1,1,0.375\n0,2,0,0.25\n");
+}
+
+#[test]
+fn gradients() {
+    let folder = Folder::new();
+    // 0.5 by 0.75; moved to the right, the second loses its height; moved up, its width.
+    let line = folder.good("gradient p.csv --shape square.json --output g.csv");
+    assert!(line.starts_with("Written: g.csv (1 packing, 3 poses, float64; overlap 0.375000000; "), "{line}");
+    let written = folder.text("g.csv");
+    let lines: Vec<_> = written.lines().collect();
+    assert_eq!((lines.len(), lines[0]), (4, "packing,pose,x,y,theta"));
+    assert!(lines[1].starts_with("0,0,0.75,0.5,") && lines[2].starts_with("0,1,-0.75,-0.5,"), "{written}");
+    assert_eq!(lines[3], "0,2,0.0,0.0,0.0");
+
+    let result = folder.json("gradient p.csv --shape square.json --dtype f32 --output g.npy");
+    let gradient = folder.read::<f32>("g.npy");
+    assert_eq!((gradient.shape(), gradient[[1, 0]], &result["dtype"]), (&[3, 3][..], -0.75, &json!("float32")));
+    near(&result["norm_position"], (2.0f64 * (0.75 * 0.75 + 0.5 * 0.5)).sqrt(), 1e-6);
+
+    // Outside, moving the second to the right costs its height, and the square's side half of it.
+    let result = folder.json("gradient p.csv --shape square.json --boundary 2 --output g.npy");
+    let gradient = folder.read::<f64>("g.npy");
+    near(&json!(gradient[[1, 0]]), -0.75 + 0.75, 1e-14);
+    near(&result["outside_by_side"][0], -0.5 * (0.75 + 0.5), 1e-14);
+    near(&result["outside"], 1.625, 1e-14);
+
+    let random = |i: usize| ((i as f64 * 0.618).fract(), (i as f64 * 0.414).fract());
+    let poses = Array3::from_shape_fn((4, 30, 3), |(i, j, k)| {
+        let (a, b) = random(i * 30 + j);
+        [3.0 * a, 3.0 * b, 2.0 * PI * (a + b)][k]
+    });
+    folder.save("e.npy", &poses);
+    let mut bytes = vec![];
+    for _ in 0..2 {
+        folder.good("gradient e.npy --deterministic --ensembles --output g.npy");
+        bytes.push(fs::read(folder.path("g.npy")).unwrap());
+    }
+    assert_eq!(bytes[0], bytes[1]);
+    let gradient = folder.read::<f64>("g.npy");
+    assert_eq!(gradient.shape(), [4, 30, 3]);
+    // Nothing changes where all poses move together.
+    for packing in gradient.outer_iter() {
+        for k in 0..2 {
+            assert!((0..30).map(|pose| packing[[pose, k]]).sum::<f64>().abs() < 1e-12);
+        }
+    }
+    // Against themselves each pair counts twice, but for poses and themselves, which have no derivative.
+    folder.good("gradient e.npy --against e.npy --output h.npy");
+    let twice = folder.read::<f64>("h.npy");
+    assert_eq!(twice.shape(), [4, 30, 3]);
+
+    folder.write("s.csv", "id,x,y,deg\n001_0,s0,s0,s0\n002_0,s0,s0,s0\n002_1,s0.3,s0,s0\n");
+    folder.good("gradient s.csv --output g.csv");
+    let written = folder.text("g.csv");
+    assert!(written.contains("\n1,0,0.0,0.0,0.0\n2,0,") && written.contains("\n2,1,-"), "{written}");
+    folder.bad(
+        "gradient s.csv --output i.npy",
+        "i.npy: the packings differ in their numbers of poses, and their derivatives don't fit",
+    );
+}
+
+#[test]
+fn pictures() {
+    let folder = Folder::new();
+    let line = folder.good("plot p.csv a.svg --shape square.json");
+    assert_eq!(line, "Written: a.svg (3 poses, side 8.000000, overlap 0.375000000)\n");
+    let svg = folder.text("a.svg");
+    assert!(svg.starts_with("<svg width=\"") && svg.trim_end().ends_with("</svg>"));
+    assert!(svg.contains("3 poses, side 8.000000, overlap 0.375000000"));
+    // Three squares, and a red rectangle of half by three quarters.
+    let polygons: Vec<&str> = svg.lines().filter(|line| line.starts_with("<polygon ")).collect();
+    assert_eq!((polygons.len(), polygons.iter().filter(|line| line.contains("#D62728")).count()), (4, 1), "{svg}");
+    let corners = |polygon: &str| -> Vec<[f64; 2]> {
+        let points = polygon.split("points=\"").nth(1).unwrap().split('"').next().unwrap();
+        points
+            .split_whitespace()
+            .map(|point| point.split_once(',').unwrap())
+            .map(|(x, y)| [x.parse().unwrap(), y.parse().unwrap()])
+            .collect()
+    };
+    let extent = |polygon: &str| {
+        let corners = corners(polygon);
+        [0, 1].map(|axis| {
+            let numbers = corners.iter().map(|corner| corner[axis]);
+            numbers.clone().fold(f64::NEG_INFINITY, f64::max) - numbers.fold(f64::INFINITY, f64::min)
+        })
+    };
+    let ([width, height], [red_width, red_height]) = (extent(polygons[0]), extent(polygons[3]));
+    assert!((width / height - 1.0).abs() < 1e-3, "as many pixels a unit in both directions");
+    assert!((red_width / width - 0.5).abs() < 1e-3 && (red_height / height - 0.75).abs() < 1e-3);
+
+    let result = folder.json("plot p.csv a.png --shape square.json --boundary 3 --title Squares");
+    let expected = json!({
+        "system": "overlap", "command": "plot", "input": "p.csv", "packing": 0, "poses": 3, "side": 3.0, "overlap": 0.375,
+        "pairs": 1, "output": "a.png",
+    });
+    assert_eq!(result, expected);
+    let mut reader = png::Decoder::new(std::io::BufReader::new(File::open(folder.path("a.png")).unwrap())).read_info().unwrap();
+    let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut pixels).unwrap();
+    let colours = pixels[..info.buffer_size()].as_chunks::<3>().0;
+    let count = |colour: [u8; 3]| colours.iter().filter(|&&found| found == colour).count() as f64;
+    // The three squares' area less what is red, but for edges.
+    let share = count([214, 39, 40]) / count([168, 194, 162]);
+    assert!((share - 0.375 / (3.0 - 2.0 * 0.375)).abs() < 0.02, "{share}");
+
+    folder.write("s.csv", "id,x,y,deg\n001_0,s0,s0,s0\n002_0,s0,s0,s0\n002_1,s0.3,s0,s45\n");
+    let result = folder.json("plot s.csv b.svg --packing 2");
+    assert_eq!((&result["packing"], &result["poses"]), (&json!(2), &json!(2)));
+    assert_eq!(folder.json("plot s.csv b.svg")["packing"], 1);
+    folder.bad("plot s.csv c.svg --packing 3", "s.csv: there is no packing of 3 trees");
+    folder.bad("plot p.csv c.svg --packing 1", "p.csv: there is no packing 1: the only one is 0");
+    folder.bad("plot p.csv c.jpg", "c.jpg: the name must end in .png or .svg");
+    folder.bad("plot p.csv p.csv", "p.csv: the name must end in .png or .svg");
+    folder.bad("plot p.csv no/c.svg", "no/c.svg can't be written: there is no directory no");
+    folder.write("none.csv", "x,y,theta\n");
+    folder.bad("plot none.csv c.svg", "none.csv: packing 0 has no poses");
+    folder.save("e.npy", &Array3::<f64>::zeros((3, 2, 3)));
+    folder.bad("plot e.npy c.svg --packing 3", "e.npy: there is no packing 3: they are 0 to 2");
+}
+
+#[test]
+fn nothing_to_evaluate() {
+    let folder = Folder::new();
+    folder.write("none.csv", "x,y,theta\n");
+    let result = folder.json("total none.csv --output t.npy");
+    assert_eq!((&result["overlap"], &result["packings"][0]["poses"]), (&json!(0.0), &json!(0)));
+    assert_eq!(read_npy::<_, Array1<f64>>(folder.path("t.npy")).unwrap().to_vec(), [0.0]);
+    folder.good("gradient none.csv --output g.npy");
+    assert_eq!(folder.read::<f64>("g.npy").shape(), [0, 3]);
+    assert_eq!(folder.json("pairs none.csv")["count"], 0);
+    folder.write("none.csv", "id,x,y,deg\n");
+    let result = folder.json("total none.csv --no-check");
+    assert_eq!((&result["score"], &result["packings"]), (&json!(0.0), &json!([])));
+    folder.wrong("total none.csv", "none.csv: 200 packings are missing (1 to 200)");
+}
+
+#[test]
+fn errors_name_what_is_wrong() {
+    let folder = Folder::new();
+    for command in ["total p.csv", "pairs p.csv", "gradient p.csv --output g.npy"] {
+        folder
+            .bad(&format!("{command} --shape cube"), "`cube` is no shape: it must be `tree`, a file .json, .svg or .wkt, or WKT");
+        folder.bad(&format!("{command} --shape no.svg"), "no.svg: can't be read: no such file");
+        folder.bad(
+            &format!("{command} --ensembles"),
+            "p.csv: holds one packing, but that of ensembles must have a column `packing`",
+        );
+        folder.bad(&format!("{command} --against no.csv"), "no.csv: can't be read: no such file");
+        folder.bad(&format!("{command} --lattice 1,0,2,0"), "a lattice of (1, 0) and (2, 0): the vectors are parallel");
+        folder.bad(&format!("{command} --lattice 1,0,0"), "not two vectors: they must be four numbers ax,ay,bx,by");
+        folder.bad(&format!("{command} --dtype f16"), "invalid value 'f16'");
+    }
+    folder.bad("total no.npy", "no.npy: can't be read: no such file");
+    folder.bad("total p.txt", "p.txt: the name must end in .npy or .csv");
+    folder.write("bad.csv", "x,y,theta\n0,0,0\n0,zero,0\n");
+    folder.bad("total bad.csv", "bad.csv: line 3: column `y`: `zero` is not a number");
+    folder.write("bad.csv", "x,y,theta,shape\n0,0,0,0\n0,0,0,2\n");
+    folder.bad("total bad.csv", "bad.csv: line 3: packing 0, pose 1: shape = 2, but the only shape is 0");
+    folder.bad(
+        "total p.csv --against bad.csv --shape tree --shape square.json",
+        "bad.csv: line 3: packing 0, pose 1: shape = 2, but the shapes are 0 to 1",
+    );
+    folder.write("far.csv", "x,y,theta\n0,0,0\n0,1e30,0\n");
+    for command in [
+        "total far.csv",
+        "pairs far.csv",
+        "gradient far.csv --output g.npy",
+        "plot far.csv f.svg",
+        "total p.csv --against far.csv",
+    ] {
+        folder.bad(command, "far.csv: line 3: packing 0, pose 1: y = 1000000000000000000000000000000 is too large for float64");
+    }
+    folder.write("far.csv", "packing,x,y,theta\n0,0,0,0\n\n1,0,0,0\n1,-2e9,0,0\n");
+    folder.bad("total far.csv --dtype f32", "far.csv: line 5: packing 1, pose 1: x = -2000000000 is too large for float32");
+    folder.write("far.csv", "id,x,y,deg\n002_1,s0,s1e19,s0\n002_0,s0,s0,s0\n");
+    folder.bad("plot far.csv f.svg", "far.csv: line 2: packing 0, pose 1: y = 10000000000000000000 is too large");
+    folder.save("far.npy", &array![[0.0, 0.0, 0.0], [-1e20, 0.0, 0.0]]);
+    folder.bad("total far.npy", "far.npy: packing 0, pose 1: x = -100000000000000000000 is too large");
+    folder.write("bow.wkt", "POLYGON ((0 0, 1 1, 1 0, 0 1, 0 0))");
+    folder.bad("total p.csv --shape bow.wkt", "bow.wkt: shape bow: edges 0 and 2 cross or touch");
+    folder.write("sub.csv", "id,x,y,deg\n002_0,s0,s0,s0\n");
+    folder.bad("total sub.csv", "sub.csv: there is no `002_1`");
+    folder.write("two.csv", "packing,x,y,theta\n0,0,0,0\n1,0,0,0\n");
+    folder.bad("total p.csv --against two.csv", "--against: one list has 1 packing, and the other 2");
+    folder.save("e.npy", &Array2::<f64>::zeros((3, 3)));
+    folder.bad(
+        "total e.npy --ensembles",
+        "e.npy: holds an array of shape (3, 3), but that of ensembles must be (packings, poses, 3)",
+    );
+    for boundary in ["0", "-1", "x", "inf"] {
+        folder.bad(&format!("total p.csv --boundary {boundary}"), "not a side's length: it must be a number above 0");
+    }
+    folder.bad("total p.csv --boundary 3 --lattice 1,0,0,1", "cannot be used with");
+    folder.bad("gradient p.csv --output g.npy --boundary 3 --against p.csv", "cannot be used with");
+    folder.bad("pairs p.csv --above -1", "not an area: it must be a number, 0 or above");
+    folder.bad("total p.csv --output t.txt", "t.txt: the name must end in .npy or .csv, which tells the format");
+    folder.bad("pairs p.csv --output t.txt", "t.txt: the name must end in .csv, .json or .npy, which tells the format");
+    folder.bad("total p.csv --output p.csv", "p.csv can't be written: it is to be read");
+    folder.bad("total p.csv --output no/t.csv", "no/t.csv can't be written: there is no directory no");
+    folder.bad("gradient p.csv", "--output");
+}

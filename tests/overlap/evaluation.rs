@@ -1,0 +1,749 @@
+//! Overlaps of copies of shapes, against another program's answers and a brute force of another method.
+//!
+//! They run on the backend that `WARPSMITH_BACKEND` names, or on a GPU where there is one.
+
+use std::{f64::consts::PI, fs::File, path::Path};
+
+use ndarray::{Array0, Array2};
+use ndarray_npy::NpzReader;
+use crate::polygon::{Point, Pose, brute, place};
+use proptest::prelude::*;
+use rand_chacha::{
+    ChaCha8Rng,
+    rand_core::{RngCore, SeedableRng},
+};
+use warpsmith::{
+    device::Device,
+    overlap::{Boundary, Field, Kernel, Lattice, Overlap, OverlapError, OverlapPair, Packings, Real, Shape, Wanted},
+};
+
+type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
+
+const KERNELS: [Kernel; 2] = [Kernel::Queue, Kernel::Direct];
+
+fn device() -> Device {
+    Device::best().expect("the backend that was asked for")
+}
+
+fn overlap<T: Real>(shapes: &[Shape], kernel: Kernel) -> Overlap<T> {
+    Overlap::new(&device(), shapes).expect("shapes fit the device").kernel(kernel)
+}
+
+#[test]
+fn the_brute_force_knows_squares() {
+    let square = [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]];
+    assert_eq!(brute(&square, &square), 1.0);
+    assert!((brute(&square, &place(&square, [0.25, 0.5, 0.0])) - 0.375).abs() < 1e-15);
+    // A square on its corner has half of it in common with the square around it.
+    let turned = place(&square, [0.5, 0.5 - 0.5f64.sqrt(), PI / 4.0]);
+    assert!((brute(&square, &turned) - (8.0f64.sqrt() - 2.0)).abs() < 1e-15);
+    assert_eq!(brute(&square, &place(&square, [1.0, 0.0, 0.0])), 0.0);
+}
+
+fn uniform(rng: &mut ChaCha8Rng, low: f64, high: f64) -> f64 {
+    low + (high - low) * (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// Poses in a square of the density that the benchmarks have.
+fn random_poses(n: usize, seed: u64) -> Vec<Pose> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let half = 0.325 * (n as f64).sqrt();
+    (0..n).map(|_| [uniform(&mut rng, -half, half), uniform(&mut rng, -half, half), uniform(&mut rng, -PI, PI)]).collect()
+}
+
+fn star(points: usize, inner: f64) -> Shape {
+    let vertex = |k: usize| {
+        let (sine, cosine) = (PI * k as f64 / points as f64).sin_cos();
+        let radius = if k.is_multiple_of(2) { 0.6 } else { inner };
+        [radius * cosine + 0.1, radius * sine]
+    };
+    Shape::polygon("star", &(0..2 * points).map(vertex).collect::<Vec<_>>()).expect("a star is simple")
+}
+
+/// The overlapping pairs by brute force.
+fn brute_pairs(shapes: &[Shape], packings: &Packings) -> Vec<OverlapPair<f64>> {
+    let mut pairs = Vec::new();
+    for packing in 0..packings.len() {
+        let start = packings.offsets()[packing];
+        let rings: Vec<_> = packings
+            .get(packing)
+            .iter()
+            .enumerate()
+            .map(|(k, &pose)| place(&shapes[packings.shape_of(start + k) as usize].outlines()[0], pose))
+            .collect();
+        for first in 0..rings.len() {
+            for second in first + 1..rings.len() {
+                let area = brute(&rings[first], &rings[second]);
+                if area > 1e-13 {
+                    pairs.push(OverlapPair { packing, first, second, shift: [0; 2], area });
+                }
+            }
+        }
+    }
+    pairs
+}
+
+/// Compares pairs that have more than rounding in common.
+fn assert_pairs<T: Real>(found: &[OverlapPair<T>], expected: &[OverlapPair<f64>], tolerance: f64) {
+    let key = |pair: &OverlapPair<f64>| (pair.packing, pair.first, pair.second, pair.shift);
+    let found: Vec<OverlapPair<f64>> = found
+        .iter()
+        .map(|pair| OverlapPair {
+            packing: pair.packing,
+            first: pair.first,
+            second: pair.second,
+            shift: pair.shift,
+            area: pair.area.to_f64(),
+        })
+        .collect();
+    let (mut i, mut j) = (0, 0);
+    while i < found.len() || j < expected.len() {
+        let order = match (found.get(i), expected.get(j)) {
+            (Some(a), Some(b)) => key(a).cmp(&key(b)),
+            (Some(_), None) => std::cmp::Ordering::Less,
+            _ => std::cmp::Ordering::Greater,
+        };
+        let (a, b) = match order {
+            std::cmp::Ordering::Less => (Some(found[i]), None),
+            std::cmp::Ordering::Greater => (None, Some(expected[j])),
+            std::cmp::Ordering::Equal => (Some(found[i]), Some(expected[j])),
+        };
+        let (x, y) = (a.map_or(0.0, |pair| pair.area), b.map_or(0.0, |pair| pair.area));
+        assert!((x - y).abs() <= tolerance, "{a:?} and {b:?}");
+        i += usize::from(a.is_some());
+        j += usize::from(b.is_some());
+    }
+}
+
+struct Oracle {
+    poses: Vec<Pose>,
+    areas: Array2<f64>,
+    total: f64,
+    gradient: Array2<f64>,
+}
+
+/// Made with Shapely; the gradient by central differences, good to 1e-6.
+fn oracle() -> Result<Oracle> {
+    let mut npz = NpzReader::new(File::open(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/overlap.npz"))?)?;
+    let poses: Array2<f64> = npz.by_name("poses")?;
+    let total: Array0<f64> = npz.by_name("total")?;
+    let outline: Array2<f64> = npz.by_name("outline")?;
+    let tree = Shape::tree();
+    for vertex in outline.rows() {
+        assert!(tree.outlines()[0].iter().any(|[x, y]| (x - vertex[0]).hypot(y - vertex[1]) < 1e-15), "{vertex}");
+    }
+    Ok(Oracle {
+        poses: poses.rows().into_iter().map(|pose| [pose[0], pose[1], pose[2]]).collect(),
+        areas: npz.by_name("pair_area")?,
+        total: total.into_scalar(),
+        gradient: npz.by_name("gradient")?,
+    })
+}
+
+fn agrees_with_shapely<T: Real>(area_tolerance: f64, gradient_tolerance: f64) -> Result {
+    let oracle = oracle()?;
+    let packings = Packings::one(oracle.poses)?;
+    for kernel in KERNELS {
+        for (deterministic, grid_from) in [(false, usize::MAX), (true, usize::MAX), (false, 1), (true, 1)] {
+            let mut overlap = overlap::<T>(&[Shape::tree()], kernel).deterministic(deterministic).grid_from(grid_from);
+            let mut areas = Array2::zeros(oracle.areas.dim());
+            for pair in overlap.pairs(&packings)? {
+                areas[[pair.first, pair.second]] = pair.area.to_f64();
+                areas[[pair.second, pair.first]] = pair.area.to_f64();
+            }
+            for (at, area) in oracle.areas.indexed_iter() {
+                assert!((areas[at] - area).abs() <= area_tolerance, "{at:?}: {} and {area}", areas[at]);
+            }
+            let result = overlap.evaluate(&packings, Wanted::ALL)?;
+            assert!((result.totals[0].to_f64() - oracle.total).abs() <= 40.0 * area_tolerance, "{}", result.totals[0]);
+            for (k, (gradient, expected)) in result.gradient.iter().zip(oracle.gradient.rows()).enumerate() {
+                for (x, y) in gradient.iter().zip(expected) {
+                    assert!((x.to_f64() - y).abs() <= gradient_tolerance, "pose {k}: {gradient:?} and {expected}");
+                }
+            }
+            for (k, (sum, row)) in result.per_pose.iter().zip(oracle.areas.rows()).enumerate() {
+                assert!((sum.to_f64() - row.sum()).abs() <= 10.0 * area_tolerance, "pose {k}: {sum} and {}", row.sum());
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn agrees_with_shapely_in_double_precision() -> Result {
+    agrees_with_shapely::<f64>(1e-13, 1e-6)
+}
+
+#[test]
+fn agrees_with_shapely_in_single_precision() -> Result {
+    agrees_with_shapely::<f32>(2e-6, 2e-5)
+}
+
+/// Many random pairs, each a packing of two.
+fn random_pairs(shapes: &[Shape], n: usize, seed: u64) -> Result<Packings> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut poses = Vec::new();
+    let mut kinds = Vec::new();
+    for _ in 0..n {
+        let [x, y] = [uniform(&mut rng, -3.0, 3.0), uniform(&mut rng, -3.0, 3.0)];
+        poses.push([x, y, uniform(&mut rng, -7.0, 7.0)]);
+        let (u, v) = (uniform(&mut rng, -0.9, 0.9), uniform(&mut rng, -0.9, 0.9));
+        poses.push([x + u, y + v, uniform(&mut rng, -7.0, 7.0)]);
+        kinds.extend([rng.next_u32() % shapes.len() as u32, rng.next_u32() % shapes.len() as u32]);
+    }
+    Ok(Packings::ensembles(poses, 2)?.with_shapes(kinds)?)
+}
+
+/// Shapes of 4, 9 and 33 pieces, so that a piece meets the other's in one step, in three, and in nine.
+fn shapes() -> Vec<Shape> {
+    vec![Shape::tree(), star(9, 0.3), star(33, 0.4)]
+}
+
+#[test]
+fn thousands_of_random_pairs_agree_with_brute_force() -> Result {
+    let shapes = shapes();
+    let packings = random_pairs(&shapes, 3000, 11)?;
+    let expected = brute_pairs(&shapes, &packings);
+    assert!(expected.len() > 1500);
+    for kernel in KERNELS {
+        let mut overlap = overlap::<f64>(&shapes, kernel);
+        assert_pairs(&overlap.pairs(&packings)?, &expected, 2e-14);
+        let totals = overlap.evaluate(&packings, Wanted::TOTALS)?.totals;
+        let mut by_packing = vec![0.0; packings.len()];
+        for pair in &expected {
+            by_packing[pair.packing] = pair.area;
+        }
+        for (total, area) in totals.iter().zip(&by_packing) {
+            assert!((total - area).abs() <= 2e-14, "{total} and {area}");
+        }
+    }
+    let single = overlap::<f32>(&shapes, Kernel::Queue).pairs(&packings)?;
+    assert_pairs(&single, &expected, 5e-6);
+    Ok(())
+}
+
+/// Boolean operations of the `geo` crate are another program's word, but good to some 1e-9 only.
+#[test]
+fn random_pairs_agree_with_geo() -> Result {
+    use geo::{Area, BooleanOps};
+    let polygon = |ring: Vec<Point>| geo::Polygon::new(ring.into_iter().map(|[x, y]| geo::Coord { x, y }).collect(), vec![]);
+    let shapes = shapes();
+    let packings = random_pairs(&shapes, 1000, 12)?;
+    let mut overlap = overlap::<f64>(&shapes, Kernel::Direct);
+    let totals = overlap.evaluate(&packings, Wanted::TOTALS)?.totals;
+    for (k, total) in totals.iter().enumerate() {
+        let ring = |i: usize| polygon(place(&shapes[packings.shape_of(2 * k + i) as usize].outlines()[0], packings.get(k)[i]));
+        let area = ring(0).intersection(&ring(1)).unsigned_area();
+        assert!((total - area).abs() < 1e-7, "packing {k}: {total} and {area}");
+    }
+    Ok(())
+}
+
+/// Central differences of the brute force, extrapolated; none where the two steps don't agree, as about a kink.
+fn differences(rings: impl Fn(f64, usize) -> f64) -> [Option<f64>; 3] {
+    [0, 1, 2].map(|axis| {
+        let slope = |step: f64| (rings(step, axis) - rings(-step, axis)) / (2.0 * step);
+        let (coarse, fine, finest) = (slope(4e-4), slope(2e-4), slope(1e-4));
+        let (one, two) = ((4.0 * fine - coarse) / 3.0, (4.0 * finest - fine) / 3.0);
+        ((one - two).abs() < 1e-9).then_some(two)
+    })
+}
+
+#[test]
+fn gradients_agree_with_differences() -> Result {
+    let shapes = shapes();
+    let packings = random_pairs(&shapes, 400, 13)?;
+    for kernel in KERNELS {
+        let result = overlap::<f64>(&shapes, kernel).evaluate(&packings, Wanted::GRADIENT)?;
+        let (mut compared, mut skipped) = (0, 0);
+        for k in 0..packings.len() {
+            let outline = |i: usize| &shapes[packings.shape_of(2 * k + i) as usize].outlines()[0];
+            for i in 0..2 {
+                let other = place(outline(1 - i), packings.get(k)[1 - i]);
+                let moved = |step: f64, axis: usize| {
+                    let mut pose = packings.get(k)[i];
+                    pose[axis] += step;
+                    brute(&place(outline(i), pose), &other)
+                };
+                for (axis, slope) in differences(moved).into_iter().enumerate() {
+                    let Some(slope) = slope else {
+                        skipped += 1;
+                        continue;
+                    };
+                    compared += usize::from(slope != 0.0);
+                    let found = result.gradient[2 * k + i][axis];
+                    assert!((found - slope).abs() < 2e-10, "packing {k}, pose {i}, axis {axis}: {found} and {slope}");
+                }
+            }
+        }
+        assert!(compared > 900 && skipped < compared, "{compared} compared, {skipped} skipped");
+    }
+    Ok(())
+}
+
+/// A pose's coordinate on a coarse raster, so that edges and vertices meet.
+fn raster() -> impl Strategy<Value = Pose> {
+    (-8i32..=8, -8i32..=8, 0u8..4)
+        .prop_map(|(x, y, turns)| [f64::from(x) / 16.0, f64::from(y) / 16.0, f64::from(turns) * PI / 2.0])
+}
+
+/// Triangles, quads and a notched polygon on the raster; and slivers.
+fn raster_shape() -> impl Strategy<Value = Vec<Point>> {
+    prop_oneof![
+        Just(vec![[0.0, 0.0], [0.5, 0.0], [0.5, 0.25], [0.0, 0.25]]),
+        Just(vec![[0.0, 0.0], [0.5, 0.0], [0.25, 0.5]]),
+        Just(vec![[-0.25, -0.25], [0.5, -0.25], [0.5, 0.5], [0.25, 0.0], [-0.25, 0.5]]),
+        Just(Shape::tree().outlines()[0].clone()),
+        (1u32..9).prop_map(|k| vec![[0.0, 0.0], [0.75, 0.0], [0.75, 10f64.powi(-(k as i32))], [0.25, 10f64.powi(-(k as i32))]]),
+        (1u32..9).prop_map(|k| vec![[-0.5, 0.0], [0.5, 0.0], [0.0, 10f64.powi(-(k as i32))]]),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Edges on edges, vertices on vertices and on edges, one inside the other, identical poses, slivers.
+    #[test]
+    fn touching_shapes_agree_with_brute_force(
+        first in raster_shape(), second in raster_shape(), a in raster(), b in raster(), same in any::<bool>(),
+    ) {
+        let shapes = [Shape::polygon("first", &first).unwrap(), Shape::polygon("second", &second).unwrap()];
+        let b = if same { a } else { b };
+        let expected = brute(&place(&first, a), &place(&second, b));
+        let packings = Packings::one(vec![a, b]).unwrap().with_shapes(vec![0, 1]).unwrap();
+        for kernel in KERNELS {
+            let total = overlap::<f64>(&shapes, kernel).evaluate(&packings, Wanted::GRADIENT).unwrap();
+            prop_assert!((total.totals[0] - expected).abs() < 1e-14, "{} and {expected}", total.totals[0]);
+            prop_assert!(total.gradient.as_flattened().iter().all(|slope| slope.abs() < 10.0));
+            let total = overlap::<f32>(&shapes, kernel).evaluate(&packings, Wanted::TOTALS).unwrap().totals[0];
+            prop_assert!((f64::from(total) - expected).abs() < 2e-6, "{total} and {expected}");
+        }
+    }
+
+    /// The same turned by any angle and moved far away, so that edges meet up to rounding only.
+    #[test]
+    fn nearly_touching_shapes_agree_with_brute_force(
+        first in raster_shape(), second in raster_shape(), a in raster(), b in raster(), turn in -3.0..3.0, x in -1e3..1e3,
+    ) {
+        let shapes = [Shape::polygon("first", &first).unwrap(), Shape::polygon("second", &second).unwrap()];
+        let (sine, cosine) = f64::sin_cos(turn);
+        // Both by the same motion, about the first's position, which is exact.
+        let [u, v] = [b[0] - a[0], b[1] - a[1]];
+        let poses = [[0.0, 0.0, a[2] + turn], [cosine * u - sine * v, sine * u + cosine * v, b[2] + turn]];
+        let expected = brute(&place(&first, poses[0]), &place(&second, poses[1]));
+        let far = poses.map(|[u, v, theta]| [u + x, v, theta]);
+        // What moving them there does to the difference of their positions.
+        let rounding = ((far[1][0] - far[0][0]) - (poses[1][0] - poses[0][0])).abs();
+        for (poses, tolerance) in [(poses, 2e-14), (far, 2e-14 + 4.0 * rounding)] {
+            let packings = Packings::one(poses.to_vec()).unwrap().with_shapes(vec![0, 1]).unwrap();
+            for kernel in KERNELS {
+                let total = overlap::<f64>(&shapes, kernel).evaluate(&packings, Wanted::TOTALS).unwrap().totals[0];
+                prop_assert!((total - expected).abs() < tolerance, "{total} and {expected}, by {kernel:?}");
+            }
+        }
+    }
+}
+
+/// Ensembles of all sizes at once: each packing as if it were alone.
+fn ensembles_are_independent<T: Real>(tolerance: f64) -> Result {
+    let sizes = [0, 1, 2, 7, 0, 33, 64, 120, 1, 0];
+    let mut poses = Vec::new();
+    let mut offsets = vec![0];
+    for (k, &n) in sizes.iter().enumerate() {
+        poses.extend(random_poses(n, k as u64));
+        offsets.push(poses.len());
+    }
+    let shapes = [Shape::tree()];
+    let packings = Packings::ragged(poses, offsets)?;
+    let expected = brute_pairs(&shapes, &packings);
+    for kernel in KERNELS {
+        for deterministic in [false, true] {
+            for grid_from in [1, usize::MAX] {
+                let mut overlap = overlap::<T>(&shapes, kernel).deterministic(deterministic).grid_from(grid_from);
+                let result = overlap.evaluate(&packings, Wanted::ALL)?;
+                for packing in 0..sizes.len() {
+                    let areas = expected.iter().filter(|pair| pair.packing == packing).map(|pair| pair.area);
+                    let (total, area) = (result.totals[packing].to_f64(), areas.sum::<f64>());
+                    assert!((total - area).abs() <= tolerance, "packing {packing}: {total} and {area}");
+                }
+                let mut per_pose = vec![0.0; packings.poses().len()];
+                for pair in &expected {
+                    per_pose[packings.offsets()[pair.packing] + pair.first] += pair.area;
+                    per_pose[packings.offsets()[pair.packing] + pair.second] += pair.area;
+                }
+                for (found, expected) in result.per_pose.iter().zip(&per_pose) {
+                    assert!((found.to_f64() - expected).abs() <= tolerance, "{found} and {expected}");
+                }
+                assert_pairs(&overlap.pairs(&packings)?, &expected, tolerance);
+                // Nothing but totals gives the same totals.
+                let totals = overlap.evaluate(&packings, Wanted::TOTALS)?.totals;
+                for (one, other) in totals.iter().zip(&result.totals) {
+                    assert!((one.to_f64() - other.to_f64()).abs() <= tolerance);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn ensembles_are_independent_in_double_precision() -> Result {
+    ensembles_are_independent::<f64>(1e-13)
+}
+
+#[test]
+fn ensembles_are_independent_in_single_precision() -> Result {
+    ensembles_are_independent::<f32>(3e-5)
+}
+
+/// Grids of many cells, crowded ones, and one with a pose far away from all others.
+#[test]
+fn a_grid_finds_what_looking_at_all_finds() -> Result {
+    let crowd: Vec<Pose> = random_poses(300, 5).into_iter().map(|[x, y, theta]| [0.05 * x, 0.05 * y, theta]).collect();
+    let mut lonely = random_poses(300, 6);
+    lonely.push([1e6, -3e5, 0.1]);
+    let line: Vec<Pose> = (0..500).map(|k| [f64::from(k) * 0.3, 1e-3 * f64::from(k), f64::from(k)]).collect();
+    let same = vec![[0.5, 0.5, 1.0]; 40];
+    for (poses, scale) in [(random_poses(3000, 4), 1.0), (crowd, 100.0), (lonely, 1.0), (line, 1.0), (same, 10.0)] {
+        let packings = Packings::one(poses)?;
+        for kernel in KERNELS {
+            let of = |grid_from: usize| -> Result<_> {
+                let mut overlap = overlap::<f64>(&[Shape::tree()], kernel).grid_from(grid_from);
+                Ok((overlap.pairs(&packings)?, overlap.evaluate(&packings, Wanted::ALL)?))
+            };
+            let ((pairs, all), (grid_pairs, grid)) = (of(usize::MAX)?, of(1)?);
+            assert!(!pairs.is_empty());
+            assert_pairs(&grid_pairs, &pairs, 1e-14);
+            assert!((all.totals[0] - grid.totals[0]).abs() <= 1e-12 * scale * all.totals[0].max(1.0));
+            for (x, y) in all.gradient.as_flattened().iter().zip(grid.gradient.as_flattened()) {
+                assert!((x - y).abs() <= 1e-13 * scale, "{x} and {y}");
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn deterministic_results_are_the_same_bits() -> Result {
+    let packings = Packings::ensembles(random_poses(1200, 21), 120)?;
+    for kernel in KERNELS {
+        for grid_from in [1, usize::MAX] {
+            let run = || {
+                overlap::<f64>(&[Shape::tree()], kernel).deterministic(true).grid_from(grid_from).evaluate(&packings, Wanted::ALL)
+            };
+            let first = run()?;
+            for _ in 0..3 {
+                let bits = |numbers: &[f64]| numbers.iter().map(|number| number.to_bits()).collect::<Vec<_>>();
+                let next = run()?;
+                assert_eq!(bits(&first.totals), bits(&next.totals));
+                assert_eq!(bits(&first.per_pose), bits(&next.per_pose));
+                assert_eq!(bits(first.gradient.as_flattened()), bits(next.gradient.as_flattened()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A packing and all images of it that may matter, as poses of their own.
+fn images(poses: &[Pose], [a, b]: [Point; 2], far: i32) -> Vec<(usize, [i32; 2], Pose)> {
+    let mut all = Vec::new();
+    for (k, &[x, y, theta]) in poses.iter().enumerate() {
+        for m in -far..=far {
+            for n in -far..=far {
+                let (u, v) = (f64::from(m), f64::from(n));
+                all.push((k, [m, n], [x + u * a[0] + v * b[0], y + u * a[1] + v * b[1], theta]));
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn periodic_images_agree_with_explicit_ones() -> Result {
+    let outline = &Shape::tree().outlines()[0].clone();
+    // The last one is finer than the shape; the poses lie outside of the cell, too.
+    for (k, (vectors, n, spread)) in [
+        ([[3.0, 0.0], [0.0, 2.5]], 12, 1.0),
+        ([[2.0, 0.3], [1.1, 1.9]], 8, 4.0),
+        ([[4.0, 0.0], [3.7, 1.2]], 10, 3.0),
+        ([[0.5, 0.1], [-0.2, 0.45]], 2, 1.0),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let poses: Vec<Pose> = random_poses(n, 40 + k as u64).into_iter().map(|[x, y, t]| [x * spread, y * spread, t]).collect();
+        let far = if k == 1 || k == 2 { 10 } else { 6 };
+        let mut expected = Vec::new();
+        for (second, shift, pose) in images(&poses, vectors, far) {
+            let ring = place(outline, pose);
+            for (first, &pose) in poses.iter().enumerate() {
+                if (first, [0; 2]) < (second, shift) && first <= second {
+                    let area = brute(&place(outline, pose), &ring);
+                    if area > 1e-13 {
+                        expected.push(OverlapPair { packing: 0, first, second, shift, area });
+                    }
+                }
+            }
+        }
+        expected.sort_unstable_by_key(|pair| (pair.first, pair.second, pair.shift));
+        let total: f64 = expected.iter().map(|pair| pair.area).sum();
+        let lattice = Lattice::new(vectors[0], vectors[1])?;
+        let packings = Packings::one(poses.clone())?;
+        for kernel in KERNELS {
+            for grid_from in [1, usize::MAX] {
+                for deterministic in [false, true] {
+                    let mut overlap = overlap::<f64>(&[Shape::tree()], kernel)
+                        .lattice(lattice)?
+                        .grid_from(grid_from)
+                        .deterministic(deterministic);
+                    assert_pairs(&overlap.pairs(&packings)?, &expected, 1e-13);
+                    let result = overlap.evaluate(&packings, Wanted::ALL)?;
+                    assert!((result.totals[0] - total).abs() < 1e-11, "{} and {total}", result.totals[0]);
+                    for (pose, found) in result.per_pose.iter().enumerate() {
+                        let sum = |pair: &OverlapPair<f64>| {
+                            pair.area * (f64::from(u8::from(pair.first == pose)) + f64::from(u8::from(pair.second == pose)))
+                        };
+                        let sum: f64 = expected.iter().map(sum).sum();
+                        assert!((found - sum).abs() < 1e-11, "pose {pose}: {found} and {sum}");
+                    }
+                    // By differences of the total, which other tests trust.
+                    for (pose, gradient) in result.gradient.iter().enumerate() {
+                        let mut at = |step: f64, axis: usize| {
+                            let mut poses = poses.clone();
+                            poses[pose][axis] += step;
+                            overlap.evaluate(&Packings::one(poses).unwrap(), Wanted::TOTALS).unwrap().totals[0]
+                        };
+                        for (axis, slope) in gradient.iter().enumerate() {
+                            let difference = (at(1e-6, axis) - at(-1e-6, axis)) / 2e-6;
+                            // A kink within 1e-6 is off by some of it.
+                            assert!((slope - difference).abs() < 2e-5, "pose {pose}, axis {axis}: {slope} and {difference}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_outside_a_boundary() -> Result {
+    let shapes = shapes();
+    let hexagon: Vec<Point> =
+        (0..6).map(|k| (f64::from(k) * PI / 3.0).sin_cos()).map(|(s, c)| [0.6 * c + 0.1, 0.5 * s]).collect();
+    let packings = random_pairs(&shapes, 150, 17)?;
+    for (boundary, scale) in [(Boundary::square(), 4.5), (Boundary::polygon(&hexagon)?, 5.0)] {
+        let region = |scale: f64| -> Vec<Point> { boundary.vertices().iter().map(|[x, y]| [x * scale, y * scale]).collect() };
+        let outside = |shape: &Shape, pose: Pose, scale: f64| {
+            let outline = &shape.outlines()[0];
+            shape.area() - brute(&place(outline, pose), &region(scale))
+        };
+        for kernel in KERNELS {
+            let mut overlap = overlap::<f64>(&shapes, kernel).boundary(boundary.clone())?;
+            let result = overlap.evaluate_within(&packings, &[scale], Wanted::TOTALS)?.outside.expect("there is a boundary");
+            let mut compared = 0;
+            for packing in 0..packings.len() {
+                let mut by_scale = Some(0.0);
+                for i in 0..2 {
+                    let (index, pose) = (2 * packing + i, packings.get(packing)[i]);
+                    let shape = &shapes[packings.shape_of(index) as usize];
+                    let area = outside(shape, pose, scale);
+                    assert!((result.per_pose[index] - area).abs() < 1e-13, "{} and {area}", result.per_pose[index]);
+                    let slopes = differences(|step, axis| {
+                        let mut pose = pose;
+                        pose[axis] += step;
+                        outside(shape, pose, scale)
+                    });
+                    for (slope, found) in slopes.into_iter().zip(result.gradient[index]) {
+                        let Some(slope) = slope else { continue };
+                        compared += usize::from(slope != 0.0);
+                        assert!((slope - found).abs() < 1e-9, "pose {index}: {slope} and {found}");
+                    }
+                    let [slope, ..] = differences(|step, _| outside(shape, pose, scale + step));
+                    by_scale = by_scale.zip(slope).map(|(sum, slope)| sum + slope);
+                }
+                if let Some(by_scale) = by_scale {
+                    assert!((result.by_scale[packing] - by_scale).abs() < 1e-9, "{} and {by_scale}", result.by_scale[packing]);
+                }
+                let sum = result.per_pose[2 * packing] + result.per_pose[2 * packing + 1];
+                assert!((result.totals[packing] - sum).abs() < 1e-15);
+            }
+            assert!(compared > 100, "{compared}");
+        }
+    }
+    // Wholly inside is exactly nothing, wholly outside all of it; and a scale for each packing.
+    let packings = Packings::ensembles(vec![[0.1, 0.2, 0.3], [9.0, 0.0, 0.3], [0.1, 0.2, 0.3], [9.0, 0.0, 0.3]], 2)?;
+    let mut overlap = overlap::<f64>(&[Shape::tree()], Kernel::Direct).boundary(Boundary::square())?;
+    let result = overlap.evaluate_within(&packings, &[4.0, 40.0], Wanted::TOTALS)?.outside.expect("there is a boundary");
+    assert_eq!(result.per_pose[..1], [0.0]);
+    assert!((result.per_pose[1] - Shape::tree().area()).abs() < 1e-15);
+    assert_eq!(result.per_pose[2..], [0.0, 0.0]);
+    assert_eq!(result.gradient[2..], [[0.0; 3]; 2]);
+    Ok(())
+}
+
+#[test]
+fn one_list_against_another() -> Result {
+    let shapes = [Shape::tree()];
+    let (a, b) = (random_poses(60, 31), random_poses(45, 32));
+    let mut expected = Vec::new();
+    for (first, &p) in a.iter().enumerate() {
+        for (second, &q) in b.iter().enumerate() {
+            let outline = &shapes[0].outlines()[0];
+            let area = brute(&place(outline, p), &place(outline, q));
+            if area > 1e-13 {
+                expected.push(OverlapPair { packing: 0, first, second, shift: [0; 2], area });
+            }
+        }
+    }
+    let total: f64 = expected.iter().map(|pair| pair.area).sum();
+    let (first, second) = (Packings::one(a.clone())?, Packings::one(b.clone())?);
+    // Together they have what either has, and what both have in common.
+    let both = Packings::one(a.iter().chain(&b).copied().collect())?;
+    for kernel in KERNELS {
+        let gradient = |packings: &Packings| overlap::<f64>(&shapes, kernel).evaluate(packings, Wanted::ALL);
+        let (alone, other, together) = (gradient(&first)?, gradient(&second)?, gradient(&both)?);
+        for deterministic in [false, true] {
+            for grid_from in [1, usize::MAX] {
+                let overlap = overlap::<f64>(&shapes, kernel).deterministic(deterministic).grid_from(grid_from);
+                assert_pairs(&overlap.pairs_between(&first, &second)?, &expected, 1e-13);
+                let (one, two) = overlap.evaluate_between(&first, &second, Wanted::ALL)?;
+                for result in [&one, &two] {
+                    assert!((result.totals[0] - total).abs() < 1e-12, "{} and {total}", result.totals[0]);
+                }
+                for k in 0..a.len() + b.len() {
+                    let (found, found_area, own) = match k.checked_sub(a.len()) {
+                        None => (one.gradient[k], one.per_pose[k], alone.gradient[k]),
+                        Some(k) => (two.gradient[k], two.per_pose[k], other.gradient[k]),
+                    };
+                    for axis in 0..3 {
+                        let expected = together.gradient[k][axis] - own[axis];
+                        assert!((found[axis] - expected).abs() < 1e-12, "pose {k}, axis {axis}: {} and {expected}", found[axis]);
+                    }
+                    let sum = |pair: &OverlapPair<f64>| {
+                        if pair.first == k || pair.second + a.len() == k { pair.area } else { 0.0 }
+                    };
+                    let sum: f64 = expected.iter().map(sum).sum();
+                    assert!((found_area - sum).abs() < 1e-12, "pose {k}: {found_area} and {sum}");
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A scene's poses may change on the device; evaluations follow.
+#[test]
+fn a_scene_is_evaluated_again_and_again() -> Result {
+    let overlap = overlap::<f64>(&[Shape::tree()], Kernel::Queue).boundary(Boundary::square())?;
+    let stream = overlap.device().stream()?;
+    let packings = Packings::ensembles(random_poses(60, 51), 20)?;
+    let mut scene = overlap.load(&packings)?;
+    let first = {
+        overlap.enqueue(&stream, &mut scene, Wanted::GRADIENT)?;
+        overlap.read(&stream, &scene, Wanted::GRADIENT)?
+    };
+    assert!(first.outside.is_none() && first.totals.iter().all(|total| *total > 0.0));
+    let moved: Vec<f64> = packings.poses().iter().flat_map(|[x, y, theta]| [x + 30.0, y - 20.0, *theta]).collect();
+    stream.upload(scene.poses_mut(), &moved)?;
+    scene.set_scales(&stream, &[8.0])?;
+    for _ in 0..3 {
+        overlap.enqueue(&stream, &mut scene, Wanted::ALL)?;
+        let next = overlap.read(&stream, &scene, Wanted::ALL)?;
+        for (x, y) in first.gradient.as_flattened().iter().zip(next.gradient.as_flattened()) {
+            assert!((x - y).abs() < 1e-12, "{x} and {y}");
+        }
+        let outside = next.outside.expect("its scale is set");
+        for total in outside.totals {
+            assert!((total - 20.0 * Shape::tree().area()).abs() < 1e-12, "{total}");
+        }
+    }
+    Ok(())
+}
+
+/// What other kernels write to a scene's poses may make no sense, but breaks nothing.
+#[test]
+fn poses_that_are_no_numbers() -> Result {
+    let packings = Packings::ensembles(random_poses(90, 52), 30)?;
+    for kernel in [Kernel::Queue, Kernel::Direct] {
+        let overlap = overlap::<f64>(&[Shape::tree()], kernel).grid_from(1);
+        let stream = overlap.device().stream()?;
+        let mut scene = overlap.load(&packings)?;
+        overlap.enqueue(&stream, &mut scene, Wanted::ALL)?;
+        let expected = overlap.read(&stream, &scene, Wanted::ALL)?;
+        let far = f64::INFINITY;
+        for (x, y) in [(f64::NAN, 0.0), (0.0, f64::NAN), (f64::NAN, f64::NAN), (far, 1.0), (1e300, -far), (-1e300, f64::NAN)] {
+            // All of the second packing, and one of the third.
+            let mut poses = packings.poses().to_vec();
+            for pose in (30..60).chain([75]) {
+                poses[pose] = [x, y, 0.1 * pose as f64];
+            }
+            stream.upload(scene.poses_mut(), poses.as_flattened())?;
+            overlap.enqueue(&stream, &mut scene, Wanted::ALL)?;
+            let found = overlap.read(&stream, &scene, Wanted::ALL)?;
+            assert!((found.totals[0] - expected.totals[0]).abs() < 1e-12, "packings don't touch each other");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn large_angles_are_reduced() -> Result {
+    for theta in [1e3, 5e5, 1e7, -1e15] {
+        let turned = f64::sin_cos(theta);
+        let small = turned.0.atan2(turned.1);
+        let at = |theta: f64| -> Result<f64> {
+            let packings = Packings::one(vec![[0.0, 0.0, theta], [0.3, 0.2, 0.4]])?;
+            Ok(overlap::<f64>(&[Shape::tree()], Kernel::Direct).evaluate(&packings, Wanted::TOTALS)?.totals[0])
+        };
+        assert!((at(theta)? - at(small)?).abs() < 1e-14, "{theta}");
+    }
+    Ok(())
+}
+
+#[test]
+fn bad_input_is_named() -> Result {
+    let tree = [Shape::tree()];
+    let far = Packings::ensembles(vec![[0.0; 3], [0.0; 3], [0.0, 2e9, 0.0], [0.0; 3]], 2)?;
+    let error = overlap::<f32>(&tree, Kernel::Direct).evaluate(&far, Wanted::TOTALS).unwrap_err();
+    assert!(matches!(error, OverlapError::TooFar { packing: 1, pose: 0, field: Field::Y, .. }), "{error}");
+    assert!(overlap::<f64>(&tree, Kernel::Direct).evaluate(&far, Wanted::TOTALS).is_ok());
+
+    let error = overlap::<f64>(&tree, Kernel::Direct).lattice(Lattice::new([1e-4, 0.0], [0.0, 1.0])?).unwrap_err();
+    assert!(matches!(error, OverlapError::FineLattice { .. }), "{error}");
+    for (a, b) in [([0.0, 0.0], [1.0, 0.0]), ([1.0, 2.0], [2.0, 4.0]), ([f64::NAN, 0.0], [0.0, 1.0])] {
+        assert!(matches!(Lattice::new(a, b), Err(OverlapError::Lattice { .. })));
+    }
+    let both = overlap::<f64>(&tree, Kernel::Direct).lattice(Lattice::new([1.0, 0.0], [0.0, 1.0])?)?.boundary(Boundary::square());
+    assert!(matches!(both, Err(OverlapError::BoundaryInLattice)));
+    let away = Boundary::polygon(&[[1.0, 1.0], [2.0, 1.0], [2.0, 2.0]]);
+    assert!(matches!(away, Err(OverlapError::Origin { edge: 0 })));
+
+    let packings = Packings::ensembles(vec![[0.0; 3]; 4], 2)?;
+    let mut within = overlap::<f64>(&tree, Kernel::Direct).boundary(Boundary::square())?;
+    let error = within.evaluate_within(&packings, &[1.0, -1.0], Wanted::TOTALS).unwrap_err();
+    assert!(matches!(error, OverlapError::Scale { packing: 1, .. }), "{error}");
+    let error = within.evaluate_within(&packings, &[1.0; 3], Wanted::TOTALS).unwrap_err();
+    assert!(matches!(error, OverlapError::ScaleCount { scales: 3, packings: 2 }), "{error}");
+    let error = overlap::<f64>(&tree, Kernel::Direct).evaluate_within(&packings, &[1.0], Wanted::TOTALS).unwrap_err();
+    assert!(matches!(error, OverlapError::NoBoundary), "{error}");
+
+    // A scene has room for its own evaluator's pieces only.
+    let (one, many) = (overlap::<f64>(&tree, Kernel::Direct), overlap::<f64>(&[star(9, 0.3)], Kernel::Direct));
+    let (mut scene, mut other) = (one.load(&packings)?, many.load(&packings)?);
+    let stream = one.device().stream()?;
+    for result in [
+        many.enqueue(&stream, &mut scene, Wanted::ALL),
+        one.enqueue_between(&stream, &mut scene, &mut other, Wanted::TOTALS),
+        one.lattice(Lattice::new([4.0, 0.0], [0.0, 4.0])?)?.enqueue(&stream, &mut scene, Wanted::TOTALS),
+    ] {
+        assert!(matches!(result, Err(OverlapError::ForeignScene)), "{result:?}");
+    }
+
+    let shapes = packings.clone().with_shapes(vec![0, 0, 3, 0])?;
+    let error = overlap::<f64>(&tree, Kernel::Direct).evaluate(&shapes, Wanted::TOTALS).unwrap_err();
+    assert!(matches!(error, OverlapError::UnknownShape { packing: 1, pose: 0, shape: 3, shapes: 1 }), "{error}");
+    let error = overlap::<f64>(&tree, Kernel::Direct).pairs_between(&packings, &Packings::one(vec![[0.0; 3]])?).unwrap_err();
+    assert!(matches!(error, OverlapError::PackingCount { first: 2, second: 1 }), "{error}");
+    Ok(())
+}

@@ -1,0 +1,18 @@
+//! Polygon overlap: areas and derivatives, shapes, the contest's rules, the packer, and the command.
+
+#[path = "../common/exact.rs"]
+mod exact;
+#[path = "../common/folder.rs"]
+mod folder;
+#[path = "../common/polygon.rs"]
+mod polygon;
+#[cfg(target_os = "linux")]
+#[path = "../common/signals.rs"]
+mod signals;
+
+mod cli;
+mod contest;
+mod data;
+mod evaluation;
+mod pack;
+mod touching;

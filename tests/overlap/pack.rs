@@ -1,0 +1,470 @@
+//! Packings are valid, whatever they are of and however the search ended, and small.
+//!
+//! They run on the backend that `WARPSMITH_BACKEND` names, or on a GPU where there is one.
+
+use std::{fs, path::Path, time::Duration};
+
+use assert_cmd::{Command, cargo::cargo_bin};
+use gpu_kernels::overlap::adam::{self, POSE_MEMORY, Step};
+use crate::polygon::{brute, place};
+use rand_chacha::{
+    ChaCha8Rng,
+    rand_core::{RngCore, SeedableRng},
+};
+use warpsmith::{
+    device::Device,
+    engine::Cancel,
+    launch,
+    overlap::{
+        Shape,
+        io::{Layout, read_poses},
+        pack::{Budget, PackError, Packed, Packer, Saving, Settings},
+    },
+};
+
+type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
+
+fn device() -> Device {
+    Device::best().expect("the backend that was asked for")
+}
+
+fn pack(shape: &Shape, count: usize, starts: usize, steps: usize, seed: u64) -> Result<Packed> {
+    let settings = Settings { shape: shape.clone(), count, seed, starts: Some(starts), from: None, budget: Budget::Steps(steps) };
+    Ok(Packer::new(&device(), settings)?.run(|_| {})?)
+}
+
+/// That no two copies overlap, that they are in the square, which is no larger than need be, and that the numbers say so.
+#[track_caller]
+fn check(shape: &Shape, count: usize, packed: &Packed) {
+    check_poses(shape, &packed.poses, packed.side);
+    assert_eq!(packed.poses.len(), count);
+    let density = count as f64 * shape.area() / packed.side.powi(2);
+    assert!((packed.density - density).abs() < 1e-12, "{packed:?}");
+    let last = packed.history.last().expect("there is an end");
+    assert_eq!((last.steps, last.side), (packed.steps, packed.side));
+    assert!(packed.history.is_sorted_by_key(|reached| reached.steps));
+}
+
+#[track_caller]
+fn check_poses(shape: &Shape, poses: &[[f64; 3]], side: f64) {
+    let copies: Vec<Vec<_>> =
+        poses.iter().map(|&pose| shape.outlines().iter().map(|outline| place(outline, pose)).collect()).collect();
+    for (first, rings) in copies.iter().enumerate() {
+        for (second, others) in copies[..first].iter().enumerate() {
+            let area: f64 = rings.iter().flat_map(|ring| others.iter().map(|other| brute(ring, other))).sum();
+            assert!(area <= 1e-12, "{first} and {second}: {area:e}");
+        }
+    }
+    let vertices: Vec<_> = copies.into_iter().flatten().flatten().flatten().collect();
+    let farthest = vertices.iter().fold(0.0f64, |farthest, number| farthest.max(number.abs()));
+    assert!((2.0 * farthest - side).abs() < 1e-12 * side, "{farthest} and {side}");
+}
+
+/// The side of the square about the origin around all copies.
+#[cfg(target_os = "linux")]
+fn side_of(shape: &Shape, poses: &[[f64; 3]]) -> f64 {
+    let vertices = poses.iter().flat_map(|&pose| shape.outlines().iter().flat_map(move |outline| place(outline, pose)));
+    2.0 * vertices.flatten().fold(0.0f64, |farthest, number| farthest.max(number.abs()))
+}
+
+fn shapes() -> Vec<Shape> {
+    let shape = |name: &str, outline: &[[f64; 2]]| Shape::polygon(name, outline).expect("it is simple");
+    let away = |[x, y]: [f64; 2]| [x + 30.0, y - 7.0];
+    let l = [[0.0, 0.0], [2.0, 0.0], [2.0, 0.5], [0.5, 0.5], [0.5, 3.0], [0.0, 3.0]];
+    let apart = [[0.0, 0.0], [1.6, 0.0]].map(|[x, y]| vec![[x, y], [x + 0.5, y], [x + 0.5, y + 0.5], [x, y + 0.5]]);
+    let tiny = Shape::tree().outlines()[0].iter().map(|[x, y]| [1e-3 * x, 1e-3 * y]).collect::<Vec<_>>();
+    vec![
+        shape("l", &l.map(away)),
+        shape("sliver", &[[0.0, 0.0], [1.0, 0.0], [1.0, 0.03]]),
+        shape("star", &[[1.0, 0.0], [0.2, 0.2], [0.0, 1.0], [-0.2, 0.2], [-1.0, 0.0], [-0.2, -0.2], [0.0, -1.0], [0.2, -0.2]]),
+        shape("tiny", &tiny),
+        Shape::from_pieces("apart", &apart).expect("its pieces are apart"),
+    ]
+}
+
+#[test]
+fn few_trees() -> Result {
+    // Some percent more than the smallest squares known, by the number of trees.
+    for (count, most) in [(1, 0.82), (2, 1.0), (3, 1.22), (4, 1.38), (6, 1.68)] {
+        let packed = pack(&Shape::tree(), count, 4, 2400, 1)?;
+        check(&Shape::tree(), count, &packed);
+        assert!(packed.side < most, "{count}: {}", packed.side);
+        assert!(!packed.cancelled && packed.steps == 2400 && packed.starts == 4);
+    }
+    Ok(())
+}
+
+#[test]
+fn four_squares_make_one() -> Result {
+    let square = Shape::polygon("square", &[[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])?;
+    let packed = pack(&square, 4, 6, 3000, 0)?;
+    check(&square, 4, &packed);
+    assert!((2.0..2.002).contains(&packed.side), "{}", packed.side);
+    Ok(())
+}
+
+#[test]
+fn any_shape() -> Result {
+    for shape in shapes() {
+        let packed = pack(&shape, 5, 2, 900, 3)?;
+        check(&shape, 5, &packed);
+        // It is no pile of circles.
+        assert!(packed.side < 4.0 * shape.radius(), "{}: {}", shape.name(), packed.side);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_seed_gives_the_same_bits() -> Result {
+    let packed = |seed: u64| pack(&Shape::tree(), 7, 5, 3100, seed);
+    let (one, two, other) = (packed(5)?, packed(5)?, packed(6)?);
+    assert_eq!(one.poses, two.poses);
+    assert_ne!(one.poses, other.poses);
+    let sides = |packed: &Packed| packed.history.iter().map(|reached| (reached.steps, reached.side)).collect::<Vec<_>>();
+    assert_eq!(sides(&one), sides(&two));
+    Ok(())
+}
+
+#[test]
+fn cancelled_before_it_starts() -> Result {
+    let cancel = Cancel::new();
+    cancel.cancel();
+    let settings = Settings { count: 9, starts: Some(3), ..Settings::default() };
+    let packed = Packer::new(&device(), settings)?.cancelled_by(&cancel).run(|_| {})?;
+    assert!(packed.cancelled && packed.steps == 0);
+    check(&Shape::tree(), 9, &packed);
+    Ok(())
+}
+
+#[test]
+fn cancelled_on_the_way() -> Result {
+    let cancel = Cancel::new();
+    let settings = Settings { count: 8, starts: Some(2), budget: Budget::Time(Duration::from_secs(3600)), ..Settings::default() };
+    let mut calls = 0;
+    let packed = Packer::new(&device(), settings)?.cancelled_by(&cancel).run(|reached| {
+        calls += 1;
+        assert!(reached.side > 0.0 && reached.steps > 0);
+        cancel.cancel();
+    })?;
+    assert!(packed.cancelled && calls == 1 && packed.steps > 0);
+    check(&Shape::tree(), 8, &packed);
+    // What was squeezed once is better than what was only thrown.
+    assert!(packed.side < 2.6, "{}", packed.side);
+    Ok(())
+}
+
+#[test]
+fn no_time_at_all() -> Result {
+    let settings = Settings { count: 4, starts: Some(2), budget: Budget::Time(Duration::ZERO), ..Settings::default() };
+    let packed = Packer::new(&device(), settings)?.run(|_| {})?;
+    assert!(!packed.cancelled);
+    check(&Shape::tree(), 4, &packed);
+    Ok(())
+}
+
+#[test]
+fn bad_settings_are_named() {
+    let new = |count: usize, starts: usize| {
+        let settings = Settings { count, starts: Some(starts), ..Settings::default() };
+        Packer::new(&device(), settings).err()
+    };
+    assert_eq!(new(0, 1), Some(PackError::NoCopies));
+    assert_eq!(new(1, 0), Some(PackError::NoStarts));
+    assert!(matches!(new(1 << 20, 1 << 20), Some(PackError::TooMany { .. })));
+    assert!(matches!(new(usize::MAX, 2), Some(PackError::TooMany { .. })));
+    assert_eq!(new(1, 1), None);
+}
+
+/// Adam as it was published, of one number.
+#[derive(Clone, Copy, Default)]
+struct Reference {
+    first: f64,
+    second: f64,
+    steps: i32,
+}
+
+impl Reference {
+    fn step(&mut self, slope: f64, (beta1, beta2): (f64, f64), epsilon: f64) -> f64 {
+        self.steps += 1;
+        self.first = beta1 * self.first + (1.0 - beta1) * slope;
+        self.second = beta2 * self.second + (1.0 - beta2) * slope * slope;
+        let (first, second) = (self.first / (1.0 - beta1.powi(self.steps)), self.second / (1.0 - beta2.powi(self.steps)));
+        first / (second.sqrt() + epsilon)
+    }
+}
+
+macro_rules! adam_is_adam {
+    ($name:ident: $t:ty, $poses:ident, $scales:ident, $tolerance:literal) => {
+        #[test]
+        fn $name() -> Result {
+            const EACH: usize = 50;
+            const LANES: usize = 3;
+            const N: usize = EACH * LANES;
+            let mut rng = ChaCha8Rng::seed_from_u64(17);
+            let mut draw = |n: usize| -> Vec<$t> {
+                (0..n).map(|_| (rng.next_u32() >> 8) as $t / (1u32 << 24) as $t - 0.5).collect()
+            };
+            let device = device();
+            let stream = device.stream()?;
+            let rates: [$t; LANES] = [1.0, 0.0, 0.5];
+            let plan: Vec<Step<$t>> = (1u8..=6)
+                .map(|k| Step {
+                    rate: 0.1 / <$t>::from(k),
+                    turn: 1.5,
+                    scale_rate: 0.7,
+                    pressure: 0.2 * <$t>::from(k),
+                    beta1: 0.9,
+                    beta2: 0.99,
+                    epsilon: 1e-3,
+                    limit: 0.5,
+                })
+                .collect();
+            let steps = device.upload(&plan)?;
+            let packing_of: Vec<u32> = (0..N as u32).map(|pose| pose / EACH as u32).collect();
+            let (start, first_scales) = (draw(3 * N), [1.0 as $t, 2.0, 0.9]);
+            let (mut poses, mut scales) = (device.upload(&start)?, device.upload(&first_scales)?);
+            let mut memory = device.alloc_zeroed::<$t>(POSE_MEMORY * N)?;
+            let mut scale_memory = device.alloc_zeroed::<$t>(LANES)?;
+            let (packing_of_device, rates_device) = (device.upload(&packing_of)?, device.upload(&rates)?);
+
+            let mut expected: Vec<f64> = start.iter().map(|&number| f64::from(number)).collect();
+            let mut expected_scales = first_scales.map(f64::from);
+            let mut references = vec![Reference::default(); 3 * N];
+            let mut drives = [0.0; LANES];
+            for (number, step) in plan.iter().enumerate() {
+                let (gradient, outside, by_scale) = (draw(3 * N), draw(3 * N), draw(LANES));
+                let (a, b, c) = (device.upload(&gradient)?, device.upload(&outside)?, device.upload(&by_scale)?);
+                let number = number as u32;
+                // SAFETY: there are as many numbers for poses and packings as the kernels say.
+                unsafe {
+                    launch!(
+                        stream,
+                        adam::$poses<<<(N as u32).div_ceil(64), 64>>>(
+                            &steps, number, &packing_of_device, &rates_device, &scales, &a, &b, &mut memory, &mut poses
+                        )
+                    )?;
+                    launch!(
+                        stream,
+                        adam::$scales<<<1, 64>>>(&steps, number, &rates_device, &c, &mut scale_memory, &mut scales)
+                    )?;
+                }
+                let betas = (f64::from(step.beta1), f64::from(step.beta2));
+                let epsilon = f64::from(step.epsilon);
+                for k in 0..3 * N {
+                    let lane = k / 3 / EACH;
+                    let rate = f64::from(step.rate) * f64::from(rates[lane]);
+                    let slope = f64::from(gradient[k]) + f64::from(outside[k]);
+                    let by = references[k].step(slope, betas, epsilon);
+                    if rate == 0.0 {
+                        continue;
+                    }
+                    if k % 3 == 2 {
+                        expected[k] -= rate * f64::from(step.turn) * by;
+                    } else {
+                        let most = 0.5 * expected_scales[lane];
+                        expected[k] = (expected[k] - rate * by).clamp(-most, most);
+                    }
+                }
+                for lane in 0..LANES {
+                    let drive = (1.0 + f64::from(by_scale[lane]) / f64::from(step.pressure)).clamp(-1.0, 1.0);
+                    drives[lane] = betas.0 * drives[lane] + (1.0 - betas.0) * drive;
+                    let by = drives[lane];
+                    expected_scales[lane] -= f64::from(step.rate) * f64::from(step.scale_rate) * f64::from(rates[lane]) * by;
+                }
+            }
+            let (found, found_scales) = (stream.download_vec(&poses)?, stream.download_vec(&scales)?);
+            let pairs = found.iter().zip(&expected).chain(found_scales.iter().zip(&expected_scales));
+            for (k, (found, expected)) in pairs.enumerate() {
+                assert!((f64::from(*found) - expected).abs() < $tolerance, "{k}: {found} and {expected}");
+            }
+            assert_eq!(found[3 * EACH..6 * EACH], start[3 * EACH..6 * EACH]);
+            Ok(())
+        }
+    };
+}
+adam_is_adam!(adam_is_adam_in_double_precision: f64, poses_f64, scales_f64, 1e-12);
+adam_is_adam!(adam_is_adam_in_single_precision: f32, poses_f32, scales_f32, 1e-5);
+
+fn command(folder: &Path, arguments: &str) -> Command {
+    let mut command = Command::new(cargo_bin!("warpsmith"));
+    command.current_dir(folder).args(["overlap", "pack"]).args(arguments.split_whitespace());
+    command
+}
+
+/// Of no use, but valid: copies that are 28 apart, and not about the origin.
+fn far_apart() -> Vec<[f64; 3]> {
+    (0..5).map(|k| [100.0 + 7.0 * f64::from(k), 3.0, 0.4 * f64::from(k)]).collect()
+}
+
+/// What is saved meanwhile is valid and ever smaller, and changes nothing of what comes of a seed.
+#[test]
+fn packings_are_saved_while_the_search_goes_on() -> Result {
+    let settings =
+        || Settings { count: 5, starts: Some(2), from: Some(far_apart()), budget: Budget::Steps(3000), ..Settings::default() };
+    let saving = Saving { pause: Duration::ZERO, share: 1.0 };
+    let (shape, mut sides) = (Shape::tree(), Vec::new());
+    let packed = Packer::new(&device(), settings())?.run_saving(
+        |_| {},
+        saving,
+        |poses, side| {
+            check_poses(&shape, poses, side);
+            sides.push(side);
+        },
+    )?;
+    assert!(!sides.is_empty() && sides.is_sorted_by(|a, b| a > b), "{sides:?}");
+    let alone = Packer::new(&device(), settings())?.run(|_| {})?;
+    assert_eq!((alone.poses, alone.side), (packed.poses, packed.side));
+    Ok(())
+}
+
+#[test]
+fn a_search_goes_on_from_a_packing() -> Result {
+    for shape in [Shape::tree(), shapes().remove(0)] {
+        let first = pack(&shape, 5, 2, 4000, 1)?;
+        let from = |poses: &[[f64; 3]], steps| Settings {
+            shape: shape.clone(),
+            count: 5,
+            starts: Some(2),
+            from: Some(poses.to_vec()),
+            budget: Budget::Steps(steps),
+            ..Settings::default()
+        };
+        for steps in [1, 3000] {
+            let next = Packer::new(&device(), from(&first.poses, steps))?.run(|_| {})?;
+            check(&shape, 5, &next);
+            assert!(next.side <= first.side * (1.0 + 1e-14), "{} {}", next.side, first.side);
+        }
+        let next = Packer::new(&device(), from(&far_apart(), 3000))?.run(|_| {})?;
+        check(&shape, 5, &next);
+        assert!(next.side < 28.0, "{}", next.side);
+
+        let error = Packer::new(&device(), from(&first.poses[1..], 9)).unwrap_err();
+        assert_eq!(error, PackError::StartCount { found: 4, count: 5 });
+        let same = vec![[0.0; 3]; 5];
+        let error = Packer::new(&device(), from(&same, 9))?.run(|_| {}).unwrap_err();
+        assert!(matches!(error, PackError::StartOverlaps { first: 0, second: 1, .. }), "{error}");
+    }
+    Ok(())
+}
+
+#[test]
+fn the_command_writes_poses_and_a_picture() -> Result {
+    let folder = tempfile::tempdir()?;
+    for name in ["p.csv", "p.npy"] {
+        let arguments = format!("--count 3 --steps 700 --starts 2 --seed 7 --output {name} --plot p.svg --json");
+        let output = command(folder.path(), &arguments).output()?;
+        assert_eq!((output.status.code(), &*String::from_utf8(output.stderr)?), (Some(0), ""));
+        let object: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+        assert_eq!((&object["command"], &object["count"], &object["steps"]), (&"pack".into(), &3.into(), &700.into()));
+        assert_eq!((&object["cancelled"], &object["output"]), (&false.into(), &name.into()));
+        let side = object["side"].as_f64().expect("a number");
+        assert!((object["score"].as_f64().expect("a number") - side * side / 3.0).abs() < 1e-12);
+        let file = read_poses(&folder.path().join(name), false)?;
+        assert!(file.layout == Layout::Single && file.packings.poses().len() == 3);
+        check_poses(&Shape::tree(), file.packings.poses(), side);
+        assert!(fs::read_to_string(folder.path().join("p.svg"))?.starts_with("<svg"));
+    }
+    let output = command(folder.path(), "--count 1 --steps 50 --starts 1 --output p.csv").output()?;
+    let text = String::from_utf8(output.stdout)?;
+    assert!(output.status.success() && text.contains("side^2 / n") && text.contains("Written: p.csv"), "{text}");
+    Ok(())
+}
+
+#[test]
+fn the_command_says_what_is_wrong() -> Result {
+    let folder = tempfile::tempdir()?;
+    for (arguments, sentence) in [
+        ("--count 0 --output p.csv", "'0' for '--count <N>': it must be at least 1"),
+        ("--count 3e9 --output p.csv", "it must be at most 67,108,864"),
+        ("--count 3 --steps 9 --time 3s --output p.csv", "cannot be used with"),
+        ("--count 3 --time 3x --output p.csv", "not a time"),
+        ("--count 3 --output p.txt", "the name must end in .npy or .csv"),
+        ("--count 3 --output p.csv --plot p.csv", ".png or .svg"),
+        ("--count 3 --output p.csv --shape none.json", "none.json"),
+        ("--count 3e7 --starts 3 --output p.csv", "are too many"),
+    ] {
+        let output = command(folder.path(), arguments).output()?;
+        let stderr = String::from_utf8(output.stderr)?;
+        assert!(output.status.code() == Some(2) && stderr.contains(sentence), "{arguments}: {stderr}");
+        assert_eq!(fs::read_dir(folder.path())?.count(), 0, "{arguments}");
+    }
+    Ok(())
+}
+
+/// Of a search that is killed, what it had some seconds before is there, and is where the next one starts.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_killed_search_leaves_its_best() -> Result {
+    use std::{process::Stdio, thread, time::Instant};
+
+    let folder = tempfile::tempdir()?;
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("p.csv"), "as it was")?;
+    let mut child = std::process::Command::new(cargo_bin!("warpsmith"))
+        .args("overlap pack --count 6 --time 10m --starts 2 --output p.csv".split(' '))
+        .current_dir(folder.path())
+        .stdout(Stdio::null())
+        .spawn()?;
+    let start = Instant::now();
+    while !at("p.partial.csv").exists() {
+        assert!(child.try_wait()?.is_none() && start.elapsed() < Duration::from_secs(100));
+        thread::sleep(Duration::from_millis(20));
+    }
+    child.kill()?;
+    child.wait()?;
+    assert_eq!(fs::read_to_string(at("p.csv"))?, "as it was");
+    let saved = read_poses(&at("p.partial.csv"), false)?.packings;
+    let side = side_of(&Shape::tree(), saved.poses());
+    check_poses(&Shape::tree(), saved.poses(), side);
+
+    // Nothing is lost by oversight.
+    let again = "--count 6 --steps 40 --starts 2 --output p.csv --json";
+    let output = command(folder.path(), again).output()?;
+    assert!(output.status.code() == Some(2) && String::from_utf8(output.stderr)?.contains("go on from it with --resume"));
+    // What was under the output's name is no packing.
+    let output = command(folder.path(), &format!("{again} --resume")).output()?;
+    assert!(output.status.code() == Some(2) && String::from_utf8(output.stderr)?.contains("p.csv: "));
+    fs::remove_file(at("p.csv"))?;
+    for _ in 0..2 {
+        let output = command(folder.path(), &format!("{again} --resume")).output()?;
+        let object: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+        let found = object["side"].as_f64().expect("a number");
+        assert!(output.status.success() && found <= side * (1.0 + 1e-12), "{found} {side}");
+        check_poses(&Shape::tree(), read_poses(&at("p.csv"), false)?.packings.poses(), found);
+        assert!(!at("p.partial.csv").exists());
+    }
+    let output = command(folder.path(), "--count 7 --steps 40 --resume --output p.csv").output()?;
+    let stderr = String::from_utf8(output.stderr)?;
+    assert!(stderr.contains("p.csv: the packing to start from has 6 copies, and not 7"), "{stderr}");
+    Ok(())
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_signal_ends_the_search_and_the_best_is_written() -> Result {
+    use rustix::process::{Pid, Signal, kill_process};
+    use std::{process::Stdio, thread};
+
+    let folder = tempfile::tempdir()?;
+    let mut command = std::process::Command::new(cargo_bin!("warpsmith"));
+    let mut child = crate::signals::heed_interrupts(&mut command)
+        .args("-vv overlap pack --count 6 --time 1h --starts 2 --output p.csv --json".split(' '))
+        .current_dir(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(fs::File::create(folder.path().join("log"))?)
+        .spawn()?;
+    // The log tells when the search has begun.
+    while !fs::read_to_string(folder.path().join("log"))?.contains("squeezed") {
+        assert!(child.try_wait()?.is_none());
+        thread::sleep(Duration::from_millis(20));
+    }
+    kill_process(Pid::from_child(&child), Signal::TERM)?;
+    let output = child.wait_with_output()?;
+    let log = fs::read_to_string(folder.path().join("log"))?;
+    assert!(output.status.code() == Some(143) && log.ends_with("error: cancelled\n"), "{log}");
+    let object: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    assert_eq!(object["cancelled"], true);
+    let file = read_poses(&folder.path().join("p.csv"), false)?;
+    check_poses(&Shape::tree(), file.packings.poses(), object["side"].as_f64().expect("a number"));
+    Ok(())
+}

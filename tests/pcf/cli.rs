@@ -1,0 +1,838 @@
+//! The commands of `warpsmith pcf`.
+
+use std::{
+    fs,
+    io::Cursor,
+    path::Path,
+    process::{Child, Output, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use assert_cmd::{Command, cargo::cargo_bin};
+use ndarray::{Array2, ArrayD, arr2};
+use ndarray_npy::{ReadableElement, write_npy};
+use serde_json::{Value, json};
+use warpsmith::{
+    device::no_cuda_reason,
+    pcf::{Pcf, PcfSet, Real, io, l2_inner, lp_distance, random},
+};
+
+use crate::folder::{Folder, text};
+
+impl Folder {
+    fn new() -> Self {
+        Folder::of("pcf")
+    }
+
+    /// A matrix of half of the entries, which its file says.
+    fn packed<T: Real>(&self, name: &str) -> Vec<T> {
+        let bytes = fs::read(self.path(name)).unwrap();
+        let (header, numbers) = bytes.split_at(128);
+        let header = String::from_utf8_lossy(&header[10..]);
+        assert!(header.starts_with(&format!("{{'descr': [('packed', '<f{}')]", size_of::<T>())), "{header}");
+        bytemuck::pod_collect_to_vec(numbers)
+    }
+
+    fn save<T: Real>(&self, name: &str, set: &PcfSet<T>) {
+        io::save(set, &self.path(name)).unwrap();
+    }
+}
+
+#[test]
+fn help_shows_examples() {
+    let folder = Folder::new();
+    for command in ["", "random", "info", "convert", "betti", "stable-rank", "mean", "pdist", "cdist", "l2-kernel", "plot"] {
+        let help = folder.good(&format!("{command} --help"));
+        assert!(help.contains("Examples:\n  warpsmith pcf ") && help.contains("--backend"), "{help}");
+    }
+    for (command, options) in [
+        ("random", "--count --points --uneven --seed --dtype --output --json"),
+        ("pdist", "--p --layout --dtype --gpus --memory-budget --trace --output --json SciPy 130"),
+        ("cdist", "--p --inner --dtype --gpus --memory-budget --trace --output --json joined 130"),
+        ("l2-kernel", "--layout --dtype --gpus --memory-budget --trace --output --json triangle 130 143"),
+    ] {
+        let help = folder.good(&format!("{command} --help"));
+        for option in options.split(' ') {
+            assert!(help.contains(option), "{command}: {option}");
+        }
+    }
+}
+
+#[test]
+fn random_sets_and_what_is_in_them() {
+    let folder = Folder::new();
+    let line = folder.good("random --count 1_000 --points 20 --seed 5 --output a.npz");
+    assert_eq!(line, "Written: a.npz (1,000 functions, 20,000 breakpoints, float32)\n");
+    let set = random::uniform::<f32>(1000, 20, 5).unwrap();
+    assert_eq!(io::load_as::<f32>(&folder.path("a.npz")).unwrap(), set);
+    let mut info = folder.json("info a.npz");
+    // Read from text, a number may be another by the last bit.
+    let max_time = info.as_object_mut().unwrap().remove("max_time").unwrap().as_f64().unwrap();
+    assert_eq!(max_time as f32, set.max_time());
+    assert_eq!(
+        info,
+        json!({
+            "file": "a.npz", "count": 1000, "shape": [1000], "dtype": "float32",
+            "breakpoints": {"total": 20_000, "min": 20, "mean": 20.0, "max": 20},
+            "nonzero_tails": 0, "memory_bytes": 20_000 * 8 + 1001 * 8,
+        })
+    );
+    let table = folder.good("info a.npz");
+    for row in ["a.npz", "functions", "1,000", "float32", "20,000"] {
+        assert!(table.contains(row), "{table}");
+    }
+
+    let written = folder.json("random --count 1e2 --points 50 --uneven --dtype f64 --output b.csv");
+    let set = random::uneven::<f64>(100, 50, 0).unwrap();
+    assert_eq!(io::load_as::<f64>(&folder.path("b.csv")).unwrap(), set);
+    assert_eq!(written, folder.json("info b.csv"));
+    assert_eq!(written["breakpoints"]["max"], set.lengths().max().unwrap());
+
+    folder.write("tails.csv", "function,t,v\n0,0,1\n1,0,2\n1,7.5,0\n2,0,0\n2,1,-1\n");
+    let info = folder.json("info tails.csv");
+    assert_eq!(
+        (&info["nonzero_tails"], &info["max_time"], &info["breakpoints"]["mean"]),
+        (&json!(2), &json!(7.5), &json!(5.0 / 3.0))
+    );
+    folder.write("none.csv", "function,t,v\n");
+    let info = folder.json("info none.csv");
+    assert_eq!((&info["count"], &info["breakpoints"]["mean"]), (&json!(0), &Value::Null));
+    assert!(folder.good("info none.csv").contains("breakpoints"));
+}
+
+#[test]
+fn formats_and_precisions() {
+    let folder = Folder::new();
+    folder.good("random --count 30 --points 4 --dtype f64 --output a.npz");
+    let set = io::load_as::<f64>(&folder.path("a.npz")).unwrap();
+    for (from, to) in [("a.npz", "b.csv"), ("b.csv", "c.npy"), ("c.npy", "d.npz")] {
+        folder.good(&format!("convert {from} --output {to}"));
+        assert_eq!(io::load(&folder.path(to)).unwrap(), io::PcfData::F64(set.clone()));
+    }
+    folder.good("convert b.csv --dtype f32 --output e.npz");
+    assert_eq!(io::load(&folder.path("e.npz")).unwrap(), io::PcfData::F32(set.cast().unwrap()));
+}
+
+#[test]
+fn infinite_entries_are_said() {
+    let folder = Folder::new();
+    let run = |arguments: &str| {
+        let output = folder.run(&format!("{arguments} --json"));
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{arguments}: {stderr}");
+        (serde_json::from_slice::<Value>(&output.stdout).unwrap()["infinite"].as_u64().unwrap(), stderr)
+    };
+    let infinite = |name: &str| folder.read::<f64>(name).iter().filter(|entry| !entry.is_finite()).count() as u64;
+    // Functions 1 and 3 end on another value than the others.
+    folder.write("a.csv", "function,t,v\n0,0,1\n0,1,0\n1,0,2\n2,0,0\n3,0,5\n3,2,2\n4,0,3\n4,1,0\n");
+    folder.write("b.csv", "function,t,v\n0,0,2\n1,0,1\n1,1,0\n");
+    for (arguments, count, sentence) in [
+        (
+            "pdist a.csv --output d.npy",
+            6,
+            "warning: d.npy: 6 of 10 distances are infinite: functions that end on different values differ \
+            for ever, such as 0 and 1. SciPy's linkage takes no such matrix.\n",
+        ),
+        ("pdist a.csv --p 2.5 --layout dense --output d.npy", 12, "d.npy: 12 of 25 distances are infinite"),
+        (
+            "cdist a.csv b.csv --output d.npy",
+            5,
+            "5 of 10 distances are infinite: functions that end on different values differ for ever, such \
+            as 0 of a.csv and 0 of b.csv.\n",
+        ),
+        (
+            "cdist a.csv b.csv --inner --output d.npy",
+            2,
+            "2 of 10 inner products are infinite: that of two functions is where neither ends on \
+            0, such as 1 of a.csv and 0 of b.csv.\n",
+        ),
+        ("l2-kernel a.csv --output d.npy", 0, "inner products are infinite"),
+    ] {
+        let (found, stderr) = run(arguments);
+        assert_eq!(found, infinite("d.npy"), "{arguments}");
+        // The kernel matrix has 3 or 4 such entries, by its layout: functions 1 and 3 with themselves and each other.
+        assert!(found == count || count == 0 && (3..=4).contains(&found), "{arguments}: {found}");
+        assert!(stderr.contains(sentence), "{arguments}: {stderr}");
+    }
+    // Finite, and said to be.
+    folder.write("c.csv", "function,t,v\n0,0,7\n0,1,2\n1,0,2\n2,0,1\n2,3,2\n");
+    assert_eq!((run("pdist c.csv --output d.npy"), infinite("d.npy")), ((0, String::new()), 0));
+    // The integral of the second power is too large for single precision.
+    folder.write("c.csv", "function,t,v\n0,0,9e18\n0,100,0\n1,0,0\n2,0,1\n2,100,0\n");
+    let (found, stderr) = run("pdist c.csv --dtype f32 --p 2 --output d.npy");
+    assert!(found == 2 && stderr.contains("2 of 3 distances are infinite: their numbers are too large for float32."), "{stderr}");
+    assert_eq!(run("pdist c.csv --dtype f32 --output d.npy"), (0, String::new()));
+    assert_eq!(run("pdist c.csv --p 2 --output d.npy"), (0, String::new()));
+}
+
+#[test]
+fn curves_and_means() {
+    let folder = Folder::new();
+    folder.write("bars.csv", "barcode,birth,death\n0,0,inf\n0,0.5,2\n1,,\n2,1,4\n");
+    assert_eq!(folder.good("betti bars.csv --output betti.csv"), "Written: betti.csv (3 functions, 7 breakpoints, float64)\n");
+    let curves = "function,t,v\n0,0.0,1.0\n0,0.5,2.0\n0,2.0,1.0\n1,0.0,0.0\n2,0.0,0.0\n2,1.0,1.0\n2,4.0,0.0\n";
+    assert_eq!(fs::read_to_string(folder.path("betti.csv")).unwrap(), curves);
+    // Of two dimensions one, and upside down.
+    folder.write("dimensions.csv", "dimension,birth,death\n0,5,-inf\n1,4,1\n");
+    folder
+        .bad("betti dimensions.csv --output b.csv", "dimensions.csv: has bars of the dimensions 0, 1: choose one (--dimension)");
+    folder.bad("betti dimensions.csv --dimension 1 --output b.csv", "line 3: bar 0: death = 1 comes before birth = 4");
+    folder.good("betti dimensions.csv --dimension 1 --superlevel --output b.csv");
+    assert_eq!(fs::read_to_string(folder.path("b.csv")).unwrap(), "function,t,v\n0,0.0,0.0\n0,1.0,1.0\n0,4.0,0.0\n");
+    folder.good("stable-rank dimensions.csv --dimension 0 --superlevel --output b.csv");
+    assert_eq!(fs::read_to_string(folder.path("b.csv")).unwrap(), "function,t,v\n0,0.0,1.0\n");
+    let ranks = folder.json("stable-rank bars.csv --dtype f32 --output ranks.npz");
+    assert_eq!((&ranks["count"], &ranks["dtype"], &ranks["nonzero_tails"]), (&json!(3), &json!("float32"), &json!(1)));
+    let expected = [vec![(0.0f32, 2.0), (1.5, 1.0)], vec![(0.0, 0.0)], vec![(0.0, 1.0), (3.0, 0.0)]];
+    let expected = PcfSet::from_functions(expected.map(|points| Pcf::new(points).unwrap()));
+    assert_eq!(io::load_as::<f32>(&folder.path("ranks.npz")).unwrap(), expected);
+
+    folder.good("mean ranks.npz --output mean.csv --dtype f64");
+    let mean = io::load_as::<f64>(&folder.path("mean.csv")).unwrap();
+    assert_eq!(mean, PcfSet::from_functions([expected.cast::<f64>().unwrap().mean().unwrap()]));
+    assert_eq!(mean.get(0).value_at(2.0), 2.0 / 3.0);
+}
+
+#[test]
+fn errors_name_what_is_wrong() {
+    let folder = Folder::new();
+    folder.write("a.csv", "function,t,v\n0,0,1\n0,2,1\n0,1,1\n");
+    folder.bad("info a.csv", "a.csv: line 4: function 0, breakpoint 2: t = 1 comes after t = 2");
+    folder.bad("info none.npz", "none.npz: can't be read: no such file");
+    folder.bad("info a.txt", "a.txt: the name must end in .npz, .npy or .csv");
+    folder.bad("convert a.csv --output a.csv", "a.csv can't be written: it is to be read");
+    folder.bad("convert a.csv --output b.npz", "a.csv: line 4");
+    folder.write("w.csv", "function,t,v\n0,3,1\n0,1,2\n0,1,3\n1,0,4\n");
+    folder.bad("convert w.csv --output b.csv", "w.csv: line 2: function 0, breakpoint 0: t = 3, but the first");
+    let json = folder.json("convert w.csv --repair --dtype f32 --output b.csv");
+    assert_eq!(json["repaired"], json!({"empty": 0, "sorted": 1, "shifted": 1, "merged": 1}));
+    assert_eq!(fs::read_to_string(folder.path("b.csv")).unwrap(), "function,t,v\n0,0.0,3.0\n0,2.0,1.0\n1,0.0,4.0\n");
+    fs::remove_file(folder.path("b.csv")).unwrap();
+    let said = {
+        folder.write("right.csv", "function,t,v\n0,0,1\n");
+        folder.good("convert right.csv --repair --output b.csv")
+    };
+    assert!(said.ends_with("\nRepaired functions: 0 put in order, 0 shifted, 0 with breakpoints merged, 0 empty\n"), "{said}");
+    fs::remove_file(folder.path("b.csv")).unwrap();
+    folder.bad("random --count 10 --points 3 --output no/a.npz", "no/a.npz can't be written: there is no directory no");
+    folder.bad("random --count 10 --points 3 --output a.json", "a.json: the name must end in");
+    folder.bad("random --count 10 --points 30 --uneven --output a.npy", "different lengths don't fit into one .npy array");
+    folder.bad("random --count 1 --points 1e8 --output a.npz", "at most 4194304 in float32");
+    folder.bad("random --count 2e9 --points 2e9 --dtype f64 --output a.npz", "2,000,000,000 functions would take about ");
+    folder.bad("random --count 0 --points 3 --output a.npz", "at least 1");
+    folder.bad("random --count 3 --output a.npz", "--points");
+    folder.write("bars.csv", "birth,death\n0,1\n-1,2\n");
+    folder.bad("betti bars.csv --output b.npz", "bars.csv: bar 1: birth = -1, but a Betti curve is a function from t = 0 on");
+    folder.write("bars.csv", "birth,death\n3,1\n");
+    folder.bad("stable-rank bars.csv --output b.npz", "bars.csv: line 2: bar 0: death = 1 comes before birth = 3");
+    folder.write("none.csv", "function,t,v\n");
+    folder.bad("mean none.csv --output b.npz", "none.csv: a set of no functions has no mean");
+}
+
+/// Width, height, and pixels in RGB.
+fn decode(path: &Path) -> (usize, usize, Vec<[u8; 3]>) {
+    let mut reader = png::Decoder::new(Cursor::new(fs::read(path).unwrap())).read_info().unwrap();
+    let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut bytes).unwrap();
+    let pixels = bytes[..info.buffer_size()].chunks_exact(3).map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect();
+    (info.width as usize, info.height as usize, pixels)
+}
+
+const LOWEST: [u8; 3] = [68, 1, 84]; // viridis at 0
+const HIGHEST: [u8; 3] = [254, 232, 37]; // and at 1
+const INFINITE: [u8; 3] = [214, 39, 40];
+
+#[test]
+fn heat_maps() {
+    let folder = Folder::new();
+    // Distances 1, inf and 4 of three functions.
+    write_npy(folder.path("condensed.npy"), &ndarray::arr1(&[1.0f32, f32::INFINITY, 4.0])).unwrap();
+    let line = folder.good("plot condensed.npy heat.png");
+    assert_eq!(line, "Written: heat.png (3 x 3, entries from 0.0 to 4.0, 1 infinite)\n");
+    let (width, height, pixels) = decode(&folder.path("heat.png"));
+    // The first column of the map has the colours of 0, 1 and infinity from the top, each a third of the map high.
+    let rows = |colour: [u8; 3]| -> Vec<usize> { (0..height).filter(|y| pixels[y * width + 100] == colour).collect() };
+    let (zero, infinite) = (rows(LOWEST), rows(INFINITE));
+    assert_eq!((zero.len(), infinite.len()), (240, 240));
+    assert_eq!(infinite[0] - zero[0], 480);
+    let count = |colour: [u8; 3]| pixels.iter().filter(|pixel| **pixel == colour).count();
+    assert!(count(LOWEST) >= 3 * 240 * 240 && count(HIGHEST) >= 2 * 240 * 240, "{} {}", count(LOWEST), count(HIGHEST));
+    // Two entries and the legend; more would be an entry too many.
+    assert!((2 * 240 * 240 + 100..2 * 240 * 240 + 1000).contains(&count(INFINITE)));
+    // Letters are drawn, too: without a font there would be no grey.
+    assert!(pixels.iter().filter(|[r, g, b]| r == g && g == b && (1..250).contains(r)).count() > 100);
+
+    // The same as a dense matrix is the same picture.
+    let inf = f64::INFINITY;
+    write_npy(folder.path("dense.npy"), &arr2(&[[0.0, 1.0, inf], [1.0, 0.0, 4.0], [inf, 4.0, 0.0]])).unwrap();
+    assert_eq!(
+        folder.json("plot dense.npy dense.png --title condensed.npy"),
+        json!({
+            "input": "dense.npy", "output": "dense.png", "rows": 3, "columns": 3, "dtype": "float64", "min": 0.0, "max": 4.0,
+            "infinite": 2, "nan": 0,
+        })
+    );
+    folder.good("plot condensed.npy again.png --title condensed.npy");
+    assert_eq!(decode(&folder.path("dense.png")), decode(&folder.path("again.png")));
+    // And so is the lower triangle.
+    write_npy(folder.path("packed.npy"), &ndarray::arr1(&[0.0, 1.0, 0.0, inf, 4.0, 0.0])).unwrap();
+    folder.good("plot packed.npy packed.png --title condensed.npy --layout packed");
+    assert_eq!(decode(&folder.path("packed.png")), decode(&folder.path("again.png")));
+
+    folder.good("plot dense.npy heat.svg --title A<B&C");
+    let svg = fs::read_to_string(folder.path("heat.svg")).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{svg}");
+    for part in ["A&lt;B&amp;C", "column", "row", "inf", "image-rendering:pixelated"] {
+        assert!(svg.contains(part), "{part}");
+    }
+    assert_eq!(svg.matches("<image ").count(), 2);
+    assert_eq!(folder.files().len(), 3 + 5, "{:?}", folder.files());
+}
+
+/// Both layouts of a kernel, and distances with their diagonal; n (n + 1) / 2 entries could be a condensed matrix of n + 1, too.
+#[test]
+fn a_kernel_is_drawn_as_what_it_is() {
+    let folder = Folder::new();
+    folder.good("random --count 30 --points 8 --output a.npz");
+    for (command, halves) in [("l2-kernel", &["packed"][..]), ("pdist --p 2", &["packed", "condensed"])] {
+        let dense = if command == "l2-kernel" { "" } else { "--layout dense" };
+        folder.good(&format!("{command} a.npz {dense} --output dense.npy"));
+        assert!(folder.good("plot dense.npy dense.png --title k").contains("(30 x 30, "));
+        for half in halves {
+            folder.good(&format!("{command} a.npz --layout {half} --output half.npy"));
+            for layout in ["".to_owned(), format!("--layout {half}")] {
+                folder.good(&format!("plot half.npy half.png --title k {layout}"));
+                assert!(decode(&folder.path("half.png")) == decode(&folder.path("dense.png")), "{command} {half}");
+            }
+        }
+    }
+    folder.good("l2-kernel a.npz --layout packed --output half.npy");
+    folder.bad("plot half.npy h.png --layout condensed", "half.npy: holds a packed matrix, as it says, and not a condensed one");
+    folder.bad("info half.npy", "half.npy: holds structured elements, but functions must be float32 or float64");
+}
+
+#[test]
+fn heat_maps_of_any_shape_and_value() {
+    let folder = Folder::new();
+    let (inf, nan) = (f64::INFINITY, f64::NAN);
+    let shapes = [(1, 1), (1, 2000), (2000, 1), (5, 30), (900, 1100)];
+    for (rows, columns) in shapes {
+        write_npy(folder.path("m.npy"), &Array2::from_shape_fn((rows, columns), |(i, j)| (i + 2 * j) as f32)).unwrap();
+        folder.good("plot m.npy m.png");
+        folder.good("plot m.npy m.svg");
+        let (width, height, pixels) = decode(&folder.path("m.png"));
+        assert!(width < 1100 && height < 1000 && pixels.len() == width * height);
+    }
+    for values in
+        [[0.0, 0.0], [7.0, 7.0], [nan, inf], [-inf, inf], [nan, nan], [1e-310, -1e-310], [1e308, -1e308], [1e308, 1.5e308]]
+    {
+        write_npy(folder.path("m.npy"), &arr2(&[values])).unwrap();
+        folder.good("plot m.npy m.png");
+        folder.good("plot m.npy m.svg");
+    }
+}
+
+#[test]
+fn what_cannot_be_drawn() {
+    let folder = Folder::new();
+    write_npy(folder.path("m.npy"), &ndarray::arr1(&[1.0f32, 2.0, 3.0, 4.0])).unwrap();
+    folder.bad("plot m.npy m.png", "m.npy: holds 4 entries, but a condensed matrix has n (n - 1) / 2 of them");
+    folder.bad("plot m.npy m.png --layout packed", "m.npy: holds 4 entries, but a packed matrix has n (n + 1) / 2 of them");
+    folder.bad("plot m.npy m.pdf", "m.pdf: the name must end in .png or .svg");
+    folder.bad("plot none.npy m.png", "none.npy: can't be read: no such file");
+    folder.bad("plot m.npy no/m.png", "no/m.png can't be written: there is no directory");
+    write_npy(folder.path("i.npy"), &arr2(&[[1i32]])).unwrap();
+    folder.bad("plot i.npy m.png", "i.npy: holds int32, but a matrix must be float32 or float64");
+    write_npy(folder.path("e.npy"), &Array2::<f32>::zeros((0, 3))).unwrap();
+    folder.bad("plot e.npy m.png", "e.npy: holds a matrix without entries");
+    write_npy(folder.path("c.npy"), &ndarray::Array3::<f32>::zeros((2, 2, 2))).unwrap();
+    folder.bad("plot c.npy m.png", "c.npy: holds a 3-D array, but a matrix is 2-D");
+    let whole = fs::read(folder.path("m.npy")).unwrap();
+    fs::write(folder.path("m.npy"), &whole[..whole.len() - 1]).unwrap();
+    folder.bad("plot m.npy m.png", "m.npy: is truncated");
+}
+
+/// A matrix of 0.9 GiB under a limit of 0.5 GiB.
+#[test]
+#[cfg(target_os = "linux")]
+fn matrices_larger_than_the_memory() {
+    let folder = Folder::new();
+    let n = 22_000u64;
+    let entries = n * (n - 1) / 2;
+    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({entries},), }}");
+    let header = format!("{header:<117}\n");
+    let start = [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes()].concat();
+    fs::write(folder.path("m.npy"), &start).unwrap();
+    // A hole, which reads as zeros.
+    let file = fs::OpenOptions::new().write(true).open(folder.path("m.npy")).unwrap();
+    file.set_len(start.len() as u64 + entries * 4).unwrap();
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -v 524288; exec \"$0\" pcf plot m.npy m.png --json", cargo_bin!("warpsmith").to_str().unwrap()]);
+    // Threads reserve memory of their own.
+    let output = command.env("RAYON_NUM_THREADS", "2").current_dir(&folder.directory).output().unwrap();
+    assert_eq!((output.status.code(), &*text(&output.stderr)), (Some(0), ""));
+    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&value["rows"], &value["max"]), (&json!(n), &json!(0.0)));
+}
+
+/// Whether two integrals of functions with at most so many breakpoints agree to rounding.
+fn close<T: Real>(found: T, expected: T, breakpoints: usize) -> bool {
+    let (found, expected) = (found.to_f64(), expected.to_f64());
+    // Both are rounded, and a power is within a few roundings, too.
+    let bound = (8 * breakpoints + 32) as f64 * T::UNIT_ROUNDOFF * expected.abs();
+    found == expected || (found - expected).abs() <= bound
+}
+
+#[track_caller]
+fn assert_close<T: Real>(found: &ArrayD<T>, expected: &ArrayD<T>, breakpoints: usize) {
+    assert_eq!(found.shape(), expected.shape());
+    for ((index, &found), &expected) in found.indexed_iter().zip(expected) {
+        assert!(close(found, expected, breakpoints), "{index:?}: {found:?} and not {expected:?}");
+    }
+}
+
+fn matrix<T>(rows: usize, cols: usize, entry: impl Fn(usize, usize) -> T) -> ArrayD<T> {
+    Array2::from_shape_fn((rows, cols), |(i, j)| entry(i, j)).into_dyn()
+}
+
+/// Entries in the order in which a double loop comes by them.
+fn list<T>(entries: impl IntoIterator<Item = T>) -> ArrayD<T> {
+    ndarray::Array1::from_iter(entries).into_dyn()
+}
+
+fn commands_agree<T: Real + ReadableElement>(dtype: &str) {
+    let folder = Folder::new();
+    const MOST: usize = 60;
+    let mut functions: Vec<_> = random::uneven::<T>(40, MOST, 1).unwrap().iter().map(|f| f.to_pcf()).collect();
+    // Some that differ from all others for ever.
+    functions[7] = Pcf::constant(T::from_f64(0.25)).unwrap();
+    functions[30] = Pcf::new([(T::ZERO, T::ONE), (T::from_f64(0.5), T::from_f64(-2.0))]).unwrap();
+    let a = PcfSet::from_functions(functions);
+    let b = random::uneven::<T>(23, MOST, 2).unwrap();
+    folder.save("a.npz", &a);
+    folder.save("b.csv", &b);
+    let b_dtype = format!("--dtype {dtype}");
+    let n = a.len();
+
+    for p in [1.0, 2.0, 1.5, 3.0] {
+        let distance = |i, j| lp_distance(a.get(i), a.get(j), p).unwrap();
+        folder.warned(&format!("pdist a.npz --p {p} --output d.npy"), true);
+        let expected = list((0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j))).map(|(i, j)| distance(i, j)));
+        assert!(expected.iter().filter(|d| **d == T::INFINITY).count() == 2 * 38 + 1);
+        assert_close(&folder.read::<T>("d.npy"), &expected, MOST);
+        folder.warned(&format!("pdist a.npz --p {p} --layout dense --output d.npy"), true);
+        assert_close(&folder.read::<T>("d.npy"), &matrix(n, n, distance), MOST);
+        folder.warned(&format!("cdist a.npz b.csv {b_dtype} --p {p} --output d.npy"), true);
+        let between = |i, j| lp_distance(a.get(i), b.get(j), p).unwrap();
+        assert_close(&folder.read::<T>("d.npy"), &matrix(n, 23, between), MOST);
+    }
+    // Values are positive but for those of one function, so that all have small relative errors.
+    let inner = |i, j| l2_inner::<T>(a.get(i), a.get(j));
+    folder.warned("l2-kernel a.npz --layout packed --output k.npy", true);
+    let expected = list((0..n).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|(i, j)| inner(i, j)));
+    let found = folder.packed::<T>("k.npy");
+    let scale = T::from_f64(8.0 * (2.0 * MOST as f64 + 4.0) * T::UNIT_ROUNDOFF);
+    for (&found, &expected) in found.iter().zip(&expected) {
+        // Of |f g|, which is at most 2 on at most a unit of time.
+        assert!(found == expected || (found - expected).abs() <= scale, "{found} and not {expected}");
+    }
+    assert_eq!(found.len(), expected.len());
+    folder.warned("l2-kernel a.npz --output dense.npy", true);
+    let dense = folder.read::<T>("dense.npy").into_shape_with_order((n, n)).unwrap();
+    for i in 0..n {
+        for j in 0..=i {
+            assert!(dense[[i, j]] == found[i * (i + 1) / 2 + j] && dense[[j, i]] == dense[[i, j]]);
+        }
+    }
+    folder.good(&format!("cdist b.csv a.npz {b_dtype} --inner --output k.npy"));
+    let found = folder.read::<T>("k.npy").into_shape_with_order((23, n)).unwrap();
+    for ((i, j), &found) in found.indexed_iter() {
+        let expected = l2_inner(b.get(i), a.get(j));
+        assert!(found == expected || (found - expected).abs() <= scale, "{found} and not {expected}");
+    }
+    let written = folder.warned(&format!("pdist a.npz {b_dtype} --output d.npy --json"), true);
+    let written: Value = serde_json::from_str(&written).unwrap();
+    assert_eq!(written["dtype"], T::NAME);
+}
+
+#[test]
+fn matrices_agree_with_single_pairs() {
+    commands_agree::<f64>("f64");
+    commands_agree::<f32>("f32");
+}
+
+#[test]
+fn shapes_are_joined() {
+    let folder = Folder::new();
+    let a = random::uniform::<f64>(24, 6, 1).unwrap().with_shape(&[2, 3, 4]).unwrap();
+    let b = random::uniform::<f64>(10, 9, 2).unwrap().with_shape(&[5, 2]).unwrap();
+    folder.save("a.npy", &a);
+    folder.save("b.npy", &b);
+    let distances = |x: &PcfSet<f64>, y: &PcfSet<f64>| -> Vec<f64> {
+        let distance = |f, g| lp_distance::<f64>(f, g, 2.0).unwrap();
+        x.iter().flat_map(|f| y.iter().map(move |g| distance(f, g))).collect()
+    };
+    for (command, shape, expected) in [
+        ("pdist a.npy --layout dense", &[2, 3, 4, 2, 3, 4][..], distances(&a, &a)),
+        ("cdist a.npy b.npy", &[2, 3, 4, 5, 2], distances(&a, &b)),
+        ("cdist b.npy a.npy", &[5, 2, 2, 3, 4], distances(&b, &a)),
+    ] {
+        assert_eq!(folder.json(&format!("{command} --p 2 --output d.npy"))["shape"], json!(shape));
+        let expected = ArrayD::from_shape_vec(shape, expected).unwrap();
+        assert_close(&folder.read::<f64>("d.npy"), &expected, 9);
+    }
+    assert_eq!(folder.json("pdist a.npy --output d.npy")["shape"], json!([276]));
+    assert_eq!(folder.json("l2-kernel a.npy --layout packed --output d.npy")["shape"], json!([300]));
+    assert_eq!(folder.json("l2-kernel a.npy --output d.npy")["shape"], json!([2, 3, 4, 2, 3, 4]));
+}
+
+#[test]
+fn what_is_said_of_a_matrix() {
+    let folder = Folder::new();
+    folder.good("random --count 300 --points 20 --output a.npz");
+    folder.good("random --count 11 --points 7 --dtype f64 --output b.npz");
+    let mut value = folder.json("pdist a.npz --output d.npy");
+    let object = value.as_object_mut().unwrap();
+    let mut take = |name: &str| object.remove(name).unwrap();
+    let ms = take("total_ms").as_f64().unwrap();
+    let rate = take("merge_steps_per_second").as_f64().unwrap();
+    let steps = 300 * 299 * 19;
+    assert!(ms > 0.0 && (rate * ms / 1e3 / f64::from(steps) - 1.0).abs() < 1e-9 && take("write_ms").as_f64().unwrap() >= 0.0);
+    let (gpus, blocks) = (take("gpus"), take("blocks").as_u64().unwrap());
+    assert!(gpus.as_array().unwrap().len() == 1 && gpus[0]["blocks"] == blocks && blocks > 0 && !gpus[0]["device"].is_null());
+    let (side, downloaded) = (take("side").as_u64().unwrap(), take("downloaded_bytes").as_u64().unwrap());
+    assert!(side > 0 && side <= 300 && downloaded >= 4 * 300 * 299 / 2);
+    let backend = take("backend");
+    assert!(backend == "cpu" || backend == "cuda");
+    assert_eq!(
+        value,
+        json!({
+            "system": "pcf", "command": "pdist", "p": 1.0, "inputs": ["a.npz"], "functions": [300], "breakpoints": [6000],
+            "entries": 44_850, "infinite": 0, "shape": [44_850], "dtype": "float32", "layout": "condensed", "output": "d.npy",
+            "output_bytes": 179_400, "trace": null, "merge_steps": steps,
+        })
+    );
+    let value = folder.json("cdist a.npz b.npz --inner --output d.npy");
+    assert_eq!(
+        (&value["p"], &value["dtype"], &value["functions"], &value["shape"], &value["layout"]),
+        (&json!(null), &json!("float64"), &json!([300, 11]), &json!([300, 11]), &json!("dense"))
+    );
+    assert_eq!(value["merge_steps"], 300 * 19 * 11 + 11 * 6 * 300);
+    assert_eq!(folder.json("l2-kernel b.npz --output d.npy")["layout"], "dense");
+    assert_eq!(folder.json("l2-kernel b.npz --layout packed --output d.npy")["layout"], "packed");
+
+    let table = folder.good("pdist a.npz --p 2.5 --trace t.json --output d.npy");
+    for word in [
+        "pdist, p = 2.5: a.npz",
+        "300",
+        "6,000",
+        "44,850",
+        "float32",
+        "condensed (44,850)",
+        "/s",
+        "of side",
+        "downloaded",
+        "Written: d.npy (179 kB)\nWritten: t.json\n",
+    ] {
+        assert!(table.contains(word), "{word}: {table}");
+    }
+    let table = folder.good("--backend cpu cdist a.npz b.npz --gpus 3 --layout dense --output d.npy");
+    assert!(table.contains("a.npz x b.npz") && table.contains("in place of 3 GPUs") && table.contains("of each GPU"), "{table}");
+    assert_eq!(folder.files(), ["a.npz", "b.npz", "d.npy", "t.json"]);
+}
+
+#[test]
+fn neither_gpus_nor_budgets_change_an_entry() {
+    let folder = Folder::new();
+    folder.good("random --count 400 --points 300 --uneven --seed 3 --output a.npz");
+    folder.good("random --count 70 --points 50 --uneven --seed 4 --output b.npz");
+    for command in ["pdist a.npz", "pdist a.npz --p 3 --layout dense", "l2-kernel a.npz", "cdist a.npz b.npz --dtype f64"] {
+        let run = |more: &str| {
+            let value = folder.json(&format!("--backend cpu {command} --output m.npy {more}"));
+            (value, fs::read(folder.path("m.npy")).unwrap())
+        };
+        let (whole, expected) = run("");
+        assert_eq!(whole["gpus"].as_array().unwrap().len(), 1);
+        for more in
+            ["--gpus 2", "--memory-budget 100kB", "--memory-budget 0.0625MiB --gpus 2", "--gpus 3 --memory-budget 1_00_000"]
+        {
+            let (value, found) = run(more);
+            assert!(found == expected, "{command} {more}");
+            let blocks: Vec<_> = value["gpus"].as_array().unwrap().iter().map(|gpu| gpu["blocks"].as_u64().unwrap()).collect();
+            assert_eq!(blocks.iter().sum::<u64>(), value["blocks"].as_u64().unwrap());
+            if more.contains("budget") {
+                assert!(value["blocks"].as_u64() > whole["blocks"].as_u64().max(Some(5)), "{value}");
+            }
+            if more.contains("--gpus 2") {
+                assert_eq!(blocks.len(), 2);
+            }
+        }
+    }
+}
+
+#[test]
+fn traces() {
+    let folder = Folder::new();
+    folder.good("random --count 200 --points 30 --output a.npz");
+    let value = folder.json("--backend cpu pdist a.npz --gpus 2 --memory-budget 50k --trace t.json --output d.npy");
+    assert_eq!(value["trace"], "t.json");
+    let trace: Value = serde_json::from_slice(&fs::read(folder.path("t.json")).unwrap()).unwrap();
+    assert_eq!(trace["displayTimeUnit"], "ms");
+    let spans: Vec<_> = trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "X").collect();
+    let named = |start: &str| spans.iter().filter(|span| span["name"].as_str().unwrap().starts_with(start)).count() as u64;
+    for name in ["compute ", "download ", "scatter "] {
+        assert_eq!(Some(named(name)), value["blocks"].as_u64(), "{name}");
+    }
+    assert_eq!(named("to the disk"), 1);
+    assert!(spans.iter().all(|span| span["ts"].as_f64().unwrap() >= 0.0 && span["dur"].as_f64().unwrap() >= 0.0));
+}
+
+#[test]
+fn matrices_of_few_functions() {
+    let folder = Folder::new();
+    folder.write("none.csv", "function,t,v\n");
+    folder.write("one.csv", "function,t,v\n0,0,3\n0,2,0\n");
+    folder.write("two.csv", "function,t,v\n0,0,3\n0,2,0\n1,0,1\n");
+    for (command, shape, entries) in [
+        ("pdist none.csv", &[0][..], vec![]),
+        ("pdist none.csv --layout dense", &[0, 0], vec![]),
+        ("pdist one.csv", &[0], vec![]),
+        ("pdist one.csv --layout dense", &[1, 1], vec![0.0]),
+        ("l2-kernel none.csv", &[0, 0], vec![]),
+        ("l2-kernel one.csv", &[1, 1], vec![18.0]),
+        ("l2-kernel two.csv", &[2, 2], vec![18.0, 6.0, 6.0, f64::INFINITY]),
+        ("cdist none.csv two.csv", &[0, 2], vec![]),
+        ("cdist one.csv two.csv", &[1, 2], vec![0.0, f64::INFINITY]),
+        ("cdist two.csv one.csv --p 2", &[2, 1], vec![0.0, f64::INFINITY]),
+        ("cdist one.csv one.csv", &[1, 1], vec![0.0]),
+    ] {
+        let infinite = entries.contains(&f64::INFINITY);
+        folder.warned(&format!("{command} --output d.npy"), infinite);
+        folder.warned(&format!("{command} --gpus 1 --trace t.json --output d.npy"), infinite);
+        let found = folder.read::<f64>("d.npy");
+        assert_eq!((found.shape(), found.iter().copied().collect::<Vec<_>>()), (shape, entries), "{command}");
+    }
+}
+
+#[test]
+fn what_no_matrix_is_made_of() {
+    let folder = Folder::new();
+    folder.good("random --count 10 --points 5 --output a.npz");
+    folder.good("random --count 10 --points 5 --output b.npy");
+    folder.write("bad.csv", "function,t,v\n0,0,1\n1,0,1\n1,2,1\n1,1,1\n");
+    folder.write("nan.csv", "function,t,v\n0,0,1\n0,1,nan\n");
+    folder.write("close.csv", "function,t,v\n0,0,1\n0,1,2\n0,1.0000000001,0\n");
+    fs::create_dir(folder.path("folder")).unwrap();
+    fs::write(folder.path("t.json"), "as it was").unwrap();
+    fs::write(folder.path("old.npy"), "as it was").unwrap();
+    for (arguments, sentence) in [
+        ("pdist bad.csv --output d.npy", "bad.csv: line 5: function 1, breakpoint 2: t = 1 comes after t = 2"),
+        ("pdist nan.csv --output old.npy", "nan.csv: line 3: function 0, breakpoint 1: v = NaN, but it must be a finite number"),
+        ("cdist a.npz bad.csv --output d.npy", "bad.csv: line 5: function 1, breakpoint 2"),
+        ("pdist close.csv --dtype f32 --output d.npy", "close.csv: function 0, breakpoints 1 and 2: t = 1 and t = 1.0000000001"),
+        ("l2-kernel none.npz --output d.npy", "none.npz: can't be read: no such file"),
+        ("l2-kernel a.txt --output d.npy", "a.txt: the name must end in .npz, .npy or .csv"),
+        ("pdist a.npz", "--output"),
+        ("pdist --output d.npy", "<A>"),
+        ("cdist a.npz --output d.npy", "<B>"),
+        ("pdist a.npz b.npy --output d.npy", "unexpected argument 'b.npy'"),
+        ("pdist a.npz --p 0.5 --output d.npy", "p = 0.5, but it must be a finite number of at least 1"),
+        ("pdist a.npz --p -1 --output d.npy", "p = -1, but it must be"),
+        ("pdist a.npz --p nan --output d.npy", "p = NaN, but it must be"),
+        ("pdist a.npz --p inf --output d.npy", "p = inf, but it must be"),
+        ("pdist a.npz --p two --output d.npy", "not a number"),
+        ("pdist a.npz --p 1e200 --output d.npy", "p = 1e200 is too large for float32"),
+        ("cdist a.npz b.npy --p 2 --inner --output d.npy", "cannot be used with"),
+        ("cdist a.npz b.npy --layout condensed --output d.npy", "is not symmetric and has no condensed or packed layout"),
+        ("cdist a.npz b.npy --inner --layout packed --output d.npy", "is not symmetric and has no condensed or packed layout"),
+        ("l2-kernel a.npz --layout condensed --output d.npy", "a condensed matrix has no diagonal"),
+        ("pdist a.npz --layout full --output d.npy", "condensed, packed, dense"),
+        ("pdist a.npz --dtype f16 --output d.npy", "f32, f64"),
+        ("pdist a.npz --gpus 0 --output d.npy", "it must be at least 1"),
+        ("pdist a.npz --gpus -1 --output d.npy", "it must be at least 1"),
+        ("pdist a.npz --gpus 2 --device 0 --output d.npy", "--gpus can't be used with --device"),
+        ("pdist a.npz --backend cpu --device 0 --output d.npy", "it can't be used with --backend cpu"),
+        ("pdist a.npz --memory-budget many --output d.npy", "not a size; write 500M, 2GiB or a number of bytes"),
+        ("pdist a.npz --memory-budget 0 --output d.npy", "there must be at least 1 byte"),
+        ("pdist a.npz --memory-budget -5 --output d.npy", "not a size"),
+        ("pdist a.npz --memory-budget 100 --output d.npy", "a memory budget of 100 bytes is too small: at least "),
+        ("pdist a.npz --memory-budget 100 --trace new.json --output old.npy", "a memory budget of 100 bytes is too small"),
+        ("pdist a.npz --output a.npz", "a.npz: the name must end in .npy"),
+        ("pdist a.npz --output d", "d: the name must end in .npy"),
+        ("pdist b.npy --output b.npy", "b.npy can't be written: it is to be read"),
+        ("cdist a.npz b.npy --output ./b.npy", "./b.npy can't be written: it is to be read"),
+        ("pdist a.npz --output no/d.npy", "no/d.npy can't be written: there is no directory no"),
+        ("pdist a.npz --trace no/t.json --output d.npy", "no/t.json can't be written: there is no directory no"),
+        ("pdist a.npz --trace d.npy --output d.npy", "d.npy can't be written: it is to be written twice"),
+        ("pdist a.npz --trace a.npz --output d.npy", "a.npz can't be written: it is to be read"),
+        ("pdist a.npz --trace folder --output d.npy", "folder can't be written: it is a directory"),
+    ] {
+        folder.bad(arguments, sentence);
+    }
+    for name in ["t.json", "old.npy"] {
+        assert_eq!(fs::read(folder.path(name)).unwrap(), b"as it was");
+    }
+    match no_cuda_reason() {
+        Some(reason) => folder.bad("pdist a.npz --backend cuda --gpus 2 --output d.npy", &reason),
+        None => folder.bad("pdist a.npz --backend cuda --gpus 64 --output d.npy", "--gpus 64 is asked for, but there "),
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod signals {
+    use std::os::unix::process::ExitStatusExt as _;
+
+    use rustix::process::{Pid, Signal, kill_process};
+
+    use super::*;
+    use crate::signals::heed_interrupts;
+
+    /// A matrix that takes minutes.
+    const LONG: &str = "pcf --backend cpu pdist a.npz --p 2.5 --trace t.json --output d.npy";
+
+    /// A command that has come to writing its output.
+    struct Running {
+        folder: Folder,
+        child: Child,
+    }
+
+    impl Running {
+        /// The program may be the one that starts the command.
+        fn new(program: &str) -> Self {
+            let folder = Folder::new();
+            folder.good("random --count 6000 --points 600 --output a.npz");
+            let mut command = std::process::Command::new(program);
+            if program == "nohup" {
+                command.arg(cargo_bin!("warpsmith"));
+            }
+            command.args(LONG.split(' ')).current_dir(&folder.directory);
+            heed_interrupts(&mut command);
+            let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            let mut running = Running { folder, child };
+            // There is a file of this size only when the computation is about to begin.
+            let size = 6000 * 5999 / 2 * 4;
+            let start = Instant::now();
+            while !running.folder.sizes().into_iter().any(|found| found > size) {
+                assert!(running.child.try_wait().unwrap().is_none() && start.elapsed() < Duration::from_secs(100));
+                thread::sleep(Duration::from_millis(10));
+            }
+            thread::sleep(Duration::from_millis(200));
+            running
+        }
+
+        fn send(&self, signal: Signal) {
+            kill_process(Pid::from_child(&self.child), signal).unwrap();
+        }
+
+        fn ended(mut self) -> (Folder, Output) {
+            let start = Instant::now();
+            while self.child.try_wait().unwrap().is_none() {
+                if start.elapsed() > Duration::from_secs(60) {
+                    self.child.kill().unwrap();
+                    panic!("it goes on");
+                }
+                thread::sleep(Duration::from_millis(10));
+            }
+            (self.folder, self.child.wait_with_output().unwrap())
+        }
+
+        /// Cancelled, with nothing left of it.
+        fn cancelled(self, code: i32) {
+            let (folder, output) = self.ended();
+            assert_eq!((output.status.code(), &*text(&output.stdout)), (Some(code), ""));
+            // nohup has something to say, too.
+            assert!(text(&output.stderr).ends_with("error: cancelled\n"), "{}", text(&output.stderr));
+            assert_eq!(folder.files(), ["a.npz"]);
+        }
+    }
+
+    impl Folder {
+        fn sizes(&self) -> Vec<u64> {
+            let entries = fs::read_dir(&self.directory).unwrap();
+            // One that has just gone has none.
+            entries.map(|entry| entry.unwrap().metadata().map_or(0, |metadata| metadata.len())).collect()
+        }
+    }
+
+    #[test]
+    fn cancelled_by_a_signal() {
+        for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+            let running = Running::new(cargo_bin!("warpsmith").to_str().unwrap());
+            running.send(signal);
+            running.cancelled(code);
+        }
+    }
+
+    #[test]
+    fn ended_at_once_by_a_second_signal() {
+        let running = Running::new(cargo_bin!("warpsmith").to_str().unwrap());
+        for _ in 0..2 {
+            running.send(Signal::INT);
+            // Less than a block takes.
+            thread::sleep(Duration::from_millis(20));
+        }
+        running.cancelled(130);
+    }
+
+    #[test]
+    fn killed() {
+        let running = Running::new(cargo_bin!("warpsmith").to_str().unwrap());
+        fs::write(running.folder.path("d.npy"), "as it was").unwrap();
+        running.send(Signal::KILL);
+        let (folder, output) = running.ended();
+        assert_eq!(output.status.signal(), Some(9));
+        assert_eq!(fs::read(folder.path("d.npy")).unwrap(), b"as it was");
+        assert!(!folder.path("t.json").exists());
+
+        let running = Running::new(cargo_bin!("warpsmith").to_str().unwrap());
+        running.send(Signal::KILL);
+        let (folder, _) = running.ended();
+        assert!(!folder.path("d.npy").exists() && !folder.path("t.json").exists());
+    }
+
+    /// As `nohup` does: the signal of a terminal that is closed is ignored.
+    #[test]
+    fn ignored_signals_stay_ignored() {
+        let running = Running::new("nohup");
+        running.send(Signal::HUP);
+        thread::sleep(Duration::from_millis(500));
+        let mut running = running;
+        assert!(running.child.try_wait().unwrap().is_none());
+        running.send(Signal::INT);
+        running.cancelled(130);
+    }
+
+    /// A matrix of 324 MB where the process may have 128 MiB of its own.
+    #[test]
+    fn larger_than_the_memory() {
+        let folder = Folder::new();
+        let limited = |arguments: &str| {
+            let mut command = std::process::Command::new("sh");
+            let script = format!("ulimit -d 131072 && exec \"$0\" --backend cpu pcf {arguments}");
+            command.args(["-c", &script, cargo_bin!("warpsmith").to_str().unwrap()]).env("RAYON_NUM_THREADS", "2");
+            command.current_dir(&folder.directory).output().unwrap()
+        };
+        // That the limit is one is seen from what needs more than it.
+        let output = limited("random --count 2e5 --points 100 --output large.npz");
+        let stderr = text(&output.stderr);
+        if output.status.code() != Some(2) || !stderr.contains("not enough memory") {
+            eprintln!("skipped: memory can't be limited here: {} {stderr}", output.status);
+            return;
+        }
+        folder.good("random --count 9000 --points 5 --output a.npz");
+        let output = limited("pdist a.npz --layout dense --memory-budget 16MiB --output d.npy --json");
+        assert_eq!((output.status.code(), &*text(&output.stderr)), (Some(0), ""));
+        let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(value["output_bytes"], 324_000_000);
+
+        let set = io::load_as::<f32>(&folder.path("a.npz")).unwrap();
+        let matrix = folder.read::<f32>("d.npy");
+        assert_eq!(matrix.shape(), [9000, 9000]);
+        for i in (0..9000).step_by(97).chain([8999]) {
+            for j in (0..9000).step_by(89).chain([8999]) {
+                assert!(close(matrix[[i, j]], lp_distance(set.get(i), set.get(j), 1.0).unwrap(), 10));
+            }
+        }
+    }
+}

@@ -1,0 +1,893 @@
+//! Piecewise constant functions on the host: what is none, files, integrals, means and barcodes.
+
+use std::{fs, path::Path};
+
+use ndarray::{Array1, Array2, Array3, ArrayD, IxDyn, ShapeBuilder as _, aview1};
+use ndarray_npy::{NpzReader, NpzWriter, WritableElement, read_npy, write_npy};
+use proptest::prelude::*;
+use tempfile::{TempDir, tempdir};
+use warpsmith::pcf::{
+    Pcf, PcfError, PcfSet, Point, Real, Repairs,
+    barcode::{Bar, Barcode, Filtration, betti_curves, stable_ranks},
+    io::{self, BarcodeOptions, PcfData},
+    l2_inner, lp_distance, lp_norm, random,
+};
+use zip::{CompressionMethod, write::SimpleFileOptions};
+
+fn pcf(points: &[(f64, f64)]) -> Pcf<f64> {
+    Pcf::new(points.iter().copied()).unwrap()
+}
+
+/// A set of functions that may be none.
+fn set_of<T: Real>(functions: &[&[(T, T)]]) -> Result<PcfSet<T>, PcfError> {
+    let mut offsets = vec![0];
+    let points: Vec<Point<T>> = functions.iter().flat_map(|points| points.iter().map(|&point| point.into())).collect();
+    for points in functions {
+        offsets.push(offsets[offsets.len() - 1] + points.len());
+    }
+    PcfSet::from_parts(offsets, points)
+}
+
+// ---- what is no function
+
+#[test]
+fn errors_name_function_and_breakpoint() {
+    let fine: &[(f64, f64)] = &[(0.0, 1.0), (1.0, 0.0)];
+    let (nan, inf) = (f64::NAN, f64::INFINITY);
+    for (bad, sentence) in [
+        (&[][..], "function 2 has no breakpoints"),
+        (&[(0.5, 1.0)], "function 2, breakpoint 0: t = 0.5, but the first breakpoint must be at t = 0"),
+        (&[(-1.0, 1.0), (1.0, 0.0)], "function 2, breakpoint 0: t = -1, but the first"),
+        (&[(0.0, 1.0), (-1.0, 0.0)], "function 2, breakpoint 1: t = -1 comes after t = 0; breakpoints must be in strictly"),
+        (&[(0.0, 1.0), (2.0, 0.0), (1.0, 0.0), (0.5, 0.0)], "function 2, breakpoint 2: t = 1 comes after t = 2"),
+        (&[(0.0, 1.0), (2.0, 0.0), (2.0, 1.0)], "function 2, breakpoint 2: t = 2 repeats the t of the breakpoint before"),
+        (&[(0.0, 1.0), (-0.0, 2.0)], "function 2, breakpoint 1: t = -0 repeats"),
+        (&[(nan, 1.0)], "function 2, breakpoint 0: t = NaN, but it must be a finite number"),
+        (&[(0.0, 1.0), (nan, 1.0), (2.0, 0.0)], "function 2, breakpoint 1: t = NaN"),
+        (&[(0.0, 1.0), (inf, 1.0)], "function 2, breakpoint 1: t = inf"),
+        (&[(0.0, 1.0), (-inf, 1.0)], "function 2, breakpoint 1: t = -inf"),
+        (&[(0.0, nan)], "function 2, breakpoint 0: v = NaN"),
+        (&[(0.0, 1.0), (1.0, -inf)], "function 2, breakpoint 1: v = -inf"),
+        (&[(0.0, 1.0), (1e200, 0.0)], "function 2, breakpoint 1: t = 1e200 is too large for float64: at most 6.7039"),
+        (&[(0.0, 1.0), (1.0, -1e160)], "function 2, breakpoint 1: v = -1e160 is too large for float64"),
+        // The first of two.
+        (&[(0.0, 1.0), (1.0, inf), (0.5, nan)], "function 2, breakpoint 1: v = inf"),
+    ] {
+        let error = set_of(&[fine, fine, bad, &[(1.0, 1.0)]]).unwrap_err().to_string();
+        assert!(error.starts_with(sentence), "{error}\n{sentence}");
+        let alone = Pcf::new(bad.iter().copied()).unwrap_err().to_string();
+        assert!(alone.starts_with(&sentence.replace("function 2", "function 0")), "{alone}");
+    }
+    // In the middle of many, which are looked at in parallel.
+    let mut many = vec![fine; 5000];
+    many[3210] = &[(0.0, 1.0), (1.0, 0.0), (1.0, 0.0)];
+    many[4000] = &[(1.0, 1.0)];
+    assert_eq!(set_of(&many).unwrap_err().breakpoint(), Some((3210, 2)));
+}
+
+#[test]
+fn limits_of_the_types() {
+    let limit = <f32 as Real>::MAX_VALUE;
+    assert!(Pcf::new([(0.0, limit), (limit, -limit)]).is_ok());
+    let above = f32::from_bits(limit.to_bits() + 1);
+    assert!(matches!(Pcf::new([(0.0f32, above)]), Err(PcfError::TooLarge { name: "float32", .. })));
+    assert!(matches!(Pcf::new([(0.0f32, 1.0), (above, 0.0)]), Err(PcfError::TooLarge { breakpoint: 1, .. })));
+    let start = Pcf::new([(-0.0f64, 5.0)]).unwrap();
+    assert!(start.points()[0].t.is_sign_positive());
+}
+
+#[test]
+fn offsets_that_divide_nothing() {
+    let points = vec![Point::new(0.0, 1.0); 3];
+    for (offsets, sentence) in [
+        (&[][..], "offsets is empty"),
+        (&[1, 3], "offsets[0] is 1, but the first must be 0"),
+        (&[0, 2], "offsets[1] is 2, but the last must be the number of points, 3"),
+        (&[0, 1, 4], "offsets[2] is 4, but there are only 3 points"),
+        (&[0, 2, 1, 3], "offsets[2] is 1, but it must not be below the one before, 2"),
+        (&[0, 1, 1, 3], "function 1 has no breakpoints"),
+    ] {
+        let error = PcfSet::from_parts(offsets.to_vec(), points.clone()).unwrap_err().to_string();
+        assert!(error.starts_with(sentence), "{error}");
+    }
+    let set = PcfSet::from_parts(vec![0, 1, 2, 3], points).unwrap();
+    assert_eq!((set.len(), set.shape(), set.offsets()), (3, &[3][..], &[0, 1, 2, 3][..]));
+    let empty = PcfSet::<f32>::from_parts(vec![0], vec![]).unwrap();
+    assert!(empty.is_empty() && empty.max_time() == 0.0);
+    assert_eq!(empty.mean(), Err(PcfError::NoFunctions));
+}
+
+#[test]
+fn shapes() {
+    let set = random::uniform::<f32>(6, 3, 0).unwrap();
+    let shaped = set.clone().with_shape(&[2, 1, 3]).unwrap();
+    assert_eq!((shaped.shape(), shaped.points()), (&[2, 1, 3][..], set.points()));
+    for (shape, sentence) in [
+        (&[4][..], "the shape (4,) holds 4, but there are 6 functions"),
+        (&[], "the shape () holds 1, but"),
+        (&[2, 0], "the shape (2, 0) holds 0, but"),
+        (&[1 << 40, 1 << 40], "holds more than can be counted, but"),
+    ] {
+        let error = set.clone().with_shape(shape).unwrap_err().to_string();
+        assert!(error.contains(sentence), "{error}");
+    }
+    assert!(PcfSet::from_functions([Pcf::<f32>::zero()]).with_shape(&[]).is_ok());
+    assert!(PcfSet::<f32>::from_functions([]).with_shape(&[1 << 40, 1 << 40, 0]).is_ok());
+}
+
+#[test]
+fn narrower_types() {
+    let set = set_of(&[&[(0.0, 1.0)][..], &[(0.0, 0.1), (1.0, 2.0), (1.0 + 1e-12, 3.0)]]).unwrap();
+    assert_eq!(
+        set.cast::<f32>().unwrap_err().to_string(),
+        "function 1, breakpoints 1 and 2: t = 1 and t = 1.000000000001 are the same in float32; keep the functions in a wider type"
+    );
+    let near_zero = set_of(&[&[(0.0, 1.0), (1e-60, 2.0)]]).unwrap();
+    assert!(matches!(near_zero.cast::<f32>(), Err(PcfError::Merged { function: 0, breakpoint: 1, .. })));
+    for points in [[(0.0, 1.0), (1.0, 1e30)], [(0.0, 1.0), (1e300_f64.sqrt(), 1.0)]] {
+        let error = set_of(&[&points]).unwrap().cast::<f32>().unwrap_err();
+        assert!(matches!(error, PcfError::TooLarge { function: 0, breakpoint: 1, name: "float32", .. }), "{error}");
+    }
+    let fine = random::uniform::<f32>(10, 100, 1).unwrap().with_shape(&[5, 2]).unwrap();
+    assert_eq!(fine.cast::<f64>().unwrap().cast::<f32>().unwrap(), fine);
+    assert_eq!(fine.clone().into_cast::<f32>().unwrap(), fine);
+}
+
+// ---- files
+
+struct Files(TempDir);
+
+impl Files {
+    fn new() -> Self {
+        Files(tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn text(&self, name: &str, text: &str) -> std::path::PathBuf {
+        fs::write(self.path(name), text).unwrap();
+        self.path(name)
+    }
+
+    fn count(&self) -> usize {
+        fs::read_dir(self.0.path()).unwrap().count()
+    }
+}
+
+#[track_caller]
+fn fails<R: std::fmt::Debug>(result: Result<R, PcfError>, path: &Path, sentence: &str) {
+    let error = result.unwrap_err().to_string();
+    let reason = error.strip_prefix(&format!("{}: ", path.display())).expect("the file is named");
+    assert!(reason.starts_with(sentence), "{reason}\n{sentence}");
+}
+
+#[test]
+fn round_trips() {
+    let files = Files::new();
+    let even = random::uniform::<f64>(6, 5, 1).unwrap();
+    let uneven = random::uneven::<f64>(40, 30, 2).unwrap();
+    let narrow = random::uneven::<f32>(40, 30, 3).unwrap();
+    let extreme = set_of(&[&[(0.0, -0.0), (5e-324, 1e-300), (1e100, -1e150)]]).unwrap();
+    let none = PcfSet::<f64>::from_functions([]);
+    for (name, sets) in [
+        ("a.npz", vec![&even, &uneven, &extreme, &none]),
+        ("a.npy", vec![&even, &extreme, &none]),
+        ("a.CSV", vec![&uneven, &extreme, &none]),
+    ] {
+        for set in sets {
+            io::save(set, &files.path(name)).unwrap();
+            let loaded = io::load(&files.path(name)).unwrap();
+            assert_eq!((loaded.len(), loaded.kind().name()), (set.len(), "float64"));
+            assert_eq!(loaded, PcfData::F64(set.clone()), "{name}");
+            assert_eq!(io::load_as::<f64>(&files.path(name)).unwrap(), *set);
+        }
+    }
+    // Shapes, where a format has them.
+    for shape in [&[2, 3][..], &[3, 1, 2]] {
+        let shaped = even.clone().with_shape(shape).unwrap();
+        for name in ["b.npz", "b.npy"] {
+            io::save(&shaped, &files.path(name)).unwrap();
+            assert_eq!(io::load_as::<f64>(&files.path(name)).unwrap().shape(), shape);
+        }
+        fails(io::save(&shaped, &files.path("b.csv")), &files.path("b.csv"), "functions of a shape of other than one");
+    }
+    let single = PcfSet::from_functions([Pcf::new([(0.0, 2.5)]).unwrap()]).with_shape(&[]).unwrap();
+    io::save(&single, &files.path("c.npz")).unwrap();
+    assert_eq!(io::load_as::<f64>(&files.path("c.npz")).unwrap(), single);
+    // Single precision, and from one to the other.
+    for name in ["d.npz", "d.csv"] {
+        io::save(&narrow, &files.path(name)).unwrap();
+        assert_eq!(io::load_as::<f32>(&files.path(name)).unwrap(), narrow);
+    }
+    assert_eq!(io::load(&files.path("d.npz")).unwrap(), PcfData::F32(narrow.clone()));
+    assert_eq!(io::load_as::<f64>(&files.path("d.npz")).unwrap(), narrow.cast::<f64>().unwrap());
+    assert_eq!(files.count(), 3 + 2 + 1 + 2, "nothing else is left");
+}
+
+#[test]
+fn what_cannot_be_saved() {
+    let files = Files::new();
+    let uneven = set_of(&[&[(0.0, 1.0)][..], &[(0.0, 1.0)], &[(0.0, 1.0), (1.0, 0.0)]]).unwrap();
+    let path = files.path("a.npy");
+    fails(io::save(&uneven, &path), &path, "function 0 has 1 breakpoint and function 2 has 2: functions of different lengths");
+    fails(io::save(&uneven, &files.path("a.txt")), &files.path("a.txt"), "the name must end in .npz, .npy or .csv");
+    let nowhere = files.path("no/a.npz");
+    let error = io::save(&uneven, &nowhere).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("{} can't be written: there is no directory", nowhere.display())), "{error}");
+    assert_eq!(files.count(), 0);
+}
+
+#[test]
+fn csv_as_people_write_it() {
+    let files = Files::new();
+    let text = "\u{feff}function, t, v\r\n0, 0, 1\r\n0, 1.5, 2e-1\r\n\r\n1,0,-3\r\n\"1\",.5,+4\r\n";
+    let set = io::load_as::<f64>(&files.text("a.csv", text)).unwrap();
+    assert_eq!(set, set_of(&[&[(0.0, 1.0), (1.5, 0.2)], &[(0.0, -3.0), (0.5, 4.0)]]).unwrap());
+    // 0.5 + 2^-25 + 10^-20 is just above the middle of two f32, but on it in f64.
+    let path = files.text("b.csv", "function,t,v\n0,0,0.50000002980232238771\n");
+    assert_eq!(io::load_as::<f32>(&path).unwrap().points()[0].v, 0.5 + f32::EPSILON / 2.0);
+}
+
+#[test]
+fn files_of_a_wider_type() {
+    let files = Files::new();
+    let text = "function,t,v\n0,0,1\n0,1,2\n0,1.000000000001,3\n";
+    let sentence = "function 0, breakpoints 1 and 2: t = 1 and t = 1.000000000001 are the same in float32";
+    let path = files.text("a.csv", text);
+    fails(io::load_as::<f32>(&path), &path, sentence);
+    let set = io::load_as::<f64>(&path).unwrap();
+    io::save(&set, &files.path("a.npz")).unwrap();
+    fails(io::load_as::<f32>(&files.path("a.npz")), &files.path("a.npz"), sentence);
+}
+
+#[test]
+fn csv_errors_name_line_and_column() {
+    let files = Files::new();
+    for (text, sentence) in [
+        ("", "line 1: the header is ``, but it must be `function,t,v`"),
+        ("a,b\n", "line 1: the header is `a,b`, but it must be `function,t,v`"),
+        ("function,t,v\n0,0,1\n0,x,1\n", "line 3: column `t`: `x` is not a number"),
+        ("\u{feff}function,t,v\r\n0,0,1\r\n0,1,1\r\n\r\n0,2,1\r\n0,3,x\r\n", "line 6: column `v`: `x`"),
+        ("\u{feff}function,t,v\r\n0,0,1\r\n0,1,1\r\n\r\n0,2,1\r\n\r\n0,2,1\r\n", "line 7: function 0, breakpoint 3"),
+        ("function,t,v\n0,0,1\n\n\n0,1,\n", "line 5: column `v`: `` is not a number"),
+        ("function,t,v\n-1,0,1\n", "line 2: column `function`: `-1` is not a whole number from 0 on"),
+        ("function,t,v\n1,0,1\n", "line 2: column `function`: 1 is the first, but rows must be in the order of the functions"),
+        ("function,t,v\n0,0,1\n2,0,1\n", "line 3: column `function`: 2 comes after 0, but rows must be in the order"),
+        ("function,t,v\n0,0,1\n1,0,1\n0,1,1\n", "line 4: column `function`: 0 comes after 1"),
+        ("function,t,v\n0,0,1,5\n", "line 2: there are 4 fields, but the header has 3"),
+        ("function,t,v\n0,0,1\n1,0,2\n\n1,0,3\n", "line 5: function 1, breakpoint 1: t = 0 repeats"),
+        ("function,t,v\n0,0,nan\n", "line 2: function 0, breakpoint 0: v = NaN"),
+        ("function,t,v\n0,0,1e999\n", "line 2: function 0, breakpoint 0: v = inf"),
+        ("function,t,v\n0,1,1\n", "line 2: function 0, breakpoint 0: t = 1, but the first"),
+    ] {
+        let path = files.text("a.csv", text);
+        fails(io::load(&path), &path, sentence);
+    }
+    fs::write(files.path("a.csv"), b"function,t,v\n0,\xff,1\n").unwrap();
+    fails(io::load(&files.path("a.csv")), &files.path("a.csv"), "line 2: field 2 is not UTF-8 text");
+    fails(io::load(&files.path("none.csv")), &files.path("none.csv"), "can't be read: no such file");
+    fs::create_dir(files.path("d.csv")).unwrap();
+    fails(io::load(&files.path("d.csv")), &files.path("d.csv"), "is a directory");
+}
+
+#[test]
+fn npy_arrays() {
+    let files = Files::new();
+    let path = files.path("a.npy");
+    // One function alone.
+    write_npy(&path, &ndarray::arr2(&[[0.0f32, 1.0], [2.0, 0.0]])).unwrap();
+    assert_eq!(io::load(&path).unwrap(), PcfData::F32(set_of(&[&[(0.0, 1.0), (2.0, 0.0)]]).unwrap()));
+    // The first index fastest.
+    let values = [[[0.0, 1.0], [2.0, 3.0]], [[0.0, 4.0], [5.0, 6.0]], [[0.0, 7.0], [8.0, 9.0]]];
+    let mut fortran = Array3::zeros((3, 2, 2).f());
+    fortran.assign(&ndarray::arr3(&values));
+    write_npy(&path, &fortran).unwrap();
+    assert!(String::from_utf8_lossy(&fs::read(&path).unwrap()).contains("'fortran_order': True"));
+    let expected: Vec<_> = values.iter().map(|[a, b]| pcf(&[(a[0], a[1]), (b[0], b[1])])).collect();
+    assert_eq!(io::load_as::<f64>(&path).unwrap(), PcfSet::from_functions(expected));
+
+    fn write<T: WritableElement + Clone>(path: &Path, shape: &[usize], values: &[T]) {
+        write_npy(path, &ArrayD::from_shape_vec(IxDyn(shape), values.to_vec()).unwrap()).unwrap();
+    }
+    let check = |sentence: &str| fails(io::load(&path), &path, sentence);
+    write(&path, &[2, 2, 2], &[0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0, 2.0]);
+    check("function 1, breakpoint 1: t = 0 repeats");
+    write(&path, &[1, 2, 3], &[0.0; 6]);
+    check("holds an array of shape (1, 2, 3), but that of functions must be (functions, breakpoints, 2)");
+    write(&path, &[2], &[0.0; 2]);
+    check("holds an array of shape (2,), but");
+    write(&path, &[3, 0, 2], &[0.0; 0]);
+    check("function 0 has no breakpoints");
+    write(&path, &[1, 1, 2], &[0i32; 2]);
+    check("holds int32, but functions must be float32 or float64");
+    fs::write(&path, b"no").unwrap();
+    check("is not a .npy file");
+    write(&path, &[1, 1, 2], &[0.0f32; 2]);
+    fs::write(&path, &fs::read(&path).unwrap()[..130]).unwrap();
+    check("is truncated");
+}
+
+#[test]
+fn npz_errors_name_the_array() {
+    let files = Files::new();
+    let path = files.path("a.npz");
+    let check = |sentence: &str| fails(io::load(&path), &path, sentence);
+    let write = |offsets: &[i64], points: &[[f64; 2]], shape: Option<&[i64]>| {
+        let mut npz = NpzWriter::new(fs::File::create(&path).unwrap());
+        npz.add_array("offsets", &aview1(offsets)).unwrap();
+        npz.add_array("points", &ndarray::aview2(points)).unwrap();
+        if let Some(shape) = shape {
+            npz.add_array("shape", &aview1(shape)).unwrap();
+        }
+        npz.finish().unwrap();
+    };
+    let points = [[0.0, 1.0], [1.0, 0.0], [0.0, 2.0], [0.5, 1.0], [0.25, 0.0]];
+    write(&[0, 2, 5], &points, None);
+    check("array `points`: row 4: function 1, breakpoint 2: t = 0.25 comes after t = 0.5");
+    write(&[0, 2, 4], &points, None);
+    check("array `offsets`: offsets[2] is 4, but the last must be the number of points, 5");
+    write(&[0, -2, 5], &points, None);
+    check("array `offsets`: offsets[1] is -2, but it must be an index from 0 on");
+    write(&[0, 2, 2, 5], &points, None);
+    check("array `offsets`: function 1 has no breakpoints");
+    write(&[0, 2, 4], &points[..4], Some(&[3]));
+    check("array `shape`: the shape (3,) holds 3, but there are 2 functions");
+    write(&[0, 2, 4], &points[..4], Some(&[2, 1]));
+    assert_eq!(io::load_as::<f64>(&path).unwrap().shape(), [2, 1]);
+
+    let mut npz = NpzWriter::new(fs::File::create(&path).unwrap());
+    npz.add_array("offsets", &aview1(&[0i32, 1])).unwrap();
+    npz.finish().unwrap();
+    check("has no array `points`; it holds offsets");
+    let mut npz = NpzWriter::new(fs::File::create(&path).unwrap());
+    npz.add_array("offsets", &aview1(&[0.0, 1.0])).unwrap();
+    npz.finish().unwrap();
+    check("array `offsets`: holds float64, but offsets must be int32, int64, uint32 or uint64");
+    let mut npz = NpzWriter::new(fs::File::create(&path).unwrap());
+    npz.add_array("offsets", &aview1(&[0u32, 1])).unwrap();
+    npz.add_array("points", &aview1(&[0.0, 1.0])).unwrap();
+    npz.finish().unwrap();
+    check("array `points`: has the shape (2,), but it must be (breakpoints of all functions, 2)");
+
+    let set = random::uniform::<f32>(10, 100, 0).unwrap();
+    io::save(&set, &path).unwrap();
+    let whole = fs::read(&path).unwrap();
+    for length in [0, 1, 100, whole.len() / 2, whole.len() - 1] {
+        fs::write(&path, &whole[..length]).unwrap();
+        check(if length == 0 { "is empty" } else { "is not an archive (.npz), or only a part of one" });
+    }
+    // A bit that fell over in the points.
+    let mut broken = whole.clone();
+    broken[whole.len() / 2] ^= 1;
+    fs::write(&path, broken).unwrap();
+    check("array `points`: ");
+}
+
+/// As `numpy.savez_compressed` writes them.
+#[test]
+fn compressed_archives() {
+    use std::io::Write as _;
+    use zip::ZipWriter;
+    let files = Files::new();
+    let options = packed();
+    let mut zip = ZipWriter::new(fs::File::create(files.path("a.npz")).unwrap());
+    let mut add = |name: &str, write: &dyn Fn(&Path)| {
+        write(&files.path("part.npy"));
+        zip.start_file(name, options).unwrap();
+        zip.write_all(&fs::read(files.path("part.npy")).unwrap()).unwrap();
+    };
+    add("offsets.npy", &|path| write_npy(path, &aview1(&[0i64, 2, 3])).unwrap());
+    add("points.npy", &|path| write_npy(path, &ndarray::arr2(&[[0.0, 1.0], [2.0, 0.0], [0.0, 5.0]])).unwrap());
+    zip.finish().unwrap();
+    let set = io::load_as::<f64>(&files.path("a.npz")).unwrap();
+    assert_eq!(set, set_of(&[&[(0.0, 1.0), (2.0, 0.0)][..], &[(0.0, 5.0)]]).unwrap());
+}
+
+#[test]
+fn saved_archives_are_numpys() {
+    let files = Files::new();
+    let set = random::uneven::<f32>(7, 9, 0).unwrap();
+    io::save(&set, &files.path("a.npz")).unwrap();
+    let mut npz = NpzReader::new(fs::File::open(files.path("a.npz")).unwrap()).unwrap();
+    assert_eq!(npz.names().unwrap(), ["offsets", "points"]);
+    let offsets: Array1<i64> = npz.by_name("offsets").unwrap();
+    assert!(offsets.iter().zip(set.offsets()).all(|(&a, &b)| a == b as i64) && offsets.len() == 8);
+    let points: Array2<f32> = npz.by_name("points").unwrap();
+    assert_eq!(points.rows().into_iter().map(|row| Point::new(row[0], row[1])).collect::<Vec<_>>(), set.points());
+    io::save(&random::uniform::<f32>(4, 3, 0).unwrap(), &files.path("a.npy")).unwrap();
+    assert_eq!(read_npy::<_, Array3<f32>>(files.path("a.npy")).unwrap().shape(), [4, 3, 2]);
+}
+
+// ---- integrals
+
+/// Distances and inner products that masspcf 0.4.1 gave on its CPU backend in float64. Both sets mix random, regular and long-tailed
+/// breakpoints, and functions of a single point; all end on 0.
+fn oracle() -> NpzReader<fs::File> {
+    NpzReader::new(fs::File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/pcf.npz")).unwrap()).unwrap()
+}
+
+fn oracle_set(npz: &mut NpzReader<fs::File>, name: &str) -> PcfSet<f64> {
+    let offsets: ArrayD<i64> = npz.by_name(&format!("{name}_offsets")).unwrap();
+    let points: Array2<f64> = npz.by_name(&format!("{name}_points")).unwrap();
+    let points = points.rows().into_iter().map(|row| Point::new(row[0], row[1])).collect();
+    PcfSet::from_parts(offsets.iter().map(|&offset| offset as usize).collect(), points).unwrap()
+}
+
+#[test]
+fn agrees_with_masspcf() {
+    let mut npz = oracle();
+    let (a, b) = (oracle_set(&mut npz, "a"), oracle_set(&mut npz, "b"));
+    assert_eq!((a.len(), b.len()), (12, 7));
+    let close = |found: f64, expected: f64, what: &str| {
+        assert!((found - expected).abs() <= 1e-12 * expected.abs(), "{what}: {found} and {expected}");
+    };
+    for (name, p) in [("p1", 1.0), ("p2", 2.0), ("p3.5", 3.5)] {
+        let pdist: Array2<f64> = npz.by_name(&format!("pdist_{name}")).unwrap();
+        let cdist: Array2<f64> = npz.by_name(&format!("cdist_{name}")).unwrap();
+        for (i, f) in a.iter().enumerate() {
+            for (j, g) in a.iter().enumerate() {
+                close(lp_distance(f, g, p).unwrap(), pdist[[i, j]], &format!("pdist {name} {i} {j}"));
+            }
+            for (j, g) in b.iter().enumerate() {
+                close(lp_distance(f, g, p).unwrap(), cdist[[i, j]], &format!("cdist {name} {i} {j}"));
+            }
+        }
+    }
+    let kernel: Array2<f64> = npz.by_name("l2_kernel").unwrap();
+    for (i, f) in a.iter().enumerate() {
+        for (j, g) in a.iter().enumerate() {
+            close(l2_inner(f, g), kernel[[i, j]], &format!("l2_kernel {i} {j}"));
+        }
+    }
+}
+
+#[test]
+fn closed_forms() {
+    // Steps of height h and width w: |h| w^(1/p).
+    for p in [1.0, 1.5, 2.0, 3.0, 10.0] {
+        let norm = lp_norm(&pcf(&[(0.0, -3.0), (4.0, 0.0)]), p).unwrap();
+        assert!((norm - 3.0 * 4f64.powf(1.0 / p)).abs() < 1e-13, "{p}: {norm}");
+    }
+    // A staircase of n steps of width 1 from n down to 1: sums of powers.
+    let n = 1000;
+    let stairs = pcf(&(0..=n).map(|k| (f64::from(k), f64::from(n - k))).collect::<Vec<_>>());
+    let n = f64::from(n);
+    assert_eq!(lp_norm(&stairs, 1.0).unwrap(), n * (n + 1.0) / 2.0);
+    assert_eq!(l2_inner(&stairs, &stairs), n * (n + 1.0) * (2.0 * n + 1.0) / 6.0);
+    let cubes = lp_norm(&stairs, 3.0).unwrap().powi(3);
+    assert!((cubes / (n * (n + 1.0) / 2.0).powi(2) - 1.0).abs() < 1e-13);
+    // The same function in other breakpoints.
+    let (f, g) = (pcf(&[(0.0, 1.0), (2.0, 0.0)]), pcf(&[(0.0, 1.0), (0.5, 1.0), (2.0, 0.0), (9.0, 0.0)]));
+    assert_eq!(lp_distance(&f, &g, 2.0), Ok(0.0));
+}
+
+#[test]
+fn tails() {
+    let (one, two, zero) = (pcf(&[(0.0, 5.0), (1.0, 1.0)]), pcf(&[(0.0, 2.0)]), Pcf::zero());
+    for p in [1.0, 2.0, 2.5] {
+        assert_eq!(lp_distance(&one, &two, p), Ok(f64::INFINITY));
+        assert_eq!(lp_distance(&one, &one, p), Ok(0.0));
+        assert_eq!(lp_norm(&two, p), Ok(f64::INFINITY));
+        assert_eq!(lp_distance(&one, &pcf(&[(0.0, 1.0)]), p), Ok(4.0));
+    }
+    let minus = pcf(&[(0.0, 0.0), (1.0, -1e-150)]);
+    assert_eq!(l2_inner(&one, &two), f64::INFINITY);
+    assert_eq!(l2_inner(&one, &minus), f64::NEG_INFINITY);
+    assert_eq!(l2_inner(&minus, &minus), f64::INFINITY);
+    assert_eq!((l2_inner(&one, &zero), l2_inner(&two, &pcf(&[(0.0, 3.0), (2.0, 0.0)]))), (0.0, 12.0));
+}
+
+#[test]
+fn exponents_below_one() {
+    let f = Pcf::<f32>::zero();
+    for p in [0.999, 0.0, -1.0, f64::NAN, f64::INFINITY] {
+        for result in [lp_distance(&f, &f, p), lp_norm(&f, p)] {
+            assert!(result.unwrap_err().to_string().ends_with("but it must be a finite number of at least 1"));
+        }
+    }
+}
+
+/// Numbers of breakpoints from 1 to 5,000, times that are random, or on a grid that functions share, or with a long last step.
+fn functions() -> impl Strategy<Value = Pcf<f64>> {
+    let length = prop_oneof![Just(1usize), 2..8usize, 8..200usize, 4000..5001usize];
+    (length, 0..3, any::<u64>(), any::<bool>()).prop_map(|(length, kind, seed, tail)| {
+        let random = random::uniform::<f64>(1, length, seed).unwrap();
+        let mut points = random.points().to_vec();
+        for (index, point) in points.iter_mut().enumerate() {
+            point.t = match kind {
+                0 => point.t * 10.0,
+                1 => index as f64 / 8.0,
+                _ if index + 1 == length && index > 0 => 1e6,
+                _ => point.t,
+            };
+            point.v = point.v * 10.0 - 5.0;
+        }
+        points[length - 1].v = if tail { 0.5 } else { 0.0 };
+        Pcf::new(points).unwrap()
+    })
+}
+
+/// The integral by another way: both functions are evaluated at the middle of each interval of the sorted union of breakpoints; the terms
+/// are summed with compensation (Neumaier). Gives the integral of the magnitude, too.
+fn brute_force(f: &Pcf<f64>, g: &Pcf<f64>, integrand: impl Fn(f64, f64) -> f64) -> (f64, f64) {
+    let mut times: Vec<f64> = f.points().iter().chain(g.points()).map(|point| point.t).collect();
+    times.sort_by(f64::total_cmp);
+    times.dedup();
+    let (mut sum, mut lost, mut magnitude) = (0.0f64, 0.0, 0.0);
+    for pair in times.windows(2) {
+        let middle = pair[0] + (pair[1] - pair[0]) / 2.0;
+        let value = |h: &Pcf<f64>| h.points().iter().rfind(|point| point.t <= middle).unwrap().v;
+        let term = (pair[1] - pair[0]) * integrand(value(f), value(g));
+        let next = sum + term;
+        lost += if sum.abs() >= term.abs() { (sum - next) + term } else { (term - next) + sum };
+        sum = next;
+        magnitude += term.abs();
+    }
+    (sum + lost, magnitude)
+}
+
+fn narrow(f: &Pcf<f64>) -> Pcf<f32> {
+    // Neighbours may become one: the later one counts.
+    let mut points: Vec<Point<f32>> = Vec::new();
+    for point in f.points() {
+        let point = Point::new(point.t as f32, point.v as f32);
+        match points.last_mut() {
+            Some(last) if last.t == point.t => last.v = point.v,
+            _ => points.push(point),
+        }
+    }
+    Pcf::new(points).unwrap()
+}
+
+fn widen(f: &Pcf<f32>) -> Pcf<f64> {
+    Pcf::new(f.points().iter().map(|point| (f64::from(point.t), f64::from(point.v)))).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn integrals_by_brute_force(f in functions(), g in functions(), p in prop_oneof![Just(1.0), Just(2.0), 1.0..6.0f64]) {
+        let steps = (f.points().len() + g.points().len()) as f64;
+        let tails = |h: &Pcf<f64>| h.points().last().unwrap().v;
+        // n additions, and some operations a term, each off by a unit roundoff at most; powers by a few more.
+        let bound = |unit: f64| 2.0 * (steps + 16.0) * unit;
+        let distance = lp_distance(&f, &g, p).unwrap();
+        let (f_narrow, g_narrow) = (narrow(&f), narrow(&g));
+        let distance_narrow = f64::from(lp_distance(&f_narrow, &g_narrow, p).unwrap());
+        if tails(&f) != tails(&g) {
+            prop_assert_eq!((distance, distance_narrow), (f64::INFINITY, f64::INFINITY));
+        } else {
+            let expected = brute_force(&f, &g, |a, b| (a - b).abs().powf(p)).0.powf(1.0 / p);
+            prop_assert!((distance - expected).abs() <= bound(f64::UNIT_ROUNDOFF).max(1e-13) * expected, "{} {}", distance, expected);
+            let expected = brute_force(&widen(&f_narrow), &widen(&g_narrow), |a, b| (a - b).abs().powf(p)).0.powf(1.0 / p);
+            let p_error = 8.0 * p; // roundings of a - b, p times
+            prop_assert!((distance_narrow - expected).abs() <= (bound(f32::UNIT_ROUNDOFF) + p_error * f32::UNIT_ROUNDOFF) * expected);
+        }
+        prop_assert_eq!(distance, lp_distance(&g, &f, p).unwrap());
+
+        let inner = l2_inner(&f, &g);
+        if tails(&f) * tails(&g) != 0.0 {
+            prop_assert_eq!(inner, f64::INFINITY);
+        } else {
+            let (expected, magnitude) = brute_force(&f, &g, |a, b| a * b);
+            prop_assert!((inner - expected).abs() <= bound(f64::UNIT_ROUNDOFF) * magnitude);
+            let (expected, magnitude) = brute_force(&widen(&f_narrow), &widen(&g_narrow), |a, b| a * b);
+            let found = f64::from(l2_inner(&f_narrow, &g_narrow));
+            prop_assert!((found - expected).abs() <= bound(f32::UNIT_ROUNDOFF) * magnitude);
+        }
+    }
+
+    #[test]
+    fn mean_at_any_time(functions in proptest::collection::vec(functions(), 1..9), t in 0.0..12.0f64) {
+        let set = PcfSet::from_functions(functions.clone());
+        let mean = set.mean().unwrap();
+        let times = functions.iter().flat_map(|f| f.points().iter().map(|point| point.t)).collect::<Vec<_>>();
+        let step = times.len() / 50 + 1;
+        for &t in times.iter().step_by(step).chain(&[t, 2e6]) {
+            let expected = functions.iter().map(|f| f.value_at(t)).sum::<f64>() / functions.len() as f64;
+            prop_assert!((mean.value_at(t) - expected).abs() <= 1e-14, "{} at {}", mean.value_at(t), t);
+        }
+        prop_assert!(mean.points().windows(2).all(|pair| pair[0].v != pair[1].v));
+        prop_assert!(mean.points().iter().all(|point| times.contains(&point.t)));
+        prop_assert_eq!(set.max_time(), times.iter().copied().fold(0.0, f64::max));
+        let narrow = set.iter().map(|f| narrow(&f.to_pcf())).collect::<PcfSet<f32>>();
+        let (found, t) = (narrow.mean().unwrap(), t as f32);
+        let expected = narrow.iter().map(|g| f64::from(g.value_at(t))).sum::<f64>() / narrow.len() as f64;
+        prop_assert!((f64::from(found.value_at(t)) - expected).abs() <= 5.0 * f32::UNIT_ROUNDOFF);
+    }
+
+    // ---- barcodes
+
+    #[test]
+    fn curves_by_counting(
+        bars in proptest::collection::vec((0..40u32, prop_oneof![4 => (0..40u32).prop_map(Some), 1 => Just(None)]), 0..60),
+        t in prop_oneof![0.0..30.0f64, (0..60u32).prop_map(|t| f64::from(t) / 2.0)],
+    ) {
+        // Times of halves, so that some are the same.
+        let bar = |(birth, length): (u32, Option<u32>)| {
+            let birth = f64::from(birth) / 2.0;
+            (birth, length.map_or(f64::INFINITY, |length| birth + f64::from(length) / 2.0))
+        };
+        let bars: Vec<(f64, f64)> = bars.into_iter().map(bar).collect();
+        let barcode = Barcode::new(bars.iter().copied()).unwrap();
+        let alive = bars.iter().filter(|(birth, death)| *birth <= t && t < *death).count();
+        let long = bars.iter().filter(|(birth, death)| death - birth > t).count();
+        let (betti, rank) = (barcode.betti_curve::<f64>().unwrap(), barcode.stable_rank::<f64>().unwrap());
+        prop_assert_eq!((betti.value_at(t), rank.value_at(t)), (alive as f64, long as f64));
+        prop_assert_eq!(widen(&barcode.betti_curve::<f32>().unwrap()), betti.clone());
+        prop_assert_eq!(widen(&barcode.stable_rank::<f32>().unwrap()), rank.clone());
+        for f in [betti, rank] {
+            prop_assert!(f.points().windows(2).all(|pair| pair[0].v != pair[1].v));
+        }
+    }
+}
+
+#[test]
+fn mean_of_what_cancels_is_zero() {
+    let set = random::uniform::<f64>(1001, 20, 4).unwrap();
+    let mean = set.mean().unwrap();
+    assert_eq!(mean.points().last().unwrap().v, 0.0);
+    assert_eq!(set_of(&[&[(0.0, 1.0), (1.0, -1.0)][..], &[(0.0, -1.0), (1.0, 1.0)]]).unwrap().mean(), Ok(Pcf::zero()));
+    assert_eq!(mean, set.mean().unwrap());
+}
+
+#[test]
+fn no_bars() {
+    let none = Barcode::default();
+    assert_eq!((none.betti_curve(), none.stable_rank()), (Ok(Pcf::<f64>::zero()), Ok(Pcf::<f64>::zero())));
+    let seen_by_none = Barcode::new([(0.0, 0.0), (3.0, 3.0)]).unwrap();
+    assert_eq!((seen_by_none.betti_curve(), seen_by_none.stable_rank()), (Ok(Pcf::<f32>::zero()), Ok(Pcf::<f32>::zero())));
+    // Of no length once rounded.
+    let short = Barcode::new([(1.0, 1.0 + 1e-12)]).unwrap();
+    assert_eq!(short.betti_curve::<f32>(), Ok(Pcf::zero()));
+    assert_eq!(short.betti_curve::<f64>(), Ok(pcf(&[(0.0, 0.0), (1.0, 1.0), (1.0 + 1e-12, 0.0)])));
+    // Stable ranks know no births.
+    assert_eq!(Barcode::new([(-2.0, 1.0)]).unwrap().stable_rank(), Ok(pcf(&[(0.0, 1.0), (3.0, 0.0)])));
+}
+
+#[test]
+fn what_is_no_bar() {
+    let (nan, inf) = (f64::NAN, f64::INFINITY);
+    for (bar, sentence) in [
+        ((nan, 1.0), "bar 1: birth = NaN, but it must be a finite number"),
+        ((-inf, 1.0), "bar 1: birth = -inf, but"),
+        ((inf, inf), "bar 1: birth = inf, but"),
+        ((0.0, nan), "bar 1: death = NaN, but it must be a number, or inf"),
+        ((2.0, 1.0), "bar 1: death = 1 comes before birth = 2"),
+        ((2.0, -inf), "bar 1: death = -inf comes before birth = 2"),
+    ] {
+        let error = Barcode::new([(0.0, 1.0), bar, (5.0, 4.0)]).unwrap_err().to_string();
+        assert!(error.starts_with(sentence), "{error}");
+    }
+    let negative = Barcode::new([(0.0, 1.0), (-0.5, 1.0)]).unwrap();
+    let error = betti_curves::<f64>(std::slice::from_ref(&negative)).unwrap_err().to_string();
+    assert!(error.starts_with("bar 1: birth = -0.5, but a Betti curve is a function from t = 0 on"), "{error}");
+    let error = betti_curves::<f64>(&[Barcode::default(), negative.clone(), negative]).unwrap_err().to_string();
+    assert!(error.starts_with("barcode 1, bar 1: birth = -0.5"), "{error}");
+    let long = Barcode::new([(0.0, 1e20)]).unwrap();
+    let error = stable_ranks::<f32>(std::slice::from_ref(&long)).unwrap_err().to_string();
+    assert!(error.starts_with("bar 0: death - birth = 1e20 is too large for float32"), "{error}");
+    assert!(long.betti_curve::<f32>().is_err() && long.betti_curve::<f64>().is_ok());
+}
+
+/// As `numpy.savez_compressed` packs.
+fn packed() -> SimpleFileOptions {
+    SimpleFileOptions::default().compression_method(CompressionMethod::Deflated)
+}
+
+/// Barcodes of a sublevel filtration and any dimension.
+fn bars(path: &Path) -> Result<Vec<Barcode>, PcfError> {
+    io::load_barcodes(path, BarcodeOptions::default())
+}
+
+#[test]
+fn barcodes_from_files() {
+    let files = Files::new();
+    let inf = f64::INFINITY;
+    let one = [Barcode::new([(0.0, inf), (0.5, 2.0)]).unwrap()];
+    assert_eq!(bars(&files.text("a.csv", "birth,death\n0,inf\n0.5,2\n")).unwrap(), one);
+    let many = "barcode,birth,death\n0,0,inf\n0,0.5,2\n1,,\n2,-1,1\n3,,\n";
+    let read = bars(&files.text("b.csv", many)).unwrap();
+    assert_eq!(read[0], one[0]);
+    assert_eq!(read[1..], [vec![], vec![Bar { birth: -1.0, death: 1.0 }], vec![]].map(|bars| Barcode::new(bars).unwrap()));
+    assert_eq!(bars(&files.text("c.csv", "birth,death\n")).unwrap(), [Barcode::default()]);
+    assert_eq!(bars(&files.text("c.csv", "barcode,birth,death\n")).unwrap(), []);
+    let path = files.path("a.npy");
+    write_npy(&path, &ndarray::arr2(&[[0.0, inf], [0.5, 2.0]])).unwrap();
+    assert_eq!(bars(&path).unwrap(), one);
+    write_npy(&path, &ndarray::arr2(&[[0.0, f32::INFINITY], [0.5, 2.0]])).unwrap();
+    assert_eq!(bars(&path).unwrap(), one);
+    write_npy(&path, &ndarray::arr2(&[[3i64, 5]])).unwrap();
+    assert_eq!(bars(&path).unwrap(), [Barcode::new([(3.0, 5.0)]).unwrap()]);
+
+    write_npy(&path, &ndarray::arr2(&[[0.0, 1.0], [0.5, 0.25]])).unwrap();
+    fails(bars(&path), &path, "bar 1: death = 0.25 comes before birth = 0.5");
+    write_npy(&path, &ndarray::arr2(&[[0.0, 1.0, 2.0]])).unwrap();
+    fails(bars(&path), &path, "holds an array of shape (1, 3), but that of bars must be (bars, 2)");
+    for (text, sentence) in [
+        ("birth,death\n0,1\n\n2,1\n", "line 4: bar 1: death = 1 comes before birth = 2"),
+        ("birth,death\n0,\n", "line 2: column `death`: `` is not a number, or inf for a bar without end"),
+        ("barcode,birth,death\n0,0,1\n1,0,nan\n", "line 3: barcode 1, bar 0: death = NaN"),
+        ("barcode,birth,death\n0,0,1\n2,0,1\n", "line 3: column `barcode`: 2 comes after 0"),
+        ("b,d\n", "line 1: the header is `b,d`, but it must be `birth,death` or `barcode,birth,death`"),
+        // One more than that is 0, which comes after nothing.
+        ("barcode,birth,death\n18446744073709551615,0,5\n0,1,2\n", "line 2: column `barcode`: 18446744073709551615 is the first"),
+        (
+            "barcode,birth,death\n0,0,5\n18446744073709551615,0,5\n",
+            "line 3: column `barcode`: 18446744073709551615 comes after 0",
+        ),
+    ] {
+        let path = files.text("d.csv", text);
+        fails(bars(&path), &path, sentence);
+    }
+    fails(bars(&files.path("x.txt")), &files.path("x.txt"), "barcodes are read from .csv, .npz or .npy files");
+}
+
+#[test]
+fn barcodes_in_archives() {
+    let files = Files::new();
+    let path = files.path("a.npz");
+    let write = |offsets: &[i64], rows: &[[f64; 2]]| {
+        let mut npz = NpzWriter::new_with_options(fs::File::create(&path).unwrap(), packed());
+        npz.add_array("offsets", &aview1(offsets)).unwrap();
+        npz.add_array("bars", &ndarray::arr2(rows)).unwrap();
+        npz.finish().unwrap();
+    };
+    let inf = f64::INFINITY;
+    write(&[0, 2, 2, 3], &[[0.0, inf], [0.5, 2.0], [-1.0, 1.0]]);
+    let expected = [vec![(0.0, inf), (0.5, 2.0)], vec![], vec![(-1.0, 1.0)]].map(|bars| Barcode::new(bars).unwrap());
+    assert_eq!(bars(&path).unwrap(), expected);
+    for (offsets, rows, sentence) in [
+        (
+            &[0, 1, 2][..],
+            &[[0.0, 1.0], [2.0, 1.0]][..],
+            "array `bars`: row 1: barcode 1, bar 0: death = 1 comes before birth = 2",
+        ),
+        (&[0, 1], &[[0.0, 1.0], [2.0, 1.0]], "array `offsets`: offsets[1] is 1, but the last must be the number of points, 2"),
+        (&[0, 3, 2], &[[0.0, 1.0], [2.0, 1.0]], "array `offsets`: offsets[1] is 3, but there are only 2 points"),
+        (&[0, -1], &[[0.0, 1.0]], "array `offsets`: offsets[1] is -1, but it must be an index from 0 on"),
+        (&[], &[[0.0, 1.0]], "array `offsets`: offsets is empty"),
+    ] {
+        write(offsets, rows);
+        fails(bars(&path), &path, sentence);
+    }
+    let options = BarcodeOptions { dimension: Some(1), ..BarcodeOptions::default() };
+    fails(io::load_barcodes(&path, options), &path, "has no dimensions to choose from");
+}
+
+#[test]
+fn bars_of_several_dimensions() {
+    let files = Files::new();
+    let of = |path: &Path, dimension| io::load_barcodes(path, BarcodeOptions { dimension, ..BarcodeOptions::default() });
+    let path = files.text("a.csv", "barcode,dimension,birth,death\n0,0,0,inf\n0,1,1,2\n1,0,0,3\n2,,,\n3,1,4,5\n");
+    let barcodes = |bars: [&[(f64, f64)]; 4]| bars.map(|bars| Barcode::new(bars.iter().copied()).unwrap()).to_vec();
+    assert_eq!(of(&path, Some(0)).unwrap(), barcodes([&[(0.0, f64::INFINITY)], &[(0.0, 3.0)], &[], &[]]));
+    assert_eq!(of(&path, Some(1)).unwrap(), barcodes([&[(1.0, 2.0)], &[], &[], &[(4.0, 5.0)]]));
+    fails(of(&path, None), &path, "has bars of the dimensions 0, 1: choose one (--dimension)");
+    fails(of(&path, Some(2)), &path, "has no bars of dimension 2, only of 0, 1");
+    let path = files.text("b.csv", "dimension,birth,death\n7,1,2\n7,3,4\n");
+    let expected = [Barcode::new([(1.0, 2.0), (3.0, 4.0)]).unwrap()];
+    assert!(of(&path, None).unwrap() == expected && of(&path, Some(7)).unwrap() == expected);
+    let path = files.text("c.csv", "dimension,birth,death\n");
+    assert_eq!(of(&path, Some(1)).unwrap(), [Barcode::default()]);
+    for (text, sentence) in [
+        ("dimension,birth,death\n1,0,1\n0,2,1\n", "has bars of the dimensions 0, 1"),
+        ("dimension,birth,death\n-1,0,1\n", "line 2: column `dimension`: `-1` is not a dimension, a whole number from 0 on"),
+        ("dimension,birth,death\n1,2,1\n", "line 2: bar 0: death = 1 comes before birth = 2"),
+    ] {
+        let path = files.text("d.csv", text);
+        fails(of(&path, None), &path, sentence);
+    }
+    let path = files.text("d.csv", "birth,death\n0,1\n");
+    fails(of(&path, Some(1)), &path, "has no column `dimension` to choose dimension 1 by");
+}
+
+#[test]
+fn superlevel_filtrations() {
+    let files = Files::new();
+    let inf = f64::INFINITY;
+    let options = BarcodeOptions { filtration: Filtration::Superlevel, ..BarcodeOptions::default() };
+    let path = files.text("a.csv", "birth,death\n5,-inf\n4,1\n3,3\n");
+    let barcode = &io::load_barcodes(&path, options).unwrap()[0];
+    assert_eq!(*barcode, Barcode::of(Filtration::Superlevel, [(5.0, -inf), (4.0, 1.0), (3.0, 3.0)]).unwrap());
+    // Counted at each level: those that have been born above it, and haven't died there yet.
+    assert_eq!(barcode.betti_curve().unwrap(), pcf(&[(0.0, 1.0), (1.0, 2.0), (4.0, 1.0), (5.0, 0.0)]));
+    assert_eq!(barcode.stable_rank().unwrap(), pcf(&[(0.0, 2.0), (3.0, 1.0)]));
+    // Upside down it is a sublevel filtration with bars as long.
+    let mirrored = Barcode::new([(-5.0, inf), (-4.0, -1.0), (-3.0, -3.0)]).unwrap();
+    assert_eq!(mirrored.stable_rank::<f64>().unwrap(), barcode.stable_rank().unwrap());
+    fails(bars(&path), &path, "line 2: bar 0: death = -inf comes before birth = 5, as in superlevel filtrations alone");
+    let path = files.text("a.csv", "birth,death\n5,1\n4,4.5\n");
+    fails(io::load_barcodes(&path, options), &path, "line 3: bar 1: death = 4.5 is above birth = 4");
+    for (bar, sentence) in [
+        ((1.0, -1.0), "bar 0: death = -1, but a Betti curve is a function from t = 0 on"),
+        ((-1.0, -inf), "bar 0: birth = -1, but a Betti curve"),
+        ((-1.0, -2.0), "bar 0: death = -2, but a Betti curve"),
+    ] {
+        let barcode = Barcode::of(Filtration::Superlevel, [bar]).unwrap();
+        assert!(barcode.betti_curve::<f64>().unwrap_err().to_string().starts_with(sentence));
+    }
+}
+
+// ---- repairs
+
+#[test]
+fn functions_that_can_be_repaired() {
+    let files = Files::new();
+    let text = "function,t,v\n0,0,1\n0,2,0\n1,3,5\n1,1,6\n1,1,7\n2,-2,1\n2,0.5,2\n3,0,1\n3,0,2\n3,-0,3\n";
+    let path = files.text("a.csv", text);
+    fails(io::load(&path), &path, "line 4: function 1, breakpoint 0: t = 3, but the first");
+    let (data, repairs) = io::load_repaired(&path).unwrap();
+    let expected = set_of(&[&[(0.0, 1.0), (2.0, 0.0)][..], &[(0.0, 7.0), (2.0, 5.0)], &[(0.0, 1.0), (2.5, 2.0)], &[(0.0, 3.0)]]);
+    assert_eq!(data, PcfData::F64(expected.unwrap()));
+    assert_eq!(repairs, Repairs { empty: 0, sorted: 1, shifted: 2, merged: 2 });
+    // A set that is right stays so, and is repaired once.
+    let PcfData::F64(set) = data else { panic!() };
+    let again = PcfSet::repaired(set.offsets().to_vec(), set.points().to_vec()).unwrap();
+    assert_eq!(again, (set, Repairs::default()));
+    // Functions without breakpoints, as archives may have them.
+    let point = |t: f32, v: f32| Point { t, v };
+    let (set, repairs) = PcfSet::repaired(vec![0, 0, 1, 1], vec![point(0.0, 4.0)]).unwrap();
+    assert_eq!(set, set_of(&[&[(0.0, 0.0)][..], &[(0.0, 4.0)], &[(0.0, 0.0)]]).unwrap());
+    assert_eq!(repairs, Repairs { empty: 2, ..Repairs::default() });
+    // What is no number stays none, and is called by its place in the file.
+    let path = files.text("b.csv", "function,t,v\n0,0,1\n1,3,5\n1,1,nan\n");
+    fails(io::load_repaired(&path), &path, "line 4: function 1, breakpoint 1: v = NaN, but it must be a finite number");
+}
+
+proptest! {
+    /// The value of a repaired function is that of the last breakpoint, as they were given, of those at the latest time not after it.
+    #[test]
+    fn repairs_keep_values(points in prop::collection::vec((-5i32..5, -5i32..5), 1..12)) {
+        let given: Vec<Point<f64>> = points.iter().map(|&(t, v)| Point { t: f64::from(t), v: f64::from(v) }).collect();
+        let (set, _) = PcfSet::repaired(vec![0, given.len()], given.clone()).unwrap();
+        let first = points.iter().map(|&(t, _)| t).min().unwrap();
+        for t in 0..10 {
+            let latest = points.iter().map(|&(at, _)| at).filter(|&at| at - first <= t).max().unwrap();
+            let &(_, v) = points.iter().rfind(|&&(at, _)| at == latest).unwrap();
+            prop_assert_eq!(set.get(0).value_at(f64::from(t)), f64::from(v));
+        }
+    }
+}
+
+// ---- sizes that files declare
+
+#[test]
+fn arrays_without_elements() {
+    let files = Files::new();
+    let path = files.path("a.npy");
+    let shaped = |shape: &str| {
+        let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n");
+        let bytes = [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes()].concat();
+        fs::write(&path, bytes).unwrap();
+    };
+    for shape in ["(1000000000000000, 0, 2)", "(9223372036854775807, 0, 2)", "(4294967296, 4294967296, 4294967296, 0, 2)"] {
+        shaped(shape);
+        let sentence = format!("has the shape {shape}: of an array without elements, the rest may make up 1048576 at most");
+        fails(io::load(&path), &path, &sentence);
+        fails(bars(&path), &path, &sentence);
+    }
+    shaped("(5, 0, 2)");
+    fails(io::load(&path), &path, "function 0 has no breakpoints");
+    let (data, repairs) = io::load_repaired(&path).unwrap();
+    assert_eq!((data.len(), repairs.empty), (5, 5));
+    shaped("(0, 7, 2)");
+    assert!(io::load(&path).unwrap().is_empty());
+}
+
+#[test]
+fn archives_that_unpack_to_far_more() {
+    let files = Files::new();
+    let path = files.path("a.npz");
+    // Zeros, of which archives make a thousandth.
+    let mut npz = NpzWriter::new_with_options(fs::File::create(&path).unwrap(), packed());
+    npz.add_array("offsets", &Array1::<i64>::zeros(10 << 20)).unwrap();
+    npz.add_array("points", &Array2::<f64>::zeros((1, 2))).unwrap();
+    npz.finish().unwrap();
+    let sentence =
+        "array `offsets`: unpacks to 83886080 bytes, and at most 67108864 are read from an archive of this size: save it";
+    fails(io::load(&path), &path, sentence);
+}

@@ -1,0 +1,11 @@
+//! Piecewise constant functions: on the host, their matrices, and the command.
+
+#[path = "../common/folder.rs"]
+mod folder;
+#[cfg(target_os = "linux")]
+#[path = "../common/signals.rs"]
+mod signals;
+
+mod cli;
+mod data;
+mod pairwise;

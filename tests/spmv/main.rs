@@ -1,0 +1,4 @@
+//! Sparse matrices, and their products with vectors.
+
+mod data;
+mod multiplication;
