@@ -253,6 +253,11 @@ impl<'c> Module<'c> {
         }
     }
 
+    /// Links functions that are given as IR.
+    pub fn link_text(&mut self, name: &str, text: &str) -> Result<()> {
+        self.link(self.context.parse(name, text.as_bytes())?)
+    }
+
     /// The module's name: that of the kernel crate.
     pub fn name(&self) -> String {
         let mut length = 0;

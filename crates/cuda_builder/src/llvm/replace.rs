@@ -49,8 +49,7 @@ impl Module<'_> {
             }
         }
         for (name, text) in functions {
-            let part = self.context.parse(&name, text.as_bytes())?;
-            self.link(part)?;
+            self.link_text(&name, &text)?;
         }
         Ok(())
     }
