@@ -1,14 +1,14 @@
 //! Functions of `cuda_std` that are made from their names: atomics, loads and stores with a cache policy, asynchronous copies.
 //! What a module declares and uses is defined, so that the Rust declarations are the only list of them.
 
-use crate::{error::Result, llvm::Module};
+use crate::{error::Result, llvm::Module, names::FUNCTION_PREFIX};
 
 /// Defines those that the module uses.
 pub fn define(module: &mut Module<'_>) -> Result<()> {
     let used = module.functions().filter(|function| function.is_declaration() && function.is_used());
     let names: Vec<String> = used.map(|function| function.name()).collect();
     for name in names {
-        if let Some((signature, body)) = name.strip_prefix("__cuda_std_").and_then(definition) {
+        if let Some((signature, body)) = name.strip_prefix(FUNCTION_PREFIX).and_then(definition) {
             let result = signature.split('(').next().unwrap_or_default();
             let signature = signature.replacen('(', &format!(" @{name}("), 1);
             let value = if result == "void" { result.to_owned() } else { format!("{result} %r") };

@@ -42,6 +42,7 @@ mod intrinsics;
 mod link;
 mod llvm;
 mod lower;
+mod names;
 mod symbols;
 
 pub use error::{BuilderError, Result};

@@ -360,7 +360,7 @@ impl<'c> Module<'c> {
                 // SAFETY: nothing in a module refers to LLVM's own lists. `self` is borrowed exclusively, so that there is no
                 // other handle of this one, and this handle isn't used again.
                 unsafe { LLVMDeleteGlobal(global.value) }
-            } else if !global.is_declaration() && !global.section().starts_with(crate::device::CONSTANT_SECTION) {
+            } else if !global.is_declaration() && !global.section().starts_with(crate::names::CONSTANT_SECTION) {
                 hide(global.value, hidden);
             }
         }
@@ -574,7 +574,7 @@ impl Function<'_> {
     }
     /// What follows the kernel section's name, where the function lies in it: its launch bounds.
     pub fn kernel_section(&self) -> Option<String> {
-        section(self.value).strip_prefix(crate::device::KERNEL_SECTION).map(str::to_owned)
+        section(self.value).strip_prefix(crate::names::KERNEL_SECTION).map(str::to_owned)
     }
     pub fn clear_section(&self) {
         // SAFETY: a live function.
