@@ -5,19 +5,10 @@ use std::collections::BTreeMap;
 use crate::{
     error::{BuilderError, Result},
     llvm::{AddressSpace, Function, Module},
-    lower, symbols,
+    lower,
+    names::{CONSTANT_SECTION, DYNAMIC_SHARED, REPORT_PANIC, SHARED_SECTION},
+    symbols,
 };
-
-/// Where `#[kernel]` puts functions, followed by `.max_threads` and `.min_blocks` where given.
-pub const KERNEL_SECTION: &str = ".cuda.kernel";
-/// Where `cuda_std` puts static shared memory.
-const SHARED_SECTION: &str = ".cuda.shared";
-/// Where `cuda_std` puts constant memory.
-pub const CONSTANT_SECTION: &str = ".cuda.constant";
-/// `cuda_std`'s name of dynamic shared memory.
-const DYNAMIC_SHARED: &str = "__cuda_std_dynamic_shared";
-/// `cuda_std`'s function that prints where a panic happened: it takes a `&core::panic::Location`.
-const REPORT_PANIC: &std::ffi::CStr = c"__cuda_std_panic_at";
 
 /// Attributes of the host's processor and operating system.
 const HOST_STRINGS: &[&str] = &["target-cpu", "target-features", "tune-cpu", "probe-stack", "frame-pointer", "stack-probe-size"];

@@ -22,7 +22,7 @@
 //! ```
 //!
 //! The stages are modules of their own: `cargo` (kernel crate -> archive of bitcode), `archive` (its members), `link`
-//! (members -> one module), `lower` (instructions that LLVM doesn't have for GPUs -> calls), `device` (host module ->
+//! (members -> one module), `intrinsics` (names of `cuda_std` -> their functions), `lower` (instructions that LLVM doesn't have for GPUs -> calls), `device` (host module ->
 //! device module), `emit` (module -> PTX), `blame` (whose fault it is where LLVM fails); `llvm` is the thin layer over
 //! LLVM's C interface that they share.
 
@@ -38,9 +38,11 @@ mod cargo;
 mod device;
 mod emit;
 mod error;
+mod intrinsics;
 mod link;
 mod llvm;
 mod lower;
+mod names;
 mod symbols;
 
 pub use error::{BuilderError, Result};

@@ -7,6 +7,7 @@ use crate::{
     cargo::Bitcode,
     device,
     error::{BuilderError, Result},
+    intrinsics,
     llvm::{Context, Hidden, Module},
     lower, symbols,
 };
@@ -34,6 +35,7 @@ pub fn link<'c>(context: &'c Context, bitcode: &Bitcode, panic_messages: bool) -
         let text = fs::read(path).map_err(|source| BuilderError::Io { path: path.clone(), source })?;
         module.link(context.parse(&path.display().to_string(), &text)?)?;
     }
+    intrinsics::define(&mut module)?;
     lower::lower(&mut module)?;
     // What took the place of instructions calls functions of `compiler_builtins`.
     link_toolchain(context, &mut module, &precompiled)?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
-use crate::{fallback, no_device, trampolines};
+use crate::{device_files, fallback, trampolines};
 
 /// What is tried, in this order, for as long as nothing is found.
 ///
@@ -166,7 +166,7 @@ pub fn status() -> Status {
 }
 
 /// Fills the trampolines' table, the first time. Whoever comes in the meantime waits.
-pub(crate) fn fill() -> &'static Result<Driver, LoadError> {
+fn fill() -> &'static Result<Driver, LoadError> {
     static DRIVER: OnceLock<Result<Driver, LoadError>> = OnceLock::new();
     DRIVER.get_or_init(|| {
         let mut driver = open();
@@ -187,6 +187,15 @@ pub(crate) fn fill() -> &'static Result<Driver, LoadError> {
     })
 }
 
+/// What the trampolines call before their first jump. It returns once the table is filled.
+///
+/// Rust names every `no_mangle` function of every crate at the head of the linker's command line, so this one also is
+/// what brings the trampolines into a program, wherever `cust_raw` comes among the libraries.
+#[unsafe(no_mangle)]
+extern "C" fn cuda_loader_fill() {
+    fill();
+}
+
 fn open() -> Result<Driver, LoadError> {
     let mut first_error = None;
     for candidate in CANDIDATES {
@@ -198,7 +207,7 @@ fn open() -> Result<Driver, LoadError> {
     }
     Err(LoadError::NotFound {
         dlopen: first_error.unwrap_or_default(),
-        device_files: no_device::has_device_files(Path::new("/dev")),
+        device_files: device_files::has_device_files(Path::new("/dev")),
     })
 }
 

@@ -21,6 +21,7 @@
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 compile_error!("cuda_loader has trampolines for x86-64 and aarch64 Linux only (src/trampolines.rs)");
 
+mod device_files;
 mod driver;
 mod fallback;
 mod no_device;

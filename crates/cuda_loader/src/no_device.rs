@@ -3,6 +3,7 @@
 use std::ffi::{CStr, OsStr, c_char, c_int, c_uint};
 use std::path::Path;
 
+use crate::device_files::has_device_files;
 use crate::driver::{Driver, load};
 use crate::fallback::{NO_DEVICE, SUCCESS};
 
@@ -91,19 +92,6 @@ fn error_text(code: c_int) -> String {
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
-/// Whether `dev` has the file of a GPU: `nvidia0` and so on, `dxg` under WSL, `nvhost-ctrl-gpu` or `nvgpu` on Tegra.
-pub(crate) fn has_device_files(dev: &Path) -> bool {
-    let Ok(entries) = dev.read_dir() else {
-        return false;
-    };
-    entries.flatten().any(|entry| {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        let is_number = |rest: &str| rest.parse::<u32>().is_ok();
-        matches!(&*name, "dxg" | "nvhost-ctrl-gpu" | "nvgpu") || name.strip_prefix("nvidia").is_some_and(is_number)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,23 +123,5 @@ mod tests {
             let text = explain(code, DRIVER, None, dev.path());
             assert!(text.contains(remedy), "{text}");
         }
-    }
-
-    #[test]
-    fn device_files_of_each_kind() {
-        for (name, is_gpu) in [
-            ("nvidia0", true),
-            ("nvidia11", true),
-            ("dxg", true),
-            ("nvgpu", true),
-            ("nvidiactl", false),
-            ("nvidia-uvm", false),
-            ("null", false),
-        ] {
-            let dev = tempfile::tempdir().unwrap();
-            std::fs::write(dev.path().join(name), "").unwrap();
-            assert_eq!(has_device_files(dev.path()), is_gpu, "{name}");
-        }
-        assert!(!has_device_files(Path::new("/no/such/folder")));
     }
 }

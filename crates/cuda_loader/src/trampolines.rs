@@ -2,7 +2,7 @@
 //!
 //! A slot starts out with the address of a stub that leaves the slot's address in a scratch register and goes to
 //! `cuda_loader_resolve`, as a lazily bound procedure linkage table does. That saves whatever registers may hold
-//! arguments, calls [`cuda_loader_fill`], and jumps through the slot, which is final by then. Arguments on the stack are
+//! arguments, calls `cuda_loader_fill` (in `driver`), and jumps through the slot, which is final by then. Arguments on the stack are
 //! not touched at all.
 //!
 //! All of this is hidden, so that neither a shared library built on the crate exports `cu*` symbols, nor the driver's own
@@ -194,15 +194,6 @@ with_symbols!(define);
 unsafe extern "C" {
     /// One slot for each of [`NAMES`], defined above.
     safe static cuda_loader_table: [AtomicPtr<c_void>; NAMES.len()];
-}
-
-/// What the trampolines call before their first jump. It returns once the table is filled.
-///
-/// Rust names every `no_mangle` function of every crate at the head of the linker's command line, so this one also is
-/// what brings the trampolines into a program, wherever `cust_raw` comes among the libraries.
-#[unsafe(no_mangle)]
-extern "C" fn cuda_loader_fill() {
-    crate::driver::fill();
 }
 
 /// Points the slot of each name to what `target` gives for it.

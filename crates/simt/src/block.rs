@@ -14,7 +14,7 @@ mod sync;
 pub(crate) use sync::BarrierKind;
 
 use crate::error::{Place, SimtError};
-use crate::executor::{Grid, Schedule};
+use crate::grid::{Grid, Schedule};
 use crate::sched::Turns;
 use crate::shared::Shared;
 use crate::stack::{self, Stack};

@@ -34,6 +34,7 @@ pub mod current;
 mod dim;
 mod error;
 mod executor;
+mod grid;
 mod panics;
 mod pool;
 mod sched;
@@ -42,7 +43,8 @@ mod stack;
 
 pub use dim::Dim3;
 pub use error::{Place, SimtError};
-pub use executor::{Executor, Launch, Schedule};
+pub use executor::Executor;
+pub use grid::{Launch, Schedule};
 
 /// The number of lanes of a warp.
 pub const WARP_SIZE: u32 = 32;

@@ -1,6 +1,5 @@
 //! Panics of kernel bodies: kept from being printed, and turned into a message.
 
-use crate::current;
 use std::any::Any;
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
@@ -16,8 +15,8 @@ pub(crate) fn abandon() -> ! {
 }
 
 /// Sees to it that the panic of a kernel body is not printed, since the launch's error says it; every other panic goes to the
-/// hook that was there before.
-pub(crate) fn install_hook() {
+/// hook that was there before. `note` takes the place of the panic, and returns false where it is not a body that panics.
+pub(crate) fn install_hook(note: fn(Option<String>) -> bool) {
     static ONCE: Once = Once::new();
     // A hook cannot be set during a panic, from whose destructors a launch may well come.
     if !thread::panicking() {
@@ -25,7 +24,7 @@ pub(crate) fn install_hook() {
             let previous = panic::take_hook();
             panic::set_hook(Box::new(move |info| {
                 let location = info.location().map(ToString::to_string);
-                if !current::note_panic(location) {
+                if !note(location) {
                     previous(info);
                 }
             }));

@@ -1,4 +1,4 @@
-//! `src/ir/atomic.ll`.
+//! Functions that `cuda_builder` makes from their names (its module `intrinsics`).
 
 use crate::atomic::raw::{Scope, with_operations};
 
@@ -10,19 +10,19 @@ macro_rules! scope {
             $(
                 #[inline(always)]
                 unsafe fn $name(p: *mut $p $(, $argument: $t)*) $(-> $r)? {
-                    // SAFETY: the signature is that of the IR.
+                    // SAFETY: the signature is that of the function that is made from the name.
                     unsafe extern "C" {
                         #[link_name = concat!("__cuda_std_atomic_", stringify!($name), "_", $scope)]
                         fn operation(p: *mut $p $(, $argument: $t)*) $(-> $r)?;
                     }
-                    // SAFETY: the caller answers for the pointer.
+                    // SAFETY: the pointer is valid for the operation, as the caller has promised.
                     unsafe { operation(p $(, $argument)*) }
                 }
             )*
 
             #[inline(always)]
             fn fence_acq_rel() {
-                // SAFETY: the signature is that of the IR, and a fence is safe anywhere.
+                // SAFETY: the signature is that of the function that is made from the name, and a fence is safe anywhere.
                 unsafe extern "C" {
                     #[link_name = concat!("__cuda_std_atomic_fence_acq_rel_", $scope)]
                     safe fn fence();

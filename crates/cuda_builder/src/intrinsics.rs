@@ -1,0 +1,183 @@
+//! Functions of `cuda_std` that are made from their names: atomics, loads and stores with a cache policy, asynchronous copies.
+//! What a module declares and uses is defined, so that the Rust declarations are the only list of them.
+
+use crate::{error::Result, llvm::Module, names::FUNCTION_PREFIX};
+
+/// Defines those that the module uses.
+pub fn define(module: &mut Module<'_>) -> Result<()> {
+    let used = module.functions().filter(|function| function.is_declaration() && function.is_used());
+    let names: Vec<String> = used.map(|function| function.name()).collect();
+    for name in names {
+        if let Some((signature, body)) = name.strip_prefix(FUNCTION_PREFIX).and_then(definition) {
+            let result = signature.split('(').next().unwrap_or_default();
+            let signature = signature.replacen('(', &format!(" @{name}("), 1);
+            let value = if result == "void" { result.to_owned() } else { format!("{result} %r") };
+            let text = format!("define linkonce_odr {signature} alwaysinline nounwind {{\n{body}\n  ret {value}\n}}\n");
+            module.link_text(&name, &text)?;
+        }
+    }
+    Ok(())
+}
+
+/// The function's signature without a name, and its body but for the return of `%r`.
+fn definition(name: &str) -> Option<(String, String)> {
+    if let Some(name) = name.strip_prefix("atomic_") {
+        return atomic(name);
+    }
+    let (parameters, body) = match name {
+        "prefetch_l2" => {
+            let prefetch = "  call void asm sideeffect \"prefetch.global.L2 [$0];\", \"l\"(ptr addrspace(1) %g) \
+                            nounwind willreturn memory(inaccessiblemem: readwrite)";
+            ("ptr %from", format!("{GLOBAL_FROM}{prefetch}"))
+        }
+        "copy_async_commit" => ("", "  call void @llvm.nvvm.cp.async.commit.group()".to_owned()),
+        _ => match name.strip_prefix("copy_async_wait_") {
+            Some(pending) => ("", format!("  call void @llvm.nvvm.cp.async.wait.group(i32 {pending})")),
+            None => ("ptr %from, ptr %to", Word::of(name)?.moved(name)?),
+        },
+    };
+    Some((format!("void({parameters})"), body))
+}
+
+/// `OPERATION[_ORDER]_TYPE_SCOPE`. Pointers are generic.
+///
+/// LLVM 22 writes `atomicrmw` on NVPTX without its scope and its order, as a plain `atom`, which is relaxed at the scope of
+/// the device. That is right for relaxed ones of `device`, and more than enough for those of `block`, and both gain from
+/// address-space inference (`atom.shared`). [`lower`](crate::lower) replaces those with the system's scope or an order by
+/// PTX, with generic addresses.
+fn atomic(name: &str) -> Option<(String, String)> {
+    let (name, scope) = name.rsplit_once('_')?;
+    let scope = match scope {
+        "block" | "device" => format!("syncscope(\"{scope}\") "),
+        "system" => String::new(),
+        _ => return None,
+    };
+    if name == "fence_acq_rel" {
+        return Some(("void()".to_owned(), format!("  fence {scope}acq_rel")));
+    }
+    let (name, rust) = name.rsplit_once('_')?;
+    let (ty, size) = match rust {
+        "u32" | "i32" => ("i32", 4),
+        "u64" | "i64" => ("i64", 8),
+        "f32" => ("float", 4),
+        "f64" => ("double", 8),
+        _ => return None,
+    };
+    let ordered = |order| Some((name.strip_suffix(order)?.strip_suffix('_')?, order));
+    let (operation, order) = ["acq_rel", "acquire", "release"].into_iter().find_map(ordered).unwrap_or((name, "monotonic"));
+    let how = format!("{scope}{order}, align {size}");
+    let with_value = format!("{ty}(ptr %p, {ty} %v)");
+    Some(match operation {
+        "load" => (format!("{ty}(ptr %p)"), format!("  %r = load atomic {ty}, ptr %p {how}")),
+        "store" => (format!("void(ptr %p, {ty} %v)"), format!("  store atomic {ty} %v, ptr %p {how}")),
+        "compare_exchange" => {
+            let failure = if order == "acq_rel" { "acquire" } else { order };
+            let exchange = format!("cmpxchg ptr %p, {ty} %expected, {ty} %v {scope}{order} {failure}, align {size}");
+            let body = format!("  %x = {exchange}\n  %r = extractvalue {{ {ty}, i1 }} %x, 0");
+            (format!("{ty}(ptr %p, {ty} %expected, {ty} %v)"), body)
+        }
+        "add" if rust.starts_with('f') => (with_value, format!("  %r = atomicrmw fadd ptr %p, {ty} %v {how}")),
+        "min" | "max" if rust.starts_with('u') => (with_value, format!("  %r = atomicrmw u{operation} ptr %p, {ty} %v {how}")),
+        "exchange" => (with_value, format!("  %r = atomicrmw xchg ptr %p, {ty} %v {how}")),
+        "add" | "and" | "or" | "xor" | "min" | "max" => {
+            (with_value, format!("  %r = atomicrmw {operation} ptr %p, {ty} %v {how}"))
+        }
+        _ => return None,
+    })
+}
+
+/// Casts of the pointers that must point into one memory.
+const GLOBAL_FROM: &str = "  %g = addrspacecast ptr %from to ptr addrspace(1)\n";
+const GLOBAL_TO: &str = "  %g = addrspacecast ptr %to to ptr addrspace(1)\n";
+const SHARED_TO: &str = "  %s = addrspacecast ptr %to to ptr addrspace(3)\n";
+
+/// What one instruction moves.
+struct Word {
+    /// As PTX names it after an instruction.
+    suffix: &'static str,
+    lanes: usize,
+    /// The type of a lane, its bytes, and the constraint of its register.
+    lane: &'static str,
+    bytes: usize,
+    register: &'static str,
+}
+
+impl Word {
+    /// The word that a function's name ends with.
+    fn of(name: &str) -> Option<Self> {
+        let (suffix, lanes, lane, bytes, register) = match name.rsplit_once('_')?.1 {
+            "b32" => (".b32", 1, "i32", 4, "r"),
+            "b64" => (".b64", 1, "i64", 8, "l"),
+            "v2b32" => (".v2.b32", 2, "i32", 4, "r"),
+            "v4b32" => (".v4.b32", 4, "i32", 4, "r"),
+            "v2b64" => (".v2.b64", 2, "i64", 8, "l"),
+            _ => return None,
+        };
+        Some(Word { suffix, lanes, lane, bytes, register })
+    }
+
+    /// The body of a function that moves a word. What a load moves to, and a store from, is a local variable, which is gone
+    /// after inlining.
+    fn moved(&self, name: &str) -> Option<String> {
+        let Word { lanes, lane, bytes, .. } = self;
+        let size = lanes * bytes;
+        let ty = if *lanes == 1 { (*lane).to_owned() } else { format!("<{lanes} x {lane}>") };
+        let (from_local, to_local) =
+            (format!("load {ty}, ptr %from, align {bytes}"), format!("store {ty} %v, ptr %to, align {bytes}"));
+        Some(match name.rsplit_once('_')?.0 {
+            // LLVM has these; the other policies exist as PTX only.
+            "load_nc" => {
+                format!("{GLOBAL_FROM}  %v = load {ty}, ptr addrspace(1) %g, align {size}, !invariant.load !{{}}\n  {to_local}")
+            }
+            "load_volatile" => format!("  %v = load volatile {ty}, ptr %from, align {size}\n  {to_local}"),
+            "store_volatile" => format!("  %v = {from_local}\n  store volatile {ty} %v, ptr %to, align {size}"),
+            "load_nc_no_allocate" => self.loaded("nc.L1::no_allocate"),
+            "load_streaming" => self.loaded("cs"),
+            "load_cg" => self.loaded("cg"),
+            "load_last_use" => self.loaded("lu"),
+            "store_streaming" => self.stored("cs"),
+            "store_cg" => self.stored("cg"),
+            "store_wt" => self.stored("wt"),
+            // For sm_80 and later, which callers see to.
+            "copy_async" => {
+                let copy = format!("llvm.nvvm.cp.async.{}.shared.global.{size}", if size == 16 { "cg" } else { "ca" });
+                format!("{GLOBAL_FROM}{SHARED_TO}  call void @{copy}(ptr addrspace(3) %s, ptr addrspace(1) %g)")
+            }
+            _ => return None,
+        })
+    }
+
+    fn loaded(&self, policy: &str) -> String {
+        let Word { suffix, lanes, lane, bytes, register } = self;
+        let ty = self.list("{ ", |_| (*lane).to_owned(), " }");
+        let values = self.list("{", |k| format!("${k}"), "}");
+        let outputs = format!("={register},").repeat(*lanes);
+        format!(
+            "{GLOBAL_FROM}  %v = call {ty} asm sideeffect \"ld.global.{policy}{suffix} {values}, [${lanes}];\", \
+             \"{outputs}l,~{{memory}}\"(ptr addrspace(1) %g) nounwind willreturn memory(argmem: read)\n\
+             \x20 store {ty} %v, ptr %to, align {bytes}"
+        )
+    }
+
+    fn stored(&self, policy: &str) -> String {
+        let Word { suffix, lanes, lane, bytes, register } = self;
+        let load = |k| {
+            let place = format!("  %p{k} = getelementptr inbounds {lane}, ptr %from, i64 {k}\n");
+            format!("{place}  %v{k} = load {lane}, ptr %p{k}, align {bytes}\n")
+        };
+        let loads: String = (0..*lanes).map(load).collect();
+        let values = self.list("{", |k| format!("${}", k + 1), "}");
+        let inputs = format!(",{register}").repeat(*lanes);
+        let arguments: String = (0..*lanes).map(|k| format!(", {lane} %v{k}")).collect();
+        format!(
+            "{GLOBAL_TO}{loads}  call void asm sideeffect \"st.global.{policy}{suffix} [$0], {values};\", \
+             \"l{inputs},~{{memory}}\"(ptr addrspace(1) %g{arguments}) nounwind willreturn memory(argmem: write)"
+        )
+    }
+
+    /// A text for each lane; in brackets where there are several.
+    fn list(&self, open: &str, text: impl Fn(usize) -> String, close: &str) -> String {
+        let list = (0..self.lanes).map(text).collect::<Vec<_>>().join(", ");
+        if self.lanes == 1 { list } else { format!("{open}{list}{close}") }
+    }
+}

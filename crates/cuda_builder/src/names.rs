@@ -1,0 +1,16 @@
+//! The names by which `cuda_std` tells the builder what is what.
+
+use std::ffi::CStr;
+
+/// Where `#[kernel]` puts functions, followed by `.max_threads` and `.min_blocks` where given.
+pub const KERNEL_SECTION: &str = ".cuda.kernel";
+/// Where `cuda_std` puts static shared memory.
+pub const SHARED_SECTION: &str = ".cuda.shared";
+/// Where `cuda_std` puts constant memory.
+pub const CONSTANT_SECTION: &str = ".cuda.constant";
+/// `cuda_std`'s name of dynamic shared memory.
+pub const DYNAMIC_SHARED: &str = "__cuda_std_dynamic_shared";
+/// `cuda_std`'s function that prints where a panic happened: it takes a `&core::panic::Location`.
+pub const REPORT_PANIC: &CStr = c"__cuda_std_panic_at";
+/// What the names of `cuda_std`'s functions in IR begin with.
+pub const FUNCTION_PREFIX: &str = "__cuda_std_";

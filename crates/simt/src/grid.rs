@@ -1,0 +1,118 @@
+//! A launch: its checks, and what its workers share.
+
+use crate::error::SimtError;
+use crate::{Dim3, MAX_BLOCK_THREADS, MAX_SHARED};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// A grid to run a kernel over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch<'a> {
+    /// The kernel's name, for errors.
+    pub kernel: &'a str,
+    /// How many blocks.
+    pub grid: Dim3,
+    /// How many threads in a block.
+    pub block: Dim3,
+    /// Bytes of dynamic shared memory of a block.
+    pub dynamic_shared: usize,
+}
+
+/// In what order the threads of a block take turns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Schedule {
+    /// In the order of their indices, each until it waits.
+    #[default]
+    InOrder,
+    /// In an order drawn anew at each turn, with turns that also end at atomics and volatile accesses. A block's order depends
+    /// on the seed and the block's index alone.
+    Random {
+        /// What the order is drawn from.
+        seed: u64,
+    },
+}
+
+/// A launch under way, shared by its workers.
+pub(crate) struct Grid<'a> {
+    pub(crate) launch: &'a Launch<'a>,
+    pub(crate) body: &'a (dyn Fn() + Sync),
+    pub(crate) schedule: Schedule,
+    pub(crate) blocks: u64,
+    /// The first block that nobody has taken. An atomic counter hands blocks out in ascending order, so that whatever
+    /// earlier block one waits for, some worker is at it or has done it.
+    next: AtomicU64,
+    stop: AtomicBool,
+    /// The failure of the lowest block that failed.
+    error: Mutex<Option<(u64, SimtError)>>,
+}
+
+impl<'a> Grid<'a> {
+    /// A launch that is about to begin.
+    ///
+    /// # Errors
+    /// The launch's bounds.
+    pub(crate) fn new(launch: &'a Launch<'a>, body: &'a (dyn Fn() + Sync), schedule: Schedule) -> Result<Self, SimtError> {
+        check(launch)?;
+        Ok(Grid {
+            launch,
+            body,
+            schedule,
+            blocks: launch.grid.count(),
+            next: AtomicU64::new(0),
+            stop: AtomicBool::new(false),
+            error: Mutex::new(None),
+        })
+    }
+
+    /// The next block that nobody has taken, which is the caller's.
+    pub(crate) fn take_block(&self) -> Option<u64> {
+        let linear = self.next.fetch_add(1, Ordering::Relaxed);
+        (linear < self.blocks).then_some(linear)
+    }
+
+    /// Whether a block has failed, so that the others need not go on.
+    pub(crate) fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Takes note of a block that failed. There is no error where it only followed another's failure.
+    pub(crate) fn fail(&self, linear: u64, error: Option<SimtError>) {
+        if let Some(error) = error {
+            let mut first = self.error.lock().unwrap_or_else(PoisonError::into_inner);
+            if first.as_ref().is_none_or(|(other, _)| linear < *other) {
+                *first = Some((linear, error));
+            }
+        }
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// What became of the launch, once its workers are done.
+    pub(crate) fn outcome(self) -> Result<(), SimtError> {
+        match self.error.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            None => Ok(()),
+            Some((_, error)) => Err(error),
+        }
+    }
+}
+
+fn check(launch: &Launch<'_>) -> Result<(), SimtError> {
+    let Launch { grid, block, dynamic_shared, .. } = *launch;
+    let reason = if block.count() == 0 {
+        format!("its block {block} has an extent of zero")
+    } else if block.count() > u64::from(MAX_BLOCK_THREADS) {
+        format!("its block {block} has {} threads, and {MAX_BLOCK_THREADS} are the limit", block.count())
+    } else if block.z > 64 {
+        format!("its block {block} is {} deep in z, and 64 is the limit", block.z)
+    } else if grid.count() == 0 {
+        format!("its grid {grid} has an extent of zero")
+    } else if grid.x >= 1 << 31 {
+        format!("its grid {grid} has {} blocks in x, and {} are the limit", grid.x, (1u32 << 31) - 1)
+    } else if grid.y >= 1 << 16 || grid.z >= 1 << 16 {
+        format!("its grid {grid} has {} blocks in y or z, and 65535 are the limit", grid.y.max(grid.z))
+    } else if dynamic_shared > MAX_SHARED {
+        format!("it asks for {dynamic_shared} bytes of dynamic shared memory, and {MAX_SHARED} are the limit")
+    } else {
+        return Ok(());
+    };
+    Err(SimtError::InvalidLaunch { kernel: launch.kernel.to_owned(), reason })
+}
