@@ -40,7 +40,9 @@ use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
 use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 /// One CUDA device with all that the process keeps for it.
 pub(super) struct Cuda {
@@ -51,6 +53,8 @@ pub(super) struct Cuda {
     context: Context,
     /// The images of gpu-kernels, each from its first use on.
     builtin: Vec<OnceLock<Result<CudaModule, DeviceError>>>,
+    /// How long it took to load them, in ns.
+    loading: AtomicU64,
     /// For transfers that belong to no stream of the caller's.
     service: OnceLock<CudaStream>,
     faults: fault::Faults,
@@ -261,6 +265,7 @@ impl Cuda {
             info,
             limits,
             context: Context(context),
+            loading: AtomicU64::new(0),
             builtin: image::PTX_IMAGES.iter().map(|_| OnceLock::new()).collect(),
             service: OnceLock::new(),
             faults: fault::Faults::default(),
@@ -355,8 +360,18 @@ impl Cuda {
 
     /// The image of gpu-kernels with this number.
     pub(super) fn builtin(&'static self, image: usize) -> Result<&'static CudaModule, DeviceError> {
-        let load = || CudaModule::load(self, image::PTX_IMAGES[image].ptx);
+        let load = || {
+            let start = Instant::now();
+            let module = CudaModule::load(self, image::PTX_IMAGES[image].ptx);
+            self.loading.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+            module
+        };
         self.builtin[image].get_or_init(load).as_ref().map_err(Clone::clone)
+    }
+
+    /// How long it took to load the images that have been used.
+    pub(super) fn compile_time(&self) -> Duration {
+        Duration::from_nanos(self.loading.load(Ordering::Relaxed))
     }
 
     /// Which of the library's images suit the device.

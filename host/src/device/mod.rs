@@ -72,6 +72,7 @@ use cuda_std::launch::{KernelInfo, Location};
 use std::env;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// A GPU, or the CPU in its place. As cheap to clone as a reference.
 ///
@@ -345,13 +346,13 @@ impl Device {
         }
     }
 
-    /// Has the driver compile the kernels beside `kernel` of gpu-kernels, which else their first launch does. It takes up to two
-    /// seconds, or as many milliseconds where the driver has kept the result of an earlier time. Nothing is done on the CPU.
-    ///
-    /// # Errors
-    /// [`DeviceError::Module`] where the driver refuses them, and [`DeviceError::LaunchFailed`] where the kernel is of another crate.
-    pub fn prepare(&self, kernel: &KernelInfo) -> Result<(), DeviceError> {
-        self.builtin(kernel).map(|_| ())
+    /// How long this process has waited for the driver to compile kernels for the device, or to load what it had compiled before. It
+    /// does so before a kernel's first launch. Zero on the CPU.
+    pub fn compile_time(&self) -> Duration {
+        match &self.inner {
+            Inner::Cuda(cuda) => cuda.compile_time(),
+            Inner::Cpu(_) => Duration::ZERO,
+        }
     }
 
     /// Where its buffers live.

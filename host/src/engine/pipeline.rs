@@ -76,8 +76,10 @@ pub struct Report {
     pub blocks_by_gpu: Vec<usize>,
     /// Bytes that came from GPUs.
     pub downloaded: usize,
-    /// From the first allocation to the last entry.
+    /// From the first allocation to the last entry, without `compile_time`.
     pub time: Duration,
+    /// How long the first use of a kernel waited for the driver to compile it.
+    pub compile_time: Duration,
 }
 
 /// Computes matrices block by block, on one or several GPUs, or on the CPU in their place.
@@ -194,6 +196,7 @@ impl Engine {
     /// operation, the writer or a device reports. The output then is incomplete.
     pub fn run<O: BlockOp>(&self, op: &O, writer: &dyn Writer<O::Value>, control: Control<'_>) -> Result<Report, EngineError> {
         let started = Instant::now();
+        let compiled: Vec<Duration> = self.devices.iter().map(Device::compile_time).collect();
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let (rows, cols) = writer.shape();
         let budget = self.budget()?;
@@ -249,7 +252,10 @@ impl Engine {
                 Err(error) => failure = failure.or(Some(error)),
             }
         }
-        report.time = started.elapsed();
+        // GPUs whose kernels are compiled at the same time wait for each other.
+        let compiling = self.devices.iter().zip(compiled).map(|(device, before)| device.compile_time() - before);
+        report.compile_time = compiling.max().unwrap_or_default();
+        report.time = started.elapsed().saturating_sub(report.compile_time);
         failure.map_or(Ok(report), Err)
     }
 

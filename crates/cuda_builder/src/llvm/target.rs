@@ -2,7 +2,7 @@
 
 use std::{ffi::CStr, ptr};
 
-use llvm_sys::{core::*, target_machine::*};
+use llvm_sys::target_machine::*;
 
 use super::text::{c_string, message};
 use crate::{

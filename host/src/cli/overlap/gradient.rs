@@ -51,6 +51,7 @@ struct Object {
     layout: &'static str,
     device: String,
     ms: f64,
+    compile_ms: f64,
     packings: usize,
     poses: usize,
     /// Of all packings.
@@ -86,9 +87,11 @@ impl Arguments {
         let mut overlap = self.evaluation.evaluator::<T>(&device, &loaded.shapes, self.boundary.is_some())?;
         let progress = Progress::new(self.json || global.verbose > 0);
         let work = progress.spinner(100 * loaded.packings.poses().len(), format!("evaluating on {device}"));
-        let start = Instant::now();
+        let (start, compiled) = (Instant::now(), device.compile_time());
         let mut result = self.input.evaluate(&mut overlap, &loaded, self.boundary, Wanted::GRADIENT)?;
-        let ms = 1e3 * start.elapsed().as_secs_f64();
+        let (elapsed, compile_time) = (start.elapsed(), device.compile_time() - compiled);
+        let ms = 1e3 * elapsed.saturating_sub(compile_time).as_secs_f64();
+        let compile_ms = 1e3 * compile_time.as_secs_f64();
         drop(work);
         if let Some(outside) = &result.outside {
             for (sum, outside) in result.gradient.as_flattened_mut().iter_mut().zip(outside.gradient.as_flattened()) {
@@ -122,6 +125,7 @@ impl Arguments {
             layout: loaded.layout_name(),
             device: device.to_string(),
             ms,
+            compile_ms,
             packings: loaded.packings.len(),
             poses: loaded.packings.poses().len(),
             overlap: sum(&result.totals),

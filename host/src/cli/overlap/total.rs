@@ -72,6 +72,7 @@ struct Object<'a> {
     layout: &'static str,
     device: String,
     ms: f64,
+    compile_ms: f64,
     packings: &'a [Row],
     /// Of all packings.
     overlap: f64,
@@ -113,9 +114,11 @@ impl Arguments {
         let mut overlap = self.evaluation.evaluator::<T>(&device, &loaded.shapes, self.boundary.is_some())?;
         let progress = Progress::new(self.json || global.verbose > 0);
         let work = progress.spinner(100 * loaded.packings.poses().len(), format!("evaluating on {device}"));
-        let start = Instant::now();
+        let (start, compiled) = (Instant::now(), device.compile_time());
         let evaluation = self.input.evaluate(&mut overlap, &loaded, self.boundary, Wanted::TOTALS)?;
-        let ms = 1e3 * start.elapsed().as_secs_f64();
+        let (elapsed, compile_time) = (start.elapsed(), device.compile_time() - compiled);
+        let ms = 1e3 * elapsed.saturating_sub(compile_time).as_secs_f64();
+        let compile_ms = 1e3 * compile_time.as_secs_f64();
         let submitted = loaded.layout == Layout::Submission;
         let alone = loaded.others.is_none() && self.evaluation.lattice.is_none();
         let check = (self.check || submitted && alone && !self.no_check).then(|| Checked::of(&loaded));
@@ -152,6 +155,7 @@ impl Arguments {
             layout: loaded.layout_name(),
             device: device.to_string(),
             ms,
+            compile_ms,
             packings: &rows,
             overlap: rows.iter().fold(0.0, |sum, row| sum + row.overlap),
             outside: sum(|row| row.outside).filter(|_| self.boundary.is_some()),

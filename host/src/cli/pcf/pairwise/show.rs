@@ -54,6 +54,7 @@ struct Object<'a> {
     output_bytes: u64,
     trace: Option<String>,
     total_ms: f64,
+    compile_ms: f64,
     write_ms: f64,
     merge_steps: u128,
     merge_steps_per_second: Option<f64>,
@@ -91,6 +92,7 @@ impl Shown<'_> {
             output_bytes: self.bytes(),
             trace: self.trace(),
             total_ms: 1e3 * seconds,
+            compile_ms: 1e3 * self.report.compile_time.as_secs_f64(),
             write_ms: 1e3 * self.written.as_secs_f64(),
             merge_steps: self.steps,
             merge_steps_per_second: (seconds > 0.0).then(|| self.steps as f64 / seconds),
@@ -103,7 +105,7 @@ impl Shown<'_> {
 
     /// Prints a row for each number, and what was written.
     pub fn table(&self) -> Result<(), Failure> {
-        let Report { side, blocks, downloaded, time, .. } = &self.report;
+        let Report { side, blocks, downloaded, time, compile_time, .. } = &self.report;
         let title = match self.exponent() {
             Some(p) => format!("{}, p = {p}: {}", self.job.command, self.inputs().join(" x ")),
             None => format!("{}, inner products: {}", self.job.command, self.inputs().join(" x ")),
@@ -124,6 +126,9 @@ impl Shown<'_> {
             ("merge steps", format::rate(usize::try_from(self.steps).unwrap_or(usize::MAX), ms, "")),
             ("blocks", format!("{} of side {}", format::grouped(*blocks), format::grouped(*side))),
         ];
+        if !compile_time.is_zero() {
+            rows.push(("kernels compiled in", format::time(1e3 * compile_time.as_secs_f64())));
+        }
         let gpus = self.gpus();
         if gpus.len() > 1 {
             rows.push(("  of each GPU", gpus.iter().map(|gpu| format::grouped(gpu.blocks)).collect::<Vec<_>>().join(", ")));
