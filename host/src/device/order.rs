@@ -591,6 +591,8 @@ mod tests {
             };
             let mut clock = Counts::default();
             let work = |queue: &Mutex<Counts>| {
+                // Others come between what is before the driver's call and what is behind it.
+                std::thread::yield_now();
                 let mut queue = lock(queue);
                 clock = *queue;
                 queue[lane] += 1;
@@ -613,11 +615,11 @@ mod tests {
                 let step = &step;
                 scope.spawn(move || {
                     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-                    (0..5000).for_each(|_| step(&mut rng));
+                    (0..1000).for_each(|_| step(&mut rng));
                 });
             }
         });
-        assert!(waits.into_inner() > 1000);
+        assert!(waits.into_inner() > 500);
     }
 
     /// A page that is given back is used again, without the uses that were on it.
