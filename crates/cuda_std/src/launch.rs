@@ -214,7 +214,8 @@ pub unsafe trait KernelParam {
 /// # Safety
 /// For as long as whatever the value borrows stays borrowed, what `raw` points to is initialised, alive, and shared with others no
 /// further than `P` promises; `memory` says where that is, and is `None` only where `raw` points to nothing.
-/// [`Memory::page`] is of a host library's buffer there that is borrowed as long; a value without it stays usable until the kernel is done, and its author orders kernels on several streams.
+/// [`Memory::page`], where there is one, is the page of the host library's buffer there, which is borrowed as long. A value without
+/// one stays usable until the kernel is done, and its author orders kernels on several streams.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be passed for the kernel parameter `{P}`",
     note = "pass `&buffer` for `&[T]` and `*const T`, `&mut buffer` for `*mut T` and `DisjointSlice<T>`, and scalars of exactly the kernel's type"
