@@ -5,10 +5,9 @@
 //! closure that runs the kernel's body for one thread on the CPU. What an `unsafe` kernel asks of its launch is thus asked of the call
 //! of its `bind`, which sees all of it; what comes after is safe.
 
-use std::any::Any;
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 pub use simt::Dim3;
 
@@ -111,21 +110,15 @@ pub enum Location {
 }
 
 /// What a kernel argument points to.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Memory {
     /// Where it is.
     pub location: Location,
     /// From the address of its first byte to that behind its last.
     pub bytes: Range<usize>,
-    /// What the host library keeps of the allocation's uses, to order work on several streams. Without it the order is left to
-    /// the [`IntoParam`]'s author.
-    pub uses: Option<Arc<dyn Any + Send + Sync>>,
-}
-
-impl fmt::Debug for Memory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Memory({:?}; {:#x?})", self.location, self.bytes)
-    }
+    /// The number of the page on which the host library keeps the allocation's uses, to order work on several streams. Without it
+    /// the order is left to the [`IntoParam`]'s author.
+    pub page: Option<usize>,
 }
 
 /// The arguments of a launch.
@@ -136,6 +129,12 @@ pub struct Arguments {
 }
 
 impl Arguments {
+    /// None yet, with room for so many.
+    pub fn with_capacity(arguments: usize) -> Self {
+        // A slice has two words.
+        Arguments { words: Vec::with_capacity(2 * arguments), memory: Vec::with_capacity(arguments) }
+    }
+
     /// Adds an argument, and gives its raw form.
     pub fn push<P: KernelParam>(&mut self, argument: &impl IntoParam<P>) -> P::Raw {
         let raw = argument.raw();
@@ -221,8 +220,9 @@ pub unsafe trait KernelParam {
 ///
 /// # Safety
 /// For as long as whatever the value borrows stays borrowed, what `raw` points to is initialised, alive, and shared with others no
-/// further than `P` promises; `memory` says where that is, and is `None` only where `raw` points to nothing. A value without
-/// [`Memory::uses`] stays usable until the kernel is done, and its author orders kernels on several streams.
+/// further than `P` promises; `memory` says where that is, and is `None` only where `raw` points to nothing.
+/// [`Memory::page`], where there is one, is the page of the host library's buffer there, which is borrowed as long. A value without
+/// one stays usable until the kernel is done, and its author orders kernels on several streams.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be passed for the kernel parameter `{P}`",
     note = "pass `&buffer` for `&[T]` and `*const T`, `&mut buffer` for `*mut T` and `DisjointSlice<T>`, and scalars of exactly the kernel's type"

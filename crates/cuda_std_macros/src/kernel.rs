@@ -152,6 +152,7 @@ pub fn expand(attr: TokenStream, item: TokenStream) -> Result<TokenStream> {
         section.push_str(&format!(".{number}"));
     }
     let raw: Vec<Ident> = (0..names.len()).map(|i| own(&format!("raw_{i}"))).collect();
+    let count = names.len();
     let (config, words, body, run) = (own("config"), own("arguments"), own("body"), own("run"));
     let parameters: Punctuated<TokenStream, Token![,]> =
         names.iter().zip(&types).map(|(name, ty)| quote!(#name: impl ::cuda_std::launch::IntoParam<#ty>)).collect();
@@ -191,7 +192,7 @@ pub fn expand(attr: TokenStream, item: TokenStream) -> Result<TokenStream> {
                 #parameters
             ) -> ::cuda_std::launch::Bound<impl ::core::ops::Fn() + ::core::marker::Sync> {
                 #[allow(unused_mut)]
-                let mut #words = ::cuda_std::launch::Arguments::default();
+                let mut #words = ::cuda_std::launch::Arguments::with_capacity(#count);
                 #(let #raw = #words.push::<#types>(&#names);)*
                 let #body = move || {
                     #[allow(unused_variables)]

@@ -2,14 +2,13 @@
 
 use super::cpu::{ALIGN, Allocation};
 use super::cuda::{CudaStream, DeviceMemory};
-use super::order::{Access, Uses};
+use super::order::{Access, Page};
 use super::{Device, DeviceError, Inner};
 use bytemuck::Pod;
 use cuda_std::launch;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Bound, Range, RangeBounds};
-use std::sync::Arc;
 
 /// An array of `T` in a device's memory, aligned to 256 bytes. A type that needs more doesn't compile:
 /// ```compile_fail,E0080
@@ -34,20 +33,17 @@ use std::sync::Arc;
 pub struct Buffer<T: Pod> {
     device: Device,
     memory: Memory,
-    /// Those of the memory.
-    uses: Option<Arc<Tracked>>,
+    /// For the memory's uses.
+    page: Option<Page<CudaStream>>,
     /// In elements.
     capacity: usize,
     len: usize,
     element: PhantomData<T>,
 }
 
-/// The uses of a GPU's memory.
-pub(super) type Tracked = Uses<CudaStream>;
-
 /// A place for the uses of a device's memory. On the CPU work is done when it has been enqueued.
-pub(super) fn track(device: &Device) -> Option<Arc<Tracked>> {
-    matches!(device.inner, Inner::Cuda(_)).then(Arc::default)
+pub(super) fn page(device: &Device) -> Option<Page<CudaStream>> {
+    if let Inner::Cuda(cuda) = &device.inner { Some(cuda.ledger().page()) } else { None }
 }
 
 #[derive(Debug)]
@@ -96,7 +92,7 @@ impl<T: Pod> Buffer<T> {
     /// Zeroes on the CPU, unspecified contents on CUDA.
     pub(super) fn new(device: &Device, len: usize) -> Result<Self, DeviceError> {
         let memory = Memory::new(device, byte_size::<T>(device, len)?)?;
-        Ok(Buffer { device: device.clone(), memory, uses: track(device), capacity: len, len, element: PhantomData })
+        Ok(Buffer { device: device.clone(), memory, page: page(device), capacity: len, len, element: PhantomData })
     }
 
     /// The number of elements.
@@ -139,7 +135,7 @@ impl<T: Pod> Buffer<T> {
             let bytes = byte_size::<T>(&self.device, len)?;
             (self.memory, self.capacity, self.len) = (Memory::Empty, 0, 0);
             self.memory = Memory::new(&self.device, bytes)?;
-            self.uses = track(&self.device);
+            self.page = page(&self.device);
             self.capacity = len;
         }
         self.len = len;
@@ -148,14 +144,14 @@ impl<T: Pod> Buffer<T> {
 
     /// All elements.
     pub fn as_view(&self) -> View<'_, T> {
-        let uses = self.uses.as_ref();
-        View { device: &self.device, uses, first: self.memory.address().cast(), len: self.len, element: PhantomData }
+        let page = self.page.as_ref().map(Page::number);
+        View { device: &self.device, page, first: self.memory.address().cast(), len: self.len, element: PhantomData }
     }
 
     /// All elements, to write.
     pub fn as_view_mut(&mut self) -> ViewMut<'_, T> {
-        let uses = self.uses.as_ref();
-        ViewMut { device: &self.device, uses, first: self.memory.address().cast(), len: self.len, element: PhantomData }
+        let page = self.page.as_ref().map(Page::number);
+        ViewMut { device: &self.device, page, first: self.memory.address().cast(), len: self.len, element: PhantomData }
     }
 
     /// The elements of `range`.
@@ -187,7 +183,7 @@ impl Device {
     /// A buffer of no elements, which takes no memory: [`Buffer::ensure`] lets it grow.
     pub fn empty<T: Pod>(&self) -> Buffer<T> {
         check_alignment::<T>();
-        Buffer { device: self.clone(), memory: Memory::Empty, uses: None, capacity: 0, len: 0, element: PhantomData }
+        Buffer { device: self.clone(), memory: Memory::Empty, page: None, capacity: 0, len: 0, element: PhantomData }
     }
 }
 
@@ -201,7 +197,7 @@ impl<T: Pod> fmt::Debug for Buffer<T> {
 /// Elements of a [`Buffer`], to read. As cheap to copy as a slice.
 pub struct View<'a, T: Pod> {
     device: &'a Device,
-    uses: Option<&'a Arc<Tracked>>,
+    page: Option<usize>,
     first: *mut T,
     len: usize,
     element: PhantomData<&'a [T]>,
@@ -210,7 +206,7 @@ pub struct View<'a, T: Pod> {
 /// Elements of a [`Buffer`], to write.
 pub struct ViewMut<'a, T: Pod> {
     device: &'a Device,
-    uses: Option<&'a Arc<Tracked>>,
+    page: Option<usize>,
     first: *mut T,
     len: usize,
     element: PhantomData<&'a mut [T]>,
@@ -273,8 +269,8 @@ macro_rules! common {
             }
 
             /// A use of all elements, for work on a stream.
-            pub(super) fn access(&self, writes: bool) -> Option<Access<'_, CudaStream>> {
-                Some(Access { uses: self.uses?, bytes: self.bytes(), writes })
+            pub(super) fn access(&self, writes: bool) -> Option<Access> {
+                Some(Access { page: self.page?, bytes: self.bytes(), writes })
             }
         }
 
@@ -291,16 +287,15 @@ common!(ViewMut);
 
 impl<'a, T: Pod> View<'a, T> {
     /// # Safety
-    /// `first` is the address of as many elements, in memory that `device` accesses and that lives for `'a`, and `uses` are those
-    /// of this memory.
-    pub(super) unsafe fn from_raw(device: &'a Device, uses: Option<&'a Arc<Tracked>>, first: *mut T, len: usize) -> Self {
-        View { device, uses, first, len, element: PhantomData }
+    /// `first` is the address of as many elements, in memory that `device` accesses and that lives for `'a`, and `page` is its
+    /// page in the device's ledger.
+    pub(super) unsafe fn from_raw(device: &'a Device, page: Option<usize>, first: *mut T, len: usize) -> Self {
+        View { device, page, first, len, element: PhantomData }
     }
 
     /// What a kernel argument made of it points to.
     pub(super) fn memory(&self) -> launch::Memory {
-        let uses = self.uses.map(|uses| Arc::clone(uses) as _);
-        launch::Memory { location: self.device.location(), bytes: self.bytes(), uses }
+        launch::Memory { location: self.device.location(), bytes: self.bytes(), page: self.page }
     }
 
     /// The same elements, as of a [`Buffer`].
@@ -329,18 +324,18 @@ impl<'a, T: Pod> View<'a, T> {
 impl<'a, T: Pod> ViewMut<'a, T> {
     /// # Safety
     /// As [`View::from_raw`], and no other reference to the elements is used for `'a`.
-    pub(super) unsafe fn from_raw(device: &'a Device, uses: Option<&'a Arc<Tracked>>, first: *mut T, len: usize) -> Self {
-        ViewMut { device, uses, first, len, element: PhantomData }
+    pub(super) unsafe fn from_raw(device: &'a Device, page: Option<usize>, first: *mut T, len: usize) -> Self {
+        ViewMut { device, page, first, len, element: PhantomData }
     }
 
     /// The same elements, to read.
     pub fn as_view(&self) -> View<'_, T> {
-        View { device: self.device, uses: self.uses, first: self.first, len: self.len, element: PhantomData }
+        View { device: self.device, page: self.page, first: self.first, len: self.len, element: PhantomData }
     }
 
     /// The same elements, to write, for a shorter time.
     pub fn reborrow(&mut self) -> ViewMut<'_, T> {
-        ViewMut { device: self.device, uses: self.uses, first: self.first, len: self.len, element: PhantomData }
+        ViewMut { device: self.device, page: self.page, first: self.first, len: self.len, element: PhantomData }
     }
 
     /// The elements of `range`, to write.

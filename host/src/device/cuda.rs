@@ -34,6 +34,7 @@ use self::driver::Code;
 use super::error::DeviceError;
 use super::info::{Backend, DeviceInfo, MemoryInfo};
 use super::launch::{Dim3, Limits};
+use super::order::Ledger;
 use super::{image, module::KernelAttributes};
 use cust::sys::{CUcontext, CUdevice};
 use std::collections::BTreeMap;
@@ -58,6 +59,7 @@ pub(super) struct Cuda {
     /// For transfers that belong to no stream of the caller's.
     service: OnceLock<CudaStream>,
     faults: fault::Faults,
+    ledger: Ledger<CudaStream>,
     /// Whether each launch is waited for (`WARPSMITH_SYNC=1`), so that a fault names its kernel.
     synchronous: bool,
 }
@@ -269,6 +271,7 @@ impl Cuda {
             builtin: image::PTX_IMAGES.iter().map(|_| OnceLock::new()).collect(),
             service: OnceLock::new(),
             faults: fault::Faults::default(),
+            ledger: Ledger::default(),
             synchronous: std::env::var_os("WARPSMITH_SYNC").is_some_and(|value| value == "1"),
         })
     }
@@ -283,6 +286,11 @@ impl Cuda {
 
     pub(super) fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// Where the uses of its memory are noted.
+    pub(super) fn ledger(&self) -> &Ledger<CudaStream> {
+        &self.ledger
     }
 
     /// Makes the device's context current on this thread, for as long as the result lives.

@@ -1,11 +1,12 @@
 //! Memory of the host that a device accesses in place.
 
-use super::buffer::{Tracked, View, ViewMut, track};
+use super::buffer::{View, ViewMut, page};
+use super::cuda::CudaStream;
+use super::order::Page;
 use super::pinned::PinnedBuffer;
 use super::{Device, DeviceError};
 use bytemuck::Pod;
 use std::fmt;
-use std::sync::Arc;
 
 /// An array of `T` in page-locked memory of the host that kernels of a device read and write in place: what a kernel writes there is
 /// on its way to the host at once, without a copy behind it.
@@ -18,13 +19,13 @@ use std::sync::Arc;
 pub struct MappedBuffer<T: Pod> {
     device: Device,
     memory: PinnedBuffer<T>,
-    uses: Option<Arc<Tracked>>,
+    page: Option<Page<CudaStream>>,
     len: usize,
 }
 
 impl<T: Pod> MappedBuffer<T> {
     pub(super) fn new(device: &Device, len: usize) -> Result<Self, DeviceError> {
-        Ok(MappedBuffer { device: device.clone(), memory: PinnedBuffer::new(device, len)?, uses: track(device), len })
+        Ok(MappedBuffer { device: device.clone(), memory: PinnedBuffer::new(device, len)?, page: page(device), len })
     }
 
     /// The number of elements.
@@ -46,14 +47,14 @@ impl<T: Pod> MappedBuffer<T> {
     pub fn as_view(&self) -> View<'_, T> {
         // SAFETY: as many elements are there as long as the buffer, and memory that the driver locked has the same address on its
         // devices as on the host (unified addressing).
-        unsafe { View::from_raw(&self.device, self.uses.as_ref(), self.host_ptr(), self.len) }
+        unsafe { View::from_raw(&self.device, self.page.as_ref().map(Page::number), self.host_ptr(), self.len) }
     }
 
     /// All elements, for streams and kernels to write.
     pub fn as_view_mut(&mut self) -> ViewMut<'_, T> {
         // SAFETY: as many elements are there as long as the buffer, which is borrowed mutably, at the same address on the device as on
         // the host (unified addressing).
-        unsafe { ViewMut::from_raw(&self.device, self.uses.as_ref(), self.host_ptr(), self.len) }
+        unsafe { ViewMut::from_raw(&self.device, self.page.as_ref().map(Page::number), self.host_ptr(), self.len) }
     }
 
     /// The address of the first element on the host, which stays the same. Not null, even where there are no elements.

@@ -1,13 +1,14 @@
 //! Which work on memory comes before which, where a device has several streams.
 //!
 //! Streams of a GPU run side by side, and to enqueue work only borrows its buffers while it is enqueued. So a [`Lane`] numbers a
-//! stream's pieces of work, an allocation keeps the numbers of its last [`Uses`], and a [`Clock`] says how much of other lanes' work
-//! comes before something: before what a lane does from now on, or before an event. A piece of work that meets an earlier one, on
-//! another lane, of which one writes, waits for it, unless events, or the host's own waits, have put them in order already. What is
-//! ordered by hand thus waits for nothing else, and work on one lane for nothing at all.
+//! stream's pieces of work, a [`Ledger`] keeps the numbers of each allocation's last [`Uses`], and a [`Clock`] says how much of other
+//! lanes' work comes before something: before what a lane does from now on, or before an event. A piece of work that meets an earlier
+//! one, on another lane, of which one writes, waits for it, unless events, or the host's own waits, have put them in order already.
+//! What is ordered by hand thus waits for nothing else, and work on one lane for nothing at all.
 //!
 //! A number is given when a piece has been enqueued, so that whoever waits for so many pieces has waited for this one. Two threads
-//! that enqueue at the same time have no conflict: the borrows of their buffers, which last as long, exclude it.
+//! that enqueue at the same time have no conflict: the borrows of their buffers, which last as long, exclude it. So nobody has to
+//! hold the ledger while the driver is told.
 
 use super::DeviceError;
 use std::ops::Range;
@@ -33,11 +34,25 @@ pub(super) struct Lane<Q> {
 #[derive(Debug)]
 pub(super) struct Clock<Q>(Vec<(Weak<Lane<Q>>, u64)>);
 
-/// The last uses of an allocation.
-#[derive(Debug)]
-pub(super) struct Uses<Q>(Mutex<Vec<Use<Q>>>);
+/// The last uses of all memory of a device, behind one lock: a piece of work takes it twice, however many buffers it uses. With a lock
+/// for each buffer, locking took longer than all else here.
+pub(super) struct Ledger<Q>(Arc<Mutex<Pages<Q>>>);
 
-#[derive(Debug)]
+struct Pages<Q> {
+    uses: Vec<Uses<Q>>,
+    /// Those of no allocation.
+    free: Vec<usize>,
+}
+
+/// An allocation's place in a ledger.
+pub(super) struct Page<Q> {
+    ledger: Ledger<Q>,
+    number: usize,
+}
+
+/// The last uses of an allocation.
+struct Uses<Q>(Vec<Use<Q>>);
+
 struct Use<Q> {
     lane: Arc<Lane<Q>>,
     number: u64,
@@ -47,9 +62,10 @@ struct Use<Q> {
 }
 
 /// A use that is about to be made.
-#[derive(Debug)]
-pub(super) struct Access<'a, Q> {
-    pub(super) uses: &'a Uses<Q>,
+#[derive(Clone, Debug)]
+pub(super) struct Access {
+    /// Of the allocation, by [`Page::number`].
+    pub(super) page: usize,
     /// Addresses.
     pub(super) bytes: Range<usize>,
     pub(super) writes: bool,
@@ -57,12 +73,6 @@ pub(super) struct Access<'a, Q> {
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl<Q> Clone for Access<'_, Q> {
-    fn clone(&self) -> Self {
-        Access { uses: self.uses, bytes: self.bytes.clone(), writes: self.writes }
-    }
 }
 
 impl<Q> Clone for Clock<Q> {
@@ -123,28 +133,32 @@ impl<Q> Lane<Q> {
 
     /// Enqueues `work`, which makes these uses of memory, behind all that it has to come after. `wait` makes what is enqueued from now
     /// on come after all that the other lane has.
-    pub(super) fn enqueue<'a>(
+    pub(super) fn enqueue(
         self: &Arc<Self>,
-        accesses: impl Iterator<Item = Access<'a, Q>> + Clone,
+        ledger: &Ledger<Q>,
+        accesses: impl Iterator<Item = Access> + Clone,
         wait: impl Fn(&Q) -> Result<(), DeviceError>,
         work: impl FnOnce(&Q) -> Result<(), DeviceError>,
-    ) -> Result<(), DeviceError>
-    where
-        Q: 'a,
-    {
+    ) -> Result<(), DeviceError> {
         let accesses = accesses.filter(|access| !access.bytes.is_empty());
+        let mut pages = lock(&ledger.0);
         for access in accesses.clone() {
-            while let Some(other) = access.uses.conflict(self, &access) {
+            while let Some(other) = pages.uses[access.page].conflict(self, &access) {
+                drop(pages);
                 let clock = other.now();
                 wait(&other.queue)?;
                 self.comes_after(&clock);
+                pages = lock(&ledger.0);
             }
         }
+        drop(pages);
         let result = work(&self.queue);
-        // After an error, too: some of it may have been enqueued.
+        let mut pages = lock(&ledger.0);
+        // After an error, too: some of it may have been enqueued. With the ledger locked, so that a lane's uses come to a page in the
+        // order of their numbers, whichever threads they are of.
         let number = self.enqueued.fetch_add(1, Ordering::AcqRel) + 1;
-        for Access { uses, bytes, writes } in accesses {
-            uses.add(self, number, bytes, writes);
+        for Access { page, bytes, writes } in accesses {
+            pages.uses[page].add(self, number, bytes, writes);
         }
         result
     }
@@ -156,25 +170,62 @@ impl<Q> Use<Q> {
     }
 }
 
-impl<Q> Default for Uses<Q> {
+impl<Q> Default for Ledger<Q> {
     fn default() -> Self {
-        Uses(Mutex::default())
+        Ledger(Arc::new(Mutex::new(Pages { uses: Vec::new(), free: Vec::new() })))
+    }
+}
+
+impl<Q> Ledger<Q> {
+    /// A page for a new allocation.
+    pub(super) fn page(&self) -> Page<Q> {
+        let mut pages = lock(&self.0);
+        let number = pages.free.pop().unwrap_or_else(|| {
+            pages.uses.push(Uses(Vec::new()));
+            pages.uses.len() - 1
+        });
+        Page { ledger: Ledger(Arc::clone(&self.0)), number }
+    }
+}
+
+impl<Q> Page<Q> {
+    pub(super) fn number(&self) -> usize {
+        self.number
+    }
+}
+
+impl<Q> Drop for Page<Q> {
+    fn drop(&mut self) {
+        let mut pages = lock(&self.ledger.0);
+        let uses = std::mem::take(&mut pages.uses[self.number].0);
+        pages.free.push(self.number);
+        // A stream may go with its last use, which the lock needn't wait for.
+        drop(pages);
+        drop(uses);
     }
 }
 
 impl<Q> Uses<Q> {
     /// A lane that `lane` has to wait for before it makes this access.
-    fn conflict(&self, lane: &Arc<Lane<Q>>, access: &Access<'_, Q>) -> Option<Arc<Lane<Q>>> {
-        let uses = lock(&self.0);
+    fn conflict(&self, lane: &Arc<Lane<Q>>, access: &Access) -> Option<Arc<Lane<Q>>> {
         let meets = |other: &Range<usize>| other.start < access.bytes.end && access.bytes.start < other.end;
         let conflict =
-            uses.iter().find(|earlier| (access.writes || earlier.writes) && meets(&earlier.bytes) && !lane.is_after(earlier));
+            self.0.iter().find(|earlier| (access.writes || earlier.writes) && meets(&earlier.bytes) && !lane.is_after(earlier));
         conflict.map(|earlier| Arc::clone(&earlier.lane))
     }
 
     /// Notes a use that has been enqueued, and forgets those that whoever comes after this one comes after, too.
-    fn add(&self, lane: &Arc<Lane<Q>>, mut number: u64, bytes: Range<usize>, writes: bool) {
-        let mut uses = lock(&self.0);
+    fn add(&mut self, lane: &Arc<Lane<Q>>, number: u64, bytes: Range<usize>, writes: bool) {
+        let uses = &mut self.0;
+        if let [only] = &mut uses[..]
+            && Arc::ptr_eq(lane, &only.lane)
+            && only.bytes == bytes
+            && only.writes <= writes
+        {
+            // What the rest comes to where a stream does the same again and again.
+            (only.number, only.writes) = (number, writes);
+            return;
+        }
         // The place of a use that this one replaces, so that nothing is counted where one stream does the same again and again.
         let mut place = None;
         let mut kept = 0;
@@ -182,10 +233,6 @@ impl<Q> Uses<Q> {
             let within = bytes.start <= earlier.bytes.start && earlier.bytes.end <= bytes.end;
             let same = Arc::ptr_eq(lane, &earlier.lane);
             let covered = within && (writes || (same && !earlier.writes));
-            if covered && same {
-                // Threads that share a stream may come here in another order than their reads were numbered.
-                number = number.max(earlier.number);
-            }
             let keep = if covered { same && place.is_none() } else { !earlier.is_done() };
             if keep {
                 if covered {
@@ -203,7 +250,7 @@ impl<Q> Uses<Q> {
             None => uses.push(Use { lane: Arc::clone(lane), number, bytes, writes }),
         }
         if uses.len() > APART {
-            merge(&mut uses);
+            merge(uses);
         }
     }
 }
@@ -231,6 +278,13 @@ mod tests {
     use rand_chacha::rand_core::{RngCore, SeedableRng};
     use std::cell::RefCell;
     use std::collections::HashSet;
+    use std::sync::RwLock;
+
+    impl<Q> Page<Q> {
+        fn kept(&self) -> usize {
+            lock(&self.ledger.0).uses[self.number].0.len()
+        }
+    }
 
     const LANES: usize = 4;
     const BUFFERS: usize = 3;
@@ -257,7 +311,8 @@ mod tests {
     /// What is enqueued, and which work comes before which by the driver's rules alone: sets in place of clocks.
     struct World {
         lanes: Vec<Arc<Lane<usize>>>,
-        buffers: Vec<Uses<usize>>,
+        ledger: Ledger<usize>,
+        buffers: Vec<Page<usize>>,
         work: Vec<Work>,
         /// What comes before all that a lane does from now on.
         known: RefCell<Vec<HashSet<usize>>>,
@@ -269,9 +324,11 @@ mod tests {
 
     impl World {
         fn new() -> Self {
+            let ledger = Ledger::default();
             World {
                 lanes: (0..LANES).map(Lane::new).collect(),
-                buffers: (0..BUFFERS).map(|_| Uses::default()).collect(),
+                buffers: (0..BUFFERS).map(|_| ledger.page()).collect(),
+                ledger,
                 work: Vec::new(),
                 known: RefCell::new(vec![HashSet::new(); LANES]),
                 done: HashSet::new(),
@@ -286,7 +343,7 @@ mod tests {
                 earlier.map(|(i, _)| i).filter(|i| !known.contains(i) && !self.done.contains(i)).collect()
             };
             let accesses = new.accesses.iter().map(|(buffer, bytes, writes)| Access {
-                uses: &self.buffers[*buffer],
+                page: self.buffers[*buffer].number(),
                 bytes: bytes.clone(),
                 writes: *writes,
             });
@@ -299,7 +356,7 @@ mod tests {
                 *self.waits.borrow_mut() += 1;
                 Ok(())
             };
-            self.lanes[lane].enqueue(accesses, wait, |_| Ok(())).unwrap();
+            self.lanes[lane].enqueue(&self.ledger, accesses, wait, |_| Ok(())).unwrap();
             let unordered = unordered(&self.known.borrow()[lane]);
             assert!(unordered.is_empty(), "{new:?} is enqueued beside {unordered:?}");
             self.known.get_mut()[lane].insert(self.work.len());
@@ -354,7 +411,7 @@ mod tests {
                 }
             }
             waits += *world.waits.borrow();
-            assert!(world.buffers.iter().all(|uses| lock(&uses.0).len() <= APART));
+            assert!(world.buffers.iter().all(|page| page.kept() <= APART));
         }
         assert!(waits > 500, "{waits}");
     }
@@ -370,7 +427,7 @@ mod tests {
         assert_eq!(*world.waits.borrow(), 0);
         let whole = |buffer| Work { lane: 2, accesses: vec![(buffer, 0..BYTES, true)] };
         (0..BUFFERS).for_each(|buffer| world.enqueue(whole(buffer), true));
-        assert!(world.buffers.iter().all(|uses| lock(&uses.0).len() == 1));
+        assert!(world.buffers.iter().all(|page| page.kept() == 1));
     }
 
     /// Pieces of a buffer that lanes take in turns: none waits, as long as the host waits for the oldest now and then.
@@ -393,16 +450,17 @@ mod tests {
     /// More uses than are kept apart become few, and whoever meets one of them still waits.
     #[test]
     fn many_uses_become_few() {
-        let uses = Uses::default();
-        let access = |byte| std::iter::once(Access { uses: &uses, bytes: byte..byte + 1, writes: true });
+        let ledger = Ledger::default();
+        let page = ledger.page();
+        let access = |byte| std::iter::once(Access { page: page.number(), bytes: byte..byte + 1, writes: true });
         let (lane, partly, never) = (Lane::new(0), Lane::new(1), Lane::new(2));
         for piece in 0..=APART {
-            lane.enqueue(access(2 * piece), |_| unreachable!(), |_| Ok(())).unwrap();
+            lane.enqueue(&ledger, access(2 * piece), |_| unreachable!(), |_| Ok(())).unwrap();
             if piece == APART / 2 {
                 partly.comes_after(&lane.now());
             }
         }
-        assert_eq!(lock(&uses.0).len(), 1);
+        assert_eq!(page.kept(), 1);
         for (other, byte) in [(&partly, 2 * APART), (&never, 0)] {
             let mut waits = Vec::new();
             let waited = RefCell::new(&mut waits);
@@ -410,7 +468,7 @@ mod tests {
                 waited.borrow_mut().push(lane);
                 Ok(())
             };
-            other.enqueue(access(byte), wait, |_| Ok(())).unwrap();
+            other.enqueue(&ledger, access(byte), wait, |_| Ok(())).unwrap();
             assert_eq!(waits, [0]);
         }
     }
@@ -418,10 +476,11 @@ mod tests {
     /// A lane that is gone is waited for as long as its work may go on, and then forgotten.
     #[test]
     fn lanes_that_are_gone() {
-        let uses = Uses::default();
-        let access = |writes| std::iter::once(Access { uses: &uses, bytes: 0..8, writes });
+        let ledger = Ledger::default();
+        let page = ledger.page();
+        let access = |writes| std::iter::once(Access { page: page.number(), bytes: 0..8, writes });
         let (gone, lane) = (Lane::new(0), Lane::new(1));
-        gone.enqueue(access(true), |_| unreachable!(), |_| Ok(())).unwrap();
+        gone.enqueue(&ledger, access(true), |_| unreachable!(), |_| Ok(())).unwrap();
         let weak = Arc::downgrade(&gone);
         drop(gone);
         let mut waits = Vec::new();
@@ -430,8 +489,8 @@ mod tests {
             waited.borrow_mut().push(lane);
             Ok(())
         };
-        lane.enqueue(access(false), wait, |_| Ok(())).unwrap();
-        lane.enqueue(access(true), wait, |_| Ok(())).unwrap();
+        lane.enqueue(&ledger, access(false), wait, |_| Ok(())).unwrap();
+        lane.enqueue(&ledger, access(true), wait, |_| Ok(())).unwrap();
         assert_eq!(waits, [0]);
         assert!(weak.upgrade().is_none());
     }
@@ -439,54 +498,145 @@ mod tests {
     /// An error of the wait keeps the work from being enqueued, and what it was to wait for is still to be waited for.
     #[test]
     fn a_wait_that_fails_is_made_again() {
-        let uses = Uses::default();
-        let access = |writes| std::iter::once(Access { uses: &uses, bytes: 0..8, writes });
+        let ledger = Ledger::default();
+        let page = ledger.page();
+        let access = |writes| std::iter::once(Access { page: page.number(), bytes: 0..8, writes });
         let lanes = [Lane::new(0), Lane::new(1)];
-        lanes[0].enqueue(access(false), |_| unreachable!(), |_| Ok(())).unwrap();
+        lanes[0].enqueue(&ledger, access(false), |_| unreachable!(), |_| Ok(())).unwrap();
         let fails = |_: &usize| Err(DeviceError::NotRecorded);
-        assert_eq!(lanes[1].enqueue(access(true), fails, |_| unreachable!()), Err(DeviceError::NotRecorded));
+        assert_eq!(lanes[1].enqueue(&ledger, access(true), fails, |_| unreachable!()), Err(DeviceError::NotRecorded));
         let mut waits = 0;
         let counted = RefCell::new(&mut waits);
         let wait = |_: &usize| {
             **counted.borrow_mut() += 1;
             Ok(())
         };
-        lanes[1].enqueue(access(true), wait, |_| Ok(())).unwrap();
+        lanes[1].enqueue(&ledger, access(true), wait, |_| Ok(())).unwrap();
         assert_eq!(waits, 1);
     }
 
     /// Threads with a lane each, on parts of their own of shared buffers and on one that all read.
     #[test]
     fn threads_share_buffers() {
-        let buffers = [Uses::default(), Uses::default(), Uses::default()];
+        let ledger = Ledger::default();
+        let buffers = [ledger.page(), ledger.page(), ledger.page()];
         let lanes: Vec<_> = (0..LANES).map(Lane::new).collect();
         std::thread::scope(|scope| {
             for lane in &lanes {
-                let buffers = &buffers;
+                let (ledger, buffers) = (&ledger, &buffers);
                 scope.spawn(move || {
                     let start = 100 * lane.queue;
                     for step in 0..5000 {
                         let own = |buffer: usize| Access {
-                            uses: &buffers[buffer],
+                            page: buffers[buffer].number(),
                             bytes: start + step % 100..start + 100,
                             writes: true,
                         };
-                        let shared = Access { uses: &buffers[2], bytes: 0..50, writes: false };
+                        let shared = Access { page: buffers[2].number(), bytes: 0..50, writes: false };
                         let order = if lane.queue % 2 == 0 { [own(0), own(1), shared] } else { [own(1), own(0), shared] };
-                        lane.enqueue(order.into_iter(), |_| Ok(()), |_| Ok(())).unwrap();
+                        lane.enqueue(ledger, order.into_iter(), |_| Ok(()), |_| Ok(())).unwrap();
                     }
                 });
             }
         });
-        for (buffer, uses) in buffers.iter().enumerate() {
+        for (buffer, page) in buffers.iter().enumerate() {
             let last = Lane::new(9);
             let waits = Mutex::new(HashSet::new());
             let wait = |&lane: &usize| {
                 lock(&waits).insert(lane);
                 Ok(())
             };
-            last.enqueue(std::iter::once(Access { uses, bytes: 0..400, writes: true }), wait, |_| Ok(())).unwrap();
+            let access = Access { page: page.number(), bytes: 0..400, writes: true };
+            last.enqueue(&ledger, std::iter::once(access), wait, |_| Ok(())).unwrap();
             assert_eq!(lock(&waits).len(), LANES, "buffer {buffer}");
         }
+    }
+
+    /// Threads that share lanes read buffers at the same time, and write them when nobody else has them, as borrows allow: what conflicts
+    /// is in order by what the streams were told. A stream here is what comes before its next piece, as so many pieces of each.
+    #[test]
+    fn threads_share_lanes() {
+        type Counts = [usize; LANES];
+        /// A lock for the borrow, and those uses since the last write, the write too, that a next one may conflict with.
+        struct Buffer {
+            page: Page<Mutex<Counts>>,
+            borrow: RwLock<()>,
+            uses: Mutex<Vec<(usize, usize, bool)>>,
+        }
+        let ledger = Ledger::default();
+        let lanes: Vec<_> = (0..LANES).map(|_| Lane::new(Mutex::new(Counts::default()))).collect();
+        let buffer = |_| Buffer { page: ledger.page(), borrow: RwLock::default(), uses: Mutex::default() };
+        let buffers: Vec<_> = (0..BUFFERS).map(buffer).collect();
+        let waits = AtomicU64::new(0);
+        let step = |rng: &mut ChaCha8Rng| {
+            let (lane, writes) = (below(rng, LANES), std::array::from_fn::<_, BUFFERS, _>(|_| below(rng, 4) == 0));
+            let first = below(rng, BUFFERS);
+            let used: Vec<_> = buffers[first..].iter().zip(writes).collect();
+            let (mut reading, mut writing) = (Vec::new(), Vec::new());
+            for (buffer, writes) in &used {
+                if *writes {
+                    writing.push(buffer.borrow.write().unwrap());
+                } else {
+                    reading.push(buffer.borrow.read().unwrap());
+                }
+            }
+            let accesses =
+                used.iter().map(|(buffer, writes)| Access { page: buffer.page.number(), bytes: 0..8, writes: *writes });
+            let wait = |other: &Mutex<Counts>| {
+                let event = *lock(other);
+                let mut before = lock(&lanes[lane].queue);
+                *before = std::array::from_fn(|i| before[i].max(event[i]));
+                waits.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            };
+            let mut clock = Counts::default();
+            let work = |queue: &Mutex<Counts>| {
+                // Others come between what is before the driver's call and what is behind it.
+                std::thread::yield_now();
+                let mut queue = lock(queue);
+                clock = *queue;
+                queue[lane] += 1;
+                Ok(())
+            };
+            lanes[lane].enqueue(&ledger, accesses, wait, work).unwrap();
+            for (buffer, writes) in used {
+                let mut uses = lock(&buffer.uses);
+                for &(other, number, wrote) in uses.iter().filter(|(_, _, wrote)| writes || *wrote) {
+                    assert!(clock[other] > number, "{lane} at {clock:?}, {other} {number}, {writes} {wrote}");
+                }
+                if writes {
+                    uses.clear();
+                }
+                uses.push((lane, clock[lane], writes));
+            }
+        };
+        std::thread::scope(|scope| {
+            for seed in 0..4 {
+                let step = &step;
+                scope.spawn(move || {
+                    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+                    (0..300).for_each(|_| step(&mut rng));
+                });
+            }
+        });
+        assert!(waits.into_inner() > 200);
+    }
+
+    /// A page that is given back is used again, without the uses that were on it.
+    #[test]
+    fn pages_are_used_again() {
+        let ledger = Ledger::default();
+        let access = |page: &Page<usize>| std::iter::once(Access { page: page.number(), bytes: 0..8, writes: true });
+        let lanes = [Lane::new(0), Lane::new(1)];
+        let (kept, page) = (ledger.page(), ledger.page());
+        for page in [&kept, &page] {
+            lanes[0].enqueue(&ledger, access(page), |_| unreachable!(), |_| Ok(())).unwrap();
+        }
+        let number = page.number();
+        drop(page);
+        let (again, new) = (ledger.page(), ledger.page());
+        assert_eq!((again.number(), again.kept(), kept.kept()), (number, 0, 1));
+        assert!(![kept.number(), number].contains(&new.number()));
+        lanes[1].enqueue(&ledger, access(&again), |_| unreachable!(), |_| Ok(())).unwrap();
     }
 }

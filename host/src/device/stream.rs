@@ -1,6 +1,6 @@
 //! Work for a device, in order.
 
-use super::buffer::{Buffer, Tracked, View, ViewMut};
+use super::buffer::{Buffer, View, ViewMut};
 use super::cuda::{CudaEvent, CudaStream};
 use super::event::{Event, Kind};
 use super::graph::Work;
@@ -206,8 +206,7 @@ impl Stream {
                     None => cuda.builtin(image::of(kernel)?)?,
                 };
                 let accesses = arguments.memory().iter().filter_map(|(memory, writes)| {
-                    let uses = memory.uses.as_deref()?.downcast_ref::<Tracked>()?;
-                    Some(Access { uses, bytes: memory.bytes.clone(), writes: *writes })
+                    Some(Access { page: memory.page?, bytes: memory.bytes.clone(), writes: *writes })
                 });
                 // SAFETY: the built-in module was built from the source of the kernels in gpu-kernels, of which this is one,
                 // and whoever loaded another vouched for that. `bind` made the arguments for the kernel, of buffers of this
@@ -660,9 +659,9 @@ impl Stream {
 }
 
 /// Enqueues `work` behind what it has to come after.
-fn enqueue<'a>(
+fn enqueue(
     lane: &Arc<Lane<CudaStream>>,
-    accesses: impl Iterator<Item = Access<'a, CudaStream>> + Clone,
+    accesses: impl Iterator<Item = Access> + Clone,
     work: impl FnOnce(&CudaStream) -> Result<(), DeviceError>,
 ) -> Result<(), DeviceError> {
     if lane.queue.is_captured() {
@@ -674,7 +673,7 @@ fn enqueue<'a>(
         other.record(&event)?;
         lane.queue.wait(&event)
     };
-    lane.enqueue(accesses, wait, work)
+    lane.enqueue(lane.queue.cuda().ledger(), accesses, wait, work)
 }
 
 fn simt_launch(kernel: &KernelInfo, config: &LaunchConfig) -> simt::Launch<'static> {
