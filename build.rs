@@ -5,8 +5,18 @@ use std::{env, error::Error, fmt::Write as _, fs, path::Path};
 
 use cuda_builder::{CudaBuilder, NvptxArch};
 
-/// Modules whose kernels are those of tests, benches and examples. They are embedded with the feature `probes` alone.
-const PROBES: &[&str] = &["collectives_probe_", "floors_", "samples_"];
+/// Kernels that are embedded with a feature alone, by the beginnings of their names.
+const FEATURES: &[(&str, &str)] = &[
+    ("collectives_probe_", "PROBES"),
+    ("concurrency_", "CONCURRENCY"),
+    ("floors_", "PROBES"),
+    ("halo_", "RULES"),
+    ("list_rank_", "LIST_RANK"),
+    ("overlap_", "OVERLAP"),
+    ("pcf_", "PCF"),
+    ("samples_", "PROBES"),
+    ("spmv_", "SPMV"),
+];
 
 fn main() {
     if let Err(error) = build() {
@@ -25,11 +35,14 @@ fn build() -> Result<(), Box<dyn Error>> {
         .panic_messages(env::var("PROFILE").is_ok_and(|profile| profile == "debug"))
         .build()?;
 
-    let probes = env::var_os("CARGO_FEATURE_PROBES").is_some();
+    let is_left_out = |kernel: &str| {
+        let feature = FEATURES.iter().find(|(module, _)| kernel.starts_with(module));
+        feature.is_some_and(|(_, feature)| env::var_os(format!("CARGO_FEATURE_{feature}")).is_none())
+    };
     let mut images = String::from("/// The PTX of gpu-kernels, by the names of the kernels.\npub static PTX_IMAGES: &[PtxImage] = &[\n");
     for images_of_kernel in output.images.chunk_by(|a, b| a.kernels == b.kernels) {
         let kernel = &images_of_kernel[0].kernels[0];
-        if !probes && PROBES.iter().any(|module| kernel.starts_with(module)) {
+        if is_left_out(kernel) {
             continue;
         }
         writeln!(images, "    PtxImage {{ kernel: {kernel:?}, ptx: &[")?;

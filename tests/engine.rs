@@ -1,5 +1,7 @@
 //! The block engine against plain double loops.
 
+#![cfg(feature = "cli")]
+
 use std::cmp::Reverse;
 use std::fmt::Debug;
 use std::io::{BufRead as _, BufReader};

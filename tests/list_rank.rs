@@ -1,5 +1,7 @@
 //! List ranking against a sequential walk, on the backend that `WARPSMITH_BACKEND` names (by default whichever is there).
 
+#![cfg(feature = "cli")]
+
 use std::fmt::Debug;
 
 use proptest::prelude::*;

@@ -1,5 +1,7 @@
 //! Ranks as threads. As processes they are tested by tests/mpi.rs.
 
+#![cfg(feature = "cli")]
+
 use std::sync::Arc;
 
 use warpsmith::device::{Backend, Device};

@@ -65,18 +65,31 @@
 //! ```
 
 pub mod collectives;
+#[cfg(feature = "concurrency")]
 pub mod concurrency;
+#[cfg(feature = "rules")]
 pub mod design_rules;
 pub mod device;
+#[cfg(feature = "engine")]
 pub mod engine;
+#[cfg(feature = "files")]
 pub mod files;
+#[cfg(feature = "list-rank")]
 pub mod list_rank;
 mod memory;
+#[cfg(feature = "files")]
 pub mod npy;
+#[cfg(feature = "overlap")]
 pub mod overlap;
+#[cfg(feature = "pcf")]
 pub mod pcf;
+#[cfg(feature = "ranks")]
 pub mod ranks;
+#[cfg(feature = "files")]
+// Each system uses a part of it.
+#[cfg_attr(not(feature = "cli"), allow(dead_code, unused_imports))]
 pub mod read;
+#[cfg(feature = "spmv")]
 pub mod spmv;
 pub mod threads;
 
@@ -177,11 +190,11 @@ macro_rules! launch {
 }
 
 /// The examples in CONTRIBUTING.md, which are tested like those here.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "cli"))]
 #[doc = include_str!("../../CONTRIBUTING.md")]
 struct Contributing;
 
 /// Those in README.md.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "cli"))]
 #[doc = include_str!("../../README.md")]
 struct Readme;

@@ -20,7 +20,7 @@ use std::{
     io,
     num::NonZero,
     sync::{Mutex, PoisonError},
-    thread::{self, Scope, ScopedJoinHandle},
+    thread,
 };
 
 /// The most threads that can be asked for.
@@ -138,12 +138,13 @@ fn parse(what: &'static str, value: &OsStr) -> Result<usize, ThreadsError> {
     number.ok_or_else(|| ThreadsError::Number { what, value: value.to_string_lossy().into_owned() })
 }
 
-/// Starts a thread of `scope`. [`Scope::spawn`] panics where the system has none left.
+/// Starts a thread of `scope`. [`thread::Scope::spawn`] panics where the system has none left.
+#[cfg(feature = "engine")]
 pub(crate) fn spawn<'scope, T: Send + 'scope>(
-    scope: &'scope Scope<'scope, '_>,
+    scope: &'scope thread::Scope<'scope, '_>,
     name: String,
     work: impl FnOnce() -> T + Send + 'scope,
-) -> Result<ScopedJoinHandle<'scope, T>, ThreadsError> {
+) -> Result<thread::ScopedJoinHandle<'scope, T>, ThreadsError> {
     let started = check_room(1).and_then(|()| thread::Builder::new().name(name).stack_size(STACK).spawn_scoped(scope, work));
     started.map_err(|error| ThreadsError::NotStarted { wanted: 1, reason: error.to_string() })
 }

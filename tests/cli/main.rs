@@ -1,5 +1,7 @@
 //! The command line: what holds for all commands, and `warpsmith list-rank`.
 
+#![cfg(feature = "cli")]
+
 #[path = "../common/folder.rs"]
 mod folder;
 #[cfg(target_os = "linux")]

@@ -1,5 +1,7 @@
 //! Design rules: schedules, searches, platforms, the simulated machine, learning, reports, and the command.
 
+#![cfg(feature = "cli")]
+
 #[path = "../common/folder.rs"]
 mod folder;
 #[path = "../common/machine.rs"]

@@ -1,5 +1,7 @@
 //! Polygon overlap: areas and derivatives, shapes, the contest's rules, the packer, and the command.
 
+#![cfg(feature = "cli")]
+
 #[path = "../common/exact.rs"]
 mod exact;
 #[path = "../common/folder.rs"]

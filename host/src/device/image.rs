@@ -23,7 +23,7 @@ pub(super) fn of(kernel: &KernelInfo) -> Result<usize, DeviceError> {
     let find = || PTX_IMAGES.binary_search_by_key(&kernel.symbol(), |image| image.kernel).ok().filter(|_| has(kernel));
     kernel.image(find).ok_or_else(|| {
         let reason = if has(kernel) {
-            "it is one of tests and benches, which the library has with its feature `probes` alone".to_owned()
+            "the library was built without the feature that it belongs to".to_owned()
         } else {
             format!(
                 "it is of the crate {}, and the library has the kernels of its own gpu_kernels only; load its PTX with \

@@ -48,6 +48,7 @@ mod pinned;
 mod stream;
 
 pub use buffer::{Buffer, View, ViewMut};
+#[cfg(feature = "engine")]
 pub(crate) use error::Bytes;
 pub use error::DeviceError;
 pub use event::Event;

@@ -29,6 +29,7 @@ mod pairwise;
 pub mod random;
 mod real;
 mod repair;
+#[cfg(feature = "rules")]
 mod resident;
 mod scalar;
 mod set;
@@ -38,6 +39,7 @@ pub use op::Kernel;
 pub use pairwise::{Layout, Measure, Pairwise, PairwiseError};
 pub use real::Real;
 pub use repair::Repairs;
+#[cfg(feature = "rules")]
 pub(crate) use resident::ResidentRows;
 pub use scalar::{l2_inner, lp_distance, lp_norm};
 pub use set::{Pcf, PcfRef, PcfSet, Point};
