@@ -10,7 +10,7 @@ use std::{
 
 use llvm_sys::error_handling::LLVMInstallFatalErrorHandler;
 
-use super::failed;
+use super::text::failed;
 use crate::error::Result;
 
 /// The stack of a thread that LLVM works on: its recursions are made for a main thread's.

@@ -10,7 +10,11 @@ use std::{
 pub use llvm_sys::{LLVMAtomicOrdering as Ordering, LLVMAtomicRMWBinOp as AtomicOperation, LLVMOpcode as Opcode};
 use llvm_sys::{core::*, prelude::*};
 
-use super::{Module, c_string, instructions, message, name};
+use super::{
+    module::Module,
+    text::{c_string, message},
+    value::{instructions, name},
+};
 use crate::error::Result;
 
 /// LLVM's numbers of the two scopes that every target has.

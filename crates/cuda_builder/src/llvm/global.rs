@@ -1,0 +1,39 @@
+//! Global variables.
+
+use std::marker::PhantomData;
+
+use llvm_sys::{core::*, prelude::*};
+
+use super::value::{functions_using, name, section};
+
+/// A global variable of a module. It borrows the module, whose end, like its optimisation, is that of its globals.
+pub struct Global<'m> {
+    pub(super) value: LLVMValueRef,
+    pub(super) module: PhantomData<&'m ()>,
+}
+
+impl Global<'_> {
+    pub fn name(&self) -> String {
+        name(self.value)
+    }
+    pub fn section(&self) -> String {
+        section(self.value)
+    }
+    pub fn is_declaration(&self) -> bool {
+        // SAFETY: a live global.
+        unsafe { LLVMIsDeclaration(self.value) != 0 }
+    }
+    /// Clears the section, which means nothing in PTX.
+    pub fn clear_section(&self) {
+        // SAFETY: a live global.
+        unsafe { LLVMSetSection(self.value, c"".as_ptr()) }
+    }
+    pub fn is_thread_local(&self) -> bool {
+        // SAFETY: a live global.
+        unsafe { LLVMIsThreadLocal(self.value) != 0 }
+    }
+    /// The functions with an instruction that uses it.
+    pub fn users(&self) -> Vec<String> {
+        functions_using(self.value)
+    }
+}
