@@ -15,7 +15,8 @@ pub enum Member {
         /// LLVM bitcode.
         data: Vec<u8>,
     },
-    /// A precompiled crate of the toolchain (`core`, `compiler_builtins`): machine code, with its bitcode in a section beside it.
+    /// A precompiled crate of the toolchain (`core`, `compiler_builtins`): machine code, with its bitcode in a section
+    /// beside it.
     Precompiled {
         /// The member's name.
         name: String,

@@ -1,4 +1,4 @@
-//! Which function LLVM couldn't translate: of most errors it says so in its own terms only, or not at all.
+//! Which function LLVM couldn't translate. For most errors LLVM names it in its own terms only, or not at all.
 
 use std::{
     collections::BTreeSet,
@@ -14,7 +14,8 @@ use crate::{
     symbols,
 };
 
-/// How many functions are translated together at first: about as many pieces as functions in a piece of a large crate.
+/// How many functions are translated together at first. A large crate gives about as many pieces as a piece has
+/// functions.
 const TOGETHER: usize = 64;
 
 /// Makes the device module.

@@ -82,8 +82,8 @@ pub fn compile(options: &Options<'_>) -> Result<Bitcode> {
     Ok(Bitcode { archive: folder.join(format!("lib{name}.a")), name, ir: described.ir, panic_ir: described.panic_ir, sources })
 }
 
-/// Runs a cargo command with the device's flags. What the outer cargo (or clippy, or a coverage tool) set for its own build
-/// doesn't reach it.
+/// Runs a cargo command with the device's flags. What the outer cargo (or clippy, or a coverage tool) set for its own
+/// build doesn't reach it.
 fn run(mut command: Command, flags: &[String]) -> Result<Output> {
     for (name, _) in env::vars_os() {
         let text = name.to_string_lossy();

@@ -45,8 +45,8 @@ pub fn retarget(module: &mut Module<'_>, options: Options) -> Result<Kernels> {
         if !function.is_intrinsic() {
             // Panics abort, also in the toolchain's own crates, which were compiled to unwind.
             function.add_attribute("nounwind");
-            // LLVM must not move or duplicate a barrier or a shuffle out of a helper; its own inference takes the mark away where
-            // nothing convergent is called.
+            // LLVM must not move or duplicate a barrier or a shuffle out of a helper; its own inference takes the mark
+            // away where nothing convergent is called.
             function.add_attribute("convergent");
         }
         // libm's functions are written for separate roundings, and keep their error bounds (and the CPU's results) with
@@ -156,7 +156,8 @@ pub fn refuse_host_assembly(module: &Module<'_>) -> Result<()> {
     Ok(())
 }
 
-/// After the optimiser has removed the landing pads of functions that can't unwind: nothing needs Rust's personality function.
+/// After the optimiser has removed the landing pads of functions that can't unwind: nothing needs Rust's personality
+/// function.
 pub fn forget_unwinding(module: &Module<'_>) {
     for function in module.functions() {
         function.clear_personality();

@@ -39,8 +39,8 @@ fn write_images(module: &mut Module<'_>, machine: &TargetMachine, images: &[&Ptx
     Ok(())
 }
 
-/// Writes beside the file, then renames, so that a reader never sees half of it. A file that holds `data` stays as it is, and with
-/// it all that was built from it.
+/// Writes beside the file, then renames, so that a reader never sees half of it. A file that holds `data` stays as it
+/// is, and with it all that was built from it.
 pub fn write(path: &Path, data: &[u8]) -> Result<()> {
     if fs::read(path).is_ok_and(|old| old == data) {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Functions of `cuda_std` that are made from their names: atomics, loads and stores with a cache policy, asynchronous copies.
-//! What a module declares and uses is defined, so that the Rust declarations are the only list of them.
+//! Functions of `cuda_std` that are made from their names: atomics, loads and stores with a cache policy, asynchronous
+//! copies. What a module declares and uses is defined, so that the Rust declarations are the only list of them.
 
 use crate::{error::Result, llvm::Module, names::FUNCTION_PREFIX};
 
@@ -41,10 +41,10 @@ fn definition(name: &str) -> Option<(String, String)> {
 
 /// `OPERATION[_ORDER]_TYPE_SCOPE`. Pointers are generic.
 ///
-/// LLVM 22 writes `atomicrmw` on NVPTX without its scope and its order, as a plain `atom`, which is relaxed at the scope of
-/// the device. That is right for relaxed ones of `device`, and more than enough for those of `block`, and both gain from
-/// address-space inference (`atom.shared`). [`lower`](crate::lower) replaces those with the system's scope or an order by
-/// PTX, with generic addresses.
+/// LLVM 22 writes `atomicrmw` on NVPTX without its scope and its order, as a plain `atom`, which is relaxed at the
+/// scope of the device. That is right for relaxed ones of `device`, and more than enough for those of `block`, and both
+/// gain from address-space inference (`atom.shared`). [`lower`](crate::lower) replaces those with the system's scope or
+/// an order by PTX, with generic addresses.
 fn atomic(name: &str) -> Option<(String, String)> {
     let (name, scope) = name.rsplit_once('_')?;
     let scope = match scope {
@@ -56,34 +56,46 @@ fn atomic(name: &str) -> Option<(String, String)> {
         return Some(("void()".to_owned(), format!("  fence {scope}acq_rel")));
     }
     let (name, rust) = name.rsplit_once('_')?;
-    let (ty, size) = match rust {
-        "u32" | "i32" => ("i32", 4),
-        "u64" | "i64" => ("i64", 8),
-        "f32" => ("float", 4),
-        "f64" => ("double", 8),
+    let (ty, word, size) = match rust {
+        "u32" | "i32" => ("i32", "i32", 4),
+        "u64" | "i64" => ("i64", "i64", 8),
+        "f32" => ("float", "i32", 4),
+        "f64" => ("double", "i64", 8),
         _ => return None,
     };
     let ordered = |order| Some((name.strip_suffix(order)?.strip_suffix('_')?, order));
     let (operation, order) = ["acq_rel", "acquire", "release"].into_iter().find_map(ordered).unwrap_or((name, "monotonic"));
-    let how = format!("{scope}{order}, align {size}");
-    let with_value = format!("{ty}(ptr %p, {ty} %v)");
-    Some(match operation {
-        "load" => (format!("{ty}(ptr %p)"), format!("  %r = load atomic {ty}, ptr %p {how}")),
-        "store" => (format!("void(ptr %p, {ty} %v)"), format!("  store atomic {ty} %v, ptr %p {how}")),
+    // Only sums know of floats; the others move bits.
+    let word = if operation == "fetch_add" { ty } else { word };
+    let (align, value) = (format!("align {size}"), format!("  %w = bitcast {ty} %v to {word}\n"));
+    let (signature, body) = match operation {
+        "load" => (format!("{ty}(ptr %p)"), format!("  %x = load atomic {word}, ptr %p {scope}{order}, {align}\n")),
+        "store" => {
+            let store = format!("  store atomic {word} %w, ptr %p {scope}{order}, {align}");
+            return Some((format!("void(ptr %p, {ty} %v)"), value + &store));
+        }
         "compare_exchange" => {
             let failure = if order == "acq_rel" { "acquire" } else { order };
-            let exchange = format!("cmpxchg ptr %p, {ty} %expected, {ty} %v {scope}{order} {failure}, align {size}");
-            let body = format!("  %x = {exchange}\n  %r = extractvalue {{ {ty}, i1 }} %x, 0");
-            (format!("{ty}(ptr %p, {ty} %expected, {ty} %v)"), body)
+            let exchange = format!(
+                "  %e = bitcast {ty} %expected to {word}\n\
+                 \x20 %pair = cmpxchg ptr %p, {word} %e, {word} %w {scope}{order} {failure}, {align}\n\
+                 \x20 %x = extractvalue {{ {word}, i1 }} %pair, 0\n"
+            );
+            (format!("{ty}(ptr %p, {ty} %expected, {ty} %v)"), value + &exchange)
         }
-        "add" if rust.starts_with('f') => (with_value, format!("  %r = atomicrmw fadd ptr %p, {ty} %v {how}")),
-        "min" | "max" if rust.starts_with('u') => (with_value, format!("  %r = atomicrmw u{operation} ptr %p, {ty} %v {how}")),
-        "exchange" => (with_value, format!("  %r = atomicrmw xchg ptr %p, {ty} %v {how}")),
-        "add" | "and" | "or" | "xor" | "min" | "max" => {
-            (with_value, format!("  %r = atomicrmw {operation} ptr %p, {ty} %v {how}"))
+        _ => {
+            let instruction = match (operation, rust.as_bytes()[0]) {
+                ("exchange", _) => "xchg",
+                ("fetch_add", b'f') => "fadd",
+                ("fetch_min", b'u') => "umin",
+                ("fetch_max", b'u') => "umax",
+                _ => operation.strip_prefix("fetch_")?,
+            };
+            let update = format!("  %x = atomicrmw {instruction} ptr %p, {word} %w {scope}{order}, {align}\n");
+            (format!("{ty}(ptr %p, {ty} %v)"), value + &update)
         }
-        _ => return None,
-    })
+    };
+    Some((signature, format!("{body}  %r = bitcast {word} %x to {ty}")))
 }
 
 /// Casts of the pointers that must point into one memory.
@@ -116,8 +128,8 @@ impl Word {
         Some(Word { suffix, lanes, lane, bytes, register })
     }
 
-    /// The body of a function that moves a word. What a load moves to, and a store from, is a local variable, which is gone
-    /// after inlining.
+    /// The body of a function that moves a word. What a load moves to, and a store from, is a local variable, which is
+    /// gone after inlining.
     fn moved(&self, name: &str) -> Option<String> {
         let Word { lanes, lane, bytes, .. } = self;
         let size = lanes * bytes;

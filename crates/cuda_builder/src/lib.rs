@@ -1,8 +1,9 @@
 //! Builds a Rust kernel crate to PTX with nothing but the Rust toolchain that compiles the host program.
 //!
-//! The kernel crate is compiled by cargo for the host's triple to LLVM bitcode, the crates that kernels reach are linked into one
-//! module, the module is retargeted to `nvptx64-nvidia-cuda`, optimised, and written out as PTX, once for each architecture
-//! asked for. LLVM is the one inside rustc (`libLLVM.so` in the sysroot), so neither CUDA nor another LLVM is needed.
+//! The kernel crate is compiled by cargo for the host's triple to LLVM bitcode, the crates that kernels reach are
+//! linked into one module, the module is retargeted to `nvptx64-nvidia-cuda`, optimised, and written out as PTX, once
+//! for each architecture asked for. LLVM is the one inside rustc (`libLLVM.so` in the sysroot), so neither CUDA nor
+//! another LLVM is needed.
 //!
 //! Its interface is that of Rust-CUDA's `cuda_builder`. In a build script:
 //!
@@ -22,9 +23,9 @@
 //! ```
 //!
 //! The stages are modules of their own: `cargo` (kernel crate -> archive of bitcode), `archive` (its members), `link`
-//! (members -> one module), `intrinsics` (names of `cuda_std` -> their functions), `lower` (instructions that LLVM doesn't have for GPUs -> calls), `device` (host module ->
-//! device module), `emit` (module -> PTX), `blame` (whose fault it is where LLVM fails); `llvm` is the thin layer over
-//! LLVM's C interface that they share.
+//! (members -> one module), `intrinsics` (names of `cuda_std` -> their functions), `lower` (instructions that LLVM
+//! doesn't have for GPUs -> calls), `device` (host module -> device module), `emit` (module -> PTX), `blame` (whose
+//! fault it is where LLVM fails); `llvm` is the thin layer over LLVM's C interface that they share.
 
 use std::{
     env, fs,
@@ -202,7 +203,8 @@ impl CudaBuilder {
         self
     }
 
-    /// Whether `a * b + c` may become one fused multiply-add, which rounds once instead of twice; true by default, as in nvcc.
+    /// Whether `a * b + c` may become one fused multiply-add, which rounds once instead of twice; true by default, as
+    /// in nvcc.
     pub fn fma_contraction(mut self, contract: bool) -> Self {
         self.fma_contraction = contract;
         self
@@ -223,8 +225,8 @@ impl CudaBuilder {
     /// Builds.
     ///
     /// # Errors
-    /// Where the crate doesn't compile, LLVM is not found, or device code holds what a GPU can't have: each [`BuilderError`]
-    /// says what and what to do.
+    /// Where the crate doesn't compile, LLVM is not found, or device code holds what a GPU can't have: each
+    /// [`BuilderError`] says what and what to do.
     pub fn build(self) -> Result<BuildOutput> {
         let out_dir = match &self.out_dir {
             Some(path) => path.clone(),

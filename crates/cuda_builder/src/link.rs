@@ -63,7 +63,7 @@ fn link_toolchain(context: &Context, module: &mut Module<'_>, precompiled: &[Pre
             continue;
         };
         let mut part = context.parse(name, data)?;
-        // Its debug information is of the full kind, under which ptxas would hold back.
+        // It has full debug information, with which ptxas would optimise less.
         part.strip_debug();
         // Its panics stay undefined, to become traps like all others.
         part.forget(|function| function.never_returns())?;

@@ -71,8 +71,8 @@ pub fn load() -> Result<()> {
     let mut path = vec![folder];
     path.extend(env::var_os("LD_LIBRARY_PATH").iter().flat_map(env::split_paths));
     if let Ok(path) = env::join_paths(path) {
-        // SAFETY: the builder runs in a build script or a test, where nothing reads the environment past Rust's own lock; the
-        // proxy's loading below reads the variable through it, too.
+        // SAFETY: the builder runs in a build script or a test, where nothing reads the environment past Rust's own
+        // lock; the proxy's loading below reads the variable through it, too.
         unsafe { env::set_var("LD_LIBRARY_PATH", path) };
     }
     let (mut major, mut minor, mut patch) = (0, 0, 0);

@@ -94,7 +94,7 @@ fn wide_conversion(instruction: &Instruction<'_>) -> Option<String> {
     };
     let letter = |float: &str| match float {
         "double" => Some(("double", "d")),
-        // No integer of more than 24 bits is finite as a half, so that the way over a float rounds once.
+        // No integer of more than 24 bits is finite as a half, so that going through a float rounds only once.
         "float" | "half" => Some(("float", "s")),
         _ => None,
     };
@@ -203,7 +203,7 @@ fn atomic(instruction: &Instruction<'_>) -> Option<String> {
              \x20 %shift = shl i32 %low.bits, 3\n  %wide = zext {ty} %1 to i32\n  %moved = shl i32 %wide, %shift\n"
         );
         address = "%word";
-        // What the operation leaves the rest of the word alone with.
+        // The operand that leaves the rest of the word as it is.
         text += &match operation {
             LLVMAtomicRMWBinOpAnd => format!(
                 "  %ones = zext {ty} -1 to i32\n  %mask = shl i32 %ones, %shift\n  %others = xor i32 %mask, -1\n\

@@ -1,5 +1,5 @@
-; What rustc itself calls and a C library would provide: comparisons of slices. (Copies and fills are intrinsics, which LLVM turns
-; into loops.)
+; What rustc itself calls and a C library would provide: comparisons of slices. (Copies and fills are intrinsics, which
+; LLVM turns into loops.)
 target triple = "nvptx64-nvidia-cuda"
 
 define linkonce_odr i32 @memcmp(ptr nocapture readonly %a, ptr nocapture readonly %b, i64 %length) #0 {

@@ -8,7 +8,8 @@ pub fn readable(symbol: &str) -> String {
     path
 }
 
-/// The PTX name of a kernel: its path without the crate, joined by `_`. `cuda_std::launch::KernelInfo::symbol` follows the same rule.
+/// The PTX name of a kernel: its path without the crate, joined by `_`. `cuda_std::launch::KernelInfo::symbol` follows
+/// the same rule.
 pub fn kernel_name(symbol: &str) -> String {
     let path = readable(symbol);
     match path.split_once("::") {

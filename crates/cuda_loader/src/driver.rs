@@ -11,8 +11,8 @@ use crate::{device_files, fallback, trampolines};
 
 /// What is tried, in this order, for as long as nothing is found.
 ///
-/// Never `libcuda.so`: that is what a toolkit calls the stub that it links against. The paths are where WSL and NixOS keep
-/// the driver, which is not always where the dynamic linker looks.
+/// Never `libcuda.so`: that is what a toolkit calls the stub that it links against. The paths are where WSL and NixOS
+/// keep the driver, which is not always where the dynamic linker looks.
 const CANDIDATES: [&CStr; 3] = [c"libcuda.so.1", c"/usr/lib/wsl/lib/libcuda.so.1", c"/run/opengl-driver/lib/libcuda.so.1"];
 
 /// A version of CUDA, such as 13.0.
@@ -134,7 +134,8 @@ fn not_found(dlopen: &str, device_files: bool) -> String {
 /// What [`status`] found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// The driver is loaded. Whether it has a device is another question: [`no_device_reason`](crate::no_device_reason).
+    /// The driver is loaded. Whether it has a device is another question:
+    /// [`no_device_reason`](crate::no_device_reason).
     Loaded {
         /// The file it was loaded from.
         path: PathBuf,
@@ -259,21 +260,22 @@ struct Handle(NonNull<c_void>);
 
 // SAFETY: the dynamic linker's functions may be called from any thread, and a handle belongs to none.
 unsafe impl Send for Handle {}
-// SAFETY: as above; a handle is never changed.
+// SAFETY: a handle is never changed, and the dynamic linker's functions may be called with it from any thread.
 unsafe impl Sync for Handle {}
 
 impl Handle {
     fn open(name: &CStr) -> Result<Self, String> {
-        // SAFETY: `name` is a C string. The library's initialisers run: a driver's do no harm, and they can't come back into
-        // the table being filled, as the trampolines are hidden.
+        // SAFETY: `name` is a C string. The library's initialisers run: a driver's do no harm, and they can't come back
+        // into the table being filled, as the trampolines are hidden.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         NonNull::new(handle).map(Self).ok_or_else(|| {
-            // SAFETY: no precondition.
+            // SAFETY: dlerror may be called at any time.
             let message = unsafe { libc::dlerror() };
             if message.is_null() {
                 return "no reason".into();
             }
-            // SAFETY: a message that is not null is a C string, valid until this thread's next call of the dynamic linker.
+            // SAFETY: a message that is not null is a C string, valid until this thread's next call of the dynamic
+            // linker.
             let message = unsafe { CStr::from_ptr(message) };
             message.to_string_lossy().into_owned()
         })

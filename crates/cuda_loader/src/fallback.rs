@@ -1,7 +1,7 @@
 //! What stands in for functions that the driver lacks, or for all of them.
 //!
-//! Each is called in the place of functions with other signatures: it neither reads its arguments nor writes through them,
-//! and in the C ABIs of x86-64 and aarch64 Linux the caller clears them away, however many there are.
+//! Each is called in the place of functions with other signatures: it neither reads its arguments nor writes through
+//! them, and in the C ABIs of x86-64 and aarch64 Linux the caller clears them away, however many there are.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -36,7 +36,7 @@ unsafe extern "C" fn error_name(code: c_int, out: *mut *const c_char) -> c_int {
         NOT_FOUND => c"CUDA_ERROR_NOT_FOUND",
         _ => c"CUDA_ERROR (its name is unknown without the driver)",
     };
-    // SAFETY: what the caller promises.
+    // SAFETY: `out` is null or may be written to, as the caller has promised.
     unsafe { answer(out, name) }
 }
 
@@ -53,7 +53,7 @@ unsafe extern "C" fn error_string(code: c_int, out: *mut *const c_char) -> c_int
         NOT_FOUND => c"named symbol not found",
         _ => c"a CUDA error (its text is unknown without the driver)",
     };
-    // SAFETY: what the caller promises.
+    // SAFETY: `out` is null or may be written to, as the caller has promised.
     unsafe { answer(out, text) }
 }
 
@@ -63,7 +63,7 @@ unsafe fn answer(out: *mut *const c_char, text: &'static CStr) -> c_int {
     if out.is_null() {
         return INVALID_VALUE;
     }
-    // SAFETY: `out` is not null, so the caller promises that it may be written to.
+    // SAFETY: `out` is not null, so it may be written to, as the caller has promised.
     unsafe { out.write(text.as_ptr()) };
     SUCCESS
 }

@@ -1,12 +1,13 @@
 //! The CUDA driver, found when the program runs rather than when it is built or started.
 //!
-//! `cust` calls the driver through `cust_raw`, which asks the linker for `-lcuda`. This crate defines every `cu*` symbol that
-//! `cust_raw` 0.11.3 declares, as a jump through a table; the first call through it, whichever that is, opens
-//! `libcuda.so.1` and fills the table. So a program builds where there is no CUDA, starts where there is no driver, and
-//! there gets [`CudaError::NoDevice`] from `cust` as its answer.
+//! `cust` calls the driver through `cust_raw`, which asks the linker for `-lcuda`. This crate defines every `cu*`
+//! symbol that `cust_raw` 0.11.3 declares, as a jump through a table; the first call through it, whichever that is,
+//! opens `libcuda.so.1` and fills the table. So a program builds where there is no CUDA, starts where there is no
+//! driver, and there gets [`CudaError::NoDevice`] from `cust` as its answer.
 //!
-//! A program has to mention the crate for it to be linked: call [`load`] or [`status`], or write `use cuda_loader as _;`.
-//! `.cargo/config.toml` at the root of the workspace answers `cust_raw`'s build script and `-lcuda` with an empty archive.
+//! A program has to mention the crate for it to be linked: call [`load`] or [`status`], or write
+//! `use cuda_loader as _;`. `.cargo/config.toml` at the root of the workspace answers `cust_raw`'s build script and
+//! `-lcuda` with an empty archive.
 //!
 //! | what is found | what a `cu*` function does |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! The names that cust_raw 0.11.3 declares, one a line, made by
+//! The names that cust_raw 0.11.3 declares, one per line, made by
 //!
 //! ```sh
 //! sed -nE 's/^ +pub fn (cu[A-Za-z0-9_]+)\(.*/\1/p' \

@@ -2,11 +2,11 @@
 //!
 //! A slot starts out with the address of a stub that leaves the slot's address in a scratch register and goes to
 //! `cuda_loader_resolve`, as a lazily bound procedure linkage table does. That saves whatever registers may hold
-//! arguments, calls `cuda_loader_fill` (in `driver`), and jumps through the slot, which is final by then. Arguments on the stack are
-//! not touched at all.
+//! arguments, calls `cuda_loader_fill` (in `driver`), and jumps through the slot, which is final by then. Arguments on
+//! the stack are not touched at all.
 //!
-//! All of this is hidden, so that neither a shared library built on the crate exports `cu*` symbols, nor the driver's own
-//! calls among its functions can end up here.
+//! All of this is hidden, so that neither a shared library built on the crate exports `cu*` symbols, nor the driver's
+//! own calls among its functions can end up here.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, Ordering};

@@ -1,7 +1,8 @@
 //! The trampolines and the loader, with a driver, without one, and with things that only look like one.
 //!
 //! A process opens the driver once, so each case is a child process: this test program again, told to run one test
-//! (`child_*`), with a `libcuda.so.1` of the case's own on `LD_LIBRARY_PATH`. Left to themselves those tests do nothing.
+//! (`child_*`), with a `libcuda.so.1` of the case's own on `LD_LIBRARY_PATH`. Left to themselves those tests do
+//! nothing.
 
 use std::collections::HashSet;
 use std::ffi::{CStr, c_double, c_float, c_int, c_long};

@@ -5,11 +5,11 @@ use core::cell::UnsafeCell;
 
 /// Declares arrays in constant memory: `constant! { pub static COEFFS: [f32; 64]; }`.
 ///
-/// Each is a [`Constant<T, N>`](crate::constant::Constant): zero until the host fills it, the same for every thread, and
-/// fastest where the threads of a warp read the same element. A module has 64 KiB of it.
+/// Each is a [`Constant<T, N>`](crate::constant::Constant): zero until the host fills it, the same for every thread,
+/// and fastest where the threads of a warp read the same element. A module has 64 KiB of it.
 ///
-/// **On the device its name is global**: the module's variable is called as the static is (`COEFFS`), whatever Rust module it
-/// stands in, so that the host finds it. Two of one name in a kernel crate don't link.
+/// **On the device its name is global**: the variable in the PTX module has the static's name (`COEFFS`), whichever
+/// Rust module declares it, so that the host finds it. Two constants of one name in a kernel crate don't link.
 ///
 /// GPU: a variable in `.const` memory, read by `ld.const`. CPU: a static.
 ///
@@ -62,13 +62,14 @@ macro_rules! __constant {
 /// On the CPU it holds the values for kernels that run there, and the name by which the host finds it in a PTX module.
 #[repr(C)]
 pub struct Constant<T: Pod, const N: usize> {
-    // The device's variable is this alone. The cell keeps the compiler from taking the zeroes for the values.
+    // The device's variable is this alone. The cell keeps the compiler from treating the initial zeroes as the values.
     values: UnsafeCell<[T; N]>,
     #[cfg(not(cuda_device))]
     name: &'static str,
 }
 
-// SAFETY: kernels only read it. On the device it changes between launches only; on the CPU `store`'s callers vouch for that.
+// SAFETY: threads share it to read it. `store` alone writes it, which is unsafe and demands that nobody reads it
+// meanwhile; on the device the host writes it, between launches only.
 unsafe impl<T: Pod, const N: usize> Sync for Constant<T, N> {}
 
 #[allow(clippy::len_without_is_empty)]
@@ -93,7 +94,8 @@ impl<T: Pod, const N: usize> Constant<T, N> {
     /// All elements.
     #[inline(always)]
     pub fn as_slice(&self) -> &[T] {
-        // SAFETY: nothing writes it while a reference lives, see `Sync`.
+        // SAFETY: the values are initialised, and nothing writes them while a reference lives: `store` demands it, and
+        // the host writes the device's between launches only.
         unsafe { &*self.values.get() }
     }
 
@@ -122,7 +124,7 @@ impl<T: Pod, const N: usize> Constant<T, N> {
     /// No kernel that reads this constant runs on the CPU meanwhile, and no reference from [`as_slice`](Self::as_slice)
     /// lives on.
     pub unsafe fn store(&self, values: &[T; N]) {
-        // SAFETY: the caller vouches that nobody else accesses the array.
+        // SAFETY: nobody else accesses the values, as the caller has promised.
         unsafe { *self.values.get() = *values };
     }
 }

@@ -5,9 +5,9 @@ use core::{fmt, marker::PhantomData};
 
 /// A kernel parameter: memory of which each thread may access only its own elements, so that no `unsafe` is needed.
 ///
-/// A thread's own elements are that of its [`index_1d`](crate::thread::index_1d) and, in steps of the grid's size, those
-/// after it: over a one-dimensional grid of one-dimensional blocks no two threads share one. The host insists on that for such
-/// kernels; a thread of another launch that asks for an element panics.
+/// A thread's own elements are that of its [`index_1d`](crate::thread::index_1d) and, in steps of the grid's size,
+/// those after it: over a one-dimensional grid of one-dimensional blocks no two threads share one. The host insists on
+/// that for such kernels; a thread of another launch that asks for an element panics.
 ///
 /// ```
 /// use cuda_std::prelude::*;
@@ -21,8 +21,8 @@ use core::{fmt, marker::PhantomData};
 /// # fn main() {}
 /// ```
 ///
-/// GPU: two parameters, pointer and length. The pointer carries no promise of being the only one, so stores are plain
-/// `st.global`.
+/// GPU: two parameters, pointer and length. The pointer is not marked as the only one to its memory, so stores are
+/// plain `st.global`.
 // Neither Copy nor Clone, and the methods take `&mut self`: a thread has at most one reference to each of its elements.
 pub struct DisjointSlice<'a, T> {
     first: *mut T,
@@ -34,7 +34,8 @@ impl<'a, T> DisjointSlice<'a, T> {
     /// The slice as one thread of the running kernel sees it.
     ///
     /// # Safety
-    /// `first` points to `len` initialised values that live and are aligned during `'a`, and that are accessed only through the results of this function, one for each thread of the grid.
+    /// `first` points to `len` initialised values that live and are aligned during `'a`, and that are accessed only
+    /// through the results of this function, one for each thread of the grid.
     #[inline(always)]
     pub const unsafe fn from_raw_parts(first: *mut T, len: usize) -> Self {
         DisjointSlice { first, len, borrow: PhantomData }
@@ -59,9 +60,9 @@ impl<'a, T> DisjointSlice<'a, T> {
         if index >= self.len {
             return None;
         }
-        // SAFETY: within the slice. `own_index` returns on one-dimensional grids only, and no other thread of
-        // such a grid has this index or reaches it in steps of the grid's size. This thread has no other reference to it while
-        // `self` is borrowed.
+        // SAFETY: the index is within the slice. `own_index` returns on one-dimensional grids only, and no other thread
+        // of such a grid has this index or reaches it in steps of the grid's size. This thread has no other reference
+        // to the element while `self` is borrowed.
         Some(unsafe { &mut *self.first.add(index) })
     }
 
@@ -84,7 +85,8 @@ impl<'a, T> DisjointSlice<'a, T> {
     }
 }
 
-/// The thread's index in a one-dimensional grid of one-dimensional blocks. In another it would not be the thread's alone.
+/// The thread's index in a one-dimensional grid of one-dimensional blocks. In another it would not be the thread's
+/// alone.
 #[inline(always)]
 fn own_index() -> usize {
     // None of these is 0, so that their bits together are 1 exactly where all of them are.
@@ -121,9 +123,9 @@ impl<'a, T> Iterator for GridStrideMut<'a, T> {
             return None;
         }
         self.next = index.saturating_add(self.step);
-        // SAFETY: within the slice. Indices grow from one call to the next, so this thread gets each element once while the
-        // slice is borrowed; those of two threads differ by other than a multiple of the step, which is the number of
-        // threads, as the grid is one-dimensional: `own_index` gave the first.
+        // SAFETY: the index is within the slice. Indices grow from one call to the next, so this thread gets each
+        // element once while the slice is borrowed; those of two threads differ by other than a multiple of the step,
+        // which is the number of threads, as the grid is one-dimensional: `own_index` gave the first.
         Some((index, unsafe { &mut *self.first.add(index) }))
     }
 }
@@ -143,7 +145,8 @@ mod host {
         const WRITES: bool = true;
 
         unsafe fn from_raw(raw: RawSlice<T>, _: &Run) -> DisjointSlice<'_, T> {
-            // SAFETY: so many initialised elements are there, for the threads' views alone, by the contract of this function.
+            // SAFETY: the caller of `from_raw` has promised that so many initialised elements are there, for the
+            // threads' views alone.
             unsafe { DisjointSlice::from_raw_parts(raw.first(), raw.len()) }
         }
 

@@ -1,9 +1,9 @@
 //! What a typed kernel launch carries from the host to a backend (host only).
 //!
-//! `#[kernel]` generates a `bind` function for each kernel. It takes the launch's configuration and one [`IntoParam`] argument for
-//! each parameter of the kernel, and gives a [`Bound`]: the words that the CUDA driver wants, the memory that they point to, and a
-//! closure that runs the kernel's body for one thread on the CPU. What an `unsafe` kernel asks of its launch is thus asked of the call
-//! of its `bind`, which sees all of it; what comes after is safe.
+//! `#[kernel]` generates a `bind` function for each kernel. It takes the launch's configuration and one [`IntoParam`]
+//! argument for each parameter of the kernel, and gives a [`Bound`]: the words that the CUDA driver wants, the memory
+//! that they point to, and a closure that runs the kernel's body for one thread on the CPU. What an `unsafe` kernel
+//! demands of its launch is demanded of the call of its `bind`, which sees all of it; everything after that is safe.
 
 use std::fmt;
 use std::ops::Range;
@@ -18,7 +18,8 @@ pub struct KernelInfo {
     pub path: &'static str,
     /// Launch bound in threads per block, where the kernel declares one.
     pub max_threads: Option<u32>,
-    /// Whether the kernel may only be launched on one-dimensional grids and blocks (it takes a [`DisjointSlice`](crate::DisjointSlice)).
+    /// Whether the kernel may only be launched on one-dimensional grids and blocks (it takes a
+    /// [`DisjointSlice`](crate::DisjointSlice)).
     pub one_dimensional: bool,
     /// A hash of the folder of the package that the kernel is of.
     package: u64,
@@ -36,7 +37,8 @@ impl KernelInfo {
         KernelInfo { path, max_threads, one_dimensional, package, symbol: OnceLock::new(), image: OnceLock::new() }
     }
 
-    /// The name of the kernel's PTX entry: its path without the crate, joined by `_`. `cuda_builder` follows the same rule.
+    /// The name of the kernel's PTX entry: its path without the crate, joined by `_`. `cuda_builder` follows the same
+    /// rule.
     pub fn symbol(&self) -> &str {
         self.symbol.get_or_init(|| match self.path.split_once("::") {
             Some((_crate, rest)) => rest.replace("::", "_"),
@@ -68,7 +70,7 @@ impl KernelInfo {
 
 /// Extents of a launch: blocks in the grid, threads in a block, bytes of dynamic shared memory in a block.
 ///
-/// The host library's `launch!` makes one of what stands between its chevrons.
+/// The host library's `launch!` builds one from what stands between its chevrons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchConfig {
     /// How many blocks. With an extent of zero a launch does nothing.
@@ -87,8 +89,8 @@ impl LaunchConfig {
 
     /// Enough blocks of `block` threads, in one dimension, that each of `n` elements has a thread.
     ///
-    /// The grid has at most 2³¹ - 1 blocks, so a kernel for more elements than that has threads for loops over them. No elements:
-    /// no blocks, and the launch does nothing.
+    /// The grid has at most 2³¹ - 1 blocks, so a kernel for more elements than that must loop. Without elements there
+    /// are no blocks, and the launch does nothing.
     pub fn for_elements(n: usize, block: u32) -> Self {
         let blocks = n.div_ceil(block.max(1) as usize);
         LaunchConfig::new(u32::try_from(blocks).unwrap_or(u32::MAX).min(i32::MAX as u32), block)
@@ -116,7 +118,7 @@ pub struct Memory {
     pub location: Location,
     /// From the address of its first byte to that behind its last.
     pub bytes: Range<usize>,
-    /// The number of the page on which the host library keeps the allocation's uses, to order work on several streams. Without it
+    /// The number of the page on which the host library keeps the allocation's uses, to order work on several streams.
     /// the order is left to the [`IntoParam`]'s author.
     pub page: Option<usize>,
 }
@@ -154,7 +156,7 @@ impl Arguments {
     }
 }
 
-/// A run of a kernel's body on the CPU, for one thread: what the arguments' references don't outlive.
+/// A run of a kernel's body on the CPU, for one thread. The arguments' references don't outlive it.
 #[derive(Debug)]
 pub struct Run;
 
@@ -176,8 +178,8 @@ pub struct Run;
 /// ```
 ///
 /// # Safety
-/// `words` must append exactly the PTX parameters that rustc makes of the type under the Rust ABI. Both constants must be true where
-/// their condition holds.
+/// `words` must append exactly the PTX parameters that rustc makes of the type under the Rust ABI. Both constants must
+/// be true where their condition holds.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be a kernel parameter",
     note = "a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T` and `DisjointSlice<T>`: pass a structure by reference"
@@ -194,15 +196,17 @@ pub unsafe trait KernelParam {
     /// The parameter itself, for a run on the CPU.
     ///
     /// # Safety
-    /// `raw` must point to initialised memory of this process that lives during `'a`, with the sharing that the type promises.
+    /// `raw` must point to initialised memory of this process that lives during `'a`, with the sharing that the type
+    /// promises.
     unsafe fn from_raw<'a>(raw: Self::Raw, run: &'a Run) -> Self::During<'a>;
     /// Appends the PTX parameters.
     fn words(raw: Self::Raw, out: &mut Vec<u64>);
 }
 
-/// A host value that can stand for the kernel parameter `P`: a scalar for itself, `&Buffer<T>` for `&[T]`, `&mut Buffer<T>` for `*mut T`, ...
+/// A host value that can stand for the kernel parameter `P`: a scalar for itself, `&Buffer<T>` for `&[T]`, `&mut
+/// Buffer<T>` for `*mut T`, ...
 ///
-/// A pointer made up in safe code is no such value:
+/// Safe code can't make such a value of an invented pointer:
 /// ```compile_fail,E0200
 /// #![forbid(unsafe_code)]
 /// use cuda_std::launch::{IntoParam, Memory, RawSlice};
@@ -270,7 +274,7 @@ impl<T> Clone for RawSlice<T> {
     }
 }
 impl<T> Copy for RawSlice<T> {}
-// SAFETY: it is only an address and a number; whoever turns it back into a reference argues for that.
+// SAFETY: it is only an address and a number; to make a reference of it is unsafe.
 unsafe impl<T> Send for RawSlice<T> {}
 // SAFETY: a shared reference to it gives an address and a number.
 unsafe impl<T> Sync for RawSlice<T> {}
@@ -296,7 +300,7 @@ impl<T> Clone for RawPtr<T> {
     }
 }
 impl<T> Copy for RawPtr<T> {}
-// SAFETY: it is only an address; whoever dereferences it argues for that.
+// SAFETY: it is only an address; to dereference it is unsafe.
 unsafe impl<T> Send for RawPtr<T> {}
 // SAFETY: a shared reference to it gives the address alone.
 unsafe impl<T> Sync for RawPtr<T> {}
@@ -307,7 +311,8 @@ unsafe impl<T: 'static> KernelParam for &'static [T] {
     const WRITES: bool = false;
     type During<'a> = &'a [T];
     unsafe fn from_raw(raw: RawSlice<T>, _: &Run) -> &[T] {
-        // SAFETY: so many initialised elements are there and nobody writes them, by the contract of `from_raw`.
+        // SAFETY: the caller of `from_raw` has promised that so many initialised elements are there and that nobody
+        // writes them.
         unsafe { core::slice::from_raw_parts(raw.first, raw.len) }
     }
     fn words(raw: RawSlice<T>, out: &mut Vec<u64>) {
@@ -315,13 +320,13 @@ unsafe impl<T: 'static> KernelParam for &'static [T] {
     }
 }
 
-// SAFETY: a thin reference is one pointer.
+// SAFETY: a thin reference is passed as one pointer under the Rust ABI.
 unsafe impl<T: 'static> KernelParam for &'static T {
     type Raw = RawPtr<T>;
     const WRITES: bool = false;
     type During<'a> = &'a T;
     unsafe fn from_raw(raw: RawPtr<T>, _: &Run) -> &T {
-        // SAFETY: an initialised element is there and nobody writes it, by the contract of `from_raw`.
+        // SAFETY: the caller of `from_raw` has promised that an initialised element is there and that nobody writes it.
         unsafe { &*raw.0 }
     }
     fn words(raw: RawPtr<T>, out: &mut Vec<u64>) {
@@ -329,7 +334,7 @@ unsafe impl<T: 'static> KernelParam for &'static T {
     }
 }
 
-// SAFETY: one pointer.
+// SAFETY: a raw pointer is passed as one pointer under the Rust ABI.
 unsafe impl<T: 'static> KernelParam for *mut T {
     type Raw = RawPtr<T>;
     const WRITES: bool = true;
@@ -342,7 +347,7 @@ unsafe impl<T: 'static> KernelParam for *mut T {
     }
 }
 
-// SAFETY: one pointer.
+// SAFETY: a raw pointer is passed as one pointer under the Rust ABI.
 unsafe impl<T: 'static> KernelParam for *const T {
     type Raw = RawPtr<T>;
     const WRITES: bool = false;
@@ -365,7 +370,7 @@ macro_rules! scalar {
             unsafe fn from_raw(raw: $t, _: &Run) -> $t { raw }
             fn words($v: $t, out: &mut Vec<u64>) { out.push($bits); }
         }
-        // SAFETY: it points to nothing.
+        // SAFETY: a scalar points to nothing, so there is no memory that must be valid.
         unsafe impl IntoParam<$t> for $t {
             fn raw(&self) -> $t { *self }
             fn memory(&self) -> Option<Memory> { None }
@@ -400,9 +405,9 @@ impl<F: Fn() + Sync> Bound<F> {
     /// `#[kernel]` calls this.
     ///
     /// # Safety
-    /// `arguments` and `body` are those of the kernel, and while `body` lives the kernel may be launched with them, in this
-    /// configuration, wherever the limits of `kernel` allow it. `body` runs the kernel for the current [`simt`] thread, where all
-    /// that the arguments point to is memory of this process.
+    /// `arguments` and `body` are those of the kernel, and while `body` lives the kernel may be launched with them, in
+    /// this configuration, wherever the limits of `kernel` allow it. `body` runs the kernel for the current [`simt`]
+    /// thread, where all that the arguments point to is memory of this process.
     #[doc(hidden)]
     pub unsafe fn new(kernel: &'static KernelInfo, config: LaunchConfig, arguments: Arguments, body: F) -> Self {
         Bound { kernel, config, arguments, body }

@@ -1,8 +1,8 @@
 //! What a kernel may use, on the device and on the CPU.
 //!
-//! A kernel crate is compiled twice. For the device (`cfg(cuda_device)`, which `cuda_builder` sets) the functions here are
-//! single PTX instructions, or few. Elsewhere they ask the `simt` executor which thread of which block is running, and give
-//! the same results; each item says what it is on either side.
+//! A kernel crate is compiled twice. For the device (`cfg(cuda_device)`, which `cuda_builder` sets) the functions here
+//! are one PTX instruction each, or a few. Elsewhere they ask the `simt` executor which thread of which block is
+//! running, and give the same results; each item says what it is on either side.
 //!
 //! | module | what |
 //! |---|---|
@@ -14,7 +14,8 @@
 //! | [`shared`] | [`shared_array!`], dynamic shared memory |
 //! | [`constant`](mod@constant) | [`constant!`]: memory that the host fills and kernels read |
 //!
-//! [`DisjointSlice`] is the output parameter of a kernel in which each thread writes its own elements, without `unsafe`.
+//! [`DisjointSlice`] is the output parameter of a kernel in which each thread writes its own elements, without
+//! `unsafe`.
 #![cfg_attr(cuda_device, no_std)]
 
 pub mod atomic;
@@ -72,8 +73,8 @@ pub fn arch() -> u32 {
     sys::thread::arch()
 }
 
-/// A panic stops the whole grid (`trap`): the host's next call on the stream reports it. `cuda_builder` writes the message
-/// where it is asked to, before it comes to this.
+/// A panic stops the whole grid (`trap`): the host's next call on the stream reports it. `cuda_builder` writes the
+/// message where it is asked to, before it comes to this.
 #[cfg(cuda_device)]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

@@ -1,18 +1,18 @@
 //! Functions of `f32` and `f64` that agree on the GPU and on the CPU.
 //!
-//! They are free functions: `math::sin(x)`. (Methods of a trait would lose to the standard library's of the same name as soon
-//! as a kernel is compiled for the CPU, even in a `no_std` crate, and its `x.sin()` rounds otherwise.)
+//! They are free functions: `math::sin(x)`. (Methods of a trait would lose to the standard library's of the same name
+//! as soon as a kernel is compiled for the CPU, even in a `no_std` crate, and its `x.sin()` rounds otherwise.)
 //!
-//! Roots, roundings, extremes and [`mul_add`] are exact, or exactly rounded. The transcendental functions are those of the
-//! `libm` crate on both sides, within about one unit in the last place; where a kernel's speed hangs on one and some twenty
-//! good bits will do, there is [`fast`].
+//! Roots, roundings, extremes and [`mul_add`] are exact, or exactly rounded. The transcendental functions are those of
+//! the `libm` crate on both sides, within about one unit in the last place; where a kernel's speed depends on one of
+//! them and about twenty correct bits are enough, use [`fast`].
 //!
-//! The bits are the same where `cuda_builder` is told not to contract (`fma_contraction(false)`). Otherwise `x * y + z` may
-//! become one fused operation on the GPU, as in nvcc's code, and what is computed from it differ in the last place.
+//! The bits are the same where `cuda_builder` is told not to contract (`fma_contraction(false)`). Otherwise `x * y + z`
+//! may become one fused operation on the GPU, as in nvcc's code, and what is computed from it differ in the last place.
 
 use crate::sys::math as sys;
 
-/// `f32` or `f64`: what the functions of this module take. For these alone.
+/// `f32` or `f64`: what the functions of this module take. Implemented for these types only.
 #[allow(private_bounds)]
 pub trait Float: Functions {}
 impl Float for f32 {}
@@ -180,7 +180,7 @@ pub fn powi<F: Float>(x: F, n: i32) -> F {
 
 /// The GPU's approximations, all but one for `f32`: one or two instructions of the special function unit.
 ///
-/// They take subnormal numbers for zero (`.ftz`, except `tanh`). Errors are PTX's bounds, relative unless said otherwise.
+/// They treat subnormal numbers as zero (`.ftz`, except `tanh`). Errors are PTX's bounds, relative unless said otherwise.
 /// **On the CPU these are the accurate functions**, so results differ between the two sides by up to the bounds.
 pub mod fast {
     use crate::sys::math as sys;

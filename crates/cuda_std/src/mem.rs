@@ -1,15 +1,15 @@
 //! Loads and stores with a cache policy, and asynchronous copies from global to shared memory.
 //!
-//! They take a [`Word`]: 4, 8 or 16 bytes that the GPU moves with one instruction. Except for the volatile ones, **pointers
-//! have to point into global memory** (buffers that the host passed), not into shared or local memory.
+//! They take a [`Word`]: 4, 8 or 16 bytes that the GPU moves with one instruction. Except for the volatile ones,
+//! **pointers have to point into global memory** (buffers that the host passed), not into shared or local memory.
 //!
-//! Plain loads through a `&[T]` parameter of a kernel already are `ld.global.nc`. These functions are for pointers, and for
-//! data whose reuse is known better than by the cache.
+//! Plain loads through a `&[T]` parameter of a kernel already are `ld.global.nc`. These functions are for pointers, and
+//! for data whose reuse you know better than the cache does.
 
 use crate::{F32x2, F32x4, F64x2, I32x2, I32x4, U32x2, U32x4, U64x2, arch, is_gpu, sys::mem as sys};
 
-/// A value of 4, 8 or 16 bytes that one instruction loads or stores: `u32`, `i32`, `f32`, `u64`, `i64`, `f64`, and the vectors
-/// of this crate. For these alone.
+/// A value of 4, 8 or 16 bytes that one instruction loads or stores: `u32`, `i32`, `f32`, `u64`, `i64`, `f64`, and the
+/// vectors of this crate. Implemented for these types only.
 #[allow(private_bounds)]
 pub trait Word: WordBits {}
 
@@ -51,7 +51,7 @@ macro_rules! loads {
         $(#[$doc])*
         #[inline(always)]
         pub unsafe fn $name<T: Word>(ptr: *const T) -> T {
-            // SAFETY: the caller's.
+            // SAFETY: the pointer is as this load demands, as the caller has promised.
             unsafe { sys::$name(ptr) }
         }
     )*};
@@ -92,9 +92,9 @@ loads! {
     /// # Safety
     /// `ptr` is valid for reads, aligned, and in global memory; no other thread writes there without ordering.
     load_last_use;
-    /// Loads anew at each call, from any memory. It orders nothing; what other threads write meanwhile should be read by
-    /// [`atomic`](crate::atomic) loads. (Not from a `&[T]`, whose memory doesn't change: there it is an `ld.global.nc`.) On
-    /// vectors it isn't atomic as a whole.
+    /// Loads anew at each call, from any memory. It orders nothing; what other threads write meanwhile should be read
+    /// by [`atomic`](crate::atomic) loads. (Not from a `&[T]`, whose memory doesn't change: there it is an
+    /// `ld.global.nc`.) On vectors it isn't atomic as a whole.
     ///
     /// GPU: `ld.volatile`. CPU: a volatile load.
     ///
@@ -108,7 +108,7 @@ macro_rules! stores {
         $(#[$doc])*
         #[inline(always)]
         pub unsafe fn $name<T: Word>(ptr: *mut T, value: T) {
-            // SAFETY: the caller's.
+            // SAFETY: the pointer is as this store demands, as the caller has promised.
             unsafe { sys::$name(ptr, value) }
         }
     )*};
@@ -145,17 +145,18 @@ stores! {
     store_volatile;
 }
 
-/// Stores where other threads may store at the same time: in the end one of their values is there, of 16 bytes each half of one of them.
-/// It orders nothing.
+/// Stores where other threads may store at the same time. In the end the memory holds one of their values; of 16 bytes,
+/// each half comes from one of them. It orders nothing.
 ///
 /// GPU: a plain `st`, which may race with others. CPU: relaxed atomic stores of 4 or 8 bytes.
 ///
 /// # Safety
-/// `ptr` is valid for writes and aligned. While other threads may store there, all access it by this function and [`load_relaxed`] alone, as
-/// words of one type.
+/// `ptr` is valid for writes and aligned. While other threads may store there, all access it by this function and
+/// [`load_relaxed`] alone, as words of one type.
 #[inline(always)]
 pub unsafe fn store_relaxed<T: Word>(ptr: *mut T, value: T) {
-    // SAFETY: the caller's.
+    // SAFETY: the pointer is valid for writes and aligned, and others use it by the same functions alone, as the caller
+    // has promised.
     unsafe { sys::store_relaxed(ptr, value) }
 }
 
@@ -164,11 +165,12 @@ pub unsafe fn store_relaxed<T: Word>(ptr: *mut T, value: T) {
 /// GPU: a plain `ld`. CPU: relaxed atomic loads of 4 or 8 bytes.
 ///
 /// # Safety
-/// `ptr` is valid for reads and aligned. While other threads may store there, all access it by this function and [`store_relaxed`] alone, as
-/// words of one type.
+/// `ptr` is valid for reads and aligned. While other threads may store there, all access it by this function and
+/// [`store_relaxed`] alone, as words of one type.
 #[inline(always)]
 pub unsafe fn load_relaxed<T: Word>(ptr: *const T) -> T {
-    // SAFETY: the caller's.
+    // SAFETY: the pointer is valid for reads and aligned, and others use it by the same functions alone, as the caller
+    // has promised.
     unsafe { sys::load_relaxed(ptr) }
 }
 
@@ -180,7 +182,7 @@ pub unsafe fn load_relaxed<T: Word>(ptr: *const T) -> T {
 /// `ptr` points into global memory.
 #[inline(always)]
 pub unsafe fn prefetch_l2<T>(ptr: *const T) {
-    // SAFETY: the caller's.
+    // SAFETY: the pointer points into global memory, as the caller has promised.
     unsafe { sys::prefetch_l2(ptr.cast()) }
 }
 
@@ -195,7 +197,8 @@ fn has_copy_async() -> bool {
 /// It is done once [`copy_async_wait`] has returned, for this thread; for the others of the block after a
 /// [`sync_threads`](crate::thread::sync_threads) that follows it.
 ///
-/// GPU: `cp.async.ca` (4 and 8 bytes) or `cp.async.cg` (16 bytes); before `sm_80` a load and a store. CPU: a copy at once.
+/// GPU: `cp.async.ca` (4 and 8 bytes) or `cp.async.cg` (16 bytes); before `sm_80` a load and a store. CPU: a copy at
+/// once.
 ///
 /// # Safety
 /// `global` is valid for reads, aligned and in global memory, `shared` valid for writes, aligned and in shared memory.
@@ -203,10 +206,11 @@ fn has_copy_async() -> bool {
 #[inline(always)]
 pub unsafe fn copy_async<T: Word>(shared: *mut T, global: *const T) {
     if has_copy_async() {
-        // SAFETY: the caller's.
+        // SAFETY: the pointers are valid, aligned and in their memories, and nothing else uses them before the copy is
+        // done, as the caller has promised. The architecture has the instruction.
         unsafe { sys::copy_async(shared, global) }
     } else {
-        // SAFETY: the caller's.
+        // SAFETY: the pointers are valid and aligned, as the caller has promised.
         unsafe { shared.write(global.read()) }
     }
 }

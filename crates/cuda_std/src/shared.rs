@@ -1,19 +1,19 @@
 //! Shared memory: one copy for each block, uninitialised when the block starts.
 //!
-//! [`shared_array!`](crate::shared_array!) declares an array of fixed size, [`dynamic_shared`] gives the memory whose size
-//! the launch states.
+//! [`shared_array!`](crate::shared_array!) declares an array of fixed size, [`dynamic_shared`] gives the memory whose
+//! size the launch states.
 
 use crate::sys;
 use core::{fmt, mem::MaybeUninit};
 
 /// An array in the block's shared memory: [`SharedArray<T, N>`](crate::SharedArray) from `shared_array![T; N]`.
 ///
-/// Each place in the source where it stands is one array, which all threads of a block share; a block that comes by again
-/// (in a loop, from another caller) finds the same array. `T` and `N` can't depend on generic parameters of the function
-/// around it.
+/// Each place in the source where it stands is one array, which all threads of a block share; a block that comes by
+/// again (in a loop, from another caller) finds the same array. `T` and `N` can't depend on generic parameters of the
+/// function around it.
 ///
-/// GPU: a static in `.shared` memory, accessed by `ld.shared` and `st.shared`. CPU: memory that the executor keeps for the
-/// block.
+/// GPU: a static in `.shared` memory, accessed by `ld.shared` and `st.shared`. CPU: memory that the executor keeps for
+/// the block.
 ///
 /// ```
 /// # use cuda_std::prelude::*;
@@ -72,11 +72,11 @@ pub fn host_array<T, const N: usize>(key: *const u8) -> SharedArray<T, N> {
     SharedArray::from_ptr(array.cast())
 }
 
-/// An array of `N` values in shared memory, from [`shared_array!`](crate::shared_array!). It is a pointer: copies name the
-/// same array.
+/// An array of `N` values in shared memory, from [`shared_array!`](crate::shared_array!). It is a pointer: copies name
+/// the same array.
 ///
-/// Accesses are unsafe as those through a raw pointer are: other threads may be at the same element, unless a barrier lies
-/// between.
+/// Accesses are unsafe as those through a raw pointer are: other threads may be at the same element, unless a barrier
+/// lies between.
 pub struct SharedArray<T, const N: usize> {
     first: *mut T,
 }
@@ -117,14 +117,15 @@ impl<T, const N: usize> SharedArray<T, N> {
         self.first
     }
 
-    /// Element `index`, or the end of the array: for atomics, and for the accesses of [`mem`](crate::mem) that take any memory.
+    /// Element `index`, or the end of the array: for atomics, and for the accesses of [`mem`](crate::mem) that take any
+    /// memory.
     ///
     /// # Safety
     /// `index <= N`.
     #[inline(always)]
     pub unsafe fn at(self, index: usize) -> *mut T {
         debug_assert!(index <= N, "index outside a shared array");
-        // SAFETY: within the array or at its end, by the caller's word.
+        // SAFETY: the place is within the array or at its end, as the caller has promised.
         unsafe { self.first.add(index) }
     }
 
@@ -138,7 +139,8 @@ impl<T, const N: usize> SharedArray<T, N> {
         T: Copy,
     {
         debug_assert!(index < N, "index outside a shared array");
-        // SAFETY: the caller's.
+        // SAFETY: the element is within the array, has been written, and nobody writes it meanwhile, as the caller has
+        // promised.
         unsafe { self.first.add(index).read() }
     }
 
@@ -152,7 +154,8 @@ impl<T, const N: usize> SharedArray<T, N> {
         T: Copy,
     {
         debug_assert!(index < N, "index outside a shared array");
-        // SAFETY: the caller's.
+        // SAFETY: the element is within the array, and no other thread accesses it meanwhile, as the caller has
+        // promised.
         unsafe { self.first.add(index).write(value) }
     }
 
@@ -163,7 +166,8 @@ impl<T, const N: usize> SharedArray<T, N> {
     #[inline(always)]
     pub unsafe fn get<'a>(self, index: usize) -> &'a T {
         debug_assert!(index < N, "index outside a shared array");
-        // SAFETY: the caller's.
+        // SAFETY: the element is within the array, has been written, and nobody writes it during `'a`, as the caller
+        // has promised.
         unsafe { &*self.first.add(index) }
     }
 
@@ -173,13 +177,14 @@ impl<T, const N: usize> SharedArray<T, N> {
     /// All elements have been written, and no thread writes any during `'a`.
     #[inline(always)]
     pub unsafe fn as_slice<'a>(self) -> &'a [T] {
-        // SAFETY: the caller's.
+        // SAFETY: the array has N elements, all of which have been written, and nobody writes any during `'a`, as the
+        // caller has promised.
         unsafe { core::slice::from_raw_parts(self.first, N) }
     }
 }
 
-/// The block's dynamic shared memory: [`dynamic_shared_size`] bytes, as many as the launch asked for. Every call gives its
-/// start, whatever `T`.
+/// The block's dynamic shared memory: [`dynamic_shared_size`] bytes, as many as the launch asked for. Every call gives
+/// its start, whatever `T`.
 ///
 /// Its alignment is 16 bytes, and `T`'s may not be more.
 ///

@@ -135,8 +135,8 @@ impl ExactSizeIterator for GridStride {}
 
 /// Waits until every thread of the block has come to a barrier, and makes what each wrote before it visible to all.
 ///
-/// Every thread of the block that hasn't returned has to reach the same call: one that doesn't leaves the others waiting for
-/// ever on a GPU; on the CPU the executor reports it.
+/// Every thread of the block that hasn't returned has to reach the same call: one that doesn't leaves the others
+/// waiting for ever on a GPU; on the CPU the executor reports it.
 ///
 /// GPU: `bar.sync 0` (`barrier.sync.aligned`). CPU: the executor's barrier.
 #[inline(always)]
@@ -181,7 +181,8 @@ pub fn block_fence() {
 }
 
 /// Orders this thread's memory accesses as seen by the whole device: those before the fence come before those after it.
-/// [`atomic::device::fence_acq_rel`](crate::atomic::device::fence_acq_rel) is cheaper, and enough to publish data with a flag.
+/// [`atomic::device::fence_acq_rel`](crate::atomic::device::fence_acq_rel) is cheaper, and enough to publish data with
+/// a flag.
 ///
 /// GPU: `fence.sc.gpu`. CPU: a sequentially consistent fence.
 #[inline(always)]

@@ -1,10 +1,10 @@
 //! The 32 threads of a warp: masks, shuffles, votes, matches, reductions.
 //!
-//! Each operation over several lanes takes a `mask` of the lanes that take part, bit `i` for lane `i`. The rules are CUDA's:
-//! the caller's own bit is set, every lane of the mask that hasn't returned calls the same operation with the same mask, and
-//! none of them has returned. A GPU answers with garbage or hangs where they are broken; the CPU's executor says
-//! so. A warp is 32 threads with consecutive [`linear_thread`] numbers; the last of a block may be
-//! short, and then a mask names only the lanes that exist.
+//! Each operation over several lanes takes a `mask` of the lanes that take part, bit `i` for lane `i`. The rules are
+//! CUDA's: the caller's own bit is set, every lane of the mask that hasn't returned calls the same operation with the
+//! same mask, and none of them has returned. A GPU answers with garbage or hangs where they are broken; the CPU's
+//! executor says so. A warp is 32 threads with consecutive [`linear_thread`] numbers; the last of a block may be short,
+//! and then a mask names only the lanes that exist.
 
 use crate::{arch, is_gpu, sys::warp as sys, thread::linear_thread};
 
@@ -63,8 +63,8 @@ pub fn lane_mask_eq() -> u32 {
 /// Some lanes that run this instruction together with the caller, the caller among them.
 ///
 /// Which other lanes come along is for the hardware to choose, and no promise: code has to be right for any answer that
-/// holds the caller's own bit. So it serves to aggregate (one atomic for as many lanes as happen to be together), never to
-/// learn which lanes took a branch; [`ballot`] tells that.
+/// holds the caller's own bit. So it serves to aggregate (one atomic for as many lanes as happen to be together), never
+/// to learn which lanes took a branch; [`ballot`] tells that.
 ///
 /// GPU: `activemask.b32`. CPU: the caller's bit alone, the least that the rule allows.
 #[inline(always)]
@@ -261,8 +261,8 @@ macro_rules! reduce {
 reduce!(u32, redux_min_u32, redux_max_u32);
 reduce!(i32, redux_min_i32, redux_max_i32);
 
-/// Folds the values of the mask's lanes with an associative and commutative `op`: five exchanges over a full warp, otherwise
-/// one shuffle a lane.
+/// Folds the values of the mask's lanes with an associative and commutative `op`: five exchanges over a full warp,
+/// otherwise one shuffle a lane.
 #[inline(always)]
 fn fold<T: Shuffle>(mask: u32, mut value: T, op: impl Fn(T, T) -> T) -> T {
     if mask == FULL_MASK {
@@ -284,7 +284,7 @@ fn fold<T: Shuffle>(mask: u32, mut value: T, op: impl Fn(T, T) -> T) -> T {
 
 macro_rules! reductions {
     ($($name:ident $redux:ident $what:literal $ptx:literal;)*) => {$(
-        #[doc = concat!($what, " of the values of the mask's lanes, for each of them.\n\nGPU: `", $ptx, "` from `sm_80` on, before that shuffles: five over a full warp, one a lane otherwise. CPU: the lanes meet in the executor.")]
+        #[doc = concat!($what, " of the values of the mask's lanes, for each of them.\n\nGPU: `", $ptx, "` from `sm_80` on, before that shuffles: five over a full warp, one per lane otherwise. CPU: the lanes meet in the executor.")]
         #[inline(always)]
         #[cfg_attr(not(cuda_device), track_caller)]
         pub fn $name<T: Reduce>(mask: u32, value: T) -> T {

@@ -53,7 +53,7 @@ fn each_declaration_is_an_array_of_its_own() {
             }
         }
         thread::sync_threads();
-        // SAFETY: as above.
+        // SAFETY: thread 0 wrote before the barrier, and nobody writes after it.
         unsafe {
             assert_eq!(copy.as_slice(), [0, 1, 2]);
             assert_eq!(b.as_slice(), [10, 11, 12]);
@@ -103,7 +103,7 @@ fn dynamic_shared_memory_has_the_size_that_the_launch_asks_for() {
 fn debug_builds_check_bounds() {
     let error = common::run_error(1, || {
         let array = shared_array![u32; 4];
-        // SAFETY: it isn't; the check comes first.
+        // SAFETY: the index is refused before memory is touched.
         unsafe { array.write(4, 0) };
     });
     assert!(error.to_string().contains("outside a shared array"), "{error}");

@@ -87,12 +87,12 @@ fn check_type(ty: &Type) -> Result<()> {
     }
 }
 
-/// A name in the generated code that is none of the kernel's, whatever its parameters are called.
+/// A name in the generated code that can't be one of the kernel's parameters.
 fn own(name: &str) -> Ident {
     Ident::new(name, Span::mixed_site())
 }
 
-/// What tells the package that is being compiled from all others: no two have one folder.
+/// Identifies the package that is being compiled: no two packages have the same folder.
 fn package() -> u64 {
     let mut hasher = DefaultHasher::new();
     std::env::var_os("CARGO_MANIFEST_DIR").hash(&mut hasher);
@@ -106,7 +106,7 @@ pub fn expand(attr: TokenStream, item: TokenStream) -> Result<TokenStream> {
     if !signature.generics.params.is_empty() {
         return Err(Error::new(
             signature.generics.span(),
-            "a kernel can't be generic: PTX entries have fixed types; call a generic function from one kernel a type",
+            "a kernel can't be generic: PTX entries have fixed types; call a generic function from one kernel per type",
         ));
     }
     if let Some(asyncness) = signature.asyncness {
@@ -197,8 +197,9 @@ pub fn expand(attr: TokenStream, item: TokenStream) -> Result<TokenStream> {
                 let #body = move || {
                     #[allow(unused_variables)]
                     let #run = ::cuda_std::launch::Run;
-                    // SAFETY: `into_body`'s contract says that the arguments are in this process's memory, which `bind`'s result
-                    // borrows. What an unsafe kernel asks beyond that, it asks of the call of this unsafe function.
+                    // SAFETY: `into_body`'s contract says that the arguments are in this process's memory, which
+                    // `bind`'s result borrows. What an unsafe kernel asks beyond that, it asks of the call of this
+                    // unsafe function.
                     unsafe { super::#name(#(<#types as ::cuda_std::launch::KernelParam>::from_raw(#raw, &#run)),*) }
                 };
                 // SAFETY: the arguments are those of the kernel, which the body calls with them.

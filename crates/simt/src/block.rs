@@ -1,13 +1,13 @@
 //! One block: its threads' turns on one OS thread.
 //!
-//! Threads run one after another on the worker's own stack, called like a function. When one of them waits, its wait *is* the
-//! scheduler ([`Block::drive`]): it runs the others as fibres, each on a stack of its own, and returns once it is that thread's
-//! turn again. A fibre that waits switches back to whoever drives, which is the wait of the thread on the worker's stack or,
-//! after that thread has returned, [`Block::run`]. So there is at most one thread on the worker's stack, and fibres exist only
-//! for threads that run while another waits.
+//! Threads run one after another on the worker's own stack, called like a function. When one of them waits, its wait
+//! *is* the scheduler ([`Block::drive`]): it runs the others as fibres, each on a stack of its own, and returns once it
+//! is that thread's turn again. A fibre that waits switches back to whoever drives, which is the wait of the thread on
+//! the worker's stack or, after that thread has returned, [`Block::run`]. So there is at most one thread on the
+//! worker's stack, and fibres exist only for threads that run while another waits.
 //!
-//! A failure is noted in the block, and from then on every wait unwinds its thread: first that on the worker's stack, then each
-//! fibre. A thread that unwinds never switches, since the standard library counts panics for an OS thread.
+//! A failure is noted in the block, and from then on every wait unwinds its thread: first that on the worker's stack,
+//! then each fibre. A thread that unwinds never switches, since the standard library counts panics for an OS thread.
 
 mod sync;
 
@@ -33,7 +33,7 @@ type Fibre = Coroutine<(), (), (), Stack>;
 /// How many preemption points a thread may pass in one turn under [`Schedule::InOrder`].
 const TURN: u32 = 1 << 16;
 
-/// At every so many turns a worker looks whether the launch has failed elsewhere.
+/// After this many turns a worker checks whether the launch has failed elsewhere.
 const TURNS_TO_STOP: u32 = 1024;
 
 /// A block of the grid, over and over: one worker's view of a launch.
@@ -51,7 +51,7 @@ pub(crate) struct Block<'a> {
     thread_idx: Cell<Dim3>,
     turn_left: Cell<u32>,
 
-    /// Some thread has waited, so that `Sched` and the slots hold.
+    /// Some thread has waited, so that `Sched` and the slots are valid.
     scheduled: Cell<bool>,
     /// How many threads have started; only while not `scheduled`.
     started: Cell<u32>,
@@ -78,7 +78,7 @@ pub(crate) struct Buffers {
 /// A thread of the block, once there is a scheduler.
 struct Slot {
     index: Cell<Dim3>,
-    /// Itself, if it is a fibre. Only whoever drives touches it: see [`Block::resume`].
+    /// The fibre, if the thread is one. Only the driving thread touches it: see [`Block::resume`].
     fibre: UnsafeCell<Option<Fibre>>,
     /// How it suspends, if it is a fibre. Null while it has not started, has returned, or runs on the worker's stack.
     yielder: Cell<*const Yielder<(), ()>>,
@@ -120,7 +120,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Runs the grid's `linear`-th block. The error is none where it only followed another block's failure.
+    /// Runs the grid's `linear`-th block. The error is `None` where the block only followed another block's failure.
     pub(crate) fn run(&self, linear: u64) -> Result<(), Option<SimtError>> {
         self.block_idx.set(self.grid_dim().at(linear));
         self.scheduled.set(false);
@@ -195,8 +195,8 @@ impl<'a> Block<'a> {
         self.scheduled.set(true);
     }
 
-    /// Gives threads their turns: until it is that of `until`, which is the caller's and on the worker's stack, or else until
-    /// all have returned. Returns at once when the block has failed.
+    /// Gives threads their turns: until it is that of `until`, which is the caller's and on the worker's stack, or else
+    /// until all have returned. Returns at once when the block has failed.
     fn drive(&self, until: Option<u32>) {
         loop {
             if self.failed.get() {
@@ -233,9 +233,9 @@ impl<'a> Block<'a> {
 
     /// Passes the turn on, and returns when it is the caller's again.
     ///
-    /// Inlined into the kernel as far as the switch of stacks, as `resume` is into `drive`: the processor predicts returns by
-    /// the calls before them, and is wrong about each return that has a switch between it and its call. That would cost more
-    /// than the switch.
+    /// Inlined into the kernel as far as the switch of stacks, as `resume` is into `drive`: the processor predicts
+    /// returns by the calls before them, and is wrong about each return that has a switch between it and its call. That
+    /// would cost more than the switch.
     #[inline(always)]
     fn wait(&self) {
         let yielder = self.wait_on_worker_stack();
@@ -277,8 +277,8 @@ impl<'a> Block<'a> {
         };
         let this: *const Block<'static> = ptr::from_ref(self).cast();
         let fibre = Fibre::with_stack(stack, move |yielder, ()| {
-            // SAFETY: the fibre runs only while `run` does, on this block: `run` returns when all threads have returned, or
-            // have been unwound.
+            // SAFETY: the fibre runs only while `run` does, on this block: `run` returns when all threads have
+            // returned, or have been unwound.
             let block = unsafe { &*this };
             let slot = &block.slots()[thread as usize];
             slot.yielder.set(yielder);
@@ -289,16 +289,17 @@ impl<'a> Block<'a> {
             }
             block.finish(thread);
         });
-        // SAFETY: as in `resume`; this is the one other place, and it does not call anything.
+        // SAFETY: the thread has no fibre yet that could run and touch this place, all others are suspended, and
+        // nothing is called while the place is written.
         unsafe { *slot.fibre.get() = Some(fibre) };
         true
     }
 
-    /// Runs a fibre until it waits or returns; false where the thread is none.
+    /// Runs a fibre until it waits or returns; false where the thread is not a fibre.
     #[inline(always)]
     fn resume(&self, slot: &Slot) -> bool {
-        // SAFETY: the reference is the only one. While the fibre runs nobody else asks for it: the fibre itself does not, since
-        // a wait on a fibre drives nothing, and the others are suspended.
+        // SAFETY: the reference is the only one. While the fibre runs nobody else asks for it: the fibre itself does
+        // not, since a wait on a fibre drives nothing, and the others are suspended.
         let place = unsafe { &mut *slot.fibre.get() };
         let Some(fibre) = place else {
             return false;
@@ -309,7 +310,8 @@ impl<'a> Block<'a> {
         true
     }
 
-    /// Lets every fibre of a block that has failed run to its end, which is near, since no thread of such a block can wait.
+    /// Lets every fibre of a block that has failed run to its end, which is near, since no thread of such a block can
+    /// wait.
     fn unwind_fibres(&self) {
         if self.scheduled.get() {
             for (thread, slot) in (0..self.threads).zip(self.slots()) {
@@ -451,7 +453,8 @@ impl Block<'_> {
             return;
         }
         if self.barrier_is_doomed() {
-            // The others wait for nothing; but perhaps some that can run will come to wait too, so that all are counted.
+            // The others wait for nothing; but perhaps some that can run will come to wait too, so that all are
+            // counted.
             self.doomed.set(self.doomed.get() + 1);
             if self.doomed.get() > 4 * self.threads + 64 {
                 self.fail(self.stuck());
@@ -509,7 +512,7 @@ thread_local! {
 impl Buffers {
     /// This OS thread's buffers, or new ones.
     pub(crate) fn take() -> Taken {
-        // There are none, too, in the destructors of a thread's locals.
+        // There are none in the destructors of a thread's locals either.
         Taken(Some(KEPT.try_with(Cell::take).ok().flatten().unwrap_or_default()))
     }
 }

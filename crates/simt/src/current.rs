@@ -10,11 +10,11 @@ use std::panic::Location;
 use std::ptr;
 
 thread_local! {
-    /// The block that this OS thread is at. All its threads run here, so that it holds for each of their stacks.
+    /// The block that this OS thread runs. All its threads run here, so it is the same on each of their stacks.
     static CURRENT: Cell<*const Block<'static>> = const { Cell::new(ptr::null()) };
 }
 
-/// Calls `f` with `block` as the one that this module speaks of.
+/// Calls `f` with `block` as the current block.
 pub(crate) fn scope<R>(block: &Block<'_>, f: impl FnOnce() -> R) -> R {
     struct Reset;
     impl Drop for Reset {
@@ -29,8 +29,8 @@ pub(crate) fn scope<R>(block: &Block<'_>, f: impl FnOnce() -> R) -> R {
 
 #[inline]
 fn get<'b>() -> Option<&'b Block<'static>> {
-    // SAFETY: `scope` borrows the block for as long as the pointer is set, and of the functions here none keeps the reference
-    // for longer than its call, which ends within `scope`.
+    // SAFETY: `scope` borrows the block for as long as the pointer is set, and of the functions here none keeps the
+    // reference for longer than its call, which ends within `scope`.
     unsafe { CURRENT.get().as_ref() }
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn place() -> Option<Box<Place>> {
     get().map(Block::place)
 }
 
-/// Takes note of where a body panics; false where it is no body that does.
+/// Notes where a body panics; false where no body is running.
 pub(crate) fn note_panic(location: Option<String>) -> bool {
     get().map(|block| block.note_panic(location)).is_some()
 }
@@ -139,8 +139,8 @@ pub fn sync_threads_or(p: bool) -> bool {
     block().barrier(BarrierKind::Or, p, Location::caller()) > 0
 }
 
-/// Waits until the lanes of `mask`, of which the caller must be one, are here with the same `mask` and `op`, and returns what
-/// each of them passed, by lane (0 for lanes outside `mask`).
+/// Waits until the lanes of `mask`, of which the caller must be one, are here with the same `mask` and `op`, and
+/// returns what each of them passed, by lane (0 for lanes outside `mask`).
 ///
 /// `op` names the operation (`"shfl"`, `"ballot"`, ...) in errors.
 #[inline(always)]
@@ -149,8 +149,8 @@ pub fn exchange(mask: u32, op: &'static str, value: u64) -> [u64; 32] {
     block().exchange(mask, op, value, Location::caller())
 }
 
-/// The block's memory for the shared static that `key` is the address of: `size` bytes, the same for all threads of the block
-/// and for as long as it runs.
+/// The block's memory for the shared static that `key` is the address of: `size` bytes, the same for all threads of the
+/// block and for as long as it runs.
 ///
 /// A launch whose blocks ask for more than they can have ends in [`SimtError::Fault`](crate::SimtError::Fault).
 #[inline]
@@ -173,8 +173,8 @@ pub fn dynamic_shared_size() -> usize {
     block().dynamic_shared_size()
 }
 
-/// To be called in loops that wait for another thread's store: lets the block's other threads run, or another OS thread where
-/// none of these can. Ends the thread if the launch has failed.
+/// To be called in loops that wait for another thread's store: lets the block's other threads run, or another OS thread
+/// where none of these can. Ends the thread if the launch has failed.
 #[track_caller]
 pub fn yield_now() {
     block().yield_now();
@@ -182,9 +182,10 @@ pub fn yield_now() {
 
 /// To be called at atomics and volatile accesses.
 ///
-/// Under [`Schedule::Random`](crate::Schedule::Random) passes the turn to another thread of the block with probability 1/2.
-/// Else it costs a decrement, and only after many thousands of calls in one turn, when the thread may be waiting for another
-/// one in a loop, it is [`yield_now`]. Outside a kernel it does nothing, so that the same code can run there.
+/// Under [`Schedule::Random`](crate::Schedule::Random) passes the turn to another thread of the block with probability
+/// 1/2. Else it costs a decrement, and only after many thousands of calls in one turn, when the thread may be waiting
+/// for another one in a loop, it is [`yield_now`]. Outside a kernel it does nothing, so that the same code can run
+/// there.
 #[inline]
 pub fn preemption_point() {
     if let Some(block) = get() {

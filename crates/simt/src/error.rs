@@ -195,8 +195,8 @@ pub enum SimtError {
         location: Option<String>,
     },
 
-    /// The body ended the launch with [`current::fault`](crate::current::fault), or asked for shared memory that a block
-    /// cannot have.
+    /// The body ended the launch with [`current::fault`](crate::current::fault), or asked for shared memory that a
+    /// block cannot have.
     #[error("{at}: {message}")]
     Fault {
         /// The thread.

@@ -18,15 +18,16 @@ pub struct Executor {
     schedule: Schedule,
 }
 
-/// A grid of fewer threads starts on the calling thread, for waking another takes as long as to run some hundred threads.
+/// A grid of fewer threads starts on the calling thread, for waking another takes as long as to run some hundred
+/// threads.
 const MANY_THREADS: u64 = 4096;
 
 /// How long a small grid may take before the calling thread asks for help all the same.
 const PATIENCE: Duration = Duration::from_micros(20);
 
 impl Executor {
-    /// An executor that runs up to `workers` blocks at a time: from one to [`MAX_WORKERS`]. Where the system doesn't start as many threads
-    /// it makes do with fewer.
+    /// An executor that runs up to `workers` blocks at a time: from one to [`MAX_WORKERS`]. Where the system doesn't
+    /// start as many threads it makes do with fewer.
     pub fn new(workers: usize) -> Self {
         Self { workers: workers.clamp(1, MAX_WORKERS), schedule: Schedule::InOrder }
     }

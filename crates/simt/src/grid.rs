@@ -24,8 +24,8 @@ pub enum Schedule {
     /// In the order of their indices, each until it waits.
     #[default]
     InOrder,
-    /// In an order drawn anew at each turn, with turns that also end at atomics and volatile accesses. A block's order depends
-    /// on the seed and the block's index alone.
+    /// In an order drawn anew at each turn, with turns that also end at atomics and volatile accesses. A block's order
+    /// depends on the seed and the block's index alone.
     Random {
         /// What the order is drawn from.
         seed: u64,
@@ -38,8 +38,8 @@ pub(crate) struct Grid<'a> {
     pub(crate) body: &'a (dyn Fn() + Sync),
     pub(crate) schedule: Schedule,
     pub(crate) blocks: u64,
-    /// The first block that nobody has taken. An atomic counter hands blocks out in ascending order, so that whatever
-    /// earlier block one waits for, some worker is at it or has done it.
+    /// The first block that nobody has taken. An atomic counter hands blocks out in ascending order, so every earlier
+    /// block, for which one may wait, is done or under way.
     next: AtomicU64,
     stop: AtomicBool,
     /// The failure of the lowest block that failed.
@@ -75,7 +75,7 @@ impl<'a> Grid<'a> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Takes note of a block that failed. There is no error where it only followed another's failure.
+    /// Takes note of a block that failed. There is no error where the block only followed another block's failure.
     pub(crate) fn fail(&self, linear: u64, error: Option<SimtError>) {
         if let Some(error) = error {
             let mut first = self.error.lock().unwrap_or_else(PoisonError::into_inner);

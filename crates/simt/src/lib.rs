@@ -2,16 +2,17 @@
 //!
 //! An [`Executor`] takes a [`Launch`] (grid, block, dynamic shared memory) and a body, and calls the body once for each
 //! thread of the grid. While the body runs it asks [`current`] who it is, and waits there at block barriers and warp
-//! exchanges, with the meaning that they have on a GPU. What a GPU only hangs on is reported as a [`SimtError`]: a barrier
-//! that some thread never reaches, a shuffle from a lane that left, lanes that disagree about a mask.
+//! exchanges, with the meaning that they have on a GPU. Where a GPU would hang, the launch ends with a [`SimtError`]: a
+//! barrier that some thread never reaches, a shuffle from a lane that left, lanes that disagree about a mask.
 //!
-//! Blocks run in parallel over OS threads. The threads of one block take turns on one OS thread: each runs until it waits,
-//! and only from then on are the others run on stacks of their own. A kernel without barriers costs a call a thread.
-//! [`Schedule::Random`] draws the order of the turns from a seed, so that a barrier left out shows as a wrong answer.
+//! Blocks run in parallel over OS threads. The threads of one block take turns on one OS thread: each runs until it
+//! waits, and only from then on are the others run on stacks of their own. A kernel without barriers costs one call per
+//! thread. [`Schedule::Random`] draws the order of the turns from a seed, so that a barrier left out shows as a wrong
+//! answer.
 //!
-//! A thread that runs while others wait has a stack of 256 KiB with a guard page below it. Errors end a launch by unwinding its
-//! threads, so a program needs `panic = "unwind"` to get them. What a body prints with its panic is held back: the error says
-//! it.
+//! A thread that runs while others wait has a stack of 256 KiB with a guard page below it. Errors end a launch by
+//! unwinding its threads, so a program needs `panic = "unwind"` to get them. The message of a body's panic is not
+//! printed: it is in the error.
 //!
 //! ```
 //! use simt::{Executor, Launch, current};

@@ -9,13 +9,14 @@ use std::thread;
 /// What unwinds a thread whose block has failed already.
 struct Abandoned;
 
-/// Unwinds the running thread without a word.
+/// Unwinds the running thread, and prints nothing.
 pub(crate) fn abandon() -> ! {
     panic::resume_unwind(Box::new(Abandoned))
 }
 
-/// Sees to it that the panic of a kernel body is not printed, since the launch's error says it; every other panic goes to the
-/// hook that was there before. `note` takes the place of the panic, and returns false where it is not a body that panics.
+/// Keeps the panic of a kernel body from being printed, since it is in the launch's error; every other panic goes to
+/// the hook that was there before. `note` gets the panic's location, and returns false where no body is
+/// running.
 pub(crate) fn install_hook(note: fn(Option<String>) -> bool) {
     static ONCE: Once = Once::new();
     // A hook cannot be set during a panic, from whose destructors a launch may well come.
@@ -48,8 +49,8 @@ pub(crate) fn message(payload: Box<dyn Any + Send>) -> Option<String> {
     Some(message)
 }
 
-/// Drops a panic's payload. It may be anything, so that its destructor may panic too, and the payload of that panic in its turn;
-/// one that does not come to an end soon is leaked.
+/// Drops a panic's payload. It may be anything, so that its destructor may panic too, and the payload of that panic in
+/// its turn; one that does not come to an end soon is leaked.
 fn discard(mut payload: Box<dyn Any + Send>) {
     for _ in 0..8 {
         match panic::catch_unwind(AssertUnwindSafe(|| drop(payload))) {

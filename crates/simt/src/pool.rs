@@ -1,4 +1,4 @@
-//! OS threads that outlive a launch, since starting one costs more than many a launch.
+//! OS threads that outlive a launch, since starting one takes longer than many launches do.
 //!
 //! One pool serves the process. It grows to the largest number of helpers that any launch has asked for.
 
@@ -26,14 +26,15 @@ struct Task {
     work: Work,
     /// How many more helpers it wants.
     wanted: usize,
-    /// How many are at it.
+    /// How many are working on it.
     active: usize,
 }
 
 #[derive(Clone, Copy)]
 struct Work(*const (dyn Fn() + Sync));
 
-// SAFETY: what it points to is `Sync`, so it may be called from any thread; `with_helpers` sees that it lives long enough.
+// SAFETY: what it points to is `Sync`, so it may be called from any thread; `with_helpers` sees that it lives long
+// enough.
 unsafe impl Send for Work {}
 
 static POOL: Pool = Pool {
@@ -42,8 +43,8 @@ static POOL: Pool = Pool {
     left: Condvar::new(),
 };
 
-/// Calls `work` here and on up to `helpers` other OS threads at once, and returns when all those calls have returned. Helpers
-/// may come late or, where others keep them busy, never; `work` here must be able to finish alone.
+/// Calls `work` here and on up to `helpers` other OS threads at once, and returns when all those calls have returned.
+/// Helpers may come late or, where others keep them busy, never; `work` here must be able to finish alone.
 pub(crate) fn with_helpers(helpers: usize, work: &(dyn Fn() + Sync)) {
     let posted = Posted { id: POOL.post(helpers, work) };
     work();
@@ -79,8 +80,8 @@ impl Pool {
 
     fn post<'a>(&'static self, helpers: usize, work: &'a (dyn Fn() + Sync + 'a)) -> u64 {
         let work: *const (dyn Fn() + Sync + 'a) = work;
-        // SAFETY: only the lifetime changes. Helpers call it between `post` and the drop of the caller's `Posted`, which
-        // waits for them and which `with_helpers` keeps within the borrow of `work`.
+        // SAFETY: only the lifetime changes. Helpers call it between `post` and the drop of the caller's `Posted`,
+        // which waits for them and which `with_helpers` keeps within the borrow of `work`.
         let work =
             Work(unsafe { std::mem::transmute::<*const (dyn Fn() + Sync + 'a), *const (dyn Fn() + Sync + 'static)>(work) });
         let mut state = self.lock();
@@ -111,9 +112,11 @@ impl Pool {
                 task.active += 1;
                 let (id, work) = (task.id, task.work);
                 drop(state);
-                // SAFETY: the task counts this helper as active, so its `Posted` has not been dropped, and `work` lives.
+                // SAFETY: the task counts this helper as active, so its `Posted` has not been dropped, and `work`
+                // lives.
                 let work = unsafe { &*work.0 };
-                // A launch catches the panics of its kernels; should anything else panic, the launch must not hang for it.
+                // A launch catches the panics of its kernels; should anything else panic, the launch must not hang for
+                // it.
                 let _ = panic::catch_unwind(AssertUnwindSafe(work));
                 state = self.lock();
                 let task = state.task(id);

@@ -22,8 +22,8 @@ pub(crate) struct Turns {
     spins: usize,
 }
 
-/// At every so many turns the threads that otherwise come last come first. Without it, two warps that poll a flag in a loop
-/// of exchanges would pass the turn to each other for ever while the thread that sets the flag has not started.
+/// After this many turns the threads that otherwise come last come first. Without it, two warps that poll a flag in a
+/// loop of exchanges would pass the turn to each other for ever while the thread that sets the flag has not started.
 const FAIRNESS: u32 = 1024;
 
 impl Turns {
@@ -99,7 +99,7 @@ impl Turns {
             return Some(thread);
         }
         if !self.yielded.is_empty() {
-            // All that can run have spun once for nothing: what they wait for is another worker's to do.
+            // All that can run have spun once in vain: what they wait for must come from another worker.
             thread::yield_now();
             std::mem::swap(&mut self.ready, &mut self.yielded);
         }

@@ -35,7 +35,7 @@ struct Static {
 }
 
 impl Shared {
-    /// Makes it that of a new block, whose dynamic part has `dynamic` bytes (at most `MAX_SHARED`).
+    /// Starts a new block, whose dynamic part has `dynamic` bytes (at most `MAX_SHARED`).
     pub(crate) fn reset(&mut self, dynamic: usize, poison: bool) {
         self.statics.clear();
         self.used = 0;
@@ -96,8 +96,8 @@ impl Shared {
         // SAFETY: `used` is within the allocation, and so is `used + size`, both by the assertion.
         let at = unsafe { base.as_ptr().add(self.used) };
         if self.poison {
-            // SAFETY: as above; kernels hold no references into the memory of a block that has ended, nor to a part that
-            // they have not been given yet.
+            // SAFETY: `size` bytes from `at` are within the allocation, by the assertion; kernels hold no references
+            // into the memory of a block that has ended, nor to a part that they have not been given yet.
             unsafe { at.write_bytes(POISON, size) };
         }
         self.used += size;

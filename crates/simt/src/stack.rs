@@ -1,10 +1,11 @@
 //! The stacks of threads that run while others of their block wait.
 //!
-//! A stack costs two memory mappings, its own and its guard page's, and Linux allows a process 65,530 of them by default
-//! (`vm.max_map_count`). A stack for each of 1024 threads on each of 64 cores would be twice as many as that. So the number
-//! of stacks is bounded, by letting a launch have no more helping workers than it can reserve stacks for. It must be done
-//! before they start: a worker that waited for stacks in the middle of a block might wait for a later block, which
-//! in its turn may wait for this one. The thread that launches reserves nothing, so that every launch can go on.
+//! A stack costs two memory mappings, its own and its guard page's, and Linux allows a process 65,530 of them by
+//! default (`vm.max_map_count`). A stack for each of 1024 threads on each of 64 cores would be twice as many as that.
+//! So the number of stacks is bounded, by letting a launch have no more helping workers than it can reserve stacks for.
+//! It must be done before they start: a worker that waited for stacks in the middle of a block might wait for a later
+//! block, which in its turn may wait for this one. The thread that launches reserves nothing, so that every launch can
+//! go on.
 
 use corosensei::stack::DefaultStack;
 use std::io;
@@ -16,7 +17,7 @@ pub(crate) type Stack = DefaultStack;
 /// Virtual; the system maps what is touched.
 const STACK_SIZE: usize = 256 * 1024;
 
-/// Half of the default limit on mappings, at two a stack.
+/// Half of the default limit on mappings, at two per stack.
 const MAX_RESERVED: usize = 16 * 1024;
 
 static RESERVED: AtomicUsize = AtomicUsize::new(0);

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 static SUMS: u8 = 0;
 
-/// Sums up `value(thread)` over the block in shared memory, from the low half onto the high half. The answer is right in the
-/// last thread. The first barrier can be left out.
+/// Sums up `value(thread)` over the block in shared memory, from the low half onto the high half. The answer is right
+/// in the last thread. The first barrier can be left out.
 fn reduce(value: impl Fn(usize) -> u64, first_barrier: bool) -> u64 {
     let (t, n) = (current::thread_idx().x as usize, current::block_dim().x as usize);
     let sums = shared::<u64>(&SUMS, n);
@@ -20,7 +20,7 @@ fn reduce(value: impl Fn(usize) -> u64, first_barrier: bool) -> u64 {
     };
     let store = |i, value| {
         current::preemption_point();
-        // SAFETY: as above.
+        // SAFETY: `sums` has n elements; the threads of a block take turns on one OS thread.
         unsafe { sums.add(i).write_volatile(value) };
     };
     store(t, value(t));

@@ -16,7 +16,8 @@ pub struct Context {
 }
 
 extern "C" fn diagnose(info: LLVMDiagnosticInfoRef, sink: *mut c_void) {
-    // SAFETY: `sink` is the context's box, which lives as long as the context that calls this; LLVM gives a live `info`.
+    // SAFETY: `sink` is the context's box, which lives as long as the context that calls this; LLVM gives a live
+    // `info`.
     unsafe {
         let sink = &*sink.cast::<RefCell<Vec<String>>>();
         if LLVMGetDiagInfoSeverity(info) == llvm_sys::LLVMDiagnosticSeverity::LLVMDSError {

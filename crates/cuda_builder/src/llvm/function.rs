@@ -17,7 +17,7 @@ use crate::names::KERNEL_SECTION;
 /// PTX kernels' calling convention: `CallingConv::PTX_Kernel`.
 const PTX_KERNEL: c_uint = 71;
 
-/// A function of a module. It borrows the module, whose end, like its optimisation, is that of its functions.
+/// A function of a module. It borrows the module, since dropping or optimising that may end it.
 #[derive(Clone, Copy)]
 pub struct Function<'m> {
     pub(super) value: LLVMValueRef,

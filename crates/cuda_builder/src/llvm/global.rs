@@ -6,7 +6,7 @@ use llvm_sys::{core::*, prelude::*};
 
 use super::value::{functions_using, name, section};
 
-/// A global variable of a module. It borrows the module, whose end, like its optimisation, is that of its globals.
+/// A global variable of a module. It borrows the module, since dropping or optimising that may end it.
 pub struct Global<'m> {
     pub(super) value: LLVMValueRef,
     pub(super) module: PhantomData<&'m ()>,

@@ -56,7 +56,8 @@ impl Module<'_> {
 /// # Safety
 /// Both must be live globals of one module; `old` must not be used afterwards.
 unsafe fn replace_global(old: LLVMValueRef, new: LLVMValueRef, name: &CStr) {
-    // SAFETY: as the function's; the cast is a constant of `old`'s own type.
+    // SAFETY: both are live globals of one module, and `old` isn't used afterwards, as the caller has promised; the
+    // cast is a constant of `old`'s own type.
     unsafe {
         LLVMReplaceAllUsesWith(old, LLVMConstAddrSpaceCast(new, LLVMTypeOf(old)));
         LLVMDeleteGlobal(old);

@@ -46,7 +46,8 @@ impl Context {
             let reason = [message(error), self.take_diagnostics()].concat();
             return Err(failed(format!("read {name}"), reason));
         }
-        // SAFETY: a live module. Its `global_asm!` is the host's; who needs a symbol from it will hear that it is undefined.
+        // SAFETY: a live module. Its `global_asm!` is the host's; who needs a symbol from it will hear that it is
+        // undefined.
         unsafe { LLVMSetModuleInlineAsm2(module, c"".as_ptr(), 0) };
         Ok(Module { module, context: self }.retargeted())
     }
@@ -123,7 +124,8 @@ impl<'c> Module<'c> {
     /// Leaves only the declarations of some functions.
     pub fn forget(&mut self, which: impl Fn(&Function<'_>) -> bool) -> Result<()> {
         for function in self.functions().filter(|function| !function.is_declaration() && which(function)) {
-            // SAFETY: a live function; this linkage says that its body is a copy of one elsewhere, and so no member of a comdat.
+            // SAFETY: a live function; this linkage says that its body is a copy of one elsewhere, and so no member of
+            // a comdat.
             unsafe {
                 llvm_sys::comdat::LLVMSetComdat(function.value, ptr::null_mut());
                 LLVMSetLinkage(function.value, LLVMLinkage::LLVMAvailableExternallyLinkage);
@@ -198,8 +200,8 @@ impl<'c> Module<'c> {
         for global in self.globals() {
             // Lists that keep their entries alive; on the device nothing reads them.
             if global.name().starts_with("llvm.") {
-                // SAFETY: nothing in a module refers to LLVM's own lists. `self` is borrowed exclusively, so that there is no
-                // other handle of this one, and this handle isn't used again.
+                // SAFETY: nothing in a module refers to LLVM's own lists. `self` is borrowed exclusively, so that there
+                // is no other handle of this one, and this handle isn't used again.
                 unsafe { LLVMDeleteGlobal(global.value) }
             } else if !global.is_declaration() && !global.section().starts_with(CONSTANT_SECTION) {
                 hide(global.value, hidden);

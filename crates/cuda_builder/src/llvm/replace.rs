@@ -103,7 +103,7 @@ impl Instruction<'_> {
         // SAFETY: only instructions that have one order are asked for it.
         matches!(self.opcode(), Opcode::LLVMAtomicRMW | Opcode::LLVMFence).then(|| unsafe { LLVMGetOrdering(self.value) })
     }
-    /// The scope of an `atomicrmw` or a fence: `` is the system's.
+    /// The scope of an `atomicrmw` or a fence: an empty name is the system's.
     pub fn scope(&self) -> Option<String> {
         self.ordering()?;
         // SAFETY: an `atomicrmw` or a fence, which have a scope.

@@ -1,4 +1,4 @@
-//! Texts for LLVM, and of it.
+//! Strings to and from LLVM.
 
 use std::ffi::{CStr, CString, c_char};
 

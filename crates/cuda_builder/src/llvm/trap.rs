@@ -24,8 +24,8 @@ impl Module<'_> {
         }
     }
 
-    /// Gives a declared function the body of a trap, after a call of `report` with its last argument (the place of the panic)
-    /// where that is a pointer.
+    /// Gives a declared function the body of a trap, after a call of `report` with its last argument (the place of the
+    /// panic) where that is a pointer.
     pub fn define_as_trap(&self, function: &Function<'_>, report: Option<&CStr>) {
         // SAFETY: builds one block in a live function that has none. What it calls is declared in this module, which is
         // the function's: the builder works on one.

@@ -76,7 +76,8 @@ pub(super) fn functions_using(value: LLVMValueRef) -> Vec<String> {
 
 /// Calls `found` for each instruction that uses `value`, through constant expressions too.
 pub(super) fn users(value: LLVMValueRef, found: &mut dyn FnMut(LLVMValueRef)) {
-    // SAFETY: walks the live value's list of uses; instructions and constants are told apart before each is looked into.
+    // SAFETY: walks the live value's list of uses; instructions and constants are told apart before each is looked
+    // into.
     unsafe {
         let mut item = LLVMGetFirstUse(value);
         while !item.is_null() {

@@ -53,7 +53,8 @@ fn features() -> CudaBuilder {
             for (_, out) in out.grid_stride_mut() { *out = a * b + *out }
         }
 
-        /// What the branch sets is tested right after the barrier: to duplicate the barrier would save the second branch.
+        /// What the branch sets is tested right after the barrier: to duplicate the barrier would save the second
+        /// branch.
         macro_rules! barrier {
             ($out:ident, $wait:ident) => {
                 let i = thread::thread_idx_x() as usize;

@@ -10,14 +10,14 @@ macro_rules! plain {
         $(
             #[inline(always)]
             pub unsafe fn $load<T: Word>(ptr: *const T) -> T {
-                // SAFETY: the caller's.
+                // SAFETY: the pointer is valid for reads and aligned, as the caller has promised.
                 unsafe { ptr.read() }
             }
         )*
         $(
             #[inline(always)]
             pub unsafe fn $store<T: Word>(ptr: *mut T, value: T) {
-                // SAFETY: the caller's.
+                // SAFETY: the pointer is valid for writes and aligned, as the caller has promised.
                 unsafe { ptr.write(value) }
             }
         )*
@@ -31,22 +31,23 @@ plain! {
 #[inline(always)]
 pub unsafe fn load_volatile<T: Word>(ptr: *const T) -> T {
     preemption_point();
-    // SAFETY: the caller's.
+    // SAFETY: the pointer is valid for reads and aligned, as the caller has promised.
     unsafe { ptr.read_volatile() }
 }
 
 #[inline(always)]
 pub unsafe fn store_volatile<T: Word>(ptr: *mut T, value: T) {
     preemption_point();
-    // SAFETY: the caller's.
+    // SAFETY: the pointer is valid for writes and aligned, as the caller has promised.
     unsafe { ptr.write_volatile(value) }
 }
 
 #[inline(always)]
 pub unsafe fn store_relaxed<T: Word>(ptr: *mut T, value: T) {
     let from = &raw const value;
-    // SAFETY: the pointer is valid for writes and aligned, and whoever else accesses the word meanwhile does it by the same atomics, as the
-    // caller has promised. A word is of 4 bytes, or of 8 or 16 and aligned to 8 at least; it has no padding.
+    // SAFETY: the pointer is valid for writes and aligned, and whoever else accesses the word meanwhile does it by the
+    // same atomics, as the caller has promised. A word is of 4 bytes, or of 8 or 16 and aligned to 8 at least; it has
+    // no padding.
     unsafe {
         if size_of::<T>() == 4 {
             AtomicU32::from_ptr(ptr.cast()).store(from.cast::<u32>().read(), Relaxed);
@@ -62,8 +63,8 @@ pub unsafe fn store_relaxed<T: Word>(ptr: *mut T, value: T) {
 pub unsafe fn load_relaxed<T: Word>(ptr: *const T) -> T {
     let mut value = MaybeUninit::<T>::uninit();
     let to = value.as_mut_ptr();
-    // SAFETY: the pointer is valid for reads and aligned, as the caller has promised, and the atomics aren't written through. A word has 4, 8
-    // or 16 bytes, which are all copied to the value.
+    // SAFETY: the pointer is valid for reads and aligned, as the caller has promised, and the atomics aren't written
+    // through. A word has 4, 8 or 16 bytes, which are all copied to the value.
     unsafe {
         if size_of::<T>() == 4 {
             to.cast::<u32>().write(AtomicU32::from_ptr(ptr.cast_mut().cast()).load(Relaxed));
@@ -81,7 +82,7 @@ pub unsafe fn prefetch_l2(_ptr: *const u8) {}
 
 #[inline(always)]
 pub unsafe fn copy_async<T: Word>(shared: *mut T, global: *const T) {
-    // SAFETY: the caller's.
+    // SAFETY: the pointers are valid and aligned, as the caller has promised.
     unsafe { shared.write(global.read()) }
 }
 

@@ -1,28 +1,31 @@
 //! Functions that `cuda_builder` makes from their names (its module `intrinsics`).
 
-use crate::atomic::raw::{Scope, with_operations};
+use crate::atomic::{BitOperations, Operations, float_extremes, operations};
+
+macro_rules! implement {
+    ($t:ty, $scope:literal; $($name:ident($($argument:ident: $a:ty),*) -> $r:ty;)*) => {$(
+        #[inline(always)]
+        unsafe fn $name(p: *mut $t $(, $argument: $a)*) -> $r {
+            // SAFETY: the signature is that of the function that is made from the name.
+            unsafe extern "C" {
+                #[link_name = concat!("__cuda_std_atomic_", stringify!($name), "_", stringify!($t), "_", $scope)]
+                fn operation(p: *mut $t $(, $argument: $a)*) -> $r;
+            }
+            // SAFETY: the pointer is valid for the operation, as the caller has promised.
+            unsafe { operation(p $(, $argument)*) }
+        }
+    )*};
+}
 
 macro_rules! scope {
-    ($marker:ident $scope:literal $($name:ident($p:ty $(, $argument:ident: $t:ty)*) $(-> $r:ty)?;)*) => {
+    ($marker:ident $scope:literal) => {
         pub struct $marker;
 
-        impl Scope for $marker {
-            $(
-                #[inline(always)]
-                unsafe fn $name(p: *mut $p $(, $argument: $t)*) $(-> $r)? {
-                    // SAFETY: the signature is that of the function that is made from the name.
-                    unsafe extern "C" {
-                        #[link_name = concat!("__cuda_std_atomic_", stringify!($name), "_", $scope)]
-                        fn operation(p: *mut $p $(, $argument: $t)*) $(-> $r)?;
-                    }
-                    // SAFETY: the pointer is valid for the operation, as the caller has promised.
-                    unsafe { operation(p $(, $argument)*) }
-                }
-            )*
-
+        impl $marker {
             #[inline(always)]
-            fn fence_acq_rel() {
-                // SAFETY: the signature is that of the function that is made from the name, and a fence is safe anywhere.
+            pub fn fence_acq_rel() {
+                // SAFETY: the signature is that of the function that is made from the name, and a fence is safe
+                // anywhere.
                 unsafe extern "C" {
                     #[link_name = concat!("__cuda_std_atomic_fence_acq_rel_", $scope)]
                     safe fn fence();
@@ -30,8 +33,25 @@ macro_rules! scope {
                 fence();
             }
         }
+        scope!(@integers $marker $scope u32 i32 u64 i64);
+        scope!(@floats $marker $scope f32 u32 i32, f64 u64 i64);
     };
+    (@integers $marker:ident $scope:literal $($t:ident)*) => {$(
+        impl Operations<$marker> for $t {
+            operations!(implement! Common $t, $scope);
+            operations!(implement! Extremes $t, $scope);
+        }
+        impl BitOperations<$marker> for $t {
+            operations!(implement! Bits $t, $scope);
+        }
+    )*};
+    (@floats $marker:ident $scope:literal $($t:ident $u:ident $i:ident),*) => {$(
+        impl Operations<$marker> for $t {
+            operations!(implement! Common $t, $scope);
+            float_extremes!($t, $u, $i, $marker);
+        }
+    )*};
 }
-with_operations!(scope! Block "block");
-with_operations!(scope! Device "device");
-with_operations!(scope! System "system");
+scope!(Block "block");
+scope!(Device "device");
+scope!(System "system");

@@ -1,7 +1,7 @@
 //! Functions that `cuda_builder` makes from their names (its module `intrinsics`).
 
 use crate::mem::{Word, WordBits};
-use core::mem::MaybeUninit;
+use core::mem::{MaybeUninit, transmute_copy};
 
 macro_rules! registers {
     ($($t:ty, $suffix:literal;)*) => {
@@ -43,20 +43,20 @@ macro_rules! functions {
         $(
             #[inline(always)]
             pub unsafe fn $load<T: Word>(ptr: *const T) -> T {
-                let mut value = MaybeUninit::<T>::uninit();
-                // SAFETY: the pointer is valid for the load, as the caller has promised. A word and its registers have the
-                // same size and no invalid bits, and the load fills them all.
+                let mut registers = MaybeUninit::uninit();
+                // SAFETY: the pointer is valid for the load, as the caller has promised, and the load fills the
+                // registers. A word and its registers have the same size and no invalid bits.
                 unsafe {
-                    <T as WordBits>::Registers::$load(ptr.cast(), value.as_mut_ptr().cast());
-                    value.assume_init()
+                    <T as WordBits>::Registers::$load(ptr.cast(), registers.as_mut_ptr());
+                    transmute_copy(&registers.assume_init())
                 }
             }
         )*
         $(
             #[inline(always)]
             pub unsafe fn $store<T: Word>(ptr: *mut T, value: T) {
-                // SAFETY: the pointer is valid for the store, as the caller has promised. A word and its registers have the
-                // same size and no invalid bits.
+                // SAFETY: the pointer is valid for the store, as the caller has promised. A word and its registers have
+                // the same size and no invalid bits.
                 unsafe { <T as WordBits>::Registers::$store((&raw const value).cast(), ptr.cast()) }
             }
         )*
@@ -69,7 +69,8 @@ functions! {
 
 #[inline(always)]
 pub unsafe fn copy_async<T: Word>(shared: *mut T, global: *const T) {
-    // SAFETY: the pointers are valid for the copy, as the caller has promised; a word and its registers have the same size.
+    // SAFETY: the pointers are valid for the copy, as the caller has promised; a word and its registers have the same
+    // size.
     unsafe { <T as WordBits>::Registers::copy_async(global.cast(), shared.cast()) }
 }
 
@@ -101,7 +102,8 @@ macro_rules! copy_async_wait {
         pub fn copy_async_wait<const PENDING: u32>() {
             match PENDING {
                 $($pending => {
-                    // SAFETY: the signature is that of the function that is made from the name, and waiting is safe anywhere.
+                    // SAFETY: the signature is that of the function that is made from the name, and waiting is safe
+                    // anywhere.
                     unsafe extern "C" {
                         #[link_name = concat!("__cuda_std_copy_async_wait_", $pending)]
                         safe fn wait();

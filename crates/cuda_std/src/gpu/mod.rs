@@ -1,4 +1,5 @@
-//! The device side: functions of `src/ir/*.ll`, which `cuda_builder` links in and LLVM inlines.
+//! The device side: functions of `src/ir/*.ll`, and those that `cuda_builder` makes from their names. It links them in,
+//! and LLVM inlines them.
 
 pub mod atomic;
 pub mod math;

@@ -1,6 +1,7 @@
 //! `src/ir/thread.ll`.
 
-// SAFETY: the signatures are those of the IR. The functions read registers, wait or order memory, which is safe anywhere.
+// SAFETY: the signatures are those of the IR. The functions read registers, wait or order memory, which is safe
+// anywhere.
 unsafe extern "C" {
     #[link_name = "__cuda_std_thread_idx_x"]
     pub safe fn thread_idx_x() -> u32;

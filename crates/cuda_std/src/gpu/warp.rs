@@ -1,7 +1,7 @@
 //! `src/ir/warp.ll`.
 
-// SAFETY: the signatures are those of the IR. The functions read registers or exchange values of registers, which touches no
-// memory.
+// SAFETY: the signatures are those of the IR. The functions read registers or exchange values of registers, which
+// touches no memory.
 unsafe extern "C" {
     #[link_name = "__cuda_std_lane_id"]
     pub safe fn lane_id() -> u32;

@@ -36,7 +36,8 @@ pub(super) struct Barrier {
     first: Option<(u32, &'static Location<'static>)>,
     /// How many of those that wait passed true.
     positive: u32,
-    /// `positive` of the last time that all were there. It stays until all are there again, that is, until all have read it.
+    /// `positive` of the last time that all were there. It stays until all are there again, that is, until all have
+    /// read it.
     result: u32,
 }
 
@@ -93,7 +94,8 @@ impl Warp {
 
     /// An exchange that waits for a lane of the `i`-th, which waits for a lane of that one.
     ///
-    /// Masks that merely overlap are right: half a warp may meet in a branch while the other half waits for all after it.
+    /// Masks that merely overlap are right: half a warp may meet in a branch while the other half waits for all after
+    /// it.
     fn opposed(&self, i: usize) -> Option<&Exchange> {
         let this = &self.exchanges[i];
         let opposes = |e: &Exchange| e.mask & this.arrived != 0 && this.mask & e.arrived != 0;
@@ -190,8 +192,8 @@ impl Block<'_> {
         values
     }
 
-    /// Notes that the running thread is at an exchange, and returns which. Where it need not wait, or must not, it returns
-    /// none and sees to the values.
+    /// Notes that the running thread is at an exchange, and returns which. Where it need not wait, or must not, it
+    /// returns none and sees to the values.
     #[inline(never)]
     fn come_to_exchange(
         &self,
@@ -288,7 +290,8 @@ impl Block<'_> {
                 let left = self.place_of(left).thread;
                 return SimtError::BarrierAbandoned { at, barrier: kind.name(), location, waiting, left };
             }
-            // Of the lanes that an exchange lacks, none has returned, and those that wait in no other are at the barrier.
+            // Of the lanes that an exchange lacks, none has returned, and those that wait in no other are at the
+            // barrier.
             for (lane0, warp, exchange) in pending() {
                 if let Some(lane) = lanes(exchange.mask & !warp.waiting()).next() {
                     return SimtError::Deadlock {

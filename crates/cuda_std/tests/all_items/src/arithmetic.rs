@@ -17,7 +17,7 @@ fn words(input: &[u64]) -> (u64, u64) {
 /// Remainders of floats, near each other and far apart.
 #[kernel]
 pub unsafe fn remainders(input: &[u64], out: *mut u64) {
-    // SAFETY: the launch's output.
+    // SAFETY: `out` points to the launch's output.
     let mut out = unsafe { Out::new(out) };
     let (a, b) = words(input);
     macro_rules! remainders {
@@ -40,7 +40,7 @@ pub unsafe fn remainders(input: &[u64], out: *mut u64) {
 /// `as` from floats of any size, and of about the integers' limits.
 #[kernel]
 pub unsafe fn from_floats(input: &[u64], out: *mut u64) {
-    // SAFETY: the launch's output.
+    // SAFETY: `out` points to the launch's output.
     let mut out = unsafe { Out::new(out) };
     let (a, b) = words(input);
     macro_rules! all {
@@ -73,7 +73,7 @@ pub unsafe fn from_floats(input: &[u64], out: *mut u64) {
 /// `as` to floats, which rounds to the nearest.
 #[kernel]
 pub unsafe fn from_integers(input: &[u64], out: *mut u64) {
-    // SAFETY: the launch's output.
+    // SAFETY: `out` points to the launch's output.
     let mut out = unsafe { Out::new(out) };
     let (a, b) = words(input);
     macro_rules! both {
@@ -92,7 +92,7 @@ pub unsafe fn from_integers(input: &[u64], out: *mut u64) {
 /// Integers of 128 bits.
 #[kernel]
 pub unsafe fn wide(input: &[u64], out: *mut u64) {
-    // SAFETY: the launch's output.
+    // SAFETY: `out` points to the launch's output.
     let mut out = unsafe { Out::new(out) };
     let (a, b) = words(input);
     let (x, y) = (u128::from(a) << 64 | u128::from(b), (u128::from(b) << 64 | u128::from(a)) >> (a % 120) | 1);
@@ -118,7 +118,7 @@ pub unsafe fn wide(input: &[u64], out: *mut u64) {
 /// The standard library's atomics, in all orders and widths, on words of the thread's own.
 #[kernel]
 pub unsafe fn atomics(input: &[u64], out: *mut u64) {
-    // SAFETY: the launch's output.
+    // SAFETY: `out` points to the launch's output.
     let mut out = unsafe { Out::new(out) };
     let (a, b) = words(input);
     macro_rules! operations {
@@ -146,6 +146,6 @@ pub unsafe fn atomics(input: &[u64], out: *mut u64) {
     out.put(byte.compare_exchange((b >> 16) as u8, 3, SeqCst, Acquire).is_ok());
     compiler_fence(SeqCst);
     fence(AcqRel);
-    // SAFETY: as above.
+    // SAFETY: a word of the thread's own.
     out.put(unsafe { AtomicU64::from_ptr(p) }.compare_exchange(a, b, Release, Relaxed).unwrap_or_else(|now| now));
 }

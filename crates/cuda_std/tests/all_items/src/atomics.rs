@@ -35,7 +35,7 @@ macro_rules! values {
 macro_rules! integers {
     ($scope:ident, $out:ident, $bits:ident; $($t:ty),*) => {$(
         let p = $out.next().cast::<$t>();
-        // SAFETY: as above.
+        // SAFETY: the thread's next slot, which is written again only after its last use.
         let got = unsafe {
             $scope::store_release(p, $bits as $t);
             [
@@ -64,7 +64,7 @@ macro_rules! scope {
             /// Operations on all types.
             #[kernel]
             pub unsafe fn values(input: &[u64], out: *mut u64) {
-                // SAFETY: the launch's output.
+                // SAFETY: `out` points to the launch's output.
                 let mut out = unsafe { Out::new(out) };
                 // Few bits, so that sums of floats are exact.
                 let bits = input[thread::index_1d() as usize] & 0xf_ffff;
@@ -74,7 +74,7 @@ macro_rules! scope {
             /// Operations on integers.
             #[kernel]
             pub unsafe fn integers(input: &[u64], out: *mut u64) {
-                // SAFETY: the launch's output.
+                // SAFETY: `out` points to the launch's output.
                 let mut out = unsafe { Out::new(out) };
                 let bits = input[thread::index_1d() as usize];
                 integers!($scope, out, bits; u32, i32, u64, i64);
@@ -83,7 +83,7 @@ macro_rules! scope {
             /// Sums over the block in shared memory, results unused.
             #[kernel]
             pub unsafe fn sums(input: &[u64], out: *mut u64) {
-                // SAFETY: the launch's output.
+                // SAFETY: `out` points to the launch's output.
                 let mut out = unsafe { Out::new(out) };
                 let bits = input[thread::index_1d() as usize] & 0xffff;
                 let counts = shared_array![u32; 2];
@@ -117,7 +117,7 @@ list!("atomics" => float_extremes);
 /// Extremes of floats of all kinds, as bits.
 #[kernel]
 pub unsafe fn float_extremes(input: &[u64], out: *mut u64) {
-    // SAFETY: the launch's output.
+    // SAFETY: `out` points to the launch's output.
     let mut out = unsafe { Out::new(out) };
     let own = input[thread::index_1d() as usize];
     for &other in &input[..16] {

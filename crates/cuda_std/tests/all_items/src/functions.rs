@@ -58,7 +58,7 @@ fn arguments(bits: u64) -> (f64, f64, f64) {
 /// All functions of `f32`.
 #[kernel]
 pub unsafe fn f32s(input: &[u64], out: *mut u64) {
-    // SAFETY: the launch's output.
+    // SAFETY: `out` points to the launch's output.
     let mut out = unsafe { Out::new(out) };
     let (x, positive, small) = arguments(input[thread::index_1d() as usize]);
     every(&mut out, x as f32, positive as f32, small as f32);
@@ -67,7 +67,7 @@ pub unsafe fn f32s(input: &[u64], out: *mut u64) {
 /// All functions of `f64`.
 #[kernel]
 pub unsafe fn f64s(input: &[u64], out: *mut u64) {
-    // SAFETY: the launch's output.
+    // SAFETY: `out` points to the launch's output.
     let mut out = unsafe { Out::new(out) };
     let (x, positive, small) = arguments(input[thread::index_1d() as usize]);
     every(&mut out, x, positive, small);
@@ -76,7 +76,7 @@ pub unsafe fn f64s(input: &[u64], out: *mut u64) {
 /// The approximations, which differ between GPU and CPU.
 #[kernel]
 pub unsafe fn approximations(input: &[u64], out: *mut u64) {
-    // SAFETY: the launch's output.
+    // SAFETY: `out` points to the launch's output.
     let mut out = unsafe { Out::new(out) };
     let (_, positive, small) = arguments(input[thread::index_1d() as usize]);
     let (positive, small) = (positive as f32, small as f32);
@@ -97,7 +97,7 @@ pub unsafe fn approximations(input: &[u64], out: *mut u64) {
 /// Multiplications and additions that are not fused.
 #[kernel]
 pub unsafe fn unfused(input: &[u64], out: *mut u64) {
-    // SAFETY: the launch's output.
+    // SAFETY: `out` points to the launch's output.
     let mut out = unsafe { Out::new(out) };
     let (x, positive, small) = arguments(input[thread::index_1d() as usize]);
     out.put(x as f32 * positive as f32 + small as f32);

@@ -17,7 +17,7 @@ fn put_words<T: Word>(out: &mut Out, value: T) {
 
 #[inline(always)]
 unsafe fn every<T: Word>(input: &[u64], out: *mut u64) {
-    // SAFETY: the launch's output.
+    // SAFETY: `out` points to the launch's output.
     let mut out = unsafe { Out::new(out) };
     let i = thread::index_1d() as usize & 31;
     let p = input.as_ptr().cast::<T>();
@@ -53,7 +53,7 @@ macro_rules! words {
             /// All loads and stores of one word.
             #[kernel]
             pub unsafe fn $name(input: &[u64], out: *mut u64) {
-                // SAFETY: the caller's.
+                // SAFETY: the input and the output are the launch's.
                 unsafe { every::<$t>(input, out) }
             }
         )*
@@ -79,7 +79,7 @@ words! {
 /// Asynchronous copies of 4, 8 and 16 bytes, in eight groups.
 #[kernel]
 pub unsafe fn asynchronous(input: &[u64], out: *mut u64) {
-    // SAFETY: the launch's output.
+    // SAFETY: `out` points to the launch's output.
     let mut out = unsafe { Out::new(out) };
     let (small, middle, large) = (shared_array![f32; 64], shared_array![u64; 64], shared_array![F32x4; 64]);
     let t = thread::thread_idx_x() as usize;

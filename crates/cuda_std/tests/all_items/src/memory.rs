@@ -15,7 +15,7 @@ constant! {
 /// Static shared memory.
 #[kernel]
 pub unsafe fn shared(input: &[u64], out: *mut u64) {
-    // SAFETY: the launch's output.
+    // SAFETY: `out` points to the launch's output.
     let mut out = unsafe { Out::new(out) };
     let words = shared_array![u64; 64];
     let vectors = shared_array![F32x4; 64];
@@ -37,11 +37,12 @@ pub unsafe fn shared(input: &[u64], out: *mut u64) {
 /// Dynamic shared memory.
 #[kernel]
 pub unsafe fn dynamic(input: &[u64], out: *mut u64) {
-    // SAFETY: the launch's output.
+    // SAFETY: `out` points to the launch's output.
     let mut out = unsafe { Out::new(out) };
     let t = thread::thread_idx_x() as usize;
     let words = dynamic_shared::<u64>();
-    // SAFETY: each thread writes its own elements of the 16 bytes a thread that the launch has, and a barrier lies between.
+    // SAFETY: each thread writes its own elements of the launch's 16 bytes per thread, and a barrier lies
+    // between.
     unsafe {
         words.add(2 * t).write(input[t]);
         words.add(2 * t + 1).write(t as u64);
@@ -56,7 +57,7 @@ pub unsafe fn dynamic(input: &[u64], out: *mut u64) {
 /// Constant memory.
 #[kernel]
 pub unsafe fn constants(_input: &[u64], out: *mut u64) {
-    // SAFETY: the launch's output.
+    // SAFETY: `out` points to the launch's output.
     let mut out = unsafe { Out::new(out) };
     let t = thread::thread_idx_x() as usize;
     out.put(ALL_ITEMS_TABLE.get(t % 8));
@@ -91,6 +92,6 @@ pub fn disjoint_stride(input: &[u64], mut out: DisjointSlice<u64>) {
 pub unsafe fn panics(input: &[u64], out: *mut u64) {
     let i = thread::index_1d() as usize;
     assert!(input[i] != 0, "zero");
-    // SAFETY: the launch's output.
+    // SAFETY: `out` points to the launch's output.
     unsafe { out.add(i * SLOTS).write(input[i]) };
 }

@@ -8,7 +8,7 @@ list!("threads" => indices strides barriers);
 /// Every index and extent.
 #[kernel]
 pub unsafe fn indices(_input: &[u64], out: *mut u64) {
-    // SAFETY: the launch's output.
+    // SAFETY: `out` points to the launch's output.
     let mut out = unsafe { Out::new(out) };
     for dim in [thread::thread_idx(), thread::block_idx(), thread::block_dim(), thread::grid_dim(), thread::index_3d()] {
         out.put(dim.x);
@@ -27,7 +27,7 @@ pub unsafe fn indices(_input: &[u64], out: *mut u64) {
 /// The sum of a thread's share of the input.
 #[kernel]
 pub unsafe fn strides(input: &[u64], out: *mut u64) {
-    // SAFETY: the launch's output.
+    // SAFETY: `out` points to the launch's output.
     let mut out = unsafe { Out::new(out) };
     let mut sum = 0u64;
     for i in thread::grid_stride(input.len()) {
@@ -39,7 +39,7 @@ pub unsafe fn strides(input: &[u64], out: *mut u64) {
 /// Barriers and fences.
 #[kernel]
 pub unsafe fn barriers(input: &[u64], out: *mut u64) {
-    // SAFETY: the launch's output.
+    // SAFETY: `out` points to the launch's output.
     let mut out = unsafe { Out::new(out) };
     let odd = input[thread::index_1d() as usize] & 1 == 1;
     out.put(thread::sync_threads_count(odd));
@@ -55,7 +55,7 @@ pub unsafe fn barriers(input: &[u64], out: *mut u64) {
 /// What differs from one run to the next.
 #[kernel]
 pub unsafe fn clocks(_input: &[u64], out: *mut u64) {
-    // SAFETY: the launch's output.
+    // SAFETY: `out` points to the launch's output.
     let mut out = unsafe { Out::new(out) };
     let (clock, timer) = (thread::clock64(), thread::globaltimer_ns());
     thread::nanosleep(1000);

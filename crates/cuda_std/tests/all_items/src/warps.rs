@@ -11,7 +11,7 @@ list!("warps" => masks shuffles_32 shuffles_64 shuffles_small votes matches redu
 /// Lane masks.
 #[kernel]
 pub unsafe fn masks(_input: &[u64], out: *mut u64) {
-    // SAFETY: the launch's output.
+    // SAFETY: `out` points to the launch's output.
     let mut out = unsafe { Out::new(out) };
     out.put(warp::lane_id());
     out.put(warp::warp_id());
@@ -36,7 +36,7 @@ fn shuffle<T: Shuffle + Bits>(out: &mut Out, value: T) {
 /// Shuffles of words.
 #[kernel]
 pub unsafe fn shuffles_32(input: &[u64], out: *mut u64) {
-    // SAFETY: the launch's output.
+    // SAFETY: `out` points to the launch's output.
     let mut out = unsafe { Out::new(out) };
     let value = input[thread::index_1d() as usize];
     shuffle(&mut out, value as u32);
@@ -47,7 +47,7 @@ pub unsafe fn shuffles_32(input: &[u64], out: *mut u64) {
 /// Shuffles of double words.
 #[kernel]
 pub unsafe fn shuffles_64(input: &[u64], out: *mut u64) {
-    // SAFETY: the launch's output.
+    // SAFETY: `out` points to the launch's output.
     let mut out = unsafe { Out::new(out) };
     let value = input[thread::index_1d() as usize];
     shuffle(&mut out, value);
@@ -60,7 +60,7 @@ pub unsafe fn shuffles_64(input: &[u64], out: *mut u64) {
 /// Shuffles of less than a word.
 #[kernel]
 pub unsafe fn shuffles_small(input: &[u64], out: *mut u64) {
-    // SAFETY: the launch's output.
+    // SAFETY: `out` points to the launch's output.
     let mut out = unsafe { Out::new(out) };
     let value = input[thread::index_1d() as usize];
     shuffle(&mut out, value & 1 == 1);
@@ -73,7 +73,7 @@ pub unsafe fn shuffles_small(input: &[u64], out: *mut u64) {
 /// Votes.
 #[kernel]
 pub unsafe fn votes(input: &[u64], out: *mut u64) {
-    // SAFETY: the launch's output.
+    // SAFETY: `out` points to the launch's output.
     let mut out = unsafe { Out::new(out) };
     let value = input[thread::index_1d() as usize];
     for bit in 0..4 {
@@ -91,7 +91,7 @@ pub unsafe fn votes(input: &[u64], out: *mut u64) {
 /// Matches.
 #[kernel]
 pub unsafe fn matches(input: &[u64], out: *mut u64) {
-    // SAFETY: the launch's output.
+    // SAFETY: `out` points to the launch's output.
     let mut out = unsafe { Out::new(out) };
     let value = input[thread::index_1d() as usize];
     out.put(warp::match_any(FULL_MASK, value as u32 % 4));
@@ -119,7 +119,7 @@ fn reduce<T: Reduce + Bits>(out: &mut Out, mask: u32, value: T) {
 /// Reductions over full warps.
 #[kernel]
 pub unsafe fn reductions(input: &[u64], out: *mut u64) {
-    // SAFETY: the launch's output.
+    // SAFETY: `out` points to the launch's output.
     let mut out = unsafe { Out::new(out) };
     let value = input[thread::index_1d() as usize];
     reduce(&mut out, FULL_MASK, value as u32);
@@ -129,7 +129,7 @@ pub unsafe fn reductions(input: &[u64], out: *mut u64) {
 /// Reductions over some lanes.
 #[kernel]
 pub unsafe fn partial_reductions(input: &[u64], out: *mut u64) {
-    // SAFETY: the launch's output.
+    // SAFETY: `out` points to the launch's output.
     let mut out = unsafe { Out::new(out) };
     let value = input[thread::index_1d() as usize];
     let mask = 0x1248_8421;
