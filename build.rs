@@ -39,7 +39,8 @@ fn build() -> Result<(), Box<dyn Error>> {
         let feature = FEATURES.iter().find(|(module, _)| kernel.starts_with(module));
         feature.is_some_and(|(_, feature)| env::var_os(format!("CARGO_FEATURE_{feature}")).is_none())
     };
-    let mut images = String::from("/// The PTX of gpu-kernels, by the names of the kernels.\npub static PTX_IMAGES: &[PtxImage] = &[\n");
+    let mut images =
+        String::from("/// The PTX of gpu-kernels, by the names of the kernels.\npub static PTX_IMAGES: &[PtxImage] = &[\n");
     for images_of_kernel in output.images.chunk_by(|a, b| a.kernels == b.kernels) {
         let kernel = &images_of_kernel[0].kernels[0];
         if is_left_out(kernel) {

@@ -4,9 +4,9 @@
 
 use std::{f64::consts::PI, fs::File, path::Path};
 
+use crate::polygon::{Point, Pose, brute, place};
 use ndarray::{Array0, Array2};
 use ndarray_npy::NpzReader;
-use crate::polygon::{Point, Pose, brute, place};
 use proptest::prelude::*;
 use rand_chacha::{
     ChaCha8Rng,

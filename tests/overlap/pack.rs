@@ -4,9 +4,9 @@
 
 use std::{fs, path::Path, time::Duration};
 
+use crate::polygon::{brute, place};
 use assert_cmd::{Command, cargo::cargo_bin};
 use gpu_kernels::overlap::adam::{self, POSE_MEMORY, Step};
-use crate::polygon::{brute, place};
 use rand_chacha::{
     ChaCha8Rng,
     rand_core::{RngCore, SeedableRng},

@@ -6,8 +6,8 @@
 use std::f64::consts::PI;
 
 use crate::exact::common_area;
-use gpu_kernels::overlap::clip::{self, intersect};
 use crate::polygon::{Point, Pose, brute, place};
+use gpu_kernels::overlap::clip::{self, intersect};
 use rand_chacha::{
     ChaCha8Rng,
     rand_core::{RngCore, SeedableRng},

@@ -289,7 +289,8 @@ impl CudaBuilder {
 fn images<'a>(kernels: impl Iterator<Item = &'a String>, split: bool, archs: &[NvptxArch], path: &Path) -> Vec<PtxImage> {
     let kernels: Vec<String> = kernels.cloned().collect();
     let parts = kernels.chunks(if split { 1 } else { kernels.len() });
-    let images = parts.flat_map(|kernels| archs.iter().map(|&arch| PtxImage { arch, kernels: kernels.to_vec(), path: path.to_owned() }));
+    let images =
+        parts.flat_map(|kernels| archs.iter().map(|&arch| PtxImage { arch, kernels: kernels.to_vec(), path: path.to_owned() }));
     images.map(|image| PtxImage { path: image_path(path, split, &image), ..image }).collect()
 }
 

@@ -118,7 +118,7 @@ pub struct Memory {
     pub location: Location,
     /// From the address of its first byte to that behind its last.
     pub bytes: Range<usize>,
-    /// The number of the page on which the host library keeps the allocation's uses, to order work on several streams.
+    /// The number of the page on which the host library keeps the allocation's uses, to order work on several streams. Without it
     /// the order is left to the [`IntoParam`]'s author.
     pub page: Option<usize>,
 }
