@@ -189,12 +189,21 @@ macro_rules! launch {
     };
 }
 
-/// The examples in CONTRIBUTING.md, which are tested like those here.
+/// The examples in the documents, which are tested like those here.
 #[cfg(all(doctest, feature = "cli"))]
-#[doc = include_str!("../../CONTRIBUTING.md")]
-struct Contributing;
-
-/// Those in README.md.
-#[cfg(all(doctest, feature = "cli"))]
-#[doc = include_str!("../../README.md")]
-struct Readme;
+mod documents {
+    macro_rules! documents {
+        ($($name:ident $path:literal)*) => {$(
+            #[doc = include_str!(concat!("../../", $path))]
+            struct $name;
+        )*};
+    }
+    documents! {
+        Contributing "CONTRIBUTING.md"
+        DesignRules "docs/design-rules.md"
+        ListRanking "docs/list-ranking.md"
+        Overlap "docs/overlap.md"
+        Pcf "docs/pcf.md"
+        Readme "README.md"
+    }
+}

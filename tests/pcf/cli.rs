@@ -499,6 +499,7 @@ fn what_is_said_of_a_matrix() {
     let rate = take("merge_steps_per_second").as_f64().unwrap();
     let steps = 300 * 299 * 19;
     assert!(ms > 0.0 && (rate * ms / 1e3 / f64::from(steps) - 1.0).abs() < 1e-9 && take("write_ms").as_f64().unwrap() >= 0.0);
+    assert!(take("compile_ms").as_f64().unwrap() >= 0.0);
     let (gpus, blocks) = (take("gpus"), take("blocks").as_u64().unwrap());
     assert!(gpus.as_array().unwrap().len() == 1 && gpus[0]["blocks"] == blocks && blocks > 0 && !gpus[0]["device"].is_null());
     let (side, downloaded) = (take("side").as_u64().unwrap(), take("downloaded_bytes").as_u64().unwrap());
