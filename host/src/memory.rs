@@ -39,9 +39,9 @@ fn control_group() -> Option<usize> {
     Some(most.saturating_sub(current.saturating_sub(cached)))
 }
 
-/// What the process's own limits leave.
+/// What the process's own limits leave of its addresses, in bytes.
 #[cfg(target_os = "linux")]
-fn own_limits() -> Option<usize> {
+pub(crate) fn own_limits() -> Option<usize> {
     use rustix::process::{Resource, getrlimit};
     let limits = [(Resource::As, "VmSize"), (Resource::Data, "VmData")];
     let limits = limits.map(|(resource, key)| Some((getrlimit(resource).current?, key)));
@@ -54,7 +54,7 @@ fn own_limits() -> Option<usize> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn own_limits() -> Option<usize> {
+pub(crate) fn own_limits() -> Option<usize> {
     None
 }
 

@@ -6,12 +6,13 @@
 //! 1. what [`start`] was called with, such as an option of the program;
 //! 2. the environment variable `WARPSMITH_THREADS`, from 1 to [`MOST`];
 //! 3. `RAYON_NUM_THREADS`;
-//! 4. the number of cores that the process may use.
+//! 4. the number of cores that the process may use, or fewer where its addresses are limited (`ulimit -v`).
 //!
 //! A program calls [`start`] once, before anything else, and so learns what is wrong with the number or with starting the threads.
 //! Without it the first use starts them: then `rayon` doesn't know of `WARPSMITH_THREADS`, and panics where it can't have its threads.
 //! Results don't depend on the number.
 
+use crate::memory::own_limits;
 use memmap2::MmapOptions;
 use std::{
     env,
@@ -33,6 +34,8 @@ const VARIABLE: &str = "WARPSMITH_THREADS";
 const STACK: usize = 2 << 20;
 /// What else a thread takes of the address space at its start, in bytes.
 const BESIDE: usize = 256 << 10;
+/// What the C library's allocator reserves for a thread, in bytes. It matters where addresses are limited.
+const ARENA: usize = 64 << 20;
 /// What has to be left of the address space beside threads, in bytes.
 const REST: usize = 64 << 20;
 
@@ -120,7 +123,11 @@ fn choose(wish: Option<usize>) -> Result<usize, ThreadsError> {
         // What `rayon` makes nothing of it doesn't heed.
         None => match of_environment("RAYON_NUM_THREADS") {
             Some(Ok(wanted)) => wanted,
-            _ => thread::available_parallelism().map_or(1, NonZero::get).min(MOST),
+            _ => {
+                let cores = thread::available_parallelism().map_or(1, NonZero::get).min(MOST);
+                // Nobody asked for so many: fewer where there is no room.
+                (1..=cores).rev().find(|&count| check_room(2 * count).is_ok()).unwrap_or(1)
+            }
         },
     };
     Ok(*chosen.insert(wanted))
@@ -129,6 +136,9 @@ fn choose(wish: Option<usize>) -> Result<usize, ThreadsError> {
 /// Fails where there is no address space for so many threads. The system would start one with the last of it, and what the thread then
 /// wants itself ends the process.
 fn check_room(threads: usize) -> io::Result<()> {
+    if own_limits().is_some_and(|left| left < threads * (STACK + ARENA) + REST) {
+        return Err(io::ErrorKind::OutOfMemory.into());
+    }
     MmapOptions::new().len(threads * (STACK + BESIDE) + REST).no_reserve_swap().map_anon().map(drop)
 }
 

@@ -382,7 +382,7 @@ fn devices_are_listed() {
     for gpu in &devices[..devices.len() - 1] {
         assert_eq!(gpu["backend"], "cuda");
         assert!(gpu["compute_capability"].as_str().unwrap().contains('.'));
-        assert!(gpu["ptx_image"].is_null() || gpu["ptx_image"] == "sm_75" || gpu["ptx_image"] == "sm_90", "{gpu}");
+        assert!(gpu["ptx_image"].is_null() || gpu["ptx_image"] == "sm_75" || gpu["ptx_image"] == "sm_80", "{gpu}");
     }
     let table = good(&["devices"]);
     assert!(table.contains("workers") && table.contains("By default commands run on"), "{table}");

@@ -316,18 +316,20 @@ pub unsafe fn finish(pairs: &[Pair], ranks: *mut i32, status: &Status, expected:
     let first = thread::block_idx_x() as usize * WINDOW;
     let size = (pairs.len() - first).min(WINDOW);
     let window = dynamic_shared::<i32>();
-    // SAFETY: the launch gives FINISH_SHARED bytes, and places are below WINDOW; reads follow the barrier; the window lies in both arrays.
+    // Of a bad list that is trusted, two pairs may have one place.
+    // SAFETY: the launch gives FINISH_SHARED bytes, and places are below WINDOW; all writes before the barrier are atomic, and reads
+    // follow it; the window lies in both arrays.
     unsafe {
         let mut i = 2 * thread;
         while i + 1 < size {
             let two = mem::load_nc(pairs.as_ptr().add(first + i).cast::<U32x4>());
-            window.add(two.x as usize % WINDOW).write(two.y as i32);
-            window.add(two.z as usize % WINDOW).write(two.w as i32);
+            atomic::block::store(window.add(two.x as usize % WINDOW), two.y as i32);
+            atomic::block::store(window.add(two.z as usize % WINDOW), two.w as i32);
             i += 2 * THREADS as usize;
         }
         if i < size {
             let last = pairs.get_unchecked(first + i);
-            window.add(last.x as usize % WINDOW).write(last.y as i32);
+            atomic::block::store(window.add(last.x as usize % WINDOW), last.y as i32);
         }
         thread::sync_threads();
         let mut i = 4 * thread;

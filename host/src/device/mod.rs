@@ -263,7 +263,7 @@ impl Device {
         }
     }
 
-    /// The compute capability, times ten, of the library's PTX image that this device uses: 75 or 90. `None` on the CPU, and
+    /// The compute capability, times ten, of the library's PTX image that this device uses: 75 or 80. `None` on the CPU, and
     /// where there is none for the GPU.
     pub fn image(&self) -> Option<u32> {
         match &self.inner {
