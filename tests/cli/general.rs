@@ -446,7 +446,7 @@ fn tables_fit_the_terminal() {
         "list-rank --n 1e4 --verify",
         &format!("pcf info {long}"),
         &format!("pcf pdist {long} --output d.npy"),
-        &format!("pcf cdist s.npz {long} --gpus 3 --output d.npy"),
+        &format!("--backend cpu pcf cdist s.npz {long} --gpus 3 --output d.npy"),
         "pcf l2-kernel s.npz --output d.npy",
         "overlap total p.csv --boundary 4",
         "overlap pairs p.csv --lattice 3,0,0,3",
