@@ -55,7 +55,7 @@ fn kernels(criterion: &mut Criterion, device: &Device, extent: u32) {
     let shell = brick.cells() as u64 - inner;
     bench("shell", 4 * CELL * shell, &mut |stream| {
         let grid = brick.shell_len().div_ceil(THREADS);
-        // SAFETY: as above.
+        // SAFETY: both arrays are the brick's, and nothing else uses them.
         unsafe { launch!(stream, stencil::shell<<<grid, THREADS>>>(&cells, &mut next, nx, ny, nz, 0.125)) }
     });
     for (d, name) in ["x", "y", "z"].into_iter().enumerate() {
@@ -65,7 +65,7 @@ fn kernels(criterion: &mut Criterion, device: &Device, extent: u32) {
             unsafe { launch!(stream, faces::pack<<<grid, THREADS>>>(&cells, &mut sent, nx, ny, nz, d, 0)) }
         });
         bench(&format!("unpack {name}"), bytes, &mut |stream| {
-            // SAFETY: as above, and nothing else uses the cells.
+            // SAFETY: the cells are the brick's, nothing else uses them, and `sent` has both faces.
             unsafe { launch!(stream, faces::unpack<<<grid, THREADS>>>(&sent, &mut cells, nx, ny, nz, d, 0)) }
         });
     }

@@ -177,7 +177,7 @@ fn walks(bench: &mut Bench, peer: Option<&std::path::Path>) -> Result<()> {
         let bench = bench.borrow();
         bench.stream.synchronize()?;
         let next = bench.next.as_device_ptr() as *const c_void;
-        // SAFETY: as above.
+        // SAFETY: arrays of the sizes that the peer asks for, on the current device, which it shares with this process.
         checked(unsafe { peer_packed(bench.head, next, pointers.0, pointers.1, i64::from(bench.n)) })
     };
     let times = side_by_side(&mut [

@@ -105,7 +105,8 @@ fn times(
     graph.prepare(&stream)?;
     let mut times = Vec::new();
     for run in 0..runs + 2 {
-        // SAFETY: what was captured uses buffers of the caller's, who waits, and nothing else does meanwhile.
+        // SAFETY: the buffers that the captured work uses are borrowed by `work`, which lives longer; nothing else uses
+        // them until `time`, which waits, returns.
         let ms = stream.time(|stream| unsafe { graph.launch(stream) })?;
         if run >= 2 {
             times.push(ms / repeats as f64);

@@ -240,7 +240,7 @@ pub trait Value: Pod + sealed::Sealed {
     /// Launches the scan's kernel for the type.
     ///
     /// # Safety
-    /// The kernel's: `blocks` are as many as `data` has tiles, and the workspace is ready for it.
+    /// `blocks` are as many as `data` has tiles, and the workspace is ready for a scan of it.
     #[doc(hidden)]
     unsafe fn launch_scan(
         stream: &Stream,
@@ -252,7 +252,7 @@ pub trait Value: Pod + sealed::Sealed {
     /// Launches the reduction's kernel for type and operator.
     ///
     /// # Safety
-    /// The kernel's: `blocks` are as many as it has for `input`, and the workspace is ready for it.
+    /// `blocks` are as many as the kernel takes for `input`, and the workspace is ready for it.
     #[doc(hidden)]
     unsafe fn launch_reduce(
         stream: &Stream,
@@ -276,7 +276,8 @@ macro_rules! values {
             ) -> Result<(), DeviceError> {
                 let threads = tile::threads::<Self>();
                 let ScanWorkspace { total, ticket, state, epoch, .. } = workspace;
-                // SAFETY: the caller's.
+                // SAFETY: there are as many blocks as tiles, and the workspace is ready (this function's contract).
+                // `Data` has an output as long as the input, or one array for both.
                 unsafe {
                     match data {
                         Data::Apart(input, output) => {
@@ -302,7 +303,8 @@ macro_rules! values {
             ) -> Result<(), DeviceError> {
                 let threads = tile::threads::<Self>();
                 let ReduceWorkspace { partials, done, result, .. } = workspace;
-                // SAFETY: the caller's.
+                // SAFETY: there are as many blocks as the kernel takes for `input`, and the workspace is ready (this
+                // function's contract).
                 unsafe {
                     match operator {
                         Operator::Sum => {

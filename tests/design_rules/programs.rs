@@ -150,7 +150,7 @@ fn kernels_step() {
         unsafe { launch!(stream, stencil::interior<<<grid, (32, 8)>>>(&cells, &mut next, nx, ny, nz, 0.125)) }.unwrap();
         check(&stream.download_vec(&next).unwrap(), false);
         let grid = brick.shell_len().div_ceil(256);
-        // SAFETY: as above.
+        // SAFETY: both arrays are of the brick, and nothing else uses them.
         unsafe { launch!(stream, stencil::shell<<<grid, 256>>>(&cells, &mut next, nx, ny, nz, 0.125)) }.unwrap();
         check(&stream.download_vec(&next).unwrap(), true);
     }
@@ -185,7 +185,7 @@ fn kernels_pack_and_unpack() {
             assert_eq!(stream.download_vec(&packed).unwrap(), expected, "{extents:?} {d} {sides:?}");
 
             let (received, mut cells) = (device.upload(&numbers(len)).unwrap(), cells);
-            // SAFETY: as above.
+            // SAFETY: the cells are the brick's, and there are as many faces as `first` allows.
             unsafe { launch!(stream, faces::unpack<<<grid, 256>>>(&received, &mut cells, nx, ny, nz, d as u32, first)) }.unwrap();
             let mut u = u;
             let ghosts = sides.iter().flat_map(|&high| face(extents, d, high, true));

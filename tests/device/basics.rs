@@ -371,11 +371,11 @@ fn constants_are_what_the_host_sets() -> Result {
     unsafe { device.set_constant(&samples::COEFFICIENTS, &[1.0, 2.0, 3.0, 4.0])? };
     launch!(stream, samples::polynomial<<<1, 32>>>(&x, &mut y))?;
     assert_eq!(stream.download_vec(&y)?, [1.0, 10.0, 49.0, -2.0]);
-    // SAFETY: as above.
+    // SAFETY: this test alone uses the constant, and waits for its kernels.
     unsafe { device.set_constant(&samples::COEFFICIENTS, &[0.0, 0.0, 1.0, 0.0])? };
     launch!(stream, samples::polynomial<<<1, 32>>>(&x, &mut y))?;
     assert_eq!(stream.download_vec(&y)?, [0.0, 1.0, 4.0, 1.0]);
-    // SAFETY: as above.
+    // SAFETY: this test alone uses the constant, and waits for its kernels.
     let short = unsafe { device.set_constant(&samples::COEFFICIENTS, &[1.0]) };
     assert!(matches!(error(short), DeviceError::LengthMismatch { found: 1, expected: 4, .. }));
     Ok(())
@@ -554,7 +554,7 @@ fn kernels_of_another_crate_need_a_module() -> Result {
     // SAFETY: nothing is launched from either.
     let text = error(unsafe { device.load_module(&[(75, ".version 7.0\n.target sm_75\nthis is not PTX")]) }).to_string();
     assert!(text.contains("compiler says") && text.contains("line 3"), "{text}");
-    // SAFETY: as above.
+    // SAFETY: nothing is launched from the module.
     assert!(matches!(error(unsafe { device.load_module(&[(990, "")]) }), DeviceError::NoImage { .. }));
     let ptx = r"
         .version 7.0

@@ -54,9 +54,6 @@ pub struct Block<T> {
     threads: u32,
 }
 
-// SAFETY of the accesses to the storage below: a warp writes the element of its own number, or one thread that for broadcasts;
-// all reads follow the barrier, are of elements of warps that exist, and so of written ones. That earlier readers are done
-// is the caller's word.
 impl<T: Shuffle> Block<T> {
     /// The block, whatever its size.
     ///
@@ -111,7 +108,8 @@ impl<T: Shuffle> Block<T> {
         if self.warps() == 1 {
             return of_warp;
         }
-        // SAFETY: see above the `impl`.
+        // SAFETY: a warp writes the element of its own number alone. All reads follow the barrier and are of elements
+        // of warps that exist, which have been written. By this function's contract, earlier readers are done.
         unsafe {
             if lane_id() == 0 {
                 self.storage.write(warp_id() as usize, of_warp);
@@ -137,7 +135,8 @@ impl<T: Shuffle> Block<T> {
     #[cfg_attr(not(cuda_device), track_caller)]
     pub unsafe fn inclusive_scan<O: Op<T>>(self, value: T, op: O) -> Scan<T> {
         let in_warp = warp::inclusive_scan(self.lanes(), value, op);
-        // SAFETY: the caller's.
+        // SAFETY: all threads of the block come here together, and none has used the storage since the last barrier
+        // (this function's contract).
         let (before, total) = unsafe { self.around_warp(in_warp, op) };
         Scan { prefix: if warp_id() == 0 { in_warp } else { op.apply(before, in_warp) }, total }
     }
@@ -151,7 +150,8 @@ impl<T: Shuffle> Block<T> {
     pub unsafe fn exclusive_scan<O: Identity<T>>(self, value: T, op: O) -> Scan<T> {
         let inclusive = warp::inclusive_scan(self.lanes(), value, op);
         let below = shuffle_up(self.lanes().mask(), inclusive, 1);
-        // SAFETY: the caller's.
+        // SAFETY: all threads of the block come here together, and none has used the storage since the last barrier
+        // (this function's contract).
         let (before, total) = unsafe { self.around_warp(inclusive, op) };
         let prefix = match (warp_id(), lane_id()) {
             (0, 0) => op.identity(),
@@ -169,7 +169,8 @@ impl<T: Shuffle> Block<T> {
     #[inline(always)]
     #[cfg_attr(not(cuda_device), track_caller)]
     pub unsafe fn reduce_items<const ITEMS: usize, O: Op<T>>(self, items: [T; ITEMS], op: O) -> T {
-        // SAFETY: the caller's.
+        // SAFETY: all threads of the block come here together, and none has used the storage since the last barrier
+        // (this function's contract).
         unsafe { self.reduce(fold(&items, op), op) }
     }
 
@@ -187,7 +188,8 @@ impl<T: Shuffle> Block<T> {
         let of_thread = const { last::<ITEMS>() };
         let in_warp = warp::inclusive_scan(self.lanes(), items[of_thread], op);
         let below = shuffle_up(self.lanes().mask(), in_warp, 1);
-        // SAFETY: the caller's.
+        // SAFETY: all threads of the block come here together, and none has used the storage since the last barrier
+        // (this function's contract).
         let (before, total) = unsafe { self.around_warp(in_warp, op) };
         let (first_warp, first_lane) = (warp_id() == 0, lane_id() == 0);
         if !(first_warp && first_lane) {
@@ -215,7 +217,8 @@ impl<T: Shuffle> Block<T> {
         mut items: [T; ITEMS],
         op: O,
     ) -> Scan<[T; ITEMS], T> {
-        // SAFETY: the caller's.
+        // SAFETY: all threads of the block come here together, and none has used the storage since the last barrier
+        // (this function's contract).
         let Scan { prefix: mut before, total } = unsafe { self.exclusive_scan(fold(&items, op), op) };
         for item in &mut items {
             let with_item = op.apply(before, *item);
@@ -233,7 +236,8 @@ impl<T: Shuffle> Block<T> {
     #[inline(always)]
     #[cfg_attr(not(cuda_device), track_caller)]
     pub unsafe fn broadcast(self, value: T, thread: u32) -> T {
-        // SAFETY: see above the `impl`. Reductions and scans don't use this element.
+        // SAFETY: one thread writes the element, which reductions and scans don't use, and all reads follow the
+        // barrier. By this function's contract, earlier readers are done.
         unsafe {
             if thread::thread_idx_x() == thread {
                 self.storage.write(BROADCAST, value);
@@ -246,7 +250,7 @@ impl<T: Shuffle> Block<T> {
     /// From the inclusive scan within each warp: what the warps before this one hold together (anything in the first), and all.
     ///
     /// # Safety
-    /// As for the scans.
+    /// All threads of the block call it together; no thread has used the storage since the last barrier.
     #[inline(always)]
     #[cfg_attr(not(cuda_device), track_caller)]
     pub(super) unsafe fn around_warp<O: Op<T>>(self, in_warp: T, op: O) -> (T, T) {
@@ -254,7 +258,8 @@ impl<T: Shuffle> Block<T> {
         if self.warps() == 1 {
             return (in_warp, warp::broadcast(lanes, in_warp, lanes.count() - 1));
         }
-        // SAFETY: see above the `impl`.
+        // SAFETY: a warp writes the element of its own number alone. All reads follow the barrier and are of elements
+        // of warps that exist, which have been written. By this function's contract, earlier readers are done.
         unsafe {
             if lane_id() == lanes.count() - 1 {
                 self.storage.write(warp_id() as usize, in_warp);
@@ -285,7 +290,7 @@ impl<T: Shuffle> Block<T> {
     unsafe fn scan_warps<O: Op<T>>(self, op: O) -> (T, T) {
         let last = self.warps() - 1;
         // Lanes beyond the last warp repeat it: a scan passes nothing downwards.
-        // SAFETY: of a warp that exists, by the minimum.
+        // SAFETY: the minimum makes it the element of a warp that exists, which was written before the last barrier.
         let of_warp = unsafe { self.storage.read(lane_id().min(last) as usize) };
         let scan = warp::inclusive_scan(Lanes::FULL, of_warp, op);
         (warp::broadcast(Lanes::FULL, scan, warp_id().saturating_sub(1)), warp::broadcast(Lanes::FULL, scan, last))

@@ -100,7 +100,7 @@ impl Histogram {
     #[inline(always)]
     pub unsafe fn count(self, bin: u32) -> u32 {
         debug_assert!(bin < self.bins, "no such bin");
-        // SAFETY: the caller's.
+        // SAFETY: the bin exists, and barriers separate this read from all additions (this function's contract).
         unsafe { self.counts.add(bin as usize).read() }
     }
 }
@@ -156,7 +156,8 @@ impl Partition {
     /// for as long as the partition is used nothing else accesses them without a barrier between.
     #[inline(always)]
     pub const unsafe fn new(starts: *mut u32, bins: u32) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: `starts` has `bins + 1` elements of shared memory, for the block's use alone (this function's
+        // contract).
         Partition { histogram: unsafe { Histogram::new(starts, bins) } }
     }
 
@@ -232,7 +233,8 @@ impl Partition {
     #[inline(always)]
     pub unsafe fn start(self, bin: u32) -> u32 {
         debug_assert!(bin <= self.bins(), "no such bin");
-        // SAFETY: the caller's.
+        // SAFETY: there are `bins + 1` elements, `bin` is at most `bins`, and `rank` ended with a barrier after the
+        // last write.
         unsafe { self.histogram.counts.add(bin as usize).read() }
     }
 
@@ -242,7 +244,7 @@ impl Partition {
     /// `bin` is below the number of bins, and [`rank`](Self::rank) has returned.
     #[inline(always)]
     pub unsafe fn count(self, bin: u32) -> u32 {
-        // SAFETY: the caller's.
+        // SAFETY: `bin + 1` is at most the number of bins, and `rank` has returned (this function's contract).
         unsafe { self.start(bin + 1) - self.start(bin) }
     }
 }

@@ -130,7 +130,7 @@ impl State {
     /// The tag and the value at `index`. The tag is zero where there is nothing yet.
     ///
     /// # Safety
-    /// As for [`publish`](Self::publish).
+    /// The index is below the number of tiles, or of all levels' groups.
     #[inline(always)]
     unsafe fn look<T: StateValue>(self, index: usize) -> (u32, T) {
         // SAFETY: within the words, which are accessed by atomics alone.
@@ -182,16 +182,15 @@ impl<T: StateValue> LookBack<T> for Decoupled {
     #[inline(always)]
     unsafe fn exclusive_prefix<O: Identity<T>>(state: State, tile: usize, _tiles: usize, aggregate: T, op: O) -> T {
         let lane = lane_id();
-        // SAFETY of all accesses: words of tiles up to this one, and what is published is this tile's own, by its first lane.
         if tile == 0 {
             if lane == 0 {
-                // SAFETY: see above.
+                // SAFETY: tile 0 exists; only the first lane of the tile's warp publishes here, once.
                 unsafe { state.publish(0, UP_TO, aggregate) };
             }
             return op.identity();
         }
         if lane == 0 {
-            // SAFETY: see above.
+            // SAFETY: the tile exists; only the first lane of its warp publishes its own sum, once.
             unsafe { state.publish(tile, OWN, aggregate) };
         }
 
@@ -203,7 +202,7 @@ impl<T: StateValue> LookBack<T> for Decoupled {
             let mut pause = Pause::new();
             let (value, nearest) = loop {
                 let (tag, value) = match own {
-                    // SAFETY: see above.
+                    // SAFETY: `index` is that of an earlier tile.
                     Some(index) => unsafe { state.look::<T>(index) },
                     // Before the first tile.
                     None => (state.tag(UP_TO), op.identity()),
@@ -225,7 +224,7 @@ impl<T: StateValue> LookBack<T> for Decoupled {
             end -= WARP_SIZE as usize;
         }
         if lane == 0 {
-            // SAFETY: see above.
+            // SAFETY: the tile exists; only the first lane of its warp publishes the sum up to it, once.
             unsafe { state.publish(tile, UP_TO, op.apply(prefix, aggregate)) };
         }
         prefix

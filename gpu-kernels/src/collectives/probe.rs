@@ -35,7 +35,7 @@ struct Results<T> {
 }
 
 /// # Safety
-/// As for the kernels `warp_*`.
+/// Launched in one dimension. `values` and all results have one element per thread.
 #[inline(always)]
 unsafe fn probe_warp<T: Shuffle, O: Identity<T>>(values: &[T], lanes: u32, op: O, results: Results<T>) {
     if lane_id() >= lanes {
@@ -55,7 +55,7 @@ unsafe fn probe_warp<T: Shuffle, O: Identity<T>>(values: &[T], lanes: u32, op: O
 }
 
 /// # Safety
-/// As for the kernels `block_*`; the storage is for this call alone.
+/// Launched in one dimension. `values` and all results have one element per thread; the storage is for this call alone.
 #[inline(always)]
 unsafe fn probe_block<T: Shuffle, O: Identity<T>>(values: &[T], op: O, results: Results<T>, storage: Storage<T>) {
     let index = thread::index_1d() as usize;
@@ -76,13 +76,15 @@ unsafe fn probe_block<T: Shuffle, O: Identity<T>>(values: &[T], op: O, results: 
 }
 
 /// # Safety
-/// As for the kernels `block_items_*`; the storage is for this call alone.
+/// Launched in one dimension. `results.reduced` and `results.total` have one element per thread, `values` and the other
+/// results [`ITEMS`]; the storage is for this call alone.
 #[inline(always)]
 unsafe fn probe_block_items<T: Shuffle, O: Identity<T>>(values: &[T], op: O, results: Results<T>, storage: Storage<T>) {
     let index = thread::index_1d() as usize;
     let first = index * ITEMS;
     let items: [T; ITEMS] = core::array::from_fn(|i| values[first + i]);
-    // SAFETY: as for one item.
+    // SAFETY: one-dimensional blocks, of which no thread has left; a barrier lies between any two uses of the storage.
+    // A thread writes its own elements.
     unsafe {
         let block = Block::new(storage);
         results.reduced.add(index).write(block.reduce_items(items, op));
@@ -106,7 +108,7 @@ macro_rules! probes {
         /// Launched in one dimension. All parameters have one element a thread.
         #[kernel]
         pub unsafe fn $warp(values: &[$t], lanes: u32, reduced: *mut $t, inclusive: *mut $t, exclusive: *mut $t, total: *mut $t) {
-            // SAFETY: the caller's.
+            // SAFETY: launched in one dimension, with one element per thread in each array (this kernel's contract).
             unsafe { probe_warp(values, lanes, $op, Results { reduced, inclusive, exclusive, total }) }
         }
 
@@ -116,7 +118,8 @@ macro_rules! probes {
         /// Launched in one dimension. All parameters have one element a thread.
         #[kernel]
         pub unsafe fn $block(values: &[$t], reduced: *mut $t, inclusive: *mut $t, exclusive: *mut $t, total: *mut $t) {
-            // SAFETY: the caller's.
+            // SAFETY: launched in one dimension, with one element per thread in each array (this kernel's contract);
+            // the storage is new.
             unsafe { probe_block(values, $op, Results { reduced, inclusive, exclusive, total }, shared_array![$t; STORAGE]) }
         }
 
@@ -126,7 +129,8 @@ macro_rules! probes {
         /// Launched in one dimension. `reduced` and `total` have one element a thread, the others [`ITEMS`].
         #[kernel]
         pub unsafe fn $block_items(values: &[$t], reduced: *mut $t, inclusive: *mut $t, exclusive: *mut $t, total: *mut $t) {
-            // SAFETY: the caller's.
+            // SAFETY: launched in one dimension, with an element or [`ITEMS`] per thread in each array (this kernel's
+            // contract); the storage is new.
             unsafe {
                 probe_block_items(values, $op, Results { reduced, inclusive, exclusive, total }, shared_array![$t; STORAGE]);
             }

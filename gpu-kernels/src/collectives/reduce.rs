@@ -36,7 +36,8 @@ struct Results<T> {
 /// Reduces an array by the whole grid.
 ///
 /// # Safety
-/// As for the kernels; `storage` and `flag` are for this call alone.
+/// Launched on [`blocks`]`(input.len())` blocks of [`threads`] threads, in one dimension. `partials` points to one item
+/// per block, `result` to one. `*done` is 0. `storage` and `flag` are shared memory for this call alone.
 #[inline(always)]
 unsafe fn reduce<T, O, const V: usize>(input: &[T], results: Results<T>, op: O, storage: Storage<T>, flag: SharedArray<u32, 1>)
 where
@@ -100,7 +101,8 @@ macro_rules! reductions {
         /// item a block, `result` to one. `*done` is 0 before and after.
         #[kernel(max_threads = $threads)]
         pub unsafe fn $name(input: &[$t], partials: *mut $t, done: *mut u32, result: *mut $t) {
-            // SAFETY: the caller's.
+            // SAFETY: grid, arrays and counter are as `reduce` asks (this kernel's contract), and the shared memory is
+            // new.
             unsafe {
                 reduce::<$t, $op, $v>(
                     input,

@@ -33,7 +33,9 @@ struct Control<T> {
 /// Scans one tile, whichever the ticket counter gives, from `input` to `output`, which may be the same.
 ///
 /// # Safety
-/// As for the kernels; `ticket` and `storage` are shared memory for this call alone.
+/// Launched on [`tiles`]`(n)` blocks of [`threads`] threads, in one dimension. Input and output have `n` items, and
+/// `control.total` points to one. `*control.ticket` is 0. With `READ_ONLY` nothing writes the input. `ticket` and
+/// `storage` are shared memory for this call alone.
 #[inline(always)]
 unsafe fn exclusive<T, B, const V: usize, const READ_ONLY: bool>(
     (input, output, n): (*const T, *mut T, usize),
@@ -60,7 +62,8 @@ unsafe fn exclusive<T, B, const V: usize, const READ_ONLY: bool>(
         (Block::with_threads(storage, tile::threads::<T>()), tile)
     };
     let place = Place::<V>::new(tile as usize, n);
-    // SAFETY: the arrays' lengths are the caller's word; a thread stores only where it has loaded.
+    // SAFETY: the input has `n` items (this function's contract), and no other thread writes this thread's own; with
+    // `READ_ONLY`, nothing writes any.
     let mut items = unsafe { place.load::<T, READ_ONLY>(input, Sum.identity()) };
 
     // Within the warp: each thread's sums before its items of each round. (Three short loops: as one it would be too long for
@@ -105,7 +108,7 @@ unsafe fn exclusive<T, B, const V: usize, const READ_ONLY: bool>(
             sum = with_item;
         }
     }
-    // SAFETY: the output's length is the caller's word, and the thread's items are its own.
+    // SAFETY: the output has `n` items (this function's contract), and no other thread accesses this thread's own.
     unsafe { place.store(output, items) };
 }
 
@@ -119,7 +122,8 @@ macro_rules! scans {
         /// them.
         #[kernel(max_threads = $threads, min_blocks = $blocks)]
         pub unsafe fn $name(input: &[$t], output: *mut $t, total: *mut $t, ticket: *mut u32, state: *mut u64, epoch: u32) {
-            // SAFETY: the caller's; a type and its bits have the same size, and the sums of the bits are those of the type.
+            // SAFETY: grid, arrays, ticket and state are as `exclusive` asks (this kernel's contract), and the shared
+            // memory is new. A type and its bits have the same size, and the sums of the bits are those of the type.
             unsafe {
                 exclusive::<$bits, $look_back, $v, true>(
                     (input.as_ptr().cast(), output.cast(), input.len()),
@@ -136,7 +140,8 @@ macro_rules! scans {
         #[doc = concat!("As for [`", stringify!($name), "`](fn@", stringify!($name), "), on [`tiles`]`(n)` blocks.")]
         #[kernel(max_threads = $threads, min_blocks = $blocks)]
         pub unsafe fn $in_place(data: *mut $t, n: usize, total: *mut $t, ticket: *mut u32, state: *mut u64, epoch: u32) {
-            // SAFETY: as above.
+            // SAFETY: grid, array, ticket and state are as `exclusive` asks (this kernel's contract), and the shared
+            // memory is new. A type and its bits have the same size, and the sums of the bits are those of the type.
             unsafe {
                 exclusive::<$bits, $look_back, $v, false>(
                     (data.cast_const().cast(), data.cast(), n),

@@ -133,7 +133,8 @@ impl<const V: usize> Place<V> {
         let first = unsafe { array.add(self.first) };
         if self.is_full() && is_aligned(array) {
             for (round, items) in items.iter().enumerate() {
-                // SAFETY: as in `load`.
+                // SAFETY: the tile is full; items of a thread's round begin at a multiple of `V` in the array, so of 16
+                // bytes. No other thread accesses them (this function's contract).
                 unsafe {
                     let vector = first.add((self.own + round as u32 * Self::ROUND) as usize).cast::<T::Vector>();
                     mem::store_cg(vector, T::join(*items));

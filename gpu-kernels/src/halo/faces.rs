@@ -23,7 +23,8 @@ fn place(brick: Brick, dimension: u32, first: u32, ghost: bool, index: u32) -> u
 pub unsafe fn pack(cells: *const f64, mut faces: DisjointSlice<f64>, nx: u32, ny: u32, nz: u32, dimension: u32, first: u32) {
     let brick = Brick { nx, ny, nz };
     for (index, face) in faces.grid_stride_mut() {
-        // SAFETY: two faces have fewer than 2^32 cells, and each is in the array; the rest is the caller's.
+        // SAFETY: two faces have fewer than 2^32 cells, and each cell is in the array, of the brick and its ghost
+        // cells, where nothing writes it meanwhile (this kernel's contract).
         *face = unsafe { *cells.add(place(brick, dimension, first, false, index as u32)) };
     }
 }
@@ -38,7 +39,8 @@ pub unsafe fn unpack(faces: &[f64], cells: *mut f64, nx: u32, ny: u32, nz: u32, 
     let brick = Brick { nx, ny, nz };
     let index = thread::block_idx_x() * thread::block_dim_x() + thread::thread_idx_x();
     if let Some(&face) = faces.get(index as usize) {
-        // SAFETY: each element has its own ghost cell, which is in the array; the rest is the caller's.
+        // SAFETY: each element has its own ghost cell, which is in the array and which nothing else accesses meanwhile
+        // (this kernel's contract).
         unsafe { cells.add(place(brick, dimension, first, true, index)).write(face) };
     }
 }

@@ -22,7 +22,8 @@ pub const fn interior_grid(brick: Brick) -> (u32, u32, u32) {
 #[inline(always)]
 unsafe fn step(brick: Brick, cells: *const f64, next: *mut f64, rate: f64, at: usize, [below, here, above]: [f64; 3]) {
     let row = brick.row();
-    // SAFETY: the caller's.
+    // SAFETY: `at` and its neighbours are in `cells` and aren't written meanwhile; nobody else accesses `at` in `next`
+    // (this function's contract).
     unsafe {
         let x = *cells.add(at - 1) + *cells.add(at + 1);
         let y = *cells.add(at - row) + *cells.add(at + row);
@@ -50,8 +51,9 @@ pub unsafe fn interior(cells: *const f64, next: *mut f64, nx: u32, ny: u32, nz: 
     let plane = brick.plane();
     let mut at = brick.at(x, y, z);
     let mut left = PLANES.min((nz - 1).saturating_sub(z));
-    // SAFETY: (x, y) is no outermost cell of its plane, nor are the planes up to the last of `left`, so that all neighbours are cells of
-    // the brick; threads have different columns or planes. The rest is the caller's.
+    // SAFETY: (x, y) is no outermost cell of its plane, nor are the planes up to the last of `left`, so that all
+    // neighbours are cells of the brick; threads have different columns or planes. Nothing writes the cells that are
+    // read, nor accesses those that are written (this kernel's contract).
     unsafe {
         let (mut below, mut here) = (*cells.add(at - plane), *cells.add(at));
         while left > 0 {
@@ -78,7 +80,8 @@ pub unsafe fn shell(cells: *const f64, next: *mut f64, nx: u32, ny: u32, nz: u32
     }
     let (x, y, z) = brick.shell_cell(index);
     let (at, plane) = (brick.at(x, y, z), brick.plane());
-    // SAFETY: the cell is the brick's, so that all neighbours are in the array; each index has another. The rest is the caller's.
+    // SAFETY: the cell is the brick's, so that all neighbours are in the array; each index has another cell. Nothing
+    // writes the cells that are read, nor accesses those that are written (this kernel's contract).
     unsafe {
         let column = [*cells.add(at - plane), *cells.add(at), *cells.add(at + plane)];
         step(brick, cells, next, rate, at, column);

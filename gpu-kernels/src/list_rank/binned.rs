@@ -66,7 +66,7 @@ unsafe fn claim(counter: *mut u32) -> u32 {
     let leader = lanes.trailing_zeros();
     let mut first = 0;
     if warp::lane_id() == leader {
-        // SAFETY: the caller's.
+        // SAFETY: the counter is valid for atomic access (this function's contract).
         first = unsafe { atomic::device::fetch_add(counter, lanes.count_ones()) };
     }
     warp::shuffle_idx(lanes, first, leader) + (lanes & warp::lane_mask_lt()).count_ones()
@@ -78,7 +78,9 @@ unsafe fn claim(counter: *mut u32) -> u32 {
 /// [`max_chunks`]; the walks of a bad one that would take more are cut off.
 ///
 /// # Safety
-/// As [`split`](super::walk::split())'s; `chunks` must have `capacity * CHUNK_VECTORS` vectors.
+/// `next` must have `n` elements, `chunks` `capacity * CHUNK_VECTORS` vectors, the node arrays `count + heads.len()`,
+/// `head_nodes` `heads.len()`, and the arrays written must not overlap any other. `group`, `magic`, `shift` and `seed`
+/// must be of one [`Splitters`].
 #[kernel(max_threads = 256)]
 #[allow(clippy::too_many_arguments)]
 pub unsafe fn walk(
@@ -106,8 +108,9 @@ pub unsafe fn walk(
     }
     let mut end = ABSENT;
     let mut length = 0i32;
-    // SAFETY: `head_nodes` is as long as `heads`; indices into `next` are compared with `n` before they are used, chunk numbers with
-    // `capacity`; the status is changed by atomics alone.
+    // SAFETY: `head_nodes` is as long as `heads`; indices into `next`, which has `n` elements, are compared with `n`
+    // before they are used, chunk numbers with `capacity`. A thread writes chunks and a node of its own; counter and
+    // status are changed by atomics alone.
     unsafe {
         if let Some(first) = start(j, n, splitters, heads, head_nodes) {
             let mut element = first;

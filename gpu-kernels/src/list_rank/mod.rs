@@ -65,7 +65,7 @@ macro_rules! values {
     ($($t:ty: $zero:expr, $plus:expr, $placed:ident, $word:ident($bits:expr);)*) => {$(
         // SAFETY: `repr(C)`, of fields without padding between or after them, which take any bits.
         unsafe impl bytemuck::Zeroable for $placed<$t> {}
-        // SAFETY: as above.
+        // SAFETY: `repr(C)`, of fields without padding between or after them, which take any bits.
         unsafe impl bytemuck::Pod for $placed<$t> {}
 
         impl Value for $t {

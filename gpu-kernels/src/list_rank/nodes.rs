@@ -25,7 +25,8 @@ pub const fn solve_shared(size: usize) -> usize {
 /// Ranks at most [`SOLVE_NODES`] nodes by pointer jumping in shared memory.
 ///
 /// # Safety
-/// As the kernels'.
+/// One block of [`SOLVE_THREADS`] threads, with [`solve_shared`] bytes of dynamic shared memory. All arrays must have
+/// `next.len()` elements, and those written must not overlap any other.
 #[inline(always)]
 unsafe fn solve<V: Value>(next: &[i32], lengths: &[i32], sums: &[V], base_length: *mut i32, base_sum: *mut V, roots: *mut i32) {
     let m = next.len().min(SOLVE_NODES);
@@ -38,8 +39,8 @@ unsafe fn solve<V: Value>(next: &[i32], lengths: &[i32], sums: &[V], base_length
     };
     let slot = |k: usize| thread::thread_idx_x() as usize + k * SOLVE_THREADS as usize;
 
-    // SAFETY: below, each thread writes its own slots between two barriers, and reads others' only after the next; indices read from
-    // memory are compared with `m`.
+    // SAFETY: threads write slots of their own, or by atomics; barriers separate those writes from reads of others'
+    // slots. Indices read from memory are compared with `m`. The arrays have `m` elements (this function's contract).
     unsafe {
         for k in 0..PER_THREAD {
             let node = slot(k);
@@ -122,7 +123,7 @@ unsafe fn solve<V: Value>(next: &[i32], lengths: &[i32], sums: &[V], base_length
 /// Expands the bases of one level to the nodes of the level below. (Its kernels say what each array is.)
 ///
 /// # Safety
-/// As the kernels'.
+/// The arrays written must be as long as `sublists`, and must not overlap any other.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 unsafe fn expand<V: Value>(
@@ -178,7 +179,7 @@ pub fn identity(mut numbers: DisjointSlice<i32>) {
 /// Starts pointer jumping: the values before each node are those of its predecessor; a node without one is a root (1 in `is_root`).
 ///
 /// # Safety
-/// As [`jump_i32`]'s.
+/// All arrays must have the same length, hold indices below it, and those written must not overlap any other.
 #[inline(always)]
 unsafe fn first_jump<V: Value>(predecessors: &[i32], lengths: &[i32], sums: &[V], base_length: *mut i32, base_sum: *mut V) {
     let node = thread::index_1d() as usize;
@@ -201,7 +202,7 @@ unsafe fn first_jump<V: Value>(predecessors: &[i32], lengths: &[i32], sums: &[V]
 /// One round of pointer jumping, from one set of arrays to another.
 ///
 /// # Safety
-/// As [`jump_i32`]'s.
+/// All arrays must have the same length, hold indices below it, and those written must not overlap any other.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 unsafe fn jump<V: Value>(
@@ -277,7 +278,8 @@ macro_rules! node_kernels {
         // One block an SM: for two, ptxas would keep to 32 registers and spill.
         #[kernel(max_threads = 1024, min_blocks = 1)]
         pub unsafe fn $solve(next: &[i32], lengths: &[i32], sums: &[$t], base_length: *mut i32, base_sum: *mut $t, roots: *mut i32) {
-            // SAFETY: the caller's.
+            // SAFETY: the arrays have `next.len()` elements and those written overlap no other (this kernel's
+            // contract).
             unsafe { solve(next, lengths, sums, base_length, base_sum, roots) }
         }
 
@@ -298,7 +300,7 @@ macro_rules! node_kernels {
             base_sum: *mut $t,
             roots: *mut i32,
         ) {
-            // SAFETY: the caller's.
+            // SAFETY: the arrays written are as long as `sublists` and overlap no other (this kernel's contract).
             unsafe {
                 expand(sublists, length_offsets, sum_offsets, upper_length, upper_sum, upper_roots, base_length, base_sum, roots)
             }
@@ -310,7 +312,8 @@ macro_rules! node_kernels {
         /// All arrays must have the same length, hold indices below it, and those written must not overlap any other.
         #[kernel(max_threads = 256)]
         pub unsafe fn $first(predecessors: &[i32], lengths: &[i32], sums: &[$t], base_length: *mut i32, base_sum: *mut $t) {
-            // SAFETY: the caller's.
+            // SAFETY: the arrays have one length, hold indices below it, and those written overlap no other (this
+            // kernel's contract).
             unsafe { first_jump(predecessors, lengths, sums, base_length, base_sum) }
         }
 
@@ -327,7 +330,8 @@ macro_rules! node_kernels {
             base_length: *mut i32,
             base_sum: *mut $t,
         ) {
-            // SAFETY: the caller's.
+            // SAFETY: the arrays have one length, hold indices below it, and those written overlap no other (this
+            // kernel's contract).
             unsafe { jump(from_predecessor, from_length, from_sum, predecessor, base_length, base_sum) }
         }
     )*};

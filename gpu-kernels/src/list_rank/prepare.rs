@@ -11,7 +11,7 @@ use super::{Offset, Status};
 #[kernel(max_threads = 32)]
 pub unsafe fn reset(status: *mut Status, heads: *mut i32, head: i32) {
     if thread::index_1d() == 0 {
-        // SAFETY: the caller's.
+        // SAFETY: both pointers are valid for a write (this kernel's contract), and only one thread writes.
         unsafe {
             status.write(Status { ranked: 0, out_of_range: 0, circles: 0, head, overflows: 0 });
             heads.write(head);
@@ -44,7 +44,7 @@ pub unsafe fn sum_successors(next: &[i32], sum: *mut i64) {
         own += warp::shuffle_down(warp::FULL_MASK, own, distance);
     }
     if warp::lane_id() == 0 {
-        // SAFETY: the caller's.
+        // SAFETY: `sum` is valid for atomic access (this kernel's contract).
         unsafe { atomic::device::fetch_add(sum, own) };
     }
 }
@@ -59,7 +59,7 @@ pub unsafe fn set_head(sum: &i64, n: u32, status: *mut Status, heads: *mut i32) 
         let n = n as i64;
         let head = n * (n - 1) / 2 - *sum;
         let head = if (0..n).contains(&head) { head as i32 } else { 0 };
-        // SAFETY: the caller's.
+        // SAFETY: both pointers are valid (this kernel's contract), and only one thread writes.
         unsafe {
             (*status).head = head;
             heads.write(head);

@@ -59,7 +59,7 @@ fn walk<V: Value, const AHEAD: bool>(
             break number as i32;
         }
         if element == saved {
-            // SAFETY: as above.
+            // SAFETY: `status` is the launch's status record, which all threads change by atomics alone.
             unsafe { atomic::device::fetch_add(&raw mut (*status).circles, 1) };
             break BROKEN;
         }
@@ -85,12 +85,14 @@ pub(super) unsafe fn start(j: u32, n: u32, splitters: Splitters, heads: &[i32], 
     let index = (j - splitters.count) as usize;
     let head = heads[index] as u32;
     if head >= n {
-        // SAFETY: the index is one of `heads`.
+        // SAFETY: the index is one of `heads`, at each of which `head_nodes` is valid for a write (this function's
+        // contract).
         unsafe { head_nodes.add(index).write(ABSENT) };
         return None;
     }
     let number = splitters.number(head);
-    // SAFETY: as above.
+    // SAFETY: the index is one of `heads`, at each of which `head_nodes` is valid for a write (this function's
+    // contract).
     unsafe { head_nodes.add(index).write(number.unwrap_or(j) as i32) };
     match number {
         Some(_) => None,
@@ -215,7 +217,9 @@ macro_rules! weighted_walks {
         /// to `sublists`, `length_offsets` and `sum_offsets`.
         ///
         /// # Safety
-        /// As the other walks'; here the nodes of one level are the elements of the next, and their lengths add up as a second value.
+        /// The arrays of the level walked (`next` to `sum_offsets`) must have `n` elements, the node arrays `count +
+        /// heads.len()`, `head_nodes` `heads.len()`, and the arrays written must not overlap any other. `group`,
+        /// `magic`, `shift` and `seed` must be of one [`Splitters`].
         #[kernel(max_threads = 256)]
         #[allow(clippy::too_many_arguments)]
         pub unsafe fn $nodes(
@@ -246,7 +250,9 @@ macro_rules! weighted_walks {
             let mut length = 0i32;
             // SAFETY: `head_nodes` is as long as `heads`.
             let walked = match unsafe { start(j, n, splitters, heads, head_nodes) } {
-                // SAFETY: as in the walk of elements.
+                // SAFETY: `walk` steps on indices below `n` alone, which the arrays of the level hold. In a bad list
+                // several walks may pass a node; what they leave for it is stored atomically, and the totals show that
+                // the list is bad.
                 Some(first) => unsafe {
                     walk::<$t, true>(
                         first,

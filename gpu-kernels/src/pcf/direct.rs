@@ -33,7 +33,7 @@ impl<T: Scalar> Chain<T> {
     /// There are steps to go.
     #[inline(always)]
     unsafe fn step(&mut self, op: impl Operation<T>) {
-        // SAFETY: the segments are there, as long as there are steps to go.
+        // SAFETY: with steps to go, a function whose end comes first has a next segment.
         unsafe {
             let (f, f_end) = T::read_parts(self.first);
             let (g, g_end) = T::read_parts(self.second);
@@ -52,7 +52,7 @@ impl<T: Scalar> Chain<T> {
 /// Writes the entries of the thread's pairs: [`CHAINS`] positions of the first band times one of the second.
 ///
 /// # Safety
-/// As the kernels below.
+/// Both bands are as [`Functions`] says, and every entry is in `out`.
 #[inline(always)]
 unsafe fn run<T: Scalar, O: Operation<T>>(
     (first, second): (Functions<'_, T>, Functions<'_, T>),
@@ -136,7 +136,7 @@ macro_rules! kernels {
             let first = Functions { segments: first_segments, offsets: first_offsets, order: first_order };
             let second = Functions { segments: second_segments, offsets: second_offsets, order: second_order };
             let op: fn($t) -> _ = $op;
-            // SAFETY: the caller's.
+            // SAFETY: both bands are as [`Functions`] says, and every entry is in `out` (this kernel's contract).
             unsafe { run((first, second), Triangle(triangle), op(p), out, (first_stride, second_stride)) }
         }
     )*};

@@ -29,7 +29,7 @@ pub trait Scalar:
     /// Value and end, by a load each, which a CPU does faster than to take a vector apart.
     ///
     /// # Safety
-    /// As any read.
+    /// `segment` is valid for reads.
     unsafe fn read_parts(segment: *const Self::Segment) -> (Self, Self);
 }
 
@@ -59,7 +59,7 @@ macro_rules! scalar {
             }
             #[inline(always)]
             unsafe fn read_parts(segment: *const $segment) -> ($t, $t) {
-                // SAFETY: the caller's.
+                // SAFETY: the segment is valid for reads (this function's contract).
                 unsafe { ((&raw const (*segment).x).read(), (&raw const (*segment).y).read()) }
             }
         }
@@ -130,10 +130,11 @@ impl<T: Scalar> Functions<'_, T> {
     /// The function at a position of the order: its number, its first segment, and how many it has; 0 where there is none.
     ///
     /// # Safety
-    /// There is such a position.
+    /// The position is below the order's length, and the band is as the fields say.
     #[inline(always)]
     pub unsafe fn at(self, position: u32) -> (u32, *const T::Segment, u32) {
-        // SAFETY: the position is the caller's word; functions have an offset, and one more follows the last.
+        // SAFETY: the position is in the order (this function's contract); each function in it has an offset, and one
+        // more offset follows the last.
         unsafe {
             let function = *self.order.get_unchecked(position as usize);
             if function == NO_FUNCTION {

@@ -35,7 +35,7 @@ impl<T: Scalar, const STRIDE: u32> Source<T> for Shared<STRIDE> {
 
     #[inline(always)]
     unsafe fn load(self, position: u32) -> T::Segment {
-        // SAFETY: the caller's.
+        // SAFETY: there is a segment at this offset (this function's contract), in the block's dynamic shared memory.
         unsafe { *dynamic_shared::<u8>().add(position as usize).cast::<T::Segment>() }
     }
 }
@@ -49,7 +49,8 @@ const ROUND: u32 = 16;
 /// Writes the tile's entries: the block's, of grid position (32 of the first band, one for each warp of the second).
 ///
 /// # Safety
-/// As the kernels below.
+/// Both bands are as [`Functions`] says, and every entry is in `out`. The grid and the blocks are as the kernels say,
+/// with [`shared_bytes`] of shared memory.
 #[inline(always)]
 unsafe fn run<T: Scalar, O: Operation<T>>(
     (first, second): (Functions<'_, T>, Functions<'_, T>),
@@ -215,7 +216,7 @@ macro_rules! kernels {
             let first = Functions { segments: first_segments, offsets: first_offsets, order: first_order };
             let second = Functions { segments: second_segments, offsets: second_offsets, order: second_order };
             let op: fn($t) -> _ = $op;
-            // SAFETY: the caller's.
+            // SAFETY: both bands are as [`Functions`] says, and every entry is in `out` (this kernel's contract).
             unsafe { run((first, second), window, Triangle(triangle), op(p), out, (first_stride, second_stride)) }
         }
     )*};

@@ -76,7 +76,7 @@ unsafe fn bounds(row_ptr: &[u32], tile: Tile, row: u32) -> (u32, u32) {
         return (0, 0);
     }
     let at = (tile.row() + row) as usize;
-    // SAFETY: the caller's.
+    // SAFETY: the tile's rows are in `row_ptr` (this function's contract), which has one element more than rows.
     unsafe { (*row_ptr.get_unchecked(at) - tile.first(), *row_ptr.get_unchecked(at + 1) - tile.first()) }
 }
 
@@ -91,7 +91,10 @@ struct Matrix<'a, T> {
 /// Multiplies the block's tile.
 ///
 /// # Safety
-/// As the kernels below; `products` is the block's dynamic shared memory, and `storage` is used by nothing else.
+/// A block of whole warps, of one dimension, for each tile, and no tile has more nonzeros than [`ITEMS`] per thread.
+/// The tiles' rows are in `row_ptr`, their nonzeros in the matrix. All columns are indices of `x`; `y` has room for all
+/// rows of tiles, and `partials` for the sums of long rows. `products` is the block's dynamic shared memory, with room
+/// for [`ITEMS`] values per thread, and `storage` is used by nothing else.
 #[inline(always)]
 unsafe fn run<T: Scalar>(
     tiles: &[Tile],
@@ -166,11 +169,13 @@ unsafe fn run<T: Scalar>(
 /// Adds up a long row's partial sums.
 ///
 /// # Safety
-/// As the kernels below; `storage` is used by nothing else.
+/// A one-dimensional block for each of `rows`. There is one offset more than rows; they ascend, up to the number of
+/// partial sums; the rows are in `y`. `storage` is used by nothing else.
 #[inline(always)]
 unsafe fn run_long<T: Scalar>(rows: &[u32], offsets: &[u32], partials: *const T, y: *mut T, storage: Storage<T>) {
     let (index, thread, threads) = (thread::block_idx_x() as usize, thread::thread_idx_x(), thread::block_dim_x());
-    // SAFETY: the caller's; the block is one-dimensional, and uses the storage once.
+    // SAFETY: the block's row is in `rows` and `y`, its partial sums are there (this function's contract), and the
+    // block uses the storage once.
     unsafe {
         let end = *offsets.get_unchecked(index + 1);
         let mut at = *offsets.get_unchecked(index) + thread;
@@ -208,7 +213,8 @@ macro_rules! kernels {
             partials: *mut $t,
         ) {
             let matrix = Matrix { row_ptr, columns, values };
-            // SAFETY: the caller's.
+            // SAFETY: tiles, matrix and outputs fit each other (this kernel's contract), and the shared memory is for
+            // this call alone.
             unsafe { run(tiles, matrix, x, y, partials, dynamic_shared::<$t>(), shared_array![$t; STORAGE]) }
         }
 
@@ -218,7 +224,8 @@ macro_rules! kernels {
         /// There is one offset more than rows; they ascend, up to the number of partial sums; the rows are in `y`.
         #[kernel(max_threads = 256)]
         pub unsafe fn $long(rows: &[u32], offsets: &[u32], partials: *const $t, y: *mut $t) {
-            // SAFETY: the caller's.
+            // SAFETY: rows, offsets and partial sums fit each other (this kernel's contract), and the storage is for
+            // this call alone.
             unsafe { run_long(rows, offsets, partials, y, shared_array![$t; STORAGE]) }
         }
     )*};

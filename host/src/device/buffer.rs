@@ -323,7 +323,8 @@ impl<'a, T: Pod> View<'a, T> {
 
 impl<'a, T: Pod> ViewMut<'a, T> {
     /// # Safety
-    /// As [`View::from_raw`], and no other reference to the elements is used for `'a`.
+    /// `first` is the address of as many elements, in memory that `device` accesses and that lives for `'a`, and `page`
+    /// is its page in the device's ledger. No other reference to the elements is used for `'a`.
     pub(super) unsafe fn from_raw(device: &'a Device, page: Option<usize>, first: *mut T, len: usize) -> Self {
         ViewMut { device, page, first, len, element: PhantomData }
     }

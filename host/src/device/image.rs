@@ -89,7 +89,7 @@ mod tests {
         // SAFETY: it is not launched.
         let others = unsafe { KernelInfo::new(own.path, 7, None, true) };
         assert!(others.path == own.path && !has(&others));
-        // SAFETY: nor is this one.
+        // SAFETY: it is not launched.
         let of_another_name = unsafe { KernelInfo::new("gpu_kernel::samples::saxpy", 7, None, true) };
         assert!(of_another_name.symbol() == own.symbol() && !has(&of_another_name));
     }

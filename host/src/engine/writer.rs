@@ -235,7 +235,8 @@ impl<'a, T: Entry> Symmetric<'a, T> {
                 // Those below the diagonal, of which the mirror images are above it.
                 let start = (column + 1).clamp(rows.start, rows.end);
                 if start < rows.end {
-                    // SAFETY: entries above the diagonal, each of which is the image of one pair; else as before.
+                    // SAFETY: entries above the diagonal, each of which is the image of one pair; no pair is twice in
+                    // this block, and no other block with any of them is open.
                     let place = unsafe { cells.slice_mut(column * n + start..column * n + rows.end) };
                     place.copy_from_slice(&tile[c][start - rows.start..][..place.len()]);
                 }

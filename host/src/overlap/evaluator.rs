@@ -317,8 +317,9 @@ impl<T: Real> Overlap<T> {
         let Scene { list, frames, offsets, grid, by_pose, nothing, partial, tiles, packing_of, .. } = scene;
         let cells = Cells { frames, starts: grid.as_ref().map_or(&*offsets, |grid| &grid.starts) };
         let mode = with_wanted(mode, wanted);
-        // SAFETY: as for phase one. Tiles are of rows and packings that exist. What is wanted by pose has room, and is
-        // zero where it is added to.
+        // SAFETY: `prepare` has checked that the scene was loaded by this evaluator, for its shapes and lattice, so
+        // that its arrays fit each other. Tiles are of rows and packings that exist. What is wanted by pose has room,
+        // and is zero where it is added to.
         unsafe {
             match self.kernel {
                 Kernel::Queue => T::queue(stream, tiles, list, list, cells, mode, partial, by_pose, nothing),
@@ -374,7 +375,9 @@ impl<T: Real> Overlap<T> {
         let Scene { frames, offsets, grid, list: others, by_pose: out, .. } = candidates;
         let cells = Cells { frames, starts: grid.as_ref().map_or(&*offsets, |grid| &grid.starts) };
         let (list, partial, own) = (&rows.list, &mut rows.partial, &mut rows.by_pose);
-        // SAFETY: as in `enqueue`; both have the same packings.
+        // SAFETY: both scenes were prepared by this evaluator, for its shapes and lattice, and have equally many
+        // packings, so that their arrays fit each other. What is wanted by pose has room, and is zero where it is added
+        // to.
         unsafe {
             match self.kernel {
                 Kernel::Queue => T::queue(stream, &rows.tiles, list, others, cells, mode, partial, own, out),
@@ -408,7 +411,8 @@ impl<T: Real> Overlap<T> {
         scene.by_scale_totals.ensure(packings)?;
         let Scene { poses, scales, shape_of, first_piece, packing_of, offsets, list, outside, layout, .. } = scene;
         let source = Source { poses, shapes: &self.shapes.spans, quads: &self.shapes.quads, shape_of, first_piece };
-        // SAFETY: as in `prepare`; there is one scale, or one for each packing.
+        // SAFETY: the scene was prepared by this evaluator, for its shapes, so that its arrays fit each other; the
+        // results have room for all poses and packings. There is one scale, or one for each packing.
         unsafe {
             T::outside(stream, source, list, packing_of, scales, region, outside)?;
             T::sums(stream, &outside.areas, offsets, layout.longest, T::ONE, &mut scene.outside_totals)?;
@@ -533,7 +537,8 @@ impl<T: Real> Overlap<T> {
             Pairs { count: self.device.alloc(1)?, pairs: self.device.alloc(capacity)?, areas: self.device.alloc(capacity)? };
         let count = loop {
             stream.fill_zero(&mut out.count)?;
-            // SAFETY: as in `enqueue`.
+            // SAFETY: both scenes were prepared by this evaluator, for its shapes and lattice, and have equally many
+            // packings, so that their arrays fit each other. `out` has room for `capacity` pairs.
             unsafe { T::pairs(stream, &rows.packing_of, &rows.list, &candidates.list, cells, mode, &mut out)? };
             let count = stream.download_vec(&out.count)?[0] as usize;
             if count <= capacity {

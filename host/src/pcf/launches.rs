@@ -115,7 +115,8 @@ macro_rules! launch_direct {
     ($kernel:ident, $p:expr, $stream:ident, $first:ident, $second:ident, $out:ident, $layout:ident) => {{
         let threads = $first.order.len() / direct::CHAINS * $second.order.len();
         let grid = threads.div_ceil(DIRECT_THREADS as usize) as u32;
-        // SAFETY: as above, but for shared memory.
+        // SAFETY: `Side` is what the kernels take for functions; the layout's strides are of a block as large as `out`,
+        // for the numbers of functions in both orders; the orders' lengths are multiples of 32.
         unsafe {
             launch!(
                 $stream,

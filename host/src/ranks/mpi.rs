@@ -58,7 +58,7 @@ struct MpiCommunicator {
 
 // SAFETY: handles of MPI are plain values. Methods that hand one to MPI see to it that they run on the thread that may.
 unsafe impl Send for MpiCommunicator {}
-// SAFETY: as above.
+// SAFETY: handles of MPI are plain values. Methods that hand one to MPI see to it that they run on the thread that may.
 unsafe impl Sync for MpiCommunicator {}
 
 impl Communicator for MpiCommunicator {
@@ -162,9 +162,10 @@ struct MpiLink {
     receives: Requests,
 }
 
-// SAFETY: as for the communicator: each method looks where it runs, and what changes is behind a lock.
+// SAFETY: handles of MPI are plain values. Methods that hand one to MPI see to it that they run on the thread that may.
 unsafe impl Send for MpiLink {}
-// SAFETY: as above.
+// SAFETY: methods that use MPI see to it that they run on the one thread that may, and the requests, which alone
+// change, are behind a lock.
 unsafe impl Sync for MpiLink {}
 
 /// Operations under way.
@@ -220,7 +221,8 @@ impl Link for MpiLink {
         self.home.check()?;
         let tag = c_int::from(self.plan.tag);
         self.receives.post((&self.plan.receive, &self.plan.receives), |first, len, rank, request| {
-            // SAFETY: as above, and nobody else accesses them until the wait.
+            // SAFETY: `Plan::check` saw to it that as many bytes are there, and by the contract of `link` nobody else
+            // accesses them until the wait.
             unsafe { ffi::MPI_Irecv(first, len, ffi::RSMPI_UINT8_T, rank, tag, self.world, request) }
         })
     }

@@ -344,8 +344,9 @@ impl Receives {
             unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
             return Ok(None);
         };
-        // SAFETY: as above; both regions are GPUs'. The copy is done before the message counts as received or sent; whichever of both
-        // links goes before that waits for the stream.
+        // SAFETY: `Plan::check` saw to it that both messages lie within their regions, of GPUs' memory, and they are
+        // equally long. Both are live and nobody else accesses them, by the contract of `link`. The copy is done before
+        // the message counts as received or sent; whichever of both links goes before that waits for the stream.
         unsafe { stream.copy_bytes(to.addr() as u64, from.addr() as u64, bytes)? };
         Ok(Some(stream.clone()))
     }

@@ -156,7 +156,8 @@ impl<T: Pod> Exchange<T> {
             send: send.region(),
             receive: receive.region(),
         };
-        // SAFETY: the memory lives as long as the link, which is dropped before it; the rest is the caller's word.
+        // SAFETY: the memory lives as long as the link, which is dropped before it. Nobody accesses it between a post
+        // and the end of its wait (this function's contract).
         let link = unsafe { ranks.link(plan)? };
         Ok(Exchange { link, send, receive })
     }

@@ -51,9 +51,9 @@ impl Code {
 }
 
 /// # Safety
-/// Null, or a C string that is never freed.
+/// `text` is null, or a C string that is never freed.
 unsafe fn c_str(text: *const c_char) -> Option<&'static str> {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: `text` isn't null, and so a C string that is never freed (this function's contract).
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_str().ok()).flatten()
 }
 

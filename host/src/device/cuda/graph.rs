@@ -18,7 +18,7 @@ pub(in super::super) struct CudaGraph {
 
 // SAFETY: the driver's functions for graphs may be called from any thread in which the context is current.
 unsafe impl Send for CudaGraph {}
-// SAFETY: as above, one at a time, which the mutex sees to.
+// SAFETY: the mutex lets only one thread at a time use the executable graph.
 unsafe impl Sync for CudaGraph {}
 
 impl CudaGraph {
@@ -109,7 +109,8 @@ impl CudaGraph {
         let exec = self.exec.lock().unwrap_or_else(PoisonError::into_inner);
         // The notes come first: another thread may be the one that sees a kernel fail.
         let new: Vec<_> = self.kernels.iter().filter(|kernel| stream.recent.note(kernel)).collect();
-        // SAFETY: graph and stream live, and are of one context; the caller vouches for the rest.
+        // SAFETY: graph and stream live, and are of one context; memory and modules are there until it is done (this
+        // function's contract).
         let code = unsafe { driver::cuGraphLaunch(*exec, stream.raw) };
         if code == Code::SUCCESS {
             return if self.cuda.synchronous { stream.synchronize() } else { Ok(()) };

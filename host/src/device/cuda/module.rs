@@ -28,7 +28,7 @@ pub(in super::super) struct CudaModule {
 
 // SAFETY: the driver's functions for modules may be called from any thread in which the context is current.
 unsafe impl Send for CudaModule {}
-// SAFETY: as above, and at the same time, too.
+// SAFETY: the driver's functions for modules may be called from several threads at the same time.
 unsafe impl Sync for CudaModule {}
 
 impl CudaModule {
@@ -199,7 +199,7 @@ pub(super) struct Function {
 
 // SAFETY: a function's handle may be used from any thread in which the context is current.
 unsafe impl Send for Function {}
-// SAFETY: as above, and at the same time, too.
+// SAFETY: a function's handle may be used from several threads at the same time.
 unsafe impl Sync for Function {}
 
 impl Function {
