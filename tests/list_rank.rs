@@ -303,7 +303,7 @@ fn bad_lists_are_named() {
     }
 }
 
-/// A trusted run of a bad list computes garbage from memory that nobody wrote, but it ends, and ends well.
+/// A trusted run of an invalid list computes garbage from memory that nobody wrote, but it ends, and ends well.
 #[test]
 fn trusted_runs_end_on_any_list() {
     let device = Device::best().unwrap();

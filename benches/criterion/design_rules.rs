@@ -1,4 +1,4 @@
-//! Design rules on the CPU: schedules listed, counted and simulated a second, searches; classes, features, trees and Algorithm 1 of as
+//! Design rules on the CPU: schedules listed, counted and simulated per second, searches; classes, features, trees and Algorithm 1 of as
 //! many schedules as a space has:
 //! `cargo bench --bench criterion -- design_rules`.
 //!

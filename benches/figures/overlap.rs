@@ -217,7 +217,7 @@ fn table(quick: bool) -> Result {
     Ok(())
 }
 
-/// What benches/peers/overlap.py asks for, one a line.
+/// What benches/peers/overlap.py asks for, one per line.
 #[derive(serde::Deserialize)]
 struct Request {
     poses: PathBuf,

@@ -96,7 +96,7 @@ fn chain(ranks: usize) -> Result<Traffic> {
     Ok(Traffic { ranks: all })
 }
 
-/// So many of these, in their order: all, or drawn without replacement.
+/// This many of these, in their order: all, or drawn without replacement.
 fn draw(mut from: Vec<usize>, count: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
     for taken in 0..count.min(from.len()) {
         let other = taken + (rng.next_u64() % (from.len() - taken) as u64) as usize;
@@ -251,7 +251,7 @@ pub fn main(arguments: Vec<String>) -> Result {
     let noisy = study("noisy", (&Machine { noise: 0.2, ..machine.clone() }, staging), &sizes, chain)?;
     let Some(out) = out else { return Ok(()) };
     fs::create_dir_all(&out)?;
-    let studies = [("150,000 rows divided", &strong), ("37,500 rows a rank", &weak), ("the same, times vary", &noisy)];
+    let studies = [("150,000 rows divided", &strong), ("37,500 rows per rank", &weak), ("the same, times vary", &noisy)];
     fs::write(out.join("scaling.csv"), csv(&studies)?)?;
     draw_all(&out.join("scaling-times"), &studies.map(|(name, rows)| times_chart(name, rows)))?;
     draw_all(&out.join("scaling-decisions"), &studies.map(|(name, rows)| decisions_chart(name, rows)))

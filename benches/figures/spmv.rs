@@ -177,7 +177,7 @@ fn table(names: &[String], variants: bool, quick: bool) -> Result {
     vectors::<f64>(&device, quick)
 }
 
-/// What benches/peers/spmv.py asks for, one a line.
+/// What benches/peers/spmv.py asks for, one per line.
 #[derive(serde::Deserialize)]
 struct Request {
     case: String,

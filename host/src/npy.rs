@@ -115,7 +115,7 @@ pub(crate) fn unwritten(error: WriteNpyError) -> io::Error {
 /// What is known of the bytes of a file or an entry of an archive before they are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// So many, the header's included.
+    /// This many, the header's included.
     Is(u64),
     /// They are packed, and may unpack to so many.
     Packed(u64),

@@ -43,7 +43,7 @@ static CHOSEN: Mutex<Option<usize>> = Mutex::new(None);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ThreadsError {
-    /// What was given is no number of threads.
+    /// What was given isn't a number of threads.
     #[error("{what} is {value:?}; it is a number of threads from 1 to {MOST}")]
     Number {
         /// Where it was given: `WARPSMITH_THREADS`, or `the number of threads`.
@@ -78,7 +78,7 @@ pub enum ThreadsError {
 /// To be called once, at the program's start. Where the program has made `rayon`'s global pool itself, that stays as it is.
 ///
 /// # Errors
-/// [`ThreadsError`]: the wish or the environment variable is no number of threads, another number was chosen before, or the threads can't
+/// [`ThreadsError`]: the wish or the environment variable isn't a number of threads, another number was chosen before, or the threads can't
 /// be started.
 pub fn start(wish: Option<usize>) -> Result<usize, ThreadsError> {
     if let Some(wanted) = wish
@@ -101,7 +101,7 @@ pub fn start(wish: Option<usize>) -> Result<usize, ThreadsError> {
 /// How many threads do the CPU's work.
 ///
 /// # Errors
-/// [`ThreadsError::Number`] where `WARPSMITH_THREADS` is none and [`start`] was called without one.
+/// [`ThreadsError::Number`] where `WARPSMITH_THREADS` is not a valid number and [`start`] was called without one.
 pub fn count() -> Result<usize, ThreadsError> {
     choose(None)
 }

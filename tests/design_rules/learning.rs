@@ -65,9 +65,9 @@ fn few_runs_and_times_that_are_none() {
     let said = |times: &[f64]| Labels::of(times).unwrap_err().to_string();
     assert_eq!(said(&[]), "nothing to learn: a step function of radius 1 takes 4 runs, and there are 0");
     assert_eq!(said(&[1.0, 2.0, 3.0]), "nothing to learn: a step function of radius 1 takes 4 runs, and there are 3");
-    assert_eq!(said(&[1.0, f64::NAN, -1.0, 1.0]), "nothing to learn: run 1 took NaN s, which is no time");
-    assert_eq!(said(&[1.0, 1.0, f64::INFINITY, 1.0]), "nothing to learn: run 2 took inf s, which is no time");
-    assert_eq!(said(&[1.0, 1.0, 1.0, -0.5]), "nothing to learn: run 3 took -0.5 s, which is no time");
+    assert_eq!(said(&[1.0, f64::NAN, -1.0, 1.0]), "nothing to learn: run 1 took NaN s, which is not a time");
+    assert_eq!(said(&[1.0, 1.0, f64::INFINITY, 1.0]), "nothing to learn: run 2 took inf s, which is not a time");
+    assert_eq!(said(&[1.0, 1.0, 1.0, -0.5]), "nothing to learn: run 3 took -0.5 s, which is not a time");
 
     let with = |radius, percentile| Labels::with(&[1.0, 2.0, 4.0, 5.0], &LabelOptions { radius, percentile });
     assert!(matches!(with(Some(0), 98.0), Err(RulesError::Learning(reason)) if reason.contains("radius is 0")));

@@ -26,7 +26,7 @@ fn runs(dag: &Dag, every: usize, time: impl Fn(usize, &Schedule) -> f64) -> Runs
     Runs { about, runs: schedules.map(run).collect() }
 }
 
-/// A step a microsecond, on each of so many ranks.
+/// One step per microsecond, on each of this many ranks.
 fn timeline(run: &Run, ranks: usize) -> Timeline {
     let span = |(index, rank): (usize, usize), stream| {
         let start = 1e-6 * index as f64;

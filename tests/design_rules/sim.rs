@@ -29,7 +29,7 @@ struct Given {
 }
 
 impl Given {
-    /// On so many ranks, on which operations do nothing yet.
+    /// On this many ranks, on which operations do nothing yet.
     fn new(dag: &Dag, ranks: usize) -> Self {
         Given { dag: dag.clone(), works: vec![vec![Vec::new(); dag.len()]; ranks] }
     }

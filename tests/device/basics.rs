@@ -550,7 +550,7 @@ fn kernels_of_another_crate_need_a_module() -> Result {
     let text = error(result).to_string();
     assert!(text.contains("`foreign::count`") && text.contains("load_module"), "{text}");
 
-    // PTX that isn't, PTX that suits no device, and PTX with an entry that does what the kernel does.
+    // Text that isn't PTX, PTX that suits no device, and PTX with an entry that does what the kernel does.
     // SAFETY: nothing is launched from either.
     let text = error(unsafe { device.load_module(&[(75, ".version 7.0\n.target sm_75\nthis is not PTX")]) }).to_string();
     assert!(text.contains("compiler says") && text.contains("line 3"), "{text}");
@@ -660,7 +660,7 @@ fn buffers_stay_on_their_device() -> Result {
     let text = error(launch!(there, samples::saxpy<<<1, 8>>>(1.0, &x, &mut y))).to_string();
     assert!(text.contains("`samples::saxpy`") && text.contains("the CPU") && text.contains("CUDA device 0"), "{text}");
     let text = error(launch!(here, samples::saxpy<<<1, 8>>>(1.0, &x, &mut y))).to_string();
-    assert!(text.contains("in the memory of CUDA device 0, and the stream is one of the CPU"), "{text}");
+    assert!(text.contains("in the memory of CUDA device 0, and the stream belongs to the CPU"), "{text}");
     assert!(matches!(error(there.copy(&x, &mut y)), DeviceError::WrongDevice { .. }));
     assert!(matches!(error(here.download_vec(&y)), DeviceError::WrongDevice { .. }));
     assert!(matches!(error(there.upload_async(cpu.pinned(8)?, &mut y)), DeviceError::WrongDevice { .. }));
@@ -848,7 +848,7 @@ fn the_environment_chooses_the_backend() {
     run_child("child_backend", &[("WARPSMITH_BACKEND", "cpu")]);
     run_child("child_backend", &[("WARPSMITH_BACKEND", "cuda")]);
     run_child("child_backend", &[("WARPSMITH_BACKEND", "gpu")]);
-    // With no device in view the CPU is it.
+    // Where no device is visible, the CPU is chosen.
     run_child("child_backend", &[("WARPSMITH_BACKEND", ""), ("CUDA_VISIBLE_DEVICES", "-1")]);
 }
 

@@ -63,7 +63,7 @@ impl<T: Pod + PartialEq + Debug> Outputs<T> {
         }
     }
 
-    /// Compares with sequential results: `size` items and `threads` threads a group (a warp or a block), of which the first
+    /// Compares with sequential results: `size` items and `threads` threads per group (a warp or a block), of which the first
     /// `active` threads take part.
     fn check(
         &self,

@@ -156,7 +156,7 @@ fn an_error_or_a_panic_ends_the_capture() -> Result {
     let mut y = device.upload(&[1.0f32])?;
     let result = device.capture(|stream| {
         launch!(stream, samples::saxpy<<<1, 32>>>(1.0, &x, &mut y))?;
-        // Two dimensions are none of this kernel's.
+        // The kernel doesn't take a grid of two dimensions.
         launch!(stream, samples::saxpy<<<(1, 2), 32>>>(1.0, &x, &mut y))
     });
     assert!(matches!(result, Err(DeviceError::LaunchFailed { .. })), "{result:?}");

@@ -376,7 +376,7 @@ fn matrices_larger_than_the_memory() {
     assert_eq!((&value["rows"], &value["max"]), (&json!(n), &json!(0.0)));
 }
 
-/// Whether two integrals of functions with at most so many breakpoints agree to rounding.
+/// Whether two integrals of functions with at most this many breakpoints agree to rounding.
 fn close<T: Real>(found: T, expected: T, breakpoints: usize) -> bool {
     let (found, expected) = (found.to_f64(), expected.to_f64());
     // Both are rounded, and a power is within a few roundings, too.

@@ -1,4 +1,4 @@
-//! Piecewise constant functions on the host: what is none, files, integrals, means and barcodes.
+//! Piecewise constant functions on the host: invalid ones, files, integrals, means and barcodes.
 
 use std::{fs, path::Path};
 
@@ -18,7 +18,7 @@ fn pcf(points: &[(f64, f64)]) -> Pcf<f64> {
     Pcf::new(points.iter().copied()).unwrap()
 }
 
-/// A set of functions that may be none.
+/// A set of functions that may be invalid.
 fn set_of<T: Real>(functions: &[&[(T, T)]]) -> Result<PcfSet<T>, PcfError> {
     let mut offsets = vec![0];
     let points: Vec<Point<T>> = functions.iter().flat_map(|points| points.iter().map(|&point| point.into())).collect();
@@ -28,7 +28,7 @@ fn set_of<T: Real>(functions: &[&[(T, T)]]) -> Result<PcfSet<T>, PcfError> {
     PcfSet::from_parts(offsets, points)
 }
 
-// ---- what is no function
+// ---- invalid functions
 
 #[test]
 fn errors_name_function_and_breakpoint() {
@@ -833,7 +833,7 @@ fn functions_that_can_be_repaired() {
     let (set, repairs) = PcfSet::repaired(vec![0, 0, 1, 1], vec![point(0.0, 4.0)]).unwrap();
     assert_eq!(set, set_of(&[&[(0.0, 0.0)][..], &[(0.0, 4.0)], &[(0.0, 0.0)]]).unwrap());
     assert_eq!(repairs, Repairs { empty: 2, ..Repairs::default() });
-    // What is no number stays none, and is called by its place in the file.
+    // NaN stays NaN, and is called by its place in the file.
     let path = files.text("b.csv", "function,t,v\n0,0,1\n1,3,5\n1,1,nan\n");
     fails(io::load_repaired(&path), &path, "line 4: function 1, breakpoint 1: v = NaN, but it must be a finite number");
 }

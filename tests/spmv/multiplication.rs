@@ -61,7 +61,7 @@ impl Random {
 enum Rows {
     /// From none to twice this many.
     About(usize),
-    /// The same, and one in the middle of so many.
+    /// The same, and one in the middle of this many.
     OneOf(usize, usize),
     /// Most are empty.
     Few,
@@ -347,14 +347,14 @@ fn what_cannot_be_multiplied_is_said() -> Result {
     says(spmv(&device, &matrix, &[0.0; 4]), x);
     says(
         DeviceMatrix::with_kernel(&device, &matrix, Kernel::Rows { lanes: 3 }),
-        "rows/3 is no kernel: a row has 1, 2, 4, 8, 16 or 32 lanes",
+        "rows/3 is not a kernel: a row has 1, 2, 4, 8, 16 or 32 lanes",
     );
     says(
         DeviceMatrix::with_kernel(&device, &matrix, Kernel::Rows { lanes: 64 }),
-        "rows/64 is no kernel: a row has 1, 2, 4, 8, 16 or 32 lanes",
+        "rows/64 is not a kernel: a row has 1, 2, 4, 8, 16 or 32 lanes",
     );
     for threads in [0, 16, 96, 512] {
-        let sentence = format!("tiles/{threads} is no kernel: a tile has 32, 64, 128 or 256 threads");
+        let sentence = format!("tiles/{threads} is not a kernel: a tile has 32, 64, 128 or 256 threads");
         says(DeviceMatrix::with_kernel(&device, &matrix, Kernel::Tiles { threads }), &sentence);
     }
     let indices = device.alloc_zeroed::<u32>(2)?;

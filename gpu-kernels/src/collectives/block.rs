@@ -24,7 +24,7 @@
 //! - a collective is no barrier for the caller's own memory (over a single warp it doesn't even contain one).
 //!
 //! # Cost
-//! A warp's shuffles, one element of storage a warp, one barrier, and then either a read for each warp (up to 8 warps, or a
+//! A warp's shuffles, one element of storage per warp, one barrier, and then either a read for each warp (up to 8 warps, or a
 //! size that isn't a multiple of 32) or one read and another warp's scan. Where the number of threads is a constant
 //! ([`Block::with_threads`]), loops over warps unroll.
 
@@ -41,7 +41,7 @@ pub const STORAGE: usize = 33;
 /// The storage of a [`Block`], from `shared_array![T; STORAGE]`.
 pub type Storage<T> = SharedArray<T, STORAGE>;
 
-/// The element that [`Block::broadcast`] uses. Others have one a warp.
+/// The element that [`Block::broadcast`] uses. Others have one per warp.
 const BROADCAST: usize = STORAGE - 1;
 
 /// Up to so many warps, each thread folds the warps' results itself.
@@ -162,7 +162,7 @@ impl<T: Shuffle> Block<T> {
         Scan { prefix, total }
     }
 
-    /// [`reduce`](Self::reduce) over several items a thread.
+    /// [`reduce`](Self::reduce) over several items per thread.
     ///
     /// # Safety
     /// All threads of the block call it together; no thread has used the storage since the last barrier.
@@ -174,7 +174,7 @@ impl<T: Shuffle> Block<T> {
         unsafe { self.reduce(fold(&items, op), op) }
     }
 
-    /// [`inclusive_scan`](Self::inclusive_scan) over several consecutive items a thread: those of thread 0, then those of
+    /// [`inclusive_scan`](Self::inclusive_scan) over several consecutive items per thread: those of thread 0, then those of
     /// thread 1, ...
     ///
     /// # Safety
@@ -205,7 +205,7 @@ impl<T: Shuffle> Block<T> {
         Scan { prefix: items, total }
     }
 
-    /// [`exclusive_scan`](Self::exclusive_scan) over several consecutive items a thread: those of thread 0, then those of
+    /// [`exclusive_scan`](Self::exclusive_scan) over several consecutive items per thread: those of thread 0, then those of
     /// thread 1, ...
     ///
     /// # Safety
@@ -297,7 +297,7 @@ impl<T: Shuffle> Block<T> {
     }
 }
 
-/// The last of `ITEMS` indices; without items there is none, and no program.
+/// The last of `ITEMS` indices. Without items there is none, and the program doesn't compile.
 const fn last<const ITEMS: usize>() -> usize {
     assert!(ITEMS > 0, "a thread has one item at least");
     ITEMS - 1

@@ -123,7 +123,7 @@ pub enum Counting {
 /// use cuda_std::prelude::*;
 /// use gpu_kernels::collectives::{block::{Block, STORAGE}, histogram::{Counting, Partition}};
 ///
-/// /// Four items a thread, for the block's 256 threads, in shared memory in order of their last hexadecimal digits.
+/// /// Four items per thread, for the block's 256 threads, in shared memory in order of their last hexadecimal digits.
 /// ///
 /// /// # Safety
 /// /// For one-dimensional blocks of 256 threads, of which all call it.

@@ -75,7 +75,7 @@ state_values! {
     f64: 2, |v| v.to_bits(), |b| f64::from_bits(b);
 }
 
-/// How many state words a scan over `tiles` tiles needs, whatever its type and way to look back. Linear: about 2.07 a tile.
+/// How many state words a scan over `tiles` tiles needs, whatever its type and way to look back. Linear: about 2.07 per tile.
 pub const fn state_words(tiles: usize) -> usize {
     let mut groups = tiles;
     let mut words = 2 * groups;

@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | [`op`] | | the operators: [`Sum`], [`Min`], [`Max`], and any closure |
 //! | [`warp`] | 32 lanes, or the first few | [`reduce`](warp::reduce), [`inclusive_scan`](warp::inclusive_scan), [`exclusive_scan`](warp::exclusive_scan), [`broadcast`](warp::broadcast) |
-//! | [`block`] | a block of any size | the same as methods of [`Block`](block::Block), for one item a thread or several |
+//! | [`block`] | a block of any size | the same as methods of [`Block`](block::Block), for one item per thread or several |
 //! | [`histogram`] | a block of any size | [`Histogram`](histogram::Histogram) counts, [`Partition`](histogram::Partition) ranks items by bin |
 //! | [`tile`] | a block of 256 | moves 4096 items between global memory and registers, 16 bytes at a time |
 //! | [`look_back`] | the grid | what lies before a tile, without a second pass |

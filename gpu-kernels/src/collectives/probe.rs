@@ -9,7 +9,7 @@ use super::{
 };
 use cuda_std::{dynamic_shared, kernel, shared_array, thread, warp::lane_id};
 
-/// Items a thread of the probes that take several.
+/// Items per thread of the probes that take several.
 pub const ITEMS: usize = 3;
 
 /// Maps `x -> m * x + c` modulo 2¹⁶, one after the other. `m` is a word's upper half, `c` the lower. An operator that
@@ -105,7 +105,7 @@ macro_rules! probes {
         /// Reduces and scans the first `lanes` values of each warp, or all where it has less; the other threads' results stay.
         ///
         /// # Safety
-        /// Launched in one dimension. All parameters have one element a thread.
+        /// Launched in one dimension. All parameters have one element per thread.
         #[kernel]
         pub unsafe fn $warp(values: &[$t], lanes: u32, reduced: *mut $t, inclusive: *mut $t, exclusive: *mut $t, total: *mut $t) {
             // SAFETY: launched in one dimension, with one element per thread in each array (this kernel's contract).
@@ -115,7 +115,7 @@ macro_rules! probes {
         /// Reduces and scans the values of each block.
         ///
         /// # Safety
-        /// Launched in one dimension. All parameters have one element a thread.
+        /// Launched in one dimension. All parameters have one element per thread.
         #[kernel]
         pub unsafe fn $block(values: &[$t], reduced: *mut $t, inclusive: *mut $t, exclusive: *mut $t, total: *mut $t) {
             // SAFETY: launched in one dimension, with one element per thread in each array (this kernel's contract);
@@ -123,10 +123,10 @@ macro_rules! probes {
             unsafe { probe_block(values, $op, Results { reduced, inclusive, exclusive, total }, shared_array![$t; STORAGE]) }
         }
 
-        /// Reduces and scans the values of each block, [`ITEMS`] a thread.
+        /// Reduces and scans the values of each block, [`ITEMS`] per thread.
         ///
         /// # Safety
-        /// Launched in one dimension. `reduced` and `total` have one element a thread, the others [`ITEMS`].
+        /// Launched in one dimension. `reduced` and `total` have one element per thread, the others [`ITEMS`].
         #[kernel]
         pub unsafe fn $block_items(values: &[$t], reduced: *mut $t, inclusive: *mut $t, exclusive: *mut $t, total: *mut $t) {
             // SAFETY: launched in one dimension, with an element or [`ITEMS`] per thread in each array (this kernel's
@@ -148,8 +148,8 @@ probes! {
 /// The histogram of each block's bins, `counts[block][bin]`.
 ///
 /// # Safety
-/// Launched in one dimension, with `4 * bins` bytes of dynamic shared memory. `of_threads` has one element a thread, `counts`
-/// `bins` a block.
+/// Launched in one dimension, with `4 * bins` bytes of dynamic shared memory. `of_threads` has one element per thread, `counts`
+/// `bins` per block.
 #[kernel]
 pub unsafe fn histogram(of_threads: &[u32], bins: u32, aggregated: bool, counts: *mut u32) {
     let bin = of_threads[thread::index_1d() as usize];
@@ -177,7 +177,7 @@ pub unsafe fn histogram(of_threads: &[u32], bins: u32, aggregated: bool, counts:
 ///
 /// # Safety
 /// Launched in one dimension, with `4 * (bins + 1)` bytes of dynamic shared memory. `of_items` and `ranks` have [`ITEMS`]
-/// elements a thread, `starts` `bins + 1` a block.
+/// elements per thread, `starts` `bins + 1` per block.
 #[kernel]
 pub unsafe fn partition(of_items: &[u32], bins: u32, aggregated: bool, ranks: *mut u32, starts: *mut u32) {
     let first = thread::index_1d() as usize * ITEMS;

@@ -98,7 +98,7 @@ macro_rules! reductions {
         ///
         /// # Safety
         /// Launched on [`blocks`]`(input.len())` blocks of [`threads`] threads, in one dimension. `partials` points to one
-        /// item a block, `result` to one. `*done` is 0 before and after.
+        /// item per block, `result` to one. `*done` is 0 before and after.
         #[kernel(max_threads = $threads)]
         pub unsafe fn $name(input: &[$t], partials: *mut $t, done: *mut u32, result: *mut $t) {
             // SAFETY: grid, arrays and counter are as `reduce` asks (this kernel's contract), and the shared memory is

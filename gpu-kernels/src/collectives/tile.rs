@@ -1,4 +1,4 @@
-//! Tiles: 4096 consecutive items that a block holds in registers, 64 bytes a thread.
+//! Tiles: 4096 consecutive items that a block holds in registers, 64 bytes per thread.
 //!
 //! A block has 256 threads for items of 4 bytes and 512 for items of 8. Each of its warps takes as many consecutive items, in
 //! four rounds: in each, its lanes load 16 consecutive bytes each, so that a round is 512 consecutive bytes of memory,

@@ -72,7 +72,7 @@ unsafe fn claim(counter: *mut u32) -> u32 {
     warp::shuffle_idx(lanes, first, leader) + (lanes & warp::lane_mask_lt()).count_ones()
 }
 
-/// Step 2: walks the sublists, and writes their elements in chunks. One thread a node, as in [`split`](super::walk::split()).
+/// Step 2: walks the sublists, and writes their elements in chunks. One thread per node, as in [`split`](super::walk::split()).
 ///
 /// `chunks` has room for `capacity` chunks, of which `chunk_count`, which must start at 0, will count the used ones. A good list needs at most
 /// [`max_chunks`]; the walks of a bad one that would take more are cut off.
@@ -305,7 +305,7 @@ pub unsafe fn partition(
     }
 }
 
-/// Step 4b: puts the ranks of each window in place, if as many elements were ranked as `expected` (0: in any case). One block of [`THREADS`] threads a window, with [`FINISH_SHARED`] bytes of shared memory.
+/// Step 4b: puts the ranks of each window in place, if as many elements were ranked as `expected` (0: in any case). One block of [`THREADS`] threads per window, with [`FINISH_SHARED`] bytes of shared memory.
 ///
 /// # Safety
 /// `ranks` must have `pairs.len()` elements, and both must be aligned to 16 bytes.

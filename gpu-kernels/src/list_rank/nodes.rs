@@ -143,7 +143,7 @@ unsafe fn expand<V: Value>(
     }
     let sublist = sublists[node] as u32 as usize;
     let (mut length, mut sum, mut root) = (0, V::ZERO, TAIL);
-    // A node that no walk came by has the fill value -1, which is no sublist.
+    // A node that no walk came by has the fill value -1, which isn't a sublist.
     if sublist < upper_roots.len() {
         length = upper_length[sublist].wrapping_add(length_offsets[node]);
         sum = upper_sum[sublist].plus(sum_offsets[node]);
@@ -275,7 +275,7 @@ macro_rules! node_kernels {
         ///
         /// # Safety
         /// All arrays must have `next.len()` elements, and those written must not overlap any other.
-        // One block an SM: for two, ptxas would keep to 32 registers and spill.
+        // One block per SM: for two, ptxas would keep to 32 registers and spill.
         #[kernel(max_threads = 1024, min_blocks = 1)]
         pub unsafe fn $solve(next: &[i32], lengths: &[i32], sums: &[$t], base_length: *mut i32, base_sum: *mut $t, roots: *mut i32) {
             // SAFETY: the arrays have `next.len()` elements and those written overlap no other (this kernel's

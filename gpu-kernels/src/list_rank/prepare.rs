@@ -68,7 +68,7 @@ pub unsafe fn set_head(sum: &i64, n: u32, status: *mut Status, heads: *mut i32) 
 }
 
 /// Marks every element that is some element's successor, in a bitmap of `n` bits that starts at 0; counts in
-/// `status.circles` those that were marked already, and in `status.out_of_range` successors that are no element.
+/// `status.circles` those that were marked already, and in `status.out_of_range` successors that aren't elements.
 ///
 /// # Safety
 /// `marked` must have `ceil(n / 32)` words.

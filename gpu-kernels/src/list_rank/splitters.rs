@@ -12,7 +12,7 @@
 pub struct Splitters {
     /// How many numbers there are; in the last group the place may lie past the end, so that one may stand for no element.
     pub count: u32,
-    /// Elements a group; 0 for the rule *first*.
+    /// Elements per group; 0 for the rule *first*.
     pub group: u32,
     /// `ceil(2^(31 + s) / group)` with `s = ceil(log2(group))`: dividing by `group` is multiplying by it (Granlund and Montgomery 1994,
     /// exact below 2^31).

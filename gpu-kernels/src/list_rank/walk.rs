@@ -1,7 +1,7 @@
 //! Step 2: walk the sublists.
 //!
 //! Thread `j` starts at splitter `j`, or for `j >= splitters` at a head, and follows the list up to the next splitter or the end.
-//! What it sees on the way is bounded: an index out of range ends it, and Brent's cycle detection (one comparison a step) ends a walk
+//! What it sees on the way is bounded: an index out of range ends it, and Brent's cycle detection (one comparison per step) ends a walk
 //! in a circle after less than three times its length.
 //!
 //! In a bad list several walks may pass an element, and so write to it at the same time: all that is written of an element is stored by
@@ -115,7 +115,7 @@ macro_rules! walks {
     ($(#[$doc:meta])* $name:ident($($array:ident: $array_type:ty),*) -> $value:ty, ahead: $ahead:literal, load: |$from:ident| $load:expr, visit: |$element:ident, $offset:ident, $sublist:ident| $visit:expr) => {
         $(#[$doc])*
         ///
-        /// One thread a node: `count` of the splitters, then one for each of `heads`. Writes each node's successor, length and sum to
+        /// One thread per node: `count` of the splitters, then one for each of `heads`. Writes each node's successor, length and sum to
         /// `node_next`, `node_length` and `node_sum`, and the node of each head to `head_nodes`.
         ///
         /// # Safety

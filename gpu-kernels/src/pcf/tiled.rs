@@ -26,7 +26,7 @@ pub const fn shared_bytes<T: Scalar>(window: u32, warps: u32) -> usize {
     ((LANES + warps) * window) as usize * size_of::<T::Segment>()
 }
 
-/// Segments in dynamic shared memory, by offsets in bytes: 32-bit arithmetic, and an addition a step.
+/// Segments in dynamic shared memory, by offsets in bytes: 32-bit arithmetic, and one addition per step.
 #[derive(Clone, Copy)]
 struct Shared<const STRIDE: u32>;
 

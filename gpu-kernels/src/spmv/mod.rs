@@ -5,7 +5,7 @@
 //! wherever it is. What matters is that many of these loads are under way at a time.
 //!
 //! There are two kernels for each precision:
-//! - [`tiles`]: a block of threads takes consecutive rows of together so many nonzeros, multiplies them in the order of memory
+//! - [`tiles`]: a block of threads takes consecutive rows with a limited number of nonzeros, multiplies them in the order of memory
 //!   whatever their rows, and then adds up each row in shared memory. A row that is too long for a block is spread over several
 //!   ([`tiles::long_rows_f32()`] adds up what they find), so that no row is ever waited for;
 //! - [`rows`]: 1 to 32 lanes of a warp take a row. For rows of about equal lengths that are long, and for CPUs.

@@ -1,4 +1,4 @@
-//! Blocks of threads that share tiles: consecutive rows of together at most [`ITEMS`] nonzeros a thread, or part of a longer row.
+//! Blocks of threads that share tiles: consecutive rows of together at most [`ITEMS`] nonzeros per thread, or part of a longer row.
 //!
 //! A thread loads its columns, then its values, then the entries of x, all of them before it waits for the first. Products go to
 //! shared memory, from where a few lanes add up each row: as many as there are threads for.
@@ -196,7 +196,7 @@ macro_rules! kernels {
         $(#[$doc])*
         ///
         /// A block for each tile: of one dimension, of 32 to [`MAX_THREADS`] threads, a multiple of 32, with shared memory for
-        /// [`ITEMS`] values a thread. What the tiles say of long rows goes to `partials`.
+        /// [`ITEMS`] values per thread. What the tiles say of long rows goes to `partials`.
         ///
         /// # Safety
         /// No tile has more nonzeros than the block has room for. The tiles' rows are in `row_ptr`, which says where their nonzeros are,

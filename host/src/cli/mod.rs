@@ -156,7 +156,7 @@ impl Global {
         Ok(device)
     }
 
-    /// The first so many GPUs; on the CPU, that many times the CPU. Without a number, the device to run on.
+    /// The first N GPUs; on the CPU, N times the CPU. Without a number, the device to run on.
     fn open_several(&self, gpus: Option<usize>) -> Result<Vec<Device>, Failure> {
         let Some(gpus) = gpus else { return Ok(vec![self.open()?]) };
         if self.device.is_some() {

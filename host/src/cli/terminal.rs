@@ -180,7 +180,7 @@ fn length(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Text in lines of so many characters at most. Words that are longer are broken.
+/// Text in lines of this many characters at most. Words that are longer are broken.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     if length(text) <= width {
         return vec![text.to_owned()];

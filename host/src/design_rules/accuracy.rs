@@ -9,9 +9,9 @@ use super::table::TraversalTable;
 /// How many schedules take a time that is within the range of the class that the tree gives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Accuracy {
-    /// So many do.
+    /// This many do.
     pub within: usize,
-    /// Of so many.
+    /// Of this many.
     pub schedules: usize,
 }
 

@@ -155,7 +155,7 @@ impl DagBuilder {
             }
             let id = |name: &String| {
                 let known = ids.get(name).copied();
-                known.ok_or_else(|| wrong(format!("the edge {before} -> {after} names `{name}`, which is no operation")))
+                known.ok_or_else(|| wrong(format!("the edge {before} -> {after} names `{name}`, which is not an operation")))
             };
             let v = id(after)?;
             // All depend on the start anyway.

@@ -95,7 +95,7 @@ impl Platform for Replay<'_> {
 /// The program that runs are of, made again from its [signature](Dag::signature).
 ///
 /// # Errors
-/// [`RulesError::Dag`] where the signature is none.
+/// [`RulesError::Dag`] where the signature is invalid.
 pub fn program_of(about: &About) -> Result<Dag, RulesError> {
     let wrong = || RulesError::Dag {
         program: about.program.clone(),

@@ -37,7 +37,7 @@ pub struct Spread {
     pub greatest: f64,
 }
 
-/// After so many iterations.
+/// After this many iterations.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Point {
     /// How many schedules were measured.

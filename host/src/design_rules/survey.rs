@@ -30,7 +30,7 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Of all schedules of the platform's program on at most so many streams. Nothing is measured yet.
+    /// Of all schedules of the platform's program on at most this many streams. Nothing is measured yet.
     ///
     /// # Errors
     /// [`RulesError::Streams`].

@@ -57,7 +57,7 @@ impl FromStr for Traversal {
     type Err = String;
 
     /// # Errors
-    /// A clause that names the first step that is none, or stands twice.
+    /// A clause that names the first step that is invalid or stands twice.
     fn from_str(text: &str) -> Result<Self, String> {
         let (mut steps, mut names) = (Vec::new(), HashSet::new());
         for part in text.split(';') {

@@ -156,7 +156,7 @@ struct Attributes {
 impl Attributes {
     fn of(ordinal: u32) -> Result<Self, DeviceError> {
         let mut device = 0;
-        // The driver finds no device with an ordinal that is none of its numbers.
+        // An ordinal that doesn't fit the driver's type becomes -1, for which it finds no device.
         let number = c_int::try_from(ordinal).unwrap_or(-1);
         // SAFETY: the result may be written to.
         let code = unsafe { driver::cuDeviceGet(&mut device, number) };

@@ -99,7 +99,7 @@ impl Device {
     ///
     /// # Errors
     /// [`DeviceError::NoDevice`] and the like where it says `cuda` and there is none, [`DeviceError::InvalidBackend`] where
-    /// it says something else; on the CPU [`DeviceError::Threads`] where `WARPSMITH_THREADS` is no number of threads.
+    /// it says something else; on the CPU [`DeviceError::Threads`] where `WARPSMITH_THREADS` isn't a number of threads.
     pub fn best() -> Result<Self, DeviceError> {
         let wish = env::var_os("WARPSMITH_BACKEND").unwrap_or_default();
         let cpu = || threads::count().map(|_| Self::cpu()).map_err(DeviceError::from);

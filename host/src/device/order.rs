@@ -30,7 +30,7 @@ pub(super) struct Lane<Q> {
     before: Mutex<Clock<Q>>,
 }
 
-/// So many pieces of work of each of these lanes.
+/// This many pieces of work of each of these lanes.
 #[derive(Debug)]
 pub(super) struct Clock<Q>(Vec<(Weak<Lane<Q>>, u64)>);
 
@@ -368,7 +368,7 @@ mod tests {
         rng.next_u32() as usize % n
     }
 
-    /// Work on a few of so many bytes.
+    /// Work on a few of this many bytes.
     fn random_work(rng: &mut ChaCha8Rng, bytes: usize) -> Work {
         let accesses = (0..1 + below(rng, 2)).map(|_| {
             let start = below(rng, bytes);
@@ -553,7 +553,7 @@ mod tests {
     }
 
     /// Threads that share lanes read buffers at the same time, and write them when nobody else has them, as borrows allow: what conflicts
-    /// is in order by what the streams were told. A stream here is what comes before its next piece, as so many pieces of each.
+    /// is in order by what the streams were told. A stream here is what comes before its next piece, as this many pieces of each.
     #[test]
     fn threads_share_lanes() {
         type Counts = [usize; LANES];

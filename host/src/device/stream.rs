@@ -62,7 +62,7 @@ impl Body {
 /// An address in the memory of this process, for work that is done later.
 struct Address<T>(*mut T);
 
-// SAFETY: it is only an address; whoever follows it argues for that.
+// SAFETY: it is only an address; code that dereferences it has its own SAFETY comment.
 unsafe impl<T> Send for Address<T> {}
 // SAFETY: a shared reference to it gives the address alone.
 unsafe impl<T> Sync for Address<T> {}
@@ -227,7 +227,7 @@ impl Stream {
                 Ok(())
             }
             // A stream's queue is of its device's kind.
-            _ => Err(refused(kernel, "its stream is of no device".to_owned())),
+            _ => Err(refused(kernel, "its stream belongs to no device".to_owned())),
         }
     }
 
@@ -396,7 +396,7 @@ impl Stream {
                 let n = target.len();
                 lock(work).push(Work::new(move |_| {
                     for index in 0..n {
-                        // SAFETY: there are as many elements of this size, by the word of `Graph::launch`'s caller.
+                        // SAFETY: there are as many elements of this size, by the contract of `Graph::launch`.
                         unsafe { to.get().add(index * bytes.len()).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
                     }
                     Ok(())

@@ -62,7 +62,7 @@ impl<T: Pod + WritableElement> NpyFile<T> {
         let plain = T::type_descriptor();
         let type_descriptor = match field {
             Some(field) => {
-                format!("[('{field}', {plain})]").parse().map_err(|_| fail(format!("`{field}` is no field's name")))?
+                format!("[('{field}', {plain})]").parse().map_err(|_| fail(format!("`{field}` is not a valid field name")))?
             }
             None => plain,
         };
@@ -259,7 +259,7 @@ mod tests {
         assert!(bytes[10..].starts_with(b"{'descr': [('packed', '<f4')], 'fortran_order': False, 'shape': (2,)"), "{bytes:?}");
         assert_eq!(bytes[bytes.len() - 8..], [1.0f32, 2.0].map(f32::to_le_bytes).concat());
         assert!(ndarray_npy::read_npy::<_, ArrayD<f32>>(&path).is_err(), "it can't be taken for plain numbers");
-        assert!(create("it's").unwrap_err().to_string().ends_with("`it's` is no field's name"));
+        assert!(create("it's").unwrap_err().to_string().ends_with("`it's` is not a valid field name"));
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub struct Settings {
     /// What an engine may use of each GPU's memory, in bytes: half of it for blocks, half for the functions. By default 80 % of
     /// what is free.
     pub memory_budget: Option<usize>,
-    /// How many blocks the memory for blocks is divided into; by default 32 a GPU.
+    /// How many blocks the memory for blocks is divided into; by default 32 per GPU.
     pub splits_hint: Option<usize>,
     /// The side of the blocks, whatever follows from the other settings; smaller ones are used where the budget does not allow it.
     pub block_side: Option<usize>,
@@ -95,7 +95,7 @@ pub struct Report {
 pub struct Engine {
     devices: Vec<Device>,
     settings: Settings,
-    /// What may be used of each GPU's memory: what there was at first, since kept buffers are used again.
+    /// How much of each GPU's memory may be used: what there was at first, since kept buffers are used again.
     budget: OnceLock<usize>,
     kept: Mutex<HashMap<(usize, TypeId), Box<dyn Any + Send>>>,
 }
@@ -259,7 +259,7 @@ impl Engine {
         failure.map_or(Ok(report), Err)
     }
 
-    /// What may be used of each GPU's memory, in bytes: as much as of the one that has least.
+    /// How much of each GPU's memory may be used, in bytes: as much as of the one that has least.
     fn budget(&self) -> Result<usize, EngineError> {
         if let Some(&budget) = self.settings.memory_budget.as_ref().or(self.budget.get()) {
             return Ok(budget);

@@ -109,7 +109,7 @@ pub fn min_block_side(multiprocessors: u32) -> usize {
 pub struct SideRule {
     /// How many output elements may be in a device's memory, in two buffers together. See [`max_output_elements`].
     pub max_output_elements: usize,
-    /// How many blocks the budget is split into: more blocks share work better and overlap sooner. 32 a GPU is a good value.
+    /// How many blocks the budget is split into: more blocks share work better and overlap sooner. 32 per GPU is a good value.
     pub splits_hint: usize,
     /// Blocks no smaller than this; 0 for none. It yields to the budget. See [`min_block_side`].
     pub min_block_side: usize,

@@ -83,7 +83,7 @@ impl Trace {
         self.recorded().processes.insert(process, name.into());
     }
 
-    /// Adds a span. A time that is no number counts as 0, as does a negative duration.
+    /// Adds a span. A time that isn't finite counts as 0, as does a negative duration.
     pub fn span(&self, mut span: Span) {
         let number = |time: f64| if time.is_finite() { time } else { 0.0 };
         span.start = number(span.start);

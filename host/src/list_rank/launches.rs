@@ -88,7 +88,7 @@ const BLOCK: u32 = 256;
 /// Threads of a block in the walks: small, so that a block ends soon after its longest sublist.
 pub(super) const WALK_BLOCK: u32 = 128;
 
-/// Blocks for one thread an element.
+/// Blocks for one thread per element.
 pub(super) fn blocks(n: usize, block: u32) -> u32 {
     LaunchConfig::for_elements(n, block).grid.x
 }

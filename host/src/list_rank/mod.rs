@@ -34,7 +34,7 @@ pub use ranker::{Forest, ListRanker, Report, Step};
 
 use crate::device::Device;
 
-/// How the elements' results come to memory.
+/// How the elements' results are written to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Strategy {
     /// [`Binned`](Strategy::Binned) for long lists on a GPU that can, else [`Split`](Strategy::Split).
@@ -84,7 +84,7 @@ pub enum Scan {
 /// How to rank.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// How results come to memory. Weighted ranks and forests always use [`Strategy::Split`].
+    /// How results are written to memory. Weighted ranks and forests always use [`Strategy::Split`].
     pub strategy: Strategy,
     /// Which elements start sublists.
     pub splitters: SplitterRule,
@@ -92,7 +92,7 @@ pub struct Options {
     pub sublists: Option<u32>,
     /// Where step 3 runs. Forests are always ranked on the device.
     pub scan: Scan,
-    /// Leaves out the check. Ranks of a bad list are then garbage, but the work is bounded and stays in its arrays.
+    /// Leaves out the check. Ranks of an invalid list are then garbage, but the work is bounded and stays in its arrays.
     pub trusted: bool,
     /// Seed of the hashed splitters.
     pub seed: u32,

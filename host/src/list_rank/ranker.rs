@@ -297,7 +297,7 @@ impl<V: Weight> ListRanker<V> {
 
     /// Ranks the first level's nodes recursively; returns which level was solved by one block.
     fn solve_levels(&mut self, stream: &Stream) -> Result<usize, DeviceError> {
-        /// Nodes a group, level by level: walks stay a few dozen steps long, and levels few.
+        /// Nodes per group, level by level: walks stay a few dozen steps long, and levels few.
         const GROUP: u32 = 16;
         let mut index = 0;
         while self.levels[index].count > nodes::SOLVE_NODES {
@@ -440,7 +440,7 @@ impl ListRanker<i32> {
         let expected = self.expected(n);
         let (level, bins) = (&self.levels[0], &mut self.bins);
         let tiles = capacity.div_ceil(binned::TILE_CHUNKS) as u32;
-        // SAFETY: `pairs` has n pairs, `filled` a counter a window.
+        // SAFETY: `pairs` has n pairs, `filled` one counter per window.
         unsafe {
             launch!(stream, binned::partition<<<tiles, binned::THREADS, binned::PARTITION_SHARED>>>(
                 &bins.chunks, &bins.chunk_count, &level.base_sum, &mut bins.pairs, &mut bins.filled, windows as u32, n as u32

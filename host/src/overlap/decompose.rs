@@ -150,7 +150,7 @@ impl Mesh {
 /// Drops vertices that are no farther than `flat` from the line between their neighbours.
 pub(super) fn straighten(ring: &mut Vec<Point>, flat: f64) {
     let mut index = 0;
-    // So many vertices in a row were kept.
+    // This many vertices in a row were kept.
     let mut kept = 0;
     while ring.len() >= 3 && kept < ring.len() {
         let n = ring.len();

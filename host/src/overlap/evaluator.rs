@@ -18,7 +18,7 @@ use crate::{
     device::{Backend, Buffer, Device, DeviceError, Stream},
 };
 
-/// From so many poses a packing on, candidates are found by a grid, unless [`Overlap::grid_from`] says otherwise.
+/// From this many poses per packing on, candidates are found by a grid, unless [`Overlap::grid_from`] says otherwise.
 const GRID_FROM: usize = 4096;
 
 /// The kernels of phase two.

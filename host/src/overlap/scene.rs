@@ -78,7 +78,7 @@ pub(super) struct GridBuffers<T: Real> {
 /// Rows of packings for warps: tiles, and where each packing's start.
 fn tiles(offsets: &[usize], multiprocessors: u32, sorted: bool) -> (Vec<Tile>, Vec<u32>) {
     let poses = offsets[offsets.len() - 1];
-    // As many rows a warp as leave each multiprocessor 48 warps, which is more than run at a time.
+    // As many rows per warp as leave each multiprocessor 48 warps, which is more than run at a time.
 
     let rows = poses.div_ceil(48 * multiprocessors as usize).clamp(1, ROWS as usize);
     let mut tiles = Vec::new();
@@ -146,7 +146,7 @@ impl<T: Real> Scene<T> {
         let (tiles, tile_offsets) = tiles(packings.offsets(), device.info().multiprocessors.max(1), grid);
         let identity: Vec<u32> = (0..n as u32).collect();
         let grid = if grid {
-            // One cell a pose, at least one a packing.
+            // One cell per pose, at least one per packing.
             let mut capacity = vec![0u32];
             for range in offsets.windows(2) {
                 capacity.push(capacity[capacity.len() - 1].saturating_add((range[1] - range[0]).max(1)));

@@ -54,7 +54,7 @@ impl Tile {
         let single = size_of::<T>() == 4;
         // In double precision, powers take so many registers that there is no room for more.
         let warps = if matches!(integral, Integral::Lp(_)) && !single { 8 } else { 16 };
-        // In single precision the window leaves room for three blocks a multiprocessor; in double precision that would be too
+        // In single precision the window leaves room for three blocks per multiprocessor; in double precision that would be too
         // short a window, and two run as fast. A kilobyte of each block's shared memory is the system's.
         let available = device.info().max_shared_per_block / if single { 3 } else { 2 } - 1024;
         let window = (available / tiled::shared_bytes::<T>(1, warps)) as u32;

@@ -35,7 +35,7 @@ pub fn uneven<T: Real>(count: usize, max: usize, seed: u64) -> Result<PcfSet<T>,
     draw(lengths(count, max, length)?, seed)
 }
 
-/// So many lengths, of functions with at most `max` breakpoints.
+/// This many lengths, of functions with at most `max` breakpoints.
 fn lengths(count: usize, max: usize, length: impl FnMut() -> usize) -> Result<Vec<usize>, PcfError> {
     let mut lengths = Vec::new();
     let no_memory = |_| PcfError::OutOfMemory { functions: count, points: count.saturating_mul(max) };

@@ -1,4 +1,4 @@
-//! Functions made of breakpoints that are none yet.
+//! Functions made of breakpoints that aren't valid yet.
 
 use std::cmp::Ordering;
 

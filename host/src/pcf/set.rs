@@ -153,7 +153,7 @@ impl<T: Real> PcfSet<T> {
     /// functions, from 0 to the number of points.
     ///
     /// # Errors
-    /// Where the offsets are no such division, or a function is none (see [`Pcf::new`]).
+    /// Where the offsets don't divide the points so, or a function is invalid (see [`Pcf::new`]).
     pub fn from_parts(offsets: Vec<usize>, mut points: Vec<Point<T>>) -> Result<Self, PcfError> {
         check_offsets(&offsets, points.len(), false)?;
         let mut rest = &mut points[..];
@@ -318,7 +318,7 @@ impl<T: Real> FromIterator<Pcf<T>> for PcfSet<T> {
     }
 }
 
-/// Whether the offsets divide so many points among functions, of which some may have none.
+/// Whether the offsets divide this many points among functions, of which some may have none.
 pub(super) fn check_offsets(offsets: &[usize], points: usize, empty: bool) -> Result<(), PcfError> {
     let wrong = |index: usize, wanted: String| Err(PcfError::Offsets { index, found: offsets[index] as i128, wanted });
     let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else {

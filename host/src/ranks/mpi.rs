@@ -22,7 +22,7 @@ pub fn init() -> Result<Arc<dyn Communicator>, RanksError> {
     let (universe, threading) = mpi::initialize_with_threading(mpi::Threading::Funneled)
         .ok_or_else(|| RanksError::Mpi("it was started before in this process".to_owned()))?;
     if threading < mpi::Threading::Funneled {
-        return Err(RanksError::Mpi("the library takes no program with threads".to_owned()));
+        return Err(RanksError::Mpi("the library doesn't support programs with threads".to_owned()));
     }
     let world = universe.world();
     Ok(Arc::new(MpiCommunicator {

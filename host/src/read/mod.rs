@@ -172,7 +172,7 @@ pub fn push<T>(values: &mut Vec<T>, value: T) -> Result<(), String> {
     Ok(())
 }
 
-/// A vector of so many equal elements.
+/// A vector of this many equal elements.
 ///
 /// # Errors
 /// As [`reserve`].

@@ -140,7 +140,7 @@ pub enum SpmvError {
         positions: u64,
     },
     /// A kernel can't be launched as asked for.
-    #[error("{kernel} is no kernel: {reason}")]
+    #[error("{kernel} is not a kernel: {reason}")]
     NoSuchKernel {
         /// What was asked for.
         kernel: super::Kernel,

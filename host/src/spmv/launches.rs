@@ -100,7 +100,7 @@ macro_rules! launches {
                 let (grid, long) = (tiles.len() as u32, long_rows.len() as u32);
                 let shared = (ITEMS * threads) as usize * size_of::<$t>();
                 // SAFETY: the matrix is valid; x and y have its lengths, and the tiles were made for it, for blocks of
-                // so many threads (this method's contract). The partial sums are those of the tiles, which the first
+                // this many threads (this method's contract). The partial sums are those of the tiles, which the first
                 // kernel has written.
                 unsafe {
                     launch!(stream, tiles::$multiply<<<grid, *threads, shared>>>(

@@ -144,7 +144,7 @@ impl Market {
             )));
         };
         let number = |word: &str, what: &'static str| -> Result<usize, String> {
-            let number = word.parse().map_err(|_| self.error(format_args!("{} is no number of {what}", quoted(word))))?;
+            let number = word.parse().map_err(|_| self.error(format_args!("{} is not a number of {what}", quoted(word))))?;
             numbered(what, number).map_err(|error| self.error(error))?;
             Ok(number)
         };
@@ -156,15 +156,15 @@ impl Market {
         match word.parse::<u32>() {
             Ok(index) if index >= 1 && index as usize <= count => Ok(index - 1),
             Ok(index) => Err(self.error(format_args!("{what} {index} is out of range: they are numbered from 1 to {count}"))),
-            Err(_) => Err(self.error(format_args!("{} is no number of a {what}", quoted(word)))),
+            Err(_) => Err(self.error(format_args!("{} is not a number of a {what}", quoted(word)))),
         }
     }
 
     fn value<T: Real>(&self, word: &str, field: Field) -> Result<T, String> {
         if field == Field::Integer && word.parse::<i128>().is_err() {
-            return Err(self.error(format_args!("{} is no integer, but the header says that entries are", quoted(word))));
+            return Err(self.error(format_args!("{} is not an integer, but the header says that entries are", quoted(word))));
         }
-        let value: T = word.parse().map_err(|_| self.error(format_args!("{} is no number", quoted(word))))?;
+        let value: T = word.parse().map_err(|_| self.error(format_args!("{} is not a number", quoted(word))))?;
         if value.is_finite() {
             return Ok(value);
         }

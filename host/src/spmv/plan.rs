@@ -26,7 +26,7 @@ pub enum Kernel {
         /// How many.
         lanes: u32,
     },
-    /// Blocks of 32, 64, 128 or 256 threads share so many rows that they have up to four nonzeros a thread; longer rows are divided.
+    /// Blocks of 32, 64, 128 or 256 threads share so many rows that they have up to four nonzeros per thread; longer rows are divided.
     Tiles {
         /// Of a block.
         threads: u32,

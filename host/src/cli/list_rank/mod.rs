@@ -72,7 +72,7 @@ pub struct Arguments {
     /// sum is that of all elements before it
     #[arg(long, value_name = "W.NPY")]
     weights: Option<PathBuf>,
-    /// How the elements' results come to memory [default: auto]
+    /// How the elements' results are written to memory [default: auto]
     #[arg(long, value_enum)]
     strategy: Option<WalkStrategy>,
     /// Which elements start sublists
@@ -84,7 +84,7 @@ pub struct Arguments {
     /// Where the sublists are ranked [default: device]
     #[arg(long, value_enum)]
     scan: Option<Place>,
-    /// Leave out the check that the list is one; the ranks of a bad one are garbage
+    /// Skip the check that the list is valid; the ranks of an invalid list are garbage
     #[arg(long)]
     trusted: bool,
     /// Rank many lists at once: elements count from the head of their own list
@@ -323,7 +323,7 @@ fn check_head(head: Option<i32>, n: usize) -> Result<(), Failure> {
 fn check_memory(device: &Device, n: usize, arguments: &Arguments) -> Result<(), Failure> {
     let when = |condition: bool, bytes: usize| if condition { bytes } else { 0 };
     let sums = arguments.weights.is_some();
-    // Each array's bytes an element: what is generated and what is read back.
+    // Each array's bytes per element: what is generated and what is read back.
     let host = when(arguments.input.is_none(), 4)
         + when(arguments.verify || arguments.output.is_some(), if sums { 8 } else { 4 })
         + when(arguments.order.is_some(), 4)

@@ -88,7 +88,7 @@ impl Input {
         Ok(Loaded { packings, layout, shapes, others })
     }
 
-    /// The files that are read. A shape that is no file's name is none.
+    /// The files that may be read. A shape that isn't a file's name names none that exists.
     pub fn files<'a>(&'a self, against: Option<&'a Path>) -> Vec<&'a Path> {
         [Some(&*self.poses), against].into_iter().flatten().chain(self.shapes.iter().map(Path::new)).collect()
     }

@@ -163,7 +163,7 @@ pub struct Opened {
     pub input: String,
 }
 
-/// Makes a platform ready. Schedules are on so many streams at most; `seed` is for what is random in the platform.
+/// Makes a platform ready. Schedules are on this many streams at most; `seed` is for what is random in the platform.
 ///
 /// Under `mpirun` it is rank 0's. On the others it returns when that one is done, with none.
 pub fn open_platform(
@@ -225,16 +225,16 @@ impl Input {
 
     fn halo(&self) -> String {
         let [x, y, z] = self.cells();
-        format!("{x} x {y} x {z} cells a rank, f64")
+        format!("{x} x {y} x {z} cells per rank, f64")
     }
 
     fn pipeline(&self, choice: &Choice) -> String {
         let functions = format::counted(self.functions(), "function", "functions");
         let blocks = format::counted(choice.blocks(), "block", "blocks");
-        format!("{functions} of {POINTS} breakpoints, {blocks} a rank, f32")
+        format!("{functions} of {POINTS} breakpoints, {blocks} per rank, f32")
     }
 
-    /// The program's model on so many ranks, with messages there, and what it works on.
+    /// The program's model on this many ranks, with messages there, and what it works on.
     pub fn model(&self, choice: &Choice, ranks: usize, staging: Memory) -> Result<(Box<dyn Workload>, String), Failure> {
         self.check(choice)?;
         staging.check(choice)?;

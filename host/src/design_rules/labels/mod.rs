@@ -102,10 +102,10 @@ impl Labels {
     ///
     /// # Errors
     /// [`RulesError::Learning`] for times that are negative or not finite, fewer than `2 r + 2` of them, a radius of 0, and a
-    /// percentile that is none.
+    /// percentile that isn't from 0 to 100.
     pub fn with(times: &[f64], options: &LabelOptions) -> Result<Self, RulesError> {
         if let Some((run, time)) = times.iter().enumerate().find(|(_, time)| !time.is_finite() || **time < 0.0) {
-            return Err(RulesError::Learning(format!("run {run} took {time} s, which is no time")));
+            return Err(RulesError::Learning(format!("run {run} took {time} s, which is not a time")));
         }
         if !(0.0..=100.0).contains(&options.percentile) {
             return Err(RulesError::Learning(format!("there is no percentile {}: it takes 0 to 100", options.percentile)));

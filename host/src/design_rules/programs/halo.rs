@@ -117,7 +117,7 @@ pub struct HeatStep {
 }
 
 impl HeatStep {
-    /// With so many cells a rank in x, y and z: with more ranks the grid is larger. A rank takes 16 bytes of the device's memory for a
+    /// With this many cells per rank in x, y and z: with more ranks the grid is larger. A rank takes 16 bytes of the device's memory for a
     /// cell.
     ///
     /// # Errors
@@ -127,7 +127,7 @@ impl HeatStep {
     }
 }
 
-/// A brick of so many cells in x, y and z.
+/// A brick of this many cells in x, y and z.
 pub(in super::super) fn brick(cells: [usize; 3]) -> Result<Brick, RulesError> {
     if let Some(odd) = cells.iter().find(|&&extent| extent == 0 || extent > MAX_EXTENT as usize) {
         let [x, y, z] = cells;

@@ -40,7 +40,7 @@ pub(in super::super) enum Action {
 impl Action {
     const ALL: [Self; 3] = [Self::Compute, Self::Download, Self::Write];
 
-    /// What an operation of a program of so many blocks does, and with which; the end does nothing.
+    /// What an operation of a program of this many blocks does, and with which; the end does nothing.
     pub(in super::super) fn of(op: OpId, blocks: usize) -> Option<(Self, usize)> {
         let (block, action) = (op.index() / Self::ALL.len(), op.index() % Self::ALL.len());
         (block < blocks).then_some((Self::ALL[action], block))
@@ -51,7 +51,7 @@ impl Action {
     }
 }
 
-/// The operations and dependences of so many blocks.
+/// The operations and dependences of this many blocks.
 ///
 /// # Errors
 /// [`RulesError::Dag`] for no blocks, and for more than 21, which are more operations than a program may have.
@@ -92,7 +92,7 @@ pub struct DistanceMatrix<T: Real> {
 }
 
 impl<T: Real> DistanceMatrix<T> {
-    /// Of so many functions with so many breakpoints each, and with so many blocks a rank. The numbers of functions' seed is fixed.
+    /// Of this many functions with this many breakpoints each, and with this many blocks per rank. The numbers of functions' seed is fixed.
     ///
     /// # Errors
     /// [`RulesError::Dag`] as [`dag`]; [`RulesError::Setup`] for no functions; [`RulesError::Pcf`] for a number of breakpoints that

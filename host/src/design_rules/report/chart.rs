@@ -8,7 +8,7 @@ use super::units::ticks;
 
 /// The drawing's own width and height.
 const SIDE: f64 = 1000.0;
-/// A line keeps so many points at most; of more, the highest and lowest of each of half as many stretches.
+/// A line keeps this many points at most; of more, the highest and lowest of each of half as many stretches.
 const POINTS: usize = 1000;
 
 /// One of the two axes.
@@ -179,7 +179,7 @@ impl<'a> Chart<'a> {
     }
 }
 
-/// At most about so many of the points: the ends, and of each of half as many stretches the lowest and the highest.
+/// At most about this many of the points: the ends, and of each of half as many stretches the lowest and the highest.
 fn thin(points: &[(f64, f64)], wanted: usize) -> Vec<(f64, f64)> {
     if points.len() <= wanted {
         return points.to_vec();

@@ -8,7 +8,7 @@ use super::units::{Unit, ticks, time};
 
 /// Widths of the drawing without its margins, in pixels: wider ones are for schedules of many steps.
 const WIDTHS: [f64; 4] = [820.0, 1060.0, 1360.0, 1700.0];
-/// So many lines of names above a lane are well read.
+/// This many lines of names above a lane are well read.
 const LINES: usize = 11;
 /// Room for the lanes' names.
 const LEFT: f64 = 76.0;

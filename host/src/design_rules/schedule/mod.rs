@@ -14,7 +14,7 @@ pub use prefix::Prefix;
 /// The most streams that a schedule may use.
 pub const MAX_STREAMS: usize = 8;
 
-/// That schedules can use so many streams.
+/// That schedules can use this many streams.
 ///
 /// # Errors
 /// [`RulesError::Streams`] unless there are 1 to [`MAX_STREAMS`].
@@ -144,7 +144,7 @@ impl Schedule {
     /// Reads what [`text`](Self::text) wrote.
     ///
     /// # Errors
-    /// [`RulesError::Schedule`] where it is no schedule of this program on so many streams: it names the first step that can't
+    /// [`RulesError::Schedule`] where it is no schedule of this program on this many streams: it names the first step that can't
     /// come next.
     pub fn parse(dag: &Dag, streams: usize, text: &str) -> Result<Self, RulesError> {
         let wrong = |reason: String| RulesError::Schedule { program: dag.name().to_owned(), schedule: text.to_owned(), reason };

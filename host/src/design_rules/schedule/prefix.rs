@@ -55,7 +55,7 @@ struct Open {
 pub(super) type State = Box<[u64]>;
 
 impl<'a> Prefix<'a> {
-    /// The empty prefix of schedules that use at most so many streams.
+    /// The empty prefix of schedules that use at most this many streams.
     ///
     /// # Errors
     /// [`RulesError::Streams`] unless there are 1 to [`MAX_STREAMS`].

@@ -29,7 +29,7 @@ pub struct HaloModel {
 }
 
 impl HaloModel {
-    /// So many ranks (at least one), with so many cells each in x, y and z.
+    /// This many ranks (at least one), with this many cells each in x, y and z.
     ///
     /// # Errors
     /// [`RulesError::Setup`] where an extent is 0 or above 16,384.

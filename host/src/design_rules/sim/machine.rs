@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::super::RulesError;
 use crate::read::quoted;
 
-/// What things cost on a machine whose ranks are all alike. Times are in seconds, bandwidths in bytes a second.
+/// What things cost on a machine whose ranks are all alike. Times are in seconds, bandwidths in bytes per second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
@@ -339,7 +339,7 @@ pub(super) const TIMES: [Quantity; 18] = [
     quantity("network.between.latency", |machine| &mut machine.network.between.latency),
 ];
 
-/// All bandwidths, in bytes a second.
+/// All bandwidths, in bytes per second.
 pub(super) const BANDWIDTHS: [Quantity; 5] = [
     quantity("gpu.memory_bandwidth", |machine| &mut machine.gpu.memory_bandwidth),
     quantity("gpu.to_host_bandwidth", |machine| &mut machine.gpu.to_host_bandwidth),

@@ -27,7 +27,7 @@ impl SpmvModel {
         SpmvModel { dag: spmv::dag(), traffic, value_bytes: 4, on_device: false }
     }
 
-    /// With values of so many bytes.
+    /// With values of this many bytes.
     pub fn with_value_bytes(mut self, bytes: u64) -> Self {
         self.value_bytes = bytes;
         self
@@ -44,7 +44,7 @@ impl SpmvModel {
         &self.traffic
     }
 
-    /// A kernel that multiplies with so many nonzeros: an index, a value and an entry of x for each, and for each row an offset and
+    /// A kernel that multiplies with this many nonzeros: an index, a value and an entry of x for each, and for each row an offset and
     /// an entry of y.
     fn multiply(&self, rows: u64, nonzeros: u64) -> Work {
         let bytes = nonzeros * (4 + 2 * self.value_bytes) + rows * (4 + self.value_bytes);

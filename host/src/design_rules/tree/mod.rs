@@ -54,7 +54,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// So many leaves, at any depth that such a tree can have (the paper's `max_leaf_nodes - 1`).
+    /// This many leaves, at any depth that such a tree can have (the paper's `max_leaf_nodes - 1`).
     pub fn leaves(max_leaf_nodes: usize) -> Self {
         Limits { max_leaf_nodes, max_depth: max_leaf_nodes.saturating_sub(1) }
     }

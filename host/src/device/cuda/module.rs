@@ -257,7 +257,7 @@ impl Function {
     pub(super) fn describe(&self) -> String {
         let KernelAttributes { registers, local_bytes, static_shared, .. } = &self.attributes;
         format!(
-            "{registers} registers and {local_bytes} bytes of local memory a thread, and {} of shared memory",
+            "{registers} registers and {local_bytes} bytes of local memory per thread, and {} of shared memory",
             Bytes(*static_shared)
         )
     }

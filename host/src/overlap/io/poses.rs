@@ -76,7 +76,7 @@ impl Format {
 /// Reads poses.
 ///
 /// # Errors
-/// Where the file can't be read, is no such file, or holds what is no pose. The line and the column, or the pose, is named. With
+/// Where the file can't be read, isn't such a file, or holds an invalid pose. The line and the column, or the pose, is named. With
 /// `ensembles`, a file of one packing is an error, too.
 pub fn read_poses(path: &Path, ensembles: bool) -> Result<PoseFile, OverlapError> {
     let file = match Format::of(path)? {

@@ -16,7 +16,7 @@ use crate::{
 /// A shape from a file has the file's name without the extension, unless the file says another.
 ///
 /// # Errors
-/// Where it is none of these, the file can't be read or holds something else, or the [`Shape`] is none. Polygons with holes, drawings
+/// Where it is none of these, the file can't be read or holds something else, or the [`Shape`] is invalid. Polygons with holes, drawings
 /// with paths of several parts and open paths are errors.
 pub fn read_shape(text: &str) -> Result<Shape, OverlapError> {
     let none = |reason: String| OverlapError::NoShape { text: text.to_owned(), reason };
@@ -54,7 +54,7 @@ pub fn read_shape(text: &str) -> Result<Shape, OverlapError> {
 pub(super) enum Problem {
     /// It holds something else. A clause that follows the file's name.
     Text(String),
-    /// It holds what is no shape.
+    /// It holds an invalid shape.
     Shape(OverlapError),
 }
 

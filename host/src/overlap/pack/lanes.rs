@@ -14,14 +14,14 @@ use crate::{
 
 /// Threads of a block of the kernels that step.
 const THREADS: u32 = 128;
-/// After so many steps the host waits, and looks whether it is to go on.
+/// After this many steps the host waits, and looks whether it is to go on.
 const STEPS_AHEAD: usize = 50;
 
-/// How the rate and the pressure go from a start to an end, by a constant factor a step.
+/// How the rate and the pressure go from a start to an end, by a constant factor per step.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
     pub steps: usize,
-    /// Length a step.
+    /// Length per step.
     pub rate: [f64; 2],
     /// Area for a unit of scale; none where the scale is to stay.
     pub pressure: Option<[f64; 2]>,

@@ -51,7 +51,7 @@ const SETTLING: f64 = 0.1;
 /// For how long to search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Budget {
-    /// So many steps of every packing, and then some to settle the best. The same seed gives the same bits on the same backend.
+    /// This many steps of every packing, and then some to settle the best. The same seed gives the same bits on the same backend.
     Steps(usize),
     /// So long, about. How much is done in that time, and so what comes of it, changes from run to run.
     Time(Duration),

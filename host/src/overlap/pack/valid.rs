@@ -101,7 +101,7 @@ fn rows(shape: &Shape, n: usize) -> Valid {
     own(shape, &poses)
 }
 
-/// Settles packings: the best valid one that comes of them, or `from` where that is smaller. They are squeezed once more, by so many
+/// Settles packings: the best valid one that comes of them, or `from` where that is smaller. They are squeezed once more, by this many
 /// steps, as long as that isn't cancelled; then each is let out until nothing overlaps any more.
 pub fn settle(
     device: &Device,

@@ -98,7 +98,7 @@ impl Format {
 /// Loads functions in the precision that the file has: of text, `f64`.
 ///
 /// # Errors
-/// Where the file can't be read, is no such file, or holds what is no function. The array, the column or the line is named.
+/// Where the file can't be read, isn't such a file, or holds an invalid function. The array, the column or the line is named.
 pub fn load(path: &Path) -> Result<PcfData, PcfError> {
     load_and(path, None)
 }
@@ -184,7 +184,7 @@ pub struct BarcodeOptions {
 /// A death may be `inf`; of superlevel filtrations, `-inf`.
 ///
 /// # Errors
-/// Where the file can't be read, is no such file, has bars of several dimensions of which none is chosen, or holds what is no bar. The
+/// Where the file can't be read, isn't such a file, has bars of several dimensions of which none is chosen, or holds an invalid bar. The
 /// line or the row is named.
 pub fn load_barcodes(path: &Path, options: BarcodeOptions) -> Result<Vec<Barcode>, PcfError> {
     match Format::of(path) {

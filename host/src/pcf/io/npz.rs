@@ -117,7 +117,7 @@ impl<'a> Archive<'a> {
     }
 }
 
-/// The numbers as indices, in the same memory where they have the same size; else the first that is none, and its place.
+/// The numbers as indices, in the same memory where they have the same size; else the first that isn't an index, and its place.
 fn to_indices<I: Copy + Display + Pod + TryInto<usize>>(values: Vec<I>) -> Result<Vec<usize>, (usize, String)> {
     let index = |value: I| value.try_into().ok();
     if let Some(place) = values.iter().position(|&value| index(value).is_none()) {

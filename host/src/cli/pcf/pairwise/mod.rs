@@ -141,10 +141,10 @@ struct Common {
     /// Use the first N GPUs; on the CPU, N workers that each stand for one [default: 1, that of --device]
     #[arg(long, value_name = "N", value_parser = count::up_to(MOST_GPUS), allow_negative_numbers = true)]
     gpus: Option<usize>,
-    /// What may be used of each GPU's memory: 500M, 2GiB or a number of bytes [default: 80 % of what is free]
+    /// How much of each GPU's memory may be used: 500M, 2GiB or a number of bytes [default: 80 % of what is free]
     #[arg(long, value_name = "SIZE", value_parser = size::parse, allow_negative_numbers = true)]
     memory_budget: Option<usize>,
-    /// Write when what was done, in Chrome's trace-event format (ui.perfetto.dev opens it)
+    /// Write a timeline of the work, in Chrome's trace-event format (ui.perfetto.dev opens it)
     #[arg(long, value_name = "T.JSON")]
     trace: Option<PathBuf>,
     /// Write the matrix; it may be larger than the memory

@@ -24,7 +24,7 @@ pub struct Decomposition {
 }
 
 impl Decomposition {
-    /// As cubic as so many ranks (at least one) allow: of all products of three factors the one with the least sum. x is divided least,
+    /// As cubic as this many ranks (at least one) allow: of all products of three factors the one with the least sum. x is divided least,
     /// since a face across it is spread over memory.
     pub fn new(ranks: usize) -> Self {
         let ranks = ranks.max(1);

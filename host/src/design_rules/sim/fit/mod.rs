@@ -102,7 +102,7 @@ pub struct Fit {
 pub struct Parameter {
     /// As in the machine's file, such as `host.launch`.
     pub name: &'static str,
-    /// Whether it is in seconds; else it is in bytes a second.
+    /// Whether it is in seconds; else it is in bytes per second.
     pub is_time: bool,
     /// At the start.
     pub before: f64,
@@ -173,7 +173,7 @@ pub fn fit(workload: &(impl Workload + ?Sized), start: &Machine, runs: &Runs, op
         return Err(error);
     }
     if let TerminationReason::Numerical(reason) = report.termination {
-        return Err(RulesError::Learning(format!("the fit came to {reason}, which is no number")));
+        return Err(RulesError::Learning(format!("the fit came to {reason}, which is not a number")));
     }
     let deviations = problem.deviations();
     let found = problem.params();
@@ -231,7 +231,7 @@ fn comparable(workload: &(impl Workload + ?Sized), runs: &Runs) -> Result<(Vec<S
     Ok((runs.runs.iter().map(parse).collect::<Result<_, _>>()?, runs.times()))
 }
 
-/// So many of `count` places at random, and the others; both in order.
+/// This many of `count` places at random, and the others; both in order.
 fn divide(count: usize, sample: usize, seed: u64) -> (Vec<usize>, Vec<usize>) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut places: Vec<usize> = (0..count).collect();
