@@ -1,8 +1,9 @@
-//! The kernels of the halo exchange, on the CPU, and on the GPU where there is one: `cargo bench --bench criterion -- halo`.
+//! The kernels of the halo exchange, on the CPU, and on the GPU where there is one: `cargo bench --bench criterion --
+//! halo`.
 //!
-//! A brick of cells with ghost cells, in device memory. GPU times are of CUDA events around each launch by itself; those of the CPU are wall
-//! times. Throughput is in bytes that have to be moved at least; a copy of the whole array, which reads and writes as much as the step
-//! of all cells, is what memory gives.
+//! A brick of cells with ghost cells, in device memory. GPU times are of CUDA events around each launch by itself;
+//! those of the CPU are wall times. Throughput is in bytes that have to be moved at least; a copy of the whole array,
+//! which reads and writes as much as the step of all cells, is what memory gives.
 
 use std::time::Duration;
 

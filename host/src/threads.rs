@@ -1,16 +1,16 @@
 //! How many threads of the machine do the CPU's work.
 //!
-//! Kernels on the CPU backend run on the threads of [`simt`], and what the host does itself (files, generators, matrices put in place) on
-//! those of `rayon`. Both pools belong to the process, and both have as many threads as [`count`] says. That is, by the first of these
-//! that is there:
+//! Kernels on the CPU backend run on the threads of [`simt`], and what the host does itself (files, generators,
+//! matrices put in place) on those of `rayon`. Both pools belong to the process, and both have as many threads as
+//! [`count`] says. That is, by the first of these that is there:
 //! 1. what [`start`] was called with, such as an option of the program;
 //! 2. the environment variable `WARPSMITH_THREADS`, from 1 to [`MOST`];
 //! 3. `RAYON_NUM_THREADS`;
 //! 4. the number of cores that the process may use.
 //!
-//! A program calls [`start`] once, before anything else, and so learns what is wrong with the number or with starting the threads.
-//! Without it the first use starts them: then `rayon` doesn't know of `WARPSMITH_THREADS`, and panics where it can't have its threads.
-//! Results don't depend on the number.
+//! A program calls [`start`] once, before anything else, and so learns what is wrong with the number or with starting
+//! the threads. Without it the first use starts them: then `rayon` doesn't know of `WARPSMITH_THREADS`, and panics
+//! where it can't have its threads. Results don't depend on the number.
 
 use memmap2::MmapOptions;
 use std::{
@@ -75,11 +75,12 @@ pub enum ThreadsError {
 
 /// Chooses the number of threads, and starts `rayon`'s. `wish` comes before the environment. Returns the number.
 ///
-/// To be called once, at the program's start. Where the program has made `rayon`'s global pool itself, that stays as it is.
+/// To be called once, at the program's start. Where the program has made `rayon`'s global pool itself, that stays as it
+/// is.
 ///
 /// # Errors
-/// [`ThreadsError`]: the wish or the environment variable isn't a number of threads, another number was chosen before, or the threads can't
-/// be started.
+/// [`ThreadsError`]: the wish or the environment variable isn't a number of threads, another number was chosen before,
+/// or the threads can't be started.
 pub fn start(wish: Option<usize>) -> Result<usize, ThreadsError> {
     if let Some(wanted) = wish
         && !(1..=MOST).contains(&wanted)
@@ -126,8 +127,8 @@ fn choose(wish: Option<usize>) -> Result<usize, ThreadsError> {
     Ok(*chosen.insert(wanted))
 }
 
-/// Fails where there is no address space for so many threads. The system would start one with the last of it, and what the thread then
-/// wants itself ends the process.
+/// Fails where there is no address space for so many threads. The system would start one with the last of it, and what
+/// the thread then wants itself ends the process.
 fn check_room(threads: usize) -> io::Result<()> {
     MmapOptions::new().len(threads * (STACK + BESIDE) + REST).no_reserve_swap().map_anon().map(drop)
 }

@@ -629,7 +629,8 @@ fn a_closed_pipe_is_no_panic() {
     }
 }
 
-/// The number of the CPU's threads comes from the environment; an invalid number, or one that can't be had, is an error and no panic.
+/// The number of the CPU's threads comes from the environment; an invalid number, or one that can't be had, is an error
+/// and no panic.
 #[test]
 fn the_number_of_threads() {
     let run = |before: &str, variables: &[(&str, &str)], arguments: &str| {

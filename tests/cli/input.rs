@@ -1,4 +1,5 @@
-//! Invalid files, given to every command that reads: without end, as pipes, and such as unpack to more than there is room for.
+//! Invalid files, given to every command that reads: without end, as pipes, and such as unpack to more than there is
+//! room for.
 
 use std::{
     fs::{self, File},

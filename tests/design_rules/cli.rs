@@ -337,7 +337,8 @@ fn a_study_repeats_searches_on_a_measured_space() {
     let least = full.runs[..30].iter().map(|run| run.seconds).fold(f64::INFINITY, f64::min);
     let slower = dfs["points"][0]["slower"]["mean"].as_f64().unwrap();
     assert!((slower - (least / fastest - 1.0)).abs() < 1e-12);
-    // From everything, nearly everything is classed right: the tree is as accurate as its training error says, at least.
+    // From everything, nearly everything is classed right: the tree is as accurate as its training error says, at
+    // least.
     let learned = folder.json("learn full.csv");
     for search in [dfs, mcts] {
         let last = &search["points"][1];

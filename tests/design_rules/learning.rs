@@ -1,4 +1,5 @@
-//! From times to rules: classes, features, trees, rulesets and accuracy, against other programs' answers and naive methods.
+//! From times to rules: classes, features, trees, rulesets and accuracy, against other programs' answers and naive
+//! methods.
 
 use std::collections::BTreeSet;
 
@@ -376,8 +377,9 @@ fn classes(indices: &[usize]) -> Vec<Class> {
     indices.iter().map(|&index| Class::from_index(index)).collect()
 }
 
-/// Made by scikit-learn 1.9.1: `DecisionTreeClassifier` with `class_weight="balanced"` and `max_depth = max_leaf_nodes - 1`. Errors
-/// and depths are those seen with six random states, which break ties; where there is one value, ties don't matter.
+/// Made by scikit-learn 1.9.1: `DecisionTreeClassifier` with `class_weight="balanced"` and `max_depth =
+/// max_leaf_nodes - 1`. Errors and depths are those seen with six random states, which break ties; where there is one
+/// value, ties don't matter.
 #[derive(Deserialize)]
 struct CartOracle {
     features: Vec<Vec<u8>>,
@@ -582,7 +584,8 @@ impl<'a> Naive<'a> {
         leaves.map(wrong).sum::<usize>() as f64 / self.labels.len() as f64
     }
 
-    /// Algorithm 1 as the paper's listing means it, from the number of classes: error, leaves, and all trees that it trains.
+    /// Algorithm 1 as the paper's listing means it, from the number of classes: error, leaves, and all trees that it
+    /// trains.
     fn algorithm_1(&self) -> (f64, usize, Vec<(usize, f64, usize)>) {
         let mut trained = Vec::new();
         let mut train = |leaves: usize| {

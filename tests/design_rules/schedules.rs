@@ -9,8 +9,8 @@ use warpsmith::design_rules::schedule::{Prefix, Schedules, count};
 use warpsmith::design_rules::search::{DepthFirst, Explorer, Mcts, Random, Statistics, Strategy};
 use warpsmith::design_rules::{Dag, Kind, OpId, RulesError, Schedule, Step, Traversal};
 
-/// All schedules by the six rules of [`Schedule`]'s documentation, read literally: for every assignment of streams, all orders of the
-/// steps that it takes, of which those that keep the rules stay. As texts.
+/// All schedules by the six rules of [`Schedule`]'s documentation, read literally: for every assignment of streams, all
+/// orders of the steps that it takes, of which those that keep the rules stay. As texts.
 fn brute_force(dag: &Dag, streams: usize) -> BTreeSet<String> {
     let gpu: Vec<OpId> = dag.gpu_operations().collect();
     let mut found = BTreeSet::new();
@@ -426,8 +426,8 @@ fn searches_are_seeded() {
     assert_ne!(run(3), run(4));
 }
 
-/// It seeks the parts of the space where times differ: with one operation's place deciding all, it goes there more often than a
-/// random search does.
+/// It seeks the parts of the space where times differ: with one operation's place deciding all, it goes there more
+/// often than a random search does.
 #[test]
 fn tree_search_goes_where_times_differ() {
     let dag = spmv::dag();

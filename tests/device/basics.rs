@@ -761,8 +761,8 @@ fn bytes_go_from_device_to_device() -> Result {
     Ok(())
 }
 
-// What ends a process's use of its GPU, or depends on the environment, happens in a child process: this program again, told
-// to run one test.
+// What ends a process's use of its GPU, or depends on the environment, happens in a child process: this program again,
+// told to run one test.
 
 const CHILD: &str = "WARPSMITH_TEST_CHILD";
 

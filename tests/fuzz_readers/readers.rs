@@ -44,8 +44,8 @@ const READERS: &[(&str, Read)] = &[
 
 /// A case may take so long, on a machine that has other things to do.
 const LONGEST: Duration = Duration::from_secs(60);
-/// A case may take this many bytes of memory, and this many more for each byte of its file: small archives may unpack to 64 MiB, and small
-/// matrices have up to 2^20 rows.
+/// A case may take this many bytes of memory, and this many more for each byte of its file: small archives may unpack
+/// to 64 MiB, and small matrices have up to 2^20 rows.
 const ANY_FILE: usize = 600 << 20;
 const A_BYTE: usize = 400;
 

@@ -116,7 +116,8 @@ fn check_pieces(outline: &[Point]) -> Shape {
     shape
 }
 
-/// That the pieces cover the outline and nothing else, and each place once: their areas add up, and so does what they cover together.
+/// That the pieces cover the outline and nothing else, and each place once: their areas add up, and so does what they
+/// cover together.
 #[track_caller]
 fn check_union(outline: &[Point], shape: &Shape) {
     let whole = polygon_of(outline);
@@ -734,7 +735,8 @@ fn texts_out_of_proportion() {
     }
 }
 
-/// A curve becomes lines that are no farther from it than is promised: every point of them from the curve, and the curve from them.
+/// A curve becomes lines that are no farther from it than is promised: every point of them from the curve, and the
+/// curve from them.
 #[test]
 fn curves_are_as_close_as_promised() {
     let folder = Folder::new();

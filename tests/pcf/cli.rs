@@ -290,7 +290,8 @@ fn heat_maps() {
     assert_eq!(folder.files().len(), 3 + 5, "{:?}", folder.files());
 }
 
-/// Both layouts of a kernel, and distances with their diagonal; n (n + 1) / 2 entries could be a condensed matrix of n + 1, too.
+/// Both layouts of a kernel, and distances with their diagonal; n (n + 1) / 2 entries could be a condensed matrix of
+/// n + 1, too.
 #[test]
 fn a_kernel_is_drawn_as_what_it_is() {
     let folder = Folder::new();

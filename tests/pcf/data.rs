@@ -402,8 +402,8 @@ fn saved_archives_are_numpys() {
 
 // ---- integrals
 
-/// Distances and inner products that masspcf 0.4.1 gave on its CPU backend in float64. Both sets mix random, regular and long-tailed
-/// breakpoints, and functions of a single point; all end on 0.
+/// Distances and inner products that masspcf 0.4.1 gave on its CPU backend in float64. Both sets mix random, regular
+/// and long-tailed breakpoints, and functions of a single point; all end on 0.
 fn oracle() -> NpzReader<fs::File> {
     NpzReader::new(fs::File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/pcf.npz")).unwrap()).unwrap()
 }
@@ -489,7 +489,8 @@ fn exponents_below_one() {
     }
 }
 
-/// Numbers of breakpoints from 1 to 5,000, times that are random, or on a grid that functions share, or with a long last step.
+/// Numbers of breakpoints from 1 to 5,000, times that are random, or on a grid that functions share, or with a long
+/// last step.
 fn functions() -> impl Strategy<Value = Pcf<f64>> {
     let length = prop_oneof![Just(1usize), 2..8usize, 8..200usize, 4000..5001usize];
     (length, 0..3, any::<u64>(), any::<bool>()).prop_map(|(length, kind, seed, tail)| {
@@ -509,8 +510,8 @@ fn functions() -> impl Strategy<Value = Pcf<f64>> {
     })
 }
 
-/// The integral by another way: both functions are evaluated at the middle of each interval of the sorted union of breakpoints; the terms
-/// are summed with compensation (Neumaier). Gives the integral of the magnitude, too.
+/// The integral by another way: both functions are evaluated at the middle of each interval of the sorted union of
+/// breakpoints; the terms are summed with compensation (Neumaier). Gives the integral of the magnitude, too.
 fn brute_force(f: &Pcf<f64>, g: &Pcf<f64>, integrand: impl Fn(f64, f64) -> f64) -> (f64, f64) {
     let mut times: Vec<f64> = f.points().iter().chain(g.points()).map(|point| point.t).collect();
     times.sort_by(f64::total_cmp);
@@ -839,7 +840,8 @@ fn functions_that_can_be_repaired() {
 }
 
 proptest! {
-    /// The value of a repaired function is that of the last breakpoint, as they were given, of those at the latest time not after it.
+    /// The value of a repaired function is that of the last breakpoint, as they were given, of those at the latest time
+    /// not after it.
     #[test]
     fn repairs_keep_values(points in prop::collection::vec((-5i32..5, -5i32..5), 1..12)) {
         let given: Vec<Point<f64>> = points.iter().map(|&(t, v)| Point { t: f64::from(t), v: f64::from(v) }).collect();

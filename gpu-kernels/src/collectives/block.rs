@@ -14,9 +14,10 @@
 //! ```
 //!
 //! # Barriers
-//! The methods of [`Block`] are *collective*: all threads of the block call the same one together, none may have returned or take
-//! another branch. They exchange values through the storage, with barriers of their own inside; on return a thread has its
-//! result, but **others may still be reading the storage**. So the rule is CUB's for its `TempStorage`:
+//! The methods of [`Block`] are *collective*: all threads of the block call the same one together, none may have
+//! returned or take another branch. They exchange values through the storage, with barriers of their own inside; on
+//! return a thread has its result, but **others may still be reading the storage**. So the rule is CUB's for its
+//! `TempStorage`:
 //!
 //! - between two collectives on the same storage, by whatever `Block`, there is a
 //!   [`sync_threads`](cuda_std::thread::sync_threads) that all threads pass;
@@ -24,9 +25,9 @@
 //! - a collective is no barrier for the caller's own memory (over a single warp it doesn't even contain one).
 //!
 //! # Cost
-//! A warp's shuffles, one element of storage per warp, one barrier, and then either a read for each warp (up to 8 warps, or a
-//! size that isn't a multiple of 32) or one read and another warp's scan. Where the number of threads is a constant
-//! ([`Block::with_threads`]), loops over warps unroll.
+//! A warp's shuffles, one element of storage per warp, one barrier, and then either a read for each warp (up to 8
+//! warps, or a size that isn't a multiple of 32) or one read and another warp's scan. Where the number of threads is a
+//! constant ([`Block::with_threads`]), loops over warps unroll.
 
 use super::{Identity, Op, Scan, warp};
 use cuda_std::{
@@ -90,8 +91,8 @@ impl<T: Shuffle> Block<T> {
         self.threads.div_ceil(WARP_SIZE)
     }
 
-    /// Whether the warps' results are folded by each thread alone, which works for any size, or by each warp together, for
-    /// which it needs its 32 lanes.
+    /// Whether the warps' results are folded by each thread alone, which works for any size, or by each warp together,
+    /// for which it needs its 32 lanes.
     #[inline(always)]
     const fn fold_alone(self) -> bool {
         self.warps() <= FEW_WARPS || !self.threads.is_multiple_of(WARP_SIZE)
@@ -174,8 +175,8 @@ impl<T: Shuffle> Block<T> {
         unsafe { self.reduce(fold(&items, op), op) }
     }
 
-    /// [`inclusive_scan`](Self::inclusive_scan) over several consecutive items per thread: those of thread 0, then those of
-    /// thread 1, ...
+    /// [`inclusive_scan`](Self::inclusive_scan) over several consecutive items per thread: those of thread 0, then
+    /// those of thread 1, ...
     ///
     /// # Safety
     /// All threads of the block call it together; no thread has used the storage since the last barrier.
@@ -205,8 +206,8 @@ impl<T: Shuffle> Block<T> {
         Scan { prefix: items, total }
     }
 
-    /// [`exclusive_scan`](Self::exclusive_scan) over several consecutive items per thread: those of thread 0, then those of
-    /// thread 1, ...
+    /// [`exclusive_scan`](Self::exclusive_scan) over several consecutive items per thread: those of thread 0, then
+    /// those of thread 1, ...
     ///
     /// # Safety
     /// All threads of the block call it together; no thread has used the storage since the last barrier.
@@ -231,8 +232,8 @@ impl<T: Shuffle> Block<T> {
     /// The value of thread `thread`, for each thread.
     ///
     /// # Safety
-    /// All threads of the block call it together with the same `thread`, which is below their number; no thread has used the
-    /// storage since the last barrier, except for a reduction or a scan.
+    /// All threads of the block call it together with the same `thread`, which is below their number; no thread has
+    /// used the storage since the last barrier, except for a reduction or a scan.
     #[inline(always)]
     #[cfg_attr(not(cuda_device), track_caller)]
     pub unsafe fn broadcast(self, value: T, thread: u32) -> T {
@@ -247,7 +248,8 @@ impl<T: Shuffle> Block<T> {
         }
     }
 
-    /// From the inclusive scan within each warp: what the warps before this one hold together (anything in the first), and all.
+    /// From the inclusive scan within each warp: what the warps before this one hold together (anything in the first),
+    /// and all.
     ///
     /// # Safety
     /// All threads of the block call it together; no thread has used the storage since the last barrier.

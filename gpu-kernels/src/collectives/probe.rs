@@ -60,8 +60,8 @@ unsafe fn probe_warp<T: Shuffle, O: Identity<T>>(values: &[T], lanes: u32, op: O
 unsafe fn probe_block<T: Shuffle, O: Identity<T>>(values: &[T], op: O, results: Results<T>, storage: Storage<T>) {
     let index = thread::index_1d() as usize;
     let value = values[index];
-    // SAFETY: one-dimensional blocks, of which no thread has left; a barrier between any two uses of the storage. A thread
-    // writes its own elements.
+    // SAFETY: one-dimensional blocks, of which no thread has left; a barrier between any two uses of the storage. A
+    // thread writes its own elements.
     unsafe {
         let block = Block::new(storage);
         results.reduced.add(index).write(block.reduce(value, op));
@@ -102,7 +102,8 @@ unsafe fn probe_block_items<T: Shuffle, O: Identity<T>>(values: &[T], op: O, res
 
 macro_rules! probes {
     ($($warp:ident $block:ident $block_items:ident: $t:ty, $op:expr;)*) => {$(
-        /// Reduces and scans the first `lanes` values of each warp, or all where it has less; the other threads' results stay.
+        /// Reduces and scans the first `lanes` values of each warp, or all where it has less; the other threads'
+        /// results stay.
         ///
         /// # Safety
         /// Launched in one dimension. All parameters have one element per thread.
@@ -148,8 +149,8 @@ probes! {
 /// The histogram of each block's bins, `counts[block][bin]`.
 ///
 /// # Safety
-/// Launched in one dimension, with `4 * bins` bytes of dynamic shared memory. `of_threads` has one element per thread, `counts`
-/// `bins` per block.
+/// Launched in one dimension, with `4 * bins` bytes of dynamic shared memory. `of_threads` has one element per thread,
+/// `counts` `bins` per block.
 #[kernel]
 pub unsafe fn histogram(of_threads: &[u32], bins: u32, aggregated: bool, counts: *mut u32) {
     let bin = of_threads[thread::index_1d() as usize];
@@ -173,16 +174,18 @@ pub unsafe fn histogram(of_threads: &[u32], bins: u32, aggregated: bool, counts:
     }
 }
 
-/// The position of each item in its block's order of bins, and the bins' starts: `starts[block][bin]`, to `bin == bins`.
+/// The position of each item in its block's order of bins, and the bins' starts: `starts[block][bin]`, to `bin ==
+/// bins`.
 ///
 /// # Safety
-/// Launched in one dimension, with `4 * (bins + 1)` bytes of dynamic shared memory. `of_items` and `ranks` have [`ITEMS`]
-/// elements per thread, `starts` `bins + 1` per block.
+/// Launched in one dimension, with `4 * (bins + 1)` bytes of dynamic shared memory. `of_items` and `ranks` have
+/// [`ITEMS`] elements per thread, `starts` `bins + 1` per block.
 #[kernel]
 pub unsafe fn partition(of_items: &[u32], bins: u32, aggregated: bool, ranks: *mut u32, starts: *mut u32) {
     let first = thread::index_1d() as usize * ITEMS;
     let of_thread: [u32; ITEMS] = core::array::from_fn(|i| of_items[first + i]);
-    // SAFETY: the memory has the bins' size, and is used once, as the storage is. Results are the thread's or the block's own.
+    // SAFETY: the memory has the bins' size, and is used once, as the storage is. Results are the thread's or the
+    // block's own.
     unsafe {
         let block = Block::new(shared_array![u32; STORAGE]);
         let partition = Partition::new(dynamic_shared(), bins);

@@ -1,7 +1,7 @@
 //! Faces: out of the brick, and into the ghost cells.
 //!
-//! An array of faces in a dimension has the face on the side of 0 first and then the other one, or one of them alone: `first` is 1 where it
-//! starts with the other.
+//! An array of faces in a dimension has the face on the side of 0 first and then the other one, or one of them alone:
+//! `first` is 1 where it starts with the other.
 
 use super::Brick;
 use cuda_std::prelude::*;
@@ -17,8 +17,8 @@ fn place(brick: Brick, dimension: u32, first: u32, ghost: bool, index: u32) -> u
 /// Copies the brick's outermost cells in dimension 0, 1 or 2 to `faces`: both faces, or one, over a grid of any size.
 ///
 /// # Safety
-/// `cells` is an array of the brick and its ghost cells, and nothing writes the brick's cells meanwhile. `faces` has one or two faces, and
-/// two only where `first` is 0.
+/// `cells` is an array of the brick and its ghost cells, and nothing writes the brick's cells meanwhile. `faces` has
+/// one or two faces, and two only where `first` is 0.
 #[kernel(max_threads = 256)]
 pub unsafe fn pack(cells: *const f64, mut faces: DisjointSlice<f64>, nx: u32, ny: u32, nz: u32, dimension: u32, first: u32) {
     let brick = Brick { nx, ny, nz };
@@ -32,8 +32,8 @@ pub unsafe fn pack(cells: *const f64, mut faces: DisjointSlice<f64>, nx: u32, ny
 /// Copies `faces`, one or two, to the ghost cells in dimension 0, 1 or 2. A thread for each element.
 ///
 /// # Safety
-/// `cells` is an array of the brick and its ghost cells, and nothing else reads or writes these ghost cells meanwhile. `faces` has one or
-/// two faces, and two only where `first` is 0.
+/// `cells` is an array of the brick and its ghost cells, and nothing else reads or writes these ghost cells meanwhile.
+/// `faces` has one or two faces, and two only where `first` is 0.
 #[kernel(max_threads = 256)]
 pub unsafe fn unpack(faces: &[f64], cells: *mut f64, nx: u32, ny: u32, nz: u32, dimension: u32, first: u32) {
     let brick = Brick { nx, ny, nz };

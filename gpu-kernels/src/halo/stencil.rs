@@ -18,7 +18,8 @@ pub const fn interior_grid(brick: Brick) -> (u32, u32, u32) {
 }
 
 /// # Safety
-/// `at` and its six neighbours are in `cells`, and are not written meanwhile; `at` is in `next`, and is no other thread's.
+/// `at` and its six neighbours are in `cells`, and are not written meanwhile; `at` is in `next`, and is no other
+/// thread's.
 #[inline(always)]
 unsafe fn step(brick: Brick, cells: *const f64, next: *mut f64, rate: f64, at: usize, [below, here, above]: [f64; 3]) {
     let row = brick.row();
@@ -33,12 +34,12 @@ unsafe fn step(brick: Brick, cells: *const f64, next: *mut f64, rate: f64, at: u
 
 /// The step of all cells but the outermost: `next` gets them at their places.
 ///
-/// Blocks of two dimensions; a grid that has a thread for each cell of a plane but the outermost, from cell (1, 1) on, times one block
-/// for each [`PLANES`] planes between the outermost.
+/// Blocks of two dimensions; a grid that has a thread for each cell of a plane but the outermost, from cell (1, 1) on,
+/// times one block for each [`PLANES`] planes between the outermost.
 ///
 /// # Safety
-/// `cells` and `next` are arrays of the brick and its ghost cells; nothing writes the brick's cells in `cells` meanwhile, nor reads or
-/// writes its inner cells in `next`.
+/// `cells` and `next` are arrays of the brick and its ghost cells; nothing writes the brick's cells in `cells`
+/// meanwhile, nor reads or writes its inner cells in `next`.
 #[kernel(max_threads = 256)]
 pub unsafe fn interior(cells: *const f64, next: *mut f64, nx: u32, ny: u32, nz: u32, rate: f64) {
     let brick = Brick { nx, ny, nz };
@@ -66,11 +67,12 @@ pub unsafe fn interior(cells: *const f64, next: *mut f64, nx: u32, ny: u32, nz: 
     }
 }
 
-/// The step of the outermost cells, which takes the ghost cells: `next` gets them at their places. A thread for each cell of the shell.
+/// The step of the outermost cells, which takes the ghost cells: `next` gets them at their places. A thread for each
+/// cell of the shell.
 ///
 /// # Safety
-/// `cells` and `next` are arrays of the brick and its ghost cells; nothing writes `cells` meanwhile, nor reads or writes the brick's
-/// outermost cells in `next`.
+/// `cells` and `next` are arrays of the brick and its ghost cells; nothing writes `cells` meanwhile, nor reads or
+/// writes the brick's outermost cells in `next`.
 #[kernel(max_threads = 256)]
 pub unsafe fn shell(cells: *const f64, next: *mut f64, nx: u32, ny: u32, nz: u32, rate: f64) {
     let brick = Brick { nx, ny, nz };

@@ -1,8 +1,9 @@
 //! Step 3: rank the list of sublists.
 //!
-//! A list of nodes is ranked by the same walk with fewer splitters ([`nodes_i32`](super::walk::nodes_i32())), level by level, until one block can hold it
-//! ([`solve_i32()`]); then the bases travel back up ([`expand_i32()`]). Forests of many lists don't shrink below their number
-//! of lists: they are ranked by pointer jumping over all nodes ([`jump_i32()`], Wyllie 1979).
+//! A list of nodes is ranked by the same walk with fewer splitters ([`nodes_i32`](super::walk::nodes_i32())), level by
+//! level, until one block can hold it ([`solve_i32()`]); then the bases travel back up ([`expand_i32()`]). Forests of
+//! many lists don't shrink below their number of lists: they are ranked by pointer jumping over all nodes
+//! ([`jump_i32()`], Wyllie 1979).
 
 // Loops over several arrays of registers at once read best by their index.
 #![allow(clippy::needless_range_loop)]
@@ -176,7 +177,8 @@ pub fn identity(mut numbers: DisjointSlice<i32>) {
     numbers.set(thread::index_1d() as i32);
 }
 
-/// Starts pointer jumping: the values before each node are those of its predecessor; a node without one is a root (1 in `is_root`).
+/// Starts pointer jumping: the values before each node are those of its predecessor; a node without one is a root (1 in
+/// `is_root`).
 ///
 /// # Safety
 /// All arrays must have the same length, hold indices below it, and those written must not overlap any other.
@@ -270,8 +272,9 @@ pub unsafe fn tally(next: &[i32], lengths: &[i32], base_length: &[i32], roots: &
 
 macro_rules! node_kernels {
     ($($solve:ident, $expand:ident, $first:ident, $jump:ident: $t:ty;)*) => {$(
-        /// Ranks at most [`SOLVE_NODES`] nodes in one block of [`SOLVE_THREADS`] threads with [`solve_shared`] bytes of dynamic shared
-        /// memory. Writes what comes before each node (length and sum) and the root it hangs from, -1 for a node in a circle.
+        /// Ranks at most [`SOLVE_NODES`] nodes in one block of [`SOLVE_THREADS`] threads with [`solve_shared`] bytes of
+        /// dynamic shared memory. Writes what comes before each node (length and sum) and the root it hangs from, -1
+        /// for a node in a circle.
         ///
         /// # Safety
         /// All arrays must have `next.len()` elements, and those written must not overlap any other.
@@ -283,7 +286,8 @@ macro_rules! node_kernels {
             unsafe { solve(next, lengths, sums, base_length, base_sum, roots) }
         }
 
-        /// Hands the bases and roots of one level's nodes to the nodes of the level below, which lie in sublists of them.
+        /// Hands the bases and roots of one level's nodes to the nodes of the level below, which lie in sublists of
+        /// them.
         ///
         /// # Safety
         /// The arrays written must be as long as `sublists`, and must not overlap any other.
@@ -317,7 +321,8 @@ macro_rules! node_kernels {
             unsafe { first_jump(predecessors, lengths, sums, base_length, base_sum) }
         }
 
-        /// One round of pointer jumping over all nodes; after `ceil(log2(nodes))` of them every node knows what comes before it.
+        /// One round of pointer jumping over all nodes; after `ceil(log2(nodes))` of them every node knows what comes
+        /// before it.
         ///
         /// # Safety
         /// All arrays must have the same length, hold indices below it, and those written must not overlap any other.

@@ -28,8 +28,8 @@ pub fn copy_next(next: &[i32], mut placed: DisjointSlice<Offset>) {
     }
 }
 
-/// Adds up all successors: in a list, every element but the head is the successor of one other, so that the head is what the sum
-/// lacks from `n (n - 1) / 2`. `sum` must start at 0.
+/// Adds up all successors: in a list, every element but the head is the successor of one other, so that the head is
+/// what the sum lacks from `n (n - 1) / 2`. `sum` must start at 0.
 ///
 /// # Safety
 /// `sum` must be valid for atomic access.
@@ -93,7 +93,8 @@ pub unsafe fn mark_successors(next: &[i32], marked: *mut u32, status: *mut Statu
     }
 }
 
-/// How many elements of each word of [`mark_successors()`]' bitmap are heads: `counts[w]` of the elements `32 w .. 32 w + 32` below `n`.
+/// How many elements of each word of [`mark_successors()`]' bitmap are heads: `counts[w]` of the elements `32 w .. 32
+/// w + 32` below `n`.
 #[kernel(max_threads = 256)]
 pub fn count_heads(marked: &[u32], n: u32, mut counts: DisjointSlice<u32>) {
     let word = thread::index_1d();

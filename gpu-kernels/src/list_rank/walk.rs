@@ -1,11 +1,11 @@
 //! Step 2: walk the sublists.
 //!
-//! Thread `j` starts at splitter `j`, or for `j >= splitters` at a head, and follows the list up to the next splitter or the end.
-//! What it sees on the way is bounded: an index out of range ends it, and Brent's cycle detection (one comparison per step) ends a walk
-//! in a circle after less than three times its length.
+//! Thread `j` starts at splitter `j`, or for `j >= splitters` at a head, and follows the list up to the next splitter
+//! or the end. What it sees on the way is bounded: an index out of range ends it, and Brent's cycle detection (one
+//! comparison per step) ends a walk in a circle after less than three times its length.
 //!
-//! In a bad list several walks may pass an element, and so write to it at the same time: all that is written of an element is stored by
-//! [`mem::store_relaxed`].
+//! In a bad list several walks may pass an element, and so write to it at the same time: all that is written of an
+//! element is stored by [`mem::store_relaxed`].
 
 use cuda_std::prelude::*;
 
@@ -18,10 +18,11 @@ struct Walked<V> {
     sum: V,
 }
 
-/// Walks from `start` over indices below `n`. `load(element)` is its successor; `visit(element, offset)` records its offset and gives its value.
+/// Walks from `start` over indices below `n`. `load(element)` is its successor; `visit(element, offset)` records its
+/// offset and gives its value.
 ///
-/// With `AHEAD` the successor's successor is loaded before the element is looked at closer, which hides those instructions behind the load;
-/// loads then must not depend on what `visit` stores.
+/// With `AHEAD` the successor's successor is loaded before the element is looked at closer, which hides those
+/// instructions behind the load; loads then must not depend on what `visit` stores.
 #[inline(always)]
 fn walk<V: Value, const AHEAD: bool>(
     start: u32,
@@ -106,8 +107,8 @@ pub(super) unsafe fn start(j: u32, n: u32, splitters: Splitters, heads: &[i32], 
 /// `placed` has the element.
 #[inline(always)]
 unsafe fn record<V: Value>(placed: *mut V::Placed, element: usize, sublist: i32, offset: V) {
-    // SAFETY: the element is there, as the caller has promised, and a record has its word's size and alignment. No record is accessed
-    // otherwise during the walk.
+    // SAFETY: the element is there, as the caller has promised, and a record has its word's size and alignment. No
+    // record is accessed otherwise during the walk.
     unsafe { mem::store_relaxed(placed.add(element).cast(), V::place(sublist, offset)) }
 }
 
@@ -115,12 +116,13 @@ macro_rules! walks {
     ($(#[$doc:meta])* $name:ident($($array:ident: $array_type:ty),*) -> $value:ty, ahead: $ahead:literal, load: |$from:ident| $load:expr, visit: |$element:ident, $offset:ident, $sublist:ident| $visit:expr) => {
         $(#[$doc])*
         ///
-        /// One thread per node: `count` of the splitters, then one for each of `heads`. Writes each node's successor, length and sum to
-        /// `node_next`, `node_length` and `node_sum`, and the node of each head to `head_nodes`.
+        /// One thread per node: `count` of the splitters, then one for each of `heads`. Writes each node's successor,
+        /// length and sum to `node_next`, `node_length` and `node_sum`, and the node of each head to `head_nodes`.
         ///
         /// # Safety
-        /// The element arrays must have `n` elements, the node arrays `count + heads.len()`, `head_nodes` `heads.len()`, and the
-        /// arrays written must not overlap any other. `group`, `magic`, `shift` and `seed` must be of one [`Splitters`].
+        /// The element arrays must have `n` elements, the node arrays `count + heads.len()`, `head_nodes`
+        /// `heads.len()`, and the arrays written must not overlap any other. `group`, `magic`, `shift` and `seed` must
+        /// be of one [`Splitters`].
         #[kernel(max_threads = 256)]
         #[allow(clippy::too_many_arguments)]
         pub unsafe fn $name(
@@ -145,8 +147,8 @@ macro_rules! walks {
             }
             // SAFETY: `head_nodes` is as long as `heads`.
             let walked = match unsafe { start(j, n, splitters, heads, head_nodes) } {
-                // SAFETY: `walk` steps on indices below `n` alone, which the element arrays hold; each element belongs to
-                // one sublist, and a list where it doesn't is found out by the totals.
+                // SAFETY: `walk` steps on indices below `n` alone, which the element arrays hold; each element belongs
+                // to one sublist, and a list where it doesn't is found out by the totals.
                 Some(first) => unsafe {
                     walk::<$value, $ahead>(
                         first,
@@ -178,8 +180,8 @@ macro_rules! walks {
 }
 
 walks! {
-    /// Strategy `split`: successors are loaded from `next`, through the read-only cache, and offsets stored to another array, so
-    /// that no load waits for a store.
+    /// Strategy `split`: successors are loaded from `next`, through the read-only cache, and offsets stored to another
+    /// array, so that no load waits for a store.
     split(next: &[i32], placed: *mut Offset) -> i32,
     ahead: true,
     load: |element| *next.get_unchecked(element),
@@ -190,7 +192,8 @@ walks! {
 }
 
 walks! {
-    /// Strategy `packed`: successors are loaded from the array that the offsets are stored to, where [`copy_next`](super::prepare::copy_next()) has put them.
+    /// Strategy `packed`: successors are loaded from the array that the offsets are stored to, where
+    /// [`copy_next`](super::prepare::copy_next()) has put them.
     packed(placed: *mut Offset) -> i32,
     ahead: false,
     load: |element| mem::load_relaxed(placed.add(element).cast::<U32x2>()).x as i32,
@@ -213,8 +216,8 @@ macro_rules! weighted_walks {
             }
         }
 
-        /// Walks a list of nodes, for the next level of the recursion: `next`, `lengths` and `sums` are the nodes'. Where each lies goes
-        /// to `sublists`, `length_offsets` and `sum_offsets`.
+        /// Walks a list of nodes, for the next level of the recursion: `next`, `lengths` and `sums` are the nodes'.
+        /// Where each lies goes to `sublists`, `length_offsets` and `sum_offsets`.
         ///
         /// # Safety
         /// The arrays of the level walked (`next` to `sum_offsets`) must have `n` elements, the node arrays `count +

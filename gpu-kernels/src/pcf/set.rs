@@ -21,8 +21,8 @@ pub trait Scalar:
     fn infinity() -> Self;
     /// A segment of this value and end.
     fn segment(value: Self, end: Self) -> Self::Segment;
-    /// A difference's power, within `4 p + 8` units in the last place for differences that aren't tiny. In single precision, GPUs
-    /// take it from their special function units.
+    /// A difference's power, within `4 p + 8` units in the last place for differences that aren't tiny. In single
+    /// precision, GPUs take it from their special function units.
     fn power(difference: Self, p: Self) -> Self;
     /// Value and end.
     fn parts(segment: Self::Segment) -> (Self, Self);
@@ -84,8 +84,8 @@ impl Triangle {
     /// Each unordered pair once, and each function with itself.
     pub const WITH_DIAGONAL: Triangle = Triangle(1 | 2);
 
-    /// The same, and the result of a pair goes where the first set's function is the one of greater place; else the one of
-    /// lesser place.
+    /// The same, and the result of a pair goes where the first set's function is the one of greater place; else the one
+    /// of lesser place.
     pub const fn first_is_greater(self, greater: bool) -> Triangle {
         if greater { Triangle(self.0 | 4) } else { self }
     }
@@ -127,7 +127,8 @@ impl<T: Scalar> Clone for Functions<'_, T> {
 impl<T: Scalar> Copy for Functions<'_, T> {}
 
 impl<T: Scalar> Functions<'_, T> {
-    /// The function at a position of the order: its number, its first segment, and how many it has; 0 where there is none.
+    /// The function at a position of the order: its number, its first segment, and how many it has; 0 where there is
+    /// none.
     ///
     /// # Safety
     /// The position is below the order's length, and the band is as the fields say.

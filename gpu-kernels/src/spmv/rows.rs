@@ -42,8 +42,8 @@ macro_rules! kernels {
         /// 2^`log_lanes` threads for each row, 32 at most, over one-dimensional grids and blocks of whole warps.
         ///
         /// # Safety
-        /// `row_ptr` ascends from 0 to the number of columns and values, every column is an index of `x`, and `y` has room for one value
-        /// fewer than `row_ptr` has.
+        /// `row_ptr` ascends from 0 to the number of columns and values, every column is an index of `x`, and `y` has
+        /// room for one value fewer than `row_ptr` has.
         #[kernel(max_threads = 256)]
         pub unsafe fn $name(row_ptr: &[u32], columns: &[u32], values: &[$t], x: &[$t], y: *mut $t, log_lanes: u32) {
             // SAFETY: the matrix is valid for `x` and `y` (this kernel's contract).

@@ -1,10 +1,11 @@
-//! Blocks of threads that share tiles: consecutive rows of together at most [`ITEMS`] nonzeros per thread, or part of a longer row.
+//! Blocks of threads that share tiles: consecutive rows of together at most [`ITEMS`] nonzeros per thread, or part of a
+//! longer row.
 //!
-//! A thread loads its columns, then its values, then the entries of x, all of them before it waits for the first. Products go to
-//! shared memory, from where a few lanes add up each row: as many as there are threads for.
+//! A thread loads its columns, then its values, then the entries of x, all of them before it waits for the first.
+//! Products go to shared memory, from where a few lanes add up each row: as many as there are threads for.
 //!
-//! `min_blocks = 6` is what keeps the loads together. Without it the assembler makes room for eight blocks of 256 threads, by
-//! loading half of the entries only after the other half's products.
+//! `min_blocks = 6` is what keeps the loads together. Without it the assembler makes room for eight blocks of 256
+//! threads, by loading half of the entries only after the other half's products.
 
 use super::{Scalar, sum_of_group};
 use crate::collectives::block::{Block, STORAGE, Storage};
@@ -23,7 +24,8 @@ pub const MAX_THREADS: u32 = 256;
 pub struct Tile(U32x4);
 
 impl Tile {
-    /// All nonzeros of `rows` rows from `row` on: `nonzeros` from `first` on. 2^`log_lanes` lanes (32 at most) add up each.
+    /// All nonzeros of `rows` rows from `row` on: `nonzeros` from `first` on. 2^`log_lanes` lanes (32 at most) add up
+    /// each.
     #[inline(always)]
     pub const fn of_rows(row: u32, rows: u32, first: u32, nonzeros: u32, log_lanes: u32) -> Self {
         Tile(U32x4::new(row, rows | log_lanes << 16, first, nonzeros))
@@ -106,9 +108,9 @@ unsafe fn run<T: Scalar>(
     storage: Storage<T>,
 ) {
     let (thread, threads) = (thread::thread_idx_x(), thread::block_dim_x());
-    // SAFETY: there are as many blocks as tiles, whose nonzeros exist. Threads beyond the last nonzero repeat it, and their places in
-    // shared memory exist, too. Each thread writes its own places, and those of others are read after the barrier. What a group of
-    // lanes writes is its own row.
+    // SAFETY: there are as many blocks as tiles, whose nonzeros exist. Threads beyond the last nonzero repeat it, and
+    // their places in shared memory exist, too. Each thread writes its own places, and those of others are read after
+    // the barrier. What a group of lanes writes is its own row.
     unsafe {
         let tile = *tiles.get_unchecked(thread::block_idx_x() as usize);
         let (zero, nonzeros) = (T::ZERO, tile.nonzeros());
@@ -195,13 +197,13 @@ macro_rules! kernels {
     ($($(#[$doc:meta])* $name:ident, $long:ident: $t:ty;)*) => {$(
         $(#[$doc])*
         ///
-        /// A block for each tile: of one dimension, of 32 to [`MAX_THREADS`] threads, a multiple of 32, with shared memory for
-        /// [`ITEMS`] values per thread. What the tiles say of long rows goes to `partials`.
+        /// A block for each tile: of one dimension, of 32 to [`MAX_THREADS`] threads, a multiple of 32, with shared
+        /// memory for [`ITEMS`] values per thread. What the tiles say of long rows goes to `partials`.
         ///
         /// # Safety
-        /// No tile has more nonzeros than the block has room for. The tiles' rows are in `row_ptr`, which says where their nonzeros are,
-        /// and which these are has the tile. All columns are indices of `x`; `y` has room for all rows of tiles, and `partials` for
-        /// those of the long ones.
+        /// No tile has more nonzeros than the block has room for. The tiles' rows are in `row_ptr`, which says where
+        /// their nonzeros are, and which these are has the tile. All columns are indices of `x`; `y` has room for all
+        /// rows of tiles, and `partials` for those of the long ones.
         #[kernel(max_threads = 256, min_blocks = 6)]
         pub unsafe fn $name(
             tiles: &[Tile],
@@ -218,7 +220,8 @@ macro_rules! kernels {
             unsafe { run(tiles, matrix, x, y, partials, dynamic_shared::<$t>(), shared_array![$t; STORAGE]) }
         }
 
-        /// Adds up long rows: `y[rows[i]]` is the sum of `partials[offsets[i]..offsets[i + 1]]`. A block for each, of one dimension.
+        /// Adds up long rows: `y[rows[i]]` is the sum of `partials[offsets[i]..offsets[i + 1]]`. A block for each, of
+        /// one dimension.
         ///
         /// # Safety
         /// There is one offset more than rows; they ascend, up to the number of partial sums; the rows are in `y`.

@@ -16,8 +16,8 @@ pub struct Accuracy {
 }
 
 impl Accuracy {
-    /// The class accuracy of a model over a measured space, `times` in seconds: each schedule is given a class, and its time has to
-    /// be from the least to the greatest of those that the model learned this class from.
+    /// The class accuracy of a model over a measured space, `times` in seconds: each schedule is given a class, and its
+    /// time has to be from the least to the greatest of those that the model learned this class from.
     ///
     /// # Errors
     /// [`RulesError::Learning`] without schedules, and unless there is a time for each.

@@ -67,8 +67,8 @@ pub struct Run {
 
 /// Schedules of a program with their times, in the order in which they were measured.
 ///
-/// As a file: a line that says what it is, a line of JSON with [`About`] and the number of runs, both behind `# `, and a CSV table
-/// `iteration,seconds,schedule`. Times are written so that they read back the same.
+/// As a file: a line that says what it is, a line of JSON with [`About`] and the number of runs, both behind `# `, and
+/// a CSV table `iteration,seconds,schedule`. Times are written so that they read back the same.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Runs {
     /// What was measured.
@@ -129,7 +129,8 @@ impl Runs {
     /// left out.
     ///
     /// # Errors
-    /// [`RulesError::Runs`] where it can't be read, isn't such a file, was cut short, or has an invalid row: it names the line.
+    /// [`RulesError::Runs`] where it can't be read, isn't such a file, was cut short, or has an invalid row: it names
+    /// the line.
     pub fn read(path: &Path) -> Result<Self, RulesError> {
         let wrong = |reason: String| RulesError::Runs { path: path.to_owned(), reason };
         let mut lines = Lines::open(path).map_err(wrong)?;

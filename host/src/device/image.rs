@@ -52,8 +52,8 @@ pub(super) fn arch(capability: u32) -> Option<u32> {
     archs().filter(|&arch| arch <= capability).max()
 }
 
-/// Whether a kernel is of the crate that [`PTX_IMAGES`] was built from. Its kernels alone may be launched from there: another crate's
-/// may have the same names.
+/// Whether a kernel is of the crate that [`PTX_IMAGES`] was built from. Its kernels alone may be launched from there:
+/// another crate's may have the same names.
 fn has(kernel: &KernelInfo) -> bool {
     kernel.same_crate(samples::saxpy::kernel())
 }

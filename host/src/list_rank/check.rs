@@ -25,8 +25,9 @@ pub fn rank_sequentially(next: &[i32], head: Option<i32>) -> Result<Vec<i32>, Li
     Ok(ranks)
 }
 
-/// Says what is wrong with a list, if anything: the first successor out of range; else the first element with two predecessors; else a
-/// list without end, a wrong head, or the first element that the head doesn't lead to. Takes O(n) time and 5 n bytes.
+/// Says what is wrong with a list, if anything: the first successor out of range; else the first element with two
+/// predecessors; else a list without end, a wrong head, or the first element that the head doesn't lead to. Takes O(n)
+/// time and 5 n bytes.
 ///
 /// # Errors
 /// Where the list is invalid.

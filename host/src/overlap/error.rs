@@ -7,8 +7,8 @@ use std::{
 
 use crate::{device::DeviceError, files::FileError};
 
-/// Why shapes or poses could not be made, read or used. Pieces, vertices, edges, packings and poses are named by their indices, from 0;
-/// edge i is the one from vertex i to the next. Where several offend, the first is named.
+/// Why shapes or poses could not be made, read or used. Pieces, vertices, edges, packings and poses are named by their
+/// indices, from 0; edge i is the one from vertex i to the next. Where several offend, the first is named.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OverlapError {

@@ -25,8 +25,8 @@ impl fmt::Display for Field {
     }
 }
 
-/// Why functions could not be made, read or used. Functions and their breakpoints are named by their indices, from 0; where several
-/// offend, by the first.
+/// Why functions could not be made, read or used. Functions and their breakpoints are named by their indices, from 0;
+/// where several offend, by the first.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PcfError {

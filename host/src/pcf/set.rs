@@ -52,7 +52,8 @@ pub struct PcfRef<'a, T> {
 
 /// Any number of functions, their breakpoints one after the other.
 ///
-/// Function `i` has the breakpoints `points[offsets[i]..offsets[i + 1]]`. The functions have a shape, by default one dimension.
+/// Function `i` has the breakpoints `points[offsets[i]..offsets[i + 1]]`. The functions have a shape, by default one
+/// dimension.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PcfSet<T> {
     shape: Vec<usize>,
@@ -72,8 +73,8 @@ impl<T: Real> Pcf<T> {
     /// The function of these breakpoints.
     ///
     /// # Errors
-    /// Where there are none, the first is not at 0, they are not in strictly ascending order, or a number is not finite or above
-    /// [`Real::MAX_VALUE`]. Errors call the function by the index 0.
+    /// Where there are none, the first is not at 0, they are not in strictly ascending order, or a number is not finite
+    /// or above [`Real::MAX_VALUE`]. Errors call the function by the index 0.
     pub fn new(points: impl IntoIterator<Item = impl Into<Point<T>>>) -> Result<Self, PcfError> {
         let mut points: Vec<Point<T>> = points.into_iter().map(Into::into).collect();
         validate(0, &mut points)?;
@@ -149,8 +150,8 @@ impl<'a, T> From<&'a Pcf<T>> for PcfRef<'a, T> {
 }
 
 impl<T: Real> PcfSet<T> {
-    /// The functions whose breakpoints are `points[offsets[i]..offsets[i + 1]]`: `offsets` has one element more than there are
-    /// functions, from 0 to the number of points.
+    /// The functions whose breakpoints are `points[offsets[i]..offsets[i + 1]]`: `offsets` has one element more than
+    /// there are functions, from 0 to the number of points.
     ///
     /// # Errors
     /// Where the offsets don't divide the points so, or a function is invalid (see [`Pcf::new`]).
@@ -245,9 +246,9 @@ impl<T: Real> PcfSet<T> {
 
     /// The pointwise mean of all functions, without breakpoints at which it doesn't change.
     ///
-    /// Values are summed in `f64` by a tree over the functions, so that each value of the mean depends on the functions' values at
-    /// its time alone, and is off by at most log2(n) + 1 roundings of their mean magnitude; a time at which all are zero gives
-    /// exactly 0. Takes O(N log N) time for N breakpoints in all.
+    /// Values are summed in `f64` by a tree over the functions, so that each value of the mean depends on the
+    /// functions' values at its time alone, and is off by at most log2(n) + 1 roundings of their mean magnitude; a time
+    /// at which all are zero gives exactly 0. Takes O(N log N) time for N breakpoints in all.
     ///
     /// # Errors
     /// Where there are no functions.
@@ -402,7 +403,8 @@ fn cast_problem<T: Real, U: Real>(function: usize, from: &[Point<T>], to: &[Poin
     None
 }
 
-/// Numbers and their sum, of which one can be changed in O(log n): a complete binary tree whose nodes hold their children's sum.
+/// Numbers and their sum, of which one can be changed in O(log n): a complete binary tree whose nodes hold their
+/// children's sum.
 struct SumTree {
     /// Node 1 is the root, nodes 2 i and 2 i + 1 are below node i, the leaves are the last half.
     nodes: Vec<f64>,

@@ -141,7 +141,8 @@ impl Communicator for MpiCommunicator {
     }
 }
 
-/// Whether the library takes addresses of a GPU's memory, by its own word (`MPIX_Query_cuda_support`, where it has that).
+/// Whether the library takes addresses of a GPU's memory, by its own word (`MPIX_Query_cuda_support`, where it has
+/// that).
 fn is_cuda_aware() -> bool {
     // SAFETY: the name ends with a zero; looking it up has no effect.
     let query = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"MPIX_Query_cuda_support".as_ptr()) };
@@ -195,7 +196,8 @@ impl Requests {
 
     fn wait(&self) -> Result<(), RanksError> {
         let mut requests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: these are requests that were started and not waited for yet; the constant stands for statuses that nobody wants.
+        // SAFETY: these are requests that were started and not waited for yet; the constant stands for statuses that
+        // nobody wants.
         let code = unsafe { ffi::MPI_Waitall(requests.len() as c_int, requests.as_mut_ptr(), ffi::RSMPI_STATUSES_IGNORE) };
         requests.clear();
         check("MPI_Waitall", code)
@@ -211,8 +213,8 @@ impl Link for MpiLink {
         self.home.check()?;
         let tag = c_int::from(self.plan.tag);
         self.sends.post((&self.plan.send, &self.plan.sends), |first, len, rank, request| {
-            // SAFETY: `Plan::check` saw to it that as many bytes are there, and by the contract of `link` they stay as they are
-            // until the wait.
+            // SAFETY: `Plan::check` saw to it that as many bytes are there, and by the contract of `link` they stay as
+            // they are until the wait.
             unsafe { ffi::MPI_Isend(first, len, ffi::RSMPI_UINT8_T, rank, tag, self.world, request) }
         })
     }

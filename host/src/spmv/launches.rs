@@ -46,8 +46,8 @@ pub trait Launches: bytemuck::Pod {
     ) -> Result<(), DeviceError>;
 
     /// # Safety
-    /// `x` is as long as the matrix is wide, and `y` as it is high. The tiles were made for the matrix, and `partials` has room for all of
-    /// their partial sums.
+    /// `x` is as long as the matrix is wide, and `y` as it is high. The tiles were made for the matrix, and `partials`
+    /// has room for all of their partial sums.
     unsafe fn launch_tiles(
         stream: &Stream,
         matrix: &Arrays<Self>,
@@ -96,7 +96,8 @@ macro_rules! launches {
             ) -> Result<(), DeviceError> {
                 let Arrays { row_ptr, columns, values } = matrix;
                 let Tiles { tiles, threads, long_rows, offsets } = tiles;
-                // Tiles have a nonzero or a row each, so there are fewer than 2^33; more than 2^31 - 1 don't fit into a device's memory.
+                // Tiles have a nonzero or a row each, so there are fewer than 2^33; more than 2^31 - 1 don't fit into a
+                // device's memory.
                 let (grid, long) = (tiles.len() as u32, long_rows.len() as u32);
                 let shared = (ITEMS * threads) as usize * size_of::<$t>();
                 // SAFETY: the matrix is valid; x and y have its lengths, and the tiles were made for it, for blocks of

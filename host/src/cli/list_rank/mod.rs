@@ -52,8 +52,8 @@ const MOST_RUNS: usize = 100_000;
         Write next.npy with numpy: numpy.save(\"next.npy\", next.astype(numpy.int32))"
 )]
 pub struct Arguments {
-    /// Elements of the generated list: 100000000, 100_000_000, 1e8 or 100M [default: as many as --weights has; else 1e8 on
-    /// CUDA, 1e7 on the CPU]
+    /// Elements of the generated list: 100000000, 100_000_000, 1e8 or 100M [default: as many as --weights has; else 1e8
+    /// on CUDA, 1e7 on the CPU]
     #[arg(long, value_name = "N", value_parser = count::parse, allow_negative_numbers = true, conflicts_with = "input")]
     n: Option<u32>,
     /// The list's successors: int32 (or int64 of such values), 1-D, -1 for the last element's
@@ -68,8 +68,8 @@ pub struct Arguments {
     /// Seed of the generated list and of the hashed splitters
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// Sum these weights along the list instead of counting: int32, int64, float32 or float64, one an element; an element's
-    /// sum is that of all elements before it
+    /// Sum these weights along the list instead of counting: int32, int64, float32 or float64, one an element; an
+    /// element's sum is that of all elements before it
     #[arg(long, value_name = "W.NPY")]
     weights: Option<PathBuf>,
     /// How the elements' results are written to memory [default: auto]

@@ -1,7 +1,7 @@
 //! Compares results with a sequential walk of the list on the host.
 //!
-//! Each comparison walks once, allocates nothing of the list's length (the forest's one bit per element) and proves the whole
-//! result: who comes to the end after n elements with right ranks has met them all.
+//! Each comparison walks once, allocates nothing of the list's length (the forest's one bit per element) and proves the
+//! whole result: who comes to the end after n elements with right ranks has met them all.
 
 use std::fmt::Display;
 
@@ -139,7 +139,8 @@ impl Compensated {
     /// Whether a sum of `count` values in another order, by additions with this relative error, may come to `found`.
     fn agrees(&self, found: f64, count: usize, epsilon: f64) -> Result<(), String> {
         let expected = self.sum + self.lost;
-        // The worst case of `count` additions is `count` epsilons of the magnitudes. Errors of many cancel, as a random walk does.
+        // The worst case of `count` additions is `count` epsilons of the magnitudes. Errors of many cancel, as a random
+        // walk does.
         let tolerance = 8.0 * epsilon * (count as f64).sqrt() * self.magnitudes;
         if (found - expected).abs() <= tolerance || (!expected.is_finite() && !found.is_finite()) {
             return Ok(());

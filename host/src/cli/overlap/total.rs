@@ -44,7 +44,8 @@ pub struct Arguments {
     /// Also compute the area outside a square of this side around the origin, with sides along the axes
     #[arg(long, value_name = "H", value_parser = parse_side, allow_hyphen_values = true, conflicts_with_all = ["lattice", "against"])]
     boundary: Option<f64>,
-    /// Check the packings by the rules of Kaggle's Santa 2025; exit code 1 where they break one [default: of submissions]
+    /// Check the packings by the rules of Kaggle's Santa 2025; exit code 1 where they break one [default: of
+    /// submissions]
     #[arg(long, conflicts_with_all = ["lattice", "against"])]
     check: bool,
     /// Don't check a submission

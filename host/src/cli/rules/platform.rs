@@ -41,7 +41,8 @@ const POINTS: usize = 100;
 /// What a program works on.
 #[derive(Args, Clone, Debug)]
 pub struct Input {
-    /// Matrix to multiply with, for spmv [default: a random band matrix of 150,000 rows and 1,500,000 nonzeros, as in the paper]
+    /// Matrix to multiply with, for spmv [default: a random band matrix of 150,000 rows and 1,500,000 nonzeros, as in
+    /// the paper]
     #[arg(long, value_name = "M.MTX")]
     pub matrix: Option<PathBuf>,
     /// Cells of a rank's brick in x, y and z, for halo [default: 128,128,128]

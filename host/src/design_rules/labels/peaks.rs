@@ -1,8 +1,8 @@
 //! Peaks of a sequence, their prominences, and percentiles, as SciPy's `find_peaks` and `peak_prominences` and NumPy's
 //! `percentile` define them.
 
-/// The places of the values that are greater than their neighbours, ascending. Of equal values between lower ones it is the middle,
-/// rounded down. The first and the last value don't count.
+/// The places of the values that are greater than their neighbours, ascending. Of equal values between lower ones it is
+/// the middle, rounded down. The first and the last value don't count.
 pub fn local_maxima(values: &[f64]) -> Vec<usize> {
     let mut found = Vec::new();
     let mut start = 1;
@@ -21,8 +21,8 @@ pub fn local_maxima(values: &[f64]) -> Vec<usize> {
     found
 }
 
-/// How far peaks stand out: how far one has to descend from each, at the least, to come to a higher place, or to the end on the side
-/// where it is higher.
+/// How far peaks stand out: how far one has to descend from each, at the least, to come to a higher place, or to the
+/// end on the side where it is higher.
 ///
 /// # Panics
 /// If a peak isn't the place of a value.

@@ -181,8 +181,8 @@ fn kind(span: &Span, launched: bool) -> &'static str {
 
 /// Settles where the names of a lane's bars go, which are in order, and says how far to the right they reach.
 ///
-/// From the right to the left, a name that doesn't fit its bar goes into the first line above all names that begin under it. So no
-/// name crosses another, nor the line from another to its bar.
+/// From the right to the left, a name that doesn't fit its bar goes into the first line above all names that begin
+/// under it. So no name crosses another, nor the line from another to its bar.
 fn place_names(bars: &mut [Bar<'_>]) -> f64 {
     let mut right = 0.0f64;
     for index in (0..bars.len()).rev() {

@@ -79,8 +79,8 @@ impl<'a> Prefix<'a> {
         &self.steps
     }
 
-    /// The steps that may come next, ascending; none when the schedule is complete. Whichever is taken, the schedule can be
-    /// completed.
+    /// The steps that may come next, ascending; none when the schedule is complete. Whichever is taken, the schedule
+    /// can be completed.
     pub fn next(&self) -> Vec<Step> {
         let mut found = Vec::new();
         for v in self.dag.operations().filter(|&v| self.is_ready(v)) {

@@ -53,7 +53,8 @@ impl Node {
 }
 
 impl<'a, S: Strategy> Explorer<'a, S> {
-    /// A search among the schedules of a program on at most this many streams. Equal seeds and times give equal searches.
+    /// A search among the schedules of a program on at most this many streams. Equal seeds and times give equal
+    /// searches.
     ///
     /// # Errors
     /// [`RulesError::Streams`].

@@ -71,7 +71,8 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Any steps will do in which no operation stands twice and each record is behind an operation that has been enqueued.
+    /// Any steps will do in which no operation stands twice and each record is behind an operation that has been
+    /// enqueued.
     pub fn fill(&mut self, load: &Load, steps: &[Step]) -> Result<(), RulesError> {
         self.calls.clear();
         self.streams.resize_with(MAX_STREAMS, Vec::new);

@@ -6,7 +6,8 @@ use super::{Work, Workload};
 
 /// A matrix of distances, with rows divided over ranks, in blocks.
 ///
-/// The kernel is not limited by the device's memory but by its merging of breakpoints, so that its time is that of these.
+/// The kernel is not limited by the device's memory but by its merging of breakpoints, so that its time is that of
+/// these.
 #[derive(Clone, Debug)]
 pub struct PipelineModel {
     dag: Dag,
@@ -20,8 +21,9 @@ pub struct PipelineModel {
 }
 
 impl PipelineModel {
-    /// Of this many functions with this many breakpoints each, on this many ranks (at least one) with this many blocks each. Values are `f32`, a
-    /// GPU merges 1.5·10¹² breakpoints per second (an H200 does, of functions with 100), and a host copies 20 GB/s.
+    /// Of this many functions with this many breakpoints each, on this many ranks (at least one) with this many blocks
+    /// each. Values are `f32`, a GPU merges 1.5·10¹² breakpoints per second (an H200 does, of functions with 100), and
+    /// a host copies 20 GB/s.
     ///
     /// # Errors
     /// [`RulesError::Dag`] as [`pipeline::dag`].

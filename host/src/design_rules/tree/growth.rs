@@ -5,7 +5,8 @@ use super::super::columns::{BitColumns, count_ones};
 use super::super::labels::Class;
 use super::{ClassWeight, Criterion, Node, Split, Tree, TreeOptions};
 
-/// Gains of less than this apart are the same. They are at most 1 for Gini and log2 of the number of classes for entropy.
+/// Gains of less than this apart are the same. They are at most 1 for Gini and log2 of the number of classes for
+/// entropy.
 const SAME: f64 = 1e-12;
 
 /// The most classes. There is a mask of all samples for each.

@@ -22,7 +22,8 @@ unsafe impl Send for CudaGraph {}
 unsafe impl Sync for CudaGraph {}
 
 impl CudaGraph {
-    /// Starts the capture of `streams`, made for it: what they are told from now on is written down. There is at least one.
+    /// Starts the capture of `streams`, made for it: what they are told from now on is written down. There is at least
+    /// one.
     pub(in super::super) fn begin(streams: &[&CudaStream]) -> Result<(), DeviceError> {
         let origin = streams[0];
         let cuda = origin.cuda;
@@ -64,8 +65,8 @@ impl CudaGraph {
         }
 
         let mut exec = ptr::null_mut();
-        // SAFETY: the graph is the one that the capture gave, and the result may be written to. An executable graph doesn't need
-        // the graph that it was made of.
+        // SAFETY: the graph is the one that the capture gave, and the result may be written to. An executable graph
+        // doesn't need the graph that it was made of.
         let code = unsafe {
             let code = driver::cuGraphInstantiateWithFlags(&mut exec, graph, 0);
             _ = driver::cuGraphDestroy(graph);

@@ -49,8 +49,8 @@ impl CudaModule {
         let mut values: [*mut c_void; 3] =
             [log.as_mut_ptr().cast(), ptr::without_provenance_mut(LOG_BYTES), ptr::without_provenance_mut(1)];
         let mut raw = ptr::null_mut();
-        // SAFETY: the image is a C string; there are as many keys as values, of the kinds that the driver expects; the log is
-        // as long as it is told, and lives until the call returns.
+        // SAFETY: the image is a C string; there are as many keys as values, of the kinds that the driver expects; the
+        // log is as long as it is told, and lives until the call returns.
         let code = unsafe {
             driver::cuModuleLoadDataEx(
                 &mut raw,
@@ -182,7 +182,8 @@ impl Drop for CudaModule {
         let _entered = self.cuda.enter();
         // Kernels of the module may still be running.
         _ = self.cuda.synchronize();
-        // SAFETY: the module lives until here, none of its functions is running, and the handles of its functions go with it.
+        // SAFETY: the module lives until here, none of its functions is running, and the handles of its functions go
+        // with it.
         _ = unsafe { driver::cuModuleUnload(self.raw) };
     }
 }

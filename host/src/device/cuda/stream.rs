@@ -19,7 +19,8 @@ pub(in super::super) struct CudaStream {
     pub(super) cuda: &'static Cuda,
     pub(super) raw: CUstream,
     pub(super) recent: Arc<Recent>,
-    /// Of a stream that is captured, the kernels that were launched on it, each once. Nothing it is told happens by itself.
+    /// Of a stream that is captured, the kernels that were launched on it, each once. Nothing it is told happens by
+    /// itself.
     captured: Option<Mutex<Vec<&'static str>>>,
 }
 
@@ -63,8 +64,8 @@ impl CudaStream {
     /// Enqueues a kernel of `module`, whose arguments and configuration have been checked.
     ///
     /// # Safety
-    /// `module` was built from the source of `kernel`, and these are its arguments: pointers among them are to memory of this
-    /// device.
+    /// `module` was built from the source of `kernel`, and these are its arguments: pointers among them are to memory
+    /// of this device.
     pub(in super::super) unsafe fn launch(
         &self,
         module: &CudaModule,
@@ -155,7 +156,8 @@ impl CudaStream {
         self.cuda.check("cuMemcpyDtoHAsync", unsafe { driver::cuMemcpyDtoHAsync_v2(to.cast(), from, bytes, self.raw) })
     }
 
-    /// Enqueues a copy of `bytes` within the device, or between its memory, that of others, and memory of the host that it sees.
+    /// Enqueues a copy of `bytes` within the device, or between its memory, that of others, and memory of the host that
+    /// it sees.
     ///
     /// # Safety
     /// Both ranges are live memory of this process's devices, or mapped for this one.

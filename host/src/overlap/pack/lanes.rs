@@ -170,8 +170,8 @@ impl Lanes {
             overlap.enqueue(stream, scene, Wanted::GRADIENT)?;
             let number = step as u32;
             let Scene { packing_of, scales, by_pose, outside, by_scale_totals, poses: moved, .. } = &mut *scene;
-            // SAFETY: the scene has a packing for each pose, a rate and a scale for each packing, and three derivatives for each pose;
-            // there is memory for all poses and packings, and as many steps.
+            // SAFETY: the scene has a packing for each pose, a rate and a scale for each packing, and three derivatives
+            // for each pose; there is memory for all poses and packings, and as many steps.
             unsafe {
                 launch!(
                     stream,

@@ -121,7 +121,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Changes all packings, unless they are new, and squeezes them by at most this many steps. Says whether it went all the way.
+    /// Changes all packings, unless they are new, and squeezes them by at most this many steps. Says whether it went
+    /// all the way.
     fn squeeze(&mut self, most: usize, limit: &Limit) -> Result<bool, PackError> {
         let radius = self.settings.shape.radius();
         let first = self.scattered;
@@ -148,8 +149,8 @@ impl<'a> Search<'a> {
     fn choose(&mut self, tried: &State, warmth: f64) {
         let pressure = PRESSURE[1] * self.settings.shape.radius();
         for (lane, random) in self.randoms.iter_mut().enumerate() {
-            // The side at which nothing would overlap any more: where overlaps grow by the square of their depth, at rest under pressure,
-            // that takes twice what they come to over the pressure.
+            // The side at which nothing would overlap any more: where overlaps grow by the square of their depth, at
+            // rest under pressure, that takes twice what they come to over the pressure.
             let score = tried.sides[lane] + 2.0 * tried.energies[lane] / pressure;
             let kept = self.scores[lane];
             let chance = random.unit();

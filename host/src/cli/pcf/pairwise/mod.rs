@@ -26,8 +26,8 @@ use crate::cli::{
     Global, count, failure::Failure, format, interrupt::Interrupt, output::Files, progress::Progress, size, terminal,
 };
 
-/// Merge steps of a block for each of the CPU's workers, a fraction of a second's work: it is at the end of a block that the computation is
-/// cancelled, and that progress is shown.
+/// Merge steps of a block for each of the CPU's workers, a fraction of a second's work: it is at the end of a block
+/// that the computation is cancelled, and that progress is shown.
 const STEPS_PER_WORKER: f64 = 2e8;
 /// How many merge steps one with a power in it counts as.
 const POWER: f64 = 32.0;
@@ -375,7 +375,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// On the CPU, the side of blocks that are done soon; elsewhere, and where that is no restriction, the engine's choice.
+    /// On the CPU, the side of blocks that are done soon; elsewhere, and where that is no restriction, the engine's
+    /// choice.
     fn block_side<T: Real>(&self, device: &Device, pairwise: &Pairwise<'_, T>) -> Option<usize> {
         let (rows, columns) = pairwise.size();
         if device.backend() != Backend::Cpu || rows == 0 || columns == 0 {
