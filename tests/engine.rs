@@ -79,7 +79,7 @@ proptest! {
     #[test]
     fn sides_keep_to_their_rule(max in 0..20_000usize, splits in 1..40usize, floor in 0..100usize, rows in 0..200usize, cols in 0..200usize) {
         let side = SideRule { max_output_elements: max, splits_hint: splits, min_block_side: floor }.block_side(rows, cols);
-        // The largest side of which so many blocks fit.
+        // The largest side of which this many blocks fit.
         let fits = |blocks: usize| (0..).take_while(|side| side * side * blocks <= max).last().unwrap();
         let expected = fits(splits).max(floor).min(fits(2)).min(rows.max(cols)).max(1);
         prop_assert_eq!(side, expected);

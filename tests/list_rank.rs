@@ -1,4 +1,5 @@
-//! List ranking against a sequential walk, on the backend that `WARPSMITH_BACKEND` names (by default whichever is there).
+//! List ranking against a sequential walk, on the backend that `WARPSMITH_BACKEND` names (by default whichever is
+//! there).
 
 #![cfg(feature = "cli")]
 
@@ -155,7 +156,8 @@ fn weights_of_every_type() {
         // Sums of whole numbers below 2^24 and 2^53 are exact in any order.
         check_weights::<f32>(n, |i| (hash(i) % 256) as f32, |a, b| a == b);
         check_weights::<f64>(n, |i| f64::from(hash(i)) * 0.5, |a, b| a == b);
-        // The error bound of recursive summation (Higham, 4.2): n u times the sum of magnitudes, here of weights up to 1.
+        // The error bound of recursive summation (Higham, 4.2): n u times the sum of magnitudes, here of weights up
+        // to 1.
         let bound = f64::from(n) * f64::from(n) * f64::EPSILON;
         check_weights::<f64>(n, |i| f64::from(hash(i)) / 65_536.0, move |a, b| (a - b).abs() <= bound);
     }
@@ -303,7 +305,7 @@ fn bad_lists_are_named() {
     }
 }
 
-/// A trusted run of a bad list computes garbage from memory that nobody wrote, but it ends, and ends well.
+/// A trusted run of an invalid list computes garbage from memory that nobody wrote, but it ends, and ends well.
 #[test]
 fn trusted_runs_end_on_any_list() {
     let device = Device::best().unwrap();

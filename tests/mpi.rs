@@ -1,4 +1,5 @@
-//! Ranks as processes: to be started with `mpirun -n 4`, in a build with the feature `mpi`. Each process runs all of it.
+//! Ranks as processes: to be started with `mpirun -n 4`, in a build with the feature `mpi`. Each process runs all of
+//! it.
 
 use std::sync::Arc;
 

@@ -75,8 +75,8 @@ fn idle_ranks_sleep() {
     });
 }
 
-/// Two links at a time. Each rank waits for what it sent on one before it receives on the other, so that whoever waits must see to
-/// what others wait for.
+/// Two links at a time. Each rank waits for what it sent on one before it receives on the other, so that whoever waits
+/// must see to what others wait for.
 #[test]
 fn messages_move_while_ranks_wait() {
     const SIZE: usize = 4;
@@ -117,7 +117,8 @@ fn messages_move_while_ranks_wait() {
     });
 }
 
-/// Each rank sends each other one another number of elements, rank 0 none, from the memory of its device, which it may share.
+/// Each rank sends each other one another number of elements, rank 0 none, from the memory of its device, which it may
+/// share.
 #[test]
 fn messages_in_devices_memory() {
     const SIZE: usize = 5;

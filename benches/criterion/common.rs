@@ -6,7 +6,7 @@ use warpsmith::device::{Backend, Device, no_cuda_reason};
 
 /// Criterion with a font for its plots, which come without the system's.
 pub fn with_font() -> Criterion {
-    // It fails for what is no font.
+    // It fails only for invalid fonts.
     _ = register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular());
     Criterion::default()
 }

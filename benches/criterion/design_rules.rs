@@ -1,6 +1,5 @@
-//! Design rules on the CPU: schedules listed, counted and simulated a second, searches; classes, features, trees and Algorithm 1 of as
-//! many schedules as a space has:
-//! `cargo bench --bench criterion -- design_rules`.
+//! Design rules on the CPU: schedules listed, counted and simulated per second, searches; classes, features, trees and
+//! Algorithm 1 of as many schedules as a space has: `cargo bench --bench criterion -- design_rules`.
 //!
 //! All by one thread; wall times.
 

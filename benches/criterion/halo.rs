@@ -1,8 +1,9 @@
-//! The kernels of the halo exchange, on the CPU, and on the GPU where there is one: `cargo bench --bench criterion -- halo`.
+//! The kernels of the halo exchange, on the CPU, and on the GPU where there is one: `cargo bench --bench criterion --
+//! halo`.
 //!
-//! A brick of cells with ghost cells, in device memory. GPU times are of CUDA events around each launch by itself; those of the CPU are wall
-//! times. Throughput is in bytes that have to be moved at least; a copy of the whole array, which reads and writes as much as the step
-//! of all cells, is what memory gives.
+//! A brick of cells with ghost cells, in device memory. GPU times are of CUDA events around each launch by itself;
+//! those of the CPU are wall times. Throughput is in bytes that have to be moved at least; a copy of the whole array,
+//! which reads and writes as much as the step of all cells, is what memory gives.
 
 use std::time::Duration;
 
@@ -55,7 +56,7 @@ fn kernels(criterion: &mut Criterion, device: &Device, extent: u32) {
     let shell = brick.cells() as u64 - inner;
     bench("shell", 4 * CELL * shell, &mut |stream| {
         let grid = brick.shell_len().div_ceil(THREADS);
-        // SAFETY: as above.
+        // SAFETY: both arrays are the brick's, and nothing else uses them.
         unsafe { launch!(stream, stencil::shell<<<grid, THREADS>>>(&cells, &mut next, nx, ny, nz, 0.125)) }
     });
     for (d, name) in ["x", "y", "z"].into_iter().enumerate() {
@@ -65,7 +66,7 @@ fn kernels(criterion: &mut Criterion, device: &Device, extent: u32) {
             unsafe { launch!(stream, faces::pack<<<grid, THREADS>>>(&cells, &mut sent, nx, ny, nz, d, 0)) }
         });
         bench(&format!("unpack {name}"), bytes, &mut |stream| {
-            // SAFETY: as above, and nothing else uses the cells.
+            // SAFETY: the cells are the brick's, nothing else uses them, and `sent` has both faces.
             unsafe { launch!(stream, faces::unpack<<<grid, THREADS>>>(&sent, &mut cells, nx, ny, nz, d, 0)) }
         });
     }

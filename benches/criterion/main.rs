@@ -1,4 +1,5 @@
-//! The Criterion benches of each system: `cargo bench --bench criterion -- pcf`, or a longer part of a bench's name; without one, all.
+//! The Criterion benches of each system: `cargo bench --bench criterion -- pcf`, or a longer part of a bench's name;
+//! without one, all.
 
 // The functions that Criterion's macros make have no documentation.
 #![allow(missing_docs)]

@@ -1,7 +1,7 @@
 //! Overlaps of trees on the CPU, and on the GPU where there is one: `cargo bench --bench criterion -- overlap`.
 //!
-//! Poses are uniform in a square of side 0.65 sqrt(n), in device memory. GPU times are of CUDA events around each evaluation by
-//! itself; those of the CPU are wall times.
+//! Poses are uniform in a square of side 0.65 sqrt(n), in device memory. GPU times are of CUDA events around each
+//! evaluation by itself; those of the CPU are wall times.
 
 use std::time::Duration;
 

@@ -1,7 +1,8 @@
-//! Sparse matrices times vectors on the CPU, and on the GPU where there is one: `cargo bench --bench criterion -- spmv`.
+//! Sparse matrices times vectors on the CPU, and on the GPU where there is one: `cargo bench --bench criterion --
+//! spmv`.
 //!
-//! Matrices are random bands and vectors are in device memory. GPU times are of CUDA events around each multiplication by itself; those
-//! of the CPU are wall times. Throughput is in bytes that have to be moved at least.
+//! Matrices are random bands and vectors are in device memory. GPU times are of CUDA events around each multiplication
+//! by itself; those of the CPU are wall times. Throughput is in bytes that have to be moved at least.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The figures of the distributed SpMV's design rules: `cargo bench --bench figures -- design_rules --out DIR`, and with
-//! `--features mpi` under `mpirun -n 4`.
+//! The figures of the distributed SpMV's design rules: `cargo bench --bench figures -- design_rules --out DIR`, and
+//! with `--features mpi` under `mpirun -n 4`.
 //!
 //! Messages are in the GPUs' memory where MPI is CUDA-aware, else, and with `--host`, in the host's.
 //!
@@ -7,8 +7,8 @@
 //!
 //! With `--rule`: the textbook's schedule and the same by a rule, in turns.
 //!
-//! Measures all schedules on two streams in some passes, writes their medians as a file of runs, and then measures the fastest, the
-//! median and the slowest in turns, so that their ratio is one of times taken side by side.
+//! Measures all schedules on two streams in some passes, writes their medians as a file of runs, and then measures the
+//! fastest, the median and the slowest in turns, so that their ratio is one of times taken side by side.
 
 use std::error::Error;
 use std::ops::ControlFlow;

@@ -1,9 +1,11 @@
-//! The figures of docs/performance.md on list ranking: tables, and a CSV and plots of the time by the number of sublists.
+//! The figures of docs/performance.md on list ranking: tables, and a CSV and plots of the time by the number of
+//! sublists.
 //!
 //! `cargo bench --bench figures -- list_rank --n 1e8 --peer libpeer.so --out docs/figures`
 //!
-//! It measures on the GPU where there is one, each figure as the median of seven runs that take turns with those it is compared with;
-//! the peer is benches/peers/list_rank.cu. `--plot FILE.csv` draws the plot of an earlier run's CSV beside it, and measures nothing.
+//! It measures on the GPU where there is one, each figure as the median of seven runs that take turns with those it is
+//! compared with; the peer is benches/peers/list_rank.cu. `--plot FILE.csv` draws the plot of an earlier run's CSV
+//! beside it, and measures nothing.
 
 use std::{error::Error, ffi::c_void, fs, path::PathBuf};
 
@@ -177,7 +179,7 @@ fn walks(bench: &mut Bench, peer: Option<&std::path::Path>) -> Result<()> {
         let bench = bench.borrow();
         bench.stream.synchronize()?;
         let next = bench.next.as_device_ptr() as *const c_void;
-        // SAFETY: as above.
+        // SAFETY: arrays of the sizes that the peer asks for, on the current device, which it shares with this process.
         checked(unsafe { peer_packed(bench.head, next, pointers.0, pointers.1, i64::from(bench.n)) })
     };
     let times = side_by_side(&mut [
@@ -296,7 +298,8 @@ fn by_sublists(bench: &mut Bench, gather: f64) -> Result<String> {
     Ok(csv)
 }
 
-/// Draws the CSV of [`by_sublists`] as an SVG beside it: whole rankings and walks by number of sublists, with the gather as a line.
+/// Draws the CSV of [`by_sublists`] as an SVG beside it: whole rankings and walks by number of sublists, with the
+/// gather as a line.
 fn plot(csv: &std::path::Path) -> Result<()> {
     let text = fs::read_to_string(csv)?;
     let mut lines = text.lines();

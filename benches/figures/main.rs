@@ -1,4 +1,5 @@
-//! The programs behind docs/performance.md: `cargo bench --bench figures -- overlap --quick`. Each module says what its system takes.
+//! The programs behind docs/performance.md: `cargo bench --bench figures -- overlap --quick`. Each module says what its
+//! system takes.
 
 use std::error::Error;
 

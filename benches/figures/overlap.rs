@@ -1,9 +1,9 @@
 //! The figures of docs/performance.md on polygon overlap: `cargo bench --bench figures -- overlap`.
 //!
-//! Poses of trees are uniform in a square of side 0.65 sqrt(n), in device memory; each case is the median of seven runs after two to
-//! warm up: by events around the work, and by the host's clock from the first launch to the end of the wait for the last kernel. `--quick`
-//! takes small cases. With each case come the pairs of poses compared, the pairs of pieces clipped (their octagons meet), and
-//! those that overlap, counted on the host.
+//! Poses of trees are uniform in a square of side 0.65 sqrt(n), in device memory; each case is the median of seven runs
+//! after two to warm up: by events around the work, and by the host's clock from the first launch to the end of the
+//! wait for the last kernel. `--quick` takes small cases. With each case come the pairs of poses compared, the pairs of
+//! pieces clipped (their octagons meet), and those that overlap, counted on the host.
 //!
 //! `--serve` is for benches/peers/overlap.py, which measures another program in turns with this one; it says how.
 
@@ -217,7 +217,7 @@ fn table(quick: bool) -> Result {
     Ok(())
 }
 
-/// What benches/peers/overlap.py asks for, one a line.
+/// What benches/peers/overlap.py asks for, one per line.
 #[derive(serde::Deserialize)]
 struct Request {
     poses: PathBuf,

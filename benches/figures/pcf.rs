@@ -1,14 +1,14 @@
 //! The figures of docs/performance.md on pairwise matrices: `cargo bench --bench figures -- pcf`.
 //!
-//! Without arguments it measures a table of cases, warm, each as the median of seven runs from host data to a new host matrix:
-//! end to end, and the time in which a GPU computes (the union of the compute spans of a trace of one more run). `--gpus 1,2,4`
-//! measures the large case on so many GPUs; `--trace FOLDER` computes the first case once more and writes its trace there, for
-//! Perfetto (pcf_pipeline.json) and as a picture (pcf_pipeline.svg); `--quick` takes small cases. `BLOCK_SIDE=N` in the
-//! environment settles the side of the blocks.
+//! Without arguments it measures a table of cases, warm, each as the median of seven runs from host data to a new host
+//! matrix: end to end, and the time in which a GPU computes (the union of the compute spans of a trace of one more
+//! run). `--gpus 1,2,4` measures the large case on so many GPUs; `--trace FOLDER` computes the first case once more and
+//! writes its trace there, for Perfetto (pcf_pipeline.json) and as a picture (pcf_pipeline.svg); `--quick` takes small
+//! cases. `BLOCK_SIDE=N` in the environment settles the side of the blocks.
 //!
-//! `--serve A.npz [B.npz]` is for benches/peers/pcf.py, which measures another program in turns with this one: for each line
-//! `pdist P`, `l2_kernel` or `cdist P` on stdin it computes the matrix once, and writes the time in ms; `save FILE` writes the
-//! last matrix.
+//! `--serve A.npz [B.npz]` is for benches/peers/pcf.py, which measures another program in turns with this one: for each
+//! line `pdist P`, `l2_kernel` or `cdist P` on stdin it computes the matrix once, and writes the time in ms; `save
+//! FILE` writes the last matrix.
 
 use std::{
     error::Error,
@@ -55,7 +55,8 @@ fn once<T: Real>(
     Ok((out, 1e3 * start.elapsed().as_secs_f64(), report))
 }
 
-/// The time in ms in which at least one block is computed or downloaded, by the lane's first letters; the longest over the GPUs.
+/// The time in ms in which at least one block is computed or downloaded, by the lane's first letters; the longest over
+/// the GPUs.
 fn busy(trace: &Trace, lane: &str) -> f64 {
     let spans = trace.spans();
     let of = |process| {
@@ -124,7 +125,8 @@ fn table(quick: bool) -> Result<()> {
     Ok(())
 }
 
-/// The median time in ms of a matrix that is written to memory which has been used before, so that the system has no pages to find.
+/// The median time in ms of a matrix that is written to memory which has been used before, so that the system has no
+/// pages to find.
 fn into_the_same<T: Real>(engine: &Engine, matrix: &Pairwise<'_, T>) -> Result<f64> {
     let mut out = zeroed_vec(matrix.shape(Layout::Condensed)?.iter().product())?;
     advise_huge_pages(&mut out);

@@ -1,14 +1,15 @@
-//! How the design rules of the distributed sparse matrix-vector multiplication change from 4 to 4,096 ranks, by simulation:
-//! `cargo bench --bench figures -- scaling --out DIR`.
+//! How the design rules of the distributed sparse matrix-vector multiplication change from 4 to 4,096 ranks, by
+//! simulation: `cargo bench --bench figures -- scaling --out DIR`.
 //!
-//! Studies on hosts of 4 GPUs. In the one, the paper's matrix (150,000 rows, 1,500,000 nonzeros, n/4 to either side of the
-//! diagonal) is divided over more and more ranks, which get more and more neighbours. In the other, each rank has 37,500 rows with
-//! ten nonzeros each, and all it needs of others is at its two neighbours; once with exact times, and once with times that vary (lognormal, 0.2), as means of
-//! eight runs.
+//! Studies on hosts of 4 GPUs. In the one, the paper's matrix (150,000 rows, 1,500,000 nonzeros, n/4 to either side of
+//! the diagonal) is divided over more and more ranks, which get more and more neighbours. In the other, each rank has
+//! 37,500 rows with ten nonzeros each, and all it needs of others is at its two neighbours; once with exact times, and
+//! once with times that vary (lognormal, 0.2), as means of eight runs.
 //!
-//! For each number of ranks the whole space of two streams is simulated, or, where that takes too long, schedules drawn from it
-//! without replacement. It prints a table, and writes it as `scaling.csv` with `scaling-times` and `scaling-decisions` as SVG and PNG.
-//! `--quick` stops at 64 ranks. `--progress always` has messages go on by themselves, `--staging device` has them in the GPUs' memory.
+//! For each number of ranks the whole space of two streams is simulated, or, where that takes too long, schedules drawn
+//! from it without replacement. It prints a table, and writes it as `scaling.csv` with `scaling-times` and
+//! `scaling-decisions` as SVG and PNG. `--quick` stops at 64 ranks. `--progress always` has messages go on by
+//! themselves, `--staging device` has them in the GPUs' memory.
 
 use std::{collections::HashMap, error::Error, fs, path::PathBuf, time::Instant};
 
@@ -96,7 +97,7 @@ fn chain(ranks: usize) -> Result<Traffic> {
     Ok(Traffic { ranks: all })
 }
 
-/// So many of these, in their order: all, or drawn without replacement.
+/// This many of these, in their order: all, or drawn without replacement.
 fn draw(mut from: Vec<usize>, count: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
     for taken in 0..count.min(from.len()) {
         let other = taken + (rng.next_u64() % (from.len() - taken) as u64) as usize;
@@ -251,7 +252,7 @@ pub fn main(arguments: Vec<String>) -> Result {
     let noisy = study("noisy", (&Machine { noise: 0.2, ..machine.clone() }, staging), &sizes, chain)?;
     let Some(out) = out else { return Ok(()) };
     fs::create_dir_all(&out)?;
-    let studies = [("150,000 rows divided", &strong), ("37,500 rows a rank", &weak), ("the same, times vary", &noisy)];
+    let studies = [("150,000 rows divided", &strong), ("37,500 rows per rank", &weak), ("the same, times vary", &noisy)];
     fs::write(out.join("scaling.csv"), csv(&studies)?)?;
     draw_all(&out.join("scaling-times"), &studies.map(|(name, rows)| times_chart(name, rows)))?;
     draw_all(&out.join("scaling-decisions"), &studies.map(|(name, rows)| decisions_chart(name, rows)))

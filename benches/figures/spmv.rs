@@ -1,11 +1,12 @@
 //! The figures of docs/performance.md on sparse matrices: `cargo bench --bench figures -- spmv`.
 //!
-//! Each time is of one multiplication in a CUDA graph of many, one after the other with the same vectors, by events around the graph;
-//! medians of seven runs after two to warm up. So matrices that fit in the L2 cache are there. Beside it are the bytes that have to be
-//! moved at least (columns, values, row starts, x and y once each) over that time; the first line has what a copy moves, for comparison.
+//! Each time is of one multiplication in a CUDA graph of many, one after the other with the same vectors, by events
+//! around the graph; medians of seven runs after two to warm up. So matrices that fit in the L2 cache are there. Beside
+//! it are the bytes that have to be moved at least (columns, values, row starts, x and y once each) over that time; the
+//! first line has what a copy moves, for comparison.
 //!
-//! `--variants` measures every kernel, not only the one that is chosen; `--quick` takes small cases; other arguments are the names of the
-//! cases to take.
+//! `--variants` measures every kernel, not only the one that is chosen; `--quick` takes small cases; other arguments
+//! are the names of the cases to take.
 //!
 //! `--serve` is for benches/peers/spmv.py, which measures another library in turns with this one; it says how.
 
@@ -88,8 +89,8 @@ fn median(mut times: Vec<f64>) -> (f64, f64) {
     (middle, (times[times.len() - 1] - times[0]) / middle)
 }
 
-/// Times in ms of one of `repeats` that are enqueued together, for each of `runs`; of as many as take ten milliseconds, where `repeats`
-/// is 0.
+/// Times in ms of one of `repeats` that are enqueued together, for each of `runs`; of as many as take ten milliseconds,
+/// where `repeats` is 0.
 fn times(
     device: &Device,
     runs: usize,
@@ -105,7 +106,8 @@ fn times(
     graph.prepare(&stream)?;
     let mut times = Vec::new();
     for run in 0..runs + 2 {
-        // SAFETY: what was captured uses buffers of the caller's, who waits, and nothing else does meanwhile.
+        // SAFETY: the buffers that the captured work uses are borrowed by `work`, which lives longer; nothing else uses
+        // them until `time`, which waits, returns.
         let ms = stream.time(|stream| unsafe { graph.launch(stream) })?;
         if run >= 2 {
             times.push(ms / repeats as f64);
@@ -176,7 +178,7 @@ fn table(names: &[String], variants: bool, quick: bool) -> Result {
     vectors::<f64>(&device, quick)
 }
 
-/// What benches/peers/spmv.py asks for, one a line.
+/// What benches/peers/spmv.py asks for, one per line.
 #[derive(serde::Deserialize)]
 struct Request {
     case: String,

@@ -2,7 +2,7 @@
 
 use cuda_std::prelude::*;
 
-/// `output[i] = values[indices[i]]`: one random 4-byte load an element.
+/// `output[i] = values[indices[i]]`: one random 4-byte load per element.
 #[kernel(max_threads = 256)]
 pub fn gather(values: &[i32], indices: &[i32], mut output: DisjointSlice<i32>) {
     let i = thread::index_1d() as usize;
@@ -12,7 +12,7 @@ pub fn gather(values: &[i32], indices: &[i32], mut output: DisjointSlice<i32>) {
     }
 }
 
-/// `output[indices[i]] = i`: one random 4-byte store an element.
+/// `output[indices[i]] = i`: one random 4-byte store per element.
 ///
 /// # Safety
 /// `output` must have `n` elements; indices from `n` on are left out. Equal indices race.

@@ -1,4 +1,4 @@
-//! All device code of warpsmith: one module a system, and [`collectives`] that they share.
+//! All device code of warpsmith: one module per system, and [`collectives`] that they share.
 //!
 //! The crate is compiled twice: by `cuda_builder` to PTX, and as an ordinary library whose kernels run on the CPU.
 #![no_std]

@@ -1,4 +1,5 @@
-//! Model kernels, small enough to read at a glance: what a kernel may take and use, and what `tests/device.rs` launches.
+//! Model kernels, small enough to read at a glance: what a kernel may take and use, and what `tests/device.rs`
+//! launches.
 
 use cuda_std::prelude::*;
 
@@ -38,8 +39,8 @@ pub unsafe fn block_sum(input: &[u32], sums: *mut u32) {
     let partial = shared_array![u32; 256];
     let me = thread::thread_idx_x() as usize;
     let own = input.get(thread::index_1d() as usize).copied().unwrap_or(0);
-    // SAFETY: `me` is below 256, the kernel's launch bound. Between two barriers a thread writes its own element and reads
-    // one that no other writes. Thread 0 alone writes its block's sum.
+    // SAFETY: `me` is below 256, the kernel's launch bound. Between two barriers a thread writes its own element and
+    // reads one that no other writes. Thread 0 alone writes its block's sum.
     unsafe {
         partial.write(me, own);
         thread::sync_threads();
@@ -60,14 +61,14 @@ pub unsafe fn block_sum(input: &[u32], sums: *mut u32) {
 /// Reverses each block's elements of `values`, by way of dynamic shared memory: 4 bytes for each thread.
 ///
 /// # Safety
-/// One-dimensional grid and block, 4 bytes of dynamic shared memory for each thread, and `values` points to an element for
-/// each thread of the grid.
+/// One-dimensional grid and block, 4 bytes of dynamic shared memory for each thread, and `values` points to an element
+/// for each thread of the grid.
 #[kernel]
 pub unsafe fn reverse_blocks(values: *mut u32) {
     let staged = dynamic_shared::<u32>();
     let (me, threads) = (thread::thread_idx_x() as usize, thread::block_dim_x() as usize);
-    // SAFETY: both indices are below the number of threads, for each of which there is an element here and there. A barrier
-    // stands between the writes of `staged` and the reads of others' elements.
+    // SAFETY: both indices are below the number of threads, for each of which there is an element here and there. A
+    // barrier stands between the writes of `staged` and the reads of others' elements.
     unsafe {
         let own = values.add(thread::block_idx_x() as usize * threads + me);
         *staged.add(me) = *own;

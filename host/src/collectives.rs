@@ -23,8 +23,8 @@
 //! # Ok::<(), DeviceError>(())
 //! ```
 //!
-//! Integers wrap. Sums of floats are grouped by the number of items alone: they are the same bits at each call, on every GPU and
-//! on the CPU.
+//! Integers wrap. Sums of floats are grouped by the number of items alone: they are the same bits at each call, on
+//! every GPU and on the CPU.
 
 use crate::device::{Buffer, Device, DeviceError, Stream, View, ViewMut};
 use crate::launch;
@@ -33,8 +33,8 @@ use gpu_kernels::collectives::{look_back, reduce as reduce_kernels, scan as scan
 
 /// What [`exclusive_scan`] needs beside its buffers, and the total that it leaves.
 ///
-/// It grows with the longest input, to between 17 and 34 bytes for every 4096 items, and never shrinks. Scans that share a
-/// workspace run one after another, also on different streams.
+/// It grows with the longest input, to between 17 and 34 bytes for every 4096 items, and never shrinks. Scans that
+/// share a workspace run one after another, also on different streams.
 #[derive(Debug)]
 pub struct ScanWorkspace<T: Value = u32> {
     total: Buffer<T>,
@@ -63,8 +63,8 @@ impl<T: Value> ScanWorkspace<T> {
         Ok(workspace)
     }
 
-    /// The sum of all items of the last scan, one element: on the device, once the scan's stream has come to it. Zero before the
-    /// first scan.
+    /// The sum of all items of the last scan, one element: on the device, once the scan's stream has come to it. Zero
+    /// before the first scan.
     pub fn total(&self) -> &Buffer<T> {
         &self.total
     }
@@ -90,13 +90,14 @@ impl<T: Value> ScanWorkspace<T> {
     }
 }
 
-/// `output[i]` is the sum of `input[..i]`; the sum of all is the workspace's [`total`](ScanWorkspace::total). Doesn't wait.
+/// `output[i]` is the sum of `input[..i]`; the sum of all is the workspace's [`total`](ScanWorkspace::total). Doesn't
+/// wait.
 ///
 /// One pass with decoupled look-back: each item is read and written once.
 ///
 /// # Errors
-/// [`DeviceError::LengthMismatch`] where `output` isn't as long as `input`, [`DeviceError::ArgumentElsewhere`] where something
-/// is on another device than the stream, and what earlier work on the device came to.
+/// [`DeviceError::LengthMismatch`] where `output` isn't as long as `input`, [`DeviceError::ArgumentElsewhere`] where
+/// something is on another device than the stream, and what earlier work on the device came to.
 pub fn exclusive_scan<'a, 'b, T: Value>(
     stream: &Stream,
     input: impl Into<View<'a, T>>,
@@ -126,8 +127,8 @@ pub fn exclusive_scan_in_place<'a, T: Value>(
 fn scan<T: Value>(stream: &Stream, data: Data<'_, T>, workspace: &mut ScanWorkspace<T>) -> Result<(), DeviceError> {
     let n = data.len();
     workspace.prepare(stream, n)?;
-    // SAFETY: input and output are as long as each other; the workspace has state words for as many items, prepared, of which
-    // no other scan makes use before this one is done; that one left the ticket at 0.
+    // SAFETY: input and output are as long as each other; the workspace has state words for as many items, prepared, of
+    // which no other scan makes use before this one is done; that one left the ticket at 0.
     let done = unsafe { T::launch_scan(stream, blocks(tile::tiles(n)), data, workspace) };
     if done.is_err() {
         // Who knows how far it came.
@@ -141,16 +142,16 @@ fn scan<T: Value>(stream: &Stream, data: Data<'_, T>, workspace: &mut ScanWorksp
 pub enum Operator {
     /// Their sum; zero where there are none.
     Sum,
-    /// The least. Of no items, the type's greatest value, infinity for floats. A NaN counts for nothing beside a number, and
-    /// `-0.0` is less than `0.0`.
+    /// The least. Of no items, the type's greatest value, infinity for floats. A NaN counts for nothing beside a
+    /// number, and `-0.0` is less than `0.0`.
     Min,
-    /// The greatest. Of no items, the type's least value, minus infinity for floats. A NaN counts for nothing beside a number,
-    /// and `-0.0` is less than `0.0`.
+    /// The greatest. Of no items, the type's least value, minus infinity for floats. A NaN counts for nothing beside a
+    /// number, and `-0.0` is less than `0.0`.
     Max,
 }
 
-/// What [`reduce`] needs beside its input, and the result that it leaves. Reductions that share a workspace run one after
-/// another, also on different streams.
+/// What [`reduce`] needs beside its input, and the result that it leaves. Reductions that share a workspace run one
+/// after another, also on different streams.
 #[derive(Debug)]
 pub struct ReduceWorkspace<T: Value = u32> {
     result: Buffer<T>,
@@ -174,8 +175,8 @@ impl<T: Value> ReduceWorkspace<T> {
         })
     }
 
-    /// The last reduction's result, one element: on the device, once the reduction's stream has come to it. Zero before the
-    /// first.
+    /// The last reduction's result, one element: on the device, once the reduction's stream has come to it. Zero before
+    /// the first.
     pub fn result(&self) -> &Buffer<T> {
         &self.result
     }
@@ -186,8 +187,8 @@ impl<T: Value> ReduceWorkspace<T> {
 /// One pass: each item is read once.
 ///
 /// # Errors
-/// [`DeviceError::ArgumentElsewhere`] where something is on another device than the stream, and what earlier work on the
-/// device came to.
+/// [`DeviceError::ArgumentElsewhere`] where something is on another device than the stream, and what earlier work on
+/// the device came to.
 pub fn reduce<'a, T: Value>(
     stream: &Stream,
     input: impl Into<View<'a, T>>,
@@ -200,8 +201,8 @@ pub fn reduce<'a, T: Value>(
     if workspace.failed {
         stream.fill_zero(&mut workspace.done)?;
     }
-    // SAFETY: the workspace has an item for every block, and no other reduction makes use of it before this one is done;
-    // that one left the counter at 0.
+    // SAFETY: the workspace has an item for every block, and no other reduction makes use of it before this one is
+    // done; that one left the counter at 0.
     let done = unsafe { T::launch_reduce(stream, blocks(reduce_kernels::blocks(input.len())), input, operator, workspace) };
     workspace.failed = done.is_err();
     done
@@ -240,7 +241,7 @@ pub trait Value: Pod + sealed::Sealed {
     /// Launches the scan's kernel for the type.
     ///
     /// # Safety
-    /// The kernel's: `blocks` are as many as `data` has tiles, and the workspace is ready for it.
+    /// `blocks` are as many as `data` has tiles, and the workspace is ready for a scan of it.
     #[doc(hidden)]
     unsafe fn launch_scan(
         stream: &Stream,
@@ -252,7 +253,7 @@ pub trait Value: Pod + sealed::Sealed {
     /// Launches the reduction's kernel for type and operator.
     ///
     /// # Safety
-    /// The kernel's: `blocks` are as many as it has for `input`, and the workspace is ready for it.
+    /// `blocks` are as many as the kernel takes for `input`, and the workspace is ready for it.
     #[doc(hidden)]
     unsafe fn launch_reduce(
         stream: &Stream,
@@ -276,7 +277,8 @@ macro_rules! values {
             ) -> Result<(), DeviceError> {
                 let threads = tile::threads::<Self>();
                 let ScanWorkspace { total, ticket, state, epoch, .. } = workspace;
-                // SAFETY: the caller's.
+                // SAFETY: there are as many blocks as tiles, and the workspace is ready (this function's contract).
+                // `Data` has an output as long as the input, or one array for both.
                 unsafe {
                     match data {
                         Data::Apart(input, output) => {
@@ -302,7 +304,8 @@ macro_rules! values {
             ) -> Result<(), DeviceError> {
                 let threads = tile::threads::<Self>();
                 let ReduceWorkspace { partials, done, result, .. } = workspace;
-                // SAFETY: the caller's.
+                // SAFETY: there are as many blocks as the kernel takes for `input`, and the workspace is ready (this
+                // function's contract).
                 unsafe {
                     match operator {
                         Operator::Sum => {

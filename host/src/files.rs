@@ -29,8 +29,8 @@ pub struct FileError {
 
 /// Where a file is to go.
 ///
-/// A file that is there already stays as it is until [`persist`](Destination::persist) replaces it. The new one has its permissions
-/// and, as far as the system lets it, its owner. Links stay links: what they lead to is written.
+/// A file that is there already stays as it is until [`persist`](Destination::persist) replaces it. The new one has its
+/// permissions and, as far as the system lets it, its owner. Links stay links: what they lead to is written.
 #[derive(Clone, Debug)]
 pub struct Destination {
     /// As it was named.
@@ -43,8 +43,8 @@ impl Destination {
     /// Makes sure, before anything is computed, that the file can be written. Leaves nothing behind.
     ///
     /// # Errors
-    /// Where it is a directory, a device, a pipe or what this process prints to; where it is read-only; where there is no such
-    /// directory, or it can't be written to.
+    /// Where it is a directory, a device, a pipe or what this process prints to; where it is read-only; where there is
+    /// no such directory, or it can't be written to.
     pub fn prepare(name: &Path) -> Result<Self, FileError> {
         let fail = |reason: String| FileError { path: name.to_owned(), reason };
         let there = fs::metadata(name);
@@ -170,8 +170,8 @@ impl Drop for Temporary {
     }
 }
 
-/// Removes the temporary files that there are. From then on none is made or put in place: whoever tries waits for ever, so that the
-/// process has to end.
+/// Removes the temporary files that there are. From then on none is made or put in place: whoever tries waits for ever,
+/// so that the process has to end.
 pub fn remove_temporaries() {
     let list = temporaries();
     for path in list.iter() {

@@ -2,12 +2,14 @@
 //!
 //! - [`list_rank`]: the position of every element of a linked list; prefix sums along it; forests.
 //! - [`pcf`]: piecewise constant functions: pairwise distances and kernels, sets, files, barcodes.
-//! - [`overlap`]: copies of polygons: the areas in which they overlap, with derivatives, and a packer ([`overlap::pack`]).
+//! - [`overlap`]: copies of polygons: the areas in which they overlap, with derivatives, and a packer
+//!   ([`overlap::pack`]).
 //! - [`concurrency`]: a study of what limits kernels like those of `overlap`: streams, graphs, reductions, memory.
-//! - [`design_rules`]: which orders of a CUDA+MPI program's operations, and which streams, make it fast; and rules that say so.
+//! - [`design_rules`]: which orders of a CUDA+MPI program's operations, and which streams, make it fast; and rules that
+//!   say so.
 //! - [`collectives`]: scans and reductions over a whole device, which the systems share.
-//! - [`device`]: one face for GPUs and the CPU: buffers, streams, events, graphs, and launches that are checked when they compile
-//!   ([`launch!`]).
+//! - [`device`]: one face for GPUs and the CPU: buffers, streams, events, graphs, and launches that are checked when
+//!   they compile ([`launch!`]).
 //! - [`engine`]: pairwise matrices by blocks, on several devices, into memory or files.
 //! - [`files`]: files that are written whole or not at all.
 //! - [`npy`]: reads NumPy's arrays.
@@ -15,9 +17,10 @@
 //! - [`spmv`]: sparse matrices times vectors: kernels, Matrix Market files, band matrices, division over ranks.
 //! - [`threads`]: how many threads of the machine do the CPU's work.
 //!
-//! The kernels themselves are in the crate `gpu_kernels`, which this one embeds as PTX. Nothing of CUDA is needed to build or to start;
-//! the driver is opened at run time. `WARPSMITH_BACKEND=cpu` or `cuda` settles which backend [`Device::best`](device::Device::best) takes,
-//! and `WARPSMITH_SYNC=1` waits for every launch, so that a fault names the kernel that it happened in.
+//! The kernels themselves are in the crate `gpu_kernels`, which this one embeds as PTX. Nothing of CUDA is needed to
+//! build or to start; the driver is opened at run time. `WARPSMITH_BACKEND=cpu` or `cuda` settles which backend
+//! [`Device::best`](device::Device::best) takes, and `WARPSMITH_SYNC=1` waits for every launch, so that a fault names
+//! the kernel that it happened in.
 //!
 //! ```
 //! use warpsmith::{device::Device, list_rank::list_rank};
@@ -93,15 +96,16 @@ pub mod read;
 pub mod spmv;
 pub mod threads;
 
-/// Launches a kernel on a stream: `launch!(stream, module::kernel<<<grid, block>>>(arguments))`, and with dynamic shared
-/// memory `<<<grid, block, bytes>>>`.
+/// Launches a kernel on a stream: `launch!(stream, module::kernel<<<grid, block>>>(arguments))`, and with dynamic
+/// shared memory `<<<grid, block, bytes>>>`.
 ///
-/// It stands for `stream.launch(module::kernel::bind(LaunchConfig::new(grid, block).shared(bytes), arguments))` and so gives
-/// what [`Stream::launch`](crate::device::Stream::launch) does, a `Result<(), DeviceError>`. Grid and block are each a `u32`,
-/// `(u32, u32)`, `(u32, u32, u32)` or [`Dim3`](crate::device::Dim3). A kernel that is `unsafe` makes the launch `unsafe`.
+/// It stands for `stream.launch(module::kernel::bind(LaunchConfig::new(grid, block).shared(bytes), arguments))` and so
+/// gives what [`Stream::launch`](crate::device::Stream::launch) does, a `Result<(), DeviceError>`. Grid and block are
+/// each a `u32`, `(u32, u32)`, `(u32, u32, u32)` or [`Dim3`](crate::device::Dim3). A kernel that is `unsafe` makes the
+/// launch `unsafe`.
 ///
-/// Buffers and views are passed by `&` for `&[T]`, `&T` and `*const T`, by `&mut` for `*mut T` and `DisjointSlice<T>`; scalars
-/// have exactly the parameter's type.
+/// Buffers and views are passed by `&` for `&[T]`, `&T` and `*const T`, by `&mut` for `*mut T` and `DisjointSlice<T>`;
+/// scalars have exactly the parameter's type.
 ///
 /// ```
 /// # use gpu_kernels::samples;

@@ -5,8 +5,8 @@ use std::{fs, path::Path};
 /// The machine's memory and how much of it is free, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Memory {
-    /// What this process may still take: what is available, or less where its control group or a limit of its own (`ulimit -v`,
-    /// `ulimit -d`) says so.
+    /// What this process may still take: what is available, or less where its control group or a limit of its own
+    /// (`ulimit -v`, `ulimit -d`) says so.
     pub free: usize,
     /// What the machine has in all.
     pub total: usize,
@@ -27,7 +27,8 @@ fn kilobytes(table: &str, key: &str) -> Option<usize> {
     row.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()?.checked_mul(1024)
 }
 
-/// What the control group (version 2) leaves: containers have their limits there. Cached files count as free, as they do elsewhere.
+/// What the control group (version 2) leaves: containers have their limits there. Cached files count as free, as they
+/// do elsewhere.
 fn control_group() -> Option<usize> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;

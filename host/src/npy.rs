@@ -1,6 +1,7 @@
 //! Reads the arrays of `.npy` files and `.npz` archives, and says what is wrong with them; writes arrays.
 //!
-//! Nothing is believed that a header says: no more is allocated than there are bytes to read, or than [`read`](crate::read) allows.
+//! Nothing is believed that a header says: no more is allocated than there are bytes to read, or than
+//! [`read`](crate::read) allows.
 
 use std::{
     io::{self, Read, Write},
@@ -115,7 +116,7 @@ pub(crate) fn unwritten(error: WriteNpyError) -> io::Error {
 /// What is known of the bytes of a file or an entry of an archive before they are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// So many, the header's included.
+    /// This many, the header's included.
     Is(u64),
     /// They are packed, and may unpack to so many.
     Packed(u64),
@@ -221,7 +222,8 @@ impl<R: Read> Reader<R> {
         big_endian != cfg!(target_endian = "big")
     }
 
-    /// The type of its elements, which is to be one of the `allowed`; `what` is the array's name in "but `what` must be int32".
+    /// The type of its elements, which is to be one of the `allowed`; `what` is the array's name in "but `what` must be
+    /// int32".
     ///
     /// # Errors
     /// Where it is another one.
@@ -258,7 +260,8 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Reads the elements, in C order. `T` must be the [`kind`](Self::kind). `advance` is told how many elements were read, now and then.
+    /// Reads the elements, in C order. `T` must be the [`kind`](Self::kind). `advance` is told how many elements were
+    /// read, now and then.
     ///
     /// # Errors
     /// Where there are fewer or more of them, or reading fails.

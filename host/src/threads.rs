@@ -1,16 +1,16 @@
 //! How many threads of the machine do the CPU's work.
 //!
-//! Kernels on the CPU backend run on the threads of [`simt`], and what the host does itself (files, generators, matrices put in place) on
-//! those of `rayon`. Both pools belong to the process, and both have as many threads as [`count`] says. That is, by the first of these
-//! that is there:
+//! Kernels on the CPU backend run on the threads of [`simt`], and what the host does itself (files, generators,
+//! matrices put in place) on those of `rayon`. Both pools belong to the process, and both have as many threads as
+//! [`count`] says. That is, by the first of these that is there:
 //! 1. what [`start`] was called with, such as an option of the program;
 //! 2. the environment variable `WARPSMITH_THREADS`, from 1 to [`MOST`];
 //! 3. `RAYON_NUM_THREADS`;
 //! 4. the number of cores that the process may use, or fewer where its addresses are limited (`ulimit -v`).
 //!
-//! A program calls [`start`] once, before anything else, and so learns what is wrong with the number or with starting the threads.
-//! Without it the first use starts them: then `rayon` doesn't know of `WARPSMITH_THREADS`, and panics where it can't have its threads.
-//! Results don't depend on the number.
+//! A program calls [`start`] once, before anything else, and so learns what is wrong with the number or with starting
+//! the threads. Without it the first use starts them: then `rayon` doesn't know of `WARPSMITH_THREADS`, and panics
+//! where it can't have its threads. Results don't depend on the number.
 
 use crate::memory::own_limits;
 use memmap2::MmapOptions;
@@ -46,7 +46,7 @@ static CHOSEN: Mutex<Option<usize>> = Mutex::new(None);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ThreadsError {
-    /// What was given is no number of threads.
+    /// What was given isn't a number of threads.
     #[error("{what} is {value:?}; it is a number of threads from 1 to {MOST}")]
     Number {
         /// Where it was given: `WARPSMITH_THREADS`, or `the number of threads`.
@@ -78,11 +78,12 @@ pub enum ThreadsError {
 
 /// Chooses the number of threads, and starts `rayon`'s. `wish` comes before the environment. Returns the number.
 ///
-/// To be called once, at the program's start. Where the program has made `rayon`'s global pool itself, that stays as it is.
+/// To be called once, at the program's start. Where the program has made `rayon`'s global pool itself, that stays as it
+/// is.
 ///
 /// # Errors
-/// [`ThreadsError`]: the wish or the environment variable is no number of threads, another number was chosen before, or the threads can't
-/// be started.
+/// [`ThreadsError`]: the wish or the environment variable isn't a number of threads, another number was chosen before,
+/// or the threads can't be started.
 pub fn start(wish: Option<usize>) -> Result<usize, ThreadsError> {
     if let Some(wanted) = wish
         && !(1..=MOST).contains(&wanted)
@@ -104,7 +105,7 @@ pub fn start(wish: Option<usize>) -> Result<usize, ThreadsError> {
 /// How many threads do the CPU's work.
 ///
 /// # Errors
-/// [`ThreadsError::Number`] where `WARPSMITH_THREADS` is none and [`start`] was called without one.
+/// [`ThreadsError::Number`] where `WARPSMITH_THREADS` is not a valid number and [`start`] was called without one.
 pub fn count() -> Result<usize, ThreadsError> {
     choose(None)
 }
@@ -133,8 +134,8 @@ fn choose(wish: Option<usize>) -> Result<usize, ThreadsError> {
     Ok(*chosen.insert(wanted))
 }
 
-/// Fails where there is no address space for so many threads. The system would start one with the last of it, and what the thread then
-/// wants itself ends the process.
+/// Fails where there is no address space for so many threads. The system would start one with the last of it, and what
+/// the thread then wants itself ends the process.
 fn check_room(threads: usize) -> io::Result<()> {
     if own_limits().is_some_and(|left| left < threads * (STACK + ARENA) + REST) {
         return Err(io::ErrorKind::OutOfMemory.into());

@@ -417,7 +417,7 @@ fn the_demonstration_is_the_default() {
     assert!(good(&["--backend", "cpu"]).contains("not on a GPU: --backend cpu was given."));
 }
 
-/// stdout of a run that goes well, on a terminal of so many columns.
+/// stdout of a run that goes well, on a terminal of this many columns.
 fn as_wide_as(columns: usize, arguments: &[&str]) -> String {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("warpsmith"));
     let output = command.env("COLUMNS", columns.to_string()).args(arguments).output().unwrap();
@@ -629,7 +629,8 @@ fn a_closed_pipe_is_no_panic() {
     }
 }
 
-/// The number of the CPU's threads comes from the environment; one that is none, or can't be had, is an error and no panic.
+/// The number of the CPU's threads comes from the environment; an invalid number, or one that can't be had, is an error
+/// and no panic.
 #[test]
 fn the_number_of_threads() {
     let run = |before: &str, variables: &[(&str, &str)], arguments: &str| {

@@ -1,4 +1,5 @@
-//! Files that are none, given to every command that reads: without end, as pipes, and such as unpack to more than there is room for.
+//! Invalid files, given to every command that reads: without end, as pipes, and such as unpack to more than there is
+//! room for.
 
 use std::{
     fs::{self, File},
@@ -14,7 +15,7 @@ use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 /// Far longer than any of these takes, on a busy machine, too: a pipe is handed on in small pieces.
 const LONGEST: Duration = Duration::from_secs(600);
 
-/// Runs a script in which `$W` is the program, with at most so many MiB of addresses.
+/// Runs a script in which `$W` is the program, with at most this many MiB of addresses.
 fn run(folder: &TempDir, mebibytes: usize, script: &str) -> Output {
     let script = format!("ulimit -v {}; {script}", mebibytes << 10);
     let start = Instant::now();
@@ -31,7 +32,7 @@ fn bad(folder: &TempDir, script: &str, sentence: &str) {
     bad_within(folder, 512, script, sentence);
 }
 
-/// The same, with so many MiB of addresses.
+/// The same, with this many MiB of addresses.
 #[track_caller]
 fn bad_within(folder: &TempDir, mebibytes: usize, script: &str, sentence: &str) {
     let output = run(folder, mebibytes, script);
@@ -114,7 +115,7 @@ fn pipes() {
         ),
         ("pcf betti p.csv --output out.npz", "birth,death\\n\\n2,1\\n", "p.csv: line 3: bar 0"),
         ("overlap total p.csv", "x,y,theta\\n\\n\\n0,0,z\\n", "p.csv: line 4: column `theta`"),
-        ("rules learn p.csv", "hello\\n", "p.csv: it is no file of runs"),
+        ("rules learn p.csv", "hello\\n", "p.csv: it is not a file of runs"),
     ] {
         bad(&folder, &piped("p.csv", &format!("printf '{text}'"), command), sentence);
     }

@@ -37,8 +37,8 @@ fn edges(ring: &[Point], scale: i32) -> Vec<Edge> {
 
 /// The area that two simple polygons, both counter-clockwise, have in common, off by a rounding to f64 alone.
 ///
-/// Each polygon is the signed sum of the regions below its edges, so that the intersection is that of the regions below two edges, one of
-/// each: the integral of the lower of two lines. It needs no decision about which edges meet.
+/// Each polygon is the signed sum of the regions below its edges, so that the intersection is that of the regions below
+/// two edges, one of each: the integral of the lower of two lines. It needs no decision about which edges meet.
 pub fn common_area(first: &[Point], second: &[Point]) -> f64 {
     let smallest = first.iter().chain(second).flatten().map(|&number| odd(number).1).min();
     let scale = -smallest.unwrap_or(0).min(0);

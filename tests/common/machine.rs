@@ -2,7 +2,7 @@
 
 use warpsmith::design_rules::sim::{Gpu, HostCosts, Link, Machine, Network, Nics, Progress, Rendezvous};
 
-/// A machine on which only work takes time; each byte a second.
+/// A machine on which only work takes time; each byte one second.
 pub fn ideal() -> Machine {
     Machine {
         name: "ideal".to_owned(),

@@ -8,8 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Has the program heed the signals that ask for its end: a shell that starts the tests in the background has them ignore SIGINT, and
-/// what is ignored stays so.
+/// Has the program heed the signals that ask for its end: a shell that starts the tests in the background has them
+/// ignore SIGINT, and what is ignored stays so.
 pub fn heed_interrupts(command: &mut Command) -> &mut Command {
     let heed = || {
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {

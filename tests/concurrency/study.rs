@@ -1,5 +1,5 @@
-//! The concurrency study: its kernels against an independent computation, on the backend that `WARPSMITH_BACKEND` names (by default
-//! whichever is there), and its sentences against made-up figures.
+//! The concurrency study: its kernels against an independent computation, on the backend that `WARPSMITH_BACKEND` names
+//! (by default whichever is there), and its sentences against made-up figures.
 
 use simt::{Executor, Schedule};
 use warpsmith::{
@@ -108,7 +108,8 @@ fn lists_of_nothing_and_crowds() {
     let few = poses(5, 2);
     compare(&device, &few[..1], &[], &[256]);
     compare(&device, &[], &few, &[256]);
-    // All on top of each other, some of them the same, far from the origin; the same place at another angle isn't the same.
+    // All on top of each other, some of them the same, far from the origin; the same place at another angle isn't the
+    // same.
     let crowd: Vec<Pose> =
         (0..40).map(|i| [1000.0 + 0.125 * f64::from(i % 5), -0.25 * f64::from(i % 3), 0.5 * f64::from(i % 4)]).collect();
     compare(&device, &crowd, &crowd, &[256, 9]);
@@ -223,7 +224,8 @@ fn batch_row(threads: usize, ms: f64) -> BatchRow {
     }
 }
 
-/// With the time of a launch by its number of threads, and the times by streams of 20 launches each: one by one, by blocks, empty.
+/// With the time of a launch by its number of threads, and the times by streams of 20 launches each: one by one, by
+/// blocks, empty.
 fn study(backend: &str, ms: impl Fn(usize) -> f64, streams: impl Fn(usize) -> [f64; 3]) -> Study {
     let device = Facts {
         name: "a device".to_owned(),

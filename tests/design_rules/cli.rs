@@ -337,7 +337,8 @@ fn a_study_repeats_searches_on_a_measured_space() {
     let least = full.runs[..30].iter().map(|run| run.seconds).fold(f64::INFINITY, f64::min);
     let slower = dfs["points"][0]["slower"]["mean"].as_f64().unwrap();
     assert!((slower - (least / fastest - 1.0)).abs() < 1e-12);
-    // From everything, nearly everything is classed right: the tree is as accurate as its training error says, at least.
+    // From everything, nearly everything is classed right: the tree is as accurate as its training error says, at
+    // least.
     let learned = folder.json("learn full.csv");
     for search in [dfs, mcts] {
         let last = &search["points"][1];
@@ -399,8 +400,8 @@ fn files_that_are_none() {
             ("no.csv", "no.csv: "),
             ("none.csv", "none.csv: it has no runs"),
             ("cut.csv", "cut.csv: it was cut short: the last line has no end"),
-            ("text.csv", "text.csv: it is no file of runs: the first line isn't `# warpsmith rules 1`"),
-            ("time.csv", "time.csv: line 6: `soon` is no time in seconds"),
+            ("text.csv", "text.csv: it is not a file of runs: the first line isn't `# warpsmith rules 1`"),
+            ("time.csv", "time.csv: line 6: `soon` is not a time in seconds"),
             ("few.csv", "few.csv: nothing to learn: a step function of radius 1 takes 4 runs, and there are 2"),
             ("same.csv", "same.csv: all 20 runs took 1e-3 s, so that there are no fast and slow ones"),
         ] {
@@ -557,7 +558,7 @@ fn a_search_that_was_killed_goes_on() {
     // What is no journal of a search is in the way, and stays.
     folder.write("x.csv.partial", "mine");
     folder.bad("explore pipeline --platform sim --output x.csv", "x.csv.partial is there: ");
-    folder.bad("explore pipeline --platform sim --output x.csv --resume", "x.csv.partial: it is no file of runs");
+    folder.bad("explore pipeline --platform sim --output x.csv --resume", "x.csv.partial: it is not a file of runs");
     assert_eq!(fs::read_to_string(folder.path("x.csv.partial")).unwrap(), "mine");
 }
 

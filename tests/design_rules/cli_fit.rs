@@ -149,7 +149,7 @@ fn what_is_wrong_is_said_and_nothing_is_written() {
     folder.write("broken.json", "{}");
     bad(&format!("{} --machine broken.json", fit("full.csv")), "broken.json: missing field");
 
-    // Files of runs that are none, or not of this program.
+    // Invalid files of runs, or runs of another program.
     let text = fs::read_to_string(folder.path("full.csv")).unwrap();
     folder.write("cut.csv", &text[..text.len() / 2]);
     bad(&fit("cut.csv"), "cut.csv: it was cut short");

@@ -1,4 +1,5 @@
-//! From times to rules: classes, features, trees, rulesets and accuracy, against other programs' answers and naive methods.
+//! From times to rules: classes, features, trees, rulesets and accuracy, against other programs' answers and naive
+//! methods.
 
 use std::collections::BTreeSet;
 
@@ -65,9 +66,9 @@ fn few_runs_and_times_that_are_none() {
     let said = |times: &[f64]| Labels::of(times).unwrap_err().to_string();
     assert_eq!(said(&[]), "nothing to learn: a step function of radius 1 takes 4 runs, and there are 0");
     assert_eq!(said(&[1.0, 2.0, 3.0]), "nothing to learn: a step function of radius 1 takes 4 runs, and there are 3");
-    assert_eq!(said(&[1.0, f64::NAN, -1.0, 1.0]), "nothing to learn: run 1 took NaN s, which is no time");
-    assert_eq!(said(&[1.0, 1.0, f64::INFINITY, 1.0]), "nothing to learn: run 2 took inf s, which is no time");
-    assert_eq!(said(&[1.0, 1.0, 1.0, -0.5]), "nothing to learn: run 3 took -0.5 s, which is no time");
+    assert_eq!(said(&[1.0, f64::NAN, -1.0, 1.0]), "nothing to learn: run 1 took NaN s, which is not a time");
+    assert_eq!(said(&[1.0, 1.0, f64::INFINITY, 1.0]), "nothing to learn: run 2 took inf s, which is not a time");
+    assert_eq!(said(&[1.0, 1.0, 1.0, -0.5]), "nothing to learn: run 3 took -0.5 s, which is not a time");
 
     let with = |radius, percentile| Labels::with(&[1.0, 2.0, 4.0, 5.0], &LabelOptions { radius, percentile });
     assert!(matches!(with(Some(0), 98.0), Err(RulesError::Learning(reason)) if reason.contains("radius is 0")));
@@ -376,8 +377,9 @@ fn classes(indices: &[usize]) -> Vec<Class> {
     indices.iter().map(|&index| Class::from_index(index)).collect()
 }
 
-/// Made by scikit-learn 1.9.1: `DecisionTreeClassifier` with `class_weight="balanced"` and `max_depth = max_leaf_nodes - 1`. Errors
-/// and depths are those seen with six random states, which break ties; where there is one value, ties don't matter.
+/// Made by scikit-learn 1.9.1: `DecisionTreeClassifier` with `class_weight="balanced"` and `max_depth =
+/// max_leaf_nodes - 1`. Errors and depths are those seen with six random states, which break ties; where there is one
+/// value, ties don't matter.
 #[derive(Deserialize)]
 struct CartOracle {
     features: Vec<Vec<u8>>,
@@ -582,7 +584,8 @@ impl<'a> Naive<'a> {
         leaves.map(wrong).sum::<usize>() as f64 / self.labels.len() as f64
     }
 
-    /// Algorithm 1 as the paper's listing means it, from the number of classes: error, leaves, and all trees that it trains.
+    /// Algorithm 1 as the paper's listing means it, from the number of classes: error, leaves, and all trees that it
+    /// trains.
     fn algorithm_1(&self) -> (f64, usize, Vec<(usize, f64, usize)>) {
         let mut trained = Vec::new();
         let mut train = |leaves: usize| {

@@ -1,4 +1,5 @@
-//! The exchange of ghost cells and the double-buffered pipeline: kernels, results of sampled schedules, counts, their simulation.
+//! The exchange of ghost cells and the double-buffered pipeline: kernels, results of sampled schedules, counts, their
+//! simulation.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,8 +36,8 @@ fn sample(dag: &Dag, streams: usize, schedules: usize, seed: u64) -> Vec<Schedul
     (0..schedules).map(next).collect()
 }
 
-/// How many schedules a program has on one stream, by the rules of [`Schedule`]: the linear extensions of its operations and, for each
-/// edge from the GPU to the CPU, of a record and a wait.
+/// How many schedules a program has on one stream, by the rules of [`Schedule`]: the linear extensions of its
+/// operations and, for each edge from the GPU to the CPU, of a record and a wait.
 fn one_stream(dag: &Dag) -> u128 {
     // For each step those that come before it, as a set.
     let mut before: Vec<u64> = dag.operations().map(|op| dag.predecessors(op).fold(0, |set, u| set | 1 << u.index())).collect();
@@ -150,7 +151,7 @@ fn kernels_step() {
         unsafe { launch!(stream, stencil::interior<<<grid, (32, 8)>>>(&cells, &mut next, nx, ny, nz, 0.125)) }.unwrap();
         check(&stream.download_vec(&next).unwrap(), false);
         let grid = brick.shell_len().div_ceil(256);
-        // SAFETY: as above.
+        // SAFETY: both arrays are of the brick, and nothing else uses them.
         unsafe { launch!(stream, stencil::shell<<<grid, 256>>>(&cells, &mut next, nx, ny, nz, 0.125)) }.unwrap();
         check(&stream.download_vec(&next).unwrap(), true);
     }
@@ -185,7 +186,7 @@ fn kernels_pack_and_unpack() {
             assert_eq!(stream.download_vec(&packed).unwrap(), expected, "{extents:?} {d} {sides:?}");
 
             let (received, mut cells) = (device.upload(&numbers(len)).unwrap(), cells);
-            // SAFETY: as above.
+            // SAFETY: the cells are the brick's, and there are as many faces as `first` allows.
             unsafe { launch!(stream, faces::unpack<<<grid, 256>>>(&received, &mut cells, nx, ny, nz, d as u32, first)) }.unwrap();
             let mut u = u;
             let ghosts = sides.iter().flat_map(|&high| face(extents, d, high, true));
@@ -312,7 +313,8 @@ fn halo_on_eight_ranks() {
     halo_computes(8, [4, 3, 5], 200);
 }
 
-/// Bricks without inner cells, ranks with two neighbours in a dimension, messages in the host's memory and where they are best.
+/// Bricks without inner cells, ranks with two neighbours in a dimension, messages in the host's memory and where they
+/// are best.
 #[test]
 fn odd_halos() {
     for (ranks, cells) in [(8, [1, 1, 1]), (8, [1, 2, 3]), (3, [2, 2, 2]), (12, [2, 5, 1]), (1, [1, 1, 1]), (4, [70, 19, 21])] {
@@ -375,7 +377,8 @@ fn pipeline_on_four_ranks() {
     pipeline_computes(4, 50, 200);
 }
 
-/// One block, more blocks than fall due, single precision, as few rows as possible, and enough for several blocks of threads.
+/// One block, more blocks than fall due, single precision, as few rows as possible, and enough for several blocks of
+/// threads.
 #[test]
 fn odd_pipelines() {
     fn check<T: warpsmith::pcf::Real>(ranks: usize, functions: usize, points: usize, blocks: usize) {
@@ -524,8 +527,9 @@ fn pipeline_in_closed_form() {
     // One after the other.
     let serial = [block(0, 0), block(1, 0), block(2, 0)].concat();
     assert_eq!(seconds(&serial), 3.0 * (96.0 + 192.0 + 48.0));
-    // The first two blocks are computed together, and the third one during the second one's download; blocks are written during the next
-    // one's download. What remains are two computations, the downloads, and the last block's writing.
+    // The first two blocks are computed together, and the third one during the second one's download; blocks are
+    // written during the next one's download. What remains are two computations, the downloads, and the last block's
+    // writing.
     let overlapped = "Compute_0@0;Download_0@0;Compute_1@1;Download_1@1;CER-after-Download_0;Compute_2@0;CES-b4-Write_0;Write_0;\
         Download_2@0;CER-after-Download_1;CES-b4-Write_1;Write_1;CER-after-Download_2;CES-b4-Write_2;Write_2";
     assert_eq!(seconds(overlapped), 2.0 * 96.0 + 3.0 * 192.0 + 48.0);

@@ -26,7 +26,7 @@ fn runs(dag: &Dag, every: usize, time: impl Fn(usize, &Schedule) -> f64) -> Runs
     Runs { about, runs: schedules.map(run).collect() }
 }
 
-/// A step a microsecond, on each of so many ranks.
+/// One step per microsecond, on each of this many ranks.
 fn timeline(run: &Run, ranks: usize) -> Timeline {
     let span = |(index, rank): (usize, usize), stream| {
         let start = 1e-6 * index as f64;
@@ -65,7 +65,8 @@ fn all_text(node: Node<'_, '_>) -> String {
 fn check(page: &str, runs: &Runs, model: &Model) {
     assert!(page.starts_with("<!DOCTYPE html>\n<html lang=\"en\"") && page.len() < 1_000_000, "{}", page.len());
     let document = parse(page);
-    // Nothing is loaded from anywhere: links lead to places in the page, and there is nothing else that names a resource.
+    // Nothing is loaded from anywhere: links lead to places in the page, and there is nothing else that names a
+    // resource.
     let ids: Vec<_> = document.descendants().filter_map(|node| node.attribute("id")).collect();
     for node in document.descendants() {
         for attribute in node.attributes() {
@@ -136,7 +137,8 @@ fn three_classes_with_timelines() {
     for part in ["539", "of 5,390: 10.0 %", "100.0 µs", "tree search", "seed 7", "an input", "a platform"] {
         assert!(text.contains(part), "{part}");
     }
-    // Of 20 ranks some are drawn: the last to be done, which all are, and seven more. Each step has a bar, and is named.
+    // Of 20 ranks some are drawn: the last to be done, which all are, and seven more. Each step has a bar, and is
+    // named.
     let lanes: Vec<_> = classed(&document, "lanes").collect();
     assert_eq!(lanes.len(), 8 + 2);
     for lane in &lanes {

@@ -9,8 +9,8 @@ use warpsmith::design_rules::schedule::{Prefix, Schedules, count};
 use warpsmith::design_rules::search::{DepthFirst, Explorer, Mcts, Random, Statistics, Strategy};
 use warpsmith::design_rules::{Dag, Kind, OpId, RulesError, Schedule, Step, Traversal};
 
-/// All schedules by the six rules of [`Schedule`]'s documentation, read literally: for every assignment of streams, all orders of the
-/// steps that it takes, of which those that keep the rules stay. As texts.
+/// All schedules by the six rules of [`Schedule`]'s documentation, read literally: for every assignment of streams, all
+/// orders of the steps that it takes, of which those that keep the rules stay. As texts.
 fn brute_force(dag: &Dag, streams: usize) -> BTreeSet<String> {
     let gpu: Vec<OpId> = dag.gpu_operations().collect();
     let mut found = BTreeSet::new();
@@ -295,8 +295,8 @@ fn bad_programs() {
     assert_eq!(reason(start().cpu("end")), "the name `end` is reserved: the vertex is added by itself");
     assert_eq!(reason(start().cpu("x-y")), "the name `x-y` has a '-': names are of letters, digits, `_`, `.` and `+`");
     assert_eq!(reason(start().cpu("")), "an operation has an empty name");
-    assert_eq!(reason(start().edge("a", "d")), "the edge a -> d names `d`, which is no operation");
-    assert_eq!(reason(start().edge("e", "a")), "the edge e -> a names `e`, which is no operation");
+    assert_eq!(reason(start().edge("a", "d")), "the edge a -> d names `d`, which is not an operation");
+    assert_eq!(reason(start().edge("e", "a")), "the edge e -> a names `e`, which is not an operation");
     assert_eq!(reason(start().edge("b", "b")), "`b` depends on itself");
     assert_eq!(reason(start().edge("end", "b")), "the edge end -> b leads out of the end");
     assert_eq!(reason(start().edge("b", "start")), "the edge b -> start leads into the start");
@@ -340,7 +340,7 @@ fn the_value_of_a_child() {
     assert!((mcts.value(&parent, &statistics(&[2.0])) - ((2.0 * 4f64.ln()).sqrt() + 1.0)).abs() < 1e-15);
 }
 
-/// What is no time is refused, and leaves the search as it was.
+/// An invalid time is refused, and leaves the search as it was.
 #[test]
 fn times_are_finite_and_schedules_those_of_the_program() {
     let dag = spmv::dag();
@@ -348,13 +348,13 @@ fn times_are_finite_and_schedules_those_of_the_program() {
     let schedule = explorer.propose().unwrap();
     for seconds in [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, -1.0] {
         let error = explorer.record(&schedule, seconds).unwrap_err().to_string();
-        assert_eq!(error, format!("{seconds} s is no time"));
+        assert_eq!(error, format!("{seconds} s is not a time"));
     }
     let other = small(&[("a", Kind::Gpu), ("b", Kind::Gpu)], &[]);
     let foreign = Schedules::new(&other, 2).unwrap().next().unwrap();
     assert!(matches!(explorer.record(&foreign, 1.0), Err(RulesError::Schedule { .. })));
     assert!(matches!(explorer.record_failure(&foreign), Err(RulesError::Schedule { .. })));
-    // One on two streams is none on one.
+    // A schedule on two streams isn't one on one stream.
     let wide = Schedules::new(&dag, 2).unwrap().find(|schedule| schedule.streams() == 2).unwrap();
     assert!(Explorer::new(&dag, 1, Random, 1).unwrap().record(&wide, 1.0).is_err());
     assert_eq!(explorer.statistics(), Statistics::EMPTY);
@@ -426,8 +426,8 @@ fn searches_are_seeded() {
     assert_ne!(run(3), run(4));
 }
 
-/// It seeks the parts of the space where times differ: with one operation's place deciding all, it goes there more often than a
-/// random search does.
+/// It seeks the parts of the space where times differ: with one operation's place deciding all, it goes there more
+/// often than a random search does.
 #[test]
 fn tree_search_goes_where_times_differ() {
     let dag = spmv::dag();

@@ -29,7 +29,7 @@ struct Given {
 }
 
 impl Given {
-    /// On so many ranks, on which operations do nothing yet.
+    /// On this many ranks, on which operations do nothing yet.
     fn new(dag: &Dag, ranks: usize) -> Self {
         Given { dag: dag.clone(), works: vec![vec![Vec::new(); dag.len()]; ranks] }
     }
@@ -523,7 +523,8 @@ fn model(ranks: usize) -> SpmvModel {
 
 #[test]
 fn the_model_of_the_multiplication_has_the_traffic_of_its_matrix() {
-    // Rank 0 has rows 0 and 1, with 3 local nonzeros and 1 remote one; rank 1 has 2 and 3 of them, and needs both entries of rank 0.
+    // Rank 0 has rows 0 and 1, with 3 local nonzeros and 1 remote one; rank 1 has 2 and 3 of them, and needs both
+    // entries of rank 0.
     let places = [(0, 0), (0, 1), (1, 1), (1, 3), (2, 0), (2, 2), (3, 3), (3, 0), (3, 1)];
     let matrix = Csr::<f64>::from_triplets((4, 4), places.map(|(row, column)| (row, column, 1.0))).unwrap();
     let model = SpmvModel::new(Traffic::new(&matrix, 2).unwrap()).with_value_bytes(8);
@@ -745,8 +746,8 @@ fn bounds(given: &Given, machine: &Machine, steps: &[Step]) -> [f64; 2] {
     [ends[dag.end().index()], steps.iter().map(all).sum()]
 }
 
-/// The dependences that steps leave unordered, by what must happen before what: the host's order, the streams' order, and events. Time
-/// doesn't come into it.
+/// The dependences that steps leave unordered, by what must happen before what: the host's order, the streams' order,
+/// and events. Time doesn't come into it.
 fn unordered(dag: &Dag, steps: &[Step]) -> Vec<(OpId, OpId)> {
     // Instants: the start and end of each step in the host, and of what it puts into a stream.
     let node = |step: usize, part: usize| 4 * step + part;
@@ -901,7 +902,8 @@ fn whatever_synchronisation_the_multiplication_lacks_is_found() {
     for schedule in Schedules::new(&dag, 2).unwrap().step_by(17) {
         for (left_out, steps) in with_one_left_out(schedule.steps()) {
             let races = races_are_found_exactly(&dag, &steps, &mut rng).unwrap();
-            // That y_L or y_R is done may follow from what was enqueued behind them being done. Nothing tells of Pack and add.
+            // That y_L or y_R is done may follow from what was enqueued behind them being done. Nothing tells of Pack
+            // and add.
             let name = left_out.name(&dag);
             let implied = races == 0;
             let of_parts = name.contains("y_L") || name.contains("y_R");

@@ -371,11 +371,11 @@ fn constants_are_what_the_host_sets() -> Result {
     unsafe { device.set_constant(&samples::COEFFICIENTS, &[1.0, 2.0, 3.0, 4.0])? };
     launch!(stream, samples::polynomial<<<1, 32>>>(&x, &mut y))?;
     assert_eq!(stream.download_vec(&y)?, [1.0, 10.0, 49.0, -2.0]);
-    // SAFETY: as above.
+    // SAFETY: this test alone uses the constant, and waits for its kernels.
     unsafe { device.set_constant(&samples::COEFFICIENTS, &[0.0, 0.0, 1.0, 0.0])? };
     launch!(stream, samples::polynomial<<<1, 32>>>(&x, &mut y))?;
     assert_eq!(stream.download_vec(&y)?, [0.0, 1.0, 4.0, 1.0]);
-    // SAFETY: as above.
+    // SAFETY: this test alone uses the constant, and waits for its kernels.
     let short = unsafe { device.set_constant(&samples::COEFFICIENTS, &[1.0]) };
     assert!(matches!(error(short), DeviceError::LengthMismatch { found: 1, expected: 4, .. }));
     Ok(())
@@ -550,11 +550,11 @@ fn kernels_of_another_crate_need_a_module() -> Result {
     let text = error(result).to_string();
     assert!(text.contains("`basics::foreign::count`") && text.contains("load_module"), "{text}");
 
-    // PTX that isn't, PTX that suits no device, and PTX with an entry that does what the kernel does.
+    // Text that isn't PTX, PTX that suits no device, and PTX with an entry that does what the kernel does.
     // SAFETY: nothing is launched from either.
     let text = error(unsafe { device.load_module(&[(75, ".version 7.0\n.target sm_75\nthis is not PTX")]) }).to_string();
     assert!(text.contains("compiler says") && text.contains("line 3"), "{text}");
-    // SAFETY: as above.
+    // SAFETY: nothing is launched from the module.
     assert!(matches!(error(unsafe { device.load_module(&[(990, "")]) }), DeviceError::NoImage { .. }));
     let ptx = r"
         .version 7.0
@@ -660,7 +660,7 @@ fn buffers_stay_on_their_device() -> Result {
     let text = error(launch!(there, samples::saxpy<<<1, 8>>>(1.0, &x, &mut y))).to_string();
     assert!(text.contains("`samples::saxpy`") && text.contains("the CPU") && text.contains("CUDA device 0"), "{text}");
     let text = error(launch!(here, samples::saxpy<<<1, 8>>>(1.0, &x, &mut y))).to_string();
-    assert!(text.contains("in the memory of CUDA device 0, and the stream is one of the CPU"), "{text}");
+    assert!(text.contains("in the memory of CUDA device 0, and the stream belongs to the CPU"), "{text}");
     assert!(matches!(error(there.copy(&x, &mut y)), DeviceError::WrongDevice { .. }));
     assert!(matches!(error(here.download_vec(&y)), DeviceError::WrongDevice { .. }));
     assert!(matches!(error(there.upload_async(cpu.pinned(8)?, &mut y)), DeviceError::WrongDevice { .. }));
@@ -761,8 +761,8 @@ fn bytes_go_from_device_to_device() -> Result {
     Ok(())
 }
 
-// What ends a process's use of its GPU, or depends on the environment, happens in a child process: this program again, told
-// to run one test.
+// What ends a process's use of its GPU, or depends on the environment, happens in a child process: this program again,
+// told to run one test.
 
 const CHILD: &str = "WARPSMITH_TEST_CHILD";
 
@@ -848,7 +848,7 @@ fn the_environment_chooses_the_backend() {
     run_child("child_backend", &[("WARPSMITH_BACKEND", "cpu")]);
     run_child("child_backend", &[("WARPSMITH_BACKEND", "cuda")]);
     run_child("child_backend", &[("WARPSMITH_BACKEND", "gpu")]);
-    // With no device in view the CPU is it.
+    // Where no device is visible, the CPU is chosen.
     run_child("child_backend", &[("WARPSMITH_BACKEND", ""), ("CUDA_VISIBLE_DEVICES", "-1")]);
 }
 

@@ -1,5 +1,5 @@
-//! Collectives of a warp, a block and a device against plain loops: on the best device there is, and on the CPU with threads in
-//! random orders, which shows a missing barrier as a wrong answer.
+//! Collectives of a warp, a block and a device against plain loops: on the best device there is, and on the CPU with
+//! threads in random orders, which shows a missing barrier as a wrong answer.
 
 use bytemuck::Pod;
 use gpu_kernels::collectives::block::{Block, STORAGE};
@@ -63,8 +63,8 @@ impl<T: Pod + PartialEq + Debug> Outputs<T> {
         }
     }
 
-    /// Compares with sequential results: `size` items and `threads` threads a group (a warp or a block), of which the first
-    /// `active` threads take part.
+    /// Compares with sequential results: `size` items and `threads` threads per group (a warp or a block), of which the
+    /// first `active` threads take part.
     fn check(
         &self,
         stream: &Stream,
@@ -489,8 +489,8 @@ fn lengths_that_differ_are_refused() {
     assert!(matches!(error, DeviceError::LengthMismatch { found: 2, expected: 3, .. }), "{error}");
 }
 
-/// Looks back from every tile, with `aggregate(tile)` as its sum. The first tile waits until `started` others have begun, so that
-/// these have to look far.
+/// Looks back from every tile, with `aggregate(tile)` as its sum. The first tile waits until `started` others have
+/// begun, so that these have to look far.
 fn look_back<T, B, O>(executor: &Executor, tiles: u32, started: u32, op: O, aggregate: impl Fn(usize) -> T + Sync)
 where
     T: StateValue + Debug + PartialEq + Send + Sync + Into<u64>,
@@ -513,7 +513,8 @@ where
                 while tile == 0 && others.load(Ordering::Relaxed) < 32 * started {
                     simt::current::yield_now();
                 }
-                // SAFETY: the words are as many as the tiles want, and these epochs' alone; all lanes of one warp come here.
+                // SAFETY: the words are as many as the tiles want, and these epochs' alone; all lanes of one warp come
+                // here.
                 let prefix = unsafe {
                     let state = State::new(state.as_ptr().cast_mut().cast(), epoch);
                     B::exclusive_prefix(state, tile, tiles as usize, aggregate(tile), op)
@@ -550,16 +551,17 @@ fn look_back_goes_far() {
     }
 }
 
-/// Whether two broadcasts through the same storage, with or without a barrier between, are right under each of some orders.
+/// Whether two broadcasts through the same storage, with or without a barrier between, are right under each of some
+/// orders.
 fn broadcasts_are_right(barrier: bool, seeds: std::ops::Range<u64>) -> bool {
     seeds.into_iter().all(|seed| {
         let wrong = AtomicU32::new(0);
         let launch = Launch { kernel: "broadcasts", grid: 1.into(), block: 128.into(), dynamic_shared: 0 };
         random_order(seed)
             .run(&launch, &|| {
-                // SAFETY: one-dimensional blocks, of which all threads come here. Without the barrier the second breaks the
-                // rule, which is what this is about: on the CPU the threads of a block take turns, and the element just has
-                // another value.
+                // SAFETY: one-dimensional blocks, of which all threads come here. Without the barrier the second breaks
+                // the rule, which is what this is about: on the CPU the threads of a block take turns, and the element
+                // just has another value.
                 let received = unsafe {
                     let block = Block::new(cuda_std::shared_array![u32; STORAGE]);
                     let thread = cuda_std::thread::thread_idx_x();

@@ -1,7 +1,8 @@
-//! The device layer over a driver that isn't NVIDIA's: `fake_driver.c`, which returns codes that nobody has heard of, and has other contexts.
+//! The device layer over a driver that isn't NVIDIA's: `fake_driver.c`, which returns codes that nobody has heard of,
+//! and has other contexts.
 //!
-//! A process opens the driver once, so each case is a child process: this program again, told to run one test, with the library on
-//! `LD_LIBRARY_PATH`. Left to themselves those tests do nothing.
+//! A process opens the driver once, so each case is a child process: this program again, told to run one test, with the
+//! library on `LD_LIBRARY_PATH`. Left to themselves those tests do nothing.
 
 use gpu_kernels::samples;
 use std::ffi::{c_int, c_uint, c_void};

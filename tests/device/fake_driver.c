@@ -1,6 +1,6 @@
-// A libcuda.so.1 with two GPUs, for tests/device/driver.rs. They have contexts, streams and memory (the host's, at addresses that say which GPU's
-// it is: the first's from 2^40 on, the second's from 2^41 on); kernels do nothing. What belongs to another context than the current one is
-// refused, as by a real driver.
+// A libcuda.so.1 with two GPUs, for tests/device/driver.rs. They have contexts, streams and memory (the host's, at
+// addresses that say which GPU's it is: the first's from 2^40 on, the second's from 2^41 on); kernels do nothing. What
+// belongs to another context than the current one is refused, as by a real driver.
 //
 // FAKE_CUDA_FAIL=function:code lets that function (or with * each) return this code instead.
 

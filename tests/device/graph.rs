@@ -41,7 +41,7 @@ fn nothing_is_done_before_the_launch_and_all_of_it_at_each() -> Result {
     // On another stream, after this one.
     let other = device.stream()?;
     graph.prepare(&other)?;
-    // SAFETY: as above: `download_vec` has waited.
+    // SAFETY: x and y are there, and nothing else uses them: `download_vec` has waited.
     unsafe { graph.launch(&other)? };
     assert_eq!(other.download_vec(&y)?, [14.0, 28.0, 42.0]);
     Ok(())
@@ -94,7 +94,7 @@ fn branches_are_all_done() -> Result {
     // Without branches there is one all the same.
     let mut word = device.alloc::<u32>(1)?;
     let graph = device.capture_branches(0, |streams| streams[0].fill(&mut word, 7))?;
-    // SAFETY: as above.
+    // SAFETY: the word is there, and used on this stream alone.
     unsafe { graph.launch(&stream)? };
     assert_eq!(stream.download_vec(&word)?, [7]);
     Ok(())
@@ -156,7 +156,7 @@ fn an_error_or_a_panic_ends_the_capture() -> Result {
     let mut y = device.upload(&[1.0f32])?;
     let result = device.capture(|stream| {
         launch!(stream, samples::saxpy<<<1, 32>>>(1.0, &x, &mut y))?;
-        // Two dimensions are none of this kernel's.
+        // The kernel doesn't take a grid of two dimensions.
         launch!(stream, samples::saxpy<<<(1, 2), 32>>>(1.0, &x, &mut y))
     });
     assert!(matches!(result, Err(DeviceError::LaunchFailed { .. })), "{result:?}");

@@ -1,9 +1,8 @@
 //! The device layer, and the collectives over it.
 
-#![cfg(feature = "cli")]
-
 mod basics;
 mod collectives;
 mod driver;
 mod graph;
+#[cfg(feature = "cli")]
 mod ptx;

@@ -11,11 +11,12 @@ fn bodies(name: &str) -> impl Iterator<Item = (u32, &'static str)> {
     })
 }
 
-/// The load/store separation that the strategy `split` is about: its successors come through the read-only cache, those of `packed`,
-/// which are loaded from the array that is stored to, can't.
+/// The load/store separation that the strategy `split` is about: its successors come through the read-only cache, those
+/// of `packed`, which are loaded from the array that is stored to, can't.
 #[test]
 fn split_loads_through_the_read_only_cache_and_packed_does_not() {
-    // The walks also read `heads`, a slice, once. What tells them apart is the loads in the loop, all of which follow that one.
+    // The walks also read `heads`, a slice, once. What tells them apart is the loads in the loop, all of which follow
+    // that one.
     let loads = |body: &str| body.matches("ld.global.nc").count();
     let plain = |body: &str| body.lines().filter(|line| line.contains("ld.global.") && !line.contains(".nc")).count();
     for (arch, body) in bodies("list_rank_walk_split") {
@@ -44,8 +45,8 @@ fn records_are_stored_whole() {
     }
 }
 
-/// A tile's words come by one load, columns and values by loads that leave the caches to x, and x by the read-only cache; a thread
-/// has four of each under way.
+/// A tile's words come by one load, columns and values by loads that leave the caches to x, and x by the read-only
+/// cache; a thread has four of each under way.
 #[test]
 fn tiles_load_as_they_should() {
     for (name, bits) in [("spmv_tiles_multiply_f32", 32), ("spmv_tiles_multiply_f64", 64)] {

@@ -1,9 +1,10 @@
 //! Feeds damaged files to every reader, and odd options to every command.
 //!
-//! `WARPSMITH_FUZZ_SECONDS` says for how long (default 6), `WARPSMITH_FUZZ_SEED` from which seed on (default 0): the same seed makes the
-//! same cases. Half of the time goes to the readers, in a process of their own, half to the program's options. A case fails where it
-//! panics, ends the process, takes more memory than its file is worth, takes too long, or breaks a property: what is read, written and
-//! read again is equal; errors are sentences. The file or the command is then kept under `target/tmp`.
+//! `WARPSMITH_FUZZ_SECONDS` says for how long (default 6), `WARPSMITH_FUZZ_SEED` from which seed on (default 0): the
+//! same seed makes the same cases. Half of the time goes to the readers, in a process of their own, half to the
+//! program's options. A case fails where it panics, ends the process, takes more memory than its file is worth, takes
+//! too long, or breaks a property: what is read, written and read again is equal; errors are sentences. The file or the
+//! command is then kept under `target/tmp`.
 
 mod memory;
 mod mutate;
@@ -20,7 +21,8 @@ use std::{
 #[global_allocator]
 static ALLOCATOR: memory::Counting = memory::Counting;
 
-/// Numbers that depend on a seed alone (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+/// Numbers that depend on a seed alone (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA
+/// 2014).
 struct Random(u64);
 
 impl Random {

@@ -56,7 +56,8 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         NOW.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: what is given back came from `alloc`, `alloc_zeroed` or `realloc` with this layout, all of them the system's.
+        // SAFETY: what is given back came from `alloc`, `alloc_zeroed` or `realloc` with this layout, all of them the
+        // system's.
         unsafe { System.dealloc(memory, layout) }
     }
 
@@ -64,7 +65,8 @@ unsafe impl GlobalAlloc for Counting {
         if !Counting::take(size) {
             return null_mut();
         }
-        // SAFETY: the memory came from the system's allocator with this layout, and the size isn't 0, as it was when this was called.
+        // SAFETY: the memory came from the system's allocator with this layout, and the size isn't 0, as it was when
+        // this was called.
         let moved = unsafe { System.realloc(memory, layout, size) };
         NOW.fetch_sub(if moved.is_null() { size } else { layout.size() }, Relaxed);
         moved

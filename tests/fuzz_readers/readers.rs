@@ -44,8 +44,8 @@ const READERS: &[(&str, Read)] = &[
 
 /// A case may take so long, on a machine that has other things to do.
 const LONGEST: Duration = Duration::from_secs(60);
-/// A case may take so many bytes of memory, and so many more for each byte of its file: small archives may unpack to 64 MiB, and small
-/// matrices have up to 2^20 rows.
+/// A case may take this many bytes of memory, and this many more for each byte of its file: small archives may unpack
+/// to 64 MiB, and small matrices have up to 2^20 rows.
 const ANY_FILE: usize = 600 << 20;
 const A_BYTE: usize = 400;
 
@@ -254,7 +254,7 @@ fn shapes(path: &Path, _: u64) -> Result<(), String> {
     assert!(shape.area() > 0.0 && shape.area().is_finite() && shape.radius().is_finite());
     let again = path.with_file_name("again.json");
     fs::write(&again, serde_json::json!({ "pieces": shape.pieces() }).to_string()).unwrap();
-    // Pieces that are all but degenerate may be none by themselves.
+    // Pieces that are almost degenerate may be invalid by themselves.
     if let Ok(read) = read_shape(again.to_str().unwrap()) {
         assert!((read.area() - shape.area()).abs() <= 1e-9 * shape.area(), "{} {}", read.area(), shape.area());
     }

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use crate::folder::Folder;
 
 impl Folder {
-    /// With a unit square, from the origin to the right and up, in `square.json`, and three poses of it in `p.csv`: of the second a
-    /// half by three quarters overlaps the first, and the third is far away.
+    /// With a unit square, from the origin to the right and up, in `square.json`, and three poses of it in `p.csv`: of
+    /// the second a half by three quarters overlaps the first, and the third is far away.
     fn new() -> Self {
         let folder = Folder::of("overlap");
         folder.write("square.json", "{\"outline\": [[0, 0], [1, 0], [1, 1], [0, 1]]}");
@@ -94,7 +94,8 @@ fn totals() {
         let options = format!("--shape square.json --dtype {dtype} --deterministic");
         near(&folder.json(&format!("total p.csv {options}"))["overlap"], 0.375, 1e-6);
     }
-    // In a lattice of unit height each overlaps its own images above and below by none, and the first two those of the other.
+    // In a lattice of unit height each overlaps its own images above and below by none, and the first two those of the
+    // other.
     let result = folder.json("total p.csv --shape square.json --lattice 9,0,0,1");
     near(&result["overlap"], 0.5, 1e-14);
     folder.write("q.csv", "x,y,theta\n7.5,0.5,0\n0,0,0\n");
@@ -136,8 +137,8 @@ fn totals_of_many_packings() {
     assert!(folder.text("t.csv").starts_with("packing,poses,overlap,outside\n0,2,1.0,0.0\n1,2,0.75,0.25\n"));
 }
 
-/// Rows of a submission with a packing of each of these sizes: trees in rows of 15, 1.25 apart, and moved by what `moved` says of a size
-/// and a tree.
+/// Rows of a submission with a packing of each of these sizes: trees in rows of 15, 1.25 apart, and moved by what
+/// `moved` says of a size and a tree.
 fn submission(sizes: impl IntoIterator<Item = usize>, moved: impl Fn(usize, usize) -> [f64; 2]) -> String {
     let mut text = "id,x,y,deg\n".to_owned();
     for size in sizes {
@@ -235,7 +236,8 @@ fn submissions_are_checked() {
     folder.write("big.csv", &submission([1, 2, 201], apart));
     folder.wrong("total big.csv", "1 packing has no trees or more than 200 (201); 198 packings are missing (3 to 200)");
 
-    // What isn't a submission is checked where that is asked for. Of the trees' corners these touch, and so does rounding.
+    // What isn't a submission is checked where that is asked for. Of the trees' corners these touch, and so does
+    // rounding.
     folder.write("t.csv", "x,y,theta\n0,0,0\n0.7,0,0\n");
     let result = folder.json("total t.csv --check");
     assert_eq!((&result["check"]["valid"], result["check"]["touching"].as_array().unwrap().len()), (&json!(true), 1));
@@ -454,8 +456,10 @@ fn nothing_to_evaluate() {
 fn errors_name_what_is_wrong() {
     let folder = Folder::new();
     for command in ["total p.csv", "pairs p.csv", "gradient p.csv --output g.npy"] {
-        folder
-            .bad(&format!("{command} --shape cube"), "`cube` is no shape: it must be `tree`, a file .json, .svg or .wkt, or WKT");
+        folder.bad(
+            &format!("{command} --shape cube"),
+            "`cube` is not a shape: it must be `tree`, a file .json, .svg or .wkt, or WKT",
+        );
         folder.bad(&format!("{command} --shape no.svg"), "no.svg: can't be read: no such file");
         folder.bad(
             &format!("{command} --ensembles"),

@@ -55,8 +55,8 @@ const TRIANGLES: [[usize; 3]; 13] = [
     [6, 8, 9],
 ];
 
-/// The tree's vertices as the contest has them: in double precision, 1e18 times as large, turned and then moved. Whether its library's
-/// products of matrices fuse multiplications and additions depends on the machine.
+/// The tree's vertices as the contest has them: in double precision, 1e18 times as large, turned and then moved.
+/// Whether its library's products of matrices fuse multiplications and additions depends on the machine.
 fn placed([x, y, degrees]: Row, fused: bool) -> Vec<Coord<f64>> {
     let angle = degrees * PI / 180.0;
     let zeroed = |number: f64| if number.abs() < 2.5e-16 { 0.0 } else { number };
@@ -71,7 +71,8 @@ fn placed([x, y, degrees]: Row, fused: bool) -> Vec<Coord<f64>> {
     TREE.map(place).to_vec()
 }
 
-/// Whether the interiors of two triangles, which are clockwise, have a point in common: exactly so, by signs of determinants.
+/// Whether the interiors of two triangles, which are clockwise, have a point in common: exactly so, by signs of
+/// determinants.
 fn meet(one: [Coord<f64>; 3], other: [Coord<f64>; 3]) -> bool {
     let separates = |from: [Coord<f64>; 3], to: [Coord<f64>; 3]| {
         (0..3).any(|edge| to.iter().all(|&vertex| orient2d(from[edge], from[(edge + 1) % 3], vertex) >= 0.0))

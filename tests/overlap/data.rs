@@ -116,7 +116,8 @@ fn check_pieces(outline: &[Point]) -> Shape {
     shape
 }
 
-/// That the pieces cover the outline and nothing else, and each place once: their areas add up, and so does what they cover together.
+/// That the pieces cover the outline and nothing else, and each place once: their areas add up, and so does what they
+/// cover together.
 #[track_caller]
 fn check_union(outline: &[Point], shape: &Shape) {
     let whole = polygon_of(outline);
@@ -678,9 +679,9 @@ fn files_that_hold_no_shape() {
     fs::create_dir(folder.path("d.json")).unwrap();
     assert!(read_shape(&folder.path("d.json")).unwrap_err().to_string().ends_with("d.json: is a directory, not a file"));
     for (text, sentence) in [
-        ("cube", "`cube` is no shape: it must be `tree`, a file .json, .svg or .wkt, or WKT such as"),
-        ("Tree", "`Tree` is no shape: "),
-        ("LineString(0 0, 1 1)", "`LineString(0 0, 1 1)` is no shape: is a LINESTRING, but"),
+        ("cube", "`cube` is not a shape: it must be `tree`, a file .json, .svg or .wkt, or WKT such as"),
+        ("Tree", "`Tree` is not a shape: "),
+        ("LineString(0 0, 1 1)", "`LineString(0 0, 1 1)` is not a shape: is a LINESTRING, but"),
         ("POLYGON((0 0, 1 0))", "shape polygon: there are 2 vertices"),
     ] {
         let error = read_shape(text).unwrap_err().to_string();
@@ -734,7 +735,8 @@ fn texts_out_of_proportion() {
     }
 }
 
-/// A curve becomes lines that are no farther from it than is promised: every point of them from the curve, and the curve from them.
+/// A curve becomes lines that are no farther from it than is promised: every point of them from the curve, and the
+/// curve from them.
 #[test]
 fn curves_are_as_close_as_promised() {
     let folder = Folder::new();
@@ -831,7 +833,7 @@ fn paths_as_the_standard_has_them() {
     // After another command a smooth curve has nothing to mirror.
     same("M0 0L1 0S2 1 2 0V-2H0Z", "M0 0L1 0C1 0 2 1 2 0V-2H0Z");
     same("M0 0C1 0 1 1 2 0T4 0V-2H0Z", "M0 0C1 0 1 1 2 0L4 0V-2H0Z");
-    // Flags may stand without spaces, and an arc to where the pen is is none.
+    // Flags may stand without spaces, and an arc that ends at the pen's position is left out.
     same("M0 0A1 1 0 01 2 0A1 1 0 0 1 2 0V-2H0Z", "M0,0 a1,1,0,0,1,2,0 V-2 H0 Z");
     same("M0 0A0 1 0 0 1 2 0L1 3Z", "M0 0L2 0L1 3Z");
 }

@@ -33,7 +33,8 @@ fn pack(shape: &Shape, count: usize, starts: usize, steps: usize, seed: u64) -> 
     Ok(Packer::new(&device(), settings)?.run(|_| {})?)
 }
 
-/// That no two copies overlap, that they are in the square, which is no larger than need be, and that the numbers say so.
+/// That no two copies overlap, that they are in the square, which is no larger than need be, and that the numbers say
+/// so.
 #[track_caller]
 fn check(shape: &Shape, count: usize, packed: &Packed) {
     check_poses(shape, &packed.poses, packed.side);

@@ -1,5 +1,5 @@
-//! Overlaps of polygons that touch, coincide, or nearly do, against exact arithmetic: for a packing that is done these are the
-//! usual ones.
+//! Overlaps of polygons that touch, coincide, or nearly do, against exact arithmetic: for a packing that is done these
+//! are the usual ones.
 //!
 //! They run on the backend that `WARPSMITH_BACKEND` names, or on a GPU where there is one.
 
@@ -299,9 +299,8 @@ fn polygons_that_touch_have_their_exact_area_and_derivatives() -> Result {
             let found = f64::from(single.totals[pair]);
             assert!((found - exact).abs() < 8e-6, "f32, {found} and {exact}: {}", what());
         }
-        // Where edges coincide there are two derivatives, to either side, and any number between is right. (Of shapes of several
-        // pieces the cuts between these may coincide, too.)
-        // A sliver is thinner than a step of a difference.
+        // Where edges coincide there are two derivatives, to either side, and any number between is right. (Of shapes
+        // of several pieces the cuts between these may coincide, too.) A sliver is thinner than a step of a difference.
         let is_one = |shape: &u32| shapes[*shape as usize].quads().len() == 1 && shapes[*shape as usize].area() > 0.01;
         for pair in (0..exact.len()).filter(|pair| kinds[2 * pair..][..2].iter().all(is_one)).step_by(4) {
             let poses = &poses[2 * pair..][..2];

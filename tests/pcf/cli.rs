@@ -290,7 +290,8 @@ fn heat_maps() {
     assert_eq!(folder.files().len(), 3 + 5, "{:?}", folder.files());
 }
 
-/// Both layouts of a kernel, and distances with their diagonal; n (n + 1) / 2 entries could be a condensed matrix of n + 1, too.
+/// Both layouts of a kernel, and distances with their diagonal; n (n + 1) / 2 entries could be a condensed matrix of
+/// n + 1, too.
 #[test]
 fn a_kernel_is_drawn_as_what_it_is() {
     let folder = Folder::new();
@@ -376,7 +377,7 @@ fn matrices_larger_than_the_memory() {
     assert_eq!((&value["rows"], &value["max"]), (&json!(n), &json!(0.0)));
 }
 
-/// Whether two integrals of functions with at most so many breakpoints agree to rounding.
+/// Whether two integrals of functions with at most this many breakpoints agree to rounding.
 fn close<T: Real>(found: T, expected: T, breakpoints: usize) -> bool {
     let (found, expected) = (found.to_f64(), expected.to_f64());
     // Both are rounded, and a power is within a few roundings, too.

@@ -1,4 +1,4 @@
-//! Piecewise constant functions on the host: what is none, files, integrals, means and barcodes.
+//! Piecewise constant functions on the host: invalid ones, files, integrals, means and barcodes.
 
 use std::{fs, path::Path};
 
@@ -18,7 +18,7 @@ fn pcf(points: &[(f64, f64)]) -> Pcf<f64> {
     Pcf::new(points.iter().copied()).unwrap()
 }
 
-/// A set of functions that may be none.
+/// A set of functions that may be invalid.
 fn set_of<T: Real>(functions: &[&[(T, T)]]) -> Result<PcfSet<T>, PcfError> {
     let mut offsets = vec![0];
     let points: Vec<Point<T>> = functions.iter().flat_map(|points| points.iter().map(|&point| point.into())).collect();
@@ -28,7 +28,7 @@ fn set_of<T: Real>(functions: &[&[(T, T)]]) -> Result<PcfSet<T>, PcfError> {
     PcfSet::from_parts(offsets, points)
 }
 
-// ---- what is no function
+// ---- invalid functions
 
 #[test]
 fn errors_name_function_and_breakpoint() {
@@ -402,8 +402,8 @@ fn saved_archives_are_numpys() {
 
 // ---- integrals
 
-/// Distances and inner products that masspcf 0.4.1 gave on its CPU backend in float64. Both sets mix random, regular and long-tailed
-/// breakpoints, and functions of a single point; all end on 0.
+/// Distances and inner products that masspcf 0.4.1 gave on its CPU backend in float64. Both sets mix random, regular
+/// and long-tailed breakpoints, and functions of a single point; all end on 0.
 fn oracle() -> NpzReader<fs::File> {
     NpzReader::new(fs::File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/pcf.npz")).unwrap()).unwrap()
 }
@@ -489,7 +489,8 @@ fn exponents_below_one() {
     }
 }
 
-/// Numbers of breakpoints from 1 to 5,000, times that are random, or on a grid that functions share, or with a long last step.
+/// Numbers of breakpoints from 1 to 5,000, times that are random, or on a grid that functions share, or with a long
+/// last step.
 fn functions() -> impl Strategy<Value = Pcf<f64>> {
     let length = prop_oneof![Just(1usize), 2..8usize, 8..200usize, 4000..5001usize];
     (length, 0..3, any::<u64>(), any::<bool>()).prop_map(|(length, kind, seed, tail)| {
@@ -509,8 +510,8 @@ fn functions() -> impl Strategy<Value = Pcf<f64>> {
     })
 }
 
-/// The integral by another way: both functions are evaluated at the middle of each interval of the sorted union of breakpoints; the terms
-/// are summed with compensation (Neumaier). Gives the integral of the magnitude, too.
+/// The integral by another way: both functions are evaluated at the middle of each interval of the sorted union of
+/// breakpoints; the terms are summed with compensation (Neumaier). Gives the integral of the magnitude, too.
 fn brute_force(f: &Pcf<f64>, g: &Pcf<f64>, integrand: impl Fn(f64, f64) -> f64) -> (f64, f64) {
     let mut times: Vec<f64> = f.points().iter().chain(g.points()).map(|point| point.t).collect();
     times.sort_by(f64::total_cmp);
@@ -833,13 +834,14 @@ fn functions_that_can_be_repaired() {
     let (set, repairs) = PcfSet::repaired(vec![0, 0, 1, 1], vec![point(0.0, 4.0)]).unwrap();
     assert_eq!(set, set_of(&[&[(0.0, 0.0)][..], &[(0.0, 4.0)], &[(0.0, 0.0)]]).unwrap());
     assert_eq!(repairs, Repairs { empty: 2, ..Repairs::default() });
-    // What is no number stays none, and is called by its place in the file.
+    // NaN stays NaN, and is called by its place in the file.
     let path = files.text("b.csv", "function,t,v\n0,0,1\n1,3,5\n1,1,nan\n");
     fails(io::load_repaired(&path), &path, "line 4: function 1, breakpoint 1: v = NaN, but it must be a finite number");
 }
 
 proptest! {
-    /// The value of a repaired function is that of the last breakpoint, as they were given, of those at the latest time not after it.
+    /// The value of a repaired function is that of the last breakpoint, as they were given, of those at the latest time
+    /// not after it.
     #[test]
     fn repairs_keep_values(points in prop::collection::vec((-5i32..5, -5i32..5), 1..12)) {
         let given: Vec<Point<f64>> = points.iter().map(|&(t, v)| Point { t: f64::from(t), v: f64::from(v) }).collect();

@@ -38,8 +38,8 @@ fn engine_of(gpus: usize, settings: Settings) -> Engine {
 
 const KERNELS: [Kernel; 2] = [Kernel::Tiled, Kernel::Direct];
 
-/// The measure by its definition: both functions evaluated between all breakpoints of either, and the terms summed with Neumaier's
-/// compensation.
+/// The measure by its definition: both functions evaluated between all breakpoints of either, and the terms summed with
+/// Neumaier's compensation.
 fn brute(f: &[Point<f64>], g: &[Point<f64>], measure: Measure) -> f64 {
     let value = |f: &[Point<f64>], t: f64| f[f.partition_point(|point| point.t <= t) - 1].v;
     let mut times: Vec<f64> = f.iter().chain(g).map(|point| point.t).collect();
@@ -73,7 +73,8 @@ fn magnitude(f: &[Point<f64>], g: &[Point<f64>]) -> f64 {
     brute(&positive(f), &positive(g), Measure::Inner)
 }
 
-/// By how much an entry in precision `unit` may be off: the bound that `Pairwise` states, for general p with what powers lose.
+/// By how much an entry in precision `unit` may be off: the bound that `Pairwise` states, for general p with what
+/// powers lose.
 fn bound(f: &[Point<f64>], g: &[Point<f64>], measure: Measure, exact: f64, unit: f64) -> f64 {
     let terms = (f.len() + g.len() + 2) as f64;
     match measure {
@@ -140,7 +141,8 @@ enum Times {
     Grid,
     /// Ever farther apart.
     Long,
-    /// Most in a small part of the time, another for each function: neighbours in a warp are at quite different segments.
+    /// Most in a small part of the time, another for each function: neighbours in a warp are at quite different
+    /// segments.
     Clustered,
 }
 
@@ -227,8 +229,8 @@ proptest! {
         check::<f32>(&rows, &cols, measure, kernel)?;
     }
 
-    /// Every entry is what one pair alone gives, whatever the layout, the blocks, the budget and the number of GPUs; and the
-    /// same for (f, g) and (g, f).
+    /// Every entry is what one pair alone gives, whatever the layout, the blocks, the budget and the number of GPUs;
+    /// and the same for (f, g) and (g, f).
     #[test]
     fn blocks_change_nothing(
         set in functions(70, 40),

@@ -2,8 +2,8 @@
 //!
 //! They run on the backend that `WARPSMITH_BACKEND` names, or on a GPU where there is one.
 //!
-//! Most matrices here have small integers, of which every sum is exact in both precisions: results must be equal, in whatever order they
-//! were added up. Those of other numbers must be within what rounding can do.
+//! Most matrices here have small integers, of which every sum is exact in both precisions: results must be equal, in
+//! whatever order they were added up. Those of other numbers must be within what rounding can do.
 
 use proptest::{prelude::*, sample::select};
 use simt::{Executor, Schedule};
@@ -61,7 +61,7 @@ impl Random {
 enum Rows {
     /// From none to twice this many.
     About(usize),
-    /// The same, and one in the middle of so many.
+    /// The same, and one in the middle of this many.
     OneOf(usize, usize),
     /// Most are empty.
     Few,
@@ -118,9 +118,10 @@ fn two_sum(a: f64, b: f64) -> (f64, f64) {
     (sum, (a - (sum - of_b)) + (b - of_b))
 }
 
-/// y = A x with twice the digits of f64, and what each entry may be off by in precision T: a product is rounded once, and of k of them
-/// each goes through at most k - 1 sums, in whatever order. So the error is at most k u / (1 - k u) of the sum of the magnitudes (Higham,
-/// *Accuracy and Stability of Numerical Algorithms*, section 3.1); products fused with sums are rounded less often.
+/// y = A x with twice the digits of f64, and what each entry may be off by in precision T: a product is rounded once,
+/// and of k of them each goes through at most k - 1 sums, in whatever order. So the error is at most k u / (1 - k u) of
+/// the sum of the magnitudes (Higham, *Accuracy and Stability of Numerical Algorithms*, section 3.1); products fused
+/// with sums are rounded less often.
 fn bounds<T: Real>(matrix: &Csr<T>, x: &[T]) -> Vec<(f64, f64)> {
     let of_row = |row| {
         let (columns, values) = matrix.row(row);
@@ -347,14 +348,14 @@ fn what_cannot_be_multiplied_is_said() -> Result {
     says(spmv(&device, &matrix, &[0.0; 4]), x);
     says(
         DeviceMatrix::with_kernel(&device, &matrix, Kernel::Rows { lanes: 3 }),
-        "rows/3 is no kernel: a row has 1, 2, 4, 8, 16 or 32 lanes",
+        "rows/3 is not a kernel: a row has 1, 2, 4, 8, 16 or 32 lanes",
     );
     says(
         DeviceMatrix::with_kernel(&device, &matrix, Kernel::Rows { lanes: 64 }),
-        "rows/64 is no kernel: a row has 1, 2, 4, 8, 16 or 32 lanes",
+        "rows/64 is not a kernel: a row has 1, 2, 4, 8, 16 or 32 lanes",
     );
     for threads in [0, 16, 96, 512] {
-        let sentence = format!("tiles/{threads} is no kernel: a tile has 32, 64, 128 or 256 threads");
+        let sentence = format!("tiles/{threads} is not a kernel: a tile has 32, 64, 128 or 256 threads");
         says(DeviceMatrix::with_kernel(&device, &matrix, Kernel::Tiles { threads }), &sentence);
     }
     let indices = device.alloc_zeroed::<u32>(2)?;
@@ -548,8 +549,8 @@ fn the_default_band_is_that_of_the_paper() -> Result {
     assert_eq!((double.row_ptr(), double.column_indices()), (matrix.row_ptr(), matrix.column_indices()));
     assert_ne!(Band { seed: 2, ..band }.matrix::<f32>()?.column_indices(), matrix.column_indices());
     let local: usize = Traffic::new(&matrix, 4)?.ranks.iter().map(|rank| rank.local_nnz).sum();
-    // Four squares of a quarter of the rows are local, of all positions in the band; drawn without putting back, the number of
-    // nonzeros in them varies by less than sqrt(n p (1 - p)).
+    // Four squares of a quarter of the rows are local, of all positions in the band; drawn without putting back, the
+    // number of nonzeros in them varies by less than sqrt(n p (1 - p)).
     let share = 4.0 * 37_500.0f64.powi(2) / band.positions() as f64;
     let deviation = (1.5e6 * share * (1.0 - share)).sqrt();
     assert!((local as f64 - 1.5e6 * share).abs() < 5.0 * deviation, "{local} of {}", 1.5e6 * share);

@@ -14,9 +14,10 @@
 //! ```
 //!
 //! # Barriers
-//! The methods of [`Block`] are *collective*: all threads of the block call the same one together, none may have returned or take
-//! another branch. They exchange values through the storage, with barriers of their own inside; on return a thread has its
-//! result, but **others may still be reading the storage**. So the rule is CUB's for its `TempStorage`:
+//! The methods of [`Block`] are *collective*: all threads of the block call the same one together, none may have
+//! returned or take another branch. They exchange values through the storage, with barriers of their own inside; on
+//! return a thread has its result, but **others may still be reading the storage**. So the rule is CUB's for its
+//! `TempStorage`:
 //!
 //! - between two collectives on the same storage, by whatever `Block`, there is a
 //!   [`sync_threads`](cuda_std::thread::sync_threads) that all threads pass;
@@ -24,9 +25,9 @@
 //! - a collective is no barrier for the caller's own memory (over a single warp it doesn't even contain one).
 //!
 //! # Cost
-//! A warp's shuffles, one element of storage a warp, one barrier, and then either a read for each warp (up to 8 warps, or a
-//! size that isn't a multiple of 32) or one read and another warp's scan. Where the number of threads is a constant
-//! ([`Block::with_threads`]), loops over warps unroll.
+//! A warp's shuffles, one element of storage per warp, one barrier, and then either a read for each warp (up to 8
+//! warps, or a size that isn't a multiple of 32) or one read and another warp's scan. Where the number of threads is a
+//! constant ([`Block::with_threads`]), loops over warps unroll.
 
 use super::{Identity, Op, Scan, warp};
 use cuda_std::{
@@ -41,7 +42,7 @@ pub const STORAGE: usize = 33;
 /// The storage of a [`Block`], from `shared_array![T; STORAGE]`.
 pub type Storage<T> = SharedArray<T, STORAGE>;
 
-/// The element that [`Block::broadcast`] uses. Others have one a warp.
+/// The element that [`Block::broadcast`] uses. Others have one per warp.
 const BROADCAST: usize = STORAGE - 1;
 
 /// Up to so many warps, each thread folds the warps' results itself.
@@ -54,9 +55,6 @@ pub struct Block<T> {
     threads: u32,
 }
 
-// SAFETY of the accesses to the storage below: a warp writes the element of its own number, or one thread that for broadcasts;
-// all reads follow the barrier, are of elements of warps that exist, and so of written ones. That earlier readers are done
-// is the caller's word.
 impl<T: Shuffle> Block<T> {
     /// The block, whatever its size.
     ///
@@ -93,8 +91,8 @@ impl<T: Shuffle> Block<T> {
         self.threads.div_ceil(WARP_SIZE)
     }
 
-    /// Whether the warps' results are folded by each thread alone, which works for any size, or by each warp together, for
-    /// which it needs its 32 lanes.
+    /// Whether the warps' results are folded by each thread alone, which works for any size, or by each warp together,
+    /// for which it needs its 32 lanes.
     #[inline(always)]
     const fn fold_alone(self) -> bool {
         self.warps() <= FEW_WARPS || !self.threads.is_multiple_of(WARP_SIZE)
@@ -111,7 +109,8 @@ impl<T: Shuffle> Block<T> {
         if self.warps() == 1 {
             return of_warp;
         }
-        // SAFETY: see above the `impl`.
+        // SAFETY: a warp writes the element of its own number alone. All reads follow the barrier and are of elements
+        // of warps that exist, which have been written. By this function's contract, earlier readers are done.
         unsafe {
             if lane_id() == 0 {
                 self.storage.write(warp_id() as usize, of_warp);
@@ -137,7 +136,8 @@ impl<T: Shuffle> Block<T> {
     #[cfg_attr(not(cuda_device), track_caller)]
     pub unsafe fn inclusive_scan<O: Op<T>>(self, value: T, op: O) -> Scan<T> {
         let in_warp = warp::inclusive_scan(self.lanes(), value, op);
-        // SAFETY: the caller's.
+        // SAFETY: all threads of the block come here together, and none has used the storage since the last barrier
+        // (this function's contract).
         let (before, total) = unsafe { self.around_warp(in_warp, op) };
         Scan { prefix: if warp_id() == 0 { in_warp } else { op.apply(before, in_warp) }, total }
     }
@@ -151,7 +151,8 @@ impl<T: Shuffle> Block<T> {
     pub unsafe fn exclusive_scan<O: Identity<T>>(self, value: T, op: O) -> Scan<T> {
         let inclusive = warp::inclusive_scan(self.lanes(), value, op);
         let below = shuffle_up(self.lanes().mask(), inclusive, 1);
-        // SAFETY: the caller's.
+        // SAFETY: all threads of the block come here together, and none has used the storage since the last barrier
+        // (this function's contract).
         let (before, total) = unsafe { self.around_warp(inclusive, op) };
         let prefix = match (warp_id(), lane_id()) {
             (0, 0) => op.identity(),
@@ -162,19 +163,20 @@ impl<T: Shuffle> Block<T> {
         Scan { prefix, total }
     }
 
-    /// [`reduce`](Self::reduce) over several items a thread.
+    /// [`reduce`](Self::reduce) over several items per thread.
     ///
     /// # Safety
     /// All threads of the block call it together; no thread has used the storage since the last barrier.
     #[inline(always)]
     #[cfg_attr(not(cuda_device), track_caller)]
     pub unsafe fn reduce_items<const ITEMS: usize, O: Op<T>>(self, items: [T; ITEMS], op: O) -> T {
-        // SAFETY: the caller's.
+        // SAFETY: all threads of the block come here together, and none has used the storage since the last barrier
+        // (this function's contract).
         unsafe { self.reduce(fold(&items, op), op) }
     }
 
-    /// [`inclusive_scan`](Self::inclusive_scan) over several consecutive items a thread: those of thread 0, then those of
-    /// thread 1, ...
+    /// [`inclusive_scan`](Self::inclusive_scan) over several consecutive items per thread: those of thread 0, then
+    /// those of thread 1, ...
     ///
     /// # Safety
     /// All threads of the block call it together; no thread has used the storage since the last barrier.
@@ -187,7 +189,8 @@ impl<T: Shuffle> Block<T> {
         let of_thread = const { last::<ITEMS>() };
         let in_warp = warp::inclusive_scan(self.lanes(), items[of_thread], op);
         let below = shuffle_up(self.lanes().mask(), in_warp, 1);
-        // SAFETY: the caller's.
+        // SAFETY: all threads of the block come here together, and none has used the storage since the last barrier
+        // (this function's contract).
         let (before, total) = unsafe { self.around_warp(in_warp, op) };
         let (first_warp, first_lane) = (warp_id() == 0, lane_id() == 0);
         if !(first_warp && first_lane) {
@@ -203,8 +206,8 @@ impl<T: Shuffle> Block<T> {
         Scan { prefix: items, total }
     }
 
-    /// [`exclusive_scan`](Self::exclusive_scan) over several consecutive items a thread: those of thread 0, then those of
-    /// thread 1, ...
+    /// [`exclusive_scan`](Self::exclusive_scan) over several consecutive items per thread: those of thread 0, then
+    /// those of thread 1, ...
     ///
     /// # Safety
     /// All threads of the block call it together; no thread has used the storage since the last barrier.
@@ -215,7 +218,8 @@ impl<T: Shuffle> Block<T> {
         mut items: [T; ITEMS],
         op: O,
     ) -> Scan<[T; ITEMS], T> {
-        // SAFETY: the caller's.
+        // SAFETY: all threads of the block come here together, and none has used the storage since the last barrier
+        // (this function's contract).
         let Scan { prefix: mut before, total } = unsafe { self.exclusive_scan(fold(&items, op), op) };
         for item in &mut items {
             let with_item = op.apply(before, *item);
@@ -228,12 +232,13 @@ impl<T: Shuffle> Block<T> {
     /// The value of thread `thread`, for each thread.
     ///
     /// # Safety
-    /// All threads of the block call it together with the same `thread`, which is below their number; no thread has used the
-    /// storage since the last barrier, except for a reduction or a scan.
+    /// All threads of the block call it together with the same `thread`, which is below their number; no thread has
+    /// used the storage since the last barrier, except for a reduction or a scan.
     #[inline(always)]
     #[cfg_attr(not(cuda_device), track_caller)]
     pub unsafe fn broadcast(self, value: T, thread: u32) -> T {
-        // SAFETY: see above the `impl`. Reductions and scans don't use this element.
+        // SAFETY: one thread writes the element, which reductions and scans don't use, and all reads follow the
+        // barrier. By this function's contract, earlier readers are done.
         unsafe {
             if thread::thread_idx_x() == thread {
                 self.storage.write(BROADCAST, value);
@@ -243,10 +248,11 @@ impl<T: Shuffle> Block<T> {
         }
     }
 
-    /// From the inclusive scan within each warp: what the warps before this one hold together (anything in the first), and all.
+    /// From the inclusive scan within each warp: what the warps before this one hold together (anything in the first),
+    /// and all.
     ///
     /// # Safety
-    /// As for the scans.
+    /// All threads of the block call it together; no thread has used the storage since the last barrier.
     #[inline(always)]
     #[cfg_attr(not(cuda_device), track_caller)]
     pub(super) unsafe fn around_warp<O: Op<T>>(self, in_warp: T, op: O) -> (T, T) {
@@ -254,7 +260,8 @@ impl<T: Shuffle> Block<T> {
         if self.warps() == 1 {
             return (in_warp, warp::broadcast(lanes, in_warp, lanes.count() - 1));
         }
-        // SAFETY: see above the `impl`.
+        // SAFETY: a warp writes the element of its own number alone. All reads follow the barrier and are of elements
+        // of warps that exist, which have been written. By this function's contract, earlier readers are done.
         unsafe {
             if lane_id() == lanes.count() - 1 {
                 self.storage.write(warp_id() as usize, in_warp);
@@ -285,14 +292,14 @@ impl<T: Shuffle> Block<T> {
     unsafe fn scan_warps<O: Op<T>>(self, op: O) -> (T, T) {
         let last = self.warps() - 1;
         // Lanes beyond the last warp repeat it: a scan passes nothing downwards.
-        // SAFETY: of a warp that exists, by the minimum.
+        // SAFETY: the minimum makes it the element of a warp that exists, which was written before the last barrier.
         let of_warp = unsafe { self.storage.read(lane_id().min(last) as usize) };
         let scan = warp::inclusive_scan(Lanes::FULL, of_warp, op);
         (warp::broadcast(Lanes::FULL, scan, warp_id().saturating_sub(1)), warp::broadcast(Lanes::FULL, scan, last))
     }
 }
 
-/// The last of `ITEMS` indices; without items there is none, and no program.
+/// The last of `ITEMS` indices. Without items there is none, and the program doesn't compile.
 const fn last<const ITEMS: usize>() -> usize {
     assert!(ITEMS > 0, "a thread has one item at least");
     ITEMS - 1

@@ -1,13 +1,13 @@
 //! Counting and binning within a block, in shared memory.
 //!
-//! [`Histogram`] counts how many items fall into each bin. [`Partition`] also says where each item goes when the block's
-//! items are put in order of their bins: what a radix partition needs to stage its items in shared memory by bin and to
-//! write them out in runs, of which each is contiguous in global memory, instead of one by one.
+//! [`Histogram`] counts how many items fall into each bin. [`Partition`] also says where each item goes when the
+//! block's items are put in order of their bins: what a radix partition needs to stage its items in shared memory by
+//! bin and to write them out in runs, of which each is contiguous in global memory, instead of one by one.
 //!
-//! Counts are shared-memory atomics. Where many lanes of a warp hit the same bin, these take turns; the `_aggregated` variants
-//! first find the lanes with equal bins (`match.any`, as in A. Adinets, *CUDA Pro Tip: Optimized Filtering with
-//! Warp-Aggregated Atomics*, 2014) and add once for all of them. That pays for skewed keys, and costs on uniform ones: use it
-//! where more than a few lanes of a warp share a bin.
+//! Counts are shared-memory atomics. Where many lanes of a warp hit the same bin, these take turns; the `_aggregated`
+//! variants first find the lanes with equal bins (`match.any`, as in A. Adinets, *CUDA Pro Tip: Optimized Filtering
+//! with Warp-Aggregated Atomics*, 2014) and add once for all of them. That pays for skewed keys, and costs on uniform
+//! ones: use it where more than a few lanes of a warp share a bin.
 //!
 //! Barriers are the caller's where the documentation says so, by [`sync_threads`](thread::sync_threads).
 
@@ -32,8 +32,8 @@ impl Histogram {
     /// The histogram whose counts lie at `counts`.
     ///
     /// # Safety
-    /// `counts` points to `bins` elements of the block's shared memory, the same for all threads of the block, and for as
-    /// long as the histogram is used nothing else accesses them without a barrier between.
+    /// `counts` points to `bins` elements of the block's shared memory, the same for all threads of the block, and for
+    /// as long as the histogram is used nothing else accesses them without a barrier between.
     #[inline(always)]
     pub const unsafe fn new(counts: *mut u32, bins: u32) -> Self {
         Histogram { counts, bins }
@@ -48,8 +48,8 @@ impl Histogram {
     /// Sets all counts to zero. A barrier has to follow before anything is added.
     ///
     /// # Safety
-    /// All threads of a one-dimensional block of `threads` threads call it, and since the counts were last used there has been a
-    /// barrier.
+    /// All threads of a one-dimensional block of `threads` threads call it, and since the counts were last used there
+    /// has been a barrier.
     #[inline(always)]
     pub unsafe fn clear(self, threads: u32) {
         let mut bin = thread::thread_idx_x();
@@ -96,11 +96,12 @@ impl Histogram {
     /// How many items bin `bin` has.
     ///
     /// # Safety
-    /// `bin` is below the number of bins, and a barrier lies between this and every [`add`](Self::add), before and after.
+    /// `bin` is below the number of bins, and a barrier lies between this and every [`add`](Self::add), before and
+    /// after.
     #[inline(always)]
     pub unsafe fn count(self, bin: u32) -> u32 {
         debug_assert!(bin < self.bins, "no such bin");
-        // SAFETY: the caller's.
+        // SAFETY: the bin exists, and barriers separate this read from all additions (this function's contract).
         unsafe { self.counts.add(bin as usize).read() }
     }
 }
@@ -116,14 +117,14 @@ pub enum Counting {
 
 /// The order of a block's items by bin.
 ///
-/// [`rank`](Self::rank) makes it. Then bin `b` takes the positions [`start`](Self::start)`(b)..start(b + 1)`, and `start(bins)`
-/// is the number of items that have a bin.
+/// [`rank`](Self::rank) makes it. Then bin `b` takes the positions [`start`](Self::start)`(b)..start(b + 1)`, and
+/// `start(bins)` is the number of items that have a bin.
 ///
 /// ```
 /// use cuda_std::prelude::*;
 /// use gpu_kernels::collectives::{block::{Block, STORAGE}, histogram::{Counting, Partition}};
 ///
-/// /// Four items a thread, for the block's 256 threads, in shared memory in order of their last hexadecimal digits.
+/// /// Four items per thread, for the block's 256 threads, in shared memory in order of their last hexadecimal digits.
 /// ///
 /// /// # Safety
 /// /// For one-dimensional blocks of 256 threads, of which all call it.
@@ -156,7 +157,8 @@ impl Partition {
     /// for as long as the partition is used nothing else accesses them without a barrier between.
     #[inline(always)]
     pub const unsafe fn new(starts: *mut u32, bins: u32) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: `starts` has `bins + 1` elements of shared memory, for the block's use alone (this function's
+        // contract).
         Partition { histogram: unsafe { Histogram::new(starts, bins) } }
     }
 
@@ -166,17 +168,17 @@ impl Partition {
         self.histogram.bins
     }
 
-    /// Counts the items, scans the counts, and gives each item its position in the block's order of bins: a number from 0 to
-    /// that of the block's items, different for each. Items of the same bin follow each other in no particular order (with
-    /// atomics, whoever comes first). Items without a bin, as [`NO_BIN`], get [`NO_BIN`].
+    /// Counts the items, scans the counts, and gives each item its position in the block's order of bins: a number from
+    /// 0 to that of the block's items, different for each. Items of the same bin follow each other in no particular
+    /// order (with atomics, whoever comes first). Items without a bin, as [`NO_BIN`], get [`NO_BIN`].
     ///
-    /// On return [`start`](Self::start) can be read. Before `rank` is called again, and before the memory is used otherwise,
-    /// there has to be a barrier. It has three barriers inside, and reads and writes each bin's element four times beside the
-    /// atomics.
+    /// On return [`start`](Self::start) can be read. Before `rank` is called again, and before the memory is used
+    /// otherwise, there has to be a barrier. It has three barriers inside, and reads and writes each bin's element four
+    /// times beside the atomics.
     ///
     /// # Safety
-    /// All threads of the block call it together, with the same `counting`; since the partition's and the block's storage were
-    /// last used there has been a barrier, and the two don't overlap. The block has fewer than 2³² items.
+    /// All threads of the block call it together, with the same `counting`; since the partition's and the block's
+    /// storage were last used there has been a barrier, and the two don't overlap. The block has fewer than 2³² items.
     #[inline(always)]
     #[cfg_attr(not(cuda_device), track_caller)]
     pub unsafe fn rank<const ITEMS: usize>(self, block: Block<u32>, bins: [u32; ITEMS], counting: Counting) -> [u32; ITEMS] {
@@ -232,7 +234,8 @@ impl Partition {
     #[inline(always)]
     pub unsafe fn start(self, bin: u32) -> u32 {
         debug_assert!(bin <= self.bins(), "no such bin");
-        // SAFETY: the caller's.
+        // SAFETY: there are `bins + 1` elements, `bin` is at most `bins`, and `rank` ended with a barrier after the
+        // last write.
         unsafe { self.histogram.counts.add(bin as usize).read() }
     }
 
@@ -242,7 +245,7 @@ impl Partition {
     /// `bin` is below the number of bins, and [`rank`](Self::rank) has returned.
     #[inline(always)]
     pub unsafe fn count(self, bin: u32) -> u32 {
-        // SAFETY: the caller's.
+        // SAFETY: `bin + 1` is at most the number of bins, and `rank` has returned (this function's contract).
         unsafe { self.start(bin + 1) - self.start(bin) }
     }
 }

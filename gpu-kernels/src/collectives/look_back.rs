@@ -1,29 +1,29 @@
 //! What lies before a tile of a scan in one pass over the data: tiles tell each other their sums through global memory.
 //!
-//! Blocks take their tiles from a ticket counter, so that whoever holds a tile knows that all earlier ones are held by blocks
-//! that have started. A GPU never takes a block off before it ends, so waiting for an earlier tile ends.
+//! Blocks take their tiles from a ticket counter, so that whoever holds a tile knows that all earlier ones are held by
+//! blocks that have started. A GPU never takes a block off before it ends, so waiting for an earlier tile ends.
 //!
 //! # Protocol
-//! A tile's sums stand in *state words* of 64 bits. A word's upper half is a tag, the scan's *epoch* and what the value is; its
-//! lower half is the value. Both are stored and loaded by one relaxed atomic, so a reader that sees the tag has the value
-//! with it and no fence is needed: nothing else is handed over. A 64-bit value takes two words, each with the tag and half
-//! of the value. A reader takes the value if both tags are the same, since a tile stores each kind of value at most once in
-//! an epoch.
+//! A tile's sums stand in *state words* of 64 bits. A word's upper half is a tag, the scan's *epoch* and what the value
+//! is; its lower half is the value. Both are stored and loaded by one relaxed atomic, so a reader that sees the tag has
+//! the value with it and no fence is needed: nothing else is handed over. A 64-bit value takes two words, each with the
+//! tag and half of the value. A reader takes the value if both tags are the same, since a tile stores each kind of
+//! value at most once in an epoch.
 //!
 //! Words of another epoch count as empty. So nothing has to be reset between scans over the same state: the host counts
-//! epochs, and clears the words only before it begins again at epoch 1. The ticket counter is set back by whoever draws the
-//! last ticket.
+//! epochs, and clears the words only before it begins again at epoch 1. The ticket counter is set back by whoever draws
+//! the last ticket.
 //!
 //! # Two ways to look back
-//! [`Decoupled`] is Merrill and Garland's: a tile publishes its own sum, walks back over its predecessors 32 at a time by one
-//! warp, adding their sums until it meets one that already knows the sum of everything up to and with itself, and then
-//! publishes that of its own. Where it meets that one depends on timing, and with it how the sums are grouped: right for
-//! integers, but floats would differ from run to run.
+//! [`Decoupled`] is Merrill and Garland's: a tile publishes its own sum, walks back over its predecessors 32 at a time
+//! by one warp, adding their sums until it meets one that already knows the sum of everything up to and with itself,
+//! and then publishes that of its own. Where it meets that one depends on timing, and with it how the sums are grouped:
+//! right for integers, but floats would differ from run to run.
 //!
-//! [`Hierarchical`] groups by the tiles' numbers alone: 32 tiles are a group, 32 groups are a group of the next level, and so
-//! on. The last tile of a group publishes the group's sum once it has seen the others'. What lies before a tile are less than
-//! 32 groups at each level. No tile waits for a chain of others, only for its group at each level, so floats are the same bits
-//! each time, at about the same speed.
+//! [`Hierarchical`] groups by the tiles' numbers alone: 32 tiles are a group, 32 groups are a group of the next level,
+//! and so on. The last tile of a group publishes the group's sum once it has seen the others'. What lies before a tile
+//! are less than 32 groups at each level. No tile waits for a chain of others, only for its group at each level, so
+//! floats are the same bits each time, at about the same speed.
 
 use super::{
     Identity,
@@ -75,7 +75,8 @@ state_values! {
     f64: 2, |v| v.to_bits(), |b| f64::from_bits(b);
 }
 
-/// How many state words a scan over `tiles` tiles needs, whatever its type and way to look back. Linear: about 2.07 a tile.
+/// How many state words a scan over `tiles` tiles needs, whatever its type and way to look back. Linear: about 2.07 per
+/// tile.
 pub const fn state_words(tiles: usize) -> usize {
     let mut groups = tiles;
     let mut words = 2 * groups;
@@ -97,8 +98,8 @@ impl State {
     /// The state of a scan.
     ///
     /// # Safety
-    /// `words` points to [`state_words`] of the scan's tiles in global memory, which hold zeros or the words of scans that are
-    /// done, of other epochs (1 to [`MAX_EPOCH`]), and which nothing but this scan accesses until it is done.
+    /// `words` points to [`state_words`] of the scan's tiles in global memory, which hold zeros or the words of scans
+    /// that are done, of other epochs (1 to [`MAX_EPOCH`]), and which nothing but this scan accesses until it is done.
     #[inline(always)]
     pub const unsafe fn new(words: *mut u64, epoch: u32) -> Self {
         State { words, epoch }
@@ -130,7 +131,7 @@ impl State {
     /// The tag and the value at `index`. The tag is zero where there is nothing yet.
     ///
     /// # Safety
-    /// As for [`publish`](Self::publish).
+    /// The index is below the number of tiles, or of all levels' groups.
     #[inline(always)]
     unsafe fn look<T: StateValue>(self, index: usize) -> (u32, T) {
         // SAFETY: within the words, which are accessed by atomics alone.
@@ -169,8 +170,8 @@ pub trait LookBack<T: StateValue> {
     /// Publishes the tile's sum, `aggregate`, and gives that of all tiles before it: the identity for tile 0.
     ///
     /// # Safety
-    /// Called once for each tile below `tiles`, by all 32 lanes of one warp with the same arguments, in a block that took the
-    /// tile from a ticket counter.
+    /// Called once for each tile below `tiles`, by all 32 lanes of one warp with the same arguments, in a block that
+    /// took the tile from a ticket counter.
     unsafe fn exclusive_prefix<O: Identity<T>>(state: State, tile: usize, tiles: usize, aggregate: T, op: O) -> T;
 }
 
@@ -182,16 +183,15 @@ impl<T: StateValue> LookBack<T> for Decoupled {
     #[inline(always)]
     unsafe fn exclusive_prefix<O: Identity<T>>(state: State, tile: usize, _tiles: usize, aggregate: T, op: O) -> T {
         let lane = lane_id();
-        // SAFETY of all accesses: words of tiles up to this one, and what is published is this tile's own, by its first lane.
         if tile == 0 {
             if lane == 0 {
-                // SAFETY: see above.
+                // SAFETY: tile 0 exists; only the first lane of the tile's warp publishes here, once.
                 unsafe { state.publish(0, UP_TO, aggregate) };
             }
             return op.identity();
         }
         if lane == 0 {
-            // SAFETY: see above.
+            // SAFETY: the tile exists; only the first lane of its warp publishes its own sum, once.
             unsafe { state.publish(tile, OWN, aggregate) };
         }
 
@@ -203,7 +203,7 @@ impl<T: StateValue> LookBack<T> for Decoupled {
             let mut pause = Pause::new();
             let (value, nearest) = loop {
                 let (tag, value) = match own {
-                    // SAFETY: see above.
+                    // SAFETY: `index` is that of an earlier tile.
                     Some(index) => unsafe { state.look::<T>(index) },
                     // Before the first tile.
                     None => (state.tag(UP_TO), op.identity()),
@@ -225,7 +225,7 @@ impl<T: StateValue> LookBack<T> for Decoupled {
             end -= WARP_SIZE as usize;
         }
         if lane == 0 {
-            // SAFETY: see above.
+            // SAFETY: the tile exists; only the first lane of its warp publishes the sum up to it, once.
             unsafe { state.publish(tile, UP_TO, op.apply(prefix, aggregate)) };
         }
         prefix

@@ -6,18 +6,18 @@
 //! |---|---|---|
 //! | [`op`] | | the operators: [`Sum`], [`Min`], [`Max`], and any closure |
 //! | [`warp`] | 32 lanes, or the first few | [`reduce`](warp::reduce), [`inclusive_scan`](warp::inclusive_scan), [`exclusive_scan`](warp::exclusive_scan), [`broadcast`](warp::broadcast) |
-//! | [`block`] | a block of any size | the same as methods of [`Block`](block::Block), for one item a thread or several |
+//! | [`block`] | a block of any size | the same as methods of [`Block`](block::Block), for one item per thread or several |
 //! | [`histogram`] | a block of any size | [`Histogram`](histogram::Histogram) counts, [`Partition`](histogram::Partition) ranks items by bin |
 //! | [`tile`] | a block of 256 | moves 4096 items between global memory and registers, 16 bytes at a time |
 //! | [`look_back`] | the grid | what lies before a tile, without a second pass |
 //! | [`scan`](mod@scan), [`reduce`](mod@reduce) | the grid | the kernels that the host launches |
 //!
-//! Scans take two forms. The inclusive scan of `x` is `x[0], x[0]∘x[1], ..`: element `i` is of all items up to and with `i`. The
-//! exclusive one is of all items before `i`, and starts with the operator's identity.
+//! Scans take two forms. The inclusive scan of `x` is `x[0], x[0]∘x[1], ..`: element `i` is of all items up to and with
+//! `i`. The exclusive one is of all items before `i`, and starts with the operator's identity.
 //!
-//! Sources: D. Merrill and M. Garland, *Single-pass Parallel Prefix Scan with Decoupled Look-back*, NVIDIA technical report
-//! NVR-2016-002, 2016; CUB (github.com/NVIDIA/cccl), from which the layers and their names come; W. D. Hillis and G. L. Steele,
-//! *Data Parallel Algorithms*, 1986, for the scan of a warp.
+//! Sources: D. Merrill and M. Garland, *Single-pass Parallel Prefix Scan with Decoupled Look-back*, NVIDIA technical
+//! report NVR-2016-002, 2016; CUB (github.com/NVIDIA/cccl), from which the layers and their names come; W. D. Hillis
+//! and G. L. Steele, *Data Parallel Algorithms*, 1986, for the scan of a warp.
 
 pub mod block;
 pub mod histogram;

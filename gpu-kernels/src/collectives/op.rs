@@ -75,13 +75,13 @@ impl<T: Copy, O: Op<T>> Identity<T> for WithIdentity<O, T> {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sum;
 
-/// The least. The identity is the type's greatest value, infinity for floats; a NaN counts for nothing beside a number, and
-/// `-0.0` is less than `0.0`.
+/// The least. The identity is the type's greatest value, infinity for floats; a NaN counts for nothing beside a number,
+/// and `-0.0` is less than `0.0`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Min;
 
-/// The greatest. The identity is the type's least value, minus infinity for floats; a NaN counts for nothing beside a number,
-/// and `-0.0` is less than `0.0`.
+/// The greatest. The identity is the type's least value, minus infinity for floats; a NaN counts for nothing beside a
+/// number, and `-0.0` is less than `0.0`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Max;
 

@@ -9,7 +9,7 @@ use super::{
 };
 use cuda_std::{dynamic_shared, kernel, shared_array, thread, warp::lane_id};
 
-/// Items a thread of the probes that take several.
+/// Items per thread of the probes that take several.
 pub const ITEMS: usize = 3;
 
 /// Maps `x -> m * x + c` modulo 2¹⁶, one after the other. `m` is a word's upper half, `c` the lower. An operator that
@@ -35,7 +35,7 @@ struct Results<T> {
 }
 
 /// # Safety
-/// As for the kernels `warp_*`.
+/// Launched in one dimension. `values` and all results have one element per thread.
 #[inline(always)]
 unsafe fn probe_warp<T: Shuffle, O: Identity<T>>(values: &[T], lanes: u32, op: O, results: Results<T>) {
     if lane_id() >= lanes {
@@ -55,13 +55,13 @@ unsafe fn probe_warp<T: Shuffle, O: Identity<T>>(values: &[T], lanes: u32, op: O
 }
 
 /// # Safety
-/// As for the kernels `block_*`; the storage is for this call alone.
+/// Launched in one dimension. `values` and all results have one element per thread; the storage is for this call alone.
 #[inline(always)]
 unsafe fn probe_block<T: Shuffle, O: Identity<T>>(values: &[T], op: O, results: Results<T>, storage: Storage<T>) {
     let index = thread::index_1d() as usize;
     let value = values[index];
-    // SAFETY: one-dimensional blocks, of which no thread has left; a barrier between any two uses of the storage. A thread
-    // writes its own elements.
+    // SAFETY: one-dimensional blocks, of which no thread has left; a barrier between any two uses of the storage. A
+    // thread writes its own elements.
     unsafe {
         let block = Block::new(storage);
         results.reduced.add(index).write(block.reduce(value, op));
@@ -76,13 +76,15 @@ unsafe fn probe_block<T: Shuffle, O: Identity<T>>(values: &[T], op: O, results: 
 }
 
 /// # Safety
-/// As for the kernels `block_items_*`; the storage is for this call alone.
+/// Launched in one dimension. `results.reduced` and `results.total` have one element per thread, `values` and the other
+/// results [`ITEMS`]; the storage is for this call alone.
 #[inline(always)]
 unsafe fn probe_block_items<T: Shuffle, O: Identity<T>>(values: &[T], op: O, results: Results<T>, storage: Storage<T>) {
     let index = thread::index_1d() as usize;
     let first = index * ITEMS;
     let items: [T; ITEMS] = core::array::from_fn(|i| values[first + i]);
-    // SAFETY: as for one item.
+    // SAFETY: one-dimensional blocks, of which no thread has left; a barrier lies between any two uses of the storage.
+    // A thread writes its own elements.
     unsafe {
         let block = Block::new(storage);
         results.reduced.add(index).write(block.reduce_items(items, op));
@@ -100,33 +102,36 @@ unsafe fn probe_block_items<T: Shuffle, O: Identity<T>>(values: &[T], op: O, res
 
 macro_rules! probes {
     ($($warp:ident $block:ident $block_items:ident: $t:ty, $op:expr;)*) => {$(
-        /// Reduces and scans the first `lanes` values of each warp, or all where it has less; the other threads' results stay.
+        /// Reduces and scans the first `lanes` values of each warp, or all where it has less; the other threads'
+        /// results stay.
         ///
         /// # Safety
-        /// Launched in one dimension. All parameters have one element a thread.
+        /// Launched in one dimension. All parameters have one element per thread.
         #[kernel]
         pub unsafe fn $warp(values: &[$t], lanes: u32, reduced: *mut $t, inclusive: *mut $t, exclusive: *mut $t, total: *mut $t) {
-            // SAFETY: the caller's.
+            // SAFETY: launched in one dimension, with one element per thread in each array (this kernel's contract).
             unsafe { probe_warp(values, lanes, $op, Results { reduced, inclusive, exclusive, total }) }
         }
 
         /// Reduces and scans the values of each block.
         ///
         /// # Safety
-        /// Launched in one dimension. All parameters have one element a thread.
+        /// Launched in one dimension. All parameters have one element per thread.
         #[kernel]
         pub unsafe fn $block(values: &[$t], reduced: *mut $t, inclusive: *mut $t, exclusive: *mut $t, total: *mut $t) {
-            // SAFETY: the caller's.
+            // SAFETY: launched in one dimension, with one element per thread in each array (this kernel's contract);
+            // the storage is new.
             unsafe { probe_block(values, $op, Results { reduced, inclusive, exclusive, total }, shared_array![$t; STORAGE]) }
         }
 
-        /// Reduces and scans the values of each block, [`ITEMS`] a thread.
+        /// Reduces and scans the values of each block, [`ITEMS`] per thread.
         ///
         /// # Safety
-        /// Launched in one dimension. `reduced` and `total` have one element a thread, the others [`ITEMS`].
+        /// Launched in one dimension. `reduced` and `total` have one element per thread, the others [`ITEMS`].
         #[kernel]
         pub unsafe fn $block_items(values: &[$t], reduced: *mut $t, inclusive: *mut $t, exclusive: *mut $t, total: *mut $t) {
-            // SAFETY: the caller's.
+            // SAFETY: launched in one dimension, with an element or [`ITEMS`] per thread in each array (this kernel's
+            // contract); the storage is new.
             unsafe {
                 probe_block_items(values, $op, Results { reduced, inclusive, exclusive, total }, shared_array![$t; STORAGE]);
             }
@@ -144,8 +149,8 @@ probes! {
 /// The histogram of each block's bins, `counts[block][bin]`.
 ///
 /// # Safety
-/// Launched in one dimension, with `4 * bins` bytes of dynamic shared memory. `of_threads` has one element a thread, `counts`
-/// `bins` a block.
+/// Launched in one dimension, with `4 * bins` bytes of dynamic shared memory. `of_threads` has one element per thread,
+/// `counts` `bins` per block.
 #[kernel]
 pub unsafe fn histogram(of_threads: &[u32], bins: u32, aggregated: bool, counts: *mut u32) {
     let bin = of_threads[thread::index_1d() as usize];
@@ -169,16 +174,18 @@ pub unsafe fn histogram(of_threads: &[u32], bins: u32, aggregated: bool, counts:
     }
 }
 
-/// The position of each item in its block's order of bins, and the bins' starts: `starts[block][bin]`, to `bin == bins`.
+/// The position of each item in its block's order of bins, and the bins' starts: `starts[block][bin]`, to `bin ==
+/// bins`.
 ///
 /// # Safety
-/// Launched in one dimension, with `4 * (bins + 1)` bytes of dynamic shared memory. `of_items` and `ranks` have [`ITEMS`]
-/// elements a thread, `starts` `bins + 1` a block.
+/// Launched in one dimension, with `4 * (bins + 1)` bytes of dynamic shared memory. `of_items` and `ranks` have
+/// [`ITEMS`] elements per thread, `starts` `bins + 1` per block.
 #[kernel]
 pub unsafe fn partition(of_items: &[u32], bins: u32, aggregated: bool, ranks: *mut u32, starts: *mut u32) {
     let first = thread::index_1d() as usize * ITEMS;
     let of_thread: [u32; ITEMS] = core::array::from_fn(|i| of_items[first + i]);
-    // SAFETY: the memory has the bins' size, and is used once, as the storage is. Results are the thread's or the block's own.
+    // SAFETY: the memory has the bins' size, and is used once, as the storage is. Results are the thread's or the
+    // block's own.
     unsafe {
         let block = Block::new(shared_array![u32; STORAGE]);
         let partition = Partition::new(dynamic_shared(), bins);

@@ -1,8 +1,8 @@
 //! The sum, the least or the greatest of an array, by one kernel.
 //!
-//! A number of blocks that depends on the array's length alone each reduce every so-many-th tile and write a partial result;
-//! the block that comes last, by a counter, reduces these. The order in which items meet is therefore fixed, and the sum of
-//! floats the same bits each time and on every device.
+//! A number of blocks that depends on the array's length alone each reduce every so-many-th tile and write a partial
+//! result; the block that comes last, by a counter, reduces these. The order in which items meet is therefore fixed,
+//! and the sum of floats the same bits each time and on every device.
 //!
 //! Work is linear in `n`; each item is read once, 16 bytes at a time.
 
@@ -15,8 +15,8 @@ use super::{
 };
 use cuda_std::{SharedArray, atomic, kernel, shared_array, thread};
 
-/// The most blocks of a reduction, and so the most partial results. It is a fixed number and not the device's, so that results
-/// don't depend on the device.
+/// The most blocks of a reduction, and so the most partial results. It is a fixed number and not the device's, so that
+/// results don't depend on the device.
 pub const MAX_BLOCKS: usize = 1024;
 
 /// How many blocks reduce `n` items.
@@ -36,7 +36,8 @@ struct Results<T> {
 /// Reduces an array by the whole grid.
 ///
 /// # Safety
-/// As for the kernels; `storage` and `flag` are for this call alone.
+/// Launched on [`blocks`]`(input.len())` blocks of [`threads`] threads, in one dimension. `partials` points to one item
+/// per block, `result` to one. `*done` is 0. `storage` and `flag` are shared memory for this call alone.
 #[inline(always)]
 unsafe fn reduce<T, O, const V: usize>(input: &[T], results: Results<T>, op: O, storage: Storage<T>, flag: SharedArray<u32, 1>)
 where
@@ -58,9 +59,10 @@ where
         tile += blocks as usize;
     }
 
-    // SAFETY: one-dimensional blocks of as many threads as a tile wants, of which all threads come here; the flag's barrier
-    // lies between the two uses of the storage. The partial results are written and read by atomics, each written before its
-    // block counts itself as done (release), read after all have (acquire, and for the other threads the barrier).
+    // SAFETY: one-dimensional blocks of as many threads as a tile wants, of which all threads come here; the flag's
+    // barrier lies between the two uses of the storage. The partial results are written and read by atomics, each
+    // written before its block counts itself as done (release), read after all have (acquire, and for the other threads
+    // the barrier).
     unsafe {
         let block = Block::with_threads(storage, threads::<T>());
         let of_block = block.reduce_items(of_thread, op);
@@ -96,11 +98,12 @@ macro_rules! reductions {
         #[doc = concat!("`*result` is the ", $what, " of `input`.")]
         ///
         /// # Safety
-        /// Launched on [`blocks`]`(input.len())` blocks of [`threads`] threads, in one dimension. `partials` points to one
-        /// item a block, `result` to one. `*done` is 0 before and after.
+        /// Launched on [`blocks`]`(input.len())` blocks of [`threads`] threads, in one dimension. `partials` points to
+        /// one item per block, `result` to one. `*done` is 0 before and after.
         #[kernel(max_threads = $threads)]
         pub unsafe fn $name(input: &[$t], partials: *mut $t, done: *mut u32, result: *mut $t) {
-            // SAFETY: the caller's.
+            // SAFETY: grid, arrays and counter are as `reduce` asks (this kernel's contract), and the shared memory is
+            // new.
             unsafe {
                 reduce::<$t, $op, $v>(
                     input,

@@ -1,12 +1,12 @@
 //! The exclusive scan (sum) of an array, in a single pass: one read and one write of each item.
 //!
-//! Each block takes the next tile of [`TILE`] items from a ticket counter, loads it, scans it in registers, finds out by
-//! [`look_back`](super::look_back) what lies before it, and stores it. Integers look back by [`Decoupled`] (Merrill and Garland
-//! 2016), floats by [`Hierarchical`], so that their sums are grouped the same way, and are the same bits, each time and on
-//! every device. Integers wrap.
+//! Each block takes the next tile of [`TILE`] items from a ticket counter, loads it, scans it in registers, finds out
+//! by [`look_back`](super::look_back) what lies before it, and stores it. Integers look back by [`Decoupled`] (Merrill
+//! and Garland 2016), floats by [`Hierarchical`], so that their sums are grouped the same way, and are the same bits,
+//! each time and on every device. Integers wrap.
 //!
-//! Work is linear in `n`. The memory beside input and output is [`state_words`](super::look_back::state_words), 0.1% of an array
-//! of `u32`, and a ticket.
+//! Work is linear in `n`. The memory beside input and output is [`state_words`](super::look_back::state_words), 0.1% of
+//! an array of `u32`, and a ticket.
 
 use super::{
     Identity, Op, Sum,
@@ -33,7 +33,9 @@ struct Control<T> {
 /// Scans one tile, whichever the ticket counter gives, from `input` to `output`, which may be the same.
 ///
 /// # Safety
-/// As for the kernels; `ticket` and `storage` are shared memory for this call alone.
+/// Launched on [`tiles`]`(n)` blocks of [`threads`] threads, in one dimension. Input and output have `n` items, and
+/// `control.total` points to one. `*control.ticket` is 0. With `READ_ONLY` nothing writes the input. `ticket` and
+/// `storage` are shared memory for this call alone.
 #[inline(always)]
 unsafe fn exclusive<T, B, const V: usize, const READ_ONLY: bool>(
     (input, output, n): (*const T, *mut T, usize),
@@ -46,8 +48,8 @@ unsafe fn exclusive<T, B, const V: usize, const READ_ONLY: bool>(
     Sum: Identity<T>,
 {
     let tiles = thread::grid_dim_x();
-    // SAFETY: the block is one of the grid, in one dimension, of as many threads as a tile wants; counter and shared variable
-    // are for this alone.
+    // SAFETY: the block is one of the grid, in one dimension, of as many threads as a tile wants; counter and shared
+    // variable are for this alone.
     let (block, tile) = unsafe {
         let tile = tile::by_first_thread(ticket, || {
             let tile = atomic::device::fetch_add(control.ticket, 1);
@@ -60,11 +62,12 @@ unsafe fn exclusive<T, B, const V: usize, const READ_ONLY: bool>(
         (Block::with_threads(storage, tile::threads::<T>()), tile)
     };
     let place = Place::<V>::new(tile as usize, n);
-    // SAFETY: the arrays' lengths are the caller's word; a thread stores only where it has loaded.
+    // SAFETY: the input has `n` items (this function's contract), and no other thread writes this thread's own; with
+    // `READ_ONLY`, nothing writes any.
     let mut items = unsafe { place.load::<T, READ_ONLY>(input, Sum.identity()) };
 
-    // Within the warp: each thread's sums before its items of each round. (Three short loops: as one it would be too long for
-    // the compiler to unroll, and the arrays would be in memory.)
+    // Within the warp: each thread's sums before its items of each round. (Three short loops: as one it would be too
+    // long for the compiler to unroll, and the arrays would be in memory.)
     let mut before = [Sum.identity(); ROUNDS];
     for (sum, items) in before.iter_mut().zip(&items) {
         for &item in items {
@@ -82,8 +85,8 @@ unsafe fn exclusive<T, B, const V: usize, const READ_ONLY: bool>(
         of_warp = Sum.apply(of_warp, of_round);
     }
 
-    // SAFETY: all threads come here, and the storage has not been used before; the block's prefix is broadcast by another
-    // element of it.
+    // SAFETY: all threads come here, and the storage has not been used before; the block's prefix is broadcast by
+    // another element of it.
     let (before_warp, before_tile) = unsafe {
         let (before_warp, of_tile) = block.around_warp(of_warp, Sum);
         let mut prefix = Sum.identity();
@@ -105,7 +108,7 @@ unsafe fn exclusive<T, B, const V: usize, const READ_ONLY: bool>(
             sum = with_item;
         }
     }
-    // SAFETY: the output's length is the caller's word, and the thread's items are its own.
+    // SAFETY: the output has `n` items (this function's contract), and no other thread accesses this thread's own.
     unsafe { place.store(output, items) };
 }
 
@@ -114,12 +117,13 @@ macro_rules! scans {
         #[doc = concat!("`output[i]` is the sum of `input[..i]`, and `*total` that of the whole `input`, of `", stringify!($t), "`.")]
         ///
         /// # Safety
-        /// Launched on [`tiles`]`(input.len())` blocks of [`threads`] threads, in one dimension. `output` points to as many
-        /// items as `input`, `total` to one. `*ticket` is 0 before and after. `state` and `epoch` are as [`State::new`] wants
-        /// them.
+        /// Launched on [`tiles`]`(input.len())` blocks of [`threads`] threads, in one dimension. `output` points to as
+        /// many items as `input`, `total` to one. `*ticket` is 0 before and after. `state` and `epoch` are as
+        /// [`State::new`] wants them.
         #[kernel(max_threads = $threads, min_blocks = $blocks)]
         pub unsafe fn $name(input: &[$t], output: *mut $t, total: *mut $t, ticket: *mut u32, state: *mut u64, epoch: u32) {
-            // SAFETY: the caller's; a type and its bits have the same size, and the sums of the bits are those of the type.
+            // SAFETY: grid, arrays, ticket and state are as `exclusive` asks (this kernel's contract), and the shared
+            // memory is new. A type and its bits have the same size, and the sums of the bits are those of the type.
             unsafe {
                 exclusive::<$bits, $look_back, $v, true>(
                     (input.as_ptr().cast(), output.cast(), input.len()),
@@ -136,7 +140,8 @@ macro_rules! scans {
         #[doc = concat!("As for [`", stringify!($name), "`](fn@", stringify!($name), "), on [`tiles`]`(n)` blocks.")]
         #[kernel(max_threads = $threads, min_blocks = $blocks)]
         pub unsafe fn $in_place(data: *mut $t, n: usize, total: *mut $t, ticket: *mut u32, state: *mut u64, epoch: u32) {
-            // SAFETY: as above.
+            // SAFETY: grid, array, ticket and state are as `exclusive` asks (this kernel's contract), and the shared
+            // memory is new. A type and its bits have the same size, and the sums of the bits are those of the type.
             unsafe {
                 exclusive::<$bits, $look_back, $v, false>(
                     (data.cast_const().cast(), data.cast(), n),

@@ -1,9 +1,9 @@
-//! Tiles: 4096 consecutive items that a block holds in registers, 64 bytes a thread.
+//! Tiles: 4096 consecutive items that a block holds in registers, 64 bytes per thread.
 //!
-//! A block has 256 threads for items of 4 bytes and 512 for items of 8. Each of its warps takes as many consecutive items, in
-//! four rounds: in each, its lanes load 16 consecutive bytes each, so that a round is 512 consecutive bytes of memory,
-//! and a thread's items of one round are neighbours. Lanes in order and rounds in order are therefore the order of the
-//! items, and a scan needs no exchange through shared memory.
+//! A block has 256 threads for items of 4 bytes and 512 for items of 8. Each of its warps takes as many consecutive
+//! items, in four rounds: in each, its lanes load 16 consecutive bytes each, so that a round is 512 consecutive bytes
+//! of memory, and a thread's items of one round are neighbours. Lanes in order and rounds in order are therefore the
+//! order of the items, and a scan needs no exchange through shared memory.
 
 use cuda_std::{
     F32x4, F64x2, I32x4, U32x4, U64x2, mem, thread,
@@ -69,7 +69,8 @@ impl<const V: usize> Place<V> {
     /// Items of a warp in a round.
     const ROUND: u32 = WARP_SIZE * V as u32;
 
-    /// The calling thread's items in tile `tile` of an array of `n`. The block is one-dimensional, of [`threads`] threads.
+    /// The calling thread's items in tile `tile` of an array of `n`. The block is one-dimensional, of [`threads`]
+    /// threads.
     #[inline(always)]
     pub fn new(tile: usize, n: usize) -> Self {
         let first = tile * TILE;
@@ -86,14 +87,14 @@ impl<const V: usize> Place<V> {
         self.valid == TILE as u32
     }
 
-    /// Loads the thread's items, `missing` in place of those beyond the array's end. Items at 16-byte boundaries, in a full
-    /// tile, come by vector loads.
+    /// Loads the thread's items, `missing` in place of those beyond the array's end. Items at 16-byte boundaries, in a
+    /// full tile, come by vector loads.
     ///
     /// With `READ_ONLY` the loads go past the L1 cache through the read-only path.
     ///
     /// # Safety
-    /// `array` points to the `n` items given to [`new`](Self::new), in global memory, and no other thread writes to the thread's
-    /// items meanwhile; with `READ_ONLY`, nothing writes to any while the kernel runs.
+    /// `array` points to the `n` items given to [`new`](Self::new), in global memory, and no other thread writes to the
+    /// thread's items meanwhile; with `READ_ONLY`, nothing writes to any while the kernel runs.
     #[inline(always)]
     pub unsafe fn load<T: Element<V>, const READ_ONLY: bool>(self, array: *const T, missing: T) -> [[T; V]; ROUNDS] {
         const { assert!(size_of::<T::Vector>() == size_of::<T>() * V && size_of::<T::Vector>() == 16) };
@@ -102,7 +103,8 @@ impl<const V: usize> Place<V> {
         let first = unsafe { array.add(self.first) };
         if self.is_full() && is_aligned(array) {
             for (round, items) in items.iter_mut().enumerate() {
-                // SAFETY: the tile is full; items of a thread's round begin at a multiple of `V` in the array, so of 16 bytes.
+                // SAFETY: the tile is full; items of a thread's round begin at a multiple of `V` in the array, so of 16
+                // bytes.
                 unsafe {
                     let vector = first.add((self.own + round as u32 * Self::ROUND) as usize).cast::<T::Vector>();
                     *items = T::split(if READ_ONLY { mem::load_nc_no_allocate(vector) } else { mem::load_cg(vector) });
@@ -125,15 +127,16 @@ impl<const V: usize> Place<V> {
     /// Stores the thread's items, except for those beyond the array's end.
     ///
     /// # Safety
-    /// `array` points to the `n` items given to [`new`](Self::new), in global memory, and no other thread accesses the thread's items
-    /// meanwhile.
+    /// `array` points to the `n` items given to [`new`](Self::new), in global memory, and no other thread accesses the
+    /// thread's items meanwhile.
     #[inline(always)]
     pub unsafe fn store<T: Element<V>>(self, array: *mut T, items: [[T; V]; ROUNDS]) {
         // SAFETY: of an item that exists, or one of the end.
         let first = unsafe { array.add(self.first) };
         if self.is_full() && is_aligned(array) {
             for (round, items) in items.iter().enumerate() {
-                // SAFETY: as in `load`.
+                // SAFETY: the tile is full; items of a thread's round begin at a multiple of `V` in the array, so of 16
+                // bytes. No other thread accesses them (this function's contract).
                 unsafe {
                     let vector = first.add((self.own + round as u32 * Self::ROUND) as usize).cast::<T::Vector>();
                     mem::store_cg(vector, T::join(*items));
@@ -168,8 +171,8 @@ pub const fn tiles(n: usize) -> usize {
 /// Sets a variable of the whole block by its first thread, with a barrier after it.
 ///
 /// # Safety
-/// All threads of the block call it with the same shared array, which nothing else uses; no thread has read it since the last
-/// barrier.
+/// All threads of the block call it with the same shared array, which nothing else uses; no thread has read it since
+/// the last barrier.
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub(super) unsafe fn by_first_thread(shared: cuda_std::SharedArray<u32, 1>, value: impl FnOnce() -> u32) -> u32 {

@@ -29,8 +29,9 @@ impl Lanes {
         Lanes { count }
     }
 
-    /// The lanes that exist of the calling thread's warp, in a block of `threads` threads: fewer than 32 in the last warp of a
-    /// block whose size isn't a multiple of 32. Where `threads` is a constant that is one, the compiler knows that all exist.
+    /// The lanes that exist of the calling thread's warp, in a block of `threads` threads: fewer than 32 in the last
+    /// warp of a block whose size isn't a multiple of 32. Where `threads` is a constant that is one, the compiler knows
+    /// that all exist.
     #[inline(always)]
     pub fn of_block(threads: u32) -> Self {
         if threads.is_multiple_of(WARP_SIZE) {

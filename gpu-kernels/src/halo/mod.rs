@@ -1,21 +1,22 @@
 //! One time step on a brick of a three-dimensional grid, with a layer of ghost cells that neighbours send.
 //!
-//! - [`stencil`]: the step itself, an explicit Euler step of the heat equation with the 7-point Laplacian: of the interior, which needs no
-//!   ghost cells, and of the shell around it, which does;
+//! - [`stencil`]: the step itself, an explicit Euler step of the heat equation with the 7-point Laplacian: of the
+//!   interior, which needs no ghost cells, and of the shell around it, which does;
 //! - [`faces`]: a brick's outermost cells into an array to send, and what was received into the ghost cells.
 //!
-//! A point of the stencil is a neighbour across a face, so that ghost cells along the edges and at the corners of the brick are never read,
-//! and the three dimensions have nothing to do with each other.
+//! A point of the stencil is a neighbour across a face, so that ghost cells along the edges and at the corners of the
+//! brick are never read, and the three dimensions have nothing to do with each other.
 //!
-//! All that kernels get is pointers, also where they only read: some write ghost cells while others read the cells inside.
+//! All that kernels get is pointers, also where they only read: some write ghost cells while others read the cells
+//! inside.
 
 pub mod faces;
 pub mod stencil;
 
 /// The extents of a brick of cells, with a layer of ghost cells around it.
 ///
-/// Cell (x, y, z) of the brick, each from 0, lies at [`at`](Self::at) of an array that has the ghost cells, too; x is the fastest. A brick
-/// has at least one cell, and extents up to [`MAX_EXTENT`].
+/// Cell (x, y, z) of the brick, each from 0, lies at [`at`](Self::at) of an array that has the ghost cells, too; x is
+/// the fastest. A brick has at least one cell, and extents up to [`MAX_EXTENT`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Brick {
     /// The cells in a row.
@@ -68,8 +69,9 @@ impl Brick {
         }
     }
 
-    /// Where cell `index` of a face lies in the array: of the brick's outermost cells in this dimension, or of the ghost cells beyond them;
-    /// on the side of 0, or on the other (`high`). The earlier of the other two dimensions is the faster.
+    /// Where cell `index` of a face lies in the array: of the brick's outermost cells in this dimension, or of the
+    /// ghost cells beyond them; on the side of 0, or on the other (`high`). The earlier of the other two dimensions is
+    /// the faster.
     #[inline(always)]
     pub const fn face_at(self, dimension: u32, high: bool, ghost: bool, index: u32) -> usize {
         let (extent, stride, width, inner, outer) = match dimension {
@@ -94,8 +96,8 @@ impl Brick {
         planes + walls + ends
     }
 
-    /// The cells of the shell, in their order: the outermost planes; of the planes between them the outermost rows; of the rows between
-    /// these the outermost cells.
+    /// The cells of the shell, in their order: the outermost planes; of the planes between them the outermost rows; of
+    /// the rows between these the outermost cells.
     #[inline(always)]
     pub const fn shell(self) -> [u32; 3] {
         let (y, z) = (self.ny.saturating_sub(2), self.nz.saturating_sub(2));

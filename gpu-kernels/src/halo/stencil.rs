@@ -18,11 +18,13 @@ pub const fn interior_grid(brick: Brick) -> (u32, u32, u32) {
 }
 
 /// # Safety
-/// `at` and its six neighbours are in `cells`, and are not written meanwhile; `at` is in `next`, and is no other thread's.
+/// `at` and its six neighbours are in `cells`, and are not written meanwhile; `at` is in `next`, and is no other
+/// thread's.
 #[inline(always)]
 unsafe fn step(brick: Brick, cells: *const f64, next: *mut f64, rate: f64, at: usize, [below, here, above]: [f64; 3]) {
     let row = brick.row();
-    // SAFETY: the caller's.
+    // SAFETY: `at` and its neighbours are in `cells` and aren't written meanwhile; nobody else accesses `at` in `next`
+    // (this function's contract).
     unsafe {
         let x = *cells.add(at - 1) + *cells.add(at + 1);
         let y = *cells.add(at - row) + *cells.add(at + row);
@@ -32,12 +34,12 @@ unsafe fn step(brick: Brick, cells: *const f64, next: *mut f64, rate: f64, at: u
 
 /// The step of all cells but the outermost: `next` gets them at their places.
 ///
-/// Blocks of two dimensions; a grid that has a thread for each cell of a plane but the outermost, from cell (1, 1) on, times one block
-/// for each [`PLANES`] planes between the outermost.
+/// Blocks of two dimensions; a grid that has a thread for each cell of a plane but the outermost, from cell (1, 1) on,
+/// times one block for each [`PLANES`] planes between the outermost.
 ///
 /// # Safety
-/// `cells` and `next` are arrays of the brick and its ghost cells; nothing writes the brick's cells in `cells` meanwhile, nor reads or
-/// writes its inner cells in `next`.
+/// `cells` and `next` are arrays of the brick and its ghost cells; nothing writes the brick's cells in `cells`
+/// meanwhile, nor reads or writes its inner cells in `next`.
 #[kernel(max_threads = 256)]
 pub unsafe fn interior(cells: *const f64, next: *mut f64, nx: u32, ny: u32, nz: u32, rate: f64) {
     let brick = Brick { nx, ny, nz };
@@ -50,8 +52,9 @@ pub unsafe fn interior(cells: *const f64, next: *mut f64, nx: u32, ny: u32, nz: 
     let plane = brick.plane();
     let mut at = brick.at(x, y, z);
     let mut left = PLANES.min((nz - 1).saturating_sub(z));
-    // SAFETY: (x, y) is no outermost cell of its plane, nor are the planes up to the last of `left`, so that all neighbours are cells of
-    // the brick; threads have different columns or planes. The rest is the caller's.
+    // SAFETY: (x, y) is no outermost cell of its plane, nor are the planes up to the last of `left`, so that all
+    // neighbours are cells of the brick; threads have different columns or planes. Nothing writes the cells that are
+    // read, nor accesses those that are written (this kernel's contract).
     unsafe {
         let (mut below, mut here) = (*cells.add(at - plane), *cells.add(at));
         while left > 0 {
@@ -64,11 +67,12 @@ pub unsafe fn interior(cells: *const f64, next: *mut f64, nx: u32, ny: u32, nz: 
     }
 }
 
-/// The step of the outermost cells, which takes the ghost cells: `next` gets them at their places. A thread for each cell of the shell.
+/// The step of the outermost cells, which takes the ghost cells: `next` gets them at their places. A thread for each
+/// cell of the shell.
 ///
 /// # Safety
-/// `cells` and `next` are arrays of the brick and its ghost cells; nothing writes `cells` meanwhile, nor reads or writes the brick's
-/// outermost cells in `next`.
+/// `cells` and `next` are arrays of the brick and its ghost cells; nothing writes `cells` meanwhile, nor reads or
+/// writes the brick's outermost cells in `next`.
 #[kernel(max_threads = 256)]
 pub unsafe fn shell(cells: *const f64, next: *mut f64, nx: u32, ny: u32, nz: u32, rate: f64) {
     let brick = Brick { nx, ny, nz };
@@ -78,7 +82,8 @@ pub unsafe fn shell(cells: *const f64, next: *mut f64, nx: u32, ny: u32, nz: u32
     }
     let (x, y, z) = brick.shell_cell(index);
     let (at, plane) = (brick.at(x, y, z), brick.plane());
-    // SAFETY: the cell is the brick's, so that all neighbours are in the array; each index has another. The rest is the caller's.
+    // SAFETY: the cell is the brick's, so that all neighbours are in the array; each index has another cell. Nothing
+    // writes the cells that are read, nor accesses those that are written (this kernel's contract).
     unsafe {
         let column = [*cells.add(at - plane), *cells.add(at), *cells.add(at + plane)];
         step(brick, cells, next, rate, at, column);

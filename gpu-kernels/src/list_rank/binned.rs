@@ -1,12 +1,13 @@
 //! Strategy `binned`: no element's result is stored until its neighbours' are there, too.
 //!
-//! A walk visits elements in random order, and a GPU's memory takes random 4- or 8-byte stores at a fraction of the rate of random
-//! loads. So the walk ([`walk()`]) stores the elements themselves, in the order of the list: each thread collects [`CHUNK_ELEMENTS`] in
-//! registers and writes them as 64 contiguous bytes, a *chunk*, with the sublist and the first offset in its head. Once the sublists
-//! are ranked, a chunk's elements have consecutive ranks, and what is left is to bring pairs (element, rank) to their places:
-//! [`partition()`] bins them in shared memory by *window* of [`WINDOW`] consecutive elements, and writes each bin in one run; [`finish()`] puts each
-//! window's ranks in place in shared memory, and writes them out in whole lines. A permutation has as many pairs for each window as the
-//! window has elements, so that the bins need no counting pass.
+//! A walk visits elements in random order, and a GPU's memory takes random 4- or 8-byte stores at a fraction of the
+//! rate of random loads. So the walk ([`walk()`]) stores the elements themselves, in the order of the list: each thread
+//! collects [`CHUNK_ELEMENTS`] in registers and writes them as 64 contiguous bytes, a *chunk*, with the sublist and the
+//! first offset in its head. Once the sublists are ranked, a chunk's elements have consecutive ranks, and what is left
+//! is to bring pairs (element, rank) to their places: [`partition()`] bins them in shared memory by *window* of
+//! [`WINDOW`] consecutive elements, and writes each bin in one run; [`finish()`] puts each window's ranks in place in
+//! shared memory, and writes them out in whole lines. A permutation has as many pairs for each window as the window has
+//! elements, so that the bins need no counting pass.
 
 // Loops over several arrays of registers at once read best by their index.
 #![allow(clippy::needless_range_loop)]
@@ -66,19 +67,22 @@ unsafe fn claim(counter: *mut u32) -> u32 {
     let leader = lanes.trailing_zeros();
     let mut first = 0;
     if warp::lane_id() == leader {
-        // SAFETY: the caller's.
+        // SAFETY: the counter is valid for atomic access (this function's contract).
         first = unsafe { atomic::device::fetch_add(counter, lanes.count_ones()) };
     }
     warp::shuffle_idx(lanes, first, leader) + (lanes & warp::lane_mask_lt()).count_ones()
 }
 
-/// Step 2: walks the sublists, and writes their elements in chunks. One thread a node, as in [`split`](super::walk::split()).
+/// Step 2: walks the sublists, and writes their elements in chunks. One thread per node, as in
+/// [`split`](super::walk::split()).
 ///
-/// `chunks` has room for `capacity` chunks, of which `chunk_count`, which must start at 0, will count the used ones. A good list needs at most
-/// [`max_chunks`]; the walks of a bad one that would take more are cut off.
+/// `chunks` has room for `capacity` chunks, of which `chunk_count`, which must start at 0, will count the used ones. A
+/// good list needs at most [`max_chunks`]; the walks of a bad one that would take more are cut off.
 ///
 /// # Safety
-/// As [`split`](super::walk::split())'s; `chunks` must have `capacity * CHUNK_VECTORS` vectors.
+/// `next` must have `n` elements, `chunks` `capacity * CHUNK_VECTORS` vectors, the node arrays `count + heads.len()`,
+/// `head_nodes` `heads.len()`, and the arrays written must not overlap any other. `group`, `magic`, `shift` and `seed`
+/// must be of one [`Splitters`].
 #[kernel(max_threads = 256)]
 #[allow(clippy::too_many_arguments)]
 pub unsafe fn walk(
@@ -106,8 +110,9 @@ pub unsafe fn walk(
     }
     let mut end = ABSENT;
     let mut length = 0i32;
-    // SAFETY: `head_nodes` is as long as `heads`; indices into `next` are compared with `n` before they are used, chunk numbers with
-    // `capacity`; the status is changed by atomics alone.
+    // SAFETY: `head_nodes` is as long as `heads`; indices into `next`, which has `n` elements, are compared with `n`
+    // before they are used, chunk numbers with `capacity`. A thread writes chunks and a node of its own; counter and
+    // status are changed by atomics alone.
     unsafe {
         if let Some(first) = start(j, n, splitters, heads, head_nodes) {
             let mut element = first;
@@ -124,7 +129,8 @@ pub unsafe fn walk(
                 let mut elements = [NONE; CHUNK_ELEMENTS];
                 let offset = length;
                 let mut ended = false;
-                // One step for each place of the chunk, unrolled: a run-time index would put the array into local memory.
+                // One step for each place of the chunk, unrolled: a run-time index would put the array into local
+                // memory.
                 macro_rules! steps {
                     ($($place:literal)*) => {'chunk: {
                         $(
@@ -163,8 +169,9 @@ pub unsafe fn walk(
                 if ended {
                     break 'walk;
                 }
-                // Brent's cycle detection, a chunk at a time: the walk compares one element in fourteen with the saved one, which it
-                // meets all the same, since places in chunks go round with the circle (at the latest after fourteen rounds).
+                // Brent's cycle detection, a chunk at a time: the walk compares one element in fourteen with the saved
+                // one, which it meets all the same, since places in chunks go round with the circle (at the latest
+                // after fourteen rounds).
                 if element == saved {
                     atomic::device::fetch_add(&raw mut (*status).circles, 1);
                     end = BROKEN;
@@ -183,10 +190,11 @@ pub unsafe fn walk(
     }
 }
 
-/// Step 4a: bins the elements of all chunks by window, with their ranks. Blocks of [`THREADS`] threads, one for each [`TILE_CHUNKS`] chunks
-/// of `capacity`, with [`PARTITION_SHARED`] bytes of shared memory.
+/// Step 4a: bins the elements of all chunks by window, with their ranks. Blocks of [`THREADS`] threads, one for each
+/// [`TILE_CHUNKS`] chunks of `capacity`, with [`PARTITION_SHARED`] bytes of shared memory.
 ///
-/// `filled` has a counter for each of the `windows`, which must start at 0; window `w`'s pairs go to `pairs[w * WINDOW ..]`.
+/// `filled` has a counter for each of the `windows`, which must start at 0; window `w`'s pairs go to `pairs[w * WINDOW
+/// ..]`.
 ///
 /// # Safety
 /// `chunks` must hold `chunk_count[0]` chunks, `pairs` `n` pairs, and `filled` `windows <= MAX_WINDOWS` counters.
@@ -209,8 +217,9 @@ pub unsafe fn partition(
     }
     let thread = thread::thread_idx_x() as usize;
     let staged = dynamic_shared::<Pair>();
-    // SAFETY: the launch gives PARTITION_SHARED bytes. Below, threads write places of their own, or by atomics, and a barrier lies between
-    // the writes of one stage and the reads of the next. Elements are compared with `n`, so that bins are below `windows`.
+    // SAFETY: the launch gives PARTITION_SHARED bytes. Below, threads write places of their own, or by atomics, and a
+    // barrier lies between the writes of one stage and the reads of the next. Elements are compared with `n`, so that
+    // bins are below `windows`.
     unsafe {
         let starts = staged.add(TILE_ELEMENTS).cast::<u32>();
         let moves = starts.add(MAX_WINDOWS);
@@ -293,7 +302,8 @@ pub unsafe fn partition(
         while place < scan.total {
             let pair = *staged.add(place as usize);
             let target = (*moves.add((pair.x >> WINDOW_BITS) as usize)).wrapping_add(place);
-            // Past the end, or in another window, only where a bad list has an element twice. Several blocks may then write one place.
+            // Past the end, or in another window, only where a bad list has an element twice. Several blocks may then
+            // write one place.
             if target < n {
                 mem::store_relaxed(pairs.add(target as usize), pair);
             }
@@ -302,7 +312,8 @@ pub unsafe fn partition(
     }
 }
 
-/// Step 4b: puts the ranks of each window in place, if as many elements were ranked as `expected` (0: in any case). One block of [`THREADS`] threads a window, with [`FINISH_SHARED`] bytes of shared memory.
+/// Step 4b: puts the ranks of each window in place, if as many elements were ranked as `expected` (0: in any case). One
+/// block of [`THREADS`] threads per window, with [`FINISH_SHARED`] bytes of shared memory.
 ///
 /// # Safety
 /// `ranks` must have `pairs.len()` elements, and both must be aligned to 16 bytes.

@@ -1,7 +1,7 @@
 //! Step 4: every element's result from its sublist's base and its offset.
 //!
-//! A bad list leaves records that no walk has written. So that they aren't read, the kernels do nothing unless as many elements were ranked
-//! as they `expect`; 0 stands for no such check.
+//! A bad list leaves records that no walk has written. So that they aren't read, the kernels do nothing unless as many
+//! elements were ranked as they `expect`; 0 stands for no such check.
 
 // Loops over several arrays of registers at once read best by their index.
 #![allow(clippy::needless_range_loop)]
@@ -37,7 +37,8 @@ pub unsafe fn ranks(placed: &[Offset], base: &[i32], ranks: *mut i32, status: &S
         if sublist < base.len() { unsafe { base.get_unchecked(sublist) }.wrapping_add(offset) } else { 0 }
     };
     if first + RANKS_PER_THREAD <= placed.len() {
-        // SAFETY: four elements from `first` on are in range, and `first` is a multiple of four, so that both are aligned.
+        // SAFETY: four elements from `first` on are in range, and `first` is a multiple of four, so that both are
+        // aligned.
         unsafe {
             let pairs = placed.as_ptr().add(first).cast::<I32x4>();
             let (a, b) = (mem::load_nc(pairs), mem::load_nc(pairs.add(1)));

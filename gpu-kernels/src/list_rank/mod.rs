@@ -1,15 +1,16 @@
 //! List ranking: the four steps of a Helman-JáJá variant, and what surrounds them.
 //!
-//! A list is an array `next` of `n` elements; `next[i]` is the element after `i`, or -1 after the last. Some elements are
-//! *splitters* ([`splitters`]); with the head they start *sublists*. One thread walks each sublist up to the next splitter
-//! ([`walk`]) and leaves, for every element on its way, the sublist and the offset within it. The sublists themselves form a list of
-//! *nodes*, each with a length; ranking that list (the same walk again on ever fewer nodes, then one block: [`nodes`]) gives each
-//! sublist its base, and base plus offset is the element's rank ([`finish`]).
+//! A list is an array `next` of `n` elements; `next[i]` is the element after `i`, or -1 after the last. Some elements
+//! are *splitters* ([`splitters`]); with the head they start *sublists*. One thread walks each sublist up to the next
+//! splitter ([`walk`]) and leaves, for every element on its way, the sublist and the offset within it. The sublists
+//! themselves form a list of *nodes*, each with a length; ranking that list (the same walk again on ever fewer nodes,
+//! then one block: [`nodes`]) gives each sublist its base, and base plus offset is the element's rank ([`finish`]).
 //!
-//! The same steps serve weighted ranks, the exclusive prefix sums of weights along the list: [`Value`] is what they add up.
+//! The same steps serve weighted ranks, the exclusive prefix sums of weights along the list: [`Value`] is what they add
+//! up.
 //!
-//! Source: Helman and JáJá, "Designing practical efficient algorithms for symmetric multiprocessors" (ALENEX 1999), with
-//! the load/store separation of "CUDA List Ranking Micro-Optimization" as the strategy `split`.
+//! Source: Helman and JáJá, "Designing practical efficient algorithms for symmetric multiprocessors" (ALENEX 1999),
+//! with the load/store separation of "CUDA List Ranking Micro-Optimization" as the strategy `split`.
 
 use cuda_std::{U32x2, U64x2, mem};
 
@@ -65,7 +66,7 @@ macro_rules! values {
     ($($t:ty: $zero:expr, $plus:expr, $placed:ident, $word:ident($bits:expr);)*) => {$(
         // SAFETY: `repr(C)`, of fields without padding between or after them, which take any bits.
         unsafe impl bytemuck::Zeroable for $placed<$t> {}
-        // SAFETY: as above.
+        // SAFETY: `repr(C)`, of fields without padding between or after them, which take any bits.
         unsafe impl bytemuck::Pod for $placed<$t> {}
 
         impl Value for $t {
@@ -79,7 +80,8 @@ macro_rules! values {
             }
             #[inline(always)]
             fn place(sublist: i32, offset: Self) -> Self::Word {
-                // The sublist, and in a record of 16 bytes four zeroes behind it, then the offset: GPUs and the host's are little-endian.
+                // The sublist, and in a record of 16 bytes four zeroes behind it, then the offset: GPUs and the host's
+                // are little-endian.
                 $word::new((sublist as u32).into(), $bits(offset))
             }
             #[inline(always)]
@@ -100,7 +102,8 @@ values! {
 pub const TAIL: i32 = -1;
 /// In place of a node's successor: its walk met an index out of range or ran in a circle.
 pub const BROKEN: i32 = -2;
-/// In place of a node's successor: no sublist starts there (the splitter's index is past the end, or a head is a splitter anyway).
+/// In place of a node's successor: no sublist starts there (the splitter's index is past the end, or a head is a
+/// splitter anyway).
 pub const ABSENT: i32 = -3;
 
 /// What a ranking finds out about the list on its way.

@@ -1,8 +1,9 @@
 //! Step 3: rank the list of sublists.
 //!
-//! A list of nodes is ranked by the same walk with fewer splitters ([`nodes_i32`](super::walk::nodes_i32())), level by level, until one block can hold it
-//! ([`solve_i32()`]); then the bases travel back up ([`expand_i32()`]). Forests of many lists don't shrink below their number
-//! of lists: they are ranked by pointer jumping over all nodes ([`jump_i32()`], Wyllie 1979).
+//! A list of nodes is ranked by the same walk with fewer splitters ([`nodes_i32`](super::walk::nodes_i32())), level by
+//! level, until one block can hold it ([`solve_i32()`]); then the bases travel back up ([`expand_i32()`]). Forests of
+//! many lists don't shrink below their number of lists: they are ranked by pointer jumping over all nodes
+//! ([`jump_i32()`], Wyllie 1979).
 
 // Loops over several arrays of registers at once read best by their index.
 #![allow(clippy::needless_range_loop)]
@@ -25,7 +26,8 @@ pub const fn solve_shared(size: usize) -> usize {
 /// Ranks at most [`SOLVE_NODES`] nodes by pointer jumping in shared memory.
 ///
 /// # Safety
-/// As the kernels'.
+/// One block of [`SOLVE_THREADS`] threads, with [`solve_shared`] bytes of dynamic shared memory. All arrays must have
+/// `next.len()` elements, and those written must not overlap any other.
 #[inline(always)]
 unsafe fn solve<V: Value>(next: &[i32], lengths: &[i32], sums: &[V], base_length: *mut i32, base_sum: *mut V, roots: *mut i32) {
     let m = next.len().min(SOLVE_NODES);
@@ -38,8 +40,8 @@ unsafe fn solve<V: Value>(next: &[i32], lengths: &[i32], sums: &[V], base_length
     };
     let slot = |k: usize| thread::thread_idx_x() as usize + k * SOLVE_THREADS as usize;
 
-    // SAFETY: below, each thread writes its own slots between two barriers, and reads others' only after the next; indices read from
-    // memory are compared with `m`.
+    // SAFETY: threads write slots of their own, or by atomics; barriers separate those writes from reads of others'
+    // slots. Indices read from memory are compared with `m`. The arrays have `m` elements (this function's contract).
     unsafe {
         for k in 0..PER_THREAD {
             let node = slot(k);
@@ -122,7 +124,7 @@ unsafe fn solve<V: Value>(next: &[i32], lengths: &[i32], sums: &[V], base_length
 /// Expands the bases of one level to the nodes of the level below. (Its kernels say what each array is.)
 ///
 /// # Safety
-/// As the kernels'.
+/// The arrays written must be as long as `sublists`, and must not overlap any other.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 unsafe fn expand<V: Value>(
@@ -142,7 +144,7 @@ unsafe fn expand<V: Value>(
     }
     let sublist = sublists[node] as u32 as usize;
     let (mut length, mut sum, mut root) = (0, V::ZERO, TAIL);
-    // A node that no walk came by has the fill value -1, which is no sublist.
+    // A node that no walk came by has the fill value -1, which isn't a sublist.
     if sublist < upper_roots.len() {
         length = upper_length[sublist].wrapping_add(length_offsets[node]);
         sum = upper_sum[sublist].plus(sum_offsets[node]);
@@ -175,10 +177,11 @@ pub fn identity(mut numbers: DisjointSlice<i32>) {
     numbers.set(thread::index_1d() as i32);
 }
 
-/// Starts pointer jumping: the values before each node are those of its predecessor; a node without one is a root (1 in `is_root`).
+/// Starts pointer jumping: the values before each node are those of its predecessor; a node without one is a root (1 in
+/// `is_root`).
 ///
 /// # Safety
-/// As [`jump_i32`]'s.
+/// All arrays must have the same length, hold indices below it, and those written must not overlap any other.
 #[inline(always)]
 unsafe fn first_jump<V: Value>(predecessors: &[i32], lengths: &[i32], sums: &[V], base_length: *mut i32, base_sum: *mut V) {
     let node = thread::index_1d() as usize;
@@ -201,7 +204,7 @@ unsafe fn first_jump<V: Value>(predecessors: &[i32], lengths: &[i32], sums: &[V]
 /// One round of pointer jumping, from one set of arrays to another.
 ///
 /// # Safety
-/// As [`jump_i32`]'s.
+/// All arrays must have the same length, hold indices below it, and those written must not overlap any other.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 unsafe fn jump<V: Value>(
@@ -269,19 +272,22 @@ pub unsafe fn tally(next: &[i32], lengths: &[i32], base_length: &[i32], roots: &
 
 macro_rules! node_kernels {
     ($($solve:ident, $expand:ident, $first:ident, $jump:ident: $t:ty;)*) => {$(
-        /// Ranks at most [`SOLVE_NODES`] nodes in one block of [`SOLVE_THREADS`] threads with [`solve_shared`] bytes of dynamic shared
-        /// memory. Writes what comes before each node (length and sum) and the root it hangs from, -1 for a node in a circle.
+        /// Ranks at most [`SOLVE_NODES`] nodes in one block of [`SOLVE_THREADS`] threads with [`solve_shared`] bytes of
+        /// dynamic shared memory. Writes what comes before each node (length and sum) and the root it hangs from, -1
+        /// for a node in a circle.
         ///
         /// # Safety
         /// All arrays must have `next.len()` elements, and those written must not overlap any other.
-        // One block an SM: for two, ptxas would keep to 32 registers and spill.
+        // One block per SM: for two, ptxas would keep to 32 registers and spill.
         #[kernel(max_threads = 1024, min_blocks = 1)]
         pub unsafe fn $solve(next: &[i32], lengths: &[i32], sums: &[$t], base_length: *mut i32, base_sum: *mut $t, roots: *mut i32) {
-            // SAFETY: the caller's.
+            // SAFETY: the arrays have `next.len()` elements and those written overlap no other (this kernel's
+            // contract).
             unsafe { solve(next, lengths, sums, base_length, base_sum, roots) }
         }
 
-        /// Hands the bases and roots of one level's nodes to the nodes of the level below, which lie in sublists of them.
+        /// Hands the bases and roots of one level's nodes to the nodes of the level below, which lie in sublists of
+        /// them.
         ///
         /// # Safety
         /// The arrays written must be as long as `sublists`, and must not overlap any other.
@@ -298,7 +304,7 @@ macro_rules! node_kernels {
             base_sum: *mut $t,
             roots: *mut i32,
         ) {
-            // SAFETY: the caller's.
+            // SAFETY: the arrays written are as long as `sublists` and overlap no other (this kernel's contract).
             unsafe {
                 expand(sublists, length_offsets, sum_offsets, upper_length, upper_sum, upper_roots, base_length, base_sum, roots)
             }
@@ -310,11 +316,13 @@ macro_rules! node_kernels {
         /// All arrays must have the same length, hold indices below it, and those written must not overlap any other.
         #[kernel(max_threads = 256)]
         pub unsafe fn $first(predecessors: &[i32], lengths: &[i32], sums: &[$t], base_length: *mut i32, base_sum: *mut $t) {
-            // SAFETY: the caller's.
+            // SAFETY: the arrays have one length, hold indices below it, and those written overlap no other (this
+            // kernel's contract).
             unsafe { first_jump(predecessors, lengths, sums, base_length, base_sum) }
         }
 
-        /// One round of pointer jumping over all nodes; after `ceil(log2(nodes))` of them every node knows what comes before it.
+        /// One round of pointer jumping over all nodes; after `ceil(log2(nodes))` of them every node knows what comes
+        /// before it.
         ///
         /// # Safety
         /// All arrays must have the same length, hold indices below it, and those written must not overlap any other.
@@ -327,7 +335,8 @@ macro_rules! node_kernels {
             base_length: *mut i32,
             base_sum: *mut $t,
         ) {
-            // SAFETY: the caller's.
+            // SAFETY: the arrays have one length, hold indices below it, and those written overlap no other (this
+            // kernel's contract).
             unsafe { jump(from_predecessor, from_length, from_sum, predecessor, base_length, base_sum) }
         }
     )*};

@@ -11,7 +11,7 @@ use super::{Offset, Status};
 #[kernel(max_threads = 32)]
 pub unsafe fn reset(status: *mut Status, heads: *mut i32, head: i32) {
     if thread::index_1d() == 0 {
-        // SAFETY: the caller's.
+        // SAFETY: both pointers are valid for a write (this kernel's contract), and only one thread writes.
         unsafe {
             status.write(Status { ranked: 0, out_of_range: 0, circles: 0, head, overflows: 0 });
             heads.write(head);
@@ -28,8 +28,8 @@ pub fn copy_next(next: &[i32], mut placed: DisjointSlice<Offset>) {
     }
 }
 
-/// Adds up all successors: in a list, every element but the head is the successor of one other, so that the head is what the sum
-/// lacks from `n (n - 1) / 2`. `sum` must start at 0.
+/// Adds up all successors: in a list, every element but the head is the successor of one other, so that the head is
+/// what the sum lacks from `n (n - 1) / 2`. `sum` must start at 0.
 ///
 /// # Safety
 /// `sum` must be valid for atomic access.
@@ -44,7 +44,7 @@ pub unsafe fn sum_successors(next: &[i32], sum: *mut i64) {
         own += warp::shuffle_down(warp::FULL_MASK, own, distance);
     }
     if warp::lane_id() == 0 {
-        // SAFETY: the caller's.
+        // SAFETY: `sum` is valid for atomic access (this kernel's contract).
         unsafe { atomic::device::fetch_add(sum, own) };
     }
 }
@@ -59,7 +59,7 @@ pub unsafe fn set_head(sum: &i64, n: u32, status: *mut Status, heads: *mut i32) 
         let n = n as i64;
         let head = n * (n - 1) / 2 - *sum;
         let head = if (0..n).contains(&head) { head as i32 } else { 0 };
-        // SAFETY: the caller's.
+        // SAFETY: both pointers are valid (this kernel's contract), and only one thread writes.
         unsafe {
             (*status).head = head;
             heads.write(head);
@@ -68,7 +68,7 @@ pub unsafe fn set_head(sum: &i64, n: u32, status: *mut Status, heads: *mut i32) 
 }
 
 /// Marks every element that is some element's successor, in a bitmap of `n` bits that starts at 0; counts in
-/// `status.circles` those that were marked already, and in `status.out_of_range` successors that are no element.
+/// `status.circles` those that were marked already, and in `status.out_of_range` successors that aren't elements.
 ///
 /// # Safety
 /// `marked` must have `ceil(n / 32)` words.
@@ -93,7 +93,8 @@ pub unsafe fn mark_successors(next: &[i32], marked: *mut u32, status: *mut Statu
     }
 }
 
-/// How many elements of each word of [`mark_successors()`]' bitmap are heads: `counts[w]` of the elements `32 w .. 32 w + 32` below `n`.
+/// How many elements of each word of [`mark_successors()`]' bitmap are heads: `counts[w]` of the elements `32 w .. 32
+/// w + 32` below `n`.
 #[kernel(max_threads = 256)]
 pub fn count_heads(marked: &[u32], n: u32, mut counts: DisjointSlice<u32>) {
     let word = thread::index_1d();

@@ -1,21 +1,23 @@
 //! Which elements start sublists.
 //!
-//! - *First*: elements 0, 1, ... (the document's choice). Even on random lists only: on a sequential one a single thread walks nearly all.
-//! - *Hashed*: one element of every group of `group` consecutive indices, at a place that a hash of the group's number gives. No
-//!   regular list can follow the hash, so that the gaps between splitters are geometrically distributed on any list that doesn't
-//!   know the seed, and bounded by two groups on sequential and reversed ones.
+//! - *First*: elements 0, 1, ... (the document's choice). Even on random lists only: on a sequential one a single
+//!   thread walks nearly all.
+//! - *Hashed*: one element of every group of `group` consecutive indices, at a place that a hash of the group's number
+//!   gives. No regular list can follow the hash, so that the gaps between splitters are geometrically distributed on
+//!   any list that doesn't know the seed, and bounded by two groups on sequential and reversed ones.
 //!
 //! Whether an element is a splitter, and which, takes a handful of integer operations and no memory access.
 
 /// Splitters by rule. Both host and device compute with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Splitters {
-    /// How many numbers there are; in the last group the place may lie past the end, so that one may stand for no element.
+    /// How many numbers there are; in the last group the place may lie past the end, so that one may stand for no
+    /// element.
     pub count: u32,
-    /// Elements a group; 0 for the rule *first*.
+    /// Elements per group; 0 for the rule *first*.
     pub group: u32,
-    /// `ceil(2^(31 + s) / group)` with `s = ceil(log2(group))`: dividing by `group` is multiplying by it (Granlund and Montgomery 1994,
-    /// exact below 2^31).
+    /// `ceil(2^(31 + s) / group)` with `s = ceil(log2(group))`: dividing by `group` is multiplying by it (Granlund and
+    /// Montgomery 1994, exact below 2^31).
     pub magic: u32,
     /// `s - 1`: how far to shift the product's high word.
     pub shift: u32,
@@ -38,7 +40,8 @@ impl Splitters {
 
     #[inline(always)]
     fn place(self, group: u32) -> u32 {
-        // A short mix of two multiplications (after Wellons' "hash prospector"), then its high bits scaled to the group.
+        // A short mix of two multiplications (after Wellons' "hash prospector"), then its high bits scaled to the
+        // group.
         let mut hash = group ^ self.seed;
         hash = (hash ^ (hash >> 16)).wrapping_mul(0x7feb_352d);
         hash = (hash ^ (hash >> 15)).wrapping_mul(0x846c_a68b);

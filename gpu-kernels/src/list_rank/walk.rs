@@ -1,11 +1,11 @@
 //! Step 2: walk the sublists.
 //!
-//! Thread `j` starts at splitter `j`, or for `j >= splitters` at a head, and follows the list up to the next splitter or the end.
-//! What it sees on the way is bounded: an index out of range ends it, and Brent's cycle detection (one comparison a step) ends a walk
-//! in a circle after less than three times its length.
+//! Thread `j` starts at splitter `j`, or for `j >= splitters` at a head, and follows the list up to the next splitter
+//! or the end. What it sees on the way is bounded: an index out of range ends it, and Brent's cycle detection (one
+//! comparison per step) ends a walk in a circle after less than three times its length.
 //!
-//! In a bad list several walks may pass an element, and so write to it at the same time: all that is written of an element is stored by
-//! [`mem::store_relaxed`].
+//! In a bad list several walks may pass an element, and so write to it at the same time: all that is written of an
+//! element is stored by [`mem::store_relaxed`].
 
 use cuda_std::prelude::*;
 
@@ -18,10 +18,11 @@ struct Walked<V> {
     sum: V,
 }
 
-/// Walks from `start` over indices below `n`. `load(element)` is its successor; `visit(element, offset)` records its offset and gives its value.
+/// Walks from `start` over indices below `n`. `load(element)` is its successor; `visit(element, offset)` records its
+/// offset and gives its value.
 ///
-/// With `AHEAD` the successor's successor is loaded before the element is looked at closer, which hides those instructions behind the load;
-/// loads then must not depend on what `visit` stores.
+/// With `AHEAD` the successor's successor is loaded before the element is looked at closer, which hides those
+/// instructions behind the load; loads then must not depend on what `visit` stores.
 #[inline(always)]
 fn walk<V: Value, const AHEAD: bool>(
     start: u32,
@@ -59,7 +60,7 @@ fn walk<V: Value, const AHEAD: bool>(
             break number as i32;
         }
         if element == saved {
-            // SAFETY: as above.
+            // SAFETY: `status` is the launch's status record, which all threads change by atomics alone.
             unsafe { atomic::device::fetch_add(&raw mut (*status).circles, 1) };
             break BROKEN;
         }
@@ -85,12 +86,14 @@ pub(super) unsafe fn start(j: u32, n: u32, splitters: Splitters, heads: &[i32], 
     let index = (j - splitters.count) as usize;
     let head = heads[index] as u32;
     if head >= n {
-        // SAFETY: the index is one of `heads`.
+        // SAFETY: the index is one of `heads`, at each of which `head_nodes` is valid for a write (this function's
+        // contract).
         unsafe { head_nodes.add(index).write(ABSENT) };
         return None;
     }
     let number = splitters.number(head);
-    // SAFETY: as above.
+    // SAFETY: the index is one of `heads`, at each of which `head_nodes` is valid for a write (this function's
+    // contract).
     unsafe { head_nodes.add(index).write(number.unwrap_or(j) as i32) };
     match number {
         Some(_) => None,
@@ -104,8 +107,8 @@ pub(super) unsafe fn start(j: u32, n: u32, splitters: Splitters, heads: &[i32], 
 /// `placed` has the element.
 #[inline(always)]
 unsafe fn record<V: Value>(placed: *mut V::Placed, element: usize, sublist: i32, offset: V) {
-    // SAFETY: the element is there, as the caller has promised, and a record has its word's size and alignment. No record is accessed
-    // otherwise during the walk.
+    // SAFETY: the element is there, as the caller has promised, and a record has its word's size and alignment. No
+    // record is accessed otherwise during the walk.
     unsafe { mem::store_relaxed(placed.add(element).cast(), V::place(sublist, offset)) }
 }
 
@@ -113,12 +116,13 @@ macro_rules! walks {
     ($(#[$doc:meta])* $name:ident($($array:ident: $array_type:ty),*) -> $value:ty, ahead: $ahead:literal, load: |$from:ident| $load:expr, visit: |$element:ident, $offset:ident, $sublist:ident| $visit:expr) => {
         $(#[$doc])*
         ///
-        /// One thread a node: `count` of the splitters, then one for each of `heads`. Writes each node's successor, length and sum to
-        /// `node_next`, `node_length` and `node_sum`, and the node of each head to `head_nodes`.
+        /// One thread per node: `count` of the splitters, then one for each of `heads`. Writes each node's successor,
+        /// length and sum to `node_next`, `node_length` and `node_sum`, and the node of each head to `head_nodes`.
         ///
         /// # Safety
-        /// The element arrays must have `n` elements, the node arrays `count + heads.len()`, `head_nodes` `heads.len()`, and the
-        /// arrays written must not overlap any other. `group`, `magic`, `shift` and `seed` must be of one [`Splitters`].
+        /// The element arrays must have `n` elements, the node arrays `count + heads.len()`, `head_nodes`
+        /// `heads.len()`, and the arrays written must not overlap any other. `group`, `magic`, `shift` and `seed` must
+        /// be of one [`Splitters`].
         #[kernel(max_threads = 256)]
         #[allow(clippy::too_many_arguments)]
         pub unsafe fn $name(
@@ -143,8 +147,8 @@ macro_rules! walks {
             }
             // SAFETY: `head_nodes` is as long as `heads`.
             let walked = match unsafe { start(j, n, splitters, heads, head_nodes) } {
-                // SAFETY: `walk` steps on indices below `n` alone, which the element arrays hold; each element belongs to
-                // one sublist, and a list where it doesn't is found out by the totals.
+                // SAFETY: `walk` steps on indices below `n` alone, which the element arrays hold; each element belongs
+                // to one sublist, and a list where it doesn't is found out by the totals.
                 Some(first) => unsafe {
                     walk::<$value, $ahead>(
                         first,
@@ -176,8 +180,8 @@ macro_rules! walks {
 }
 
 walks! {
-    /// Strategy `split`: successors are loaded from `next`, through the read-only cache, and offsets stored to another array, so
-    /// that no load waits for a store.
+    /// Strategy `split`: successors are loaded from `next`, through the read-only cache, and offsets stored to another
+    /// array, so that no load waits for a store.
     split(next: &[i32], placed: *mut Offset) -> i32,
     ahead: true,
     load: |element| *next.get_unchecked(element),
@@ -188,7 +192,8 @@ walks! {
 }
 
 walks! {
-    /// Strategy `packed`: successors are loaded from the array that the offsets are stored to, where [`copy_next`](super::prepare::copy_next()) has put them.
+    /// Strategy `packed`: successors are loaded from the array that the offsets are stored to, where
+    /// [`copy_next`](super::prepare::copy_next()) has put them.
     packed(placed: *mut Offset) -> i32,
     ahead: false,
     load: |element| mem::load_relaxed(placed.add(element).cast::<U32x2>()).x as i32,
@@ -211,11 +216,13 @@ macro_rules! weighted_walks {
             }
         }
 
-        /// Walks a list of nodes, for the next level of the recursion: `next`, `lengths` and `sums` are the nodes'. Where each lies goes
-        /// to `sublists`, `length_offsets` and `sum_offsets`.
+        /// Walks a list of nodes, for the next level of the recursion: `next`, `lengths` and `sums` are the nodes'.
+        /// Where each lies goes to `sublists`, `length_offsets` and `sum_offsets`.
         ///
         /// # Safety
-        /// As the other walks'; here the nodes of one level are the elements of the next, and their lengths add up as a second value.
+        /// The arrays of the level walked (`next` to `sum_offsets`) must have `n` elements, the node arrays `count +
+        /// heads.len()`, `head_nodes` `heads.len()`, and the arrays written must not overlap any other. `group`,
+        /// `magic`, `shift` and `seed` must be of one [`Splitters`].
         #[kernel(max_threads = 256)]
         #[allow(clippy::too_many_arguments)]
         pub unsafe fn $nodes(
@@ -246,7 +253,9 @@ macro_rules! weighted_walks {
             let mut length = 0i32;
             // SAFETY: `head_nodes` is as long as `heads`.
             let walked = match unsafe { start(j, n, splitters, heads, head_nodes) } {
-                // SAFETY: as in the walk of elements.
+                // SAFETY: `walk` steps on indices below `n` alone, which the arrays of the level hold. In a bad list
+                // several walks may pass a node; what they leave for it is stored atomically, and the totals show that
+                // the list is bad.
                 Some(first) => unsafe {
                     walk::<$t, true>(
                         first,

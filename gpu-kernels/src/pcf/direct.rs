@@ -1,9 +1,9 @@
 //! Threads that merge from where the functions lie, for CPUs.
 //!
-//! A processor runs one merge as a chain of dependent steps, each as long as a load, a comparison and an addition take, and
-//! mispredicts every other branch of a merge that branches. So a thread here merges [`CHAINS`] functions of the first band with
-//! one of the second, side by side and without branches. On a GPU this is the plain kernel that reads global memory, and the
-//! measure of what shared memory gains in [`tiled`](super::tiled).
+//! A processor runs one merge as a chain of dependent steps, each as long as a load, a comparison and an addition take,
+//! and mispredicts every other branch of a merge that branches. So a thread here merges [`CHAINS`] functions of the
+//! first band with one of the second, side by side and without branches. On a GPU this is the plain kernel that reads
+//! global memory, and the measure of what shared memory gains in [`tiled`](super::tiled).
 
 use super::{
     Scalar, Triangle,
@@ -33,7 +33,7 @@ impl<T: Scalar> Chain<T> {
     /// There are steps to go.
     #[inline(always)]
     unsafe fn step(&mut self, op: impl Operation<T>) {
-        // SAFETY: the segments are there, as long as there are steps to go.
+        // SAFETY: with steps to go, a function whose end comes first has a next segment.
         unsafe {
             let (f, f_end) = T::read_parts(self.first);
             let (g, g_end) = T::read_parts(self.second);
@@ -52,7 +52,7 @@ impl<T: Scalar> Chain<T> {
 /// Writes the entries of the thread's pairs: [`CHAINS`] positions of the first band times one of the second.
 ///
 /// # Safety
-/// As the kernels below.
+/// Both bands are as [`Functions`] says, and every entry is in `out`.
 #[inline(always)]
 unsafe fn run<T: Scalar, O: Operation<T>>(
     (first, second): (Functions<'_, T>, Functions<'_, T>),
@@ -67,8 +67,8 @@ unsafe fn run<T: Scalar, O: Operation<T>>(
     if second_position as usize >= second.order.len() {
         return;
     }
-    // SAFETY: both positions are in the orders, whose lengths are multiples of 32. A chain takes as many steps as its functions
-    // have breakpoints after the first.
+    // SAFETY: both positions are in the orders, whose lengths are multiples of 32. A chain takes as many steps as its
+    // functions have breakpoints after the first.
     unsafe {
         let (second_function, second_segments, second_length) = second.at(second_position);
         if second_length == 0 {
@@ -113,8 +113,8 @@ macro_rules! kernels {
     ($($(#[$doc:meta])* $name:ident($($bounds:tt)*): $t:ty, $segment:ty, $op:expr;)*) => {$(
         $(#[$doc])*
         ///
-        /// The entry of functions i and j goes to `out[i * first_stride + j * second_stride]`. A thread for each position of the
-        /// second band and each [`CHAINS`] of the first.
+        /// The entry of functions i and j goes to `out[i * first_stride + j * second_stride]`. A thread for each
+        /// position of the second band and each [`CHAINS`] of the first.
         ///
         /// # Safety
         /// Both bands are as [`Functions`] says, and every entry is in `out`.
@@ -136,7 +136,7 @@ macro_rules! kernels {
             let first = Functions { segments: first_segments, offsets: first_offsets, order: first_order };
             let second = Functions { segments: second_segments, offsets: second_offsets, order: second_order };
             let op: fn($t) -> _ = $op;
-            // SAFETY: the caller's.
+            // SAFETY: both bands are as [`Functions`] says, and every entry is in `out` (this kernel's contract).
             unsafe { run((first, second), Triangle(triangle), op(p), out, (first_stride, second_stride)) }
         }
     )*};

@@ -24,7 +24,7 @@ pub trait Source<T: Scalar>: Copy {
     /// The segment at a position.
     ///
     /// # Safety
-    /// There is one.
+    /// There is a segment at this position.
     unsafe fn load(self, position: u32) -> T::Segment;
 }
 
@@ -32,10 +32,10 @@ impl<T: Scalar> Merge<T> {
     /// The start of both functions, whose first segments are at these positions.
     ///
     /// # Safety
-    /// They are.
+    /// There is a segment of each function at its position.
     #[inline(always)]
     pub unsafe fn new(first: u32, second: u32, f: impl Source<T>, g: impl Source<T>) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: there is a segment at each position (this function's contract).
         let ((first_value, first_end), (second_value, second_end)) =
             unsafe { (T::parts(f.load(first)), T::parts(g.load(second))) };
         Merge { first, second, first_value, first_end, second_value, second_end, time: T::zero(), sum: T::zero() }
@@ -50,7 +50,7 @@ impl<T: Scalar> Merge<T> {
         let end = math::min(self.first_end, self.second_end);
         self.sum = op.add(self.sum, end - self.time, self.first_value, self.second_value);
         self.time = end;
-        // SAFETY: the caller's.
+        // SAFETY: the function whose end comes first has a next segment (this function's contract).
         unsafe {
             if self.first_end <= self.second_end {
                 self.first += F::NEXT;
@@ -65,11 +65,11 @@ impl<T: Scalar> Merge<T> {
     /// `steps` of them.
     ///
     /// # Safety
-    /// As [`step`](Self::step), for each.
+    /// At least `steps` breakpoints are left, and all segments of both functions are there.
     #[inline(always)]
     pub unsafe fn steps(&mut self, steps: u32, f: impl Source<T>, g: impl Source<T>, op: impl Operation<T>) {
         let mut left = steps;
-        // SAFETY: the caller's.
+        // SAFETY: a step is left each time, and all segments are there (this function's contract).
         unsafe {
             while left >= 4 {
                 self.step(f, g, op);

@@ -1,14 +1,15 @@
 //! Integrals over pairs of piecewise constant functions: each entry of a block of a pairwise matrix.
 //!
-//! A function is a sequence of *segments* (value, end): the value holds until the end, the next segment starts there, and the
-//! last segment ends at infinity. Two functions are merged in order of time ([`merge`]): each step takes the segment that ends
-//! first, adds the integral since the step before, and goes on to that function's next segment. Two functions of m and n
-//! segments take m + n - 2 steps, one for each breakpoint but the two at t = 0. The idea of one thread a pair, and of skipping
-//! half of a symmetric matrix in the kernel, is masspcf's ("CUDA block execution engine", *Rectangle iteration kernel*).
+//! A function is a sequence of *segments* (value, end): the value holds until the end, the next segment starts there,
+//! and the last segment ends at infinity. Two functions are merged in order of time ([`merge`]): each step takes the
+//! segment that ends first, adds the integral since the step before, and goes on to that function's next segment. Two
+//! functions of m and n segments take m + n - 2 steps, one for each breakpoint but the two at t = 0. The idea of one
+//! thread per pair, and of skipping half of a symmetric matrix in the kernel, is masspcf's ("CUDA block execution
+//! engine", *Rectangle iteration kernel*).
 //!
 //! There are two kernels for each [operation](op):
-//! - [`tiled`], for GPUs: a block of threads takes 32 functions, one a lane, times one for each warp, and merges them from
-//!   shared memory;
+//! - [`tiled`], for GPUs: a block of threads takes 32 functions, one per lane, times one for each warp, and merges them
+//!   from shared memory;
 //! - [`direct`], for CPUs: a thread merges a pair from where the functions lie.
 
 /// Calls a macro with every combination of operation and precision: name, launch bounds of the tiled

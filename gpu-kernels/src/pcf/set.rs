@@ -21,15 +21,15 @@ pub trait Scalar:
     fn infinity() -> Self;
     /// A segment of this value and end.
     fn segment(value: Self, end: Self) -> Self::Segment;
-    /// A difference's power, within `4 p + 8` units in the last place for differences that aren't tiny. In single precision, GPUs
-    /// take it from their special function units.
+    /// A difference's power, within `4 p + 8` units in the last place for differences that aren't tiny. In single
+    /// precision, GPUs take it from their special function units.
     fn power(difference: Self, p: Self) -> Self;
     /// Value and end.
     fn parts(segment: Self::Segment) -> (Self, Self);
     /// Value and end, by a load each, which a CPU does faster than to take a vector apart.
     ///
     /// # Safety
-    /// As any read.
+    /// `segment` is valid for reads.
     unsafe fn read_parts(segment: *const Self::Segment) -> (Self, Self);
 }
 
@@ -59,7 +59,7 @@ macro_rules! scalar {
             }
             #[inline(always)]
             unsafe fn read_parts(segment: *const $segment) -> ($t, $t) {
-                // SAFETY: the caller's.
+                // SAFETY: the segment is valid for reads (this function's contract).
                 unsafe { ((&raw const (*segment).x).read(), (&raw const (*segment).y).read()) }
             }
         }
@@ -84,8 +84,8 @@ impl Triangle {
     /// Each unordered pair once, and each function with itself.
     pub const WITH_DIAGONAL: Triangle = Triangle(1 | 2);
 
-    /// The same, and the result of a pair goes where the first set's function is the one of greater place; else the one of
-    /// lesser place.
+    /// The same, and the result of a pair goes where the first set's function is the one of greater place; else the one
+    /// of lesser place.
     pub const fn first_is_greater(self, greater: bool) -> Triangle {
         if greater { Triangle(self.0 | 4) } else { self }
     }
@@ -127,13 +127,15 @@ impl<T: Scalar> Clone for Functions<'_, T> {
 impl<T: Scalar> Copy for Functions<'_, T> {}
 
 impl<T: Scalar> Functions<'_, T> {
-    /// The function at a position of the order: its number, its first segment, and how many it has; 0 where there is none.
+    /// The function at a position of the order: its number, its first segment, and how many it has; 0 where there is
+    /// none.
     ///
     /// # Safety
-    /// There is such a position.
+    /// The position is below the order's length, and the band is as the fields say.
     #[inline(always)]
     pub unsafe fn at(self, position: u32) -> (u32, *const T::Segment, u32) {
-        // SAFETY: the position is the caller's word; functions have an offset, and one more follows the last.
+        // SAFETY: the position is in the order (this function's contract); each function in it has an offset, and one
+        // more offset follows the last.
         unsafe {
             let function = *self.order.get_unchecked(position as usize);
             if function == NO_FUNCTION {

@@ -1,17 +1,18 @@
 //! Blocks that merge from shared memory, for GPUs.
 //!
-//! A block of `w` warps takes a tile of 32 × `w` pairs: lane `l` of warp `i` merges the tile's function `l` of the first band
-//! with function `i` of the second. Both lie in shared memory so that a warp's loads seldom meet in a bank: the first band's
-//! segments interleaved by lane, the second's one after another (the lanes of a warp are at nearby segments of the same
-//! function).
+//! A block of `w` warps takes a tile of 32 × `w` pairs: lane `l` of warp `i` merges the tile's function `l` of the
+//! first band with function `i` of the second. Both lie in shared memory so that a warp's loads seldom meet in a bank:
+//! the first band's segments interleaved by lane, the second's one after another (the lanes of a warp are at nearby
+//! segments of the same function).
 //!
-//! Every step takes one segment of one of the two functions, so that the lanes of a warp stay in step whatever the breakpoints
-//! are, and diverge only by the difference of their functions' lengths, which the order by length keeps small.
+//! Every step takes one segment of one of the two functions, so that the lanes of a warp stay in step whatever the
+//! breakpoints are, and diverge only by the difference of their functions' lengths, which the order by length keeps
+//! small.
 //!
-//! Functions longer than the *window* of segments that shared memory holds of each are taken in phases: each pair merges as far
-//! as the windows let it, then the windows move on to the first segment that any pair still needs. How far a pair is in a
-//! function depends on the time that it has come to alone, so the pair that is furthest behind in time is at the start of both
-//! its windows: every phase makes progress.
+//! Functions longer than the *window* of segments that shared memory holds of each are taken in phases: each pair
+//! merges as far as the windows let it, then the windows move on to the first segment that any pair still needs. How
+//! far a pair is in a function depends on the time that it has come to alone, so the pair that is furthest behind in
+//! time is at the start of both its windows: every phase makes progress.
 
 use super::{
     LANES, Scalar, Triangle,
@@ -26,7 +27,7 @@ pub const fn shared_bytes<T: Scalar>(window: u32, warps: u32) -> usize {
     ((LANES + warps) * window) as usize * size_of::<T::Segment>()
 }
 
-/// Segments in dynamic shared memory, by offsets in bytes: 32-bit arithmetic, and an addition a step.
+/// Segments in dynamic shared memory, by offsets in bytes: 32-bit arithmetic, and one addition per step.
 #[derive(Clone, Copy)]
 struct Shared<const STRIDE: u32>;
 
@@ -35,7 +36,7 @@ impl<T: Scalar, const STRIDE: u32> Source<T> for Shared<STRIDE> {
 
     #[inline(always)]
     unsafe fn load(self, position: u32) -> T::Segment {
-        // SAFETY: the caller's.
+        // SAFETY: there is a segment at this offset (this function's contract), in the block's dynamic shared memory.
         unsafe { *dynamic_shared::<u8>().add(position as usize).cast::<T::Segment>() }
     }
 }
@@ -49,7 +50,8 @@ const ROUND: u32 = 16;
 /// Writes the tile's entries: the block's, of grid position (32 of the first band, one for each warp of the second).
 ///
 /// # Safety
-/// As the kernels below.
+/// Both bands are as [`Functions`] says, and every entry is in `out`. The grid and the blocks are as the kernels say,
+/// with [`shared_bytes`] of shared memory.
 #[inline(always)]
 unsafe fn run<T: Scalar, O: Operation<T>>(
     (first, second): (Functions<'_, T>, Functions<'_, T>),
@@ -73,9 +75,9 @@ unsafe fn run<T: Scalar, O: Operation<T>>(
     let starts = shared_array![u32; 32];
     let size = size_of::<T::Segment>() as u32;
     let shared = dynamic_shared::<T::Segment>();
-    // SAFETY: the grid has no positions beyond the orders. Segments are read up to each function's length. Shared memory has room
-    // for `window` segments of each function of the tile; what a thread reads of it, it or others have written before the last
-    // barrier.
+    // SAFETY: the grid has no positions beyond the orders. Segments are read up to each function's length. Shared
+    // memory has room for `window` segments of each function of the tile; what a thread reads of it, it or others have
+    // written before the last barrier.
     unsafe {
         let (_, _, first_length) = first.at(first_position);
         let (_, second_segments, second_length) = second.at(second_position);
@@ -111,9 +113,9 @@ unsafe fn run<T: Scalar, O: Operation<T>>(
             if wanted && merge.is_none() {
                 merge = Some(Merge::new(first_base, second_base, f, g));
             }
-            // A round takes as many steps as no lane can leave its windows in, whichever of its functions gives the breakpoints;
-            // usually they give half each, so that further rounds follow. All lanes take as many, but for those with too few
-            // left.
+            // A round takes as many steps as no lane can leave its windows in, whichever of its functions gives the
+            // breakpoints; usually they give half each, so that further rounds follow. All lanes take as many, but for
+            // those with too few left.
             loop {
                 let mut ahead = 0;
                 if left > 0
@@ -190,9 +192,9 @@ macro_rules! kernels {
     ($($(#[$doc:meta])* $name:ident($($bounds:tt)*): $t:ty, $segment:ty, $op:expr;)*) => {$(
         $(#[$doc])*
         ///
-        /// The entry of functions i and j goes to `out[i * first_stride + j * second_stride]`. A grid of (positions of the first
-        /// band / 32, positions of the second / warps), blocks of 4, 8 or 16 warps, [`shared_bytes`] of shared memory; `window`
-        /// is at least 2.
+        /// The entry of functions i and j goes to `out[i * first_stride + j * second_stride]`. A grid of (positions of
+        /// the first band / 32, positions of the second / warps), blocks of 4, 8 or 16 warps, [`shared_bytes`] of
+        /// shared memory; `window` is at least 2.
         ///
         /// # Safety
         /// Both bands are as [`Functions`] says, and every entry is in `out`.
@@ -215,7 +217,7 @@ macro_rules! kernels {
             let first = Functions { segments: first_segments, offsets: first_offsets, order: first_order };
             let second = Functions { segments: second_segments, offsets: second_offsets, order: second_order };
             let op: fn($t) -> _ = $op;
-            // SAFETY: the caller's.
+            // SAFETY: both bands are as [`Functions`] says, and every entry is in `out` (this kernel's contract).
             unsafe { run((first, second), window, Triangle(triangle), op(p), out, (first_stride, second_stride)) }
         }
     )*};

@@ -1,21 +1,24 @@
-//! Multiplication of a sparse matrix with a vector, y = A x, and what it takes over ranks: packing entries of x, adding two results.
+//! Multiplication of a sparse matrix with a vector, y = A x, and what it takes over ranks: packing entries of x, adding
+//! two results.
 //!
-//! Matrices are in compressed sparse rows (CSR): row i has the nonzeros `row_ptr[i]..row_ptr[i + 1]`, each with a column and a value.
-//! Both are read once, so that a multiplication is as fast as memory at best; in between, an entry of x for each nonzero comes from
-//! wherever it is. What matters is that many of these loads are under way at a time.
+//! Matrices are in compressed sparse rows (CSR): row i has the nonzeros `row_ptr[i]..row_ptr[i + 1]`, each with a
+//! column and a value. Both are read once, so that a multiplication is as fast as memory at best; in between, an entry
+//! of x for each nonzero comes from wherever it is. What matters is that many of these loads are under way at a time.
 //!
 //! There are two kernels for each precision:
-//! - [`tiles`]: a block of threads takes consecutive rows of together so many nonzeros, multiplies them in the order of memory
-//!   whatever their rows, and then adds up each row in shared memory. A row that is too long for a block is spread over several
-//!   ([`tiles::long_rows_f32()`] adds up what they find), so that no row is ever waited for;
+//! - [`tiles`]: a block of threads takes consecutive rows with a limited number of nonzeros, multiplies them in the
+//!   order of memory whatever their rows, and then adds up each row in shared memory. A row that is too long for a
+//!   block is spread over several ([`tiles::long_rows_f32()`] adds up what they find), so that no row is ever waited
+//!   for;
 //! - [`rows`]: 1 to 32 lanes of a warp take a row. For rows of about equal lengths that are long, and for CPUs.
 //!
 //! No atomics: a result is the same bits each time.
 //!
-//! Sources: N. Bell and M. Garland, *Implementing sparse matrix-vector multiplication on throughput-oriented processors*, SC 2009, for
-//! lanes that share a row; J. L. Greathouse and M. Daga, *Efficient sparse matrix-vector multiplication on GPUs using the CSR storage
-//! format*, SC 2014, for blocks of rows that go through shared memory; D. Merrill and M. Garland, *Merge-based parallel sparse
-//! matrix-vector multiplication*, SC 2016, for bounds on rows as well as on nonzeros, and for long rows that are divided.
+//! Sources: N. Bell and M. Garland, *Implementing sparse matrix-vector multiplication on throughput-oriented
+//! processors*, SC 2009, for lanes that share a row; J. L. Greathouse and M. Daga, *Efficient sparse matrix-vector
+//! multiplication on GPUs using the CSR storage format*, SC 2014, for blocks of rows that go through shared memory; D.
+//! Merrill and M. Garland, *Merge-based parallel sparse matrix-vector multiplication*, SC 2016, for bounds on rows as
+//! well as on nonzeros, and for long rows that are divided.
 
 use core::ops::{Add, Mul};
 use cuda_std::{
@@ -43,7 +46,8 @@ impl Scalar for f64 {
     const ZERO: f64 = 0.0;
 }
 
-/// The sum over groups of 2^`log_lanes` neighbouring lanes of a full warp, for each lane of a group; all lanes come here together.
+/// The sum over groups of 2^`log_lanes` neighbouring lanes of a full warp, for each lane of a group; all lanes come
+/// here together.
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 fn sum_of_group<T: Scalar>(value: T, log_lanes: u32) -> T {

@@ -6,7 +6,8 @@ use cuda_std::prelude::*;
 /// Multiplies the row of the thread's group of lanes.
 ///
 /// # Safety
-/// As the kernels below.
+/// `row_ptr` ascends from 0 to the number of columns and values, every column is an index of `x`, and `y` has room for
+/// one value fewer than `row_ptr` has. Blocks are of whole warps.
 #[inline(always)]
 unsafe fn run<T: Scalar>(row_ptr: &[u32], columns: &[u32], values: &[T], x: &[T], y: *mut T, log_lanes: u32) {
     // More threads than 32 bits can count are possible.
@@ -14,7 +15,8 @@ unsafe fn run<T: Scalar>(row_ptr: &[u32], columns: &[u32], values: &[T], x: &[T]
     let (row, lanes) = (thread >> log_lanes, 1usize << log_lanes);
     let lane = thread & (lanes - 1);
     let exists = row + 1 < row_ptr.len();
-    // SAFETY: the caller's.
+    // SAFETY: `row` is below the number of rows, for all of which `y` has room; every `at` is below the number of
+    // nonzeros, and every column is an index of `x` (this function's contract). One lane of each group writes its row.
     unsafe {
         let mut sum = T::ZERO;
         if exists {
@@ -40,11 +42,11 @@ macro_rules! kernels {
         /// 2^`log_lanes` threads for each row, 32 at most, over one-dimensional grids and blocks of whole warps.
         ///
         /// # Safety
-        /// `row_ptr` ascends from 0 to the number of columns and values, every column is an index of `x`, and `y` has room for one value
-        /// fewer than `row_ptr` has.
+        /// `row_ptr` ascends from 0 to the number of columns and values, every column is an index of `x`, and `y` has
+        /// room for one value fewer than `row_ptr` has.
         #[kernel(max_threads = 256)]
         pub unsafe fn $name(row_ptr: &[u32], columns: &[u32], values: &[$t], x: &[$t], y: *mut $t, log_lanes: u32) {
-            // SAFETY: the caller's.
+            // SAFETY: the matrix is valid for `x` and `y` (this kernel's contract).
             unsafe { run(row_ptr, columns, values, x, y, log_lanes) }
         }
     )*};

@@ -1,10 +1,11 @@
-//! Blocks of threads that share tiles: consecutive rows of together at most [`ITEMS`] nonzeros a thread, or part of a longer row.
+//! Blocks of threads that share tiles: consecutive rows of together at most [`ITEMS`] nonzeros per thread, or part of a
+//! longer row.
 //!
-//! A thread loads its columns, then its values, then the entries of x, all of them before it waits for the first. Products go to
-//! shared memory, from where a few lanes add up each row: as many as there are threads for.
+//! A thread loads its columns, then its values, then the entries of x, all of them before it waits for the first.
+//! Products go to shared memory, from where a few lanes add up each row: as many as there are threads for.
 //!
-//! `min_blocks = 6` is what keeps the loads together. Without it the assembler makes room for eight blocks of 256 threads, by
-//! loading half of the entries only after the other half's products.
+//! `min_blocks = 6` is what keeps the loads together. Without it the assembler makes room for eight blocks of 256
+//! threads, by loading half of the entries only after the other half's products.
 
 use super::{Scalar, sum_of_group};
 use crate::collectives::block::{Block, STORAGE, Storage};
@@ -23,7 +24,8 @@ pub const MAX_THREADS: u32 = 256;
 pub struct Tile(U32x4);
 
 impl Tile {
-    /// All nonzeros of `rows` rows from `row` on: `nonzeros` from `first` on. 2^`log_lanes` lanes (32 at most) add up each.
+    /// All nonzeros of `rows` rows from `row` on: `nonzeros` from `first` on. 2^`log_lanes` lanes (32 at most) add up
+    /// each.
     #[inline(always)]
     pub const fn of_rows(row: u32, rows: u32, first: u32, nonzeros: u32, log_lanes: u32) -> Self {
         Tile(U32x4::new(row, rows | log_lanes << 16, first, nonzeros))
@@ -76,7 +78,7 @@ unsafe fn bounds(row_ptr: &[u32], tile: Tile, row: u32) -> (u32, u32) {
         return (0, 0);
     }
     let at = (tile.row() + row) as usize;
-    // SAFETY: the caller's.
+    // SAFETY: the tile's rows are in `row_ptr` (this function's contract), which has one element more than rows.
     unsafe { (*row_ptr.get_unchecked(at) - tile.first(), *row_ptr.get_unchecked(at + 1) - tile.first()) }
 }
 
@@ -91,7 +93,10 @@ struct Matrix<'a, T> {
 /// Multiplies the block's tile.
 ///
 /// # Safety
-/// As the kernels below; `products` is the block's dynamic shared memory, and `storage` is used by nothing else.
+/// A block of whole warps, of one dimension, for each tile, and no tile has more nonzeros than [`ITEMS`] per thread.
+/// The tiles' rows are in `row_ptr`, their nonzeros in the matrix. All columns are indices of `x`; `y` has room for all
+/// rows of tiles, and `partials` for the sums of long rows. `products` is the block's dynamic shared memory, with room
+/// for [`ITEMS`] values per thread, and `storage` is used by nothing else.
 #[inline(always)]
 unsafe fn run<T: Scalar>(
     tiles: &[Tile],
@@ -103,9 +108,9 @@ unsafe fn run<T: Scalar>(
     storage: Storage<T>,
 ) {
     let (thread, threads) = (thread::thread_idx_x(), thread::block_dim_x());
-    // SAFETY: there are as many blocks as tiles, whose nonzeros exist. Threads beyond the last nonzero repeat it, and their places in
-    // shared memory exist, too. Each thread writes its own places, and those of others are read after the barrier. What a group of
-    // lanes writes is its own row.
+    // SAFETY: there are as many blocks as tiles, whose nonzeros exist. Threads beyond the last nonzero repeat it, and
+    // their places in shared memory exist, too. Each thread writes its own places, and those of others are read after
+    // the barrier. What a group of lanes writes is its own row.
     unsafe {
         let tile = *tiles.get_unchecked(thread::block_idx_x() as usize);
         let (zero, nonzeros) = (T::ZERO, tile.nonzeros());
@@ -166,11 +171,13 @@ unsafe fn run<T: Scalar>(
 /// Adds up a long row's partial sums.
 ///
 /// # Safety
-/// As the kernels below; `storage` is used by nothing else.
+/// A one-dimensional block for each of `rows`. There is one offset more than rows; they ascend, up to the number of
+/// partial sums; the rows are in `y`. `storage` is used by nothing else.
 #[inline(always)]
 unsafe fn run_long<T: Scalar>(rows: &[u32], offsets: &[u32], partials: *const T, y: *mut T, storage: Storage<T>) {
     let (index, thread, threads) = (thread::block_idx_x() as usize, thread::thread_idx_x(), thread::block_dim_x());
-    // SAFETY: the caller's; the block is one-dimensional, and uses the storage once.
+    // SAFETY: the block's row is in `rows` and `y`, its partial sums are there (this function's contract), and the
+    // block uses the storage once.
     unsafe {
         let end = *offsets.get_unchecked(index + 1);
         let mut at = *offsets.get_unchecked(index) + thread;
@@ -190,13 +197,13 @@ macro_rules! kernels {
     ($($(#[$doc:meta])* $name:ident, $long:ident: $t:ty;)*) => {$(
         $(#[$doc])*
         ///
-        /// A block for each tile: of one dimension, of 32 to [`MAX_THREADS`] threads, a multiple of 32, with shared memory for
-        /// [`ITEMS`] values a thread. What the tiles say of long rows goes to `partials`.
+        /// A block for each tile: of one dimension, of 32 to [`MAX_THREADS`] threads, a multiple of 32, with shared
+        /// memory for [`ITEMS`] values per thread. What the tiles say of long rows goes to `partials`.
         ///
         /// # Safety
-        /// No tile has more nonzeros than the block has room for. The tiles' rows are in `row_ptr`, which says where their nonzeros are,
-        /// and which these are has the tile. All columns are indices of `x`; `y` has room for all rows of tiles, and `partials` for
-        /// those of the long ones.
+        /// No tile has more nonzeros than the block has room for. The tiles' rows are in `row_ptr`, which says where
+        /// their nonzeros are, and which these are has the tile. All columns are indices of `x`; `y` has room for all
+        /// rows of tiles, and `partials` for those of the long ones.
         #[kernel(max_threads = 256, min_blocks = 6)]
         pub unsafe fn $name(
             tiles: &[Tile],
@@ -208,17 +215,20 @@ macro_rules! kernels {
             partials: *mut $t,
         ) {
             let matrix = Matrix { row_ptr, columns, values };
-            // SAFETY: the caller's.
+            // SAFETY: tiles, matrix and outputs fit each other (this kernel's contract), and the shared memory is for
+            // this call alone.
             unsafe { run(tiles, matrix, x, y, partials, dynamic_shared::<$t>(), shared_array![$t; STORAGE]) }
         }
 
-        /// Adds up long rows: `y[rows[i]]` is the sum of `partials[offsets[i]..offsets[i + 1]]`. A block for each, of one dimension.
+        /// Adds up long rows: `y[rows[i]]` is the sum of `partials[offsets[i]..offsets[i + 1]]`. A block for each, of
+        /// one dimension.
         ///
         /// # Safety
         /// There is one offset more than rows; they ascend, up to the number of partial sums; the rows are in `y`.
         #[kernel(max_threads = 256)]
         pub unsafe fn $long(rows: &[u32], offsets: &[u32], partials: *const $t, y: *mut $t) {
-            // SAFETY: the caller's.
+            // SAFETY: rows, offsets and partial sums fit each other (this kernel's contract), and the storage is for
+            // this call alone.
             unsafe { run_long(rows, offsets, partials, y, shared_array![$t; STORAGE]) }
         }
     )*};

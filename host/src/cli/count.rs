@@ -2,7 +2,8 @@
 
 use super::format::grouped;
 
-/// The most elements that a list can have: 2^31 - 2, since the device names them by an `i32` and one value more stands for none.
+/// The most elements that a list can have: 2^31 - 2, since the device names them by an `i32` and one value more stands
+/// for none.
 pub const MAX: u32 = i32::MAX as u32 - 1;
 
 /// Reads a number of elements: `100000000`, `100_000_000`, `1e8`, `1.5e6`, `100M` (k, M and G are powers of ten).

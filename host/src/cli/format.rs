@@ -68,8 +68,8 @@ pub fn bandwidth(bytes: u64, ms: f64) -> String {
     if ms > 0.0 { digits(bytes as f64 / ms / 1e6) } else { String::new() }
 }
 
-/// So many of `what` per second: `123 M pairs/s`, `362 pairs/s`, or `123 M/s` of nothing in particular; nothing where the time is too
-/// short to be known.
+/// This many of `what` per second: `123 M pairs/s`, `362 pairs/s`, or `123 M/s` of nothing in particular; nothing where
+/// the time is too short to be known.
 pub fn rate(n: usize, ms: f64, what: &str) -> String {
     if ms <= 0.0 {
         return String::new();

@@ -35,9 +35,11 @@ enum Stage {
     TooLate,
 }
 
-/// Handles signals from now on, except those that the process was started to ignore, as `nohup` does. To be called once.
+/// Handles signals from now on, except those that the process was started to ignore, as `nohup` does. To be called
+/// once.
 ///
-/// A signal ends the process at once, and no temporary file is left of it, unless the command [asks](Interrupt::first_sets) for more.
+/// A signal ends the process at once, and no temporary file is left of it, unless the command
+/// [asks](Interrupt::first_sets) for more.
 pub fn handle() {
     system::handle(signalled);
 }
@@ -136,7 +138,8 @@ mod system {
         result == 0 && action.sa_sigaction == SIG_IGN
     }
 
-    /// Ends the process without what is to be done at its end: other threads go on until it is gone, some of them in a GPU's driver.
+    /// Ends the process without what is to be done at its end: other threads go on until it is gone, some of them in a
+    /// GPU's driver.
     pub fn exit(code: u8) -> ! {
         // SAFETY: no code of this process runs afterwards.
         unsafe { libc::_exit(code.into()) }

@@ -75,7 +75,8 @@ struct Global {
     /// Ordinal of the CUDA device, from 0 as `warpsmith devices` lists them [default: 0]
     #[arg(long, value_name = "I", allow_negative_numbers = true, global = true)]
     device: Option<u32>,
-    /// Worker threads on the CPU, for kernels there and for what the host computes [default: WARPSMITH_THREADS, else one per core]
+    /// Worker threads on the CPU, for kernels there and for what the host computes [default: WARPSMITH_THREADS, else
+    /// one per core]
     #[arg(long, value_name = "N", value_parser = count::up_to(threads::MOST), allow_negative_numbers = true, global = true)]
     threads: Option<usize>,
     /// Say on stderr what is done; -vv says more
@@ -93,7 +94,8 @@ enum Backend {
     Cpu,
 }
 
-// What stands about them in the list. Doc comments would take the place of the longer texts that the arguments have, too.
+// What stands about them in the list. Doc comments would take the place of the longer texts that the arguments have,
+// too.
 #[derive(Debug, Subcommand)]
 enum Command {
     #[command(about = "Rank a linked list: how many elements come before each")]
@@ -156,7 +158,7 @@ impl Global {
         Ok(device)
     }
 
-    /// The first so many GPUs; on the CPU, that many times the CPU. Without a number, the device to run on.
+    /// The first N GPUs; on the CPU, N times the CPU. Without a number, the device to run on.
     fn open_several(&self, gpus: Option<usize>) -> Result<Vec<Device>, Failure> {
         let Some(gpus) = gpus else { return Ok(vec![self.open()?]) };
         if self.device.is_some() {

@@ -39,7 +39,8 @@ impl Array {
     }
 }
 
-/// Reads the file, which is to be `what` (as in "the weights must be ...") and may hold the `allowed` types, of [`NUMBERS`].
+/// Reads the file, which is to be `what` (as in "the weights must be ...") and may hold the `allowed` types, of
+/// [`NUMBERS`].
 pub fn read(path: &Path, what: &str, allowed: &[Kind], progress: Progress) -> Result<Array, Failure> {
     let fail = |text: &str| Failure::error(format_args!("{}: {text}", path.display()));
     let reader = Reader::open(path).map_err(|text| fail(&text))?;

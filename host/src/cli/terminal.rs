@@ -64,8 +64,8 @@ pub fn table<'a>(header: impl IntoIterator<Item = &'a str>, numbers: impl IntoIt
     Table { columns, keys: 1 }
 }
 
-/// A table that is printed as wide as there is room. Where it is too wide, headers and texts are broken into lines; where that isn't
-/// enough, it is printed in parts one below the other, each with the columns that name the rows.
+/// A table that is printed as wide as there is room. Where it is too wide, headers and texts are broken into lines;
+/// where that isn't enough, it is printed in parts one below the other, each with the columns that name the rows.
 #[derive(Clone, Debug)]
 pub struct Table {
     columns: Vec<Column>,
@@ -180,7 +180,7 @@ fn length(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Text in lines of so many characters at most. Words that are longer are broken.
+/// Text in lines of this many characters at most. Words that are longer are broken.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     if length(text) <= width {
         return vec![text.to_owned()];

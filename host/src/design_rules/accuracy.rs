@@ -9,15 +9,15 @@ use super::table::TraversalTable;
 /// How many schedules take a time that is within the range of the class that the tree gives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Accuracy {
-    /// So many do.
+    /// This many do.
     pub within: usize,
-    /// Of so many.
+    /// Of this many.
     pub schedules: usize,
 }
 
 impl Accuracy {
-    /// The class accuracy of a model over a measured space, `times` in seconds: each schedule is given a class, and its time has to
-    /// be from the least to the greatest of those that the model learned this class from.
+    /// The class accuracy of a model over a measured space, `times` in seconds: each schedule is given a class, and its
+    /// time has to be from the least to the greatest of those that the model learned this class from.
     ///
     /// # Errors
     /// [`RulesError::Learning`] without schedules, and unless there is a time for each.

@@ -9,7 +9,7 @@ pub struct BitColumns {
 }
 
 impl BitColumns {
-    /// A table of so many rows and no columns.
+    /// A table of this many rows and no columns.
     pub fn new(rows: usize) -> Self {
         BitColumns { rows, columns: 0, words: Vec::new() }
     }
@@ -56,7 +56,7 @@ impl BitColumns {
     }
 }
 
-/// So many bits, 64 to a word from the lowest.
+/// This many bits, 64 to a word from the lowest.
 pub(super) fn pack(len: usize, mut bit: impl FnMut(usize) -> bool) -> Vec<u64> {
     let word = |first: usize| (first..len.min(first + 64)).rev().fold(0, |word, row| word << 1 | u64::from(bit(row)));
     (0..len).step_by(64).map(word).collect()

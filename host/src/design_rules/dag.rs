@@ -108,7 +108,8 @@ impl DagBuilder {
         self.operation(name, Kind::Gpu)
     }
 
-    /// Lets `after` start only when `before` is done. Either may be named later; [`START`] and [`END`] may be named, too.
+    /// Lets `after` start only when `before` is done. Either may be named later; [`START`] and [`END`] may be named,
+    /// too.
     pub fn edge(mut self, before: impl Into<String>, after: impl Into<String>) -> Self {
         self.edges.push((before.into(), after.into()));
         self
@@ -117,9 +118,9 @@ impl DagBuilder {
     /// The program, with its end.
     ///
     /// # Errors
-    /// [`RulesError::Dag`] for: no operations, or more than [`MAX_OPERATIONS`]; a name that is empty, taken, reserved or has
-    /// characters other than letters, digits, `_`, `.` and `+`; an edge that names an unknown operation, one to itself, into the
-    /// start or out of the end; a cycle, which it names.
+    /// [`RulesError::Dag`] for: no operations, or more than [`MAX_OPERATIONS`]; a name that is empty, taken, reserved
+    /// or has characters other than letters, digits, `_`, `.` and `+`; an edge that names an unknown operation, one to
+    /// itself, into the start or out of the end; a cycle, which it names.
     pub fn build(self) -> Result<Dag, RulesError> {
         let DagBuilder { name, operations, edges } = self;
         let wrong = |reason: String| RulesError::Dag { program: name.clone(), reason };
@@ -155,7 +156,7 @@ impl DagBuilder {
             }
             let id = |name: &String| {
                 let known = ids.get(name).copied();
-                known.ok_or_else(|| wrong(format!("the edge {before} -> {after} names `{name}`, which is no operation")))
+                known.ok_or_else(|| wrong(format!("the edge {before} -> {after} names `{name}`, which is not an operation")))
             };
             let v = id(after)?;
             // All depend on the start anyway.

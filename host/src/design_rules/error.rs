@@ -43,8 +43,8 @@ pub enum RulesError {
         /// There are more than 10 to the power of this.
         exponent: u32,
     },
-    /// A number is no time.
-    #[error("{seconds} s is no time")]
+    /// A number isn't a time.
+    #[error("{seconds} s is not a time")]
     Time {
         /// The number, in seconds.
         seconds: f64,

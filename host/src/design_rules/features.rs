@@ -28,7 +28,8 @@ pub enum Feature {
     },
 }
 
-/// What a schedule has to do: to have a property, or not to have it. Its text is a sentence as in the paper's Tables VI to VIII.
+/// What a schedule has to do: to have a property, or not to have it. Its text is a sentence as in the paper's Tables VI
+/// to VIII.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rule {
     /// The property.
@@ -38,13 +39,14 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Whether every schedule that heeds this rule heeds the other: they are equal, or this one has two steps in an order and the
-    /// other forbids the opposite order.
+    /// Whether every schedule that heeds this rule heeds the other: they are equal, or this one has two steps in an
+    /// order and the other forbids the opposite order.
     pub fn implies(&self, other: &Rule) -> bool {
         self == other || (self.value && !other.value && self.feature.is_reverse_of(&other.feature))
     }
 
-    /// Whether no schedule can heed both rules: one demands what the other forbids, or they have two steps in opposite orders.
+    /// Whether no schedule can heed both rules: one demands what the other forbids, or they have two steps in opposite
+    /// orders.
     pub fn contradicts(&self, other: &Rule) -> bool {
         (self.feature == other.feature && self.value != other.value)
             || (self.value && other.value && self.feature.is_reverse_of(&other.feature))
@@ -91,11 +93,12 @@ impl Serialize for Rule {
 
 /// The features that tell some traversals of a program apart.
 ///
-/// There is one for each ordered pair of steps and each pair of GPU operations, but for those that are the same for all traversals.
-/// Where two steps always occur, "u before v" and "v before u" say the same, and the first by name is taken.
+/// There is one for each ordered pair of steps and each pair of GPU operations, but for those that are the same for all
+/// traversals. Where two steps always occur, "u before v" and "v before u" say the same, and the first by name is
+/// taken.
 ///
-/// They are in the order in which a tree should prefer them where they tell as much: orders of the program's own operations, shared
-/// streams, orders with one synchronisation step, orders of two; each by the names of their steps.
+/// They are in the order in which a tree should prefer them where they tell as much: orders of the program's own
+/// operations, shared streams, orders with one synchronisation step, orders of two; each by the names of their steps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FeatureSet {
     features: Vec<Feature>,
@@ -104,7 +107,8 @@ pub struct FeatureSet {
 }
 
 impl FeatureSet {
-    /// The features that tell these rows of a table apart, and their values: a row for each of the rows, in their order.
+    /// The features that tell these rows of a table apart, and their values: a row for each of the rows, in their
+    /// order.
     ///
     /// # Panics
     /// If the table has no such row.
@@ -181,8 +185,8 @@ impl FeatureSet {
         columns
     }
 
-    /// What it says that a feature has this value. Where both steps always occurred in what was learned from, "u not before v" is
-    /// "v before u".
+    /// What it says that a feature has this value. Where both steps always occurred in what was learned from, "u not
+    /// before v" is "v before u".
     ///
     /// # Panics
     /// If there is no such feature.

@@ -1,11 +1,12 @@
-//! Design rules for CUDA+MPI programs: search the orderings and stream assignments of a program, and learn readable rules that tell
-//! fast ones from slow ones, after Pearson, Javeed and Devine, *Machine Learning for CUDA+MPI Design Rules* (2022).
+//! Design rules for CUDA+MPI programs: search the orderings and stream assignments of a program, and learn readable
+//! rules that tell fast ones from slow ones, after Pearson, Javeed and Devine, *Machine Learning for CUDA+MPI Design
+//! Rules* (2022).
 //!
 //! - A [`Dag`] is a program, and a [`Schedule`] one way to run it: [`schedule`] lists and counts them.
-//! - [`search`] chooses which to measure, or [`Survey`] measures all; a [`Platform`] measures: [`platform`] on GPUs or the CPU, with
-//!   ranks as threads or processes; [`sim`] on a simulated machine; [`Replay`] from a file of [`Runs`].
-//! - [`Model`] learns from times: classes ([`labels`]), features ([`FeatureSet`]), a [`tree`], and [`rules`] as sentences;
-//!   [`Accuracy`] and [`study`] say how well they hold, [`report`] makes a page of all.
+//! - [`search`] chooses which to measure, or [`Survey`] measures all; a [`Platform`] measures: [`platform`] on GPUs or
+//!   the CPU, with ranks as threads or processes; [`sim`] on a simulated machine; [`Replay`] from a file of [`Runs`].
+//! - [`Model`] learns from times: classes ([`labels`]), features ([`FeatureSet`]), a [`tree`], and [`rules`] as
+//!   sentences; [`Accuracy`] and [`study`] say how well they hold, [`report`] makes a page of all.
 //! - [`programs`] has some to begin with.
 //!
 //! ```

@@ -32,11 +32,12 @@ pub struct Model {
 }
 
 impl Model {
-    /// Learns from some rows of a table of schedules; `times` has the seconds that each of the table's schedules took. A row that is
-    /// given twice counts twice.
+    /// Learns from some rows of a table of schedules; `times` has the seconds that each of the table's schedules took.
+    /// A row that is given twice counts twice.
     ///
     /// # Errors
-    /// [`RulesError::Learning`] unless there is a time for each schedule, for a row that is none, and as [`Labels::with`].
+    /// [`RulesError::Learning`] unless there is a time for each schedule, for a row that isn't in the table, and as
+    /// [`Labels::with`].
     pub fn learn(table: &TraversalTable, times: &[f64], rows: &[usize], options: &LearnOptions) -> Result<Self, RulesError> {
         check_times(table, times)?;
         if let Some(row) = rows.iter().find(|&&row| row >= table.len()) {

@@ -6,8 +6,8 @@ use super::{About, Dag, Kind, Platform, RulesError, Runs, Schedule, Timeline, da
 
 /// Times looked up among runs. The program is that of the runs.
 ///
-/// It measures what the runs have, and each time the same; of a schedule with several runs, the first. It can't check results, and
-/// has the timelines of the fastest and the slowest run alone, where the runs came with them.
+/// It measures what the runs have, and each time the same; of a schedule with several runs, the first. It can't check
+/// results, and has the timelines of the fastest and the slowest run alone, where the runs came with them.
 #[derive(Clone, Debug)]
 pub struct Replay<'a> {
     dag: &'a Dag,
@@ -20,8 +20,8 @@ impl<'a> Replay<'a> {
     /// The runs, which are of this program.
     ///
     /// # Errors
-    /// [`RulesError::Schedule`] where a run is no schedule of the program on as many streams as [`About`](super::About) says, or
-    /// was made by another version of it: it says which.
+    /// [`RulesError::Schedule`] where a run is no schedule of the program on as many streams as [`About`](super::About)
+    /// says, or was made by another version of it: it says which.
     pub fn new(dag: &'a Dag, runs: &'a Runs) -> Result<Self, RulesError> {
         let mut rows = HashMap::with_capacity(runs.runs.len());
         for (row, run) in runs.runs.iter().enumerate() {
@@ -95,7 +95,7 @@ impl Platform for Replay<'_> {
 /// The program that runs are of, made again from its [signature](Dag::signature).
 ///
 /// # Errors
-/// [`RulesError::Dag`] where the signature is none.
+/// [`RulesError::Dag`] where the signature is invalid.
 pub fn program_of(about: &About) -> Result<Dag, RulesError> {
     let wrong = || RulesError::Dag {
         program: about.program.clone(),

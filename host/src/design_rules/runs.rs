@@ -67,8 +67,8 @@ pub struct Run {
 
 /// Schedules of a program with their times, in the order in which they were measured.
 ///
-/// As a file: a line that says what it is, a line of JSON with [`About`] and the number of runs, both behind `# `, and a CSV table
-/// `iteration,seconds,schedule`. Times are written so that they read back the same.
+/// As a file: a line that says what it is, a line of JSON with [`About`] and the number of runs, both behind `# `, and
+/// a CSV table `iteration,seconds,schedule`. Times are written so that they read back the same.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Runs {
     /// What was measured.
@@ -117,7 +117,7 @@ impl Runs {
         Ok(destination.write(|file| file.write_all(text.as_bytes()))?)
     }
 
-    /// The file, of so many runs.
+    /// The file, of this many runs.
     fn text(&self, runs: Option<usize>) -> String {
         let head = serde_json::to_string(&Head { runs, about: &self.about }).expect("its keys are strings");
         let mut text = format!("{MAGIC}\n# {head}\n{HEADER}\n");
@@ -129,12 +129,13 @@ impl Runs {
     /// left out.
     ///
     /// # Errors
-    /// [`RulesError::Runs`] where it can't be read, is no such file, was cut short, or has a row that is none: it names the line.
+    /// [`RulesError::Runs`] where it can't be read, isn't such a file, was cut short, or has an invalid row: it names
+    /// the line.
     pub fn read(path: &Path) -> Result<Self, RulesError> {
         let wrong = |reason: String| RulesError::Runs { path: path.to_owned(), reason };
         let mut lines = Lines::open(path).map_err(wrong)?;
         if !lines.next().map_err(wrong)? || lines.line() != MAGIC.as_bytes() {
-            return Err(wrong(format!("it is no file of runs: the first line isn't `{MAGIC}`")));
+            return Err(wrong(format!("it is not a file of runs: the first line isn't `{MAGIC}`")));
         }
         let cut = "it was cut short: the second line should say what was measured";
         let head = if lines.next().map_err(wrong)? { lines.text().map_err(wrong)? } else { "" };
@@ -278,7 +279,7 @@ fn row(line: &str, index: usize) -> Result<Run, String> {
     if iteration.parse() != Ok(index) {
         return Err(format!("the iteration is {}, but {index} comes next", quoted(iteration)));
     }
-    let seconds: f64 = seconds.parse().map_err(|_| format!("{} is no time in seconds", quoted(seconds)))?;
+    let seconds: f64 = seconds.parse().map_err(|_| format!("{} is not a time in seconds", quoted(seconds)))?;
     check_time(seconds).map_err(|error| error.to_string())?;
     Ok(Run { seconds, traversal: schedule.parse()? })
 }

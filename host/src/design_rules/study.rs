@@ -1,5 +1,5 @@
-//! Searches repeated on a measured space: how well their rules hold in all of it (the paper's Table V), and how near they get to its
-//! fastest schedule.
+//! Searches repeated on a measured space: how well their rules hold in all of it (the paper's Table V), and how near
+//! they get to its fastest schedule.
 
 use std::time::Instant;
 
@@ -37,7 +37,7 @@ pub struct Spread {
     pub greatest: f64,
 }
 
-/// After so many iterations.
+/// After this many iterations.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Point {
     /// How many schedules were measured.
@@ -46,8 +46,8 @@ pub struct Point {
     pub share: f64,
     /// The class accuracy over the whole space.
     pub accuracy: Spread,
-    /// The time of the fastest schedule found, over that of the fastest of the space, less 1; where the space was measured again
-    /// ([`Study::judged_by`]), both by that.
+    /// The time of the fastest schedule found, over that of the fastest of the space, less 1; where the space was
+    /// measured again ([`Study::judged_by`]), both by that.
     pub slower: Spread,
 }
 
@@ -92,8 +92,8 @@ impl<'a> Study<'a> {
 
     /// Lets the schedules that searches find be judged by a second measurement of the space.
     ///
-    /// The least of many times is less than what its schedule takes: it was lucky. So a search can't be told from its luck by the
-    /// times that it saw. By others, neither it nor the fastest of the whole space has any.
+    /// The least of many times is less than what its schedule takes: it was lucky. So a search can't be told from its
+    /// luck by the times that it saw. By others, neither it nor the fastest of the whole space has any.
     ///
     /// # Errors
     /// As [`Replay::new`], and [`RulesError::Learning`] where a schedule has no second time.
@@ -111,8 +111,8 @@ impl<'a> Study<'a> {
     /// Repeats a search with the seeds 0, 1, ...; `strategy` makes it. Seeds share the machine's cores.
     ///
     /// # Errors
-    /// [`RulesError::Learning`] without seeds, for no iterations or fewer than can be learned from. More iterations than there are
-    /// schedules count as all of these.
+    /// [`RulesError::Learning`] without seeds, for no iterations or fewer than can be learned from. More iterations
+    /// than there are schedules count as all of these.
     pub fn repeat<S: Strategy>(
         &self,
         strategy: impl Fn() -> S + Sync,

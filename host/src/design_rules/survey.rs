@@ -13,13 +13,13 @@ const NEIGHBOURS: usize = 4;
 /// How often schedules and drift are estimated in turns. Nothing changes after some three.
 const TURNS: usize = 4;
 
-/// The times of all schedules of a program, in passes, each in an order of its own: what disturbs the machine for a while then falls
-/// on schedules at random.
+/// The times of all schedules of a program, in passes, each in an order of its own: what disturbs the machine for a
+/// while then falls on schedules at random.
 ///
-/// Much of what disturbs a machine lasts longer than a measurement: neighbours on a host, clocks, temperatures. So a time is taken for
-/// the product of what the schedule takes, how slow the machine was just then, and chance. The second is the median of how much slower
-/// than their schedules the measurements just before and after were; the first is the schedule's median over passes once that is taken
-/// out. Both are estimated in turns.
+/// Much of what disturbs a machine lasts longer than a measurement: neighbours on a host, clocks, temperatures. So a
+/// time is taken for the product of what the schedule takes, how slow the machine was just then, and chance. The second
+/// is the median of how much slower than their schedules the measurements just before and after were; the first is the
+/// schedule's median over passes once that is taken out. Both are estimated in turns.
 #[derive(Clone, Debug)]
 pub struct Survey {
     schedules: Vec<Schedule>,
@@ -30,7 +30,7 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Of all schedules of the platform's program on at most so many streams. Nothing is measured yet.
+    /// Of all schedules of the platform's program on at most this many streams. Nothing is measured yet.
     ///
     /// # Errors
     /// [`RulesError::Streams`].
@@ -50,7 +50,8 @@ impl Survey {
         self.schedules.is_empty()
     }
 
-    /// Measures each schedule once more, in an order that `seed` settles. `each` is called after each and may end the pass.
+    /// Measures each schedule once more, in an order that `seed` settles. `each` is called after each and may end the
+    /// pass.
     ///
     /// # Errors
     /// What the platform says.
@@ -77,8 +78,8 @@ impl Survey {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// The schedules that were measured, with their times, in the order of [`Schedules`]: by one pass, as they were measured; by
-    /// several, without the machine's drift.
+    /// The schedules that were measured, with their times, in the order of [`Schedules`]: by one pass, as they were
+    /// measured; by several, without the machine's drift.
     pub fn runs(&self, platform: &dyn Platform) -> Vec<Run> {
         self.runs_of(platform, 0..self.orders.len())
     }
@@ -112,8 +113,8 @@ impl Survey {
     }
 }
 
-/// What each schedule takes, without the machine's drift where there are several passes; NaN for those that were not measured. `times`
-/// are by schedule and pass, and `orders` has the schedules of each pass as they were measured.
+/// What each schedule takes, without the machine's drift where there are several passes; NaN for those that were not
+/// measured. `times` are by schedule and pass, and `orders` has the schedules of each pass as they were measured.
 fn steady(times: &[Vec<f64>], orders: &[Vec<usize>]) -> Vec<f64> {
     let middle = |values: &[f64]| if values.is_empty() { f64::NAN } else { median(values) };
     if orders.len() < 2 {

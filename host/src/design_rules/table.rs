@@ -7,11 +7,11 @@ use super::Traversal;
 /// Where a step that does not occur is.
 const ABSENT: u32 = u32::MAX;
 
-/// Traversals of one program as a table: for each the place of every step and the stream of every bound GPU operation. Features and
-/// rules are looked up in it.
+/// Traversals of one program as a table: for each the place of every step and the stream of every bound GPU operation.
+/// Features and rules are looked up in it.
 ///
-/// Synchronisation may occur in some traversals and not in others. Names are in alphabetical order, the program's operations before
-/// synchronisation, so that they don't depend on which traversals there are, nor on their order.
+/// Synchronisation may occur in some traversals and not in others. Names are in alphabetical order, the program's
+/// operations before synchronisation, so that they don't depend on which traversals there are, nor on their order.
 #[derive(Clone, Debug)]
 pub struct TraversalTable {
     rows: usize,
@@ -58,8 +58,8 @@ impl TraversalTable {
         self.rows == 0
     }
 
-    /// The names of all steps that occur: first the [`operations`](Self::operations), then synchronisation, each in alphabetical
-    /// order.
+    /// The names of all steps that occur: first the [`operations`](Self::operations), then synchronisation, each in
+    /// alphabetical order.
     pub fn names(&self) -> &[String] {
         &self.names
     }

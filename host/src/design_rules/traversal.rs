@@ -6,11 +6,11 @@ use std::str::FromStr;
 
 use crate::read::quoted;
 
-/// A schedule's steps by name, with the streams of the GPU operations: all that learning needs, also where the program is not at
-/// hand.
+/// A schedule's steps by name, with the streams of the GPU operations: all that learning needs, also where the program
+/// is not at hand.
 ///
-/// Its text is that of [`Schedule::text`](super::Schedule::text): names with `;` between them, and `@` and the stream behind
-/// those that name one.
+/// Its text is that of [`Schedule::text`](super::Schedule::text): names with `;` between them, and `@` and the stream
+/// behind those that name one.
 ///
 /// ```
 /// use warpsmith::design_rules::Traversal;
@@ -35,7 +35,8 @@ pub struct NamedStep {
 }
 
 impl NamedStep {
-    /// Whether it is synchronisation: its name says what it comes after or before. Operations have no `-` in their names.
+    /// Whether it is synchronisation: its name says what it comes after or before. Operations have no `-` in their
+    /// names.
     pub fn is_synchronisation(&self) -> bool {
         self.name.contains('-')
     }
@@ -57,7 +58,7 @@ impl FromStr for Traversal {
     type Err = String;
 
     /// # Errors
-    /// A clause that names the first step that is none, or stands twice.
+    /// A clause that names the first step that is invalid or stands twice.
     fn from_str(text: &str) -> Result<Self, String> {
         let (mut steps, mut names) = (Vec::new(), HashSet::new());
         for part in text.split(';') {

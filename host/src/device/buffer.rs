@@ -20,16 +20,16 @@ use std::ops::{Bound, Range, RangeBounds};
 /// ```
 ///
 /// Made by [`Device::alloc`], [`Device::alloc_zeroed`] and [`Device::upload`]; filled, copied and read through a
-/// [`Stream`](super::Stream); passed to kernels by [`launch!`](crate::launch!): as `&buffer` for `&[T]`, `&T` and `*const T`,
-/// as `&mut buffer` for `*mut T`, `DisjointSlice<T>` and `*const T`.
+/// [`Stream`](super::Stream); passed to kernels by [`launch!`](crate::launch!): as `&buffer` for `&[T]`, `&T` and
+/// `*const T`, as `&mut buffer` for `*mut T`, `DisjointSlice<T>` and `*const T`.
 ///
-/// Work on a stream is asynchronous, and only borrows a buffer while it is enqueued. Work on another stream that uses the same
-/// elements, where one of the two writes, waits on the device for all that the first stream had been given by then, unless the
-/// two are in order already: by [`Stream::wait`](super::Stream::wait), or because the host has waited. An
-/// [`Event`](super::Event) recorded right behind the first keeps the wait as short as can be.
+/// Work on a stream is asynchronous, and only borrows a buffer while it is enqueued. Work on another stream that uses
+/// the same elements, where one of the two writes, waits on the device for all that the first stream had been given by
+/// then, unless the two are in order already: by [`Stream::wait`](super::Stream::wait), or because the host has waited.
+/// An [`Event`](super::Event) recorded right behind the first keeps the wait as short as can be.
 ///
-/// Dropping it is safe: the driver waits for all work on the device before it frees memory. That also makes it slow, so buffers
-/// that are needed again are better kept ([`ensure`](Self::ensure)).
+/// Dropping it is safe: the driver waits for all work on the device before it frees memory. That also makes it slow, so
+/// buffers that are needed again are better kept ([`ensure`](Self::ensure)).
 pub struct Buffer<T: Pod> {
     device: Device,
     memory: Memory,
@@ -125,8 +125,8 @@ impl<T: Pod> Buffer<T> {
         self.memory.address().addr() as u64
     }
 
-    /// Makes it `len` elements long, of unspecified contents. Memory is allocated only where it was never as long before, and
-    /// is never given back before the drop.
+    /// Makes it `len` elements long, of unspecified contents. Memory is allocated only where it was never as long
+    /// before, and is never given back before the drop.
     ///
     /// # Errors
     /// [`DeviceError::OutOfMemory`]; the buffer then is empty, as the old memory is freed first.
@@ -287,8 +287,8 @@ common!(ViewMut);
 
 impl<'a, T: Pod> View<'a, T> {
     /// # Safety
-    /// `first` is the address of as many elements, in memory that `device` accesses and that lives for `'a`, and `page` is its
-    /// page in the device's ledger.
+    /// `first` is the address of as many elements, in memory that `device` accesses and that lives for `'a`, and `page`
+    /// is its page in the device's ledger.
     pub(super) unsafe fn from_raw(device: &'a Device, page: Option<usize>, first: *mut T, len: usize) -> Self {
         View { device, page, first, len, element: PhantomData }
     }
@@ -323,7 +323,8 @@ impl<'a, T: Pod> View<'a, T> {
 
 impl<'a, T: Pod> ViewMut<'a, T> {
     /// # Safety
-    /// As [`View::from_raw`], and no other reference to the elements is used for `'a`.
+    /// `first` is the address of as many elements, in memory that `device` accesses and that lives for `'a`, and `page`
+    /// is its page in the device's ledger. No other reference to the elements is used for `'a`.
     pub(super) unsafe fn from_raw(device: &'a Device, page: Option<usize>, first: *mut T, len: usize) -> Self {
         ViewMut { device, page, first, len, element: PhantomData }
     }

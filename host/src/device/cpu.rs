@@ -13,7 +13,8 @@ use std::sync::OnceLock;
 /// Alignment of buffers, in bytes: what `cuMemAlloc` gives.
 pub(super) const ALIGN: usize = 256;
 
-/// A request of this many bytes is checked against the machine's memory. The system would let it pass and end the process later.
+/// A request of this many bytes is checked against the machine's memory. The system would let it pass and end the
+/// process later.
 const LARGE: usize = 1 << 30;
 
 /// The CPU as a device.
@@ -111,8 +112,8 @@ impl Allocation {
         if bytes >= LARGE && bytes > total() {
             return Err(out_of_memory());
         }
-        // With an alignment that `calloc` can't give, the allocator would write the zeroes itself, and so touch every page.
-        // So the aligned address is looked for within a larger allocation.
+        // With an alignment that `calloc` can't give, the allocator would write the zeroes itself, and so touch every
+        // page. So the aligned address is looked for within a larger allocation.
         let layout =
             bytes.checked_add(ALIGN).and_then(|bytes| Layout::from_size_align(bytes, 16).ok()).ok_or_else(out_of_memory)?;
         // SAFETY: the layout's size is not 0.

@@ -1,20 +1,21 @@
 //! The CUDA backend: the one place that names `cust`.
 //!
-//! Of `cust` come the types of the driver's handles. Calls go to the driver's functions ([`driver`]): an enum like `cust`'s for results is
-//! undefined behaviour where a driver is newer than it, and measurement with `cust` 0.3.2 found out:
+//! Of `cust` come the types of the driver's handles. Calls go to the driver's functions ([`driver`]): an enum like
+//! `cust`'s for results is undefined behaviour where a driver is newer than it, and measurement with `cust` 0.3.2 found
+//! out:
 //!
-//! - its `Stream::new` takes `NON_BLOCKING` out of the flags, and its copies and fills run on the legacy default stream, which
-//!   non-blocking streams don't wait for; its copies panic where lengths differ;
+//! - its `Stream::new` takes `NON_BLOCKING` out of the flags, and its copies and fills run on the legacy default
+//!   stream, which non-blocking streams don't wait for; its copies panic where lengths differ;
 //! - its `Stream::wait_event` destroys the event, and its `Module::from_ptx` has no compiler log;
-//! - its `graph` module has graphs of nodes, but no capture of a stream, and nothing that instantiates or launches a graph; its
-//!   `kernel_invocation!` gives a function other arguments than that one takes, and so doesn't compile;
+//! - its `graph` module has graphs of nodes, but no capture of a stream, and nothing that instantiates or launches a
+//!   graph; its `kernel_invocation!` gives a function other arguments than that one takes, and so doesn't compile;
 //! - a stream that is dropped after its context makes the driver crash.
 //!
 //! Because of the last, the state of a device, its context among it, is made once and kept until the process ends.
 //!
-//! A thread has a current context, which other libraries set, too. So each entry asks the driver for it ([`Cuda::enter`]), and where it is
-//! another one than the device's, that is current again afterwards. Where there was none, the device's stays: then the next entry only
-//! has to ask.
+//! A thread has a current context, which other libraries set, too. So each entry asks the driver for it
+//! ([`Cuda::enter`]), and where it is another one than the device's, that is current again afterwards. Where there was
+//! none, the device's stays: then the next entry only has to ask.
 
 mod driver;
 mod event;
@@ -73,7 +74,8 @@ unsafe impl Send for Context {}
 // SAFETY: at the same time, too: the handle itself is never changed.
 unsafe impl Sync for Context {}
 
-/// While it lives, a device's context is current on this thread. Then the one is again that was before, if there was one.
+/// While it lives, a device's context is current on this thread. Then the one is again that was before, if there was
+/// one.
 #[must_use = "the context is current only as long as this lives"]
 struct Entered {
     /// Null where nothing is to be done.
@@ -84,8 +86,8 @@ impl Drop for Entered {
     #[inline]
     fn drop(&mut self) {
         if !self.before.is_null() {
-            // SAFETY: the driver said that this context was current here. Should it have been destroyed since, the driver says so to
-            // whoever uses it.
+            // SAFETY: the driver said that this context was current here. Should it have been destroyed since, the
+            // driver says so to whoever uses it.
             _ = unsafe { driver::cuCtxSetCurrent(self.before) };
         }
     }
@@ -156,7 +158,7 @@ struct Attributes {
 impl Attributes {
     fn of(ordinal: u32) -> Result<Self, DeviceError> {
         let mut device = 0;
-        // The driver finds no device with an ordinal that is none of its numbers.
+        // An ordinal that doesn't fit the driver's type becomes -1, for which it finds no device.
         let number = c_int::try_from(ordinal).unwrap_or(-1);
         // SAFETY: the result may be written to.
         let code = unsafe { driver::cuDeviceGet(&mut device, number) };

@@ -55,7 +55,7 @@ pub enum DeviceError {
     },
 
     /// A kernel's argument lives elsewhere than its stream.
-    #[error("kernel `{kernel}` was not launched: an argument is in the memory of {buffer}, and the stream is one of {stream}")]
+    #[error("kernel `{kernel}` was not launched: an argument is in the memory of {buffer}, and the stream belongs to {stream}")]
     ArgumentElsewhere {
         /// The kernel's name.
         kernel: &'static str,

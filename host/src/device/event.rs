@@ -7,7 +7,8 @@ use super::{Device, Inner};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// A point in a stream's work: it is reached once all is done that was enqueued before [`Stream::record`](super::Stream::record).
+/// A point in a stream's work: it is reached once all is done that was enqueued before
+/// [`Stream::record`](super::Stream::record).
 ///
 /// On the CPU all work is done as it is enqueued, so that an event has been reached as soon as it is recorded.
 #[derive(Debug)]
@@ -19,7 +20,8 @@ pub struct Event {
 pub(super) enum Kind {
     Cuda {
         event: CudaEvent,
-        /// What comes before it, once it has been recorded. Held while the driver is told of another record, or of a stream's wait.
+        /// What comes before it, once it has been recorded. Held while the driver is told of another record, or of a
+        /// stream's wait.
         clock: Mutex<Option<Arc<Clock>>>,
     },
     /// When it was last recorded.
@@ -64,8 +66,8 @@ impl Event {
     /// CUDA measures it on the device, to about half a microsecond.
     ///
     /// # Errors
-    /// [`DeviceError::NotRecorded`] where one of them was never recorded, [`DeviceError::WrongDevice`] where they are of two
-    /// devices, and [`DeviceError::Fault`] where something went wrong on the device.
+    /// [`DeviceError::NotRecorded`] where one of them was never recorded, [`DeviceError::WrongDevice`] where they are
+    /// of two devices, and [`DeviceError::Fault`] where something went wrong on the device.
     pub fn elapsed_ms(&self, start: &Event) -> Result<f64, DeviceError> {
         match (&self.kind, &start.kind) {
             (Kind::Cuda { event: end, clock: ended }, Kind::Cuda { event: start, clock: started })

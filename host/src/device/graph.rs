@@ -7,8 +7,8 @@ use std::fmt;
 
 /// Launches, copies and fills that are enqueued together, by one call: [`Device::capture`].
 ///
-/// A GPU's driver has then seen all of it before, so that a kernel of a graph takes the host and the device less time to start than
-/// one that is launched by itself. On the CPU it is done one after the other, as it would have been.
+/// A GPU's driver has then seen all of it before, so that a kernel of a graph takes the host and the device less time
+/// to start than one that is launched by itself. On the CPU it is done one after the other, as it would have been.
 ///
 /// It holds addresses, not buffers.
 pub struct Graph {
@@ -84,9 +84,9 @@ impl Drop for Capture {
 impl Device {
     /// Writes down what `work` enqueues on the stream that it is given, in place of doing it.
     ///
-    /// That can be launches, copies on the device, and fills. What waits, or is for the host or for another stream to wait for, is
-    /// an error. A module's kernels are found when they are first launched; a graph whose kernels have been launched before is
-    /// captured without that delay.
+    /// That can be launches, copies on the device, and fills. What waits, or is for the host or for another stream to
+    /// wait for, is an error. A module's kernels are found when they are first launched; a graph whose kernels have
+    /// been launched before is captured without that delay.
     ///
     /// ```
     /// use gpu_kernels::samples;
@@ -109,14 +109,14 @@ impl Device {
     /// ```
     ///
     /// # Errors
-    /// What `work` returns, [`DeviceError::InCapture`] for what can't be part of a graph among it; and what earlier work on the device
-    /// came to.
+    /// What `work` returns, [`DeviceError::InCapture`] for what can't be part of a graph among it; and what earlier
+    /// work on the device came to.
     pub fn capture<E: From<DeviceError>>(&self, work: impl FnOnce(&Stream) -> Result<(), E>) -> Result<Graph, E> {
         self.capture_branches(1, |streams| work(&streams[0]))
     }
 
-    /// The same with several streams (at least one), whose work is independent: the graph may do it at the same time, and is done
-    /// once all of them are. On the CPU the streams' work is done one stream after the other.
+    /// The same with several streams (at least one), whose work is independent: the graph may do it at the same time,
+    /// and is done once all of them are. On the CPU the streams' work is done one stream after the other.
     ///
     /// # Errors
     /// As [`capture`](Self::capture).
@@ -137,8 +137,8 @@ impl Graph {
         &self.device
     }
 
-    /// Lets the device prepare for the first launch, on a stream of the device that may wait for that. Later launches need nothing of
-    /// the kind, nor does the CPU.
+    /// Lets the device prepare for the first launch, on a stream of the device that may wait for that. Later launches
+    /// need nothing of the kind, nor does the CPU.
     ///
     /// # Errors
     /// [`DeviceError::WrongDevice`], [`DeviceError::InCapture`], and what earlier work on the device came to.
@@ -150,18 +150,19 @@ impl Graph {
         }
     }
 
-    /// Does what was captured, as if it were now enqueued on `stream`. On CUDA a launch waits for the one before of the same graph,
-    /// whichever stream that was on.
+    /// Does what was captured, as if it were now enqueued on `stream`. On CUDA a launch waits for the one before of the
+    /// same graph, whichever stream that was on.
     ///
     /// # Safety
-    /// Until all is done, what every captured launch, copy and fill asked for still holds: the buffers are alive and were not given other
-    /// memory ([`Buffer::ensure`](super::Buffer::ensure)), nothing else uses what is written or writes what is read, modules
-    /// other than the library's are loaded, and what an `unsafe` kernel asks is so. That takes in work on other streams, which
-    /// waits for no graph by itself, nor a graph for it. Branches don't use what another one writes.
+    /// Until all is done, what every captured launch, copy and fill asked for still holds: the buffers are alive and
+    /// were not given other memory ([`Buffer::ensure`](super::Buffer::ensure)), nothing else uses what is written or
+    /// writes what is read, modules other than the library's are loaded, and what an `unsafe` kernel asks is so. That
+    /// takes in work on other streams, which waits for no graph by itself, nor a graph for it. Branches don't use what
+    /// another one writes.
     ///
     /// # Errors
-    /// [`DeviceError::WrongDevice`] where the stream is another device's; [`DeviceError::InCapture`]; what earlier work on the
-    /// device came to. CPU: [`DeviceError::Simt`] where a kernel fails.
+    /// [`DeviceError::WrongDevice`] where the stream is another device's; [`DeviceError::InCapture`]; what earlier work
+    /// on the device came to. CPU: [`DeviceError::Simt`] where a kernel fails.
     pub unsafe fn launch(&self, stream: &Stream) -> Result<(), DeviceError> {
         let stream = stream.for_graph(&self.device)?;
         match (&self.work, stream.cuda()) {

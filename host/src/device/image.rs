@@ -52,8 +52,8 @@ pub(super) fn arch(capability: u32) -> Option<u32> {
     archs().filter(|&arch| arch <= capability).max()
 }
 
-/// Whether a kernel is of the crate that [`PTX_IMAGES`] was built from. Its kernels alone may be launched from there: another crate's
-/// may have the same names.
+/// Whether a kernel is of the crate that [`PTX_IMAGES`] was built from. Its kernels alone may be launched from there:
+/// another crate's may have the same names.
 fn has(kernel: &KernelInfo) -> bool {
     kernel.same_crate(samples::saxpy::kernel())
 }
@@ -89,7 +89,7 @@ mod tests {
         // SAFETY: it is not launched.
         let others = unsafe { KernelInfo::new(own.path, 7, None, true) };
         assert!(others.path == own.path && !has(&others));
-        // SAFETY: nor is this one.
+        // SAFETY: it is not launched.
         let of_another_name = unsafe { KernelInfo::new("gpu_kernel::samples::saxpy", 7, None, true) };
         assert!(of_another_name.symbol() == own.symbol() && !has(&of_another_name));
     }

@@ -8,14 +8,14 @@ use super::{Device, DeviceError};
 use bytemuck::Pod;
 use std::fmt;
 
-/// An array of `T` in page-locked memory of the host that kernels of a device read and write in place: what a kernel writes there is
-/// on its way to the host at once, without a copy behind it.
+/// An array of `T` in page-locked memory of the host that kernels of a device read and write in place: what a kernel
+/// writes there is on its way to the host at once, without a copy behind it.
 ///
-/// Made by [`Device::mapped`]. On CUDA each access crosses the bus, so that kernels should touch each element once and in order. On
-/// the CPU it is ordinary memory.
+/// Made by [`Device::mapped`]. On CUDA each access crosses the bus, so that kernels should touch each element once and
+/// in order. On the CPU it is ordinary memory.
 ///
-/// As with a [`Buffer`](super::Buffer), work on streams is asynchronous, and work on several streams is kept in order; but the host may
-/// look at the elements only while no work that uses them is under way.
+/// As with a [`Buffer`](super::Buffer), work on streams is asynchronous, and work on several streams is kept in order;
+/// but the host may look at the elements only while no work that uses them is under way.
 pub struct MappedBuffer<T: Pod> {
     device: Device,
     memory: PinnedBuffer<T>,
@@ -45,15 +45,15 @@ impl<T: Pod> MappedBuffer<T> {
 
     /// All elements, for streams and kernels.
     pub fn as_view(&self) -> View<'_, T> {
-        // SAFETY: as many elements are there as long as the buffer, and memory that the driver locked has the same address on its
-        // devices as on the host (unified addressing).
+        // SAFETY: as many elements are there as long as the buffer, and memory that the driver locked has the same
+        // address on its devices as on the host (unified addressing).
         unsafe { View::from_raw(&self.device, self.page.as_ref().map(Page::number), self.host_ptr(), self.len) }
     }
 
     /// All elements, for streams and kernels to write.
     pub fn as_view_mut(&mut self) -> ViewMut<'_, T> {
-        // SAFETY: as many elements are there as long as the buffer, which is borrowed mutably, at the same address on the device as on
-        // the host (unified addressing).
+        // SAFETY: as many elements are there as long as the buffer, which is borrowed mutably, at the same address on
+        // the device as on the host (unified addressing).
         unsafe { ViewMut::from_raw(&self.device, self.page.as_ref().map(Page::number), self.host_ptr(), self.len) }
     }
 

@@ -1,7 +1,7 @@
 //! One face for CUDA devices and the CPU: memory, streams, events and typed launches.
 //!
-//! A [`Device`] is an NVIDIA GPU, by way of `cust`, or the CPU, where the [`simt`] executor runs the same kernels. Code that
-//! is written against this module runs on either: [`Device::best`] takes a GPU where there is one.
+//! A [`Device`] is an NVIDIA GPU, by way of `cust`, or the CPU, where the [`simt`] executor runs the same kernels. Code
+//! that is written against this module runs on either: [`Device::best`] takes a GPU where there is one.
 //!
 //! ```
 //! use gpu_kernels::samples;
@@ -19,8 +19,9 @@
 //!
 //! What differs between the two:
 //! - On a GPU a stream's work goes on while the host does something else; on the CPU it is done when the call returns.
-//! - What a kernel does wrong on a GPU shows at a later call, as [`DeviceError::Fault`], and ends the use of the device. On
-//!   the CPU the launch itself fails, with a [`DeviceError::Simt`] that names the thread and the place in the source.
+//! - What a kernel does wrong on a GPU shows at a later call, as [`DeviceError::Fault`], and ends the use of the
+//!   device. On the CPU the launch itself fails, with a [`DeviceError::Simt`] that names the thread and the place in
+//!   the source.
 //! - New memory holds anything at all on a GPU, and zeroes on the CPU.
 //!
 //! # Environment
@@ -95,11 +96,13 @@ pub fn no_cuda_reason() -> Option<String> {
 }
 
 impl Device {
-    /// The first CUDA device where one can be used, and else the CPU; or what `WARPSMITH_BACKEND` (`cuda` or `cpu`) says.
+    /// The first CUDA device where one can be used, and else the CPU; or what `WARPSMITH_BACKEND` (`cuda` or `cpu`)
+    /// says.
     ///
     /// # Errors
-    /// [`DeviceError::NoDevice`] and the like where it says `cuda` and there is none, [`DeviceError::InvalidBackend`] where
-    /// it says something else; on the CPU [`DeviceError::Threads`] where `WARPSMITH_THREADS` is no number of threads.
+    /// [`DeviceError::NoDevice`] and the like where it says `cuda` and there is none, [`DeviceError::InvalidBackend`]
+    /// where it says something else; on the CPU [`DeviceError::Threads`] where `WARPSMITH_THREADS` isn't a number of
+    /// threads.
     pub fn best() -> Result<Self, DeviceError> {
         let wish = env::var_os("WARPSMITH_BACKEND").unwrap_or_default();
         let cpu = || threads::count().map(|_| Self::cpu()).map_err(DeviceError::from);
@@ -143,8 +146,8 @@ impl Device {
         }
     }
 
-    /// The CPU, with as many worker threads as [`threads::count`] says; where that is an error, one for each core that the process may
-    /// use.
+    /// The CPU, with as many worker threads as [`threads::count`] says; where that is an error, one for each core that
+    /// the process may use.
     pub fn cpu() -> Self {
         static CPU: OnceLock<Device> = OnceLock::new();
         let executor = || threads::count().map_or_else(|_| simt::Executor::default(), simt::Executor::new);
@@ -230,8 +233,8 @@ impl Device {
         Event::new(self, true)
     }
 
-    /// An event that has not been recorded, and that has no time: [`Event::elapsed_ms`] fails. It is cheaper to record and to wait
-    /// for.
+    /// An event that has not been recorded, and that has no time: [`Event::elapsed_ms`] fails. It is cheaper to record
+    /// and to wait for.
     ///
     /// # Errors
     /// What earlier work on the device came to.
@@ -240,7 +243,8 @@ impl Device {
     }
 
     /// Lets this device access the memory of `other`, if it can: whether it can. Copies between the two
-    /// ([`Stream::copy_bytes`]) then go straight from one to the other, and else by way of the host. Once in a process is enough.
+    /// ([`Stream::copy_bytes`]) then go straight from one to the other, and else by way of the host. Once in a process
+    /// is enough.
     ///
     /// # Errors
     /// What the driver says.
@@ -274,16 +278,16 @@ impl Device {
 
     /// Loads kernels that were built elsewhere, for [`Stream::launch_from`].
     ///
-    /// `images` are PTX texts, each with the compute capability (times ten) that it is for; the one that suits the device best is
-    /// loaded. On the CPU nothing is.
+    /// `images` are PTX texts, each with the compute capability (times ten) that it is for; the one that suits the
+    /// device best is loaded. On the CPU nothing is.
     ///
     /// # Safety
-    /// The images were built, by `cuda_builder`, from the source of those kernels that are launched from the module, as it is
-    /// in this program.
+    /// The images were built, by `cuda_builder`, from the source of those kernels that are launched from the module, as
+    /// it is in this program.
     ///
     /// # Errors
-    /// [`DeviceError::NoImage`] where none suits, and [`DeviceError::Module`], with the compiler's messages, where the driver
-    /// refuses it.
+    /// [`DeviceError::NoImage`] where none suits, and [`DeviceError::Module`], with the compiler's messages, where the
+    /// driver refuses it.
     pub unsafe fn load_module(&self, images: &[(u32, &str)]) -> Result<Module, DeviceError> {
         let cuda = match &self.inner {
             Inner::Cuda(cuda) => Some(CudaModule::load(cuda, images)?),
@@ -322,8 +326,8 @@ impl Device {
         Ok(())
     }
 
-    /// How many blocks of `block` threads, with `shared` bytes of dynamic shared memory each, a multiprocessor holds at a
-    /// time. On the CPU one.
+    /// How many blocks of `block` threads, with `shared` bytes of dynamic shared memory each, a multiprocessor holds at
+    /// a time. On the CPU one.
     ///
     /// # Errors
     /// [`DeviceError::LaunchFailed`] where such blocks can't be launched.
@@ -347,8 +351,8 @@ impl Device {
         }
     }
 
-    /// How long this process has waited for the driver to compile kernels for the device, or to load what it had compiled before. It
-    /// does so before a kernel's first launch. Zero on the CPU.
+    /// How long this process has waited for the driver to compile kernels for the device, or to load what it had
+    /// compiled before. It does so before a kernel's first launch. Zero on the CPU.
     pub fn compile_time(&self) -> Duration {
         match &self.inner {
             Inner::Cuda(cuda) => cuda.compile_time(),

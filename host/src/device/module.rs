@@ -48,7 +48,7 @@ impl Module {
     /// Like [`Device::occupancy`], of a kernel of this module.
     ///
     /// # Errors
-    /// As there.
+    /// [`DeviceError::LengthMismatch`], and [`DeviceError::Constant`] where the module has none of its name and size.
     pub fn occupancy(&self, kernel: &'static KernelInfo, block: impl Into<Dim3>, shared: usize) -> Result<u32, DeviceError> {
         self.cuda.as_ref().map_or(Ok(1), |module| module.occupancy(kernel, block.into(), shared))
     }
@@ -56,7 +56,7 @@ impl Module {
     /// Like [`Device::kernel_attributes`], of a kernel of this module.
     ///
     /// # Errors
-    /// As there.
+    /// [`DeviceError::LengthMismatch`], and [`DeviceError::Constant`] where the module has none of its name and size.
     pub fn kernel_attributes(&self, kernel: &'static KernelInfo) -> Result<KernelAttributes, DeviceError> {
         self.cuda.as_ref().map_or_else(|| Ok(cpu_attributes()), |module| module.attributes(kernel))
     }
@@ -64,10 +64,11 @@ impl Module {
     /// Like [`Device::set_constant`], of a constant of this module.
     ///
     /// # Safety
-    /// As there.
+    /// No kernel that reads it is running on the device, also not on a stream that nobody has waited for, nor does a
+    /// reference to the values live on in the host.
     ///
     /// # Errors
-    /// As there.
+    /// [`DeviceError::LengthMismatch`], and [`DeviceError::Constant`] where the module has none of its name and size.
     pub unsafe fn set_constant<T: Pod, const N: usize>(
         &self,
         constant: &'static Constant<T, N>,
@@ -92,7 +93,8 @@ pub(super) fn cpu_attributes() -> KernelAttributes {
 /// Fills a constant in a module, or without one on the CPU.
 ///
 /// # Safety
-/// As [`Device::set_constant`].
+/// No kernel that reads it is running on the device, also not on a stream that nobody has waited for, nor does a
+/// reference to the values live on in the host.
 pub(super) unsafe fn set_constant<T: Pod, const N: usize>(
     module: Option<&CudaModule>,
     constant: &'static Constant<T, N>,

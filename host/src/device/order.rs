@@ -1,14 +1,15 @@
 //! Which work on memory comes before which, where a device has several streams.
 //!
-//! Streams of a GPU run side by side, and to enqueue work only borrows its buffers while it is enqueued. So a [`Lane`] numbers a
-//! stream's pieces of work, a [`Ledger`] keeps the numbers of each allocation's last [`Uses`], and a [`Clock`] says how much of other
-//! lanes' work comes before something: before what a lane does from now on, or before an event. A piece of work that meets an earlier
-//! one, on another lane, of which one writes, waits for it, unless events, or the host's own waits, have put them in order already.
-//! What is ordered by hand thus waits for nothing else, and work on one lane for nothing at all.
+//! Streams of a GPU run side by side, and to enqueue work only borrows its buffers while it is enqueued. So a [`Lane`]
+//! numbers a stream's pieces of work, a [`Ledger`] keeps the numbers of each allocation's last [`Uses`], and a
+//! [`Clock`] says how much of other lanes' work comes before something: before what a lane does from now on, or before
+//! an event. A piece of work that meets an earlier one, on another lane, of which one writes, waits for it, unless
+//! events, or the host's own waits, have put them in order already. What is ordered by hand thus waits for nothing
+//! else, and work on one lane for nothing at all.
 //!
-//! A number is given when a piece has been enqueued, so that whoever waits for so many pieces has waited for this one. Two threads
-//! that enqueue at the same time have no conflict: the borrows of their buffers, which last as long, exclude it. So nobody has to
-//! hold the ledger while the driver is told.
+//! A number is given when a piece has been enqueued, so that whoever waits for so many pieces has waited for this one.
+//! Two threads that enqueue at the same time have no conflict: the borrows of their buffers, which last as long,
+//! exclude it. So nobody has to hold the ledger while the driver is told.
 
 use super::DeviceError;
 use std::ops::Range;
@@ -30,12 +31,12 @@ pub(super) struct Lane<Q> {
     before: Mutex<Clock<Q>>,
 }
 
-/// So many pieces of work of each of these lanes.
+/// This many pieces of work of each of these lanes.
 #[derive(Debug)]
 pub(super) struct Clock<Q>(Vec<(Weak<Lane<Q>>, u64)>);
 
-/// The last uses of all memory of a device, behind one lock: a piece of work takes it twice, however many buffers it uses. With a lock
-/// for each buffer, locking took longer than all else here.
+/// The last uses of all memory of a device, behind one lock: a piece of work takes it twice, however many buffers it
+/// uses. With a lock for each buffer, locking took longer than all else here.
 pub(super) struct Ledger<Q>(Arc<Mutex<Pages<Q>>>);
 
 struct Pages<Q> {
@@ -131,8 +132,8 @@ impl<Q> Lane<Q> {
         Arc::ptr_eq(self, &earlier.lane) || earlier.is_done() || lock(&self.before).of(&earlier.lane) >= earlier.number
     }
 
-    /// Enqueues `work`, which makes these uses of memory, behind all that it has to come after. `wait` makes what is enqueued from now
-    /// on come after all that the other lane has.
+    /// Enqueues `work`, which makes these uses of memory, behind all that it has to come after. `wait` makes what is
+    /// enqueued from now on come after all that the other lane has.
     pub(super) fn enqueue(
         self: &Arc<Self>,
         ledger: &Ledger<Q>,
@@ -154,8 +155,8 @@ impl<Q> Lane<Q> {
         drop(pages);
         let result = work(&self.queue);
         let mut pages = lock(&ledger.0);
-        // After an error, too: some of it may have been enqueued. With the ledger locked, so that a lane's uses come to a page in the
-        // order of their numbers, whichever threads they are of.
+        // After an error, too: some of it may have been enqueued. With the ledger locked, so that a lane's uses come to
+        // a page in the order of their numbers, whichever threads they are of.
         let number = self.enqueued.fetch_add(1, Ordering::AcqRel) + 1;
         for Access { page, bytes, writes } in accesses {
             pages.uses[page].add(self, number, bytes, writes);
@@ -226,7 +227,8 @@ impl<Q> Uses<Q> {
             (only.number, only.writes) = (number, writes);
             return;
         }
-        // The place of a use that this one replaces, so that nothing is counted where one stream does the same again and again.
+        // The place of a use that this one replaces, so that nothing is counted where one stream does the same again
+        // and again.
         let mut place = None;
         let mut kept = 0;
         uses.retain_mut(|earlier| {
@@ -368,7 +370,7 @@ mod tests {
         rng.next_u32() as usize % n
     }
 
-    /// Work on a few of so many bytes.
+    /// Work on a few of this many bytes.
     fn random_work(rng: &mut ChaCha8Rng, bytes: usize) -> Work {
         let accesses = (0..1 + below(rng, 2)).map(|_| {
             let start = below(rng, bytes);
@@ -377,8 +379,8 @@ mod tests {
         Work { accesses: accesses.collect(), lane: below(rng, LANES) }
     }
 
-    /// Random programs of work, events and waits: all conflicts are in order, and (where uses are kept apart) no wait is added that
-    /// the program's own order makes needless.
+    /// Random programs of work, events and waits: all conflicts are in order, and (where uses are kept apart) no wait
+    /// is added that the program's own order makes needless.
     #[test]
     fn conflicts_are_in_order_and_nothing_else_waits() {
         let mut waits = 0;
@@ -552,12 +554,14 @@ mod tests {
         }
     }
 
-    /// Threads that share lanes read buffers at the same time, and write them when nobody else has them, as borrows allow: what conflicts
-    /// is in order by what the streams were told. A stream here is what comes before its next piece, as so many pieces of each.
+    /// Threads that share lanes read buffers at the same time, and write them when nobody else has them, as borrows
+    /// allow: what conflicts is in order by what the streams were told. A stream here is what comes before its next
+    /// piece, as this many pieces of each.
     #[test]
     fn threads_share_lanes() {
         type Counts = [usize; LANES];
-        /// A lock for the borrow, and those uses since the last write, the write too, that a next one may conflict with.
+        /// A lock for the borrow, and those uses since the last write, the write too, that a next one may conflict
+        /// with.
         struct Buffer {
             page: Page<Mutex<Counts>>,
             borrow: RwLock<()>,

@@ -9,8 +9,8 @@ use cuda_std::launch::{IntoParam, Memory, RawPtr, RawSlice};
 /// `$source` for the parameter `$parameter`, whose raw form is `$raw` of a view.
 macro_rules! passes {
     ($($source:ty => $parameter:ty $(where T: $bound:ident)?, $raw:ident $of:ident;)*) => {$(
-        // SAFETY: a view's elements are initialised and live as long as it is borrowed; shared references pass for what reads alone,
-        // exclusive ones for the rest. Its uses are noted.
+        // SAFETY: a view's elements are initialised and live as long as it is borrowed; shared references pass for what
+        // reads alone, exclusive ones for the rest. Its uses are noted.
         unsafe impl<T: Pod $(+ $bound)?> IntoParam<$parameter> for $source {
             fn raw(&self) -> $raw<T> {
                 $of(self.as_view())
@@ -38,8 +38,8 @@ macro_rules! reads {
         }
 
         /// For the first element. A launch with an empty buffer fails.
-        // SAFETY: the view's first element is initialised and lives as long as it is borrowed, and nobody writes it meanwhile. A
-        // launch with memory that is nowhere fails.
+        // SAFETY: the view's first element is initialised and lives as long as it is borrowed, and nobody writes it
+        // meanwhile. A launch with memory that is nowhere fails.
         unsafe impl<T: Pod> IntoParam<&'static T> for $source {
             fn raw(&self) -> RawPtr<T> {
                 pointer(self.as_view())

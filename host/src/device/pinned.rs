@@ -11,10 +11,11 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// An array of `T` in page-locked memory of the host, which a GPU reads and writes at full speed while the host goes on.
+/// An array of `T` in page-locked memory of the host, which a GPU reads and writes at full speed while the host goes
+/// on.
 ///
-/// Made by [`Device::pinned`]. On the CPU it is ordinary memory. Locked memory is taken from the whole system and slow to
-/// allocate, so keep what is needed again.
+/// Made by [`Device::pinned`]. On the CPU it is ordinary memory. Locked memory is taken from the whole system and slow
+/// to allocate, so keep what is needed again.
 pub struct PinnedBuffer<T: Pod> {
     memory: Memory,
     len: usize,
@@ -61,16 +62,16 @@ impl<T: Pod> Deref for PinnedBuffer<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: that many elements are there, zeroed at first, which is a value of any `Pod` type, and nobody else has a
-        // reference to them: while the driver writes them, a `Pending` has this buffer.
+        // SAFETY: that many elements are there, zeroed at first, which is a value of any `Pod` type, and nobody else
+        // has a reference to them: while the driver writes them, a `Pending` has this buffer.
         unsafe { std::slice::from_raw_parts(self.first().as_ptr(), self.len) }
     }
 }
 
 impl<T: Pod> DerefMut for PinnedBuffer<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: that many initialised elements are there, and this is the only reference to them: while the driver reads or writes
-        // them, a `Pending` has this buffer.
+        // SAFETY: that many initialised elements are there, and this is the only reference to them: while the driver
+        // reads or writes them, a `Pending` has this buffer.
         unsafe { std::slice::from_raw_parts_mut(self.first().as_ptr(), self.len) }
     }
 }

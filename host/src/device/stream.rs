@@ -17,8 +17,8 @@ use std::time::Instant;
 /// A queue of work for a device: launches, copies and fills, done one after another.
 ///
 /// CUDA: methods only enqueue, but for those that say that they wait. Work on different streams may overlap, unless one
-/// [waits](Self::wait) for the other, or what they do to a [`Buffer`] demands an order. CPU: methods do the work at once, on the
-/// calling thread and the executor's.
+/// [waits](Self::wait) for the other, or what they do to a [`Buffer`] demands an order. CPU: methods do the work at
+/// once, on the calling thread and the executor's.
 ///
 /// Threads may share a stream; their work then comes in some order. What goes wrong on a GPU shows at a later call, as
 /// [`DeviceError::Fault`]; with `WARPSMITH_SYNC=1` in the environment every launch is waited for.
@@ -50,7 +50,8 @@ impl Body {
     unsafe fn new<'a, F: Fn() + Sync + 'a>(body: F) -> Self {
         let body = ManuallyDrop::new(body);
         let body: Box<dyn Fn() + Sync + 'a> = Box::new(move || (*body)());
-        // SAFETY: the two types differ in the lifetime alone, and what a call needs is there, by the contract of this function.
+        // SAFETY: the two types differ in the lifetime alone, and what a call needs is there, by the contract of this
+        // function.
         Body(unsafe { std::mem::transmute::<Box<dyn Fn() + Sync + 'a>, Box<dyn Fn() + Sync>>(body) })
     }
 
@@ -62,7 +63,7 @@ impl Body {
 /// An address in the memory of this process, for work that is done later.
 struct Address<T>(*mut T);
 
-// SAFETY: it is only an address; whoever follows it argues for that.
+// SAFETY: it is only an address; code that dereferences it has its own SAFETY comment.
 unsafe impl<T> Send for Address<T> {}
 // SAFETY: a shared reference to it gives the address alone.
 unsafe impl<T> Sync for Address<T> {}
@@ -132,8 +133,8 @@ impl Stream {
 
     /// Launches a kernel of gpu-kernels: what [`launch!`](crate::launch!) comes to.
     ///
-    /// An extent of zero in the grid makes it a launch of nothing, which succeeds. The configuration is bound with the arguments, so
-    /// that an `unsafe` kernel's contract speaks of it, too:
+    /// An extent of zero in the grid makes it a launch of nothing, which succeeds. The configuration is bound with the
+    /// arguments, so that an `unsafe` kernel's contract speaks of it, too:
     /// ```compile_fail,E0133
     /// # use gpu_kernels::samples;
     /// # use warpsmith::device::{Device, DeviceError, LaunchConfig};
@@ -154,8 +155,8 @@ impl Stream {
     ///
     /// # Errors
     /// [`DeviceError::LaunchFailed`] where configuration and kernel don't go together, or the device refuses them;
-    /// [`DeviceError::ArgumentElsewhere`] where a buffer belongs to another device. CPU: [`DeviceError::Simt`] where the
-    /// kernel itself fails.
+    /// [`DeviceError::ArgumentElsewhere`] where a buffer belongs to another device. CPU: [`DeviceError::Simt`] where
+    /// the kernel itself fails.
     pub fn launch<F: Fn() + Sync>(&self, bound: Bound<F>) -> Result<(), DeviceError> {
         self.start(None, bound)
     }
@@ -208,26 +209,27 @@ impl Stream {
                 let accesses = arguments.memory().iter().filter_map(|(memory, writes)| {
                     Some(Access { page: memory.page?, bytes: memory.bytes.clone(), writes: *writes })
                 });
-                // SAFETY: the built-in module was built from the source of the kernels in gpu-kernels, of which this is one,
-                // and whoever loaded another vouched for that. `bind` made the arguments for the kernel, of buffers of this
-                // device.
+                // SAFETY: the built-in module was built from the source of the kernels in gpu-kernels, of which this is
+                // one, and whoever loaded another vouched for that. `bind` made the arguments for the kernel, of
+                // buffers of this device.
                 enqueue(lane, accesses, |stream| unsafe { stream.launch(module, kernel, arguments, &config) })
             }
             (Queue::Cpu(turn), Inner::Cpu(cpu)) => {
                 let _turn = take_turn(turn);
-                // SAFETY: the arguments are in this process's memory, as this device's is, and the configuration has been checked.
+                // SAFETY: the arguments are in this process's memory, as this device's is, and the configuration has
+                // been checked.
                 let body = unsafe { bound.into_body() };
                 Ok(cpu.executor.run(&simt_launch(kernel, &config), &body)?)
             }
             (Queue::Recording(work), Inner::Cpu(_)) => {
-                // SAFETY: only `Graph::launch` calls it, whose contract is that the arguments are still there; they are in this
-                // process's memory, as this device's is, and the configuration has been checked.
+                // SAFETY: only `Graph::launch` calls it, whose contract is that the arguments are still there; they are
+                // in this process's memory, as this device's is, and the configuration has been checked.
                 let body = unsafe { Body::new(bound.into_body()) };
                 lock(work).push(Work::new(move |cpu| Ok(cpu.executor.run(&simt_launch(kernel, &config), &|| body.call())?)));
                 Ok(())
             }
             // A stream's queue is of its device's kind.
-            _ => Err(refused(kernel, "its stream is of no device".to_owned())),
+            _ => Err(refused(kernel, "its stream belongs to no device".to_owned())),
         }
     }
 
@@ -239,7 +241,8 @@ impl Stream {
         let target = target.into();
         self.check_home(target.device())?;
         same_length("the slice to upload", source.len(), target.len())?;
-        // SAFETY: both are as long; nothing else has the target, and the source is borrowed until `synchronize` returns.
+        // SAFETY: both are as long; nothing else has the target, and the source is borrowed until `synchronize`
+        // returns.
         unsafe { self.copy_from_host(&target, source.as_ptr())? };
         self.synchronize()
     }
@@ -260,8 +263,8 @@ impl Stream {
     /// The elements of `source`, as a vector; waits for them.
     ///
     /// # Errors
-    /// [`DeviceError::WrongDevice`], [`DeviceError::OutOfMemory`] where the host has too little, and what earlier work on the
-    /// device came to.
+    /// [`DeviceError::WrongDevice`], [`DeviceError::OutOfMemory`] where the host has too little, and what earlier work
+    /// on the device came to.
     pub fn download_vec<'a, T: Pod>(&self, source: impl Into<View<'a, T>>) -> Result<Vec<T>, DeviceError> {
         let source = source.into();
         self.check_home(source.device())?;
@@ -275,7 +278,8 @@ impl Stream {
                 device: "the host".to_owned(),
             });
         }
-        // SAFETY: there is room for as many elements, which nobody else has until `synchronize` returns; then they are all there.
+        // SAFETY: there is room for as many elements, which nobody else has until `synchronize` returns; then they are
+        // all there.
         unsafe {
             self.copy_to_host(&source, target.as_mut_ptr())?;
             self.synchronize()?;
@@ -317,8 +321,8 @@ impl Stream {
             Queue::Recording(work) => {
                 let (from, to, n) = (Address(source.first()), Address(target.first()), source.len());
                 lock(work).push(Work::new(move |_| {
-                    // SAFETY: both are there, as long, and don't overlap: the views that they were were, and `Graph::launch`'s contract
-                    // is that this still holds.
+                    // SAFETY: both are there, as long, and don't overlap: the views that they were were, and
+                    // `Graph::launch`'s contract is that this still holds.
                     unsafe { std::ptr::copy_nonoverlapping(from.get(), to.get(), n) };
                     Ok(())
                 }));
@@ -327,16 +331,16 @@ impl Stream {
         }
     }
 
-    /// Copies bytes between addresses that may be of two devices of one kind. Doesn't wait. For what has no [`Buffer`] at hand, such as
-    /// messages between [ranks](crate::ranks); see [`Device::enable_peer_access`]. Nothing is known of it where other work on the same
-    /// memory is put in order.
+    /// Copies bytes between addresses that may be of two devices of one kind. Doesn't wait. For what has no [`Buffer`]
+    /// at hand, such as messages between [ranks](crate::ranks); see [`Device::enable_peer_access`]. Nothing is known of
+    /// it where other work on the same memory is put in order.
     ///
     /// # Errors
     /// [`DeviceError::InCapture`], and what earlier work on the device came to.
     ///
     /// # Safety
-    /// There are as many bytes at both addresses, of memory of devices of this stream's kind, and they don't overlap. Until the copy is
-    /// done both stay allocated, nobody else writes either, and nobody reads `to`.
+    /// There are as many bytes at both addresses, of memory of devices of this stream's kind, and they don't overlap.
+    /// Until the copy is done both stay allocated, nobody else writes either, and nobody reads `to`.
     pub unsafe fn copy_bytes(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError> {
         self.at_once("a copy between devices")?;
         if bytes == 0 {
@@ -369,8 +373,8 @@ impl Stream {
     /// So a `u8`, `u16`, `f32` or `i32` may have any value, a `u64` one with two equal halves, such as 0 or `u64::MAX`.
     ///
     /// # Errors
-    /// [`DeviceError::NotAPattern`] on either backend where it is no such repetition; [`DeviceError::WrongDevice`], and what
-    /// earlier work on the device came to.
+    /// [`DeviceError::NotAPattern`] on either backend where it is no such repetition; [`DeviceError::WrongDevice`], and
+    /// what earlier work on the device came to.
     pub fn fill<'a, T: Pod>(&self, target: impl Into<ViewMut<'a, T>>, value: T) -> Result<(), DeviceError> {
         let target = target.into();
         self.check_home(target.device())?;
@@ -381,7 +385,8 @@ impl Stream {
         }
         match &self.queue {
             Queue::Cuda(lane) => enqueue(lane, target.access(true).into_iter(), |stream| {
-                // SAFETY: these are the target's bytes. It starts at a multiple of the element's size, and so of the pattern's width.
+                // SAFETY: these are the target's bytes. It starts at a multiple of the element's size, and so of the
+                // pattern's width.
                 unsafe { stream.fill(target.as_device_ptr(), pattern, width, bytes / width) }
             }),
             Queue::Cpu(turn) => {
@@ -396,7 +401,7 @@ impl Stream {
                 let n = target.len();
                 lock(work).push(Work::new(move |_| {
                     for index in 0..n {
-                        // SAFETY: there are as many elements of this size, by the word of `Graph::launch`'s caller.
+                        // SAFETY: there are as many elements of this size, by the contract of `Graph::launch`.
                         unsafe { to.get().add(index * bytes.len()).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
                     }
                     Ok(())
@@ -409,8 +414,8 @@ impl Stream {
     /// Sets all elements of `target`, of 4 bytes each, to the bits of `value`. Doesn't wait.
     ///
     /// # Errors
-    /// [`DeviceError::NotAPattern`] where the elements are of another size; [`DeviceError::WrongDevice`], and what earlier
-    /// work on the device came to.
+    /// [`DeviceError::NotAPattern`] where the elements are of another size; [`DeviceError::WrongDevice`], and what
+    /// earlier work on the device came to.
     pub fn fill_u32<'a, T: Pod>(&self, target: impl Into<ViewMut<'a, T>>, value: u32) -> Result<(), DeviceError> {
         let value = bytemuck::try_cast::<u32, T>(value).map_err(|_| DeviceError::NotAPattern { size: size_of::<T>() })?;
         self.fill(target, value)
@@ -419,8 +424,8 @@ impl Stream {
     /// Copies the first elements of `source`, as many as `target` has, and lets the host go on meanwhile.
     ///
     /// # Errors
-    /// [`DeviceError::LengthMismatch`] where `source` has fewer, [`DeviceError::WrongDevice`] also where `source` was made
-    /// for the other backend, and what earlier work on the device came to. `source` is dropped then.
+    /// [`DeviceError::LengthMismatch`] where `source` has fewer, [`DeviceError::WrongDevice`] also where `source` was
+    /// made for the other backend, and what earlier work on the device came to. `source` is dropped then.
     pub fn upload_async<'a, T: Pod>(
         &self,
         source: PinnedBuffer<T>,
@@ -438,8 +443,8 @@ impl Stream {
     /// Copies all elements of `source` to the front of `target`, and lets the host go on meanwhile.
     ///
     /// # Errors
-    /// [`DeviceError::LengthMismatch`] where `target` is shorter, [`DeviceError::WrongDevice`] also where `target` was made
-    /// for the other backend, and what earlier work on the device came to. `target` is dropped then.
+    /// [`DeviceError::LengthMismatch`] where `target` is shorter, [`DeviceError::WrongDevice`] also where `target` was
+    /// made for the other backend, and what earlier work on the device came to. `target` is dropped then.
     pub fn download_async<'a, T: Pod>(
         &self,
         source: impl Into<View<'a, T>>,
@@ -512,8 +517,8 @@ impl Stream {
         }
     }
 
-    /// Lets what is enqueued from now on wait until `event` is reached, which may be another device's. The host doesn't wait
-    /// on CUDA.
+    /// Lets what is enqueued from now on wait until `event` is reached, which may be another device's. The host doesn't
+    /// wait on CUDA.
     ///
     /// # Errors
     /// What earlier work on the device came to.
@@ -609,14 +614,14 @@ impl Stream {
         match &self.queue {
             _ if bytes == 0 => Ok(()),
             Queue::Cuda(lane) => enqueue(lane, target.access(true).into_iter(), |stream| {
-                // SAFETY: the source is as long and stays until the copy is done, by the contract of this function; the target is
-                // of this device.
+                // SAFETY: the source is as long and stays until the copy is done, by the contract of this function; the
+                // target is of this device.
                 unsafe { stream.copy_from_host(target.as_device_ptr(), source.cast(), bytes) }
             }),
             Queue::Cpu(turn) => {
                 let _turn = take_turn(turn);
-                // SAFETY: both are as long, by the contract of this function; a buffer's memory has no other owner, so that they don't
-                // overlap.
+                // SAFETY: both are as long, by the contract of this function; a buffer's memory has no other owner, so
+                // that they don't overlap.
                 unsafe { std::ptr::copy_nonoverlapping(source, target.first(), target.len()) };
                 Ok(())
             }
@@ -627,21 +632,22 @@ impl Stream {
     /// Copies all elements of `source`. Doesn't wait on CUDA.
     ///
     /// # Safety
-    /// There is room for as many at `target`, which nobody accesses until the copy is done. `source` is of this stream's device.
+    /// There is room for as many at `target`, which nobody accesses until the copy is done. `source` is of this
+    /// stream's device.
     unsafe fn copy_to_host<T: Pod>(&self, source: &View<'_, T>, target: *mut T) -> Result<(), DeviceError> {
         self.at_once("a download")?;
         let bytes = source.byte_len();
         match &self.queue {
             _ if bytes == 0 => Ok(()),
             Queue::Cuda(lane) => enqueue(lane, source.access(false).into_iter(), |stream| {
-                // SAFETY: there is room at the target until the copy is done, by the contract of this function; the source is of
-                // this device.
+                // SAFETY: there is room at the target until the copy is done, by the contract of this function; the
+                // source is of this device.
                 unsafe { stream.copy_to_host(target.cast(), source.as_device_ptr(), bytes) }
             }),
             Queue::Cpu(turn) => {
                 let _turn = take_turn(turn);
-                // SAFETY: there is room for all elements, by the contract of this function; a buffer's memory has no other owner, so
-                // that the two don't overlap.
+                // SAFETY: there is room for all elements, by the contract of this function; a buffer's memory has no
+                // other owner, so that the two don't overlap.
                 unsafe { std::ptr::copy_nonoverlapping(source.first(), target, source.len()) };
                 Ok(())
             }
@@ -720,8 +726,8 @@ impl Device {
             _ if values.is_empty() || buffer.byte_len() == 0 => {}
             Inner::Cuda(cuda) => {
                 let stream = cuda.service()?;
-                // SAFETY: both are as long, nobody else knows of the buffer, and the values are borrowed until `synchronize`
-                // returns.
+                // SAFETY: both are as long, nobody else knows of the buffer, and the values are borrowed until
+                // `synchronize` returns.
                 unsafe { stream.copy_from_host(buffer.as_device_ptr(), values.as_ptr().cast(), buffer.byte_len())? };
                 stream.synchronize()?;
             }

@@ -16,8 +16,8 @@ pub struct Cells<'a, T> {
 // SAFETY: it is a `&mut [T]`, which goes to another thread where `T` does.
 unsafe impl<T: Send> Send for Cells<'_, T> {}
 
-// SAFETY: all that a shared one gives is `&mut [T]`, never to the same element twice at a time, as `slice_mut` demands. So an
-// element is in one thread's hands at a time, for which `T: Send` suffices.
+// SAFETY: all that a shared one gives is `&mut [T]`, never to the same element twice at a time, as `slice_mut` demands.
+// So an element is in one thread's hands at a time, for which `T: Send` suffices.
 unsafe impl<T: Send> Sync for Cells<'_, T> {}
 
 impl<'a, T> Cells<'a, T> {
@@ -46,8 +46,8 @@ impl<'a, T> Cells<'a, T> {
     #[expect(clippy::mut_from_ref, reason = "disjoint parts are what it is for")]
     pub unsafe fn slice_mut(&self, range: Range<usize>) -> &mut [T] {
         assert!(range.start <= range.end && range.end <= self.len, "{range:?} is not within 0..{}", self.len);
-        // SAFETY: the range lies within the slice, which is borrowed mutably for 'a, and the caller sees to it that nobody else uses
-        // these elements.
+        // SAFETY: the range lies within the slice, which is borrowed mutably for 'a, and the caller sees to it that
+        // nobody else uses these elements.
         unsafe { slice::from_raw_parts_mut(self.first.add(range.start).as_ptr(), range.len()) }
     }
 }

@@ -2,10 +2,12 @@
 //!
 //! The engine knows nothing of what the rows and columns stand for.
 //!
-//! - [`BlockScheduler`] cuts the matrix into [`Block`]s, largest first. [`SideRule`] settles how large they are by the memory there is.
-//! - A [`Writer`] puts the entries of blocks in place: [`Condensed`] and [`Packed`] triangles, [`Symmetric`] and [`Dense`] matrices. The
-//!   output is a slice, in memory ([`zeroed_vec`]) or mapped from a file ([`NpyFile`]), so that a result may be larger than the memory.
-//! - [`Trace`] records when what was done, for Perfetto; [`Cancel`] asks everything to stop.
+//! - [`BlockScheduler`] cuts the matrix into [`Block`]s, largest first. [`SideRule`] settles how large they are by the
+//!   memory there is.
+//! - A [`Writer`] puts the entries of blocks in place: [`Condensed`] and [`Packed`] triangles, [`Symmetric`] and
+//!   [`Dense`] matrices. The output is a slice, in memory ([`zeroed_vec`]) or mapped from a file ([`NpyFile`]), so that
+//!   a result may be larger than the memory.
+//! - [`Trace`] records a timeline of the work, for Perfetto; [`Cancel`] asks everything to stop.
 //!
 //! The method, and the worked examples in the tests, are those of masspcf's "CUDA block execution engine".
 

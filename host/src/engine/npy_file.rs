@@ -14,10 +14,11 @@ use super::EngineError;
 use crate::device::Bytes;
 use crate::files::{Destination, FileError, Temporary};
 
-/// A `.npy` file of a known shape, written through a mapping into memory: an array larger than the memory can be filled in any order.
+/// A `.npy` file of a known shape, written through a mapping into memory: an array larger than the memory can be filled
+/// in any order.
 ///
-/// It is written under another name in the same directory, and gets its own once it is [finished](NpyFile::finish). Where that
-/// doesn't happen, what was under the name before is still there.
+/// It is written under another name in the same directory, and gets its own once it is [finished](NpyFile::finish).
+/// Where that doesn't happen, what was under the name before is still there.
 ///
 /// ```
 /// use warpsmith::engine::NpyFile;
@@ -44,11 +45,12 @@ pub struct NpyFile<T> {
 }
 
 impl<T: Pod + WritableElement> NpyFile<T> {
-    /// Makes a file of zeros, in C order. It takes all of its room on the disk at once, so that a full disk is an error here and not
-    /// a fault of the process later.
+    /// Makes a file of zeros, in C order. It takes all of its room on the disk at once, so that a full disk is an error
+    /// here and not a fault of the process later.
     ///
     /// # Errors
-    /// [`File`](EngineError::File), for the reasons that [`Destination::prepare`] has and where there is too little room.
+    /// [`File`](EngineError::File), for the reasons that [`Destination::prepare`] has and where there is too little
+    /// room.
     pub fn create(path: &Path, shape: &[usize]) -> Result<Self, EngineError> {
         Self::create_at(Destination::prepare(path)?, shape, None)
     }
@@ -62,7 +64,7 @@ impl<T: Pod + WritableElement> NpyFile<T> {
         let plain = T::type_descriptor();
         let type_descriptor = match field {
             Some(field) => {
-                format!("[('{field}', {plain})]").parse().map_err(|_| fail(format!("`{field}` is no field's name")))?
+                format!("[('{field}', {plain})]").parse().map_err(|_| fail(format!("`{field}` is not a valid field name")))?
             }
             None => plain,
         };
@@ -86,8 +88,8 @@ impl<T: Pod + WritableElement> NpyFile<T> {
         }
         file.file().write_all(&start).map_err(|error| io_error(&error))?;
         allocate(file.file(), start.len(), size).map_err(|error| io_error(&error))?;
-        // SAFETY: this process has just made the file, under a name made at random, and leaves its size as it is. That another one
-        // shrinks it can't be ruled out; it would end this process by a signal.
+        // SAFETY: this process has just made the file, under a name made at random, and leaves its size as it is. That
+        // another one shrinks it can't be ruled out; it would end this process by a signal.
         let map = unsafe { MmapOptions::new().len(size).map_mut(file.file()) }.map_err(|error| io_error(&error))?;
         Ok(NpyFile { map, file, destination, data: start.len(), element: PhantomData })
     }
@@ -108,7 +110,8 @@ impl<T: Pod + WritableElement> NpyFile<T> {
         self.file.path()
     }
 
-    /// Writes to the disk what is still in memory, which may take long. [`finish`](NpyFile::finish) does so, too, and then has little left to do.
+    /// Writes to the disk what is still in memory, which may take long. [`finish`](NpyFile::finish) does so, too, and
+    /// then has little left to do.
     ///
     /// # Errors
     /// [`File`](EngineError::File).
@@ -173,8 +176,8 @@ pub fn zeroed_vec<T: Zeroable>(len: usize) -> Result<Vec<T>, EngineError> {
     bytemuck::allocation::try_zeroed_vec(len).map_err(|()| EngineError::OutOfMemory { requested })
 }
 
-/// Asks the system for huge pages under a large slice, before it is first written: fewer page faults, and fewer misses in the table
-/// of translations. It is no more than advice, and does nothing where there are no such pages.
+/// Asks the system for huge pages under a large slice, before it is first written: fewer page faults, and fewer misses
+/// in the table of translations. It is no more than advice, and does nothing where there are no such pages.
 pub fn advise_huge_pages<T>(values: &mut [T]) {
     #[cfg(target_os = "linux")]
     {
@@ -259,7 +262,7 @@ mod tests {
         assert!(bytes[10..].starts_with(b"{'descr': [('packed', '<f4')], 'fortran_order': False, 'shape': (2,)"), "{bytes:?}");
         assert_eq!(bytes[bytes.len() - 8..], [1.0f32, 2.0].map(f32::to_le_bytes).concat());
         assert!(ndarray_npy::read_npy::<_, ArrayD<f32>>(&path).is_err(), "it can't be taken for plain numbers");
-        assert!(create("it's").unwrap_err().to_string().ends_with("`it's` is no field's name"));
+        assert!(create("it's").unwrap_err().to_string().ends_with("`it's` is not a valid field name"));
     }
 
     #[test]

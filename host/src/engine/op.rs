@@ -38,11 +38,11 @@ pub trait BlockOp: Sync {
     /// The memory of a GPU that the functions of these rows and columns take, in bytes.
     fn data_bytes(&self, rows: &Range<usize>, cols: &Range<usize>) -> usize;
 
-    /// Makes ready a device: allocates its arrays, as large as the largest block needs them and not above `budget` bytes. What
-    /// this returns is there when it returns: blocks may be computed on any stream.
+    /// Makes ready a device: allocates its arrays, as large as the largest block needs them and not above `budget`
+    /// bytes. What this returns is there when it returns: blocks may be computed on any stream.
     ///
-    /// `kept` is what an earlier computation with an operation of this type left on the device, whose memory can be used again;
-    /// where it isn't, it is best dropped first, so that the device needn't hold both.
+    /// `kept` is what an earlier computation with an operation of this type left on the device, whose memory can be
+    /// used again; where it isn't, it is best dropped first, so that the device needn't hold both.
     ///
     /// # Errors
     /// [`EngineError::Device`] where there is too little memory, for example.
@@ -54,7 +54,8 @@ pub trait BlockOp: Sync {
         kept: Option<Self::Storage>,
     ) -> Result<Self::Storage, EngineError>;
 
-    /// Whether [`run`](Self::run) leaves this storage as it is, so that two blocks may be computed at a time, on two streams.
+    /// Whether [`run`](Self::run) leaves this storage as it is, so that two blocks may be computed at a time, on two
+    /// streams.
     fn is_resident(&self, storage: &Self::Storage) -> bool {
         _ = storage;
         false

@@ -27,22 +27,24 @@ const SPLITS_PER_GPU: usize = 32;
 /// The fewest blocks for each GPU: with fewer, too much of the last one's download is waited for.
 const BLOCKS_PER_GPU: usize = 16;
 
-/// The side of blocks that are not made smaller for the sake of their number: with smaller ones, too much of a GPU is idle at
-/// each one's end. For one GPU; several are better served by more of them.
+/// The side of blocks that are not made smaller for the sake of their number: with smaller ones, too much of a GPU is
+/// idle at each one's end. For one GPU; several are better served by more of them.
 const WORTHWHILE_SIDE: usize = 2048;
 
-/// The most bytes of a block. Page-locked memory for two is allocated, which is slow, and larger ones are downloaded no faster.
+/// The most bytes of a block. Page-locked memory for two is allocated, which is slow, and larger ones are downloaded no
+/// faster.
 const MAX_BLOCK_BYTES: usize = 64 << 20;
 
 /// How an [`Engine`] divides its work. The default leaves it to the engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// What an engine may use of each GPU's memory, in bytes: half of it for blocks, half for the functions. By default 80 % of
-    /// what is free.
+    /// What an engine may use of each GPU's memory, in bytes: half of it for blocks, half for the functions. By default
+    /// 80 % of what is free.
     pub memory_budget: Option<usize>,
-    /// How many blocks the memory for blocks is divided into; by default 32 a GPU.
+    /// How many blocks the memory for blocks is divided into; by default 32 per GPU.
     pub splits_hint: Option<usize>,
-    /// The side of the blocks, whatever follows from the other settings; smaller ones are used where the budget does not allow it.
+    /// The side of the blocks, whatever follows from the other settings; smaller ones are used where the budget does
+    /// not allow it.
     pub block_side: Option<usize>,
 }
 
@@ -84,18 +86,18 @@ pub struct Report {
 
 /// Computes matrices block by block, on one or several GPUs, or on the CPU in their place.
 ///
-/// Buffers are kept from one computation to the next. One engine does one thing at a time; threads that share it wait for each
-/// other.
+/// Buffers are kept from one computation to the next. One engine does one thing at a time; threads that share it wait
+/// for each other.
 ///
-/// Every GPU has a worker thread (the first the calling one), which draws blocks from one queue. For each block it enqueues the operation on a compute stream
-/// and the download behind it on another; while they run it waits for the block before, and puts that in place. Where the
-/// functions are on the GPU as a whole, two compute streams take turns, so that a block fills the multiprocessors that the one
-/// before it leaves idle at its end.
+/// Every GPU has a worker thread (the first the calling one), which draws blocks from one queue. For each block it
+/// enqueues the operation on a compute stream and the download behind it on another; while they run it waits for the
+/// block before, and puts that in place. Where the functions are on the GPU as a whole, two compute streams take turns,
+/// so that a block fills the multiprocessors that the one before it leaves idle at its end.
 #[derive(Debug)]
 pub struct Engine {
     devices: Vec<Device>,
     settings: Settings,
-    /// What may be used of each GPU's memory: what there was at first, since kept buffers are used again.
+    /// How much of each GPU's memory may be used: what there was at first, since kept buffers are used again.
     budget: OnceLock<usize>,
     kept: Mutex<HashMap<(usize, TypeId), Box<dyn Any + Send>>>,
 }
@@ -189,7 +191,8 @@ impl Engine {
     ///
     /// Which blocks there are has no influence on any entry, as long as the operation computes each by itself.
     ///
-    /// Parts of the work are `rayon`'s. Tasks of `rayon` must not share an engine: they may wait for each other for ever.
+    /// Parts of the work are `rayon`'s. Tasks of `rayon` must not share an engine: they may wait for each other for
+    /// ever.
     ///
     /// # Errors
     /// [`EngineError::BudgetTooSmall`] where not even single rows and columns fit; [`EngineError::Cancelled`]; what the
@@ -259,7 +262,7 @@ impl Engine {
         failure.map_or(Ok(report), Err)
     }
 
-    /// What may be used of each GPU's memory, in bytes: as much as of the one that has least.
+    /// How much of each GPU's memory may be used, in bytes: as much as of the one that has least.
     fn budget(&self) -> Result<usize, EngineError> {
         if let Some(&budget) = self.settings.memory_budget.as_ref().or(self.budget.get()) {
             return Ok(budget);
@@ -271,8 +274,8 @@ impl Engine {
         Ok(*self.budget.get_or_init(|| least))
     }
 
-    /// The blocks: of the side that the document's rule gives, and smaller ones where there would be too few, they would be too
-    /// large, or their functions would not fit.
+    /// The blocks: of the side that the document's rule gives, and smaller ones where there would be too few, they
+    /// would be too large, or their functions would not fit.
     fn schedule<O: BlockOp>(&self, op: &O, writer: &dyn Writer<O::Value>, budget: usize) -> Result<BlockScheduler, EngineError> {
         let (rows, cols) = writer.shape();
         let entry = size_of::<O::Value>();

@@ -22,7 +22,8 @@ impl Coverage {
             Coverage::Full => block.entries(),
             Coverage::LowerTriangle => {
                 let Block { rows, cols } = block;
-                // Of the rows before `end`: 1, 2, 3... entries from the first column's diagonal entry on, then whole rows.
+                // Of the rows before `end`: 1, 2, 3... entries from the first column's diagonal entry on, then whole
+                // rows.
                 let above = |end: usize| {
                     let ragged = end.clamp(cols.start, cols.end) - cols.start;
                     ragged * (ragged + 1) / 2 + end.saturating_sub(cols.end) * cols.len()
@@ -88,7 +89,8 @@ pub fn subdivide(side: usize, n: usize) -> Vec<Range<usize>> {
     (0..n).step_by(side).map(|start| start..start.saturating_add(side).min(n)).collect()
 }
 
-/// How many output elements a device's free memory allows for: 80 % of it, one half for output, the other for the functions.
+/// How many output elements a device's free memory allows for: 80 % of it, one half for output, the other for the
+/// functions.
 pub fn max_output_elements(free_bytes: usize, element_bytes: usize) -> usize {
     let bytes = free_bytes as u128 * 2 / 5;
     (bytes / element_bytes.max(1) as u128) as usize
@@ -109,18 +111,20 @@ pub fn min_block_side(multiprocessors: u32) -> usize {
 pub struct SideRule {
     /// How many output elements may be in a device's memory, in two buffers together. See [`max_output_elements`].
     pub max_output_elements: usize,
-    /// How many blocks the budget is split into: more blocks share work better and overlap sooner. 32 a GPU is a good value.
+    /// How many blocks the budget is split into: more blocks share work better and overlap sooner. 32 per GPU is a good
+    /// value.
     pub splits_hint: usize,
     /// Blocks no smaller than this; 0 for none. It yields to the budget. See [`min_block_side`].
     pub min_block_side: usize,
 }
 
 impl SideRule {
-    /// The side of the blocks of a matrix of `rows` x `cols`: `floor(sqrt(max_output_elements / splits_hint))`, at least
-    /// `min_block_side`, at most the matrix's longer side.
+    /// The side of the blocks of a matrix of `rows` x `cols`: `floor(sqrt(max_output_elements / splits_hint))`, at
+    /// least `min_block_side`, at most the matrix's longer side.
     ///
-    /// Two blocks fit the budget at any rate, since one is computed while another is downloaded; with a hint of 1 a block thus
-    /// gets half of the budget. The side is never less than 1, though, even where the budget is less than two elements.
+    /// Two blocks fit the budget at any rate, since one is computed while another is downloaded; with a hint of 1 a
+    /// block thus gets half of the budget. The side is never less than 1, though, even where the budget is less than
+    /// two elements.
     pub fn block_side(&self, rows: usize, cols: usize) -> usize {
         let wanted = (self.max_output_elements / self.splits_hint.max(1)).isqrt().max(self.min_block_side);
         let affordable = (self.max_output_elements / 2).isqrt();
@@ -128,7 +132,8 @@ impl SideRule {
     }
 }
 
-/// The blocks that make up a matrix, sorted by falling work, so that the last ones, which finish the devices' shares, are small.
+/// The blocks that make up a matrix, sorted by falling work, so that the last ones, which finish the devices' shares,
+/// are small.
 ///
 /// ```
 /// use warpsmith::engine::{Block, BlockScheduler, Coverage};
@@ -149,12 +154,13 @@ pub struct BlockScheduler {
 }
 
 impl BlockScheduler {
-    /// Cuts a matrix of `rows` x `cols` into blocks of at most `side` x `side`, of which those that lie wholly above the diagonal of a
-    /// [`LowerTriangle`](Coverage::LowerTriangle) are left out. Blocks with equal work are in row-major order. A `side` of 0 counts as 1.
+    /// Cuts a matrix of `rows` x `cols` into blocks of at most `side` x `side`, of which those that lie wholly above
+    /// the diagonal of a [`LowerTriangle`](Coverage::LowerTriangle) are left out. Blocks with equal work are in
+    /// row-major order. A `side` of 0 counts as 1.
     ///
     /// # Errors
-    /// [`NotSquare`](EngineError::NotSquare) for a triangle with `rows != cols`, [`TooLarge`](EngineError::TooLarge) and
-    /// [`OutOfMemory`](EngineError::OutOfMemory) where the blocks are too many to list.
+    /// [`NotSquare`](EngineError::NotSquare) for a triangle with `rows != cols`, [`TooLarge`](EngineError::TooLarge)
+    /// and [`OutOfMemory`](EngineError::OutOfMemory) where the blocks are too many to list.
     pub fn new(coverage: Coverage, rows: usize, cols: usize, side: usize) -> Result<Self, EngineError> {
         if coverage == Coverage::LowerTriangle && rows != cols {
             return Err(EngineError::NotSquare { rows, columns: cols });

@@ -18,8 +18,8 @@ use crate::files::Destination;
 pub struct Span {
     /// The device's index.
     pub process: usize,
-    /// What did it, such as `compute`, `download` or `host`. The spans of one lane and process follow one another or lie within one
-    /// another.
+    /// What did it, such as `compute`, `download` or `host`. The spans of one lane and process follow one another or
+    /// lie within one another.
     pub lane: Cow<'static, str>,
     /// What was done.
     pub name: Cow<'static, str>,
@@ -83,7 +83,7 @@ impl Trace {
         self.recorded().processes.insert(process, name.into());
     }
 
-    /// Adds a span. A time that is no number counts as 0, as does a negative duration.
+    /// Adds a span. A time that isn't finite counts as 0, as does a negative duration.
     pub fn span(&self, mut span: Span) {
         let number = |time: f64| if time.is_finite() { time } else { 0.0 };
         span.start = number(span.start);
@@ -143,8 +143,8 @@ impl Trace {
         // Those that begin together from the longest to the shortest: one that lies within another comes after it.
         spans.sort_by(|a, b| a.start.total_cmp(&b.start).then(b.duration.total_cmp(&a.duration)));
 
-        // Lanes are shown in the order in which they are first used. Numbers start at 1, since 0 is the system's idle task to
-        // Perfetto, and no two processes share one.
+        // Lanes are shown in the order in which they are first used. Numbers start at 1, since 0 is the system's idle
+        // task to Perfetto, and no two processes share one.
         let mut lanes = Vec::new();
         for span in &spans {
             if !lanes.contains(&(span.process, &*span.lane)) {

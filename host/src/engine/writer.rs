@@ -51,8 +51,8 @@ pub trait Writer<T>: Sync {
     ///
     /// # Errors
     /// - [`NotZero`](EngineError::NotZero) with the first such entry, row by row, that isn't zero. NaN is not; -0.0 is.
-    /// - [`BlockOutside`](EngineError::BlockOutside), [`BlockLength`](EngineError::BlockLength) and, where another thread is just
-    ///   writing some of the same entries, [`Overlap`](EngineError::Overlap).
+    /// - [`BlockOutside`](EngineError::BlockOutside), [`BlockLength`](EngineError::BlockLength) and, where another
+    ///   thread is just writing some of the same entries, [`Overlap`](EngineError::Overlap).
     fn scatter(&self, block: &Block, entries: &[T]) -> Result<(), EngineError>;
 }
 
@@ -78,11 +78,11 @@ fn addressable(len: Option<usize>, rows: usize, columns: usize) -> Result<usize,
     len.filter(|&len| len <= isize::MAX as usize).ok_or(EngineError::TooLarge { rows, columns })
 }
 
-/// A condensed distance matrix, as SciPy's `squareform` reads it: of a symmetric matrix with a diagonal of zeros, the n (n - 1) / 2
-/// entries above the diagonal, row by row. The pair i < j is at n i - i (i + 1) / 2 + j - i - 1.
+/// A condensed distance matrix, as SciPy's `squareform` reads it: of a symmetric matrix with a diagonal of zeros, the n
+/// (n - 1) / 2 entries above the diagonal, row by row. The pair i < j is at n i - i (i + 1) / 2 + j - i - 1.
 ///
-/// Blocks of the [`LowerTriangle`](Coverage::LowerTriangle) have the pair's larger index as their row. Their columns are contiguous
-/// here, hence [`ColumnMajor`](Order::ColumnMajor).
+/// Blocks of the [`LowerTriangle`](Coverage::LowerTriangle) have the pair's larger index as their row. Their columns
+/// are contiguous here, hence [`ColumnMajor`](Order::ColumnMajor).
 #[derive(Debug)]
 pub struct Condensed<'a, T>(Output<'a, T>);
 
@@ -121,7 +121,8 @@ impl<T: Entry> Writer<T> for Condensed<'_, T> {
             }
             if !computed.is_empty() {
                 let at = n * column - column * (column + 1) / 2 + (rows.start + skipped.len()) - column - 1;
-                // SAFETY: a pair has one place, no pair is twice in this block, and no other block with any of them is open.
+                // SAFETY: a pair has one place, no pair is twice in this block, and no other block with any of them is
+                // open.
                 copy(unsafe { cells.slice_mut(at..at + computed.len()) }, computed);
             }
             None
@@ -130,8 +131,8 @@ impl<T: Entry> Writer<T> for Condensed<'_, T> {
     }
 }
 
-/// A symmetric matrix's lower triangle with its diagonal, row by row, n (n + 1) / 2 entries: masspcf's `SymmetricMatrix`. The pair
-/// i >= j is at i (i + 1) / 2 + j.
+/// A symmetric matrix's lower triangle with its diagonal, row by row, n (n + 1) / 2 entries: masspcf's
+/// `SymmetricMatrix`. The pair i >= j is at i (i + 1) / 2 + j.
 #[derive(Debug)]
 pub struct Packed<'a, T>(Output<'a, T>);
 
@@ -169,7 +170,8 @@ impl<T: Entry> Writer<T> for Packed<'_, T> {
             }
             if !computed.is_empty() {
                 let at = row * (row + 1) / 2 + cols.start;
-                // SAFETY: a pair has one place, no pair is twice in this block, and no other block with any of them is open.
+                // SAFETY: a pair has one place, no pair is twice in this block, and no other block with any of them is
+                // open.
                 copy(unsafe { cells.slice_mut(at..at + computed.len()) }, computed);
             }
             None
@@ -178,23 +180,25 @@ impl<T: Entry> Writer<T> for Packed<'_, T> {
     }
 }
 
-/// A symmetric matrix with all of its n x n entries, row by row, from blocks of the lower triangle: each entry is written twice,
-/// as (row, column) and as (column, row).
+/// A symmetric matrix with all of its n x n entries, row by row, from blocks of the lower triangle: each entry is
+/// written twice, as (row, column) and as (column, row).
 #[derive(Debug)]
 pub struct Symmetric<'a, T> {
     output: Output<'a, T>,
     diagonal: bool,
 }
 
-/// A tile's side in entries. A tile of doubles, 8 KiB, stays in the first-level cache while it is transposed, and its rows are whole
-/// cache lines.
+/// A tile's side in entries. A tile of doubles, 8 KiB, stays in the first-level cache while it is transposed, and its
+/// rows are whole cache lines.
 const TILE: usize = 32;
 
-/// The side of a piece of work in entries: a block has enough of them for all threads, and one is not much work for the scheduler.
+/// The side of a piece of work in entries: a block has enough of them for all threads, and one is not much work for the
+/// scheduler.
 const PIECE: usize = 8 * TILE;
 
 impl<'a, T: Entry> Symmetric<'a, T> {
-    /// Writes a matrix of `n` x `n` to `output`. With `diagonal`, blocks compute the matrix's diagonal; without, they leave it zero.
+    /// Writes a matrix of `n` x `n` to `output`. With `diagonal`, blocks compute the matrix's diagonal; without, they
+    /// leave it zero.
     ///
     /// # Errors
     /// [`OutputLength`](EngineError::OutputLength) where `output` has not n * n elements.
@@ -203,7 +207,8 @@ impl<'a, T: Entry> Symmetric<'a, T> {
         Ok(Symmetric { output, diagonal })
     }
 
-    /// Writes the block's entries of `rows` x `cols`, at most a tile's side in rows; gives the first that should be zero and isn't.
+    /// Writes the block's entries of `rows` x `cols`, at most a tile's side in rows; gives the first that should be
+    /// zero and isn't.
     fn strip(&self, cells: &Cells<'_, T>, block: &Block, entries: &[T], part: Block) -> Option<(usize, usize)> {
         let n = self.output.shape.0;
         let Block { rows, cols } = part;
@@ -217,8 +222,8 @@ impl<'a, T: Entry> Symmetric<'a, T> {
             if let Some(i) = first_nonzero(line(row, computed..cols.end)) {
                 return Some((row, computed + i));
             }
-            // SAFETY: entries on and below the diagonal, whose places are their own; no pair is twice in this block, and no other block
-            // with any of them is open.
+            // SAFETY: entries on and below the diagonal, whose places are their own; no pair is twice in this block,
+            // and no other block with any of them is open.
             let place = unsafe { cells.slice_mut(row * n + cols.start..row * n + end) };
             place[..computed - cols.start].copy_from_slice(line(row, cols.start..computed));
             place[computed - cols.start..].fill(T::zeroed());
@@ -235,7 +240,8 @@ impl<'a, T: Entry> Symmetric<'a, T> {
                 // Those below the diagonal, of which the mirror images are above it.
                 let start = (column + 1).clamp(rows.start, rows.end);
                 if start < rows.end {
-                    // SAFETY: entries above the diagonal, each of which is the image of one pair; else as before.
+                    // SAFETY: entries above the diagonal, each of which is the image of one pair; no pair is twice in
+                    // this block, and no other block with any of them is open.
                     let place = unsafe { cells.slice_mut(column * n + start..column * n + rows.end) };
                     place.copy_from_slice(&tile[c][start - rows.start..][..place.len()]);
                 }
@@ -325,8 +331,8 @@ impl<'a, T> Output<'a, T> {
         Ok(Output { cells: Cells::new(output), shape, open: Mutex::new(Vec::new()) })
     }
 
-    /// The output for this block, which until the result is dropped nobody else can open any of the block's entries of. None for a
-    /// block without entries.
+    /// The output for this block, which until the result is dropped nobody else can open any of the block's entries of.
+    /// None for a block without entries.
     fn open(&self, block: &Block, entries: &[T]) -> Result<Option<Open<'_, 'a, T>>, EngineError> {
         let (rows, columns) = self.shape;
         let within = |range: &Range<usize>, n: usize| range.start <= range.end && range.end <= n;
@@ -446,7 +452,8 @@ mod tests {
         assert_eq!(places(Order::ColumnMajor), [0, 3, 1, 5]);
     }
 
-    /// `scipy.spatial.distance.squareform` of [[0, 1, 2, 3], [1, 0, 4, 5], [2, 4, 0, 6], [3, 5, 6, 0]] is [1, 2, 3, 4, 5, 6].
+    /// `scipy.spatial.distance.squareform` of [[0, 1, 2, 3], [1, 0, 4, 5], [2, 4, 0, 6], [3, 5, 6, 0]] is [1, 2, 3, 4,
+    /// 5, 6].
     #[test]
     fn condensed() {
         let mut output = [0u32; 6];

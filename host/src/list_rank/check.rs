@@ -25,11 +25,12 @@ pub fn rank_sequentially(next: &[i32], head: Option<i32>) -> Result<Vec<i32>, Li
     Ok(ranks)
 }
 
-/// Says what is wrong with a list, if anything: the first successor out of range; else the first element with two predecessors; else a
-/// list without end, a wrong head, or the first element that the head doesn't lead to. Takes O(n) time and 5 n bytes.
+/// Says what is wrong with a list, if anything: the first successor out of range; else the first element with two
+/// predecessors; else a list without end, a wrong head, or the first element that the head doesn't lead to. Takes O(n)
+/// time and 5 n bytes.
 ///
 /// # Errors
-/// Where the list isn't one.
+/// Where the list is invalid.
 pub fn diagnose(next: &[i32], head: Option<i32>) -> Result<(), ListError> {
     let n = next.len();
     if let Some(head) = head
@@ -68,7 +69,7 @@ pub fn diagnose(next: &[i32], head: Option<i32>) -> Result<(), ListError> {
 /// Says what is wrong with a forest, if anything.
 ///
 /// # Errors
-/// Where it is none.
+/// Where it isn't a valid forest.
 pub(super) fn diagnose_forest(next: &[i32]) -> Result<(), ListError> {
     let predecessors = predecessors(next)?;
     let mut reached = vec![false; next.len()];

@@ -37,7 +37,7 @@ pub enum ListError {
         /// What stands against it.
         reason: &'static str,
     },
-    /// The head is no element.
+    /// The head isn't an element.
     #[error("head {head} is not an element: there are {n}, from 0")]
     HeadOutOfRange {
         /// The head given.
@@ -45,7 +45,7 @@ pub enum ListError {
         /// The number of elements.
         n: usize,
     },
-    /// A successor is no element.
+    /// A successor isn't an element.
     #[error("next[{element}] is {next}, which is neither an element (there are {n}, from 0) nor -1")]
     NextOutOfRange {
         /// The element.

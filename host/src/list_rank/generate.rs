@@ -4,8 +4,8 @@
 
 use rayon::prelude::*;
 
-/// A pseudorandom permutation of `0..n` that can be evaluated at any point in both directions: a Feistel network of four rounds on the
-/// next even number of bits, walking on until it falls below `n` (Black and Rogaway 2002).
+/// A pseudorandom permutation of `0..n` that can be evaluated at any point in both directions: a Feistel network of
+/// four rounds on the next even number of bits, walking on until it falls below `n` (Black and Rogaway 2002).
 #[derive(Clone, Copy, Debug)]
 pub struct Permutation {
     n: u64,
@@ -92,7 +92,8 @@ pub fn reversed(n: u32) -> Vec<i32> {
     from_permutation(n, |rank| n - 1 - rank, |element| n - 1 - element)
 }
 
-/// 0, `stride`, 2 `stride`, ...; then 1, 1 + `stride`, ...: the columns of a matrix of `stride` columns. `stride` must not be 0.
+/// 0, `stride`, 2 `stride`, ...; then 1, 1 + `stride`, ...: the columns of a matrix of `stride` columns. `stride` must
+/// not be 0.
 pub fn strided(n: u32, stride: u32) -> Vec<i32> {
     // Columns below `n % stride` have one element more.
     let (rows, long) = (n / stride, n % stride);
@@ -104,7 +105,8 @@ pub fn strided(n: u32, stride: u32) -> Vec<i32> {
     from_permutation(n, element, |element| start(element % stride) + element / stride)
 }
 
-/// Blocks of `block` consecutive elements in pseudorandom order. The last one, if shorter, stays last. `block` must not be 0.
+/// Blocks of `block` consecutive elements in pseudorandom order. The last one, if shorter, stays last. `block` must not
+/// be 0.
 pub fn block_shuffled(n: u32, block: u32, seed: u64) -> Vec<i32> {
     let whole = n / block;
     let permutation = Permutation::new(u64::from(whole), seed);

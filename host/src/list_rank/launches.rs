@@ -43,7 +43,8 @@ pub(super) mod sealed {
     /// Each kernel of one type.
     ///
     /// # Safety
-    /// What the arrays are, the kernels say. The caller of an unsafe method sees to their lengths, those of a level's among them.
+    /// Arrays have the lengths that the kernels ask for, and those of a level are as long as it has nodes. Different
+    /// arguments are different buffers.
     #[allow(missing_docs, clippy::missing_safety_doc, clippy::too_many_arguments)]
     pub trait Launches: Value + Pod {
         unsafe fn walk_weighted(
@@ -87,7 +88,7 @@ const BLOCK: u32 = 256;
 /// Threads of a block in the walks: small, so that a block ends soon after its longest sublist.
 pub(super) const WALK_BLOCK: u32 = 128;
 
-/// Blocks for one thread an element.
+/// Blocks for one thread per element.
 pub(super) fn blocks(n: usize, block: u32) -> u32 {
     LaunchConfig::for_elements(n, block).grid.x
 }
@@ -108,7 +109,8 @@ macro_rules! weights {
             ) -> Result<(), DeviceError> {
                 let Splitters { count, group, magic, shift, seed } = splitters;
                 let (n, grid) = (next.len() as u32, blocks(level.count, WALK_BLOCK));
-                // SAFETY: `placed` holds n records, the node arrays `level.count` = count + heads, by the caller; all are different buffers.
+                // SAFETY: `placed` holds n records, the node arrays `level.count` = count + heads (this method's
+                // contract); all are different buffers.
                 unsafe {
                     launch!(stream, walk::$walk<<<grid, WALK_BLOCK>>>(
                         next, weights, placed, n, heads, &mut level.heads, &mut level.next, &mut level.length, &mut level.sum,
@@ -126,8 +128,8 @@ macro_rules! weights {
             ) -> Result<(), DeviceError> {
                 let Splitters { count, group, magic, shift, seed } = splitters;
                 let (n, grid) = (lower.count as u32, blocks(upper.count, WALK_BLOCK));
-                // SAFETY: the lower level's arrays hold `lower.count` nodes, the upper's count + heads, by the caller; all are different
-                // buffers.
+                // SAFETY: the lower level's arrays hold `lower.count` nodes, the upper's count + heads (this method's
+                // contract); all are different buffers.
                 unsafe {
                     launch!(stream, walk::$walk_nodes<<<grid, WALK_BLOCK>>>(
                         &lower.next, &lower.length, &lower.sum, &mut lower.sublist, &mut lower.length_offset, &mut lower.sum_offset,
@@ -139,7 +141,7 @@ macro_rules! weights {
 
             unsafe fn solve(stream: &Stream, level: &mut Level<$t>) -> Result<(), DeviceError> {
                 let shared = nodes::solve_shared(size_of::<$t>());
-                // SAFETY: all arrays hold `level.count` nodes, by the caller, and are different buffers.
+                // SAFETY: all arrays hold `level.count` nodes (this method's contract), and are different buffers.
                 unsafe {
                     launch!(stream, nodes::$solve<<<1, nodes::SOLVE_THREADS, shared>>>(
                         &level.next, &level.length, &level.sum, &mut level.base_length, &mut level.base_sum, &mut level.root
@@ -149,7 +151,8 @@ macro_rules! weights {
 
             unsafe fn expand(stream: &Stream, lower: &mut Level<$t>, upper: &Level<$t>) -> Result<(), DeviceError> {
                 let grid = blocks(lower.count, BLOCK);
-                // SAFETY: the arrays written hold as many nodes as `lower.sublist`, by the caller, and are different buffers.
+                // SAFETY: the arrays written hold as many nodes as `lower.sublist` (this method's contract), and are
+                // different buffers.
                 unsafe {
                     launch!(stream, nodes::$expand<<<grid, BLOCK>>>(
                         &lower.sublist, &lower.length_offset, &lower.sum_offset, &upper.base_length, &upper.base_sum, &upper.root,
@@ -160,7 +163,7 @@ macro_rules! weights {
 
             unsafe fn first_jump(stream: &Stream, level: &mut Level<$t>, predecessors: &Buffer<i32>) -> Result<(), DeviceError> {
                 let grid = blocks(level.count, BLOCK);
-                // SAFETY: all arrays hold `level.count` nodes, by the caller; predecessors are nodes.
+                // SAFETY: all arrays hold `level.count` nodes, and predecessors are nodes (this method's contract).
                 unsafe {
                     launch!(stream, nodes::$first<<<grid, BLOCK>>>(
                         predecessors, &level.length, &level.sum, &mut level.base_length, &mut level.base_sum
@@ -174,7 +177,8 @@ macro_rules! weights {
                 to: (&mut Buffer<i32>, &mut Buffer<i32>, &mut Buffer<$t>),
             ) -> Result<(), DeviceError> {
                 let grid = blocks(from.0.len(), BLOCK);
-                // SAFETY: all arrays are of one length, by the caller, and those written are other buffers than those read.
+                // SAFETY: all arrays are of one length (this method's contract), and those written are other buffers
+                // than those read.
                 unsafe { launch!(stream, nodes::$jump<<<grid, BLOCK>>>(from.0, from.1, from.2, to.0, to.1, to.2)) }
             }
 

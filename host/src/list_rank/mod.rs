@@ -1,7 +1,7 @@
 //! List ranking: for every element of a linked list, how many come before it.
 //!
-//! A list is an array `next` of `n` indices: `next[i]` is the element after `i`, -1 after the last. [`ListRanker`] ranks lists
-//! that lie on a device, end to end there; [`list_rank`] is the same for slices of the host:
+//! A list is an array `next` of `n` indices: `next[i]` is the element after `i`, -1 after the last. [`ListRanker`]
+//! ranks lists that lie on a device, end to end there; [`list_rank`] is the same for slices of the host:
 //!
 //! ```
 //! use warpsmith::{device::Device, list_rank::list_rank};
@@ -12,13 +12,15 @@
 //! # Ok::<(), warpsmith::list_rank::ListError>(())
 //! ```
 //!
-//! The algorithm is a variant of Helman and JáJá's (ALENEX 1999) in four steps, whose kernels are in `gpu_kernels::list_rank`:
-//! copy (strategy `packed` alone), walk of the sublists, ranking of the sublists, and ranks from bases and offsets. Beyond plain ranks it
-//! gives exclusive prefix sums of weights along the list ([`ListRanker::prefix_sums`]), the list's order ([`ListRanker::order`]), and ranks in
-//! forests of many lists ([`ListRanker::forest`]).
+//! The algorithm is a variant of Helman and JáJá's (ALENEX 1999) in four steps, whose kernels are in
+//! `gpu_kernels::list_rank`: copy (strategy `packed` alone), walk of the sublists, ranking of the sublists, and ranks
+//! from bases and offsets. Beyond plain ranks it gives exclusive prefix sums of weights along the list
+//! ([`ListRanker::prefix_sums`]), the list's order ([`ListRanker::order`]), and ranks in forests of many lists
+//! ([`ListRanker::forest`]).
 //!
-//! Lists are checked by default, at the price of reading back a few bytes: a list is right exactly if all its indices are in range and the
-//! elements reached from its head are `n`, for then none was met twice. What is wrong is then found on the host, and named.
+//! Lists are checked by default, at the price of reading back a few bytes: a list is right exactly if all its indices
+//! are in range and the elements reached from its head are `n`, for then none was met twice. What is wrong is then
+//! found on the host, and named.
 
 mod check;
 mod error;
@@ -34,7 +36,7 @@ pub use ranker::{Forest, ListRanker, Report, Step};
 
 use crate::device::Device;
 
-/// How the elements' results come to memory.
+/// How the elements' results are written to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Strategy {
     /// [`Binned`](Strategy::Binned) for long lists on a GPU that can, else [`Split`](Strategy::Split).
@@ -44,8 +46,9 @@ pub enum Strategy {
     Split,
     /// Both through one array, which step 1 fills from `next`. Kept for comparison.
     Packed,
-    /// The walk stores the elements in the list's order, many at a time, and two passes through shared memory bring their ranks to their
-    /// places: no store is a random one. For up to 2^27 elements, on GPUs whose blocks can have 145 KiB of shared memory.
+    /// The walk stores the elements in the list's order, many at a time, and two passes through shared memory bring
+    /// their ranks to their places: no store is a random one. For up to 2^27 elements, on GPUs whose blocks can have
+    /// 145 KiB of shared memory.
     Binned,
 }
 
@@ -84,7 +87,7 @@ pub enum Scan {
 /// How to rank.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// How results come to memory. Weighted ranks and forests always use [`Strategy::Split`].
+    /// How results are written to memory. Weighted ranks and forests always use [`Strategy::Split`].
     pub strategy: Strategy,
     /// Which elements start sublists.
     pub splitters: SplitterRule,
@@ -92,7 +95,8 @@ pub struct Options {
     pub sublists: Option<u32>,
     /// Where step 3 runs. Forests are always ranked on the device.
     pub scan: Scan,
-    /// Leaves out the check. Ranks of a bad list are then garbage, but the work is bounded and stays in its arrays.
+    /// Leaves out the check. Ranks of an invalid list are then garbage, but the work is bounded and stays in its
+    /// arrays.
     pub trusted: bool,
     /// Seed of the hashed splitters.
     pub seed: u32,
@@ -102,7 +106,8 @@ pub struct Options {
 
 /// Ranks a list in host memory on a device: uploads, ranks, downloads.
 ///
-/// `next` has `n` entries; `head` is the first element, found where it isn't given. Returns each element's rank, from 0.
+/// `next` has `n` entries; `head` is the first element, found where it isn't given. Returns each element's rank,
+/// from 0.
 ///
 /// # Errors
 /// Where the list is not one (the error names the first offending element), or the device fails.

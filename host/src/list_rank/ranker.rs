@@ -63,9 +63,11 @@ pub struct Forest {
     pub report: Report,
 }
 
-/// Ranks lists on one device, and keeps its arrays from call to call: ranking lists of one length again allocates nothing.
+/// Ranks lists on one device, and keeps its arrays from call to call: ranking lists of one length again allocates
+/// nothing.
 ///
-/// `V` is what it adds up: `i32` for ranks, or the weights' type. All arrays and streams must be of the ranker's device.
+/// `V` is what it adds up: `i32` for ranks, or the weights' type. All arrays and streams must be of the ranker's
+/// device.
 pub struct ListRanker<V: Weight = i32> {
     device: Device,
     options: Options,
@@ -156,7 +158,8 @@ impl<V: Weight> ListRanker<V> {
         &self.options
     }
 
-    /// How many elements a group of splitters has: the device's threads times four have one each, unless there would be few elements for each.
+    /// How many elements a group of splitters has: the device's threads times four have one each, unless there would be
+    /// few elements for each.
     fn group(&self, n: usize) -> u32 {
         let sublists = match (self.options.sublists, self.device.backend()) {
             (Some(sublists), _) => return (n / sublists.max(1) as usize).clamp(2, 1 << 30) as u32,
@@ -175,10 +178,12 @@ impl<V: Weight> ListRanker<V> {
         splitters(&self.options, n, heads, self.group(n))
     }
 
-    /// The exclusive prefix sums of `weights` along the list: `sums[i]` is the sum of the weights of all elements before `i`.
+    /// The exclusive prefix sums of `weights` along the list: `sums[i]` is the sum of the weights of all elements
+    /// before `i`.
     ///
-    /// All arrays have `n` elements. Integers wrap. Floating-point sums are formed sublist by sublist: the order of additions, and so the
-    /// result to the last bit, depends on the number of sublists, the splitters and their seed, and on nothing else.
+    /// All arrays have `n` elements. Integers wrap. Floating-point sums are formed sublist by sublist: the order of
+    /// additions, and so the result to the last bit, depends on the number of sublists, the splitters and their seed,
+    /// and on nothing else.
     ///
     /// # Errors
     /// Where the list is not one, lengths differ, or the device fails.
@@ -297,7 +302,7 @@ impl<V: Weight> ListRanker<V> {
 
     /// Ranks the first level's nodes recursively; returns which level was solved by one block.
     fn solve_levels(&mut self, stream: &Stream) -> Result<usize, DeviceError> {
-        /// Nodes a group, level by level: walks stay a few dozen steps long, and levels few.
+        /// Nodes per group, level by level: walks stay a few dozen steps long, and levels few.
         const GROUP: u32 = 16;
         let mut index = 0;
         while self.levels[index].count > nodes::SOLVE_NODES {
@@ -323,7 +328,8 @@ impl<V: Weight> ListRanker<V> {
         Ok(index)
     }
 
-    /// Adds up the elements on the lists of the first level whose root is in `roots`, or of all lists where that is empty.
+    /// Adds up the elements on the lists of the first level whose root is in `roots`, or of all lists where that is
+    /// empty.
     fn tally(&mut self, stream: &Stream, roots: &Buffer<i32>) -> Result<(), DeviceError> {
         let level = &self.levels[0];
         let grid = blocks(level.count, BLOCK);
@@ -426,7 +432,8 @@ impl ListRanker<i32> {
         stream.fill_zero(&mut self.bins.filled)?;
         let (level, bins) = (&mut self.levels[0], &mut self.bins);
         let grid = blocks(level.count, WALK_BLOCK);
-        // SAFETY: `chunks` has room for `capacity` chunks, the node arrays hold count + heads, and all are different buffers.
+        // SAFETY: `chunks` has room for `capacity` chunks, the node arrays hold count + heads, and all are different
+        // buffers.
         unsafe {
             launch!(stream, binned::walk<<<grid, WALK_BLOCK>>>(
                 next, &mut bins.chunks, &mut bins.chunk_count, capacity as u32, n as u32, &self.heads, &mut level.heads,
@@ -440,7 +447,7 @@ impl ListRanker<i32> {
         let expected = self.expected(n);
         let (level, bins) = (&self.levels[0], &mut self.bins);
         let tiles = capacity.div_ceil(binned::TILE_CHUNKS) as u32;
-        // SAFETY: `pairs` has n pairs, `filled` a counter a window.
+        // SAFETY: `pairs` has n pairs, `filled` one counter per window.
         unsafe {
             launch!(stream, binned::partition<<<tiles, binned::THREADS, binned::PARTITION_SHARED>>>(
                 &bins.chunks, &bins.chunk_count, &level.base_sum, &mut bins.pairs, &mut bins.filled, windows as u32, n as u32
@@ -499,13 +506,14 @@ impl ListRanker<i32> {
         Ok(())
     }
 
-    /// Ranks a forest of lists: `ranks[i]` is how many elements come before `i` on its list, `lists[i]` the number of that list. Lists are numbered
-    /// by their heads' indices, ascending.
+    /// Ranks a forest of lists: `ranks[i]` is how many elements come before `i` on its list, `lists[i]` the number of
+    /// that list. Lists are numbered by their heads' indices, ascending.
     ///
     /// `next`, `ranks` and `lists` have `n` elements; each tail is -1. The sublists are ranked by pointer jumping.
     ///
     /// # Errors
-    /// Where an element has two predecessors or lies on a cycle (the error names the first such), lengths differ, or the device fails.
+    /// Where an element has two predecessors or lies on a cycle (the error names the first such), lengths differ, or
+    /// the device fails.
     pub fn forest(
         &mut self,
         stream: &Stream,
@@ -677,7 +685,8 @@ impl<V: Pod> Jumps<V> {
     }
 }
 
-/// The splitters of `n` elements, one for each `group` of them, or fewer: with the heads they are the nodes, which an i32 numbers.
+/// The splitters of `n` elements, one for each `group` of them, or fewer: with the heads they are the nodes, which an
+/// i32 numbers.
 fn splitters(options: &Options, n: usize, heads: usize, group: u32) -> Splitters {
     let most = i32::MAX as usize - heads;
     match options.splitters {

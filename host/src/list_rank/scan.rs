@@ -5,7 +5,8 @@ use gpu_kernels::list_rank::{Status, TAIL};
 use super::{Weight, launches::Level};
 use crate::device::{Buffer, DeviceError, Stream};
 
-/// Ranks the level's nodes sequentially from its head, and counts the elements in `status`. Bounded by the number of nodes.
+/// Ranks the level's nodes sequentially from its head, and counts the elements in `status`. Bounded by the number of
+/// nodes.
 pub fn on_host<V: Weight>(stream: &Stream, level: &mut Level<V>, status: &mut Buffer<Status>) -> Result<(), DeviceError> {
     let (next, length, sum) =
         (stream.download_vec(&level.next)?, stream.download_vec(&level.length)?, stream.download_vec(&level.sum)?);

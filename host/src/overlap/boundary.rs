@@ -2,8 +2,8 @@
 
 use super::{OverlapError, Point, Shape};
 
-/// A convex polygon, times a scale about the origin that goes with the poses: the side of the square, where the polygon is the
-/// unit square.
+/// A convex polygon, times a scale about the origin that goes with the poses: the side of the square, where the polygon
+/// is the unit square.
 #[derive(Clone, Debug)]
 pub struct Boundary {
     shape: Shape,

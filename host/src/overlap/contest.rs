@@ -1,10 +1,11 @@
 //! The rules of Kaggle's Santa 2025, and what breaks them.
 //!
-//! A packing has 1 to [`MOST_TREES`] trees, |x| and |y| are at most [`BOUND`], and no two trees overlap; a submission has one packing of
-//! each size. The contest computes in double precision: it turns and moves the vertices of both trees, each to the nearest number that the
-//! type has, and then asks, exactly, whether their interiors meet. So whether trees that touch overlap is left to its rounding. Here, trees
-//! overlap where one would have to move by more than that rounding can come to, the [`tolerance`] of their poses, for their interiors to
-//! be apart: then they overlap in the contest, too. Trees that are so near to each other that rounding decides are listed apart from those.
+//! A packing has 1 to [`MOST_TREES`] trees, |x| and |y| are at most [`BOUND`], and no two trees overlap; a submission
+//! has one packing of each size. The contest computes in double precision: it turns and moves the vertices of both
+//! trees, each to the nearest number that the type has, and then asks, exactly, whether their interiors meet. So
+//! whether trees that touch overlap is left to its rounding. Here, trees overlap where one would have to move by more
+//! than that rounding can come to, the [`tolerance`] of their poses, for their interiors to be apart: then they overlap
+//! in the contest, too. Trees that are so near to each other that rounding decides are listed apart from those.
 
 use rayon::prelude::*;
 
@@ -22,7 +23,8 @@ pub const BOUND: f64 = 100.0;
 /// What in some packings is against the rules.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Check {
-    /// Packings without a tree, or with too many, by their indices. The trees of these are not compared with each other.
+    /// Packings without a tree, or with too many, by their indices. The trees of these are not compared with each
+    /// other.
     pub sizes: Vec<usize>,
     /// Positions out of bounds.
     pub outside: Vec<Outside>,
@@ -54,8 +56,8 @@ pub struct Meeting {
     pub poses: [usize; 2],
     /// The area that they have in common.
     pub area: f64,
-    /// How deep one is in the other (length): by so much some convex piece of it would have to move to be apart from a piece of the
-    /// other. Negative where they are apart by as much.
+    /// How deep one is in the other (length): by so much some convex piece of it would have to move to be apart from a
+    /// piece of the other. Negative where they are apart by as much.
     pub depth: f64,
 }
 
@@ -89,11 +91,13 @@ impl Check {
     }
 }
 
-/// What the contest's rounding and that of [`Check`] together may come to for two poses of shapes of these reaches (the distance of the
-/// farthest vertex from the frame's origin), as a length. It is 1e-14 near the origin, 2e-13 at the bounds.
+/// What the contest's rounding and that of [`Check`] together may come to for two poses of shapes of these reaches (the
+/// distance of the farthest vertex from the frame's origin), as a length. It is 1e-14 near the origin, 2e-13 at the
+/// bounds.
 ///
-/// With u the unit roundoff, of each vertex: the position is rounded when it is read, here as there, and moving it rounds once more: 4 u of
-/// its coordinates. The angle (up to a turn) is rounded twice when it becomes radians, and the turned vertex by 3 u: 32 u of the reach.
+/// With u the unit roundoff, of each vertex: the position is rounded when it is read, here as there, and moving it
+/// rounds once more: 4 u of its coordinates. The angle (up to a turn) is rounded twice when it becomes radians, and the
+/// turned vertex by 3 u: 32 u of the reach.
 pub fn tolerance(poses: [[f64; 3]; 2], reaches: [f64; 2]) -> f64 {
     let of = |[x, y, _]: [f64; 3], reach: f64| 0.5 * f64::EPSILON * (4.0 * x.abs().max(y.abs()) + 32.0 * reach);
     std::f64::consts::SQRT_2 * (of(poses[0], reaches[0]) + of(poses[1], reaches[1]))
@@ -144,8 +148,8 @@ pub(super) fn meetings(packings: &Packings, packing: usize, shapes: &[Shape]) ->
     found
 }
 
-/// How far two convex polygons are apart along the normal of an edge of either along which they are farthest apart; negative where they
-/// overlap, by as much as one must move to be apart.
+/// How far two convex polygons are apart along the normal of an edge of either along which they are farthest apart;
+/// negative where they overlap, by as much as one must move to be apart.
 fn separation(one: &[Point], other: &[Point]) -> f64 {
     let along_edges_of = |ring: &[Point], other: &[Point]| {
         let edges = (0..ring.len()).map(|index| (ring[index], ring[(index + 1) % ring.len()]));

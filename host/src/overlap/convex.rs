@@ -2,10 +2,11 @@
 
 use super::Point;
 
-/// The intersection of two convex polygons whose vertices are in counter-clockwise order: its vertices, in the same order, of which some
-/// may repeat; none where the polygons have no area in common.
+/// The intersection of two convex polygons whose vertices are in counter-clockwise order: its vertices, in the same
+/// order, of which some may repeat; none where the polygons have no area in common.
 ///
-/// This is for pictures and checks. It clips the list of the first polygon's vertices by the second's edges, one after the other.
+/// This is for pictures and checks. It clips the list of the first polygon's vertices by the second's edges, one after
+/// the other.
 pub fn convex_intersection(first: &[Point], second: &[Point]) -> Vec<Point> {
     let mut ring = first.to_vec();
     let mut clipped = Vec::with_capacity(first.len() + second.len());
@@ -41,7 +42,8 @@ pub(super) fn area(ring: &[Point]) -> f64 {
     0.5 * sum((0..ring.len()).map(|index| cross(middle, ring[index], ring[(index + 1) % ring.len()])))
 }
 
-/// The polygon with its edges moved outwards by `margin`. Corners so sharp that they would go far end some ten margins away.
+/// The polygon with its edges moved outwards by `margin`. Corners so sharp that they would go far end some ten margins
+/// away.
 pub(super) fn grown(ring: &[Point], margin: f64) -> Vec<Point> {
     let n = ring.len();
     let normal = |index: usize| {

@@ -1,8 +1,8 @@
 //! Cuts simple polygons into few convex pieces, and these into quads.
 //!
-//! A constrained Delaunay triangulation (its predicates are exact) is thinned out: of the edges that it adds, longest first, those go
-//! without which no piece turns inwards (Hertel and Mehlhorn, *Fast triangulation of simple polygons*, 1983). That gives at most four
-//! times as many pieces as need be, and mostly as few.
+//! A constrained Delaunay triangulation (its predicates are exact) is thinned out: of the edges that it adds, longest
+//! first, those go without which no piece turns inwards (Hertel and Mehlhorn, *Fast triangulation of simple polygons*,
+//! 1983). That gives at most four times as many pieces as need be, and mostly as few.
 
 use robust::{Coord, orient2d};
 use spade::{ConstrainedDelaunayTriangulation, HasPosition, Point2, Triangulation as _};
@@ -15,7 +15,8 @@ use super::{
 /// No half-edge.
 const NONE: usize = usize::MAX;
 
-/// Positive where a, b, c turn left, negative where they turn right; 0 where they are exactly on a line. About twice the triangle's area.
+/// Positive where a, b, c turn left, negative where they turn right; 0 where they are exactly on a line. About twice
+/// the triangle's area.
 pub(super) fn turn(a: Point, b: Point, c: Point) -> f64 {
     let coord = |[x, y]: Point| Coord { x, y };
     orient2d(coord(a), coord(b), coord(c))
@@ -42,11 +43,11 @@ struct Mesh {
     previous: Vec<usize>,
 }
 
-/// Cuts a simple polygon into convex pieces. Its vertices are counter-clockwise, and no two of its edges meet but at the vertex between
-/// them.
+/// Cuts a simple polygon into convex pieces. Its vertices are counter-clockwise, and no two of its edges meet but at
+/// the vertex between them.
 ///
-/// Pieces are counter-clockwise, and none of their vertices is closer than `flat` to the line between its neighbours. What is thinner is
-/// left out; `flat` is about the rounding of a coordinate.
+/// Pieces are counter-clockwise, and none of their vertices is closer than `flat` to the line between its neighbours.
+/// What is thinner is left out; `flat` is about the rounding of a coordinate.
 pub(super) fn convex_pieces(ring: &[Point], flat: f64) -> Vec<Vec<Point>> {
     if is_convex(ring) {
         return vec![ring.to_vec()];
@@ -127,7 +128,8 @@ fn triangulate(ring: &[Point]) -> (Mesh, Vec<[usize; 2]>) {
 }
 
 impl Mesh {
-    /// Whether the piece that the pair of half-edges would leave doesn't turn inwards at the start of `edge`, by more than `flat`.
+    /// Whether the piece that the pair of half-edges would leave doesn't turn inwards at the start of `edge`, by more
+    /// than `flat`.
     fn is_convex_without(&self, edge: usize, twin: usize, ring: &[Point], flat: f64) -> bool {
         let before = ring[self.origin[self.previous[edge]]];
         let at = ring[self.origin[edge]];
@@ -150,7 +152,7 @@ impl Mesh {
 /// Drops vertices that are no farther than `flat` from the line between their neighbours.
 pub(super) fn straighten(ring: &mut Vec<Point>, flat: f64) {
     let mut index = 0;
-    // So many vertices in a row were kept.
+    // This many vertices in a row were kept.
     let mut kept = 0;
     while ring.len() >= 3 && kept < ring.len() {
         let n = ring.len();
@@ -169,8 +171,8 @@ pub(super) fn straighten(ring: &mut Vec<Point>, flat: f64) {
     }
 }
 
-/// Cuts a convex polygon into as few quads as there can be: slices from one end to the other. A triangle repeats its last vertex. Vertices
-/// are numbered as `gpu_kernels::overlap::clip::Quad` wants them.
+/// Cuts a convex polygon into as few quads as there can be: slices from one end to the other. A triangle repeats its
+/// last vertex. Vertices are numbered as `gpu_kernels::overlap::clip::Quad` wants them.
 pub(super) fn quads(piece: &[Point]) -> impl Iterator<Item = [Point; 4]> + '_ {
     let slices = piece.len().saturating_sub(2).div_ceil(2);
     (0..slices).map(|slice| {
@@ -183,7 +185,8 @@ pub(super) fn quads(piece: &[Point]) -> impl Iterator<Item = [Point; 4]> + '_ {
     })
 }
 
-/// The same quad, numbered so that sides 0 and 2 don't approach each other towards side 3, nor sides 1 and 3 towards side 0.
+/// The same quad, numbered so that sides 0 and 2 don't approach each other towards side 3, nor sides 1 and 3 towards
+/// side 0.
 fn spread(mut quad: [Point; 4]) -> [Point; 4] {
     let side = |k: usize| [quad[(k + 1) % 4][0] - quad[k % 4][0], quad[(k + 1) % 4][1] - quad[k % 4][1]];
     let apart = |k: usize| {

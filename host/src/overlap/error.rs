@@ -7,12 +7,12 @@ use std::{
 
 use crate::{device::DeviceError, files::FileError};
 
-/// Why shapes or poses could not be made, read or used. Pieces, vertices, edges, packings and poses are named by their indices, from 0;
-/// edge i is the one from vertex i to the next. Where several offend, the first is named.
+/// Why shapes or poses could not be made, read or used. Pieces, vertices, edges, packings and poses are named by their
+/// indices, from 0; edge i is the one from vertex i to the next. Where several offend, the first is named.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OverlapError {
-    /// A shape is none.
+    /// A shape is invalid.
     #[error("shape {name}: {}{problem}", piece.map_or_else(String::new, |piece| format!("piece {piece}: ")))]
     Shape {
         /// The shape's name.
@@ -34,7 +34,7 @@ pub enum OverlapError {
         /// The number.
         value: f64,
     },
-    /// Offsets that are no division of the poses.
+    /// Offsets that don't divide the poses.
     #[error("offsets[{index}] is {found}, but {wanted}")]
     Offsets {
         /// The index of the offset.
@@ -108,7 +108,7 @@ pub enum OverlapError {
     /// A boundary together with a lattice.
     #[error("a boundary and a lattice exclude each other: nothing is outside where everything repeats")]
     BoundaryInLattice,
-    /// A scale of a boundary that is none.
+    /// A boundary's scale is invalid.
     #[error("packing {packing}: the boundary's scale is {scale}, but it must be a positive number")]
     Scale {
         /// The packing.
@@ -181,8 +181,8 @@ pub enum OverlapError {
         /// What is wrong, and where in the file.
         reason: String,
     },
-    /// What was given for a shape is none.
-    #[error("`{text}` is no shape: {reason}")]
+    /// What was given for a shape isn't one.
+    #[error("`{text}` is not a shape: {reason}")]
     NoShape {
         /// What was given.
         text: String,

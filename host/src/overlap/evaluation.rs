@@ -25,14 +25,16 @@ impl Wanted {
 pub struct Evaluation<T: Real> {
     /// For each packing the sum of the areas that two poses have in common, each unordered pair counted once.
     ///
-    /// With a lattice: per lattice cell, each unordered pair of a pose and an image of another or of itself counted once.
+    /// With a lattice: per lattice cell, each unordered pair of a pose and an image of another or of itself counted
+    /// once.
     pub totals: Vec<T>,
     /// For each pose the area that it has in common with all others, if wanted, else empty.
     pub per_pose: Vec<T>,
-    /// For each pose the derivatives of its packing's total by x and y (length) and theta (area a radian), if wanted, else empty.
+    /// For each pose the derivatives of its packing's total by x and y (length) and theta (area a radian), if wanted,
+    /// else empty.
     ///
-    /// They are exact wherever they exist. Where an edge lies on another, or a vertex on an edge, the total has a kink, and
-    /// this is one of its one-sided derivatives or lies between them.
+    /// They are exact wherever they exist. Where an edge lies on another, or a vertex on an edge, the total has a kink,
+    /// and this is one of its one-sided derivatives or lies between them.
     pub gradient: Vec<[T; 3]>,
     /// What is outside the boundary, where there is one.
     pub outside: Option<Outside<T>>,

@@ -18,7 +18,7 @@ use crate::{
     device::{Backend, Buffer, Device, DeviceError, Stream},
 };
 
-/// From so many poses a packing on, candidates are found by a grid, unless [`Overlap::grid_from`] says otherwise.
+/// From this many poses per packing on, candidates are found by a grid, unless [`Overlap::grid_from`] says otherwise.
 const GRID_FROM: usize = 4096;
 
 /// The kernels of phase two.
@@ -47,12 +47,12 @@ pub enum Kernel {
 /// ```
 ///
 /// # Accuracy
-/// Areas are off by rounding alone: some ten units in the last place of the shape's squared extent for each pair of pieces,
-/// however edges touch, and however far from the origin the poses are.
+/// Areas are off by rounding alone: some ten units in the last place of the shape's squared extent for each pair of
+/// pieces, however edges touch, and however far from the origin the poses are.
 ///
 /// # Order of sums
-/// By default a pair of poses is intersected once, and what comes of it is added to either pose by atomics, in an order that
-/// changes from run to run: gradients and sums by pose differ in the last bits (totals don't). With
+/// By default a pair of poses is intersected once, and what comes of it is added to either pose by atomics, in an order
+/// that changes from run to run: gradients and sums by pose differ in the last bits (totals don't). With
 /// [`deterministic`](Self::deterministic) each pose sums up its own, at the price of taking each pair twice.
 #[derive(Debug)]
 pub struct Overlap<T: Real> {
@@ -162,7 +162,8 @@ impl<T: Real> Overlap<T> {
     /// Repeats every packing by a lattice.
     ///
     /// # Errors
-    /// [`OverlapError::BoundaryInLattice`]; [`OverlapError::FineLattice`] where images of a pose too many cells away may meet another.
+    /// [`OverlapError::BoundaryInLattice`]; [`OverlapError::FineLattice`] where images of a pose too many cells away
+    /// may meet another.
     pub fn lattice(mut self, lattice: Lattice) -> Result<Self, OverlapError> {
         if self.region.is_some() {
             return Err(OverlapError::BoundaryInLattice);
@@ -284,9 +285,9 @@ impl<T: Real> Overlap<T> {
         let reach = T::from_f64(self.shapes.reach);
         let Scene { poses, shape_of, first_piece, packing_of, offsets, frames, list, wraps, grid, by_pose, .. } = scene;
         let source = Source { poses, shapes: &self.shapes.spans, quads: &self.shapes.quads, shape_of, first_piece };
-        // SAFETY: the scene was loaded for these shapes and this lattice, so that its arrays are as long as they make them, and
-        // its shapes and packings exist. A frame has as many cells at
-        // most as `capacity` has for its packing, and as `starts` has room for.
+        // SAFETY: the scene was loaded for these shapes and this lattice, so that its arrays are as long as they make
+        // them, and its shapes and packings exist. A frame has as many cells at most as `capacity` has for its packing,
+        // and as `starts` has room for.
         unsafe {
             if let Some(grid) = grid {
                 if self.lattice.is_none() {
@@ -303,10 +304,11 @@ impl<T: Real> Overlap<T> {
         }
     }
 
-    /// Evaluates a scene, as far as it goes without waiting: its results are there once `stream` has come so far. They are the buffers
-    /// that [`Scene`] lends, and what [`read`](Self::read) makes of them.
+    /// Evaluates a scene, as far as it goes without waiting: its results are there once `stream` has come so far. They
+    /// are the buffers that [`Scene`] lends, and what [`read`](Self::read) makes of them.
     ///
-    /// What is outside the boundary is computed where there is one and its scales are set. Memory is allocated at the first call only.
+    /// What is outside the boundary is computed where there is one and its scales are set. Memory is allocated at the
+    /// first call only.
     ///
     /// # Errors
     /// [`OverlapError::ForeignScene`], device errors.
@@ -317,8 +319,9 @@ impl<T: Real> Overlap<T> {
         let Scene { list, frames, offsets, grid, by_pose, nothing, partial, tiles, packing_of, .. } = scene;
         let cells = Cells { frames, starts: grid.as_ref().map_or(&*offsets, |grid| &grid.starts) };
         let mode = with_wanted(mode, wanted);
-        // SAFETY: as for phase one. Tiles are of rows and packings that exist. What is wanted by pose has room, and is
-        // zero where it is added to.
+        // SAFETY: `prepare` has checked that the scene was loaded by this evaluator, for its shapes and lattice, so
+        // that its arrays fit each other. Tiles are of rows and packings that exist. What is wanted by pose has room,
+        // and is zero where it is added to.
         unsafe {
             match self.kernel {
                 Kernel::Queue => T::queue(stream, tiles, list, list, cells, mode, partial, by_pose, nothing),
@@ -374,7 +377,9 @@ impl<T: Real> Overlap<T> {
         let Scene { frames, offsets, grid, list: others, by_pose: out, .. } = candidates;
         let cells = Cells { frames, starts: grid.as_ref().map_or(&*offsets, |grid| &grid.starts) };
         let (list, partial, own) = (&rows.list, &mut rows.partial, &mut rows.by_pose);
-        // SAFETY: as in `enqueue`; both have the same packings.
+        // SAFETY: both scenes were prepared by this evaluator, for its shapes and lattice, and have equally many
+        // packings, so that their arrays fit each other. What is wanted by pose has room, and is zero where it is added
+        // to.
         unsafe {
             match self.kernel {
                 Kernel::Queue => T::queue(stream, &rows.tiles, list, others, cells, mode, partial, own, out),
@@ -408,7 +413,8 @@ impl<T: Real> Overlap<T> {
         scene.by_scale_totals.ensure(packings)?;
         let Scene { poses, scales, shape_of, first_piece, packing_of, offsets, list, outside, layout, .. } = scene;
         let source = Source { poses, shapes: &self.shapes.spans, quads: &self.shapes.quads, shape_of, first_piece };
-        // SAFETY: as in `prepare`; there is one scale, or one for each packing.
+        // SAFETY: the scene was prepared by this evaluator, for its shapes, so that its arrays fit each other; the
+        // results have room for all poses and packings. There is one scale, or one for each packing.
         unsafe {
             T::outside(stream, source, list, packing_of, scales, region, outside)?;
             T::sums(stream, &outside.areas, offsets, layout.longest, T::ONE, &mut scene.outside_totals)?;
@@ -463,10 +469,12 @@ impl<T: Real> Overlap<T> {
         result
     }
 
-    /// The overlaps within each packing, and what is outside the boundary, whose scale is `scales[0]` for all, or one for each packing.
+    /// The overlaps within each packing, and what is outside the boundary, whose scale is `scales[0]` for all, or one
+    /// for each packing.
     ///
     /// # Errors
-    /// As [`evaluate`](Self::evaluate); [`OverlapError::NoBoundary`], [`OverlapError::Scale`], [`OverlapError::ScaleCount`].
+    /// As [`evaluate`](Self::evaluate); [`OverlapError::NoBoundary`], [`OverlapError::Scale`],
+    /// [`OverlapError::ScaleCount`].
     pub fn evaluate_within(
         &mut self,
         packings: &Packings,
@@ -484,8 +492,8 @@ impl<T: Real> Overlap<T> {
         result
     }
 
-    /// The overlaps of each packing of `first` with the packing of `second` of the same number. Both results have the totals; sums
-    /// by pose and gradients are each list's own.
+    /// The overlaps of each packing of `first` with the packing of `second` of the same number. Both results have the
+    /// totals; sums by pose and gradients are each list's own.
     ///
     /// # Errors
     /// As [`evaluate`](Self::evaluate), and [`OverlapError::PackingCount`].
@@ -511,7 +519,8 @@ impl<T: Real> Overlap<T> {
         self.list_pairs(&scene, &scene, Mode::HALF)
     }
 
-    /// The pairs that overlap of each packing of `first` and the packing of `second` of the same number, in the same order.
+    /// The pairs that overlap of each packing of `first` and the packing of `second` of the same number, in the same
+    /// order.
     ///
     /// # Errors
     /// As [`evaluate_between`](Self::evaluate_between).
@@ -533,7 +542,8 @@ impl<T: Real> Overlap<T> {
             Pairs { count: self.device.alloc(1)?, pairs: self.device.alloc(capacity)?, areas: self.device.alloc(capacity)? };
         let count = loop {
             stream.fill_zero(&mut out.count)?;
-            // SAFETY: as in `enqueue`.
+            // SAFETY: both scenes were prepared by this evaluator, for its shapes and lattice, and have equally many
+            // packings, so that their arrays fit each other. `out` has room for `capacity` pairs.
             unsafe { T::pairs(stream, &rows.packing_of, &rows.list, &candidates.list, cells, mode, &mut out)? };
             let count = stream.download_vec(&out.count)?[0] as usize;
             if count <= capacity {

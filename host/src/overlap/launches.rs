@@ -80,7 +80,8 @@ fn blocks(n: usize) -> u32 {
 /// The kernels of one precision.
 ///
 /// # Safety
-/// All methods are unsafe as their kernels are: the arrays fit each other.
+/// The arrays of a call fit each other as its kernel asks: there are as many rows, pieces, poses and packings as others
+/// refer to, and room for the results.
 #[allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
 pub trait Launches: Scalar {
     /// Phase one, by `list.order`. Clears what is to be of the sums by pose.
@@ -189,7 +190,8 @@ macro_rules! launches {
                 let rows = list.order.len();
                 let threads = if source.first_piece.is_empty() { rows.max(list.pieces.len()) } else { rows };
                 let packing_of = packing_of.unwrap_or(&none);
-                // SAFETY: the caller's.
+                // SAFETY: the arrays fit each other (this method's contract), and there is a thread for each row and
+                // piece.
                 unsafe {
                     launch!(
                         stream,
@@ -226,7 +228,7 @@ macro_rules! launches {
                 out: &mut ByPose<$t>,
             ) -> Result<(), DeviceError> {
                 let blocks = (tiles.len() as u32).div_ceil(queue::WARPS);
-                // SAFETY: the caller's.
+                // SAFETY: the arrays fit each other (this method's contract), and there is a warp for each tile.
                 unsafe {
                     if mode.has(Mode::GRADIENT) {
                         launch!(
@@ -289,7 +291,7 @@ macro_rules! launches {
                 rows_out: &mut ByPose<$t>,
                 out: &mut ByPose<$t>,
             ) -> Result<(), DeviceError> {
-                // SAFETY: the caller's.
+                // SAFETY: the arrays fit each other (this method's contract), and there is a thread for each row.
                 unsafe {
                     launch!(
                         stream,
@@ -326,7 +328,7 @@ macro_rules! launches {
                 mode: Mode,
                 out: &mut Pairs<$t>,
             ) -> Result<(), DeviceError> {
-                // SAFETY: the caller's.
+                // SAFETY: the arrays fit each other (this method's contract), and there is a thread for each row.
                 unsafe {
                     launch!(
                         stream,
@@ -362,7 +364,7 @@ macro_rules! launches {
                 region: &Region<$t>,
                 out: &mut OutsideByPose<$t>,
             ) -> Result<(), DeviceError> {
-                // SAFETY: the caller's.
+                // SAFETY: the arrays fit each other (this method's contract), and there is a thread for each row.
                 unsafe {
                     launch!(
                         stream,
@@ -396,7 +398,8 @@ macro_rules! launches {
             ) -> Result<(), DeviceError> {
                 let ranges = out.len() as u32;
                 let threads = (longest.div_ceil(8).next_multiple_of(32) as u32).clamp(32, 1024);
-                // SAFETY: the caller's.
+                // SAFETY: the offsets are of `values`, one more than results (this method's contract), and blocks are
+                // of whole warps.
                 unsafe { launch!(stream, sums::$sums<<<ranges, threads>>>(values, offsets, factor, out)) }
             }
 
@@ -411,7 +414,7 @@ macro_rules! launches {
             ) -> Result<(), DeviceError> {
                 let packings = frames.len();
                 let extent = (grid::EXTENT_BLOCKS, packings as u32);
-                // SAFETY: the caller's.
+                // SAFETY: the arrays fit each other, with room for each packing's extents (this method's contract).
                 unsafe {
                     launch!(
                         stream,
@@ -437,7 +440,7 @@ macro_rules! launches {
                 number_in_cell: &mut Buffer<u32>,
             ) -> Result<(), DeviceError> {
                 let n = cell_of.len();
-                // SAFETY: the caller's.
+                // SAFETY: the arrays fit each other (this method's contract), and there is a thread for each pose.
                 unsafe {
                     launch!(
                         stream,
@@ -470,7 +473,8 @@ launches!(
 /// Brings poses to their cells, and ranks them there: `order`.
 ///
 /// # Safety
-/// As the kernels.
+/// Cells and numbers are what [`Launches::bin`] gave, `starts` are the sums of its counts before each cell, and `list`
+/// and `order` have room for all poses.
 pub unsafe fn order_by_cell(
     stream: &Stream,
     cell_of: &Buffer<u32>,
@@ -480,7 +484,8 @@ pub unsafe fn order_by_cell(
     order: &mut Buffer<u32>,
 ) -> Result<(), DeviceError> {
     let grid = blocks(cell_of.len());
-    // SAFETY: the caller's.
+    // SAFETY: cells, numbers and starts fit each other, and both lists have room (this function's contract); the first
+    // kernel fills what the second reads.
     unsafe {
         launch!(stream, grid::scatter<<<grid, THREADS>>>(cell_of, number_in_cell, starts, &mut *list))?;
         launch!(stream, grid::rank<<<grid, THREADS>>>(cell_of, starts, &*list, order))

@@ -1,13 +1,15 @@
-//! Overlap of many copies of a few shapes, for packing: areas, exact derivatives, pairs, and what is outside a boundary.
+//! Overlap of many copies of a few shapes, for packing: areas, exact derivatives, pairs, and what is outside a
+//! boundary.
 //!
-//! A [`Shape`] is a simple polygon, cut into convex pieces. [`Packings`] are poses (x, y, theta) of copies; [`Overlap`] evaluates
-//! them on a device, one packing or thousands in one go, among themselves or against others, with a [`Boundary`] or with the images
-//! of a [`Lattice`]. A [`Scene`] keeps packings on the device, for optimisers that work there.
+//! A [`Shape`] is a simple polygon, cut into convex pieces. [`Packings`] are poses (x, y, theta) of copies; [`Overlap`]
+//! evaluates them on a device, one packing or thousands in one go, among themselves or against others, with a
+//! [`Boundary`] or with the images of a [`Lattice`]. A [`Scene`] keeps packings on the device, for optimisers that work
+//! there.
 //!
-//! The kernels, and how they do it, are in `gpu_kernels::overlap`. Sources: the two-phase design (transform each polygon once, then
-//! intersect) is that of the notebook that ends in J. Cottaar's packing program for Kaggle's Santa 2025
-//! (github.com/jcottaar/packing, `core/pack_cuda.py`); the derivatives are by Reynolds' transport theorem (O. Reynolds, *The
-//! Sub-Mechanics of the Universe*, 1903).
+//! The kernels, and how they do it, are in `gpu_kernels::overlap`. Sources: the two-phase design (transform each
+//! polygon once, then intersect) is that of the notebook that ends in J. Cottaar's packing program for Kaggle's Santa
+//! 2025 (github.com/jcottaar/packing, `core/pack_cuda.py`); the derivatives are by Reynolds' transport theorem (O.
+//! Reynolds, *The Sub-Mechanics of the Universe*, 1903).
 
 mod boundary;
 pub mod contest;

@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use super::{OverlapError, Real, error::Field};
 
-/// Poses of one or more packings: x and y in length units, theta in radians. A pose turns its shape by theta about the origin of the
-/// shape's frame, counter-clockwise, and then moves that origin to (x, y).
+/// Poses of one or more packings: x and y in length units, theta in radians. A pose turns its shape by theta about the
+/// origin of the shape's frame, counter-clockwise, and then moves that origin to (x, y).
 ///
-/// All numbers are finite. Poses of one packing may overlap each other, those of different packings have nothing to do with each other.
-/// A packing may be empty.
+/// All numbers are finite. Poses of one packing may overlap each other, those of different packings have nothing to do
+/// with each other. A packing may be empty.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Packings {
     poses: Vec<[f64; 3]>,

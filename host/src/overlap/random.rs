@@ -9,8 +9,8 @@ use rand_chacha::{
 
 use super::Packings;
 
-/// Packings of `each` poses that are uniform in a square of side `side` (length) around the origin, and turned by any angle from -π to
-/// π. Each packing has a random stream of its own, and so doesn't depend on how many there are.
+/// Packings of `each` poses that are uniform in a square of side `side` (length) around the origin, and turned by any
+/// angle from -π to π. Each packing has a random stream of its own, and so doesn't depend on how many there are.
 ///
 /// # Panics
 /// Where the side isn't finite.

@@ -18,7 +18,8 @@ mod sealed {
 pub trait Real: sealed::Sealed + Scalar + Launches + Element + WritableElement + Default + Debug + Display + LowerExp {
     /// The type's name as NumPy has it: `float32` or `float64`.
     const NAME: &str;
-    /// The largest magnitude of a position: squares of larger ones would be too large for the type, or say nothing any more.
+    /// The largest magnitude of a position: squares of larger ones would be too large for the type, or say nothing any
+    /// more.
     const MAX_POSITION: f64;
     /// The same number; exact.
     fn to_f64(self) -> f64;

@@ -16,10 +16,11 @@ use crate::{
 /// Angles beyond this are reduced on the host: kernels reduce up to 2^20.
 const MAX_ANGLE: f64 = 524_288.0;
 
-/// Packings on a device, with all that their evaluation needs and gives: made by [`Overlap::load`](super::Overlap::load), used by
-/// [`Overlap::enqueue`](super::Overlap::enqueue).
+/// Packings on a device, with all that their evaluation needs and gives: made by
+/// [`Overlap::load`](super::Overlap::load), used by [`Overlap::enqueue`](super::Overlap::enqueue).
 ///
-/// How many poses each packing has, and their shapes, is fixed. The poses may be changed between evaluations, by other kernels, too.
+/// How many poses each packing has, and their shapes, is fixed. The poses may be changed between evaluations, by other
+/// kernels, too.
 #[derive(Debug)]
 pub struct Scene<T: Real> {
     /// The number of the evaluator that it was loaded by.
@@ -78,7 +79,7 @@ pub(super) struct GridBuffers<T: Real> {
 /// Rows of packings for warps: tiles, and where each packing's start.
 fn tiles(offsets: &[usize], multiprocessors: u32, sorted: bool) -> (Vec<Tile>, Vec<u32>) {
     let poses = offsets[offsets.len() - 1];
-    // As many rows a warp as leave each multiprocessor 48 warps, which is more than run at a time.
+    // As many rows per warp as leave each multiprocessor 48 warps, which is more than run at a time.
 
     let rows = poses.div_ceil(48 * multiprocessors as usize).clamp(1, ROWS as usize);
     let mut tiles = Vec::new();
@@ -146,7 +147,7 @@ impl<T: Real> Scene<T> {
         let (tiles, tile_offsets) = tiles(packings.offsets(), device.info().multiprocessors.max(1), grid);
         let identity: Vec<u32> = (0..n as u32).collect();
         let grid = if grid {
-            // One cell a pose, at least one a packing.
+            // One cell per pose, at least one per packing.
             let mut capacity = vec![0u32];
             for range in offsets.windows(2) {
                 capacity.push(capacity[capacity.len() - 1].saturating_add((range[1] - range[0]).max(1)));
@@ -265,8 +266,8 @@ impl<T: Real> Scene<T> {
         &self.poses
     }
 
-    /// The same, to change. Magnitudes are to stay below [`Real::MAX_POSITION`], angles below 2^20, and all finite, or results mean
-    /// nothing.
+    /// The same, to change. Magnitudes are to stay below [`Real::MAX_POSITION`], angles below 2^20, and all finite, or
+    /// results mean nothing.
     pub fn poses_mut(&mut self) -> ViewMut<'_, T> {
         self.poses.as_view_mut()
     }
@@ -306,7 +307,8 @@ impl<T: Real> Scene<T> {
         &self.outside.gradients
     }
 
-    /// The derivative of each packing's area outside by the boundary's scale, on the device; empty where there is no boundary.
+    /// The derivative of each packing's area outside by the boundary's scale, on the device; empty where there is no
+    /// boundary.
     pub fn outside_by_scale(&self) -> &Buffer<T> {
         &self.by_scale_totals
     }

@@ -15,8 +15,8 @@ use super::{
 pub(super) const LARGEST: f64 = 1e6;
 /// A shape must be at least so wide or so high.
 pub(super) const SMALLEST: f64 = 1e-6;
-/// Vertices that are no farther from a straight outline are left out, as are those as close to the one before; in units of the shape's
-/// width or height.
+/// Vertices that are no farther from a straight outline are left out, as are those as close to the one before; in units
+/// of the shape's width or height.
 const STRAIGHT: f64 = 1e-13;
 /// What is thinner than this is rounding; in units of the shape's width or height, or of its distance from the origin.
 const ROUNDING: f64 = 2e-15;
@@ -27,8 +27,8 @@ const OVERLAPPING: f64 = 1e-12;
 
 /// One shape: an area in the plane, cut into convex pieces that don't overlap.
 ///
-/// It was checked when it was made, and never changes. All vertices are counter-clockwise, in length units, in the shape's own frame: a
-/// pose turns it about the frame's origin.
+/// It was checked when it was made, and never changes. All vertices are counter-clockwise, in length units, in the
+/// shape's own frame: a pose turns it about the frame's origin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
     name: String,
@@ -41,8 +41,8 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The tree of Kaggle's Santa 2025: 15 vertices, 4 pieces (the tip, two tiers, the trunk). It is 0.7 wide and 1 high; the frame's
-    /// origin is on its axis, at the lower end of the lowest tier.
+    /// The tree of Kaggle's Santa 2025: 15 vertices, 4 pieces (the tip, two tiers, the trunk). It is 0.7 wide and 1
+    /// high; the frame's origin is on its axis, at the lower end of the lowest tier.
     pub fn tree() -> Shape {
         // The right half, from the tip down.
         let right = [[0.125, 0.5], [0.0625, 0.5], [0.2, 0.25], [0.1, 0.25], [0.35, 0.0], [0.075, 0.0], [0.075, -0.2]];
@@ -57,11 +57,12 @@ impl Shape {
 
     /// A simple polygon, by its vertices in either direction; the last one may repeat the first.
     ///
-    /// Vertices that repeat the one before, or don't bend the outline, are left out (within 1e-13 of the shape's width or height).
+    /// Vertices that repeat the one before, or don't bend the outline, are left out (within 1e-13 of the shape's width
+    /// or height).
     ///
     /// # Errors
-    /// Where there are less than 3 vertices, a coordinate isn't finite or its magnitude is 1e6 or more, the shape is smaller than 1e-6,
-    /// two edges meet elsewhere than at the vertex between them, or there is next to no area.
+    /// Where there are less than 3 vertices, a coordinate isn't finite or its magnitude is 1e6 or more, the shape is
+    /// smaller than 1e-6, two edges meet elsewhere than at the vertex between them, or there is next to no area.
     pub fn polygon(name: impl Into<String>, outline: &[[f64; 2]]) -> Result<Shape, OverlapError> {
         let name = name.into();
         let wrong = |problem| OverlapError::Shape { name: name.clone(), piece: None, problem };
@@ -70,11 +71,12 @@ impl Shape {
         Ok(Shape::assemble(name, vec![ring.points], pieces))
     }
 
-    /// A shape by its convex pieces: vertices of each in either direction. Pieces may touch, as those of a polygon do, or be apart.
+    /// A shape by its convex pieces: vertices of each in either direction. Pieces may touch, as those of a polygon do,
+    /// or be apart.
     ///
     /// # Errors
-    /// Where there are no pieces, one of them is no [`polygon`](Shape::polygon) or not convex, or two of them overlap by more than 1e-12
-    /// of the smaller one's area.
+    /// Where there are no pieces, one of them is no [`polygon`](Shape::polygon) or not convex, or two of them overlap
+    /// by more than 1e-12 of the smaller one's area.
     pub fn from_pieces(name: impl Into<String>, pieces: &[Vec<[f64; 2]>]) -> Result<Shape, OverlapError> {
         let name = name.into();
         let wrong = |piece, problem| OverlapError::Shape { name: name.clone(), piece, problem };
@@ -102,7 +104,8 @@ impl Shape {
         Shape { name, outlines, pieces, quads, area, center, radius }
     }
 
-    /// The shape moved by the vector, every piece of it grown by `margin` to all sides. Its pieces then overlap by as much.
+    /// The shape moved by the vector, every piece of it grown by `margin` to all sides. Its pieces then overlap by as
+    /// much.
     pub(super) fn moved_and_grown(&self, by: Point, margin: f64) -> Shape {
         let moved = |ring: &Vec<Point>| -> Vec<Point> { ring.iter().map(|point| [point[0] + by[0], point[1] + by[1]]).collect() };
         let pieces: Vec<_> = self.pieces.iter().map(|piece| convex::grown(&moved(piece), margin)).collect();
@@ -114,7 +117,8 @@ impl Shape {
         &self.name
     }
 
-    /// For drawing: the polygon that it was made from, or its pieces where it was made from these. The first vertex isn't repeated.
+    /// For drawing: the polygon that it was made from, or its pieces where it was made from these. The first vertex
+    /// isn't repeated.
     pub fn outlines(&self) -> &[Vec<[f64; 2]>] {
         &self.outlines
     }
@@ -225,8 +229,8 @@ fn simple_ring(outline: &[Point]) -> Result<Ring, ShapeProblem> {
     Ok(Ring { points, indices, flat: ROUNDING * largest })
 }
 
-/// The vertices that bend the outline: without those that are within `tolerance` of the one before, or of the straight line that is
-/// drawn instead. In their order, from the first of them.
+/// The vertices that bend the outline: without those that are within `tolerance` of the one before, or of the straight
+/// line that is drawn instead. In their order, from the first of them.
 fn bending(outline: &[Point], tolerance: f64) -> Vec<usize> {
     let n = outline.len();
     // The lowest of those farthest to the left is a corner.
@@ -363,7 +367,8 @@ fn overlapping(pieces: &[Vec<Point>]) -> Option<ShapeProblem> {
 
 /// The smallest circle around all points (Welzl, *Smallest enclosing disks*, 1991, without recursion).
 fn enclosing_circle(mut points: Vec<Point>) -> (Point, f64) {
-    // In an order that has nothing to do with their places: then there are only so many steps to take. Any will do, always the same.
+    // In an order that has nothing to do with their places: then there are only so many steps to take. Any will do,
+    // always the same.
     let mut state = 1u64;
     for index in (1..points.len()).rev() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -29,8 +29,8 @@ pub fn bytes<T: Real>(set: &PcfSet<T>, functions: &Range<usize>) -> usize {
     segments * size_of::<T::Segment>() + (functions.len() + 1) * size_of::<u64>() + positions(functions.len()) * size_of::<u32>()
 }
 
-/// Consecutive functions of a set in a device's memory, in arrays that grow and never shrink, and the order by length of each
-/// band of them.
+/// Consecutive functions of a set in a device's memory, in arrays that grow and never shrink, and the order by length
+/// of each band of them.
 pub struct Bands<T: Real> {
     segments: Buffer<T::Segment>,
     offsets: Buffer<u64>,
@@ -112,8 +112,8 @@ impl<T: Real> Bands<T> {
         self.order.ensure(positions(functions))
     }
 
-    /// Makes the functions of this range the ones that are here, in bands of `side`. Enqueues the uploads; does nothing where
-    /// they are here.
+    /// Makes the functions of this range the ones that are here, in bands of `side`. Enqueues the uploads; does nothing
+    /// where they are here.
     pub fn load(&mut self, stream: &Stream, set: &PcfSet<T>, functions: Range<usize>, side: usize) -> Result<(), DeviceError> {
         if functions == self.functions && side == self.side {
             return Ok(());

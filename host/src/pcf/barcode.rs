@@ -1,14 +1,17 @@
 //! From persistence barcodes to functions: Betti curves and stable ranks.
 //!
-//! A barcode is a collection of bars, each from a birth to a death; it is the persistent homology of one degree of a filtered space. A bar
-//! without end has the death infinity. Of bars whose death is their birth nothing is seen in any of these functions.
+//! A barcode is a collection of bars, each from a birth to a death; it is the persistent homology of one degree of a
+//! filtered space. A bar without end has the death infinity. Of bars whose death is their birth nothing is seen in any
+//! of these functions.
 //!
-//! - The [Betti curve](Barcode::betti_curve) at t is the number of bars alive at t: the Betti number of the space at that time. See Umeda,
-//!   "Time series classification via topological data analysis" (Transactions of the Japanese Society for Artificial Intelligence 32, 2017).
-//! - The [stable rank](Barcode::stable_rank) at t, of the standard contour, is the number of bars longer than t: the smallest rank of a
-//!   persistence module within noise of size t. See Scolamiero, Chachólski, Lundman, Ramanujam and Öberg, "Multidimensional persistence and
-//!   noise" (Foundations of Computational Mathematics 17, 2017), and Chachólski and Riihimäki, "Metrics and stabilization in one parameter
-//!   persistence" (SIAM Journal on Applied Algebra and Geometry 4, 2020).
+//! - The [Betti curve](Barcode::betti_curve) at t is the number of bars alive at t: the Betti number of the space at
+//!   that time. See Umeda, "Time series classification via topological data analysis" (Transactions of the Japanese
+//!   Society for Artificial Intelligence 32, 2017).
+//! - The [stable rank](Barcode::stable_rank) at t, of the standard contour, is the number of bars longer than t: the
+//!   smallest rank of a persistence module within noise of size t. See Scolamiero, Chachólski, Lundman, Ramanujam and
+//!   Öberg, "Multidimensional persistence and noise" (Foundations of Computational Mathematics 17, 2017), and
+//!   Chachólski and Riihimäki, "Metrics and stabilization in one parameter persistence" (SIAM Journal on Applied
+//!   Algebra and Geometry 4, 2020).
 //!
 //! ```
 //! use warpsmith::pcf::{Pcf, barcode::Barcode};
@@ -38,8 +41,8 @@ pub enum Filtration {
     /// With the time t: by all that is at most t. Bars are [birth, death), and one without end has the death infinity.
     #[default]
     Sublevel,
-    /// With falling t: by all that is at least t. Deaths are below births, bars are [death, birth), and one without end has the death
-    /// -infinity.
+    /// With falling t: by all that is at least t. Deaths are below births, bars are [death, birth), and one without end
+    /// has the death -infinity.
     Superlevel,
 }
 
@@ -102,11 +105,12 @@ impl Barcode {
         self.filtration
     }
 
-    /// The Betti curve: at t, the number of bars with birth <= t < death; of a superlevel filtration with death <= t < birth. Births and
-    /// deaths are rounded to `T` first.
+    /// The Betti curve: at t, the number of bars with birth <= t < death; of a superlevel filtration with death <= t <
+    /// birth. Births and deaths are rounded to `T` first.
     ///
     /// # Errors
-    /// Where a bar's birth or death is below 0, where the curve starts, and not -infinity, or a time is above [`Real::MAX_VALUE`].
+    /// Where a bar's birth or death is below 0, where the curve starts, and not -infinity, or a time is above
+    /// [`Real::MAX_VALUE`].
     pub fn betti_curve<T: Real>(&self) -> Result<Pcf<T>, PcfError> {
         let mut changes: Vec<(T, i64)> = Vec::with_capacity(2 * self.bars.len());
         for (bar, (start, end)) in self.intervals().enumerate() {
@@ -123,7 +127,8 @@ impl Barcode {
         steps(changes)
     }
 
-    /// The stable rank of the standard contour: at t, the number of bars that are longer than t. Lengths are rounded to `T` first.
+    /// The stable rank of the standard contour: at t, the number of bars that are longer than t. Lengths are rounded to
+    /// `T` first.
     ///
     /// # Errors
     /// Where a bar is longer than [`Real::MAX_VALUE`] and not infinite.

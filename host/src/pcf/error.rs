@@ -25,8 +25,8 @@ impl fmt::Display for Field {
     }
 }
 
-/// Why functions could not be made, read or used. Functions and their breakpoints are named by their indices, from 0; where several
-/// offend, by the first.
+/// Why functions could not be made, read or used. Functions and their breakpoints are named by their indices, from 0;
+/// where several offend, by the first.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PcfError {
@@ -107,7 +107,7 @@ pub enum PcfError {
         /// The type's name.
         name: &'static str,
     },
-    /// Offsets that are no division of the points.
+    /// Offsets that don't divide the points.
     #[error("offsets[{index}] is {found}, but {wanted}")]
     Offsets {
         /// The index of the offset.
@@ -138,7 +138,7 @@ pub enum PcfError {
         p: f64,
     },
     /// A random function is to have breakpoints without number, or none.
-    #[error("{points} breakpoints a function can't be drawn: at least 1 and at most {max} in {name}")]
+    #[error("{points} breakpoints per function can't be drawn: at least 1 and at most {max} in {name}")]
     RandomLength {
         /// How many.
         points: usize,
@@ -155,7 +155,7 @@ pub enum PcfError {
         /// The number of all their breakpoints.
         points: usize,
     },
-    /// A bar of a barcode is none.
+    /// A bar of a barcode is invalid.
     #[error("bar {bar}: {problem}")]
     Bar {
         /// The bar's index in its barcode.

@@ -54,8 +54,8 @@ impl Tile {
         let single = size_of::<T>() == 4;
         // In double precision, powers take so many registers that there is no room for more.
         let warps = if matches!(integral, Integral::Lp(_)) && !single { 8 } else { 16 };
-        // In single precision the window leaves room for three blocks a multiprocessor; in double precision that would be too
-        // short a window, and two run as fast. A kilobyte of each block's shared memory is the system's.
+        // In single precision the window leaves room for three blocks per multiprocessor; in double precision that
+        // would be too short a window, and two run as fast. A kilobyte of each block's shared memory is the system's.
         let available = device.info().max_shared_per_block / if single { 3 } else { 2 } - 1024;
         let window = (available / tiled::shared_bytes::<T>(1, warps)) as u32;
         let longest = u32::try_from(first.longest.max(second.longest)).unwrap_or(u32::MAX);
@@ -86,8 +86,9 @@ pub trait Launches: Scalar + bytemuck::Pod {
 /// Launches a kernel of `tiled` on the method's arguments.
 macro_rules! launch_tiled {
     ($kernel:ident, $p:expr, $stream:ident, $first:ident, $second:ident, $out:ident, $layout:ident, $tile:ident) => {
-        // SAFETY: `Side` is what the kernels take for functions; the layout's strides are of a block as large as `out`, for the
-        // numbers of functions in both orders; the orders' lengths are multiples of 32, and shared memory fits the window.
+        // SAFETY: `Side` is what the kernels take for functions; the layout's strides are of a block as large as `out`,
+        // for the numbers of functions in both orders; the orders' lengths are multiples of 32, and shared memory fits
+        // the window.
         unsafe {
             launch!(
                 $stream,
@@ -115,7 +116,8 @@ macro_rules! launch_direct {
     ($kernel:ident, $p:expr, $stream:ident, $first:ident, $second:ident, $out:ident, $layout:ident) => {{
         let threads = $first.order.len() / direct::CHAINS * $second.order.len();
         let grid = threads.div_ceil(DIRECT_THREADS as usize) as u32;
-        // SAFETY: as above, but for shared memory.
+        // SAFETY: `Side` is what the kernels take for functions; the layout's strides are of a block as large as `out`,
+        // for the numbers of functions in both orders; the orders' lengths are multiples of 32.
         unsafe {
             launch!(
                 $stream,

@@ -1,9 +1,9 @@
 //! Piecewise constant functions (PCFs) of time: sets of them, their integrals, and where they come from.
 //!
-//! A function has steps that are continuous from the right: the value `v_k` on [`t_k`, `t_(k+1)`). Its first breakpoint is at t = 0, and
-//! its last value holds to infinity. Times and values are [`Real`]: `f32` or `f64`. [`Pcf`] is one function, [`PcfSet`] any number of them,
-//! and both are valid however they were made: breakpoints ascend strictly, and all numbers are finite. What isn't so is a [`PcfError`] that
-//! names the function and the breakpoint.
+//! A function has steps that are continuous from the right: the value `v_k` on [`t_k`, `t_(k+1)`). Its first breakpoint
+//! is at t = 0, and its last value holds to infinity. Times and values are [`Real`]: `f32` or `f64`. [`Pcf`] is one
+//! function, [`PcfSet`] any number of them, and both are valid however they were made: breakpoints ascend strictly, and
+//! all numbers are finite. What isn't so is a [`PcfError`] that names the function and the breakpoint.
 //!
 //! ```
 //! use warpsmith::pcf::{Pcf, PcfSet, lp_distance};
@@ -17,7 +17,8 @@
 //! # Ok::<(), warpsmith::pcf::PcfError>(())
 //! ```
 //!
-//! [`Pairwise`] is a matrix of distances or inner products, computed on GPUs. [`io`] loads and saves sets, [`barcode`] makes them from persistence barcodes, and [`random`] draws them.
+//! [`Pairwise`] is a matrix of distances or inner products, computed on GPUs. [`io`] loads and saves sets, [`barcode`]
+//! makes them from persistence barcodes, and [`random`] draws them.
 
 mod band;
 pub mod barcode;

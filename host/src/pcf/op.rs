@@ -135,8 +135,8 @@ pub fn enqueue<T: Real>(
 ) -> Result<(), DeviceError> {
     let (row_stride, col_stride) = target.strides(block);
     let (row_stride, col_stride) = (row_stride as u64, col_stride as u64);
-    // Neighbouring lanes have neighbouring functions of the first band, so that is the one whose entries lie side by side. In the
-    // lower triangle the row is the greater of the two.
+    // Neighbouring lanes have neighbouring functions of the first band, so that is the one whose entries lie side by
+    // side. In the lower triangle the row is the greater of the two.
     let (first, second, first_stride, second_stride) = match target.order {
         Order::RowMajor => (cols, rows, col_stride, row_stride),
         Order::ColumnMajor => (rows, cols, row_stride, col_stride),

@@ -24,7 +24,8 @@ pub enum Measure {
 /// How the entries of a matrix lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Layout {
-    /// Of a symmetric matrix whose diagonal is zero, the n(n-1)/2 entries above it by rows, SciPy's order ([`Condensed`]): distances.
+    /// Of a symmetric matrix whose diagonal is zero, the n(n-1)/2 entries above it by rows, SciPy's order
+    /// ([`Condensed`]): distances.
     Condensed,
     /// Of a symmetric matrix the n(n+1)/2 entries on and below the diagonal by rows ([`Packed`]).
     Packed,
@@ -33,7 +34,8 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// The name of the field of a packed matrix's elements in a `.npy` file. Their number alone can't tell it from a condensed matrix.
+    /// The name of the field of a packed matrix's elements in a `.npy` file. Their number alone can't tell it from a
+    /// condensed matrix.
     pub const PACKED_FIELD: &str = "packed";
 }
 
@@ -59,12 +61,12 @@ pub enum PairwiseError {
 
 /// A matrix to compute: the measure of every pair of functions.
 ///
-/// Sums are made in the functions' precision, in order of time, with one term for each interval between two breakpoints; entries
-/// don't depend on the order of the pair, on the blocks or on the number of GPUs, bit for bit. With u the unit roundoff and m and n the
-/// functions' numbers of breakpoints, a distance for p = 1 or 2 is within a relative (m + n + 2)·u of the exact one, for another p
-/// within (m + n + 16 p + 16)·u as long as its p-th power is neither tiny nor huge; an inner product is within
-/// (m + n + 2)·u·∫|f·g|. Distances are infinite where the functions differ for ever, and so are inner products where neither ends at
-/// zero.
+/// Sums are made in the functions' precision, in order of time, with one term for each interval between two
+/// breakpoints; entries don't depend on the order of the pair, on the blocks or on the number of GPUs, bit for bit.
+/// With u the unit roundoff and m and n the functions' numbers of breakpoints, a distance for p = 1 or 2 is within a
+/// relative (m + n + 2)·u of the exact one, for another p within (m + n + 16 p + 16)·u as long as its p-th power is
+/// neither tiny nor huge; an inner product is within (m + n + 2)·u·∫|f·g|. Distances are infinite where the functions
+/// differ for ever, and so are inner products where neither ends at zero.
 ///
 /// ```
 /// use warpsmith::{device::Device, engine::{Control, Engine}, pcf::{Layout, Pairwise, Pcf, PcfSet}};
@@ -132,7 +134,8 @@ impl<'a, T: Real> Pairwise<'a, T> {
     /// The shape of the result: of a dense matrix the two sets' shapes joined, of a condensed or packed one its length.
     ///
     /// # Errors
-    /// [`PairwiseError::NotSymmetric`], [`PairwiseError::Diagonal`], and [`EngineError::TooLarge`] where no memory could hold it.
+    /// [`PairwiseError::NotSymmetric`], [`PairwiseError::Diagonal`], and [`EngineError::TooLarge`] where no memory
+    /// could hold it.
     pub fn shape(&self, layout: Layout) -> Result<Vec<usize>, PairwiseError> {
         let n = self.rows.len();
         match (layout, self.cols, self.measure) {
@@ -148,7 +151,8 @@ impl<'a, T: Real> Pairwise<'a, T> {
         }
     }
 
-    /// Breakpoints that the merges of all pairs consume: those after each function's first, for both functions of a pair.
+    /// Breakpoints that the merges of all pairs consume: those after each function's first, for both functions of a
+    /// pair.
     pub fn merge_steps(&self) -> u128 {
         let after_first = |set: &PcfSet<T>| (set.points().len() - set.len()) as u128;
         let n = self.rows.len() as u128;
@@ -159,8 +163,8 @@ impl<'a, T: Real> Pairwise<'a, T> {
         }
     }
 
-    /// A pair, by row and column, whose entry is infinite because of the functions' last values: two that differ for ever; of inner
-    /// products, two of which neither ends on 0.
+    /// A pair, by row and column, whose entry is infinite because of the functions' last values: two that differ for
+    /// ever; of inner products, two of which neither ends on 0.
     pub fn endless_pair(&self) -> Option<(usize, usize)> {
         let cols = self.cols.unwrap_or(self.rows);
         let first = |set: &PcfSet<T>, other_than: T| set.iter().position(|function| function.tail() != other_than);
@@ -177,7 +181,8 @@ impl<'a, T: Real> Pairwise<'a, T> {
         }
     }
 
-    /// Whether all entries are finite for sure: no pair has a reason to be infinite, and no number is so large that its power is.
+    /// Whether all entries are finite for sure: no pair has a reason to be infinite, and no number is so large that its
+    /// power is.
     pub fn is_finite(&self) -> bool {
         let largest = |set: &PcfSet<T>| set.points().par_iter().map(|point| point.v.to_f64().abs()).reduce(|| 0.0, f64::max);
         let cols = self.cols.unwrap_or(self.rows);

@@ -1,7 +1,7 @@
 //! Random functions, for tests and measurements.
 //!
-//! A seed gives the same functions on every machine and with any number of threads: each function is drawn from a stream of its
-//! own of the ChaCha generator with 8 rounds.
+//! A seed gives the same functions on every machine and with any number of threads: each function is drawn from a
+//! stream of its own of the ChaCha generator with 8 rounds.
 
 use rand_chacha::{
     ChaCha8Rng,
@@ -11,19 +11,19 @@ use rayon::prelude::*;
 
 use super::{PcfError, PcfSet, Point, Real};
 
-/// `count` functions of `points` breakpoints each. The times are 0 and, in their order, numbers drawn uniformly from (0, 1), no
-/// two of them equal; the values are drawn uniformly from [0, 1), and the last is 0.
+/// `count` functions of `points` breakpoints each. The times are 0 and, in their order, numbers drawn uniformly from
+/// (0, 1), no two of them equal; the values are drawn uniformly from [0, 1), and the last is 0.
 ///
 /// # Errors
-/// Where `points` is 0, or so large that the type has hardly as many numbers below 1 (above 2^22 in `f32`), or where there is not
-/// enough memory.
+/// Where `points` is 0, or so large that the type has hardly as many numbers below 1 (above 2^22 in `f32`), or where
+/// there is not enough memory.
 pub fn uniform<T: Real>(count: usize, points: usize, seed: u64) -> Result<PcfSet<T>, PcfError> {
     check::<T>(points)?;
     draw(lengths(count, points, || points)?, seed)
 }
 
-/// As [`uniform`], with numbers of breakpoints from 1 to `max` whose logarithms are uniform: where `max` is 1,000, a third of the
-/// functions have fewer than 10.
+/// As [`uniform`], with numbers of breakpoints from 1 to `max` whose logarithms are uniform: where `max` is 1,000, a
+/// third of the functions have fewer than 10.
 ///
 /// # Errors
 /// As [`uniform`].
@@ -35,7 +35,7 @@ pub fn uneven<T: Real>(count: usize, max: usize, seed: u64) -> Result<PcfSet<T>,
     draw(lengths(count, max, length)?, seed)
 }
 
-/// So many lengths, of functions with at most `max` breakpoints.
+/// This many lengths, of functions with at most `max` breakpoints.
 fn lengths(count: usize, max: usize, length: impl FnMut() -> usize) -> Result<Vec<usize>, PcfError> {
     let mut lengths = Vec::new();
     let no_memory = |_| PcfError::OutOfMemory { functions: count, points: count.saturating_mul(max) };

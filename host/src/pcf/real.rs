@@ -49,8 +49,8 @@ pub trait Real:
     const INFINITY: Self;
     /// Half the type's relative spacing: the most by which a rounded operation is off, 2^-24 or 2^-53.
     const UNIT_ROUNDOFF: f64;
-    /// The largest time and the largest magnitude of a value, 2^63 or 2^511: squares of larger ones would be too large for the
-    /// type.
+    /// The largest time and the largest magnitude of a value, 2^63 or 2^511: squares of larger ones would be too large
+    /// for the type.
     const MAX_VALUE: Self;
 
     /// The same number; exact.

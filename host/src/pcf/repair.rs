@@ -1,4 +1,4 @@
-//! Functions made of breakpoints that are none yet.
+//! Functions made of breakpoints that aren't valid yet.
 
 use std::cmp::Ordering;
 
@@ -21,12 +21,14 @@ pub struct Repairs {
 }
 
 impl<T: Real> PcfSet<T> {
-    /// The functions that these breakpoints must have been meant for, as [`from_parts`](Self::from_parts) takes them: those of a function
-    /// are put in order, all its times are shifted by that of the first, and of several at the same time the last is kept, as given. A
-    /// function without breakpoints becomes zero. Functions that are right stay as they are.
+    /// The functions that these breakpoints must have been meant for, as [`from_parts`](Self::from_parts) takes them:
+    /// those of a function are put in order, all its times are shifted by that of the first, and of several at the same
+    /// time the last is kept, as given. A function without breakpoints becomes zero. Functions that are right stay as
+    /// they are.
     ///
     /// # Errors
-    /// Where the offsets are no division of the points, or a number is not finite or too large: for that there is no repair.
+    /// Where the offsets are no division of the points, or a number is not finite or too large: for that there is no
+    /// repair.
     pub fn repaired(offsets: Vec<usize>, points: Vec<Point<T>>) -> Result<(Self, Repairs), PcfError> {
         check_offsets(&offsets, points.len(), true)?;
         let mut repairs = Repairs::default();

@@ -1,11 +1,12 @@
 //! Integrals of one function or one pair, on the host.
 //!
-//! Sums are made in the functions' own type, from t = 0 on, one term for each interval between breakpoints of either function.
+//! Sums are made in the functions' own type, from t = 0 on, one term for each interval between breakpoints of either
+//! function.
 
 use super::{PcfError, PcfRef, Real};
 
-/// The L_p distance of two functions: the p-th root of the integral of |f - g|^p from 0 to infinity. Infinite where they differ for
-/// ever.
+/// The L_p distance of two functions: the p-th root of the integral of |f - g|^p from 0 to infinity. Infinite where
+/// they differ for ever.
 ///
 /// Large powers of small differences may come to 0, and those of large ones to infinity, in the functions' type.
 ///
@@ -46,8 +47,8 @@ pub fn lp_norm<'a, T: Real>(f: impl Into<PcfRef<'a, T>>, p: f64) -> Result<T, Pc
     lp_distance(f, &super::Pcf::zero(), p)
 }
 
-/// The L_2 inner product of two functions: the integral of their product from 0 to infinity. Where neither ends on 0, it is
-/// infinite, with the sign of the product of their last values.
+/// The L_2 inner product of two functions: the integral of their product from 0 to infinity. Where neither ends on 0,
+/// it is infinite, with the sign of the product of their last values.
 pub fn l2_inner<'a, 'b, T: Real>(f: impl Into<PcfRef<'a, T>>, g: impl Into<PcfRef<'b, T>>) -> T {
     let (f, g) = (f.into(), g.into());
     if f.tail() != T::ZERO && g.tail() != T::ZERO {

@@ -52,7 +52,8 @@ pub struct PcfRef<'a, T> {
 
 /// Any number of functions, their breakpoints one after the other.
 ///
-/// Function `i` has the breakpoints `points[offsets[i]..offsets[i + 1]]`. The functions have a shape, by default one dimension.
+/// Function `i` has the breakpoints `points[offsets[i]..offsets[i + 1]]`. The functions have a shape, by default one
+/// dimension.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PcfSet<T> {
     shape: Vec<usize>,
@@ -72,8 +73,8 @@ impl<T: Real> Pcf<T> {
     /// The function of these breakpoints.
     ///
     /// # Errors
-    /// Where there are none, the first is not at 0, they are not in strictly ascending order, or a number is not finite or above
-    /// [`Real::MAX_VALUE`]. Errors call the function by the index 0.
+    /// Where there are none, the first is not at 0, they are not in strictly ascending order, or a number is not finite
+    /// or above [`Real::MAX_VALUE`]. Errors call the function by the index 0.
     pub fn new(points: impl IntoIterator<Item = impl Into<Point<T>>>) -> Result<Self, PcfError> {
         let mut points: Vec<Point<T>> = points.into_iter().map(Into::into).collect();
         validate(0, &mut points)?;
@@ -149,11 +150,11 @@ impl<'a, T> From<&'a Pcf<T>> for PcfRef<'a, T> {
 }
 
 impl<T: Real> PcfSet<T> {
-    /// The functions whose breakpoints are `points[offsets[i]..offsets[i + 1]]`: `offsets` has one element more than there are
-    /// functions, from 0 to the number of points.
+    /// The functions whose breakpoints are `points[offsets[i]..offsets[i + 1]]`: `offsets` has one element more than
+    /// there are functions, from 0 to the number of points.
     ///
     /// # Errors
-    /// Where the offsets are no such division, or a function is none (see [`Pcf::new`]).
+    /// Where the offsets don't divide the points so, or a function is invalid (see [`Pcf::new`]).
     pub fn from_parts(offsets: Vec<usize>, mut points: Vec<Point<T>>) -> Result<Self, PcfError> {
         check_offsets(&offsets, points.len(), false)?;
         let mut rest = &mut points[..];
@@ -245,9 +246,9 @@ impl<T: Real> PcfSet<T> {
 
     /// The pointwise mean of all functions, without breakpoints at which it doesn't change.
     ///
-    /// Values are summed in `f64` by a tree over the functions, so that each value of the mean depends on the functions' values at
-    /// its time alone, and is off by at most log2(n) + 1 roundings of their mean magnitude; a time at which all are zero gives
-    /// exactly 0. Takes O(N log N) time for N breakpoints in all.
+    /// Values are summed in `f64` by a tree over the functions, so that each value of the mean depends on the
+    /// functions' values at its time alone, and is off by at most log2(n) + 1 roundings of their mean magnitude; a time
+    /// at which all are zero gives exactly 0. Takes O(N log N) time for N breakpoints in all.
     ///
     /// # Errors
     /// Where there are no functions.
@@ -318,7 +319,7 @@ impl<T: Real> FromIterator<Pcf<T>> for PcfSet<T> {
     }
 }
 
-/// Whether the offsets divide so many points among functions, of which some may have none.
+/// Whether the offsets divide this many points among functions, of which some may have none.
 pub(super) fn check_offsets(offsets: &[usize], points: usize, empty: bool) -> Result<(), PcfError> {
     let wrong = |index: usize, wanted: String| Err(PcfError::Offsets { index, found: offsets[index] as i128, wanted });
     let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else {
@@ -402,7 +403,8 @@ fn cast_problem<T: Real, U: Real>(function: usize, from: &[Point<T>], to: &[Poin
     None
 }
 
-/// Numbers and their sum, of which one can be changed in O(log n): a complete binary tree whose nodes hold their children's sum.
+/// Numbers and their sum, of which one can be changed in O(log n): a complete binary tree whose nodes hold their
+/// children's sum.
 struct SumTree {
     /// Node 1 is the root, nodes 2 i and 2 i + 1 are below node i, the leaves are the last half.
     nodes: Vec<f64>,

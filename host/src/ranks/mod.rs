@@ -1,7 +1,7 @@
 //! Ranks: several processes, or threads of one, that run a program together and send each other messages.
 //!
-//! - [`threads`]: ranks are threads of this process, each with a GPU or sharing one; nothing else is needed. Messages may be in the
-//!   GPUs' memory.
+//! - [`threads`]: ranks are threads of this process, each with a GPU or sharing one; nothing else is needed. Messages
+//!   may be in the GPUs' memory.
 //! - `mpi`: ranks are processes that `mpirun` started, in builds with the feature `mpi`.
 
 #[cfg(feature = "mpi")]
@@ -74,22 +74,23 @@ pub trait Communicator: Send + Sync {
     /// [`RanksError::Aborted`].
     fn gather(&self, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, RanksError>;
 
-    /// Messages that are sent again and again, from and into the same memory. Not a collective call, but the ranks' plans must
-    /// match.
+    /// Messages that are sent again and again, from and into the same memory. Not a collective call, but the ranks'
+    /// plans must match.
     ///
     /// # Errors
     /// [`RanksError::Message`] where the plan names ranks or bytes that aren't there.
     ///
     /// # Safety
-    /// The regions are live as long as the link. From a post to the end of the wait for it, nobody writes what is sent, nor reads
-    /// or writes what is received.
+    /// The regions are live as long as the link. From a post to the end of the wait for it, nobody writes what is sent,
+    /// nor reads or writes what is received.
     unsafe fn link(&self, plan: Plan) -> Result<Box<dyn Link>, RanksError>;
 
     /// Lets all ranks know that this one gives up; their waits fail. With MPI it ends all processes.
     fn abort(&self, reason: &str);
 }
 
-/// Messages between this rank and others: see [`Communicator::link`]. Each post is followed by its wait before the next.
+/// Messages between this rank and others: see [`Communicator::link`]. Each post is followed by its wait before the
+/// next.
 pub trait Link: Send + Sync {
     /// Starts to send all messages (`MPI_Isend`).
     ///

@@ -22,7 +22,7 @@ pub fn init() -> Result<Arc<dyn Communicator>, RanksError> {
     let (universe, threading) = mpi::initialize_with_threading(mpi::Threading::Funneled)
         .ok_or_else(|| RanksError::Mpi("it was started before in this process".to_owned()))?;
     if threading < mpi::Threading::Funneled {
-        return Err(RanksError::Mpi("the library takes no program with threads".to_owned()));
+        return Err(RanksError::Mpi("the library doesn't support programs with threads".to_owned()));
     }
     let world = universe.world();
     Ok(Arc::new(MpiCommunicator {
@@ -58,7 +58,7 @@ struct MpiCommunicator {
 
 // SAFETY: handles of MPI are plain values. Methods that hand one to MPI see to it that they run on the thread that may.
 unsafe impl Send for MpiCommunicator {}
-// SAFETY: as above.
+// SAFETY: handles of MPI are plain values. Methods that hand one to MPI see to it that they run on the thread that may.
 unsafe impl Sync for MpiCommunicator {}
 
 impl Communicator for MpiCommunicator {
@@ -141,7 +141,8 @@ impl Communicator for MpiCommunicator {
     }
 }
 
-/// Whether the library takes addresses of a GPU's memory, by its own word (`MPIX_Query_cuda_support`, where it has that).
+/// Whether the library takes addresses of a GPU's memory, by its own word (`MPIX_Query_cuda_support`, where it has
+/// that).
 fn is_cuda_aware() -> bool {
     // SAFETY: the name ends with a zero; looking it up has no effect.
     let query = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"MPIX_Query_cuda_support".as_ptr()) };
@@ -162,9 +163,10 @@ struct MpiLink {
     receives: Requests,
 }
 
-// SAFETY: as for the communicator: each method looks where it runs, and what changes is behind a lock.
+// SAFETY: handles of MPI are plain values. Methods that hand one to MPI see to it that they run on the thread that may.
 unsafe impl Send for MpiLink {}
-// SAFETY: as above.
+// SAFETY: methods that use MPI see to it that they run on the one thread that may, and the requests, which alone
+// change, are behind a lock.
 unsafe impl Sync for MpiLink {}
 
 /// Operations under way.
@@ -194,7 +196,8 @@ impl Requests {
 
     fn wait(&self) -> Result<(), RanksError> {
         let mut requests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: these are requests that were started and not waited for yet; the constant stands for statuses that nobody wants.
+        // SAFETY: these are requests that were started and not waited for yet; the constant stands for statuses that
+        // nobody wants.
         let code = unsafe { ffi::MPI_Waitall(requests.len() as c_int, requests.as_mut_ptr(), ffi::RSMPI_STATUSES_IGNORE) };
         requests.clear();
         check("MPI_Waitall", code)
@@ -210,8 +213,8 @@ impl Link for MpiLink {
         self.home.check()?;
         let tag = c_int::from(self.plan.tag);
         self.sends.post((&self.plan.send, &self.plan.sends), |first, len, rank, request| {
-            // SAFETY: `Plan::check` saw to it that as many bytes are there, and by the contract of `link` they stay as they are
-            // until the wait.
+            // SAFETY: `Plan::check` saw to it that as many bytes are there, and by the contract of `link` they stay as
+            // they are until the wait.
             unsafe { ffi::MPI_Isend(first, len, ffi::RSMPI_UINT8_T, rank, tag, self.world, request) }
         })
     }
@@ -220,7 +223,8 @@ impl Link for MpiLink {
         self.home.check()?;
         let tag = c_int::from(self.plan.tag);
         self.receives.post((&self.plan.receive, &self.plan.receives), |first, len, rank, request| {
-            // SAFETY: as above, and nobody else accesses them until the wait.
+            // SAFETY: `Plan::check` saw to it that as many bytes are there, and by the contract of `link` nobody else
+            // accesses them until the wait.
             unsafe { ffi::MPI_Irecv(first, len, ffi::RSMPI_UINT8_T, rank, tag, self.world, request) }
         })
     }

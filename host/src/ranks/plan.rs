@@ -21,9 +21,9 @@ pub struct Region {
     on_device: bool,
 }
 
-// SAFETY: it is an address and a length; whoever follows it argues for that.
+// SAFETY: it is an address and a length; only `unsafe` code accesses what is there.
 unsafe impl Send for Region {}
-// SAFETY: as above.
+// SAFETY: it is an address and a length; only `unsafe` code accesses what is there.
 unsafe impl Sync for Region {}
 
 impl Region {

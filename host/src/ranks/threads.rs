@@ -1,8 +1,8 @@
 //! Ranks as threads of one process.
 //!
-//! Messages go from the sender's memory straight into the receiver's, copied by the receiver: as in many MPI libraries, nothing
-//! moves but inside calls. In the host's memory the receiver's thread copies while it waits. In GPUs' memory it has its GPU copy, on a
-//! stream of the link's own.
+//! Messages go from the sender's memory straight into the receiver's, copied by the receiver: as in many MPI libraries,
+//! nothing moves but inside calls. In the host's memory the receiver's thread copies while it waits. In GPUs' memory it
+//! has its GPU copy, on a stream of the link's own.
 
 use std::collections::HashMap;
 use std::hint::spin_loop;
@@ -29,7 +29,8 @@ pub fn communicators(size: usize) -> Vec<Arc<dyn Communicator>> {
     connect(vec![None; size])
 }
 
-/// The same for ranks that have these devices, and maybe share some. Where all are GPUs, messages may be in their memory.
+/// The same for ranks that have these devices, and maybe share some. Where all are GPUs, messages may be in their
+/// memory.
 ///
 /// # Errors
 /// What the driver says.
@@ -338,14 +339,16 @@ impl Receives {
         }
         let (from, to) = (region.at(sent), self.region.at(message));
         let Some(stream) = &self.stream else {
-            // SAFETY: `Plan::check` saw to it that both messages lie within their regions, which are as long here. The sender
-            // has posted its message and the receiver's memory was posted, so that by the contract of `link` both are live and
-            // nobody else accesses them; the sender's link takes the message back before it goes, and waits for the lock to do so.
+            // SAFETY: `Plan::check` saw to it that both messages lie within their regions, which are as long here. The
+            // sender has posted its message and the receiver's memory was posted, so that by the contract of `link`
+            // both are live and nobody else accesses them; the sender's link takes the message back before it goes, and
+            // waits for the lock to do so.
             unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
             return Ok(None);
         };
-        // SAFETY: as above; both regions are GPUs'. The copy is done before the message counts as received or sent; whichever of both
-        // links goes before that waits for the stream.
+        // SAFETY: `Plan::check` saw to it that both messages lie within their regions, of GPUs' memory, and they are
+        // equally long. Both are live and nobody else accesses them, by the contract of `link`. The copy is done before
+        // the message counts as received or sent; whichever of both links goes before that waits for the stream.
         unsafe { stream.copy_bytes(to.addr() as u64, from.addr() as u64, bytes)? };
         Ok(Some(stream.clone()))
     }

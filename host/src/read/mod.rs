@@ -1,7 +1,7 @@
 //! Files to read: each is opened once, whatever it is, and none takes more memory than there is.
 //!
-//! These are the limits. Beyond them a reader stops with a sentence; sizes that a file declares are held against the file's own size
-//! before anything is allocated for them, and all that grows with a file is allocated by [`reserve`].
+//! These are the limits. Beyond them a reader stops with a sentence; sizes that a file declares are held against the
+//! file's own size before anything is allocated for them, and all that grows with a file is allocated by [`reserve`].
 //!
 //! | what | at most |
 //! | --- | --- |
@@ -45,13 +45,15 @@ pub const MOST_VERTICES: usize = 100_000;
 /// The most that an array without elements may have along its other dimensions together.
 pub const MOST_EMPTY: usize = 1 << 20;
 
-/// The most bytes of an array in an archive of this many bytes: zeros are packed to a thousandth, numbers hardly ever to a tenth.
+/// The most bytes of an array in an archive of this many bytes: zeros are packed to a thousandth, numbers hardly ever
+/// to a tenth.
 pub const fn archived(size: u64) -> u64 {
     let by_size = size.saturating_mul(100);
     if by_size > 64 << 20 { by_size } else { 64 << 20 }
 }
 
-/// The most rows or columns that a text of this many bytes may declare. Each takes memory, whether it has entries or not.
+/// The most rows or columns that a text of this many bytes may declare. Each takes memory, whether it has entries or
+/// not.
 pub const fn declared(size: u64) -> u64 {
     let by_size = size.saturating_mul(100);
     if by_size > 1 << 20 { by_size } else { 1 << 20 }
@@ -172,7 +174,7 @@ pub fn push<T>(values: &mut Vec<T>, value: T) -> Result<(), String> {
     Ok(())
 }
 
-/// A vector of so many equal elements.
+/// A vector of this many equal elements.
 ///
 /// # Errors
 /// As [`reserve`].

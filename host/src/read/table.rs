@@ -4,8 +4,8 @@ use std::{fmt::Display, ops::Range, path::Path, str::FromStr};
 
 use super::{Lines, quoted};
 
-/// A file of comma-separated values to read. Its first row names the columns. A row is a line, blank lines are skipped; spaces around a
-/// field don't count, nor do quotes around it.
+/// A file of comma-separated values to read. Its first row names the columns. A row is a line, blank lines are skipped;
+/// spaces around a field don't count, nor do quotes around it.
 ///
 /// Errors are clauses that follow the file's name, such as "line 3: column `t`: ...".
 pub(crate) struct Table {
@@ -93,8 +93,8 @@ impl Table {
         self.error(format_args!("column `{column}`: {text} is not {what}"))
     }
 
-    /// Whether the row starts something new, by its number in a column, where there are `count` of these so far: else it belongs to the
-    /// last one.
+    /// Whether the row starts something new, by its number in a column, where there are `count` of these so far: else
+    /// it belongs to the last one.
     pub fn starts_next(&self, column: usize, count: usize) -> Result<bool, String> {
         let number: usize = self.field(column, "a whole number from 0 on")?;
         let last = count.checked_sub(1);

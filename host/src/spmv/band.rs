@@ -10,11 +10,12 @@ use super::{Csr, Real, SpmvError, error::numbered};
 
 /// A random square band matrix. A seed gives the same one everywhere.
 ///
-/// Nonzeros are at distinct positions (i, j) with |i - j| <= `half_bandwidth`, every set of so many positions being as likely as any
-/// other. Values are uniform between -1 and 1; in every row, columns ascend.
+/// Nonzeros are at distinct positions (i, j) with |i - j| <= `half_bandwidth`, every set of so many positions being as
+/// likely as any other. Values are uniform between -1 and 1; in every row, columns ascend.
 ///
-/// [`Band::default`] is the matrix of Pearson, Javeed and Devine (*Machine Learning for CUDA+MPI Design Rules*, section III): 150,000
-/// rows, 1,500,000 nonzeros and n/4 to either side, so that over four ranks about half of the nonzeros are local.
+/// [`Band::default`] is the matrix of Pearson, Javeed and Devine (*Machine Learning for CUDA+MPI Design Rules*, section
+/// III): 150,000 rows, 1,500,000 nonzeros and n/4 to either side, so that over four ranks about half of the nonzeros
+/// are local.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Band {
     /// The number of rows and of columns.
@@ -55,7 +56,8 @@ impl Band {
     /// The matrix.
     ///
     /// # Errors
-    /// [`SpmvError::BandTooSmall`] where the band has fewer positions, [`SpmvError::TooMany`] where there are 2^32 rows or nonzeros.
+    /// [`SpmvError::BandTooSmall`] where the band has fewer positions, [`SpmvError::TooMany`] where there are 2^32 rows
+    /// or nonzeros.
     pub fn matrix<T: Real>(&self) -> Result<Csr<T>, SpmvError> {
         let Band { rows, nonzeros, half_bandwidth, seed } = *self;
         numbered("rows", rows)?;
@@ -94,8 +96,8 @@ impl Band {
     }
 }
 
-/// `count` distinct numbers below `end`, in ascending order: every set of so many is as likely as any other, as no number is treated
-/// unlike another. There are twice as many below `end` at least.
+/// `count` distinct numbers below `end`, in ascending order: every set of so many is as likely as any other, as no
+/// number is treated unlike another. There are twice as many below `end` at least.
 fn distinct(rng: &mut ChaCha8Rng, end: u64, count: usize) -> Vec<u64> {
     let mut chosen: Vec<u64> = Vec::with_capacity(count);
     while chosen.len() < count {

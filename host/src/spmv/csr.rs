@@ -13,8 +13,9 @@ const ROWS_PER_TASK: usize = 256;
 
 /// A sparse matrix in compressed sparse rows (CSR).
 ///
-/// Row i has the nonzeros `row_ptr[i]..row_ptr[i + 1]`, of which each has a column and a value. Within a row, columns may be in any
-/// order and may repeat; values at the same place add up. Values may be anything, zeros, infinities and NaN included.
+/// Row i has the nonzeros `row_ptr[i]..row_ptr[i + 1]`, of which each has a column and a value. Within a row, columns
+/// may be in any order and may repeat; values at the same place add up. Values may be anything, zeros, infinities and
+/// NaN included.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Csr<T: Real> {
     width: usize,
@@ -24,12 +25,12 @@ pub struct Csr<T: Real> {
 }
 
 impl<T: Real> Csr<T> {
-    /// The matrix of `shape` (rows, columns) with these arrays: `row_ptr` has one element more than there are rows, `columns` and
-    /// `values` one for each nonzero. SciPy calls them `indptr`, `indices` and `data`.
+    /// The matrix of `shape` (rows, columns) with these arrays: `row_ptr` has one element more than there are rows,
+    /// `columns` and `values` one for each nonzero. SciPy calls them `indptr`, `indices` and `data`.
     ///
     /// # Errors
-    /// [`SpmvError::Length`], [`SpmvError::Start`], [`SpmvError::Descending`], [`SpmvError::End`], [`SpmvError::ColumnOutOfRange`], and
-    /// [`SpmvError::TooMany`] where there are 2^32 rows, columns or nonzeros.
+    /// [`SpmvError::Length`], [`SpmvError::Start`], [`SpmvError::Descending`], [`SpmvError::End`],
+    /// [`SpmvError::ColumnOutOfRange`], and [`SpmvError::TooMany`] where there are 2^32 rows, columns or nonzeros.
     pub fn new((rows, width): (usize, usize), row_ptr: Vec<u32>, columns: Vec<u32>, values: Vec<T>) -> Result<Self, SpmvError> {
         numbered("rows", rows)?;
         numbered("columns", width)?;
@@ -58,8 +59,8 @@ impl<T: Real> Csr<T> {
         Csr { width, row_ptr, columns, values }
     }
 
-    /// The matrix of `shape` (rows, columns) with these values (row, column, value), in any order. Those at the same place are added
-    /// up, in their order; columns are ascending then.
+    /// The matrix of `shape` (rows, columns) with these values (row, column, value), in any order. Those at the same
+    /// place are added up, in their order; columns are ascending then.
     ///
     /// # Errors
     /// [`SpmvError::TripletOutOfRange`], [`SpmvError::TooMany`] where there are 2^32 rows, columns or triplets, and

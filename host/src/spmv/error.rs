@@ -7,8 +7,8 @@ use std::{
 
 use crate::{device::DeviceError, files::FileError};
 
-/// Why a matrix could not be made, read, divided or multiplied. Rows, columns and elements are named by their indices, from 0, but in
-/// files; where several offend, by the first.
+/// Why a matrix could not be made, read, divided or multiplied. Rows, columns and elements are named by their indices,
+/// from 0, but in files; where several offend, by the first.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpmvError {
@@ -140,7 +140,7 @@ pub enum SpmvError {
         positions: u64,
     },
     /// A kernel can't be launched as asked for.
-    #[error("{kernel} is no kernel: {reason}")]
+    #[error("{kernel} is not a kernel: {reason}")]
     NoSuchKernel {
         /// What was asked for.
         kernel: super::Kernel,

@@ -46,8 +46,8 @@ pub trait Launches: bytemuck::Pod {
     ) -> Result<(), DeviceError>;
 
     /// # Safety
-    /// `x` is as long as the matrix is wide, and `y` as it is high. The tiles were made for the matrix, and `partials` has room for all of
-    /// their partial sums.
+    /// `x` is as long as the matrix is wide, and `y` as it is high. The tiles were made for the matrix, and `partials`
+    /// has room for all of their partial sums.
     unsafe fn launch_tiles(
         stream: &Stream,
         matrix: &Arrays<Self>,
@@ -81,7 +81,8 @@ macro_rules! launches {
             ) -> Result<(), DeviceError> {
                 let grid = LaunchConfig::for_elements(y.len() << log_lanes, THREADS).grid;
                 let Arrays { row_ptr, columns, values } = matrix;
-                // SAFETY: the matrix is valid; the caller vouches for the lengths of x and y, and for the number of lanes.
+                // SAFETY: the matrix is valid; x and y have the matrix's lengths, and a row has 32 lanes at most (this
+                // method's contract).
                 unsafe { launch!(stream, rows::$multiply<<<grid, THREADS>>>(row_ptr, columns, values, &x, &mut y, log_lanes)) }
             }
 
@@ -95,11 +96,13 @@ macro_rules! launches {
             ) -> Result<(), DeviceError> {
                 let Arrays { row_ptr, columns, values } = matrix;
                 let Tiles { tiles, threads, long_rows, offsets } = tiles;
-                // Tiles have a nonzero or a row each, so there are fewer than 2^33; more than 2^31 - 1 don't fit into a device's memory.
+                // Tiles have a nonzero or a row each, so there are fewer than 2^33; more than 2^31 - 1 don't fit into a
+                // device's memory.
                 let (grid, long) = (tiles.len() as u32, long_rows.len() as u32);
                 let shared = (ITEMS * threads) as usize * size_of::<$t>();
-                // SAFETY: the matrix is valid; the caller vouches for the lengths of x and y, and for tiles that were made for it, for
-                // blocks of so many threads. The partial sums are those of the tiles, which the first kernel has written.
+                // SAFETY: the matrix is valid; x and y have its lengths, and the tiles were made for it, for blocks of
+                // this many threads (this method's contract). The partial sums are those of the tiles, which the first
+                // kernel has written.
                 unsafe {
                     launch!(stream, tiles::$multiply<<<grid, *threads, shared>>>(
                         tiles, row_ptr, columns, values, &x, &mut y, &mut *partials

@@ -1,9 +1,10 @@
-//! Matrix Market files (R. F. Boisvert, R. Pozo and K. Remington, *The Matrix Market exchange formats: initial design*, NISTIR 5935,
-//! 1996): sparse matrices as text.
+//! Matrix Market files (R. F. Boisvert, R. Pozo and K. Remington, *The Matrix Market exchange formats: initial design*,
+//! NISTIR 5935, 1996): sparse matrices as text.
 //!
-//! [`read`] takes the coordinate format with real, integer or pattern entries, in general, symmetric or skew-symmetric matrices, of any
-//! shape. Of the latter two, a file has the lower triangle, which is mirrored. An entry of a pattern is 1; entries at the same place are
-//! added up. The array format, for dense matrices, and complex entries are refused. [`write()`] writes real, general matrices.
+//! [`read`] takes the coordinate format with real, integer or pattern entries, in general, symmetric or skew-symmetric
+//! matrices, of any shape. Of the latter two, a file has the lower triangle, which is mirrored. An entry of a pattern
+//! is 1; entries at the same place are added up. The array format, for dense matrices, and complex entries are refused.
+//! [`write()`] writes real, general matrices.
 
 use std::{fmt::Display, io::Write as _, path::Path};
 
@@ -32,9 +33,10 @@ enum Symmetry {
 /// Reads a matrix.
 ///
 /// # Errors
-/// [`SpmvError::File`] with the reason, and the line where it is one's fault: the file can't be read, isn't of such a format, ends too
-/// early or goes on for too long; an index is out of range, an entry isn't in the lower triangle of a matrix that is symmetric; a value
-/// isn't a finite number of the type. [`SpmvError::TooMany`] where there are 2^32 rows, columns or nonzeros.
+/// [`SpmvError::File`] with the reason, and the line where it is one's fault: the file can't be read, isn't of such a
+/// format, ends too early or goes on for too long; an index is out of range, an entry isn't in the lower triangle of a
+/// matrix that is symmetric; a value isn't a finite number of the type. [`SpmvError::TooMany`] where there are 2^32
+/// rows, columns or nonzeros.
 pub fn read<T: Real>(path: impl AsRef<Path>) -> Result<Csr<T>, SpmvError> {
     let path = path.as_ref();
     let matrix = Lines::open(path).and_then(|lines| Market(lines).matrix());
@@ -144,7 +146,7 @@ impl Market {
             )));
         };
         let number = |word: &str, what: &'static str| -> Result<usize, String> {
-            let number = word.parse().map_err(|_| self.error(format_args!("{} is no number of {what}", quoted(word))))?;
+            let number = word.parse().map_err(|_| self.error(format_args!("{} is not a number of {what}", quoted(word))))?;
             numbered(what, number).map_err(|error| self.error(error))?;
             Ok(number)
         };
@@ -156,15 +158,15 @@ impl Market {
         match word.parse::<u32>() {
             Ok(index) if index >= 1 && index as usize <= count => Ok(index - 1),
             Ok(index) => Err(self.error(format_args!("{what} {index} is out of range: they are numbered from 1 to {count}"))),
-            Err(_) => Err(self.error(format_args!("{} is no number of a {what}", quoted(word)))),
+            Err(_) => Err(self.error(format_args!("{} is not a number of a {what}", quoted(word)))),
         }
     }
 
     fn value<T: Real>(&self, word: &str, field: Field) -> Result<T, String> {
         if field == Field::Integer && word.parse::<i128>().is_err() {
-            return Err(self.error(format_args!("{} is no integer, but the header says that entries are", quoted(word))));
+            return Err(self.error(format_args!("{} is not an integer, but the header says that entries are", quoted(word))));
         }
-        let value: T = word.parse().map_err(|_| self.error(format_args!("{} is no number", quoted(word))))?;
+        let value: T = word.parse().map_err(|_| self.error(format_args!("{} is not a number", quoted(word))))?;
         if value.is_finite() {
             return Ok(value);
         }

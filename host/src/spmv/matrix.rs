@@ -106,11 +106,12 @@ impl<T: Real> DeviceMatrix<T> {
 
     /// Enqueues y = A x. Doesn't wait. The result is the same bits each time.
     ///
-    /// Where [`launches`](Self::launches) is two, the matrix has memory for one multiplication at a time: those on different streams
-    /// have to be ordered by events, like other uses of one buffer.
+    /// Where [`launches`](Self::launches) is two, the matrix has memory for one multiplication at a time: those on
+    /// different streams have to be ordered by events, like other uses of one buffer.
     ///
     /// # Errors
-    /// [`SpmvError::Length`] where x isn't as long as there are columns, or y as there are rows; and what the device says.
+    /// [`SpmvError::Length`] where x isn't as long as there are columns, or y as there are rows; and what the device
+    /// says.
     pub fn multiply<'x, 'y>(
         &self,
         stream: &Stream,
@@ -147,8 +148,9 @@ pub fn spmv<T: Real>(device: &Device, matrix: &Csr<T>, x: &[T]) -> Result<Vec<T>
 /// Enqueues `out[i] = x[indices[i]]`: entries of x that are packed to be sent. Doesn't wait.
 ///
 /// # Errors
-/// [`SpmvError::Length`] where `out` isn't as long as `indices`, and what the device says. An index out of range is a fault on a GPU
-/// ([`DeviceError::Fault`](crate::device::DeviceError::Fault) at a later call) and an error at once on the CPU.
+/// [`SpmvError::Length`] where `out` isn't as long as `indices`, and what the device says. An index out of range is a
+/// fault on a GPU ([`DeviceError::Fault`](crate::device::DeviceError::Fault) at a later call) and an error at once on
+/// the CPU.
 pub fn gather<'x, 'i, 'o, T: Real>(
     stream: &Stream,
     x: impl Into<View<'x, T>>,

@@ -1,8 +1,9 @@
 //! Multiplication of a sparse matrix with a vector (SpMV), y = A x: on a device, and what it takes over ranks.
 //!
-//! [`Csr`] is a matrix in compressed sparse rows, of [`Real`] values: `f32` or `f64`. It is valid however it was made; what isn't so is
-//! an [`SpmvError`] that names the first offending element. [`market`] reads and writes Matrix Market files, and [`Band`] makes random
-//! band matrices. [`DeviceMatrix`] is a matrix on a device, to be multiplied again and again:
+//! [`Csr`] is a matrix in compressed sparse rows, of [`Real`] values: `f32` or `f64`. It is valid however it was made;
+//! what isn't so is an [`SpmvError`] that names the first offending element. [`market`] reads and writes Matrix Market
+//! files, and [`Band`] makes random band matrices. [`DeviceMatrix`] is a matrix on a device, to be multiplied again and
+//! again:
 //!
 //! ```
 //! use warpsmith::{device::Device, spmv::{Csr, DeviceMatrix}};
@@ -21,10 +22,11 @@
 //! # Ok::<(), warpsmith::spmv::SpmvError>(())
 //! ```
 //!
-//! Over ranks, each rank has consecutive rows of A, x and y ([`Partition`]). Its [`Part`] of the matrix is two: the *local* columns, of
-//! entries of x that it has, and the *remote* ones, of entries that other ranks send it (Pearson, Javeed and Devine, *Machine Learning
-//! for CUDA+MPI Design Rules*, section III-A). So y = A_L x_L + A_R x_R, of which the first product waits for nobody. Which entries go
-//! where is in the part, too, and [`Traffic`] has their numbers alone, for any number of ranks.
+//! Over ranks, each rank has consecutive rows of A, x and y ([`Partition`]). Its [`Part`] of the matrix is two: the
+//! *local* columns, of entries of x that it has, and the *remote* ones, of entries that other ranks send it (Pearson,
+//! Javeed and Devine, *Machine Learning for CUDA+MPI Design Rules*, section III-A). So y = A_L x_L + A_R x_R, of which
+//! the first product waits for nobody. Which entries go where is in the part, too, and [`Traffic`] has their numbers
+//! alone, for any number of ranks.
 
 mod band;
 mod csr;

@@ -6,8 +6,8 @@ use rayon::prelude::*;
 
 use super::{Csr, Real, SpmvError};
 
-/// The rows of a square matrix, and the entries of x and y, over ranks: consecutive ones, as evenly as possible. Of n over r ranks, the
-/// first n mod r have one more than the others.
+/// The rows of a square matrix, and the entries of x and y, over ranks: consecutive ones, as evenly as possible. Of n
+/// over r ranks, the first n mod r have one more than the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partition {
     rows: usize,
@@ -104,8 +104,8 @@ pub struct Neighbour {
 
 /// A rank's part of a matrix, and what it has to do with the others.
 ///
-/// A multiplication with the rank's entries x_L of x: pack `x_L[pack[i]]`, send each of `sends` its range of that, receive x_R, of which
-/// each of `receives` sends a range; `y = local x_L + remote x_R`.
+/// A multiplication with the rank's entries x_L of x: pack `x_L[pack[i]]`, send each of `sends` its range of that,
+/// receive x_R, of which each of `receives` sends a range; `y = local x_L + remote x_R`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part<T: Real> {
     /// The rank.
@@ -116,8 +116,8 @@ pub struct Part<T: Real> {
     pub rows: Range<usize>,
     /// The nonzeros in columns of its own entries of x, which are numbered from `rows.start`. Square.
     pub local: Csr<T>,
-    /// The other ones. Column i is entry i of x_R, which has the entries that are needed of other ranks, each once, in ascending order:
-    /// by owner, then by column.
+    /// The other ones. Column i is entry i of x_R, which has the entries that are needed of other ranks, each once, in
+    /// ascending order: by owner, then by column.
     pub remote: Csr<T>,
     /// The indices into x_L of the entries to send, neighbour by neighbour, for each in ascending order.
     pub pack: Vec<u32>,

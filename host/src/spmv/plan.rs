@@ -7,8 +7,8 @@ use gpu_kernels::spmv::tiles::{ITEMS, MAX_THREADS, Tile};
 use super::{Csr, Real, SpmvError};
 use crate::device::{Backend, DeviceInfo};
 
-/// Rows that are longer than this on average are taken by whole warps, where none is much longer still: their loads lie beside each
-/// other without tiles.
+/// Rows that are longer than this on average are taken by whole warps, where none is much longer still: their loads lie
+/// beside each other without tiles.
 const LONG_MEAN: usize = 64;
 /// How much longer than the mean one is then allowed to be.
 const EVEN: usize = 16;
@@ -26,7 +26,8 @@ pub enum Kernel {
         /// How many.
         lanes: u32,
     },
-    /// Blocks of 32, 64, 128 or 256 threads share so many rows that they have up to four nonzeros a thread; longer rows are divided.
+    /// Blocks of 32, 64, 128 or 256 threads share so many rows that they have up to four nonzeros per thread; longer
+    /// rows are divided.
     Tiles {
         /// Of a block.
         threads: u32,
@@ -128,16 +129,17 @@ impl Plan {
     }
 }
 
-/// What a round of [`log_lanes`] takes by itself, for each time that lanes are doubled, and for each product that a lane adds up: about, in
-/// cycles of a GPU. Only their ratios matter, and these little.
+/// What a round of [`log_lanes`] takes by itself, for each time that lanes are doubled, and for each product that a
+/// lane adds up: about, in cycles of a GPU. Only their ratios matter, and these little.
 const ROUND: u32 = 40;
 const DOUBLING: u32 = 30;
 const PRODUCT: u32 = 12;
 
 /// The logarithm of the lanes to a row by which rows that begin and end here are added up soonest.
 ///
-/// All groups of lanes take a row each, and then the next ones: a round lasts as long as its longest row. With as many lanes as all threads
-/// are enough for there is one round; where rows differ much, more lanes and more rounds take less.
+/// All groups of lanes take a row each, and then the next ones: a round lasts as long as its longest row. With as many
+/// lanes as all threads are enough for there is one round; where rows differ much, more lanes and more rounds take
+/// less.
 fn log_lanes(row_ptr: &[u32], threads: u32) -> u32 {
     let rows = row_ptr.len() - 1;
     let cost = |log_lanes: u32| -> u32 {

@@ -48,7 +48,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Of a multiplication over so many ranks.
+    /// Of a multiplication over this many ranks.
     ///
     /// # Errors
     /// [`SpmvError::NotSquare`], [`SpmvError::NoRanks`], [`SpmvError::TooManyRanks`].

@@ -103,7 +103,7 @@ fn place(global: &Global, device: &Device) -> String {
             "WARPSMITH_BACKEND is cpu".to_owned()
         }
         (_, Some(reason)) => reason,
-        (_, None) => "the program's kernels don't run on the one that is there".to_owned(),
+        (_, None) => "the program's kernels don't run on the GPU that is there".to_owned(),
     };
     let workers = format::counted(info.multiprocessors as usize, "worker", "workers");
     format!("running on the CPU ({}, {workers}), not on a GPU: {reason}.", info.name)

@@ -13,7 +13,7 @@ use crate::cli::{failure::Failure, format};
 
 /// Trees of each packing.
 const TREES: usize = 120;
-/// So many packings are computed on the host, too, spread over all, and as many poses moved a little.
+/// This many packings are computed on the host, too, spread over all, and as many poses moved a little.
 const SAMPLE: usize = 16;
 /// How far, up and down, for derivatives.
 const STEP: f64 = 1e-6;

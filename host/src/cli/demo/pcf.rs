@@ -73,8 +73,8 @@ fn sample(n: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..n).flat_map(move |i| (i + 1..n).map(move |j| (i, j))).step_by(stride)
 }
 
-/// Whether all are as expected to within the rounding of single precision: (2 m + 2) u of m breakpoints a function, since all values are
-/// positive.
+/// Whether all are as expected to within the rounding of single precision: (2 m + 2) u of m breakpoints per function,
+/// since all values are positive.
 fn compare(found: impl Iterator<Item = ((usize, usize), f32)>, expected: &[f64]) -> Checked {
     let bound = (2 * POINTS + 2) as f64 * f64::from(f32::EPSILON) / 2.0;
     for (((i, j), found), expected) in found.zip(expected) {

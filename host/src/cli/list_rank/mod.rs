@@ -52,8 +52,8 @@ const MOST_RUNS: usize = 100_000;
         Write next.npy with numpy: numpy.save(\"next.npy\", next.astype(numpy.int32))"
 )]
 pub struct Arguments {
-    /// Elements of the generated list: 100000000, 100_000_000, 1e8 or 100M [default: as many as --weights has; else 1e8 on
-    /// CUDA, 1e7 on the CPU]
+    /// Elements of the generated list: 100000000, 100_000_000, 1e8 or 100M [default: as many as --weights has; else 1e8
+    /// on CUDA, 1e7 on the CPU]
     #[arg(long, value_name = "N", value_parser = count::parse, allow_negative_numbers = true, conflicts_with = "input")]
     n: Option<u32>,
     /// The list's successors: int32 (or int64 of such values), 1-D, -1 for the last element's
@@ -68,11 +68,11 @@ pub struct Arguments {
     /// Seed of the generated list and of the hashed splitters
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// Sum these weights along the list instead of counting: int32, int64, float32 or float64, one an element; an element's
-    /// sum is that of all elements before it
+    /// Sum these weights along the list instead of counting: int32, int64, float32 or float64, one an element; an
+    /// element's sum is that of all elements before it
     #[arg(long, value_name = "W.NPY")]
     weights: Option<PathBuf>,
-    /// How the elements' results come to memory [default: auto]
+    /// How the elements' results are written to memory [default: auto]
     #[arg(long, value_enum)]
     strategy: Option<WalkStrategy>,
     /// Which elements start sublists
@@ -84,7 +84,7 @@ pub struct Arguments {
     /// Where the sublists are ranked [default: device]
     #[arg(long, value_enum)]
     scan: Option<Place>,
-    /// Leave out the check that the list is one; the ranks of a bad one are garbage
+    /// Skip the check that the list is valid; the ranks of an invalid list are garbage
     #[arg(long)]
     trusted: bool,
     /// Rank many lists at once: elements count from the head of their own list
@@ -323,7 +323,7 @@ fn check_head(head: Option<i32>, n: usize) -> Result<(), Failure> {
 fn check_memory(device: &Device, n: usize, arguments: &Arguments) -> Result<(), Failure> {
     let when = |condition: bool, bytes: usize| if condition { bytes } else { 0 };
     let sums = arguments.weights.is_some();
-    // Each array's bytes an element: what is generated and what is read back.
+    // Each array's bytes per element: what is generated and what is read back.
     let host = when(arguments.input.is_none(), 4)
         + when(arguments.verify || arguments.output.is_some(), if sums { 8 } else { 4 })
         + when(arguments.order.is_some(), 4)

@@ -77,7 +77,7 @@ impl Shown<'_> {
         })
     }
 
-    /// Prints a header line, a row a step, and what came of the rest.
+    /// Prints a header line, one row per step, and what came of the rest.
     pub fn table(&self, job: &Job<'_>) -> Result<(), Failure> {
         let Made { report, lists, verified, wrong } = &self.made;
         let device = match job.device.backend() {

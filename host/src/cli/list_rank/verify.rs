@@ -1,7 +1,7 @@
 //! Compares results with a sequential walk of the list on the host.
 //!
-//! Each comparison walks once, allocates nothing of the list's length (the forest's a bit an element) and proves the whole
-//! result: who comes to the end after n elements with right ranks has met them all.
+//! Each comparison walks once, allocates nothing of the list's length (the forest's one bit per element) and proves the
+//! whole result: who comes to the end after n elements with right ranks has met them all.
 
 use std::fmt::Display;
 
@@ -35,7 +35,7 @@ pub fn walk(
         match usize::try_from(next[element]) {
             Ok(successor) if position + 1 == n => return Err(format!("the walk goes on to {successor} after all {n} elements")),
             Ok(successor) if successor < n => element = successor,
-            Ok(successor) => return Err(format!("next[{element}] is {successor}, which is no element")),
+            Ok(successor) => return Err(format!("next[{element}] is {successor}, which is not an element")),
             Err(_) if position + 1 < n => return Err(format!("the walk ends after {} of {n} elements", position + 1)),
             Err(_) => {}
         }
@@ -139,7 +139,8 @@ impl Compensated {
     /// Whether a sum of `count` values in another order, by additions with this relative error, may come to `found`.
     fn agrees(&self, found: f64, count: usize, epsilon: f64) -> Result<(), String> {
         let expected = self.sum + self.lost;
-        // The worst case of `count` additions is `count` epsilons of the magnitudes. Errors of many cancel, as a random walk does.
+        // The worst case of `count` additions is `count` epsilons of the magnitudes. Errors of many cancel, as a random
+        // walk does.
         let tolerance = 8.0 * epsilon * (count as f64).sqrt() * self.magnitudes;
         if (found - expected).abs() <= tolerance || (!expected.is_finite() && !found.is_finite()) {
             return Ok(());

@@ -9,7 +9,7 @@ use warpsmith::overlap::{
 use super::{input::Loaded, total::area};
 use crate::cli::{failure::Failure, format, terminal};
 
-/// So many pairs are shown where not all are wanted.
+/// This many pairs are shown where not all are wanted.
 const WORST: usize = 10;
 
 /// What was found. Packings are named as in all results: in a submission by their numbers of trees.

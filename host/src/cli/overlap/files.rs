@@ -26,7 +26,8 @@ pub struct Target {
 }
 
 impl Target {
-    /// Makes sure, before anything is computed, that the file can be written in one of the formats and is none of the inputs.
+    /// Makes sure, before anything is computed, that the file can be written in one of the formats and isn't one of the
+    /// inputs.
     pub fn prepare(path: &Path, inputs: &[&Path], allowed: &[(&str, Format)]) -> Result<Self, Failure> {
         let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
         let found = allowed.iter().find(|(name, _)| Some(*name) == extension.as_deref());

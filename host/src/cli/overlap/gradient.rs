@@ -30,7 +30,7 @@ pub struct Arguments {
     input: Input,
     #[command(flatten)]
     evaluation: Evaluation,
-    /// With the area outside: of a square of this side around the origin, with sides along the axes
+    /// Add the area outside a square of this side around the origin, with sides along the axes
     #[arg(long, value_name = "H", value_parser = parse_side, allow_hyphen_values = true, conflicts_with_all = ["lattice", "against"])]
     boundary: Option<f64>,
     /// Write the derivatives: .npy of shape (poses, 3) or (packings, poses, 3), or .csv

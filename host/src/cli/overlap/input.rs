@@ -19,7 +19,8 @@ pub struct Input {
     /// The poses: .npy, .csv, or a submission to Kaggle's Santa 2025
     #[arg(value_name = "POSES")]
     pub poses: PathBuf,
-    /// The shape: `tree`, a file .json, .svg or .wkt, or WKT; given again, shape 1, 2, ... of the column `shape` [default: tree]
+    /// The shape: `tree`, a file .json, .svg or .wkt, or WKT; given again, shape 1, 2, ... of the column `shape`
+    /// [default: tree]
     #[arg(long = "shape", value_name = "SHAPE", value_parser = utf8())]
     pub shapes: Vec<String>,
     /// The file must hold several packings
@@ -88,12 +89,13 @@ impl Input {
         Ok(Loaded { packings, layout, shapes, others })
     }
 
-    /// The files that are read. A shape that is no file's name is none.
+    /// The files that may be read. A shape that isn't a file's name names none that exists.
     pub fn files<'a>(&'a self, against: Option<&'a Path>) -> Vec<&'a Path> {
         [Some(&*self.poses), against].into_iter().flatten().chain(self.shapes.iter().map(Path::new)).collect()
     }
 
-    /// Evaluates what was loaded: against the others where there are some, else within a square of this side if there is one.
+    /// Evaluates what was loaded: against the others where there are some, else within a square of this side if there
+    /// is one.
     pub fn evaluate<T: Real>(
         &self,
         overlap: &mut Overlap<T>,
@@ -149,7 +151,8 @@ impl Loaded {
         }
     }
 
-    /// The corners of the smallest box, with sides along the axes, around a packing's vertices; none of an empty packing.
+    /// The corners of the smallest box, with sides along the axes, around a packing's vertices; none of an empty
+    /// packing.
     pub fn bounds(&self, packing: usize) -> Option<[[f64; 2]; 2]> {
         let range = self.packings.range(packing);
         let rings = range.flat_map(|pose| self.shapes[self.packings.shape_of(pose) as usize].posed(self.packings.poses()[pose]));

@@ -72,10 +72,10 @@ pub struct Arguments {
     /// How many packings to work on at once [default: 256 on a GPU, 4 on the CPU]
     #[arg(long, value_name = "N", value_parser = count::up_to(MOST_POSES), allow_negative_numbers = true)]
     starts: Option<usize>,
-    /// Search for so many steps of every packing
+    /// Search for N steps of every packing
     #[arg(long, value_name = "N", value_parser = count::up_to(MOST_STEPS), allow_negative_numbers = true, conflicts_with = "time")]
     steps: Option<usize>,
-    /// Search for so long, about: 30s, 5m, 1.5h [default: 30s]
+    /// Search for about this long: 30s, 5m, 1.5h [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
     time: Option<Duration>,
     /// Go on from the output's packing, or from what a search left beside it, if there is one: the smaller of both

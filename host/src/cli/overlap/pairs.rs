@@ -24,7 +24,7 @@ use crate::cli::{
 #[command(
     long_about = "List the pairs of poses of a packing that overlap, each once, and the areas that they have in common.\n\n\
         Poses are numbered from 0 within their packing. With --against the second one is of the other file. With --lattice it is \
-        the image of the second one that is moved by so many of each vector.",
+        the image of the second one that is moved by this many of each vector.",
     after_help = "Examples:\n  \
         warpsmith overlap pairs poses.npy                             a table\n  \
         warpsmith overlap pairs poses.npy --output pairs.csv          packing,first,second,area\n  \

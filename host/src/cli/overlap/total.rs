@@ -13,7 +13,7 @@ use super::{
 };
 use crate::cli::{Global, failure::Failure, format, progress::Progress, terminal};
 
-/// So many rows are shown; files and JSON have all.
+/// This many rows are shown; files and JSON have all.
 pub const ROWS: usize = 200;
 
 /// Options of `overlap total`.
@@ -41,10 +41,11 @@ pub struct Arguments {
     input: Input,
     #[command(flatten)]
     evaluation: Evaluation,
-    /// The area outside, too: of a square of this side around the origin, with sides along the axes
+    /// Also compute the area outside a square of this side around the origin, with sides along the axes
     #[arg(long, value_name = "H", value_parser = parse_side, allow_hyphen_values = true, conflicts_with_all = ["lattice", "against"])]
     boundary: Option<f64>,
-    /// Check the packings by the rules of Kaggle's Santa 2025; exit code 1 where they break one [default: of submissions]
+    /// Check the packings by the rules of Kaggle's Santa 2025; exit code 1 where they break one [default: of
+    /// submissions]
     #[arg(long, conflicts_with_all = ["lattice", "against"])]
     check: bool,
     /// Don't check a submission
@@ -236,7 +237,7 @@ impl Object<'_> {
     }
 }
 
-/// An area for people: nine decimals, or as many digits where that would be none.
+/// An area for people: nine decimals, or nine significant digits where those would be zeros.
 pub fn area(area: f64) -> String {
     if area == 0.0 || area.abs() >= 1e-3 { format!("{area:.9}") } else { format!("{area:.6e}") }
 }

@@ -22,7 +22,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Makes sure, before anything is computed, that the file can be written and is none of the inputs.
+    /// Makes sure, before anything is computed, that the file can be written and isn't one of the inputs.
     pub fn prepare(path: &Path, inputs: &[&Path]) -> Result<Self, Failure> {
         let format = Format::of(path)?;
         Ok(Target { destination: Files::reading(inputs).write(path)?, format })

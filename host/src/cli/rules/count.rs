@@ -32,7 +32,7 @@ pub struct Arguments {
     /// The most streams that a schedule may use
     #[arg(long, value_name = "S", default_value_t = 2)]
     streams: usize,
-    /// Print the schedules instead, one a line, in the order of a depth-first search
+    /// Print the schedules instead, one per line, in the order of a depth-first search
     #[arg(long, conflicts_with = "json")]
     list: bool,
     /// Print one JSON object instead of a table

@@ -176,7 +176,7 @@ fn print(runs: &Runs, model: &Model, classes: &[ClassRow]) -> Result<(), Failure
     Ok(())
 }
 
-/// A set of rules, one a line.
+/// A set of rules, one per line.
 fn print_set(set: &Ruleset) -> Result<(), Failure> {
     let insufficient = if set.is_sufficient() {
         String::new()

@@ -14,13 +14,14 @@ use crate::cli::failure::Failure;
 /// How to learn.
 #[derive(Args, Clone, Debug)]
 pub struct Learning {
-    /// What is to be small in the tree's leaves
+    /// The measure of impurity that the tree minimizes
     #[arg(long, value_enum, default_value_t = Impurity::Gini)]
     criterion: Impurity,
-    /// Grow a tree of so many leaves, if there is so much to tell apart [default: as many as lower the training error]
+    /// Grow a tree of N leaves, if the runs differ enough for so many [default: as many as lower the training error]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     max_leaf_nodes: Option<u32>,
-    /// Percentile of the prominences, 0 to 100, that a step in the sorted times has to reach to be a bound between classes
+    /// Percentile of the prominences, 0 to 100, that a step in the sorted times has to reach to be a bound between
+    /// classes
     #[arg(long, value_name = "P", default_value_t = 98.0)]
     percentile: f64,
     /// Radius in runs of the step function that finds the steps [default: 0.5 % of the runs]

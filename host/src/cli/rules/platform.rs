@@ -41,7 +41,8 @@ const POINTS: usize = 100;
 /// What a program works on.
 #[derive(Args, Clone, Debug)]
 pub struct Input {
-    /// Matrix to multiply with, for spmv [default: a random band matrix of 150,000 rows and 1,500,000 nonzeros, as in the paper]
+    /// Matrix to multiply with, for spmv [default: a random band matrix of 150,000 rows and 1,500,000 nonzeros, as in
+    /// the paper]
     #[arg(long, value_name = "M.MTX")]
     pub matrix: Option<PathBuf>,
     /// Cells of a rank's brick in x, y and z, for halo [default: 128,128,128]
@@ -163,7 +164,7 @@ pub struct Opened {
     pub input: String,
 }
 
-/// Makes a platform ready. Schedules are on so many streams at most; `seed` is for what is random in the platform.
+/// Makes a platform ready. Schedules are on this many streams at most; `seed` is for what is random in the platform.
 ///
 /// Under `mpirun` it is rank 0's. On the others it returns when that one is done, with none.
 pub fn open_platform(
@@ -225,16 +226,16 @@ impl Input {
 
     fn halo(&self) -> String {
         let [x, y, z] = self.cells();
-        format!("{x} x {y} x {z} cells a rank, f64")
+        format!("{x} x {y} x {z} cells per rank, f64")
     }
 
     fn pipeline(&self, choice: &Choice) -> String {
         let functions = format::counted(self.functions(), "function", "functions");
         let blocks = format::counted(choice.blocks(), "block", "blocks");
-        format!("{functions} of {POINTS} breakpoints, {blocks} a rank, f32")
+        format!("{functions} of {POINTS} breakpoints, {blocks} per rank, f32")
     }
 
-    /// The program's model on so many ranks, with messages there, and what it works on.
+    /// The program's model on this many ranks, with messages there, and what it works on.
     pub fn model(&self, choice: &Choice, ranks: usize, staging: Memory) -> Result<(Box<dyn Workload>, String), Failure> {
         self.check(choice)?;
         staging.check(choice)?;

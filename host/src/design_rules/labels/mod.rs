@@ -96,16 +96,16 @@ impl Labels {
 
     /// The classes of runs that took these times in seconds.
     ///
-    /// The sorted times are convolved with a step function: the sum of the `r` times after a place less that of the `r` times up to
-    /// it. Peaks of it whose prominence reaches the percentile are boundaries. Without a peak there is one class. Equal times
-    /// always have the same class: a boundary among them moves to their nearer end.
+    /// The sorted times are convolved with a step function: the sum of the `r` times after a place less that of the `r`
+    /// times up to it. Peaks of it whose prominence reaches the percentile are boundaries. Without a peak there is one
+    /// class. Equal times always have the same class: a boundary among them moves to their nearer end.
     ///
     /// # Errors
-    /// [`RulesError::Learning`] for times that are negative or not finite, fewer than `2 r + 2` of them, a radius of 0, and a
-    /// percentile that is none.
+    /// [`RulesError::Learning`] for times that are negative or not finite, fewer than `2 r + 2` of them, a radius of 0,
+    /// and a percentile that isn't from 0 to 100.
     pub fn with(times: &[f64], options: &LabelOptions) -> Result<Self, RulesError> {
         if let Some((run, time)) = times.iter().enumerate().find(|(_, time)| !time.is_finite() || **time < 0.0) {
-            return Err(RulesError::Learning(format!("run {run} took {time} s, which is no time")));
+            return Err(RulesError::Learning(format!("run {run} took {time} s, which is not a time")));
         }
         if !(0.0..=100.0).contains(&options.percentile) {
             return Err(RulesError::Learning(format!("there is no percentile {}: it takes 0 to 100", options.percentile)));
@@ -225,8 +225,8 @@ impl Labels {
 
 /// For each place with `r` values up to it and `r` after it, the sum of those after it less that of those up to it.
 fn convolve(sorted: &[f64], r: usize) -> Vec<f64> {
-    // The values ascend, so that differences `r` apart are of one sign and little is lost by adding them. A running sum would lose
-    // more, and would not give plateaus where the times repeat.
+    // The values ascend, so that differences `r` apart are of one sign and little is lost by adding them. A running sum
+    // would lose more, and would not give plateaus where the times repeat.
     let differences: Vec<f64> = sorted.iter().zip(&sorted[r..]).map(|(low, high)| high - low).collect();
     differences.windows(r).map(|window| window.iter().sum()).collect()
 }

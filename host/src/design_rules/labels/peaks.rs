@@ -1,8 +1,8 @@
 //! Peaks of a sequence, their prominences, and percentiles, as SciPy's `find_peaks` and `peak_prominences` and NumPy's
 //! `percentile` define them.
 
-/// The places of the values that are greater than their neighbours, ascending. Of equal values between lower ones it is the middle,
-/// rounded down. The first and the last value are none.
+/// The places of the values that are greater than their neighbours, ascending. Of equal values between lower ones it is
+/// the middle, rounded down. The first and the last value don't count.
 pub fn local_maxima(values: &[f64]) -> Vec<usize> {
     let mut found = Vec::new();
     let mut start = 1;
@@ -21,11 +21,11 @@ pub fn local_maxima(values: &[f64]) -> Vec<usize> {
     found
 }
 
-/// How far peaks stand out: how far one has to descend from each, at the least, to come to a higher place, or to the end on the side
-/// where it is higher.
+/// How far peaks stand out: how far one has to descend from each, at the least, to come to a higher place, or to the
+/// end on the side where it is higher.
 ///
 /// # Panics
-/// If a peak is none of the values' places.
+/// If a peak isn't the place of a value.
 pub fn prominences(values: &[f64], peaks: &[usize]) -> Vec<f64> {
     let left = bases(values.iter());
     let mut right = bases(values.iter().rev());
@@ -48,7 +48,7 @@ fn bases<'a>(values: impl Iterator<Item = &'a f64>) -> Vec<f64> {
     values.map(base).collect()
 }
 
-/// A percentile of values in any order, from 0 to 100, linear between them; none if there are none.
+/// A percentile of values in any order, from 0 to 100, linear between them; `None` if there are no values.
 pub fn percentile(values: &[f64], percent: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -21,7 +21,8 @@ pub enum Staging {
 }
 
 impl Staging {
-    /// What a platform's description, and so a file of runs, says of messages that lie there; nothing for [`Auto`](Self::Auto).
+    /// What a platform's description, and so a file of runs, says of messages that lie there; nothing for
+    /// [`Auto`](Self::Auto).
     pub const fn words(self) -> &'static str {
         match self {
             Staging::Auto => "",
@@ -112,12 +113,13 @@ impl<T: Pod> Exchange<T> {
     /// Arrays as long as the messages take. `tag` tells the exchanges of one program apart.
     ///
     /// # Errors
-    /// [`RulesError::Setup`] where `staging` asks for the GPU's memory and the ranks' library doesn't take that, or the messages name
-    /// ranks that aren't there; what the device says.
+    /// [`RulesError::Setup`] where `staging` asks for the GPU's memory and the ranks' library doesn't take that, or the
+    /// messages name ranks that aren't there; what the device says.
     ///
     /// # Safety
-    /// From a post to the end of its wait, nothing writes the array to send, nor reads or writes the one that is received, and nothing
-    /// that does so is under way on a stream at the post. The exchange outlives all work that uses it.
+    /// From a post to the end of its wait, nothing writes the array to send, nor reads or writes the one that is
+    /// received, and nothing that does so is under way on a stream at the post. The exchange outlives all work that
+    /// uses it.
     pub unsafe fn new(
         device: &Device,
         ranks: &dyn Communicator,
@@ -156,7 +158,8 @@ impl<T: Pod> Exchange<T> {
             send: send.region(),
             receive: receive.region(),
         };
-        // SAFETY: the memory lives as long as the link, which is dropped before it; the rest is the caller's word.
+        // SAFETY: the memory lives as long as the link, which is dropped before it. Nobody accesses it between a post
+        // and the end of its wait (this function's contract).
         let link = unsafe { ranks.link(plan)? };
         Ok(Exchange { link, send, receive })
     }
@@ -194,7 +197,8 @@ impl<T: Pod> Exchange<T> {
         }
     }
 
-    /// Whether the array that is received lies in memory that kernels reach only across the bus, so that they had better have a copy.
+    /// Whether the array that is received lies in memory that kernels reach only across the bus, so that they had
+    /// better have a copy.
     pub fn is_far(&self, device: &Device) -> bool {
         device.backend() == Backend::Cuda && matches!(self.receive, Memory::Host(_))
     }

@@ -31,12 +31,12 @@ enum Answer {
     Spans(Vec<Span>),
 }
 
-/// Runs a program on a group of ranks, of which this process has the first: CUDA streams and events on GPUs; on the CPU streams are
-/// threads, which run the same kernels.
+/// Runs a program on a group of ranks, of which this process has the first: CUDA streams and events on GPUs; on the CPU
+/// streams are threads, which run the same kernels.
 ///
 /// Its measurements are the paper's (section III-C3): barriers between invocations, as many of these as take
-/// [`MEASUREMENT`](super::MEASUREMENT), and the time of the slowest rank. Of a rank's invocations it takes the median, or the paper's
-/// mean ([`with_statistic`](Self::with_statistic)).
+/// [`MEASUREMENT`](super::MEASUREMENT), and the time of the slowest rank. Of a rank's invocations it takes the median,
+/// or the paper's mean ([`with_statistic`](Self::with_statistic)).
 pub struct Group {
     rank: Rank,
     dag: Dag,
@@ -48,8 +48,8 @@ pub struct Group {
 }
 
 impl Group {
-    /// Ranks as threads of this process. `devices` has one for each; they may share one. Messages may be in the GPUs' memory, where all
-    /// devices are GPUs.
+    /// Ranks as threads of this process. `devices` has one for each; they may share one. Messages may be in the GPUs'
+    /// memory, where all devices are GPUs.
     ///
     /// # Errors
     /// What `setup` says; [`RulesError::Streams`]; [`RulesError::Setup`] where there are no devices or more than

@@ -48,7 +48,8 @@ pub trait Platform {
 /// When the steps of a schedule were under way.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Timeline {
-    /// In the order of the schedule, rank by rank. A GPU operation has two: that of the host that enqueues it, and its stream's.
+    /// In the order of the schedule, rank by rank. A GPU operation has two: that of the host that enqueues it, and its
+    /// stream's.
     pub spans: Vec<Span>,
 }
 

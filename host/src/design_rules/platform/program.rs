@@ -10,9 +10,9 @@ use crate::ranks::Communicator;
 ///
 /// A panic in any of these is an error of its rank, which ends the run on all ranks.
 ///
-/// A platform calls [`cpu`](Self::cpu) on one thread, and [`gpu`](Self::gpu) on that thread, too, or, where streams are threads, on
-/// theirs: what several operations use is behind locks, which are held while an operation is enqueued (on a GPU) or done (on the CPU).
-/// Schedules see to it that operations that depend on each other don't overlap.
+/// A platform calls [`cpu`](Self::cpu) on one thread, and [`gpu`](Self::gpu) on that thread, too, or, where streams are
+/// threads, on theirs: what several operations use is behind locks, which are held while an operation is enqueued (on a
+/// GPU) or done (on the CPU). Schedules see to it that operations that depend on each other don't overlap.
 pub trait Program: Send + Sync {
     /// The program's operations; the same on all ranks.
     fn dag(&self) -> &Dag;

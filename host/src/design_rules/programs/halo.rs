@@ -1,30 +1,32 @@
-//! A step of the heat equation on a three-dimensional grid over ranks, with the exchange of ghost cells ("halo") that it takes: the program
-//! that the paper names next (section VI).
+//! A step of the heat equation on a three-dimensional grid over ranks, with the exchange of ghost cells ("halo") that
+//! it takes: the program that the paper names next (section VI).
 //!
 //! # The program
-//! Each rank has a brick of cells with a layer of ghost cells, and computes the explicit Euler step with the 7-point Laplacian. `Interior` is
-//! the step of the cells that need no ghost cells, `Boundary` that of the outermost ones. In each dimension d (x, y, z), `Pack_d` collects
-//! both faces in an array, which goes to the neighbours, and `Unpack_d` puts what came from them into the ghost cells. A cell of the stencil
-//! is a neighbour across a face, so that the ghost cells along edges are not needed and the dimensions don't wait for each other.
+//! Each rank has a brick of cells with a layer of ghost cells, and computes the explicit Euler step with the 7-point
+//! Laplacian. `Interior` is the step of the cells that need no ghost cells, `Boundary` that of the outermost ones. In
+//! each dimension d (x, y, z), `Pack_d` collects both faces in an array, which goes to the neighbours, and `Unpack_d`
+//! puts what came from them into the ghost cells. A cell of the stencil is a neighbour across a face, so that the ghost
+//! cells along edges are not needed and the dimensions don't wait for each other.
 //!
-//! The grid has ends, and beyond them fixed values (Dirichlet): with two ranks in a dimension a rank has one neighbour there rather than
-//! the same one twice, and with one rank none, so that the dimension's operations are empty. [`Decomposition`] says who the neighbours are;
-//! only from 8 ranks on are there some in all dimensions.
+//! The grid has ends, and beyond them fixed values (Dirichlet): with two ranks in a dimension a rank has one neighbour
+//! there rather than the same one twice, and with one rank none, so that the dimension's operations are empty.
+//! [`Decomposition`] says who the neighbours are; only from 8 ranks on are there some in all dimensions.
 //!
 //! # Granularity
-//! Operations of messages are those of a dimension, as the paper has it in mind, but for one `WaitSend`: nothing but the end waits for
-//! sends, so that three of them would make the space hundreds of times larger, by schedules that hardly differ in what can overlap.
-//! There are 4.5·10¹³ schedules on one stream, 1.9·10¹⁷ on two and 3.5·10¹⁸ on three, all counted in less than a second. (With one post and
-//! one wait a dimension there would be 5·10¹² on two streams, and the order of `PostRecv` and `PostSend`, which the paper's rules name,
-//! would be lost.)
+//! Operations of messages are those of a dimension, as the paper has it in mind, but for one `WaitSend`: nothing but
+//! the end waits for sends, so that three of them would make the space hundreds of times larger, by schedules that
+//! hardly differ in what can overlap. There are 4.5·10¹³ schedules on one stream, 1.9·10¹⁷ on two and 3.5·10¹⁸ on
+//! three, all counted in less than a second. (With one post and one wait a dimension there would be 5·10¹² on two
+//! streams, and the order of `PostRecv` and `PostSend`, which the paper's rules name, would be lost.)
 //!
 //! # No schedule deadlocks
-//! All ranks do the same steps in the same order. Say that some wait for ever, and take the first step in which a rank does so. Streams wait
-//! only for work that was enqueued before, on the same rank, so the step is `WaitRecv_d` or `WaitSend`. Before it in every schedule stand
-//! `PostSend_d` and `PostRecv_d`: of its dimension, or of all. No rank is stuck before this step, so that all get to these posts, the
-//! neighbours among them; then both ends of each message that the rank waits for are there, and MPI completes it (its rule of progress).
-//! Without the edges from `PostSend_d` to `WaitRecv_d` and from `PostRecv_d` to `WaitSend` there are schedules in which all wait for what
-//! all would do next.
+//! All ranks do the same steps in the same order. Say that some wait for ever, and take the first step in which a rank
+//! does so. Streams wait only for work that was enqueued before, on the same rank, so the step is `WaitRecv_d` or
+//! `WaitSend`. Before it in every schedule stand `PostSend_d` and `PostRecv_d`: of its dimension, or of all. No rank is
+//! stuck before this step, so that all get to these posts, the neighbours among them; then both ends of each message
+//! that the rank waits for are there, and MPI completes it (its rule of progress). Without the edges from `PostSend_d`
+//! to `WaitRecv_d` and from `PostRecv_d` to `WaitSend` there are schedules in which all wait for what all would do
+//! next.
 
 mod grid;
 
@@ -108,8 +110,8 @@ pub fn dag() -> Dag {
 
 /// A step of the heat equation, in `f64`: next = here + (the sum of the six neighbours - 6 here) / 8.
 ///
-/// Every invocation computes the same step again, from values that are integers below 2²⁰, so that results are exact and can be checked
-/// bit for bit.
+/// Every invocation computes the same step again, from values that are integers below 2²⁰, so that results are exact
+/// and can be checked bit for bit.
 #[derive(Clone, Copy, Debug)]
 pub struct HeatStep {
     brick: Brick,
@@ -117,8 +119,8 @@ pub struct HeatStep {
 }
 
 impl HeatStep {
-    /// With so many cells a rank in x, y and z: with more ranks the grid is larger. A rank takes 16 bytes of the device's memory for a
-    /// cell.
+    /// With this many cells per rank in x, y and z: with more ranks the grid is larger. A rank takes 16 bytes of the
+    /// device's memory for a cell.
     ///
     /// # Errors
     /// [`RulesError::Setup`] where an extent is 0 or above 16,384.
@@ -127,7 +129,7 @@ impl HeatStep {
     }
 }
 
-/// A brick of so many cells in x, y and z.
+/// A brick of this many cells in x, y and z.
 pub(in super::super) fn brick(cells: [usize; 3]) -> Result<Brick, RulesError> {
     if let Some(odd) = cells.iter().find(|&&extent| extent == 0 || extent > MAX_EXTENT as usize) {
         let [x, y, z] = cells;
@@ -198,10 +200,10 @@ impl Faces {
             neighbours.iter().flatten().enumerate().map(|(index, &rank)| (rank, index * face..(index + 1) * face)).collect();
         let len = messages.len() * face;
         let messages = Messages { sends: messages.clone(), receives: messages };
-        // SAFETY: of the program's operations, Pack_d alone writes what is sent, and Unpack_d alone reads what is received, on a stream or
-        // the CPU's threads. PostSend_d comes after Pack_d, and Unpack_d after WaitRecv_d; the end comes after WaitSend and after Boundary,
-        // which is after all of Unpack_d, and the next invocation after the end. What is overwritten or compared is so between
-        // invocations.
+        // SAFETY: of the program's operations, Pack_d alone writes what is sent, and Unpack_d alone reads what is
+        // received, on a stream or the CPU's threads. PostSend_d comes after Pack_d, and Unpack_d after WaitRecv_d; the
+        // end comes after WaitSend and after Boundary, which is after all of Unpack_d, and the next invocation after
+        // the end. What is overwritten or compared is so between invocations.
         let exchange = unsafe { Exchange::new(device, ranks, dimension as u16, &messages, staging)? };
         let first = u32::from(neighbours[0].is_none());
         Ok(Faces { exchange, len, first })
@@ -213,7 +215,8 @@ impl Halo {
         let Faces { exchange, len, first } = &self.faces[d];
         let (Brick { nx, ny, nz }, grid) = (self.place.brick, LaunchConfig::for_elements(*len, THREADS).grid);
         let cells = read(&self.cells);
-        // SAFETY: the cells are the brick's, of which the program writes ghost cells only; there are as many faces as `first` says.
+        // SAFETY: the cells are the brick's, of which the program writes ghost cells only; there are as many faces as
+        // `first` says.
         Ok(exchange.to_send(|mut faces| unsafe {
             launch!(stream, faces::pack<<<grid, THREADS>>>(&*cells, &mut faces, nx, ny, nz, d as u32, *first))
         })?)
@@ -223,8 +226,8 @@ impl Halo {
         let Faces { exchange, len, first } = &self.faces[d];
         let (Brick { nx, ny, nz }, grid) = (self.place.brick, LaunchConfig::for_elements(*len, THREADS).grid);
         let mut cells = write(&self.cells);
-        // SAFETY: the cells are the brick's, and there are as many faces as `first` says. But for this, only Boundary reads these ghost
-        // cells, which comes after, and before the next invocation.
+        // SAFETY: the cells are the brick's, and there are as many faces as `first` says. But for this, only Boundary
+        // reads these ghost cells, which comes after, and before the next invocation.
         Ok(exchange.received(|faces| unsafe {
             launch!(stream, faces::unpack<<<grid, THREADS>>>(&faces, &mut *cells, nx, ny, nz, d as u32, *first))
         })?)
@@ -234,7 +237,8 @@ impl Halo {
         let Brick { nx, ny, nz } = self.place.brick;
         let grid = stencil::interior_grid(self.place.brick);
         let (cells, mut next) = (read(&self.cells), write(&self.next));
-        // SAFETY: both are the brick's; the program writes ghost cells of the one only, and inner cells of the other only here.
+        // SAFETY: both are the brick's; the program writes ghost cells of the one only, and inner cells of the other
+        // only here.
         unsafe { launch!(stream, stencil::interior<<<grid, stencil::TILE>>>(&*cells, &mut *next, nx, ny, nz, RATE)) }?;
         Ok(())
     }
@@ -243,8 +247,8 @@ impl Halo {
         let Brick { nx, ny, nz } = self.place.brick;
         let grid = LaunchConfig::for_elements(self.place.brick.shell_len() as usize, THREADS).grid;
         let (cells, mut next) = (read(&self.cells), write(&self.next));
-        // SAFETY: both are the brick's; Boundary comes after all that writes ghost cells of the one, and writes outermost cells of the
-        // other, which nothing else does.
+        // SAFETY: both are the brick's; Boundary comes after all that writes ghost cells of the one, and writes
+        // outermost cells of the other, which nothing else does.
         unsafe { launch!(stream, stencil::shell<<<grid, THREADS>>>(&*cells, &mut *next, nx, ny, nz, RATE)) }?;
         Ok(())
     }

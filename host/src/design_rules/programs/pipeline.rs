@@ -1,13 +1,15 @@
-//! The double-buffered pipeline of this library's [`Engine`](crate::engine::Engine), with its blocks' steps as operations: a GPU computes a
-//! block of a matrix while the one before is downloaded and the one before that is put in place.
+//! The double-buffered pipeline of this library's [`Engine`](crate::engine::Engine), with its blocks' steps as
+//! operations: a GPU computes a block of a matrix while the one before is downloaded and the one before that is put in
+//! place.
 //!
-//! The matrix is that of all L₁ distances of a set of piecewise constant functions ([`pcf`]). A rank has some of its rows, in
-//! blocks of rows; ranks send each other nothing. Block i goes through three operations: `Compute_i`, a kernel that writes to an array of the
-//! GPU; `Download_i`, a copy to page-locked memory of the host; and `Write_i`, the copy from there to the block's place, by the host. There
-//! are two arrays on each side, so that block i + 2 waits for block i: `Compute_i+2` for `Download_i`, and `Download_i+2` for `Write_i`.
+//! The matrix is that of all L₁ distances of a set of piecewise constant functions ([`pcf`]). A rank has some of its
+//! rows, in blocks of rows; ranks send each other nothing. Block i goes through three operations: `Compute_i`, a kernel
+//! that writes to an array of the GPU; `Download_i`, a copy to page-locked memory of the host; and `Write_i`, the copy
+//! from there to the block's place, by the host. There are two arrays on each side, so that block i + 2 waits for block
+//! i: `Compute_i+2` for `Download_i`, and `Download_i+2` for `Write_i`.
 //!
-//! Four blocks have 2,956,096 schedules on one stream, 4.8·10¹⁰ on two and 1.2·10¹² on three. No rank waits for another, so that there is
-//! nothing to deadlock.
+//! Four blocks have 2,956,096 schedules on one stream, 4.8·10¹⁰ on two and 1.2·10¹² on three. No rank waits for
+//! another, so that there is nothing to deadlock.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock, RwLock};
@@ -40,7 +42,7 @@ pub(in super::super) enum Action {
 impl Action {
     const ALL: [Self; 3] = [Self::Compute, Self::Download, Self::Write];
 
-    /// What an operation of a program of so many blocks does, and with which; the end does nothing.
+    /// What an operation of a program of this many blocks does, and with which; the end does nothing.
     pub(in super::super) fn of(op: OpId, blocks: usize) -> Option<(Self, usize)> {
         let (block, action) = (op.index() / Self::ALL.len(), op.index() % Self::ALL.len());
         (block < blocks).then_some((Self::ALL[action], block))
@@ -51,7 +53,7 @@ impl Action {
     }
 }
 
-/// The operations and dependences of so many blocks.
+/// The operations and dependences of this many blocks.
 ///
 /// # Errors
 /// [`RulesError::Dag`] for no blocks, and for more than 21, which are more operations than a program may have.
@@ -92,11 +94,12 @@ pub struct DistanceMatrix<T: Real> {
 }
 
 impl<T: Real> DistanceMatrix<T> {
-    /// Of so many functions with so many breakpoints each, and with so many blocks a rank. The numbers of functions' seed is fixed.
+    /// Of this many functions with this many breakpoints each, and with this many blocks per rank. The numbers of
+    /// functions' seed is fixed.
     ///
     /// # Errors
-    /// [`RulesError::Dag`] as [`dag`]; [`RulesError::Setup`] for no functions; [`RulesError::Pcf`] for a number of breakpoints that
-    /// [`uniform`](crate::pcf::random::uniform) doesn't take.
+    /// [`RulesError::Dag`] as [`dag`]; [`RulesError::Setup`] for no functions; [`RulesError::Pcf`] for a number of
+    /// breakpoints that [`uniform`](crate::pcf::random::uniform) doesn't take.
     pub fn new(functions: usize, points: usize, blocks: usize) -> Result<Self, RulesError> {
         let dag = dag(blocks)?;
         if functions == 0 {
@@ -109,8 +112,8 @@ impl<T: Real> DistanceMatrix<T> {
 
 impl<T: Real> Setup for DistanceMatrix<T> {
     /// # Errors
-    /// [`RulesError::Setup`] where there are more blocks than rows; what the device says, and [`RulesError::Engine`] where the host has too
-    /// little memory.
+    /// [`RulesError::Setup`] where there are more blocks than rows; what the device says, and [`RulesError::Engine`]
+    /// where the host has too little memory.
     fn rank(&self, device: &Device, ranks: &Arc<dyn Communicator>) -> Result<Box<dyn Program>, RulesError> {
         let functions = self.set.len();
         let (size, all) = (ranks.size(), ranks.size().saturating_mul(self.blocks));
@@ -160,7 +163,8 @@ struct Slot<T: Real> {
 }
 
 impl<T: Real> Pipeline<T> {
-    /// What an operation does, with which block, and by way of which arrays. Nothing where rows are too few for the block to have some.
+    /// What an operation does, with which block, and by way of which arrays. Nothing where rows are too few for the
+    /// block to have some.
     fn action(&self, op: OpId) -> Option<(Action, &Block, &Slot<T>)> {
         let (action, index) = Action::of(op, self.blocks)?;
         let block = self.functions.blocks().get(index)?;
@@ -170,7 +174,8 @@ impl<T: Real> Pipeline<T> {
     /// Puts a downloaded block in its place.
     fn write(&self, block: &Block, slot: &Slot<T>) -> Result<(), RulesError> {
         let host = read(&slot.host);
-        // SAFETY: only downloads write it: the block's own, which is done, as an edge says, and the next one's, which comes after this.
+        // SAFETY: only downloads write it: the block's own, which is done, as an edge says, and the next one's, which
+        // comes after this.
         let entries = unsafe { host.as_slice() };
         let rows = block.rows.start - self.rows.start..block.rows.end - self.rows.start;
         let mut matrix = write(&self.matrix);

@@ -11,8 +11,8 @@ use crate::spmv::{self, Csr, DeviceMatrix, Neighbour, Part, Real};
 
 /// Its operations and dependences.
 ///
-/// Each rank has some rows of A, and as many entries of x and y. `y_L` multiplies with the entries of x that the rank has, `y_R` with
-/// those of others; `Pack` collects what others need; `add` is the sum of both parts.
+/// Each rank has some rows of A, and as many entries of x and y. `y_L` multiplies with the entries of x that the rank
+/// has, `y_R` with those of others; `Pack` collects what others need; `add` is the sum of both parts.
 pub fn dag() -> Dag {
     Dag::builder("spmv")
         .gpu("Pack")
@@ -41,8 +41,8 @@ pub fn dag() -> Dag {
 pub const TEXTBOOK: &str =
     "PostRecv;Pack@0;CER-after-Pack;CES-b4-PostSend;PostSend;y_L@0;WaitRecv;y_R@0;WaitSend;add@0;CER-after-add;CES-b4-end";
 
-/// The same by the rule that is learnt on H200s and A100s alike: `y_L` is enqueued behind the record after `Pack`, and before the host
-/// waits for that, so that the GPU goes on while the host wakes up and sends.
+/// The same by the rule that is learnt on H200s and A100s alike: `y_L` is enqueued behind the record after `Pack`, and
+/// before the host waits for that, so that the GPU goes on while the host wakes up and sends.
 pub const BY_THE_RULE: &str =
     "PostRecv;Pack@0;CER-after-Pack;y_L@0;CES-b4-PostSend;PostSend;WaitRecv;y_R@0;WaitSend;add@0;CER-after-add;CES-b4-end";
 
@@ -73,9 +73,9 @@ impl<T: Real> Setup for Multiplication<T> {
         let part = Part::new(&self.matrix, ranks.size(), ranks.rank())?;
         let messages = |neighbours: &[Neighbour]| neighbours.iter().map(|to| (to.rank, to.range.clone())).collect();
         let messages = Messages { sends: messages(&part.sends), receives: messages(&part.receives) };
-        // SAFETY: of the program's operations, Pack alone writes what is sent, and y_R alone reads what is received. PostSend comes
-        // after Pack, and y_R after WaitRecv; the end comes after both waits and after `add`, and so after y_R, and the next
-        // invocation after the end.
+        // SAFETY: of the program's operations, Pack alone writes what is sent, and y_R alone reads what is received.
+        // PostSend comes after Pack, and y_R after WaitRecv; the end comes after both waits and after `add`, and so
+        // after y_R, and the next invocation after the end.
         let exchange = unsafe { Exchange::new(device, &**ranks, 0, &messages, self.staging)? };
         let rows = part.rows.clone();
         let reference = Reference::new(&self.matrix, &self.x, rows.clone());
@@ -127,8 +127,8 @@ impl<T: Real> Reference<T> {
             let (columns, values) = matrix.row(row);
             let terms = columns.iter().zip(values).map(|(&column, &value)| value.to_f64() * x[column as usize].to_f64());
             let (sum, magnitude) = terms.fold((0.0, 0.0), |(sum, magnitude), term| (sum + term, magnitude + term.abs()));
-            // A sum of n products in any order is off by at most n roundings of the sum of magnitudes, and the sum of two parts and
-            // this one add some.
+            // A sum of n products in any order is off by at most n roundings of the sum of magnitudes, and the sum of
+            // two parts and this one add some.
             (T::from_f64(sum), (columns.len() + 3) as f64 * T::UNIT_ROUNDOFF * magnitude)
         };
         let (y, bound) = rows.clone().map(product).unzip();

@@ -1,14 +1,14 @@
 //! Line charts that fill whatever width there is.
 //!
-//! The drawing is an SVG that is stretched, with strokes that are not; the text around it is HTML, so that it has the same size
-//! at every width.
+//! The drawing is an SVG that is stretched, with strokes that are not; the text around it is HTML, so that it has the
+//! same size at every width.
 
 use super::markup::{Markup, px};
 use super::units::ticks;
 
 /// The drawing's own width and height.
 const SIDE: f64 = 1000.0;
-/// A line keeps so many points at most; of more, the highest and lowest of each of half as many stretches.
+/// A line keeps this many points at most; of more, the highest and lowest of each of half as many stretches.
 const POINTS: usize = 1000;
 
 /// One of the two axes.
@@ -76,12 +76,14 @@ pub(super) struct Chart<'a> {
     to: &'a mut Markup,
     x: Axis,
     y: Axis,
-    /// Texts that go over the drawing when it is done: place in per cent from the left and from the bottom, class, text.
+    /// Texts that go over the drawing when it is done: place in per cent from the left and from the bottom, class,
+    /// text.
     texts: Vec<(f64, f64, &'static str, String)>,
 }
 
 impl<'a> Chart<'a> {
-    /// Starts one. `id` is unique in the page; `height` in pixels; `title` and `description` are for those who can't see it.
+    /// Starts one. `id` is unique in the page; `height` in pixels; `title` and `description` are for those who can't
+    /// see it.
     pub fn start(to: &'a mut Markup, id: &str, height: u32, title: &str, description: &str, x: Axis, y: Axis) -> Self {
         to.open("div", &[("class", &"plot"), ("style", &format!("height:{height}px"))]);
         to.open(
@@ -179,7 +181,7 @@ impl<'a> Chart<'a> {
     }
 }
 
-/// At most about so many of the points: the ends, and of each of half as many stretches the lowest and the highest.
+/// At most about this many of the points: the ends, and of each of half as many stretches the lowest and the highest.
 fn thin(points: &[(f64, f64)], wanted: usize) -> Vec<(f64, f64)> {
     if points.len() <= wanted {
         return points.to_vec();

@@ -75,7 +75,8 @@ impl Markup {
     }
 }
 
-/// Appends text so that it stands for itself, in attributes, too. Characters that XML hasn't become a replacement character.
+/// Appends text so that it stands for itself, in attributes, too. Characters that XML hasn't become a replacement
+/// character.
 fn escape(text: &str, to: &mut String) {
     for character in text.chars() {
         match character {

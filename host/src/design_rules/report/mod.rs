@@ -36,9 +36,10 @@ const CENTRE: &str = "const centre = place => { for (const svg of place.querySel
 
 /// The page about these runs, and what was learnt from them: HTML that is well-formed XML.
 ///
-/// Sections: headline figures, sorted times (the paper's Figure 1), the fastest and the slowest schedule in time and as steps, rules
-/// by class, the tree (Figure 6), how classes came about (Figure 4), how the tree was chosen (Figure 5), how to read it all. Lines are
-/// thinned, so that large spaces don't make a large page. Schedules are drawn in time where [`About`](super::About) has timelines.
+/// Sections: headline figures, sorted times (the paper's Figure 1), the fastest and the slowest schedule in time and as
+/// steps, rules by class, the tree (Figure 6), how classes came about (Figure 4), how the tree was chosen (Figure 5),
+/// how to read it all. Lines are thinned, so that large spaces don't make a large page. Schedules are drawn in time
+/// where [`About`](super::About) has timelines.
 pub fn page(runs: &Runs, model: &Model) -> String {
     let mut to = Markup::default();
     to.raw("<!DOCTYPE html>\n");

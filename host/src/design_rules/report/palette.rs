@@ -1,4 +1,5 @@
-//! Colours of classes: from blue, the fastest, through grey to orange, the slowest, which those who see few colours tell apart, too.
+//! Colours of classes: from blue, the fastest, through grey to orange, the slowest, which those who see few colours
+//! tell apart, too.
 
 /// On a light page.
 const LIGHT: [[u8; 3]; 5] = [[0x0b, 0x5f, 0xa5], [0x5b, 0x93, 0xbd], [0x95, 0x90, 0x84], [0xd0, 0x8c, 0x4f], [0xb8, 0x43, 0x0f]];

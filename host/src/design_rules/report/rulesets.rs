@@ -5,7 +5,7 @@ use super::markup::Markup;
 use super::summary::samples;
 use super::units::percent;
 
-/// So many rulesets of a class are in sight; the others are folded.
+/// This many rulesets of a class are in sight; the others are folded.
 const SHOWN: usize = 9;
 
 /// The rulesets of each class, those that most runs follow first.

@@ -27,7 +27,7 @@ pub(super) fn write(to: &mut Markup, runs: &Runs, model: &Model) {
         let share = space.parse::<f64>().ok().filter(|all| *all > 0.0).map(|all| runs.runs.len() as f64 / all);
         let share = share.map_or(String::new(), |share| match share {
             1.0 => ": all".to_owned(),
-            // Of so many, the share says nothing that the number doesn't.
+            // Of this many, the share says nothing that the number doesn't.
             0.0..5e-5 => String::new(),
             share => format!(": {}", percent(share)),
         });

@@ -8,7 +8,7 @@ use super::units::{Unit, ticks, time};
 
 /// Widths of the drawing without its margins, in pixels: wider ones are for schedules of many steps.
 const WIDTHS: [f64; 4] = [820.0, 1060.0, 1360.0, 1700.0];
-/// So many lines of names above a lane are well read.
+/// This many lines of names above a lane are well read.
 const LINES: usize = 11;
 /// Room for the lanes' names.
 const LEFT: f64 = 76.0;
@@ -181,8 +181,8 @@ fn kind(span: &Span, launched: bool) -> &'static str {
 
 /// Settles where the names of a lane's bars go, which are in order, and says how far to the right they reach.
 ///
-/// From the right to the left, a name that doesn't fit its bar goes into the first line above all names that begin under it. So no
-/// name crosses another, nor the line from another to its bar.
+/// From the right to the left, a name that doesn't fit its bar goes into the first line above all names that begin
+/// under it. So no name crosses another, nor the line from another to its bar.
 fn place_names(bars: &mut [Bar<'_>]) -> f64 {
     let mut right = 0.0f64;
     for index in (0..bars.len()).rev() {

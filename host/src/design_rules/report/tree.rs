@@ -88,7 +88,7 @@ pub(super) fn write(to: &mut Markup, model: &Model) {
     to.close();
 }
 
-/// The nodes of the model's tree, as far as it had so many leaves: it grew a split at a time.
+/// The nodes of the model's tree, as far as it had this many leaves: it grew a split at a time.
 fn nodes(model: &Model, leaves: usize) -> Vec<Node> {
     let nodes = model.search.tree.nodes();
     let len = (2 * leaves - 1).min(nodes.len());
@@ -247,7 +247,7 @@ fn from_the_root(nodes: &[Node], depth: &mut [usize]) -> Vec<usize> {
     order
 }
 
-/// Breaks a text into lines of so many characters; words that are longer are broken, too.
+/// Breaks a text into lines of this many characters; words that are longer are broken, too.
 fn wrap(text: &str, characters: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

@@ -8,13 +8,13 @@ pub(super) struct Unit {
 }
 
 impl Unit {
-    /// The unit in which a time of so many seconds is a number above one, if any.
+    /// The unit in which a time of this many seconds is a number above one, if any.
     pub fn of(seconds: f64) -> Self {
         let units = [(1.0, "s"), (1e3, "ms"), (1e6, "µs")].map(|(per_second, name)| Unit { per_second, name });
         units.into_iter().find(|unit| seconds * unit.per_second >= 1.0).unwrap_or(Unit { per_second: 1e9, name: "ns" })
     }
 
-    /// So many seconds in this unit.
+    /// This many seconds in this unit.
     pub fn from(self, seconds: f64) -> f64 {
         seconds * self.per_second
     }
@@ -26,7 +26,7 @@ pub(super) fn time(seconds: f64) -> String {
     format!("{} {}", digits(unit.from(seconds), 4), unit.name)
 }
 
-/// To so many digits, at least; all before the point.
+/// To this many digits, at least; all before the point.
 pub(super) fn digits(value: f64, wanted: i32) -> String {
     let before = if value.abs() >= 1.0 { value.abs().log10().floor() as i32 + 1 } else { 1 };
     format!("{value:.*}", (wanted - before).max(0) as usize)

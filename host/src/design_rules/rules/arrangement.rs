@@ -8,11 +8,11 @@ use serde::Serialize;
 use super::super::labels::Class;
 use super::{Comparison, Mark, Rules, Ruleset, Space};
 
-/// The rulesets of one class as learned from parts of a space: a column for each part, and in it a cell for each ruleset, those that
-/// most training samples heed first.
+/// The rulesets of one class as learned from parts of a space: a column for each part, and in it a cell for each
+/// ruleset, those that most training samples heed first.
 ///
-/// As text, each rule has a line. `+` is before extraneous ones, `!` before contradictory ones, and `-` before those that are
-/// missing.
+/// As text, each rule has a line. `+` is before extraneous ones, `!` before contradictory ones, and `-` before those
+/// that are missing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Arrangement {
     /// The class.
@@ -34,7 +34,8 @@ pub struct Cell {
 }
 
 impl Arrangement {
-    /// The first `most` rulesets of a class in each of the columns, which have a title and all rulesets. The paper shows three.
+    /// The first `most` rulesets of a class in each of the columns, which have a title and all rulesets. The paper
+    /// shows three.
     pub fn new(
         class: Class,
         columns: &[(&str, &Rules)],

@@ -108,9 +108,9 @@ pub struct Comparison {
 impl Ruleset {
     /// Compares the ruleset with the canonical ones of the class of the same number.
     ///
-    /// The best match is the one that it contradicts in the fewest rules; of these the one of which it lacks the fewest; of these
-    /// the one to which it adds the fewest; of these the first. It has a rule if one of its own [implies](Rule::implies) it, or,
-    /// where the space is known, if all schedules that heed the ruleset heed the rule.
+    /// The best match is the one that it contradicts in the fewest rules; of these the one of which it lacks the
+    /// fewest; of these the one to which it adds the fewest; of these the first. It has a rule if one of its own
+    /// [implies](Rule::implies) it, or, where the space is known, if all schedules that heed the ruleset heed the rule.
     pub fn compare(&self, canonical: &Rules, space: Option<&Space>) -> Comparison {
         let candidates = canonical.of_class(self.class).enumerate();
         let compared = candidates.map(|(index, canonical)| self.beside(index, canonical, space));

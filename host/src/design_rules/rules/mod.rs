@@ -32,8 +32,8 @@ pub struct Ruleset {
 }
 
 impl Ruleset {
-    /// Whether all training samples that heed the rules are of one class. Else they are marked `insufficient rules`, as in the
-    /// paper: the tree may not have had enough leaves, or its features don't tell the classes apart.
+    /// Whether all training samples that heed the rules are of one class. Else they are marked `insufficient rules`, as
+    /// in the paper: the tree may not have had enough leaves, or its features don't tell the classes apart.
     pub fn is_sufficient(&self) -> bool {
         self.counts.contains(&self.samples)
     }
@@ -99,7 +99,8 @@ impl Rules {
         self.rulesets.iter().filter(move |ruleset| ruleset.class == class)
     }
 
-    /// The rulesets that training samples of a class heed: those of the leaves that contain it, also where they predict another.
+    /// The rulesets that training samples of a class heed: those of the leaves that contain it, also where they predict
+    /// another.
     pub fn containing(&self, class: Class) -> impl Iterator<Item = &Ruleset> {
         self.rulesets.iter().filter(move |ruleset| ruleset.counts.get(class.index()).is_some_and(|&count| count > 0))
     }

@@ -7,7 +7,8 @@ use super::super::dag::Dag;
 use super::prefix::State;
 use super::{Prefix, Schedule, Step};
 
-/// All schedules of a program on so many streams, in lexicographic order of their steps; nothing is kept but the current one's.
+/// All schedules of a program on this many streams, in lexicographic order of their steps; nothing is kept but the
+/// current one's.
 ///
 /// ```
 /// use warpsmith::design_rules::{Dag, schedule::{Schedules, count}};
@@ -60,10 +61,10 @@ impl Iterator for Schedules<'_> {
 /// The most states that a count goes through: some seconds, and some 100 MB.
 const STATES: usize = 1 << 19;
 
-/// How many schedules a program has on so many streams; exact, without listing them.
+/// How many schedules a program has on this many streams; exact, without listing them.
 ///
-/// It goes once through each state that prefixes lead to, and there are many fewer of these than schedules: prefixes that differ
-/// only in what no later step depends on share one.
+/// It goes once through each state that prefixes lead to, and there are many fewer of these than schedules: prefixes
+/// that differ only in what no later step depends on share one.
 ///
 /// # Errors
 /// [`RulesError::Streams`]; [`RulesError::TooMany`] where there are 2¹²⁸ or more, or more states than can be gone
@@ -91,8 +92,8 @@ impl<'a> Counted<'a> {
     }
 }
 
-/// How many schedules begin with a prefix, and whether that is exact; else it is a lower bound. It goes through so many
-/// states at most.
+/// How many schedules begin with a prefix, and whether that is exact; else it is a lower bound. It goes through this
+/// many states at most.
 fn completions(start: Prefix<'_>, states: usize) -> (u128, bool) {
     let mut known = HashMap::<State, u128>::new();
     let mut exact = true;

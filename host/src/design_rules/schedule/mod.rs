@@ -14,7 +14,7 @@ pub use prefix::Prefix;
 /// The most streams that a schedule may use.
 pub const MAX_STREAMS: usize = 8;
 
-/// That schedules can use so many streams.
+/// That schedules can use this many streams.
 ///
 /// # Errors
 /// [`RulesError::Streams`] unless there are 1 to [`MAX_STREAMS`].
@@ -24,8 +24,8 @@ pub fn check_streams(streams: usize) -> Result<(), RulesError> {
 
 /// One thing that the host's thread does, in the order of the schedule.
 ///
-/// The three kinds of synchronisation are those of the paper's Table III; their names are the paper's, as [`Schedule::names`]
-/// gives them.
+/// The three kinds of synchronisation are those of the paper's Table III; their names are the paper's, as
+/// [`Schedule::names`] gives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
     /// Does an operation of the CPU.
@@ -61,8 +61,8 @@ pub enum Step {
 }
 
 impl Step {
-    /// The step's name as the paper has it, without streams: `Pack`, `CER-after-Pack`, `CES-b4-PostSend`, `CSWE-b4-add`. Where
-    /// `v` needs several GPU operations, the name says which: `CSWE-b4-add-after-y_L`.
+    /// The step's name as the paper has it, without streams: `Pack`, `CER-after-Pack`, `CES-b4-PostSend`,
+    /// `CSWE-b4-add`. Where `v` needs several GPU operations, the name says which: `CSWE-b4-add-after-y_L`.
     pub fn name(self, dag: &Dag) -> String {
         let wait = |kind: &str, after: OpId, before: OpId| {
             let several = dag.predecessors(before).filter(|&op| dag.kind(op) == Kind::Gpu).count() > 1;
@@ -91,19 +91,19 @@ impl Step {
     }
 }
 
-/// A complete traversal of a program: every operation once, each after what it depends on, with the synchronisation that the
-/// streams take.
+/// A complete traversal of a program: every operation once, each after what it depends on, with the synchronisation
+/// that the streams take.
 ///
 /// Precisely (sections III-A to III-C of the paper, with no synchronisation that is not needed):
 /// 1. each operation comes after its predecessors; `end`, which is implied, is the last;
 /// 2. an edge from a GPU operation u to a CPU operation v takes `CER-after-u` and then `CES-b4-v` before v;
-/// 3. an edge from a GPU operation u to a GPU operation v in another stream takes `CER-after-u` and then `CSWE-b4-v` before v;
-///    one to v in the same stream takes nothing;
+/// 3. an edge from a GPU operation u to a GPU operation v in another stream takes `CER-after-u` and then `CSWE-b4-v`
+///    before v; one to v in the same stream takes nothing;
 /// 4. there is one record behind u if some edge takes it, and no other synchronisation;
 /// 5. synchronisation is inserted when it is what holds up a next operation: `CES-b4-v` and `CSWE-b4-v` come after all
 ///    predecessors of v, and `CER-after-u` after all predecessors of some v whose edge from u takes it;
-/// 6. streams are numbered in the order in which steps first name them, so that no two schedules differ in the names of streams
-///    alone.
+/// 6. streams are numbered in the order in which steps first name them, so that no two schedules differ in the names of
+///    streams alone.
 ///
 /// Only [`Prefix`], [`Schedules`] and [`Schedule::parse`] make one, so that a schedule is always one of its program.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -131,8 +131,8 @@ impl Schedule {
         self.steps.iter().filter_map(|step| step.stream()).max().map_or(0, |last| usize::from(last) + 1)
     }
 
-    /// The text that [`parse`](Self::parse) reads: names with `;` between them, and with `@` and the stream behind those that name
-    /// one, such as `Pack@0;CER-after-Pack;PostRecv;CES-b4-PostSend`. The end is left out.
+    /// The text that [`parse`](Self::parse) reads: names with `;` between them, and with `@` and the stream behind
+    /// those that name one, such as `Pack@0;CER-after-Pack;PostRecv;CES-b4-PostSend`. The end is left out.
     pub fn text(&self, dag: &Dag) -> String {
         let shown = |step: &Step| match step.stream() {
             Some(stream) => format!("{}@{stream}", step.name(dag)),
@@ -144,8 +144,8 @@ impl Schedule {
     /// Reads what [`text`](Self::text) wrote.
     ///
     /// # Errors
-    /// [`RulesError::Schedule`] where it is no schedule of this program on so many streams: it names the first step that can't
-    /// come next.
+    /// [`RulesError::Schedule`] where it is no schedule of this program on this many streams: it names the first step
+    /// that can't come next.
     pub fn parse(dag: &Dag, streams: usize, text: &str) -> Result<Self, RulesError> {
         let wrong = |reason: String| RulesError::Schedule { program: dag.name().to_owned(), schedule: text.to_owned(), reason };
         let mut prefix = Prefix::new(dag, streams)?;

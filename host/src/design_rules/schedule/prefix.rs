@@ -55,7 +55,7 @@ struct Open {
 pub(super) type State = Box<[u64]>;
 
 impl<'a> Prefix<'a> {
-    /// The empty prefix of schedules that use at most so many streams.
+    /// The empty prefix of schedules that use at most this many streams.
     ///
     /// # Errors
     /// [`RulesError::Streams`] unless there are 1 to [`MAX_STREAMS`].
@@ -79,8 +79,8 @@ impl<'a> Prefix<'a> {
         &self.steps
     }
 
-    /// The steps that may come next, ascending; none when the schedule is complete. Whichever is taken, the schedule can be
-    /// completed.
+    /// The steps that may come next, ascending; none when the schedule is complete. Whichever is taken, the schedule
+    /// can be completed.
     pub fn next(&self) -> Vec<Step> {
         let mut found = Vec::new();
         for v in self.dag.operations().filter(|&v| self.is_ready(v)) {

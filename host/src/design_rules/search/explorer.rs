@@ -53,7 +53,8 @@ impl Node {
 }
 
 impl<'a, S: Strategy> Explorer<'a, S> {
-    /// A search among the schedules of a program on at most so many streams. Equal seeds and times give equal searches.
+    /// A search among the schedules of a program on at most this many streams. Equal seeds and times give equal
+    /// searches.
     ///
     /// # Errors
     /// [`RulesError::Streams`].
@@ -81,7 +82,7 @@ impl<'a, S: Strategy> Explorer<'a, S> {
     /// A schedule that was not recorded yet; none when all were.
     ///
     /// # Panics
-    /// If a strategy of the caller's chooses an index that is none.
+    /// If a strategy of the caller's chooses an index out of range.
     pub fn propose(&mut self) -> Option<Schedule> {
         if self.is_exhausted() {
             return None;
@@ -136,7 +137,7 @@ impl<'a, S: Strategy> Explorer<'a, S> {
             node = found.ok_or_else(|| RulesError::Schedule {
                 program: self.dag.name().to_owned(),
                 schedule: schedule.to_string(),
-                reason: format!("it is none on {} streams, or of another program", self.streams),
+                reason: format!("it is not a schedule of this program on {} streams", self.streams),
             })?;
             way.push(node);
             prefix.push(step);

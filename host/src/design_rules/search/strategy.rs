@@ -99,7 +99,7 @@ impl Strategy for Mcts {
         }
         let values: Vec<_> = children.iter().map(|child| self.value(parent, child)).collect();
         let best = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        // There is none where the weight of exploration is no number: then it is the first.
+        // None equals it where the weight of exploration is NaN: then the first is taken.
         pick(&values, |&value| value == best, random).unwrap_or(0)
     }
 }

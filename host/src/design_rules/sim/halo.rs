@@ -15,9 +15,9 @@ const SECTOR: u64 = 32;
 
 /// A step of the heat equation, with bricks of equal size.
 ///
-/// By way of the host, `Pack` is a kernel and a copy to the host, and `Unpack` a copy to the device and a kernel. Else both are kernels
-/// only, and the machine's network is to be that between GPUs. What kernels
-/// read and write in memory is each cell once, but for cells across a row, whose sectors of 32 bytes come and go as a whole.
+/// By way of the host, `Pack` is a kernel and a copy to the host, and `Unpack` a copy to the device and a kernel. Else
+/// both are kernels only, and the machine's network is to be that between GPUs. What kernels read and write in memory
+/// is each cell once, but for cells across a row, whose sectors of 32 bytes come and go as a whole.
 #[derive(Clone, Debug)]
 pub struct HaloModel {
     dag: Dag,
@@ -29,7 +29,7 @@ pub struct HaloModel {
 }
 
 impl HaloModel {
-    /// So many ranks (at least one), with so many cells each in x, y and z.
+    /// This many ranks (at least one), with this many cells each in x, y and z.
     ///
     /// # Errors
     /// [`RulesError::Setup`] where an extent is 0 or above 16,384.
@@ -61,7 +61,8 @@ impl HaloModel {
         self.division.neighbours(rank)[d].iter().flatten().map(|&rank| Message { rank, bytes }).collect()
     }
 
-    /// The kernel that copies between the brick and as many cells in an array as the messages have, and the bytes of these.
+    /// The kernel that copies between the brick and as many cells in an array as the messages have, and the bytes of
+    /// these.
     fn copy(&self, rank: usize, d: usize) -> Option<(Work, u64)> {
         let threads = self.messages(rank, d).len() as u64 * self.face(d);
         let in_brick = if d == 0 { SECTOR } else { CELL };

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::super::RulesError;
 use crate::read::quoted;
 
-/// What things cost on a machine whose ranks are all alike. Times are in seconds, bandwidths in bytes a second.
+/// What things cost on a machine whose ranks are all alike. Times are in seconds, bandwidths in bytes per second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
@@ -17,8 +17,8 @@ pub struct Machine {
     pub gpu: Gpu,
     /// What messages take.
     pub network: Network,
-    /// How much times vary: the standard deviation of their logarithms, for each step on each rank by itself. Their medians are
-    /// those of the model. With 0 they don't vary.
+    /// How much times vary: the standard deviation of their logarithms, for each step on each rank by itself. Their
+    /// medians are those of the model. With 0 they don't vary.
     pub noise: f64,
 }
 
@@ -52,7 +52,8 @@ pub struct Gpu {
     pub ranks: usize,
     /// From the end of the host's call until the stream can start what it enqueued.
     pub start_latency: f64,
-    /// Between the end of a kernel or copy and the start of the next in the same stream, which may have been enqueued long before.
+    /// Between the end of a kernel or copy and the start of the next in the same stream, which may have been enqueued
+    /// long before.
     pub gap: f64,
     /// From the completion of an event until a stream that waits for it goes on.
     pub event_latency: f64,
@@ -70,13 +71,13 @@ pub struct Gpu {
     pub to_host_bandwidth: f64,
     /// Of copies to the device, likewise.
     pub to_device_bandwidth: f64,
-    /// How much longer than [`gap`](Self::gap) it is between a kernel and a copy, or a copy and a kernel: other parts of the GPU
-    /// do these, which have to tell each other.
+    /// How much longer than [`gap`](Self::gap) it is between a kernel and a copy, or a copy and a kernel: other parts
+    /// of the GPU do these, which have to tell each other.
     #[serde(default)]
     pub turn: f64,
-    /// How much later the second kernel behind a copy to the device starts than it would by [`gap`](Self::gap), in the copy's
-    /// stream, where the GPU had kernels to run when the copy was enqueued. A kernel in another stream, behind an event, is not
-    /// held up.
+    /// How much later the second kernel behind a copy to the device starts than it would by [`gap`](Self::gap), in the
+    /// copy's stream, where the GPU had kernels to run when the copy was enqueued. A kernel in another stream, behind
+    /// an event, is not held up.
     #[serde(default)]
     pub copy_stall: f64,
 }
@@ -93,8 +94,8 @@ pub struct Network {
     pub between: Link,
     /// Who shares a NIC, through which messages go in order, out and in.
     pub nics: Nics,
-    /// The most bytes of a message that is sent at once and counts as sent when it is posted. A larger one waits until the receiver
-    /// is ready ([`Rendezvous`]).
+    /// The most bytes of a message that is sent at once and counts as sent when it is posted. A larger one waits until
+    /// the receiver is ready ([`Rendezvous`]).
     pub eager_limit: u64,
     /// How larger messages get to their receivers.
     #[serde(default)]
@@ -127,11 +128,12 @@ pub enum Nics {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rendezvous {
-    /// The receiver answers, which takes the latency once more, and the sender writes. It is done when the message has left.
+    /// The receiver answers, which takes the latency once more, and the sender writes. It is done when the message has
+    /// left.
     #[default]
     Put,
-    /// The receiver reads, and tells the sender, who is done a latency after it. So do MPI libraries where ranks reach each other's
-    /// memory: those of a host, and GPUs of one.
+    /// The receiver reads, and tells the sender, who is done a latency after it. So do MPI libraries where ranks reach
+    /// each other's memory: those of a host, and GPUs of one.
     Get,
 }
 
@@ -146,11 +148,11 @@ pub enum Progress {
 }
 
 impl Machine {
-    /// One host with 4 H200s, a rank for each; messages go through page-locked host memory, which the ranks share. Fitted to
-    /// nothing: what a [fit](super::fit) starts from where nothing else is known.
+    /// One host with 4 H200s, a rank for each; messages go through page-locked host memory, which the ranks share.
+    /// Fitted to nothing: what a [fit](super::fit) starts from where nothing else is known.
     ///
-    /// The numbers are what such hosts have by their data sheets and usual measurements: PCIe 5.0 with 16 lanes, 4.8 TB/s of
-    /// device memory, calls of CUDA of 1 to 3 µs, Open MPI over shared memory with its default limits.
+    /// The numbers are what such hosts have by their data sheets and usual measurements: PCIe 5.0 with 16 lanes, 4.8
+    /// TB/s of device memory, calls of CUDA of 1 to 3 µs, Open MPI over shared memory with its default limits.
     pub fn data_sheet() -> Self {
         Machine {
             name: "4 H200s of one host, by data sheets".to_owned(),
@@ -195,11 +197,12 @@ impl Machine {
     /// One host with 4 H200s, a rank for each; messages go through page-locked host memory, which the ranks share.
     ///
     /// [Fitted](super::fit) from [`data_sheet`](Self::data_sheet) to 800 of the 5,390 schedules of the distributed
-    /// multiplication, as measured with 2 ranks on 2 H200s under Open MPI 4.1.6 (`docs/figures/design_rules/spmv_2h200.csv`). Of
-    /// the other schedules' times, the root mean square error is 0.93 %, where a measurement's noise is about 1 %, and the rank
-    /// correlation 0.948. Of what stands in a row in every schedule, such as a copy's call and the copy's latency, the runs tell
-    /// the sum alone. They tell nothing of events' calls, nor of messages between hosts: those are the data sheets' still.
-    /// Messages had 124 kB: for much smaller ones, the latency may be longer.
+    /// multiplication, as measured with 2 ranks on 2 H200s under Open MPI 4.1.6
+    /// (`docs/figures/design_rules/spmv_2h200.csv`). Of the other schedules' times, the root mean square error is 0.93
+    /// %, where a measurement's noise is about 1 %, and the rank correlation 0.948. Of what stands in a row in every
+    /// schedule, such as a copy's call and the copy's latency, the runs tell the sum alone. They tell nothing of
+    /// events' calls, nor of messages between hosts: those are the data sheets' still. Messages had 124 kB: for much
+    /// smaller ones, the latency may be longer.
     pub fn h200_node() -> Self {
         let mut machine = Self::data_sheet();
         machine.name = "4 H200s of one host".to_owned();
@@ -224,10 +227,10 @@ impl Machine {
 
     /// The same host with messages in the GPUs' memory, as a CUDA-aware MPI library sends them.
     ///
-    /// Fitted in the same way to `docs/figures/design_rules/spmv_2h200_device.csv`: an error of 0.81 %, and a rank correlation of
-    /// 0.974. With two ranks to a GPU it predicts 4 ranks on 2 H200s 4 % too slow, and but for this factor to 1.6 %, with a rank
-    /// correlation of 0.928. What copies between host and device cost is that of [`h200_node`](Self::h200_node): this program has
-    /// none then.
+    /// Fitted in the same way to `docs/figures/design_rules/spmv_2h200_device.csv`: an error of 0.81 %, and a rank
+    /// correlation of 0.974. With two ranks to a GPU it predicts 4 ranks on 2 H200s 4 % too slow, and but for this
+    /// factor to 1.6 %, with a rank correlation of 0.928. What copies between host and device cost is that of
+    /// [`h200_node`](Self::h200_node): this program has none then.
     pub fn h200_node_direct() -> Self {
         let mut machine = Self::h200_node();
         machine.name = "4 H200s of one host, messages in their memory".to_owned();
@@ -253,8 +256,8 @@ impl Machine {
         machine
     }
 
-    /// A cluster of hosts as [`h200_node`](Self::h200_node), with one 400 Gb/s NIC on each, of which the numbers are those of
-    /// data sheets.
+    /// A cluster of hosts as [`h200_node`](Self::h200_node), with one 400 Gb/s NIC on each, of which the numbers are
+    /// those of data sheets.
     pub fn cluster() -> Self {
         Self::h200_node().on_cluster("hosts of 4 H200s with a 400 Gb/s NIC")
     }
@@ -339,7 +342,7 @@ pub(super) const TIMES: [Quantity; 18] = [
     quantity("network.between.latency", |machine| &mut machine.network.between.latency),
 ];
 
-/// All bandwidths, in bytes a second.
+/// All bandwidths, in bytes per second.
 pub(super) const BANDWIDTHS: [Quantity; 5] = [
     quantity("gpu.memory_bandwidth", |machine| &mut machine.gpu.memory_bandwidth),
     quantity("gpu.to_host_bandwidth", |machine| &mut machine.gpu.to_host_bandwidth),

@@ -1,20 +1,23 @@
-//! A simulated machine: ranks with GPUs and a network, as a discrete-event model. It says how long a schedule takes, when each of its
-//! operations was under way, and whether one started before what it depends on was done.
+//! A simulated machine: ranks with GPUs and a network, as a discrete-event model. It says how long a schedule takes,
+//! when each of its operations was under way, and whether one started before what it depends on was done.
 //!
-//! A [`Workload`] says what each operation of a program does on each rank; a [`Machine`] says what that costs. The model:
+//! A [`Workload`] says what each operation of a program does on each rank; a [`Machine`] says what that costs. The
+//! model:
 //!
-//! - **Hosts.** All ranks start at time 0 and do the same steps in order. A call keeps the host's thread busy for as long as
-//!   [`HostCosts`] says.
-//! - **Streams** are queues. What is enqueued starts when all before it is done, and [`Gpu::start_latency`] after the call, so that
-//!   a kernel that was enqueued in time costs [`Gpu::gap`] only. Kernels of several streams share the GPU: each has a share that it
-//!   can use, and where they add up to more than 1, all are slowed down by that factor. Copies in the same direction go one by one.
-//!   Between a kernel and a copy it takes [`Gpu::turn`] more. What stands second behind a copy to the device that was enqueued while
-//!   the GPU was not idle has to wait for [`Gpu::copy_stall`] more.
-//! - **Events.** A record stands for everything that was enqueued in its stream before it. Waiting for an event that nobody has
-//!   recorded is no wait, as in CUDA.
-//! - **Messages** up to [`Network::eager_limit`] leave when they are posted. Larger ones are announced; then the receiver answers and the
-//!   sender writes, or the receiver reads ([`Rendezvous`]). With [`Progress::InCalls`], either rank does its part only while its host's
-//!   thread is in a call of MPI. A message occupies its port at both ends for its bytes; ports serve in order.
+//! - **Hosts.** All ranks start at time 0 and do the same steps in order. A call keeps the host's thread busy for as
+//!   long as [`HostCosts`] says.
+//! - **Streams** are queues. What is enqueued starts when all before it is done, and [`Gpu::start_latency`] after the
+//!   call, so that a kernel that was enqueued in time costs [`Gpu::gap`] only. Kernels of several streams share the
+//!   GPU: each has a share that it can use, and where they add up to more than 1, all are slowed down by that factor.
+//!   Copies in the same direction go one by one. Between a kernel and a copy it takes [`Gpu::turn`] more. What stands
+//!   second behind a copy to the device that was enqueued while the GPU was not idle has to wait for
+//!   [`Gpu::copy_stall`] more.
+//! - **Events.** A record stands for everything that was enqueued in its stream before it. Waiting for an event that
+//!   nobody has recorded is no wait, as in CUDA.
+//! - **Messages** up to [`Network::eager_limit`] leave when they are posted. Larger ones are announced; then the
+//!   receiver answers and the sender writes, or the receiver reads ([`Rendezvous`]). With [`Progress::InCalls`], either
+//!   rank does its part only while its host's thread is in a call of MPI. A message occupies its port at both ends for
+//!   its bytes; ports serve in order.
 //! - **Noise** is lognormal, by seed.
 //!
 //! [`fit`] fits the machine's numbers to measured runs; [`Machine::h200_node`] and its like rest on such fits.
@@ -81,9 +84,9 @@ impl Simulator {
     /// Makes the workload ready.
     ///
     /// # Errors
-    /// [`RulesError::Setup`]: as [`Machine::validate`]; for no ranks, or too many; for an operation that does what belongs to the other
-    /// kind, a duration or share that can't be, a message to a rank that there isn't, messages that nobody receives or sends, or
-    /// that have other sizes at their other ends.
+    /// [`RulesError::Setup`]: as [`Machine::validate`]; for no ranks, or too many; for an operation that does what
+    /// belongs to the other kind, a duration or share that can't be, a message to a rank that there isn't, messages
+    /// that nobody receives or sends, or that have other sizes at their other ends.
     pub fn new(workload: &(impl Workload + ?Sized), machine: Machine) -> Result<Self, RulesError> {
         let load = Load::new(workload, &machine)?;
         Ok(Simulator { machine, load, order: Order::default(), noise: Noise::default(), state: State::default() })
@@ -104,8 +107,8 @@ impl Simulator {
         &self.machine
     }
 
-    /// Simulates these steps once. They need not be a [`Schedule`](super::Schedule): with synchronisation left out, the outcome
-    /// tells what goes wrong. The seed is for the machine's noise; the same seed gives the same outcome.
+    /// Simulates these steps once. They need not be a [`Schedule`](super::Schedule): with synchronisation left out, the
+    /// outcome tells what goes wrong. The seed is for the machine's noise; the same seed gives the same outcome.
     ///
     /// # Errors
     /// [`RulesError::Schedule`] where an operation stands twice, or a record is behind one that no stream has yet;

@@ -28,7 +28,7 @@ pub(super) enum Call {
     Sync {
         event: u32,
     },
-    /// Waits for an event that nobody has recorded, which is no wait.
+    /// Waits for an event that was never recorded, which ends at once.
     Idle,
 }
 
@@ -44,7 +44,7 @@ pub(super) enum Entry {
         event: u32,
         slot: u32,
     },
-    /// Waits for an event; none where nobody has recorded it, which is no wait.
+    /// Waits for an event; `None` where it was never recorded, so that the wait ends at once.
     Wait {
         event: Option<u32>,
         slot: u32,
@@ -71,7 +71,8 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Any steps will do in which no operation stands twice and each record is behind an operation that has been enqueued.
+    /// Any steps will do in which no operation stands twice and each record is behind an operation that has been
+    /// enqueued.
     pub fn fill(&mut self, load: &Load, steps: &[Step]) -> Result<(), RulesError> {
         self.calls.clear();
         self.streams.resize_with(MAX_STREAMS, Vec::new);
@@ -98,7 +99,7 @@ impl Order {
         | Step::EventSync { after: subject, .. }
         | Step::StreamWait { after: subject, .. }) = step;
         if subject.index() >= load.dag.len() {
-            return Err(format!("operation {} is none of the program's", subject.index()));
+            return Err(format!("operation {} is not one of the program's", subject.index()));
         }
         if let Some(stream) = step.stream() {
             if usize::from(stream) >= MAX_STREAMS {

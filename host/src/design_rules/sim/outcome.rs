@@ -46,8 +46,8 @@ impl Outcome<'_> {
         self.simulator.state.hosts[rank].time
     }
 
-    /// From when to when an operation was under way on a rank, in seconds: on the GPU, or in the host's thread. None where the steps
-    /// don't have it.
+    /// From when to when an operation was under way on a rank, in seconds: on the GPU, or in the host's thread. None
+    /// where the steps don't have it.
     pub fn operation(&self, rank: usize, op: OpId) -> Option<[f64; 2]> {
         let span = self.simulator.state.operations[rank * self.simulator.load.dag.len() + op.index()];
         (!span[0].is_nan()).then_some(span)

@@ -6,7 +6,8 @@ use super::{Work, Workload};
 
 /// A matrix of distances, with rows divided over ranks, in blocks.
 ///
-/// The kernel is not limited by the device's memory but by its merging of breakpoints, so that its time is that of these.
+/// The kernel is not limited by the device's memory but by its merging of breakpoints, so that its time is that of
+/// these.
 #[derive(Clone, Debug)]
 pub struct PipelineModel {
     dag: Dag,
@@ -20,8 +21,9 @@ pub struct PipelineModel {
 }
 
 impl PipelineModel {
-    /// Of so many functions with so many breakpoints each, on so many ranks (at least one) with so many blocks each. Values are `f32`, a
-    /// GPU merges 1.5·10¹² breakpoints a second (an H200 does, of functions with 100), and a host copies 20 GB/s.
+    /// Of this many functions with this many breakpoints each, on this many ranks (at least one) with this many blocks
+    /// each. Values are `f32`, a GPU merges 1.5·10¹² breakpoints per second (an H200 does, of functions with 100), and
+    /// a host copies 20 GB/s.
     ///
     /// # Errors
     /// [`RulesError::Dag`] as [`pipeline::dag`].
@@ -38,17 +40,17 @@ impl PipelineModel {
         })
     }
 
-    /// With values of so many bytes.
+    /// With values of this many bytes.
     pub fn with_value_bytes(self, value_bytes: u64) -> Self {
         PipelineModel { value_bytes, ..self }
     }
 
-    /// With so many breakpoints a second; positive.
+    /// With this many breakpoints per second; positive.
     pub fn with_breakpoints_per_second(self, breakpoints_per_second: f64) -> Self {
         PipelineModel { breakpoints_per_second, ..self }
     }
 
-    /// With a host that copies so many bytes a second; positive.
+    /// With a host that copies this many bytes per second; positive.
     pub fn with_host_bandwidth(self, host_bandwidth: f64) -> Self {
         PipelineModel { host_bandwidth, ..self }
     }

@@ -1,4 +1,5 @@
-//! The distributed sparse matrix-vector multiplication of [`programs::spmv`](super::super::programs::spmv), as a workload.
+//! The distributed sparse matrix-vector multiplication of [`programs::spmv`](super::super::programs::spmv), as a
+//! workload.
 
 use super::super::platform::Staging;
 use super::super::programs::spmv;
@@ -11,8 +12,8 @@ const NONZEROS_PER_THREAD: u64 = 4;
 
 /// The multiplication of a distributed matrix with a vector.
 ///
-/// By way of the host, `Pack` is a kernel that gathers into the host's memory, and `y_R` a copy to the device and a kernel. Else both
-/// are kernels only, and the machine's network is to be that between GPUs.
+/// By way of the host, `Pack` is a kernel that gathers into the host's memory, and `y_R` a copy to the device and a
+/// kernel. Else both are kernels only, and the machine's network is to be that between GPUs.
 #[derive(Clone, Debug)]
 pub struct SpmvModel {
     dag: Dag,
@@ -27,7 +28,7 @@ impl SpmvModel {
         SpmvModel { dag: spmv::dag(), traffic, value_bytes: 4, on_device: false }
     }
 
-    /// With values of so many bytes.
+    /// With values of this many bytes.
     pub fn with_value_bytes(mut self, bytes: u64) -> Self {
         self.value_bytes = bytes;
         self
@@ -44,8 +45,8 @@ impl SpmvModel {
         &self.traffic
     }
 
-    /// A kernel that multiplies with so many nonzeros: an index, a value and an entry of x for each, and for each row an offset and
-    /// an entry of y.
+    /// A kernel that multiplies with this many nonzeros: an index, a value and an entry of x for each, and for each row
+    /// an offset and an entry of y.
     fn multiply(&self, rows: u64, nonzeros: u64) -> Work {
         let bytes = nonzeros * (4 + 2 * self.value_bytes) + rows * (4 + self.value_bytes);
         Work::MemoryKernel { bytes, threads: rows.max(nonzeros.div_ceil(NONZEROS_PER_THREAD)) }

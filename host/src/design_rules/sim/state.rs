@@ -42,7 +42,8 @@ pub(super) struct Stream {
     /// Which part of the entry's operation.
     pub item: usize,
     pub at: At,
-    /// How many more things will be done until a copy to the device holds up no more: itself, what is behind it, and what waits.
+    /// How many more things will be done until a copy to the device holds up no more: itself, what is behind it, and
+    /// what waits.
     pub held: u8,
     /// Whether its last was a copy; none where there was none.
     pub copied: Option<bool>,

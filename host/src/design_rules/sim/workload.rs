@@ -10,9 +10,11 @@ pub trait Workload {
     /// How many ranks run it together.
     fn ranks(&self) -> usize;
 
-    /// What an operation does on a rank, in order: an operation of the GPU in its stream, one of the CPU in the host's thread.
+    /// What an operation does on a rank, in order: an operation of the GPU in its stream, one of the CPU in the host's
+    /// thread.
     ///
-    /// The `k`-th message that rank `a` sends to rank `b` in an exchange is the `k`-th that `b` receives from `a` in it.
+    /// The `k`-th message that rank `a` sends to rank `b` in an exchange is the `k`-th that `b` receives from `a` in
+    /// it.
     fn work(&self, rank: usize, op: OpId) -> Vec<Work>;
 }
 
@@ -28,13 +30,13 @@ pub enum Work {
     Kernel {
         /// How long it takes when it has the GPU for itself.
         seconds: f64,
-        /// The part of the GPU that it then uses, more than 0 and at most 1. Where those of several kernels add up to more than 1,
-        /// all get slower by that factor.
+        /// The part of the GPU that it then uses, more than 0 and at most 1. Where those of several kernels add up to
+        /// more than 1, all get slower by that factor.
         share: f64,
     },
-    /// A kernel that memory limits. For operations of the GPU. It takes [`Gpu::kernel_floor`](super::Gpu::kernel_floor), and the
-    /// bytes at its share of the memory's bandwidth; the share is that of its threads in
-    /// [`Gpu::threads`](super::Gpu::threads).
+    /// A kernel that memory limits. For operations of the GPU. It takes
+    /// [`Gpu::kernel_floor`](super::Gpu::kernel_floor), and the bytes at its share of the memory's bandwidth; the share
+    /// is that of its threads in [`Gpu::threads`](super::Gpu::threads).
     MemoryKernel {
         /// How much it reads and writes.
         bytes: u64,
@@ -42,8 +44,8 @@ pub enum Work {
         threads: u64,
     },
     /// A kernel that writes page-locked memory of the host in place. For operations of the GPU. It takes
-    /// [`Gpu::kernel_floor`](super::Gpu::kernel_floor) and [`Gpu::copy_latency`](super::Gpu::copy_latency), and the bytes at the
-    /// bandwidth of copies to the host; its share is that of its threads.
+    /// [`Gpu::kernel_floor`](super::Gpu::kernel_floor) and [`Gpu::copy_latency`](super::Gpu::copy_latency), and the
+    /// bytes at the bandwidth of copies to the host; its share is that of its threads.
     KernelToHost {
         /// How much it writes.
         bytes: u64,

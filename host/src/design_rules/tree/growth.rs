@@ -5,7 +5,8 @@ use super::super::columns::{BitColumns, count_ones};
 use super::super::labels::Class;
 use super::{ClassWeight, Criterion, Node, Split, Tree, TreeOptions};
 
-/// Gains of less than this apart are the same. They are at most 1 for Gini and log2 of the number of classes for entropy.
+/// Gains of less than this apart are the same. They are at most 1 for Gini and log2 of the number of classes for
+/// entropy.
 const SAME: f64 = 1e-12;
 
 /// The most classes. There is a mask of all samples for each.
@@ -58,7 +59,7 @@ impl Weights {
         Weights { class_weight, totals, each, whole: samples as f64 }
     }
 
-    /// The weight of so many samples of each class, and their impurity times it.
+    /// The weight of this many samples of each class, and their impurity times it.
     fn impurity(&self, criterion: Criterion, counts: impl Iterator<Item = usize> + Clone) -> (f64, f64) {
         let weighted = counts.zip(&self.each).map(|(count, weight)| count as f64 * weight);
         let sum: f64 = weighted.clone().sum();
@@ -135,7 +136,7 @@ impl<'a> Growth<'a> {
         Tree { nodes: self.nodes }
     }
 
-    /// The tree as it was when it had so many leaves, at most as many as now.
+    /// The tree as it was when it had this many leaves, at most as many as now.
     pub(super) fn tree_of(&self, leaves: usize) -> Tree {
         let mut nodes = self.nodes[..2 * leaves - 1].to_vec();
         let len = nodes.len();

@@ -1,4 +1,5 @@
-//! Decision trees over binary features (the paper's section IV-C), grown as scikit-learn's `DecisionTreeClassifier` grows them.
+//! Decision trees over binary features (the paper's section IV-C), grown as scikit-learn's `DecisionTreeClassifier`
+//! grows them.
 
 mod growth;
 mod search;
@@ -54,7 +55,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// So many leaves, at any depth that such a tree can have (the paper's `max_leaf_nodes - 1`).
+    /// This many leaves, at any depth that such a tree can have (the paper's `max_leaf_nodes - 1`).
     pub fn leaves(max_leaf_nodes: usize) -> Self {
         Limits { max_leaf_nodes, max_depth: max_leaf_nodes.saturating_sub(1) }
     }
@@ -107,10 +108,10 @@ pub struct Tree {
 impl Tree {
     /// Trains a tree: `columns` has the samples' features, `classes` their classes.
     ///
-    /// It grows best first: of all nodes the one whose best split lowers the weighted impurity of the whole most is split next. A
-    /// node is a leaf when it is pure, when no feature tells its samples apart, or when the limits are reached; a split that lowers
-    /// nothing is made all the same, as in scikit-learn. Splits and nodes that gain the same within 1e-12 are taken in order: the
-    /// first feature, the earliest node. So there is nothing random.
+    /// It grows best first: of all nodes the one whose best split lowers the weighted impurity of the whole most is
+    /// split next. A node is a leaf when it is pure, when no feature tells its samples apart, or when the limits are
+    /// reached; a split that lowers nothing is made all the same, as in scikit-learn. Splits and nodes that gain the
+    /// same within 1e-12 are taken in order: the first feature, the earliest node. So there is nothing random.
     ///
     /// # Errors
     /// [`RulesError::Learning`] without samples, and unless there is a class for each.

@@ -37,10 +37,10 @@ pub struct Search {
 
 /// Trains trees of more and more leaves until the training error does not get smaller (the paper's Algorithm 1).
 ///
-/// From a tree of as many leaves as there are classes, and two at least, it goes on to the first of up to five more leaves that is
-/// better, and ends where none is. The paper's text starts at the number of classes, its listing at two; a tree of fewer leaves than
-/// classes can't tell them apart. The depth may be one less than the leaves, which every such tree keeps to: so the tree of one more
-/// leaf is the same tree with one more split, and it grows only once.
+/// From a tree of as many leaves as there are classes, and two at least, it goes on to the first of up to five more
+/// leaves that is better, and ends where none is. The paper's text starts at the number of classes, its listing at two;
+/// a tree of fewer leaves than classes can't tell them apart. The depth may be one less than the leaves, which every
+/// such tree keeps to: so the tree of one more leaf is the same tree with one more split, and it grows only once.
 ///
 /// # Errors
 /// As [`Tree::train`].

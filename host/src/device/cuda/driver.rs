@@ -1,8 +1,8 @@
 //! The driver's functions, with results as the numbers that they are.
 //!
-//! `cust_raw` declares the same functions with a Rust enum for the result, of the codes that CUDA 11.4 had. A newer driver
-//! also returns others (222 for PTX that it is too old for), and an enum with a value that it does not have is undefined
-//! behaviour. Handles are `cust_raw`'s.
+//! `cust_raw` declares the same functions with a Rust enum for the result, of the codes that CUDA 11.4 had. A newer
+//! driver also returns others (222 for PTX that it is too old for), and an enum with a value that it does not have is
+//! undefined behaviour. Handles are `cust_raw`'s.
 
 use cust::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUmodule, CUstream};
 use std::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
@@ -29,8 +29,8 @@ impl Code {
     /// Whether the context answers every later call with this code, too.
     pub(super) fn is_sticky(self) -> bool {
         // Uncorrectable memory and link errors, contained ones, illegal address, timeout, a destroyed context, assert,
-        // hardware stack error, illegal instruction, misaligned address, invalid address space, invalid program counter,
-        // launch failure.
+        // hardware stack error, illegal instruction, misaligned address, invalid address space, invalid program
+        // counter, launch failure.
         matches!(self.0, 214 | 220 | 226 | 227 | 700 | 702 | 709 | 710 | 714..=719)
     }
 
@@ -51,9 +51,9 @@ impl Code {
 }
 
 /// # Safety
-/// Null, or a C string that is never freed.
+/// `text` is null, or a C string that is never freed.
 unsafe fn c_str(text: *const c_char) -> Option<&'static str> {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: `text` isn't null, and so a C string that is never freed (this function's contract).
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_str().ok()).flatten()
 }
 

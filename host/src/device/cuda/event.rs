@@ -14,7 +14,7 @@ pub(in super::super) struct CudaEvent {
 
 // SAFETY: the driver's functions for events may be called from any thread in which a context is current.
 unsafe impl Send for CudaEvent {}
-// SAFETY: as above, and at the same time, too.
+// SAFETY: the driver's functions for events may be called from several threads at the same time.
 unsafe impl Sync for CudaEvent {}
 
 impl CudaEvent {

@@ -1,7 +1,7 @@
 //! Which kernel it was, when the driver only says that one has failed.
 //!
-//! Launches are asynchronous: that a kernel reached for an illegal address shows at some later call, on whatever stream, and
-//! from then on at each. So each stream notes which kernels it has launched since it was last waited for.
+//! Launches are asynchronous: that a kernel reached for an illegal address shows at some later call, on whatever
+//! stream, and from then on at each. So each stream notes which kernels it has launched since it was last waited for.
 
 use super::driver::Code;
 use crate::device::error::DeviceError;
@@ -43,7 +43,8 @@ impl Recent {
 
     /// Calls `wait`, and forgets what had been launched before if it succeeds.
     pub(super) fn while_waiting(&self, wait: impl FnOnce() -> Code) -> Code {
-        // Another thread may launch on the stream meanwhile. Until the wait is over, what was there before stays in view, too.
+        // Another thread may launch on the stream meanwhile. Until the wait is over, what was there before stays in
+        // view, too.
         let before = lock(&self.0).kernels.len();
         let code = wait();
         if code == Code::SUCCESS {

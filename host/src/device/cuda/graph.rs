@@ -18,11 +18,12 @@ pub(in super::super) struct CudaGraph {
 
 // SAFETY: the driver's functions for graphs may be called from any thread in which the context is current.
 unsafe impl Send for CudaGraph {}
-// SAFETY: as above, one at a time, which the mutex sees to.
+// SAFETY: the mutex lets only one thread at a time use the executable graph.
 unsafe impl Sync for CudaGraph {}
 
 impl CudaGraph {
-    /// Starts the capture of `streams`, made for it: what they are told from now on is written down. There is at least one.
+    /// Starts the capture of `streams`, made for it: what they are told from now on is written down. There is at least
+    /// one.
     pub(in super::super) fn begin(streams: &[&CudaStream]) -> Result<(), DeviceError> {
         let origin = streams[0];
         let cuda = origin.cuda;
@@ -64,8 +65,8 @@ impl CudaGraph {
         }
 
         let mut exec = ptr::null_mut();
-        // SAFETY: the graph is the one that the capture gave, and the result may be written to. An executable graph doesn't need
-        // the graph that it was made of.
+        // SAFETY: the graph is the one that the capture gave, and the result may be written to. An executable graph
+        // doesn't need the graph that it was made of.
         let code = unsafe {
             let code = driver::cuGraphInstantiateWithFlags(&mut exec, graph, 0);
             _ = driver::cuGraphDestroy(graph);
@@ -109,7 +110,8 @@ impl CudaGraph {
         let exec = self.exec.lock().unwrap_or_else(PoisonError::into_inner);
         // The notes come first: another thread may be the one that sees a kernel fail.
         let new: Vec<_> = self.kernels.iter().filter(|kernel| stream.recent.note(kernel)).collect();
-        // SAFETY: graph and stream live, and are of one context; the caller vouches for the rest.
+        // SAFETY: graph and stream live, and are of one context; memory and modules are there until it is done (this
+        // function's contract).
         let code = unsafe { driver::cuGraphLaunch(*exec, stream.raw) };
         if code == Code::SUCCESS {
             return if self.cuda.synchronous { stream.synchronize() } else { Ok(()) };

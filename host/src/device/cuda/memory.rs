@@ -6,7 +6,8 @@ use std::ptr::NonNull;
 
 /// Memory of a device, freed when dropped.
 ///
-/// Freeing waits for all work on the device first (`cuMemFree` does), so that no kernel is left with a dangling pointer.
+/// Freeing waits for all work on the device first (`cuMemFree` does), so that no kernel is left with a dangling
+/// pointer.
 #[derive(Debug)]
 pub(in super::super) struct DeviceMemory {
     cuda: &'static Cuda,
@@ -41,8 +42,8 @@ impl DeviceMemory {
 impl Drop for DeviceMemory {
     fn drop(&mut self) {
         let _entered = self.cuda.enter();
-        // SAFETY: the address is of an allocation of this device that is freed here alone. After a fault this fails, and the
-        // memory is lost with the context.
+        // SAFETY: the address is of an allocation of this device that is freed here alone. After a fault this fails,
+        // and the memory is lost with the context.
         _ = unsafe { driver::cuMemFree_v2(self.address) };
     }
 }
@@ -92,8 +93,8 @@ impl HostMemory {
 impl Drop for HostMemory {
     fn drop(&mut self) {
         let _entered = self.cuda.enter();
-        // SAFETY: the address is from cuMemHostAlloc, and freed here alone. Transfers to and from it have ended: whoever
-        // enqueues one keeps the memory until then (`Pending`).
+        // SAFETY: the address is from cuMemHostAlloc, and freed here alone. Transfers to and from it have ended:
+        // whoever enqueues one keeps the memory until then (`Pending`).
         _ = unsafe { driver::cuMemFreeHost(self.address.as_ptr().cast()) };
     }
 }

@@ -28,7 +28,7 @@ pub(in super::super) struct CudaModule {
 
 // SAFETY: the driver's functions for modules may be called from any thread in which the context is current.
 unsafe impl Send for CudaModule {}
-// SAFETY: as above, and at the same time, too.
+// SAFETY: the driver's functions for modules may be called from several threads at the same time.
 unsafe impl Sync for CudaModule {}
 
 impl CudaModule {
@@ -49,8 +49,8 @@ impl CudaModule {
         let mut values: [*mut c_void; 3] =
             [log.as_mut_ptr().cast(), ptr::without_provenance_mut(LOG_BYTES), ptr::without_provenance_mut(1)];
         let mut raw = ptr::null_mut();
-        // SAFETY: the image is a C string; there are as many keys as values, of the kinds that the driver expects; the log is
-        // as long as it is told, and lives until the call returns.
+        // SAFETY: the image is a C string; there are as many keys as values, of the kinds that the driver expects; the
+        // log is as long as it is told, and lives until the call returns.
         let code = unsafe {
             driver::cuModuleLoadDataEx(
                 &mut raw,
@@ -182,7 +182,8 @@ impl Drop for CudaModule {
         let _entered = self.cuda.enter();
         // Kernels of the module may still be running.
         _ = self.cuda.synchronize();
-        // SAFETY: the module lives until here, none of its functions is running, and the handles of its functions go with it.
+        // SAFETY: the module lives until here, none of its functions is running, and the handles of its functions go
+        // with it.
         _ = unsafe { driver::cuModuleUnload(self.raw) };
     }
 }
@@ -199,7 +200,7 @@ pub(super) struct Function {
 
 // SAFETY: a function's handle may be used from any thread in which the context is current.
 unsafe impl Send for Function {}
-// SAFETY: as above, and at the same time, too.
+// SAFETY: a function's handle may be used from several threads at the same time.
 unsafe impl Sync for Function {}
 
 impl Function {
@@ -257,7 +258,7 @@ impl Function {
     pub(super) fn describe(&self) -> String {
         let KernelAttributes { registers, local_bytes, static_shared, .. } = &self.attributes;
         format!(
-            "{registers} registers and {local_bytes} bytes of local memory a thread, and {} of shared memory",
+            "{registers} registers and {local_bytes} bytes of local memory per thread, and {} of shared memory",
             Bytes(*static_shared)
         )
     }

@@ -19,13 +19,15 @@ pub(in super::super) struct CudaStream {
     pub(super) cuda: &'static Cuda,
     pub(super) raw: CUstream,
     pub(super) recent: Arc<Recent>,
-    /// Of a stream that is captured, the kernels that were launched on it, each once. Nothing it is told happens by itself.
+    /// Of a stream that is captured, the kernels that were launched on it, each once. Nothing it is told happens by
+    /// itself.
     captured: Option<Mutex<Vec<&'static str>>>,
 }
 
 // SAFETY: the driver's functions for streams may be called from any thread in which the context is current.
 unsafe impl Send for CudaStream {}
-// SAFETY: as above, and at the same time, too; what comes first is then anyone's guess.
+// SAFETY: the driver's functions for streams may be called from several threads at the same time, in no order that
+// could be relied on.
 unsafe impl Sync for CudaStream {}
 
 impl CudaStream {
@@ -62,8 +64,8 @@ impl CudaStream {
     /// Enqueues a kernel of `module`, whose arguments and configuration have been checked.
     ///
     /// # Safety
-    /// `module` was built from the source of `kernel`, and these are its arguments: pointers among them are to memory of this
-    /// device.
+    /// `module` was built from the source of `kernel`, and these are its arguments: pointers among them are to memory
+    /// of this device.
     pub(in super::super) unsafe fn launch(
         &self,
         module: &CudaModule,
@@ -93,8 +95,9 @@ impl CudaStream {
         let name = kernel.name();
         let new = self.captured.is_none() && self.recent.note(name);
         let LaunchConfig { grid, block, shared } = *config;
-        // SAFETY: function and stream are of this context. There is a pointer for each parameter that the function takes (as
-        // the caller vouches, and the driver, where it can say), each to 8 bytes, which the driver copies before it returns.
+        // SAFETY: function and stream are of this context. By this function's contract, the arguments are the kernel's;
+        // their number has been checked where the driver tells it. Each pointer is to 8 bytes, which the driver copies
+        // before it returns.
         let code = unsafe {
             driver::cuLaunchKernel(
                 function.raw(),
@@ -139,7 +142,7 @@ impl CudaStream {
     /// Both ranges are live memory, `to` of this device. `from` stays as it is until the copy is done.
     pub(in super::super) unsafe fn copy_from_host(&self, to: u64, from: *const u8, bytes: usize) -> Result<(), DeviceError> {
         let _entered = self.cuda.enter()?;
-        // SAFETY: the caller vouches for both ranges.
+        // SAFETY: both ranges are live, and `from` stays as it is until the copy is done (this function's contract).
         self.cuda.check("cuMemcpyHtoDAsync", unsafe { driver::cuMemcpyHtoDAsync_v2(to, from.cast(), bytes, self.raw) })
     }
 
@@ -149,17 +152,18 @@ impl CudaStream {
     /// Both ranges are live memory, `from` of this device. Nobody accesses `to` until the copy is done.
     pub(in super::super) unsafe fn copy_to_host(&self, to: *mut u8, from: u64, bytes: usize) -> Result<(), DeviceError> {
         let _entered = self.cuda.enter()?;
-        // SAFETY: the caller vouches for both ranges.
+        // SAFETY: both ranges are live, and nobody accesses `to` until the copy is done (this function's contract).
         self.cuda.check("cuMemcpyDtoHAsync", unsafe { driver::cuMemcpyDtoHAsync_v2(to.cast(), from, bytes, self.raw) })
     }
 
-    /// Enqueues a copy of `bytes` within the device, or between its memory, that of others, and memory of the host that it sees.
+    /// Enqueues a copy of `bytes` within the device, or between its memory, that of others, and memory of the host that
+    /// it sees.
     ///
     /// # Safety
     /// Both ranges are live memory of this process's devices, or mapped for this one.
     pub(in super::super) unsafe fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError> {
         let _entered = self.cuda.enter()?;
-        // SAFETY: the caller vouches for both ranges.
+        // SAFETY: both ranges are live memory that this context can access (this function's contract).
         self.cuda.check("cuMemcpyAsync", unsafe { driver::cuMemcpyAsync(to, from, bytes, self.raw) })
     }
 
@@ -169,7 +173,7 @@ impl CudaStream {
     /// As many bytes from `to` on are live memory of this device, and `to` is aligned to `width`.
     pub(in super::super) unsafe fn fill(&self, to: u64, pattern: u32, width: usize, n: usize) -> Result<(), DeviceError> {
         let _entered = self.cuda.enter()?;
-        // SAFETY: the caller vouches for the range and its alignment.
+        // SAFETY: the range is live memory of this device, aligned to `width` (this function's contract).
         let code = unsafe {
             match width {
                 1 => driver::cuMemsetD8Async(to, pattern as u8, n, self.raw),

@@ -26,7 +26,8 @@ pub struct PoseFile {
 }
 
 impl PoseFile {
-    /// An error about the file at `path`, which it was read from, with the line of the pose at fault where there is one.
+    /// An error about the file at `path`, which it was read from, with the line of the pose at fault where there is
+    /// one.
     pub fn error(&self, path: &Path, error: OverlapError) -> OverlapError {
         let Some((packing, pose)) = error.pose() else { return OverlapError::file(path, error) };
         match &self.lines {
@@ -76,8 +77,8 @@ impl Format {
 /// Reads poses.
 ///
 /// # Errors
-/// Where the file can't be read, is no such file, or holds what is no pose. The line and the column, or the pose, is named. With
-/// `ensembles`, a file of one packing is an error, too.
+/// Where the file can't be read, isn't such a file, or holds an invalid pose. The line and the column, or the pose, is
+/// named. With `ensembles`, a file of one packing is an error, too.
 pub fn read_poses(path: &Path, ensembles: bool) -> Result<PoseFile, OverlapError> {
     let file = match Format::of(path)? {
         Format::Npy => read_npy(path, ensembles),
@@ -245,13 +246,13 @@ pub fn save_poses(packings: &Packings, layout: Layout, path: &Path) -> Result<()
 
 /// Writes poses, to a destination that was prepared before.
 ///
-/// A [`Single`](Layout::Single) packing becomes an array of shape (poses, 3) or text without the column `packing`. A submission may have
-/// its packings in any order.
+/// A [`Single`](Layout::Single) packing becomes an array of shape (poses, 3) or text without the column `packing`. A
+/// submission may have its packings in any order.
 ///
 /// # Errors
-/// Where the file can't be written, or the format can't hold the poses: `.npy` where packings differ in their numbers of poses or poses
-/// in their shapes, text where a packing is empty, a submission where poses differ in their shapes or two packings are of one size, and
-/// a `Single` layout where there isn't just one packing.
+/// Where the file can't be written, or the format can't hold the poses: `.npy` where packings differ in their numbers
+/// of poses or poses in their shapes, text where a packing is empty, a submission where poses differ in their shapes or
+/// two packings are of one size, and a `Single` layout where there isn't just one packing.
 pub fn save_poses_at(packings: &Packings, layout: Layout, destination: &Destination, format: Format) -> Result<(), OverlapError> {
     let fail = |reason: String| OverlapError::file(destination.name(), reason);
     let single = layout == Layout::Single;

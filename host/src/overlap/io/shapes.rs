@@ -16,8 +16,8 @@ use crate::{
 /// A shape from a file has the file's name without the extension, unless the file says another.
 ///
 /// # Errors
-/// Where it is none of these, the file can't be read or holds something else, or the [`Shape`] is none. Polygons with holes, drawings
-/// with paths of several parts and open paths are errors.
+/// Where it is none of these, the file can't be read or holds something else, or the [`Shape`] is invalid. Polygons
+/// with holes, drawings with paths of several parts and open paths are errors.
 pub fn read_shape(text: &str) -> Result<Shape, OverlapError> {
     let none = |reason: String| OverlapError::NoShape { text: text.to_owned(), reason };
     if text == "tree" {
@@ -54,7 +54,7 @@ pub fn read_shape(text: &str) -> Result<Shape, OverlapError> {
 pub(super) enum Problem {
     /// It holds something else. A clause that follows the file's name.
     Text(String),
-    /// It holds what is no shape.
+    /// It holds an invalid shape.
     Shape(OverlapError),
 }
 
@@ -101,8 +101,8 @@ fn parse_wkt(text: &str, name: &str) -> Result<Shape, Problem> {
     problem(format!("is a {other}, but a shape must be a POLYGON"))
 }
 
-/// Makes sure, of WKT, that parentheses are not too deep within each other for its reader, which calls itself, and that nothing follows
-/// the geometry, which that reader doesn't look at.
+/// Makes sure, of WKT, that parentheses are not too deep within each other for its reader, which calls itself, and that
+/// nothing follows the geometry, which that reader doesn't look at.
 fn check_parentheses(text: &str) -> Result<(), Problem> {
     // Those of a MULTIPOLYGON, whose name is better than this to say what is wrong.
     const MOST: usize = 3;

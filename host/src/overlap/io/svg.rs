@@ -14,7 +14,8 @@ use crate::{
     read::{MOST_VERTICES, brief, quoted},
 };
 
-/// How far the lines that a curve becomes may be from it, in units of the drawing's width or height, whichever is larger.
+/// How far the lines that a curve becomes may be from it, in units of the drawing's width or height, whichever is
+/// larger.
 pub const CURVE_TOLERANCE: f64 = 1e-4;
 /// How far the curves that an arc becomes may be from it, in units of its radius: far less.
 const ARC_TOLERANCE: f64 = 1e-6;
@@ -43,7 +44,8 @@ pub fn parse(text: &str, name: &str) -> Result<Shape, Problem> {
         return problem(format!("is not SVG: its element is {}", quoted(document.root_element().tag_name().name())));
     }
     let mut open = None;
-    // What the element and those around it do: from their coordinates to the drawing's, y upwards; none where nothing is drawn.
+    // What the element and those around it do: from their coordinates to the drawing's, y upwards; none where nothing
+    // is drawn.
     let mut around: Vec<(Node, Option<Affine>)> = Vec::new();
     for node in document.root_element().descendants().filter(Node::is_element) {
         while around.last().is_some_and(|(outer, _)| Some(*outer) != node.parent_element()) {
@@ -153,7 +155,8 @@ fn element_path(node: Node<'_, '_>) -> Result<Option<BezPath>, Problem> {
 /// The path of the text of an attribute `d`.
 fn path_of(text: &str) -> Result<BezPath, String> {
     let mut path = BezPath::new();
-    // Where the subpath started, where the pen is, and what a smooth curve mirrors: the last control point of a cubic or a quadratic one.
+    // Where the subpath started, where the pen is, and what a smooth curve mirrors: the last control point of a cubic
+    // or a quadratic one.
     let (mut start, mut pen) = (Place::ORIGIN, Place::ORIGIN);
     let (mut cubic, mut quadratic) = (None, None);
     // After a path was closed, the next one starts where it did, even if no command says so.

@@ -14,14 +14,14 @@ use crate::{
 
 /// Threads of a block of the kernels that step.
 const THREADS: u32 = 128;
-/// After so many steps the host waits, and looks whether it is to go on.
+/// After this many steps the host waits, and looks whether it is to go on.
 const STEPS_AHEAD: usize = 50;
 
-/// How the rate and the pressure go from a start to an end, by a constant factor a step.
+/// How the rate and the pressure go from a start to an end, by a constant factor per step.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
     pub steps: usize,
-    /// Length a step.
+    /// Length per step.
     pub rate: [f64; 2],
     /// Area for a unit of scale; none where the scale is to stay.
     pub pressure: Option<[f64; 2]>,
@@ -170,8 +170,8 @@ impl Lanes {
             overlap.enqueue(stream, scene, Wanted::GRADIENT)?;
             let number = step as u32;
             let Scene { packing_of, scales, by_pose, outside, by_scale_totals, poses: moved, .. } = &mut *scene;
-            // SAFETY: the scene has a packing for each pose, a rate and a scale for each packing, and three derivatives for each pose;
-            // there is memory for all poses and packings, and as many steps.
+            // SAFETY: the scene has a packing for each pose, a rate and a scale for each packing, and three derivatives
+            // for each pose; there is memory for all poses and packings, and as many steps.
             unsafe {
                 launch!(
                     stream,

@@ -1,14 +1,15 @@
 //! Packs copies of a shape into as small a square as it can.
 //!
-//! Many packings are worked on at once, all on the device. Each has a square of its own, whose side is a variable like the copies'
-//! poses. What is made small is the area in which copies overlap or are outside, plus a *pressure* times the side, by steps of Adam
-//! whose rate and pressure fall together: copies give way while the pressure is high, and come to rest as it goes. Then every packing is
-//! changed a little at random and squeezed again; what came of it is kept if it is smaller, or by chance if it is not much larger (N.
-//! Metropolis et al., *Equation of State Calculations by Fast Computing Machines*, 1953). Now and then the best packings take the place
-//! of the worst.
+//! Many packings are worked on at once, all on the device. Each has a square of its own, whose side is a variable like
+//! the copies' poses. What is made small is the area in which copies overlap or are outside, plus a *pressure* times
+//! the side, by steps of Adam whose rate and pressure fall together: copies give way while the pressure is high, and
+//! come to rest as it goes. Then every packing is changed a little at random and squeezed again; what came of it is
+//! kept if it is smaller, or by chance if it is not much larger (N. Metropolis et al., *Equation of State Calculations
+//! by Fast Computing Machines*, 1953). Now and then the best packings take the place of the worst.
 //!
-//! At the end the best ones are squeezed by ever smaller steps, and let out by as much as it takes until no two copies overlap. All of this
-//! works on a copy of the shape that is larger by a hair, so that shapes that touch there are apart.
+//! At the end the best ones are squeezed by ever smaller steps, and let out by as much as it takes until no two copies
+//! overlap. All of this works on a copy of the shape that is larger by a hair, so that shapes that touch there are
+//! apart.
 //!
 //! ```
 //! use warpsmith::{device::Device, overlap::pack::{Budget, Packer, Settings}};
@@ -51,7 +52,8 @@ const SETTLING: f64 = 0.1;
 /// For how long to search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Budget {
-    /// So many steps of every packing, and then some to settle the best. The same seed gives the same bits on the same backend.
+    /// This many steps of every packing, and then some to settle the best. The same seed gives the same bits on the
+    /// same backend.
     Steps(usize),
     /// So long, about. How much is done in that time, and so what comes of it, changes from run to run.
     Time(Duration),
@@ -68,8 +70,8 @@ pub struct Settings {
     pub seed: u64,
     /// How many packings are worked on at once; by default 256 on a GPU, and 4 on the CPU.
     pub starts: Option<usize>,
-    /// A pose for each copy to go on from, of which no two overlap: nothing larger comes of it. By default none, and copies are thrown
-    /// into squares at random.
+    /// A pose for each copy to go on from, of which no two overlap: nothing larger comes of it. By default none, and
+    /// copies are thrown into squares at random.
     pub from: Option<Vec<[f64; 3]>>,
     /// For how long; 20,000 steps by default.
     pub budget: Budget,
@@ -118,7 +120,8 @@ pub struct Packed {
 pub struct Saving {
     /// The least time from one to the next.
     pub pause: Duration,
-    /// Of all time, at most about this share goes into making a packing valid that is saved; where that takes long, pauses are longer.
+    /// Of all time, at most about this share goes into making a packing valid that is saved; where that takes long,
+    /// pauses are longer.
     pub share: f64,
 }
 
@@ -179,8 +182,9 @@ impl<'a> Packer<'a> {
         self.search(progress, None)
     }
 
-    /// As [`run`](Self::run). Now and then `save` gets the best packing so far: a pose for each copy, of which no two overlap, and the side
-    /// of the square around all, each time a smaller one. With a budget of steps, what comes of a seed is the same with and without.
+    /// As [`run`](Self::run). Now and then `save` gets the best packing so far: a pose for each copy, of which no two
+    /// overlap, and the side of the square around all, each time a smaller one. With a budget of steps, what comes of a
+    /// seed is the same with and without.
     ///
     /// # Errors
     /// As [`run`](Self::run).

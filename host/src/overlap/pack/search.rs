@@ -26,7 +26,7 @@ const FIRST_DENSITY: f64 = 0.4;
 const GROWTH: f64 = 0.02;
 /// Packings that are larger by this share, at the start of the search, are kept with a chance of 1 in e.
 const WARMTH: f64 = 0.004;
-/// After so many squeezes the best quarter takes the place of the worst.
+/// After this many squeezes the best quarter takes the place of the worst.
 const EXCHANGE: usize = 8;
 
 /// A search under way.
@@ -121,7 +121,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Changes all packings, unless they are new, and squeezes them by at most so many steps. Says whether it went all the way.
+    /// Changes all packings, unless they are new, and squeezes them by at most this many steps. Says whether it went
+    /// all the way.
     fn squeeze(&mut self, most: usize, limit: &Limit) -> Result<bool, PackError> {
         let radius = self.settings.shape.radius();
         let first = self.scattered;
@@ -148,8 +149,8 @@ impl<'a> Search<'a> {
     fn choose(&mut self, tried: &State, warmth: f64) {
         let pressure = PRESSURE[1] * self.settings.shape.radius();
         for (lane, random) in self.randoms.iter_mut().enumerate() {
-            // The side at which nothing would overlap any more: where overlaps grow by the square of their depth, at rest under pressure,
-            // that takes twice what they come to over the pressure.
+            // The side at which nothing would overlap any more: where overlaps grow by the square of their depth, at
+            // rest under pressure, that takes twice what they come to over the pressure.
             let score = tried.sides[lane] + 2.0 * tried.energies[lane] / pressure;
             let kept = self.scores[lane];
             let chance = random.unit();

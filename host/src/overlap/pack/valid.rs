@@ -17,8 +17,8 @@ use crate::{
 pub const ROUNDING: f64 = 1e-12;
 /// By so much the pieces are grown while they are squeezed, in units of the shape's radius.
 pub const MARGIN: f64 = 1e-7;
-/// Of the last squeeze, in units of the radius: from rates at which copies still find their places to rates at which nothing moves
-/// that can be seen, and from pressures that press into each other what touches to those that hardly do.
+/// Of the last squeeze, in units of the radius: from rates at which copies still find their places to rates at which
+/// nothing moves that can be seen, and from pressures that press into each other what touches to those that hardly do.
 const RATE: [f64; 2] = [2e-4, 1e-7];
 const PRESSURE: [f64; 2] = [1e-3, 1e-6];
 /// Steps for which copies are pushed apart before there is more room.
@@ -41,7 +41,8 @@ pub fn squeezed(shape: &Shape) -> Shape {
     shape.moved_and_grown([-x, -y], MARGIN * shape.radius())
 }
 
-/// The shape's own poses from those about its centre, moved so that the square around them is about the origin; and its side.
+/// The shape's own poses from those about its centre, moved so that the square around them is about the origin; and its
+/// side.
 fn own(shape: &Shape, poses: &[[f64; 3]]) -> Valid {
     let [u, v] = shape.center();
     let mut poses: Vec<_> = poses
@@ -101,8 +102,8 @@ fn rows(shape: &Shape, n: usize) -> Valid {
     own(shape, &poses)
 }
 
-/// Settles packings: the best valid one that comes of them, or `from` where that is smaller. They are squeezed once more, by so many
-/// steps, as long as that isn't cancelled; then each is let out until nothing overlaps any more.
+/// Settles packings: the best valid one that comes of them, or `from` where that is smaller. They are squeezed once
+/// more, by this many steps, as long as that isn't cancelled; then each is let out until nothing overlaps any more.
 pub fn settle(
     device: &Device,
     settings: &Settings,

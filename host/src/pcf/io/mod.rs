@@ -98,7 +98,8 @@ impl Format {
 /// Loads functions in the precision that the file has: of text, `f64`.
 ///
 /// # Errors
-/// Where the file can't be read, is no such file, or holds what is no function. The array, the column or the line is named.
+/// Where the file can't be read, isn't such a file, or holds an invalid function. The array, the column or the line is
+/// named.
 pub fn load(path: &Path) -> Result<PcfData, PcfError> {
     load_and(path, None)
 }
@@ -135,8 +136,8 @@ pub fn load_as<T: Real>(path: &Path) -> Result<PcfSet<T>, PcfError> {
 /// Saves functions.
 ///
 /// # Errors
-/// Where the file can't be written, or the format can't hold the functions: `.npy` where the numbers of their breakpoints differ, and
-/// `.csv` where their shape hasn't one dimension.
+/// Where the file can't be written, or the format can't hold the functions: `.npy` where the numbers of their
+/// breakpoints differ, and `.csv` where their shape hasn't one dimension.
 pub fn save<T: Real>(set: &PcfSet<T>, path: &Path) -> Result<(), PcfError> {
     let format = Format::of(path)?;
     save_at(set, &Destination::prepare(path)?, format)
@@ -184,8 +185,8 @@ pub struct BarcodeOptions {
 /// A death may be `inf`; of superlevel filtrations, `-inf`.
 ///
 /// # Errors
-/// Where the file can't be read, is no such file, has bars of several dimensions of which none is chosen, or holds what is no bar. The
-/// line or the row is named.
+/// Where the file can't be read, isn't such a file, has bars of several dimensions of which none is chosen, or holds an
+/// invalid bar. The line or the row is named.
 pub fn load_barcodes(path: &Path, options: BarcodeOptions) -> Result<Vec<Barcode>, PcfError> {
     match Format::of(path) {
         Ok(Format::Csv) => csv::load_barcodes(path, options),
@@ -210,7 +211,8 @@ struct Raw<T> {
 }
 
 impl<T: Real> Raw<T> {
-    /// The set, repaired where that is wanted. `place` says what of the file is at fault, for which it is told the point.
+    /// The set, repaired where that is wanted. `place` says what of the file is at fault, for which it is told the
+    /// point.
     fn set(
         self,
         repairs: Option<&mut Repairs>,

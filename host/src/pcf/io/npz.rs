@@ -117,7 +117,8 @@ impl<'a> Archive<'a> {
     }
 }
 
-/// The numbers as indices, in the same memory where they have the same size; else the first that is none, and its place.
+/// The numbers as indices, in the same memory where they have the same size; else the first that isn't an index, and
+/// its place.
 fn to_indices<I: Copy + Display + Pod + TryInto<usize>>(values: Vec<I>) -> Result<Vec<usize>, (usize, String)> {
     let index = |value: I| value.try_into().ok();
     if let Some(place) = values.iter().position(|&value| index(value).is_none()) {
@@ -170,8 +171,8 @@ pub fn write<T: Real>(set: &PcfSet<T>, file: impl Write + Seek) -> io::Result<()
     Ok(())
 }
 
-/// A file that is written until that fails, and from then on pretends to be: an archive that is given up writes its end nevertheless,
-/// and complains on stderr where it can't.
+/// A file that is written until that fails, and from then on pretends to be: an archive that is given up writes its end
+/// nevertheless, and complains on stderr where it can't.
 struct Latch<W> {
     file: W,
     /// Where it is, and where its end is.

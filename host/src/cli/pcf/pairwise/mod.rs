@@ -26,8 +26,8 @@ use crate::cli::{
     Global, count, failure::Failure, format, interrupt::Interrupt, output::Files, progress::Progress, size, terminal,
 };
 
-/// Merge steps of a block for each of the CPU's workers, a fraction of a second's work: it is at the end of a block that the computation is
-/// cancelled, and that progress is shown.
+/// Merge steps of a block for each of the CPU's workers, a fraction of a second's work: it is at the end of a block
+/// that the computation is cancelled, and that progress is shown.
 const STEPS_PER_WORKER: f64 = 2e8;
 /// How many merge steps one with a power in it counts as.
 const POWER: f64 = 32.0;
@@ -141,10 +141,10 @@ struct Common {
     /// Use the first N GPUs; on the CPU, N workers that each stand for one [default: 1, that of --device]
     #[arg(long, value_name = "N", value_parser = count::up_to(MOST_GPUS), allow_negative_numbers = true)]
     gpus: Option<usize>,
-    /// What may be used of each GPU's memory: 500M, 2GiB or a number of bytes [default: 80 % of what is free]
+    /// How much of each GPU's memory may be used: 500M, 2GiB or a number of bytes [default: 80 % of what is free]
     #[arg(long, value_name = "SIZE", value_parser = size::parse, allow_negative_numbers = true)]
     memory_budget: Option<usize>,
-    /// Write when what was done, in Chrome's trace-event format (ui.perfetto.dev opens it)
+    /// Write a timeline of the work, in Chrome's trace-event format (ui.perfetto.dev opens it)
     #[arg(long, value_name = "T.JSON")]
     trace: Option<PathBuf>,
     /// Write the matrix; it may be larger than the memory
@@ -375,7 +375,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// On the CPU, the side of blocks that are done soon; elsewhere, and where that is no restriction, the engine's choice.
+    /// On the CPU, the side of blocks that are done soon; elsewhere, and where that is no restriction, the engine's
+    /// choice.
     fn block_side<T: Real>(&self, device: &Device, pairwise: &Pairwise<'_, T>) -> Option<usize> {
         let (rows, columns) = pairwise.size();
         if device.backend() != Backend::Cpu || rows == 0 || columns == 0 {

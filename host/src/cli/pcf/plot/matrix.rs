@@ -1,4 +1,5 @@
-//! Matrices in files, and the means of their parts. Nothing is mapped into memory: a file that shrinks meanwhile is an error.
+//! Matrices in files, and the means of their parts. Nothing is mapped into memory: a file that shrinks meanwhile is an
+//! error.
 
 use std::{
     ops::Range,

@@ -59,7 +59,7 @@ struct Object<'a> {
     rows: usize,
     columns: usize,
     dtype: &'a str,
-    /// Of the finite entries; none where there are none.
+    /// Of the finite entries; `None` where there are none.
     min: Option<f64>,
     max: Option<f64>,
     infinite: u64,

@@ -24,8 +24,8 @@ pub struct Decomposition {
 }
 
 impl Decomposition {
-    /// As cubic as so many ranks (at least one) allow: of all products of three factors the one with the least sum. x is divided least,
-    /// since a face across it is spread over memory.
+    /// As cubic as this many ranks (at least one) allow: of all products of three factors the one with the least sum. x
+    /// is divided least, since a face across it is spread over memory.
     pub fn new(ranks: usize) -> Self {
         let ranks = ranks.max(1);
         let divisors = |n: usize, from: usize| (from..=n.isqrt().max(1)).filter(move |d| n.is_multiple_of(*d));
@@ -56,13 +56,15 @@ impl Decomposition {
     }
 }
 
-/// How much of the Laplacian a step adds: the conductivity times the length of the step, over the square of the cells' distance. An
-/// explicit step is stable up to 1/6.
+/// How much of the Laplacian a step adds: the conductivity times the length of the step, over the square of the cells'
+/// distance. An explicit step is stable up to 1/6.
 pub(super) const RATE: f64 = 0.125;
 
-/// What is at a place of the grid before the step, also beyond the grid's ends, where it is fixed: integers below 2²⁰ without a pattern.
+/// What is at a place of the grid before the step, also beyond the grid's ends, where it is fixed: integers below 2²⁰
+/// without a pattern.
 fn value(at: [i64; 3]) -> f64 {
-    // The finish of the generator SplitMix64 (G. L. Steele Jr., D. Lea and C. H. Flood, 2014), which mixes all bits with all.
+    // The finish of the generator SplitMix64 (G. L. Steele Jr., D. Lea and C. H. Flood, 2014), which mixes all bits
+    // with all.
     let [x, y, z] = at.map(|coordinate| (coordinate + 1) as u64);
     let mut bits = (x | y << 21 | z << 42).wrapping_add(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -70,7 +72,8 @@ fn value(at: [i64; 3]) -> f64 {
     ((bits ^ bits >> 31) >> 44) as f64
 }
 
-/// What is there after the step. All terms are multiples of 1/8 below 2²⁴, so that nothing is rounded, in whatever order it is added up.
+/// What is there after the step. All terms are multiples of 1/8 below 2²⁴, so that nothing is rounded, in whatever
+/// order it is added up.
 fn value_after(at: [i64; 3]) -> f64 {
     let neighbour = |d: usize, by: i64| {
         let mut at = at;
@@ -90,8 +93,8 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// What is in the brick and beyond the grid's ends before the step. All else is not a number: ghost cells that neighbours send, and
-    /// those that nobody needs.
+    /// What is in the brick and beyond the grid's ends before the step. All else is not a number: ghost cells that
+    /// neighbours send, and those that nobody needs.
     ///
     /// # Errors
     /// [`EngineError::OutOfMemory`].

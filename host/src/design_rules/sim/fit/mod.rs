@@ -1,16 +1,18 @@
 //! Fitting a [`Machine`] to measured runs, so that simulations rest on measurements.
 //!
-//! All times and bandwidths of the machine are fitted in logarithms, by the method of Levenberg and Marquardt: the sum of squares
-//! of `ln(simulated / measured)` over a random part of the runs is to be small, in units of [`Options::noise`]. Much can't be
-//! told from runs of one program: those of one node say nothing of messages between nodes, and of what always comes together only
-//! the sum is known. So how far each logarithm went from where it started, in units of [`Options::prior`], counts as one more
-//! residual: a ridge, or a normal prior. Numbers of ranks and threads, the eager limit and how messages progress stay as they
-//! are. A time of 0 stays 0: it stands for something that the machine doesn't have.
+//! All times and bandwidths of the machine are fitted in logarithms, by the method of Levenberg and Marquardt: the sum
+//! of squares of `ln(simulated / measured)` over a random part of the runs is to be small, in units of
+//! [`Options::noise`]. Much can't be told from runs of one program: those of one node say nothing of messages between
+//! nodes, and of what always comes together only the sum is known. So how far each logarithm went from where it
+//! started, in units of [`Options::prior`], counts as one more residual: a ridge, or a normal prior. Numbers of ranks
+//! and threads, the eager limit and how messages progress stay as they are. A time of 0 stays 0: it stands for
+//! something that the machine doesn't have.
 //!
 //! How good the machine is, is judged by the other runs.
 //!
-//! K. Levenberg, *A method for the solution of certain non-linear problems in least squares* (Quarterly of Applied Mathematics 2,
-//! 1944); D. W. Marquardt, *An algorithm for least-squares estimation of nonlinear parameters* (SIAM Journal 11, 1963).
+//! K. Levenberg, *A method for the solution of certain non-linear problems in least squares* (Quarterly of Applied
+//! Mathematics 2, 1944); D. W. Marquardt, *An algorithm for least-squares estimation of nonlinear parameters* (SIAM
+//! Journal 11, 1963).
 //!
 //! ```
 //! use warpsmith::{
@@ -102,14 +104,14 @@ pub struct Fit {
 pub struct Parameter {
     /// As in the machine's file, such as `host.launch`.
     pub name: &'static str,
-    /// Whether it is in seconds; else it is in bytes a second.
+    /// Whether it is in seconds; else it is in bytes per second.
     pub is_time: bool,
     /// At the start.
     pub before: f64,
     /// Fitted.
     pub after: f64,
-    /// The standard deviation of its logarithm, with the other numbers free: of the normal distribution that is near the
-    /// posterior's maximum. It is [`Options::prior`] where the runs say nothing of it.
+    /// The standard deviation of its logarithm, with the other numbers free: of the normal distribution that is near
+    /// the posterior's maximum. It is [`Options::prior`] where the runs say nothing of it.
     pub deviation: f64,
     /// Whether the runs say more of it than the start did: whether the deviation is less than half the prior.
     pub determined: bool,
@@ -133,9 +135,9 @@ pub struct HeldOut {
 /// The machine's noise is left out while times are compared, and kept in the result.
 ///
 /// # Errors
-/// [`RulesError::Setup`] where the runs are of another program, or of another number of ranks, and for options that can't be;
-/// [`RulesError::Learning`] where there are too few runs, or one of no time; and as [`Simulator::new`](super::Simulator::new) and
-/// [`Schedule::parse`].
+/// [`RulesError::Setup`] where the runs are of another program, or of another number of ranks, and for options that
+/// can't be; [`RulesError::Learning`] where there are too few runs, or one of no time; and as
+/// [`Simulator::new`](super::Simulator::new) and [`Schedule::parse`].
 pub fn fit(workload: &(impl Workload + ?Sized), start: &Machine, runs: &Runs, options: &Options) -> Result<Fit, RulesError> {
     let Options { sample, seed, noise, prior } = *options;
     if ![noise, prior].iter().all(|deviation| deviation.is_finite() && *deviation > 0.0) {
@@ -173,7 +175,7 @@ pub fn fit(workload: &(impl Workload + ?Sized), start: &Machine, runs: &Runs, op
         return Err(error);
     }
     if let TerminationReason::Numerical(reason) = report.termination {
-        return Err(RulesError::Learning(format!("the fit came to {reason}, which is no number")));
+        return Err(RulesError::Learning(format!("the fit came to {reason}, which is not a number")));
     }
     let deviations = problem.deviations();
     let found = problem.params();
@@ -231,7 +233,7 @@ fn comparable(workload: &(impl Workload + ?Sized), runs: &Runs) -> Result<(Vec<S
     Ok((runs.runs.iter().map(parse).collect::<Result<_, _>>()?, runs.times()))
 }
 
-/// So many of `count` places at random, and the others; both in order.
+/// This many of `count` places at random, and the others; both in order.
 fn divide(count: usize, sample: usize, seed: u64) -> (Vec<usize>, Vec<usize>) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut places: Vec<usize> = (0..count).collect();

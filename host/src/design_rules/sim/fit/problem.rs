@@ -11,11 +11,11 @@ use super::super::Simulator;
 use super::super::machine::{Machine, Quantity};
 use super::super::workload::Workload;
 
-/// Half of the step, in logarithms, for derivatives. Times are nearly linear in what things cost, with kinks where something else
-/// becomes the last; a step as large as this one sees the slopes on both sides of them.
+/// Half of the step, in logarithms, for derivatives. Times are nearly linear in what things cost, with kinks where
+/// something else becomes the last; a step as large as this one sees the slopes on both sides of them.
 const STEP: f64 = 0.01;
-/// No time or bandwidth is farther from its start than by this much in logarithms: so that all stay finite in steps that go
-/// astray.
+/// No time or bandwidth is farther from its start than by this much in logarithms: so that all stay finite in steps
+/// that go astray.
 const FARTHEST: f64 = 12.0;
 /// How many schedules are simulated at a time.
 const CHUNK: usize = 64;
