@@ -241,7 +241,7 @@ pub trait Value: Pod + sealed::Sealed {
     /// Launches the scan's kernel for the type.
     ///
     /// # Safety
-    /// `blocks` are as many as `data` has tiles, and the workspace is ready for a scan of it.
+    /// `blocks` are as many as `data` has tiles, its output is as long as its input, and the workspace is ready.
     #[doc(hidden)]
     unsafe fn launch_scan(
         stream: &Stream,
@@ -277,8 +277,8 @@ macro_rules! values {
             ) -> Result<(), DeviceError> {
                 let threads = tile::threads::<Self>();
                 let ScanWorkspace { total, ticket, state, epoch, .. } = workspace;
-                // SAFETY: there are as many blocks as tiles, and the workspace is ready (this function's contract).
-                // `Data` has an output as long as the input, or one array for both.
+                // SAFETY: there are as many blocks as tiles, the output is as long as the input, and the
+                // workspace is ready (this function's contract).
                 unsafe {
                     match data {
                         Data::Apart(input, output) => {

@@ -107,7 +107,7 @@ pub(super) unsafe fn start(j: u32, n: u32, splitters: Splitters, heads: &[i32], 
 /// `placed` has the element.
 #[inline(always)]
 unsafe fn record<V: Value>(placed: *mut V::Placed, element: usize, sublist: i32, offset: V) {
-    // SAFETY: the element is there, as the caller has promised, and a record has its word's size and alignment. No
+    // SAFETY: the element is there (this function's contract), and a record has its word's size and alignment. No
     // record is accessed otherwise during the walk.
     unsafe { mem::store_relaxed(placed.add(element).cast(), V::place(sublist, offset)) }
 }

@@ -190,8 +190,7 @@ macro_rules! launches {
                 let rows = list.order.len();
                 let threads = if source.first_piece.is_empty() { rows.max(list.pieces.len()) } else { rows };
                 let packing_of = packing_of.unwrap_or(&none);
-                // SAFETY: the arrays fit each other (this method's contract), and there is a thread for each row and
-                // piece.
+                // SAFETY: the arrays fit each other (this method's contract), and there is a thread for each row.
                 unsafe {
                     launch!(
                         stream,

@@ -226,13 +226,13 @@ impl Input {
 
     fn halo(&self) -> String {
         let [x, y, z] = self.cells();
-        format!("{x} x {y} x {z} cells per rank, f64")
+        format!("{x} x {y} x {z} cells a rank, f64")
     }
 
     fn pipeline(&self, choice: &Choice) -> String {
         let functions = format::counted(self.functions(), "function", "functions");
         let blocks = format::counted(choice.blocks(), "block", "blocks");
-        format!("{functions} of {POINTS} breakpoints, {blocks} per rank, f32")
+        format!("{functions} of {POINTS} breakpoints, {blocks} a rank, f32")
     }
 
     /// The program's model on this many ranks, with messages there, and what it works on.

@@ -163,7 +163,8 @@ impl CudaStream {
     /// Both ranges are live memory of this process's devices, or mapped for this one.
     pub(in super::super) unsafe fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError> {
         let _entered = self.cuda.enter()?;
-        // SAFETY: both ranges are live memory that this context can access (this function's contract).
+        // SAFETY: both ranges are live memory of this process's devices, or mapped for this one (this function's
+        // contract).
         self.cuda.check("cuMemcpyAsync", unsafe { driver::cuMemcpyAsync(to, from, bytes, self.raw) })
     }
 
