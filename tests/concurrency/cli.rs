@@ -87,6 +87,9 @@ fn json_has_its_fields() {
     assert_eq!(value["agreement"]["variants"], 20);
     assert!(value["findings"].as_array().unwrap().iter().all(|finding| !finding["text"].as_str().unwrap().contains("NaN")));
     assert!(value["claims"].as_array().unwrap().iter().all(|claim| claim["verdict"].is_string()));
+    // What is said is there in figures, too.
+    assert_eq!(value["figures"]["phases"]["threads"], 8);
+    assert_eq!(value["figures"]["claims"][0]["verdict"], value["claims"][0]["verdict"]);
     assert_eq!(value["files"], serde_json::json!([]));
     assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
 }

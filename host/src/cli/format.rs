@@ -50,7 +50,7 @@ pub fn percent(share: f64) -> String {
 pub fn bytes(bytes: u64) -> String {
     match bytes {
         0..1000 => format!("{bytes} B"),
-        _ => scaled(bytes as f64, &[(1e9, "GB"), (1e6, "MB"), (1e3, "kB")]),
+        _ => scaled(bytes as f64, &[(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")]),
     }
 }
 
@@ -79,21 +79,22 @@ pub fn rate(n: usize, ms: f64, what: &str) -> String {
 }
 
 /// In the largest unit of which there is one at least, else in the smallest.
-fn scaled(value: f64, units: &[(f64, &str)]) -> String {
-    let found = units.iter().find(|(unit, _)| value >= *unit).or(units.last());
+pub fn scaled(value: f64, units: &[(f64, &str)]) -> String {
+    let found = units.iter().find(|(unit, _)| value.abs() >= *unit).or(units.last());
     let (unit, name) = found.copied().unwrap_or((1.0, ""));
     format!("{} {name}", digits(value / unit))
 }
 
 /// Three significant digits, or all before the point.
 pub fn digits(value: f64) -> String {
-    let decimals = match value {
-        0.0..10.0 => 2,
-        10.0..100.0 => 1,
+    // Times below one are in µs, whose three digits count.
+    let decimals = match value.abs() {
+        0.0..1.0 => 3,
+        1.0..9.995 => 2,
+        9.995..99.95 => 1,
         _ => 0,
     };
-    // Times below one are in µs, whose three digits count.
-    format!("{value:.*}", if value < 1.0 { 3 } else { decimals })
+    format!("{value:.decimals$}")
 }
 
 #[cfg(test)]
@@ -114,6 +115,7 @@ mod tests {
             ["0.000 ns", "50.00 ns", "63.82 µs", "123.0 µs", "20.00 ms", "2.500 s", "7200 s"]
         );
         assert_eq!([0.0, 1e-9, 0.0371, 1.0].map(percent), ["0.00 %", "< 0.01 %", "3.71 %", "100.00 %"]);
+        assert_eq!([0.5, 9.994, 9.997, 99.97, -5.48].map(digits), ["0.500", "9.99", "10.0", "100", "-5.48"]);
         assert_eq!(bandwidth(3_000_000, 1.0), "3.00");
         assert_eq!(bandwidth(3_000_000, 0.0), "");
         assert_eq!(rate(1_000_000, 10.0, ""), "100 M/s");

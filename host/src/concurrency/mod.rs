@@ -6,8 +6,8 @@
 //! them; each reduction; each place in memory for the shape; one phase against two. Beside the times stands what there was to do
 //! ([`Work`]), counted on the host.
 //!
-//! [`findings`] says in words what the figures show, and which resource is the limit. Nothing in there is known beforehand: other
-//! figures give other sentences. [`notebook`] has the figures of the notebook.
+//! [`findings()`] is what the figures show: ratios, what follows from comparing them, and which resource is the limit. Nothing in there
+//! is known beforehand. The command makes sentences of it. [`notebook`] has the figures of the notebook.
 //!
 //! ```
 //! use warpsmith::concurrency::{Options, Study, findings};
@@ -17,29 +17,32 @@
 //! let options = Options { streams: vec![1, 2], batch: vec![4, 8], poses: 40, fixed: vec![80], ..Options::of(&device) };
 //! let study = Study::run(&device, &options, |_| {})?;
 //! assert_eq!(study.batch[1].work.comparisons, 8 * 40);
-//! for finding in findings(&study) {
-//!     println!("{}: {}", finding.topic, finding.text);
+//! let found = findings(&study);
+//! for claim in &found.claims {
+//!     println!("{:?}: {:?}", claim.statement, claim.verdict);
 //! }
+//! assert_eq!(found.phases.unwrap().threads, 8);
 //! # Ok::<(), warpsmith::concurrency::ConcurrencyError>(())
 //! ```
 
+mod bench;
 mod error;
-mod findings;
+pub mod findings;
 mod kernels;
 mod measure;
 pub mod notebook;
+mod options;
 mod poses;
 mod study;
 mod work;
 
 pub use error::ConcurrencyError;
-pub use findings::{Claim, Finding, Fit, Verdict, claims, findings};
+pub use findings::findings;
 pub use kernels::{Kernels, Lists, Placement, Reduction, Variant};
 pub use measure::Spread;
+pub use options::{MOST_ITERATIONS, MOST_POSES, MOST_RUNS, Options};
 pub use poses::{Pose, poses};
-pub use study::{
-    Agreement, BatchRow, Facts, Fixed, FixedRow, MOST_ITERATIONS, MOST_POSES, MOST_RUNS, Options, Step, StreamsRow, Study,
-};
+pub use study::{Agreement, BatchRow, Facts, Fixed, FixedRow, Step, StreamsRow, Study};
 pub use work::{CLIP, TRANSFORM, Work};
 
 /// The most threads of a block of the study's kernels.

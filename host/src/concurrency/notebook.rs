@@ -29,7 +29,7 @@ pub const STREAMS: [Streams; 6] = [
     Streams { streams: 32, kernels_per_s: 138.0, elapsed_s: 4.618 },
 ];
 
-/// Threads, and milliseconds a kernel by events over 100 launches, against 500 poses.
+/// Threads, and milliseconds per kernel by events over 100 launches, against 500 poses.
 pub const BATCH: [(usize, f64); 6] = [(4, 12.092), (8, 21.499), (16, 34.797), (32, 60.889), (64, 66.198), (128, 90.474)];
 
 /// Threads, and milliseconds for 2,000 comparisons.

@@ -1,106 +1,15 @@
-//! The experiments.
-
-use std::env;
+//! What a study is, and how it goes.
 
 use serde::Serialize;
 
-use crate::device::{Backend, Device, DeviceError, Graph, Stream};
-use crate::overlap::{Overlap, Packings, Scene, Shape, Wanted};
-
-use super::kernels::{Kernels, Lists, Placement, Reduction, Variant};
-use super::measure::{Piece, Spread, in_turns, on_the_host};
-use super::notebook;
-use super::poses::{Pose, poses};
+use super::bench::{Bench, block_of};
+use super::kernels::{Kernels, Variant};
+use super::measure::Spread;
+use super::options::Options;
+use super::poses::poses;
 use super::work::Work;
-use super::{ConcurrencyError, MAX_THREADS};
-
-/// Totals that differ by more than this share are not the same: they are sums of some thousand areas with rounding errors of 1e-16.
-const TOLERANCE: f64 = 1e-11;
-
-/// The most poses of a study, in either list.
-pub const MOST_POSES: usize = 1 << 20;
-/// The most launches on each stream.
-pub const MOST_ITERATIONS: usize = 10_000;
-/// The most measurements of each time.
-pub const MOST_RUNS: usize = 1000;
-
-/// The most poses of all streams' lists together.
-const MOST_OF_STREAMS: usize = 1 << 24;
-
-/// What is measured, and how often.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Options {
-    /// Numbers of streams, from 1 to 1,024.
-    pub streams: Vec<usize>,
-    /// Numbers of poses in the first list, a thread each, at least 1. Those above `poses` are left out.
-    pub batch: Vec<usize>,
-    /// Poses in the second list, at least 1.
-    pub poses: usize,
-    /// Launches on each stream, and at most in a row for one time, from 1 to 10,000.
-    pub iterations: usize,
-    /// Measurements that a median is of, from 1 to 1,000.
-    pub runs: usize,
-    /// The seed of the poses.
-    pub seed: u32,
-    /// Numbers of comparisons that are shared out over ever more threads.
-    pub fixed: Vec<usize>,
-}
-
-impl Options {
-    /// The notebook's, with medians of 7; on the CPU of 3, of single launches.
-    pub fn of(device: &Device) -> Self {
-        let gpu = device.backend() == Backend::Cuda;
-        Options {
-            streams: vec![1, 2, 4, 8, 16, 32],
-            batch: vec![4, 8, 16, 32, 64, 128, 256],
-            poses: 500,
-            iterations: if gpu { notebook::ITERATIONS } else { 1 },
-            runs: if gpu { 7 } else { 3 },
-            seed: 123,
-            fixed: vec![notebook::FIXED_TOTAL, 128_000],
-        }
-    }
-
-    /// In ascending order without repetitions, and checked.
-    fn checked(&self) -> Result<Self, ConcurrencyError> {
-        let mut options = self.clone();
-        let lists = [
-            ("streams", &mut options.streams, 1..=1024, "a number of streams is from 1 to 1,024"),
-            ("batch", &mut options.batch, 1..=MOST_POSES, "a batch has from 1 to 1,048,576 poses"),
-        ];
-        for (option, list, range, expected) in lists {
-            list.sort_unstable();
-            list.dedup();
-            let wrong = list.iter().copied().find(|entry| !range.contains(entry));
-            if wrong.is_some() || list.is_empty() {
-                return Err(ConcurrencyError::Option { option, found: wrong, expected });
-            }
-        }
-        let numbers = [
-            ("poses", options.poses, 1..=MOST_POSES, "there are from 1 to 1,048,576"),
-            ("iterations", options.iterations, 1..=MOST_ITERATIONS, "there are from 1 to 10,000"),
-            ("runs", options.runs, 1..=MOST_RUNS, "there are from 1 to 1,000"),
-        ];
-        for (option, number, range, expected) in numbers {
-            if !range.contains(&number) {
-                return Err(ConcurrencyError::Option { option, found: Some(number), expected });
-            }
-        }
-        // Each stream has lists of its own, of about 300 bytes for each pose.
-        if let Some(&streams) = options.streams.last()
-            && streams * options.poses > MOST_OF_STREAMS
-        {
-            let expected = "that many streams have no room for lists of so many poses: together they may have 2^24";
-            return Err(ConcurrencyError::Option { option: "streams", found: Some(streams), expected });
-        }
-        if options.batch[0] > options.poses {
-            let expected = "it is taken from the poses, of which there are fewer";
-            return Err(ConcurrencyError::Option { option: "batch", found: Some(options.batch[0]), expected });
-        }
-        options.batch.retain(|&threads| threads <= options.poses);
-        Ok(options)
-    }
-}
+use super::{ConcurrencyError, notebook};
+use crate::device::Device;
 
 /// What is known of the device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -113,7 +22,7 @@ pub struct Facts {
     pub multiprocessors: u32,
     /// The highest clock's rate in MHz; none where that is unknown.
     pub clock_mhz: Option<f64>,
-    /// Double-precision instructions that a multiprocessor starts a clock; none where that is unknown.
+    /// Double-precision instructions that a multiprocessor starts per clock; none where that is unknown.
     pub fp64_lanes: Option<u32>,
     /// Hardware queues between the host and the device, which streams share: `CUDA_DEVICE_MAX_CONNECTIONS`, 8 unless it is set. None
     /// on the CPU.
@@ -134,7 +43,7 @@ pub struct StreamsRow {
     pub streams: usize,
     /// All launches one by one, in turns over the streams: milliseconds until all are done.
     pub plain_ms: Spread,
-    /// A graph a stream, with all of its launches.
+    /// A graph per stream, with all of its launches.
     pub graphs_ms: Spread,
     /// One graph, with a branch for each stream.
     pub branches_ms: Spread,
@@ -144,7 +53,7 @@ pub struct StreamsRow {
     pub empty_ms: Spread,
 }
 
-/// The times of one number of threads, in milliseconds on the device, a launch.
+/// The times of one number of threads, in milliseconds on the device, per launch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct BatchRow {
     /// Poses of the first list, and threads.
@@ -165,10 +74,17 @@ pub struct BatchRow {
     pub turned: Spread,
     /// Both.
     pub two_phase: Spread,
-    /// The library's evaluator ([`Overlap`]), from the poses to the total.
+    /// The library's evaluator ([`Overlap`](crate::overlap::Overlap)), from the poses to the total.
     pub engine: Spread,
     /// The total overlap, a pair that is in both lists counting twice.
     pub total: f64,
+}
+
+impl Facts {
+    /// Whether it is a GPU rather than the CPU.
+    pub fn is_gpu(&self) -> bool {
+        self.backend == "cuda"
+    }
 }
 
 impl BatchRow {
@@ -292,232 +208,5 @@ impl Study {
         let stream_work = Work::count(&all[..stream_threads], &all, pieces, bench.kernels.reach(), block_of(stream_threads));
         let options = options.clone();
         Ok(Study { device, options, pieces, stream_threads, stream_work, streams, batch, fixed, agreement })
-    }
-}
-
-/// What all experiments need.
-struct Bench<'a> {
-    device: &'a Device,
-    stream: Stream,
-    kernels: Kernels,
-    options: &'a Options,
-}
-
-/// The library's evaluator on two lists.
-struct Engine {
-    overlap: Overlap<f64>,
-    scenes: [Scene<f64>; 2],
-    /// What poses that are in both lists have in common with themselves, which the study leaves out.
-    own: f64,
-}
-
-impl Engine {
-    fn new(device: &Device, first: &[Pose], second: &[Pose]) -> Result<Self, ConcurrencyError> {
-        let shape = Shape::tree();
-        let both = first.iter().filter(|pose| second.contains(pose)).count();
-        let own = both as f64 * shape.area();
-        let overlap = Overlap::new(device, &[shape])?;
-        let load = |poses: &[Pose]| overlap.load(&Packings::one(poses.to_vec())?);
-        let scenes = [load(first)?, load(second)?];
-        Ok(Engine { overlap, scenes, own })
-    }
-
-    fn enqueue(&mut self, stream: &Stream) -> Result<(), ConcurrencyError> {
-        let [first, second] = &mut self.scenes;
-        Ok(self.overlap.enqueue_between(stream, first, second, Wanted::TOTALS)?)
-    }
-
-    /// Sees to it that it finds as much as the study's kernels.
-    fn check(&mut self, stream: &Stream, expected: f64) -> Result<(), ConcurrencyError> {
-        self.enqueue(stream)?;
-        let found = self.overlap.read(stream, &self.scenes[0], Wanted::TOTALS)?.totals[0] - self.own;
-        if (found - expected).abs() <= TOLERANCE * expected.abs().max(1.0).max(self.own) {
-            return Ok(());
-        }
-        let [threads, poses] = [0, 1].map(|index: usize| self.scenes[index].len());
-        Err(ConcurrencyError::Engine { found, expected, threads, poses })
-    }
-}
-
-/// Threads of a block for so many poses.
-fn block_of(threads: usize) -> usize {
-    threads.min(MAX_THREADS)
-}
-
-impl Bench<'_> {
-    fn facts(&self, stream_threads: usize) -> Result<Facts, DeviceError> {
-        let info = self.device.info();
-        let kernel = gpu_kernels::concurrency::global::interleaved::kernel();
-        let queues = || env::var("CUDA_DEVICE_MAX_CONNECTIONS").ok().and_then(|text| text.trim().parse().ok()).unwrap_or(8);
-        Ok(Facts {
-            name: info.name.clone(),
-            backend: info.backend.to_string(),
-            multiprocessors: info.multiprocessors,
-            clock_mhz: (info.clock_khz > 0).then(|| f64::from(info.clock_khz) / 1e3),
-            fp64_lanes: info.compute_capability.and_then(fp64_lanes),
-            queues: (info.backend == Backend::Cuda).then(queues),
-            registers: self.device.kernel_attributes(kernel)?.registers,
-            blocks_per_multiprocessor: self.device.occupancy(kernel, stream_threads as u32, 0)?,
-            l2_bytes: info.l2_bytes,
-        })
-    }
-
-    /// All kernels on one pair of lists.
-    fn batch(&self, first: &[Pose], second: &[Pose], agreement: &mut Agreement) -> Result<BatchRow, ConcurrencyError> {
-        let Bench { device, stream, kernels, options } = self;
-        let block = block_of(first.len());
-        let mut lists = kernels.lists(first, second, block)?;
-
-        let expected = kernels.total(stream, Variant::NOTEBOOK, &mut lists)?;
-        for variant in Variant::all() {
-            let found = kernels.total(stream, variant, &mut lists)?;
-            let difference = (found - expected).abs() / expected.abs().max(1.0);
-            if difference.is_nan() || difference > TOLERANCE {
-                let (threads, poses) = (first.len(), second.len());
-                let reference = Variant::NOTEBOOK;
-                return Err(ConcurrencyError::Disagreement { variant, found, reference, expected, threads, poses });
-            }
-            agreement.largest_difference = agreement.largest_difference.max(difference);
-        }
-
-        let mut engine = Engine::new(device, first, second)?;
-        engine.check(stream, expected)?;
-        let one_phase = |reduction| Variant::OnePhase(Placement::Global, reduction);
-        let others = |placement| Variant::OnePhase(placement, Reduction::Interleaved);
-        let variants = Reduction::ALL.map(one_phase).into_iter().chain([others(Placement::Constant), others(Placement::Shared)]);
-        let lists = std::cell::RefCell::new(lists);
-        let launch = |variant| -> Piece<'_> {
-            let lists = &lists;
-            Box::new(move |stream| Ok(kernels.launch(stream, variant, &mut lists.borrow_mut())?))
-        };
-        let mut pieces: Vec<Piece<'_>> = variants.map(launch).collect();
-        const TWO_PHASE: Variant = Variant::TwoPhase(Reduction::Interleaved);
-        pieces.push(Box::new(|stream| Ok(kernels.transform(stream, &mut lists.borrow_mut())?)));
-        pieces.push(launch(TWO_PHASE));
-        pieces.push(Box::new(|stream| {
-            let mut lists = lists.borrow_mut();
-            kernels.transform(stream, &mut lists)?;
-            Ok(kernels.launch(stream, TWO_PHASE, &mut lists)?)
-        }));
-        pieces.push(Box::new(|stream| engine.enqueue(stream)));
-        let times = in_turns(stream, options.runs, options.iterations, &mut pieces)?;
-        drop(pieces);
-
-        let elapsed = on_the_host(options.runs, || {
-            let mut lists = lists.borrow_mut();
-            (0..options.iterations).try_for_each(|_| kernels.launch(stream, Variant::NOTEBOOK, &mut lists))?;
-            stream.synchronize()
-        })?;
-        let blocks = lists.borrow().config().grid.x as usize;
-        Ok(BatchRow {
-            threads: first.len(),
-            blocks,
-            work: Work::count(first, second, kernels.pieces(), kernels.reach(), block),
-            kernels_per_s: elapsed.map(|ms| 1e3 * options.iterations as f64 / ms),
-            reductions: times[..5].to_vec(),
-            placements: vec![times[0], times[5], times[6]],
-            transform: times[7],
-            turned: times[8],
-            two_phase: times[9],
-            engine: times[10],
-            total: expected,
-        })
-    }
-
-    /// About `total` comparisons by each number of threads of the batches.
-    fn fixed(&self, total: usize) -> Result<Fixed, ConcurrencyError> {
-        let Bench { stream, kernels, options, .. } = self;
-        let mut rows = Vec::new();
-        let mut all_lists = Vec::new();
-        for &threads in options.batch.iter().filter(|&&threads| threads <= total) {
-            // Lists of their own, as in the notebook.
-            let (first, second) = (poses(threads, options.seed), poses(total / threads, options.seed));
-            let block = block_of(threads);
-            let work = Work::count(&first, &second, kernels.pieces(), kernels.reach(), block);
-            rows.push(FixedRow { threads, poses: second.len(), work, ms: Spread::default() });
-            all_lists.push(kernels.lists(&first, &second, block)?);
-        }
-        let mut pieces: Vec<Piece<'_>> = Vec::new();
-        for lists in &mut all_lists {
-            pieces.push(Box::new(|stream| Ok(kernels.launch(stream, Variant::NOTEBOOK, lists)?)));
-        }
-        let times = in_turns(stream, options.runs, options.iterations, &mut pieces)?;
-        rows.iter_mut().zip(times).for_each(|(row, ms)| row.ms = ms);
-        Ok(Fixed { total, rows })
-    }
-
-    /// The same launch on so many streams.
-    fn streams(&self, count: usize, first: &[Pose], second: &[Pose]) -> Result<StreamsRow, ConcurrencyError> {
-        let Bench { device, stream, kernels, options } = self;
-        let (runs, iterations) = (options.runs, options.iterations);
-        let streams = (0..count).map(|_| device.stream()).collect::<Result<Vec<_>, _>>()?;
-        let wait = || streams.iter().try_for_each(Stream::synchronize);
-        let lists = || kernels.lists(first, second, block_of(first.len()));
-        let mut each = streams.iter().map(|_| lists()).collect::<Result<Vec<_>, _>>()?;
-
-        let plain_ms = on_the_host(runs, || {
-            for _ in 0..iterations {
-                for (stream, lists) in streams.iter().zip(&mut each) {
-                    kernels.launch(stream, Variant::NOTEBOOK, lists)?;
-                }
-            }
-            wait()
-        })?;
-        let empty_ms = on_the_host(runs, || {
-            for _ in 0..iterations {
-                for (stream, lists) in streams.iter().zip(&each) {
-                    kernels.nothing(stream, lists)?;
-                }
-            }
-            wait()
-        })?;
-
-        let all_of = |stream: &Stream, lists: &mut Lists| {
-            (0..iterations).try_for_each(|_| kernels.launch(stream, Variant::NOTEBOOK, lists))
-        };
-        let graphs = streams
-            .iter()
-            .zip(&mut each)
-            .map(|(stream, lists)| {
-                let graph = device.capture(|stream| all_of(stream, lists))?;
-                graph.prepare(stream).map(|()| graph)
-            })
-            .collect::<Result<Vec<Graph>, _>>()?;
-        let graphs_ms = on_the_host(runs, || {
-            for (stream, graph) in streams.iter().zip(&graphs) {
-                // SAFETY: a graph has a stream and lists of its own, which live as long as this function.
-                unsafe { graph.launch(stream)? };
-            }
-            wait()
-        })?;
-
-        let branches = device.capture_branches(count, |streams| {
-            streams.iter().zip(&mut each).try_for_each(|(stream, lists)| all_of(stream, lists))
-        })?;
-        branches.prepare(stream)?;
-        let branches_ms = on_the_host(runs, || {
-            // SAFETY: a branch has lists of its own, which live as long as this function; `wait` was before.
-            unsafe { branches.launch(stream)? };
-            stream.synchronize()
-        })?;
-
-        let repeated: Vec<Pose> = first.iter().copied().cycle().take(first.len() * count).collect();
-        let mut joined = kernels.lists(&repeated, second, block_of(first.len()))?;
-        let blocks_ms = on_the_host(runs, || {
-            (0..iterations).try_for_each(|_| kernels.launch(stream, Variant::NOTEBOOK, &mut joined))?;
-            stream.synchronize()
-        })?;
-        Ok(StreamsRow { streams: count, plain_ms, graphs_ms, branches_ms, blocks_ms, empty_ms })
-    }
-}
-
-/// Double-precision instructions that a multiprocessor of a compute capability starts a clock, by the throughput table of NVIDIA's
-/// *CUDA C++ Programming Guide*.
-fn fp64_lanes(capability: (u32, u32)) -> Option<u32> {
-    match capability {
-        (7, 0) | (8, 0) => Some(32),
-        (9, 0) | (10, 0) => Some(64),
-        (7, 5) | (8, 6 | 9) | (10, 3) | (12, _) => Some(2),
-        _ => None,
     }
 }

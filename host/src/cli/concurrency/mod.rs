@@ -3,6 +3,7 @@
 pub mod chart;
 mod plots;
 mod show;
+mod words;
 
 use std::{
     fs,
@@ -12,7 +13,7 @@ use std::{
 use clap::Args;
 use serde::Serialize;
 use warpsmith::{
-    concurrency::{Claim, Finding, MOST_ITERATIONS, MOST_POSES, MOST_RUNS, Options, Study, claims, findings},
+    concurrency::{MOST_ITERATIONS, MOST_POSES, MOST_RUNS, Options, Study, findings, findings::Findings},
     device::{Backend, Device},
     files::{Destination, FileError, reason},
 };
@@ -98,8 +99,10 @@ struct Object<'a> {
     system: &'static str,
     #[serde(flatten)]
     study: &'a Study,
-    findings: &'a [Finding],
-    claims: &'a [Claim],
+    findings: &'a [words::Finding],
+    claims: &'a [words::Claim],
+    /// Both, in figures.
+    figures: &'a Findings,
     files: Vec<String>,
 }
 
@@ -121,14 +124,15 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     })?;
     drop(work);
 
-    let (findings, claims) = (findings(&study), claims(&study));
+    let found = findings(&study);
+    let (findings, claims) = (words::findings(&study, &found), words::claims(&found));
     for (format, plot, destination) in &files {
         picture::write(destination, plot.draw(&study, *format))?;
     }
     let names = files.iter().map(|(.., destination)| destination.name().display().to_string()).collect();
     if arguments.json {
-        let object = Object { system: "concurrency", study: &study, findings: &findings, claims: &claims, files: names };
-        return terminal::print_json(&object);
+        let (study, findings, claims, figures) = (&study, &findings, &claims, &found);
+        return terminal::print_json(&Object { system: "concurrency", study, findings, claims, figures, files: names });
     }
     show::tables(&device, &study)?;
     show::words(&findings, &claims)?;

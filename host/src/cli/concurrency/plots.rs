@@ -45,13 +45,13 @@ impl Plot {
     fn chart(self, study: &Study) -> Chart {
         let (title, y, logarithmic, lines) = match self {
             Self::Streams => ("Kernels per second by streams", "kernels per second", true, streams(study)),
-            Self::Batch => ("Time by threads", "ms a launch", true, batch(study)),
-            Self::FixedWork => ("The same number of comparisons by threads", "ms a launch", true, fixed(study)),
+            Self::Batch => ("Time by threads", "ms per launch", true, batch(study)),
+            Self::FixedWork => ("The same number of comparisons by threads", "ms per launch", true, fixed(study)),
             Self::Reductions => ("Reductions", "time, as a multiple of that without a reduction", false, reductions(study)),
             Self::Placements => {
                 ("Where the shape's pieces are", "time, as a multiple of that from global memory", false, placements(study))
             }
-            Self::Phases => ("One phase against two", "ms a launch", true, phases(study)),
+            Self::Phases => ("One phase against two", "ms per launch", true, phases(study)),
         };
         Chart {
             title: format!("{title}: {}", study.device.name),
@@ -78,9 +78,9 @@ fn streams(study: &Study) -> Vec<Line> {
     };
     vec![
         rates("launched one by one", |row| row.plain_ms),
-        rates("a graph a stream", |row| row.graphs_ms),
-        rates("one graph, a branch a stream", |row| row.branches_ms),
-        rates("one launch, a block a stream", |row| row.blocks_ms),
+        rates("a graph per stream", |row| row.graphs_ms),
+        rates("one graph, a branch per stream", |row| row.branches_ms),
+        rates("one launch, a block per stream", |row| row.blocks_ms),
         rates("empty kernels", |row| row.empty_ms),
         theirs("the notebook", notebook::STREAMS.iter().map(|row| (row.streams, row.kernels_per_s))),
     ]

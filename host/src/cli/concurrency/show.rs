@@ -3,10 +3,11 @@
 use std::fmt::Display;
 
 use warpsmith::{
-    concurrency::{BatchRow, Claim, Finding, Placement, Reduction, Spread, Study, Verdict, notebook},
+    concurrency::{BatchRow, Placement, Reduction, Spread, Study, findings::Verdict, notebook},
     device::{Backend, Device},
 };
 
+use super::words::{Claim, Finding};
 use crate::cli::{failure::Failure, format, terminal};
 
 /// Prints all tables.

@@ -1,0 +1,91 @@
+//! What is measured, and how often.
+
+use serde::Serialize;
+
+use super::{ConcurrencyError, notebook};
+use crate::device::{Backend, Device};
+
+/// The most poses of a study, in either list.
+pub const MOST_POSES: usize = 1 << 20;
+/// The most launches on each stream.
+pub const MOST_ITERATIONS: usize = 10_000;
+/// The most measurements of each time.
+pub const MOST_RUNS: usize = 1000;
+
+/// The most poses of all streams' lists together.
+const MOST_OF_STREAMS: usize = 1 << 24;
+
+/// What is measured, and how often.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Options {
+    /// Numbers of streams, from 1 to 1,024.
+    pub streams: Vec<usize>,
+    /// Numbers of poses in the first list, a thread each, at least 1. Those above `poses` are left out.
+    pub batch: Vec<usize>,
+    /// Poses in the second list, at least 1.
+    pub poses: usize,
+    /// Launches on each stream, and at most in a row for one time, from 1 to 10,000.
+    pub iterations: usize,
+    /// Measurements that a median is of, from 1 to 1,000.
+    pub runs: usize,
+    /// The seed of the poses.
+    pub seed: u32,
+    /// Numbers of comparisons that are shared out over ever more threads.
+    pub fixed: Vec<usize>,
+}
+
+impl Options {
+    /// The notebook's, with medians of 7; on the CPU of 3, of single launches.
+    pub fn of(device: &Device) -> Self {
+        let gpu = device.backend() == Backend::Cuda;
+        Options {
+            streams: vec![1, 2, 4, 8, 16, 32],
+            batch: vec![4, 8, 16, 32, 64, 128, 256],
+            poses: 500,
+            iterations: if gpu { notebook::ITERATIONS } else { 1 },
+            runs: if gpu { 7 } else { 3 },
+            seed: 123,
+            fixed: vec![notebook::FIXED_TOTAL, 128_000],
+        }
+    }
+
+    /// In ascending order without repetitions, and checked.
+    pub(super) fn checked(&self) -> Result<Self, ConcurrencyError> {
+        let mut options = self.clone();
+        let lists = [
+            ("streams", &mut options.streams, 1..=1024, "a number of streams is from 1 to 1,024"),
+            ("batch", &mut options.batch, 1..=MOST_POSES, "a batch has from 1 to 1,048,576 poses"),
+        ];
+        for (option, list, range, expected) in lists {
+            list.sort_unstable();
+            list.dedup();
+            let wrong = list.iter().copied().find(|entry| !range.contains(entry));
+            if wrong.is_some() || list.is_empty() {
+                return Err(ConcurrencyError::Option { option, found: wrong, expected });
+            }
+        }
+        let numbers = [
+            ("poses", options.poses, 1..=MOST_POSES, "there are from 1 to 1,048,576"),
+            ("iterations", options.iterations, 1..=MOST_ITERATIONS, "there are from 1 to 10,000"),
+            ("runs", options.runs, 1..=MOST_RUNS, "there are from 1 to 1,000"),
+        ];
+        for (option, number, range, expected) in numbers {
+            if !range.contains(&number) {
+                return Err(ConcurrencyError::Option { option, found: Some(number), expected });
+            }
+        }
+        // Each stream has lists of its own, of about 300 bytes for each pose.
+        if let Some(&streams) = options.streams.last()
+            && streams * options.poses > MOST_OF_STREAMS
+        {
+            let expected = "that many streams have no room for lists of so many poses: together they may have 2^24";
+            return Err(ConcurrencyError::Option { option: "streams", found: Some(streams), expected });
+        }
+        if options.batch[0] > options.poses {
+            let expected = "it is taken from the poses, of which there are fewer";
+            return Err(ConcurrencyError::Option { option: "batch", found: Some(options.batch[0]), expected });
+        }
+        options.batch.retain(|&threads| threads <= options.poses);
+        Ok(options)
+    }
+}
