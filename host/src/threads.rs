@@ -137,7 +137,8 @@ fn choose(wish: Option<usize>) -> Result<usize, ThreadsError> {
 /// Fails where there is no address space for so many threads. The system would start one with the last of it, and what
 /// the thread then wants itself ends the process.
 fn check_room(threads: usize) -> io::Result<()> {
-    if own_limits().is_some_and(|left| left < threads * (STACK + ARENA) + REST) {
+    // A few find room among others.
+    if own_limits().is_some_and(|left| left < threads * STACK + threads.saturating_sub(2) * ARENA + REST) {
         return Err(io::ErrorKind::OutOfMemory.into());
     }
     MmapOptions::new().len(threads * (STACK + BESIDE) + REST).no_reserve_swap().map_anon().map(drop)
