@@ -64,9 +64,9 @@ pub struct BatchRow {
     pub work: Work,
     /// Of the notebook's kernel, back to back on one stream by the host's clock.
     pub kernels_per_s: Spread,
-    /// One phase from global memory, with each reduction in the order of [`Reduction::ALL`].
+    /// One phase from global memory, with each reduction in the order of [`Reduction::ALL`](super::Reduction::ALL).
     pub reductions: Vec<Spread>,
-    /// One phase with the notebook's reduction, with the pieces in each of [`Placement::ALL`].
+    /// One phase with the notebook's reduction, with the pieces in each of [`Placement::ALL`](super::Placement::ALL).
     pub placements: Vec<Spread>,
     /// Turning the pieces of both lists.
     pub transform: Spread,
