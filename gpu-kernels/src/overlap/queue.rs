@@ -225,11 +225,13 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
                     sum = sum + common.twice_area;
                     let area = T::HALF * common.twice_area;
                     values.0 = area;
-                    if GRADIENT {
+                    // Pieces that have but a line in common may have derivatives: the row gets them where the candidate does.
+                    let meet = common.twice_area != T::ZERO;
+                    if GRADIENT && meet {
                         let gradient = common.gradient();
                         values = (area, gradient.x, gradient.y, gradient.theta);
                     }
-                    if by_row && mode.has(Mode::CANDIDATES) && common.twice_area != T::ZERO {
+                    if by_row && mode.has(Mode::CANDIDATES) && meet {
                         let candidate = *candidates.order.add(clip.z as usize);
                         if GRADIENT {
                             add_gradient(out.gradients, candidate, common.gradient_of_second(second_at));
