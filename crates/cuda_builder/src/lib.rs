@@ -171,15 +171,16 @@ impl CudaBuilder {
         self
     }
 
-    /// Gives each kernel an image of its own, by its name: a driver compiles an image whole, so that a program then waits only for the
-    /// kernels that it launches. By default all are in one.
+    /// Gives each kernel an image of its own, by its name: a driver compiles an image whole, so that a program then
+    /// waits only for the kernels that it launches. By default all are in one.
     pub fn image_per_kernel(mut self, split: bool) -> Self {
         self.image_per_kernel = split;
         self
     }
 
-    /// Copies the PTX there: the file itself where there is one image, else one beside it for each, with kernel and architecture
-    /// before the extension (`kernels.ptx` -> `kernels.sm_75.ptx`, `kernels.sm_90.ptx`, or `kernels.saxpy.sm_75.ptx`, ...).
+    /// Copies the PTX there: the file itself where there is one image, else one beside it for each, with kernel and
+    /// architecture before the extension (`kernels.ptx` -> `kernels.sm_75.ptx`, `kernels.sm_90.ptx`, or
+    /// `kernels.saxpy.sm_75.ptx`, ...).
     pub fn copy_to(mut self, path: impl AsRef<Path>) -> Self {
         self.copy_to = Some(path.as_ref().to_owned());
         self
@@ -276,7 +277,10 @@ impl CudaBuilder {
 
         if let Some(copy) = &self.copy_to {
             for image in &output.images {
-                let copy = if output.images.len() == 1 { copy.clone() } else { image_path(copy, self.image_per_kernel, image) };
+                let copy = match output.images.len() {
+                    1 => copy.clone(),
+                    _ => image_path(copy, self.image_per_kernel.then_some(&image.kernels[0]), image.arch),
+                };
                 let ptx = fs::read(&image.path).map_err(|source| BuilderError::Io { path: image.path.clone(), source })?;
                 emit::write(&copy, &ptx)?;
             }
@@ -289,12 +293,15 @@ impl CudaBuilder {
 fn images<'a>(kernels: impl Iterator<Item = &'a String>, split: bool, archs: &[NvptxArch], path: &Path) -> Vec<PtxImage> {
     let kernels: Vec<String> = kernels.cloned().collect();
     let parts = kernels.chunks(if split { 1 } else { kernels.len() });
-    let images =
-        parts.flat_map(|kernels| archs.iter().map(|&arch| PtxImage { arch, kernels: kernels.to_vec(), path: path.to_owned() }));
-    images.map(|image| PtxImage { path: image_path(path, split, &image), ..image }).collect()
+    let image = |kernels: &[String], arch| PtxImage {
+        arch,
+        kernels: kernels.to_vec(),
+        path: image_path(path, split.then_some(&kernels[0]), arch),
+    };
+    parts.flat_map(|kernels| archs.iter().map(move |&arch| image(kernels, arch))).collect()
 }
 
-fn image_path(path: &Path, split: bool, image: &PtxImage) -> PathBuf {
-    let kernel = if split { format!("{}.", image.kernels[0]) } else { String::new() };
-    path.with_extension(format!("{kernel}{}.ptx", image.arch.target_cpu()))
+fn image_path(path: &Path, kernel: Option<&String>, arch: NvptxArch) -> PathBuf {
+    let kernel = kernel.map_or_else(String::new, |kernel| format!("{kernel}."));
+    path.with_extension(format!("{kernel}{}.ptx", arch.target_cpu()))
 }

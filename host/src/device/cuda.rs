@@ -126,10 +126,14 @@ pub(super) fn first() -> Result<&'static Cuda, DeviceError> {
 
 fn check_image(info: &DeviceInfo) -> Result<(), DeviceError> {
     let capability = capability(info);
-    match image::arch(capability) {
+    match image::choose(image::any(), capability) {
         Some(_) => Ok(()),
-        None => Err(DeviceError::NoImage { device: info.name.clone(), capability, archs: image::archs().collect() }),
+        None => Err(no_image(info.name.clone(), capability, image::any())),
     }
+}
+
+fn no_image(device: String, capability: u32, images: &[(u32, &str)]) -> DeviceError {
+    DeviceError::NoImage { device, capability, archs: images.iter().map(|(arch, _)| *arch).collect() }
 }
 
 /// A device's compute capability, times ten.
@@ -386,7 +390,7 @@ impl Cuda {
 
     /// Which of the library's images suit the device.
     pub(super) fn image(&self) -> Option<u32> {
-        image::arch(capability(&self.info))
+        image::choose(image::any(), capability(&self.info)).map(|(arch, _)| arch)
     }
 }
 

@@ -42,14 +42,9 @@ pub(super) fn with_constant(name: &str) -> impl Iterator<Item = usize> {
     PTX_IMAGES.iter().enumerate().filter(move |(_, image)| has(image)).map(|(number, _)| number)
 }
 
-/// The compute capabilities that there are images for, times ten.
-pub(super) fn archs() -> impl Iterator<Item = u32> {
-    PTX_IMAGES.iter().take(1).flat_map(|image| image.ptx.iter().map(|(arch, _)| *arch))
-}
-
-/// The one whose images suit a device of this capability best.
-pub(super) fn arch(capability: u32) -> Option<u32> {
-    archs().filter(|&arch| arch <= capability).max()
+/// Some image's texts: all are for the same architectures.
+pub(super) fn any() -> &'static [(u32, &'static str)] {
+    PTX_IMAGES.first().map_or(&[], |image| image.ptx)
 }
 
 /// Whether a kernel is of the crate that [`PTX_IMAGES`] was built from. Its kernels alone may be launched from there:

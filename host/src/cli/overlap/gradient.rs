@@ -1,6 +1,6 @@
 //! `warpsmith overlap gradient`.
 
-use std::{path::PathBuf, time::Instant};
+use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
@@ -87,11 +87,7 @@ impl Arguments {
         let mut overlap = self.evaluation.evaluator::<T>(&device, &loaded.shapes, self.boundary.is_some())?;
         let progress = Progress::new(self.json || global.verbose > 0);
         let work = progress.spinner(100 * loaded.packings.poses().len(), format!("evaluating on {device}"));
-        let (start, compiled) = (Instant::now(), device.compile_time());
-        let mut result = self.input.evaluate(&mut overlap, &loaded, self.boundary, Wanted::GRADIENT)?;
-        let (elapsed, compile_time) = (start.elapsed(), device.compile_time() - compiled);
-        let ms = 1e3 * elapsed.saturating_sub(compile_time).as_secs_f64();
-        let compile_ms = 1e3 * compile_time.as_secs_f64();
+        let (mut result, [ms, compile_ms]) = self.input.evaluate(&mut overlap, &loaded, self.boundary, Wanted::GRADIENT)?;
         drop(work);
         if let Some(outside) = &result.outside {
             for (sum, outside) in result.gradient.as_flattened_mut().iter_mut().zip(outside.gradient.as_flattened()) {

@@ -1,6 +1,9 @@
 //! What the commands of `overlap` read, and how they evaluate it.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Instant,
+};
 
 use clap::{Args, ValueEnum};
 use warpsmith::{
@@ -95,19 +98,23 @@ impl Input {
     }
 
     /// Evaluates what was loaded: against the others where there are some, else within a square of this side if there
-    /// is one.
+    /// is one. With it come the milliseconds that this took, and those in which kernels were compiled besides.
     pub fn evaluate<T: Real>(
         &self,
         overlap: &mut Overlap<T>,
         loaded: &Loaded,
         side: Option<f64>,
         wanted: Wanted,
-    ) -> Result<overlap::Evaluation<T>, Failure> {
-        Ok(match (&loaded.others, side) {
+    ) -> Result<(overlap::Evaluation<T>, [f64; 2]), Failure> {
+        let (start, compiled) = (Instant::now(), overlap.device().compile_time());
+        let evaluation = match (&loaded.others, side) {
             (Some(others), _) => overlap.evaluate_between(&loaded.packings, others, wanted)?.0,
             (None, Some(side)) => overlap.evaluate_within(&loaded.packings, &[side], wanted)?,
             (None, None) => overlap.evaluate(&loaded.packings, wanted)?,
-        })
+        };
+        let (elapsed, compile_time) = (start.elapsed(), overlap.device().compile_time() - compiled);
+        let ms = [elapsed.saturating_sub(compile_time), compile_time].map(|time| 1e3 * time.as_secs_f64());
+        Ok((evaluation, ms))
     }
 }
 

@@ -1,6 +1,6 @@
 //! `warpsmith overlap total`.
 
-use std::{path::PathBuf, time::Instant};
+use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
@@ -115,11 +115,7 @@ impl Arguments {
         let mut overlap = self.evaluation.evaluator::<T>(&device, &loaded.shapes, self.boundary.is_some())?;
         let progress = Progress::new(self.json || global.verbose > 0);
         let work = progress.spinner(100 * loaded.packings.poses().len(), format!("evaluating on {device}"));
-        let (start, compiled) = (Instant::now(), device.compile_time());
-        let evaluation = self.input.evaluate(&mut overlap, &loaded, self.boundary, Wanted::TOTALS)?;
-        let (elapsed, compile_time) = (start.elapsed(), device.compile_time() - compiled);
-        let ms = 1e3 * elapsed.saturating_sub(compile_time).as_secs_f64();
-        let compile_ms = 1e3 * compile_time.as_secs_f64();
+        let (evaluation, [ms, compile_ms]) = self.input.evaluate(&mut overlap, &loaded, self.boundary, Wanted::TOTALS)?;
         let submitted = loaded.layout == Layout::Submission;
         let alone = loaded.others.is_none() && self.evaluation.lattice.is_none();
         let check = (self.check || submitted && alone && !self.no_check).then(|| Checked::of(&loaded));

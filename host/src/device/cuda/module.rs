@@ -1,7 +1,7 @@
 //! Modules, and the functions in them.
 
 use super::driver::{self, Code, function, jit};
-use super::{Cuda, DeviceError, KernelAttributes, capability, image};
+use super::{Cuda, DeviceError, KernelAttributes, capability, image, no_image};
 use crate::device::error::Bytes;
 use crate::device::launch::{Dim3, LaunchConfig, refused};
 use cuda_std::launch::KernelInfo;
@@ -36,8 +36,7 @@ impl CudaModule {
     pub(in super::super) fn load(cuda: &'static Cuda, images: &[(u32, &str)]) -> Result<Self, DeviceError> {
         let capability = capability(&cuda.info);
         let Some((arch, ptx)) = image::choose(images, capability) else {
-            let archs = images.iter().map(|(arch, _)| *arch).collect();
-            return Err(DeviceError::NoImage { device: cuda.to_string(), capability, archs });
+            return Err(no_image(cuda.to_string(), capability, images));
         };
         let refused = |text: String, log: String| DeviceError::Module { device: cuda.to_string(), arch, text, log };
         let parameters = image::parameters(ptx);
