@@ -1,15 +1,15 @@
-//! The kernels that the concurrency study compares: the total overlap of one list of poses with another, the way that the
-//! study's source does it. A thread takes a pose of the first list and goes through all of the second.
+//! The kernels that the concurrency study compares: the total overlap of one list of poses with another, the way that
+//! the study's source does it. A thread takes a pose of the first list and goes through all of the second.
 //!
 //! - [`global`], [`constant`](mod@constant) and [`shared`]: in one phase. A thread transforms the pieces of both poses anew for each comparison.
 //!   The modules differ in where it reads the shape's quads from.
 //! - [`two_phase`]: the same loop over quads that [`transform()`] has turned before.
 //!
-//! In each module a kernel a reduction, that is a way from the threads' sums to one a block: `interleaved`, `sequential`, `shuffle`,
-//! `atomic`, and `separate`, which leaves the reduction out.
+//! In each module a kernel a reduction, that is a way from the threads' sums to one a block: `interleaved`,
+//! `sequential`, `shuffle`, `atomic`, and `separate`, which leaves the reduction out.
 //!
-//! These are models to measure, not the way to compute overlaps: for that there are the other modules. Only one shape, in
-//! double precision.
+//! These are models to measure, not the way to compute overlaps: for that there are the other modules. Only one shape,
+//! in double precision.
 
 use crate::collectives::{
     Sum,
@@ -183,9 +183,9 @@ pub fn nothing() {}
 /// An element for each thread of a block.
 type Sums = SharedArray<f64, { MAX_THREADS as usize }>;
 
-// What the reductions below ask of their callers: all threads of the block call it together; `totals` points to an element a
-// block; the shared array is used for nothing else. Each thread writes its own element first, and between two barriers no element
-// is written by one thread and accessed by another.
+// What the reductions below ask of their callers: all threads of the block call it together; `totals` points to an
+// element a block; the shared array is used for nothing else. Each thread writes its own element first, and between two
+// barriers no element is written by one thread and accessed by another.
 
 /// A tree in which neighbours come together first: of the threads that still add, the distance doubles each time.
 #[inline(always)]
@@ -239,8 +239,8 @@ unsafe fn shuffle(value: f64, sums: Sums, totals: *mut f64) {
     let warps = threads.div_ceil(cuda_std::warp::WARP_SIZE);
     let (me, warp) = (cuda_std::warp::lane_id(), cuda_std::warp::warp_id());
     let mut total = warp::reduce(Lanes::of_block(threads), value, Sum);
-    // SAFETY: see above; a warp has an element, of which there are no more than threads. With two warps the first has 32 lanes, and
-    // a block has no more warps than that.
+    // SAFETY: see above; a warp has an element, of which there are no more than threads. With two warps the first has
+    // 32 lanes, and a block has no more warps than that.
     unsafe {
         if warps > 1 {
             if me == 0 {
@@ -286,8 +286,8 @@ macro_rules! reductions {
         #[doc = $doc]
         ///
         /// # Safety
-        /// One-dimensional grid and block, `totals` points to an element a block (for `separate` a thread), and there are as many
-        /// pieces as the module says.
+        /// One-dimensional grid and block, `totals` points to an element a block (for `separate` a thread), and there
+        /// are as many pieces as the module says.
         #[kernel(max_threads = 256, min_blocks = 1)]
         pub unsafe fn $name($($argument: $type),*, totals: *mut f64) {
             $(let $sums = shared_array![f64; MAX_THREADS as usize];)?

@@ -1,6 +1,8 @@
-//! Walks over successors that are no list: each element's is drawn at random, so that many walks pass one element, at the same time.
+//! Walks over successors that are no list: each element's is drawn at random, so that many walks pass one element, at
+//! the same time.
 //!
-//! Under ThreadSanitizer (CONTRIBUTING.md says how) this shows stores that race. Without it, a record that is made of two threads' halves.
+//! Under ThreadSanitizer (CONTRIBUTING.md says how) this shows stores that race. Without it, a record that is made of
+//! two threads' halves.
 
 use gpu_kernels::list_rank::{Offset, Placed8, Status, Value, splitters::Splitters, walk};
 use simt::{Executor, Launch};
@@ -115,7 +117,8 @@ fn records_are_one_walk_s() {
     }
 }
 
-/// With weights of 1, offsets are numbers of steps. A record of 16 bytes is two words, of which either may be another walk's.
+/// With weights of 1, offsets are numbers of steps. A record of 16 bytes is two words, of which either may be another
+/// walk's.
 #[test]
 fn weighted_walks_end() {
     let (next, splitters, weights) = (successors(20), splitters(3), vec![1i64; N as usize]);

@@ -47,7 +47,8 @@ fn batch_row(threads: usize, ms: f64) -> BatchRow {
     }
 }
 
-/// With the time of a launch by its number of threads, and the times by streams of 20 launches each: one by one, by blocks, empty.
+/// With the time of a launch by its number of threads, and the times by streams of 20 launches each: one by one, by
+/// blocks, empty.
 fn study(backend: &str, ms: impl Fn(usize) -> f64, streams: impl Fn(usize) -> [f64; 3]) -> Study {
     let device = Facts {
         name: "a device".to_owned(),

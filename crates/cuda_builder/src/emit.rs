@@ -21,8 +21,8 @@ pub fn emit(module: &Module<'_>, kernels: &Kernels, arch: NvptxArch, images: &[P
     write_images(&mut module, &machine, &images, ir)
 }
 
-/// Writes the images of which `module` has the kernels. It halves them until there is one: a copy of the whole module for each
-/// would take longer than all the rest.
+/// Writes the images of which `module` has the kernels. It halves them until there is one: a copy of the whole module
+/// for each would take longer than all the rest.
 fn write_images(module: &mut Module<'_>, machine: &TargetMachine, images: &[&PtxImage], ir: bool) -> Result<()> {
     if let [image] = images {
         if ir {

@@ -118,8 +118,8 @@ pub struct Memory {
     pub location: Location,
     /// From the address of its first byte to that behind its last.
     pub bytes: Range<usize>,
-    /// The number of the page on which the host library keeps the allocation's uses, to order work on several streams. Without it
-    /// the order is left to the [`IntoParam`]'s author.
+    /// The number of the page on which the host library keeps the allocation's uses, to order work on several streams.
+    /// Without it the order is left to the [`IntoParam`]'s author.
     pub page: Option<usize>,
 }
 
@@ -223,10 +223,10 @@ pub unsafe trait KernelParam {
 /// ```
 ///
 /// # Safety
-/// For as long as whatever the value borrows stays borrowed, what `raw` points to is initialised, alive, and shared with others no
-/// further than `P` promises; `memory` says where that is, and is `None` only where `raw` points to nothing.
-/// [`Memory::page`], where there is one, is the page of the host library's buffer there, which is borrowed as long. A value without
-/// one stays usable until the kernel is done, and its author orders kernels on several streams.
+/// For as long as whatever the value borrows stays borrowed, what `raw` points to is initialised, alive, and shared
+/// with others no further than `P` promises; `memory` says where that is, and is `None` only where `raw` points to
+/// nothing. [`Memory::page`], where there is one, is the page of the host library's buffer there, which is borrowed as
+/// long. A value without one stays usable until the kernel is done, and its author orders kernels on several streams.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be passed for the kernel parameter `{P}`",
     note = "pass `&buffer` for `&[T]` and `*const T`, `&mut buffer` for `*mut T` and `DisjointSlice<T>`, and scalars of exactly the kernel's type"

@@ -180,7 +180,8 @@ pub fn powi<F: Float>(x: F, n: i32) -> F {
 
 /// The GPU's approximations, all but one for `f32`: one or two instructions of the special function unit.
 ///
-/// They treat subnormal numbers as zero (`.ftz`, except `tanh`). Errors are PTX's bounds, relative unless said otherwise.
+/// They treat subnormal numbers as zero (`.ftz`, except `tanh`). Errors are PTX's bounds, relative unless said
+/// otherwise.
 /// **On the CPU these are the accurate functions**, so results differ between the two sides by up to the bounds.
 pub mod fast {
     use crate::sys::math as sys;

@@ -328,8 +328,8 @@ pub unsafe fn finish(pairs: &[Pair], ranks: *mut i32, status: &Status, expected:
     let size = (pairs.len() - first).min(WINDOW);
     let window = dynamic_shared::<i32>();
     // Of a bad list that is trusted, two pairs may have one place.
-    // SAFETY: the launch gives FINISH_SHARED bytes, and places are below WINDOW; all writes before the barrier are atomic, and reads
-    // follow it; the window lies in both arrays.
+    // SAFETY: the launch gives FINISH_SHARED bytes, and places are below WINDOW; all writes before the barrier are
+    // atomic, and reads follow it; the window lies in both arrays.
     unsafe {
         let mut i = 2 * thread;
         while i + 1 < size {

@@ -1,14 +1,17 @@
-//! Steps for packings that are squeezed, by Adam (D. P. Kingma and J. Ba, *Adam: A Method for Stochastic Optimization*, 2015).
+//! Steps for packings that are squeezed, by Adam (D. P. Kingma and J. Ba, *Adam: A Method for Stochastic Optimization*,
+//! 2015).
 //!
-//! What is made small is a packing's overlap and its area outside the boundary, plus a *pressure* times the boundary's scale. Poses
-//! and scales are stepped by kernels of their own, since a thread for a pose and one for a packing have nothing in common.
+//! What is made small is a packing's overlap and its area outside the boundary, plus a *pressure* times the boundary's
+//! scale. Poses and scales are stepped by kernels of their own, since a thread for a pose and one for a packing have
+//! nothing in common.
 //!
-//! The running means start at zero. What the original divides by, 1 - beta^t, is kept as the sum of a mean's weights, so that no
-//! thread needs to know how many steps there were: zeros in all of a packing's memory start it afresh.
+//! The running means start at zero. What the original divides by, 1 - beta^t, is kept as the sum of a mean's weights,
+//! so that no thread needs to know how many steps there were: zeros in all of a packing's memory start it afresh.
 //!
-//! A scale takes steps of another kind: inwards at the full rate where nothing pushes back, outwards at the full rate where what pushes
-//! back is twice the pressure or more, and in between in proportion; smoothed by a running mean. Copies that lie flat against the
-//! boundary push with all of an edge's length or not at all. Adam would divide by the memory of that for long, and not come back.
+//! A scale takes steps of another kind: inwards at the full rate where nothing pushes back, outwards at the full rate
+//! where what pushes back is twice the pressure or more, and in between in proportion; smoothed by a running mean.
+//! Copies that lie flat against the boundary push with all of an edge's length or not at all. Adam would divide by the
+//! memory of that for long, and not come back.
 
 use super::Scalar;
 use cuda_std::prelude::*;
@@ -118,12 +121,13 @@ unsafe fn step_scale<T: Scalar>(step: &Step<T>, rates: &[T], by_scale: &[T], mem
 
 macro_rules! kernels {
     ($($t:ty: $poses:ident $scales:ident;)*) => {$(
-        /// Moves every pose by one step, `steps[number]`. A thread for each: `packing_of` has its packing, whose rate is `rates` times
-        /// the step's; poses of rate 0 stay. `gradient` and `outside` are the derivatives of the overlap and of what is outside.
+        /// Moves every pose by one step, `steps[number]`. A thread for each: `packing_of` has its packing, whose rate
+        /// is `rates` times the step's; poses of rate 0 stay. `gradient` and `outside` are the derivatives of the
+        /// overlap and of what is outside.
         ///
         /// # Safety
-        /// There are packings as `packing_of` says, three numbers for each pose in `gradient`, `outside` and `poses`, and
-        /// [`POSE_MEMORY`] in `memory`.
+        /// There are packings as `packing_of` says, three numbers for each pose in `gradient`, `outside` and `poses`,
+        /// and [`POSE_MEMORY`] in `memory`.
         #[kernel(max_threads = 128)]
         #[allow(clippy::too_many_arguments)]
         pub unsafe fn $poses(
@@ -141,8 +145,8 @@ macro_rules! kernels {
             unsafe { step_pose(&steps[number as usize], packing_of, rates, scales, gradient, outside, memory, poses) }
         }
 
-        /// Moves every packing's scale by one step, `steps[number]`. A thread for each of `rates`; those of rate 0 stay. `by_scale` is the derivative
-        /// of what is outside, and the step's pressure is above 0.
+        /// Moves every packing's scale by one step, `steps[number]`. A thread for each of `rates`; those of rate 0
+        /// stay. `by_scale` is the derivative of what is outside, and the step's pressure is above 0.
         ///
         /// # Safety
         /// There is a number for each packing in `by_scale`, `memory` and `scales`.

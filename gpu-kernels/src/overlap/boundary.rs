@@ -1,11 +1,12 @@
 //! What of each copy is outside a convex region.
 //!
-//! The region is a convex polygon, times a *scale* about the origin that each packing has of its own: the side of the square,
-//! where it is the unit square. It is given as half-planes, and cut into quads like a shape. What is outside of a piece is its
-//! area less what it has in common with the quads; a piece with all corners inside has exactly nothing outside.
+//! The region is a convex polygon, times a *scale* about the origin that each packing has of its own: the side of the
+//! square, where it is the unit square. It is given as half-planes, and cut into quads like a shape. What is outside of
+//! a piece is its area less what it has in common with the quads; a piece with all corners inside has exactly nothing
+//! outside.
 //!
-//! As the scale grows, the region's edges move outwards by their distance from the origin: the derivative of the common area
-//! is what the region's own segments of the common boundary sweep, seen from the origin, over the scale.
+//! As the scale grows, the region's edges move outwards by their distance from the origin: the derivative of the common
+//! area is what the region's own segments of the common boundary sweep, seen from the origin, over the scale.
 
 use super::{
     Scalar,
@@ -83,7 +84,8 @@ unsafe fn run<T: Scalar>(
         *to = -gradient.x;
         *to.add(1) = -gradient.y;
         *to.add(2) = -gradient.theta;
-        // The whole boundary sweeps the double of the area, wherever it is seen from; the copy's part is moved to the origin.
+        // The whole boundary sweeps the double of the area, wherever it is seen from; the copy's part is moved to the
+        // origin.
         let swept = inside.swept + position.cross(inside.along);
         *by_scale.add(pose as usize) = (swept - inside.twice_area) / scale;
     }
@@ -93,9 +95,9 @@ macro_rules! kernels {
     ($($(#[$doc:meta])* $name:ident: $t:ty;)*) => {$(
         $(#[$doc])*
         ///
-        /// A thread for each row of phase one. By pose go the area outside, its gradient, and its derivative by the scale.
-        /// `half_planes` has [`HALF_PLANE`] numbers for each, and `quads` four corners for each, both at scale 1; `scales` has a
-        /// number for each packing, or one for all.
+        /// A thread for each row of phase one. By pose go the area outside, its gradient, and its derivative by the
+        /// scale. `half_planes` has [`HALF_PLANE`] numbers for each, and `quads` four corners for each, both at scale
+        /// 1; `scales` has a number for each packing, or one for all.
         ///
         /// # Safety
         /// There are rows and packings as the arrays say, and room for each pose's results.

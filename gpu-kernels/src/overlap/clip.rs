@@ -1,36 +1,41 @@
 //! The intersection of two convex quads: its area, and how that changes as one of them moves.
 //!
-//! The first quad's edges are clipped by the second's half-planes (Liang and Barsky, *A new concept and method for line clipping*,
-//! 1984): of each edge an interval is left. What is left of all four is closed along the second quad's boundary: from where an edge
-//! leaves the second quad to where one comes in. Twice the area is the sum of what these two parts of the boundary sweep.
+//! The first quad's edges are clipped by the second's half-planes (Liang and Barsky, *A new concept and method for line
+//! clipping*, 1984): of each edge an interval is left. What is left of all four is closed along the second quad's
+//! boundary: from where an edge leaves the second quad to where one comes in. Twice the area is the sum of what these
+//! two parts of the boundary sweep.
 //!
-//! By Reynolds' transport theorem the area changes with the flow of the first quad's own boundary through what is left of it
-//! there: its segments alone give the derivatives, with those by the second quad's pose, since the whole boundary is closed.
+//! By Reynolds' transport theorem the area changes with the flow of the first quad's own boundary through what is left
+//! of it there: its segments alone give the derivatives, with those by the second quad's pose, since the whole boundary
+//! is closed.
 //!
 //! # Why this is right to rounding for every input
-//! The area of a closed curve changes by no more than its length times ε if it is moved by ε. So rounding does no harm if, whatever
-//! is decided wrongly, (a) the curve stays closed, and (b) only points within rounding of an edge's line are taken for being on
-//! its other side.
+//! The area of a closed curve changes by no more than its length times ε if it is moved by ε. So rounding does no harm
+//! if, whatever is decided wrongly, (a) the curve stays closed, and (b) only points within rounding of an edge's line
+//! are taken for being on its other side.
 //!
-//! (b) Depths of the first quad's vertices below each line are off by rounding alone. Between them depth is linear: a point of an
-//! edge is inside if its place on the edge is on the inner side of the place where the edge crosses the line.
+//! (b) Depths of the first quad's vertices below each line are off by rounding alone. Between them depth is linear: a
+//! point of an edge is inside if its place on the edge is on the inner side of the place where the edge crosses the
+//! line.
 //!
-//! (a) Clip by one half-plane after another, sides 0, 1, 2 and 3, as Sutherland and Hodgman do. A step keeps the curve closed, however
-//! often it crosses the line, if both pieces of curve that meet in a point agree on whether that is inside. They do: at a vertex
-//! they look at the same depth, and where an edge was cut its place decides for the edge and for the line that cut it. The
-//! pieces along the second quad's lines needn't be kept: a piece is the sum, over its ends, of a path from a fixed point to the
-//! end, with a sign, and so these paths are all that is added up, once for each end that is left when all is done. As sides 0 and 2
-//! don't approach each other towards side 3 (see [`Quad`]), what bounds the first three half-planes is an open path,
-//! along which there is but one way from one point to another. Side 3 closes it, and cuts off what comes before its start
-//! and behind its end. Of the ends that it cuts off, those on side 0 lie before the start, and those on side 2 behind the end; those on
-//! side 1, too, as it doesn't approach side 3 towards side 0. An end before the start is a path back around the start, which is what
-//! `turns` counts: the curve runs along all of the second quad so many times more than the paths from the start say.
+//! (a) Clip by one half-plane after another, sides 0, 1, 2 and 3, as Sutherland and Hodgman do. A step keeps the curve
+//! closed, however often it crosses the line, if both pieces of curve that meet in a point agree on whether that is
+//! inside. They do: at a vertex they look at the same depth, and where an edge was cut its place decides for the edge
+//! and for the line that cut it. The pieces along the second quad's lines needn't be kept: a piece is the sum, over its
+//! ends, of a path from a fixed point to the end, with a sign, and so these paths are all that is added up, once for
+//! each end that is left when all is done. As sides 0 and 2 don't approach each other towards side 3 (see [`Quad`]),
+//! what bounds the first three half-planes is an open path, along which there is but one way from one point to another.
+//! Side 3 closes it, and cuts off what comes before its start and behind its end. Of the ends that it cuts off, those
+//! on side 0 lie before the start, and those on side 2 behind the end; those on side 1, too, as it doesn't approach
+//! side 3 towards side 0. An end before the start is a path back around the start, which is what `turns` counts: the
+//! curve runs along all of the second quad so many times more than the paths from the start say.
 //!
-//! The derivatives come from the same curve. They are those of quads that differ from the given ones by rounding: exact where the area has
-//! derivatives, and where edges coincide, so that it has two of them to either side, between these two.
+//! The derivatives come from the same curve. They are those of quads that differ from the given ones by rounding: exact
+//! where the area has derivatives, and where edges coincide, so that it has two of them to either side, between these
+//! two.
 //!
-//! Ends come in pairs, as an edge that has one vertex inside always keeps that, which is why the places of crossings are computed
-//! from the inner vertex on.
+//! Ends come in pairs, as an edge that has one vertex inside always keeps that, which is why the places of crossings
+//! are computed from the inner vertex on.
 
 use super::Scalar;
 use cuda_std::math;
@@ -47,9 +52,9 @@ pub struct Point<T> {
 
 /// The vertices of a convex quad, counter-clockwise. A triangle repeats its last.
 ///
-/// Side k goes from vertex k to the next. Sides 0 and 2 don't approach each other towards side 3, nor sides 1 and 3 towards side 0: the
-/// cross product of sides 0 and 2 isn't negative, nor that of 1 and 3, but by rounding. Each quad has a vertex to number from for which
-/// that holds.
+/// Side k goes from vertex k to the next. Sides 0 and 2 don't approach each other towards side 3, nor sides 1 and 3
+/// towards side 0: the cross product of sides 0 and 2 isn't negative, nor that of 1 and 3, but by rounding. Each quad
+/// has a vertex to number from for which that holds.
 pub type Quad<T> = [Point<T>; 4];
 
 /// What the intersection of two quads comes to.
@@ -158,8 +163,8 @@ pub fn moved<T: Scalar>(quad: &Quad<T>, by: Point<T>) -> Quad<T> {
     [quad[0].plus(by), quad[1].plus(by), quad[2].plus(by), quad[3].plus(by)]
 }
 
-/// What is left of an edge of the first quad: from place `start` to place `end`, as far as they are between 0, its first vertex, and 1,
-/// its second; nothing, if the start is behind the end.
+/// What is left of an edge of the first quad: from place `start` to place `end`, as far as they are between 0, its
+/// first vertex, and 1, its second; nothing, if the start is behind the end.
 #[derive(Clone, Copy)]
 struct Edge<T> {
     /// -1 until it is cut, so that a first cut counts wherever rounding brings it.
@@ -231,8 +236,8 @@ impl<T: Scalar> Edge<T> {
         self.start <= self.end
     }
 
-    /// How often more the path along the second quad's boundary goes round, as side 3 takes away ends of this edge that lie before the
-    /// start of side 0.
+    /// How often more the path along the second quad's boundary goes round, as side 3 takes away ends of this edge that
+    /// lie before the start of side 0.
     #[inline(always)]
     fn turns(&self, last: &Crossing<T>) -> i32 {
         let back = |side: u32, place: T| i32::from(self.remains() && side == 0 && last.excludes(place));
@@ -240,18 +245,19 @@ impl<T: Scalar> Edge<T> {
     }
 }
 
-/// The intersection of two convex quads. Exact up to rounding, for every input and in either order of the two: about ten units in the last
-/// place of the square of the quads' size.
+/// The intersection of two convex quads. Exact up to rounding, for every input and in either order of the two: about
+/// ten units in the last place of the square of the quads' size.
 #[inline(always)]
 pub fn intersect<T: Scalar>(first: &Quad<T>, second: &Quad<T>) -> Intersection<T> {
-    // All of it is seen from the second quad's first vertex, where paths along that quad start. Sides 3 and 0 sweep nothing from there.
+    // All of it is seen from the second quad's first vertex, where paths along that quad start. Sides 3 and 0 sweep
+    // nothing from there.
     let [origin, ..] = *second;
     let corner = [second[1].minus(origin), second[2].minus(origin), second[3].minus(origin)];
     let vertex = [first[0].minus(origin), first[1].minus(origin), first[2].minus(origin), first[3].minus(origin)];
     // Variables rather than arrays, which the compiler would keep in memory.
     let (mut a, mut b, mut c, mut d) = (Edge::whole(), Edge::whole(), Edge::whole(), Edge::whole());
-    // How deep inside a vertex is, times the side's length. All are, where the side has none. A side's vector comes from the
-    // vertices as they are: that of a short one would be lost in the rounding of `corner`.
+    // How deep inside a vertex is, times the side's length. All are, where the side has none. A side's vector comes
+    // from the vertices as they are: that of a short one would be lost in the rounding of `corner`.
     let side = [corner[0], second[2].minus(second[1]), second[3].minus(second[2]), Point::ORIGIN.minus(corner[2])];
     let depths = |from: Point<T>, side: Point<T>| {
         let offset = from.cross(side);
@@ -279,7 +285,8 @@ pub fn intersect<T: Scalar>(first: &Quad<T>, second: &Quad<T>) -> Intersection<T
     close(&mut c, depth[2], depth[3]);
     close(&mut d, depth[3], depth[0]);
 
-    // What the path along the second quad sweeps up to its vertices 2 and 3; up to vertex 1 it is nothing, and from 3 on no more.
+    // What the path along the second quad sweeps up to its vertices 2 and 3; up to vertex 1 it is nothing, and from 3
+    // on no more.
     let swept_to_2 = corner[0].cross(corner[1]);
     let swept_to_3 = swept_to_2 + corner[1].cross(corner[2]);
     // Up to a point of one of its sides.

@@ -105,7 +105,8 @@ unsafe fn run<T: Scalar>(
     if row >= n {
         return;
     }
-    // SAFETY: the caller's. A row's partial sum is its thread's; to areas and gradients others may add at the same time.
+    // SAFETY: the caller's. A row's partial sum is its thread's; to areas and gradients others may add at the same
+    // time.
     unsafe {
         let pose = *rows.order.add(row as usize);
         let frame = frames.get_unchecked(*packing_of.get_unchecked(pose as usize) as usize);
@@ -176,12 +177,12 @@ macro_rules! kernels {
     ($($(#[$doc:meta])* $name:ident: $t:ty;)*) => {$(
         $(#[$doc])*
         ///
-        /// A thread for each of `n` rows. `partial` gets the double of each row's area; to areas and gradients, by pose, the
-        /// sums are added: `mode` says which.
+        /// A thread for each of `n` rows. `partial` gets the double of each row's area; to areas and gradients, by
+        /// pose, the sums are added: `mode` says which.
         ///
         /// # Safety
-        /// Both lists have what `frames` and `starts` say, `packing_of` has each row's packing in the caller's order, and what
-        /// `mode` asks for has room.
+        /// Both lists have what `frames` and `starts` say, `packing_of` has each row's packing in the caller's order,
+        /// and what `mode` asks for has room.
         #[kernel(max_threads = 128, min_blocks = 2)]
         #[allow(clippy::too_many_arguments)]
         pub unsafe fn $name(
@@ -230,12 +231,12 @@ macro_rules! pair_kernels {
         $(#[$doc])*
         ///
         /// A thread for each of `n` rows. Each pair that overlaps raises `count` by one, and leaves the row's pose, the
-        /// candidate's and the lattice vectors that the candidate is moved by in `pairs`, and its area in `areas`, in no
-        /// certain order; those beyond `capacity` are counted only.
+        /// candidate's and the lattice vectors that the candidate is moved by in `pairs`, and its area in `areas`, in
+        /// no certain order; those beyond `capacity` are counted only.
         ///
         /// # Safety
-        /// Both lists have what `frames` and `starts` say, `packing_of` has each row's packing in the caller's order, and there
-        /// is room for `capacity` pairs and areas.
+        /// Both lists have what `frames` and `starts` say, `packing_of` has each row's packing in the caller's order,
+        /// and there is room for `capacity` pairs and areas.
         #[kernel(max_threads = 128, min_blocks = 2)]
         #[allow(clippy::too_many_arguments)]
         pub unsafe fn $name(

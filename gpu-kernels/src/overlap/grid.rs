@@ -1,8 +1,8 @@
 //! The order of many poses by the cells of a uniform grid: a counting sort.
 //!
-//! Cells are as wide as the widest pair of poses that may overlap reaches, or wider where a packing's extent would make too many
-//! of them. Poses are counted by cell, the counts are scanned, and each pose goes to its cell's next place; then poses are ranked
-//! within their cells, so that the order is the same each time.
+//! Cells are as wide as the widest pair of poses that may overlap reaches, or wider where a packing's extent would make
+//! too many of them. Poses are counted by cell, the counts are scanned, and each pose goes to its cell's next place;
+//! then poses are ranked within their cells, so that the order is the same each time.
 
 use super::{
     Scalar,
@@ -176,7 +176,8 @@ macro_rules! kernels {
         /// [`EXTENT_BLOCKS`] blocks of [`EXTENT_THREADS`], for each packing along the grid's y.
         ///
         /// # Safety
-        /// There are poses and shapes as the arrays say, packing p's from `offsets[p]` to `offsets[p + 1]`, and room in `extents`.
+        /// There are poses and shapes as the arrays say, packing p's from `offsets[p]` to `offsets[p + 1]`, and room in
+        /// `extents`.
         #[kernel(max_threads = 256)]
         pub unsafe fn $extent(
             poses: *const $t,
@@ -196,8 +197,8 @@ macro_rules! kernels {
             unsafe { extent(source, offsets, extents, storage) }
         }
 
-        /// Each packing's frame: cells of at least `reach`, as many as from `capacity[p]` to `capacity[p + 1]` at most. A block of
-        /// [`EXTENT_BLOCKS`] threads for each packing.
+        /// Each packing's frame: cells of at least `reach`, as many as from `capacity[p]` to `capacity[p + 1]` at most.
+        /// A block of [`EXTENT_BLOCKS`] threads for each packing.
         ///
         /// # Safety
         /// There are extents for each packing, and room for its frame.
@@ -242,7 +243,8 @@ kernels!(f64: extent_f64 frame_f64 bin_f64);
 /// Brings poses to their cells' places, in any order: `list[starts[cell] + number] = pose`. A thread for each pose.
 ///
 /// # Safety
-/// Cells and numbers are what counting gave, `starts` are the sums of the counts before, and `list` has room for all poses.
+/// Cells and numbers are what counting gave, `starts` are the sums of the counts before, and `list` has room for all
+/// poses.
 #[kernel(max_threads = 128)]
 pub unsafe fn scatter(cell_of: &[u32], number_in_cell: *const u32, starts: *const u32, list: *mut u32) {
     let pose = thread::index_1d();
@@ -251,7 +253,8 @@ pub unsafe fn scatter(cell_of: &[u32], number_in_cell: *const u32, starts: *cons
     unsafe { *list.add((*starts.add(cell as usize) + *number_in_cell.add(pose as usize)) as usize) = pose }
 }
 
-/// Orders poses within their cells by number: `order[row] = pose`. A thread for each pose, which counts those before it.
+/// Orders poses within their cells by number: `order[row] = pose`. A thread for each pose, which counts those before
+/// it.
 ///
 /// # Safety
 /// `list` is what [`scatter`](fn@scatter) made, and `order` has room for all poses.

@@ -27,8 +27,8 @@ pub struct Place<T> {
     pub count: u32,
 }
 
-/// The octagon around a piece whose sides are level, upright and diagonal, in single precision and a little larger than it
-/// has to be.
+/// The octagon around a piece whose sides are level, upright and diagonal, in single precision and a little larger than
+/// it has to be.
 #[repr(C, align(16))]
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 pub struct Bounds {
@@ -38,8 +38,8 @@ pub struct Bounds {
     pub high: [f32; 4],
 }
 
-/// What [`Bounds`] are larger on each side, as a part of the largest magnitude of what they are made of: more than rounding to
-/// single precision takes off, both of a piece and of the position of the other that it is compared with.
+/// What [`Bounds`] are larger on each side, as a part of the largest magnitude of what they are made of: more than
+/// rounding to single precision takes off, both of a piece and of the position of the other that it is compared with.
 pub const BOUNDS_SLACK: f32 = 1e-6;
 
 impl Bounds {
@@ -87,9 +87,9 @@ pub struct ShapeSpan<T> {
 
 /// The cells in which the poses of a packing are looked up, and the lattice of its images.
 ///
-/// A point's cell is the integer part of `inverse * (point - origin)`. Poses that may overlap are in cells at most `reach`
-/// apart. A packing of few poses has one cell. Where there is no lattice, the cells at the rim go on to infinity; where
-/// there is, they are the lattice's cell, cut into `cells`, and repeat.
+/// A point's cell is the integer part of `inverse * (point - origin)`. Poses that may overlap are in cells at most
+/// `reach` apart. A packing of few poses has one cell. Where there is no lattice, the cells at the rim go on to
+/// infinity; where there is, they are the lattice's cell, cut into `cells`, and repeat.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Frame<T> {
@@ -111,7 +111,8 @@ pub struct Frame<T> {
 
 macro_rules! pod {
     ($($name:ident)*) => {$(
-        // SAFETY: of numbers of one size, or first those of 4 or 8 bytes and then an even number of 4, `repr(C)`: no padding.
+        // SAFETY: of numbers of one size, or first those of 4 or 8 bytes and then an even number of 4, `repr(C)`: no
+        // padding.
         unsafe impl<T: Scalar> Zeroable for $name<T> {}
         // SAFETY: as above; every bit pattern is a value of numbers.
         unsafe impl<T: Scalar> Pod for $name<T> {}

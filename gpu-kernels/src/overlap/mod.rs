@@ -1,7 +1,8 @@
 //! Overlap of many copies of a few shapes: areas, and their derivatives by the copies' poses.
 //!
-//! A *shape* is cut into convex quads, its *pieces*. A *pose* (x, y, theta) puts a copy of a shape into the plane: turned by
-//! theta about the origin of the shape's coordinates, then moved. Poses come in *packings*, within which they may overlap.
+//! A *shape* is cut into convex quads, its *pieces*. A *pose* (x, y, theta) puts a copy of a shape into the plane:
+//! turned by theta about the origin of the shape's coordinates, then moved. Poses come in *packings*, within which they
+//! may overlap.
 //!
 //! | step | module | what |
 //! |---|---|---|
@@ -10,11 +11,11 @@
 //! | 3 | [`queue`], for GPUs; [`direct`], for CPUs | the pairs of poses that are near ([`walk`]), of pieces whose bounds meet, and their intersections ([`clip`]) |
 //! | 4 | [`sums`] | totals of the packings |
 //!
-//! [`boundary`] measures what is outside a convex region, and [`adam`] moves poses against derivatives. The kernels of the concurrency
-//! study, which does steps 2 and 3 in one, are in [`crate::concurrency`].
+//! [`boundary`] measures what is outside a convex region, and [`adam`] moves poses against derivatives. The kernels of
+//! the concurrency study, which does steps 2 and 3 in one, are in [`crate::concurrency`].
 //!
-//! Pieces lie relative to their pose, so that what is computed of a pair depends on the difference of two positions alone, and
-//! is as accurate far from the origin as near it.
+//! Pieces lie relative to their pose, so that what is computed of a pair depends on the difference of two positions
+//! alone, and is as accurate far from the origin as near it.
 pub mod adam;
 pub mod boundary;
 pub mod clip;

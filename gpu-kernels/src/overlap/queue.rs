@@ -1,16 +1,16 @@
 //! A warp for a tile of poses, for GPUs.
 //!
-//! Which poses are near, which of their pieces' bounds meet, and what these have in common: of every so many of one step, few
-//! come to the next. So a warp's lanes never go all the way with what they find. They write it to a queue in shared memory,
-//! and the next step starts when there is enough in it for all 32:
+//! Which poses are near, which of their pieces' bounds meet, and what these have in common: of every so many of one
+//! step, few come to the next. So a warp's lanes never go all the way with what they find. They write it to a queue in
+//! shared memory, and the next step starts when there is enough in it for all 32:
 //!
 //! 1. *candidates*: each lane looks at one pose in the cells around a row's, and queues it if the circles meet;
 //! 2. *pieces*: each lane takes a piece of a row and up to four of a queued candidate, and queues those whose bounds meet;
 //! 3. *clips*: each lane intersects a queued pair of pieces.
 //!
-//! The queues are emptied from behind, the last step first, so that none holds more than it has to. What a warp does depends on
-//! its tile alone: sums that only rows own are the same bits each time. Lanes' results are first added up along the runs of the
-//! same row, then to the row's sum in shared memory, one run after another.
+//! The queues are emptied from behind, the last step first, so that none holds more than it has to. What a warp does
+//! depends on its tile alone: sums that only rows own are the same bits each time. Lanes' results are first added up
+//! along the runs of the same row, then to the row's sum in shared memory, one run after another.
 
 use super::{
     Scalar,
@@ -166,9 +166,9 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
     let Some(&tile) = tiles.get(tile_number as usize) else { return };
     let by_row = GRADIENT || mode.has(Mode::PER_POSE);
     let full = mode.has(Mode::FULL);
-    // SAFETY: tiles are of rows and packings that exist, and these have what frames and starts say. Queues don't overflow: a step
-    // that adds to one is taken only while it has less than a warp's worth. Lanes read what others wrote after a
-    // `sync_warp`, and write where others read only after another.
+    // SAFETY: tiles are of rows and packings that exist, and these have what frames and starts say. Queues don't
+    // overflow: a step that adds to one is taken only while it has less than a warp's worth. Lanes read what others
+    // wrote after a `sync_warp`, and write where others read only after another.
     unsafe {
         let frame = frames.get_unchecked(tile.packing as usize);
         let periodic = frame.periodic != 0;
@@ -180,8 +180,8 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
         }
         let mut sum = T::ZERO;
 
-        // Runs of candidates are numbered through all rows. Those under way, one a lane: the row's slot, the candidates' number
-        // less their place among all of these runs, and where they end there.
+        // Runs of candidates are numbered through all rows. Those under way, one a lane: the row's slot, the
+        // candidates' number less their place among all of these runs, and where they end there.
         let runs = frame.runs();
         let run_count = tile.count * runs;
         let mut next_run = 0;
@@ -190,8 +190,8 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
         let mut shift = [0; 2];
         let mut run_end = 0;
         let (mut at, mut candidate_count) = (0, 0);
-        // Near pairs, one a lane, whose pieces are being looked at, and their items: one for each of the row's pieces and each
-        // four of the candidate's.
+        // Near pairs, one a lane, whose pieces are being looked at, and their items: one for each of the row's pieces
+        // and each four of the candidate's.
         let mut pair = U32x2::new(0, 0);
         let (mut pair_items, mut pair_end) = (0, 0);
         let (mut item, mut item_count) = (0, 0);
@@ -225,7 +225,8 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
                     sum = sum + common.twice_area;
                     let area = T::HALF * common.twice_area;
                     values.0 = area;
-                    // Pieces that have but a line in common may have derivatives: the row gets them where the candidate does.
+                    // Pieces that have but a line in common may have derivatives: the row gets them where the candidate
+                    // does.
                     let meet = common.twice_area != T::ZERO;
                     if GRADIENT && meet {
                         let gradient = common.gradient();
@@ -382,12 +383,13 @@ macro_rules! kernels {
     ($($(#[$doc:meta])* $name:ident($($bounds:tt)*): $t:ty, $gradient:literal;)*) => {$(
         $(#[$doc])*
         ///
-        /// Blocks of [`WARPS`] warps, a warp for each of `tiles`. `partial` gets the double of each tile's area. By pose go areas
-        /// and gradients: those of rows are set, but in [`Mode::HALF`], where they are added; those of candidates are added where `mode` says so.
+        /// Blocks of [`WARPS`] warps, a warp for each of `tiles`. `partial` gets the double of each tile's area. By
+        /// pose go areas and gradients: those of rows are set, but in [`Mode::HALF`], where they are added; those of
+        /// candidates are added where `mode` says so.
         ///
         /// # Safety
-        /// Tiles are of rows and packings that both lists and `frames` and `starts` have, and what `mode` asks for has room: for candidates
-        /// only in [`Mode::BETWEEN`], since else they are the rows.
+        /// Tiles are of rows and packings that both lists and `frames` and `starts` have, and what `mode` asks for has
+        /// room: for candidates only in [`Mode::BETWEEN`], since else they are the rows.
         #[kernel($($bounds)*)]
         #[allow(clippy::too_many_arguments)]
         pub unsafe fn $name(

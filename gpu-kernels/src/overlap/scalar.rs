@@ -91,7 +91,8 @@ macro_rules! scalar {
             }
             #[inline(always)]
             fn sin_cos(self) -> ($t, $t) {
-                // The nearest multiple of π/2, taken off in parts that are each exact to the type's precision (Cody and Waite).
+                // The nearest multiple of π/2, taken off in parts that are each exact to the type's precision (Cody and
+                // Waite).
                 let quarter = math::round_ties_even(self * core::$t::consts::FRAC_2_PI);
                 let mut r = self;
                 $(r = math::mul_add(-quarter, $half_pi, r);)*

@@ -43,7 +43,8 @@ macro_rules! kernels {
     ($($(#[$doc:meta])* $name:ident: $t:ty;)*) => {$(
         $(#[$doc])*
         ///
-        /// `out[i]` is `factor` times the sum of `values[offsets[i]..offsets[i + 1]]`. A block for each, of any number of warps.
+        /// `out[i]` is `factor` times the sum of `values[offsets[i]..offsets[i + 1]]`. A block for each, of any number
+        /// of warps.
         ///
         /// # Safety
         /// There are as many values, and room in `out`.

@@ -113,8 +113,8 @@ struct Outputs<T> {
 /// Threads of a block.
 pub const THREADS: u32 = 128;
 
-/// Brings the block's pieces, one a thread, to consecutive places of global memory, from `first` on. Threads that wrote their
-/// own would each be at another line of memory at every store.
+/// Brings the block's pieces, one a thread, to consecutive places of global memory, from `first` on. Threads that wrote
+/// their own would each be at another line of memory at every store.
 ///
 /// # Safety
 /// All threads of the block come here; there are places for as many pieces as `count` says, the first threads'.
@@ -214,14 +214,14 @@ macro_rules! kernels {
     ($($(#[$doc:meta])* $name:ident: $t:ty;)*) => {$(
         $(#[$doc])*
         ///
-        /// Row r is pose `order[r]`. Blocks of [`THREADS`]: a thread for each row, and where `first_piece` is empty, as there is
-        /// but one shape, for each piece of each. With a lattice, poses are brought into its cell,
-        /// `packing_of` has each pose's packing, and `wraps` gets the lattice vectors that were taken off; else `packing_of` is
-        /// empty. Sets to zero what `clear` says of areas and gradients.
+        /// Row r is pose `order[r]`. Blocks of [`THREADS`]: a thread for each row, and where `first_piece` is empty, as
+        /// there is but one shape, for each piece of each. With a lattice, poses are brought into its cell,
+        /// `packing_of` has each pose's packing, and `wraps` gets the lattice vectors that were taken off; else
+        /// `packing_of` is empty. Sets to zero what `clear` says of areas and gradients.
         ///
         /// # Safety
-        /// There are poses, shapes, packings and pieces as the arrays say, and room for a circle and a place for each row, and
-        /// for a pair of wraps for each pose, and for what is to be cleared.
+        /// There are poses, shapes, packings and pieces as the arrays say, and room for a circle and a place for each
+        /// row, and for a pair of wraps for each pose, and for what is to be cleared.
         #[kernel(max_threads = 128)]
         #[allow(clippy::too_many_arguments)]
         pub unsafe fn $name(

@@ -48,7 +48,8 @@ impl<T: Scalar> Frame<T> {
         if self.periodic == 0 { rows } else { rows * (2 * self.reach[0] + 1) }
     }
 
-    /// Run number `number` of row `row`, which is in `cell`: cells beside each other; or one cell, where there is a lattice.
+    /// Run number `number` of row `row`, which is in `cell`: cells beside each other; or one cell, where there is a
+    /// lattice.
     ///
     /// # Safety
     /// `starts` has each cell's first candidate, and one element more, for the end of the last.

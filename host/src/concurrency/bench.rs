@@ -12,7 +12,8 @@ use super::{ConcurrencyError, MAX_THREADS};
 use crate::device::{Backend, Device, DeviceError, Graph, Stream};
 use crate::overlap::{Overlap, Packings, Scene, Shape, Wanted};
 
-/// Totals that differ by more than this share are not the same: they are sums of some thousand areas with rounding errors of 1e-16.
+/// Totals that differ by more than this share are not the same: they are sums of some thousand areas with rounding
+/// errors of 1e-16.
 const TOLERANCE: f64 = 1e-11;
 
 /// What all experiments need.
@@ -231,7 +232,8 @@ impl Bench<'_> {
     }
 }
 
-/// Double-precision instructions that a multiprocessor of a compute capability starts per clock, by the throughput table of NVIDIA's
+/// Double-precision instructions that a multiprocessor of a compute capability starts per clock, by the throughput
+/// table of NVIDIA's
 /// *CUDA C++ Programming Guide*.
 fn fp64_lanes(capability: (u32, u32)) -> Option<u32> {
     match capability {

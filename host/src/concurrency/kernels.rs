@@ -101,8 +101,8 @@ impl fmt::Display for Variant {
     }
 }
 
-/// The shape's pieces on a device, in each of the kernels' places. There is one at a time in a process, since there is one array in
-/// constant memory.
+/// The shape's pieces on a device, in each of the kernels' places. There is one at a time in a process, since there is
+/// one array in constant memory.
 #[derive(Debug)]
 pub struct Kernels {
     device: Device,
@@ -137,8 +137,8 @@ impl Kernels {
         let pieces = shape.quads();
         let mut padded = [[[0.0; 2]; 4]; MAX_PIECES];
         padded[..pieces.len()].copy_from_slice(pieces);
-        // SAFETY: the kernels that read it are launched by this type alone, of which there is one while the guard lives; `drop` has
-        // waited for those of an earlier one.
+        // SAFETY: the kernels that read it are launched by this type alone, of which there is one while the guard
+        // lives; `drop` has waited for those of an earlier one.
         unsafe { device.set_constant(&ONE_PHASE_PIECES, &padded)? };
         Ok(Kernels { device: device.clone(), pieces: device.upload(pieces)?, reach: reach(&shape), _constant: constant })
     }
@@ -194,8 +194,8 @@ impl Kernels {
         // Most arguments are the same; the modules differ in where the pieces are.
         macro_rules! reduce {
             ($reduction:expr, $module:ident($($argument:expr),*)) => {
-                // SAFETY: the grid is of one dimension, there is a total for each of its threads, the shape has no more pieces than
-                // fit, and there are as many turned ones for each pose.
+                // SAFETY: the grid is of one dimension, there is a total for each of its threads, the shape has no more
+                // pieces than fit, and there are as many turned ones for each pose.
                 unsafe {
                     match $reduction {
                         Reduction::Interleaved => launch!(stream, one_phase::$module::interleaved<<<grid, block>>>($($argument),*, totals)),

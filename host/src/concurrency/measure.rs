@@ -8,8 +8,8 @@ use crate::device::{DeviceError, Stream};
 
 use super::ConcurrencyError;
 
-/// How long a device is kept busy for one measurement, in milliseconds, if the iterations asked for suffice: events are exact to
-/// half a microsecond, and a launch's own start is not to count.
+/// How long a device is kept busy for one measurement, in milliseconds, if the iterations asked for suffice: events are
+/// exact to half a microsecond, and a launch's own start is not to count.
 const BUSY_MS: f64 = 10.0;
 
 /// The times of several runs.
@@ -48,7 +48,8 @@ impl Spread {
 /// Something to measure, once.
 pub(super) type Piece<'a> = Box<dyn FnMut(&Stream) -> Result<(), ConcurrencyError> + 'a>;
 
-/// The device's times for each of `pieces`, in milliseconds: medians of `runs`, taken in turns, of at most `iterations` in a row.
+/// The device's times for each of `pieces`, in milliseconds: medians of `runs`, taken in turns, of at most `iterations`
+/// in a row.
 pub(super) fn in_turns(
     stream: &Stream,
     runs: usize,

@@ -1,13 +1,14 @@
 //! The concurrency study: what limits a kernel that adds up the overlap of polygons, and what helps.
 //!
-//! It repeats the experiments of a notebook that tried streams, atomic additions and constant memory on such a kernel, found that none
-//! of them helped, and came to turn each polygon once, before they are compared. [`Study::run`] measures: kernels per second by
-//! number of streams, launched one by one and through graphs; the time by number of threads; a fixed amount of work over ever more of
-//! them; each reduction; each place in memory for the shape; one phase against two. Beside the times stands what there was to do
-//! ([`Work`]), counted on the host.
+//! It repeats the experiments of a notebook that tried streams, atomic additions and constant memory on such a kernel,
+//! found that none of them helped, and came to turn each polygon once, before they are compared. [`Study::run`]
+//! measures: kernels per second by number of streams, launched one by one and through graphs; the time by number of
+//! threads; a fixed amount of work over ever more of them; each reduction; each place in memory for the shape; one
+//! phase against two. Beside the times stands what there was to do ([`Work`]), counted on the host.
 //!
-//! [`findings()`] is what the figures show: ratios, what follows from comparing them, and which resource is the limit. Nothing in there
-//! is known beforehand. The command makes sentences of it. [`notebook`] has the figures of the notebook.
+//! [`findings()`] is what the figures show: ratios, what follows from comparing them, and which resource is the limit.
+//! Nothing in there is known beforehand. The command makes sentences of it. [`notebook`] has the figures of the
+//! notebook.
 //!
 //! ```
 //! use warpsmith::concurrency::{Options, Study, findings};

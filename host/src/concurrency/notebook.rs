@@ -1,4 +1,5 @@
-//! What the notebook measured, to set beside: its GPU isn't named, and by its figures is none for computing in double precision.
+//! What the notebook measured, to set beside: its GPU isn't named, and by its figures is none for computing in double
+//! precision.
 
 use serde::Serialize;
 

@@ -17,8 +17,8 @@ pub fn poses(n: usize, seed: u32) -> Vec<Pose> {
     x.into_iter().zip(y).zip(angle).map(|((x, y), angle)| [x, y, angle]).collect()
 }
 
-/// The square of the distance beyond which two poses of a shape can't overlap: twice the farthest that a vertex is from the origin
-/// of the shape's coordinates.
+/// The square of the distance beyond which two poses of a shape can't overlap: twice the farthest that a vertex is from
+/// the origin of the shape's coordinates.
 pub(super) fn reach(shape: &Shape) -> f64 {
     let farthest = shape.quads().iter().flatten().map(|[x, y]| x * x + y * y).fold(0.0, f64::max);
     4.0 * farthest
@@ -75,7 +75,8 @@ mod tests {
         for expected in [0.69646919, 0.28613933, 0.22685145] {
             assert!((twister.uniform() - expected).abs() < 5e-9);
         }
-        // The 10,000th word of the seed that the generator's authors give, 5489, by their own account in C++'s standard.
+        // The 10,000th word of the seed that the generator's authors give, 5489, by their own account in C++'s
+        // standard.
         let mut twister = Twister::new(5489);
         assert_eq!((0..10_000).map(|_| twister.word()).last(), Some(4_123_659_995));
     }

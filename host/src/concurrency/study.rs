@@ -24,8 +24,8 @@ pub struct Facts {
     pub clock_mhz: Option<f64>,
     /// Double-precision instructions that a multiprocessor starts per clock; none where that is unknown.
     pub fp64_lanes: Option<u32>,
-    /// Hardware queues between the host and the device, which streams share: `CUDA_DEVICE_MAX_CONNECTIONS`, 8 unless it is set. None
-    /// on the CPU.
+    /// Hardware queues between the host and the device, which streams share: `CUDA_DEVICE_MAX_CONNECTIONS`, 8 unless it
+    /// is set. None on the CPU.
     pub queues: Option<u32>,
     /// Registers of a thread of the notebook's kernel; 0 on the CPU.
     pub registers: u32,
@@ -35,8 +35,8 @@ pub struct Facts {
     pub l2_bytes: usize,
 }
 
-/// The times of one number of streams, by the host's clock: on each as many launches, of 64 poses against all, as there are
-/// iterations.
+/// The times of one number of streams, by the host's clock: on each as many launches, of 64 poses against all, as there
+/// are iterations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct StreamsRow {
     /// How many.
@@ -172,8 +172,8 @@ impl Study {
     /// `progress` is called before each step and at the end.
     ///
     /// # Errors
-    /// [`ConcurrencyError::Option`] for options out of range, [`ConcurrencyError::Disagreement`] where two kernels find different
-    /// totals, and what the device has against it.
+    /// [`ConcurrencyError::Option`] for options out of range, [`ConcurrencyError::Disagreement`] where two kernels find
+    /// different totals, and what the device has against it.
     pub fn run(device: &Device, options: &Options, mut progress: impl FnMut(Step)) -> Result<Self, ConcurrencyError> {
         let options = options.checked()?;
         let steps = options.streams.len() + options.batch.len() + options.fixed.len();

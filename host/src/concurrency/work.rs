@@ -7,8 +7,9 @@ use super::poses::Pose;
 /// Lanes of a warp.
 const WARP: usize = 32;
 
-/// Double-precision instructions of one intersection of two quads (`gpu_kernels::overlap::clip`), a fused multiplication and addition
-/// counting once: 4 half-planes of 4, 22 segments cut at 18 (of which 5 are the reciprocal's), 8 cross products of 3.
+/// Double-precision instructions of one intersection of two quads (`gpu_kernels::overlap::clip`), a fused
+/// multiplication and addition counting once: 4 half-planes of 4, 22 segments cut at 18 (of which 5 are the
+/// reciprocal's), 8 cross products of 3.
 pub const CLIP: f64 = 4.0 * 4.0 + 22.0 * 18.0 + 8.0 * 3.0;
 
 /// The same, of turning and moving a quad: 6 a vertex.
@@ -38,7 +39,8 @@ pub struct Work {
     pub two_phase_transforms: u64,
     /// The most candidates that one thread has.
     pub longest_thread: u64,
-    /// The most comparisons that are a candidate for some lane of one warp: the whole warp goes through them one after another.
+    /// The most comparisons that are a candidate for some lane of one warp: the whole warp goes through them one after
+    /// another.
     pub longest_warp: u64,
     /// The same, summed over all warps.
     pub warp_steps: u64,

@@ -267,8 +267,8 @@ impl Device {
         }
     }
 
-    /// The compute capability, times ten, of the library's PTX image that this device uses: 75 or 80. `None` on the CPU, and
-    /// where there is none for the GPU.
+    /// The compute capability, times ten, of the library's PTX image that this device uses: 75 or 80. `None` on the
+    /// CPU, and where there is none for the GPU.
     pub fn image(&self) -> Option<u32> {
         match &self.inner {
             Inner::Cuda(cuda) => cuda.image(),

@@ -13,7 +13,8 @@ use crate::concurrency::work::CLIP;
 pub struct Reductions {
     /// Of that which differs most from no reduction at all; none where none does by more than runs differ.
     pub against_none: Option<(Reduction, At)>,
-    /// The largest share of a launch that one is, of those that take longer than none by more than runs differ; 0 where none does.
+    /// The largest share of a launch that one is, of those that take longer than none by more than runs differ; 0 where
+    /// none does.
     pub share: f64,
     /// Of that which differs most from the notebook's tree; none where none does by more than runs differ.
     pub against_tree: Option<(Reduction, At)>,

@@ -65,7 +65,8 @@ pub struct Limit {
     pub of_launch: Use,
     /// What that makes the limit; none on the CPU, and where what can be started is unknown.
     pub bound: Option<Bound>,
-    /// Blocks at a time that do most per second in the experiment with streams, and how busy they are; none where that is unknown.
+    /// Blocks at a time that do most per second in the experiment with streams, and how busy they are; none where that
+    /// is unknown.
     pub of_blocks: Option<(usize, Use)>,
 }
 

@@ -1,7 +1,7 @@
 //! What the figures show: ratios, shares, and what follows from comparing them.
 //!
-//! Nothing is known beforehand: what is said of a cause is what other figures of the same study say. A difference within the spread
-//! of runs is none.
+//! Nothing is known beforehand: what is said of a cause is what other figures of the same study say. A difference
+//! within the spread of runs is none.
 
 mod claims;
 mod fit;

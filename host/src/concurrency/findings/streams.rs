@@ -10,9 +10,11 @@ use crate::concurrency::study::{StreamsRow, Study};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Growth {
-    /// It grows in proportion to them up to the most. On a GPU with room for more blocks at a time, there is for so many.
+    /// It grows in proportion to them up to the most. On a GPU with room for more blocks at a time, there is for so
+    /// many.
     ToTheEnd(Option<u32>),
-    /// It grows in proportion to them up to the first of these, and not to the next. The first may be the fewest streams.
+    /// It grows in proportion to them up to the first of these, and not to the next. The first may be the fewest
+    /// streams.
     UpTo(At, At),
     /// The most streams do no more than the fewest.
     No,

@@ -39,7 +39,8 @@ impl Measure {
 pub struct Follows {
     /// The measure.
     pub measure: Measure,
-    /// By how much times over the measure vary: the largest quotient over the least. Infinite where something isn't known.
+    /// By how much times over the measure vary: the largest quotient over the least. Infinite where something isn't
+    /// known.
     pub varies: f64,
     /// Whether that counts as in proportion.
     pub in_proportion: bool,

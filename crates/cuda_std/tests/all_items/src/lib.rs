@@ -1,8 +1,8 @@
 //! Kernels that use every item of `cuda_std`.
 //!
 //! All have one signature, `(input: &[u64], out: *mut u64)`, and are launched on [`GRID`] blocks of [`BLOCK`] threads
-//! with [`DYNAMIC_SHARED`] bytes. Each thread writes up to [`SLOTS`] words of its own, a function of the input alone, so
-//! that the outputs of two backends can be compared word by word.
+//! with [`DYNAMIC_SHARED`] bytes. Each thread writes up to [`SLOTS`] words of its own, a function of the input alone,
+//! so that the outputs of two backends can be compared word by word.
 #![cfg_attr(cuda_device, no_std)]
 #![allow(clippy::missing_safety_doc)]
 
