@@ -2,15 +2,15 @@
 //!
 //! The region is a convex polygon, times a *scale* about the origin that each packing has of its own: the side of the
 //! square, where it is the unit square. It is given as half-planes, and cut into quads like a shape. What is outside of
-//! a piece is its area less what it has in common with the quads; a piece with all corners inside has exactly nothing
-//! outside.
+//! a piece is its area less what it has in common with the quads; a copy with all corners inside has exactly nothing
+//! outside, and no derivatives, also where it touches the boundary.
 //!
 //! As the scale grows, the region's edges move outwards by their distance from the origin: the derivative of the common
 //! area is what the region's own segments of the common boundary sweep, seen from the origin, over the scale.
 
 use super::{
     Scalar,
-    clip::{Intersection, Point, intersect},
+    clip::{Intersection, Point, nearness, nudged},
     layout::{Circle, Piece, Place, ShapeSpan},
     transform::Source,
 };
@@ -49,36 +49,52 @@ unsafe fn run<T: Scalar>(
         // Most copies are wholly inside, and so are their circles.
         let circle = *circles.add(row);
         let mut circle_inside = true;
+        let mut size = T::ZERO;
         for plane in half_planes.chunks_exact(HALF_PLANE) {
             let depth = math::mul_add(scale, plane[2], Point::new(plane[0], plane[1]).dot(circle.center));
             circle_inside &= depth >= circle.radius;
+            size = math::max(size, scale * plane[2]);
         }
-        let pieces_to_see = if circle_inside { 0 } else { place.count };
-        // Of the pieces that aren't wholly inside: their area, and what of it is inside.
-        let mut whole = T::ZERO;
-        let mut inside = Intersection::NONE;
-        for k in 0..pieces_to_see as usize {
-            let corners = (*pieces.add(place.first as usize + k)).corners;
-            let mut all_inside = true;
+        // Rounding does more where the region is larger than the copy.
+        let nudge = place.nudge.times(T::ONE + size / shape.radius);
+        let limit = nearness(nudge);
+        // The least depth of a piece's corners.
+        let depth = |k: u32| {
+            let corners = (*pieces.add((place.first + k) as usize)).corners;
+            let mut least = T::INFINITY;
             for plane in half_planes.chunks_exact(HALF_PLANE) {
                 let normal = Point::new(plane[0], plane[1]);
                 let offset = math::mul_add(scale, plane[2], normal.dot(position));
-                let inside = |corner: Point<T>| normal.dot(corner) + offset >= T::ZERO;
-                all_inside &= inside(corners[0]) && inside(corners[1]) && inside(corners[2]) && inside(corners[3]);
+                for corner in corners {
+                    least = math::min(least, normal.dot(corner) + offset);
+                }
             }
-            if all_inside {
+            least
+        };
+        let copy_inside = circle_inside || (0..place.count).all(|k| depth(k) >= T::ZERO);
+        let pieces_to_see = if copy_inside { 0 } else { place.count };
+        let mut outside = T::ZERO;
+        // Of the pieces that aren't wholly inside, what is.
+        let mut inside = Intersection::NONE;
+        for k in 0..pieces_to_see {
+            let depth = depth(k);
+            if depth >= limit {
                 continue;
             }
-            let twice = corners[2].minus(corners[0]).cross(corners[3].minus(corners[1]));
-            whole = whole + T::HALF * twice;
+            let corners = (*pieces.add((place.first + k) as usize)).corners;
+            let mut common = Intersection::NONE;
             for quad in quads.chunks_exact(4) {
-                let corner = |k: usize| quad[k].times(scale).minus(position);
+                let corner = |k: usize| quad[k].times(scale);
                 let region = [corner(0), corner(1), corner(2), corner(3)];
-                inside = inside.plus(intersect(&corners, &region));
+                common = common.plus(nudged(&corners, &region, Point::ORIGIN.minus(position), nudge));
             }
+            if depth < T::ZERO {
+                let twice = corners[2].minus(corners[0]).cross(corners[3].minus(corners[1]));
+                outside = outside + T::HALF * math::max(twice - common.twice_area, T::ZERO);
+            }
+            inside = inside.plus(common);
         }
-        let outside = math::min(math::max(whole - T::HALF * inside.twice_area, T::ZERO), shape.area);
-        *areas.add(pose as usize) = outside;
+        *areas.add(pose as usize) = math::min(outside, shape.area);
         let gradient = inside.gradient();
         let to = gradients.add(3 * pose as usize);
         *to = -gradient.x;

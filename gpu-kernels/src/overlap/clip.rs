@@ -34,6 +34,12 @@
 //! where the area has derivatives, and where edges coincide, so that it has two of them to either side, between these
 //! two.
 //!
+//! Shapes of several quads also have cuts between these. Along a cut, the parts on both sides must add up: of an edge
+//! that lies on a cut of the other shape, one part counts, and cuts count not at all. Rounding would decide that for
+//! each pair of quads by itself. So where an edge is [near](edge_near) a side, derivatives are those after moving one of
+//! the two shapes by a nudge that no side is parallel to, far longer than what rounding may do, and far shorter than what
+//! counts as near: no edge lies on a side any more, and the derivatives are those to one side.
+//!
 //! Ends come in pairs, as an edge that has one vertex inside always keeps that, which is why the places of crossings
 //! are computed from the inner vertex on.
 
@@ -84,6 +90,24 @@ pub struct Gradient<T> {
 impl<T: Scalar> Intersection<T> {
     /// That of nothing, to which others can be added.
     pub const NONE: Self = Intersection { twice_area: T::ZERO, swept: T::ZERO, along: Point::ORIGIN, squares: T::ZERO };
+
+    /// Its area alone.
+    #[inline(always)]
+    pub fn area(self) -> Self {
+        Intersection { twice_area: self.twice_area, ..Self::NONE }
+    }
+
+    /// The same without the area; nothing, if there was none.
+    #[inline(always)]
+    pub fn derivatives(self) -> Self {
+        if self.twice_area == T::ZERO { Self::NONE } else { Intersection { twice_area: T::ZERO, ..self } }
+    }
+
+    /// Whether it has no area, and no derivatives by x and y either.
+    #[inline(always)]
+    pub fn is_none(&self) -> bool {
+        self.twice_area == T::ZERO && self.along == Point::ORIGIN
+    }
 
     /// Both together.
     #[inline(always)]
@@ -243,6 +267,48 @@ impl<T: Scalar> Edge<T> {
         let back = |side: u32, place: T| i32::from(self.remains() && side == 0 && last.excludes(place));
         back(self.left, self.end) - back(self.entered, self.start)
     }
+}
+
+/// As [`intersect`] of `first` and `second` moved by `at`, but where an edge is near a side, with the derivatives that
+/// there are after moving the second by `nudge`.
+#[inline(always)]
+pub fn nudged<T: Scalar>(first: &Quad<T>, second: &Quad<T>, at: Point<T>, nudge: Point<T>) -> Intersection<T> {
+    let (mut at, mut twice_area) = (at, None);
+    loop {
+        let there = moved(second, at);
+        let found = intersect(first, &there);
+        if let Some(twice_area) = twice_area {
+            return Intersection { twice_area, ..found.derivatives() };
+        }
+        if !edge_near(first, &there, nearness(nudge)) {
+            return found;
+        }
+        (at, twice_area) = (at.plus(nudge), Some(found.twice_area));
+    }
+}
+
+/// Within what distance an edge is near a side: so many nudges that it is the same for quads that have the side in
+/// common, whichever of them has the edge moved across it.
+#[inline(always)]
+pub fn nearness<T: Scalar>(nudge: Point<T>) -> T {
+    T::from_f64(256.0) * (math::abs(nudge.x) + math::abs(nudge.y))
+}
+
+/// Whether both vertices of an edge of the first quad are within `limit`, at least, of the line of a side of the second.
+#[inline(always)]
+pub fn edge_near<T: Scalar>(first: &Quad<T>, second: &Quad<T>, limit: T) -> bool {
+    let mut near = false;
+    let mut look = |from: Point<T>, to: Point<T>| {
+        let side = to.minus(from);
+        let limit = limit * (math::abs(side.x) + math::abs(side.y));
+        let within = |vertex: Point<T>| math::abs(side.cross(vertex.minus(from))) < limit;
+        near |= (within(first[0]) | within(first[2])) & (within(first[1]) | within(first[3]));
+    };
+    look(second[0], second[1]);
+    look(second[1], second[2]);
+    look(second[2], second[3]);
+    look(second[3], second[0]);
+    near
 }
 
 /// The intersection of two convex quads. Exact up to rounding, for every input and in either order of the two: about

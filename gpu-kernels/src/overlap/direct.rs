@@ -2,13 +2,14 @@
 
 use super::{
     Scalar,
-    clip::{Gradient, Intersection, Point, intersect, moved},
-    layout::{Circle, Frame, List, Mode, Piece, Place},
-    walk::near,
+    clip::{Gradient, Intersection, Point, intersect, moved, nudged},
+    layout::{Circle, Frame, List, Mode, Piece, Place, parallel},
+    walk::{near, nudge},
 };
 use cuda_std::prelude::*;
 
 /// What all pieces of two copies have in common: relative to the first's position; the second's is `second_at` from it.
+/// With a nudge where derivatives are wanted.
 ///
 /// # Safety
 /// The pieces are there.
@@ -17,6 +18,7 @@ unsafe fn overlap<T: Scalar>(
     (first_pieces, first): (*const Piece<T>, Place<T>),
     (second_pieces, second): (*const Piece<T>, Place<T>),
     second_at: Point<T>,
+    nudge: Option<Point<T>>,
 ) -> Intersection<T> {
     let mut sum = Intersection::NONE;
     for a in 0..first.count as usize {
@@ -27,7 +29,10 @@ unsafe fn overlap<T: Scalar>(
             // SAFETY: the caller's.
             let b = unsafe { &*second_pieces.add(second.first as usize + b) };
             if bounds.meet(&b.bounds) {
-                sum = sum.plus(intersect(&a.corners, &moved(&b.corners, second_at)));
+                sum = sum.plus(match nudge {
+                    Some(nudge) if parallel(&a.directions, &b.directions) => nudged(&a.corners, &b.corners, second_at, nudge),
+                    _ => intersect(&a.corners, &moved(&b.corners, second_at)),
+                });
             }
         }
     }
@@ -62,7 +67,8 @@ unsafe fn for_candidates<T: Scalar>(
                 }
                 let other = *candidates.places.add(candidate as usize);
                 let at = other.position.minus(place.position).plus(shift);
-                let common = overlap((rows.pieces, place), (candidates.pieces, other), at);
+                let nudge = mode.has(Mode::GRADIENT).then(|| nudge((row, &place), (candidate, &other), run.shift, mode));
+                let common = overlap((rows.pieces, place), (candidates.pieces, other), at, nudge);
                 found(candidate, at, run.shift, common);
             }
         }
@@ -112,7 +118,7 @@ unsafe fn run<T: Scalar>(
         let frame = frames.get_unchecked(*packing_of.get_unchecked(pose as usize) as usize);
         let mut sum = Intersection::NONE;
         for_candidates(row, (rows, candidates), frame, starts, mode, |candidate, at, _, common| {
-            if common.twice_area == T::ZERO {
+            if common.is_none() {
                 return;
             }
             sum = sum.plus(common);

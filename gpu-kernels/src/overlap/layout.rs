@@ -2,6 +2,7 @@
 
 use super::{Scalar, clip::Point};
 use bytemuck::{Pod, Zeroable};
+use cuda_std::math;
 
 /// A circle that encloses a shape or a copy of one.
 #[repr(C, align(16))]
@@ -21,6 +22,8 @@ pub struct Circle<T> {
 pub struct Place<T> {
     /// The pose's x and y.
     pub position: Point<T>,
+    /// The shape's [nudge](ShapeSpan::nudge), turned.
+    pub nudge: Point<T>,
     /// Its first piece.
     pub first: u32,
     /// How many.
@@ -67,6 +70,30 @@ pub struct Piece<T> {
     pub bounds: Bounds,
     /// The quad, counter-clockwise.
     pub corners: [Point<T>; 4],
+    /// The [direction] of each side.
+    pub directions: [u32; 4],
+}
+
+/// A number for the direction of a line, forwards or backwards: that of x / (|x| + |y|), from -1 to 1 and round again,
+/// in units of 2^-31, off by rounding to single precision.
+#[inline(always)]
+pub fn direction<T: Scalar>(side: Point<T>) -> u32 {
+    let (x, y) = (side.x.to_f32(), side.y.to_f32());
+    let number = if y < 0.0 { -x } else { x } / (math::abs(x) + math::abs(y));
+    // By way of 64 bits, as 1 is the same as -1.
+    (number * 2_147_483_648.0) as i64 as u32
+}
+
+/// Whether some side of either is as good as parallel to one of the other, by their [`direction`]s. Others are at an
+/// angle of a millionth at least.
+#[inline(always)]
+pub fn parallel(first: &[u32; 4], second: &[u32; 4]) -> bool {
+    const LIMIT: u32 = 1 << 13;
+    let with = |a: u32| {
+        let near = |b: u32| a.wrapping_sub(b).wrapping_add(LIMIT) < 2 * LIMIT;
+        near(second[0]) | near(second[1]) | near(second[2]) | near(second[3])
+    };
+    with(first[0]) | with(first[1]) | with(first[2]) | with(first[3])
 }
 
 /// A shape on the device: its quads, in its own coordinates, are consecutive in an array of all.
@@ -77,6 +104,9 @@ pub struct ShapeSpan<T> {
     pub center: Point<T>,
     /// Its radius.
     pub radius: T,
+    /// By what the two copies of a pair are moved from each other to look at derivatives, so that no edge lies on
+    /// another: a vector that no side of its quads is parallel to, as short as rounding allows.
+    pub nudge: Point<T>,
     /// The shape's area.
     pub area: T,
     /// The first quad.

@@ -6,7 +6,8 @@
 //!
 //! 1. *candidates*: each lane looks at one pose in the cells around a row's, and queues it if the circles meet;
 //! 2. *pieces*: each lane takes a piece of a row and up to four of a queued candidate, and queues those whose bounds meet;
-//! 3. *clips*: each lane intersects a queued pair of pieces.
+//! 3. *clips*: each lane intersects a queued pair of pieces, and queues it again, nudged, for its derivatives where edges
+//!    are near.
 //!
 //! The queues are emptied from behind, the last step first, so that none holds more than it has to. What a warp does
 //! depends on its tile alone: sums that only rows own are the same bits each time. Lanes' results are first added up
@@ -14,10 +15,10 @@
 
 use super::{
     Scalar,
-    clip::{Point, intersect, moved},
+    clip::{Point, edge_near, intersect, moved, nearness},
     direct::add_gradient,
-    layout::{Bounds, Circle, Frame, List, Mode, Piece, Place, ROWS, Tile},
-    walk::{Run, near},
+    layout::{Bounds, Circle, Frame, List, Mode, Piece, Place, ROWS, Tile, parallel},
+    walk::{Run, near, nudge},
 };
 use crate::collectives::{
     Sum,
@@ -39,13 +40,15 @@ const CLIPS: usize = (LANES + LANES * PIECES) as usize;
 /// Sums for each row: area, and the derivatives by x, y and theta.
 const SUMS: usize = 4;
 
-/// The row of a tile, and the lattice vectors that its candidate is moved by, in one word.
+/// The row of a tile, whether the candidate is nudged, and the lattice vectors that it is moved by, in one word.
 #[derive(Clone, Copy)]
 struct Tag(u32);
 
 impl Tag {
     /// What is added to a shift to make it positive.
     const BIAS: i32 = 2048;
+    /// Set where the candidate is nudged.
+    const NUDGED: u32 = 0x80;
 
     #[inline(always)]
     fn new(slot: u32, shift: [i32; 2]) -> Self {
@@ -55,7 +58,7 @@ impl Tag {
 
     #[inline(always)]
     fn slot(self) -> u32 {
-        self.0 & 0xff
+        self.0 & 0x7f
     }
 
     #[inline(always)]
@@ -209,26 +212,41 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
                 clip_count -= count;
                 warp::sync_warp(FULL_MASK);
                 let mut values = (T::ZERO, T::ZERO, T::ZERO, T::ZERO);
-                let mut tag = Tag(0xff);
+                let mut tag = Tag(0x7f);
+                let mut again = false;
                 if lane < count {
                     let clip = *memory.clips.add((clip_count + lane) as usize);
                     tag = Tag(clip.w);
                     let row = tile.first + tag.slot() * tile.step;
                     let place: Place<T> = *rows.places.add(row as usize);
-                    let mut second_at = (*candidates.places.add(clip.z as usize)).position.minus(place.position);
+                    let other: Place<T> = *candidates.places.add(clip.z as usize);
+                    let mut second_at = other.position.minus(place.position);
                     if periodic {
                         second_at = second_at.plus(frame.shift(tag.shift()));
                     }
-                    let first = (*rows.pieces.add(clip.x as usize)).corners;
-                    let second = moved(&(*candidates.pieces.add(clip.y as usize)).corners, second_at);
-                    let common = intersect(&first, &second);
+                    let (first, second) = (rows.pieces.add(clip.x as usize), candidates.pieces.add(clip.y as usize));
+                    let parallel = GRADIENT && parallel(&(*first).directions, &(*second).directions);
+                    let (first, second) = ((*first).corners, (*second).corners);
+                    let nudged = GRADIENT && tag.0 & Tag::NUDGED != 0;
+                    if parallel {
+                        let nudge = nudge((row, &place), (clip.z, &other), tag.shift(), mode);
+                        if nudged {
+                            second_at = second_at.plus(nudge);
+                        } else {
+                            again = edge_near(&first, &moved(&second, second_at), nearness(nudge));
+                        }
+                    }
+                    let mut common = intersect(&first, &moved(&second, second_at));
+                    if nudged {
+                        common = common.derivatives();
+                    } else if again {
+                        common = common.area();
+                    }
                     sum = sum + common.twice_area;
                     let area = T::HALF * common.twice_area;
                     values.0 = area;
-                    // Pieces that have but a line in common may have derivatives: the row gets them where the candidate
-                    // does.
-                    let meet = common.twice_area != T::ZERO;
-                    if GRADIENT && meet {
+                    let meet = !common.is_none();
+                    if GRADIENT {
                         let gradient = common.gradient();
                         values = (area, gradient.x, gradient.y, gradient.theta);
                     }
@@ -244,6 +262,21 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
                 }
                 if by_row {
                     add_by_row(memory.sums, tag.slot(), count, values);
+                }
+                if GRADIENT {
+                    let lanes = warp::ballot(FULL_MASK, again);
+                    if lanes != 0 {
+                        let mut clip = U32x4::new(0, 0, 0, 0);
+                        if again {
+                            clip = *memory.clips.add((clip_count + lane) as usize);
+                        }
+                        warp::sync_warp(FULL_MASK);
+                        if again {
+                            clip.w |= Tag::NUDGED;
+                            *memory.clips.add((clip_count + rank(lanes)) as usize) = clip;
+                        }
+                        clip_count += lanes.count_ones();
+                    }
                 }
                 warp::sync_warp(FULL_MASK);
             } else if !no_items {

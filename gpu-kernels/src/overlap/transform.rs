@@ -3,7 +3,7 @@
 use super::{
     Scalar,
     clip::Point,
-    layout::{BOUNDS_SLACK, Bounds, Circle, Frame, Mode, Piece, Place, ShapeSpan},
+    layout::{BOUNDS_SLACK, Bounds, Circle, Frame, Mode, Piece, Place, ShapeSpan, direction},
 };
 use cuda_std::prelude::*;
 
@@ -80,6 +80,13 @@ pub fn piece<T: Scalar>(quad: [Point<T>; 4], rotation: (T, T), extent: T) -> Pie
     Piece {
         bounds: Bounds { low: [low(0), low(1), low(2), low(3)], high: [high(0), high(1), high(2), high(3)] },
         corners: [a, b, c, d],
+        // A triangle's last side is no side.
+        directions: [
+            direction(b.minus(a)),
+            direction(c.minus(b)),
+            direction(if c == d { c.minus(b) } else { d.minus(c) }),
+            direction(a.minus(d)),
+        ],
     }
 }
 
@@ -176,7 +183,7 @@ unsafe fn run<T: Scalar>(
                 }
                 *out.circles.add(row as usize) = circle;
                 let first = if together { row * shape.count } else { *source.first_piece.get_unchecked(pose as usize) };
-                *out.places.add(row as usize) = Place { position, first, count: shape.count };
+                *out.places.add(row as usize) = Place { position, nudge: turn(shape.nudge, rotation), first, count: shape.count };
                 if out.clear.has(Mode::PER_POSE) {
                     *out.areas.add(row as usize) = T::ZERO;
                 }

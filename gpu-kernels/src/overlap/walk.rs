@@ -3,7 +3,7 @@
 use super::{
     Scalar,
     clip::Point,
-    layout::{Circle, Frame, Mode},
+    layout::{Circle, Frame, Mode, Place},
 };
 use cuda_std::prelude::*;
 
@@ -91,4 +91,12 @@ impl<T: Scalar> Frame<T> {
 pub fn near<T: Scalar>(row: &Circle<T>, candidate: &Circle<T>, shift: Point<T>) -> bool {
     let reach = row.radius + candidate.radius;
     candidate.center.plus(shift).minus(row.center).square() < reach * reach
+}
+
+/// By what the candidate of a pair is moved to look at derivatives: the same for a pair whichever of the two is the
+/// row.
+#[inline(always)]
+pub fn nudge<T: Scalar>(row: (u32, &Place<T>), candidate: (u32, &Place<T>), shift: [i32; 2], mode: Mode) -> Point<T> {
+    let turned = mode.has(Mode::FULL) && (candidate.0, [0; 2]) < (row.0, shift.map(|count| -count));
+    if turned { Point::ORIGIN.minus(candidate.1.nudge) } else { row.1.nudge }
 }

@@ -21,6 +21,9 @@ pub trait Real: sealed::Sealed + Scalar + Launches + Element + WritableElement +
     /// The largest magnitude of a position: squares of larger ones would be too large for the type, or say nothing any
     /// more.
     const MAX_POSITION: f64;
+    /// What a [nudge](gpu_kernels::overlap::clip::nudged) has across every side of its shape, as a part of the largest
+    /// shape's extent: far more than rounding does to where a side is.
+    const NUDGE: f64;
     /// The same number; exact.
     fn to_f64(self) -> f64;
 }
@@ -28,6 +31,7 @@ pub trait Real: sealed::Sealed + Scalar + Launches + Element + WritableElement +
 impl Real for f32 {
     const NAME: &str = "float32";
     const MAX_POSITION: f64 = 1e9;
+    const NUDGE: f64 = 16.0 * f32::EPSILON as f64;
     fn to_f64(self) -> f64 {
         self.into()
     }
@@ -36,6 +40,7 @@ impl Real for f32 {
 impl Real for f64 {
     const NAME: &str = "float64";
     const MAX_POSITION: f64 = 1e18;
+    const NUDGE: f64 = 4096.0 * f64::EPSILON;
     fn to_f64(self) -> f64 {
         self
     }
