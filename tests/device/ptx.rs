@@ -1,6 +1,6 @@
 //! What the kernels must look like in PTX.
 
-use warpsmith::device::PTX_IMAGES;
+use warpsmith::PTX_IMAGES;
 
 /// The bodies of a kernel, with the architecture that each is for.
 fn bodies(name: &str) -> impl Iterator<Item = (u32, &'static str)> {

@@ -117,8 +117,11 @@ impl Stream {
         work()
     }
 
-    /// Sees to it that the stream isn't captured.
-    pub(crate) fn at_once(&self, what: &'static str) -> Result<(), DeviceError> {
+    /// Sees to it that the stream isn't captured, for work that can't be part of a graph.
+    ///
+    /// # Errors
+    /// [`DeviceError::InCapture`] with `what`, which is a noun.
+    pub fn at_once(&self, what: &'static str) -> Result<(), DeviceError> {
         match &self.queue {
             Queue::Recording(_) => Err(DeviceError::InCapture { what }),
             Queue::Cuda(lane) if lane.queue.is_captured() => Err(DeviceError::InCapture { what }),
@@ -332,7 +335,7 @@ impl Stream {
     }
 
     /// Copies bytes between addresses that may be of two devices of one kind. Doesn't wait. For what has no [`Buffer`]
-    /// at hand, such as messages between [ranks](crate::ranks); see [`Device::enable_peer_access`]. Nothing is known of
+    /// at hand, such as messages between ranks; see [`Device::enable_peer_access`]. Nothing is known of
     /// it where other work on the same memory is put in order.
     ///
     /// # Errors

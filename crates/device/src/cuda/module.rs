@@ -2,8 +2,8 @@
 
 use super::driver::{self, Code, function, jit};
 use super::{Cuda, DeviceError, KernelAttributes, capability, image, no_image};
-use crate::device::error::Bytes;
-use crate::device::launch::{Dim3, LaunchConfig, refused};
+use crate::error::Bytes;
+use crate::launch::{Dim3, LaunchConfig, refused};
 use cuda_std::launch::KernelInfo;
 use cust::sys::{CUfunction, CUmodule};
 use std::collections::HashMap;

@@ -1,16 +1,34 @@
-//! The PTX of gpu-kernels that the library carries.
+//! The PTX that the program carries.
 
 use super::DeviceError;
 use super::launch::refused;
 use cuda_std::launch::KernelInfo;
-use gpu_kernels::samples;
 use std::collections::HashMap;
 
-include!(concat!(env!("OUT_DIR"), "/ptx_images.rs"));
+inventory::collect!(KernelModule);
 
-/// A kernel of gpu-kernels as PTX. A GPU's driver compiles it before its first launch.
+/// The PTX of a kernel crate.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct KernelModule {
+    kernel: fn() -> &'static KernelInfo,
+    images: &'static [PtxImage],
+}
+
+impl KernelModule {
+    /// # Safety
+    /// The images were built from the source of the crate that `kernel` is of.
+    pub const unsafe fn new(kernel: fn() -> &'static KernelInfo, images: &'static [PtxImage]) -> Self {
+        KernelModule { kernel, images }
+    }
+
+    fn has(&self, kernel: &KernelInfo) -> bool {
+        kernel.same_crate((self.kernel)())
+    }
+}
+
+/// A kernel as PTX. A GPU's driver compiles it before its first launch.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub struct PtxImage {
     /// The kernel's [symbol](KernelInfo::symbol).
     pub kernel: &'static str,
@@ -18,11 +36,19 @@ pub struct PtxImage {
     pub ptx: &'static [(u32, &'static str)],
 }
 
+fn modules() -> impl Iterator<Item = &'static KernelModule> {
+    inventory::iter::<KernelModule>.into_iter()
+}
+
 /// The number of a kernel's image.
 pub(super) fn of(kernel: &KernelInfo) -> Result<usize, DeviceError> {
-    let find = || PTX_IMAGES.binary_search_by_key(&kernel.symbol(), |image| image.kernel).ok().filter(|_| has(kernel));
+    let has = |module: &KernelModule| module.has(kernel);
+    let find = || {
+        let images = modules().flat_map(|module| module.images.iter().map(move |image| (module, image)));
+        images.into_iter().position(|(module, image)| image.kernel == kernel.symbol() && has(module))
+    };
     kernel.image(find).ok_or_else(|| {
-        let reason = if has(kernel) {
+        let reason = if modules().any(has) {
             "the library was built without the feature that it belongs to".to_owned()
         } else {
             format!(
@@ -35,22 +61,21 @@ pub(super) fn of(kernel: &KernelInfo) -> Result<usize, DeviceError> {
     })
 }
 
+/// The images of all modules.
+pub(super) fn all() -> impl Iterator<Item = &'static PtxImage> {
+    modules().flat_map(|module| module.images)
+}
+
 /// The numbers of the images that have a constant.
 pub(super) fn with_constant(name: &str) -> impl Iterator<Item = usize> {
     let declaration = format!(" {name}[");
     let has = move |image: &PtxImage| image.ptx.first().is_some_and(|(_, ptx)| ptx.contains(&declaration));
-    PTX_IMAGES.iter().enumerate().filter(move |(_, image)| has(image)).map(|(number, _)| number)
+    all().enumerate().filter(move |(_, image)| has(image)).map(|(number, _)| number)
 }
 
 /// Some image's texts: all are for the same architectures.
 pub(super) fn any() -> &'static [(u32, &'static str)] {
-    PTX_IMAGES.first().map_or(&[], |image| image.ptx)
-}
-
-/// Whether a kernel is of the crate that [`PTX_IMAGES`] was built from. Its kernels alone may be launched from there:
-/// another crate's may have the same names.
-fn has(kernel: &KernelInfo) -> bool {
-    kernel.same_crate(samples::saxpy::kernel())
+    all().next().map_or(&[], |image| image.ptx)
 }
 
 /// The image that suits a device best: that for the highest compute capability which the device has.
@@ -75,19 +100,7 @@ pub(super) fn parameters(ptx: &str) -> HashMap<String, usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{KernelInfo, choose, has, parameters};
-
-    #[test]
-    fn another_crate_of_the_same_name_is_another() {
-        let own = super::samples::saxpy::kernel();
-        assert!(has(own) && has(gpu_kernels::list_rank::nodes::identity::kernel()));
-        // SAFETY: it is not launched.
-        let others = unsafe { KernelInfo::new(own.path, 7, None, true) };
-        assert!(others.path == own.path && !has(&others));
-        // SAFETY: it is not launched.
-        let of_another_name = unsafe { KernelInfo::new("gpu_kernel::samples::saxpy", 7, None, true) };
-        assert!(of_another_name.symbol() == own.symbol() && !has(&of_another_name));
-    }
+    use super::{choose, parameters};
 
     #[test]
     fn parameters_are_counted() {

@@ -274,7 +274,7 @@ impl Cuda {
             limits,
             context: Context(context),
             loading: AtomicU64::new(0),
-            builtin: image::PTX_IMAGES.iter().map(|_| OnceLock::new()).collect(),
+            builtin: image::all().map(|_| OnceLock::new()).collect(),
             service: OnceLock::new(),
             faults: fault::Faults::default(),
             ledger: Ledger::default(),
@@ -376,7 +376,7 @@ impl Cuda {
     pub(super) fn builtin(&'static self, image: usize) -> Result<&'static CudaModule, DeviceError> {
         let load = || {
             let start = Instant::now();
-            let module = CudaModule::load(self, image::PTX_IMAGES[image].ptx);
+            let module = CudaModule::load(self, image::all().nth(image).map_or(&[], |image| image.ptx));
             self.loading.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
             module
         };
