@@ -93,22 +93,12 @@ pub mod read;
 #[cfg(feature = "spmv")]
 pub mod spmv;
 
+#[cfg(feature = "files")]
+use warpsmith_device::memory;
 #[doc(inline)]
 pub use warpsmith_device::{self as device, launch, threads};
 
-/// gpu-kernels' PTX.
-mod ptx {
-    use warpsmith_device::{KernelModule, PtxImage, inventory};
-
-    include!(concat!(env!("OUT_DIR"), "/ptx_images.rs"));
-
-    inventory::submit! {
-        // SAFETY: the build script built the images from gpu-kernels.
-        unsafe { KernelModule::new(gpu_kernels::samples::saxpy::kernel, PTX_IMAGES) }
-    }
-}
-#[doc(hidden)]
-pub use ptx::PTX_IMAGES;
+warpsmith_device::kernel_module!(gpu_kernels);
 
 /// The examples in the documents, which are tested like those here.
 #[cfg(all(doctest, feature = "cli"))]
