@@ -72,14 +72,12 @@ pub mod collectives;
 pub mod concurrency;
 #[cfg(feature = "rules")]
 pub mod design_rules;
-pub mod device;
 #[cfg(feature = "engine")]
 pub mod engine;
 #[cfg(feature = "files")]
 pub mod files;
 #[cfg(feature = "list-rank")]
 pub mod list_rank;
-mod memory;
 #[cfg(feature = "files")]
 pub mod npy;
 #[cfg(feature = "overlap")]
@@ -94,104 +92,13 @@ pub mod ranks;
 pub mod read;
 #[cfg(feature = "spmv")]
 pub mod spmv;
-pub mod threads;
 
-/// Launches a kernel on a stream: `launch!(stream, module::kernel<<<grid, block>>>(arguments))`, and with dynamic
-/// shared memory `<<<grid, block, bytes>>>`.
-///
-/// It stands for `stream.launch(module::kernel::bind(LaunchConfig::new(grid, block).shared(bytes), arguments))` and so
-/// gives what [`Stream::launch`](crate::device::Stream::launch) does, a `Result<(), DeviceError>`. Grid and block are
-/// each a `u32`, `(u32, u32)`, `(u32, u32, u32)` or [`Dim3`](crate::device::Dim3). A kernel that is `unsafe` makes the
-/// launch `unsafe`.
-///
-/// Buffers and views are passed by `&` for `&[T]`, `&T` and `*const T`, by `&mut` for `*mut T` and `DisjointSlice<T>`;
-/// scalars have exactly the parameter's type.
-///
-/// ```
-/// # use gpu_kernels::samples;
-/// # use warpsmith::{device::{Device, DeviceError}, launch};
-/// # let device = Device::best()?;
-/// # let stream = device.stream()?;
-/// let x = device.upload(&[1.0f32, 2.0])?;
-/// let mut y = device.upload(&[3.0f32, 4.0])?;
-/// launch!(stream, samples::saxpy<<<1, 32>>>(10.0, &x, &mut y))?;
-/// assert_eq!(stream.download_vec(&y)?, [13.0, 24.0]);
-///
-/// let mut values = device.upload(&[1u32, 2, 3, 4])?;
-/// // SAFETY: there are as many elements as threads, and 4 bytes of shared memory for each thread of a block.
-/// unsafe { launch!(stream, samples::reverse_blocks<<<2, 2, 2 * 4>>>(&mut values))? };
-/// assert_eq!(stream.download_vec(&values)?, [2, 1, 4, 3]);
-/// # Ok::<(), DeviceError>(())
-/// ```
-///
-/// An argument too few or too many doesn't compile:
-/// ```compile_fail,E0061
-/// # use gpu_kernels::samples;
-/// # use warpsmith::{device::{Device, DeviceError}, launch};
-/// # let device = Device::best()?;
-/// # let stream = device.stream()?;
-/// # let x = device.upload(&[1.0f32, 2.0])?;
-/// # let mut y = device.upload(&[3.0f32, 4.0])?;
-/// launch!(stream, samples::saxpy<<<1, 32>>>(&x, &mut y))?;
-/// # Ok::<(), DeviceError>(())
-/// ```
-/// Nor does a scalar or a buffer of another type:
-/// ```compile_fail,E0277
-/// # use gpu_kernels::samples;
-/// # use warpsmith::{device::{Device, DeviceError}, launch};
-/// # let device = Device::best()?;
-/// # let stream = device.stream()?;
-/// # let x = device.upload(&[1.0f32, 2.0])?;
-/// # let mut y = device.upload(&[3.0f32, 4.0])?;
-/// launch!(stream, samples::saxpy<<<1, 32>>>(10u32, &x, &mut y))?;
-/// # Ok::<(), DeviceError>(())
-/// ```
-/// ```compile_fail,E0277
-/// # use gpu_kernels::samples;
-/// # use warpsmith::{device::{Device, DeviceError}, launch};
-/// # let device = Device::best()?;
-/// # let stream = device.stream()?;
-/// # let mut y = device.upload(&[3.0f32, 4.0])?;
-/// let x = device.upload(&[1.0f64, 2.0])?;
-/// launch!(stream, samples::saxpy<<<1, 32>>>(10.0, &x, &mut y))?;
-/// # Ok::<(), DeviceError>(())
-/// ```
-/// Nor does an output that is only borrowed to read, or one that is an input as well:
-/// ```compile_fail,E0277
-/// # use gpu_kernels::samples;
-/// # use warpsmith::{device::{Device, DeviceError}, launch};
-/// # let device = Device::best()?;
-/// # let stream = device.stream()?;
-/// # let x = device.upload(&[1.0f32, 2.0])?;
-/// # let mut y = device.upload(&[3.0f32, 4.0])?;
-/// launch!(stream, samples::saxpy<<<1, 32>>>(10.0, &x, &y))?;
-/// # Ok::<(), DeviceError>(())
-/// ```
-/// ```compile_fail,E0502
-/// # use gpu_kernels::samples;
-/// # use warpsmith::{device::{Device, DeviceError}, launch};
-/// # let device = Device::best()?;
-/// # let stream = device.stream()?;
-/// # let mut y = device.upload(&[3.0f32, 4.0])?;
-/// launch!(stream, samples::saxpy<<<1, 32>>>(10.0, &y, &mut y))?;
-/// # Ok::<(), DeviceError>(())
-/// ```
-/// Nor does an `unsafe` kernel outside `unsafe`:
-/// ```compile_fail,E0133
-/// # use gpu_kernels::samples;
-/// # use warpsmith::{device::{Device, DeviceError}, launch};
-/// # let device = Device::best()?;
-/// # let stream = device.stream()?;
-/// let mut values = device.upload(&[1u32, 2, 3, 4])?;
-/// launch!(stream, samples::reverse_blocks<<<2, 2, 2 * 4>>>(&mut values))?;
-/// # Ok::<(), DeviceError>(())
-/// ```
-#[macro_export]
-macro_rules! launch {
-    ($($tokens:tt)*) => {
-        $crate::device::__launch!(($crate) $($tokens)*)
-    };
-}
+#[cfg(feature = "files")]
+use warpsmith_device::memory;
+#[doc(inline)]
+pub use warpsmith_device::{self as device, launch, threads};
+
+warpsmith_device::kernel_module!(gpu_kernels);
 
 /// The examples in the documents, which are tested like those here.
 #[cfg(all(doctest, feature = "cli"))]

@@ -6,8 +6,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::thread::scope;
 use warpsmith::device::{
-    Backend, Buffer, Device, DeviceError, Event, LaunchConfig, Module, Pending, PinnedBuffer, Stream, View, ViewMut,
-    no_cuda_reason,
+    Backend, Buffer, Device, DeviceError, Event, LaunchConfig, Pending, PinnedBuffer, Stream, View, ViewMut, no_cuda_reason,
 };
 use warpsmith::launch;
 
@@ -426,18 +425,6 @@ fn large_grids_of_small_blocks() -> Result {
     Ok(())
 }
 
-mod foreign {
-    use super::*;
-
-    /// A kernel that is not in gpu-kernels.
-    #[kernel]
-    pub fn count(mut out: DisjointSlice<u32>) {
-        for (i, out) in out.grid_stride_mut() {
-            *out = i as u32;
-        }
-    }
-}
-
 /// Names that are also those of the generated code, and outputs by other names.
 #[allow(unused_parens)]
 mod names {
@@ -533,61 +520,6 @@ fn streams_that_share_buffers_take_turns() -> Result {
 }
 
 #[test]
-fn kernels_of_another_crate_need_a_module() -> Result {
-    let device = device();
-    let stream = device.stream()?;
-    let mut out = device.alloc::<u32>(100)?;
-    let result = launch!(stream, foreign::count<<<1, 32>>>(&mut out));
-    if device.backend() == Backend::Cpu {
-        result?;
-        // SAFETY: on the CPU nothing is loaded.
-        let module = unsafe { device.load_module(&[])? };
-        assert_eq!(module.arch(), None);
-        stream.launch_from(&module, foreign::count::bind(LaunchConfig::new(4, 32), &mut out))?;
-        assert_eq!(stream.download_vec(&out)?, (0..100).collect::<Vec<_>>());
-        return Ok(());
-    }
-    let text = error(result).to_string();
-    assert!(text.contains("`basics::foreign::count`") && text.contains("load_module"), "{text}");
-
-    // Text that isn't PTX, PTX that suits no device, and PTX with an entry that does what the kernel does.
-    // SAFETY: nothing is launched from either.
-    let text = error(unsafe { device.load_module(&[(75, ".version 7.0\n.target sm_75\nthis is not PTX")]) }).to_string();
-    assert!(text.contains("compiler says") && text.contains("line 3"), "{text}");
-    // SAFETY: nothing is launched from the module.
-    assert!(matches!(error(unsafe { device.load_module(&[(990, "")]) }), DeviceError::NoImage { .. }));
-    let ptx = r"
-        .version 7.0
-        .target sm_75
-        .address_size 64
-        .visible .entry basics_foreign_count(.param .u64 out, .param .u64 n) {
-            .reg .pred %p<2>; .reg .b32 %r<5>; .reg .b64 %rd<6>;
-            ld.param.u64 %rd1, [out];
-            ld.param.u64 %rd2, [n];
-            mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x;
-            mad.lo.s32 %r4, %r1, %r2, %r3;
-            cvt.u64.u32 %rd3, %r4;
-            setp.ge.u64 %p1, %rd3, %rd2;
-            @%p1 bra DONE;
-            shl.b64 %rd4, %rd3, 2;
-            add.s64 %rd5, %rd1, %rd4;
-            st.global.u32 [%rd5], %r4;
-        DONE:
-            ret;
-        }
-        .visible .entry samples_saxpy(.param .u64 only) { ret; }";
-    // SAFETY: the entry takes what the kernel takes, and does the same where there are enough threads.
-    let module = unsafe { device.load_module(&[(75, ptx)])? };
-    assert_eq!(module.arch(), Some(75));
-    stream.launch_from(&module, foreign::count::bind(LaunchConfig::new(4, 32), &mut out))?;
-    assert_eq!(stream.download_vec(&out)?, (0..100).collect::<Vec<_>>());
-    assert!(module.kernel_attributes(foreign::count::kernel())?.registers > 0);
-    let result = module.occupancy(samples::gather::kernel(), 32, 0);
-    assert!(error(result).to_string().contains("no entry `samples_gather`"));
-    Ok(())
-}
-
-#[test]
 fn attributes_and_occupancy() -> Result {
     let device = device();
     let attributes = device.kernel_attributes(samples::block_sum::kernel())?;
@@ -677,7 +609,6 @@ fn all_types_go_from_thread_to_thread() {
     check::<Device>();
     check::<Stream>();
     check::<Event>();
-    check::<Module>();
     check::<Buffer<u32>>();
     check::<View<'_, u32>>();
     check::<ViewMut<'_, u32>>();

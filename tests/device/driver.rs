@@ -4,6 +4,7 @@
 //! A process opens the driver once, so each case is a child process: this program again, told to run one test, with the
 //! library on `LD_LIBRARY_PATH`. Left to themselves those tests do nothing.
 
+use super::modules;
 use gpu_kernels::samples;
 use std::ffi::{c_int, c_uint, c_void};
 use std::path::Path;
@@ -107,6 +108,24 @@ fn everything() -> Result {
 #[test]
 fn the_fake_is_as_good_as_a_driver() {
     run_child("child_everything", None);
+}
+
+/// Each crate's kernels and constants come from its own PTX.
+#[test]
+fn modules_of_several_crates() {
+    run_child("child_modules", None);
+}
+
+#[test]
+fn child_modules() -> Result {
+    if !is_child() {
+        return Ok(());
+    }
+    let device = Device::best()?;
+    assert_eq!(device.image(), Some(75));
+    // The fake's kernels do nothing.
+    assert_eq!(modules::launch_both(&device)?, [[0.0; 4], [0.0; 4]]);
+    modules::check_missing(&device)
 }
 
 /// A newer driver's codes come as what they are, whichever function returns them.

@@ -1,20 +1,23 @@
 // A libcuda.so.1 with two GPUs, for tests/device/driver.rs. They have contexts, streams and memory (the host's, at
 // addresses that say which GPU's it is: the first's from 2^40 on, the second's from 2^41 on); kernels do nothing. What
-// belongs to another context than the current one is refused, as by a real driver.
+// belongs to another context than the current one is refused, as by a real driver; a module has the entries and constants of
+// its PTX.
 //
 // FAKE_CUDA_FAIL=function:code lets that function (or with * each) return this code instead.
 
 #define _GNU_SOURCE
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DEVICE = 101, INVALID_CONTEXT = 201, INVALID_HANDLE = 400 };
+enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DEVICE = 101, INVALID_CONTEXT = 201, INVALID_HANDLE = 400, NOT_FOUND = 500 };
 enum { GPUS = 2, POOL = 64 << 20 };
 
 typedef struct Context { int gpu; } Context;
 typedef struct Owned { Context *context; } Owned;
+typedef struct Module { Context *context; const char *ptx; } Module;
 
 static Context primary[GPUS] = {{0}, {1}};
 static __thread Context *current;
@@ -158,14 +161,28 @@ int cuEventQuery(Owned *event) { IN_CONTEXT MINE(event) return 0; }
 int cuEventSynchronize(Owned *event) { IN_CONTEXT MINE(event) return 0; }
 int cuEventElapsedTime(float *milliseconds, Owned *start, Owned *end) { IN_CONTEXT MINE(start) MINE(end) return *milliseconds = 1, 0; }
 
-int cuModuleLoadDataEx(Owned **module, const void *image, unsigned options, int *keys, void **values) { IN_CONTEXT return make(module); }
-int cuModuleUnload(Owned *module) { IN_CONTEXT MINE(module) return 0; }
-int cuModuleGetFunction(Owned **function, Owned *module, const char *name) { IN_CONTEXT MINE(module) return make(function); }
-int cuModuleGetGlobal_v2(uint64_t *address, size_t *bytes, Owned *module, const char *name) {
+int cuModuleLoadDataEx(Module **module, const char *image, unsigned options, int *keys, void **values) {
+    IN_CONTEXT
+    *module = malloc(sizeof **module);
+    **module = (Module){current, strdup(image)};
+    return 0;
+}
+// What follows `before`, `name` and `after` in the PTX.
+static const char *find(Module *module, const char *before, const char *name, const char *after) {
+    char text[256];
+    snprintf(text, sizeof text, "%s%s%s", before, name, after);
+    const char *found = strstr(module->ptx, text);
+    return found ? found + strlen(text) : 0;
+}
+int cuModuleGetFunction(Owned **function, Module *module, const char *name) {
+    IN_CONTEXT MINE(module) NEEDS(find(module, ".entry ", name, "("), NOT_FOUND)
+    return make(function);
+}
+int cuModuleGetGlobal_v2(uint64_t *address, size_t *bytes, Module *module, const char *name) {
     IN_CONTEXT MINE(module)
-    // The one that the test fills has four floats.
-    *bytes = 16;
-    return cuMemAlloc_v2(address, 16);
+    const char *size = find(module, " ", name, "[");
+    NEEDS(size, NOT_FOUND)
+    return cuMemAlloc_v2(address, *bytes = atoi(size));
 }
 int cuFuncGetAttribute(int *value, int attribute, Owned *function) {
     IN_CONTEXT MINE(function)

@@ -4,5 +4,6 @@ mod basics;
 mod collectives;
 mod driver;
 mod graph;
+mod modules;
 #[cfg(feature = "cli")]
 mod ptx;

@@ -1,11 +1,16 @@
 //! What the kernels must look like in PTX.
 
-use warpsmith::device::PTX_IMAGES;
+use warpsmith::device::{PtxImage, kernel_modules};
+
+/// The library's images.
+fn images() -> &'static [PtxImage] {
+    kernel_modules().find(|module| module.crate_name() == "gpu_kernels").map_or(&[], |module| module.images())
+}
 
 /// The bodies of a kernel, with the architecture that each is for.
 fn bodies(name: &str) -> impl Iterator<Item = (u32, &'static str)> {
-    let image = PTX_IMAGES.iter().find(|image| image.kernel == name).unwrap_or_else(|| panic!("no kernel {name}"));
-    image.ptx.iter().map(move |&(arch, ptx)| {
+    let image = images().iter().find(|image| image.kernels() == [name]).unwrap_or_else(|| panic!("no kernel {name}"));
+    image.ptx().iter().map(move |&(arch, ptx)| {
         let (_, body) = ptx.split_once(&format!(".entry {name}(")).unwrap_or_else(|| panic!("no entry {name}"));
         (arch, &body[..body.find("\n}").unwrap()])
     })
@@ -64,13 +69,14 @@ fn tiles_load_as_they_should() {
 /// Each image has its kernel alone. Nothing prevents optimisation, and profilers find source lines.
 #[test]
 fn images_have_lines_and_are_not_debug_builds() {
-    assert!(PTX_IMAGES.is_sorted_by_key(|image| image.kernel));
-    for image in PTX_IMAGES {
-        assert!(image.ptx.iter().map(|(arch, _)| *arch).eq([75, 80]), "{image:?}");
-        for (arch, ptx) in image.ptx {
-            assert!(ptx.contains(&format!(".target sm_{arch}\n")), "{}, sm_{arch}", image.kernel);
-            assert_eq!(ptx.matches(".entry ").count(), 1, "{}, sm_{arch}", image.kernel);
-            assert!(ptx.contains("\t.loc\t") && ptx.contains(".rs"), "{}, sm_{arch}", image.kernel);
+    assert!(images().len() > 100 && images().is_sorted_by_key(|image| image.kernels()));
+    for image in images() {
+        let [kernel] = image.kernels() else { panic!("{image:?}") };
+        assert!(image.ptx().iter().map(|(arch, _)| *arch).eq([75, 80]), "{image:?}");
+        for (arch, ptx) in image.ptx() {
+            assert!(ptx.contains(&format!(".target sm_{arch}\n")), "{kernel}, sm_{arch}");
+            assert_eq!(ptx.matches(".entry ").count(), 1, "{kernel}, sm_{arch}");
+            assert!(ptx.contains("\t.loc\t") && ptx.contains(".rs"), "{kernel}, sm_{arch}");
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeSet,
     env, fs,
+    hash::{DefaultHasher, Hasher},
     path::{Path, PathBuf},
     process::{Command, Output},
 };
@@ -22,6 +23,8 @@ pub struct Options<'a> {
 pub struct Bitcode {
     /// The crate's name as rustc spells it.
     pub name: String,
+    /// A hash of the package's folder, as `KernelInfo` has it.
+    pub package: u64,
     /// The static library, with a bitcode member for each crate.
     pub archive: PathBuf,
     /// LLVM IR files that the crate and its dependencies bring along (`[package.metadata.cuda] ir = [..]`).
@@ -79,7 +82,22 @@ pub fn compile(options: &Options<'_>) -> Result<Bitcode> {
     let folder = options.target_dir.join(&target).join("release");
     let mut sources = described.sources;
     sources.extend(dep_info(&folder.join(format!("lib{name}.d")))?);
-    Ok(Bitcode { archive: folder.join(format!("lib{name}.a")), name, ir: described.ir, panic_ir: described.panic_ir, sources })
+    Ok(Bitcode {
+        archive: folder.join(format!("lib{name}.a")),
+        name,
+        package: hash_of_package(&manifest),
+        ir: described.ir,
+        panic_ir: described.panic_ir,
+        sources,
+    })
+}
+
+/// What `#[kernel]` takes a package for: the hash of its folder. (`cuda_std_macros` has the same lines; both are
+/// compiled by one compiler, and so with one hasher.)
+fn hash_of_package(manifest: &Path) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(manifest.parent().unwrap_or(manifest).as_os_str().as_encoded_bytes());
+    hasher.finish()
 }
 
 /// Runs a cargo command with the device's flags. What the outer cargo (or clippy, or a coverage tool) set for its own

@@ -108,10 +108,23 @@ fn make_kernels(module: &mut Module<'_>) -> Result<Kernels> {
         function.make_kernel(&symbol);
         kernels.insert(symbol, path);
     }
+    Ok(kernels)
+}
+
+/// Makes kernels whose names begin with one of `left_out` functions like others. There has to be a kernel at all.
+pub fn leave_out(module: &Module<'_>, left_out: &[String]) -> Result<()> {
+    let is_kernel = |function: &Function<'_>| !function.is_declaration() && function.kernel_section().is_some();
+    let kernels: Vec<_> = module.functions().filter(is_kernel).collect();
     if kernels.is_empty() {
         return Err(BuilderError::NoKernels { name: module.name() });
     }
-    Ok(kernels)
+    for function in kernels {
+        let name = symbols::kernel_name(&function.name());
+        if left_out.iter().any(|beginning| name.starts_with(beginning)) {
+            function.clear_section();
+        }
+    }
+    Ok(())
 }
 
 /// Moves shared and constant memory into their address spaces.

@@ -24,6 +24,9 @@ pub fn emit(module: &Module<'_>, kernels: &Kernels, arch: NvptxArch, images: &[P
 /// Writes the images of which `module` has the kernels. It halves them until there is one: a copy of the whole module
 /// for each would take longer than all the rest.
 fn write_images(module: &mut Module<'_>, machine: &TargetMachine, images: &[&PtxImage], ir: bool) -> Result<()> {
+    if images.is_empty() {
+        return Ok(());
+    }
     if let [image] = images {
         if ir {
             write(&image.path.with_extension("ll"), module.to_string().as_bytes())?;

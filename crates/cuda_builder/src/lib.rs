@@ -131,6 +131,9 @@ pub struct BuildOutput {
     pub images: Vec<PtxImage>,
     /// The PTX names of the kernels, sorted.
     pub kernels: Vec<String>,
+    /// The images and the crate that they are of, as Rust: what `warpsmith_device::kernel_module!` includes. It lies
+    /// beside the images.
+    pub module: PathBuf,
 }
 
 /// Builds a kernel crate to PTX. See the [crate's documentation](crate) for an example.
@@ -139,6 +142,7 @@ pub struct CudaBuilder {
     crate_path: PathBuf,
     archs: Vec<NvptxArch>,
     image_per_kernel: bool,
+    left_out: Vec<String>,
     copy_to: Option<PathBuf>,
     out_dir: Option<PathBuf>,
     emit_llvm_ir: bool,
@@ -155,6 +159,7 @@ impl CudaBuilder {
             crate_path: crate_path.as_ref().to_owned(),
             archs: Vec::new(),
             image_per_kernel: false,
+            left_out: Vec::new(),
             copy_to: None,
             out_dir: None,
             emit_llvm_ir: false,
@@ -175,6 +180,12 @@ impl CudaBuilder {
     /// waits only for the kernels that it launches. By default all are in one.
     pub fn image_per_kernel(mut self, split: bool) -> Self {
         self.image_per_kernel = split;
+        self
+    }
+
+    /// Leaves out the kernels whose PTX names begin so, such as those of a module: no PTX is made of them.
+    pub fn leave_out(mut self, beginning: impl Into<String>) -> Self {
+        self.left_out.push(beginning.into());
         self
     }
 
@@ -252,10 +263,11 @@ impl CudaBuilder {
             }
         }
 
-        let name = bitcode.name.clone();
+        let (name, package) = (bitcode.name.clone(), bitcode.package);
         let options = device::Options { fma_contraction: self.fma_contraction, panic_messages: self.panic_messages };
+        let left_out = self.left_out.clone();
         let source: Arc<blame::Source> = Arc::new(move |context| {
-            let mut module = link::link(context, &bitcode, options.panic_messages)?;
+            let mut module = link::link(context, &bitcode, &left_out, options.panic_messages)?;
             let kernels = device::retarget(&mut module, options)?;
             Ok((module, kernels))
         });
@@ -268,7 +280,9 @@ impl CudaBuilder {
             for arch in wanted {
                 emit::emit(&module, &kernels, arch, &images, emit_ir)?;
             }
-            Ok(BuildOutput { images, kernels: kernels.into_keys().collect() })
+            let module = folder.join(format!("{name}.kernels.rs"));
+            emit::write(&module, declaration(&name, package, &images).as_bytes())?;
+            Ok(BuildOutput { images, kernels: kernels.into_keys().collect(), module })
         };
         let output = llvm::catch(emit).map_err(|error| match error {
             BuilderError::Llvm { .. } => blame::blame(error, &source, archs[0]),
@@ -292,7 +306,7 @@ impl CudaBuilder {
 /// The images of these kernels, beside `path`.
 fn images<'a>(kernels: impl Iterator<Item = &'a String>, split: bool, archs: &[NvptxArch], path: &Path) -> Vec<PtxImage> {
     let kernels: Vec<String> = kernels.cloned().collect();
-    let parts = kernels.chunks(if split { 1 } else { kernels.len() });
+    let parts = kernels.chunks(if split { 1 } else { kernels.len().max(1) });
     let image = |kernels: &[String], arch| PtxImage {
         arch,
         kernels: kernels.to_vec(),
@@ -304,4 +318,18 @@ fn images<'a>(kernels: impl Iterator<Item = &'a String>, split: bool, archs: &[N
 fn image_path(path: &Path, kernel: Option<&String>, arch: NvptxArch) -> PathBuf {
     let kernel = kernel.map_or_else(String::new, |kernel| format!("{kernel}."));
     path.with_extension(format!("{kernel}{}.ptx", arch.target_cpu()))
+}
+
+/// The images as an expression of Rust, in a file beside them, with names of `warpsmith_device`.
+fn declaration(name: &str, package: u64, images: &[PtxImage]) -> String {
+    let mut text = format!("KernelModule::new({name:?}, {package:#x}, &[\n");
+    for images in images.chunk_by(|a, b| a.kernels == b.kernels) {
+        text += &format!("    PtxImage::new(&{:?}, &[\n", images[0].kernels);
+        for image in images {
+            let file = image.path.file_name().unwrap_or_default();
+            text += &format!("        ({}, include_str!({file:?})),\n", image.arch.number());
+        }
+        text += "    ]),\n";
+    }
+    text + "])\n"
 }

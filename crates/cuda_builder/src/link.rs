@@ -15,8 +15,9 @@ use crate::{
 /// A precompiled crate's name, the symbols that it defines, and its bitcode.
 type Precompiled = (String, Vec<String>, Vec<u8>);
 
-/// Links the kernel crate with all that it reaches, leaving undefined only what the device stage deals with.
-pub fn link<'c>(context: &'c Context, bitcode: &Bitcode, panic_messages: bool) -> Result<Module<'c>> {
+/// Links the kernel crate with all that it reaches, leaving undefined only what the device stage deals with. Kernels
+/// whose names begin with one of `left_out` are functions like others, and go where nothing reaches them.
+pub fn link<'c>(context: &'c Context, bitcode: &Bitcode, left_out: &[String], panic_messages: bool) -> Result<Module<'c>> {
     let mut module = context.module(&bitcode.name);
     let mut precompiled = Vec::new();
     for member in archive::members(&bitcode.archive)? {
@@ -25,6 +26,7 @@ pub fn link<'c>(context: &'c Context, bitcode: &Bitcode, panic_messages: bool) -
             Member::Precompiled { name, defines, data } => precompiled.push((name, defines, data)),
         }
     }
+    device::leave_out(&module, left_out)?;
     module.hide_all_but_kernels(Hidden::Internal);
     module.run("globaldce", None)?;
     link_toolchain(context, &mut module, &precompiled)?;

@@ -1,5 +1,7 @@
 //! Constant memory: small tables that the host fills and every thread reads.
 
+#[cfg(not(cuda_device))]
+use crate::launch::Origin;
 use bytemuck::Pod;
 use core::cell::UnsafeCell;
 
@@ -42,7 +44,8 @@ macro_rules! __constant {
         // `cuda_builder` makes a constant that the host initialises of what it finds in this section.
         #[unsafe(link_section = ".cuda.constant")]
         #[unsafe(no_mangle)]
-        $vis static $name: $crate::__private::Constant<$t, { $n }> = $crate::__private::Constant::zeroed(stringify!($name));
+        $vis static $name: $crate::__private::Constant<$t, { $n }> =
+            $crate::__private::Constant::zeroed(stringify!($name), ::core::module_path!(), $crate::__private::package!());
     };
 }
 
@@ -53,7 +56,8 @@ macro_rules! __constant {
 macro_rules! __constant {
     ([$($attributes:tt)*] $vis:vis $name:ident $t:ty, $n:expr) => {
         $($attributes)*
-        $vis static $name: $crate::__private::Constant<$t, { $n }> = $crate::__private::Constant::zeroed(stringify!($name));
+        $vis static $name: $crate::__private::Constant<$t, { $n }> =
+            $crate::__private::Constant::zeroed(stringify!($name), ::core::module_path!(), $crate::__private::package!());
     };
 }
 
@@ -66,6 +70,11 @@ pub struct Constant<T: Pod, const N: usize> {
     values: UnsafeCell<[T; N]>,
     #[cfg(not(cuda_device))]
     name: &'static str,
+    /// The path of the Rust module that declares it.
+    #[cfg(not(cuda_device))]
+    path: &'static str,
+    #[cfg(not(cuda_device))]
+    package: u64,
 }
 
 // SAFETY: threads share it to read it. `store` alone writes it, which is unsafe and demands that nobody reads it
@@ -76,12 +85,16 @@ unsafe impl<T: Pod, const N: usize> Sync for Constant<T, N> {}
 impl<T: Pod, const N: usize> Constant<T, N> {
     #[doc(hidden)]
     #[cfg_attr(cuda_device, allow(unused_variables))]
-    pub const fn zeroed(name: &'static str) -> Self {
+    pub const fn zeroed(name: &'static str, path: &'static str, package: u64) -> Self {
         Constant {
             // SAFETY: all zeroes are a value of any `Pod` type.
             values: UnsafeCell::new(unsafe { core::mem::zeroed() }),
             #[cfg(not(cuda_device))]
             name,
+            #[cfg(not(cuda_device))]
+            path,
+            #[cfg(not(cuda_device))]
+            package,
         }
     }
 
@@ -111,6 +124,11 @@ impl<T: Pod, const N: usize> Constant<T, N> {
     /// The name of the variable in a PTX module.
     pub const fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// The crate that declares it.
+    pub fn origin(&self) -> Origin {
+        Origin::of(self.package, self.path)
     }
 
     /// The variable's size in bytes.

@@ -9,7 +9,23 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-pub use simt::Dim3;
+pub use crate::thread::Dim3;
+
+/// The crate that a kernel or a constant is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// A hash of the folder of its package. Crates of different packages are different ones, whatever their names.
+    pub package: u64,
+    /// Its name, as rustc spells it.
+    pub crate_name: &'static str,
+}
+
+impl Origin {
+    /// That of what is at `path`.
+    pub(crate) fn of(package: u64, path: &'static str) -> Self {
+        Origin { package, crate_name: path.split_once("::").map_or(path, |(name, _)| name) }
+    }
+}
 
 /// Static facts of one kernel.
 #[derive(Debug)]
@@ -46,7 +62,7 @@ impl KernelInfo {
         })
     }
 
-    /// Where the host library has the kernel's PTX. It is asked for once.
+    /// Where the host has the kernel's PTX. It is asked for once.
     #[doc(hidden)]
     pub fn image(&self, find: impl FnOnce() -> Option<usize>) -> Option<usize> {
         *self.image.get_or_init(find)
@@ -57,14 +73,9 @@ impl KernelInfo {
         self.path.split_once("::").map_or(self.path, |(_, rest)| rest)
     }
 
-    /// The name of the kernel's crate.
-    pub fn crate_name(&self) -> &'static str {
-        self.path.split_once("::").map_or(self.path, |(name, _)| name)
-    }
-
-    /// Whether the two kernels are of one crate. Crates of different packages are different ones, whatever their names.
-    pub fn same_crate(&self, other: &Self) -> bool {
-        self.package == other.package && self.crate_name() == other.crate_name()
+    /// The kernel's crate.
+    pub fn origin(&self) -> Origin {
+        Origin::of(self.package, self.path)
     }
 }
 

@@ -54,6 +54,7 @@ pub mod __private {
     #[cfg(not(cuda_device))]
     pub use crate::shared::host_array;
     pub use core::mem::MaybeUninit;
+    pub use cuda_std_macros::package;
 }
 
 /// Whether this is the device's build of the code.

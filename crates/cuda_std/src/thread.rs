@@ -4,7 +4,11 @@
 
 use crate::{U32x2, sys::thread as sys};
 
-/// A position or an extent in three dimensions.
+#[cfg(not(cuda_device))]
+pub use simt::Dim3;
+
+/// What the device has of `simt`'s type, which host and executor share.
+#[cfg(cuda_device)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Dim3 {
     /// Fastest-varying dimension.
@@ -15,11 +19,12 @@ pub struct Dim3 {
     pub z: u32,
 }
 
+#[cfg(cuda_device)]
 impl Dim3 {
-    /// The number of positions in an extent. It wraps beyond 2⁶⁴.
+    /// The number of positions in an extent; `u64::MAX` where it is larger than that.
     #[inline(always)]
     pub const fn count(self) -> u64 {
-        (self.x as u64).wrapping_mul(self.y as u64).wrapping_mul(self.z as u64)
+        (self.x as u64 * self.y as u64).saturating_mul(self.z as u64)
     }
 }
 

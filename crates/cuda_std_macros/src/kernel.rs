@@ -2,7 +2,7 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{DefaultHasher, Hasher};
 use syn::{
     Error, FnArg, GenericArgument, Ident, ItemFn, LitInt, Pat, PathArguments, Result, ReturnType, Token, Type,
     parse::{Parse, ParseStream},
@@ -92,10 +92,13 @@ fn own(name: &str) -> Ident {
     Ident::new(name, Span::mixed_site())
 }
 
-/// Identifies the package that is being compiled: no two packages have the same folder.
-fn package() -> u64 {
+/// Identifies the package that is being compiled: no two packages have the same folder. (`cuda_builder` has the same
+/// lines.)
+pub fn package() -> u64 {
+    let folder = std::env::var_os("CARGO_MANIFEST_DIR").map(std::path::PathBuf::from).unwrap_or_default();
     let mut hasher = DefaultHasher::new();
-    std::env::var_os("CARGO_MANIFEST_DIR").hash(&mut hasher);
+    // Cargo may come to one folder by several paths.
+    hasher.write(folder.canonicalize().unwrap_or(folder).as_os_str().as_encoded_bytes());
     hasher.finish()
 }
 

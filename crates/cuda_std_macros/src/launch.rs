@@ -72,9 +72,9 @@ pub fn expand(input: TokenStream) -> Result<TokenStream> {
     let (grid, block) = (config.next(), config.next());
     let shared = config.next().map_or_else(|| quote!(0), |shared| quote!(#shared));
     Ok(quote! {
-        #library::device::Stream::launch(
+        #library::Stream::launch(
             &#stream,
-            #kernel::bind(#library::device::LaunchConfig::new(#grid, #block).shared(#shared), #arguments),
+            #kernel::bind(#library::LaunchConfig::new(#grid, #block).shared(#shared), #arguments),
         )
     })
 }

@@ -31,3 +31,11 @@ pub fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
 pub fn launch(input: TokenStream) -> TokenStream {
     launch::expand(input.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }
+
+/// The number of the package that is being compiled, as `#[kernel]` writes it down.
+#[doc(hidden)]
+#[proc_macro]
+pub fn package(_: TokenStream) -> TokenStream {
+    let package = kernel::package();
+    quote::quote!(#package).into()
+}

@@ -3,7 +3,7 @@
 use super::error::DeviceError;
 use super::info::{Backend, DeviceInfo, MemoryInfo};
 use super::launch::{Dim3, Limits};
-use crate::memory::Memory;
+use crate::memory::memory;
 use simt::Executor;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::fs;
@@ -54,12 +54,6 @@ pub(super) const LIMITS: Limits = Limits {
     grid: Dim3 { x: i32::MAX as u32, y: 65535, z: 65535 },
     shared: simt::MAX_SHARED,
 };
-
-/// The machine's memory.
-pub(super) fn memory() -> MemoryInfo {
-    let Memory { free, total } = crate::memory::memory();
-    MemoryInfo { free, total }
-}
 
 /// The machine's memory in all, which doesn't change, so that the file needs to be read once only.
 fn total() -> usize {

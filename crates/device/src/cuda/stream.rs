@@ -3,7 +3,7 @@
 use super::driver::{self, Code};
 use super::fault::Recent;
 use super::{Cuda, CudaEvent, CudaModule, DeviceError};
-use crate::device::launch::{LaunchConfig, refused};
+use crate::launch::{LaunchConfig, refused};
 use cuda_std::launch::{Arguments, KernelInfo};
 use cust::sys::CUstream;
 use std::ffi::c_void;

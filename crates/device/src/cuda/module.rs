@@ -2,8 +2,8 @@
 
 use super::driver::{self, Code, function, jit};
 use super::{Cuda, DeviceError, KernelAttributes, capability, image, no_image};
-use crate::device::error::Bytes;
-use crate::device::launch::{Dim3, LaunchConfig, refused};
+use crate::error::Bytes;
+use crate::launch::{Dim3, LaunchConfig, refused};
 use cuda_std::launch::KernelInfo;
 use cust::sys::{CUfunction, CUmodule};
 use std::collections::HashMap;
@@ -15,11 +15,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// The size of the buffer for what the driver's PTX compiler has to say.
 const LOG_BYTES: usize = 16 << 10;
 
-/// A loaded PTX image, unloaded when dropped.
+/// A loaded PTX image. It stays until the process ends, as its device does.
 pub(in super::super) struct CudaModule {
     cuda: &'static Cuda,
     raw: CUmodule,
-    arch: u32,
     /// How many parameters each entry has.
     parameters: HashMap<String, usize>,
     /// By the address of the kernel's facts, of which there is one.
@@ -60,7 +59,7 @@ impl CudaModule {
             )
         };
         if code == Code::SUCCESS {
-            return Ok(CudaModule { cuda, raw, arch, parameters, functions: RwLock::default() });
+            return Ok(CudaModule { cuda, raw, parameters, functions: RwLock::default() });
         }
         if code.is_sticky() {
             return Err(cuda.error("cuModuleLoadDataEx", code));
@@ -72,10 +71,6 @@ impl CudaModule {
             _ => "",
         };
         Err(refused(format!("{}{hint}", code.text()), log))
-    }
-
-    pub(in super::super) fn arch(&self) -> u32 {
-        self.arch
     }
 
     /// The function of a kernel.
@@ -173,17 +168,6 @@ impl CudaModule {
         // SAFETY: the constant has this size, and `bytes` stays borrowed until the copy is done.
         unsafe { stream.copy_from_host(address, bytes.as_ptr(), bytes.len())? };
         stream.synchronize()
-    }
-}
-
-impl Drop for CudaModule {
-    fn drop(&mut self) {
-        let _entered = self.cuda.enter();
-        // Kernels of the module may still be running.
-        _ = self.cuda.synchronize();
-        // SAFETY: the module lives until here, none of its functions is running, and the handles of its functions go
-        // with it.
-        _ = unsafe { driver::cuModuleUnload(self.raw) };
     }
 }
 

@@ -4,7 +4,7 @@
 //! stream, and from then on at each. So each stream notes which kernels it has launched since it was last waited for.
 
 use super::driver::Code;
-use crate::device::error::DeviceError;
+use crate::error::DeviceError;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 /// How many different kernels a stream keeps in mind.

@@ -7,7 +7,7 @@ use super::graph::Work;
 use super::launch::{self, LaunchConfig, refused};
 use super::order::{Access, Lane, lock};
 use super::pinned::{Pending, PinnedBuffer};
-use super::{Device, DeviceError, Inner, Module, image};
+use super::{Device, DeviceError, Inner, image};
 use bytemuck::Pod;
 use cuda_std::launch::{Bound, KernelInfo};
 use std::mem::ManuallyDrop;
@@ -117,8 +117,11 @@ impl Stream {
         work()
     }
 
-    /// Sees to it that the stream isn't captured.
-    pub(crate) fn at_once(&self, what: &'static str) -> Result<(), DeviceError> {
+    /// Sees to it that the stream isn't captured, for work that can't be part of a graph.
+    ///
+    /// # Errors
+    /// [`DeviceError::InCapture`] with `what`, which is a noun.
+    pub fn at_once(&self, what: &'static str) -> Result<(), DeviceError> {
         match &self.queue {
             Queue::Recording(_) => Err(DeviceError::InCapture { what }),
             Queue::Cuda(lane) if lane.queue.is_captured() => Err(DeviceError::InCapture { what }),
@@ -131,7 +134,7 @@ impl Stream {
         &self.device
     }
 
-    /// Launches a kernel of gpu-kernels: what [`launch!`](crate::launch!) comes to.
+    /// Launches a kernel: what [`launch!`](crate::launch!) comes to.
     ///
     /// An extent of zero in the grid makes it a launch of nothing, which succeeds. The configuration is bound with the
     /// arguments, so that an `unsafe` kernel's contract speaks of it, too:
@@ -154,47 +157,11 @@ impl Stream {
     /// ```
     ///
     /// # Errors
-    /// [`DeviceError::LaunchFailed`] where configuration and kernel don't go together, or the device refuses them;
+    /// [`DeviceError::LaunchFailed`] where configuration and kernel don't go together, the device refuses them, or it is a
+    /// GPU and the program has no PTX of the kernel ([`kernel_module!`](crate::kernel_module!));
     /// [`DeviceError::ArgumentElsewhere`] where a buffer belongs to another device. CPU: [`DeviceError::Simt`] where
     /// the kernel itself fails.
     pub fn launch<F: Fn() + Sync>(&self, bound: Bound<F>) -> Result<(), DeviceError> {
-        self.start(None, bound)
-    }
-
-    /// Launches a kernel of `module`.
-    ///
-    /// ```
-    /// # use warpsmith::device::{Device, DeviceError, LaunchConfig};
-    /// mod kernels {
-    ///     use cuda_std::prelude::*;
-    ///     #[kernel]
-    ///     pub fn double(mut values: DisjointSlice<u32>) {
-    ///         if let Some(value) = values.get_mut() {
-    ///             *value *= 2;
-    ///         }
-    ///     }
-    /// }
-    /// # let device = Device::cpu();
-    /// # let ptx: &[(u32, &str)] = &[];
-    /// // SAFETY: cuda_builder made `ptx` of the crate that `kernels` is a module of.
-    /// let module = unsafe { device.load_module(ptx)? };
-    /// let stream = device.stream()?;
-    /// let mut values = device.upload(&[1, 2, 3])?;
-    /// stream.launch_from(&module, kernels::double::bind(LaunchConfig::for_elements(3, 32), &mut values))?;
-    /// assert_eq!(stream.download_vec(&values)?, [2, 4, 6]);
-    /// # Ok::<(), DeviceError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`launch`](Self::launch), and [`DeviceError::WrongDevice`] where the module is loaded on another device.
-    pub fn launch_from<F: Fn() + Sync>(&self, module: &Module, bound: Bound<F>) -> Result<(), DeviceError> {
-        if module.device.location() != self.device.location() {
-            return Err(self.wrong_device("a module", &module.device));
-        }
-        self.start(Some(module), bound)
-    }
-
-    fn start<F: Fn() + Sync>(&self, module: Option<&Module>, bound: Bound<F>) -> Result<(), DeviceError> {
         let (kernel, config, arguments) = (bound.kernel(), bound.config(), bound.arguments());
         let device = &self.device;
         if !launch::check(kernel, arguments, &config, device.limits(), device.location(), || device.to_string())? {
@@ -202,16 +169,12 @@ impl Stream {
         }
         match (&self.queue, &device.inner) {
             (Queue::Cuda(lane), Inner::Cuda(cuda)) => {
-                let module = match module.and_then(|module| module.cuda.as_ref()) {
-                    Some(module) => module,
-                    None => cuda.builtin(image::of(kernel)?)?,
-                };
+                let module = cuda.module(image::of(kernel)?)?;
                 let accesses = arguments.memory().iter().filter_map(|(memory, writes)| {
                     Some(Access { page: memory.page?, bytes: memory.bytes.clone(), writes: *writes })
                 });
-                // SAFETY: the built-in module was built from the source of the kernels in gpu-kernels, of which this is
-                // one, and whoever loaded another vouched for that. `bind` made the arguments for the kernel, of
-                // buffers of this device.
+                // SAFETY: the image is one of the kernel's own crate, built from its source, as whoever declared it has
+                // promised. `bind` made the arguments for the kernel, of buffers of this device.
                 enqueue(lane, accesses, |stream| unsafe { stream.launch(module, kernel, arguments, &config) })
             }
             (Queue::Cpu(turn), Inner::Cpu(cpu)) => {
@@ -270,7 +233,7 @@ impl Stream {
         self.check_home(source.device())?;
         let mut target = Vec::new();
         if target.try_reserve_exact(source.len()).is_err() {
-            let memory = super::cpu::memory();
+            let memory = crate::memory::memory();
             return Err(DeviceError::OutOfMemory {
                 requested: source.byte_len(),
                 free: memory.free,
@@ -332,7 +295,7 @@ impl Stream {
     }
 
     /// Copies bytes between addresses that may be of two devices of one kind. Doesn't wait. For what has no [`Buffer`]
-    /// at hand, such as messages between [ranks](crate::ranks); see [`Device::enable_peer_access`]. Nothing is known of
+    /// at hand, such as messages between ranks; see [`Device::enable_peer_access`]. Nothing is known of
     /// it where other work on the same memory is put in order.
     ///
     /// # Errors

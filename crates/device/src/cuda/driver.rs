@@ -157,7 +157,6 @@ unsafe extern "C" {
         keys: *mut c_uint,
         values: *mut *mut c_void,
     ) -> Code;
-    pub(super) fn cuModuleUnload(module: CUmodule) -> Code;
     pub(super) fn cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char) -> Code;
     pub(super) fn cuModuleGetGlobal_v2(
         address: *mut CUdeviceptr,

@@ -33,10 +33,10 @@ pub(super) use stream::CudaStream;
 
 use self::driver::Code;
 use super::error::DeviceError;
-use super::info::{Backend, DeviceInfo, MemoryInfo};
+use super::image;
+use super::info::{Backend, DeviceInfo, KernelAttributes, MemoryInfo};
 use super::launch::{Dim3, Limits};
 use super::order::Ledger;
-use super::{image, module::KernelAttributes};
 use cust::sys::{CUcontext, CUdevice};
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int};
@@ -53,8 +53,8 @@ pub(super) struct Cuda {
     info: DeviceInfo,
     limits: Limits,
     context: Context,
-    /// The images of gpu-kernels, each from its first use on.
-    builtin: Vec<OnceLock<Result<CudaModule, DeviceError>>>,
+    /// The program's images, each from its first use on.
+    modules: Vec<OnceLock<Result<CudaModule, DeviceError>>>,
     /// How long it took to load them, in ns.
     loading: AtomicU64,
     /// For transfers that belong to no stream of the caller's.
@@ -116,7 +116,7 @@ pub(super) fn unusable_reason() -> Option<String> {
     }
 }
 
-/// The first CUDA device, if one of the library's images runs there.
+/// The first CUDA device, if all kernels can run there.
 pub(super) fn first() -> Result<&'static Cuda, DeviceError> {
     count()?;
     // Before a context is made for nothing.
@@ -126,10 +126,7 @@ pub(super) fn first() -> Result<&'static Cuda, DeviceError> {
 
 fn check_image(info: &DeviceInfo) -> Result<(), DeviceError> {
     let capability = capability(info);
-    match image::choose(image::any(), capability) {
-        Some(_) => Ok(()),
-        None => Err(no_image(info.name.clone(), capability, image::any())),
-    }
+    image::suiting(capability).map(drop).map_err(|images| no_image(info.name.clone(), capability, images))
 }
 
 fn no_image(device: String, capability: u32, images: &[(u32, &str)]) -> DeviceError {
@@ -274,7 +271,7 @@ impl Cuda {
             limits,
             context: Context(context),
             loading: AtomicU64::new(0),
-            builtin: image::PTX_IMAGES.iter().map(|_| OnceLock::new()).collect(),
+            modules: image::images().iter().map(|_| OnceLock::new()).collect(),
             service: OnceLock::new(),
             faults: fault::Faults::default(),
             ledger: Ledger::default(),
@@ -372,15 +369,15 @@ impl Cuda {
         Ok(self.service.get_or_init(|| stream))
     }
 
-    /// The image of gpu-kernels with this number.
-    pub(super) fn builtin(&'static self, image: usize) -> Result<&'static CudaModule, DeviceError> {
+    /// The image with this number, loaded.
+    pub(super) fn module(&'static self, image: usize) -> Result<&'static CudaModule, DeviceError> {
         let load = || {
             let start = Instant::now();
-            let module = CudaModule::load(self, image::PTX_IMAGES[image].ptx);
+            let module = CudaModule::load(self, image::images()[image].1.ptx());
             self.loading.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
             module
         };
-        self.builtin[image].get_or_init(load).as_ref().map_err(Clone::clone)
+        self.modules[image].get_or_init(load).as_ref().map_err(Clone::clone)
     }
 
     /// How long it took to load the images that have been used.
@@ -388,9 +385,9 @@ impl Cuda {
         Duration::from_nanos(self.loading.load(Ordering::Relaxed))
     }
 
-    /// Which of the library's images suit the device.
+    /// Which images it uses.
     pub(super) fn image(&self) -> Option<u32> {
-        image::choose(image::any(), capability(&self.info)).map(|(arch, _)| arch)
+        image::suiting(capability(&self.info)).ok().flatten()
     }
 }
 

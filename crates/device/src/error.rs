@@ -186,7 +186,8 @@ pub enum DeviceError {
 }
 
 /// A number of bytes in a unit that suits it.
-pub(crate) struct Bytes(pub(crate) usize);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bytes(pub usize);
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

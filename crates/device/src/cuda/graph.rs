@@ -104,14 +104,14 @@ impl CudaGraph {
     /// Enqueues all that was captured.
     ///
     /// # Safety
-    /// The memory and the modules that it uses are there until it is done.
+    /// The memory that it uses is there until it is done.
     pub(in super::super) unsafe fn launch(&self, stream: &CudaStream) -> Result<(), DeviceError> {
         let _entered = self.cuda.enter()?;
         let exec = self.exec.lock().unwrap_or_else(PoisonError::into_inner);
         // The notes come first: another thread may be the one that sees a kernel fail.
         let new: Vec<_> = self.kernels.iter().filter(|kernel| stream.recent.note(kernel)).collect();
-        // SAFETY: graph and stream live, and are of one context; memory and modules are there until it is done (this
-        // function's contract).
+        // SAFETY: graph and stream live, and are of one context; the memory is there until it is done (this function's
+        // contract), and modules stay loaded.
         let code = unsafe { driver::cuGraphLaunch(*exec, stream.raw) };
         if code == Code::SUCCESS {
             return if self.cuda.synchronous { stream.synchronize() } else { Ok(()) };

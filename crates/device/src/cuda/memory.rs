@@ -75,7 +75,7 @@ impl HostMemory {
                 Ok(HostMemory { cuda, address })
             }
             (code, _) => {
-                let memory = crate::device::cpu::memory();
+                let memory = crate::memory::memory();
                 if code == Code::OUT_OF_MEMORY || bytes > memory.total {
                     let device = "the host (page-locked)".to_owned();
                     return Err(DeviceError::OutOfMemory { requested: bytes, free: memory.free, total: memory.total, device });

@@ -1,24 +1,16 @@
 //! How much memory this process may still take.
 
+use crate::MemoryInfo;
 use std::{fs, path::Path};
 
-/// The machine's memory and how much of it is free, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Memory {
-    /// What this process may still take: what is available, or less where its control group or a limit of its own
-    /// (`ulimit -v`, `ulimit -d`) says so.
-    pub free: usize,
-    /// What the machine has in all.
-    pub total: usize,
-}
-
-/// The memory as it is now. What can't be found out counts as no limit.
-pub(crate) fn memory() -> Memory {
+/// The machine's memory as it is now. Free is what this process may still take: what is available, or less where its
+/// control group or a limit of its own (`ulimit -v`, `ulimit -d`) says so. What can't be found out counts as no limit.
+pub fn memory() -> MemoryInfo {
     let table = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = kilobytes(&table, "MemTotal").unwrap_or(usize::MAX);
     let available = kilobytes(&table, "MemAvailable").unwrap_or(total);
     let free = [control_group(), own_limits()].into_iter().flatten().fold(available, usize::min);
-    Memory { free, total }
+    MemoryInfo { free, total }
 }
 
 /// A row `key: 123 kB` of a table of the kernel's, in bytes.
@@ -65,7 +57,7 @@ mod tests {
 
     #[test]
     fn the_machine_has_some() {
-        let Memory { free, total } = memory();
+        let MemoryInfo { free, total } = memory();
         assert!(free > 0 && free <= total, "{free} of {total}");
     }
 

@@ -151,8 +151,10 @@ fn parse(what: &'static str, value: &OsStr) -> Result<usize, ThreadsError> {
 }
 
 /// Starts a thread of `scope`. [`thread::Scope::spawn`] panics where the system has none left.
-#[cfg(feature = "engine")]
-pub(crate) fn spawn<'scope, T: Send + 'scope>(
+///
+/// # Errors
+/// [`ThreadsError::NotStarted`].
+pub fn spawn<'scope, T: Send + 'scope>(
     scope: &'scope thread::Scope<'scope, '_>,
     name: String,
     work: impl FnOnce() -> T + Send + 'scope,

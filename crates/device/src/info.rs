@@ -58,3 +58,28 @@ pub struct MemoryInfo {
     /// What there is in all.
     pub total: usize,
 }
+
+/// What the driver's compiler made of a kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KernelAttributes {
+    /// 32-bit registers of a thread.
+    pub registers: u32,
+    /// Local memory of a thread, in bytes: spilled registers, and arrays with computed indices.
+    pub local_bytes: usize,
+    /// Static shared memory of a block, in bytes.
+    pub static_shared: usize,
+    /// Constant memory that the kernel uses, in bytes.
+    pub constant_bytes: usize,
+    /// The most threads that a block may have, given these registers.
+    pub max_threads: u32,
+    /// The compute capability that the code is for, times ten; 0 on the CPU.
+    pub arch: u32,
+}
+
+impl KernelAttributes {
+    /// On the CPU the compiler of the program says nothing about a kernel.
+    pub(super) fn of_cpu() -> Self {
+        KernelAttributes { max_threads: simt::MAX_BLOCK_THREADS, ..KernelAttributes::default() }
+    }
+}

@@ -85,7 +85,7 @@ impl Device {
     /// Writes down what `work` enqueues on the stream that it is given, in place of doing it.
     ///
     /// That can be launches, copies on the device, and fills. What waits, or is for the host or for another stream to
-    /// wait for, is an error. A module's kernels are found when they are first launched; a graph whose kernels have
+    /// wait for, is an error. Kernels are compiled when they are first launched; a graph whose kernels have
     /// been launched before is captured without that delay.
     ///
     /// ```
@@ -156,8 +156,7 @@ impl Graph {
     /// # Safety
     /// Until all is done, what every captured launch, copy and fill asked for still holds: the buffers are alive and
     /// were not given other memory ([`Buffer::ensure`](super::Buffer::ensure)), nothing else uses what is written or
-    /// writes what is read, modules other than the library's are loaded, and what an `unsafe` kernel asks is so. That
-    /// takes in work on other streams, which waits for no graph by itself, nor a graph for it. Branches don't use what
+    /// writes what is read, and what an `unsafe` kernel asks is so. That takes in work on other streams, which waits for no graph by itself, nor a graph for it. Branches don't use what
     /// another one writes.
     ///
     /// # Errors
@@ -166,7 +165,7 @@ impl Graph {
     pub unsafe fn launch(&self, stream: &Stream) -> Result<(), DeviceError> {
         let stream = stream.for_graph(&self.device)?;
         match (&self.work, stream.cuda()) {
-            // SAFETY: memory and modules are there until it is done, by the contract of this function.
+            // SAFETY: the memory is there until it is done, by the contract of this function.
             (Recorded::Cuda(graph), Some(stream)) => unsafe { graph.launch(stream) },
             (Recorded::Cpu(work), _) => {
                 let Inner::Cpu(cpu) = &self.device.inner else { return Ok(()) };

@@ -42,30 +42,32 @@ mod image;
 mod info;
 mod launch;
 mod mapped;
-mod module;
+pub mod memory;
 mod order;
 mod param;
 mod pinned;
 mod stream;
+pub mod threads;
 
 pub use buffer::{Buffer, View, ViewMut};
-#[cfg(feature = "engine")]
-pub(crate) use error::Bytes;
-pub use error::DeviceError;
+pub use error::{Bytes, DeviceError};
 pub use event::Event;
 pub use graph::Graph;
-pub use image::{PTX_IMAGES, PtxImage};
-pub use info::{Backend, DeviceInfo, MemoryInfo};
+pub use image::{KernelModule, PtxImage, kernel_modules};
+pub use info::{Backend, DeviceInfo, KernelAttributes, MemoryInfo};
 pub use launch::{Dim3, LaunchConfig};
 pub use mapped::MappedBuffer;
-pub use module::{KernelAttributes, Module};
 pub use pinned::{Pending, PinnedBuffer};
 pub use stream::Stream;
 
 #[doc(hidden)]
 pub use cuda_std_macros::launch as __launch;
+/// What [`kernel_module!`] expands to.
+#[doc(hidden)]
+pub mod __private {
+    pub use inventory;
+}
 
-use crate::threads;
 use bytemuck::Pod;
 use cpu::Cpu;
 use cuda::{Cuda, CudaModule};
@@ -75,6 +77,103 @@ use std::env;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+
+/// Launches a kernel on a stream: `launch!(stream, module::kernel<<<grid, block>>>(arguments))`, and with dynamic
+/// shared memory `<<<grid, block, bytes>>>`.
+///
+/// It stands for `stream.launch(module::kernel::bind(LaunchConfig::new(grid, block).shared(bytes), arguments))` and so
+/// gives what [`Stream::launch`](Stream::launch) does, a `Result<(), DeviceError>`. Grid and block are
+/// each a `u32`, `(u32, u32)`, `(u32, u32, u32)` or [`Dim3`](Dim3). A kernel that is `unsafe` makes the
+/// launch `unsafe`.
+///
+/// Buffers and views are passed by `&` for `&[T]`, `&T` and `*const T`, by `&mut` for `*mut T` and `DisjointSlice<T>`;
+/// scalars have exactly the parameter's type.
+///
+/// ```
+/// # use gpu_kernels::samples;
+/// # use warpsmith::{device::{Device, DeviceError}, launch};
+/// # let device = Device::best()?;
+/// # let stream = device.stream()?;
+/// let x = device.upload(&[1.0f32, 2.0])?;
+/// let mut y = device.upload(&[3.0f32, 4.0])?;
+/// launch!(stream, samples::saxpy<<<1, 32>>>(10.0, &x, &mut y))?;
+/// assert_eq!(stream.download_vec(&y)?, [13.0, 24.0]);
+///
+/// let mut values = device.upload(&[1u32, 2, 3, 4])?;
+/// // SAFETY: there are as many elements as threads, and 4 bytes of shared memory for each thread of a block.
+/// unsafe { launch!(stream, samples::reverse_blocks<<<2, 2, 2 * 4>>>(&mut values))? };
+/// assert_eq!(stream.download_vec(&values)?, [2, 1, 4, 3]);
+/// # Ok::<(), DeviceError>(())
+/// ```
+///
+/// An argument too few or too many doesn't compile:
+/// ```compile_fail,E0061
+/// # use gpu_kernels::samples;
+/// # use warpsmith::{device::{Device, DeviceError}, launch};
+/// # let device = Device::best()?;
+/// # let stream = device.stream()?;
+/// # let x = device.upload(&[1.0f32, 2.0])?;
+/// # let mut y = device.upload(&[3.0f32, 4.0])?;
+/// launch!(stream, samples::saxpy<<<1, 32>>>(&x, &mut y))?;
+/// # Ok::<(), DeviceError>(())
+/// ```
+/// Nor does a scalar or a buffer of another type:
+/// ```compile_fail,E0277
+/// # use gpu_kernels::samples;
+/// # use warpsmith::{device::{Device, DeviceError}, launch};
+/// # let device = Device::best()?;
+/// # let stream = device.stream()?;
+/// # let x = device.upload(&[1.0f32, 2.0])?;
+/// # let mut y = device.upload(&[3.0f32, 4.0])?;
+/// launch!(stream, samples::saxpy<<<1, 32>>>(10u32, &x, &mut y))?;
+/// # Ok::<(), DeviceError>(())
+/// ```
+/// ```compile_fail,E0277
+/// # use gpu_kernels::samples;
+/// # use warpsmith::{device::{Device, DeviceError}, launch};
+/// # let device = Device::best()?;
+/// # let stream = device.stream()?;
+/// # let mut y = device.upload(&[3.0f32, 4.0])?;
+/// let x = device.upload(&[1.0f64, 2.0])?;
+/// launch!(stream, samples::saxpy<<<1, 32>>>(10.0, &x, &mut y))?;
+/// # Ok::<(), DeviceError>(())
+/// ```
+/// Nor does an output that is only borrowed to read, or one that is an input as well:
+/// ```compile_fail,E0277
+/// # use gpu_kernels::samples;
+/// # use warpsmith::{device::{Device, DeviceError}, launch};
+/// # let device = Device::best()?;
+/// # let stream = device.stream()?;
+/// # let x = device.upload(&[1.0f32, 2.0])?;
+/// # let mut y = device.upload(&[3.0f32, 4.0])?;
+/// launch!(stream, samples::saxpy<<<1, 32>>>(10.0, &x, &y))?;
+/// # Ok::<(), DeviceError>(())
+/// ```
+/// ```compile_fail,E0502
+/// # use gpu_kernels::samples;
+/// # use warpsmith::{device::{Device, DeviceError}, launch};
+/// # let device = Device::best()?;
+/// # let stream = device.stream()?;
+/// # let mut y = device.upload(&[3.0f32, 4.0])?;
+/// launch!(stream, samples::saxpy<<<1, 32>>>(10.0, &y, &mut y))?;
+/// # Ok::<(), DeviceError>(())
+/// ```
+/// Nor does an `unsafe` kernel outside `unsafe`:
+/// ```compile_fail,E0133
+/// # use gpu_kernels::samples;
+/// # use warpsmith::{device::{Device, DeviceError}, launch};
+/// # let device = Device::best()?;
+/// # let stream = device.stream()?;
+/// let mut values = device.upload(&[1u32, 2, 3, 4])?;
+/// launch!(stream, samples::reverse_blocks<<<2, 2, 2 * 4>>>(&mut values))?;
+/// # Ok::<(), DeviceError>(())
+/// ```
+#[macro_export]
+macro_rules! launch {
+    ($($tokens:tt)*) => {
+        $crate::__launch!(($crate) $($tokens)*)
+    };
+}
 
 /// A GPU, or the CPU in its place. As cheap to clone as a reference.
 ///
@@ -187,7 +286,7 @@ impl Device {
     pub fn memory(&self) -> Result<MemoryInfo, DeviceError> {
         match &self.inner {
             Inner::Cuda(cuda) => cuda.memory(),
-            Inner::Cpu(_) => Ok(cpu::memory()),
+            Inner::Cpu(_) => Ok(memory::memory()),
         }
     }
 
@@ -267,8 +366,9 @@ impl Device {
         }
     }
 
-    /// The compute capability, times ten, of the library's PTX image that this device uses: 75 or 80. `None` on the
-    /// CPU, and where there is none for the GPU.
+    /// The compute capability, times ten, of the PTX images that this device uses, such as 75 or 80; where
+    /// [modules](kernel_module!) were built for different ones, the lowest. `None` on the CPU, and where a module has no
+    /// image for the GPU.
     pub fn image(&self) -> Option<u32> {
         match &self.inner {
             Inner::Cuda(cuda) => cuda.image(),
@@ -276,27 +376,7 @@ impl Device {
         }
     }
 
-    /// Loads kernels that were built elsewhere, for [`Stream::launch_from`].
-    ///
-    /// `images` are PTX texts, each with the compute capability (times ten) that it is for; the one that suits the
-    /// device best is loaded. On the CPU nothing is.
-    ///
-    /// # Safety
-    /// The images were built, by `cuda_builder`, from the source of those kernels that are launched from the module, as
-    /// it is in this program.
-    ///
-    /// # Errors
-    /// [`DeviceError::NoImage`] where none suits, and [`DeviceError::Module`], with the compiler's messages, where the
-    /// driver refuses it.
-    pub unsafe fn load_module(&self, images: &[(u32, &str)]) -> Result<Module, DeviceError> {
-        let cuda = match &self.inner {
-            Inner::Cuda(cuda) => Some(CudaModule::load(cuda, images)?),
-            Inner::Cpu(_) => None,
-        };
-        Ok(Module { device: self.clone(), cuda })
-    }
-
-    /// Fills a constant of gpu-kernels with as many values as it has, there when this returns.
+    /// Fills a constant with as many values as it has, there when this returns.
     ///
     /// On a GPU that is the device's own; on the CPU the one of the process, whatever the device.
     ///
@@ -305,23 +385,25 @@ impl Device {
     /// reference to the values live on in the host.
     ///
     /// # Errors
-    /// [`DeviceError::LengthMismatch`], and [`DeviceError::Constant`] where it is of another crate.
+    /// [`DeviceError::LengthMismatch`], and [`DeviceError::Constant`] where the program has no PTX with it.
     pub unsafe fn set_constant<T: Pod, const N: usize>(
         &self,
         constant: &'static Constant<T, N>,
         values: &[T],
     ) -> Result<(), DeviceError> {
-        let Inner::Cuda(cuda) = &self.inner else {
-            // SAFETY: no kernel that reads the constant is running, by the contract of this function.
-            return unsafe { module::set_constant(None, constant, values) };
+        let Ok(values) = <&[T; N]>::try_from(values) else {
+            return Err(DeviceError::LengthMismatch { what: "the slice for a constant", found: values.len(), expected: N });
         };
-        let images: Vec<usize> = image::with_constant(constant.name()).collect();
-        if images.is_empty() {
-            return Err(DeviceError::Constant { name: constant.name(), reason: "no image has one of this name".to_owned() });
-        }
-        for image in images {
-            // SAFETY: no kernel that reads the constant is running, by the contract of this function.
-            unsafe { module::set_constant(Some(cuda.builtin(image)?), constant, values)? };
+        match &self.inner {
+            Inner::Cuda(cuda) => {
+                for image in image::with_constant(constant.origin(), constant.name())? {
+                    let module = cuda.module(image)?;
+                    // SAFETY: no kernel that reads the constant is running, by the contract of this function.
+                    unsafe { module.set_constant(constant.name(), bytemuck::cast_slice(values))? };
+                }
+            }
+            // SAFETY: nobody reads the constant meanwhile, by the contract of this function.
+            Inner::Cpu(_) => unsafe { constant.store(values) },
         }
         Ok(())
     }
@@ -330,23 +412,23 @@ impl Device {
     /// a time. On the CPU one.
     ///
     /// # Errors
-    /// [`DeviceError::LaunchFailed`] where such blocks can't be launched.
+    /// [`DeviceError::LaunchFailed`] where such blocks can't be launched, or the program has no PTX of the kernel.
     pub fn occupancy(&self, kernel: &'static KernelInfo, block: impl Into<Dim3>, shared: usize) -> Result<u32, DeviceError> {
-        self.builtin(kernel)?.map_or(Ok(1), |module| module.occupancy(kernel, block.into(), shared))
+        self.module_of(kernel)?.map_or(Ok(1), |module| module.occupancy(kernel, block.into(), shared))
     }
 
-    /// What the driver's compiler made of a kernel of gpu-kernels.
+    /// What the driver's compiler made of a kernel.
     ///
     /// # Errors
-    /// [`DeviceError::LaunchFailed`] where it is of another crate.
+    /// [`DeviceError::LaunchFailed`] where the program has no PTX of it.
     pub fn kernel_attributes(&self, kernel: &'static KernelInfo) -> Result<KernelAttributes, DeviceError> {
-        self.builtin(kernel)?.map_or_else(|| Ok(module::cpu_attributes()), |module| module.attributes(kernel))
+        self.module_of(kernel)?.map_or_else(|| Ok(KernelAttributes::of_cpu()), |module| module.attributes(kernel))
     }
 
-    /// The image with this kernel of gpu-kernels; none on the CPU.
-    fn builtin(&self, kernel: &KernelInfo) -> Result<Option<&'static CudaModule>, DeviceError> {
+    /// The loaded image with this kernel; none on the CPU.
+    fn module_of(&self, kernel: &KernelInfo) -> Result<Option<&'static CudaModule>, DeviceError> {
         match &self.inner {
-            Inner::Cuda(cuda) => cuda.builtin(image::of(kernel)?).map(Some),
+            Inner::Cuda(cuda) => cuda.module(image::of(kernel)?).map(Some),
             Inner::Cpu(_) => Ok(None),
         }
     }

@@ -1,0 +1,215 @@
+//! The PTX that the program carries.
+
+use super::DeviceError;
+use super::launch::refused;
+use cuda_std::launch::{KernelInfo, Origin};
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+/// Declares the kernels of a crate that the build script of this one has built with `cuda_builder`:
+/// `kernel_module!(my_kernels);`, outside of functions, by the crate's name as rustc spells it. With it
+/// [`launch!`](crate::launch!), [`Device::set_constant`](crate::Device::set_constant) and the like work on GPUs for that
+/// crate, in every program that this one is part of.
+///
+/// The build script is
+/// ```ignore
+/// fn main() -> Result<(), cuda_builder::BuilderError> {
+///     cuda_builder::CudaBuilder::new("my-kernels").image_per_kernel(true).build().map(drop)
+/// }
+/// ```
+///
+/// The line takes the script's word for what it includes, `OUT_DIR/my_kernels.kernels.rs`, as `cuda_builder` writes it:
+/// that the PTX was built from the source of the crate that the program is linked with. A script that writes another file
+/// of that name has to see to that itself.
+#[macro_export]
+macro_rules! kernel_module {
+    ($name:ident) => {
+        const _: () = {
+            // The names in the file.
+            use $crate::{KernelModule, PtxImage};
+
+            $crate::__private::inventory::submit! {
+                // SAFETY: cuda_builder wrote the file, for the crate that it built the images from.
+                unsafe {
+                    include!(concat!(
+                        env!("OUT_DIR", "kernel_module! is for a crate whose build script builds the kernels with cuda_builder"),
+                        "/",
+                        stringify!($name),
+                        ".kernels.rs"
+                    ))
+                }
+            }
+        };
+    };
+}
+
+/// The kernels of a crate, as PTX: [`kernel_module!`](crate::kernel_module!).
+#[derive(Debug)]
+pub struct KernelModule {
+    origin: Origin,
+    images: &'static [PtxImage],
+}
+
+inventory::collect!(KernelModule);
+
+/// Kernels as PTX, which a GPU's driver compiles before the first launch of one of them.
+#[derive(Clone, Copy, Debug)]
+pub struct PtxImage {
+    kernels: &'static [&'static str],
+    ptx: &'static [(u32, &'static str)],
+}
+
+impl KernelModule {
+    /// [`kernel_module!`](crate::kernel_module!) calls this.
+    ///
+    /// # Safety
+    /// The images were built from the source, as it is in this program, of the crate of this name in the package of this
+    /// hash.
+    #[doc(hidden)]
+    pub const unsafe fn new(crate_name: &'static str, package: u64, images: &'static [PtxImage]) -> Self {
+        KernelModule { origin: Origin { package, crate_name }, images }
+    }
+
+    /// The kernels' crate.
+    pub fn crate_name(&self) -> &'static str {
+        self.origin.crate_name
+    }
+
+    /// Its images, by the names of the kernels.
+    pub fn images(&self) -> &'static [PtxImage] {
+        self.images
+    }
+}
+
+impl PtxImage {
+    #[doc(hidden)]
+    pub const fn new(kernels: &'static [&'static str], ptx: &'static [(u32, &'static str)]) -> Self {
+        PtxImage { kernels, ptx }
+    }
+
+    /// The kernels' [symbols](KernelInfo::symbol).
+    pub fn kernels(&self) -> &'static [&'static str] {
+        self.kernels
+    }
+
+    /// By the compute capability that each text was built for, times ten (75 for 7.5), in ascending order.
+    pub fn ptx(&self) -> &'static [(u32, &'static str)] {
+        self.ptx
+    }
+}
+
+/// The modules that the program's crates [declare](crate::kernel_module!), in no particular order.
+pub fn kernel_modules() -> impl Iterator<Item = &'static KernelModule> {
+    inventory::iter::<KernelModule>.into_iter()
+}
+
+/// All images, with the crates that they are of. They keep their numbers.
+pub(super) fn images() -> &'static [(Origin, PtxImage)] {
+    static IMAGES: OnceLock<Vec<(Origin, PtxImage)>> = OnceLock::new();
+    let of = |module: &'static KernelModule| module.images.iter().map(|image| (module.origin, *image));
+    IMAGES.get_or_init(|| kernel_modules().flat_map(of).collect())
+}
+
+/// The number of a kernel's image. A crate's kernels are launched from its own images alone: another crate's may have
+/// the same names.
+pub(super) fn of(kernel: &KernelInfo) -> Result<usize, DeviceError> {
+    let is_it = |(origin, image): &(Origin, PtxImage)| *origin == kernel.origin() && image.kernels.contains(&kernel.symbol());
+    kernel.image(|| images().iter().position(is_it)).ok_or_else(|| {
+        let reason = match undeclared(kernel.origin()) {
+            Some(reason) => format!("it is of {reason}"),
+            None => "its crate was built for GPUs without the feature that it belongs to".to_owned(),
+        };
+        refused(kernel, reason)
+    })
+}
+
+/// The numbers of the images that have a constant, at least one.
+pub(super) fn with_constant(origin: Origin, name: &'static str) -> Result<Vec<usize>, DeviceError> {
+    let declaration = format!(" {name}[");
+    let has = |image: &PtxImage| image.ptx.first().is_some_and(|(_, ptx)| ptx.contains(&declaration));
+    let images = images().iter().enumerate().filter(|(_, (of, image))| *of == origin && has(image));
+    let numbers: Vec<usize> = images.map(|(number, _)| number).collect();
+    if !numbers.is_empty() {
+        return Ok(numbers);
+    }
+    let reason = match undeclared(origin) {
+        Some(reason) => format!("it is of {reason}"),
+        None => "no kernel that is built for GPUs uses it".to_owned(),
+    };
+    Err(DeviceError::Constant { name, reason })
+}
+
+/// What is amiss with a crate that no module is of.
+fn undeclared(origin: Origin) -> Option<String> {
+    let Origin { crate_name, .. } = origin;
+    if kernel_modules().any(|module| module.origin == origin) {
+        return None;
+    }
+    let other = match kernel_modules().any(|module| module.crate_name() == crate_name) {
+        true => " (it has that of another package's crate of this name)",
+        false => "",
+    };
+    Some(format!(
+        "the crate {crate_name}, of which the program has no PTX{other}: build it with cuda_builder in a build script, and \
+         put the line `warpsmith_device::kernel_module!({crate_name});` into the crate with that script"
+    ))
+}
+
+/// The compute capability of the images that a device uses, the lowest where modules have different ones; `None` where
+/// there are no images.
+///
+/// # Errors
+/// The capabilities that a module is built for, where it has no image that the device can run.
+pub(super) fn suiting(capability: u32) -> Result<Option<u32>, &'static [(u32, &'static str)]> {
+    let mut lowest = None;
+    // All images of a module are for the same capabilities.
+    for image in kernel_modules().filter_map(|module| module.images.first()) {
+        let (arch, _) = choose(image.ptx, capability).ok_or(image.ptx)?;
+        lowest = Some(lowest.map_or(arch, |lowest: u32| lowest.min(arch)));
+    }
+    Ok(lowest)
+}
+
+/// The image that suits a device best: that for the highest compute capability which the device has.
+///
+/// Both numbers are capabilities times ten, 75 for 7.5. PTX for one runs on all later ones.
+pub(super) fn choose<'a>(images: &[(u32, &'a str)], capability: u32) -> Option<(u32, &'a str)> {
+    images.iter().filter(|(arch, _)| *arch <= capability).max_by_key(|(arch, _)| *arch).copied()
+}
+
+/// How many parameters each entry of a PTX text has.
+pub(super) fn parameters(ptx: &str) -> HashMap<String, usize> {
+    let mut entries = HashMap::new();
+    for entry in ptx.split(".entry ").skip(1) {
+        let Some((name, rest)) = entry.split_once('(') else {
+            continue;
+        };
+        let list = rest.split_once(')').map_or(rest, |(list, _)| list);
+        entries.insert(name.trim().to_owned(), list.matches(".param ").count());
+    }
+    entries
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{choose, parameters};
+
+    #[test]
+    fn parameters_are_counted() {
+        let ptx = ".visible .entry a(\n.param .u64 .ptr .align 4 a_param_0,\n.param .u32 a_param_1\n)\n{\nld.param.b32 %r1, [a_param_1];\n}\n.visible .entry b()\n{\n}";
+        let counts = parameters(ptx);
+        assert_eq!((counts["a"], counts["b"], counts.len()), (2, 0, 2));
+    }
+
+    #[test]
+    fn the_highest_that_the_device_has() {
+        let images = [(75, "turing"), (90, "hopper")];
+        assert_eq!(choose(&images, 70), None);
+        assert_eq!(choose(&images, 75), Some((75, "turing")));
+        assert_eq!(choose(&images, 89), Some((75, "turing")));
+        assert_eq!(choose(&images, 90), Some((90, "hopper")));
+        assert_eq!(choose(&images, 120), Some((90, "hopper")));
+        assert_eq!(choose(&[(90, "hopper"), (75, "turing")], 100), Some((90, "hopper")));
+        assert_eq!(choose(&[], 90), None);
+    }
+}

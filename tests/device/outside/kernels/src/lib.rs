@@ -1,0 +1,33 @@
+//! Kernels outside of gpu-kernels, with names that are also in use there.
+#![cfg_attr(cuda_device, no_std)]
+
+/// Kernels with names of `gpu_kernels::samples`.
+pub mod samples {
+    use cuda_std::prelude::*;
+
+    constant! {
+        /// The constant term, and the slope.
+        pub static COEFFICIENTS: [f32; 2];
+    }
+
+    /// `y[i] = COEFFICIENTS[0] + COEFFICIENTS[1] * i`, over a grid of any size.
+    #[kernel]
+    pub fn saxpy(mut y: DisjointSlice<f32>) {
+        for (i, y) in y.grid_stride_mut() {
+            *y = COEFFICIENTS.get(0) + COEFFICIENTS.get(1) * i as f32;
+        }
+    }
+}
+
+/// A kernel of which no PTX is made.
+pub mod left_out {
+    use cuda_std::prelude::*;
+
+    /// Sets all elements to 1.
+    #[kernel]
+    pub fn ones(mut out: DisjointSlice<u32>) {
+        for (_, out) in out.grid_stride_mut() {
+            *out = 1;
+        }
+    }
+}
