@@ -297,7 +297,10 @@ impl<T: 'static> FieldParam for *const T {}
 impl<T: 'static> FieldParam for *mut T {}
 
 /// A scalar: a parameter that is the same on the host and in a kernel.
-pub trait ScalarParam: Sized + FieldParam + for<'a> KernelParam<Raw = Self, During<'a> = Self> + IntoParam<Self> {}
+pub trait ScalarParam:
+    Copy + Send + Sync + FieldParam + for<'a> KernelParam<Raw = Self, During<'a> = Self> + IntoParam<Self>
+{
+}
 
 /// Pointer and length of a slice.
 #[derive(Debug)]

@@ -44,6 +44,11 @@ use cpu as sys;
 use gpu as sys;
 
 pub use cuda_std_macros::{KernelParam, kernel};
+#[cfg(not(cuda_device))]
+pub use launch::ScalarParam;
+#[cfg(cuda_device)]
+pub use param::ScalarParam;
+
 pub use disjoint::{DisjointSlice, GridStrideMut};
 pub use shared::{SharedArray, dynamic_shared, dynamic_shared_size};
 pub use vector::{F32x2, F32x4, F64x2, I32x2, I32x4, U32x2, U32x4, U64x2};

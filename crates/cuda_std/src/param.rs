@@ -55,6 +55,14 @@ macro_rules! spread {
 }
 spread!(F0 F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12 F13 F14 F15);
 
+/// A scalar.
+pub trait ScalarParam: Copy + Send + Sync + FieldParam {}
+
+macro_rules! scalars {
+    ($($t:ty)*) => {$(impl ScalarParam for $t {})*};
+}
+scalars!(u8 u16 u32 u64 usize i8 i16 i32 i64 isize bool f32 f64);
+
 macro_rules! alone {
     ($([$($generics:tt)*] $t:ty;)*) => {$(
         impl<$($generics)*> DeviceParam for $t {

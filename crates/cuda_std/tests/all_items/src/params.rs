@@ -4,7 +4,7 @@ use core::ops::{Add, Mul};
 use cuda_std::prelude::*;
 
 /// `f32` or `f64`.
-pub trait Number: Copy + Add<Output = Self> + Mul<Output = Self> + Send + 'static {}
+pub trait Number: cuda_std::ScalarParam + Add<Output = Self> + Mul<Output = Self> + 'static {}
 impl Number for f32 {}
 impl Number for f64 {}
 
@@ -27,7 +27,7 @@ pub struct Nothing;
 
 /// What points to memory.
 #[derive(Debug, KernelParam)]
-pub struct Arrays<'a, T> {
+pub struct Arrays<'a, T: Send> {
     /// Read by all.
     pub input: &'a [T],
     /// Written, each element by its thread.
