@@ -417,7 +417,6 @@ fn generic(kernel: &Kernel, bounds: Bounds, parameter: &TypeParam, instances: &[
     let scalar = is_parameter.then(|| quote!(+ ::cuda_std::launch::ScalarParam));
     let bounds_of_t = &parameter.bounds;
     let types_of_self = substituted(types, t, &quote!(Self));
-    // SAFETY of the generated code: see `call`.
     let body = quote! {
         // SAFETY: `into_body`'s contract is that of `call`.
         unsafe { <#t as Instance>::call(#(#raw),*) }

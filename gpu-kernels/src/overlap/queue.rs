@@ -137,13 +137,10 @@ unsafe fn add_by_row<T: Scalar>(sums: *mut T, slot: u32, count: u32, (mut a, mut
     }
 }
 
-impl<T> Memory<T> {
+impl<T: Scalar> Memory<T> {
     /// The running warp's.
     #[inline(always)]
-    fn of_warp() -> Self
-    where
-        T: Scalar,
-    {
+    fn of_warp() -> Self {
         let warp = warp::warp_id() as usize;
         let pairs = shared_array![U32x2; WARPS as usize * PAIRS];
         let clips = shared_array![U32x4; WARPS as usize * CLIPS];
