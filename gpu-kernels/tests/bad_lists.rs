@@ -85,18 +85,23 @@ impl<V: Value> Nodes<V> {
     }
 }
 
-/// Calls a walk of `$nodes` whose own arrays are the first arguments, by the name that the closure gives them.
+/// Calls a walk of `$nodes`, whose first arguments are given.
 macro_rules! walk {
     ($kernel:ident($($array:expr),*), $nodes:ident, $splitters:expr) => {{
-        let Splitters { count, group, magic, shift, seed } = $splitters;
         let (next, length, sum) = (Out::of(&mut $nodes.next), Out::of(&mut $nodes.length), Out::of(&mut $nodes.sum));
         let (of_head, status) = (Out::of(&mut $nodes.of_head), Out::of(&mut $nodes.status));
         run($splitters, &|| {
             // SAFETY: all arrays are as long as the kernel asks, and alive until `run` returns.
             unsafe {
-                walk::$kernel(
-                    $($array,)* N, &[0], of_head.ptr(), next.ptr(), length.ptr(), sum.ptr(), status.ptr(), count, group, magic, shift, seed,
-                );
+                let nodes = walk::Nodes {
+                    heads: &[0],
+                    head_nodes: of_head.ptr(),
+                    next: next.ptr(),
+                    length: length.ptr(),
+                    sum: sum.ptr(),
+                    status: status.ptr(),
+                };
+                walk::$kernel($($array,)* nodes, $splitters);
             }
         });
         assert!($nodes.status[0].out_of_range > 0 && $nodes.length.iter().all(|&length| length >= 0));
@@ -125,7 +130,7 @@ fn weighted_walks_end() {
     let mut placed = vec![Placed8 { sublist: -1, reserved: 0, offset: 0i64 }; N as usize];
     let mut nodes = Nodes::<i64>::new(splitters);
     let out = Out::of(&mut placed);
-    walk!(weighted_i64(&next, &weights, out.ptr()), nodes, splitters);
+    walk!(weighted(&next, &weights, out.ptr()), nodes, splitters);
     let count = splitters.count as i32;
     assert!(placed.iter().all(|record| (-1..=count).contains(&record.sublist) && record.reserved == 0));
 }
@@ -138,7 +143,7 @@ fn packed_walks_end() {
         let mut placed: Vec<_> = successors(seed).into_iter().map(|sublist| Offset { sublist, offset: 0 }).collect();
         let mut nodes = Nodes::<i32>::new(splitters);
         let out = Out::of(&mut placed);
-        walk!(packed(out.ptr()), nodes, splitters);
+        walk!(packed(out.ptr(), N), nodes, splitters);
     }
 }
 
@@ -150,7 +155,15 @@ fn walks_over_nodes_end() {
         (vec![-1i32; N as usize], vec![0i32; N as usize], vec![0f64; N as usize]);
     let mut nodes = Nodes::<f64>::new(splitters);
     let outs = (Out::of(&mut sublists), Out::of(&mut length_offsets), Out::of(&mut sum_offsets));
-    walk!(nodes_f64(&next, &lengths, &sums, outs.0.ptr(), outs.1.ptr(), outs.2.ptr()), nodes, splitters);
+    let lower = || walk::Lower {
+        next: &next,
+        length: &lengths,
+        sum: &sums,
+        sublist: outs.0.ptr(),
+        length_offset: outs.1.ptr(),
+        sum_offset: outs.2.ptr(),
+    };
+    walk!(nodes(lower()), nodes, splitters);
     let count = splitters.count as i32;
     assert!(sublists.iter().all(|sublist| (-1..=count).contains(sublist)));
     assert!(length_offsets.iter().zip(&sum_offsets).all(|(&length, &sum)| length >= 0 && sum >= 0.0));

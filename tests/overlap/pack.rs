@@ -6,7 +6,7 @@ use std::{fs, path::Path, time::Duration};
 
 use crate::polygon::{brute, place};
 use assert_cmd::{Command, cargo::cargo_bin};
-use gpu_kernels::overlap::adam::{self, POSE_MEMORY, Step};
+use gpu_kernels::overlap::adam::{self, LanesArgs, POSE_MEMORY, SlopesArgs, Step};
 use rand_chacha::{
     ChaCha8Rng,
     rand_core::{RngCore, SeedableRng},
@@ -195,7 +195,7 @@ impl Reference {
 }
 
 macro_rules! adam_is_adam {
-    ($name:ident: $t:ty, $poses:ident, $scales:ident, $tolerance:literal) => {
+    ($name:ident: $t:ty, $tolerance:literal) => {
         #[test]
         fn $name() -> Result {
             const EACH: usize = 50;
@@ -238,15 +238,17 @@ macro_rules! adam_is_adam {
                 let number = number as u32;
                 // SAFETY: there are as many numbers for poses and packings as the kernels say.
                 unsafe {
+                    let lanes = LanesArgs { packing_of: &packing_of_device, rates: &rates_device, scales: &scales };
+                    let slopes = SlopesArgs { overlap: &a, outside: &b };
                     launch!(
                         stream,
-                        adam::$poses<<<(N as u32).div_ceil(64), 64>>>(
-                            &steps, number, &packing_of_device, &rates_device, &scales, &a, &b, &mut memory, &mut poses
+                        adam::poses::<$t><<<(N as u32).div_ceil(64), 64>>>(
+                            &steps, number, lanes, slopes, &mut memory, &mut poses
                         )
                     )?;
                     launch!(
                         stream,
-                        adam::$scales<<<1, 64>>>(&steps, number, &rates_device, &c, &mut scale_memory, &mut scales)
+                        adam::scales::<$t><<<1, 64>>>(&steps, number, &rates_device, &c, &mut scale_memory, &mut scales)
                     )?;
                 }
                 let betas = (f64::from(step.beta1), f64::from(step.beta2));
@@ -283,8 +285,8 @@ macro_rules! adam_is_adam {
         }
     };
 }
-adam_is_adam!(adam_is_adam_in_double_precision: f64, poses_f64, scales_f64, 1e-12);
-adam_is_adam!(adam_is_adam_in_single_precision: f32, poses_f32, scales_f32, 1e-5);
+adam_is_adam!(adam_is_adam_in_double_precision: f64, 1e-12);
+adam_is_adam!(adam_is_adam_in_single_precision: f32, 1e-5);
 
 fn command(folder: &Path, arguments: &str) -> Command {
     let mut command = Command::new(cargo_bin!("warpsmith"));

@@ -6,7 +6,7 @@ use crate::{
     error::{BuilderError, Result},
     llvm::{AddressSpace, Function, Module},
     lower,
-    names::{CONSTANT_SECTION, DYNAMIC_SHARED, REPORT_PANIC, SHARED_SECTION},
+    names::{CONSTANT_SECTION, DYNAMIC_SHARED, REPORT_PANIC, SHARED_ARRAY},
     symbols,
 };
 
@@ -129,11 +129,13 @@ pub fn leave_out(module: &Module<'_>, left_out: &[String]) -> Result<()> {
 
 /// Moves shared and constant memory into their address spaces.
 fn place_memory(module: &mut Module<'_>) {
+    for function in module.functions().filter(|function| function.name() == SHARED_ARRAY) {
+        function.place_arrays(module);
+    }
     module.place_globals(|global| {
-        let section = global.section();
-        if section.starts_with(SHARED_SECTION) || global.name() == DYNAMIC_SHARED {
+        if global.name() == DYNAMIC_SHARED {
             Some(AddressSpace::Shared)
-        } else if section.starts_with(CONSTANT_SECTION) {
+        } else if global.section().starts_with(CONSTANT_SECTION) {
             Some(AddressSpace::Constant)
         } else {
             global.clear_section();

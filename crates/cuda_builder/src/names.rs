@@ -4,8 +4,8 @@ use std::ffi::CStr;
 
 /// Where `#[kernel]` puts functions, followed by `.max_threads` and `.min_blocks` where given.
 pub const KERNEL_SECTION: &str = ".cuda.kernel";
-/// Where `cuda_std` puts static shared memory.
-pub const SHARED_SECTION: &str = ".cuda.shared";
+/// `cuda_std`'s function that gives a shared array of its own to each call, by its size and its alignment in bytes.
+pub const SHARED_ARRAY: &str = "__cuda_std_shared_array";
 /// Where `cuda_std` puts constant memory.
 pub const CONSTANT_SECTION: &str = ".cuda.constant";
 /// `cuda_std`'s name of dynamic shared memory.

@@ -130,12 +130,10 @@ impl<'a, T> Iterator for GridStrideMut<'a, T> {
     }
 }
 
-impl<T> crate::DeviceParam for DisjointSlice<'_, T> {}
-
 #[cfg(not(cuda_device))]
 mod host {
     use super::DisjointSlice;
-    use crate::launch::{KernelParam, RawSlice, Run};
+    use crate::launch::{FieldParam, KernelParam, RawSlice, Run};
 
     // SAFETY: a structure of a pointer and a length is passed as these two under the Rust ABI.
     unsafe impl<T: Send + 'static> KernelParam for DisjointSlice<'static, T> {
@@ -154,4 +152,5 @@ mod host {
             raw.words(out);
         }
     }
+    impl<T: Send + 'static> FieldParam for DisjointSlice<'static, T> {}
 }

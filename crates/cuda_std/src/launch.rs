@@ -152,8 +152,13 @@ impl Arguments {
     pub fn push<P: KernelParam>(&mut self, argument: &impl IntoParam<P>) -> P::Raw {
         let raw = argument.raw();
         P::words(raw, &mut self.words);
-        self.memory.extend(argument.memory().map(|memory| (memory, P::WRITES)));
+        argument.memory(self);
         raw
+    }
+
+    /// Notes what an argument for the parameter `P` points to.
+    pub fn note<P: KernelParam>(&mut self, memory: Memory) {
+        self.memory.push((memory, P::WRITES));
     }
 
     /// As the driver takes them: one 8-byte word per PTX parameter, in order. Narrower scalars sit in the low bytes.
@@ -171,8 +176,9 @@ impl Arguments {
 #[derive(Debug)]
 pub struct Run;
 
-/// A type that a kernel may take as a parameter: scalars, `&[T]`, `&T`, `*const T`, `*mut T`, and
-/// [`DisjointSlice<T>`](crate::DisjointSlice).
+/// A type that a kernel may take as a parameter: scalars, `&[T]`, `&T`, `*const T`, `*mut T`,
+/// [`DisjointSlice<T>`](crate::DisjointSlice), and structures of these that derive
+/// [`KernelParam`](macro@crate::KernelParam).
 ///
 /// A kernel can't keep its arguments, so none of their lifetimes is `'static`:
 /// ```compile_fail,E0716
@@ -187,13 +193,40 @@ pub struct Run;
 /// }
 /// # fn main() {}
 /// ```
+/// Nor is one of a structure's:
+/// ```compile_fail,E0597
+/// use cuda_std::prelude::*;
+/// use std::sync::Mutex;
+///
+/// static KEPT: Mutex<&[f32]> = Mutex::new(&[]);
+///
+/// #[derive(Clone, Copy, KernelParam)]
+/// pub struct Values<'a>(&'a [f32]);
+///
+/// #[kernel]
+/// pub fn keeps(values: Values<'static>) {
+///     *KEPT.lock().unwrap() = values.0;
+/// }
+/// # fn main() {}
+/// ```
+/// A generic kernel is launched for the types that it exists for:
+/// ```compile_fail,E0277
+/// use cuda_std::{launch::LaunchConfig, prelude::*};
+///
+/// #[kernel(for T in [f32, f64])]
+/// pub fn nothing<T>(_: T) {}
+///
+/// fn main() {
+///     nothing::bind(LaunchConfig::new(1, 32), 1u32);
+/// }
+/// ```
 ///
 /// # Safety
-/// `words` must append exactly the PTX parameters that rustc makes of the type under the Rust ABI. Both constants must
-/// be true where their condition holds.
+/// `words` must append exactly the PTX parameters that rustc makes of the type under the Rust ABI, or, for a structure,
+/// of its fields in order. Both constants must be true where their condition holds.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be a kernel parameter",
-    note = "a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T` and `DisjointSlice<T>`: pass a structure by reference"
+    note = "a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, and structures of these with `#[derive(KernelParam)]`"
 )]
 pub unsafe trait KernelParam {
     /// The parameter in a form that may exist on the host even when it points to device memory.
@@ -220,33 +253,64 @@ pub unsafe trait KernelParam {
 /// Safe code can't make such a value of an invented pointer:
 /// ```compile_fail,E0200
 /// #![forbid(unsafe_code)]
-/// use cuda_std::launch::{IntoParam, Memory, RawSlice};
+/// use cuda_std::launch::{Arguments, IntoParam, RawSlice};
 ///
 /// struct Forged;
 /// impl IntoParam<&'static [f32]> for Forged {
 ///     fn raw(&self) -> RawSlice<f32> {
 ///         RawSlice::new(std::ptr::without_provenance_mut(8), 1 << 40)
 ///     }
-///     fn memory(&self) -> Option<Memory> {
-///         None
-///     }
+///     fn memory(&self, _: &mut Arguments) {}
 /// }
 /// ```
 ///
 /// # Safety
 /// For as long as whatever the value borrows stays borrowed, what `raw` points to is initialised, alive, and shared
-/// with others no further than `P` promises; `memory` says where that is, and is `None` only where `raw` points to
-/// nothing. [`Memory::page`], where there is one, is the page of the host library's buffer there, which is borrowed as
+/// with others no further than `P` promises; `memory` [notes](Arguments::note) where all of that is. [`Memory::page`], where there is one, is the page of the host library's buffer there, which is borrowed as
 /// long. A value without one stays usable until the kernel is done, and its author orders kernels on several streams.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be passed for the kernel parameter `{P}`",
-    note = "pass `&buffer` for `&[T]` and `*const T`, `&mut buffer` for `*mut T` and `DisjointSlice<T>`, and scalars of exactly the kernel's type"
+    note = "pass `&buffer` for `&[T]` and `*const T`, `&mut buffer` for `*mut T` and `DisjointSlice<T>`, scalars of exactly the kernel's type, and `NameArgs {{ .. }}` for a structure `Name` with pointers"
 )]
 pub unsafe trait IntoParam<P: KernelParam> {
     /// The raw parameter.
     fn raw(&self) -> P::Raw;
-    /// What it points to.
-    fn memory(&self) -> Option<Memory>;
+    /// Notes what it points to.
+    fn memory(&self, arguments: &mut Arguments);
+}
+
+/// A parameter that isn't made of others: what a structure with `#[derive(KernelParam)]` may have for a field.
+///
+/// ```compile_fail,E0277
+/// use cuda_std::prelude::*;
+///
+/// #[derive(Clone, Copy, KernelParam)]
+/// pub struct Inner(u32);
+/// #[derive(Clone, Copy, KernelParam)]
+/// pub struct Outer(Inner);
+/// # fn main() {}
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't be a field of a kernel parameter",
+    note = "such fields are scalars, `&[T]`, `&T`, `*const T`, `*mut T` and `DisjointSlice<T>`: take another structure as a parameter of its own"
+)]
+pub trait FieldParam: KernelParam {
+    /// Appends its PTX parameters.
+    #[doc(hidden)]
+    fn field_words(raw: Self::Raw, out: &mut Vec<u64>) {
+        Self::words(raw, out);
+    }
+}
+
+impl<T: 'static> FieldParam for &'static [T] {}
+impl<T: 'static> FieldParam for &'static T {}
+impl<T: 'static> FieldParam for *const T {}
+impl<T: 'static> FieldParam for *mut T {}
+
+/// A scalar: a parameter that is the same on the host and in a kernel.
+pub trait ScalarParam:
+    Copy + Send + Sync + FieldParam + for<'a> KernelParam<Raw = Self, During<'a> = Self> + IntoParam<Self>
+{
 }
 
 /// Pointer and length of a slice.
@@ -384,8 +448,10 @@ macro_rules! scalar {
         // SAFETY: a scalar points to nothing, so there is no memory that must be valid.
         unsafe impl IntoParam<$t> for $t {
             fn raw(&self) -> $t { *self }
-            fn memory(&self) -> Option<Memory> { None }
+            fn memory(&self, _: &mut Arguments) {}
         }
+        impl FieldParam for $t {}
+        impl ScalarParam for $t {}
     )*};
 }
 scalar! {

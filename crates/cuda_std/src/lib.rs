@@ -29,7 +29,9 @@ mod gpu;
 pub mod launch;
 pub mod math;
 pub mod mem;
-mod param;
+#[cfg(cuda_device)]
+#[doc(hidden)]
+pub mod param;
 pub mod prelude;
 pub mod shared;
 pub mod thread;
@@ -41,9 +43,13 @@ use cpu as sys;
 #[cfg(cuda_device)]
 use gpu as sys;
 
-pub use cuda_std_macros::kernel;
+pub use cuda_std_macros::{KernelParam, kernel};
+#[cfg(not(cuda_device))]
+pub use launch::ScalarParam;
+#[cfg(cuda_device)]
+pub use param::ScalarParam;
+
 pub use disjoint::{DisjointSlice, GridStrideMut};
-pub use param::DeviceParam;
 pub use shared::{SharedArray, dynamic_shared, dynamic_shared_size};
 pub use vector::{F32x2, F32x4, F64x2, I32x2, I32x4, U32x2, U32x4, U64x2};
 
@@ -51,10 +57,11 @@ pub use vector::{F32x2, F32x4, F64x2, I32x2, I32x4, U32x2, U32x4, U64x2};
 #[doc(hidden)]
 pub mod __private {
     pub use crate::constant::Constant;
-    #[cfg(not(cuda_device))]
-    pub use crate::shared::host_array;
+    pub use crate::shared::shared_array;
     pub use core::mem::MaybeUninit;
     pub use cuda_std_macros::package;
+    #[cfg(not(cuda_device))]
+    pub use std::vec::Vec;
 }
 
 /// Whether this is the device's build of the code.

@@ -1,19 +1,87 @@
-//! What a kernel may take.
+//! What a kernel may take, as its PTX entry gets it (device only).
 
-/// A type that a kernel may take as a parameter: scalars, `&[T]`, `&T`, `*const T`, `*mut T`, and
-/// [`DisjointSlice<T>`](crate::DisjointSlice). `#[kernel]` checks it on both targets.
+/// The device's half of `KernelParam`. A kernel's PTX entry has a parameter for each of a type's fields, and makes the
+/// value of them: rustc would pass the address of a larger structure, and a slice in it without the promise that nobody
+/// writes there.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be a kernel parameter",
-    note = "a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T` and `DisjointSlice<T>`: pass a structure by reference"
+    note = "a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, and structures of these with `#[derive(KernelParam)]`"
 )]
-pub trait DeviceParam {}
-
-impl<T> DeviceParam for &[T] {}
-impl<T> DeviceParam for &T {}
-impl<T> DeviceParam for *const T {}
-impl<T> DeviceParam for *mut T {}
-
-macro_rules! scalar {
-    ($($t:ty)*) => {$(impl DeviceParam for $t {})*};
+pub trait DeviceParam {
+    /// A tuple of the fields; what isn't a structure is its own only field.
+    type Fields: Spread;
+    /// The value of these fields.
+    ///
+    /// # Safety
+    /// They are those of a launch's argument: a structure may promise more than its fields' types do.
+    unsafe fn from_fields(fields: Self::Fields) -> Self;
 }
-scalar!(u8 u16 u32 u64 usize i8 i16 i32 i64 isize bool f32 f64);
+
+/// What an entry has one or two parameters for: anything but a structure.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't be a field of a kernel parameter",
+    note = "such fields are scalars, `&[T]`, `&T`, `*const T`, `*mut T` and `DisjointSlice<T>`: take another structure as a parameter of its own"
+)]
+pub trait FieldParam {}
+
+macro_rules! spread {
+    ($($f:ident)*) => {
+        /// A tuple as a list of types of a fixed length, in which `()` stands behind the tuple's own: nothing is passed
+        /// for it.
+        pub trait Spread {
+            $(#[allow(missing_docs)] type $f;)*
+            /// The tuple.
+            #[allow(missing_docs, non_snake_case, clippy::too_many_arguments)]
+            fn gather($($f: Self::$f),*) -> Self;
+        }
+        spread!(@ [] $($f)*);
+    };
+    (@ [$($own:ident)*] $($rest:ident)*) => {
+        impl<$($own: FieldParam),*> Spread for ($($own,)*) {
+            $(type $own = $own;)*
+            $(type $rest = ();)*
+            #[inline(always)]
+            #[allow(non_snake_case, unused_variables)]
+            fn gather($($own: $own,)* $($rest: ()),*) -> Self {
+                ($($own,)*)
+            }
+        }
+        spread!(@next [$($own)*] $($rest)*);
+    };
+    (@next [$($own:ident)*] $next:ident $($rest:ident)*) => {
+        spread!(@ [$($own)* $next] $($rest)*);
+    };
+    (@next [$($own:ident)*]) => {};
+}
+spread!(F0 F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12 F13 F14 F15);
+
+/// A scalar.
+pub trait ScalarParam: Copy + Send + Sync + FieldParam {}
+
+macro_rules! scalars {
+    ($($t:ty)*) => {$(impl ScalarParam for $t {})*};
+}
+scalars!(u8 u16 u32 u64 usize i8 i16 i32 i64 isize bool f32 f64);
+
+macro_rules! alone {
+    ($([$($generics:tt)*] $t:ty;)*) => {$(
+        impl<$($generics)*> DeviceParam for $t {
+            type Fields = (Self,);
+            #[inline(always)]
+            unsafe fn from_fields((value,): (Self,)) -> Self {
+                value
+            }
+        }
+        impl<$($generics)*> FieldParam for $t {}
+    )*};
+}
+alone! {
+    ['a, T] &'a [T];
+    ['a, T] &'a T;
+    [T] *const T;
+    [T] *mut T;
+    ['a, T] crate::DisjointSlice<'a, T>;
+    [] u8; [] u16; [] u32; [] u64; [] usize;
+    [] i8; [] i16; [] i32; [] i64; [] isize;
+    [] bool; [] f32; [] f64;
+}

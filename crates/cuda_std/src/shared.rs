@@ -9,10 +9,10 @@ use core::{fmt, mem::MaybeUninit};
 /// An array in the block's shared memory: [`SharedArray<T, N>`](crate::SharedArray) from `shared_array![T; N]`.
 ///
 /// Each place in the source where it stands is one array, which all threads of a block share; a block that comes by
-/// again (in a loop, from another caller) finds the same array. `T` and `N` can't depend on generic parameters of the
-/// function around it.
+/// again (in a loop, from another caller) finds the same array. In a generic function there is one for each `T`; `N`
+/// can't depend on generic parameters.
 ///
-/// GPU: a static in `.shared` memory, accessed by `ld.shared` and `st.shared`. CPU: memory that the executor keeps for
+/// GPU: a variable in `.shared` memory, accessed by `ld.shared` and `st.shared`. CPU: memory that the executor keeps for
 /// the block.
 ///
 /// ```
@@ -33,43 +33,50 @@ use core::{fmt, mem::MaybeUninit};
 /// ```
 #[macro_export]
 macro_rules! shared_array {
-    ($t:ty; $n:expr) => {
-        $crate::__shared_array!($t, { $n })
-    };
+    ($t:ty; $n:expr) => {{
+        struct __Place;
+        $crate::__private::shared_array::<$t, { $n }, __Place>()
+    }};
 }
 
-/// The device's half of [`shared_array!`].
+/// What [`shared_array!`] expands to: the array of this place in the source.
+///
+/// GPU: `cuda_builder` makes a shared variable in the place of each call, of which there is one in every instance of
+/// this function, as it isn't inlined before.
 #[cfg(cuda_device)]
 #[doc(hidden)]
-#[macro_export]
-macro_rules! __shared_array {
-    ($t:ty, $n:expr) => {{
-        // `cuda_builder` makes a shared variable of what it finds in this section.
-        #[unsafe(link_section = ".cuda.shared")]
-        static mut ARRAY: $crate::__private::MaybeUninit<[$t; $n]> = $crate::__private::MaybeUninit::uninit();
-        let array: $crate::SharedArray<$t, { $n }> = $crate::SharedArray::from_ptr((&raw mut ARRAY).cast());
-        array
-    }};
+#[inline(never)]
+pub fn shared_array<T, const N: usize, Place>() -> SharedArray<T, N> {
+    unsafe extern "C" {
+        safe fn __cuda_std_shared_array(size: usize, align: usize) -> *mut MaybeUninit<u8>;
+    }
+    SharedArray::from_ptr(__cuda_std_shared_array(const { size_of::<[T; N]>() }, const { align_of::<T>() }).cast())
 }
 
-/// The CPU's half of [`shared_array!`].
+/// What [`shared_array!`] expands to: the array of this place in the source.
 #[cfg(not(cuda_device))]
 #[doc(hidden)]
-#[macro_export]
-macro_rules! __shared_array {
-    ($t:ty, $n:expr) => {{
-        // Its address tells this array from the block's others.
-        static KEY: u8 = 0;
-        let array: $crate::SharedArray<$t, { $n }> = $crate::__private::host_array(&raw const KEY);
-        array
-    }};
-}
+pub fn shared_array<T: 'static, const N: usize, Place: 'static>() -> SharedArray<T, N> {
+    use std::{
+        any::TypeId,
+        hash::{Hash, Hasher},
+    };
 
-#[cfg(not(cuda_device))]
-#[doc(hidden)]
-pub fn host_array<T, const N: usize>(key: *const u8) -> SharedArray<T, N> {
-    let array = simt::current::shared_static(key.cast(), size_of::<[T; N]>(), align_of::<T>());
-    SharedArray::from_ptr(array.cast())
+    /// An id is a hash already.
+    struct Same(u64);
+    impl Hasher for Same {
+        fn write(&mut self, bytes: &[u8]) {
+            self.0 = bytes.iter().fold(self.0, |word, &byte| word.rotate_left(8) ^ u64::from(byte));
+        }
+        fn finish(&self) -> u64 {
+            self.0
+        }
+    }
+    // It tells this array from the block's others.
+    let mut key = Same(0);
+    TypeId::of::<(Place, [T; N])>().hash(&mut key);
+    let key = core::ptr::without_provenance(key.finish() as usize);
+    SharedArray::from_ptr(simt::current::shared_static(key, size_of::<[T; N]>(), align_of::<T>()).cast())
 }
 
 /// An array of `N` values in shared memory, from [`shared_array!`](crate::shared_array!). It is a pointer: copies name

@@ -288,6 +288,44 @@ fn output_slices_are_pointer_and_length() {
     }
 }
 
+/// The instructions of a kernel, sorted: their order may differ.
+fn instructions(text: &str) -> Vec<&str> {
+    let lines = text.lines().map(str::trim).filter(|line| line.ends_with(';') && !line.starts_with('.'));
+    let mut words: Vec<_> = lines.filter_map(|line| line.split_whitespace().find(|word| !word.starts_with('@'))).collect();
+    words.sort_unstable();
+    words
+}
+
+#[test]
+fn structures_are_their_fields() {
+    for arch in ALL {
+        let (structures, one_by_one) = (&build().0[arch]["params_line_f32"], &build().0[arch]["params_one_by_one"]);
+        for text in [structures, one_by_one] {
+            assert_eq!(text.matches(".param .").count(), 8, "{text}");
+            assert!(
+                holds(text, "ld.global.nc.b32") && text.contains(".maxntid 64") && text.contains(".minnctapersm 2"),
+                "{text}"
+            );
+        }
+        assert_eq!(instructions(structures), instructions(one_by_one));
+    }
+    expect(ALL, "params_line_f64", &["ld.global.nc.b64", "st.global.b64"]);
+    assert!(build().0[&75]["params_line_f64"].contains(".maxntid 128"));
+}
+
+#[test]
+fn shared_arrays_are_as_large_as_their_type() {
+    for (kernel, instruction, size) in
+        [("params_reverse_f32", "st.shared.b32", 256), ("params_reverse_f64", "st.shared.b64", 512)]
+    {
+        expect(ALL, kernel, &[instruction]);
+        for path in &build().1 {
+            let text = fs::read_to_string(path).unwrap();
+            assert!(text.lines().any(|line| line.contains(".shared .align 16") && line.contains(&format!("[{size}]"))), "{size}");
+        }
+    }
+}
+
 #[test]
 fn panics_trap() {
     for path in &build().1 {

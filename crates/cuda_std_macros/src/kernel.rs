@@ -1,61 +1,144 @@
 //! `#[kernel]`.
 
-use proc_macro2::{Span, TokenStream};
-use quote::{format_ident, quote};
+use proc_macro2::{Span, TokenStream, TokenTree};
+use quote::{ToTokens, format_ident, quote};
 use std::hash::{DefaultHasher, Hasher};
 use syn::{
-    Error, FnArg, GenericArgument, Ident, ItemFn, LitInt, Pat, PathArguments, Result, ReturnType, Token, Type,
+    Error, FnArg, GenericArgument, GenericParam, Ident, ItemFn, LitInt, Pat, PathArguments, Result, ReturnType, Token, Type,
+    TypeParam, braced, bracketed,
     parse::{Parse, ParseStream},
+    parse_quote,
     punctuated::Punctuated,
     spanned::Spanned,
     visit_mut::{self, VisitMut},
 };
 
-const PARAMETERS: &str = "a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T` and `DisjointSlice<T>`";
+const PARAMETERS: &str = "a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, and structures of these with `#[derive(KernelParam)]`";
 
-/// Launch bounds given to the attribute.
+/// The most fields of a parameter: as many as `cuda_std::param::Spread` has types.
+pub const FIELDS: usize = 16;
+
+/// What the attribute says.
 #[derive(Default)]
+struct Attribute {
+    bounds: Bounds,
+    /// The name of the type parameter, and the types that the kernel exists for.
+    instances: Option<(Ident, Vec<Instance>)>,
+}
+
+/// A type that a generic kernel exists for, with launch bounds of its own.
+struct Instance {
+    ty: Type,
+    bounds: Bounds,
+}
+
+/// Launch bounds.
+#[derive(Clone, Copy, Default)]
 struct Bounds {
     max_threads: Option<u32>,
     min_blocks: Option<u32>,
 }
 
-impl Parse for Bounds {
+impl Bounds {
+    /// Reads `max_threads = 256` or `min_blocks = 4`.
+    fn parse_one(&mut self, input: ParseStream<'_>) -> Result<()> {
+        let key: Ident = input.parse()?;
+        input.parse::<Token![=]>()?;
+        let value: LitInt = input.parse()?;
+        let number: u32 = value.base10_parse()?;
+        match key.to_string().as_str() {
+            "max_threads" if !(1..=1024).contains(&number) => {
+                return Err(Error::new(value.span(), "max_threads is a number from 1 to 1024"));
+            }
+            "max_threads" => self.max_threads = Some(number),
+            "min_blocks" if !(1..=32).contains(&number) => {
+                return Err(Error::new(value.span(), "min_blocks is a number from 1 to 32"));
+            }
+            "min_blocks" => self.min_blocks = Some(number),
+            _ => return Err(Error::new(key.span(), "expected `max_threads`, `min_blocks` or `for T in [..]`")),
+        }
+        Ok(())
+    }
+
+    /// These bounds where they are given, else those of the whole kernel.
+    fn or(self, whole: Bounds) -> Bounds {
+        Bounds { max_threads: self.max_threads.or(whole.max_threads), min_blocks: self.min_blocks.or(whole.min_blocks) }
+    }
+
+    /// The section by which cuda_builder finds the kernel. It reads the bounds off its name.
+    fn section(self) -> Result<String> {
+        if self.min_blocks.is_some() && self.max_threads.is_none() {
+            return Err(Error::new(Span::call_site(), "`min_blocks` needs `max_threads`, too"));
+        }
+        let numbers = [self.max_threads, self.min_blocks].into_iter().flatten();
+        Ok(numbers.fold(".cuda.kernel".to_owned(), |section, number| format!("{section}.{number}")))
+    }
+}
+
+impl Parse for Attribute {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
-        let mut bounds = Bounds::default();
+        let mut attribute = Attribute::default();
         while !input.is_empty() {
-            let key: Ident = input.parse()?;
-            input.parse::<Token![=]>()?;
-            let value: LitInt = input.parse()?;
-            let number: u32 = value.base10_parse()?;
-            match key.to_string().as_str() {
-                "max_threads" if !(1..=1024).contains(&number) => {
-                    return Err(Error::new(value.span(), "max_threads is a number from 1 to 1024"));
-                }
-                "max_threads" => bounds.max_threads = Some(number),
-                "min_blocks" if !(1..=32).contains(&number) => {
-                    return Err(Error::new(value.span(), "min_blocks is a number from 1 to 32"));
-                }
-                "min_blocks" => bounds.min_blocks = Some(number),
-                _ => return Err(Error::new(key.span(), "expected `max_threads` or `min_blocks`")),
+            if input.parse::<Option<Token![for]>>()?.is_some() {
+                let parameter = input.parse()?;
+                input.parse::<Token![in]>()?;
+                let types;
+                bracketed!(types in input);
+                let instances = Punctuated::<Instance, Token![,]>::parse_terminated(&types)?;
+                attribute.instances = Some((parameter, instances.into_iter().collect()));
+            } else {
+                attribute.bounds.parse_one(input)?;
             }
             if !input.is_empty() {
                 input.parse::<Token![,]>()?;
             }
         }
-        if bounds.min_blocks.is_some() && bounds.max_threads.is_none() {
-            return Err(input.error("`min_blocks` needs `max_threads`, too"));
+        Ok(attribute)
+    }
+}
+
+impl Parse for Instance {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let ty = input.parse()?;
+        let mut bounds = Bounds::default();
+        if input.peek(syn::token::Brace) {
+            let list;
+            braced!(list in input);
+            while !list.is_empty() {
+                bounds.parse_one(&list)?;
+                if !list.is_empty() {
+                    list.parse::<Token![,]>()?;
+                }
+            }
         }
-        Ok(bounds)
+        Ok(Instance { ty, bounds })
+    }
+}
+
+impl Instance {
+    /// What the instance's name ends with: the words of the type, `f32` or `l1_f32`.
+    fn suffix(&self) -> String {
+        fn words(tokens: TokenStream, suffix: &mut String) {
+            for token in tokens {
+                match token {
+                    TokenTree::Ident(word) => suffix.push_str(&format!("_{}", word.to_string().to_lowercase())),
+                    TokenTree::Group(group) => words(group.stream(), suffix),
+                    TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+                }
+            }
+        }
+        let mut suffix = String::new();
+        words(self.ty.to_token_stream(), &mut suffix);
+        suffix
     }
 }
 
 /// Gives every lifetime the name `'static`: in the generated signatures a type only names the parameter.
-struct Static;
+pub struct Static;
 
 impl VisitMut for Static {
     fn visit_type_reference_mut(&mut self, reference: &mut syn::TypeReference) {
-        reference.lifetime = Some(syn::parse_quote!('static));
+        reference.lifetime = Some(parse_quote!('static));
         visit_mut::visit_type_reference_mut(self, reference);
     }
     fn visit_lifetime_mut(&mut self, lifetime: &mut syn::Lifetime) {
@@ -68,7 +151,7 @@ impl VisitMut for Static {
             && let PathArguments::AngleBracketed(arguments) = &mut segment.arguments
             && !arguments.args.iter().any(|argument| matches!(argument, GenericArgument::Lifetime(_)))
         {
-            arguments.args.insert(0, syn::parse_quote!('static));
+            arguments.args.insert(0, parse_quote!('static));
         }
     }
 }
@@ -92,6 +175,21 @@ fn own(name: &str) -> Ident {
     Ident::new(name, Span::mixed_site())
 }
 
+/// The types with `to` in the place of the type parameter `from`.
+fn substituted(types: &[Type], from: &Ident, to: &impl ToTokens) -> Vec<TokenStream> {
+    fn replace(tokens: TokenStream, from: &Ident, to: &TokenStream) -> TokenStream {
+        let token = |token| match token {
+            TokenTree::Ident(ident) if ident == *from => to.clone(),
+            TokenTree::Group(group) => {
+                TokenTree::Group(proc_macro2::Group::new(group.delimiter(), replace(group.stream(), from, to))).into()
+            }
+            token => token.into(),
+        };
+        tokens.into_iter().map::<TokenStream, _>(token).collect()
+    }
+    types.iter().map(|ty| replace(ty.to_token_stream(), from, &to.to_token_stream())).collect()
+}
+
 /// Identifies the package that is being compiled: no two packages have the same folder. (`cuda_builder` has the same
 /// lines.)
 pub fn package() -> u64 {
@@ -102,16 +200,109 @@ pub fn package() -> u64 {
     hasher.finish()
 }
 
+/// A kernel, taken apart.
+struct Kernel {
+    function: ItemFn,
+    /// Names for the parameters, and their types without lifetimes of their own.
+    names: Vec<Ident>,
+    types: Vec<Type>,
+}
+
+impl Kernel {
+    /// The function in PTX, for the device: its parameters are the fields of the kernel's. `inner` is the kernel, where
+    /// it isn't beside the entry.
+    fn entry(
+        &self,
+        name: &Ident,
+        section: &str,
+        types: &[impl ToTokens],
+        inner: Option<&ItemFn>,
+        of: TokenStream,
+    ) -> TokenStream {
+        let (vis, kernel) = (&self.function.vis, &self.function.sig.ident);
+        let fields: Vec<Ident> = (0..FIELDS).map(|i| format_ident!("F{i}")).collect();
+        let mut parameters = Vec::new();
+        let mut arguments = Vec::new();
+        for (position, ty) in types.iter().enumerate() {
+            let tuple = quote!(<#ty as ::cuda_std::param::DeviceParam>::Fields);
+            let of_field: Vec<Ident> = fields.iter().map(|field| own(&format!("argument_{position}_{field}"))).collect();
+            parameters.extend(
+                of_field.iter().zip(&fields).map(|(name, field)| quote!(#name: <#tuple as ::cuda_std::param::Spread>::#field)),
+            );
+            arguments.push(quote! {
+                <#ty as ::cuda_std::param::DeviceParam>::from_fields(<#tuple as ::cuda_std::param::Spread>::gather(#(#of_field),*))
+            });
+        }
+        quote! {
+            #[cfg(cuda_device)]
+            #[unsafe(link_section = #section)]
+            #[inline(never)]
+            #[allow(missing_docs, non_snake_case)]
+            #vis unsafe fn #name(#(#parameters),*) {
+                #inner
+                // SAFETY: a launch that the kernel's contract allows calls its entry alone.
+                unsafe { #kernel #of (#(#arguments),*) }
+            }
+        }
+    }
+
+    /// The host's facts of the kernel, as an expression. `path` is its path.
+    fn info(&self, path: TokenStream, bounds: Bounds, types: &[impl ToTokens]) -> TokenStream {
+        let package = package();
+        let max_threads = match bounds.max_threads {
+            Some(number) => quote!(::core::option::Option::Some(#number)),
+            None => quote!(::core::option::Option::None),
+        };
+        quote! {{
+            const ONE_DIMENSIONAL: bool = false #(|| <#types as ::cuda_std::launch::KernelParam>::ONE_DIMENSIONAL)*;
+            static KERNEL: ::cuda_std::launch::KernelInfo =
+                // SAFETY: these are the facts of the function beside this module.
+                unsafe { ::cuda_std::launch::KernelInfo::new(#path, #package, #max_threads, ONE_DIMENSIONAL) };
+            &KERNEL
+        }}
+    }
+
+    /// The host's call of the kernel for one thread. `of` are its generic arguments.
+    fn call(&self, raw: &[Ident], of: TokenStream, types: &[impl ToTokens]) -> TokenStream {
+        let (name, run) = (&self.function.sig.ident, own("run"));
+        quote! {
+            #[allow(unused_variables)]
+            let #run = ::cuda_std::launch::Run;
+            // SAFETY: `into_body`'s contract says that the arguments are in this process's memory, which `bind`'s result
+            // borrows. What an unsafe kernel asks beyond that, it asks of the call of its unsafe `bind`.
+            unsafe { super::#name #of (#(<#types as ::cuda_std::launch::KernelParam>::from_raw(#raw, &#run)),*) }
+        }
+    }
+
+    /// `bind`, of which `kernel` gives the facts, and `body` runs a thread.
+    fn bind(&self, raw: &[Ident], generics: TokenStream, kernel: TokenStream, body: TokenStream) -> TokenStream {
+        let (unsafety, names, types) = (&self.function.sig.unsafety, &self.names, &self.types);
+        let safety =
+            unsafety.map(|_| quote!(#[doc = "\n# Safety\nWhat the kernel itself demands, of its launch in this configuration."]));
+        let (config, words, run_thread, count) = (own("config"), own("arguments"), own("body"), names.len());
+        quote! {
+            /// Binds a configuration and arguments to the kernel, for a stream to launch.
+            #safety
+            #[allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
+            pub #unsafety fn bind #generics (
+                #config: ::cuda_std::launch::LaunchConfig,
+                #(#names: impl ::cuda_std::launch::IntoParam<#types>),*
+            ) -> ::cuda_std::launch::Bound<impl ::core::ops::Fn() + ::core::marker::Sync> {
+                #[allow(unused_mut)]
+                let mut #words = ::cuda_std::launch::Arguments::with_capacity(#count);
+                #(let #raw = #words.push::<#types>(&#names);)*
+                let #run_thread = move || { #body };
+                // SAFETY: the arguments are those of the kernel, which the body calls with them.
+                unsafe { ::cuda_std::launch::Bound::new(#kernel, #config, #words, #run_thread) }
+            }
+        }
+    }
+}
+
 pub fn expand(attr: TokenStream, item: TokenStream) -> Result<TokenStream> {
-    let bounds: Bounds = syn::parse2(attr)?;
+    let attribute: Attribute = syn::parse2(attr)?;
     let function: ItemFn = syn::parse2(item)?;
     let signature = &function.sig;
-    if !signature.generics.params.is_empty() {
-        return Err(Error::new(
-            signature.generics.span(),
-            "a kernel can't be generic: PTX entries have fixed types; call a generic function from one kernel per type",
-        ));
-    }
     if let Some(asyncness) = signature.asyncness {
         return Err(Error::new(asyncness.span(), "a kernel can't be async"));
     }
@@ -141,36 +332,51 @@ pub fn expand(attr: TokenStream, item: TokenStream) -> Result<TokenStream> {
         types.push(ty);
     }
 
-    let name = &signature.ident;
-    let vis = &function.vis;
-    let unsafety = &signature.unsafety;
-    let package = package();
-    let max_threads = match bounds.max_threads {
-        Some(number) => quote!(::core::option::Option::Some(#number)),
-        None => quote!(::core::option::Option::None),
+    let generics: Vec<&GenericParam> = signature.generics.params.iter().collect();
+    let parameter = match (&attribute.instances, &generics[..]) {
+        (None, []) => None,
+        (Some((name, _)), [GenericParam::Type(parameter)]) if parameter.ident == *name => Some(parameter.clone()),
+        (Some((name, _)), _) => {
+            return Err(Error::new(
+                name.span(),
+                format!("a kernel `for {name} in [..]` has one generic parameter, the type `{name}`"),
+            ));
+        }
+        (None, _) => {
+            return Err(Error::new(
+                signature.generics.span(),
+                "a generic kernel needs a list of the types that it exists for, as PTX entries have fixed types: `#[kernel(for T in [f32, f64])]`",
+            ));
+        }
     };
-    // cuda_builder finds kernels by this section, and reads the bounds off its name.
-    let mut section = String::from(".cuda.kernel");
-    for number in [bounds.max_threads, bounds.min_blocks].into_iter().flatten() {
-        section.push_str(&format!(".{number}"));
+    let kernel = Kernel { names, types, function: function.clone() };
+    match (parameter, &attribute.instances) {
+        (Some(parameter), Some((_, instances))) => generic(&kernel, attribute.bounds, &parameter, instances),
+        _ => plain(&kernel, attribute.bounds),
     }
-    let raw: Vec<Ident> = (0..names.len()).map(|i| own(&format!("raw_{i}"))).collect();
-    let count = names.len();
-    let (config, words, body, run) = (own("config"), own("arguments"), own("body"), own("run"));
-    let parameters: Punctuated<TokenStream, Token![,]> =
-        names.iter().zip(&types).map(|(name, ty)| quote!(#name: impl ::cuda_std::launch::IntoParam<#ty>)).collect();
-    let doc = format!("The typed launch of the kernel [`{name}`](fn@{name}).");
-    let safety =
-        unsafety.map(|_| quote!(#[doc = "\n# Safety\nWhat the kernel itself demands, of its launch in this configuration."]));
+}
 
+/// The doc line of a kernel's module.
+fn doc(name: &Ident) -> String {
+    format!("The typed launch of the kernel [`{name}`](fn@{name}).")
+}
+
+/// A kernel that isn't generic.
+fn plain(kernel: &Kernel, bounds: Bounds) -> Result<TokenStream> {
+    let Kernel { function, types, .. } = kernel;
+    let (name, vis) = (&function.sig.ident, &function.vis);
+    let raw: Vec<Ident> = (0..types.len()).map(|i| own(&format!("raw_{i}"))).collect();
+    let mut inner = function.clone();
+    inner.attrs.push(parse_quote!(#[inline(always)]));
+    let entry = kernel.entry(name, &bounds.section()?, types, Some(&inner), TokenStream::new());
+    let info = kernel.info(quote!(::core::module_path!()), bounds, types);
+    let bind = kernel.bind(&raw, TokenStream::new(), quote!(self::kernel()), kernel.call(&raw, TokenStream::new(), types));
+    let doc = doc(name);
     Ok(quote! {
-        #[cfg_attr(cuda_device, unsafe(link_section = #section), inline(never))]
+        #[cfg(not(cuda_device))]
         #function
 
-        const _: () = {
-            const fn is_kernel_parameter<P: ::cuda_std::DeviceParam>() {}
-            #(is_kernel_parameter::<#types>();)*
-        };
+        #entry
 
         #[cfg(not(cuda_device))]
         #[doc = #doc]
@@ -179,35 +385,83 @@ pub fn expand(attr: TokenStream, item: TokenStream) -> Result<TokenStream> {
             use super::*;
 
             /// The kernel's static facts.
-            pub fn kernel() -> &'static ::cuda_std::launch::KernelInfo {
-                const ONE_DIMENSIONAL: bool = false #(|| <#types as ::cuda_std::launch::KernelParam>::ONE_DIMENSIONAL)*;
-                static KERNEL: ::cuda_std::launch::KernelInfo =
-                    // SAFETY: these are the facts of the function beside this module.
-                    unsafe { ::cuda_std::launch::KernelInfo::new(::core::module_path!(), #package, #max_threads, ONE_DIMENSIONAL) };
-                &KERNEL
+            pub fn kernel() -> &'static ::cuda_std::launch::KernelInfo #info
+
+            #bind
+        }
+    })
+}
+
+/// A kernel of a type parameter.
+fn generic(kernel: &Kernel, bounds: Bounds, parameter: &TypeParam, instances: &[Instance]) -> Result<TokenStream> {
+    let Kernel { function, types, .. } = kernel;
+    let (name, vis, t) = (&function.sig.ident, &function.vis, &parameter.ident);
+    let raw: Vec<Ident> = (0..types.len()).map(|i| own(&format!("raw_{i}"))).collect();
+
+    let mut entries = TokenStream::new();
+    let mut of_types = TokenStream::new();
+    for instance in instances {
+        let (ty, bounds, suffix) = (&instance.ty, instance.bounds.or(bounds), instance.suffix());
+        let types = substituted(types, t, ty);
+        entries.extend(kernel.entry(&format_ident!("{name}{suffix}"), &bounds.section()?, &types, None, quote!(::<#ty>)));
+        let info = kernel.info(quote!(::core::concat!(::core::module_path!(), #suffix)), bounds, &types);
+        let call = kernel.call(&raw, quote!(::<#ty>), &types);
+        of_types.extend(quote! {
+            // SAFETY: these are the facts of the kernel for this type, and its call.
+            unsafe impl Instance for #ty {
+                fn kernel() -> &'static ::cuda_std::launch::KernelInfo #info
+                unsafe fn call(#(#raw: <#types as ::cuda_std::launch::KernelParam>::Raw),*) { #call }
+            }
+        });
+    }
+
+    // A parameter of the type itself.
+    let is_parameter = types.iter().any(|ty| matches!(ty, Type::Path(path) if path.path.is_ident(t)));
+    let scalar = is_parameter.then(|| quote!(+ ::cuda_std::launch::ScalarParam));
+    let bounds_of_t = &parameter.bounds;
+    let types_of_self = substituted(types, t, &quote!(Self));
+    let body = quote! {
+        // SAFETY: `into_body`'s contract is that of `call`.
+        unsafe { <#t as Instance>::call(#(#raw),*) }
+    };
+    let bind = kernel.bind(&raw, quote!(<#t: Instance>), quote!(<#t as Instance>::kernel()), body);
+    let message = format!("the kernel `{name}` doesn't exist for `{{Self}}`");
+    let list: Vec<String> = instances.iter().map(|instance| format!("`{}`", instance.ty.to_token_stream())).collect();
+    let note = format!("it exists for {}", list.join(", "));
+    let doc = doc(name);
+    Ok(quote! {
+        #[cfg_attr(cuda_device, inline(always))]
+        #function
+
+        #entries
+
+        #[cfg(not(cuda_device))]
+        #[doc = #doc]
+        #vis mod #name {
+            #[allow(unused_imports)]
+            use super::*;
+
+            /// A type that the kernel exists for.
+            ///
+            /// # Safety
+            /// It gives the facts of the kernel for this type, and its call.
+            #[diagnostic::on_unimplemented(message = #message, note = #note)]
+            pub unsafe trait Instance: ::core::marker::Sized + 'static #scalar + #bounds_of_t {
+                #[doc(hidden)]
+                fn kernel() -> &'static ::cuda_std::launch::KernelInfo;
+                #[doc(hidden)]
+                #[allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
+                unsafe fn call(#(#raw: <#types_of_self as ::cuda_std::launch::KernelParam>::Raw),*);
             }
 
-            /// Binds a configuration and arguments to the kernel, for a stream to launch.
-            #safety
-            #[allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
-            pub #unsafety fn bind(
-                #config: ::cuda_std::launch::LaunchConfig,
-                #parameters
-            ) -> ::cuda_std::launch::Bound<impl ::core::ops::Fn() + ::core::marker::Sync> {
-                #[allow(unused_mut)]
-                let mut #words = ::cuda_std::launch::Arguments::with_capacity(#count);
-                #(let #raw = #words.push::<#types>(&#names);)*
-                let #body = move || {
-                    #[allow(unused_variables)]
-                    let #run = ::cuda_std::launch::Run;
-                    // SAFETY: `into_body`'s contract says that the arguments are in this process's memory, which
-                    // `bind`'s result borrows. What an unsafe kernel asks beyond that, it asks of the call of this
-                    // unsafe function.
-                    unsafe { super::#name(#(<#types as ::cuda_std::launch::KernelParam>::from_raw(#raw, &#run)),*) }
-                };
-                // SAFETY: the arguments are those of the kernel, which the body calls with them.
-                unsafe { ::cuda_std::launch::Bound::new(self::kernel(), #config, #words, #body) }
+            #of_types
+
+            /// The kernel's static facts.
+            pub fn kernel<#t: Instance>() -> &'static ::cuda_std::launch::KernelInfo {
+                <#t as Instance>::kernel()
             }
+
+            #bind
         }
     })
 }

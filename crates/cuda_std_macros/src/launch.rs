@@ -3,7 +3,7 @@
 use proc_macro2::{TokenStream, TokenTree};
 use quote::quote;
 use syn::{
-    Error, Expr, Path, Result, Token, parenthesized,
+    AngleBracketedGenericArguments, Error, Expr, Path, Result, Token, parenthesized,
     parse::{Parse, ParseStream, Parser},
     punctuated::Punctuated,
 };
@@ -14,6 +14,8 @@ struct Call {
     library: TokenStream,
     stream: Expr,
     kernel: Path,
+    /// `::<T>` of a generic kernel.
+    generics: Option<AngleBracketedGenericArguments>,
     config: List,
     arguments: List,
 }
@@ -25,7 +27,16 @@ impl Parse for Call {
         let library: TokenStream = library.parse()?;
         let stream = input.parse()?;
         input.parse::<Token![,]>()?;
-        let kernel = Path::parse_mod_style(input)?;
+        // The path ends before `::<` or `<<<`.
+        let mut kernel = TokenStream::new();
+        while !input.is_empty() && !input.peek(Token![<]) && !(input.peek(Token![::]) && input.peek3(Token![<])) {
+            kernel.extend([input.parse::<TokenTree>()?]);
+        }
+        let kernel = Path::parse_mod_style.parse2(kernel)?;
+        let generics = match input.peek(Token![::]) {
+            true => Some(AngleBracketedGenericArguments::parse_turbofish(input)?),
+            false => None,
+        };
         input.parse::<Token![<<]>()?;
         input.parse::<Token![<]>()?;
         let config = List::parse_terminated.parse2(up_to_chevrons(input)?)?;
@@ -39,7 +50,7 @@ impl Parse for Call {
         parenthesized!(arguments in input);
         let arguments = List::parse_terminated(&arguments)?;
         input.parse::<Option<Token![,]>>()?;
-        Ok(Call { library, stream, kernel, config, arguments })
+        Ok(Call { library, stream, kernel, generics, config, arguments })
     }
 }
 
@@ -67,14 +78,14 @@ fn up_to_chevrons(input: ParseStream<'_>) -> Result<TokenStream> {
 }
 
 pub fn expand(input: TokenStream) -> Result<TokenStream> {
-    let Call { library, stream, kernel, config, arguments } = syn::parse2(input)?;
+    let Call { library, stream, kernel, generics, config, arguments } = syn::parse2(input)?;
     let mut config = config.into_iter();
     let (grid, block) = (config.next(), config.next());
     let shared = config.next().map_or_else(|| quote!(0), |shared| quote!(#shared));
     Ok(quote! {
         #library::Stream::launch(
             &#stream,
-            #kernel::bind(#library::LaunchConfig::new(#grid, #block).shared(#shared), #arguments),
+            #kernel::bind #generics (#library::LaunchConfig::new(#grid, #block).shared(#shared), #arguments),
         )
     })
 }

@@ -1,10 +1,11 @@
-//! The macros of `cuda_std`: [`macro@kernel`] marks a GPU kernel, and `launch!` (re-exported by the host library) calls
-//! one.
+//! The macros of `cuda_std`: [`macro@kernel`] marks a GPU kernel, [`macro@KernelParam`] a structure that one takes by
+//! value, and `launch!` (re-exported by the host library) calls a kernel.
 
 use proc_macro::TokenStream;
 
 mod kernel;
 mod launch;
+mod param;
 
 /// Marks a function as a GPU kernel.
 ///
@@ -12,17 +13,38 @@ mod launch;
 /// becomes `list_rank_walk`). On the host it stays a plain function, and a module of the same name beside it holds its
 /// typed launch: `kernel()`, its static facts, and `bind(config, args..)`, which the host's `launch!` calls.
 ///
-/// Parameters are scalars, `&[T]`, `&T`, `*const T`, `*mut T` and `DisjointSlice<T>`; anything else is a compile error.
-/// `&[T]` and `&T` promise that nobody writes there during the launch, so that their loads become `ld.global.nc`.
+/// Parameters are scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, and structures of these that derive
+/// [`macro@KernelParam`]; anything else is a compile error. `&[T]` and `&T` promise that nobody writes there during the launch, so that their loads become `ld.global.nc`.
 ///
-/// A kernel can't keep its arguments: none of their lifetimes is `'static`. A `DisjointSlice` by another name needs its
-/// lifetime written out, `Output<'_, T>`.
+/// A kernel can't keep its arguments: none of their lifetimes is `'static`. A structure, and a `DisjointSlice` by another
+/// name, needs its lifetime written out, `Output<'_, T>`.
 ///
 /// `#[kernel(max_threads = 256, min_blocks = 4)]` gives launch bounds (PTX `.maxntid` and `.minnctapersm`): the most
 /// threads a block may have, and how many blocks an SM should hold, from which `ptxas` derives its register budget.
+///
+/// # Generic kernels
+/// `#[kernel(for T in [f32, f64])]` stands before a kernel of one type parameter, and lists the types that it exists for.
+/// Each is a PTX entry of its own, whose name ends with the type: `gradient` becomes `gradient_f32` and `gradient_f64`.
+/// A type may have launch bounds of its own: `f64 { min_blocks = 4 }`. In parameters, types that belong to `T` are
+/// written with their trait, `<T as Value>::Placed`.
+///
+/// The host says which it means, `launch!(stream, gradient::<T><<<grid, block>>>(..))`, where `T` is one of the types, or
+/// generic itself: the kernel's module has a trait for them, `gradient::Instance`.
 #[proc_macro_attribute]
 pub fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
     kernel::expand(attr.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Makes a structure one that kernels take by value.
+///
+/// Its fields are what a kernel takes alone: scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`; at most 16.
+/// To PTX each is a parameter of its own, as if the kernel took them one by one.
+///
+/// The host passes a structure of scalars as it is. For a structure `Name` with pointers the macro makes `NameArgs`, with
+/// the same fields, for what stands for them: `NameArgs { values: &buffer, sums: &mut other }`.
+#[proc_macro_derive(KernelParam)]
+pub fn kernel_param(item: TokenStream) -> TokenStream {
+    param::expand(item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// `launch!((crate_path) stream, path<<<grid, block>>>(args..))`: what the host library's `launch!` expands to.

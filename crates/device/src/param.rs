@@ -4,7 +4,7 @@ use super::buffer::{Buffer, View, ViewMut};
 use super::launch::NOWHERE;
 use bytemuck::Pod;
 use cuda_std::DisjointSlice;
-use cuda_std::launch::{IntoParam, Memory, RawPtr, RawSlice};
+use cuda_std::launch::{Arguments, IntoParam, RawPtr, RawSlice};
 
 /// `$source` for the parameter `$parameter`, whose raw form is `$raw` of a view.
 macro_rules! passes {
@@ -15,8 +15,8 @@ macro_rules! passes {
             fn raw(&self) -> $raw<T> {
                 $of(self.as_view())
             }
-            fn memory(&self) -> Option<Memory> {
-                Some(self.as_view().memory())
+            fn memory(&self, arguments: &mut Arguments) {
+                arguments.note::<$parameter>(self.as_view().memory());
             }
         }
     )*};
@@ -44,13 +44,13 @@ macro_rules! reads {
             fn raw(&self) -> RawPtr<T> {
                 pointer(self.as_view())
             }
-            fn memory(&self) -> Option<Memory> {
+            fn memory(&self, arguments: &mut Arguments) {
                 let mut memory = self.as_view().memory();
                 if self.is_empty() {
                     memory.location = NOWHERE;
                 }
                 memory.bytes.end = memory.bytes.end.min(memory.bytes.start + size_of::<T>());
-                Some(memory)
+                arguments.note::<&'static T>(memory);
             }
         }
     )*};

@@ -14,7 +14,7 @@
 
 use cuda_std::prelude::*;
 
-use super::{ABSENT, BROKEN, Status, TAIL, finish::complete, splitters::Splitters, walk::start};
+use super::{ABSENT, BROKEN, Status, TAIL, finish::complete, splitters::Splitters, walk::Nodes};
 use crate::collectives::{
     Sum,
     block::{Block, STORAGE},
@@ -80,41 +80,29 @@ unsafe fn claim(counter: *mut u32) -> u32 {
 /// good list needs at most [`max_chunks`]; the walks of a bad one that would take more are cut off.
 ///
 /// # Safety
-/// `next` must have `n` elements, `chunks` `capacity * CHUNK_VECTORS` vectors, the node arrays `count + heads.len()`,
-/// `head_nodes` `heads.len()`, and the arrays written must not overlap any other. `group`, `magic`, `shift` and `seed`
-/// must be of one [`Splitters`].
+/// `chunks` must have `capacity * CHUNK_VECTORS` vectors, the arrays of nodes as many elements as there are, and the
+/// arrays written must not overlap any other.
 #[kernel(max_threads = 256)]
-#[allow(clippy::too_many_arguments)]
 pub unsafe fn walk(
     next: &[i32],
     chunks: *mut I32x4,
     chunk_count: *mut u32,
     capacity: u32,
-    n: u32,
-    heads: &[i32],
-    head_nodes: *mut i32,
-    node_next: *mut i32,
-    node_length: *mut i32,
-    node_sum: *mut i32,
-    status: *mut Status,
-    count: u32,
-    group: u32,
-    magic: u32,
-    shift: u32,
-    seed: u32,
+    nodes: Nodes<'_, i32>,
+    splitters: Splitters,
 ) {
-    let splitters = Splitters { count, group, magic, shift, seed };
+    let (n, status) = (next.len() as u32, nodes.status);
     let j = thread::index_1d();
-    if j as usize >= count as usize + heads.len() {
+    if j as usize >= nodes.count(splitters) {
         return;
     }
     let mut end = ABSENT;
     let mut length = 0i32;
-    // SAFETY: `head_nodes` is as long as `heads`; indices into `next`, which has `n` elements, are compared with `n`
+    // SAFETY: `j` is a node, and `head_nodes` is as long as `heads`; indices into `next` are compared with its length
     // before they are used, chunk numbers with `capacity`. A thread writes chunks and a node of its own; counter and
     // status are changed by atomics alone.
     unsafe {
-        if let Some(first) = start(j, n, splitters, heads, head_nodes) {
+        if let Some(first) = nodes.start(j, n, splitters) {
             let mut element = first;
             let mut saved = u32::MAX;
             let mut next_save = 1i32;
@@ -183,10 +171,7 @@ pub unsafe fn walk(
                 }
             }
         }
-        let j = j as usize;
-        node_next.add(j).write(end);
-        node_length.add(j).write(length);
-        node_sum.add(j).write(length);
+        nodes.write(j, end, length, length);
     }
 }
 
@@ -199,7 +184,6 @@ pub unsafe fn walk(
 /// # Safety
 /// `chunks` must hold `chunk_count[0]` chunks, `pairs` `n` pairs, and `filled` `windows <= MAX_WINDOWS` counters.
 #[kernel(max_threads = 1024)]
-#[allow(clippy::too_many_arguments)]
 pub unsafe fn partition(
     chunks: &[I32x4],
     chunk_count: &u32,

@@ -79,23 +79,13 @@ pub unsafe fn order(ranks: &[i32], order: *mut i32) {
     }
 }
 
-macro_rules! sums {
-    ($($name:ident: $t:ty;)*) => {$(
-        /// `sums[i] = base[placed[i].sublist] + placed[i].offset`, in this order of addition.
-        #[kernel(max_threads = 256)]
-        pub fn $name(placed: &[<$t as Value>::Placed], base: &[$t], mut sums: DisjointSlice<$t>, status: &Status, expected: u64) {
-            let i = thread::index_1d() as usize;
-            if i < placed.len() && complete(status, expected) {
-                let (sublist, offset) = <$t>::placed(placed[i]);
-                let sublist = sublist as u32 as usize;
-                sums.set(if sublist < base.len() { base[sublist].plus(offset) } else { <$t>::ZERO });
-            }
-        }
-    )*};
-}
-sums! {
-    sums_i32: i32;
-    sums_i64: i64;
-    sums_f32: f32;
-    sums_f64: f64;
+/// `sums[i] = base[placed[i].sublist] + placed[i].offset`, in this order of addition.
+#[kernel(for V in [i32, i64, f32, f64], max_threads = 256)]
+pub fn sums<V: Value>(placed: &[<V as Value>::Placed], base: &[V], mut sums: DisjointSlice<V>, status: &Status, expected: u64) {
+    let i = thread::index_1d() as usize;
+    if i < placed.len() && complete(status, expected) {
+        let (sublist, offset) = V::placed(placed[i]);
+        let sublist = sublist as u32 as usize;
+        sums.set(if sublist < base.len() { base[sublist].plus(offset) } else { V::ZERO });
+    }
 }

@@ -22,7 +22,7 @@ pub mod splitters;
 pub mod walk;
 
 /// What ranks add up: `i32` (also for plain ranks), `i64`, `f32`, `f64`. Integers wrap.
-pub trait Value: Copy + 'static {
+pub trait Value: mem::Word + Copy + Send + Sync + 'static {
     /// The sum of nothing.
     const ZERO: Self;
     /// What a walk leaves for an element: where its sublist's base is found, and what to add to it.

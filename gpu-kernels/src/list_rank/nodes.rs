@@ -1,9 +1,9 @@
 //! Step 3: rank the list of sublists.
 //!
-//! A list of nodes is ranked by the same walk with fewer splitters ([`nodes_i32`](super::walk::nodes_i32())), level by
-//! level, until one block can hold it ([`solve_i32()`]); then the bases travel back up ([`expand_i32()`]). Forests of
+//! A list of nodes is ranked by the same walk with fewer splitters ([`nodes`](super::walk::nodes())), level by
+//! level, until one block can hold it ([`solve()`]); then the bases travel back up ([`expand()`]). Forests of
 //! many lists don't shrink below their number of lists: they are ranked by pointer jumping over all nodes
-//! ([`jump_i32()`], Wyllie 1979).
+//! ([`jump()`], Wyllie 1979).
 
 // Loops over several arrays of registers at once read best by their index.
 #![allow(clippy::needless_range_loop)]
@@ -12,15 +12,26 @@ use cuda_std::prelude::*;
 
 use super::{Status, TAIL, Value};
 
-/// The most nodes that [`solve_i32()`] and its like take.
+/// The most nodes that [`solve()`] takes.
 pub const SOLVE_NODES: usize = 4096;
 /// Threads of the solving block.
 pub const SOLVE_THREADS: u32 = 1024;
 const PER_THREAD: usize = SOLVE_NODES / SOLVE_THREADS as usize;
 
-/// Dynamic shared memory of [`solve_i32()`] and its like for values of `size` bytes, in bytes.
+/// Dynamic shared memory of [`solve()`] for values of `size` bytes, in bytes.
 pub const fn solve_shared(size: usize) -> usize {
     SOLVE_NODES * (size + 2 * size_of::<i32>())
+}
+
+/// What comes before each node of a level.
+#[derive(Clone, Copy, Debug, KernelParam)]
+pub struct Bases<V> {
+    /// How many elements.
+    pub length: *mut i32,
+    /// Their sum.
+    pub sum: *mut V,
+    /// The root that the node hangs from, or -1 for a node in a circle.
+    pub root: *mut i32,
 }
 
 /// Ranks at most [`SOLVE_NODES`] nodes by pointer jumping in shared memory.
@@ -28,8 +39,9 @@ pub const fn solve_shared(size: usize) -> usize {
 /// # Safety
 /// One block of [`SOLVE_THREADS`] threads, with [`solve_shared`] bytes of dynamic shared memory. All arrays must have
 /// `next.len()` elements, and those written must not overlap any other.
-#[inline(always)]
-unsafe fn solve<V: Value>(next: &[i32], lengths: &[i32], sums: &[V], base_length: *mut i32, base_sum: *mut V, roots: *mut i32) {
+// One block per SM: for two, ptxas would keep to 32 registers and spill.
+#[kernel(for V in [i32, i64, f32, f64], max_threads = 1024, min_blocks = 1)]
+pub unsafe fn solve<V: Value>(next: &[i32], lengths: &[i32], sums: &[V], bases: Bases<V>) {
     let m = next.len().min(SOLVE_NODES);
     // The widest values first, so that all are aligned.
     let sum = dynamic_shared::<V>();
@@ -113,30 +125,27 @@ unsafe fn solve<V: Value>(next: &[i32], lengths: &[i32], sums: &[V], base_length
             let node = slot(k);
             if node < m {
                 let rooted = *length.add(jump[k] as usize) != 0;
-                base_length.add(node).write(own_length[k]);
-                base_sum.add(node).write(own_sum[k]);
-                roots.add(node).write(if rooted { jump[k] } else { TAIL });
+                bases.length.add(node).write(own_length[k]);
+                bases.sum.add(node).write(own_sum[k]);
+                bases.root.add(node).write(if rooted { jump[k] } else { TAIL });
             }
         }
     }
 }
 
-/// Expands the bases of one level to the nodes of the level below. (Its kernels say what each array is.)
+/// Hands the bases and roots of one level's nodes to the nodes of the level below, which lie in sublists of them.
 ///
 /// # Safety
 /// The arrays written must be as long as `sublists`, and must not overlap any other.
-#[inline(always)]
-#[allow(clippy::too_many_arguments)]
-unsafe fn expand<V: Value>(
+#[kernel(for V in [i32, i64, f32, f64], max_threads = 256)]
+pub unsafe fn expand<V: Value>(
     sublists: &[i32],
     length_offsets: &[i32],
     sum_offsets: &[V],
     upper_length: &[i32],
     upper_sum: &[V],
     upper_roots: &[i32],
-    base_length: *mut i32,
-    base_sum: *mut V,
-    roots: *mut i32,
+    bases: Bases<V>,
 ) {
     let node = thread::index_1d() as usize;
     if node >= sublists.len() {
@@ -152,9 +161,9 @@ unsafe fn expand<V: Value>(
     }
     // SAFETY: `node` is below the arrays' length.
     unsafe {
-        base_length.add(node).write(length);
-        base_sum.add(node).write(sum);
-        roots.add(node).write(root);
+        bases.length.add(node).write(length);
+        bases.sum.add(node).write(sum);
+        bases.root.add(node).write(root);
     }
 }
 
@@ -177,13 +186,12 @@ pub fn identity(mut numbers: DisjointSlice<i32>) {
     numbers.set(thread::index_1d() as i32);
 }
 
-/// Starts pointer jumping: the values before each node are those of its predecessor; a node without one is a root (1 in
-/// `is_root`).
+/// Starts pointer jumping: the values before each node are those of its predecessor (itself for a root).
 ///
 /// # Safety
 /// All arrays must have the same length, hold indices below it, and those written must not overlap any other.
-#[inline(always)]
-unsafe fn first_jump<V: Value>(predecessors: &[i32], lengths: &[i32], sums: &[V], base_length: *mut i32, base_sum: *mut V) {
+#[kernel(for V in [i32, i64, f32, f64], max_threads = 256)]
+pub unsafe fn first_jump<V: Value>(predecessors: &[i32], lengths: &[i32], sums: &[V], base_length: *mut i32, base_sum: *mut V) {
     let node = thread::index_1d() as usize;
     if node >= predecessors.len() {
         return;
@@ -201,13 +209,13 @@ unsafe fn first_jump<V: Value>(predecessors: &[i32], lengths: &[i32], sums: &[V]
     }
 }
 
-/// One round of pointer jumping, from one set of arrays to another.
+/// One round of pointer jumping over all nodes, from one set of arrays to another; after `ceil(log2(nodes))` of them
+/// every node knows what comes before it.
 ///
 /// # Safety
 /// All arrays must have the same length, hold indices below it, and those written must not overlap any other.
-#[inline(always)]
-#[allow(clippy::too_many_arguments)]
-unsafe fn jump<V: Value>(
+#[kernel(for V in [i32, i64, f32, f64], max_threads = 256)]
+pub unsafe fn jump<V: Value>(
     from_predecessor: &[i32],
     from_length: &[i32],
     from_sum: &[V],
@@ -268,82 +276,4 @@ pub unsafe fn tally(next: &[i32], lengths: &[i32], base_length: &[i32], roots: &
         // SAFETY: all threads change the status by atomics alone.
         unsafe { atomic::device::fetch_add(&raw mut (*status).ranked, total as u32 as u64) };
     }
-}
-
-macro_rules! node_kernels {
-    ($($solve:ident, $expand:ident, $first:ident, $jump:ident: $t:ty;)*) => {$(
-        /// Ranks at most [`SOLVE_NODES`] nodes in one block of [`SOLVE_THREADS`] threads with [`solve_shared`] bytes of
-        /// dynamic shared memory. Writes what comes before each node (length and sum) and the root it hangs from, -1
-        /// for a node in a circle.
-        ///
-        /// # Safety
-        /// All arrays must have `next.len()` elements, and those written must not overlap any other.
-        // One block per SM: for two, ptxas would keep to 32 registers and spill.
-        #[kernel(max_threads = 1024, min_blocks = 1)]
-        pub unsafe fn $solve(next: &[i32], lengths: &[i32], sums: &[$t], base_length: *mut i32, base_sum: *mut $t, roots: *mut i32) {
-            // SAFETY: the arrays have `next.len()` elements and those written overlap no other (this kernel's
-            // contract).
-            unsafe { solve(next, lengths, sums, base_length, base_sum, roots) }
-        }
-
-        /// Hands the bases and roots of one level's nodes to the nodes of the level below, which lie in sublists of
-        /// them.
-        ///
-        /// # Safety
-        /// The arrays written must be as long as `sublists`, and must not overlap any other.
-        #[kernel(max_threads = 256)]
-        #[allow(clippy::too_many_arguments)]
-        pub unsafe fn $expand(
-            sublists: &[i32],
-            length_offsets: &[i32],
-            sum_offsets: &[$t],
-            upper_length: &[i32],
-            upper_sum: &[$t],
-            upper_roots: &[i32],
-            base_length: *mut i32,
-            base_sum: *mut $t,
-            roots: *mut i32,
-        ) {
-            // SAFETY: the arrays written are as long as `sublists` and overlap no other (this kernel's contract).
-            unsafe {
-                expand(sublists, length_offsets, sum_offsets, upper_length, upper_sum, upper_roots, base_length, base_sum, roots)
-            }
-        }
-
-        /// Starts pointer jumping from each node's predecessor (itself for a root).
-        ///
-        /// # Safety
-        /// All arrays must have the same length, hold indices below it, and those written must not overlap any other.
-        #[kernel(max_threads = 256)]
-        pub unsafe fn $first(predecessors: &[i32], lengths: &[i32], sums: &[$t], base_length: *mut i32, base_sum: *mut $t) {
-            // SAFETY: the arrays have one length, hold indices below it, and those written overlap no other (this
-            // kernel's contract).
-            unsafe { first_jump(predecessors, lengths, sums, base_length, base_sum) }
-        }
-
-        /// One round of pointer jumping over all nodes; after `ceil(log2(nodes))` of them every node knows what comes
-        /// before it.
-        ///
-        /// # Safety
-        /// All arrays must have the same length, hold indices below it, and those written must not overlap any other.
-        #[kernel(max_threads = 256)]
-        pub unsafe fn $jump(
-            from_predecessor: &[i32],
-            from_length: &[i32],
-            from_sum: &[$t],
-            predecessor: *mut i32,
-            base_length: *mut i32,
-            base_sum: *mut $t,
-        ) {
-            // SAFETY: the arrays have one length, hold indices below it, and those written overlap no other (this
-            // kernel's contract).
-            unsafe { jump(from_predecessor, from_length, from_sum, predecessor, base_length, base_sum) }
-        }
-    )*};
-}
-node_kernels! {
-    solve_i32, expand_i32, first_jump_i32, jump_i32: i32;
-    solve_i64, expand_i64, first_jump_i64, jump_i64: i64;
-    solve_f32, expand_f32, first_jump_f32, jump_f32: f32;
-    solve_f64, expand_f64, first_jump_f64, jump_f64: f64;
 }

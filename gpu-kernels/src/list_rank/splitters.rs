@@ -9,7 +9,7 @@
 //! Whether an element is a splitter, and which, takes a handful of integer operations and no memory access.
 
 /// Splitters by rule. Both host and device compute with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, cuda_std::KernelParam)]
 pub struct Splitters {
     /// How many numbers there are; in the last group the place may lie past the end, so that one may stand for no
     /// element.

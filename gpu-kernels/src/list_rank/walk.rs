@@ -7,9 +7,28 @@
 //! In a bad list several walks may pass an element, and so write to it at the same time: all that is written of an
 //! element is stored by [`mem::store_relaxed`].
 
+use core::cell::Cell;
+
 use cuda_std::prelude::*;
 
 use super::{ABSENT, BROKEN, Offset, Status, TAIL, Value, splitters::Splitters};
+
+/// The nodes of a walk, which stand for its sublists: those of the splitters, then one for each head.
+#[derive(Clone, Copy, Debug, KernelParam)]
+pub struct Nodes<'a, V> {
+    /// The elements at which lists start.
+    pub heads: &'a [i32],
+    /// Result: the node of each head.
+    pub head_nodes: *mut i32,
+    /// Result: each node's successor.
+    pub next: *mut i32,
+    /// Result: how many elements each node stands for.
+    pub length: *mut i32,
+    /// Result: the sum over them.
+    pub sum: *mut V,
+    /// What is wrong with the list.
+    pub status: *mut Status,
+}
 
 /// Where a walk ended: the successor node, the number of elements, their sum.
 struct Walked<V> {
@@ -73,31 +92,89 @@ fn walk<V: Value, const AHEAD: bool>(
     Walked { next, length, sum }
 }
 
-/// The element where thread `j` starts, or `None` where no sublist starts. Notes for a head which node stands for it.
-///
-/// # Safety
-/// `head_nodes` must be valid for a write at each index of `heads`.
-#[inline(always)]
-pub(super) unsafe fn start(j: u32, n: u32, splitters: Splitters, heads: &[i32], head_nodes: *mut i32) -> Option<u32> {
-    if j < splitters.count {
-        let element = splitters.element(j);
-        return (element < n).then_some(element);
+impl<V> Nodes<'_, V> {
+    /// How many there are.
+    #[inline(always)]
+    pub(super) fn count(&self, splitters: Splitters) -> usize {
+        splitters.count as usize + self.heads.len()
     }
-    let index = (j - splitters.count) as usize;
-    let head = heads[index] as u32;
-    if head >= n {
+
+    /// The element where node `j` starts, or `None` where no sublist starts. Notes for a head which node stands for it.
+    ///
+    /// # Safety
+    /// There is such a node, and `head_nodes` is valid for a write at each index of `heads`.
+    #[inline(always)]
+    pub(super) unsafe fn start(&self, j: u32, n: u32, splitters: Splitters) -> Option<u32> {
+        if j < splitters.count {
+            let element = splitters.element(j);
+            return (element < n).then_some(element);
+        }
+        let index = (j - splitters.count) as usize;
+        let head = self.heads[index] as u32;
+        if head >= n {
+            // SAFETY: the index is one of `heads`, at each of which `head_nodes` is valid for a write (this function's
+            // contract).
+            unsafe { self.head_nodes.add(index).write(ABSENT) };
+            return None;
+        }
+        let number = splitters.number(head);
         // SAFETY: the index is one of `heads`, at each of which `head_nodes` is valid for a write (this function's
         // contract).
-        unsafe { head_nodes.add(index).write(ABSENT) };
-        return None;
+        unsafe { self.head_nodes.add(index).write(number.unwrap_or(j) as i32) };
+        match number {
+            Some(_) => None,
+            None => Some(head),
+        }
     }
-    let number = splitters.number(head);
-    // SAFETY: the index is one of `heads`, at each of which `head_nodes` is valid for a write (this function's
-    // contract).
-    unsafe { head_nodes.add(index).write(number.unwrap_or(j) as i32) };
-    match number {
-        Some(_) => None,
-        None => Some(head),
+
+    /// Writes a node.
+    ///
+    /// # Safety
+    /// There is such a node, whose places are valid for writes.
+    #[inline(always)]
+    pub(super) unsafe fn write(&self, j: u32, next: i32, length: i32, sum: V) {
+        let j = j as usize;
+        // SAFETY: the node's places are valid for writes (this function's contract).
+        unsafe {
+            self.next.add(j).write(next);
+            self.length.add(j).write(length);
+            self.sum.add(j).write(sum);
+        }
+    }
+}
+
+/// Walks the sublist of the thread's node, and writes the node. `load` is as in [`walk`], `visit` gets the node's number,
+/// too, and `length` gives the node's length from the number of elements walked.
+///
+/// # Safety
+/// The nodes' arrays have room for all, `load` and `visit` may be called for indices below `n`.
+#[inline(always)]
+unsafe fn walk_node<V: Value, const AHEAD: bool>(
+    n: u32,
+    nodes: Nodes<'_, V>,
+    splitters: Splitters,
+    load: impl Fn(usize) -> i32,
+    visit: impl Fn(usize, V, i32) -> V,
+    length: impl Fn(i32) -> i32,
+) {
+    let j = thread::index_1d();
+    if j as usize >= nodes.count(splitters) {
+        return;
+    }
+    // SAFETY: `j` is a node, and the nodes' arrays have room for it (this function's contract).
+    unsafe {
+        let walked = match nodes.start(j, n, splitters) {
+            Some(first) => walk::<V, AHEAD>(
+                first,
+                n,
+                splitters,
+                nodes.status,
+                |element| load(element as usize),
+                |element, offset| visit(element as usize, offset, j as i32),
+            ),
+            None => Walked { next: ABSENT, length: 0, sum: V::ZERO },
+        };
+        nodes.write(j, walked.next, length(walked.length), walked.sum);
     }
 }
 
@@ -112,183 +189,109 @@ unsafe fn record<V: Value>(placed: *mut V::Placed, element: usize, sublist: i32,
     unsafe { mem::store_relaxed(placed.add(element).cast(), V::place(sublist, offset)) }
 }
 
-macro_rules! walks {
-    ($(#[$doc:meta])* $name:ident($($array:ident: $array_type:ty),*) -> $value:ty, ahead: $ahead:literal, load: |$from:ident| $load:expr, visit: |$element:ident, $offset:ident, $sublist:ident| $visit:expr) => {
-        $(#[$doc])*
-        ///
-        /// One thread per node: `count` of the splitters, then one for each of `heads`. Writes each node's successor,
-        /// length and sum to `node_next`, `node_length` and `node_sum`, and the node of each head to `head_nodes`.
-        ///
-        /// # Safety
-        /// The element arrays must have `n` elements, the node arrays `count + heads.len()`, `head_nodes`
-        /// `heads.len()`, and the arrays written must not overlap any other. `group`, `magic`, `shift` and `seed` must
-        /// be of one [`Splitters`].
-        #[kernel(max_threads = 256)]
-        #[allow(clippy::too_many_arguments)]
-        pub unsafe fn $name(
-            $($array: $array_type,)*
-            n: u32,
-            heads: &[i32],
-            head_nodes: *mut i32,
-            node_next: *mut i32,
-            node_length: *mut i32,
-            node_sum: *mut $value,
-            status: *mut Status,
-            count: u32,
-            group: u32,
-            magic: u32,
-            shift: u32,
-            seed: u32,
-        ) {
-            let splitters = Splitters { count, group, magic, shift, seed };
-            let j = thread::index_1d();
-            if j as usize >= count as usize + heads.len() {
-                return;
-            }
-            // SAFETY: `head_nodes` is as long as `heads`.
-            let walked = match unsafe { start(j, n, splitters, heads, head_nodes) } {
-                // SAFETY: `walk` steps on indices below `n` alone, which the element arrays hold; each element belongs
-                // to one sublist, and a list where it doesn't is found out by the totals.
-                Some(first) => unsafe {
-                    walk::<$value, $ahead>(
-                        first,
-                        n,
-                        splitters,
-                        status,
-                        |$from| {
-                            let $from = $from as usize;
-                            $load
-                        },
-                        |$element, $offset| {
-                            let $element = $element as usize;
-                            let $sublist = j as i32;
-                            $visit
-                        },
-                    )
-                },
-                None => Walked { next: ABSENT, length: 0, sum: <$value>::ZERO },
-            };
-            let j = j as usize;
-            // SAFETY: `j` is a node.
-            unsafe {
-                node_next.add(j).write(walked.next);
-                node_length.add(j).write(walked.length);
-                node_sum.add(j).write(walked.sum);
-            }
-        }
-    };
-}
-
-walks! {
-    /// Strategy `split`: successors are loaded from `next`, through the read-only cache, and offsets stored to another
-    /// array, so that no load waits for a store.
-    split(next: &[i32], placed: *mut Offset) -> i32,
-    ahead: true,
-    load: |element| *next.get_unchecked(element),
-    visit: |element, offset, sublist| {
-        record(placed, element, sublist, offset);
-        1
+/// Strategy `split`: successors are loaded from `next`, through the read-only cache, and offsets stored to another
+/// array, so that no load waits for a store. One thread per node.
+///
+/// # Safety
+/// `next` and `placed` must have as many elements, the arrays of nodes as many as there are, and the arrays written must
+/// not overlap any other.
+#[kernel(max_threads = 256)]
+pub unsafe fn split(next: &[i32], placed: *mut Offset, nodes: Nodes<'_, i32>, splitters: Splitters) {
+    // SAFETY: the walk steps on indices of `next` alone, and `placed` is as long (this kernel's contract); each element
+    // belongs to one sublist, and a list where it doesn't is found out by the totals.
+    unsafe {
+        let load = |element: usize| *next.get_unchecked(element);
+        let visit = |element, offset, sublist| {
+            record(placed, element, sublist, offset);
+            1
+        };
+        walk_node::<i32, true>(next.len() as u32, nodes, splitters, load, visit, |steps| steps);
     }
 }
 
-walks! {
-    /// Strategy `packed`: successors are loaded from the array that the offsets are stored to, where
-    /// [`copy_next`](super::prepare::copy_next()) has put them.
-    packed(placed: *mut Offset) -> i32,
-    ahead: false,
-    load: |element| mem::load_relaxed(placed.add(element).cast::<U32x2>()).x as i32,
-    visit: |element, offset, sublist| {
-        record(placed, element, sublist, offset);
-        1
+/// Strategy `packed`: successors are loaded from the array that the offsets are stored to, where
+/// [`copy_next`](super::prepare::copy_next()) has put them. One thread per node.
+///
+/// # Safety
+/// `placed` must have `n` elements, the arrays of nodes as many as there are, and the arrays written must not overlap any
+/// other.
+#[kernel(max_threads = 256)]
+pub unsafe fn packed(placed: *mut Offset, n: u32, nodes: Nodes<'_, i32>, splitters: Splitters) {
+    // SAFETY: the walk steps on indices below `n` alone, which `placed` has (this kernel's contract); each element
+    // belongs to one sublist, and a list where it doesn't is found out by the totals.
+    unsafe {
+        let load = |element: usize| mem::load_relaxed(placed.add(element).cast::<U32x2>()).x as i32;
+        let visit = |element, offset, sublist| {
+            record(placed, element, sublist, offset);
+            1
+        };
+        walk_node::<i32, false>(n, nodes, splitters, load, visit, |steps| steps);
     }
 }
 
-macro_rules! weighted_walks {
-    ($($name:ident, $nodes:ident: $t:ty;)*) => {$(
-        walks! {
-            /// Walks with a weight for each element. Strategy `split`.
-            $name(next: &[i32], weights: &[$t], placed: *mut <$t as Value>::Placed) -> $t,
-            ahead: true,
-            load: |element| *next.get_unchecked(element),
-            visit: |element, offset, sublist| {
-                record(placed, element, sublist, offset);
-                *weights.get_unchecked(element)
-            }
-        }
-
-        /// Walks a list of nodes, for the next level of the recursion: `next`, `lengths` and `sums` are the nodes'.
-        /// Where each lies goes to `sublists`, `length_offsets` and `sum_offsets`.
-        ///
-        /// # Safety
-        /// The arrays of the level walked (`next` to `sum_offsets`) must have `n` elements, the node arrays `count +
-        /// heads.len()`, `head_nodes` `heads.len()`, and the arrays written must not overlap any other. `group`,
-        /// `magic`, `shift` and `seed` must be of one [`Splitters`].
-        #[kernel(max_threads = 256)]
-        #[allow(clippy::too_many_arguments)]
-        pub unsafe fn $nodes(
-            next: &[i32],
-            lengths: &[i32],
-            sums: &[$t],
-            sublists: *mut i32,
-            length_offsets: *mut i32,
-            sum_offsets: *mut $t,
-            n: u32,
-            heads: &[i32],
-            head_nodes: *mut i32,
-            node_next: *mut i32,
-            node_length: *mut i32,
-            node_sum: *mut $t,
-            status: *mut Status,
-            count: u32,
-            group: u32,
-            magic: u32,
-            shift: u32,
-            seed: u32,
-        ) {
-            let splitters = Splitters { count, group, magic, shift, seed };
-            let j = thread::index_1d();
-            if j as usize >= count as usize + heads.len() {
-                return;
-            }
-            let mut length = 0i32;
-            // SAFETY: `head_nodes` is as long as `heads`.
-            let walked = match unsafe { start(j, n, splitters, heads, head_nodes) } {
-                // SAFETY: `walk` steps on indices below `n` alone, which the arrays of the level hold. In a bad list
-                // several walks may pass a node; what they leave for it is stored atomically, and the totals show that
-                // the list is bad.
-                Some(first) => unsafe {
-                    walk::<$t, true>(
-                        first,
-                        n,
-                        splitters,
-                        status,
-                        // A node that the level below found broken, or absent, ends here too; it has been counted.
-                        |element| (*next.get_unchecked(element as usize)).max(TAIL),
-                        |element, offset| {
-                            let element = element as usize;
-                            mem::store_relaxed(sublists.add(element), j as i32);
-                            mem::store_relaxed(length_offsets.add(element), length);
-                            mem::store_relaxed(sum_offsets.add(element), offset);
-                            length = length.wrapping_add(*lengths.get_unchecked(element));
-                            *sums.get_unchecked(element)
-                        },
-                    )
-                },
-                None => Walked { next: ABSENT, length: 0, sum: <$t>::ZERO },
-            };
-            let j = j as usize;
-            // SAFETY: `j` is a node.
-            unsafe {
-                node_next.add(j).write(walked.next);
-                node_length.add(j).write(length);
-                node_sum.add(j).write(walked.sum);
-            }
-        }
-    )*};
+/// Walks with a weight for each element. Strategy `split`. One thread per node.
+///
+/// # Safety
+/// `next`, `weights` and `placed` must have as many elements, the arrays of nodes as many as there are, and the arrays
+/// written must not overlap any other.
+#[kernel(for V in [i32, i64, f32, f64], max_threads = 256)]
+pub unsafe fn weighted<V: Value>(
+    next: &[i32],
+    weights: &[V],
+    placed: *mut <V as Value>::Placed,
+    nodes: Nodes<'_, V>,
+    splitters: Splitters,
+) {
+    // SAFETY: the walk steps on indices of `next` alone, and the other arrays are as long (this kernel's contract); each
+    // element belongs to one sublist, and a list where it doesn't is found out by the totals.
+    unsafe {
+        let load = |element: usize| *next.get_unchecked(element);
+        let visit = |element, offset, sublist| {
+            record(placed, element, sublist, offset);
+            *weights.get_unchecked(element)
+        };
+        walk_node::<V, true>(next.len() as u32, nodes, splitters, load, visit, |steps| steps);
+    }
 }
-weighted_walks! {
-    weighted_i32, nodes_i32: i32;
-    weighted_i64, nodes_i64: i64;
-    weighted_f32, nodes_f32: f32;
-    weighted_f64, nodes_f64: f64;
+
+/// The nodes of the level below, as the elements that are walked.
+#[derive(Clone, Copy, Debug, KernelParam)]
+pub struct Lower<'a, V> {
+    /// Each one's successor.
+    pub next: &'a [i32],
+    /// How many elements each stands for.
+    pub length: &'a [i32],
+    /// The sum over them.
+    pub sum: &'a [V],
+    /// Result: the sublist of each.
+    pub sublist: *mut i32,
+    /// Result: how many elements come before it there.
+    pub length_offset: *mut i32,
+    /// Result: their sum.
+    pub sum_offset: *mut V,
+}
+
+/// Walks a list of nodes, for the next level of the recursion. One thread per node of that level.
+///
+/// # Safety
+/// The arrays of the level below must have as many elements, the arrays of nodes as many as there are, and the arrays
+/// written must not overlap any other.
+#[kernel(for V in [i32, i64, f32, f64], max_threads = 256)]
+pub unsafe fn nodes<V: Value>(lower: Lower<'_, V>, nodes: Nodes<'_, V>, splitters: Splitters) {
+    let length = Cell::new(0i32);
+    // SAFETY: the walk steps on indices of `next` alone, and the arrays of the level below are as long (this kernel's
+    // contract). In a bad list several walks may pass a node; what they leave for it is stored atomically, and the totals
+    // show that the list is bad.
+    unsafe {
+        // A node that the level below found broken, or absent, ends here too; it has been counted.
+        let load = |element: usize| (*lower.next.get_unchecked(element)).max(TAIL);
+        let visit = |element, offset, sublist| {
+            mem::store_relaxed(lower.sublist.add(element), sublist);
+            mem::store_relaxed(lower.length_offset.add(element), length.get());
+            mem::store_relaxed(lower.sum_offset.add(element), offset);
+            length.set(length.get().wrapping_add(*lower.length.get_unchecked(element)));
+            *lower.sum.get_unchecked(element)
+        };
+        walk_node::<V, true>(lower.next.len() as u32, nodes, splitters, load, visit, |_| length.get());
+    }
 }

@@ -58,22 +58,44 @@ fn quotient<T: Scalar>(first: T, second: T, weights: (T, T), epsilon: T) -> T {
     (first / weights.0) / (math::sqrt(second / weights.1) + epsilon)
 }
 
-/// As the kernels below.
-#[inline(always)]
-#[allow(clippy::too_many_arguments)]
-unsafe fn step_pose<T: Scalar>(
-    step: &Step<T>,
-    packing_of: &[u32],
-    rates: &[T],
-    scales: &[T],
-    gradient: &[T],
-    outside: &[T],
+/// The packings of poses.
+#[derive(Clone, Copy, Debug, KernelParam)]
+pub struct Lanes<'a, T> {
+    /// Each pose's packing.
+    pub packing_of: &'a [u32],
+    /// Each packing's rate, in units of the step's; poses of rate 0 stay.
+    pub rates: &'a [T],
+    /// Each packing's scale.
+    pub scales: &'a [T],
+}
+
+/// Derivatives by poses.
+#[derive(Clone, Copy, Debug, KernelParam)]
+pub struct Slopes<'a, T> {
+    /// Of the overlap.
+    pub overlap: &'a [T],
+    /// Of what is outside.
+    pub outside: &'a [T],
+}
+
+/// Moves every pose by one step, `steps[number]`. A thread for each.
+///
+/// # Safety
+/// There are packings as `packing_of` says, three numbers for each pose in the slopes and in `poses`, and
+/// [`POSE_MEMORY`] in `memory`.
+#[kernel(for T in [f32, f64], max_threads = 128)]
+pub unsafe fn poses<T: Scalar>(
+    steps: &[Step<T>],
+    number: u32,
+    lanes: Lanes<'_, T>,
+    slopes: Slopes<'_, T>,
     memory: *mut T,
     poses: *mut T,
 ) {
+    let (step, Lanes { packing_of, rates, scales }) = (&steps[number as usize], lanes);
     let pose = thread::index_1d() as usize;
     let Some(&packing) = packing_of.get(pose) else { return };
-    // SAFETY: the caller's; each thread's numbers are its pose's own.
+    // SAFETY: the arrays fit each other (this kernel's contract); each thread's numbers are its pose's own.
     unsafe {
         let rate = step.rate * *rates.get_unchecked(packing as usize);
         if rate == T::ZERO {
@@ -86,7 +108,7 @@ unsafe fn step_pose<T: Scalar>(
         *memory.add(6) = weights.0;
         *memory.add(7) = weights.1;
         for k in 0..3 {
-            let slope = *gradient.get_unchecked(3 * pose + k) + *outside.get_unchecked(3 * pose + k);
+            let slope = *slopes.overlap.get_unchecked(3 * pose + k) + *slopes.outside.get_unchecked(3 * pose + k);
             let first = blend(*memory.add(k), slope, step.beta1);
             let second = blend(*memory.add(3 + k), slope * slope, step.beta2);
             *memory.add(k) = first;
@@ -98,16 +120,21 @@ unsafe fn step_pose<T: Scalar>(
     }
 }
 
-/// As the kernels below.
-#[inline(always)]
-unsafe fn step_scale<T: Scalar>(step: &Step<T>, rates: &[T], by_scale: &[T], memory: *mut T, scales: *mut T) {
+/// Moves every packing's scale by one step, `steps[number]`. A thread for each of `rates`; those of rate 0 stay.
+/// `by_scale` is the derivative of what is outside, and the step's pressure is above 0.
+///
+/// # Safety
+/// There is a number for each packing in `by_scale`, `memory` and `scales`.
+#[kernel(for T in [f32, f64], max_threads = 128)]
+pub unsafe fn scales<T: Scalar>(steps: &[Step<T>], number: u32, rates: &[T], by_scale: &[T], memory: *mut T, scales: *mut T) {
+    let step = &steps[number as usize];
     let packing = thread::index_1d() as usize;
     let Some(&rate) = rates.get(packing) else { return };
     let rate = rate * step.rate * step.scale_rate;
     if rate == T::ZERO {
         return;
     }
-    // SAFETY: the caller's; each thread's numbers are its packing's own.
+    // SAFETY: the arrays fit each other (this kernel's contract); each thread's numbers are its packing's own.
     unsafe {
         let memory = memory.add(packing);
         let drive = T::ONE + *by_scale.get_unchecked(packing) / step.pressure;
@@ -117,54 +144,4 @@ unsafe fn step_scale<T: Scalar>(step: &Step<T>, rates: &[T], by_scale: &[T], mem
         let scale = *scales.add(packing);
         *scales.add(packing) = math::max(math::mul_add(-rate, drive, scale), T::HALF * scale);
     }
-}
-
-macro_rules! kernels {
-    ($($t:ty: $poses:ident $scales:ident;)*) => {$(
-        /// Moves every pose by one step, `steps[number]`. A thread for each: `packing_of` has its packing, whose rate
-        /// is `rates` times the step's; poses of rate 0 stay. `gradient` and `outside` are the derivatives of the
-        /// overlap and of what is outside.
-        ///
-        /// # Safety
-        /// There are packings as `packing_of` says, three numbers for each pose in `gradient`, `outside` and `poses`,
-        /// and [`POSE_MEMORY`] in `memory`.
-        #[kernel(max_threads = 128)]
-        #[allow(clippy::too_many_arguments)]
-        pub unsafe fn $poses(
-            steps: &[Step<$t>],
-            number: u32,
-            packing_of: &[u32],
-            rates: &[$t],
-            scales: &[$t],
-            gradient: &[$t],
-            outside: &[$t],
-            memory: *mut $t,
-            poses: *mut $t,
-        ) {
-            // SAFETY: the caller's.
-            unsafe { step_pose(&steps[number as usize], packing_of, rates, scales, gradient, outside, memory, poses) }
-        }
-
-        /// Moves every packing's scale by one step, `steps[number]`. A thread for each of `rates`; those of rate 0
-        /// stay. `by_scale` is the derivative of what is outside, and the step's pressure is above 0.
-        ///
-        /// # Safety
-        /// There is a number for each packing in `by_scale`, `memory` and `scales`.
-        #[kernel(max_threads = 128)]
-        pub unsafe fn $scales(
-            steps: &[Step<$t>],
-            number: u32,
-            rates: &[$t],
-            by_scale: &[$t],
-            memory: *mut $t,
-            scales: *mut $t,
-        ) {
-            // SAFETY: the caller's.
-            unsafe { step_scale(&steps[number as usize], rates, by_scale, memory, scales) }
-        }
-    )*};
-}
-kernels! {
-    f32: poses_f32 scales_f32;
-    f64: poses_f64 scales_f64;
 }

@@ -11,7 +11,7 @@
 use super::{
     Scalar,
     clip::{Intersection, Point, nearness, nudged},
-    layout::{Circle, Piece, Place, ShapeSpan},
+    layout::List,
     transform::Source,
 };
 use cuda_std::prelude::*;
@@ -20,34 +20,52 @@ use cuda_std::prelude::*;
 /// `normal * point + scale * offset >= 0`.
 pub const HALF_PLANE: usize = 3;
 
-/// As the kernels below.
-#[inline(always)]
-#[allow(clippy::too_many_arguments)]
-unsafe fn run<T: Scalar>(
+/// A region at scale 1.
+#[derive(Clone, Copy, Debug, KernelParam)]
+pub struct Region<'a, T> {
+    /// [`HALF_PLANE`] numbers for each.
+    pub half_planes: &'a [T],
+    /// Four corners for each.
+    pub quads: &'a [Point<T>],
+}
+
+/// What is outside, by pose.
+#[derive(Clone, Copy, Debug, KernelParam)]
+pub struct Outside<T> {
+    /// The area.
+    pub areas: *mut T,
+    /// Its gradient.
+    pub gradients: *mut T,
+    /// Its derivative by the scale.
+    pub by_scale: *mut T,
+}
+
+/// What is outside. A thread for each row of phase one. `scales` has a number for each packing, or one for all.
+///
+/// # Safety
+/// There are rows and packings as the arrays say, and room for each pose's results.
+#[kernel(for T in [f32, f64], max_threads = 128, min_blocks = 3)]
+pub unsafe fn outside<T: Scalar>(
     order: &[u32],
     source: Source<'_, T>,
-    circles: *const Circle<T>,
-    places: *const Place<T>,
-    pieces: *const Piece<T>,
+    rows: List<T>,
     packing_of: &[u32],
     scales: &[T],
-    half_planes: &[T],
-    quads: &[Point<T>],
-    areas: *mut T,
-    gradients: *mut T,
-    by_scale: *mut T,
+    region: Region<'_, T>,
+    out: Outside<T>,
 ) {
+    let Region { half_planes, quads } = region;
     let row = thread::index_1d() as usize;
     let Some(&pose) = order.get(row) else { return };
-    // SAFETY: the caller's; each thread writes what is its pose's.
+    // SAFETY: the arrays fit each other (this kernel's contract); each thread writes what is its pose's.
     unsafe {
         let packing = *packing_of.get_unchecked(pose as usize) as usize;
         let scale = *scales.get_unchecked(if scales.len() == 1 { 0 } else { packing });
-        let place = *places.add(row);
+        let place = *rows.places.add(row);
         let position = place.position;
         let shape = source.shape(pose);
         // Most copies are wholly inside, and so are their circles.
-        let circle = *circles.add(row);
+        let circle = *rows.circles.add(row);
         let mut circle_inside = true;
         let mut size = T::ZERO;
         for plane in half_planes.chunks_exact(HALF_PLANE) {
@@ -60,7 +78,7 @@ unsafe fn run<T: Scalar>(
         let limit = nearness(nudge);
         // The least depth of a piece's corners.
         let depth = |k: u32| {
-            let corners = (*pieces.add((place.first + k) as usize)).corners;
+            let corners = (*rows.pieces.add((place.first + k) as usize)).corners;
             let mut least = T::INFINITY;
             for plane in half_planes.chunks_exact(HALF_PLANE) {
                 let normal = Point::new(plane[0], plane[1]);
@@ -81,7 +99,7 @@ unsafe fn run<T: Scalar>(
             if depth >= limit {
                 continue;
             }
-            let corners = (*pieces.add((place.first + k) as usize)).corners;
+            let corners = (*rows.pieces.add((place.first + k) as usize)).corners;
             let mut common = Intersection::NONE;
             for quad in quads.chunks_exact(4) {
                 let corner = |k: usize| quad[k].times(scale);
@@ -94,61 +112,15 @@ unsafe fn run<T: Scalar>(
             }
             inside = inside.plus(common);
         }
-        *areas.add(pose as usize) = math::min(outside, shape.area);
+        *out.areas.add(pose as usize) = math::min(outside, shape.area);
         let gradient = inside.gradient();
-        let to = gradients.add(3 * pose as usize);
+        let to = out.gradients.add(3 * pose as usize);
         *to = -gradient.x;
         *to.add(1) = -gradient.y;
         *to.add(2) = -gradient.theta;
         // The whole boundary sweeps the double of the area, wherever it is seen from; the copy's part is moved to the
         // origin.
         let swept = inside.swept + position.cross(inside.along);
-        *by_scale.add(pose as usize) = (swept - inside.twice_area) / scale;
+        *out.by_scale.add(pose as usize) = (swept - inside.twice_area) / scale;
     }
-}
-
-macro_rules! kernels {
-    ($($(#[$doc:meta])* $name:ident: $t:ty;)*) => {$(
-        $(#[$doc])*
-        ///
-        /// A thread for each row of phase one. By pose go the area outside, its gradient, and its derivative by the
-        /// scale. `half_planes` has [`HALF_PLANE`] numbers for each, and `quads` four corners for each, both at scale
-        /// 1; `scales` has a number for each packing, or one for all.
-        ///
-        /// # Safety
-        /// There are rows and packings as the arrays say, and room for each pose's results.
-        #[kernel(max_threads = 128, min_blocks = 3)]
-        #[allow(clippy::too_many_arguments)]
-        pub unsafe fn $name(
-            order: &[u32],
-            poses: *const $t,
-            shapes: &[ShapeSpan<$t>],
-            shape_of: &[u32],
-            circles: *const Circle<$t>,
-            places: *const Place<$t>,
-            pieces: *const Piece<$t>,
-            packing_of: &[u32],
-            scales: &[$t],
-            half_planes: &[$t],
-            quads: &[Point<$t>],
-            areas: *mut $t,
-            gradients: *mut $t,
-            by_scale: *mut $t,
-        ) {
-            let source = Source { poses, shapes, quads: core::ptr::null(), shape_of, first_piece: &[] };
-            // SAFETY: the caller's.
-            unsafe {
-                run(
-                    order, source, circles, places, pieces, packing_of, scales, half_planes, quads,
-                    areas, gradients, by_scale,
-                );
-            }
-        }
-    )*};
-}
-kernels! {
-    /// Area outside in single precision.
-    outside_f32: f32;
-    /// Area outside in double precision.
-    outside_f64: f64;
 }

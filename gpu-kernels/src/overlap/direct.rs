@@ -3,7 +3,7 @@
 use super::{
     Scalar,
     clip::{Gradient, Intersection, Point, intersect, moved, nudged},
-    layout::{Circle, Frame, List, Mode, Piece, Place, parallel},
+    layout::{Cells, Circle, Frame, List, Mode, Piece, Place, Sums, parallel},
     walk::{near, nudge},
 };
 use cuda_std::prelude::*;
@@ -90,28 +90,28 @@ pub(super) unsafe fn add_gradient<T: Scalar>(gradients: *mut T, pose: u32, gradi
     }
 }
 
-/// As the kernels below.
-#[inline(always)]
-#[allow(clippy::too_many_arguments)]
-unsafe fn run<T: Scalar>(
+/// Areas and gradients. A thread for each of `n` rows. `partial` gets the double of each row's area; to areas and
+/// gradients, by pose, the sums are added: `mode` says which.
+///
+/// # Safety
+/// Both lists have what the cells say, `packing_of` has each row's packing in the caller's order, and what `mode` asks
+/// for has room.
+#[kernel(for T in [f32, f64], max_threads = 128, min_blocks = 2)]
+pub unsafe fn direct<T: Scalar>(
     n: u32,
     rows: List<T>,
     candidates: List<T>,
     packing_of: &[u32],
-    frames: &[Frame<T>],
-    starts: *const u32,
+    cells: Cells<'_, T>,
     mode: Mode,
-    partial: *mut T,
-    row_areas: *mut T,
-    row_gradients: *mut T,
-    candidate_areas: *mut T,
-    candidate_gradients: *mut T,
+    out: Sums<T>,
 ) {
+    let (Cells { frames, starts }, out) = (cells, out.of(mode));
     let row = thread::index_1d();
     if row >= n {
         return;
     }
-    // SAFETY: the caller's. A row's partial sum is its thread's; to areas and gradients others may add at the same
+    // SAFETY: lists, cells and sums fit each other (this kernel's contract). A row's partial sum is its thread's; to areas and gradients others may add at the same
     // time.
     unsafe {
         let pose = *rows.order.add(row as usize);
@@ -125,157 +125,70 @@ unsafe fn run<T: Scalar>(
             if mode.has(Mode::CANDIDATES) {
                 let candidate = *candidates.order.add(candidate as usize);
                 if mode.has(Mode::GRADIENT) {
-                    add_gradient(candidate_gradients, candidate, common.gradient_of_second(at));
+                    add_gradient(out.gradients, candidate, common.gradient_of_second(at));
                 }
                 if mode.has(Mode::PER_POSE) {
-                    atomic::device::fetch_add(candidate_areas.add(candidate as usize), T::HALF * common.twice_area);
+                    atomic::device::fetch_add(out.areas.add(candidate as usize), T::HALF * common.twice_area);
                 }
             }
         });
-        *partial.add(row as usize) = sum.twice_area;
+        *out.partial.add(row as usize) = sum.twice_area;
         if mode.has(Mode::GRADIENT) {
-            add_gradient(row_gradients, pose, sum.gradient());
+            add_gradient(out.row_gradients, pose, sum.gradient());
         }
         if mode.has(Mode::PER_POSE) {
-            atomic::device::fetch_add(row_areas.add(pose as usize), T::HALF * sum.twice_area);
+            atomic::device::fetch_add(out.row_areas.add(pose as usize), T::HALF * sum.twice_area);
         }
     }
 }
 
-/// As the kernels below.
-#[inline(always)]
-#[allow(clippy::too_many_arguments)]
-unsafe fn run_pairs<T: Scalar>(
+/// Where pairs go.
+#[derive(Clone, Copy, Debug, KernelParam)]
+pub struct Pairs<T> {
+    /// How many there is room for.
+    pub capacity: u32,
+    /// How many there are.
+    pub count: *mut u32,
+    /// The row's pose, the candidate's, and the lattice vectors that the candidate is moved by.
+    pub pairs: *mut I32x4,
+    /// Their areas.
+    pub areas: *mut T,
+}
+
+/// The overlapping pairs. A thread for each of `n` rows. Each pair that overlaps raises the count by one, and is left in
+/// `out`, in no certain order; those beyond its capacity are counted only.
+///
+/// # Safety
+/// Both lists have what the cells say, `packing_of` has each row's packing in the caller's order, and there is room for
+/// as many pairs and areas as `out` says.
+#[kernel(for T in [f32, f64], max_threads = 128, min_blocks = 2)]
+pub unsafe fn pairs<T: Scalar>(
     n: u32,
     rows: List<T>,
     candidates: List<T>,
     packing_of: &[u32],
-    frames: &[Frame<T>],
-    starts: *const u32,
+    cells: Cells<'_, T>,
     mode: Mode,
-    capacity: u32,
-    count: *mut u32,
-    pairs: *mut I32x4,
-    areas: *mut T,
+    out: Pairs<T>,
 ) {
+    let Cells { frames, starts } = cells;
     let row = thread::index_1d();
     if row >= n {
         return;
     }
-    // SAFETY: the caller's. A number of the counter's is this thread's alone.
+    // SAFETY: lists and cells fit each other, and there is room for pairs (this kernel's contract). A number of the counter's is this thread's alone.
     unsafe {
         let pose = *rows.order.add(row as usize);
         let frame = frames.get_unchecked(*packing_of.get_unchecked(pose as usize) as usize);
         for_candidates(row, (rows, candidates), frame, starts, mode, |candidate, _, shift, common| {
             if common.twice_area > T::ZERO {
-                let number = atomic::device::fetch_add(count, 1);
-                if number < capacity {
+                let number = atomic::device::fetch_add(out.count, 1);
+                if number < out.capacity {
                     let candidate = *candidates.order.add(candidate as usize);
-                    *pairs.add(number as usize) = I32x4::new(pose as i32, candidate as i32, shift[0], shift[1]);
-                    *areas.add(number as usize) = T::HALF * common.twice_area;
+                    *out.pairs.add(number as usize) = I32x4::new(pose as i32, candidate as i32, shift[0], shift[1]);
+                    *out.areas.add(number as usize) = T::HALF * common.twice_area;
                 }
             }
         });
     }
-}
-
-macro_rules! kernels {
-    ($($(#[$doc:meta])* $name:ident: $t:ty;)*) => {$(
-        $(#[$doc])*
-        ///
-        /// A thread for each of `n` rows. `partial` gets the double of each row's area; to areas and gradients, by
-        /// pose, the sums are added: `mode` says which.
-        ///
-        /// # Safety
-        /// Both lists have what `frames` and `starts` say, `packing_of` has each row's packing in the caller's order,
-        /// and what `mode` asks for has room.
-        #[kernel(max_threads = 128, min_blocks = 2)]
-        #[allow(clippy::too_many_arguments)]
-        pub unsafe fn $name(
-            n: u32,
-            row_circles: *const Circle<$t>,
-            row_places: *const Place<$t>,
-            row_pieces: *const Piece<$t>,
-            row_order: *const u32,
-            circles: *const Circle<$t>,
-            places: *const Place<$t>,
-            pieces: *const Piece<$t>,
-            order: *const u32,
-            packing_of: &[u32],
-            frames: &[Frame<$t>],
-            starts: *const u32,
-            mode: u32,
-            partial: *mut $t,
-            row_areas: *mut $t,
-            row_gradients: *mut $t,
-            areas: *mut $t,
-            gradients: *mut $t,
-        ) {
-            let rows = List { circles: row_circles, places: row_places, pieces: row_pieces, order: row_order };
-            let candidates = List { circles, places, pieces, order };
-            let between = Mode(mode).has(Mode::BETWEEN);
-            let (areas, gradients) = if between { (areas, gradients) } else { (row_areas, row_gradients) };
-            // SAFETY: the caller's.
-            unsafe {
-                run(
-                    n, rows, candidates, packing_of, frames, starts, Mode(mode),
-                    partial, row_areas, row_gradients, areas, gradients,
-                );
-            }
-        }
-    )*};
-}
-kernels! {
-    /// Areas and gradients in single precision.
-    direct_f32: f32;
-    /// Areas and gradients in double precision.
-    direct_f64: f64;
-}
-
-macro_rules! pair_kernels {
-    ($($(#[$doc:meta])* $name:ident: $t:ty;)*) => {$(
-        $(#[$doc])*
-        ///
-        /// A thread for each of `n` rows. Each pair that overlaps raises `count` by one, and leaves the row's pose, the
-        /// candidate's and the lattice vectors that the candidate is moved by in `pairs`, and its area in `areas`, in
-        /// no certain order; those beyond `capacity` are counted only.
-        ///
-        /// # Safety
-        /// Both lists have what `frames` and `starts` say, `packing_of` has each row's packing in the caller's order,
-        /// and there is room for `capacity` pairs and areas.
-        #[kernel(max_threads = 128, min_blocks = 2)]
-        #[allow(clippy::too_many_arguments)]
-        pub unsafe fn $name(
-            n: u32,
-            row_circles: *const Circle<$t>,
-            row_places: *const Place<$t>,
-            row_pieces: *const Piece<$t>,
-            row_order: *const u32,
-            circles: *const Circle<$t>,
-            places: *const Place<$t>,
-            pieces: *const Piece<$t>,
-            order: *const u32,
-            packing_of: &[u32],
-            frames: &[Frame<$t>],
-            starts: *const u32,
-            mode: u32,
-            capacity: u32,
-            count: *mut u32,
-            pairs: *mut I32x4,
-            areas: *mut $t,
-        ) {
-            let rows = List { circles: row_circles, places: row_places, pieces: row_pieces, order: row_order };
-            let candidates = List { circles, places, pieces, order };
-            // SAFETY: the caller's.
-            unsafe {
-                run_pairs(n, rows, candidates, packing_of, frames, starts, Mode(mode), capacity, count, pairs, areas);
-            }
-        }
-    )*};
-}
-pair_kernels! {
-    /// The overlapping pairs in single precision.
-    pairs_f32: f32;
-    /// The overlapping pairs in double precision.
-    pairs_f64: f64;
 }

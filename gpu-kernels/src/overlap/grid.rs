@@ -7,12 +7,12 @@
 use super::{
     Scalar,
     clip::Point,
-    layout::{Frame, ShapeSpan},
+    layout::Frame,
     transform::{Source, circle, image},
 };
 use crate::collectives::{
     Max, Min,
-    block::{Block, STORAGE, Storage},
+    block::{Block, STORAGE},
 };
 use cuda_std::prelude::*;
 
@@ -21,29 +21,24 @@ pub const EXTENT_BLOCKS: u32 = 128;
 /// Threads of each.
 pub const EXTENT_THREADS: u32 = 256;
 
-/// One for each number of an extent.
-type Storages<T> = (Storage<T>, Storage<T>, Storage<T>, Storage<T>);
-
 /// The extent of all threads' extents, for each of them.
 ///
 /// # Safety
-/// All of the block's `THREADS` threads come here, and have not used the storage before.
+/// All of the block's `THREADS` threads come here, once.
 #[inline(always)]
-unsafe fn reduce_extents<T: Scalar, const THREADS: u32>(
-    low: Point<T>,
-    high: Point<T>,
-    (a, b, c, d): Storages<T>,
-) -> (Point<T>, Point<T>)
+unsafe fn reduce_extents<T: Scalar, const THREADS: u32>(low: Point<T>, high: Point<T>) -> (Point<T>, Point<T>)
 where
     Min: crate::collectives::Identity<T>,
     Max: crate::collectives::Identity<T>,
 {
-    // SAFETY: the caller's.
+    // One for each number of an extent.
+    let storages = (shared_array![T; STORAGE], shared_array![T; STORAGE], shared_array![T; STORAGE], shared_array![T; STORAGE]);
+    // SAFETY: all threads of the block come here, and each array is used once.
     unsafe {
-        let block = |storage: Storage<T>| Block::with_threads(storage, THREADS);
+        let block = |storage| Block::with_threads(storage, THREADS);
         (
-            Point::new(block(a).reduce(low.x, Min), block(b).reduce(low.y, Min)),
-            Point::new(block(c).reduce(high.x, Max), block(d).reduce(high.y, Max)),
+            Point::new(block(storages.0).reduce(low.x, Min), block(storages.1).reduce(low.y, Min)),
+            Point::new(block(storages.2).reduce(high.x, Max), block(storages.3).reduce(high.y, Max)),
         )
     }
 }
@@ -58,15 +53,20 @@ unsafe fn center<T: Scalar>(source: &Source<'_, T>, pose: u32) -> Point<T> {
     }
 }
 
-/// As the kernels below.
-#[inline(always)]
-unsafe fn extent<T: Scalar>(source: Source<'_, T>, offsets: &[u32], extents: *mut T, storage: Storages<T>)
+/// The extent of each packing's poses (by their circles' centres): low x and y, high x and y from each of
+/// [`EXTENT_BLOCKS`] blocks of [`EXTENT_THREADS`], for each packing along the grid's y.
+///
+/// # Safety
+/// There are poses and shapes as the arrays say, packing p's from `offsets[p]` to `offsets[p + 1]`, and room in
+/// `extents`.
+#[kernel(for T in [f32, f64], max_threads = 256)]
+pub unsafe fn extent<T: Scalar>(source: Source<'_, T>, offsets: &[u32], extents: *mut T)
 where
     Min: crate::collectives::Identity<T>,
     Max: crate::collectives::Identity<T>,
 {
     let packing = thread::block_idx_y() as usize;
-    // SAFETY: the caller's; each storage is used once.
+    // SAFETY: the arrays fit each other, and have room (this kernel's contract).
     unsafe {
         let (start, end) = (*offsets.get_unchecked(packing), *offsets.get_unchecked(packing + 1));
         let mut low = Point::new(T::INFINITY, T::INFINITY);
@@ -78,7 +78,7 @@ where
             high = Point::new(math::max(high.x, center.x), math::max(high.y, center.y));
             pose += EXTENT_BLOCKS * EXTENT_THREADS;
         }
-        let (low, high) = reduce_extents::<T, EXTENT_THREADS>(low, high, storage);
+        let (low, high) = reduce_extents::<T, EXTENT_THREADS>(low, high);
         if thread::thread_idx_x() == 0 {
             let to = extents.add(4 * (packing * EXTENT_BLOCKS as usize + thread::block_idx_x() as usize));
             *to = low.x;
@@ -89,20 +89,24 @@ where
     }
 }
 
-/// As the kernels below.
-#[inline(always)]
-unsafe fn frame<T: Scalar>(extents: *const T, reach: T, capacity: &[u32], frames: *mut Frame<T>, storage: Storages<T>)
+/// Each packing's frame: cells of at least `reach`, as many as from `capacity[p]` to `capacity[p + 1]` at most. A block of
+/// [`EXTENT_BLOCKS`] threads for each packing.
+///
+/// # Safety
+/// There are extents for each packing, and room for its frame.
+#[kernel(for T in [f32, f64], max_threads = 128)]
+pub unsafe fn frame<T: Scalar>(extents: *const T, reach: T, capacity: &[u32], frames: *mut Frame<T>)
 where
     Min: crate::collectives::Identity<T>,
     Max: crate::collectives::Identity<T>,
 {
     let (packing, thread) = (thread::block_idx_x() as usize, thread::thread_idx_x() as usize);
-    // SAFETY: the caller's; each storage is used once.
+    // SAFETY: the arrays fit each other, and have room (this kernel's contract).
     unsafe {
         let extent = extents.add(4 * (packing * EXTENT_BLOCKS as usize + thread));
         let low = Point::new(*extent, *extent.add(1));
         let high = Point::new(*extent.add(2), *extent.add(3));
-        let (low, high) = reduce_extents::<T, EXTENT_BLOCKS>(low, high, storage);
+        let (low, high) = reduce_extents::<T, EXTENT_BLOCKS>(low, high);
         if thread != 0 {
             return;
         }
@@ -140,10 +144,12 @@ where
     }
 }
 
-/// As the kernels below.
-#[inline(always)]
-#[allow(clippy::too_many_arguments)]
-unsafe fn bin<T: Scalar>(
+/// Counts the poses of each cell. Each pose gets its cell and a number within it. A thread for each pose.
+///
+/// # Safety
+/// There are `n` poses in packings with frames, room for their cells and numbers, and a zero for each cell.
+#[kernel(for T in [f32, f64], max_threads = 128)]
+pub unsafe fn bin<T: Scalar>(
     n: u32,
     source: Source<'_, T>,
     packing_of: &[u32],
@@ -156,7 +162,7 @@ unsafe fn bin<T: Scalar>(
     if pose >= n {
         return;
     }
-    // SAFETY: the caller's; counts are raised atomically.
+    // SAFETY: the arrays fit each other, and have room (this kernel's contract); counts are raised atomically.
     unsafe {
         let frame = frames.get_unchecked(*packing_of.get_unchecked(pose as usize) as usize);
         let mut center = center(&source, pose);
@@ -169,76 +175,6 @@ unsafe fn bin<T: Scalar>(
         *number_in_cell.add(pose as usize) = atomic::device::fetch_add(counts.add(cell as usize), 1);
     }
 }
-
-macro_rules! kernels {
-    ($t:ty: $extent:ident $frame:ident $bin:ident) => {
-        /// The extent of each packing's poses (by their circles' centres): low x and y, high x and y from each of
-        /// [`EXTENT_BLOCKS`] blocks of [`EXTENT_THREADS`], for each packing along the grid's y.
-        ///
-        /// # Safety
-        /// There are poses and shapes as the arrays say, packing p's from `offsets[p]` to `offsets[p + 1]`, and room in
-        /// `extents`.
-        #[kernel(max_threads = 256)]
-        pub unsafe fn $extent(
-            poses: *const $t,
-            shapes: &[ShapeSpan<$t>],
-            shape_of: &[u32],
-            offsets: &[u32],
-            extents: *mut $t,
-        ) {
-            let source = Source { poses, shapes, quads: core::ptr::null(), shape_of, first_piece: &[] };
-            let storage = (
-                shared_array![$t; STORAGE],
-                shared_array![$t; STORAGE],
-                shared_array![$t; STORAGE],
-                shared_array![$t; STORAGE],
-            );
-            // SAFETY: the caller's.
-            unsafe { extent(source, offsets, extents, storage) }
-        }
-
-        /// Each packing's frame: cells of at least `reach`, as many as from `capacity[p]` to `capacity[p + 1]` at most.
-        /// A block of [`EXTENT_BLOCKS`] threads for each packing.
-        ///
-        /// # Safety
-        /// There are extents for each packing, and room for its frame.
-        #[kernel(max_threads = 128)]
-        pub unsafe fn $frame(extents: *const $t, reach: $t, capacity: &[u32], frames: *mut Frame<$t>) {
-            let storage = (
-                shared_array![$t; STORAGE],
-                shared_array![$t; STORAGE],
-                shared_array![$t; STORAGE],
-                shared_array![$t; STORAGE],
-            );
-            // SAFETY: the caller's.
-            unsafe { frame(extents, reach, capacity, frames, storage) }
-        }
-
-        /// Counts the poses of each cell. Each pose gets its cell and a number within it. A thread for each pose.
-        ///
-        /// # Safety
-        /// There are `n` poses in packings with frames, room for their cells and numbers, and a zero for each cell.
-        #[kernel(max_threads = 128)]
-        #[allow(clippy::too_many_arguments)]
-        pub unsafe fn $bin(
-            n: u32,
-            poses: *const $t,
-            shapes: &[ShapeSpan<$t>],
-            shape_of: &[u32],
-            packing_of: &[u32],
-            frames: &[Frame<$t>],
-            counts: *mut u32,
-            cell_of: *mut u32,
-            number_in_cell: *mut u32,
-        ) {
-            let source = Source { poses, shapes, quads: core::ptr::null(), shape_of, first_piece: &[] };
-            // SAFETY: the caller's.
-            unsafe { bin(n, source, packing_of, frames, counts, cell_of, number_in_cell) }
-        }
-    };
-}
-kernels!(f32: extent_f32 frame_f32 bin_f32);
-kernels!(f64: extent_f64 frame_f64 bin_f64);
 
 /// Brings poses to their cells' places, in any order: `list[starts[cell] + number] = pose`. A thread for each pose.
 ///

@@ -2,7 +2,7 @@
 
 use super::{Scalar, clip::Point};
 use bytemuck::{Pod, Zeroable};
-use cuda_std::math;
+use cuda_std::{KernelParam, math};
 
 /// A circle that encloses a shape or a copy of one.
 #[repr(C, align(16))]
@@ -171,7 +171,7 @@ pub const ROWS: u32 = 32;
 pub const MAX_SHIFT: i32 = 2000;
 
 /// What a kernel does with rows, as the bits of its parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, KernelParam)]
 pub struct Mode(pub u32);
 
 impl Mode {
@@ -201,6 +201,7 @@ impl Mode {
 }
 
 /// Poses of a list as the kernels see them, by the order of cells.
+#[derive(Clone, Copy, Debug, KernelParam)]
 pub struct List<T> {
     /// Their enclosing circles.
     pub circles: *const Circle<T>,
@@ -212,11 +213,34 @@ pub struct List<T> {
     pub order: *const u32,
 }
 
-impl<T> Clone for List<T> {
-    #[inline(always)]
-    fn clone(&self) -> Self {
-        *self
-    }
+/// Where candidates are.
+#[derive(Clone, Copy, Debug, KernelParam)]
+pub struct Cells<'a, T> {
+    /// Each packing's cells.
+    pub frames: &'a [Frame<T>],
+    /// Each cell's first candidate, and one element more, for the end of the last.
+    pub starts: *const u32,
 }
 
-impl<T> Copy for List<T> {}
+/// Where the sums of phase two go.
+#[derive(Clone, Copy, Debug, KernelParam)]
+pub struct Sums<T> {
+    /// The double of the area of each tile or row.
+    pub partial: *mut T,
+    /// By pose, for rows.
+    pub row_areas: *mut T,
+    /// By pose, for rows.
+    pub row_gradients: *mut T,
+    /// By pose, for candidates that aren't the rows.
+    pub areas: *mut T,
+    /// By pose, for candidates that aren't the rows.
+    pub gradients: *mut T,
+}
+
+impl<T> Sums<T> {
+    /// The same, with those of rows for candidates that are the rows.
+    #[inline(always)]
+    pub fn of(self, mode: Mode) -> Self {
+        if mode.has(Mode::BETWEEN) { self } else { Sums { areas: self.row_areas, gradients: self.row_gradients, ..self } }
+    }
+}

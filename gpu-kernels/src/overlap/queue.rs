@@ -17,7 +17,7 @@ use super::{
     Scalar,
     clip::{Point, edge_near, intersect, moved, nearness},
     direct::add_gradient,
-    layout::{Bounds, Circle, Frame, List, Mode, Piece, Place, ROWS, Tile, parallel},
+    layout::{Bounds, Cells, Circle, List, Mode, Place, ROWS, Sums, Tile, parallel},
     walk::{Run, near, nudge},
 };
 use crate::collectives::{
@@ -75,15 +75,6 @@ struct Memory<T> {
     clips: *mut U32x4,
     /// [`SUMS`] for each row.
     sums: *mut T,
-}
-
-/// Where what is found goes.
-struct Outputs<T> {
-    partial: *mut T,
-    row_areas: *mut T,
-    row_gradients: *mut T,
-    areas: *mut T,
-    gradients: *mut T,
 }
 
 /// The number of set bits of `mask` below this lane's.
@@ -149,21 +140,35 @@ unsafe fn add_by_row<T: Scalar>(sums: *mut T, slot: u32, count: u32, (mut a, mut
     }
 }
 
+impl<T: Scalar> Memory<T> {
+    /// The running warp's.
+    #[inline(always)]
+    fn of_warp() -> Self {
+        let warp = warp::warp_id() as usize;
+        let pairs = shared_array![U32x2; WARPS as usize * PAIRS];
+        let clips = shared_array![U32x4; WARPS as usize * CLIPS];
+        let sums = shared_array![T; WARPS as usize * ROWS as usize * SUMS];
+        // SAFETY: a block has that many warps.
+        unsafe {
+            Memory { pairs: pairs.at(warp * PAIRS), clips: clips.at(warp * CLIPS), sums: sums.at(warp * ROWS as usize * SUMS) }
+        }
+    }
+}
+
 /// As the kernels below.
 #[inline(always)]
-#[allow(clippy::too_many_arguments)]
 unsafe fn run<T: Scalar, const GRADIENT: bool>(
     tiles: &[Tile],
     rows: List<T>,
     candidates: List<T>,
-    frames: &[Frame<T>],
-    starts: *const u32,
+    cells: Cells<'_, T>,
     mode: Mode,
-    memory: Memory<T>,
-    out: Outputs<T>,
+    out: Sums<T>,
 ) where
     Sum: crate::collectives::Op<T>,
 {
+    let Cells { frames, starts } = cells;
+    let (memory, out) = (Memory::<T>::of_warp(), out.of(mode));
     let lane = warp::lane_id();
     let tile_number = thread::block_idx_x() * WARPS + warp::warp_id();
     let Some(&tile) = tiles.get(tile_number as usize) else { return };
@@ -412,69 +417,40 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
     }
 }
 
-macro_rules! kernels {
-    ($($(#[$doc:meta])* $name:ident($($bounds:tt)*): $t:ty, $gradient:literal;)*) => {$(
-        $(#[$doc])*
-        ///
-        /// Blocks of [`WARPS`] warps, a warp for each of `tiles`. `partial` gets the double of each tile's area. By
-        /// pose go areas and gradients: those of rows are set, but in [`Mode::HALF`], where they are added; those of
-        /// candidates are added where `mode` says so.
-        ///
-        /// # Safety
-        /// Tiles are of rows and packings that both lists and `frames` and `starts` have, and what `mode` asks for has
-        /// room: for candidates only in [`Mode::BETWEEN`], since else they are the rows.
-        #[kernel($($bounds)*)]
-        #[allow(clippy::too_many_arguments)]
-        pub unsafe fn $name(
-            tiles: &[Tile],
-            row_circles: *const Circle<$t>,
-            row_places: *const Place<$t>,
-            row_pieces: *const Piece<$t>,
-            row_order: *const u32,
-            circles: *const Circle<$t>,
-            places: *const Place<$t>,
-            pieces: *const Piece<$t>,
-            order: *const u32,
-            frames: &[Frame<$t>],
-            starts: *const u32,
-            mode: u32,
-            partial: *mut $t,
-            row_areas: *mut $t,
-            row_gradients: *mut $t,
-            areas: *mut $t,
-            gradients: *mut $t,
-        ) {
-            let warp = warp::warp_id() as usize;
-            let pairs = shared_array![U32x2; WARPS as usize * PAIRS];
-            let clips = shared_array![U32x4; WARPS as usize * CLIPS];
-            let sums = shared_array![$t; WARPS as usize * ROWS as usize * SUMS];
-            // SAFETY: the block has that many warps.
-            let memory = unsafe {
-                Memory {
-                    pairs: pairs.at(warp * PAIRS),
-                    clips: clips.at(warp * CLIPS),
-                    sums: sums.at(warp * ROWS as usize * SUMS),
-                }
-            };
-            let rows = List { circles: row_circles, places: row_places, pieces: row_pieces, order: row_order };
-            let candidates = List { circles, places, pieces, order };
-            let between = Mode(mode).has(Mode::BETWEEN);
-            let (areas, gradients) = if between { (areas, gradients) } else { (row_areas, row_gradients) };
-            let out = Outputs { partial, row_areas, row_gradients, areas, gradients };
-            // SAFETY: the caller's.
-            unsafe {
-                run::<$t, $gradient>(tiles, rows, candidates, frames, starts, Mode(mode), memory, out);
-            }
-        }
-    )*};
+/// Areas.
+///
+/// Blocks of [`WARPS`] warps, a warp for each of `tiles`. `partial` gets the double of each tile's area. By pose go areas
+/// and gradients: those of rows are set, but in [`Mode::HALF`], where they are added; those of candidates are added where
+/// `mode` says so.
+///
+/// # Safety
+/// Tiles are of rows and packings that both lists and the cells have, and what `mode` asks for has room: for candidates
+/// only in [`Mode::BETWEEN`], since else they are the rows.
+#[kernel(for T in [f32 { min_blocks = 5 }, f64 { min_blocks = 4 }], max_threads = 128)]
+pub unsafe fn area<T: Scalar>(tiles: &[Tile], rows: List<T>, candidates: List<T>, cells: Cells<'_, T>, mode: Mode, out: Sums<T>)
+where
+    Sum: crate::collectives::Op<T>,
+{
+    // SAFETY: tiles, lists, cells and sums fit each other (this kernel's contract).
+    unsafe { run::<T, false>(tiles, rows, candidates, cells, mode, out) }
 }
-kernels! {
-    /// Areas in single precision.
-    area_f32(max_threads = 128, min_blocks = 5): f32, false;
-    /// Areas and gradients in single precision.
-    gradient_f32(max_threads = 128, min_blocks = 5): f32, true;
-    /// Areas in double precision.
-    area_f64(max_threads = 128, min_blocks = 4): f64, false;
-    /// Areas and gradients in double precision.
-    gradient_f64(max_threads = 128, min_blocks = 4): f64, true;
+
+/// Areas and gradients, as [`area()`] does.
+///
+/// # Safety
+/// Tiles are of rows and packings that both lists and the cells have, and what `mode` asks for has room: for candidates
+/// only in [`Mode::BETWEEN`], since else they are the rows.
+#[kernel(for T in [f32 { min_blocks = 5 }, f64 { min_blocks = 4 }], max_threads = 128)]
+pub unsafe fn gradient<T: Scalar>(
+    tiles: &[Tile],
+    rows: List<T>,
+    candidates: List<T>,
+    cells: Cells<'_, T>,
+    mode: Mode,
+    out: Sums<T>,
+) where
+    Sum: crate::collectives::Op<T>,
+{
+    // SAFETY: tiles, lists, cells and sums fit each other (this kernel's contract).
+    unsafe { run::<T, true>(tiles, rows, candidates, cells, mode, out) }
 }

@@ -8,6 +8,7 @@ use super::{
 use cuda_std::prelude::*;
 
 /// What poses are made of.
+#[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Source<'a, T> {
     /// x, y, theta for each pose, in the caller's order.
     pub poses: *const T,
@@ -106,15 +107,20 @@ pub fn image<T: Scalar>(center: Point<T>, frame: &Frame<T>) -> ([i32; 2], Point<
 }
 
 /// What phase one writes.
-struct Outputs<T> {
-    circles: *mut Circle<T>,
-    places: *mut Place<T>,
-    pieces: *mut Piece<T>,
-    wraps: *mut I32x2,
-    /// What of areas and gradients is set to zero.
-    clear: Mode,
-    areas: *mut T,
-    gradients: *mut T,
+#[derive(Clone, Copy, Debug, KernelParam)]
+pub struct Outputs<T> {
+    /// Each row's enclosing circle.
+    pub circles: *mut Circle<T>,
+    /// Where each row is.
+    pub places: *mut Place<T>,
+    /// All pieces.
+    pub pieces: *mut Piece<T>,
+    /// By pose, the lattice vectors that were taken off.
+    pub wraps: *mut I32x2,
+    /// Areas that are cleared.
+    pub areas: *mut T,
+    /// Gradients that are cleared.
+    pub gradients: *mut T,
 }
 
 /// Threads of a block.
@@ -150,20 +156,29 @@ unsafe fn write_together<T: Scalar>(piece: Option<Piece<T>>, shared: *mut U32x4,
     }
 }
 
-/// As the kernels below.
-#[inline(always)]
-unsafe fn run<T: Scalar>(
+/// Phase one. Row r is pose `order[r]`. Blocks of [`THREADS`]: a thread for each row, and where the source's
+/// `first_piece` is empty, as there is but one shape, for each piece of each. With a lattice, poses are brought into its
+/// cell, `packing_of` has each pose's packing, and `wraps` gets the lattice vectors that were taken off; else `packing_of`
+/// is empty. Sets to zero what `clear` says of areas and gradients.
+///
+/// # Safety
+/// There are poses, shapes, packings and pieces as the arrays say, and room for a circle and a place for each row, and
+/// for a pair of wraps for each pose, and for what is to be cleared.
+#[kernel(for T in [f32, f64], max_threads = 128)]
+pub unsafe fn transform<T: Scalar>(
     source: Source<'_, T>,
     order: &[u32],
     packing_of: &[u32],
     frames: &[Frame<T>],
+    clear: Mode,
     out: Outputs<T>,
-    shared: *mut U32x4,
 ) {
+    let shared = shared_array![U32x4; 8 * THREADS as usize].as_mut_ptr();
     let thread = thread::index_1d();
     // Of one shape each piece has a thread; of several, each pose.
     let together = source.first_piece.is_empty();
-    // SAFETY: the caller's; each thread writes what is its row's, and its pose's pieces.
+    // SAFETY: the arrays fit each other (this kernel's contract); each thread writes what is its row's, and its pose's
+    // pieces.
     unsafe {
         let per_row = if together { source.shapes.get_unchecked(0).count } else { 1 };
         let (row, number) = (thread / per_row, thread % per_row);
@@ -184,10 +199,10 @@ unsafe fn run<T: Scalar>(
                 *out.circles.add(row as usize) = circle;
                 let first = if together { row * shape.count } else { *source.first_piece.get_unchecked(pose as usize) };
                 *out.places.add(row as usize) = Place { position, nudge: turn(shape.nudge, rotation), first, count: shape.count };
-                if out.clear.has(Mode::PER_POSE) {
+                if clear.has(Mode::PER_POSE) {
                     *out.areas.add(row as usize) = T::ZERO;
                 }
-                if out.clear.has(Mode::GRADIENT) {
+                if clear.has(Mode::GRADIENT) {
                     let gradient = out.gradients.add(3 * row as usize);
                     *gradient = T::ZERO;
                     *gradient.add(1) = T::ZERO;
@@ -215,52 +230,4 @@ unsafe fn run<T: Scalar>(
             write_together(own, shared, out.pieces.add(before as usize), count);
         }
     }
-}
-
-macro_rules! kernels {
-    ($($(#[$doc:meta])* $name:ident: $t:ty;)*) => {$(
-        $(#[$doc])*
-        ///
-        /// Row r is pose `order[r]`. Blocks of [`THREADS`]: a thread for each row, and where `first_piece` is empty, as
-        /// there is but one shape, for each piece of each. With a lattice, poses are brought into its cell,
-        /// `packing_of` has each pose's packing, and `wraps` gets the lattice vectors that were taken off; else
-        /// `packing_of` is empty. Sets to zero what `clear` says of areas and gradients.
-        ///
-        /// # Safety
-        /// There are poses, shapes, packings and pieces as the arrays say, and room for a circle and a place for each
-        /// row, and for a pair of wraps for each pose, and for what is to be cleared.
-        #[kernel(max_threads = 128)]
-        #[allow(clippy::too_many_arguments)]
-        pub unsafe fn $name(
-            poses: *const $t,
-            shapes: &[ShapeSpan<$t>],
-            quads: *const Point<$t>,
-            shape_of: &[u32],
-            first_piece: &[u32],
-            order: &[u32],
-            packing_of: &[u32],
-            frames: &[Frame<$t>],
-            circles: *mut Circle<$t>,
-            places: *mut Place<$t>,
-            pieces: *mut Piece<$t>,
-            wraps: *mut I32x2,
-            clear: u32,
-            areas: *mut $t,
-            gradients: *mut $t,
-        ) {
-            // SAFETY: the caller's.
-            unsafe {
-                let source = Source { poses, shapes, quads, shape_of, first_piece };
-                let out = Outputs { circles, places, pieces, wraps, clear: Mode(clear), areas, gradients };
-                let shared = shared_array![U32x4; 8 * THREADS as usize];
-                run(source, order, packing_of, frames, out, shared.as_mut_ptr());
-            }
-        }
-    )*};
-}
-kernels! {
-    /// Phase one in single precision.
-    transform_f32: f32;
-    /// Phase one in double precision.
-    transform_f64: f64;
 }

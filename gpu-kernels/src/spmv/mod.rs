@@ -8,7 +8,7 @@
 //! There are two kernels for each precision:
 //! - [`tiles`]: a block of threads takes consecutive rows with a limited number of nonzeros, multiplies them in the
 //!   order of memory whatever their rows, and then adds up each row in shared memory. A row that is too long for a
-//!   block is spread over several ([`tiles::long_rows_f32()`] adds up what they find), so that no row is ever waited
+//!   block is spread over several ([`tiles::long_rows()`] adds up what they find), so that no row is ever waited
 //!   for;
 //! - [`rows`]: 1 to 32 lanes of a warp take a row. For rows of about equal lengths that are long, and for CPUs.
 //!
@@ -22,6 +22,7 @@
 
 use core::ops::{Add, Mul};
 use cuda_std::{
+    KernelParam,
     mem::Word,
     warp::{FULL_MASK, Shuffle, shuffle_xor},
 };
@@ -44,6 +45,17 @@ impl Scalar for f32 {
 
 impl Scalar for f64 {
     const ZERO: f64 = 0.0;
+}
+
+/// A matrix in compressed sparse rows, as the kernels get it.
+#[derive(Clone, Copy, Debug, KernelParam)]
+pub struct Matrix<'a, T> {
+    /// Where each row's nonzeros start, and, in one element more, where the last one's end.
+    pub row_ptr: &'a [u32],
+    /// Each nonzero's column.
+    pub columns: &'a [u32],
+    /// Each nonzero's value.
+    pub values: &'a [T],
 }
 
 /// The sum over groups of 2^`log_lanes` neighbouring lanes of a full warp, for each lane of a group; all lanes come

@@ -1,30 +1,30 @@
 //! Lanes that share a row.
 
-use super::{Scalar, sum_of_group};
+use super::{Matrix, Scalar, sum_of_group};
 use cuda_std::prelude::*;
 
-/// Multiplies the row of the thread's group of lanes.
+/// y = A x. 2^`log_lanes` threads for each row, 32 at most, over one-dimensional grids and blocks of whole warps.
 ///
 /// # Safety
-/// `row_ptr` ascends from 0 to the number of columns and values, every column is an index of `x`, and `y` has room for
-/// one value fewer than `row_ptr` has. Blocks are of whole warps.
-#[inline(always)]
-unsafe fn run<T: Scalar>(row_ptr: &[u32], columns: &[u32], values: &[T], x: &[T], y: *mut T, log_lanes: u32) {
+/// The matrix's `row_ptr` ascends from 0 to the number of columns and values, every column is an index of `x`, and `y`
+/// has room for one value fewer than `row_ptr` has.
+#[kernel(for T in [f32, f64], max_threads = 256)]
+pub unsafe fn multiply<T: Scalar>(matrix: Matrix<'_, T>, x: &[T], y: *mut T, log_lanes: u32) {
     // More threads than 32 bits can count are possible.
     let thread = thread::block_idx_x() as usize * thread::block_dim_x() as usize + thread::thread_idx_x() as usize;
     let (row, lanes) = (thread >> log_lanes, 1usize << log_lanes);
     let lane = thread & (lanes - 1);
-    let exists = row + 1 < row_ptr.len();
+    let exists = row + 1 < matrix.row_ptr.len();
     // SAFETY: `row` is below the number of rows, for all of which `y` has room; every `at` is below the number of
-    // nonzeros, and every column is an index of `x` (this function's contract). One lane of each group writes its row.
+    // nonzeros, and every column is an index of `x` (this kernel's contract). One lane of each group writes its row.
     unsafe {
         let mut sum = T::ZERO;
         if exists {
-            let end = *row_ptr.get_unchecked(row + 1) as usize;
-            let mut at = *row_ptr.get_unchecked(row) as usize + lane;
+            let end = *matrix.row_ptr.get_unchecked(row + 1) as usize;
+            let mut at = *matrix.row_ptr.get_unchecked(row) as usize + lane;
             while at < end {
-                let column = *columns.get_unchecked(at) as usize;
-                sum = sum + *values.get_unchecked(at) * *x.get_unchecked(column);
+                let column = *matrix.columns.get_unchecked(at) as usize;
+                sum = sum + *matrix.values.get_unchecked(at) * *x.get_unchecked(column);
                 at += lanes;
             }
         }
@@ -33,27 +33,4 @@ unsafe fn run<T: Scalar>(row_ptr: &[u32], columns: &[u32], values: &[T], x: &[T]
             y.add(row).write(sum);
         }
     }
-}
-
-macro_rules! kernels {
-    ($($(#[$doc:meta])* $name:ident: $t:ty;)*) => {$(
-        $(#[$doc])*
-        ///
-        /// 2^`log_lanes` threads for each row, 32 at most, over one-dimensional grids and blocks of whole warps.
-        ///
-        /// # Safety
-        /// `row_ptr` ascends from 0 to the number of columns and values, every column is an index of `x`, and `y` has
-        /// room for one value fewer than `row_ptr` has.
-        #[kernel(max_threads = 256)]
-        pub unsafe fn $name(row_ptr: &[u32], columns: &[u32], values: &[$t], x: &[$t], y: *mut $t, log_lanes: u32) {
-            // SAFETY: the matrix is valid for `x` and `y` (this kernel's contract).
-            unsafe { run(row_ptr, columns, values, x, y, log_lanes) }
-        }
-    )*};
-}
-kernels! {
-    /// y = A x in single precision.
-    multiply_f32: f32;
-    /// y = A x in double precision.
-    multiply_f64: f64;
 }

@@ -7,8 +7,8 @@
 //! `min_blocks = 6` is what keeps the loads together. Without it the assembler makes room for eight blocks of 256
 //! threads, by loading half of the entries only after the other half's products.
 
-use super::{Scalar, sum_of_group};
-use crate::collectives::block::{Block, STORAGE, Storage};
+use super::{Matrix, Scalar, sum_of_group};
+use crate::collectives::block::{Block, STORAGE};
 use bytemuck::{Pod, Zeroable};
 use cuda_std::prelude::*;
 
@@ -82,31 +82,16 @@ unsafe fn bounds(row_ptr: &[u32], tile: Tile, row: u32) -> (u32, u32) {
     unsafe { (*row_ptr.get_unchecked(at) - tile.first(), *row_ptr.get_unchecked(at + 1) - tile.first()) }
 }
 
-/// A matrix in compressed sparse rows, as the kernels get it.
-#[derive(Clone, Copy)]
-struct Matrix<'a, T> {
-    row_ptr: &'a [u32],
-    columns: *const u32,
-    values: *const T,
-}
-
-/// Multiplies the block's tile.
+/// y = A x. A block for each tile: of one dimension, of 32 to [`MAX_THREADS`] threads, a multiple of 32, with shared
+/// memory for [`ITEMS`] values per thread. What the tiles say of long rows goes to `partials`.
 ///
 /// # Safety
-/// A block of whole warps, of one dimension, for each tile, and no tile has more nonzeros than [`ITEMS`] per thread.
-/// The tiles' rows are in `row_ptr`, their nonzeros in the matrix. All columns are indices of `x`; `y` has room for all
-/// rows of tiles, and `partials` for the sums of long rows. `products` is the block's dynamic shared memory, with room
-/// for [`ITEMS`] values per thread, and `storage` is used by nothing else.
-#[inline(always)]
-unsafe fn run<T: Scalar>(
-    tiles: &[Tile],
-    matrix: Matrix<'_, T>,
-    x: &[T],
-    y: *mut T,
-    partials: *mut T,
-    products: *mut T,
-    storage: Storage<T>,
-) {
+/// No tile has more nonzeros than the block has room for. The tiles' rows are in `row_ptr`, which says where their
+/// nonzeros are, and which these are has the tile. All columns are indices of `x`; `y` has room for all rows of tiles,
+/// and `partials` for those of the long ones.
+#[kernel(for T in [f32, f64], max_threads = 256, min_blocks = 6)]
+pub unsafe fn multiply<T: Scalar>(tiles: &[Tile], matrix: Matrix<'_, T>, x: &[T], y: *mut T, partials: *mut T) {
+    let products = dynamic_shared::<T>();
     let (thread, threads) = (thread::thread_idx_x(), thread::block_dim_x());
     // SAFETY: there are as many blocks as tiles, whose nonzeros exist. Threads beyond the last nonzero repeat it, and
     // their places in shared memory exist, too. Each thread writes its own places, and those of others are read after
@@ -120,7 +105,8 @@ unsafe fn run<T: Scalar>(
         let mut row = thread >> log_lanes;
         let mut of_row = (0, 0);
         if nonzeros > 0 {
-            let (columns, values) = (matrix.columns.add(tile.first() as usize), matrix.values.add(tile.first() as usize));
+            let first = tile.first() as usize;
+            let (columns, values) = (matrix.columns.as_ptr().add(first), matrix.values.as_ptr().add(first));
             let last = nonzeros - 1;
             let [i_0, i_1, i_2, i_3] =
                 [at_0.min(last) as usize, at_1.min(last) as usize, at_2.min(last) as usize, at_3.min(last) as usize];
@@ -136,7 +122,7 @@ unsafe fn run<T: Scalar>(
         if tile.rows() == 0 {
             let of = |at: u32, product: T| if at < nonzeros { product } else { zero };
             let mine = (of(at_0, p_0) + of(at_1, p_1)) + (of(at_2, p_2) + of(at_3, p_3));
-            let sum = Block::new(storage).reduce(mine, |a: T, b: T| a + b);
+            let sum = Block::new(shared_array![T; STORAGE]).reduce(mine, |a: T, b: T| a + b);
             if thread == 0 {
                 partials.add(tile.row() as usize).write(sum);
             }
@@ -168,16 +154,16 @@ unsafe fn run<T: Scalar>(
     }
 }
 
-/// Adds up a long row's partial sums.
+/// Adds up long rows: `y[rows[i]]` is the sum of `partials[offsets[i]..offsets[i + 1]]`. A block for each, of one
+/// dimension.
 ///
 /// # Safety
-/// A one-dimensional block for each of `rows`. There is one offset more than rows; they ascend, up to the number of
-/// partial sums; the rows are in `y`. `storage` is used by nothing else.
-#[inline(always)]
-unsafe fn run_long<T: Scalar>(rows: &[u32], offsets: &[u32], partials: *const T, y: *mut T, storage: Storage<T>) {
+/// There is one offset more than rows; they ascend, up to the number of partial sums; the rows are in `y`.
+#[kernel(for T in [f32, f64], max_threads = 256)]
+pub unsafe fn long_rows<T: Scalar>(rows: &[u32], offsets: &[u32], partials: *const T, y: *mut T) {
     let (index, thread, threads) = (thread::block_idx_x() as usize, thread::thread_idx_x(), thread::block_dim_x());
-    // SAFETY: the block's row is in `rows` and `y`, its partial sums are there (this function's contract), and the
-    // block uses the storage once.
+    // SAFETY: the block's row is in `rows` and `y`, its partial sums are there (this kernel's contract), and the block
+    // uses its shared array once.
     unsafe {
         let end = *offsets.get_unchecked(index + 1);
         let mut at = *offsets.get_unchecked(index) + thread;
@@ -186,56 +172,9 @@ unsafe fn run_long<T: Scalar>(rows: &[u32], offsets: &[u32], partials: *const T,
             mine = mine + *partials.add(at as usize);
             at += threads;
         }
-        let sum = Block::new(storage).reduce(mine, |a: T, b: T| a + b);
+        let sum = Block::new(shared_array![T; STORAGE]).reduce(mine, |a: T, b: T| a + b);
         if thread == 0 {
             y.add(*rows.get_unchecked(index) as usize).write(sum);
         }
     }
-}
-
-macro_rules! kernels {
-    ($($(#[$doc:meta])* $name:ident, $long:ident: $t:ty;)*) => {$(
-        $(#[$doc])*
-        ///
-        /// A block for each tile: of one dimension, of 32 to [`MAX_THREADS`] threads, a multiple of 32, with shared
-        /// memory for [`ITEMS`] values per thread. What the tiles say of long rows goes to `partials`.
-        ///
-        /// # Safety
-        /// No tile has more nonzeros than the block has room for. The tiles' rows are in `row_ptr`, which says where
-        /// their nonzeros are, and which these are has the tile. All columns are indices of `x`; `y` has room for all
-        /// rows of tiles, and `partials` for those of the long ones.
-        #[kernel(max_threads = 256, min_blocks = 6)]
-        pub unsafe fn $name(
-            tiles: &[Tile],
-            row_ptr: &[u32],
-            columns: *const u32,
-            values: *const $t,
-            x: &[$t],
-            y: *mut $t,
-            partials: *mut $t,
-        ) {
-            let matrix = Matrix { row_ptr, columns, values };
-            // SAFETY: tiles, matrix and outputs fit each other (this kernel's contract), and the shared memory is for
-            // this call alone.
-            unsafe { run(tiles, matrix, x, y, partials, dynamic_shared::<$t>(), shared_array![$t; STORAGE]) }
-        }
-
-        /// Adds up long rows: `y[rows[i]]` is the sum of `partials[offsets[i]..offsets[i + 1]]`. A block for each, of
-        /// one dimension.
-        ///
-        /// # Safety
-        /// There is one offset more than rows; they ascend, up to the number of partial sums; the rows are in `y`.
-        #[kernel(max_threads = 256)]
-        pub unsafe fn $long(rows: &[u32], offsets: &[u32], partials: *const $t, y: *mut $t) {
-            // SAFETY: rows, offsets and partial sums fit each other (this kernel's contract), and the storage is for
-            // this call alone.
-            unsafe { run_long(rows, offsets, partials, y, shared_array![$t; STORAGE]) }
-        }
-    )*};
-}
-kernels! {
-    /// y = A x in single precision.
-    multiply_f32, long_rows_f32: f32;
-    /// y = A x in double precision.
-    multiply_f64, long_rows_f64: f64;
 }

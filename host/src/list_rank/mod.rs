@@ -25,13 +25,13 @@
 mod check;
 mod error;
 pub mod generate;
-mod launches;
+mod level;
 mod ranker;
 mod scan;
 
 pub use check::{diagnose, rank_sequentially};
 pub use error::ListError;
-pub use launches::Weight;
+pub use level::Weight;
 pub use ranker::{Forest, ListRanker, Report, Step};
 
 use crate::device::Device;

@@ -2,16 +2,12 @@
 
 use bytemuck::Pod;
 use cuda_std::I32x4;
-use gpu_kernels::list_rank::{Status, binned, finish, nodes, prepare, splitters::Splitters, walk};
+use gpu_kernels::list_rank::{Status, binned, finish, nodes, nodes::BasesArgs, prepare, splitters::Splitters, walk};
 
-use super::{
-    ListError, Options, Scan, SplitterRule, Strategy, Weight, check,
-    launches::{Level, WALK_BLOCK, blocks},
-    scan,
-};
+use super::{ListError, Options, Scan, SplitterRule, Strategy, Weight, check, level::Level, scan};
 use crate::{
     collectives::{ScanWorkspace, exclusive_scan},
-    device::{Backend, Buffer, Device, DeviceError, Event, Stream},
+    device::{Backend, Buffer, Device, DeviceError, Event, LaunchConfig, Stream},
     launch,
 };
 
@@ -20,6 +16,13 @@ const BINS_STATIC_SHARED: usize = 256;
 
 /// Threads of a block where there is one an element.
 const BLOCK: u32 = 256;
+/// Threads of a block in the walks: small, so that a block ends soon after its longest sublist.
+const WALK_BLOCK: u32 = 128;
+
+/// Blocks for one thread per element.
+fn blocks(n: usize, block: u32) -> u32 {
+    LaunchConfig::for_elements(n, block).grid.x
+}
 
 /// One step of a ranking.
 #[derive(Clone, Debug, PartialEq)]
@@ -202,11 +205,18 @@ impl<V: Weight> ListRanker<V> {
         self.run(stream, next, head, Strategy::Split, |ranker, clock, splitters| {
             ranker.placed.ensure(next.len())?;
             let Self { placed, heads, levels, status, .. } = ranker;
+            let grid = blocks(levels[0].count, WALK_BLOCK);
             // SAFETY: weights and records are as many as elements, and `run` has made room for the level's nodes.
-            unsafe { V::walk_weighted(stream, next, weights, placed, heads, &mut levels[0], status, splitters)? };
+            unsafe {
+                launch!(stream, walk::weighted::<V><<<grid, WALK_BLOCK>>>(
+                    next, weights, placed, levels[0].nodes(heads, status), splitters
+                ))?;
+            }
             clock.end("walk", n * (4 + size + placed_size))?;
             ranker.rank_nodes(stream, clock)?;
-            V::sums(stream, &ranker.placed, &ranker.levels[0], sums, &ranker.status, ranker.expected(next.len()))?;
+            let (grid, expected) = (blocks(next.len(), BLOCK), ranker.expected(next.len()));
+            let base = &ranker.levels[0].base_sum;
+            launch!(stream, finish::sums::<V><<<grid, BLOCK>>>(&ranker.placed, base, sums, &ranker.status, expected))?;
             clock.end("sums", n * (placed_size + size))
         })
     }
@@ -314,16 +324,32 @@ impl<V: Weight> ListRanker<V> {
             lower.reserve_walk()?;
             // What no walk reaches must not look reached.
             stream.fill_u32(&mut lower.sublist, u32::MAX)?;
+            let grid = blocks(upper.count, WALK_BLOCK);
+            let (lower, heads) = lower.lower();
             // SAFETY: both levels have room for their nodes, which for the upper are the splitters and a head.
-            unsafe { V::walk_nodes(stream, lower, upper, &mut self.status, splitters)? };
+            unsafe {
+                launch!(stream, walk::nodes::<V><<<grid, WALK_BLOCK>>>(
+                    lower, upper.nodes(heads, &mut self.status), splitters
+                ))?;
+            }
             index += 1;
         }
+        let Level { next, length, sum, base_length, base_sum, root, .. } = &mut self.levels[index];
+        let bases = BasesArgs { length: base_length, sum: base_sum, root };
+        let shared = nodes::solve_shared(size_of::<V>());
         // SAFETY: the level's arrays have its number of nodes.
-        unsafe { V::solve(stream, &mut self.levels[index])? };
+        unsafe { launch!(stream, nodes::solve::<V><<<1, nodes::SOLVE_THREADS, shared>>>(&*next, &*length, &*sum, bases))? };
         for lower in (0..index).rev() {
             let (below, above) = self.levels.split_at_mut(lower + 1);
+            let (lower, upper) = (&mut below[lower], &above[0]);
+            let bases = BasesArgs { length: &mut lower.base_length, sum: &mut lower.base_sum, root: &mut lower.root };
+            let grid = blocks(lower.count, BLOCK);
             // SAFETY: the lower level was walked, so that its arrays have its number of nodes.
-            unsafe { V::expand(stream, &mut below[lower], &above[0])? };
+            unsafe {
+                launch!(stream, nodes::expand::<V><<<grid, BLOCK>>>(
+                    &lower.sublist, &lower.length_offset, &lower.sum_offset, &upper.base_length, &upper.base_sum, &upper.root, bases
+                ))?;
+            }
         }
         Ok(index)
     }
@@ -420,7 +446,6 @@ impl ListRanker<i32> {
         clock: &mut Clock<'_>,
         ranks: &mut Buffer<i32>,
     ) -> Result<(), DeviceError> {
-        let Splitters { count, group, magic, shift, seed } = splitters;
         let n = next.len();
         let windows = n.div_ceil(binned::WINDOW);
         let capacity = binned::max_chunks(n, self.levels[0].count);
@@ -436,8 +461,8 @@ impl ListRanker<i32> {
         // buffers.
         unsafe {
             launch!(stream, binned::walk<<<grid, WALK_BLOCK>>>(
-                next, &mut bins.chunks, &mut bins.chunk_count, capacity as u32, n as u32, &self.heads, &mut level.heads,
-                &mut level.next, &mut level.length, &mut level.sum, &mut self.status, count, group, magic, shift, seed
+                next, &mut bins.chunks, &mut bins.chunk_count, capacity as u32, level.nodes(&self.heads, &mut self.status),
+                splitters
             ))?;
         }
         let chunk_bytes = (capacity * binned::CHUNK_VECTORS * size_of::<I32x4>()) as u64;
@@ -464,21 +489,16 @@ impl ListRanker<i32> {
     }
 
     fn walk(&mut self, stream: &Stream, next: &Buffer<i32>, splitters: Splitters, strategy: Strategy) -> Result<(), DeviceError> {
-        let Splitters { count, group, magic, shift, seed } = splitters;
-        let n = next.len() as u32;
-        let level = &mut self.levels[0];
+        let (n, level) = (next.len() as u32, &mut self.levels[0]);
         let grid = blocks(level.count, WALK_BLOCK);
+        let nodes = level.nodes(&self.heads, &mut self.status);
         // SAFETY: `placed` holds n records, the node arrays count + heads, and all are different buffers.
         unsafe {
             match strategy {
-                Strategy::Packed => launch!(stream, walk::packed<<<grid, WALK_BLOCK>>>(
-                    &mut self.placed, n, &self.heads, &mut level.heads, &mut level.next, &mut level.length, &mut level.sum,
-                    &mut self.status, count, group, magic, shift, seed
-                )),
-                _ => launch!(stream, walk::split<<<grid, WALK_BLOCK>>>(
-                    next, &mut self.placed, n, &self.heads, &mut level.heads, &mut level.next, &mut level.length, &mut level.sum,
-                    &mut self.status, count, group, magic, shift, seed
-                )),
+                Strategy::Packed => {
+                    launch!(stream, walk::packed<<<grid, WALK_BLOCK>>>(&mut self.placed, n, nodes, splitters))
+                }
+                _ => launch!(stream, walk::split<<<grid, WALK_BLOCK>>>(next, &mut self.placed, nodes, splitters)),
             }
         }
     }
@@ -604,16 +624,18 @@ impl ListRanker<i32> {
         // SAFETY: as many predecessors as nodes.
         unsafe { launch!(stream, nodes::find_predecessors<<<grid, BLOCK>>>(&level.next, &mut *from))? };
         // SAFETY: predecessors are nodes, and as many as the level's.
-        unsafe { <i32 as super::launches::sealed::Launches>::first_jump(stream, level, from)? };
+        unsafe {
+            launch!(stream, nodes::first_jump::<i32><<<grid, BLOCK>>>(
+                &*from, &level.length, &level.sum, &mut level.base_length, &mut level.base_sum
+            ))?;
+        }
         let rounds = usize::BITS - (count - 1).leading_zeros();
         for _ in 0..rounds {
             // SAFETY: all have `count` elements, and predecessors are nodes.
             unsafe {
-                <i32 as super::launches::sealed::Launches>::jump(
-                    stream,
-                    (&*from, &level.base_length, &level.base_sum),
-                    (&mut *to, &mut jumps.length, &mut jumps.sum),
-                )?;
+                launch!(stream, nodes::jump::<i32><<<grid, BLOCK>>>(
+                    &*from, &level.base_length, &level.base_sum, &mut *to, &mut jumps.length, &mut jumps.sum
+                ))?;
             }
             std::mem::swap(from, to);
             std::mem::swap(&mut level.base_length, &mut jumps.length);
@@ -624,41 +646,6 @@ impl ListRanker<i32> {
         // SAFETY: as many labels as nodes.
         unsafe { launch!(stream, nodes::label_heads<<<per_head, BLOCK>>>(&level.heads, &mut jumps.labels, count as u32))? };
         launch!(stream, nodes::label<<<grid, BLOCK>>>(&*from, &jumps.labels, &mut level.root))
-    }
-}
-
-impl<V: Weight> Level<V> {
-    fn new(device: &Device) -> Self {
-        Level {
-            count: 0,
-            next: device.empty(),
-            length: device.empty(),
-            sum: device.empty(),
-            heads: device.empty(),
-            sublist: device.empty(),
-            length_offset: device.empty(),
-            sum_offset: device.empty(),
-            base_length: device.empty(),
-            base_sum: device.empty(),
-            root: device.empty(),
-        }
-    }
-
-    fn reserve(&mut self, nodes: usize, heads: usize) -> Result<(), DeviceError> {
-        self.count = nodes;
-        self.next.ensure(nodes)?;
-        self.length.ensure(nodes)?;
-        self.sum.ensure(nodes)?;
-        self.heads.ensure(heads)?;
-        self.base_length.ensure(nodes)?;
-        self.base_sum.ensure(nodes)?;
-        self.root.ensure(nodes)
-    }
-
-    fn reserve_walk(&mut self) -> Result<(), DeviceError> {
-        self.sublist.ensure(self.count)?;
-        self.length_offset.ensure(self.count)?;
-        self.sum_offset.ensure(self.count)
     }
 }
 

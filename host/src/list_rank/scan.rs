@@ -2,7 +2,7 @@
 
 use gpu_kernels::list_rank::{Status, TAIL};
 
-use super::{Weight, launches::Level};
+use super::{Weight, level::Level};
 use crate::device::{Buffer, DeviceError, Stream};
 
 /// Ranks the level's nodes sequentially from its head, and counts the elements in `status`. Bounded by the number of

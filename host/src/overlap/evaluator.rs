@@ -7,22 +7,32 @@ use std::{
 
 use cuda_std::I32x2;
 use gpu_kernels::overlap::{
-    clip,
-    layout::{Frame, MAX_SHIFT, Mode, ShapeSpan},
+    boundary, clip, direct, grid,
+    layout::{CellsArgs, Frame, MAX_SHIFT, Mode, ShapeSpan, Tile},
+    queue, sums,
+    transform::{self, OutputsArgs, SourceArgs},
 };
 
 use super::{
     Boundary, Evaluation, Lattice, Outside, OverlapError, OverlapPair, Packings, Point, Real, Scene, Shape, Wanted,
+    buffers::{ByPose, List, Pairs, Region},
     lattice::length,
-    launches::{Cells, Pairs, Region, Source, order_by_cell},
 };
 use crate::{
     collectives,
     device::{Backend, Buffer, Device, DeviceError, Stream},
+    launch,
 };
 
 /// From this many poses per packing on, candidates are found by a grid, unless [`Overlap::grid_from`] says otherwise.
 const GRID_FROM: usize = 4096;
+
+/// Threads of a block of the kernels with a thread for each pose.
+const THREADS: u32 = 128;
+
+fn blocks(n: usize) -> u32 {
+    n.div_ceil(THREADS as usize) as u32
+}
 
 /// The kernels of phase two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -309,23 +319,88 @@ impl<T: Real> Overlap<T> {
         scene.ensure_by_pose(wanted)?;
         let reach = T::from_f64(self.shapes.reach);
         let Scene { poses, shape_of, first_piece, packing_of, offsets, frames, list, wraps, grid, by_pose, .. } = scene;
-        let source = Source { poses, shapes: &self.shapes.spans, quads: &self.shapes.quads, shape_of, first_piece };
+        let (poses, shape_of, first_piece) = (&*poses, &*shape_of, &*first_piece);
+        let source = SourceArgs { poses, shapes: &self.shapes.spans, quads: &self.shapes.quads, shape_of, first_piece };
+        let (rows, packings) = (list.order.len(), frames.len() as u32);
         // SAFETY: the scene was loaded for these shapes and this lattice, so that its arrays are as long as they make
         // them, and its shapes and packings exist. A frame has as many cells at most as `capacity` has for its packing,
-        // and as `starts` has room for.
+        // and as `starts` has room for. Every pose, row and piece has a thread.
         unsafe {
             if let Some(grid) = grid {
                 if self.lattice.is_none() {
-                    T::frames(stream, source, offsets, reach, &grid.capacity, &mut grid.extents, frames)?;
+                    let extent = (grid::EXTENT_BLOCKS, packings);
+                    launch!(stream, grid::extent::<T><<<extent, grid::EXTENT_THREADS>>>(source, &*offsets, &mut grid.extents))?;
+                    launch!(
+                        stream,
+                        grid::frame::<T><<<packings, grid::EXTENT_BLOCKS>>>(&grid.extents, reach, &grid.capacity, &mut *frames)
+                    )?;
                 }
                 stream.fill_zero(&mut grid.starts)?;
-                T::bin(stream, source, packing_of, frames, &mut grid.starts, &mut grid.cell_of, &mut grid.number_in_cell)?;
+                let (n, blocks) = (rows as u32, blocks(rows));
+                launch!(
+                    stream,
+                    grid::bin::<T><<<blocks, THREADS>>>(
+                        n, source, &*packing_of, &*frames, &mut grid.starts, &mut grid.cell_of, &mut grid.number_in_cell
+                    )
+                )?;
                 collectives::exclusive_scan_in_place(stream, &mut grid.starts, &mut grid.scan)?;
                 let (cell_of, numbers, starts) = (&grid.cell_of, &grid.number_in_cell, &grid.starts);
-                order_by_cell(stream, cell_of, numbers, starts, &mut grid.unordered, &mut list.order)?;
+                launch!(stream, grid::scatter<<<blocks, THREADS>>>(cell_of, numbers, starts, &mut grid.unordered))?;
+                launch!(stream, grid::rank<<<blocks, THREADS>>>(cell_of, starts, &grid.unordered, &mut list.order))?;
             }
-            let packing_of = self.lattice.map(|_| &*packing_of);
-            Ok(T::transform(stream, source, packing_of, frames, list, wraps, with_wanted(Mode(0), wanted), by_pose)?)
+            let none = self.device.empty();
+            let packing_of = if self.lattice.is_some() { &*packing_of } else { &none };
+            let threads = if first_piece.is_empty() { rows.max(list.pieces.len()) } else { rows };
+            let List { circles, places, pieces, order } = list;
+            let ByPose { areas, gradients } = by_pose;
+            let out = OutputsArgs { circles, places, pieces, wraps, areas, gradients };
+            launch!(
+                stream,
+                transform::transform::<T><<<blocks(threads), transform::THREADS>>>(
+                    source, &*order, packing_of, &*frames, with_wanted(Mode(0), wanted), out
+                )
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Phase two: the rows of one scene, or of the same, against the candidates of `cells`. `candidates_out` is for
+    /// candidates that aren't the rows.
+    ///
+    /// # Safety
+    /// The arrays fit each other: tiles are of rows and packings that exist, and both lists are of scenes that were
+    /// prepared by this evaluator, with equally many packings. What `mode` asks for has room, and is zero where it is
+    /// added to.
+    unsafe fn intersect(
+        &self,
+        stream: &Stream,
+        rows: Rows<'_, T>,
+        candidates: &List<T>,
+        cells: CellsArgs<&Buffer<Frame<T>>, &Buffer<u32>>,
+        mode: Mode,
+        candidates_out: &mut ByPose<T>,
+    ) -> Result<(), DeviceError> {
+        let Rows { list, tiles, packing_of, partial, by_pose } = rows;
+        let (n, out) = (list.order.len(), by_pose.sums(partial, candidates_out));
+        let (list, candidates) = (list.argument(), candidates.argument());
+        let warps = (tiles.len() as u32).div_ceil(queue::WARPS);
+        // SAFETY: the arrays fit each other (this function's contract), and there is a warp for each tile, or a thread
+        // for each row.
+        unsafe {
+            match self.kernel {
+                Kernel::Queue if mode.has(Mode::GRADIENT) => launch!(
+                    stream,
+                    queue::gradient::<T><<<warps, queue::WARPS * 32>>>(tiles, list, candidates, cells, mode, out)
+                ),
+                Kernel::Queue => launch!(
+                    stream,
+                    queue::area::<T><<<warps, queue::WARPS * 32>>>(tiles, list, candidates, cells, mode, out)
+                ),
+                Kernel::Direct => launch!(
+                    stream,
+                    direct::direct::<T><<<blocks(n), THREADS>>>(n as u32, list, candidates, packing_of, cells, mode, out)
+                ),
+            }
         }
     }
 
@@ -342,17 +417,13 @@ impl<T: Real> Overlap<T> {
         let full = self.deterministic && wanted != Wanted::TOTALS;
         let mode = if full { Mode::FULL } else { Mode::HALF.with(Mode::CANDIDATES) };
         let Scene { list, frames, offsets, grid, by_pose, nothing, partial, tiles, packing_of, .. } = scene;
-        let cells = Cells { frames, starts: grid.as_ref().map_or(&*offsets, |grid| &grid.starts) };
+        let cells = CellsArgs { frames: &*frames, starts: grid.as_ref().map_or(&*offsets, |grid| &grid.starts) };
         let mode = with_wanted(mode, wanted);
+        let rows = Rows { list, tiles, packing_of, partial, by_pose };
         // SAFETY: `prepare` has checked that the scene was loaded by this evaluator, for its shapes and lattice, so
         // that its arrays fit each other. Tiles are of rows and packings that exist. What is wanted by pose has room,
         // and is zero where it is added to.
-        unsafe {
-            match self.kernel {
-                Kernel::Queue => T::queue(stream, tiles, list, list, cells, mode, partial, by_pose, nothing),
-                Kernel::Direct => T::direct(stream, packing_of, list, list, cells, mode, partial, by_pose, nothing),
-            }?;
-        }
+        unsafe { self.intersect(stream, rows, list, cells, mode, nothing)? };
         // There is twice each area; and each pair twice, where it was taken twice.
         self.total(stream, scene, if full { 0.25 } else { 0.5 })?;
         self.outside(stream, scene)?;
@@ -400,17 +471,13 @@ impl<T: Real> Overlap<T> {
         let mode = if pass == Pass::Both { Mode::BETWEEN.with(Mode::CANDIDATES) } else { Mode::BETWEEN };
         let mode = with_wanted(mode, wanted);
         let Scene { frames, offsets, grid, list: others, by_pose: out, .. } = candidates;
-        let cells = Cells { frames, starts: grid.as_ref().map_or(&*offsets, |grid| &grid.starts) };
-        let (list, partial, own) = (&rows.list, &mut rows.partial, &mut rows.by_pose);
+        let cells = CellsArgs { frames: &*frames, starts: grid.as_ref().map_or(&*offsets, |grid| &grid.starts) };
+        let Scene { list, tiles, packing_of, partial, by_pose, .. } = &mut *rows;
+        let own = Rows { list, tiles, packing_of, partial, by_pose };
         // SAFETY: both scenes were prepared by this evaluator, for its shapes and lattice, and have equally many
         // packings, so that their arrays fit each other. What is wanted by pose has room, and is zero where it is added
         // to.
-        unsafe {
-            match self.kernel {
-                Kernel::Queue => T::queue(stream, &rows.tiles, list, others, cells, mode, partial, own, out),
-                Kernel::Direct => T::direct(stream, &rows.packing_of, list, others, cells, mode, partial, own, out),
-            }?;
-        }
+        unsafe { self.intersect(stream, own, others, cells, mode, out)? };
         self.total(stream, rows, 0.5)
     }
 
@@ -422,7 +489,7 @@ impl<T: Real> Overlap<T> {
             Kernel::Direct => (offsets, layout.longest),
         };
         // SAFETY: there are as many partial sums as the offsets say.
-        unsafe { T::sums(stream, partial, offsets, longest, T::from_f64(factor), totals) }
+        unsafe { sum_ranges(stream, partial, offsets, longest, T::from_f64(factor), totals) }
     }
 
     fn outside(&self, stream: &Stream, scene: &mut Scene<T>) -> Result<(), DeviceError> {
@@ -437,13 +504,20 @@ impl<T: Real> Overlap<T> {
         scene.outside_totals.ensure(packings)?;
         scene.by_scale_totals.ensure(packings)?;
         let Scene { poses, scales, shape_of, first_piece, packing_of, offsets, list, outside, layout, .. } = scene;
-        let source = Source { poses, shapes: &self.shapes.spans, quads: &self.shapes.quads, shape_of, first_piece };
+        let (poses, shape_of, first_piece) = (&*poses, &*shape_of, &*first_piece);
+        let source = SourceArgs { poses, shapes: &self.shapes.spans, quads: &self.shapes.quads, shape_of, first_piece };
+        let (order, grid) = (&list.order, blocks(list.order.len()));
         // SAFETY: the scene was prepared by this evaluator, for its shapes, so that its arrays fit each other; the
         // results have room for all poses and packings. There is one scale, or one for each packing.
         unsafe {
-            T::outside(stream, source, list, packing_of, scales, region, outside)?;
-            T::sums(stream, &outside.areas, offsets, layout.longest, T::ONE, &mut scene.outside_totals)?;
-            T::sums(stream, &outside.by_scale, offsets, layout.longest, T::ONE, &mut scene.by_scale_totals)
+            launch!(
+                stream,
+                boundary::outside::<T><<<grid, THREADS>>>(
+                    order, source, list.argument(), &*packing_of, &*scales, region.argument(), outside.argument()
+                )
+            )?;
+            sum_ranges(stream, &outside.areas, offsets, layout.longest, T::ONE, &mut scene.outside_totals)?;
+            sum_ranges(stream, &outside.by_scale, offsets, layout.longest, T::ONE, &mut scene.by_scale_totals)
         }
     }
 
@@ -561,7 +635,8 @@ impl<T: Real> Overlap<T> {
     fn list_pairs(&self, rows: &Scene<T>, candidates: &Scene<T>, mode: Mode) -> Result<Vec<OverlapPair<T>>, OverlapError> {
         let stream = &self.stream;
         let Scene { frames, offsets, grid, .. } = candidates;
-        let cells = Cells { frames, starts: grid.as_ref().map_or(offsets, |grid| &grid.starts) };
+        let cells = CellsArgs { frames, starts: grid.as_ref().map_or(offsets, |grid| &grid.starts) };
+        let (n, grid) = (rows.list.order.len() as u32, blocks(rows.list.order.len()));
         let mut capacity = 4 * rows.len() + 1024;
         let mut out =
             Pairs { count: self.device.alloc(1)?, pairs: self.device.alloc(capacity)?, areas: self.device.alloc(capacity)? };
@@ -569,7 +644,14 @@ impl<T: Real> Overlap<T> {
             stream.fill_zero(&mut out.count)?;
             // SAFETY: both scenes were prepared by this evaluator, for its shapes and lattice, and have equally many
             // packings, so that their arrays fit each other. `out` has room for `capacity` pairs.
-            unsafe { T::pairs(stream, &rows.packing_of, &rows.list, &candidates.list, cells, mode, &mut out)? };
+            unsafe {
+                launch!(
+                    stream,
+                    direct::pairs::<T><<<grid, THREADS>>>(
+                        n, rows.list.argument(), candidates.list.argument(), &rows.packing_of, cells, mode, out.argument()
+                    )
+                )?;
+            }
             let count = stream.download_vec(&out.count)?[0] as usize;
             if count <= capacity {
                 break count;
@@ -603,6 +685,35 @@ impl<T: Real> Overlap<T> {
         pairs.sort_unstable_by_key(|pair| (pair.packing, pair.first, pair.second, pair.shift));
         Ok(pairs)
     }
+}
+
+/// The rows of phase two.
+struct Rows<'a, T: Real> {
+    list: &'a List<T>,
+    tiles: &'a Buffer<Tile>,
+    packing_of: &'a Buffer<u32>,
+    /// The sums of tiles or rows.
+    partial: &'a mut Buffer<T>,
+    by_pose: &'a mut ByPose<T>,
+}
+
+/// `out[i]` is `factor` times the sum of the values from `offsets[i]` to `offsets[i + 1]`.
+///
+/// # Safety
+/// There are as many values, and one offset more than results.
+unsafe fn sum_ranges<T: Real>(
+    stream: &Stream,
+    values: &Buffer<T>,
+    offsets: &Buffer<u32>,
+    longest: usize,
+    factor: T,
+    out: &mut Buffer<T>,
+) -> Result<(), DeviceError> {
+    let ranges = out.len() as u32;
+    let threads = (longest.div_ceil(8).next_multiple_of(32) as u32).clamp(32, 1024);
+    // SAFETY: the offsets are of the values, one more than results (this function's contract), and blocks are of whole
+    // warps.
+    unsafe { launch!(stream, sums::sums::<T><<<ranges, threads>>>(values, offsets, factor, out)) }
 }
 
 /// A number that no evaluator has had.

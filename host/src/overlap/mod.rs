@@ -12,6 +12,7 @@
 //! Reynolds, *The Sub-Mechanics of the Universe*, 1903).
 
 mod boundary;
+mod buffers;
 pub mod contest;
 mod convex;
 mod decompose;
@@ -20,7 +21,6 @@ mod evaluation;
 mod evaluator;
 pub mod io;
 mod lattice;
-mod launches;
 pub mod pack;
 mod packings;
 pub mod random;

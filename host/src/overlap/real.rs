@@ -2,10 +2,9 @@
 
 use std::fmt::{Debug, Display, LowerExp};
 
-use gpu_kernels::overlap::Scalar;
+use gpu_kernels::overlap::{Scalar, boundary, direct, grid, queue, sums, transform};
 use ndarray_npy::WritableElement;
 
-use super::launches::Launches;
 use crate::npy::Element;
 
 mod sealed {
@@ -15,7 +14,26 @@ mod sealed {
 }
 
 /// `f32` or `f64`: the type of poses and results on the device.
-pub trait Real: sealed::Sealed + Scalar + Launches + Element + WritableElement + Default + Debug + Display + LowerExp {
+pub trait Real:
+    sealed::Sealed
+    + Scalar
+    + transform::transform::Instance
+    + queue::area::Instance
+    + queue::gradient::Instance
+    + direct::direct::Instance
+    + direct::pairs::Instance
+    + boundary::outside::Instance
+    + sums::sums::Instance
+    + grid::extent::Instance
+    + grid::frame::Instance
+    + grid::bin::Instance
+    + Element
+    + WritableElement
+    + Default
+    + Debug
+    + Display
+    + LowerExp
+{
     /// The type's name as NumPy has it: `float32` or `float64`.
     const NAME: &str;
     /// The largest magnitude of a position: squares of larger ones would be too large for the type, or say nothing any

@@ -5,8 +5,8 @@ use gpu_kernels::overlap::layout::{Frame, ROWS, Tile};
 
 use super::{
     OverlapError, Packings, Real, Wanted,
+    buffers::{ByPose, List, OutsideByPose},
     evaluator::Shapes,
-    launches::{ByPose, List, OutsideByPose},
 };
 use crate::{
     collectives::ScanWorkspace,

@@ -2,14 +2,21 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::{
-    Csr, Kernel, Real, SpmvError,
-    csr::check_lengths,
-    error::same_length,
-    launches::{Arrays, Tiles},
-    plan::Plan,
+use cuda_std::launch::IntoParam;
+use gpu_kernels::spmv::{
+    Matrix, MatrixArgs, rows,
+    tiles::{self, ITEMS, Tile},
+    vector,
 };
-use crate::device::{Buffer, Device, Stream, View, ViewMut};
+
+use super::{Csr, Kernel, Real, SpmvError, csr::check_lengths, error::same_length, plan::Plan};
+use crate::{
+    device::{Buffer, Device, DeviceError, LaunchConfig, Stream, View, ViewMut},
+    launch,
+};
+
+/// Threads of a block, but of [`tiles`].
+const THREADS: u32 = 256;
 
 /// A matrix on a device, to be multiplied with any number of vectors.
 #[derive(Debug)]
@@ -17,20 +24,29 @@ pub struct DeviceMatrix<T: Real> {
     shape: (usize, usize),
     nnz: usize,
     kernel: Kernel,
-    arrays: Arrays<T>,
+    row_ptr: Buffer<u32>,
+    columns: Buffer<u32>,
+    values: Buffer<T>,
     method: Method<T>,
 }
 
 #[derive(Debug)]
 enum Method<T: Real> {
-    Rows {
-        log_lanes: u32,
-    },
-    Tiles {
-        tiles: Box<Tiles>,
-        /// Held while a multiplication is enqueued.
-        partials: Mutex<Buffer<T>>,
-    },
+    Rows { log_lanes: u32 },
+    Tiles(Box<Tiles<T>>),
+}
+
+/// How [`tiles`] divides a matrix.
+#[derive(Debug)]
+struct Tiles<T: Real> {
+    /// All of its rows and nonzeros, in tiles for blocks of `threads`.
+    tiles: Buffer<Tile>,
+    threads: u32,
+    /// The rows that are divided, and where each one's partial sums are.
+    long_rows: Buffer<u32>,
+    offsets: Buffer<u32>,
+    /// Held while a multiplication is enqueued.
+    partials: Mutex<Buffer<T>>,
 }
 
 impl<T: Real> DeviceMatrix<T> {
@@ -48,27 +64,29 @@ impl<T: Real> DeviceMatrix<T> {
     /// [`SpmvError::NoSuchKernel`], and as [`upload`](Self::upload).
     pub fn with_kernel(device: &Device, matrix: &Csr<T>, kernel: Kernel) -> Result<Self, SpmvError> {
         let kernel = kernel.resolve(matrix, device.info())?;
-        let arrays = Arrays {
-            row_ptr: device.upload(matrix.row_ptr())?,
-            columns: device.upload(matrix.column_indices())?,
-            values: device.upload(matrix.values())?,
-        };
         let method = match kernel {
             Kernel::Tiles { threads } => {
                 let plan = Plan::new(matrix.row_ptr(), threads);
-                let partials = Mutex::new(device.alloc(plan.partials())?);
-                let tiles = Box::new(Tiles {
+                Method::Tiles(Box::new(Tiles {
                     tiles: device.upload(&plan.tiles)?,
                     threads,
                     long_rows: device.upload(&plan.long_rows)?,
                     offsets: device.upload(&plan.offsets)?,
-                });
-                Method::Tiles { tiles, partials }
+                    partials: Mutex::new(device.alloc(plan.partials())?),
+                }))
             }
             Kernel::Rows { lanes } => Method::Rows { log_lanes: lanes.ilog2() },
             Kernel::Auto => unreachable!("a kernel that is resolved is one of the others"),
         };
-        Ok(DeviceMatrix { shape: (matrix.rows(), matrix.columns()), nnz: matrix.nnz(), kernel, arrays, method })
+        Ok(DeviceMatrix {
+            shape: (matrix.rows(), matrix.columns()),
+            nnz: matrix.nnz(),
+            kernel,
+            row_ptr: device.upload(matrix.row_ptr())?,
+            columns: device.upload(matrix.column_indices())?,
+            values: device.upload(matrix.values())?,
+            method,
+        })
     }
 
     /// The number of rows.
@@ -94,14 +112,14 @@ impl<T: Real> DeviceMatrix<T> {
     /// How many kernels a multiplication launches: two where rows are so long that they are divided, else one.
     pub fn launches(&self) -> usize {
         match &self.method {
-            Method::Tiles { tiles, .. } if !tiles.long_rows.is_empty() => 2,
+            Method::Tiles(tiles) if !tiles.long_rows.is_empty() => 2,
             _ => 1,
         }
     }
 
     /// The device that it is on.
     pub fn device(&self) -> &Device {
-        self.arrays.row_ptr.device()
+        self.row_ptr.device()
     }
 
     /// Enqueues y = A x. Doesn't wait. The result is the same bits each time.
@@ -118,18 +136,38 @@ impl<T: Real> DeviceMatrix<T> {
         x: impl Into<View<'x, T>>,
         y: impl Into<ViewMut<'y, T>>,
     ) -> Result<(), SpmvError> {
-        let (x, y) = (x.into(), y.into());
+        let (x, mut y) = (x.into(), y.into());
         check_lengths(self.shape, x.len(), y.len())?;
         match &self.method {
-            // SAFETY: the lengths were just checked, and a row has 32 lanes at most.
-            Method::Rows { log_lanes } => unsafe { T::launch_rows(stream, &self.arrays, x, y, *log_lanes)? },
-            Method::Tiles { tiles, partials } => {
-                let mut partials = partials.lock().unwrap_or_else(PoisonError::into_inner);
-                // SAFETY: the lengths were just checked. Tiles and partial sums are of the matrix's plan.
-                unsafe { T::launch_tiles(stream, &self.arrays, tiles, x, y, &mut partials)? };
+            Method::Rows { log_lanes } => {
+                let grid = LaunchConfig::for_elements(y.len() << log_lanes, THREADS).grid;
+                // SAFETY: the matrix is valid, x and y have its lengths, and a row has 32 lanes at most.
+                unsafe { launch!(stream, rows::multiply::<T><<<grid, THREADS>>>(self.argument(), &x, &mut y, *log_lanes))? }
             }
+            Method::Tiles(tiles) => self.multiply_tiles(stream, tiles, &x, &mut y)?,
         }
         Ok(())
+    }
+
+    fn multiply_tiles(&self, stream: &Stream, of: &Tiles<T>, x: &View<'_, T>, y: &mut ViewMut<'_, T>) -> Result<(), DeviceError> {
+        let mut partials = of.partials.lock().unwrap_or_else(PoisonError::into_inner);
+        // Tiles have a nonzero or a row each, so there are fewer than 2^33; more than 2^31 - 1 don't fit into a device's
+        // memory.
+        let (grid, long) = (of.tiles.len() as u32, of.long_rows.len() as u32);
+        let shared = (ITEMS * of.threads) as usize * size_of::<T>();
+        // SAFETY: the matrix is valid; x and y have its lengths, and tiles and partial sums are of its plan, for blocks
+        // of this many threads. The first kernel writes the partial sums that the second reads.
+        unsafe {
+            launch!(stream, tiles::multiply::<T><<<grid, of.threads, shared>>>(
+                &of.tiles, self.argument(), x, &mut *y, &mut *partials
+            ))?;
+            launch!(stream, tiles::long_rows::<T><<<long, THREADS>>>(&of.long_rows, &of.offsets, &*partials, y))
+        }
+    }
+
+    /// The matrix for a kernel.
+    fn argument(&self) -> impl IntoParam<Matrix<'static, T>> {
+        MatrixArgs { row_ptr: &self.row_ptr, columns: &self.columns, values: &self.values }
     }
 }
 
@@ -157,9 +195,10 @@ pub fn gather<'x, 'i, 'o, T: Real>(
     indices: impl Into<View<'i, u32>>,
     out: impl Into<ViewMut<'o, T>>,
 ) -> Result<(), SpmvError> {
-    let (x, indices, out) = (x.into(), indices.into(), out.into());
+    let (x, indices, mut out) = (x.into(), indices.into(), out.into());
     same_length("out", out.len(), indices.len(), "as many as indices")?;
-    Ok(T::launch_gather(stream, x, indices, out)?)
+    let grid = LaunchConfig::for_elements(out.len(), THREADS).grid;
+    Ok(launch!(stream, vector::gather::<T><<<grid, THREADS>>>(&x, &indices, &mut out))?)
 }
 
 /// Enqueues `out[i] = a[i] + b[i]`. Doesn't wait.
@@ -172,8 +211,9 @@ pub fn add<'a, 'b, 'o, T: Real>(
     b: impl Into<View<'b, T>>,
     out: impl Into<ViewMut<'o, T>>,
 ) -> Result<(), SpmvError> {
-    let (a, b, out) = (a.into(), b.into(), out.into());
+    let (a, b, mut out) = (a.into(), b.into(), out.into());
     same_length("b", b.len(), a.len(), "as many as a")?;
     same_length("out", out.len(), a.len(), "as many as a")?;
-    Ok(T::launch_add(stream, a, b, out)?)
+    let grid = LaunchConfig::for_elements(out.len(), THREADS).grid;
+    Ok(launch!(stream, vector::add::<T><<<grid, THREADS>>>(&a, &b, &mut out))?)
 }

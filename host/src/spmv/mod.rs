@@ -31,7 +31,6 @@
 mod band;
 mod csr;
 mod error;
-mod launches;
 pub mod market;
 mod matrix;
 mod partition;

@@ -5,10 +5,9 @@ use std::{
     str::FromStr,
 };
 
-use gpu_kernels::spmv::Scalar;
+use gpu_kernels::spmv::{Scalar, rows, tiles, vector};
 use ndarray_npy::WritableElement;
 
-use super::launches::Launches;
 use crate::npy::Element;
 
 mod sealed {
@@ -19,7 +18,21 @@ mod sealed {
 
 /// `f32` or `f64`: the type of a matrix's values and of the vectors that it is multiplied with.
 pub trait Real:
-    sealed::Sealed + Scalar + Launches + Element + WritableElement + Default + PartialEq + Debug + Display + LowerExp + FromStr
+    sealed::Sealed
+    + Scalar
+    + rows::multiply::Instance
+    + tiles::multiply::Instance
+    + tiles::long_rows::Instance
+    + vector::gather::Instance
+    + vector::add::Instance
+    + Element
+    + WritableElement
+    + Default
+    + PartialEq
+    + Debug
+    + Display
+    + LowerExp
+    + FromStr
 {
     /// The type's name as NumPy has it: `float32` or `float64`.
     const NAME: &str;

@@ -4,13 +4,50 @@ use std::ffi::{CStr, c_uint};
 
 use llvm_sys::{LLVMLinkage, core::*, prelude::*};
 
-use super::{global::Global, module::Module, text::c_string, value::name};
+use super::{
+    function::Function,
+    global::Global,
+    module::Module,
+    text::c_string,
+    value::{name, users},
+};
 
 /// NVPTX's numbers of its address spaces.
 #[derive(Debug, Clone, Copy)]
 pub enum AddressSpace {
     Shared = 3,
     Constant = 4,
+}
+
+impl Function<'_> {
+    /// Puts a shared array into the place of each call of this function, whose arguments are the array's size and its
+    /// alignment in bytes. The callers are inlined.
+    pub fn place_arrays(&self, module: &Module<'_>) {
+        let mut calls = Vec::new();
+        users(self.value, &mut |call| calls.push(call));
+        for call in calls {
+            // SAFETY: all values are live and of this module. A call of the function has two arguments, of which only
+            // constants are asked for their values; it has no uses left when it is erased.
+            unsafe {
+                let caller = Function { value: LLVMGetBasicBlockParent(LLVMGetInstructionParent(call)), context: self.context };
+                let number = |argument| match LLVMIsAConstantInt(LLVMGetOperand(call, argument)) {
+                    value if value.is_null() => panic!("`{}` has no constant size", caller.name()),
+                    value => LLVMConstIntGetZExtValue(value),
+                };
+                let ty = LLVMArrayType2(LLVMInt8TypeInContext(self.context.context), number(0));
+                let array = LLVMAddGlobalInAddressSpace(module.module, ty, c"".as_ptr(), AddressSpace::Shared as c_uint);
+                LLVMSetAlignment(array, (number(1) as c_uint).max(16));
+                LLVMSetLinkage(array, LLVMLinkage::LLVMInternalLinkage);
+                LLVMSetInitializer(array, LLVMGetUndef(ty));
+                let name = c_string(&format!("{}_array", caller.name()));
+                LLVMSetValueName2(array, name.as_ptr(), name.count_bytes());
+                LLVMReplaceAllUsesWith(call, LLVMConstAddrSpaceCast(array, LLVMTypeOf(call)));
+                LLVMInstructionEraseFromParent(call);
+                caller.remove_attribute("noinline");
+                caller.always_inline();
+            }
+        }
+    }
 }
 
 impl Module<'_> {
@@ -27,19 +64,17 @@ impl Module<'_> {
         // SAFETY: all values are live and of this module; the old global has no uses left when it is deleted.
         unsafe {
             let ty = LLVMGlobalGetValueType(global);
-            // Dynamic shared memory is external: an array without a size, to which the launch gives one.
-            let dynamic = LLVMIsDeclaration(global) != 0 && matches!(space, AddressSpace::Shared);
-            let ty = if dynamic { LLVMArrayType2(LLVMInt8TypeInContext(self.context.context), 0) } else { ty };
+            // Shared memory that is a global is the dynamic one: an array without a size, to which the launch gives one.
+            let ty = match space {
+                AddressSpace::Shared => LLVMArrayType2(LLVMInt8TypeInContext(self.context.context), 0),
+                AddressSpace::Constant => ty,
+            };
             let new = LLVMAddGlobalInAddressSpace(self.module, ty, c"".as_ptr(), space as c_uint);
-            LLVMSetAlignment(new, if dynamic { 16 } else { LLVMGetAlignment(global).max(16) });
+            LLVMSetLinkage(new, LLVMLinkage::LLVMExternalLinkage);
+            LLVMSetAlignment(new, LLVMGetAlignment(global).max(16));
             match space {
-                AddressSpace::Shared if dynamic => LLVMSetLinkage(new, LLVMLinkage::LLVMExternalLinkage),
-                AddressSpace::Shared => {
-                    LLVMSetLinkage(new, LLVMLinkage::LLVMInternalLinkage);
-                    LLVMSetInitializer(new, LLVMGetUndef(ty));
-                }
+                AddressSpace::Shared => {}
                 AddressSpace::Constant => {
-                    LLVMSetLinkage(new, LLVMLinkage::LLVMExternalLinkage);
                     let initial = LLVMGetInitializer(global);
                     LLVMSetInitializer(new, if initial.is_null() { LLVMConstNull(ty) } else { initial });
                     LLVMSetExternallyInitialized(new, 1);

@@ -130,20 +130,24 @@ fn parameters_that_the_macro_refuses() {
          pub mod five { use super::*; #[kernel] pub fn answer() -> u32 { 1 } }
          pub mod six { use super::*; #[kernel] pub extern \"C\" fn c() {} }
          pub mod seven { use super::*; #[kernel(max_threads = 2048)] pub fn too_many() {} }
-         pub mod eight { use super::*; #[kernel(min_blocks = 2)] pub fn alone() {} }",
+         pub mod eight { use super::*; #[kernel(min_blocks = 2)] pub fn alone() {} }
+         pub mod nine { use super::*; #[kernel(for U in [f32])] pub fn other<T>(value: T) {} }
+         pub mod ten { use super::*; #[derive(KernelParam)] pub enum Choice { A, B } }",
     );
     assert_says!(
         krate.error(),
         Compile,
-        "not a kernel parameter: a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T` and `DisjointSlice<T>`",
+        "not a kernel parameter: a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, and structures",
         "(u32, u32)",
         "`&mut` would promise each thread that it alone may write there",
         "[u32; 4]",
-        "a kernel can't be generic",
+        "a generic kernel needs a list of the types that it exists for",
         "a kernel returns nothing",
         "a kernel has the Rust ABI",
         "max_threads is a number from 1 to 1024",
-        "`min_blocks` needs `max_threads`, too"
+        "`min_blocks` needs `max_threads`, too",
+        "a kernel `for U in [..]` has one generic parameter, the type `U`",
+        "a kernel parameter is a structure"
     );
 }
 
@@ -152,9 +156,16 @@ fn structures_by_value() {
     let krate = Krate::new(
         "refused_structures",
         "#[derive(Clone, Copy)] pub struct Pair { pub a: f32, pub b: f32 }
+         #[derive(Clone, Copy, KernelParam)] pub struct Outer { pub pair: Pair }
          #[kernel] pub fn structure(pair: Pair) {}",
     );
-    assert_says!(krate.error(), Compile, "`Pair` can't be a kernel parameter", "pass a structure by reference");
+    assert_says!(
+        krate.error(),
+        Compile,
+        "`Pair` can't be a kernel parameter",
+        "structures of these with `#[derive(KernelParam)]`",
+        "`Pair` can't be a field of a kernel parameter"
+    );
 }
 
 #[test]
@@ -165,7 +176,7 @@ fn parameters_that_ptx_cant_pass() {
         KernelParameter,
         "`wide_parameter::kernel`",
         "(i128, in position 1)",
-        "pass a structure by reference"
+        "structures of these with `#[derive(KernelParam)]`"
     );
 }
 

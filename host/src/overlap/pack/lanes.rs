@@ -2,7 +2,7 @@
 
 use std::{ops::Range, time::Instant};
 
-use gpu_kernels::overlap::adam::{self, POSE_MEMORY, Step};
+use gpu_kernels::overlap::adam::{self, LanesArgs, POSE_MEMORY, SlopesArgs, Step};
 
 use super::PackError;
 use crate::{
@@ -173,30 +173,19 @@ impl Lanes {
             // SAFETY: the scene has a packing for each pose, a rate and a scale for each packing, and three derivatives
             // for each pose; there is memory for all poses and packings, and as many steps.
             unsafe {
+                let lanes_of = LanesArgs { packing_of: &*packing_of, rates: &*rates, scales: &*scales };
+                let slopes = SlopesArgs { overlap: &by_pose.gradients, outside: &outside.gradients };
                 launch!(
                     stream,
-                    adam::poses_f64<<<poses.div_ceil(THREADS), THREADS>>>(
-                        &*steps,
-                        number,
-                        &*packing_of,
-                        &*rates,
-                        &*scales,
-                        &by_pose.gradients,
-                        &outside.gradients,
-                        &mut *pose_memory,
-                        moved
+                    adam::poses::<f64><<<poses.div_ceil(THREADS), THREADS>>>(
+                        &*steps, number, lanes_of, slopes, &mut *pose_memory, moved
                     )
                 )?;
                 if schedule.pressure.is_some() {
                     launch!(
                         stream,
-                        adam::scales_f64<<<lanes.div_ceil(THREADS), THREADS>>>(
-                            &*steps,
-                            number,
-                            &*rates,
-                            &*by_scale_totals,
-                            &mut *scale_memory,
-                            scales
+                        adam::scales::<f64><<<lanes.div_ceil(THREADS), THREADS>>>(
+                            &*steps, number, &*rates, &*by_scale_totals, &mut *scale_memory, scales
                         )
                     )?;
                 }

@@ -11,6 +11,7 @@ pub mod atomics;
 pub mod functions;
 pub mod loads;
 pub mod memory;
+pub mod params;
 pub mod threads;
 pub mod warps;
 

@@ -1,0 +1,93 @@
+//! Structures by value and generic kernels, as the host launches them.
+
+use all_items::params::{ArraysArgs, Count, Line, Nothing, Number, line, reverse};
+use cuda_std::{
+    DisjointSlice,
+    launch::{Arguments, IntoParam, LaunchConfig, Location, Memory, RawPtr, RawSlice},
+};
+use simt::{Executor, Launch};
+
+/// Memory that kernels may write, for as long as it is borrowed.
+struct Slice<'a, T>(&'a mut [T]);
+
+fn memory<T>(values: &[T]) -> Memory {
+    let first = values.as_ptr().addr();
+    Memory { location: Location::Cpu, bytes: first..first + size_of_val(values), page: None }
+}
+
+// SAFETY: the slice is initialised, and borrowed exclusively.
+unsafe impl<T: Send + 'static> IntoParam<DisjointSlice<'static, T>> for Slice<'_, T> {
+    fn raw(&self) -> RawSlice<T> {
+        RawSlice::new(self.0.as_ptr().cast_mut(), self.0.len())
+    }
+    fn memory(&self, arguments: &mut Arguments) {
+        arguments.note::<DisjointSlice<'static, T>>(memory(self.0));
+    }
+}
+// SAFETY: the slice is initialised, and borrowed exclusively.
+unsafe impl<T: 'static> IntoParam<*mut T> for Slice<'_, T> {
+    fn raw(&self) -> RawPtr<T> {
+        RawPtr::new(self.0.as_ptr().cast_mut())
+    }
+    fn memory(&self, arguments: &mut Arguments) {
+        arguments.note::<*mut T>(memory(self.0));
+    }
+}
+
+/// Memory that kernels read.
+struct Shared<'a, T>(&'a [T]);
+// SAFETY: the slice is initialised, and nobody writes it while it is borrowed.
+unsafe impl<T: 'static> IntoParam<&'static [T]> for Shared<'_, T> {
+    fn raw(&self) -> RawSlice<T> {
+        RawSlice::new(self.0.as_ptr().cast_mut(), self.0.len())
+    }
+    fn memory(&self, arguments: &mut Arguments) {
+        arguments.note::<&'static [T]>(memory(self.0));
+    }
+}
+
+fn run(kernel: &str, grid: u32, body: impl Fn() + Sync) {
+    let launch = Launch { kernel, grid: grid.into(), block: 64.into(), dynamic_shared: 0 };
+    Executor::new(2).run(&launch, &body).unwrap();
+}
+
+/// Generic over the kernel's types.
+fn lines<T: Number + line::Instance + Default + From<u8>>(symbol: &str, max_threads: u32) -> Vec<T> {
+    let (input, mut out) = ([T::from(1), T::from(2), T::from(3)], [T::default(); 3]);
+    let (first, last) = (input.as_ptr().addr() as u64, out.as_ptr().addr() as u64);
+    let arrays = ArraysArgs { input: Shared(&input), out: Slice(&mut out) };
+    let of = Line { factor: T::from(10), offset: T::from(5) };
+    let bound = line::bind::<T>(LaunchConfig::new(1, 64), arrays, of, Nothing, Count(2), T::from(1));
+    assert_eq!((bound.kernel().symbol(), bound.kernel().name()), (symbol, symbol.replacen('_', "::", 1).as_str()));
+    assert!(bound.kernel().one_dimensional && bound.kernel().max_threads == Some(max_threads));
+    assert!(std::ptr::eq(bound.kernel(), line::kernel::<T>()));
+    let words = bound.arguments().words();
+    assert_eq!((words.len(), &words[..4], words[6]), (8, &[first, 3, last, 3][..], 2));
+    let memory = bound.arguments().memory();
+    let starts: Vec<_> = memory.iter().map(|(memory, writes)| (memory.bytes.start as u64, *writes)).collect();
+    assert_eq!(starts, [(first, false), (last, true)]);
+    // SAFETY: all memory is of this process, and the launch is the one that was bound.
+    run("line", 1, unsafe { bound.into_body() });
+    out.into()
+}
+
+#[test]
+fn structures_reach_the_kernel() {
+    assert_eq!(lines::<f32>("params_line_f32", 64), [16.0, 26.0, 0.0]);
+    assert_eq!(lines::<f64>("params_line_f64", 128), [16.0, 26.0, 0.0]);
+}
+
+#[test]
+fn shared_arrays_of_a_type() {
+    fn reversed<T: Number + reverse::Instance + From<u8> + PartialEq + std::fmt::Debug>() {
+        let mut values: Vec<T> = (0..128).map(T::from).collect();
+        // SAFETY: two blocks of 64 threads, and a value for each.
+        let bound = unsafe { reverse::bind::<T>(LaunchConfig::new(2, 64), Slice(&mut values)) };
+        // SAFETY: all memory is of this process, and the launch is the one that was bound.
+        run("reverse", 2, unsafe { bound.into_body() });
+        let expected: Vec<T> = (0..64).rev().chain((64..128).rev()).map(T::from).collect();
+        assert_eq!(values, expected);
+    }
+    reversed::<f32>();
+    reversed::<f64>();
+}

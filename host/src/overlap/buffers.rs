@@ -1,0 +1,93 @@
+//! Buffers that belong together, and what kernels see of them.
+
+use cuda_std::{I32x4, launch::IntoParam};
+use gpu_kernels::overlap::{
+    Scalar,
+    boundary::{self, OutsideArgs, RegionArgs},
+    clip::Point,
+    direct::{self, PairsArgs},
+    layout::{self, Circle, ListArgs, Piece, Place, SumsArgs},
+};
+
+use crate::device::Buffer;
+
+/// Poses after phase one.
+#[derive(Debug)]
+pub struct List<T: Scalar> {
+    pub circles: Buffer<Circle<T>>,
+    pub places: Buffer<Place<T>>,
+    pub pieces: Buffer<Piece<T>>,
+    pub order: Buffer<u32>,
+}
+
+impl<T: Scalar> List<T> {
+    pub fn argument(&self) -> impl IntoParam<layout::List<T>> {
+        ListArgs { circles: &self.circles, places: &self.places, pieces: &self.pieces, order: &self.order }
+    }
+}
+
+/// Sums by pose.
+#[derive(Debug)]
+pub struct ByPose<T: Scalar> {
+    pub areas: Buffer<T>,
+    pub gradients: Buffer<T>,
+}
+
+impl<T: Scalar> ByPose<T> {
+    /// Where the sums of phase two go: these are the rows', `candidates` those of candidates that aren't the rows.
+    pub fn sums<'a>(
+        &'a mut self,
+        partial: &'a mut Buffer<T>,
+        candidates: &'a mut ByPose<T>,
+    ) -> impl IntoParam<layout::Sums<T>> + use<'a, T> {
+        SumsArgs {
+            partial,
+            row_areas: &mut self.areas,
+            row_gradients: &mut self.gradients,
+            areas: &mut candidates.areas,
+            gradients: &mut candidates.gradients,
+        }
+    }
+}
+
+/// Where pairs go.
+#[derive(Debug)]
+pub struct Pairs<T: Scalar> {
+    pub count: Buffer<u32>,
+    pub pairs: Buffer<I32x4>,
+    pub areas: Buffer<T>,
+}
+
+impl<T: Scalar> Pairs<T> {
+    pub fn argument(&mut self) -> impl IntoParam<direct::Pairs<T>> {
+        let capacity = self.pairs.len() as u32;
+        PairsArgs { capacity, count: &mut self.count, pairs: &mut self.pairs, areas: &mut self.areas }
+    }
+}
+
+/// A boundary on a device.
+#[derive(Debug)]
+pub struct Region<T: Scalar> {
+    pub half_planes: Buffer<T>,
+    pub quads: Buffer<Point<T>>,
+}
+
+impl<T: Scalar> Region<T> {
+    pub fn argument(&self) -> impl IntoParam<boundary::Region<'static, T>> {
+        RegionArgs { half_planes: &self.half_planes, quads: &self.quads }
+    }
+}
+
+/// What is outside, by pose.
+#[derive(Debug)]
+pub struct OutsideByPose<T: Scalar> {
+    pub areas: Buffer<T>,
+    pub gradients: Buffer<T>,
+    pub by_scale: Buffer<T>,
+}
+
+impl<T: Scalar> OutsideByPose<T> {
+    pub fn argument(&mut self) -> impl IntoParam<boundary::Outside<T>> {
+        OutsideArgs { areas: &mut self.areas, gradients: &mut self.gradients, by_scale: &mut self.by_scale }
+    }
+}
