@@ -445,6 +445,8 @@ fn generic(kernel: &Kernel, bounds: Bounds, parameter: &TypeParam, instances: &[
             ///
             /// # Safety
             /// It gives the facts of the kernel for this type, and its call.
+            // Clippy doesn't see what documentation macros write.
+            #[allow(clippy::missing_safety_doc)]
             #[diagnostic::on_unimplemented(message = #message, note = #note)]
             pub unsafe trait Instance: ::core::marker::Sized + 'static #scalar + #bounds_of_t {
                 #[doc(hidden)]

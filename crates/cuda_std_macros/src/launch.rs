@@ -29,7 +29,7 @@ impl Parse for Call {
         input.parse::<Token![,]>()?;
         // The path ends before `::<` or `<<<`.
         let mut kernel = TokenStream::new();
-        while !input.is_empty() && !input.peek(Token![<]) && !(input.peek(Token![::]) && input.peek3(Token![<])) {
+        while !(input.is_empty() || input.peek(Token![<]) || input.peek(Token![::]) && input.peek3(Token![<])) {
             kernel.extend([input.parse::<TokenTree>()?]);
         }
         let kernel = Path::parse_mod_style.parse2(kernel)?;

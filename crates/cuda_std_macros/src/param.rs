@@ -125,6 +125,7 @@ pub fn expand(item: TokenStream) -> Result<TokenStream> {
         quote! {
             // SAFETY: all fields are scalars, which point to nothing.
             #[cfg(not(cuda_device))]
+            #[allow(clippy::unused_unit)]
             unsafe impl #impl_generics ::cuda_std::launch::IntoParam<Self> for #name #lasting #clause {
                 fn raw(&self) -> <Self as ::cuda_std::launch::KernelParam>::Raw {
                     (#(<#types as ::cuda_std::launch::IntoParam<#types>>::raw(&self.#members),)*)
