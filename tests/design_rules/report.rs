@@ -233,7 +233,7 @@ fn what_is_said_of_runs_is_escaped() {
 
 #[test]
 fn what_the_script_says() {
-    let small = Dag::builder("small").gpu("a").cpu("b").build().unwrap();
+    let small = Dag::builder("small").gpu("a").gpu("b").cpu("c").build().unwrap();
     let runs = runs(&small, 1, |index, _| 1.0 + index as f64);
     let page = report::page(&runs, &learn(&runs, 98.0));
     let says = |expression: &str, expected: Value| assert_eq!(evaluate(&page, expression), expected, "{expression}");
