@@ -1,6 +1,8 @@
 //! Pages about runs.
 
 use roxmltree::{Document, Node, ParsingOptions};
+use rquickjs::{Context, Runtime};
+use serde_json::{Value, json};
 use warpsmith::design_rules::{
     About, Dag, LabelOptions, LearnOptions, Model, Run, Runs, Schedule, Span, Timeline, TraversalTable, programs, report,
     schedule::Schedules,
@@ -60,11 +62,38 @@ fn all_text(node: Node<'_, '_>) -> String {
     node.descendants().filter_map(|node| node.text().filter(|_| node.is_text())).collect()
 }
 
-/// What holds for every page.
+/// The text of the page's element that starts so.
+fn element<'a>(page: &'a str, start: &str) -> &'a str {
+    let (_, rest) = page.split_once(start).unwrap();
+    rest.split_once("</script>").unwrap().0
+}
+
+/// What the page's script says to an expression, as JSON.
+fn evaluate(page: &str, expression: &str) -> Value {
+    let source = format!("{};JSON.stringify({expression})", element(page, "<script id=\"draw\">"));
+    let context = Context::full(&Runtime::new().unwrap()).unwrap();
+    context.with(|context| match context.eval::<String, _>(source) {
+        Ok(text) => serde_json::from_str(&text).unwrap(),
+        Err(_) => panic!("{:?}", context.catch()),
+    })
+}
+
+/// What the page's script draws.
+fn draw(page: &str) -> String {
+    let data = element(page, "<script type=\"application/json\" id=\"data\">");
+    let drawn = evaluate(page, &format!("page({data})"));
+    format!("<body>{}</body>", drawn.as_str().unwrap())
+}
+
+/// What holds for every page; gives what it shows.
 #[track_caller]
-fn check(page: &str, runs: &Runs, model: &Model) {
+fn check(page: &str, runs: &Runs, model: &Model) -> String {
     assert!(page.starts_with("<!DOCTYPE html>\n<html lang=\"en\"") && page.len() < 1_000_000, "{}", page.len());
-    let document = parse(page);
+    // The data, what draws, and what calls it: no text of the data ends its element, or begins another.
+    assert_eq!([page.matches("<script").count(), page.matches("</script").count()], [3, 3]);
+    assert!(!page.contains("<!--") && !page.contains("{{data}}"));
+    let drawn = draw(page);
+    let document = parse(&drawn);
     // Nothing is loaded from anywhere: links lead to places in the page, and there is nothing else that names a
     // resource.
     let ids: Vec<_> = document.descendants().filter_map(|node| node.attribute("id")).collect();
@@ -77,7 +106,7 @@ fn check(page: &str, runs: &Runs, model: &Model) {
                 _ => {}
             }
         }
-        assert!(!["link", "iframe", "object", "embed", "img", "image", "use"].contains(&node.tag_name().name()));
+        assert!(!["script", "link", "iframe", "object", "embed", "img", "image", "use"].contains(&node.tag_name().name()));
     }
     let addresses = [page.matches("://").count(), page.matches("xmlns=\"http://www.w3.org/").count()];
     assert!(!page.contains("url(") && !page.contains("@import") && addresses[0] == addresses[1], "{addresses:?}");
@@ -112,7 +141,8 @@ fn check(page: &str, runs: &Runs, model: &Model) {
     let steps = |run: Option<&Run>| run.unwrap().traversal.steps().len();
     assert_eq!(rows, [model.labels.count(), steps(runs.fastest()), steps(runs.slowest())]);
     // No number went wrong.
-    assert!(!page.contains("NaN") && !page.contains("inf"), "a number is none");
+    assert!(!["NaN", "Infinity", "undefined", "null"].iter().any(|word| drawn.contains(word)), "a number is none");
+    drawn
 }
 
 #[test]
@@ -130,9 +160,8 @@ fn three_classes_with_timelines() {
     runs.about.slowest = Some(timeline(runs.slowest().unwrap(), 2));
     let model = learn(&runs, 0.0);
     assert_eq!(model.labels.count(), 3);
-    let page = report::page(&runs, &model);
-    check(&page, &runs, &model);
-    let document = parse(&page);
+    let drawn = check(&report::page(&runs, &model), &runs, &model);
+    let document = parse(&drawn);
     let text = all_text(document.root());
     for part in ["539", "of 5,390: 10.0 %", "100.0 µs", "tree search", "seed 7", "an input", "a platform"] {
         assert!(text.contains(part), "{part}");
@@ -172,17 +201,15 @@ fn many_classes_and_one() {
     let levels = runs(&dag, 50, |index, _| 1e-3 * (1.0 + (index % 11) as f64) + 1e-9 * index as f64);
     let model = learn(&levels, 0.0);
     assert!(model.labels.count() > 10);
-    let page = report::page(&levels, &model);
-    check(&page, &levels, &model);
+    check(&report::page(&levels, &model), &levels, &model);
 
     // Without a peak there is one class, and without a feature one leaf.
     let small = Dag::builder("small").gpu("a").gpu("b").cpu("c").build().unwrap();
     let line = runs(&small, 1, |index, _| 1.0 + index as f64);
     let model = learn(&line, 98.0);
     assert_eq!((model.labels.count(), model.search.tree.leaves()), (1, 1));
-    let page = report::page(&line, &model);
-    check(&page, &line, &model);
-    assert!(page.contains("any schedule") && page.contains("without traces"));
+    let drawn = check(&report::page(&line, &model), &line, &model);
+    assert!(drawn.contains("any schedule") && drawn.contains("without traces"));
     // Of no time at all.
     let nothing = runs(&small, 1, |_, _| 0.0);
     check(&report::page(&nothing, &learn(&nothing, 98.0)), &nothing, &learn(&nothing, 98.0));
@@ -197,10 +224,53 @@ fn what_is_said_of_runs_is_escaped() {
     runs.about.search = "<i>".to_owned();
     runs.about.space = Some("<u>".to_owned());
     let model = learn(&runs, 98.0);
-    let page = report::page(&runs, &model);
-    check(&page, &runs, &model);
-    let document = parse(&page);
-    let scripts = document.descendants().filter(|node| node.tag_name().name() == "script").count();
-    let text = all_text(document.root());
-    assert!(scripts == 1 && text.contains("alert(1)") && text.contains("\"quotes\" & 'more'\u{fffd}"));
+    let drawn = check(&report::page(&runs, &model), &runs, &model);
+    let text = all_text(parse(&drawn).root());
+    for part in [&*runs.about.input, "\"quotes\" & 'more'\u{fffd}", "<b>&", "<i>", "of <u>", "größe"] {
+        assert!(text.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn what_the_script_says() {
+    let small = Dag::builder("small").gpu("a").gpu("b").cpu("c").build().unwrap();
+    let runs = runs(&small, 1, |index, _| 1.0 + index as f64);
+    let page = report::page(&runs, &learn(&runs, 98.0));
+    let says = |expression: &str, expected: Value| assert_eq!(evaluate(&page, expression), expected, "{expression}");
+    says(
+        "[1.5, 0.9, 4.53e-5, 2e-9, 0].map(seconds => time(seconds))",
+        json!(["1.500 s", "900.0 ms", "45.30 µs", "2.000 ns", "0.000 ns"]),
+    );
+    says("[0, 0.0001, 0.1234, 0.9999, 1].map(percent)", json!(["0 %", "0.01 %", "12.3 %", "> 99.9 %", "100 %"]));
+    says("['5390', '187464405585600000', '<u>', ''].map(short)", json!(["5,390", "1.87·10¹⁷", "<u>", ""]));
+    says("[counted(1, 'run'), counted(1234567, 'run')]", json!(["1 run", "1,234,567 runs"]));
+    says("[0, -0.001, 1.5, 2, 1 / 3, 120].map(px)", json!(["0", "0", "1.5", "2", "0.33", "120"]));
+    says("ticks(0, 20000, 5).map(([, text]) => text)", json!(["0", "5,000", "10,000", "15,000", "20,000"]));
+    says("ticks(0.97, 1.03, 4).map(([, text]) => text)", json!(["0.98", "1.00", "1.02"]));
+    says("ticks(2, 5, 8, true).map(([, text]) => text)", json!(["2", "3", "4", "5"]));
+    says("[around([1, 100]).low, around([]).high, around([3, 3]).high > 3]", json!([0, 1, true]));
+    says("wrap('CES-b4-PostSend before y_L?', 23)", json!(["CES-b4-PostSend before", "y_L?"]));
+    says("wrap('abcdefgh ij', 5)", json!(["abcde", "fgh", "ij"]));
+    says(
+        "[['a', 1], ['CER-after-a', null], ['CES-b4-b', null], ['CSWE-b4-c-after-a', 0], ['b', null]]
+            .map(([name, stream]) => explain({ name, stream }))",
+        json!(["stream 1", "event behind a", "host waits", "stream 0 waits for a", "host"]),
+    );
+    // Names keep out of each other's way: each begins after the end of those to its left in its line.
+    says(
+        "lanesOf([['a_long_name_indeed', 0, 2], ['another_one', 3, 4], ['fits', 5, 200], ['x', 201, 202], ['y', 400, 401]]
+            .map(([name, start, end]) => ({ name, start, end, stream: null })), { longest: 500, width: 500 })[0].bars.map(bar => bar.line)",
+        json!([1, 0, -1, 0, 0]),
+    );
+    // Four leaves and a half beside each other, no two of a row nearer than a gap, and parents in the middle.
+    let nodes = "[[1, 2], [3, 4], [7, 8], [], [5, 6], [], [], [], []].map(children => ({ children }))";
+    let placed = evaluate(&page, &format!("(nodes => [place(nodes), nodes])({nodes})"));
+    let number = |node: usize, name: &str| placed[1][node][name].as_f64().unwrap();
+    assert_eq!([0, 1, 2, 3, 4, 5, 6, 7, 8].map(|node| number(node, "depth")), [0., 1., 1., 2., 2., 3., 3., 2., 2.]);
+    for (a, b) in (0..9).flat_map(|a| (0..a).map(move |b| (a, b))) {
+        let apart = (number(a, "middle") - number(b, "middle")).abs();
+        assert!(number(a, "depth") != number(b, "depth") || apart >= 186.0 - 1e-9, "{a} {b}");
+    }
+    assert!((number(0, "middle") - 0.5 * (number(1, "middle") + number(2, "middle"))).abs() < 1e-9);
+    assert!(placed[0].as_f64().unwrap() < 5.0 * 186.0);
 }
