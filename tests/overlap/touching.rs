@@ -15,12 +15,12 @@ use rand_chacha::{
 use rayon::prelude::*;
 use warpsmith::{
     device::Device,
-    overlap::{Kernel, Overlap, Packings, Shape, Wanted},
+    overlap::{Overlap, OverlapKernel, Packings, Shape, Wanted},
 };
 
 type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
-const KERNELS: [Kernel; 2] = [Kernel::Queue, Kernel::Direct];
+const KERNELS: [OverlapKernel; 2] = [OverlapKernel::Queue, OverlapKernel::Direct];
 
 /// Random numbers, and the small ones that these tests are about.
 struct Random(ChaCha8Rng);

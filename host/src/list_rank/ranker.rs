@@ -23,7 +23,8 @@ const BLOCK: u32 = 256;
 
 /// One step of a ranking.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
+#[non_exhaustive]
+pub struct StepTime {
     /// What it did.
     pub name: &'static str,
     /// How long it took, in ms; 0 where the ranker doesn't measure.
@@ -44,7 +45,7 @@ pub struct Report {
     /// The head, found or given; unknown (-1) to a trusted ranker that found it on the device.
     pub head: i32,
     /// Its steps in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<StepTime>,
 }
 
 impl Report {
@@ -56,6 +57,7 @@ impl Report {
 
 /// What a forest was found to be.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Forest {
     /// How many lists. They are numbered by their heads' indices, ascending.
     pub lists: usize,
@@ -121,7 +123,7 @@ impl<'s> Clock<'s> {
         Ok(())
     }
 
-    fn steps(self) -> Result<Vec<Step>, DeviceError> {
+    fn steps(self) -> Result<Vec<StepTime>, DeviceError> {
         self.marks
             .windows(2)
             .map(|pair| {
@@ -130,7 +132,7 @@ impl<'s> Clock<'s> {
                     (Some(start), Some(end)) => end.elapsed_ms(start)?,
                     _ => 0.0,
                 };
-                Ok(Step { name, ms, bytes: *bytes })
+                Ok(StepTime { name, ms, bytes: *bytes })
             })
             .collect()
     }

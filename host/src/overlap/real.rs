@@ -1,42 +1,21 @@
 //! The numbers that areas are computed in.
 
-use std::fmt::{Debug, Display, LowerExp};
-
 use gpu_kernels::overlap::Scalar;
-use ndarray_npy::WritableElement;
 
 use super::launches::Launches;
-use crate::npy::Element;
-
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for f32 {}
-    impl Sealed for f64 {}
-}
+use crate::real::Real;
 
 /// `f32` or `f64`: the type of poses and results on the device.
-pub trait Real: sealed::Sealed + Scalar + Launches + Element + WritableElement + Default + Debug + Display + LowerExp {
-    /// The type's name as NumPy has it: `float32` or `float64`.
-    const NAME: &str;
+pub trait OverlapReal: Real + Scalar + Launches {
     /// The largest magnitude of a position: squares of larger ones would be too large for the type, or say nothing any
     /// more.
     const MAX_POSITION: f64;
-    /// The same number; exact.
-    fn to_f64(self) -> f64;
 }
 
-impl Real for f32 {
-    const NAME: &str = "float32";
+impl OverlapReal for f32 {
     const MAX_POSITION: f64 = 1e9;
-    fn to_f64(self) -> f64 {
-        self.into()
-    }
 }
 
-impl Real for f64 {
-    const NAME: &str = "float64";
+impl OverlapReal for f64 {
     const MAX_POSITION: f64 = 1e18;
-    fn to_f64(self) -> f64 {
-        self
-    }
 }
