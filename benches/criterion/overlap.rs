@@ -9,7 +9,7 @@ use crate::common::{gpu, with_font};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
 use warpsmith::{
     device::Device,
-    overlap::{Kernel, Overlap, Packings, Real, Shape, Wanted, random},
+    overlap::{Overlap, OverlapKernel, OverlapReal, Packings, Shape, Wanted, random},
 };
 
 /// Packings, and poses in each.
@@ -20,7 +20,7 @@ fn packings((count, each): Size) -> Packings {
 }
 
 /// Evaluations of packings of each size by the device's own kernel, or by another.
-fn evaluations<T: Real>(criterion: &mut Criterion, device: &Device, sizes: &[Size], kernel: Option<Kernel>) {
+fn evaluations<T: OverlapReal>(criterion: &mut Criterion, device: &Device, sizes: &[Size], kernel: Option<OverlapKernel>) {
     let mut group = criterion.benchmark_group(format!("overlap/{}/{}", device.backend(), T::NAME));
     group.sample_size(10);
     for &size in sizes {
@@ -65,9 +65,9 @@ fn on_gpu(criterion: &mut Criterion) {
     let Some(device) = gpu("overlap") else { return };
     let sizes = [(1024, 120), (1, 120), (1, 500), (1, 100_000)];
     evaluations::<f64>(criterion, &device, &sizes, None);
-    evaluations::<f64>(criterion, &device, &sizes, Some(Kernel::Direct));
+    evaluations::<f64>(criterion, &device, &sizes, Some(OverlapKernel::Direct));
     evaluations::<f32>(criterion, &device, &sizes, None);
-    evaluations::<f32>(criterion, &device, &sizes, Some(Kernel::Direct));
+    evaluations::<f32>(criterion, &device, &sizes, Some(OverlapKernel::Direct));
 }
 
 criterion_group! {

@@ -9,10 +9,10 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
 use warpsmith::{
     device::Device,
     engine::{Control, Engine},
-    pcf::{Kernel, Layout, Measure, Pairwise, PcfSet, Real, lp_distance, random},
+    pcf::{Layout, Measure, Pairwise, PcfKernel, PcfReal, PcfSet, lp_distance, random},
 };
 
-fn matrices<T: Real>(criterion: &mut Criterion, device: &Device, set: &PcfSet<T>, what: &str, kernel: Kernel) {
+fn matrices<T: PcfReal>(criterion: &mut Criterion, device: &Device, set: &PcfSet<T>, what: &str, kernel: PcfKernel) {
     let engine = Engine::new([device.clone()]).unwrap();
     let mut group = criterion.benchmark_group(format!("pcf/{}/{}", device.backend(), T::NAME));
     group.sample_size(10);
@@ -35,8 +35,8 @@ fn matrices<T: Real>(criterion: &mut Criterion, device: &Device, set: &PcfSet<T>
 fn on_cpu(criterion: &mut Criterion) {
     let (single, double) = (random::uniform::<f32>(500, 100, 1), random::uniform::<f64>(500, 100, 1));
     let (single, double) = (single.expect("few functions"), double.expect("few functions"));
-    matrices(criterion, &Device::cpu(), &single, "500 x 100", Kernel::Auto);
-    matrices(criterion, &Device::cpu(), &double, "500 x 100", Kernel::Auto);
+    matrices(criterion, &Device::cpu(), &single, "500 x 100", PcfKernel::Auto);
+    matrices(criterion, &Device::cpu(), &double, "500 x 100", PcfKernel::Auto);
     criterion.bench_function("pcf/one pair of 100 on one core", |bencher| {
         bencher.iter(|| lp_distance(double.get(0), double.get(1), 1.0));
     });
@@ -45,12 +45,12 @@ fn on_cpu(criterion: &mut Criterion) {
 fn on_gpu(criterion: &mut Criterion) {
     let Some(device) = gpu("pcf") else { return };
     let single = random::uniform::<f32>(10_000, 100, 1).expect("few functions");
-    matrices(criterion, &device, &single, "10,000 x 100", Kernel::Auto);
-    matrices(criterion, &device, &single, "10,000 x 100, kernel direct", Kernel::Direct);
+    matrices(criterion, &device, &single, "10,000 x 100", PcfKernel::Auto);
+    matrices(criterion, &device, &single, "10,000 x 100, kernel direct", PcfKernel::Direct);
     let double = random::uniform::<f64>(10_000, 100, 1).expect("few functions");
-    matrices(criterion, &device, &double, "10,000 x 100", Kernel::Auto);
+    matrices(criterion, &device, &double, "10,000 x 100", PcfKernel::Auto);
     let uneven = random::uneven::<f32>(5_000, 5_000, 1).expect("few functions");
-    matrices(criterion, &device, &uneven, "5,000 x 1..5,000", Kernel::Auto);
+    matrices(criterion, &device, &uneven, "5,000 x 1..5,000", PcfKernel::Auto);
 }
 
 criterion_group! {

@@ -10,11 +10,11 @@ use crate::common::{gpu, with_font};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
 use warpsmith::{
     device::Device,
-    spmv::{Band, Csr, DeviceMatrix, Kernel, Part, Real},
+    spmv::{Band, Csr, DeviceMatrix, Part, SpmvKernel, SpmvReal},
 };
 
 /// Multiplications by each of the kernels.
-fn multiplications<T: Real>(criterion: &mut Criterion, device: &Device, what: &str, matrix: &Csr<T>, kernels: &[Kernel]) {
+fn multiplications<T: SpmvReal>(criterion: &mut Criterion, device: &Device, what: &str, matrix: &Csr<T>, kernels: &[SpmvKernel]) {
     let mut group = criterion.benchmark_group(format!("spmv/{}/{}", device.backend(), T::NAME));
     group.sample_size(10).throughput(Throughput::Bytes(matrix.floor_bytes() as u64));
     let stream = device.stream().expect("a stream");
@@ -39,8 +39,8 @@ fn multiplications<T: Real>(criterion: &mut Criterion, device: &Device, what: &s
 fn on_cpu(criterion: &mut Criterion) {
     let band = Band::new(30_000, 300_000, 1);
     let (single, double) = (band.matrix::<f32>().expect("a wide band"), band.matrix::<f64>().expect("a wide band"));
-    multiplications(criterion, &Device::cpu(), "300,000", &single, &[Kernel::Auto]);
-    multiplications(criterion, &Device::cpu(), "300,000", &double, &[Kernel::Auto, Kernel::Tiles { threads: 256 }]);
+    multiplications(criterion, &Device::cpu(), "300,000", &single, &[SpmvKernel::Auto]);
+    multiplications(criterion, &Device::cpu(), "300,000", &double, &[SpmvKernel::Auto, SpmvKernel::Tiles { threads: 256 }]);
     let x = vec![0.5; double.columns()];
     let mut y = vec![0.0; double.rows()];
     criterion.bench_function("spmv/host/float64/300,000", |bencher| bencher.iter(|| double.multiply_into(&x, &mut y)));
@@ -52,7 +52,7 @@ fn on_cpu(criterion: &mut Criterion) {
 fn on_gpu(criterion: &mut Criterion) {
     let Some(device) = gpu("spmv") else { return };
     for (what, band) in [("1,500,000", Band::default()), ("15,000,000", Band::new(1_500_000, 15_000_000, 1))] {
-        let kernels = [Kernel::Auto, Kernel::Rows { lanes: 4 }];
+        let kernels = [SpmvKernel::Auto, SpmvKernel::Rows { lanes: 4 }];
         multiplications(criterion, &device, what, &band.matrix::<f32>().expect("a wide band"), &kernels);
         multiplications(criterion, &device, what, &band.matrix::<f64>().expect("a wide band"), &kernels);
     }

@@ -3,6 +3,8 @@
 
 use std::error::Error;
 
+use warpsmith::concurrency::Spread;
+
 mod design_rules;
 mod list_rank;
 mod overlap;
@@ -24,4 +26,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         "spmv" => spmv::main(arguments),
         _ => Err("which figures? There are design_rules, list_rank, overlap, pcf, scaling and spmv".into()),
     }
+}
+
+/// Median, and the range over the median.
+fn median(times: Vec<f64>) -> (f64, f64) {
+    let Spread { median, min, max } = Spread::of(times);
+    (median, (max - min) / median)
 }

@@ -24,7 +24,7 @@ use rand_chacha::{
 use rayon::prelude::*;
 use warpsmith::{
     device::Device,
-    overlap::{Boundary, Kernel, Lattice, Overlap, Packings, Real, Scene, Shape, Wanted, convex_intersection},
+    overlap::{Boundary, Lattice, Overlap, OverlapKernel, OverlapReal, Packings, Scene, Shape, Wanted, convex_intersection},
 };
 
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
@@ -42,7 +42,7 @@ fn packings(count: usize, n: usize, seed: u64) -> Result<Packings> {
 
 /// What there is to do.
 #[derive(Clone, Copy, Debug, Default)]
-struct Work {
+struct Counts {
     /// Pairs of poses.
     pairs: f64,
     /// Pairs of poses whose circles meet.
@@ -56,7 +56,7 @@ struct Work {
 /// A piece in the plane, and the least and greatest x, y, x + y and x - y.
 type Placed = (Vec<[f64; 2]>, [[f64; 4]; 2]);
 
-fn work(shape: &Shape, packings: &Packings) -> Work {
+fn work(shape: &Shape, packings: &Packings) -> Counts {
     let reach = 2.0 * shape.radius();
     let count = |packing: usize| {
         let poses = packings.get(packing);
@@ -74,7 +74,7 @@ fn work(shape: &Shape, packings: &Packings) -> Work {
             cells.entry(cell(center)).or_default().push(pose);
         }
         let of_pose = |i: usize| {
-            let mut work = Work::default();
+            let mut work = Counts::default();
             let [x, y] = cell(centers[i]);
             let around = (-1..=1).flat_map(|u| (-1..=1).map(move |v| [x + u, y + v]));
             for j in around.filter_map(|cell| cells.get(&cell)).flatten().copied().filter(|&j| j > i) {
@@ -94,19 +94,19 @@ fn work(shape: &Shape, packings: &Packings) -> Work {
             work
         };
         let n = poses.len() as f64;
-        let start = Work { pairs: 0.5 * n * (n - 1.0), ..Work::default() };
-        (0..poses.len()).into_par_iter().map(of_pose).reduce(Work::default, add_work).plus(start)
+        let start = Counts { pairs: 0.5 * n * (n - 1.0), ..Counts::default() };
+        (0..poses.len()).into_par_iter().map(of_pose).reduce(Counts::default, add_work).plus(start)
     };
-    (0..packings.len()).into_par_iter().map(count).reduce(Work::default, add_work)
+    (0..packings.len()).into_par_iter().map(count).reduce(Counts::default, add_work)
 }
 
-fn add_work(a: Work, b: Work) -> Work {
+fn add_work(a: Counts, b: Counts) -> Counts {
     a.plus(b)
 }
 
-impl Work {
-    fn plus(self, other: Work) -> Work {
-        Work {
+impl Counts {
+    fn plus(self, other: Counts) -> Counts {
+        Counts {
             pairs: self.pairs + other.pairs,
             near: self.near + other.near,
             clips: self.clips + other.clips,
@@ -128,15 +128,8 @@ fn extent(ring: &[[f64; 2]]) -> [[f64; 4]; 2] {
     })
 }
 
-/// Median, and the range over the median.
-fn median(mut times: Vec<f64>) -> (f64, f64) {
-    times.sort_by(f64::total_cmp);
-    let middle = times[times.len() / 2];
-    (middle, (times[times.len() - 1] - times[0]) / middle)
-}
-
 /// Times in ms by events, and by the host's clock.
-fn time<T: Real>(overlap: &Overlap<T>, scene: &mut Scene<T>, wanted: Wanted) -> Result<[(f64, f64); 2]> {
+fn time<T: OverlapReal>(overlap: &Overlap<T>, scene: &mut Scene<T>, wanted: Wanted) -> Result<[(f64, f64); 2]> {
     let stream = overlap.stream();
     let (mut device, mut host) = (Vec::new(), Vec::new());
     for run in 0..RUNS + 2 {
@@ -150,16 +143,16 @@ fn time<T: Real>(overlap: &Overlap<T>, scene: &mut Scene<T>, wanted: Wanted) -> 
             host.push(by_host);
         }
     }
-    Ok([median(device), median(host)])
+    Ok([crate::median(device), crate::median(host)])
 }
 
-fn line<T: Real>(
+fn line<T: OverlapReal>(
     name: &str,
     overlap: &Overlap<T>,
     packings: &Packings,
     wanted: Wanted,
     scale: Option<f64>,
-    work: Work,
+    work: Counts,
 ) -> Result {
     let mut scene = overlap.load(packings)?;
     if let Some(scale) = scale {
@@ -207,7 +200,7 @@ fn table(quick: bool) -> Result {
         let lattice = Lattice::new([side, 0.0], [0.0, side])?;
         line(&format!("{name}, f64, gradients, lattice"), &double()?.lattice(lattice)?, &packings, Wanted::GRADIENT, None, work)?;
         if n <= 10_000 {
-            let direct = double()?.kernel(Kernel::Direct);
+            let direct = double()?.kernel(OverlapKernel::Direct);
             line(&format!("{name}, f64, gradients, direct"), &direct, &packings, Wanted::GRADIENT, None, work)?;
         }
         let single = || Overlap::<f32>::new(&device, &tree);

@@ -24,7 +24,7 @@ use plotters::{
 use warpsmith::{
     device::{Backend, Device},
     engine::{Control, Engine, NpyFile, Report, Settings, Trace, advise_huge_pages, zeroed_vec},
-    pcf::{Layout, Measure, Pairwise, PcfSet, Real, io, random},
+    pcf::{Layout, Measure, Pairwise, PcfReal, PcfSet, io, random},
 };
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -42,7 +42,7 @@ fn engine(gpus: usize) -> Result<Engine> {
 }
 
 /// Computes a matrix into new memory; gives the time in ms, too.
-fn once<T: Real>(
+fn once<T: PcfReal>(
     engine: &Engine,
     matrix: &Pairwise<'_, T>,
     layout: Layout,
@@ -73,7 +73,7 @@ fn busy(trace: &Trace, lane: &str) -> f64 {
     spans.iter().map(|span| span.process).max().map_or(0.0, |last| (0..=last).map(of).fold(0.0, f64::max))
 }
 
-fn measure<T: Real>(engine: &Engine, name: &str, matrix: &Pairwise<'_, T>, layout: Layout) -> Result<f64> {
+fn measure<T: PcfReal>(engine: &Engine, name: &str, matrix: &Pairwise<'_, T>, layout: Layout) -> Result<f64> {
     let mut times = Vec::new();
     let mut side = 0;
     for run in 0..=RUNS {
@@ -127,7 +127,7 @@ fn table(quick: bool) -> Result<()> {
 
 /// The median time in ms of a matrix that is written to memory which has been used before, so that the system has no
 /// pages to find.
-fn into_the_same<T: Real>(engine: &Engine, matrix: &Pairwise<'_, T>) -> Result<f64> {
+fn into_the_same<T: PcfReal>(engine: &Engine, matrix: &Pairwise<'_, T>) -> Result<f64> {
     let mut out = zeroed_vec(matrix.shape(Layout::Condensed)?.iter().product())?;
     advise_huge_pages(&mut out);
     let mut times = Vec::new();
@@ -214,7 +214,7 @@ fn draw(trace: &Trace, path: &Path, device: &str) -> Result<()> {
     Ok(())
 }
 
-fn serve<T: Real>(a: &PcfSet<T>, b: Option<&PcfSet<T>>) -> Result<()> {
+fn serve<T: PcfReal>(a: &PcfSet<T>, b: Option<&PcfSet<T>>) -> Result<()> {
     let engine = engine(1)?;
     let mut last: Vec<T> = Vec::new();
     for line in stdin().lock().lines() {

@@ -25,7 +25,7 @@ use rand_chacha::{
 use warpsmith::{
     device::{Buffer, Device, Stream},
     list_rank::generate::Permutation,
-    spmv::{Band, Csr, DeviceMatrix, Kernel, Part, Real, SpmvError, add, gather},
+    spmv::{Band, Csr, DeviceMatrix, Part, SpmvError, SpmvKernel, SpmvReal, add, gather},
 };
 
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
@@ -44,7 +44,7 @@ const CASES: [(&str, &str); 7] = [
 ];
 
 /// A random matrix with rows of these lengths, anywhere.
-fn anywhere<T: Real>(columns: usize, lengths: impl Iterator<Item = usize>) -> Result<Csr<T>> {
+fn anywhere<T: SpmvReal>(columns: usize, lengths: impl Iterator<Item = usize>) -> Result<Csr<T>> {
     let mut rng = ChaCha8Rng::seed_from_u64(2);
     let mut row_ptr = vec![0u32];
     let mut nonzeros = 0;
@@ -57,7 +57,7 @@ fn anywhere<T: Real>(columns: usize, lengths: impl Iterator<Item = usize>) -> Re
     Ok(Csr::new((row_ptr.len() - 1, columns), row_ptr, indices, values)?)
 }
 
-fn matrix<T: Real>(case: &str, quick: bool) -> Result<Csr<T>> {
+fn matrix<T: SpmvReal>(case: &str, quick: bool) -> Result<Csr<T>> {
     let less = if quick { 100 } else { 1 };
     let band = |rows: usize, nonzeros: usize| Band::new(rows / less, nonzeros / less, 1).matrix::<T>();
     let part = || Part::new(&band(150_000, 1_500_000)?, 4, 1);
@@ -77,16 +77,9 @@ fn matrix<T: Real>(case: &str, quick: bool) -> Result<Csr<T>> {
     })
 }
 
-fn vector<T: Real>(len: usize) -> Vec<T> {
+fn vector<T: SpmvReal>(len: usize) -> Vec<T> {
     let mut rng = ChaCha8Rng::seed_from_u64(4);
     (0..len).map(|_| T::from_f64(f64::from(rng.next_u32()) / f64::from(1u32 << 31) - 1.0)).collect()
-}
-
-/// Median, and the range over the median.
-fn median(mut times: Vec<f64>) -> (f64, f64) {
-    times.sort_by(f64::total_cmp);
-    let middle = times[times.len() / 2];
-    (middle, (times[times.len() - 1] - times[0]) / middle)
 }
 
 /// Times in ms of one of `repeats` that are enqueued together, for each of `runs`; of as many as take ten milliseconds,
@@ -117,7 +110,7 @@ fn times(
 }
 
 fn line(case: &str, name: &str, work: &str, kernel: &str, bytes: usize, times: Vec<f64>) -> Result {
-    let (ms, spread) = median(times);
+    let (ms, spread) = crate::median(times);
     println!(
         "{case:<10} {name:<8} {work:>24} {kernel:<10} {:>10.2} us ({:4.1} %) {:>8.0} GB/s",
         1e3 * ms,
@@ -128,26 +121,26 @@ fn line(case: &str, name: &str, work: &str, kernel: &str, bytes: usize, times: V
     Ok(())
 }
 
-fn case<T: Real>(device: &Device, case: &str, variants: bool, quick: bool) -> Result {
+fn case<T: SpmvReal>(device: &Device, case: &str, variants: bool, quick: bool) -> Result {
     let matrix = matrix::<T>(case, quick)?;
     let (x, mut y) = (device.upload(&vector::<T>(matrix.columns()))?, device.alloc::<T>(matrix.rows())?);
-    let mut kernels = vec![Kernel::Auto];
+    let mut kernels = vec![SpmvKernel::Auto];
     if variants {
-        kernels.extend([1, 2, 4, 8, 16, 32].map(|lanes| Kernel::Rows { lanes }));
-        kernels.extend([32, 64, 128, 256].map(|threads| Kernel::Tiles { threads }));
+        kernels.extend([1, 2, 4, 8, 16, 32].map(|lanes| SpmvKernel::Rows { lanes }));
+        kernels.extend([32, 64, 128, 256].map(|threads| SpmvKernel::Tiles { threads }));
     }
     let work = format!("{} x {}", matrix.rows(), matrix.nnz());
     for kernel in kernels {
         let on_device = DeviceMatrix::with_kernel(device, &matrix, kernel)?;
         let times = times(device, RUNS, 0, |stream| on_device.multiply(stream, &x, &mut y))?;
-        let chosen = if kernel == Kernel::Auto { "" } else { "*" };
+        let chosen = if kernel == SpmvKernel::Auto { "" } else { "*" };
         line(case, T::NAME, &work, &format!("{}{chosen}", on_device.kernel()), matrix.floor_bytes(), times)?;
     }
     Ok(())
 }
 
 /// What else a rank does with the paper's matrix: packing and adding.
-fn vectors<T: Real>(device: &Device, quick: bool) -> Result {
+fn vectors<T: SpmvReal>(device: &Device, quick: bool) -> Result {
     let less = if quick { 100 } else { 1 };
     let part = Part::new(&Band::new(150_000 / less, 1_500_000 / less, 1).matrix::<T>()?, 4, 1)?;
     let (rows, packed, size) = (part.rows.len(), part.pack.len(), size_of::<T>());
@@ -188,14 +181,14 @@ struct Request {
 }
 
 /// The matrix that was asked for last.
-struct Served<T: Real> {
+struct Served<T: SpmvReal> {
     host: Csr<T>,
     matrix: DeviceMatrix<T>,
     x: Buffer<T>,
     y: Buffer<T>,
 }
 
-impl<T: Real> Served<T> {
+impl<T: SpmvReal> Served<T> {
     fn new(device: &Device, case: &str, quick: bool) -> Result<Self> {
         let host = matrix::<T>(case, quick)?;
         let (x, y) = (device.upload(&vector::<T>(host.columns()))?, device.alloc(host.rows())?);

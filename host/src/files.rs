@@ -2,11 +2,13 @@
 
 use std::{
     collections::BTreeSet,
+    error::Error,
+    fmt::{self, Display},
     fs::{self, File, Metadata},
     io::{self, BufWriter, ErrorKind, Write},
     mem,
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use tempfile::Builder;
@@ -17,14 +19,115 @@ const LINKS: usize = 40;
 /// The temporary files of this process that there are.
 static TEMPORARY: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Why a file can't be written.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{} can't be written: {reason}", path.display())]
+/// Why a file can't be read or written, or holds something else than it should.
+///
+/// Where the system is at fault, its [`io::Error`] is the source, and only that says what the matter is.
+/// [`chain`] gives the whole sentence.
+#[derive(Clone, Debug, PartialEq)]
 pub struct FileError {
+    path: PathBuf,
+    reason: Reason,
+}
+
+impl FileError {
+    /// What follows the file's name: "can't be read", "line 3: ...".
+    pub fn new(path: &Path, reason: impl Into<Reason>) -> Self {
+        FileError { path: path.to_owned(), reason: reason.into() }
+    }
+
+    /// That it can't be written because of this.
+    pub fn unwritten(path: &Path, error: io::Error) -> Self {
+        FileError::new(path, Reason::because(UNWRITTEN, error))
+    }
+
+    /// That it can't be written; why, as a clause.
+    pub fn unwritable(path: &Path, reason: impl Display) -> Self {
+        FileError::new(path, format!("{UNWRITTEN}: {reason}"))
+    }
+
     /// The file, as it was named.
-    pub path: PathBuf,
-    /// Why, as a clause.
-    pub reason: String,
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The system's error, where it is at fault.
+    pub fn io_error(&self) -> Option<&io::Error> {
+        self.reason.source.as_deref()
+    }
+}
+
+const UNWRITTEN: &str = "can't be written";
+
+impl Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Of what is read, any clause may follow.
+        let between = if self.reason.text.starts_with(UNWRITTEN) { "" } else { ":" };
+        write!(f, "{}{between} {}", self.path.display(), self.reason.text)
+    }
+}
+
+impl Error for FileError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.io_error().map(|error| error as _)
+    }
+}
+
+/// What is wrong with a file, as a clause that follows its name.
+#[derive(Clone, Debug)]
+pub struct Reason {
+    text: String,
+    source: Option<Arc<io::Error>>,
+}
+
+impl Reason {
+    /// What can't be done, because of the system.
+    pub fn because(text: &str, error: io::Error) -> Self {
+        Reason { text: text.to_owned(), source: Some(Arc::new(error)) }
+    }
+
+    /// The same after something else, such as the part of the file that it is about.
+    pub(crate) fn after(self, start: impl Display) -> Self {
+        Reason { text: format!("{start}{}", self.text), ..self }
+    }
+}
+
+impl PartialEq for Reason {
+    fn eq(&self, other: &Self) -> bool {
+        let kind = |reason: &Reason| reason.source.as_ref().map(|error| error.kind());
+        self.text == other.text && kind(self) == kind(other)
+    }
+}
+
+impl From<String> for Reason {
+    fn from(text: String) -> Self {
+        Reason { text, source: None }
+    }
+}
+
+impl From<&str> for Reason {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+/// The whole clause: what the system says, too.
+impl Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)?;
+        self.source.as_ref().map_or(Ok(()), |error| write!(f, ": {}", reason(error)))
+    }
+}
+
+/// An error as a whole sentence: its text and those of its sources, of the system's without their numbers.
+pub fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(source) = next {
+        text += ": ";
+        text += &source.downcast_ref::<io::Error>().map_or_else(|| source.to_string(), reason);
+        next = source.source();
+    }
+    text
 }
 
 /// Where a file is to go.
@@ -46,10 +149,10 @@ impl Destination {
     /// Where it is a directory, a device, a pipe or what this process prints to; where it is read-only; where there is
     /// no such directory, or it can't be written to.
     pub fn prepare(name: &Path) -> Result<Self, FileError> {
-        let fail = |reason: String| FileError { path: name.to_owned(), reason };
+        let fail = |reason: String| FileError::unwritable(name, reason);
         let there = fs::metadata(name);
         if let Ok(metadata) = &there {
-            check(name, metadata).map_err(fail)?;
+            check(name, metadata)?;
         }
         let destination = Destination { name: name.to_owned(), path: resolve(name) };
         if destination.path.file_name().is_none() {
@@ -62,7 +165,7 @@ impl Destination {
         if let Err(error) = there
             && error.kind() != ErrorKind::NotFound
         {
-            return Err(destination.error(&error));
+            return Err(destination.error(error));
         }
         destination.temporary()?;
         Ok(destination)
@@ -95,8 +198,8 @@ impl Destination {
             builder.permissions(fs::Permissions::from_mode(mode));
         }
         let mut list = temporaries();
-        let made = builder.tempfile_in(directory(&self.path)).map_err(|error| self.error(&error))?;
-        let (file, path) = made.keep().map_err(|error| self.error(&error.error))?;
+        let made = builder.tempfile_in(directory(&self.path)).map_err(|error| self.error(error))?;
+        let (file, path) = made.keep().map_err(|error| self.error(error.error))?;
         list.insert(path.clone());
         drop(list);
         let temporary = Temporary { file, path };
@@ -106,7 +209,7 @@ impl Destination {
             // Only root may give files away; and the mask has no say in the permissions of a file that there was.
             let _ = fchown(&temporary.file, Some(replaced.uid()), Some(replaced.gid()));
             let permissions = fs::Permissions::from_mode(replaced.mode() & 0o777);
-            temporary.file.set_permissions(permissions).map_err(|error| self.error(&error))?;
+            temporary.file.set_permissions(permissions).map_err(|error| self.error(error))?;
         }
         Ok(temporary)
     }
@@ -118,7 +221,7 @@ impl Destination {
     pub fn persist(&self, file: Temporary) -> Result<(), FileError> {
         // Whoever has the list finds the file under one of its two names.
         let mut list = temporaries();
-        fs::rename(&file.path, &self.path).map_err(|error| self.error(&error))?;
+        fs::rename(&file.path, &self.path).map_err(|error| self.error(error))?;
         list.remove(&file.path);
         Ok(())
     }
@@ -130,14 +233,14 @@ impl Destination {
     pub fn write(&self, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> Result<(), FileError> {
         let file = self.temporary()?;
         let mut writer = BufWriter::new(&file.file);
-        write(&mut writer).and_then(|()| writer.flush()).map_err(|error| self.error(&error))?;
+        write(&mut writer).and_then(|()| writer.flush()).map_err(|error| self.error(error))?;
         drop(writer);
         self.persist(file)
     }
 
     /// That the file can't be written because of `error`.
-    pub fn error(&self, error: &io::Error) -> FileError {
-        FileError { path: self.name.clone(), reason: reason(error) }
+    pub fn error(&self, error: io::Error) -> FileError {
+        FileError::unwritten(&self.name, error)
     }
 }
 
@@ -185,23 +288,24 @@ fn temporaries() -> MutexGuard<'static, BTreeSet<PathBuf>> {
 }
 
 /// Makes sure that what is there can be replaced; else says why not.
-fn check(name: &Path, metadata: &Metadata) -> Result<(), String> {
+fn check(name: &Path, metadata: &Metadata) -> Result<(), FileError> {
+    let fail = |reason: &str| Err(FileError::unwritable(name, reason));
     let kind = metadata.file_type();
     if kind.is_dir() {
-        return Err("it is a directory".to_owned());
+        return fail("it is a directory");
     }
     if !kind.is_file() {
         // A rename would put a file in its place.
-        return Err(format!("it is {}, not a file", special(kind)));
+        return fail(&format!("it is {}, not a file", special(kind)));
     }
     if is_printed_to(name) {
-        return Err("it is what this command prints to".to_owned());
+        return fail("it is what this command prints to");
     }
     // A rename asks for neither, and root may write to anything.
     if metadata.permissions().readonly() {
-        return Err("it is read-only".to_owned());
+        return fail("it is read-only");
     }
-    File::options().write(true).open(name).map(drop).map_err(|error| reason(&error))
+    File::options().write(true).open(name).map(drop).map_err(|error| FileError::unwritten(name, error))
 }
 
 /// What is no file.
@@ -311,7 +415,9 @@ mod tests {
         assert!(destination.is(&path) && !destination.is(directory.path()));
 
         let error = destination.write(|file| file.write_all(b"ha").and(Err(ErrorKind::StorageFull.into()))).unwrap_err();
-        assert_eq!(error, FileError { path: path.clone(), reason: "no storage space".to_owned() });
+        assert_eq!((error.path(), error.io_error().unwrap().kind()), (&*path, ErrorKind::StorageFull));
+        assert_eq!(error.to_string(), format!("{} can't be written", path.display()));
+        assert_eq!(chain(&error), format!("{error}: no storage space"));
         assert_eq!((files(), fs::read(&path).unwrap()), (1, b"whole".to_vec()));
         destination.write(|file| write!(file, "new")).unwrap();
         assert_eq!((files(), fs::read(&path).unwrap()), (1, b"new".to_vec()));
@@ -339,10 +445,10 @@ mod tests {
             assert!(at(link).is_symlink() && !at(target).is_symlink());
             assert!(destination.is(&at(target)));
         }
-        assert!(Destination::prepare(&at("no")).unwrap_err().reason.starts_with("there is no directory "));
+        assert!(Destination::prepare(&at("no")).unwrap_err().to_string().contains(" can't be written: there is no directory "));
         symlink("loop", at("loop")).unwrap();
         let error = Destination::prepare(&at("loop")).unwrap_err();
-        assert_eq!(error.reason, "too many levels of symbolic links");
+        assert!(chain(&error).ends_with(" can't be written: too many levels of symbolic links"));
         assert!(at("loop").is_symlink());
     }
 
@@ -375,7 +481,7 @@ mod tests {
         }
         // For root, too.
         set(0o444);
-        assert_eq!(Destination::prepare(&path).unwrap_err().reason, "it is read-only");
+        assert!(Destination::prepare(&path).unwrap_err().to_string().ends_with(" can't be written: it is read-only"));
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
     }
 
@@ -392,7 +498,7 @@ mod tests {
             ("".into(), "it names no file"),
         ] {
             let error = Destination::prepare(&bad).unwrap_err();
-            assert_eq!(error.path, bad);
+            assert_eq!(error.path(), bad);
             assert!(error.to_string().starts_with(&format!("{} can't be written: {why}", bad.display())), "{error}");
         }
     }

@@ -90,6 +90,8 @@ pub mod ranks;
 // Each system uses a part of it.
 #[cfg_attr(not(feature = "cli"), allow(dead_code, unused_imports))]
 pub mod read;
+#[cfg(feature = "files")]
+pub mod real;
 #[cfg(feature = "spmv")]
 pub mod spmv;
 

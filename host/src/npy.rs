@@ -13,7 +13,7 @@ use ndarray::{ArrayD, ArrayViewD, IxDyn, ShapeBuilder as _};
 use ndarray_npy::npy::header::{Header, Layout, ReadHeaderError};
 use ndarray_npy::{WritableElement, WriteNpyError, WriteNpyExt as _};
 
-use crate::read::{MOST_EMPTY, Source, brief, collect, quoted, reserve, unreadable};
+use crate::read::{MOST_EMPTY, Reason, Source, brief, collect, quoted, reserve, unreadable};
 
 /// The first bytes of every `.npy` file.
 const MAGIC: &[u8] = b"\x93NUMPY";
@@ -146,7 +146,7 @@ impl Reader<Source> {
     ///
     /// # Errors
     /// Where it can't be read, or has no such header.
-    pub fn open(path: &Path) -> Result<Self, String> {
+    pub fn open(path: &Path) -> Result<Self, Reason> {
         let source = Source::open(path)?;
         let size = source.size().map_or(Size::Unknown, Size::Is);
         Reader::new(source, size)
@@ -163,7 +163,7 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// Where there is none, or the array has no elements and an absurd shape.
-    pub fn new(mut input: R, size: Size) -> Result<Self, String> {
+    pub fn new(mut input: R, size: Size) -> Result<Self, Reason> {
         let (header, header_size) = read_header(&mut input)?;
         let descriptor = header.type_descriptor.as_string().cloned();
         let field = header.type_descriptor.as_list().and_then(|fields| match &fields[..] {
@@ -175,7 +175,7 @@ impl<R: Read> Reader<R> {
         });
         let shape = header.shape;
         if shape.len() > MOST_DIMENSIONS {
-            return Err(format!("has {} dimensions, and an array has {MOST_DIMENSIONS} at most", shape.len()));
+            return Err(format!("has {} dimensions, and an array has {MOST_DIMENSIONS} at most", shape.len()).into());
         }
         if shape.contains(&0) {
             let others = shape.iter().filter(|&&extent| extent > 0).try_fold(1usize, |n, &extent| n.checked_mul(extent));
@@ -184,7 +184,8 @@ impl<R: Read> Reader<R> {
                 let shape = shape.join(", ");
                 return Err(format!(
                     "has the shape ({shape}): of an array without elements, the rest may make up {MOST_EMPTY} at most"
-                ));
+                )
+                .into());
             }
         }
         Ok(Reader { input, size, header_size, descriptor, field, layout: header.layout, shape })
@@ -227,9 +228,9 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// Where it is another one.
-    pub fn kind(&self, what: &str, allowed: &[Kind]) -> Result<Kind, String> {
+    pub fn kind(&self, what: &str, allowed: &[Kind]) -> Result<Kind, Reason> {
         let kind = self.descriptor.as_deref().and_then(parse_type).map(|(kind, _)| kind);
-        kind.filter(|kind| allowed.contains(kind)).ok_or_else(|| {
+        Ok(kind.filter(|kind| allowed.contains(kind)).ok_or_else(|| {
             let found = self.descriptor.as_deref().map_or_else(|| "structured elements".to_owned(), type_name);
             let names: Vec<_> = allowed.iter().map(|kind| kind.name()).collect();
             let names = match &names[..] {
@@ -237,25 +238,25 @@ impl<R: Read> Reader<R> {
                 names => names.join(" or "),
             };
             format!("holds {found}, but {what} must be {names}")
-        })
+        })?)
     }
 
     /// Makes sure that there are as many bytes as the header says, where that is known; gives the number of elements.
     ///
     /// # Errors
     /// Where there are fewer, or more elements than can be counted.
-    pub fn check_size(&self, kind: Kind) -> Result<usize, String> {
+    pub fn check_size(&self, kind: Kind) -> Result<usize, Reason> {
         let n = self.shape.iter().try_fold(1usize, |n, &extent| n.checked_mul(extent));
         let n = if self.shape.contains(&0) { Some(0) } else { n };
         let n = n.filter(|n| n.checked_mul(kind.size()).is_some()).ok_or("has more elements than can be counted")?;
         let promised = (n * kind.size()) as u64;
         match self.size {
             Size::Is(size) if size.saturating_sub(self.header_size) < promised => {
-                Err(truncated(n, kind, size.saturating_sub(self.header_size)))
+                Err(truncated(n, kind, size.saturating_sub(self.header_size)).into())
             }
             Size::Packed(most) if most < promised => Err(format!(
                 "unpacks to {promised} bytes, and at most {most} are read from an archive of this size: save it unpacked (numpy.savez)"
-            )),
+            ).into()),
             _ => Ok(n),
         }
     }
@@ -265,7 +266,7 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// Where there are fewer or more of them, or reading fails.
-    pub fn read<T: Element>(mut self, advance: impl Fn(usize)) -> Result<Vec<T>, String> {
+    pub fn read<T: Element>(mut self, advance: impl Fn(usize)) -> Result<Vec<T>, Reason> {
         let n = self.check_size(T::KIND)?;
         let mut values = Vec::new();
         // Where the size isn't known, let it show.
@@ -279,7 +280,7 @@ impl<R: Read> Reader<R> {
             let mut bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut values[start..]);
             while !bytes.is_empty() {
                 match self.input.read(bytes) {
-                    Ok(0) => return Err(truncated(n, T::KIND, ((start + len) * size_of::<T>() - bytes.len()) as u64)),
+                    Ok(0) => return Err(truncated(n, T::KIND, ((start + len) * size_of::<T>() - bytes.len()) as u64).into()),
                     Ok(read) => bytes = &mut bytes[read..],
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     Err(error) => return Err(unreadable(error)),
@@ -289,7 +290,7 @@ impl<R: Read> Reader<R> {
         }
         // An archive checks its sum at the end.
         if self.input.read(&mut [0]).map_err(unreadable)? != 0 {
-            return Err(format!("goes on after the {n} elements that its header says"));
+            return Err(format!("goes on after the {n} elements that its header says").into());
         }
         if self.is_swapped() {
             values.iter_mut().for_each(|value| *value = value.swapped());
@@ -308,7 +309,7 @@ fn truncated(n: usize, kind: Kind, found: u64) -> String {
 }
 
 /// Reads the header; gives its size in bytes, too.
-fn read_header(input: &mut impl Read) -> Result<(Header, u64), String> {
+fn read_header(input: &mut impl Read) -> Result<(Header, u64), Reason> {
     // Magic, version (2 bytes) and the length of what follows (2 bytes in version 1, then 4).
     let mut start = Vec::new();
     input.take(10).read_to_end(&mut start).map_err(unreadable)?;
@@ -325,12 +326,12 @@ fn read_header(input: &mut impl Read) -> Result<(Header, u64), String> {
         [.., 1, _, a, b] if start.len() == 10 => u32::from(u16::from_le_bytes([a, b])),
         [.., 2 | 3, _, a, b, c, d] if start.len() == 12 => u32::from_le_bytes([a, b, c, d]),
         [_, _, _, _, _, _, major, minor, ..] if !(1..=3).contains(&major) => {
-            return Err(format!("is a .npy file of version {major}.{minor}, which is not known"));
+            return Err(format!("is a .npy file of version {major}.{minor}, which is not known").into());
         }
         _ => return Err("is truncated: it ends within its header".into()),
     };
     if length > LONGEST_HEADER {
-        return Err(format!("has a header of {length} bytes: that is not a plain array"));
+        return Err(format!("has a header of {length} bytes: that is not a plain array").into());
     }
     let size = start.len() as u64 + u64::from(length);
     input.take(length.into()).read_to_end(&mut start).map_err(unreadable)?;
@@ -343,7 +344,7 @@ fn read_header(input: &mut impl Read) -> Result<(Header, u64), String> {
             _ => {}
         }
         if depth > MOST_NESTED {
-            return Err(format!("has a header that can't be read: more than {MOST_NESTED} brackets are within each other"));
+            return Err(format!("has a header that can't be read: more than {MOST_NESTED} brackets are within each other").into());
         }
     }
     let header = Header::from_reader(&mut &start[..]).map_err(|error| match error {

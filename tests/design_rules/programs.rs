@@ -12,7 +12,7 @@ use warpsmith::design_rules::schedule::count;
 use warpsmith::design_rules::search::{Explorer, Random};
 use warpsmith::design_rules::sim::halo::HaloModel;
 use warpsmith::design_rules::sim::pipeline::PipelineModel;
-use warpsmith::design_rules::sim::{Machine, SimPlatform, Simulator, Work, Workload};
+use warpsmith::design_rules::sim::{Machine, SimPlatform, Simulator, Task, Workload};
 use warpsmith::design_rules::{Dag, Kind, OpId, Platform, RulesError, Schedule, Step};
 use warpsmith::device::{Device, Stream};
 use warpsmith::launch;
@@ -381,7 +381,7 @@ fn pipeline_on_four_ranks() {
 /// threads.
 #[test]
 fn odd_pipelines() {
-    fn check<T: warpsmith::pcf::Real>(ranks: usize, functions: usize, points: usize, blocks: usize) {
+    fn check<T: warpsmith::pcf::PcfReal>(ranks: usize, functions: usize, points: usize, blocks: usize) {
         let matrix = DistanceMatrix::<T>::new(functions, points, blocks).unwrap();
         let mut group = Group::threads(&devices(ranks), Arc::new(matrix), 2).unwrap();
         for schedule in sample(&pipeline::dag(blocks).unwrap(), 2, 2, 3) {
@@ -509,12 +509,12 @@ fn pipeline_in_closed_form() {
     // 12 functions on two ranks: blocks of 2 x 12, of 5 breakpoints each.
     let model =
         PipelineModel::new(2, 12, 5, 3).unwrap().with_value_bytes(8).with_breakpoints_per_second(2.0).with_host_bandwidth(4.0);
-    let compute = Work::Kernel { seconds: 24.0 * 8.0 / 2.0, share: 1.0 };
+    let compute = Task::Kernel { seconds: 24.0 * 8.0 / 2.0, share: 1.0 };
     let dag = model.dag().clone();
     for (name, expected) in [
         ("Compute_1", vec![compute]),
-        ("Download_1", vec![Work::CopyToHost { bytes: 192 }]),
-        ("Write_1", vec![Work::Host { seconds: 48.0 }]),
+        ("Download_1", vec![Task::CopyToHost { bytes: 192 }]),
+        ("Write_1", vec![Task::Host { seconds: 48.0 }]),
         ("end", vec![]),
     ] {
         assert_eq!(model.work(1, dag.find(name).unwrap()), expected);

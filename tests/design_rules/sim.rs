@@ -12,8 +12,8 @@ use warpsmith::{
         programs::spmv,
         schedule::{Prefix, Schedules},
         sim::{
-            Gpu, HostCosts, Link, Machine, Message, Nics, Outcome, Progress, Rendezvous, SimPlatform, Simulator, Violation, Work,
-            Workload, spmv::SpmvModel,
+            Gpu, HostCosts, Link, Machine, MessageSize, Nics, Outcome, Progress, Rendezvous, SimPlatform, Simulator, Task,
+            Violation, Workload, spmv::SpmvModel,
         },
     },
     spmv::{Band, Csr, Traffic},
@@ -25,7 +25,7 @@ use crate::machine::ideal;
 #[derive(Clone, Debug)]
 struct Given {
     dag: Dag,
-    works: Vec<Vec<Vec<Work>>>,
+    works: Vec<Vec<Vec<Task>>>,
 }
 
 impl Given {
@@ -35,14 +35,14 @@ impl Given {
     }
 
     /// What an operation does on all ranks.
-    fn all(mut self, op: &str, works: &[Work]) -> Self {
+    fn all(mut self, op: &str, works: &[Task]) -> Self {
         for rank in 0..self.works.len() {
             self = self.on(rank, op, works);
         }
         self
     }
 
-    fn on(mut self, rank: usize, op: &str, works: &[Work]) -> Self {
+    fn on(mut self, rank: usize, op: &str, works: &[Task]) -> Self {
         let op = self.dag.find(op).unwrap();
         self.works[rank][op.index()] = works.to_vec();
         self
@@ -58,17 +58,17 @@ impl Workload for Given {
         self.works.len()
     }
 
-    fn work(&self, rank: usize, op: OpId) -> Vec<Work> {
+    fn work(&self, rank: usize, op: OpId) -> Vec<Task> {
         self.works[rank][op.index()].clone()
     }
 }
 
-fn kernel(seconds: f64, share: f64) -> Work {
-    Work::Kernel { seconds, share }
+fn kernel(seconds: f64, share: f64) -> Task {
+    Task::Kernel { seconds, share }
 }
 
-fn host(seconds: f64) -> Work {
-    Work::Host { seconds }
+fn host(seconds: f64) -> Task {
+    Task::Host { seconds }
 }
 
 /// The schedule of this text, simulated.
@@ -109,12 +109,12 @@ fn kernels_limited_by_memory() {
     let mut machine = ideal();
     machine.gpu = Gpu { kernel_floor: 2.0, memory_bandwidth: 10.0, threads: 100.0, ..machine.gpu };
     for (threads, seconds) in [(100, 2.0 + 8.0), (50, 2.0 + 16.0), (1000, 2.0 + 8.0), (0, 2.0 + 800.0)] {
-        let given = Given::new(&dag, 1).all("k", &[Work::MemoryKernel { bytes: 80, threads }]);
+        let given = Given::new(&dag, 1).all("k", &[Task::MemoryKernel { bytes: 80, threads }]);
         let found = simulate(&given, machine.clone(), "k@0;CER-after-k;CES-b4-end", |outcome| outcome.seconds());
         assert!((found - seconds).abs() < 1e-12 * seconds, "{threads} threads: {found}");
     }
     machine.gpu = Gpu { copy_latency: 3.0, to_host_bandwidth: 4.0, ..machine.gpu };
-    let given = Given::new(&dag, 1).all("k", &[Work::KernelToHost { bytes: 80, threads: 1 }]);
+    let given = Given::new(&dag, 1).all("k", &[Task::KernelToHost { bytes: 80, threads: 1 }]);
     let text = "k@0;CER-after-k;CES-b4-end";
     simulate(&given, machine, text, |outcome| assert_eq!(outcome.seconds(), 2.0 + 3.0 + 20.0));
 }
@@ -155,7 +155,7 @@ fn a_kernel_that_starts_later_slows_the_first_from_then_on() {
 #[test]
 fn ranks_that_share_a_gpu_slow_each_other() {
     let dag = Dag::builder("one").gpu("k").build().unwrap();
-    let given = Given::new(&dag, 3).all("k", &[kernel(10.0, 0.8), Work::CopyToHost { bytes: 7 }]);
+    let given = Given::new(&dag, 3).all("k", &[kernel(10.0, 0.8), Task::CopyToHost { bytes: 7 }]);
     let mut machine = ideal();
     machine.gpu.ranks = 2;
     simulate(&given, machine, "k@0;CER-after-k;CES-b4-end", |outcome| {
@@ -169,14 +169,14 @@ fn ranks_that_share_a_gpu_slow_each_other() {
 fn copies_go_beside_kernels_and_one_at_a_time() {
     let dag = Dag::builder("three").gpu("a").gpu("b").gpu("c").build().unwrap();
     let text = "a@0;b@1;c@2;CER-after-a;CES-b4-end-after-a;CER-after-b;CES-b4-end-after-b;CER-after-c;CES-b4-end-after-c";
-    let spans = |works: [Work; 3]| {
+    let spans = |works: [Task; 3]| {
         let [a, b, c] = works;
         let given = Given::new(&dag, 1).all("a", &[a]).all("b", &[b]).all("c", &[c]);
         let mut machine = ideal();
         machine.gpu = Gpu { copy_latency: 1.0, to_host_bandwidth: 2.0, to_device_bandwidth: 4.0, ..machine.gpu };
         simulate(&given, machine, text, |outcome| ["a", "b", "c"].map(|op| span(outcome, &given, 0, op)))
     };
-    let (out, into) = (Work::CopyToHost { bytes: 8 }, Work::CopyToDevice { bytes: 8 });
+    let (out, into) = (Task::CopyToHost { bytes: 8 }, Task::CopyToDevice { bytes: 8 });
     assert_eq!(spans([kernel(6.0, 1.0), out.clone(), into.clone()]), [[0.0, 6.0], [0.0, 5.0], [0.0, 3.0]]);
     assert_eq!(spans([out.clone(), out, into]), [[0.0, 5.0], [5.0, 10.0], [0.0, 3.0]]);
 }
@@ -184,10 +184,10 @@ fn copies_go_beside_kernels_and_one_at_a_time() {
 #[test]
 fn kernels_and_copies_take_turns() {
     let dag = Dag::builder("two").gpu("a").gpu("b").build().unwrap();
-    let (out, into) = (Work::CopyToHost { bytes: 8 }, Work::CopyToDevice { bytes: 8 });
+    let (out, into) = (Task::CopyToHost { bytes: 8 }, Task::CopyToDevice { bytes: 8 });
     let mut machine = ideal();
     machine.gpu = Gpu { gap: 1.0, turn: 0.25, ..machine.gpu };
-    let end = |works: [Work; 2], text: &str| {
+    let end = |works: [Task; 2], text: &str| {
         let [a, b] = works;
         let given = Given::new(&dag, 1).all("a", &[a]).all("b", &[b]);
         simulate(&given, machine.clone(), text, |outcome| span(outcome, &given, 0, "b")[1])
@@ -204,11 +204,11 @@ fn kernels_and_copies_take_turns() {
 #[test]
 fn a_copy_on_a_busy_gpu_holds_up_what_is_second_behind_it() {
     let dag = Dag::builder("four").gpu("a").gpu("c").gpu("d").gpu("e").edge("c", "d").edge("d", "e").build().unwrap();
-    let far = Work::CopyToDevice { bytes: 2 };
+    let far = Task::CopyToDevice { bytes: 2 };
     let mut machine = ideal();
     machine.host.launch = 1.0;
     machine.gpu.copy_stall = 100.0;
-    let ends = |copy: &Work, text: &str| {
+    let ends = |copy: &Task, text: &str| {
         let given = Given::new(&dag, 1)
             .all("a", &[kernel(10.0, 0.1)])
             .all("c", &[copy.clone(), kernel(3.0, 0.1)])
@@ -226,7 +226,7 @@ fn a_copy_on_a_busy_gpu_holds_up_what_is_second_behind_it() {
     // Behind an event, another stream starts at once.
     assert_eq!(ends(&far, &format!("a@0;c@1;CER-after-c;CSWE-b4-d@0;d@0;e@0;{end}")), [15.0, 20.0]);
     // Copies to the host hold up nothing.
-    assert_eq!(ends(&Work::CopyToHost { bytes: 2 }, &format!("a@0;c@1;d@1;e@1;{end}")), [10.0, 15.0]);
+    assert_eq!(ends(&Task::CopyToHost { bytes: 2 }, &format!("a@0;c@1;d@1;e@1;{end}")), [10.0, 15.0]);
 }
 
 #[test]
@@ -255,14 +255,14 @@ fn streams_wait_for_events_of_others() {
 /// Rank 0 sends, rank 1 receives; `h` is before the wait on both.
 fn ping(bytes: u64, ranks: usize, to: usize, before: [f64; 2]) -> Given {
     let dag = Dag::builder("ping").cpu("post").cpu("h").cpu("wait").edge("post", "h").edge("h", "wait").build().unwrap();
-    let message = |rank| vec![Message { rank, bytes }];
+    let message = |rank| vec![MessageSize { rank, bytes }];
     Given::new(&dag, ranks)
-        .on(0, "post", &[Work::PostSend { exchange: 7, messages: message(to) }])
+        .on(0, "post", &[Task::PostSend { exchange: 7, messages: message(to) }])
         .on(0, "h", &[host(before[0])])
-        .on(0, "wait", &[Work::WaitSend { exchange: 7 }])
-        .on(to, "post", &[Work::PostReceive { exchange: 7, messages: message(0) }])
+        .on(0, "wait", &[Task::WaitSend { exchange: 7 }])
+        .on(to, "post", &[Task::PostReceive { exchange: 7, messages: message(0) }])
         .on(to, "h", &[host(before[1])])
-        .on(to, "wait", &[Work::WaitReceive { exchange: 7 }])
+        .on(to, "wait", &[Task::WaitReceive { exchange: 7 }])
 }
 
 #[test]
@@ -336,13 +336,13 @@ fn a_receiver_that_reads_needs_no_answer() {
 #[test]
 fn a_receive_may_come_after_its_message() {
     let dag = Dag::builder("late").cpu("h").cpu("post").cpu("wait").edge("h", "post").edge("post", "wait").build().unwrap();
-    let messages = |rank| vec![Message { rank, bytes: 10 }; 2];
+    let messages = |rank| vec![MessageSize { rank, bytes: 10 }; 2];
     let given = Given::new(&dag, 2)
-        .on(0, "post", &[Work::PostSend { exchange: 0, messages: messages(1) }])
-        .on(0, "wait", &[Work::WaitSend { exchange: 0 }])
+        .on(0, "post", &[Task::PostSend { exchange: 0, messages: messages(1) }])
+        .on(0, "wait", &[Task::WaitSend { exchange: 0 }])
         .on(1, "h", &[host(50.0)])
-        .on(1, "post", &[Work::PostReceive { exchange: 0, messages: messages(0) }])
-        .on(1, "wait", &[Work::WaitReceive { exchange: 0 }]);
+        .on(1, "post", &[Task::PostReceive { exchange: 0, messages: messages(0) }])
+        .on(1, "wait", &[Task::WaitReceive { exchange: 0 }]);
     let mut machine = ideal();
     machine.host.post_receive = 1.0;
     machine.network.inside = Link { latency: 3.0, bandwidth: 10.0 };
@@ -362,12 +362,12 @@ fn a_receive_may_come_after_its_message() {
 #[test]
 fn messages_share_ports_in_order() {
     let dag = Dag::builder("all").cpu("post").cpu("wait").edge("post", "wait").build().unwrap();
-    let send = |rank| Work::PostSend { exchange: 0, messages: vec![Message { rank, bytes: 10 }] };
+    let send = |rank| Task::PostSend { exchange: 0, messages: vec![MessageSize { rank, bytes: 10 }] };
     let receive = |ranks: &[usize]| {
-        let messages = ranks.iter().map(|&rank| Message { rank, bytes: 10 }).collect();
-        [Work::PostReceive { exchange: 0, messages }]
+        let messages = ranks.iter().map(|&rank| MessageSize { rank, bytes: 10 }).collect();
+        [Task::PostReceive { exchange: 0, messages }]
     };
-    let wait = [Work::WaitReceive { exchange: 0 }];
+    let wait = [Task::WaitReceive { exchange: 0 }];
     let mut machine = ideal();
     machine.network.eager_limit = 10;
     machine.network.between.latency = 1.0;
@@ -402,12 +402,12 @@ fn waiting_for_ever_is_an_error() {
     let dag = dag.edge("send", "done").edge("receive", "got").build().unwrap();
     let mut given = Given::new(&dag, 2);
     for (rank, other) in [(0, 1), (1, 0)] {
-        let messages = || vec![Message { rank: other, bytes: 10 }];
+        let messages = || vec![MessageSize { rank: other, bytes: 10 }];
         given = given
-            .on(rank, "send", &[Work::PostSend { exchange: 0, messages: messages() }])
-            .on(rank, "done", &[Work::WaitSend { exchange: 0 }])
-            .on(rank, "receive", &[Work::PostReceive { exchange: 0, messages: messages() }])
-            .on(rank, "got", &[Work::WaitReceive { exchange: 0 }]);
+            .on(rank, "send", &[Task::PostSend { exchange: 0, messages: messages() }])
+            .on(rank, "done", &[Task::WaitSend { exchange: 0 }])
+            .on(rank, "receive", &[Task::PostReceive { exchange: 0, messages: messages() }])
+            .on(rank, "got", &[Task::WaitReceive { exchange: 0 }]);
     }
     let run = |text: &str, eager_limit| {
         let mut machine = ideal();
@@ -427,8 +427,8 @@ fn waiting_for_ever_is_an_error() {
 fn what_cannot_be_simulated_is_said() {
     let dag = Dag::builder("ping").cpu("post").gpu("k").build().unwrap();
     let error = |given: &Given| Simulator::new(given, ideal()).unwrap_err().to_string();
-    let one = |op: &str, work: Work| error(&Given::new(&dag, 2).on(1, op, &[work]));
-    let message = |rank, bytes| vec![Message { rank, bytes }];
+    let one = |op: &str, work: Task| error(&Given::new(&dag, 2).on(1, op, &[work]));
+    let message = |rank, bytes| vec![MessageSize { rank, bytes }];
     for (op, work, part) in [
         (
             "k",
@@ -440,25 +440,25 @@ fn what_cannot_be_simulated_is_said() {
         ("k", kernel(1.0, f64::NAN), "a kernel's share of the GPU is NaN,"),
         ("k", kernel(-1.0, 1.0), "it takes -1 s"),
         ("post", host(f64::INFINITY), "it takes inf s"),
-        ("post", Work::PostSend { exchange: 0, messages: message(2, 1) }, "it exchanges with rank 2"),
+        ("post", Task::PostSend { exchange: 0, messages: message(2, 1) }, "it exchanges with rank 2"),
         (
             "post",
-            Work::PostSend { exchange: 0, messages: message(0, 1) },
+            Task::PostSend { exchange: 0, messages: message(0, 1) },
             "rank 1 sends rank 0 messages of [1] bytes, and it receives messages of [] bytes",
         ),
         (
             "post",
-            Work::PostReceive { exchange: 0, messages: message(0, 3) },
+            Task::PostReceive { exchange: 0, messages: message(0, 3) },
             "rank 0 sends rank 1 messages of [] bytes, and it receives messages of [3] bytes",
         ),
     ] {
         let found = one(op, work);
         assert!(found.contains(part), "{found}");
     }
-    let sizes = Given::new(&dag, 2).on(0, "post", &[Work::PostSend { exchange: 0, messages: message(1, 8) }]).on(
+    let sizes = Given::new(&dag, 2).on(0, "post", &[Task::PostSend { exchange: 0, messages: message(1, 8) }]).on(
         1,
         "post",
-        &[Work::PostReceive { exchange: 0, messages: message(0, 4) }],
+        &[Task::PostReceive { exchange: 0, messages: message(0, 4) }],
     );
     assert!(error(&sizes).contains("messages of [8] bytes, and it receives messages of [4]"), "{}", error(&sizes));
     assert!(error(&Given::new(&dag, 0)).contains("0 ranks"));
@@ -477,7 +477,7 @@ fn what_cannot_be_simulated_is_said() {
     assert_eq!(found, "the machine `ideal` has noise = 11, which is more than 10");
     let mut machine = ideal();
     machine.gpu.memory_bandwidth = 1e-300;
-    let endless = Given::new(&dag, 1).all("k", &[Work::MemoryKernel { bytes: u64::MAX, threads: 1 }]);
+    let endless = Given::new(&dag, 1).all("k", &[Task::MemoryKernel { bytes: u64::MAX, threads: 1 }]);
     let found = Simulator::new(&endless, machine.clone()).unwrap_err().to_string();
     assert_eq!(found, "the machine `ideal` has gpu.memory_bandwidth = 1e-300, which is not from 1e-9 to 1e18");
     // At the ends of what is possible all times are finite.
@@ -529,17 +529,20 @@ fn the_model_of_the_multiplication_has_the_traffic_of_its_matrix() {
     let matrix = Csr::<f64>::from_triplets((4, 4), places.map(|(row, column)| (row, column, 1.0))).unwrap();
     let model = SpmvModel::new(Traffic::new(&matrix, 2).unwrap()).with_value_bytes(8);
     let work = |model: &SpmvModel, rank, op| model.work(rank, model.dag().find(op).unwrap());
-    let kernel = |nonzeros: u64| Work::MemoryKernel { bytes: nonzeros * 20 + 2 * 12, threads: 2 };
+    let kernel = |nonzeros: u64| Task::MemoryKernel { bytes: nonzeros * 20 + 2 * 12, threads: 2 };
     assert_eq!(work(&model, 0, "y_L"), [kernel(3)]);
-    assert_eq!(work(&model, 0, "Pack"), [Work::KernelToHost { bytes: 16, threads: 2 }]);
-    assert_eq!(work(&model, 0, "PostSend"), [Work::PostSend { exchange: 0, messages: vec![Message { rank: 1, bytes: 16 }] }]);
-    assert_eq!(work(&model, 0, "PostRecv"), [Work::PostReceive { exchange: 0, messages: vec![Message { rank: 1, bytes: 8 }] }]);
-    assert_eq!(work(&model, 0, "y_R"), [Work::CopyToDevice { bytes: 8 }, kernel(1)]);
-    assert_eq!(work(&model, 1, "y_R"), [Work::CopyToDevice { bytes: 16 }, kernel(3)]);
-    assert_eq!(work(&model, 1, "add"), [Work::MemoryKernel { bytes: 3 * 2 * 8, threads: 2 }]);
+    assert_eq!(work(&model, 0, "Pack"), [Task::KernelToHost { bytes: 16, threads: 2 }]);
+    assert_eq!(work(&model, 0, "PostSend"), [Task::PostSend { exchange: 0, messages: vec![MessageSize { rank: 1, bytes: 16 }] }]);
+    assert_eq!(
+        work(&model, 0, "PostRecv"),
+        [Task::PostReceive { exchange: 0, messages: vec![MessageSize { rank: 1, bytes: 8 }] }]
+    );
+    assert_eq!(work(&model, 0, "y_R"), [Task::CopyToDevice { bytes: 8 }, kernel(1)]);
+    assert_eq!(work(&model, 1, "y_R"), [Task::CopyToDevice { bytes: 16 }, kernel(3)]);
+    assert_eq!(work(&model, 1, "add"), [Task::MemoryKernel { bytes: 3 * 2 * 8, threads: 2 }]);
     let direct = model.clone().with_staging(Staging::Device);
     assert_eq!(work(&direct, 1, "y_R"), [kernel(3)]);
-    assert_eq!(work(&direct, 0, "Pack"), [Work::MemoryKernel { bytes: 2 * 20, threads: 2 }]);
+    assert_eq!(work(&direct, 0, "Pack"), [Task::MemoryKernel { bytes: 2 * 20, threads: 2 }]);
     let alone = SpmvModel::new(Traffic::new(&matrix, 1).unwrap());
     assert_eq!([work(&alone, 0, "Pack"), work(&alone, 0, "y_R")], [vec![], vec![]]);
 }
@@ -686,8 +689,8 @@ fn random_work(dag: &Dag, rng: &mut ChaCha8Rng) -> Given {
         given.works[0][op.index()] = match dag.kind(op) {
             Kind::Cpu => vec![host(seconds)],
             Kind::Gpu => match rng.next_u32() % 4 {
-                0 => vec![kernel(seconds, share), Work::CopyToHost { bytes: seconds as u64 }],
-                1 => vec![Work::CopyToDevice { bytes: seconds as u64 }, kernel(seconds, share)],
+                0 => vec![kernel(seconds, share), Task::CopyToHost { bytes: seconds as u64 }],
+                1 => vec![Task::CopyToDevice { bytes: seconds as u64 }, kernel(seconds, share)],
                 2 => Vec::new(),
                 _ => vec![kernel(seconds, share)],
             },
@@ -714,10 +717,10 @@ fn random_machine(rng: &mut ChaCha8Rng) -> Machine {
 }
 
 /// How long work takes by itself.
-fn alone(work: &Work, machine: &Machine) -> f64 {
+fn alone(work: &Task, machine: &Machine) -> f64 {
     match *work {
-        Work::Host { seconds } | Work::Kernel { seconds, .. } => seconds,
-        Work::CopyToHost { bytes } | Work::CopyToDevice { bytes } => machine.gpu.copy_latency + bytes as f64,
+        Task::Host { seconds } | Task::Kernel { seconds, .. } => seconds,
+        Task::CopyToHost { bytes } | Task::CopyToDevice { bytes } => machine.gpu.copy_latency + bytes as f64,
         _ => unreachable!(),
     }
 }
@@ -922,15 +925,15 @@ fn random_durations_find_it_too_with_messages() {
     let mut work = || {
         let mut given = Given::new(&dag, 2);
         for (rank, other) in [(0, 1), (1, 0)] {
-            let messages = || vec![Message { rank: other, bytes: 3 }];
+            let messages = || vec![MessageSize { rank: other, bytes: 3 }];
             for op in ["Pack", "y_L", "y_R", "add"] {
                 given = given.on(rank, op, &[kernel(10f64.powf(3.0 * uniform(&mut rng) - 1.0), 0.1)]);
             }
             given = given
-                .on(rank, "PostSend", &[Work::PostSend { exchange: 0, messages: messages() }])
-                .on(rank, "PostRecv", &[Work::PostReceive { exchange: 0, messages: messages() }])
-                .on(rank, "WaitSend", &[Work::WaitSend { exchange: 0 }])
-                .on(rank, "WaitRecv", &[Work::WaitReceive { exchange: 0 }]);
+                .on(rank, "PostSend", &[Task::PostSend { exchange: 0, messages: messages() }])
+                .on(rank, "PostRecv", &[Task::PostReceive { exchange: 0, messages: messages() }])
+                .on(rank, "WaitSend", &[Task::WaitSend { exchange: 0 }])
+                .on(rank, "WaitRecv", &[Task::WaitReceive { exchange: 0 }]);
         }
         given
     };

@@ -15,7 +15,7 @@ use warpsmith::{
     design_rules::{Runs, sim::Machine},
     files::Destination,
     npy::{Kind, Reader},
-    overlap::io::{Layout, read_poses, read_shape, save_poses},
+    overlap::io::{PoseLayout, read_poses, read_shape, save_poses},
     pcf::{
         PcfSet, Real,
         barcode::Filtration,
@@ -242,7 +242,7 @@ fn poses(path: &Path, pick: u64) -> Result<(), String> {
         let read = read_poses(&again, false).unwrap();
         assert_eq!((read.layout, read.packings.offsets()), (file.layout, file.packings.offsets()));
         // Degrees are rounded.
-        if file.layout != Layout::Submission {
+        if file.layout != PoseLayout::Submission {
             assert_eq!(read.packings, file.packings);
         }
     }

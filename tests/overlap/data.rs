@@ -7,9 +7,10 @@ use ndarray::{Array2, Array3, ArrayD, IxDyn, array};
 use ndarray_npy::{NpzReader, read_npy, write_npy};
 use proptest::prelude::*;
 use tempfile::{TempDir, tempdir};
+use warpsmith::files::chain;
 use warpsmith::overlap::{
     OverlapError, Packings, Shape, ShapeProblem, convex_intersection,
-    io::{self, CURVE_TOLERANCE, Format, Layout, read_poses, read_shape, save_poses},
+    io::{self, CURVE_TOLERANCE, Format, PoseLayout, read_poses, read_shape, save_poses},
     random,
 };
 
@@ -66,7 +67,7 @@ fn polygon_of(ring: &[Point]) -> Polygon {
     Polygon::new(LineString(ring.iter().map(|&[x, y]| Coord { x, y }).collect()), vec![])
 }
 
-/// Turns and moves points.
+/// Schedule and moves points.
 fn turned(ring: &[Point], [x, y, theta]: [f64; 3]) -> Vec<Point> {
     let (sin, cos) = theta.sin_cos();
     ring.iter().map(|&[a, b]| [x + cos * a - sin * b, y + sin * a + cos * b]).collect()
@@ -673,7 +674,7 @@ fn files_that_hold_no_shape() {
     }
     fs::write(folder.path("b.wkt"), b"\xff\xfe").unwrap();
     for (name, sentence) in [("none.svg", "can't be read: no such file"), ("b.wkt", "is not UTF-8 text")] {
-        let error = read_shape(&folder.path(name)).unwrap_err().to_string();
+        let error = chain(&read_shape(&folder.path(name)).unwrap_err());
         assert!(folder.after(name, &error).starts_with(sentence), "{error}");
     }
     fs::create_dir(folder.path("d.json")).unwrap();
@@ -852,22 +853,22 @@ fn arrays_of_poses() {
     let path = Path::new(&path);
     write_npy(path, &array![[1.0f32, 2.0, 0.1], [3.0, 4.0, 5.0]]).unwrap();
     let file = read_poses(path, false).unwrap();
-    assert_eq!((file.layout, file.packings.poses()), (Layout::Single, &[[1.0, 2.0, f64::from(0.1f32)], [3.0, 4.0, 5.0]][..]));
+    assert_eq!((file.layout, file.packings.poses()), (PoseLayout::Single, &[[1.0, 2.0, f64::from(0.1f32)], [3.0, 4.0, 5.0]][..]));
     let error = read_poses(path, true).unwrap_err().to_string();
     assert_eq!(
         folder.after("a.npy", &error),
         "holds an array of shape (2, 3), but that of ensembles must be (packings, poses, 3)"
     );
 
-    save_poses(&some_packings(), Layout::Ensembles, path).unwrap();
+    save_poses(&some_packings(), PoseLayout::Ensembles, path).unwrap();
     let written: Array3<f64> = read_npy(path).unwrap();
     assert_eq!((written.shape(), written[[1, 0, 2]]), (&[2, 3, 3][..], 7.0));
     for ensembles in [false, true] {
         let file = read_poses(path, ensembles).unwrap();
-        assert_eq!((file.layout, file.packings), (Layout::Ensembles, some_packings()));
+        assert_eq!((file.layout, file.packings), (PoseLayout::Ensembles, some_packings()));
     }
     let one = Packings::one(some_packings().poses().to_vec()).unwrap();
-    save_poses(&one, Layout::Single, path).unwrap();
+    save_poses(&one, PoseLayout::Single, path).unwrap();
     assert_eq!(read_npy::<_, Array2<f64>>(path).unwrap().shape(), [6, 3]);
     assert_eq!(read_poses(path, false).unwrap().packings, one);
     for shape in [&[0, 3][..], &[0, 5, 3], &[4, 0, 3]] {
@@ -909,7 +910,7 @@ fn arrays_of_poses() {
     for (name, sentence) in
         [("a.txt", "the name must end in .npy or .csv, which tells the format"), ("none.npy", "can't be read: no such file")]
     {
-        let error = read_poses(Path::new(&folder.path(name)), false).unwrap_err().to_string();
+        let error = chain(&read_poses(Path::new(&folder.path(name)), false).unwrap_err());
         assert!(folder.after(name, &error).starts_with(sentence), "{error}");
     }
 }
@@ -924,7 +925,7 @@ fn text_of_poses() {
         read_poses(path, false)
     };
     let file = read("x,y,theta\n0,1e-3,-2\n\n 5 , 6 , 7 \n").unwrap();
-    assert_eq!((file.layout, file.packings.poses()), (Layout::Single, &[[0.0, 1e-3, -2.0], [5.0, 6.0, 7.0]][..]));
+    assert_eq!((file.layout, file.packings.poses()), (PoseLayout::Single, &[[0.0, 1e-3, -2.0], [5.0, 6.0, 7.0]][..]));
     let error = read_poses(path, true).unwrap_err().to_string();
     assert_eq!(folder.after("a.csv", &error), "holds one packing, but that of ensembles must have a column `packing`");
     let file = read("x,y,theta,shape\n0,1,2,3\n0,0,0,0\n").unwrap();
@@ -932,7 +933,7 @@ fn text_of_poses() {
     let file = read("packing,x,y,theta,shape\n0,0,1,2,3\n1,0,0,0,0\n1,0,0,0,1\n").unwrap();
     assert_eq!(
         (file.layout, file.packings.offsets(), file.packings.shapes()),
-        (Layout::Ensembles, &[0, 1, 3][..], Some(&[3, 0, 1][..]))
+        (PoseLayout::Ensembles, &[0, 1, 3][..], Some(&[3, 0, 1][..]))
     );
     assert_eq!(read_poses(path, true).unwrap(), file);
     assert_eq!(read("x,y,theta\n").unwrap().packings.offsets(), [0, 0]);
@@ -940,17 +941,17 @@ fn text_of_poses() {
 
     let one = Packings::one(some_packings().poses().to_vec()).unwrap();
     for (packings, layout) in [
-        (some_packings(), Layout::Ensembles),
-        (some_packings().with_shapes(vec![0, 1, 2, 3, 4, 5]).unwrap(), Layout::Ensembles),
-        (Packings::ragged(one.poses().to_vec(), vec![0, 1, 6]).unwrap(), Layout::Ensembles),
-        (one.clone(), Layout::Single),
-        (one.clone().with_shapes(vec![1; 6]).unwrap(), Layout::Single),
+        (some_packings(), PoseLayout::Ensembles),
+        (some_packings().with_shapes(vec![0, 1, 2, 3, 4, 5]).unwrap(), PoseLayout::Ensembles),
+        (Packings::ragged(one.poses().to_vec(), vec![0, 1, 6]).unwrap(), PoseLayout::Ensembles),
+        (one.clone(), PoseLayout::Single),
+        (one.clone().with_shapes(vec![1; 6]).unwrap(), PoseLayout::Single),
     ] {
         save_poses(&packings, layout, path).unwrap();
         let file = read_poses(path, false).unwrap();
         assert_eq!((file.layout, file.packings), (layout, packings));
     }
-    save_poses(&one, Layout::Single, path).unwrap();
+    save_poses(&one, PoseLayout::Single, path).unwrap();
     assert!(fs::read_to_string(path).unwrap().starts_with("x,y,theta\n0.0,-0.0,0.0\n0.3333333333333333,-0.1111111111111111,"));
 
     for (text, sentence) in [
@@ -980,16 +981,19 @@ fn submissions() {
     };
     let file = read("002_1,s0.5,s-1,s90.0\n001_0,s1e-2,s0,s-45\n002_0,s0,s0,s765\n").unwrap();
     let poses = [[0.01, 0.0, -0.25 * PI], [0.0, 0.0, 0.25 * PI], [0.5, -1.0, 0.5 * PI]];
-    assert_eq!((file.layout, file.packings.offsets(), file.packings.poses()), (Layout::Submission, &[0, 1, 3][..], &poses[..]));
+    assert_eq!(
+        (file.layout, file.packings.offsets(), file.packings.poses()),
+        (PoseLayout::Submission, &[0, 1, 3][..], &poses[..])
+    );
     // A number has one form, an id several.
     assert_eq!(read("2_01,s0.5,s-1,s90.0\n1_0,s1e-2,s0,s-45\n002_0,s0,s0,s45\n").unwrap(), file);
     assert_eq!(read("").unwrap().packings.len(), 0);
 
     let packings = Packings::ragged(some_packings().poses().to_vec(), vec![0, 3, 4, 6]).unwrap();
-    save_poses(&packings, Layout::Submission, path).unwrap();
+    save_poses(&packings, PoseLayout::Submission, path).unwrap();
     assert!(fs::read_to_string(path).unwrap().starts_with("id,x,y,deg\n001_0,s1.0,s-1.0,s401.07"));
     let read_back = read_poses(path, false).unwrap();
-    assert_eq!((read_back.layout, read_back.packings.offsets()), (Layout::Submission, &[0, 1, 3, 6][..]));
+    assert_eq!((read_back.layout, read_back.packings.offsets()), (PoseLayout::Submission, &[0, 1, 3, 6][..]));
     for (size, packing) in [(1, 1), (2, 2), (3, 0)] {
         for (found, expected) in read_back.packings.get(size - 1).iter().zip(packings.get(packing)) {
             assert_eq!(found[..2], expected[..2]);
@@ -1024,25 +1028,30 @@ fn poses_that_a_format_cant_hold() {
     let ragged = Packings::ragged(packings.poses().to_vec(), vec![0, 1, 1, 6]).unwrap();
     let shaped = packings.clone().with_shapes(vec![1; 6]).unwrap();
     for (packings, layout, name, sentence) in [
-        (&packings, Layout::Single, "a.npy", "there are 2 packings, but the file is to hold a single one"),
-        (&ragged, Layout::Ensembles, "a.npy", "packing 0 has 1 poses and packing 1 has 0: packings of different sizes don't fit"),
-        (&ragged, Layout::Ensembles, "a.csv", "packing 1 has no poses, and can't be saved as text"),
-        (&shaped, Layout::Ensembles, "a.npy", "poses of several shapes can be saved as text with a column `shape` alone"),
+        (&packings, PoseLayout::Single, "a.npy", "there are 2 packings, but the file is to hold a single one"),
+        (
+            &ragged,
+            PoseLayout::Ensembles,
+            "a.npy",
+            "packing 0 has 1 poses and packing 1 has 0: packings of different sizes don't fit",
+        ),
+        (&ragged, PoseLayout::Ensembles, "a.csv", "packing 1 has no poses, and can't be saved as text"),
+        (&shaped, PoseLayout::Ensembles, "a.npy", "poses of several shapes can be saved as text with a column `shape` alone"),
         (
             &packings,
-            Layout::Submission,
+            PoseLayout::Submission,
             "a.csv",
             "packings 0 and 1 both have 3 poses, but a submission has one packing of each size",
         ),
-        (&packings, Layout::Ensembles, "a.txt", "the name must end in .npy or .csv"),
+        (&packings, PoseLayout::Ensembles, "a.txt", "the name must end in .npy or .csv"),
     ] {
         let error = save_poses(packings, layout, Path::new(&folder.path(name))).unwrap_err().to_string();
         assert!(folder.after(name, &error).starts_with(sentence), "{error}");
         assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 0);
     }
-    let error = save_poses(&packings, Layout::Ensembles, Path::new(&folder.path("no/a.npy"))).unwrap_err().to_string();
+    let error = save_poses(&packings, PoseLayout::Ensembles, Path::new(&folder.path("no/a.npy"))).unwrap_err().to_string();
     assert!(error.contains("can't be written: there is no directory"), "{error}");
     let destination = warpsmith::files::Destination::prepare(Path::new(&folder.path("a.txt"))).unwrap();
-    io::save_poses_at(&packings, Layout::Ensembles, &destination, Format::Npy).unwrap();
+    io::save_poses_at(&packings, PoseLayout::Ensembles, &destination, Format::Npy).unwrap();
     assert_eq!(read_npy::<_, Array3<f64>>(folder.path("a.txt")).unwrap().shape(), [2, 3, 3]);
 }

@@ -14,18 +14,20 @@ use rand_chacha::{
 };
 use warpsmith::{
     device::Device,
-    overlap::{Boundary, Field, Kernel, Lattice, Overlap, OverlapError, OverlapPair, Packings, Real, Shape, Wanted},
+    overlap::{
+        Boundary, Field, Lattice, Overlap, OverlapError, OverlapKernel, OverlapPair, OverlapReal, Packings, Shape, Wanted,
+    },
 };
 
 type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
-const KERNELS: [Kernel; 2] = [Kernel::Queue, Kernel::Direct];
+const KERNELS: [OverlapKernel; 2] = [OverlapKernel::Queue, OverlapKernel::Direct];
 
 fn device() -> Device {
     Device::best().expect("the backend that was asked for")
 }
 
-fn overlap<T: Real>(shapes: &[Shape], kernel: Kernel) -> Overlap<T> {
+fn overlap<T: OverlapReal>(shapes: &[Shape], kernel: OverlapKernel) -> Overlap<T> {
     Overlap::new(&device(), shapes).expect("shapes fit the device").kernel(kernel)
 }
 
@@ -84,7 +86,7 @@ fn brute_pairs(shapes: &[Shape], packings: &Packings) -> Vec<OverlapPair<f64>> {
 }
 
 /// Compares pairs that have more than rounding in common.
-fn assert_pairs<T: Real>(found: &[OverlapPair<T>], expected: &[OverlapPair<f64>], tolerance: f64) {
+fn assert_pairs<T: OverlapReal>(found: &[OverlapPair<T>], expected: &[OverlapPair<f64>], tolerance: f64) {
     let key = |pair: &OverlapPair<f64>| (pair.packing, pair.first, pair.second, pair.shift);
     let found: Vec<OverlapPair<f64>> = found
         .iter()
@@ -140,7 +142,7 @@ fn oracle() -> Result<Oracle> {
     })
 }
 
-fn agrees_with_shapely<T: Real>(area_tolerance: f64, gradient_tolerance: f64) -> Result {
+fn agrees_with_shapely<T: OverlapReal>(area_tolerance: f64, gradient_tolerance: f64) -> Result {
     let oracle = oracle()?;
     let packings = Packings::one(oracle.poses)?;
     for kernel in KERNELS {
@@ -217,7 +219,7 @@ fn thousands_of_random_pairs_agree_with_brute_force() -> Result {
             assert!((total - area).abs() <= 2e-14, "{total} and {area}");
         }
     }
-    let single = overlap::<f32>(&shapes, Kernel::Queue).pairs(&packings)?;
+    let single = overlap::<f32>(&shapes, OverlapKernel::Queue).pairs(&packings)?;
     assert_pairs(&single, &expected, 5e-6);
     Ok(())
 }
@@ -229,7 +231,7 @@ fn random_pairs_agree_with_geo() -> Result {
     let polygon = |ring: Vec<Point>| geo::Polygon::new(ring.into_iter().map(|[x, y]| geo::Coord { x, y }).collect(), vec![]);
     let shapes = shapes();
     let packings = random_pairs(&shapes, 1000, 12)?;
-    let mut overlap = overlap::<f64>(&shapes, Kernel::Direct);
+    let mut overlap = overlap::<f64>(&shapes, OverlapKernel::Direct);
     let totals = overlap.evaluate(&packings, Wanted::TOTALS)?.totals;
     for (k, total) in totals.iter().enumerate() {
         let ring = |i: usize| polygon(place(&shapes[packings.shape_of(2 * k + i) as usize].outlines()[0], packings.get(k)[i]));
@@ -345,7 +347,7 @@ proptest! {
 }
 
 /// Ensembles of all sizes at once: each packing as if it were alone.
-fn ensembles_are_independent<T: Real>(tolerance: f64) -> Result {
+fn ensembles_are_independent<T: OverlapReal>(tolerance: f64) -> Result {
     let sizes = [0, 1, 2, 7, 0, 33, 64, 120, 1, 0];
     let mut poses = Vec::new();
     let mut offsets = vec![0];
@@ -573,7 +575,7 @@ fn what_is_outside_a_boundary() -> Result {
     }
     // Wholly inside is exactly nothing, wholly outside all of it; and a scale for each packing.
     let packings = Packings::ensembles(vec![[0.1, 0.2, 0.3], [9.0, 0.0, 0.3], [0.1, 0.2, 0.3], [9.0, 0.0, 0.3]], 2)?;
-    let mut overlap = overlap::<f64>(&[Shape::tree()], Kernel::Direct).boundary(Boundary::square())?;
+    let mut overlap = overlap::<f64>(&[Shape::tree()], OverlapKernel::Direct).boundary(Boundary::square())?;
     let result = overlap.evaluate_within(&packings, &[4.0, 40.0], Wanted::TOTALS)?.outside.expect("there is a boundary");
     assert_eq!(result.per_pose[..1], [0.0]);
     assert!((result.per_pose[1] - Shape::tree().area()).abs() < 1e-15);
@@ -635,7 +637,7 @@ fn one_list_against_another() -> Result {
 /// A scene's poses may change on the device; evaluations follow.
 #[test]
 fn a_scene_is_evaluated_again_and_again() -> Result {
-    let overlap = overlap::<f64>(&[Shape::tree()], Kernel::Queue).boundary(Boundary::square())?;
+    let overlap = overlap::<f64>(&[Shape::tree()], OverlapKernel::Queue).boundary(Boundary::square())?;
     let stream = overlap.device().stream()?;
     let packings = Packings::ensembles(random_poses(60, 51), 20)?;
     let mut scene = overlap.load(&packings)?;
@@ -665,7 +667,7 @@ fn a_scene_is_evaluated_again_and_again() -> Result {
 #[test]
 fn poses_that_are_no_numbers() -> Result {
     let packings = Packings::ensembles(random_poses(90, 52), 30)?;
-    for kernel in [Kernel::Queue, Kernel::Direct] {
+    for kernel in [OverlapKernel::Queue, OverlapKernel::Direct] {
         let overlap = overlap::<f64>(&[Shape::tree()], kernel).grid_from(1);
         let stream = overlap.device().stream()?;
         let mut scene = overlap.load(&packings)?;
@@ -694,7 +696,7 @@ fn large_angles_are_reduced() -> Result {
         let small = turned.0.atan2(turned.1);
         let at = |theta: f64| -> Result<f64> {
             let packings = Packings::one(vec![[0.0, 0.0, theta], [0.3, 0.2, 0.4]])?;
-            Ok(overlap::<f64>(&[Shape::tree()], Kernel::Direct).evaluate(&packings, Wanted::TOTALS)?.totals[0])
+            Ok(overlap::<f64>(&[Shape::tree()], OverlapKernel::Direct).evaluate(&packings, Wanted::TOTALS)?.totals[0])
         };
         assert!((at(theta)? - at(small)?).abs() < 1e-14, "{theta}");
     }
@@ -705,31 +707,32 @@ fn large_angles_are_reduced() -> Result {
 fn bad_input_is_named() -> Result {
     let tree = [Shape::tree()];
     let far = Packings::ensembles(vec![[0.0; 3], [0.0; 3], [0.0, 2e9, 0.0], [0.0; 3]], 2)?;
-    let error = overlap::<f32>(&tree, Kernel::Direct).evaluate(&far, Wanted::TOTALS).unwrap_err();
+    let error = overlap::<f32>(&tree, OverlapKernel::Direct).evaluate(&far, Wanted::TOTALS).unwrap_err();
     assert!(matches!(error, OverlapError::TooFar { packing: 1, pose: 0, field: Field::Y, .. }), "{error}");
-    assert!(overlap::<f64>(&tree, Kernel::Direct).evaluate(&far, Wanted::TOTALS).is_ok());
+    assert!(overlap::<f64>(&tree, OverlapKernel::Direct).evaluate(&far, Wanted::TOTALS).is_ok());
 
-    let error = overlap::<f64>(&tree, Kernel::Direct).lattice(Lattice::new([1e-4, 0.0], [0.0, 1.0])?).unwrap_err();
+    let error = overlap::<f64>(&tree, OverlapKernel::Direct).lattice(Lattice::new([1e-4, 0.0], [0.0, 1.0])?).unwrap_err();
     assert!(matches!(error, OverlapError::FineLattice { .. }), "{error}");
     for (a, b) in [([0.0, 0.0], [1.0, 0.0]), ([1.0, 2.0], [2.0, 4.0]), ([f64::NAN, 0.0], [0.0, 1.0])] {
         assert!(matches!(Lattice::new(a, b), Err(OverlapError::Lattice { .. })));
     }
-    let both = overlap::<f64>(&tree, Kernel::Direct).lattice(Lattice::new([1.0, 0.0], [0.0, 1.0])?)?.boundary(Boundary::square());
+    let both =
+        overlap::<f64>(&tree, OverlapKernel::Direct).lattice(Lattice::new([1.0, 0.0], [0.0, 1.0])?)?.boundary(Boundary::square());
     assert!(matches!(both, Err(OverlapError::BoundaryInLattice)));
     let away = Boundary::polygon(&[[1.0, 1.0], [2.0, 1.0], [2.0, 2.0]]);
     assert!(matches!(away, Err(OverlapError::Origin { edge: 0 })));
 
     let packings = Packings::ensembles(vec![[0.0; 3]; 4], 2)?;
-    let mut within = overlap::<f64>(&tree, Kernel::Direct).boundary(Boundary::square())?;
+    let mut within = overlap::<f64>(&tree, OverlapKernel::Direct).boundary(Boundary::square())?;
     let error = within.evaluate_within(&packings, &[1.0, -1.0], Wanted::TOTALS).unwrap_err();
     assert!(matches!(error, OverlapError::Scale { packing: 1, .. }), "{error}");
     let error = within.evaluate_within(&packings, &[1.0; 3], Wanted::TOTALS).unwrap_err();
     assert!(matches!(error, OverlapError::ScaleCount { scales: 3, packings: 2 }), "{error}");
-    let error = overlap::<f64>(&tree, Kernel::Direct).evaluate_within(&packings, &[1.0], Wanted::TOTALS).unwrap_err();
+    let error = overlap::<f64>(&tree, OverlapKernel::Direct).evaluate_within(&packings, &[1.0], Wanted::TOTALS).unwrap_err();
     assert!(matches!(error, OverlapError::NoBoundary), "{error}");
 
     // A scene has room for its own evaluator's pieces only.
-    let (one, many) = (overlap::<f64>(&tree, Kernel::Direct), overlap::<f64>(&[star(9, 0.3)], Kernel::Direct));
+    let (one, many) = (overlap::<f64>(&tree, OverlapKernel::Direct), overlap::<f64>(&[star(9, 0.3)], OverlapKernel::Direct));
     let (mut scene, mut other) = (one.load(&packings)?, many.load(&packings)?);
     let stream = one.device().stream()?;
     for result in [
@@ -741,9 +744,10 @@ fn bad_input_is_named() -> Result {
     }
 
     let shapes = packings.clone().with_shapes(vec![0, 0, 3, 0])?;
-    let error = overlap::<f64>(&tree, Kernel::Direct).evaluate(&shapes, Wanted::TOTALS).unwrap_err();
+    let error = overlap::<f64>(&tree, OverlapKernel::Direct).evaluate(&shapes, Wanted::TOTALS).unwrap_err();
     assert!(matches!(error, OverlapError::UnknownShape { packing: 1, pose: 0, shape: 3, shapes: 1 }), "{error}");
-    let error = overlap::<f64>(&tree, Kernel::Direct).pairs_between(&packings, &Packings::one(vec![[0.0; 3]])?).unwrap_err();
+    let error =
+        overlap::<f64>(&tree, OverlapKernel::Direct).pairs_between(&packings, &Packings::one(vec![[0.0; 3]])?).unwrap_err();
     assert!(matches!(error, OverlapError::PackingCount { first: 2, second: 1 }), "{error}");
     Ok(())
 }

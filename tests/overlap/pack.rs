@@ -17,7 +17,7 @@ use warpsmith::{
     launch,
     overlap::{
         Shape,
-        io::{Layout, read_poses},
+        io::{PoseLayout, read_poses},
         pack::{Budget, PackError, Packed, Packer, Saving, Settings},
     },
 };
@@ -363,7 +363,7 @@ fn the_command_writes_poses_and_a_picture() -> Result {
         let side = object["side"].as_f64().expect("a number");
         assert!((object["score"].as_f64().expect("a number") - side * side / 3.0).abs() < 1e-12);
         let file = read_poses(&folder.path().join(name), false)?;
-        assert!(file.layout == Layout::Single && file.packings.poses().len() == 3);
+        assert!(file.layout == PoseLayout::Single && file.packings.poses().len() == 3);
         check_poses(&Shape::tree(), file.packings.poses(), side);
         assert!(fs::read_to_string(folder.path().join("p.svg"))?.starts_with("<svg"));
     }

@@ -15,12 +15,12 @@ use rand_chacha::{
 use rayon::prelude::*;
 use warpsmith::{
     device::Device,
-    overlap::{Boundary, Kernel, Overlap, Packings, Shape, Wanted},
+    overlap::{Boundary, Overlap, OverlapKernel, Packings, Shape, Wanted},
 };
 
 type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
-const KERNELS: [Kernel; 2] = [Kernel::Queue, Kernel::Direct];
+const KERNELS: [OverlapKernel; 2] = [OverlapKernel::Queue, OverlapKernel::Direct];
 
 /// Random numbers, and the small ones that these tests are about.
 struct Random(ChaCha8Rng);
@@ -325,9 +325,12 @@ fn polygons_that_touch_have_their_exact_area_and_derivatives() -> Result {
     assert!(derivatives.len() > 20_000, "{}", derivatives.len());
     let packings = Packings::ensembles(poses.clone(), 2)?.with_shapes(kinds.clone())?;
     let device = Device::best()?;
-    for (kernel, deterministic) in
-        [(Kernel::Queue, false), (Kernel::Queue, true), (Kernel::Direct, false), (Kernel::Direct, true)]
-    {
+    for (kernel, deterministic) in [
+        (OverlapKernel::Queue, false),
+        (OverlapKernel::Queue, true),
+        (OverlapKernel::Direct, false),
+        (OverlapKernel::Direct, true),
+    ] {
         let mut double = Overlap::<f64>::new(&device, &shapes)?.kernel(kernel).deterministic(deterministic);
         let mut single = Overlap::<f32>::new(&device, &shapes)?.kernel(kernel).deterministic(deterministic);
         let (totals, single_totals) = (double.evaluate(&packings, Wanted::TOTALS)?, single.evaluate(&packings, Wanted::TOTALS)?);

@@ -15,7 +15,7 @@ use ndarray_npy::{ReadableElement, write_npy};
 use serde_json::{Value, json};
 use warpsmith::{
     device::no_cuda_reason,
-    pcf::{Pcf, PcfSet, Real, io, l2_inner, lp_distance, random},
+    pcf::{Pcf, PcfReal, PcfSet, io, l2_inner, lp_distance, random},
 };
 
 use crate::folder::{Folder, text};
@@ -26,7 +26,7 @@ impl Folder {
     }
 
     /// A matrix of half of the entries, which its file says.
-    fn packed<T: Real>(&self, name: &str) -> Vec<T> {
+    fn packed<T: PcfReal>(&self, name: &str) -> Vec<T> {
         let bytes = fs::read(self.path(name)).unwrap();
         let (header, numbers) = bytes.split_at(128);
         let header = String::from_utf8_lossy(&header[10..]);
@@ -34,7 +34,7 @@ impl Folder {
         bytemuck::pod_collect_to_vec(numbers)
     }
 
-    fn save<T: Real>(&self, name: &str, set: &PcfSet<T>) {
+    fn save<T: PcfReal>(&self, name: &str, set: &PcfSet<T>) {
         io::save(set, &self.path(name)).unwrap();
     }
 }
@@ -378,7 +378,7 @@ fn matrices_larger_than_the_memory() {
 }
 
 /// Whether two integrals of functions with at most this many breakpoints agree to rounding.
-fn close<T: Real>(found: T, expected: T, breakpoints: usize) -> bool {
+fn close<T: PcfReal>(found: T, expected: T, breakpoints: usize) -> bool {
     let (found, expected) = (found.to_f64(), expected.to_f64());
     // Both are rounded, and a power is within a few roundings, too.
     let bound = (8 * breakpoints + 32) as f64 * T::UNIT_ROUNDOFF * expected.abs();
@@ -386,7 +386,7 @@ fn close<T: Real>(found: T, expected: T, breakpoints: usize) -> bool {
 }
 
 #[track_caller]
-fn assert_close<T: Real>(found: &ArrayD<T>, expected: &ArrayD<T>, breakpoints: usize) {
+fn assert_close<T: PcfReal>(found: &ArrayD<T>, expected: &ArrayD<T>, breakpoints: usize) {
     assert_eq!(found.shape(), expected.shape());
     for ((index, &found), &expected) in found.indexed_iter().zip(expected) {
         assert!(close(found, expected, breakpoints), "{index:?}: {found:?} and not {expected:?}");
@@ -402,7 +402,7 @@ fn list<T>(entries: impl IntoIterator<Item = T>) -> ArrayD<T> {
     ndarray::Array1::from_iter(entries).into_dyn()
 }
 
-fn commands_agree<T: Real + ReadableElement>(dtype: &str) {
+fn commands_agree<T: PcfReal + ReadableElement>(dtype: &str) {
     let folder = Folder::new();
     const MOST: usize = 60;
     let mut functions: Vec<_> = random::uneven::<T>(40, MOST, 1).unwrap().iter().map(|f| f.to_pcf()).collect();

@@ -6,12 +6,14 @@ use ndarray::{Array1, Array2, Array3, ArrayD, IxDyn, ShapeBuilder as _, aview1};
 use ndarray_npy::{NpzReader, NpzWriter, WritableElement, read_npy, write_npy};
 use proptest::prelude::*;
 use tempfile::{TempDir, tempdir};
+use warpsmith::files::chain;
 use warpsmith::pcf::{
-    Pcf, PcfError, PcfSet, Point, Real, Repairs,
+    Pcf, PcfError, PcfReal, PcfSet, Point, Repairs,
     barcode::{Bar, Barcode, Filtration, betti_curves, stable_ranks},
     io::{self, BarcodeOptions, PcfData},
     l2_inner, lp_distance, lp_norm, random,
 };
+use warpsmith::real::Real;
 use zip::{CompressionMethod, write::SimpleFileOptions};
 
 fn pcf(points: &[(f64, f64)]) -> Pcf<f64> {
@@ -19,7 +21,7 @@ fn pcf(points: &[(f64, f64)]) -> Pcf<f64> {
 }
 
 /// A set of functions that may be invalid.
-fn set_of<T: Real>(functions: &[&[(T, T)]]) -> Result<PcfSet<T>, PcfError> {
+fn set_of<T: PcfReal>(functions: &[&[(T, T)]]) -> Result<PcfSet<T>, PcfError> {
     let mut offsets = vec![0];
     let points: Vec<Point<T>> = functions.iter().flat_map(|points| points.iter().map(|&point| point.into())).collect();
     for points in functions {
@@ -67,7 +69,7 @@ fn errors_name_function_and_breakpoint() {
 
 #[test]
 fn limits_of_the_types() {
-    let limit = <f32 as Real>::MAX_VALUE;
+    let limit = <f32 as PcfReal>::MAX_VALUE;
     assert!(Pcf::new([(0.0, limit), (limit, -limit)]).is_ok());
     let above = f32::from_bits(limit.to_bits() + 1);
     assert!(matches!(Pcf::new([(0.0f32, above)]), Err(PcfError::TooLarge { name: "float32", .. })));
@@ -158,7 +160,7 @@ impl Files {
 
 #[track_caller]
 fn fails<R: std::fmt::Debug>(result: Result<R, PcfError>, path: &Path, sentence: &str) {
-    let error = result.unwrap_err().to_string();
+    let error = chain(&result.unwrap_err());
     let reason = error.strip_prefix(&format!("{}: ", path.display())).expect("the file is named");
     assert!(reason.starts_with(sentence), "{reason}\n{sentence}");
 }

@@ -18,7 +18,8 @@ use proptest::prelude::*;
 use warpsmith::{
     device::Device,
     engine::{Cancel, Control, Engine, EngineError, Settings, Trace},
-    pcf::{Kernel, Layout, Measure, Pairwise, PairwiseError, Pcf, PcfSet, Point, Real, lp_distance, random},
+    pcf::{Layout, Measure, Pairwise, PairwiseError, Pcf, PcfKernel, PcfReal, PcfSet, Point, lp_distance, random},
+    real::Real,
 };
 
 type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
@@ -36,7 +37,7 @@ fn engine_of(gpus: usize, settings: Settings) -> Engine {
     Engine::new(Device::all().unwrap().into_iter().cycle().take(gpus)).unwrap().with_settings(settings)
 }
 
-const KERNELS: [Kernel; 2] = [Kernel::Tiled, Kernel::Direct];
+const KERNELS: [PcfKernel; 2] = [PcfKernel::Tiled, PcfKernel::Direct];
 
 /// The measure by its definition: both functions evaluated between all breakpoints of either, and the terms summed with
 /// Neumaier's compensation.
@@ -181,11 +182,11 @@ fn functions(functions: usize, longest: usize) -> impl Strategy<Value = PcfSet<f
     })
 }
 
-fn check<T: Real>(
+fn check<T: PcfReal>(
     rows: &PcfSet<f64>,
     cols: &PcfSet<f64>,
     measure: Measure,
-    kernel: Kernel,
+    kernel: PcfKernel,
 ) -> std::result::Result<(), TestCaseError> {
     // The narrower type's functions are taken as they are, so that the entry's own error is what is seen.
     let (Ok(a), Ok(b)) = (rows.cast::<T>(), cols.cast::<T>()) else { return Ok(()) };
@@ -217,14 +218,14 @@ proptest! {
 
     #[test]
     fn short_functions(rows in functions(40, 60), cols in functions(40, 60), measure in measures(), tiled in any::<bool>()) {
-        let kernel = if tiled { Kernel::Tiled } else { Kernel::Direct };
+        let kernel = if tiled { PcfKernel::Tiled } else { PcfKernel::Direct };
         check::<f64>(&rows, &cols, measure, kernel)?;
         check::<f32>(&rows, &cols, measure, kernel)?;
     }
 
     #[test]
     fn long_functions(rows in functions(8, 5000), cols in functions(8, 5000), measure in measures(), tiled in any::<bool>()) {
-        let kernel = if tiled { Kernel::Tiled } else { Kernel::Direct };
+        let kernel = if tiled { PcfKernel::Tiled } else { PcfKernel::Direct };
         check::<f64>(&rows, &cols, measure, kernel)?;
         check::<f32>(&rows, &cols, measure, kernel)?;
     }
@@ -240,7 +241,7 @@ proptest! {
         gpus in 1..4usize,
         tiled in any::<bool>(),
     ) {
-        let kernel = if tiled { Kernel::Tiled } else { Kernel::Direct };
+        let kernel = if tiled { PcfKernel::Tiled } else { PcfKernel::Direct };
         let n = set.len();
         let whole = Pairwise::cdist(&set, &set, measure).unwrap().with_kernel(kernel);
         let whole = whole.compute(&engine(), Layout::Dense, Control::default()).unwrap();
@@ -307,7 +308,8 @@ fn functions_out_of_step() -> Result {
         let points = (0..count).map(|k| (if k == 0 { 0.0 } else { from + k as f32 / 16.0 }, ((i + k) % 7) as f32));
         Pcf::new(points.chain([(1000.0, 0.0)])).unwrap()
     }));
-    let found = Pairwise::pdist(&set, 1.0)?.with_kernel(Kernel::Tiled).compute(&engine(), Layout::Dense, Control::default())?;
+    let found =
+        Pairwise::pdist(&set, 1.0)?.with_kernel(PcfKernel::Tiled).compute(&engine(), Layout::Dense, Control::default())?;
     let wide = set.cast::<f64>()?;
     for i in 0..set.len() {
         for j in 0..i {

@@ -1,10 +1,13 @@
 //! Sparse matrices from arrays, triplets and Matrix Market files: what is wrong with them is said.
 
-use std::fs;
+use std::{fs, io::ErrorKind, path::Path};
 
 use proptest::prelude::*;
 use tempfile::tempdir;
-use warpsmith::spmv::{Csr, Real, SpmvError, market};
+use warpsmith::{
+    files::{FileError, chain},
+    spmv::{Csr, SpmvError, SpmvReal, market},
+};
 
 type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
@@ -46,12 +49,16 @@ fn triplets_in_any_order_are_added_up() -> Result {
 }
 
 /// Reads a file of these lines.
-fn read<T: Real>(text: &str) -> Result<Csr<T>, SpmvError> {
+fn read<T: SpmvReal>(text: &str) -> Result<Csr<T>, SpmvError> {
     let folder = tempdir().unwrap();
     let path = folder.path().join("a.mtx");
     fs::write(&path, text).unwrap();
     market::read(&path).map_err(|error| match error {
-        SpmvError::File { path: at, reason } if at == path => SpmvError::File { path: "a.mtx".into(), reason },
+        SpmvError::File(error) if error.path() == path => {
+            let text = error.to_string();
+            let reason = text.strip_prefix(&format!("{}: ", path.display())).unwrap();
+            FileError::new(Path::new("a.mtx"), reason).into()
+        }
         other => other,
     })
 }
@@ -156,7 +163,9 @@ fn files_that_are_wrong() {
     ] {
         says(read::<f32>(&text), &format!("a.mtx: {reason}"));
     }
-    says(market::read::<f32>("no/such.mtx"), "no/such.mtx: can't be read: no such file or directory");
+    let missing = market::read::<f32>("no/such.mtx").unwrap_err();
+    assert_eq!(chain(&missing), "no/such.mtx: can't be read: no such file or directory");
+    assert!(matches!(missing, SpmvError::File(error) if error.io_error().unwrap().kind() == ErrorKind::NotFound));
     let folder = tempdir().unwrap();
     let path = folder.path().join("binary.mtx");
     fs::write(&path, [header.as_bytes(), b"2 2 1\n1 \xff 1\n"].concat()).unwrap();
@@ -167,7 +176,7 @@ fn files_that_are_wrong() {
     assert!(matches!(error, SpmvError::Unwritable(_)) && error.to_string().contains("such.mtx can't be written"), "{error}");
 }
 
-fn round_trip<T: Real>(shape: (usize, usize), triplets: Vec<(u32, u32, T)>) {
+fn round_trip<T: SpmvReal>(shape: (usize, usize), triplets: Vec<(u32, u32, T)>) {
     let folder = tempdir().unwrap();
     let path = folder.path().join("a.mtx");
     let matrix = Csr::from_triplets(shape, triplets).unwrap();

@@ -9,20 +9,20 @@ use proptest::{prelude::*, sample::select};
 use simt::{Executor, Schedule};
 use warpsmith::{
     device::{Backend, Device, DeviceError},
-    spmv::{Band, Csr, DeviceMatrix, Kernel, Message, Part, Partition, Real, SpmvError, Traffic, add, gather, spmv},
+    spmv::{Band, Csr, DeviceMatrix, Part, Partition, SpmvError, SpmvKernel, SpmvReal, Traffic, Transfer, add, gather, spmv},
 };
 
 type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
-const KERNELS: [Kernel; 8] = [
-    Kernel::Auto,
-    Kernel::Rows { lanes: 1 },
-    Kernel::Rows { lanes: 2 },
-    Kernel::Rows { lanes: 8 },
-    Kernel::Rows { lanes: 32 },
-    Kernel::Tiles { threads: 32 },
-    Kernel::Tiles { threads: 128 },
-    Kernel::Tiles { threads: 256 },
+const KERNELS: [SpmvKernel; 8] = [
+    SpmvKernel::Auto,
+    SpmvKernel::Rows { lanes: 1 },
+    SpmvKernel::Rows { lanes: 2 },
+    SpmvKernel::Rows { lanes: 8 },
+    SpmvKernel::Rows { lanes: 32 },
+    SpmvKernel::Tiles { threads: 32 },
+    SpmvKernel::Tiles { threads: 128 },
+    SpmvKernel::Tiles { threads: 256 },
 ];
 
 fn device() -> Device {
@@ -72,7 +72,7 @@ enum Rows {
 }
 
 /// A matrix with columns in no order and repeated, whose values `value` gives.
-fn matrix<T: Real>((rows, columns): (usize, usize), kind: Rows, seed: u64, value: fn(&mut Random) -> f64) -> Csr<T> {
+fn matrix<T: SpmvReal>((rows, columns): (usize, usize), kind: Rows, seed: u64, value: fn(&mut Random) -> f64) -> Csr<T> {
     let mut random = Random(seed);
     let mut row_ptr = vec![0];
     let mut length = 0;
@@ -93,13 +93,13 @@ fn matrix<T: Real>((rows, columns): (usize, usize), kind: Rows, seed: u64, value
     Csr::new((rows, columns), row_ptr, indices, values).expect("a valid matrix")
 }
 
-fn vector<T: Real>(len: usize, seed: u64, value: fn(&mut Random) -> f64) -> Vec<T> {
+fn vector<T: SpmvReal>(len: usize, seed: u64, value: fn(&mut Random) -> f64) -> Vec<T> {
     let mut random = Random(seed);
     (0..len).map(|_| T::from_f64(value(&mut random))).collect()
 }
 
 /// y = A x of integers, by a matrix that isn't sparse.
-fn dense<T: Real>(matrix: &Csr<T>, x: &[T]) -> Vec<i64> {
+fn dense<T: SpmvReal>(matrix: &Csr<T>, x: &[T]) -> Vec<i64> {
     let mut all = vec![vec![0i64; matrix.columns()]; matrix.rows()];
     for (row, dense) in all.iter_mut().enumerate() {
         let nonzeros = matrix.row_ptr()[row] as usize..matrix.row_ptr()[row + 1] as usize;
@@ -122,7 +122,7 @@ fn two_sum(a: f64, b: f64) -> (f64, f64) {
 /// and of k of them each goes through at most k - 1 sums, in whatever order. So the error is at most k u / (1 - k u) of
 /// the sum of the magnitudes (Higham, *Accuracy and Stability of Numerical Algorithms*, section 3.1); products fused
 /// with sums are rounded less often.
-fn bounds<T: Real>(matrix: &Csr<T>, x: &[T]) -> Vec<(f64, f64)> {
+fn bounds<T: SpmvReal>(matrix: &Csr<T>, x: &[T]) -> Vec<(f64, f64)> {
     let of_row = |row| {
         let (columns, values) = matrix.row(row);
         let (mut sum, mut rest, mut magnitude) = (0.0, 0.0, 0.0f64);
@@ -141,7 +141,7 @@ fn bounds<T: Real>(matrix: &Csr<T>, x: &[T]) -> Vec<(f64, f64)> {
     (0..matrix.rows()).map(of_row).collect()
 }
 
-fn multiply<T: Real>(device: &Device, matrix: &Csr<T>, x: &[T], kernel: Kernel) -> Result<Vec<T>> {
+fn multiply<T: SpmvReal>(device: &Device, matrix: &Csr<T>, x: &[T], kernel: SpmvKernel) -> Result<Vec<T>> {
     let stream = device.stream()?;
     let on_device = DeviceMatrix::with_kernel(device, matrix, kernel)?;
     assert_eq!((on_device.rows(), on_device.columns(), on_device.nnz()), (matrix.rows(), matrix.columns(), matrix.nnz()));
@@ -158,7 +158,7 @@ fn multiply<T: Real>(device: &Device, matrix: &Csr<T>, x: &[T], kernel: Kernel) 
     Ok(result)
 }
 
-fn check_exact<T: Real>(shape: (usize, usize), kind: Rows, seed: u64, kernels: &[Kernel]) -> Result {
+fn check_exact<T: SpmvReal>(shape: (usize, usize), kind: Rows, seed: u64, kernels: &[SpmvKernel]) -> Result {
     let matrix = matrix::<T>(shape, kind, seed, Random::small);
     let x = vector::<T>(shape.1, seed ^ 1, Random::small);
     let expected: Vec<_> = dense(&matrix, &x).into_iter().map(|y| y as f64).collect();
@@ -171,7 +171,7 @@ fn check_exact<T: Real>(shape: (usize, usize), kind: Rows, seed: u64, kernels: &
     Ok(())
 }
 
-fn check_rounding<T: Real>(matrix: &Csr<T>, seed: u64, kernels: &[Kernel]) -> Result {
+fn check_rounding<T: SpmvReal>(matrix: &Csr<T>, seed: u64, kernels: &[SpmvKernel]) -> Result {
     let x = vector::<T>(matrix.columns(), seed, Random::unit);
     let bounds = bounds(matrix, &x);
     let within = |y: &[T], what: &str| {
@@ -249,7 +249,7 @@ fn threads_may_run_in_any_order() -> Result {
         let matrix = matrix::<f64>((90, 50), Rows::OneOf(700, 6), seed, Random::small);
         let x = vector(50, seed, Random::small);
         let expected: Vec<_> = dense(&matrix, &x).into_iter().map(|y| y as f64).collect();
-        for kernel in [Kernel::Rows { lanes: 4 }, Kernel::Tiles { threads: 32 }, Kernel::Tiles { threads: 64 }] {
+        for kernel in [SpmvKernel::Rows { lanes: 4 }, SpmvKernel::Tiles { threads: 32 }, SpmvKernel::Tiles { threads: 64 }] {
             assert_eq!(multiply(&device, &matrix, &x, kernel)?, expected, "{kernel} {seed}");
         }
     }
@@ -281,10 +281,10 @@ fn infinities_and_nan_stay_in_their_rows() -> Result {
 fn a_multiplication_can_be_captured() -> Result {
     let device = device();
     let stream = device.stream()?;
-    for kernel in [Kernel::Rows { lanes: 2 }, Kernel::Tiles { threads: 32 }] {
+    for kernel in [SpmvKernel::Rows { lanes: 2 }, SpmvKernel::Tiles { threads: 32 }] {
         let matrix = matrix::<f64>((200, 200), Rows::OneOf(900, 6), 3, Random::small);
         let on_device = DeviceMatrix::with_kernel(&device, &matrix, kernel)?;
-        assert_eq!(on_device.launches(), if kernel == (Kernel::Tiles { threads: 32 }) { 2 } else { 1 });
+        assert_eq!(on_device.launches(), if kernel == (SpmvKernel::Tiles { threads: 32 }) { 2 } else { 1 });
         let x = vector::<f64>(200, 4, Random::small);
         let (on_x, mut y, mut z) = (device.upload(&x)?, device.alloc(200)?, device.alloc(200)?);
         // A A x
@@ -347,16 +347,16 @@ fn what_cannot_be_multiplied_is_said() -> Result {
     says(matrix.multiply_into(&[0.0; 3], &mut [0.0; 4]), y);
     says(spmv(&device, &matrix, &[0.0; 4]), x);
     says(
-        DeviceMatrix::with_kernel(&device, &matrix, Kernel::Rows { lanes: 3 }),
+        DeviceMatrix::with_kernel(&device, &matrix, SpmvKernel::Rows { lanes: 3 }),
         "rows/3 is not a kernel: a row has 1, 2, 4, 8, 16 or 32 lanes",
     );
     says(
-        DeviceMatrix::with_kernel(&device, &matrix, Kernel::Rows { lanes: 64 }),
+        DeviceMatrix::with_kernel(&device, &matrix, SpmvKernel::Rows { lanes: 64 }),
         "rows/64 is not a kernel: a row has 1, 2, 4, 8, 16 or 32 lanes",
     );
     for threads in [0, 16, 96, 512] {
         let sentence = format!("tiles/{threads} is not a kernel: a tile has 32, 64, 128 or 256 threads");
-        says(DeviceMatrix::with_kernel(&device, &matrix, Kernel::Tiles { threads }), &sentence);
+        says(DeviceMatrix::with_kernel(&device, &matrix, SpmvKernel::Tiles { threads }), &sentence);
     }
     let indices = device.alloc_zeroed::<u32>(2)?;
     says(gather(&stream, &three, &indices, &mut other), "out has 4 elements, but it must have 2: as many as indices");
@@ -366,7 +366,7 @@ fn what_cannot_be_multiplied_is_said() -> Result {
 }
 
 /// What each rank gets of x, when those that have it send what they pack.
-fn exchange<T: Real>(parts: &[Part<T>], x: &[T]) -> Vec<Vec<T>> {
+fn exchange<T: SpmvReal>(parts: &[Part<T>], x: &[T]) -> Vec<Vec<T>> {
     let packed = |part: &Part<T>| part.pack.iter().map(|&index| x[part.rows.clone()][index as usize]).collect::<Vec<_>>();
     let packed: Vec<_> = parts.iter().map(packed).collect();
     let mut received: Vec<_> = parts.iter().map(|part| vec![T::from_f64(f64::NAN); part.remote.columns()]).collect();
@@ -430,7 +430,7 @@ fn check_parts(matrix: &Csr<f64>, ranks: usize, on_device: bool) -> Result {
     // The sizes alone are those of the parts.
     let traffic = Traffic::new(matrix, ranks)?;
     let messages = |neighbours: &[warpsmith::spmv::Neighbour]| -> Vec<_> {
-        neighbours.iter().map(|of| Message { rank: of.rank, entries: of.range.len() }).collect()
+        neighbours.iter().map(|of| Transfer { rank: of.rank, entries: of.range.len() }).collect()
     };
     assert_eq!(traffic.ranks.len(), ranks);
     for (part, sizes) in parts.iter().zip(&traffic.ranks) {
@@ -560,8 +560,8 @@ fn the_default_band_is_that_of_the_paper() -> Result {
     let square = double.values().iter().map(|value| value * value).sum::<f64>() / 1.5e6;
     assert!(mean.abs() < 5.0 * (1.0f64 / 3.0 / 1.5e6).sqrt(), "{mean}");
     assert!((square - 1.0 / 3.0).abs() < 5.0 * (4.0f64 / 45.0 / 1.5e6).sqrt(), "{square}");
-    check_rounding(&matrix, 3, &[Kernel::Auto])?;
-    check_rounding(&double, 4, &[Kernel::Auto])
+    check_rounding(&matrix, 3, &[SpmvKernel::Auto])?;
+    check_rounding(&double, 4, &[SpmvKernel::Auto])
 }
 
 /// Every set of positions is as likely: of a band of 7 positions all 21 pairs come up, each in a 21st of the matrices.

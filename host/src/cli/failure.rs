@@ -7,7 +7,7 @@ use warpsmith::{
     design_rules::RulesError,
     device::DeviceError,
     engine::EngineError,
-    files::FileError,
+    files::{FileError, chain},
     list_rank::ListError,
     overlap::OverlapError,
     pcf::{PairwiseError, PcfError},
@@ -50,54 +50,23 @@ impl Failure {
     }
 }
 
-impl From<DeviceError> for Failure {
-    fn from(error: DeviceError) -> Self {
-        Failure::error(error)
-    }
+macro_rules! sentences {
+    ($($error:ty)*) => {$(
+        impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Failure::error(chain(&error))
+            }
+        }
+    )*};
 }
-
-impl From<ListError> for Failure {
-    fn from(error: ListError) -> Self {
-        Failure::error(error)
-    }
-}
-
-impl From<ConcurrencyError> for Failure {
-    fn from(error: ConcurrencyError) -> Self {
-        Failure::error(error)
-    }
-}
+sentences!(DeviceError ListError ConcurrencyError FileError OverlapError PcfError SpmvError);
 
 impl From<RulesError> for Failure {
     fn from(error: RulesError) -> Self {
         match error {
             error @ RulesError::Wrong { .. } => Failure::Verification(error.to_string()),
-            error => Failure::error(error),
+            error => Failure::error(chain(&error)),
         }
-    }
-}
-
-impl From<FileError> for Failure {
-    fn from(error: FileError) -> Self {
-        Failure::error(error)
-    }
-}
-
-impl From<OverlapError> for Failure {
-    fn from(error: OverlapError) -> Self {
-        Failure::error(error)
-    }
-}
-
-impl From<PcfError> for Failure {
-    fn from(error: PcfError) -> Self {
-        Failure::error(error)
-    }
-}
-
-impl From<SpmvError> for Failure {
-    fn from(error: SpmvError) -> Self {
-        Failure::error(error)
     }
 }
 
@@ -105,7 +74,7 @@ impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::Cancelled => Failure::Cancelled,
-            error => Failure::error(error),
+            error => Failure::error(chain(&error)),
         }
     }
 }
@@ -114,7 +83,7 @@ impl From<PairwiseError> for Failure {
     fn from(error: PairwiseError) -> Self {
         match error {
             PairwiseError::Engine(error) => error.into(),
-            error => Failure::error(error),
+            error => Failure::error(chain(&error)),
         }
     }
 }

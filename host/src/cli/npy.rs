@@ -1,6 +1,6 @@
 //! Reads `.npy` files of one dimension, and says what is wrong with others.
 
-use std::path::Path;
+use std::{fmt::Display, path::Path};
 
 pub use warpsmith::npy::Kind;
 use warpsmith::npy::Reader;
@@ -42,7 +42,7 @@ impl Array {
 /// Reads the file, which is to be `what` (as in "the weights must be ...") and may hold the `allowed` types, of
 /// [`NUMBERS`].
 pub fn read(path: &Path, what: &str, allowed: &[Kind], progress: Progress) -> Result<Array, Failure> {
-    let fail = |text: &str| Failure::error(format_args!("{}: {text}", path.display()));
+    let fail = |text: &dyn Display| Failure::error(format_args!("{}: {text}", path.display()));
     let reader = Reader::open(path).map_err(|text| fail(&text))?;
     let kind = reader.kind(what, allowed).map_err(|text| fail(&text))?;
     let n = match reader.shape() {
@@ -65,7 +65,7 @@ pub fn read(path: &Path, what: &str, allowed: &[Kind], progress: Progress) -> Re
         Kind::I64 => reader.read(advance).map(Array::I64),
         Kind::F32 => reader.read(advance).map(Array::F32),
         Kind::F64 => reader.read(advance).map(Array::F64),
-        Kind::U32 | Kind::U64 => Err(format!("holds {}, which are not read", kind.name())),
+        Kind::U32 | Kind::U64 => Err(format!("holds {}, which are not read", kind.name()).into()),
     };
     let array = array.map_err(|text| fail(&text))?;
     tracing::info!(elements = n, "read {} ({})", path.display(), kind.name());

@@ -10,7 +10,7 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Work on fewer elements than this is over before anyone looks.
+/// ProgressLine on fewer elements than this is over before anyone looks.
 const LONG: usize = 10_000_000;
 
 /// Whether and how progress is shown.
@@ -20,7 +20,7 @@ pub struct Progress {
 }
 
 /// One piece of work; its line goes with it.
-pub struct Work {
+pub struct ProgressLine {
     bar: ProgressBar,
 }
 
@@ -31,24 +31,24 @@ impl Progress {
     }
 
     /// A spinner for work on `n` elements whose end can't be told.
-    pub fn spinner(self, n: usize, text: impl Into<Cow<'static, str>>) -> Work {
+    pub fn spinner(self, n: usize, text: impl Into<Cow<'static, str>>) -> ProgressLine {
         self.start(n, ProgressBar::new_spinner(), "{spinner} {msg} ({elapsed})", text)
     }
 
     /// A bar for work on `n` elements, each of which counts one.
-    pub fn bar(self, n: usize, text: impl Into<Cow<'static, str>>) -> Work {
+    pub fn bar(self, n: usize, text: impl Into<Cow<'static, str>>) -> ProgressLine {
         self.start(n, ProgressBar::new(n as u64), "{spinner} {msg} {wide_bar} {human_pos}/{human_len} ({eta})", text)
     }
 
     /// A bar for work on elements each of which takes as long as `cost` of others.
-    pub fn costly_bar(self, n: usize, cost: usize, text: impl Into<Cow<'static, str>>) -> Work {
+    pub fn costly_bar(self, n: usize, cost: usize, text: impl Into<Cow<'static, str>>) -> ProgressLine {
         let template = "{spinner} {msg} {wide_bar} {percent} % ({eta})";
         self.start(n.saturating_mul(cost), ProgressBar::new(n as u64), template, text)
     }
 
-    fn start(self, n: usize, bar: ProgressBar, template: &str, text: impl Into<Cow<'static, str>>) -> Work {
+    fn start(self, n: usize, bar: ProgressBar, template: &str, text: impl Into<Cow<'static, str>>) -> ProgressLine {
         if !self.shown || n < LONG {
-            return Work { bar: ProgressBar::hidden() };
+            return ProgressLine { bar: ProgressBar::hidden() };
         }
         let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
         let bar = bar.with_style(style).with_message(text);
@@ -56,11 +56,11 @@ impl Progress {
         if thread::Builder::new().spawn(|| {}).is_ok() {
             bar.enable_steady_tick(Duration::from_millis(100));
         }
-        Work { bar }
+        ProgressLine { bar }
     }
 }
 
-impl Work {
+impl ProgressLine {
     /// `n` more elements are done.
     pub fn advance(&self, n: usize) {
         self.bar.inc(n as u64);
@@ -84,7 +84,7 @@ impl Work {
     }
 }
 
-impl Drop for Work {
+impl Drop for ProgressLine {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }

@@ -173,7 +173,7 @@ impl Kernels {
         })
     }
 
-    /// Turns the pieces of both lists, which the kernels of two phases read.
+    /// Schedule the pieces of both lists, which the kernels of two phases read.
     ///
     /// # Errors
     /// As [`Stream::launch`].

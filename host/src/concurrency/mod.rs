@@ -43,7 +43,7 @@ pub use kernels::{Kernels, Lists, Placement, Reduction, Variant};
 pub use measure::Spread;
 pub use options::{MOST_ITERATIONS, MOST_POSES, MOST_RUNS, Options};
 pub use poses::{Pose, poses};
-pub use study::{Agreement, BatchRow, Facts, Fixed, FixedRow, Step, StreamsRow, Study};
+pub use study::{Agreement, BatchRow, Facts, Fixed, FixedRow, StreamsRow, Study, StudyProgress};
 pub use work::{CLIP, TRANSFORM, Work};
 
 /// The most threads of a block of the study's kernels.

@@ -125,6 +125,7 @@ pub struct FixedRow {
 
 /// Whether all kernels found the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Agreement {
     /// How many kernels.
     pub variants: usize,
@@ -157,7 +158,8 @@ pub struct Study {
 
 /// How far a study is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+#[non_exhaustive]
+pub struct StudyProgress {
     /// Steps that are done.
     pub done: usize,
     /// Steps in all.
@@ -174,12 +176,12 @@ impl Study {
     /// # Errors
     /// [`ConcurrencyError::Option`] for options out of range, [`ConcurrencyError::Disagreement`] where two kernels find
     /// different totals, and what the device has against it.
-    pub fn run(device: &Device, options: &Options, mut progress: impl FnMut(Step)) -> Result<Self, ConcurrencyError> {
+    pub fn run(device: &Device, options: &Options, mut progress: impl FnMut(StudyProgress)) -> Result<Self, ConcurrencyError> {
         let options = options.checked()?;
         let steps = options.streams.len() + options.batch.len() + options.fixed.len();
         let mut done = 0;
         let mut step = |what| {
-            progress(Step { done, steps, what });
+            progress(StudyProgress { done, steps, what });
             done += 1;
         };
         let bench = Bench { device, stream: device.stream()?, kernels: Kernels::new(device)?, options: &options };

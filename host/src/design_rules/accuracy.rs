@@ -8,6 +8,7 @@ use super::table::TraversalTable;
 
 /// How many schedules take a time that is within the range of the class that the tree gives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Accuracy {
     /// This many do.
     pub within: usize,

@@ -1,7 +1,5 @@
 //! What can be wrong with programs, schedules, runs and platforms.
 
-use std::path::PathBuf;
-
 use crate::device::DeviceError;
 use crate::files::FileError;
 
@@ -49,14 +47,6 @@ pub enum RulesError {
         /// The number, in seconds.
         seconds: f64,
     },
-    /// A file of runs can't be used.
-    #[error("{}: {reason}", path.display())]
-    Runs {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        reason: String,
-    },
     /// There are too few runs, or they don't differ, so that there is nothing to learn.
     #[error("nothing to learn: {0}")]
     Learning(String),
@@ -94,7 +84,7 @@ pub enum RulesError {
     /// The device.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// A file could not be written.
+    /// A file can't be written, or a file of runs can't be used.
     #[error(transparent)]
     File(#[from] FileError),
 }

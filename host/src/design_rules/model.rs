@@ -20,6 +20,7 @@ pub struct LearnOptions {
 
 /// What some measured schedules teach.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Model {
     /// Their classes, in the order of the schedules that it was learned from.
     pub labels: Labels,

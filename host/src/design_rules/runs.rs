@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::check_time;
 use super::{Dag, RulesError, Timeline, Traversal, schedule::MAX_STREAMS};
-use crate::files::{Destination, FileError, reason};
+use crate::files::{Destination, FileError, Reason};
 use crate::read::{Lines, brief, push, quoted};
 
 /// The first line of a file of runs.
@@ -129,27 +129,27 @@ impl Runs {
     /// left out.
     ///
     /// # Errors
-    /// [`RulesError::Runs`] where it can't be read, isn't such a file, was cut short, or has an invalid row: it names
+    /// [`RulesError::File`] where it can't be read, isn't such a file, was cut short, or has an invalid row: it names
     /// the line.
     pub fn read(path: &Path) -> Result<Self, RulesError> {
-        let wrong = |reason: String| RulesError::Runs { path: path.to_owned(), reason };
+        let wrong = |reason: Reason| RulesError::from(FileError::new(path, reason));
         let mut lines = Lines::open(path).map_err(wrong)?;
         if !lines.next().map_err(wrong)? || lines.line() != MAGIC.as_bytes() {
-            return Err(wrong(format!("it is not a file of runs: the first line isn't `{MAGIC}`")));
+            return Err(wrong(format!("it is not a file of runs: the first line isn't `{MAGIC}`").into()));
         }
         let cut = "it was cut short: the second line should say what was measured";
         let head = if lines.next().map_err(wrong)? { lines.text().map_err(wrong)? } else { "" };
-        let head = head.strip_prefix("# ").ok_or_else(|| wrong(cut.to_owned()))?;
+        let head = head.strip_prefix("# ").ok_or_else(|| wrong(cut.into()))?;
         let Head { runs: expected, about } =
-            serde_json::from_str::<Head<About>>(head).map_err(|error| wrong(format!("line 2: {}", brief(error))))?;
+            serde_json::from_str::<Head<About>>(head).map_err(|error| wrong(format!("line 2: {}", brief(error)).into()))?;
         // Whoever simulates or replays them takes memory by these.
         for (what, count, most) in [("ranks", about.ranks, MOST_RANKS), ("streams", about.streams, MAX_STREAMS)] {
             if count > most {
-                return Err(wrong(format!("line 2: there are {count} {what}, but at most {most} are possible")));
+                return Err(wrong(format!("line 2: there are {count} {what}, but at most {most} are possible").into()));
             }
         }
         if !lines.next().map_err(wrong)? || lines.line() != HEADER.as_bytes() {
-            return Err(wrong(format!("line 3 isn't the header `{HEADER}`")));
+            return Err(wrong(format!("line 3 isn't the header `{HEADER}`").into()));
         }
         let mut runs: Vec<Run> = Vec::new();
         let mut ended = lines.is_ended();
@@ -167,13 +167,13 @@ impl Runs {
             push(&mut runs, run).map_err(wrong)?;
         }
         if !ended && expected.is_some() {
-            return Err(wrong("it was cut short: the last line has no end".to_owned()));
+            return Err(wrong("it was cut short: the last line has no end".into()));
         }
         if let Some(expected) = expected.filter(|&expected| expected != runs.len()) {
-            return Err(wrong(format!(
-                "it was cut short, or put together: it should have {expected} runs, but has {}",
-                runs.len()
-            )));
+            let found = runs.len();
+            return Err(wrong(
+                format!("it was cut short, or put together: it should have {expected} runs, but has {found}").into(),
+            ));
         }
         let signature = |run: &Run| {
             let mut names: Vec<_> =
@@ -184,7 +184,7 @@ impl Runs {
         if let Some(first) = runs.first() {
             let names = signature(first);
             if let Some(odd) = runs.iter().position(|run| signature(run) != names) {
-                return Err(wrong(format!("line {}: the schedule has other operations than the first", odd + 4)));
+                return Err(wrong(format!("line {}: the schedule has other operations than the first", odd + 4).into()));
             }
         }
         Ok(Runs { about, runs })
@@ -193,7 +193,7 @@ impl Runs {
     /// Sees to it that these are runs of this program.
     ///
     /// # Errors
-    /// [`RulesError::Runs`] where they are of another.
+    /// [`RulesError::File`] where they are of another.
     pub fn check_program(&self, dag: &Dag, path: &Path) -> Result<(), RulesError> {
         if self.about.signature == dag.signature() {
             return Ok(());
@@ -203,7 +203,7 @@ impl Runs {
         } else {
             format!("it has runs of the program `{}`, not of `{}`", self.about.program, dag.name())
         };
-        Err(RulesError::Runs { path: path.to_owned(), reason })
+        Err(FileError::new(path, reason).into())
     }
 }
 
@@ -232,7 +232,7 @@ impl Journal {
     /// [`RulesError::File`]; also where there is a file that it doesn't continue, which is not touched. What was added
     /// before stays.
     pub fn add(&mut self, were: &Runs, run: &Run) -> Result<(), RulesError> {
-        let cannot = |error: io::Error| FileError { path: self.path.clone(), reason: reason(&error) };
+        let cannot = |error: io::Error| FileError::unwritten(&self.path, error);
         let file = match &mut self.file {
             Some(file) => file,
             None => {

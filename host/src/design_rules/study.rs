@@ -53,6 +53,7 @@ pub struct Point {
 
 /// A search on the space, repeated with several seeds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Repeated {
     /// The strategy's name.
     pub search: &'static str,

@@ -5,6 +5,7 @@ use std::ops::{ControlFlow, Range};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
 
+use super::labels::percentile;
 use super::schedule::Schedules;
 use super::{Platform, RulesError, Run, Schedule};
 
@@ -116,12 +117,11 @@ impl Survey {
 /// What each schedule takes, without the machine's drift where there are several passes; NaN for those that were not
 /// measured. `times` are by schedule and pass, and `orders` has the schedules of each pass as they were measured.
 fn steady(times: &[Vec<f64>], orders: &[Vec<usize>]) -> Vec<f64> {
-    let middle = |values: &[f64]| if values.is_empty() { f64::NAN } else { median(values) };
     if orders.len() < 2 {
-        return times.iter().map(|times| middle(times)).collect();
+        return times.iter().map(|times| median(times)).collect();
     }
     let logarithms: Vec<Vec<f64>> = times.iter().map(|times| times.iter().map(|seconds| seconds.ln()).collect()).collect();
-    let mut levels: Vec<f64> = logarithms.iter().map(|values| middle(values)).collect();
+    let mut levels: Vec<f64> = logarithms.iter().map(|values| median(values)).collect();
     let mut corrected = logarithms.clone();
     for _ in 0..TURNS {
         for (pass, order) in orders.iter().enumerate() {
@@ -133,17 +133,14 @@ fn steady(times: &[Vec<f64>], orders: &[Vec<usize>]) -> Vec<f64> {
                 corrected[index][pass] = logarithms[index][pass] - drift;
             }
         }
-        levels = corrected.iter().map(|values| middle(values)).collect();
+        levels = corrected.iter().map(|values| median(values)).collect();
     }
     levels.into_iter().map(f64::exp).collect()
 }
 
 /// The middle value, or the mean of both; there is at least one.
 fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    if sorted.len() % 2 == 1 { sorted[middle] } else { 0.5 * (sorted[middle - 1] + sorted[middle]) }
+    percentile(values, 50.0).unwrap_or(f64::NAN)
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ impl<T: Pod + WritableElement> NpyFile<T> {
     /// With a `field`, elements are structures of one field of this name, which takes nothing: NumPy has the numbers as
     /// `load(path)[field]`, and whoever expects plain numbers sees that they are something else.
     pub fn create_at(destination: Destination, shape: &[usize], field: Option<&str>) -> Result<Self, EngineError> {
-        let fail = |reason: String| FileError { path: destination.name().to_owned(), reason };
+        let fail = |reason: String| FileError::unwritable(destination.name(), reason);
         let plain = T::type_descriptor();
         let type_descriptor = match field {
             Some(field) => {
@@ -80,17 +80,17 @@ impl<T: Pod + WritableElement> NpyFile<T> {
         let size = bytes.and_then(|bytes| bytes.checked_add(start.len())).filter(|&size| size <= isize::MAX as usize);
         let size = size.ok_or_else(|| fail(format!("an array of shape {shape:?} is larger than any file")))?;
 
-        let io_error = |error: &io::Error| destination.error(error);
+        let io_error = |error: io::Error| destination.error(error);
         let file = destination.temporary()?;
         // Before the disk is filled up for nothing.
         if let Some(free) = free_space(file.file()).filter(|&free| free < size) {
             return Err(fail(format!("it takes {}, and the disk has {} free", Bytes(size), Bytes(free))).into());
         }
-        file.file().write_all(&start).map_err(|error| io_error(&error))?;
-        allocate(file.file(), start.len(), size).map_err(|error| io_error(&error))?;
+        file.file().write_all(&start).map_err(io_error)?;
+        allocate(file.file(), start.len(), size).map_err(io_error)?;
         // SAFETY: this process has just made the file, under a name made at random, and leaves its size as it is. That
         // another one shrinks it can't be ruled out; it would end this process by a signal.
-        let map = unsafe { MmapOptions::new().len(size).map_mut(file.file()) }.map_err(|error| io_error(&error))?;
+        let map = unsafe { MmapOptions::new().len(size).map_mut(file.file()) }.map_err(io_error)?;
         Ok(NpyFile { map, file, destination, data: start.len(), element: PhantomData })
     }
 
@@ -116,7 +116,7 @@ impl<T: Pod + WritableElement> NpyFile<T> {
     /// # Errors
     /// [`File`](EngineError::File).
     pub fn flush(&self) -> Result<(), EngineError> {
-        self.map.flush().map_err(|error| self.destination.error(&error).into())
+        self.map.flush().map_err(|error| self.destination.error(error).into())
     }
 
     /// Writes what is still in memory, and gives the file its name.
@@ -124,7 +124,7 @@ impl<T: Pod + WritableElement> NpyFile<T> {
     /// # Errors
     /// [`File`](EngineError::File), and the file is gone.
     pub fn finish(self) -> Result<(), EngineError> {
-        self.map.flush().map_err(|error| self.destination.error(&error))?;
+        self.map.flush().map_err(|error| self.destination.error(error))?;
         drop(self.map);
         self.destination.persist(self.file)?;
         tracing::info!("wrote {}", self.destination.name().display());

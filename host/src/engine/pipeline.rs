@@ -126,7 +126,7 @@ struct InFlight<T: Entry> {
 }
 
 /// What the workers of a computation share.
-struct Work<'a, O: BlockOp> {
+struct Shared<'a, O: BlockOp> {
     op: &'a O,
     scheduler: &'a BlockScheduler,
     writer: &'a dyn Writer<O::Value>,
@@ -149,7 +149,7 @@ impl Drop for StopOthers<'_> {
     }
 }
 
-impl<O: BlockOp> Work<'_, O> {
+impl<O: BlockOp> Shared<'_, O> {
     fn draw(&self) -> Result<Option<(usize, &Block)>, EngineError> {
         if let Some(cancel) = self.control.cancel {
             cancel.check()?;
@@ -206,7 +206,7 @@ impl Engine {
         let scheduler = self.schedule(op, writer, budget)?;
         let total: usize = scheduler.blocks().iter().map(|block| scheduler.coverage().work(block)).sum();
         tracing::debug!(rows, cols, side = scheduler.side(), blocks = scheduler.blocks().len(), budget, "matrix in blocks");
-        let work = Work {
+        let work = Shared {
             op,
             scheduler: &scheduler,
             writer,
@@ -351,7 +351,7 @@ type Seat<O> = (Lanes<<O as BlockOp>::Value>, <O as BlockOp>::Storage);
 type Outcome = (Box<dyn Any + Send>, usize, usize);
 
 fn worker<O: BlockOp>(
-    work: &Work<'_, O>,
+    work: &Shared<'_, O>,
     gpu: usize,
     device: &Device,
     seat: Option<Box<Seat<O>>>,
@@ -399,7 +399,7 @@ fn worker<O: BlockOp>(
 
 /// A worker's surroundings.
 struct Context<'a, O: BlockOp> {
-    work: &'a Work<'a, O>,
+    work: &'a Shared<'a, O>,
     gpu: usize,
     device: &'a Device,
     origin: Option<(Event, f64)>,
@@ -442,7 +442,7 @@ impl<O: BlockOp> Context<'_, O> {
 
     /// Waits for a block, and puts it in place.
     fn finish(&self, in_flight: InFlight<O::Value>, lanes: &mut Lanes<O::Value>) -> Result<(), EngineError> {
-        let Work { scheduler, writer, control, done, .. } = self.work;
+        let Shared { scheduler, writer, control, done, .. } = self.work;
         let InFlight { index, slot, pending, events } = in_flight;
         let block = &scheduler.blocks()[index];
         let host = pending.wait()?;

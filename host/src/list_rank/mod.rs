@@ -32,7 +32,7 @@ mod scan;
 pub use check::{diagnose, rank_sequentially};
 pub use error::ListError;
 pub use level::Weight;
-pub use ranker::{Forest, ListRanker, Report, Step};
+pub use ranker::{Forest, ListRanker, Report, StepTime};
 
 use crate::device::Device;
 

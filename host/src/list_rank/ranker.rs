@@ -26,7 +26,8 @@ fn blocks(n: usize, block: u32) -> u32 {
 
 /// One step of a ranking.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
+#[non_exhaustive]
+pub struct StepTime {
     /// What it did.
     pub name: &'static str,
     /// How long it took, in ms; 0 where the ranker doesn't measure.
@@ -47,7 +48,7 @@ pub struct Report {
     /// The head, found or given; unknown (-1) to a trusted ranker that found it on the device.
     pub head: i32,
     /// Its steps in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<StepTime>,
 }
 
 impl Report {
@@ -59,6 +60,7 @@ impl Report {
 
 /// What a forest was found to be.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Forest {
     /// How many lists. They are numbered by their heads' indices, ascending.
     pub lists: usize,
@@ -124,7 +126,7 @@ impl<'s> Clock<'s> {
         Ok(())
     }
 
-    fn steps(self) -> Result<Vec<Step>, DeviceError> {
+    fn steps(self) -> Result<Vec<StepTime>, DeviceError> {
         self.marks
             .windows(2)
             .map(|pair| {
@@ -133,7 +135,7 @@ impl<'s> Clock<'s> {
                     (Some(start), Some(end)) => end.elapsed_ms(start)?,
                     _ => 0.0,
                 };
-                Ok(Step { name, ms, bytes: *bytes })
+                Ok(StepTime { name, ms, bytes: *bytes })
             })
             .collect()
     }

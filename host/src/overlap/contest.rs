@@ -22,6 +22,7 @@ pub const BOUND: f64 = 100.0;
 
 /// What in some packings is against the rules.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Check {
     /// Packings without a tree, or with too many, by their indices. The trees of these are not compared with each
     /// other.

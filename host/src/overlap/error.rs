@@ -1,11 +1,11 @@
 //! What can be wrong with shapes, with poses, and with the files that they come from.
 
-use std::{
-    fmt,
-    path::{Path, PathBuf},
-};
+use std::{fmt, path::Path};
 
-use crate::{device::DeviceError, files::FileError};
+use crate::{
+    device::DeviceError,
+    files::{FileError, Reason},
+};
 
 /// Why shapes or poses could not be made, read or used. Pieces, vertices, edges, packings and poses are named by their
 /// indices, from 0; edge i is the one from vertex i to the next. Where several offend, the first is named.
@@ -167,20 +167,12 @@ pub enum OverlapError {
         /// The second list's.
         second: usize,
     },
-    /// A file can't be written.
-    #[error(transparent)]
-    Write(#[from] FileError),
     /// A device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// A file can't be read, or holds something else.
-    #[error("{}: {reason}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, and where in the file.
-        reason: String,
-    },
+    /// A file can't be read or written, or holds something else.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// What was given for a shape isn't one.
     #[error("`{text}` is not a shape: {reason}")]
     NoShape {
@@ -296,8 +288,8 @@ pub enum ShapeProblem {
 
 impl OverlapError {
     /// An error about the file at `path`.
-    pub(super) fn file(path: &Path, reason: impl fmt::Display) -> Self {
-        OverlapError::File { path: path.to_owned(), reason: reason.to_string() }
+    pub(super) fn file(path: &Path, reason: impl Into<Reason>) -> Self {
+        FileError::new(path, reason).into()
     }
 
     /// The packing at fault and the pose in it, where it is a pose's fault.

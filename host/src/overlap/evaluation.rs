@@ -1,6 +1,6 @@
 //! What can be asked for, and what comes of it.
 
-use super::Real;
+use super::OverlapReal;
 
 /// What to compute besides the packings' totals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,7 +22,8 @@ impl Wanted {
 
 /// Overlaps of one or more packings. Poses are in the order of [`Packings::poses`](super::Packings::poses).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Evaluation<T: Real> {
+#[non_exhaustive]
+pub struct Evaluation<T: OverlapReal> {
     /// For each packing the sum of the areas that two poses have in common, each unordered pair counted once.
     ///
     /// With a lattice: per lattice cell, each unordered pair of a pose and an image of another or of itself counted
@@ -42,7 +43,7 @@ pub struct Evaluation<T: Real> {
 
 /// What is outside a boundary.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outside<T: Real> {
+pub struct Outside<T: OverlapReal> {
     /// For each packing the area of all its poses outside.
     pub totals: Vec<T>,
     /// The totals' derivatives by the boundary's scale (length, where the scale is the side of a square).
@@ -55,7 +56,7 @@ pub struct Outside<T: Real> {
 
 /// Two poses that overlap.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct OverlapPair<T: Real> {
+pub struct OverlapPair<T: OverlapReal> {
     /// Their packing.
     pub packing: usize,
     /// The first one's index in the packing.

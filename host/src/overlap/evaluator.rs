@@ -14,7 +14,7 @@ use gpu_kernels::overlap::{
 };
 
 use super::{
-    Boundary, Evaluation, Lattice, Outside, OverlapError, OverlapPair, Packings, Point, Real, Scene, Shape, Wanted,
+    Boundary, Evaluation, Lattice, Outside, OverlapError, OverlapPair, OverlapReal, Packings, Point, Scene, Shape, Wanted,
     buffers::{ByPose, List, Pairs, Region},
     lattice::length,
 };
@@ -36,7 +36,7 @@ fn blocks(n: usize) -> u32 {
 
 /// The kernels of phase two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kernel {
+pub enum OverlapKernel {
     /// A warp for a tile of poses, with queues in shared memory: the GPUs' default.
     Queue,
     /// A thread for each pose: the CPU's default.
@@ -73,14 +73,14 @@ pub enum Kernel {
 /// that changes from run to run: gradients and sums by pose differ in the last bits (totals don't). With
 /// [`deterministic`](Self::deterministic) each pose sums up its own, at the price of taking each pair twice.
 #[derive(Debug)]
-pub struct Overlap<T: Real> {
+pub struct Overlap<T: OverlapReal> {
     device: Device,
     stream: Stream,
     shapes: Shapes<T>,
     region: Option<(Boundary, Region<T>)>,
     lattice: Option<Lattice>,
     deterministic: bool,
-    kernel: Kernel,
+    kernel: OverlapKernel,
     grid_from: usize,
     /// Which scenes are its own: those loaded since shapes and lattice are what they are.
     id: u64,
@@ -90,7 +90,7 @@ pub struct Overlap<T: Real> {
 
 /// The shapes on a device.
 #[derive(Debug)]
-pub(super) struct Shapes<T: Real> {
+pub(super) struct Shapes<T: OverlapReal> {
     spans: Buffer<ShapeSpan<T>>,
     quads: Buffer<clip::Point<T>>,
     /// How many quads each has.
@@ -113,11 +113,11 @@ fn across_sides(shape: &Shape) -> Point {
     [length * middle.cos(), length * middle.sin()]
 }
 
-fn points<T: Real>(points: impl IntoIterator<Item = Point>) -> Vec<clip::Point<T>> {
+fn points<T: OverlapReal>(points: impl IntoIterator<Item = Point>) -> Vec<clip::Point<T>> {
     points.into_iter().map(|[x, y]| clip::Point { x: T::from_f64(x), y: T::from_f64(y) }).collect()
 }
 
-impl<T: Real> Shapes<T> {
+impl<T: OverlapReal> Shapes<T> {
     fn new(device: &Device, shapes: &[Shape]) -> Result<Self, OverlapError> {
         let mut first = 0;
         let extent = shapes.iter().map(|shape| length(shape.center()) + shape.radius()).fold(0.0, f64::max);
@@ -156,7 +156,7 @@ enum Pass {
     Rows,
 }
 
-impl<T: Real> Overlap<T> {
+impl<T: OverlapReal> Overlap<T> {
     /// Overlaps of copies of `shapes` on `device`.
     ///
     /// # Errors
@@ -169,7 +169,7 @@ impl<T: Real> Overlap<T> {
             region: None,
             lattice: None,
             deterministic: false,
-            kernel: if device.backend() == Backend::Cuda { Kernel::Queue } else { Kernel::Direct },
+            kernel: if device.backend() == Backend::Cuda { OverlapKernel::Queue } else { OverlapKernel::Direct },
             grid_from: GRID_FROM,
             id: next_id(),
             scene: None,
@@ -220,7 +220,7 @@ impl<T: Real> Overlap<T> {
     }
 
     /// Which kernels phase two uses.
-    pub fn kernel(mut self, kernel: Kernel) -> Self {
+    pub fn kernel(mut self, kernel: OverlapKernel) -> Self {
         self.kernel = kernel;
         self
     }
@@ -292,7 +292,7 @@ impl<T: Real> Overlap<T> {
             frame.periodic = 1;
             frame
         };
-        scene.layout.offsets.windows(2).map(frame).collect()
+        scene.sizes.offsets.windows(2).map(frame).collect()
     }
 
     /// Brings packings to the device, for [`enqueue`](Self::enqueue). Waits until they are there.
@@ -388,15 +388,15 @@ impl<T: Real> Overlap<T> {
         // for each row.
         unsafe {
             match self.kernel {
-                Kernel::Queue if mode.has(Mode::GRADIENT) => launch!(
+                OverlapKernel::Queue if mode.has(Mode::GRADIENT) => launch!(
                     stream,
                     queue::gradient::<T><<<warps, queue::WARPS * 32>>>(tiles, list, candidates, cells, mode, out)
                 ),
-                Kernel::Queue => launch!(
+                OverlapKernel::Queue => launch!(
                     stream,
                     queue::area::<T><<<warps, queue::WARPS * 32>>>(tiles, list, candidates, cells, mode, out)
                 ),
-                Kernel::Direct => launch!(
+                OverlapKernel::Direct => launch!(
                     stream,
                     direct::direct::<T><<<blocks(n), THREADS>>>(n as u32, list, candidates, packing_of, cells, mode, out)
                 ),
@@ -483,10 +483,10 @@ impl<T: Real> Overlap<T> {
 
     /// Sums up what phase two left, by packing.
     fn total(&self, stream: &Stream, scene: &mut Scene<T>, factor: f64) -> Result<(), DeviceError> {
-        let Scene { layout, partial, offsets, tile_offsets, totals, .. } = scene;
+        let Scene { sizes, partial, offsets, tile_offsets, totals, .. } = scene;
         let (offsets, longest) = match self.kernel {
-            Kernel::Queue => (tile_offsets, layout.most_tiles),
-            Kernel::Direct => (offsets, layout.longest),
+            OverlapKernel::Queue => (tile_offsets, sizes.most_tiles),
+            OverlapKernel::Direct => (offsets, sizes.longest),
         };
         // SAFETY: there are as many partial sums as the offsets say.
         unsafe { sum_ranges(stream, partial, offsets, longest, T::from_f64(factor), totals) }
@@ -494,7 +494,7 @@ impl<T: Real> Overlap<T> {
 
     fn outside(&self, stream: &Stream, scene: &mut Scene<T>) -> Result<(), DeviceError> {
         let Some((_, region)) = &self.region else { return Ok(()) };
-        if !scene.layout.scaled {
+        if !scene.sizes.scaled {
             return Ok(());
         }
         let (n, packings) = (scene.len(), scene.packings());
@@ -503,7 +503,7 @@ impl<T: Real> Overlap<T> {
         scene.outside.by_scale.ensure(n)?;
         scene.outside_totals.ensure(packings)?;
         scene.by_scale_totals.ensure(packings)?;
-        let Scene { poses, scales, shape_of, first_piece, packing_of, offsets, list, outside, layout, .. } = scene;
+        let Scene { poses, scales, shape_of, first_piece, packing_of, offsets, list, outside, sizes, .. } = scene;
         let (poses, shape_of, first_piece) = (&*poses, &*shape_of, &*first_piece);
         let source = SourceArgs { poses, shapes: &self.shapes.spans, quads: &self.shapes.quads, shape_of, first_piece };
         let (order, grid) = (&list.order, blocks(list.order.len()));
@@ -516,8 +516,8 @@ impl<T: Real> Overlap<T> {
                     order, source, list.argument(), &*packing_of, &*scales, region.argument(), outside.argument()
                 )
             )?;
-            sum_ranges(stream, &outside.areas, offsets, layout.longest, T::ONE, &mut scene.outside_totals)?;
-            sum_ranges(stream, &outside.by_scale, offsets, layout.longest, T::ONE, &mut scene.by_scale_totals)
+            sum_ranges(stream, &outside.areas, offsets, sizes.longest, T::ONE, &mut scene.outside_totals)?;
+            sum_ranges(stream, &outside.by_scale, offsets, sizes.longest, T::ONE, &mut scene.by_scale_totals)
         }
     }
 
@@ -531,7 +531,7 @@ impl<T: Real> Overlap<T> {
             totals: read(&scene.totals)?,
             per_pose: if wanted.per_pose { read(&scene.by_pose.areas)? } else { Vec::new() },
             gradient: if wanted.gradient { as_triples(read(&scene.by_pose.gradients)?) } else { Vec::new() },
-            outside: if self.region.is_some() && scene.layout.scaled {
+            outside: if self.region.is_some() && scene.sizes.scaled {
                 Some(Outside {
                     totals: read(&scene.outside_totals)?,
                     by_scale: read(&scene.by_scale_totals)?,
@@ -549,7 +549,7 @@ impl<T: Real> Overlap<T> {
         match self.scene.take() {
             Some(mut scene) if scene.fits(packings) => {
                 scene.set_poses(&self.stream, packings)?;
-                scene.layout.scaled = false;
+                scene.sizes.scaled = false;
                 Ok(scene)
             }
             _ => self.load(packings),
@@ -665,14 +665,14 @@ impl<T: Real> Overlap<T> {
         let row_wraps = stream.download_vec(&rows.wraps)?;
         let candidate_wraps = stream.download_vec(&candidates.wraps)?;
         let wrap = |wraps: &[I32x2], pose: i32| wraps.get(pose as usize).map_or([0; 2], |&wrap| wrap.into());
-        let offsets = &rows.layout.offsets;
+        let offsets = &rows.sizes.offsets;
         let mut pairs: Vec<OverlapPair<T>> = pairs
             .into_iter()
             .zip(areas)
             .map(|(pair, area)| {
                 let packing = offsets.partition_point(|&offset| offset <= pair.x as usize) - 1;
                 let first = pair.x as usize - offsets[packing];
-                let second = pair.y as usize - candidates.layout.offsets[packing];
+                let second = pair.y as usize - candidates.sizes.offsets[packing];
                 // Between the poses as they were given, rather than brought into the lattice's cell.
                 let (taken, others) = (wrap(&row_wraps, pair.x), wrap(&candidate_wraps, pair.y));
                 let shift = [pair.z + taken[0] - others[0], pair.w + taken[1] - others[1]];
@@ -688,7 +688,7 @@ impl<T: Real> Overlap<T> {
 }
 
 /// The rows of phase two.
-struct Rows<'a, T: Real> {
+struct Rows<'a, T: OverlapReal> {
     list: &'a List<T>,
     tiles: &'a Buffer<Tile>,
     packing_of: &'a Buffer<u32>,
@@ -701,7 +701,7 @@ struct Rows<'a, T: Real> {
 ///
 /// # Safety
 /// There are as many values, and one offset more than results.
-unsafe fn sum_ranges<T: Real>(
+unsafe fn sum_ranges<T: OverlapReal>(
     stream: &Stream,
     values: &Buffer<T>,
     offsets: &Buffer<u32>,
@@ -727,7 +727,7 @@ fn with_wanted(mode: Mode, wanted: Wanted) -> Mode {
     if wanted.gradient { mode.with(Mode::GRADIENT) } else { mode }
 }
 
-fn as_triples<T: Real>(numbers: Vec<T>) -> Vec<[T; 3]> {
+fn as_triples<T: OverlapReal>(numbers: Vec<T>) -> Vec<[T; 3]> {
     numbers.as_chunks().0.to_vec()
 }
 

@@ -32,10 +32,10 @@ pub use boundary::Boundary;
 pub use convex::convex_intersection;
 pub use error::{Field, OverlapError, ShapeProblem};
 pub use evaluation::{Evaluation, Outside, OverlapPair, Wanted};
-pub use evaluator::{Kernel, Overlap};
+pub use evaluator::{Overlap, OverlapKernel};
 pub use lattice::Lattice;
 pub use packings::Packings;
-pub use real::Real;
+pub use real::OverlapReal;
 pub use scene::Scene;
 pub use shape::Shape;
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{OverlapError, Real, error::Field};
+use super::{OverlapError, OverlapReal, error::Field};
 
 /// Poses of one or more packings: x and y in length units, theta in radians. A pose turns its shape by theta about the
 /// origin of the shape's frame, counter-clockwise, and then moves that origin to (x, y).
@@ -148,7 +148,7 @@ impl Packings {
     ///
     /// # Errors
     /// [`OverlapError::TooFar`] where one is; the first is named.
-    pub fn check_positions<T: Real>(&self) -> Result<(), OverlapError> {
+    pub fn check_positions<T: OverlapReal>(&self) -> Result<(), OverlapError> {
         let most = T::MAX_POSITION;
         let far = |pose: &[f64; 3]| pose[0].abs() > most || pose[1].abs() > most;
         let Some(index) = self.poses.iter().position(far) else { return Ok(()) };

@@ -4,7 +4,7 @@ use cuda_std::I32x2;
 use gpu_kernels::overlap::layout::{Frame, ROWS, Tile};
 
 use super::{
-    OverlapError, Packings, Real, Wanted,
+    OverlapError, OverlapReal, Packings, Wanted,
     buffers::{ByPose, List, OutsideByPose},
     evaluator::Shapes,
 };
@@ -22,10 +22,10 @@ const MAX_ANGLE: f64 = 524_288.0;
 /// How many poses each packing has, and their shapes, is fixed. The poses may be changed between evaluations, by other
 /// kernels, too.
 #[derive(Debug)]
-pub struct Scene<T: Real> {
+pub struct Scene<T: OverlapReal> {
     /// The number of the evaluator that it was loaded by.
     pub(super) owner: u64,
-    pub(super) layout: Layout,
+    pub(super) sizes: Sizes,
     pub(super) poses: Buffer<T>,
     pub(super) scales: Buffer<T>,
     pub(super) shape_of: Buffer<u32>,
@@ -52,7 +52,7 @@ pub struct Scene<T: Real> {
 
 /// The part that stays on the host.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Layout {
+pub(super) struct Sizes {
     pub offsets: Vec<usize>,
     pub shapes: Option<Vec<u32>>,
     /// The most poses of a packing, and the most tiles.
@@ -64,7 +64,7 @@ pub(super) struct Layout {
 
 /// What sorting into cells needs.
 #[derive(Debug)]
-pub(super) struct GridBuffers<T: Real> {
+pub(super) struct GridBuffers<T: OverlapReal> {
     /// Where each packing's cells start, and the end.
     pub capacity: Buffer<u32>,
     pub extents: Buffer<T>,
@@ -108,13 +108,13 @@ fn longest(offsets: &[u32]) -> usize {
 }
 
 /// A pose in the type that it is computed in, its angle reduced.
-fn convert<T: Real>(pose: &[f64; 3]) -> [T; 3] {
+fn convert<T: OverlapReal>(pose: &[f64; 3]) -> [T; 3] {
     let [x, y, theta] = *pose;
     let theta = if theta.abs() <= MAX_ANGLE { theta } else { theta.sin().atan2(theta.cos()) };
     [x, y, theta].map(T::from_f64)
 }
 
-impl<T: Real> Scene<T> {
+impl<T: OverlapReal> Scene<T> {
     /// Loads packings; the frames are still to be set.
     pub(super) fn new(
         device: &Device,
@@ -167,7 +167,7 @@ impl<T: Real> Scene<T> {
         };
         let mut scene = Scene {
             owner,
-            layout: Layout {
+            sizes: Sizes {
                 offsets: packings.offsets().to_vec(),
                 shapes: packings.shapes().map(<[u32]>::to_vec),
                 longest: longest(&offsets),
@@ -205,7 +205,7 @@ impl<T: Real> Scene<T> {
 
     /// Whether poses of these packings can take the place of those that it has.
     pub fn fits(&self, packings: &Packings) -> bool {
-        self.layout.offsets == packings.offsets() && self.layout.shapes.as_deref() == packings.shapes()
+        self.sizes.offsets == packings.offsets() && self.sizes.shapes.as_deref() == packings.shapes()
     }
 
     /// Replaces the poses. Waits until they are copied.
@@ -237,18 +237,18 @@ impl<T: Real> Scene<T> {
         let scales: Vec<T> = scales.iter().map(|&scale| T::from_f64(scale)).collect();
         self.scales.ensure(scales.len())?;
         stream.upload(&mut self.scales, &scales)?;
-        self.layout.scaled = true;
+        self.sizes.scaled = true;
         Ok(())
     }
 
     /// The number of packings.
     pub fn packings(&self) -> usize {
-        self.layout.offsets.len() - 1
+        self.sizes.offsets.len() - 1
     }
 
     /// The number of poses of all packings.
     pub fn len(&self) -> usize {
-        self.layout.offsets[self.packings()]
+        self.sizes.offsets[self.packings()]
     }
 
     /// Whether there are no poses.
@@ -258,7 +258,7 @@ impl<T: Real> Scene<T> {
 
     /// Where each packing's poses start, and the end of the last one's.
     pub fn offsets(&self) -> &[usize] {
-        &self.layout.offsets
+        &self.sizes.offsets
     }
 
     /// x, y and theta of every pose, on the device: 3 n numbers.
@@ -266,7 +266,7 @@ impl<T: Real> Scene<T> {
         &self.poses
     }
 
-    /// The same, to change. Magnitudes are to stay below [`Real::MAX_POSITION`], angles below 2^20, and all finite, or
+    /// The same, to change. Magnitudes are to stay below [`OverlapReal::MAX_POSITION`], angles below 2^20, and all finite, or
     /// results mean nothing.
     pub fn poses_mut(&mut self) -> ViewMut<'_, T> {
         self.poses.as_view_mut()

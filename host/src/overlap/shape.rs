@@ -159,7 +159,7 @@ impl Shape {
     }
 }
 
-/// Turns and moves points.
+/// Schedule and moves points.
 fn place(points: &[Point], [x, y, theta]: [f64; 3]) -> Vec<Point> {
     let (sin, cos) = theta.sin_cos();
     points.iter().map(|point| [x + cos * point[0] - sin * point[1], y + sin * point[0] + cos * point[1]]).collect()

@@ -6,7 +6,7 @@ use bytemuck::Pod;
 use gpu_kernels::pcf::{LANES, set::NO_FUNCTION};
 use rayon::prelude::*;
 
-use super::{PcfSet, Real, launches::Side};
+use super::{PcfReal, PcfSet, launches::Side};
 use crate::device::{Buffer, Device, DeviceError, Pending, PinnedBuffer, Stream, ViewMut};
 
 /// How many points a task of packing takes.
@@ -21,7 +21,7 @@ const fn positions(functions: usize) -> usize {
 }
 
 /// The memory that functions take on a device, in bytes.
-pub fn bytes<T: Real>(set: &PcfSet<T>, functions: &Range<usize>) -> usize {
+pub fn bytes<T: PcfReal>(set: &PcfSet<T>, functions: &Range<usize>) -> usize {
     if functions.is_empty() {
         return 0;
     }
@@ -31,7 +31,7 @@ pub fn bytes<T: Real>(set: &PcfSet<T>, functions: &Range<usize>) -> usize {
 
 /// Consecutive functions of a set in a device's memory, in arrays that grow and never shrink, and the order by length
 /// of each band of them.
-pub struct Bands<T: Real> {
+pub struct Bands<T: PcfReal> {
     segments: Buffer<T::Segment>,
     offsets: Buffer<u64>,
     order: Buffer<u32>,
@@ -47,7 +47,7 @@ pub struct Bands<T: Real> {
 }
 
 /// Page-locked memory for one upload.
-struct Staging<T: Real> {
+struct Staging<T: PcfReal> {
     /// One for each [`PIECE`].
     segments: Vec<Stage<T::Segment>>,
     offsets: Stage<u64>,
@@ -71,7 +71,7 @@ impl<T: Pod> Stage<T> {
     }
 }
 
-impl<T: Real> Staging<T> {
+impl<T: PcfReal> Staging<T> {
     /// Whether its last upload is done.
     fn is_idle(&self) -> Result<bool, DeviceError> {
         // The last to be enqueued, on one stream.
@@ -79,7 +79,7 @@ impl<T: Real> Staging<T> {
     }
 }
 
-impl<T: Real> Bands<T> {
+impl<T: PcfReal> Bands<T> {
     /// No functions yet.
     pub fn new(device: &Device) -> Self {
         let staging = || Staging { segments: Vec::new(), offsets: Stage(None), order: Stage(None) };

@@ -24,7 +24,7 @@
 
 use rayon::prelude::*;
 
-use super::{BarProblem, Pcf, PcfError, PcfSet, Real};
+use super::{BarProblem, Pcf, PcfError, PcfReal, PcfSet};
 
 /// A bar: what lives from its birth to its death.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -110,8 +110,8 @@ impl Barcode {
     ///
     /// # Errors
     /// Where a bar's birth or death is below 0, where the curve starts, and not -infinity, or a time is above
-    /// [`Real::MAX_VALUE`].
-    pub fn betti_curve<T: Real>(&self) -> Result<Pcf<T>, PcfError> {
+    /// [`PcfReal::MAX_VALUE`].
+    pub fn betti_curve<T: PcfReal>(&self) -> Result<Pcf<T>, PcfError> {
         let mut changes: Vec<(T, i64)> = Vec::with_capacity(2 * self.bars.len());
         for (bar, (start, end)) in self.intervals().enumerate() {
             // What has been there all the time is there at 0.
@@ -131,8 +131,8 @@ impl Barcode {
     /// `T` first.
     ///
     /// # Errors
-    /// Where a bar is longer than [`Real::MAX_VALUE`] and not infinite.
-    pub fn stable_rank<T: Real>(&self) -> Result<Pcf<T>, PcfError> {
+    /// Where a bar is longer than [`PcfReal::MAX_VALUE`] and not infinite.
+    pub fn stable_rank<T: PcfReal>(&self) -> Result<Pcf<T>, PcfError> {
         let mut changes: Vec<(T, i64)> = Vec::with_capacity(2 * self.bars.len());
         let length = match self.filtration {
             Filtration::Sublevel => "death - birth",
@@ -152,7 +152,7 @@ impl Barcode {
 ///
 /// # Errors
 /// As [`Barcode::betti_curve`].
-pub fn betti_curves<T: Real>(barcodes: &[Barcode]) -> Result<PcfSet<T>, PcfError> {
+pub fn betti_curves<T: PcfReal>(barcodes: &[Barcode]) -> Result<PcfSet<T>, PcfError> {
     functions(barcodes, Barcode::betti_curve)
 }
 
@@ -160,11 +160,11 @@ pub fn betti_curves<T: Real>(barcodes: &[Barcode]) -> Result<PcfSet<T>, PcfError
 ///
 /// # Errors
 /// As [`Barcode::stable_rank`].
-pub fn stable_ranks<T: Real>(barcodes: &[Barcode]) -> Result<PcfSet<T>, PcfError> {
+pub fn stable_ranks<T: PcfReal>(barcodes: &[Barcode]) -> Result<PcfSet<T>, PcfError> {
     functions(barcodes, Barcode::stable_rank)
 }
 
-fn functions<T: Real>(
+fn functions<T: PcfReal>(
     barcodes: &[Barcode],
     function: impl Fn(&Barcode) -> Result<Pcf<T>, PcfError> + Send + Sync,
 ) -> Result<PcfSet<T>, PcfError> {
@@ -177,7 +177,7 @@ fn functions<T: Real>(
 }
 
 /// The nearest number of the type, if it may be a time.
-fn round<T: Real>(bar: usize, what: &'static str, value: f64) -> Result<T, PcfError> {
+fn round<T: PcfReal>(bar: usize, what: &'static str, value: f64) -> Result<T, PcfError> {
     let max = T::MAX_VALUE.to_f64();
     if value > max {
         return Err(PcfError::Bar { bar, problem: BarProblem::TooLarge { what, value, name: T::NAME, max } });
@@ -186,7 +186,7 @@ fn round<T: Real>(bar: usize, what: &'static str, value: f64) -> Result<T, PcfEr
 }
 
 /// The function that starts from 0 and changes by so much at these times, which are not negative.
-fn steps<T: Real>(mut changes: Vec<(T, i64)>) -> Result<Pcf<T>, PcfError> {
+fn steps<T: PcfReal>(mut changes: Vec<(T, i64)>) -> Result<Pcf<T>, PcfError> {
     changes.sort_unstable_by(|a, b| a.0.partial_cmp(&b.0).unwrap_or(std::cmp::Ordering::Equal));
     let mut points = Vec::new();
     let (mut count, mut last) = (0, 0);

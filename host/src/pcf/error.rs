@@ -1,11 +1,8 @@
 //! What can be wrong with functions, and with the files that they come from.
 
-use std::{
-    fmt,
-    path::{Path, PathBuf},
-};
+use std::{fmt, path::Path};
 
-use crate::files::FileError;
+use crate::files::{FileError, Reason};
 
 /// One of the two numbers of a breakpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,17 +168,9 @@ pub enum PcfError {
         /// What is wrong with it.
         error: Box<PcfError>,
     },
-    /// A file can't be written.
+    /// A file can't be read or written, or holds something else.
     #[error(transparent)]
-    Write(#[from] FileError),
-    /// A file can't be read, or holds something else.
-    #[error("{}: {reason}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, and where in the file.
-        reason: String,
-    },
+    File(#[from] FileError),
 }
 
 /// What can be wrong with a bar.
@@ -240,8 +229,8 @@ pub enum BarProblem {
 
 impl PcfError {
     /// An error about the file at `path`.
-    pub(super) fn file(path: &Path, reason: impl fmt::Display) -> Self {
-        PcfError::File { path: path.to_owned(), reason: reason.to_string() }
+    pub(super) fn file(path: &Path, reason: impl Into<Reason>) -> Self {
+        FileError::new(path, reason).into()
     }
 
     /// The function at fault and its breakpoint, where it is a breakpoint's fault.

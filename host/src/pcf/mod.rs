@@ -1,7 +1,7 @@
 //! Piecewise constant functions (PCFs) of time: sets of them, their integrals, and where they come from.
 //!
 //! A function has steps that are continuous from the right: the value `v_k` on [`t_k`, `t_(k+1)`). Its first breakpoint
-//! is at t = 0, and its last value holds to infinity. Times and values are [`Real`]: `f32` or `f64`. [`Pcf`] is one
+//! is at t = 0, and its last value holds to infinity. Times and values are [`PcfReal`]: `f32` or `f64`. [`Pcf`] is one
 //! function, [`PcfSet`] any number of them, and both are valid however they were made: breakpoints ascend strictly, and
 //! all numbers are finite. What isn't so is a [`PcfError`] that names the function and the breakpoint.
 //!
@@ -36,9 +36,9 @@ mod scalar;
 mod set;
 
 pub use error::{BarProblem, Field, PcfError};
-pub use op::Kernel;
+pub use op::PcfKernel;
 pub use pairwise::{Layout, Measure, Pairwise, PairwiseError};
-pub use real::Real;
+pub use real::PcfReal;
 pub use repair::Repairs;
 #[cfg(feature = "rules")]
 pub(crate) use resident::ResidentRows;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use gpu_kernels::pcf::Triangle;
 
 use super::{
-    PcfSet, Real,
+    PcfReal, PcfSet,
     band::{self, Bands},
     launches::{Integral, Layout, Side},
 };
@@ -16,7 +16,7 @@ use crate::{
 
 /// Which kernel computes: `gpu_kernels::pcf::tiled` or `gpu_kernels::pcf::direct`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Kernel {
+pub enum PcfKernel {
     /// Tiles on a GPU, direct on the CPU.
     #[default]
     Auto,
@@ -27,18 +27,18 @@ pub enum Kernel {
 }
 
 /// The integral over each pair of a function of `rows` and one of `cols`.
-pub struct PcfOp<'a, T: Real> {
+pub struct PcfOp<'a, T: PcfReal> {
     pub rows: &'a PcfSet<T>,
     /// `None` where they are the same functions.
     pub cols: Option<&'a PcfSet<T>>,
     pub integral: Integral,
-    pub kernel: Kernel,
+    pub kernel: PcfKernel,
     /// Whether entries (i, i) are computed, where only a triangle is.
     pub diagonal: bool,
 }
 
 /// The functions on a device: all of them where they fit, else those of one block.
-pub struct Storage<T: Real> {
+pub struct Storage<T: PcfReal> {
     rows: Bands<T>,
     cols: Bands<T>,
     resident: bool,
@@ -46,13 +46,13 @@ pub struct Storage<T: Real> {
     upload: Stream,
 }
 
-impl<T: Real> PcfOp<'_, T> {
+impl<T: PcfReal> PcfOp<'_, T> {
     fn cols(&self) -> &PcfSet<T> {
         self.cols.unwrap_or(self.rows)
     }
 }
 
-impl<T: Real> BlockOp for PcfOp<'_, T> {
+impl<T: PcfReal> BlockOp for PcfOp<'_, T> {
     type Value = T;
     type Storage = Storage<T>;
 
@@ -124,9 +124,9 @@ impl<T: Real> BlockOp for PcfOp<'_, T> {
 }
 
 /// Enqueues the integrals between the functions of a block's rows and columns, which are on the stream's device.
-pub fn enqueue<T: Real>(
+pub fn enqueue<T: PcfReal>(
     stream: &Stream,
-    kernel: Kernel,
+    kernel: PcfKernel,
     integral: Integral,
     [rows, cols]: [&Side<'_, T>; 2],
     triangle: Triangle,
@@ -144,9 +144,9 @@ pub fn enqueue<T: Real>(
     let triangle = triangle.first_is_greater(target.order == Order::ColumnMajor);
     let layout = Layout { triangle, first_stride, second_stride };
     let tiled = match kernel {
-        Kernel::Auto => stream.device().backend() == Backend::Cuda,
-        Kernel::Tiled => true,
-        Kernel::Direct => false,
+        PcfKernel::Auto => stream.device().backend() == Backend::Cuda,
+        PcfKernel::Tiled => true,
+        PcfKernel::Direct => false,
     };
     T::launch(stream, tiled, integral, first, second, &mut target.entries, layout)
 }

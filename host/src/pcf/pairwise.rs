@@ -3,9 +3,9 @@
 use rayon::prelude::*;
 
 use super::{
-    PcfError, PcfSet, Real,
+    PcfError, PcfReal, PcfSet,
     launches::Integral,
-    op::{Kernel, PcfOp},
+    op::{PcfKernel, PcfOp},
 };
 use crate::engine::{
     Condensed, Control, Dense, Engine, EngineError, Packed, Report, Symmetric, advise_huge_pages, condensed_len, dense_len,
@@ -83,26 +83,26 @@ pub enum PairwiseError {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Pairwise<'a, T: Real> {
+pub struct Pairwise<'a, T: PcfReal> {
     rows: &'a PcfSet<T>,
     cols: Option<&'a PcfSet<T>>,
     measure: Measure,
-    kernel: Kernel,
+    kernel: PcfKernel,
 }
 
-impl<'a, T: Real> Pairwise<'a, T> {
+impl<'a, T: PcfReal> Pairwise<'a, T> {
     /// The Lᵖ distance of every pair of functions of a set.
     ///
     /// # Errors
     /// Where p is not a finite number from 1 on, also in the functions' type.
     pub fn pdist(set: &'a PcfSet<T>, p: f64) -> Result<Self, PcfError> {
         super::scalar::check_exponent::<T>(p)?;
-        Ok(Pairwise { rows: set, cols: None, measure: Measure::Lp(p), kernel: Kernel::Auto })
+        Ok(Pairwise { rows: set, cols: None, measure: Measure::Lp(p), kernel: PcfKernel::Auto })
     }
 
     /// The inner product of every pair of functions of a set, and of each with itself: the kernel matrix of L².
     pub fn l2_kernel(set: &'a PcfSet<T>) -> Self {
-        Pairwise { rows: set, cols: None, measure: Measure::Inner, kernel: Kernel::Auto }
+        Pairwise { rows: set, cols: None, measure: Measure::Inner, kernel: PcfKernel::Auto }
     }
 
     /// The measure of every function of one set against every function of another.
@@ -113,11 +113,11 @@ impl<'a, T: Real> Pairwise<'a, T> {
         if let Measure::Lp(p) = measure {
             super::scalar::check_exponent::<T>(p)?;
         }
-        Ok(Pairwise { rows, cols: Some(cols), measure, kernel: Kernel::Auto })
+        Ok(Pairwise { rows, cols: Some(cols), measure, kernel: PcfKernel::Auto })
     }
 
     /// The same with this kernel.
-    pub fn with_kernel(self, kernel: Kernel) -> Self {
+    pub fn with_kernel(self, kernel: PcfKernel) -> Self {
         Pairwise { kernel, ..self }
     }
 

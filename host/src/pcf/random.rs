@@ -9,7 +9,7 @@ use rand_chacha::{
 };
 use rayon::prelude::*;
 
-use super::{PcfError, PcfSet, Point, Real};
+use super::{PcfError, PcfReal, PcfSet, Point};
 
 /// `count` functions of `points` breakpoints each. The times are 0 and, in their order, numbers drawn uniformly from
 /// (0, 1), no two of them equal; the values are drawn uniformly from [0, 1), and the last is 0.
@@ -17,7 +17,7 @@ use super::{PcfError, PcfSet, Point, Real};
 /// # Errors
 /// Where `points` is 0, or so large that the type has hardly as many numbers below 1 (above 2^22 in `f32`), or where
 /// there is not enough memory.
-pub fn uniform<T: Real>(count: usize, points: usize, seed: u64) -> Result<PcfSet<T>, PcfError> {
+pub fn uniform<T: PcfReal>(count: usize, points: usize, seed: u64) -> Result<PcfSet<T>, PcfError> {
     check::<T>(points)?;
     draw(lengths(count, points, || points)?, seed)
 }
@@ -27,7 +27,7 @@ pub fn uniform<T: Real>(count: usize, points: usize, seed: u64) -> Result<PcfSet
 ///
 /// # Errors
 /// As [`uniform`].
-pub fn uneven<T: Real>(count: usize, max: usize, seed: u64) -> Result<PcfSet<T>, PcfError> {
+pub fn uneven<T: PcfReal>(count: usize, max: usize, seed: u64) -> Result<PcfSet<T>, PcfError> {
     check::<T>(max)?;
     // Lengths are of a stream beyond those of all functions.
     let mut random = stream(seed, u64::MAX);
@@ -44,13 +44,13 @@ fn lengths(count: usize, max: usize, length: impl FnMut() -> usize) -> Result<Ve
     Ok(lengths)
 }
 
-fn check<T: Real>(points: usize) -> Result<(), PcfError> {
+fn check<T: PcfReal>(points: usize) -> Result<(), PcfError> {
     // Of the 2^24 numbers of 24 bits a quarter is found soon; in f64 there are more than anyone can keep.
     let max = if T::UNIT_ROUNDOFF > 1e-9 { 1 << 22 } else { u32::MAX as usize };
     if (1..=max).contains(&points) { Ok(()) } else { Err(PcfError::RandomLength { points, max, name: T::NAME }) }
 }
 
-fn draw<T: Real>(lengths: Vec<usize>, seed: u64) -> Result<PcfSet<T>, PcfError> {
+fn draw<T: PcfReal>(lengths: Vec<usize>, seed: u64) -> Result<PcfSet<T>, PcfError> {
     let functions = lengths.len();
     let total = lengths.iter().try_fold(0usize, |total, &length| total.checked_add(length)).unwrap_or(usize::MAX);
     let no_memory = |_| PcfError::OutOfMemory { functions, points: total };
@@ -69,7 +69,7 @@ fn draw<T: Real>(lengths: Vec<usize>, seed: u64) -> Result<PcfSet<T>, PcfError> 
 }
 
 /// Draws one function.
-fn fill<T: Real>(points: &mut [Point<T>], random: &mut ChaCha8Rng) {
+fn fill<T: PcfReal>(points: &mut [Point<T>], random: &mut ChaCha8Rng) {
     let mut times = vec![T::ZERO];
     while times.len() < points.len() {
         let missing = points.len() - times.len();
@@ -93,7 +93,7 @@ fn stream(seed: u64, stream: u64) -> ChaCha8Rng {
 }
 
 /// A number from [0, 1): a multiple of the type's spacing below 1.
-fn unit<T: Real>(random: &mut ChaCha8Rng) -> T {
+fn unit<T: PcfReal>(random: &mut ChaCha8Rng) -> T {
     // 24 bits of single precision, 53 of double; they fit in any case.
     let bits = if size_of::<T>() == 4 { 24 } else { 53 };
     T::from_f64((random.next_u64() >> (64 - bits)) as f64 * T::UNIT_ROUNDOFF)

@@ -1,37 +1,13 @@
 //! The numbers that functions are made of.
 
-use std::{
-    fmt::{Debug, Display, LowerExp},
-    ops::{Add, AddAssign, Div, Mul, Neg, Sub},
-    str::FromStr,
-};
+use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 
-use bytemuck::Pod;
-use ndarray_npy::WritableElement;
-
-use crate::npy::Element;
-
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for f32 {}
-    impl Sealed for f64 {}
-}
+use crate::real::Real;
 
 /// `f32` or `f64`: the type of a function's times and values, and of all that is computed from them.
-pub trait Real:
-    sealed::Sealed
+pub trait PcfReal:
+    Real
     + super::launches::Launches
-    + Pod
-    + Element
-    + WritableElement
-    + Send
-    + Sync
-    + Default
-    + PartialOrd
-    + Debug
-    + Display
-    + LowerExp
-    + FromStr
     + Add<Output = Self>
     + Sub<Output = Self>
     + Mul<Output = Self>
@@ -39,22 +15,16 @@ pub trait Real:
     + Neg<Output = Self>
     + AddAssign
 {
-    /// The type's name as NumPy has it: `float32` or `float64`.
-    const NAME: &str;
     /// Zero.
     const ZERO: Self;
     /// One.
     const ONE: Self;
     /// Positive infinity.
     const INFINITY: Self;
-    /// Half the type's relative spacing: the most by which a rounded operation is off, 2^-24 or 2^-53.
-    const UNIT_ROUNDOFF: f64;
     /// The largest time and the largest magnitude of a value, 2^63 or 2^511: squares of larger ones would be too large
     /// for the type.
     const MAX_VALUE: Self;
 
-    /// The same number; exact.
-    fn to_f64(self) -> f64;
     /// The nearest number of this type, infinite where `value` is too large for it.
     fn from_f64(value: f64) -> Self;
     /// The magnitude.
@@ -68,19 +38,13 @@ pub trait Real:
 }
 
 macro_rules! real {
-    ($type:ident, $name:literal, $max_value:expr) => {
-        impl Real for $type {
-            const NAME: &str = $name;
+    ($type:ident, $max_value:expr) => {
+        impl PcfReal for $type {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
             const INFINITY: Self = $type::INFINITY;
-            const UNIT_ROUNDOFF: f64 = $type::EPSILON as f64 / 2.0;
             const MAX_VALUE: Self = $max_value;
 
-            #[inline]
-            fn to_f64(self) -> f64 {
-                self.into()
-            }
             #[inline]
             fn from_f64(value: f64) -> Self {
                 value as $type
@@ -106,8 +70,8 @@ macro_rules! real {
 }
 
 // Bits of the two powers of two: 2^63 has the biased exponent 127 + 63, and 2^511 has 1023 + 511.
-real!(f32, "float32", f32::from_bits(190 << 23));
-real!(f64, "float64", f64::from_bits(1534 << 52));
+real!(f32, f32::from_bits(190 << 23));
+real!(f64, f64::from_bits(1534 << 52));
 
 #[cfg(test)]
 mod tests {
@@ -115,9 +79,7 @@ mod tests {
 
     #[test]
     fn limits() {
-        assert_eq!(<f32 as Real>::MAX_VALUE, 2f32.powi(63));
-        assert_eq!(<f64 as Real>::MAX_VALUE, 2f64.powi(511));
-        assert_eq!(<f32 as Real>::UNIT_ROUNDOFF, 2f64.powi(-24));
-        assert_eq!(<f64 as Real>::UNIT_ROUNDOFF, 2f64.powi(-53));
+        assert_eq!(<f32 as PcfReal>::MAX_VALUE, 2f32.powi(63));
+        assert_eq!(<f64 as PcfReal>::MAX_VALUE, 2f64.powi(511));
     }
 }

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::{
-    Field, PcfError, PcfSet, Point, Real,
+    Field, PcfError, PcfReal, PcfSet, Point,
     set::{check_number, check_offsets},
 };
 
@@ -20,7 +20,7 @@ pub struct Repairs {
     pub merged: usize,
 }
 
-impl<T: Real> PcfSet<T> {
+impl<T: PcfReal> PcfSet<T> {
     /// The functions that these breakpoints must have been meant for, as [`from_parts`](Self::from_parts) takes them:
     /// those of a function are put in order, all its times are shifted by that of the first, and of several at the same
     /// time the last is kept, as given. A function without breakpoints becomes zero. Functions that are right stay as
@@ -49,7 +49,7 @@ impl<T: Real> PcfSet<T> {
 }
 
 /// Repairs the function of the breakpoints from `start` on.
-fn repair<T: Real>(function: usize, all: &mut Vec<Point<T>>, start: usize, repairs: &mut Repairs) -> Result<(), PcfError> {
+fn repair<T: PcfReal>(function: usize, all: &mut Vec<Point<T>>, start: usize, repairs: &mut Repairs) -> Result<(), PcfError> {
     let points = &mut all[start..];
     for (breakpoint, point) in points.iter().enumerate() {
         check_number(function, breakpoint, Field::Time, point.t)?;

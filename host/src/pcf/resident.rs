@@ -5,7 +5,7 @@ use std::ops::Range;
 use gpu_kernels::pcf::Triangle;
 
 use super::{
-    Kernel, PcfSet, Real,
+    PcfKernel, PcfReal, PcfSet,
     band::Bands,
     launches::{Integral, Side},
     op,
@@ -16,13 +16,13 @@ use crate::{
 };
 
 /// Some rows of the matrix of L₁ distances of a set, in blocks of as many rows; a block has all columns.
-pub(crate) struct ResidentRows<T: Real> {
+pub(crate) struct ResidentRows<T: PcfReal> {
     rows: Bands<T>,
     cols: Bands<T>,
     blocks: Vec<Block>,
 }
 
-impl<T: Real> ResidentRows<T> {
+impl<T: PcfReal> ResidentRows<T> {
     /// Uploads what the rows of these functions take: there when this returns.
     pub fn new(device: &Device, set: &PcfSet<T>, rows: Range<usize>, rows_per_block: usize) -> Result<Self, DeviceError> {
         let stream = device.stream()?;
@@ -44,6 +44,6 @@ impl<T: Real> ResidentRows<T> {
     pub fn enqueue(&self, stream: &Stream, block: &Block, entries: ViewMut<'_, T>) -> Result<(), DeviceError> {
         let sides: [Side<'_, T>; 2] = [self.rows.side(&block.rows)?, self.cols.side(&block.cols)?];
         let mut target = Target { entries, order: Order::RowMajor, coverage: Coverage::Full };
-        op::enqueue(stream, Kernel::Auto, Integral::L1, [&sides[0], &sides[1]], Triangle::NONE, block, &mut target)
+        op::enqueue(stream, PcfKernel::Auto, Integral::L1, [&sides[0], &sides[1]], Triangle::NONE, block, &mut target)
     }
 }

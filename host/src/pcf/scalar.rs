@@ -3,7 +3,7 @@
 //! Sums are made in the functions' own type, from t = 0 on, one term for each interval between breakpoints of either
 //! function.
 
-use super::{PcfError, PcfRef, Real};
+use super::{PcfError, PcfReal, PcfRef};
 
 /// The L_p distance of two functions: the p-th root of the integral of |f - g|^p from 0 to infinity. Infinite where
 /// they differ for ever.
@@ -23,7 +23,7 @@ use super::{PcfError, PcfRef, Real};
 /// assert_eq!(lp_distance(&f, &g, 2.0)?, 3f64.sqrt());
 /// # Ok::<(), warpsmith::pcf::PcfError>(())
 /// ```
-pub fn lp_distance<'a, 'b, T: Real>(f: impl Into<PcfRef<'a, T>>, g: impl Into<PcfRef<'b, T>>, p: f64) -> Result<T, PcfError> {
+pub fn lp_distance<'a, 'b, T: PcfReal>(f: impl Into<PcfRef<'a, T>>, g: impl Into<PcfRef<'b, T>>, p: f64) -> Result<T, PcfError> {
     check_exponent::<T>(p)?;
     let (f, g) = (f.into(), g.into());
     if f.tail() != g.tail() {
@@ -43,13 +43,13 @@ pub fn lp_distance<'a, 'b, T: Real>(f: impl Into<PcfRef<'a, T>>, g: impl Into<Pc
 ///
 /// # Errors
 /// Where p is below 1, infinite or NaN.
-pub fn lp_norm<'a, T: Real>(f: impl Into<PcfRef<'a, T>>, p: f64) -> Result<T, PcfError> {
+pub fn lp_norm<'a, T: PcfReal>(f: impl Into<PcfRef<'a, T>>, p: f64) -> Result<T, PcfError> {
     lp_distance(f, &super::Pcf::zero(), p)
 }
 
 /// The L_2 inner product of two functions: the integral of their product from 0 to infinity. Where neither ends on 0,
 /// it is infinite, with the sign of the product of their last values.
-pub fn l2_inner<'a, 'b, T: Real>(f: impl Into<PcfRef<'a, T>>, g: impl Into<PcfRef<'b, T>>) -> T {
+pub fn l2_inner<'a, 'b, T: PcfReal>(f: impl Into<PcfRef<'a, T>>, g: impl Into<PcfRef<'b, T>>) -> T {
     let (f, g) = (f.into(), g.into());
     if f.tail() != T::ZERO && g.tail() != T::ZERO {
         // Not by the product, which may be too small for the type.
@@ -59,12 +59,12 @@ pub fn l2_inner<'a, 'b, T: Real>(f: impl Into<PcfRef<'a, T>>, g: impl Into<PcfRe
 }
 
 /// An error where `p` is not the exponent of a norm, or not a number of the functions' type.
-pub(super) fn check_exponent<T: Real>(p: f64) -> Result<(), PcfError> {
+pub(super) fn check_exponent<T: PcfReal>(p: f64) -> Result<(), PcfError> {
     if T::from_f64(p).is_finite() && p >= 1.0 { Ok(()) } else { Err(PcfError::Exponent { p }) }
 }
 
 /// The integral of `integrand(f, g)` from 0 to the last breakpoint of either.
-fn integrate<T: Real>(f: PcfRef<'_, T>, g: PcfRef<'_, T>, integrand: impl Fn(T, T) -> T) -> T {
+fn integrate<T: PcfReal>(f: PcfRef<'_, T>, g: PcfRef<'_, T>, integrand: impl Fn(T, T) -> T) -> T {
     let (f, g) = (f.points(), g.points());
     let next = |points: &[super::Point<T>], index: usize| points.get(index + 1).map_or(T::INFINITY, |point| point.t);
     let (mut i, mut j) = (0, 0);

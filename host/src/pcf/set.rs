@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
 
 use super::{
-    Real,
+    PcfReal,
     error::{Field, PcfError},
 };
 
@@ -69,12 +69,12 @@ impl<T> Clone for PcfRef<'_, T> {
     }
 }
 
-impl<T: Real> Pcf<T> {
+impl<T: PcfReal> Pcf<T> {
     /// The function of these breakpoints.
     ///
     /// # Errors
     /// Where there are none, the first is not at 0, they are not in strictly ascending order, or a number is not finite
-    /// or above [`Real::MAX_VALUE`]. Errors call the function by the index 0.
+    /// or above [`PcfReal::MAX_VALUE`]. Errors call the function by the index 0.
     pub fn new(points: impl IntoIterator<Item = impl Into<Point<T>>>) -> Result<Self, PcfError> {
         let mut points: Vec<Point<T>> = points.into_iter().map(Into::into).collect();
         validate(0, &mut points)?;
@@ -115,7 +115,7 @@ impl<T: Real> Pcf<T> {
     }
 }
 
-impl<'a, T: Real> PcfRef<'a, T> {
+impl<'a, T: PcfReal> PcfRef<'a, T> {
     /// The breakpoints; there is at least one.
     pub fn points(self) -> &'a [Point<T>] {
         self.points
@@ -149,7 +149,7 @@ impl<'a, T> From<&'a Pcf<T>> for PcfRef<'a, T> {
     }
 }
 
-impl<T: Real> PcfSet<T> {
+impl<T: PcfReal> PcfSet<T> {
     /// The functions whose breakpoints are `points[offsets[i]..offsets[i + 1]]`: `offsets` has one element more than
     /// there are functions, from 0 to the number of points.
     ///
@@ -285,7 +285,7 @@ impl<T: Real> PcfSet<T> {
     ///
     /// # Errors
     /// Where a number is too large for it, or two breakpoints of a function would become one.
-    pub fn cast<U: Real>(&self) -> Result<PcfSet<U>, PcfError> {
+    pub fn cast<U: PcfReal>(&self) -> Result<PcfSet<U>, PcfError> {
         let convert = |point: &Point<T>| Point::new(U::from_f64(point.t.to_f64()), U::from_f64(point.v.to_f64()));
         let points: Vec<Point<U>> = self.points.par_iter().map(convert).collect();
         let check = |function: usize| {
@@ -299,12 +299,12 @@ impl<T: Real> PcfSet<T> {
     }
 }
 
-impl<T: Real> PcfSet<T> {
+impl<T: PcfReal> PcfSet<T> {
     /// As [`cast`](Self::cast), without a copy where the type stays the same.
     ///
     /// # Errors
     /// As [`cast`](Self::cast).
-    pub fn into_cast<U: Real>(self) -> Result<PcfSet<U>, PcfError> {
+    pub fn into_cast<U: PcfReal>(self) -> Result<PcfSet<U>, PcfError> {
         if T::KIND != U::KIND {
             return self.cast();
         }
@@ -313,7 +313,7 @@ impl<T: Real> PcfSet<T> {
     }
 }
 
-impl<T: Real> FromIterator<Pcf<T>> for PcfSet<T> {
+impl<T: PcfReal> FromIterator<Pcf<T>> for PcfSet<T> {
     fn from_iter<I: IntoIterator<Item = Pcf<T>>>(functions: I) -> Self {
         PcfSet::from_functions(functions)
     }
@@ -346,7 +346,7 @@ pub(super) fn check_offsets(offsets: &[usize], points: usize, empty: bool) -> Re
 }
 
 /// Finds what is wrong with a function's breakpoints. Makes -0 at the start a 0.
-fn validate<T: Real>(function: usize, points: &mut [Point<T>]) -> Result<(), PcfError> {
+fn validate<T: PcfReal>(function: usize, points: &mut [Point<T>]) -> Result<(), PcfError> {
     let Some(first) = points.first_mut() else {
         return Err(PcfError::NoBreakpoints { function });
     };
@@ -374,7 +374,7 @@ fn validate<T: Real>(function: usize, points: &mut [Point<T>]) -> Result<(), Pcf
     Ok(())
 }
 
-pub(super) fn check_number<T: Real>(function: usize, breakpoint: usize, field: Field, number: T) -> Result<(), PcfError> {
+pub(super) fn check_number<T: PcfReal>(function: usize, breakpoint: usize, field: Field, number: T) -> Result<(), PcfError> {
     let (value, max) = (number.to_f64(), T::MAX_VALUE.to_f64());
     if !number.is_finite() {
         return Err(PcfError::NotFinite { function, breakpoint, field, value });
@@ -387,7 +387,7 @@ pub(super) fn check_number<T: Real>(function: usize, breakpoint: usize, field: F
 }
 
 /// What is wrong with a valid function's breakpoints `to`, which were converted from `from`.
-fn cast_problem<T: Real, U: Real>(function: usize, from: &[Point<T>], to: &[Point<U>]) -> Option<PcfError> {
+fn cast_problem<T: PcfReal, U: PcfReal>(function: usize, from: &[Point<T>], to: &[Point<U>]) -> Option<PcfError> {
     let (name, max) = (U::NAME, U::MAX_VALUE.to_f64());
     for (breakpoint, (old, new)) in from.iter().zip(to).enumerate() {
         for (field, value) in [(Field::Time, old.t.to_f64()), (Field::Value, old.v.to_f64())] {

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use super::{LITTLE, LONGEST_LINE, SPARE, Source, enough, unreadable};
+use super::{LITTLE, LONGEST_LINE, Reason, SPARE, Source, too_little, unreadable, within};
 
 /// A text, of which one line is in memory.
 ///
@@ -23,13 +23,13 @@ pub(crate) struct Lines {
 
 impl Lines {
     /// Opens the file.
-    pub fn open(path: &Path) -> Result<Self, String> {
+    pub fn open(path: &Path) -> Result<Self, Reason> {
         let input = BufReader::with_capacity(1 << 16, Source::open(path)?);
         Ok(Lines { input, line: Vec::new(), number: 0, bytes: 0, checked: 0 })
     }
 
     /// Goes to the next line, if there is one.
-    pub fn next(&mut self) -> Result<bool, String> {
+    pub fn next(&mut self) -> Result<bool, Reason> {
         self.line.clear();
         self.number += 1;
         let read = (&mut self.input).take(LONGEST_LINE as u64 + 1).read_until(b'\n', &mut self.line).map_err(unreadable)?;
@@ -42,14 +42,16 @@ impl Lines {
         self.bytes += read as u64;
         // What is kept of the lines takes memory, in pieces too small to ask for each.
         if self.bytes - self.checked > LITTLE as u64 {
-            enough(SPARE).map_err(|reason| self.error(reason))?;
+            if !within(SPARE) {
+                return Err(self.error(too_little()));
+            }
             self.checked = self.bytes;
         }
         Ok(read > 0)
     }
 
     /// Goes to the next line that isn't blank, if there is one.
-    pub fn next_filled(&mut self) -> Result<bool, String> {
+    pub fn next_filled(&mut self) -> Result<bool, Reason> {
         while self.next()? {
             if !self.line.trim_ascii().is_empty() {
                 return Ok(true);
@@ -65,7 +67,7 @@ impl Lines {
     }
 
     /// The line as text.
-    pub fn text(&self) -> Result<&str, String> {
+    pub fn text(&self) -> Result<&str, Reason> {
         std::str::from_utf8(self.line()).map_err(|_| self.error("is not UTF-8 text"))
     }
 
@@ -85,8 +87,8 @@ impl Lines {
     }
 
     /// That something is wrong with the line.
-    pub fn error(&self, reason: impl Display) -> String {
-        at(self.number, reason)
+    pub fn error(&self, reason: impl Display) -> Reason {
+        at(self.number, reason).into()
     }
 }
 

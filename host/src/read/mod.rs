@@ -34,7 +34,8 @@ use std::{
 pub(crate) use lines::{Lines, at};
 pub(crate) use table::Table;
 
-use crate::{files::reason, memory::memory};
+pub use crate::files::Reason;
+use crate::memory::memory;
 
 /// The longest line of a text, in bytes.
 pub const LONGEST_LINE: usize = 16 << 20;
@@ -78,11 +79,11 @@ impl Source {
     ///
     /// # Errors
     /// Where it can't be opened, or is a directory.
-    pub fn open(path: &Path) -> Result<Self, String> {
+    pub fn open(path: &Path) -> Result<Self, Reason> {
         let file = File::open(path).map_err(unreadable)?;
         let metadata = file.metadata().map_err(unreadable)?;
         if metadata.is_dir() {
-            return Err("is a directory, not a file".to_owned());
+            return Err("is a directory, not a file".into());
         }
         Ok(Source { file, size: metadata.is_file().then_some(metadata.len()) })
     }
@@ -129,26 +130,28 @@ impl Seek for Source {
 ///
 /// # Errors
 /// Where the file can't be read, is longer, or isn't UTF-8. They are clauses that follow the file's name.
-pub fn text(path: &Path) -> Result<String, String> {
+pub fn text(path: &Path) -> Result<String, Reason> {
     let source = Source::open(path)?;
     let mut bytes = Vec::new();
     // Half of this may be in the way while the vector grows.
-    enough(2 * LONGEST_TEXT)?;
+    if !within(2 * LONGEST_TEXT) {
+        return Err(too_little().into());
+    }
     source.take(LONGEST_TEXT as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() > LONGEST_TEXT {
-        return Err(format!("is longer than {} MiB, which is too long for such a file", LONGEST_TEXT >> 20));
+        return Err(format!("is longer than {} MiB, which is too long for such a file", LONGEST_TEXT >> 20).into());
     }
     if bytes.starts_with("\u{feff}".as_bytes()) {
         bytes.drain(..3);
     }
-    String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".to_owned())
+    String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".into())
 }
 
 /// Makes room for so many more elements; by so many that pushing one at a time is no matter.
 ///
 /// # Errors
 /// Where there isn't as much memory. The clause follows the name of the file that is read.
-pub fn reserve<T>(values: &mut Vec<T>, additional: usize) -> Result<(), String> {
+pub fn reserve<T>(values: &mut Vec<T>, additional: usize) -> Result<(), Reason> {
     let room = values.capacity() - values.len();
     if additional <= room {
         return Ok(());
@@ -156,11 +159,11 @@ pub fn reserve<T>(values: &mut Vec<T>, additional: usize) -> Result<(), String> 
     // Doubled; where there isn't that much memory, a little more.
     let least = additional - room;
     let steps = [least.max(values.capacity()), least.max(values.capacity() / 8)];
-    let fits = |&more: &usize| more.checked_mul(size_of::<T>()).is_some_and(|bytes| enough(bytes).is_ok());
+    let fits = |&more: &usize| more.checked_mul(size_of::<T>()).is_some_and(within);
     let room_and = steps.iter().find(|more| fits(more)).and_then(|more| room.checked_add(*more));
     match room_and.map(|additional| values.try_reserve_exact(additional)) {
         Some(Ok(())) => Ok(()),
-        _ => Err(too_little()),
+        _ => Err(too_little().into()),
     }
 }
 
@@ -168,7 +171,7 @@ pub fn reserve<T>(values: &mut Vec<T>, additional: usize) -> Result<(), String> 
 ///
 /// # Errors
 /// As [`reserve`].
-pub fn push<T>(values: &mut Vec<T>, value: T) -> Result<(), String> {
+pub fn push<T>(values: &mut Vec<T>, value: T) -> Result<(), Reason> {
     reserve(values, 1)?;
     values.push(value);
     Ok(())
@@ -178,7 +181,7 @@ pub fn push<T>(values: &mut Vec<T>, value: T) -> Result<(), String> {
 ///
 /// # Errors
 /// As [`reserve`].
-pub fn filled<T: Clone>(value: T, len: usize) -> Result<Vec<T>, String> {
+pub fn filled<T: Clone>(value: T, len: usize) -> Result<Vec<T>, Reason> {
     let mut values = Vec::new();
     reserve(&mut values, len)?;
     values.resize(len, value);
@@ -189,7 +192,7 @@ pub fn filled<T: Clone>(value: T, len: usize) -> Result<Vec<T>, String> {
 ///
 /// # Errors
 /// As [`reserve`].
-pub fn collect<T>(elements: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>, String> {
+pub fn collect<T>(elements: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>, Reason> {
     let mut values = Vec::new();
     reserve(&mut values, elements.len())?;
     values.extend(elements);
@@ -197,8 +200,8 @@ pub fn collect<T>(elements: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>, 
 }
 
 /// Whether so many bytes of memory are free.
-fn enough(bytes: usize) -> Result<(), String> {
-    if bytes > LITTLE && bytes.checked_add(SPARE).is_none_or(|bytes| bytes > memory().free) { Err(too_little()) } else { Ok(()) }
+fn within(bytes: usize) -> bool {
+    bytes <= LITTLE || bytes.checked_add(SPARE).is_some_and(|bytes| bytes <= memory().free)
 }
 
 fn too_little() -> String {
@@ -226,8 +229,8 @@ pub(crate) fn quoted(text: &str) -> String {
 }
 
 /// That the system failed to read.
-pub(crate) fn unreadable(error: io::Error) -> String {
-    format!("can't be read: {}", reason(&error))
+pub(crate) fn unreadable(error: io::Error) -> Reason {
+    Reason::because("can't be read", error)
 }
 
 #[cfg(test)]
@@ -238,14 +241,14 @@ mod tests {
     fn no_more_than_there_is() {
         let mut values = vec![0u8; 3];
         for additional in [usize::MAX, usize::MAX / 2, memory().total] {
-            let error = reserve(&mut values, additional).unwrap_err();
+            let error = reserve(&mut values, additional).unwrap_err().to_string();
             assert!(error.starts_with("can't be read: it takes more memory than there is ("), "{error}");
             assert_eq!((values.len(), values.capacity()), (3, 3));
         }
         reserve(&mut values, 1).unwrap();
         assert!(values.capacity() >= 6, "{}", values.capacity());
         assert!(reserve(&mut Vec::<u64>::new(), usize::MAX / 8 + 1).is_err());
-        assert_eq!(collect([1, 2, 3].into_iter()), Ok(vec![1, 2, 3]));
+        assert_eq!(collect([1, 2, 3].into_iter()).unwrap(), [1, 2, 3]);
     }
 
     #[test]
@@ -259,11 +262,11 @@ mod tests {
             (&vec![b' '; LONGEST_TEXT + 1], Err("is longer than 16 MiB, which is too long for such a file")),
         ] {
             std::fs::write(&path, bytes).unwrap();
-            assert_eq!(text(&path), found.map(str::to_owned).map_err(str::to_owned));
+            assert_eq!(text(&path).map_err(|reason| reason.to_string()), found.map(str::to_owned).map_err(str::to_owned));
         }
-        assert_eq!(text(folder.path()), Err("is a directory, not a file".to_owned()));
+        assert_eq!(text(folder.path()).unwrap_err().to_string(), "is a directory, not a file");
         #[cfg(target_os = "linux")]
-        assert!(text(Path::new("/dev/zero")).unwrap_err().starts_with("is longer than 16 MiB"));
+        assert!(text(Path::new("/dev/zero")).unwrap_err().to_string().starts_with("is longer than 16 MiB"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::{fmt::Display, ops::Range, path::Path, str::FromStr};
 
-use super::{Lines, quoted};
+use super::{Lines, Reason, quoted};
 
 /// A file of comma-separated values to read. Its first row names the columns. A row is a line, blank lines are skipped;
 /// spaces around a field don't count, nor do quotes around it.
@@ -18,7 +18,7 @@ pub(crate) struct Table {
 
 impl Table {
     /// Opens the file, whose header must be one of these.
-    pub fn open(path: &Path, headers: &[&[&str]]) -> Result<Self, String> {
+    pub fn open(path: &Path, headers: &[&[&str]]) -> Result<Self, Reason> {
         let mut table = Table { lines: Lines::open(path)?, header: Vec::new(), row: String::new(), fields: Vec::new() };
         let found = if table.read()? { (0..table.fields.len()).map(|column| table.text(column)).collect() } else { vec![""] };
         if !headers.iter().any(|header| found == **header) {
@@ -31,7 +31,7 @@ impl Table {
     }
 
     /// Reads the next row, if there is one.
-    pub fn next(&mut self) -> Result<bool, String> {
+    pub fn next(&mut self) -> Result<bool, Reason> {
         if !self.read()? {
             return Ok(false);
         }
@@ -43,7 +43,7 @@ impl Table {
     }
 
     /// Splits the next row into its fields.
-    fn read(&mut self) -> Result<bool, String> {
+    fn read(&mut self) -> Result<bool, Reason> {
         if !self.lines.next_filled()? {
             return Ok(false);
         }
@@ -83,19 +83,19 @@ impl Table {
     }
 
     /// Reads a number of the row. `what` says what it must be.
-    pub fn field<N: FromStr>(&self, column: usize, what: &str) -> Result<N, String> {
+    pub fn field<N: FromStr>(&self, column: usize, what: &str) -> Result<N, Reason> {
         self.text(column).parse().map_err(|_| self.field_error(column, what))
     }
 
     /// That a field of the row is not `what` it must be.
-    pub fn field_error(&self, column: usize, what: &str) -> String {
+    pub fn field_error(&self, column: usize, what: &str) -> Reason {
         let (text, column) = (quoted(self.text(column)), &self.header[column]);
         self.error(format_args!("column `{column}`: {text} is not {what}"))
     }
 
     /// Whether the row starts something new, by its number in a column, where there are `count` of these so far: else
     /// it belongs to the last one.
-    pub fn starts_next(&self, column: usize, count: usize) -> Result<bool, String> {
+    pub fn starts_next(&self, column: usize, count: usize) -> Result<bool, Reason> {
         let number: usize = self.field(column, "a whole number from 0 on")?;
         let last = count.checked_sub(1);
         if number == count || last == Some(number) {
@@ -109,7 +109,7 @@ impl Table {
     }
 
     /// That something is wrong with the row.
-    pub fn error(&self, reason: impl Display) -> String {
+    pub fn error(&self, reason: impl Display) -> Reason {
         self.lines.error(reason)
     }
 }

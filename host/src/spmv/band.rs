@@ -6,7 +6,7 @@ use rand_chacha::{
 };
 use rayon::prelude::*;
 
-use super::{Csr, Real, SpmvError, error::numbered};
+use super::{Csr, SpmvError, SpmvReal, error::numbered};
 
 /// A random square band matrix. A seed gives the same one everywhere.
 ///
@@ -58,7 +58,7 @@ impl Band {
     /// # Errors
     /// [`SpmvError::BandTooSmall`] where the band has fewer positions, [`SpmvError::TooMany`] where there are 2^32 rows
     /// or nonzeros.
-    pub fn matrix<T: Real>(&self) -> Result<Csr<T>, SpmvError> {
+    pub fn matrix<T: SpmvReal>(&self) -> Result<Csr<T>, SpmvError> {
         let Band { rows, nonzeros, half_bandwidth, seed } = *self;
         numbered("rows", rows)?;
         numbered("nonzeros", nonzeros)?;

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::{
-    Real, SpmvError,
+    SpmvError, SpmvReal,
     error::{numbered, same_length},
 };
 use crate::read::{collect, filled, reserve};
@@ -17,14 +17,14 @@ const ROWS_PER_TASK: usize = 256;
 /// may be in any order and may repeat; values at the same place add up. Values may be anything, zeros, infinities and
 /// NaN included.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Csr<T: Real> {
+pub struct Csr<T: SpmvReal> {
     width: usize,
     row_ptr: Vec<u32>,
     columns: Vec<u32>,
     values: Vec<T>,
 }
 
-impl<T: Real> Csr<T> {
+impl<T: SpmvReal> Csr<T> {
     /// The matrix of `shape` (rows, columns) with these arrays: `row_ptr` has one element more than there are rows,
     /// `columns` and `values` one for each nonzero. SciPy calls them `indptr`, `indices` and `data`.
     ///

@@ -1,11 +1,11 @@
 //! What can be wrong with matrices, with the files that they come from, and with what they are multiplied with.
 
-use std::{
-    fmt,
-    path::{Path, PathBuf},
-};
+use std::path::Path;
 
-use crate::{device::DeviceError, files::FileError};
+use crate::{
+    device::DeviceError,
+    files::{FileError, Reason},
+};
 
 /// Why a matrix could not be made, read, divided or multiplied. Rows, columns and elements are named by their indices,
 /// from 0, but in files; where several offend, by the first.
@@ -143,27 +143,19 @@ pub enum SpmvError {
     #[error("{kernel} is not a kernel: {reason}")]
     NoSuchKernel {
         /// What was asked for.
-        kernel: super::Kernel,
+        kernel: super::SpmvKernel,
         /// What it must be.
         reason: &'static str,
     },
-    /// A file can't be read, or its contents are wrong.
-    #[error("{}: {reason}", path.display())]
-    File {
-        /// The file, as it was named.
-        path: PathBuf,
-        /// Why, with the line where it is one's fault.
-        reason: String,
-    },
-    /// A file can't be written.
+    /// A file can't be read or written, or its contents are wrong.
     #[error(transparent)]
-    Unwritable(#[from] FileError),
+    File(#[from] FileError),
 }
 
 impl SpmvError {
     /// An error about the file at `path`.
-    pub(super) fn file(path: &Path, reason: impl fmt::Display) -> Self {
-        SpmvError::File { path: path.to_owned(), reason: reason.to_string() }
+    pub(super) fn file(path: &Path, reason: impl Into<Reason>) -> Self {
+        FileError::new(path, reason).into()
     }
 }
 

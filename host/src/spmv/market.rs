@@ -8,10 +8,10 @@
 
 use std::{fmt::Display, io::Write as _, path::Path};
 
-use super::{Csr, Real, SpmvError, error::numbered};
+use super::{Csr, SpmvError, SpmvReal, error::numbered};
 use crate::{
     files::Destination,
-    read::{Lines, declared, push, quoted},
+    read::{Lines, Reason, declared, push, quoted},
 };
 
 /// What an entry's value is.
@@ -37,7 +37,7 @@ enum Symmetry {
 /// format, ends too early or goes on for too long; an index is out of range, an entry isn't in the lower triangle of a
 /// matrix that is symmetric; a value isn't a finite number of the type. [`SpmvError::TooMany`] where there are 2^32
 /// rows, columns or nonzeros.
-pub fn read<T: Real>(path: impl AsRef<Path>) -> Result<Csr<T>, SpmvError> {
+pub fn read<T: SpmvReal>(path: impl AsRef<Path>) -> Result<Csr<T>, SpmvError> {
     let path = path.as_ref();
     let matrix = Lines::open(path).and_then(|lines| Market(lines).matrix());
     let (shape, triplets) = matrix.map_err(|reason| SpmvError::file(path, reason))?;
@@ -49,8 +49,8 @@ pub fn read<T: Real>(path: impl AsRef<Path>) -> Result<Csr<T>, SpmvError> {
 /// The file is there once it is complete; one that was under its name is replaced then.
 ///
 /// # Errors
-/// [`SpmvError::Unwritable`].
-pub fn write<T: Real>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(), SpmvError> {
+/// [`SpmvError::File`].
+pub fn write<T: SpmvReal>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(), SpmvError> {
     let destination = Destination::prepare(path.as_ref())?;
     Ok(destination.write(|output| {
         writeln!(output, "%%MatrixMarket matrix coordinate real general")?;
@@ -70,7 +70,7 @@ struct Market(Lines);
 
 impl Market {
     /// Goes to the next line that is neither blank nor a comment, if there is one.
-    fn next_data(&mut self) -> Result<bool, String> {
+    fn next_data(&mut self) -> Result<bool, Reason> {
         while self.0.next_filled()? {
             if !self.0.line().starts_with(b"%") {
                 return Ok(true);
@@ -80,14 +80,14 @@ impl Market {
     }
 
     /// That something is wrong with the line.
-    fn error(&self, reason: impl Display) -> String {
+    fn error(&self, reason: impl Display) -> Reason {
         self.0.error(reason)
     }
 
     /// The format, from the first line.
-    fn header(&mut self) -> Result<(Field, Symmetry), String> {
+    fn header(&mut self) -> Result<(Field, Symmetry), Reason> {
         if !self.0.next()? {
-            return Err("is empty".to_owned());
+            return Err("is empty".into());
         }
         let line = String::from_utf8_lossy(self.0.line()).to_ascii_lowercase();
         let mut words = line.split_ascii_whitespace();
@@ -134,9 +134,9 @@ impl Market {
     }
 
     /// The numbers of rows, columns and entries.
-    fn sizes(&mut self) -> Result<[usize; 3], String> {
+    fn sizes(&mut self) -> Result<[usize; 3], Reason> {
         if !self.next_data()? {
-            return Err("ends before the line with the numbers of rows, columns and entries".to_owned());
+            return Err("ends before the line with the numbers of rows, columns and entries".into());
         }
         let words: Vec<_> = self.0.text()?.split_ascii_whitespace().collect();
         let [rows, columns, entries] = words[..] else {
@@ -145,7 +145,7 @@ impl Market {
                 words.len()
             )));
         };
-        let number = |word: &str, what: &'static str| -> Result<usize, String> {
+        let number = |word: &str, what: &'static str| -> Result<usize, Reason> {
             let number = word.parse().map_err(|_| self.error(format_args!("{} is not a number of {what}", quoted(word))))?;
             numbered(what, number).map_err(|error| self.error(error))?;
             Ok(number)
@@ -154,7 +154,7 @@ impl Market {
     }
 
     /// A row or a column, from 0.
-    fn index(&self, word: &str, what: &str, count: usize) -> Result<u32, String> {
+    fn index(&self, word: &str, what: &str, count: usize) -> Result<u32, Reason> {
         match word.parse::<u32>() {
             Ok(index) if index >= 1 && index as usize <= count => Ok(index - 1),
             Ok(index) => Err(self.error(format_args!("{what} {index} is out of range: they are numbered from 1 to {count}"))),
@@ -162,7 +162,7 @@ impl Market {
         }
     }
 
-    fn value<T: Real>(&self, word: &str, field: Field) -> Result<T, String> {
+    fn value<T: SpmvReal>(&self, word: &str, field: Field) -> Result<T, Reason> {
         if field == Field::Integer && word.parse::<i128>().is_err() {
             return Err(self.error(format_args!("{} is not an integer, but the header says that entries are", quoted(word))));
         }
@@ -179,7 +179,7 @@ impl Market {
     }
 
     /// An entry: row and column from 0, and the value.
-    fn entry<T: Real>(&self, [rows, columns, _]: [usize; 3], field: Field) -> Result<(u32, u32, T), String> {
+    fn entry<T: SpmvReal>(&self, [rows, columns, _]: [usize; 3], field: Field) -> Result<(u32, u32, T), Reason> {
         let mut words = self.0.text()?.split_ascii_whitespace();
         let wanted = if field == Field::Pattern { "row and column" } else { "row, column and value" };
         let mut word = || words.next().ok_or_else(|| self.error(format_args!("an entry is {wanted}, and here is less")));
@@ -193,7 +193,7 @@ impl Market {
 
     /// Shape and triplets.
     #[allow(clippy::type_complexity)]
-    fn matrix<T: Real>(mut self) -> Result<((usize, usize), Vec<(u32, u32, T)>), String> {
+    fn matrix<T: SpmvReal>(mut self) -> Result<((usize, usize), Vec<(u32, u32, T)>), Reason> {
         let (field, symmetry) = self.header()?;
         let sizes @ [rows, columns, entries] = self.sizes()?;
         if symmetry != Symmetry::General && rows != columns {
@@ -203,7 +203,7 @@ impl Market {
         let mut triplets = Vec::new();
         for read in 0..entries {
             if !self.next_data()? {
-                return Err(format!("ends after {read} of {entries} entries"));
+                return Err(format!("ends after {read} of {entries} entries").into());
             }
             let (row, column, value) = self.entry::<T>(sizes, field)?;
             push(&mut triplets, (row, column, value))?;
@@ -233,7 +233,7 @@ impl Market {
         // Empty rows and columns take memory, too, but hardly any of the file.
         let most = declared(self.0.bytes());
         if let Some((what, count)) = [("rows", rows), ("columns", columns)].into_iter().find(|&(_, count)| count as u64 > most) {
-            return Err(format!("declares {count} {what}, but in a file of this size there may be {most} at most"));
+            return Err(format!("declares {count} {what}, but in a file of this size there may be {most} at most").into());
         }
         Ok(((rows, columns), triplets))
     }

@@ -9,7 +9,7 @@ use gpu_kernels::spmv::{
     vector,
 };
 
-use super::{Csr, Kernel, Real, SpmvError, csr::check_lengths, error::same_length, plan::Plan};
+use super::{Csr, SpmvError, SpmvKernel, SpmvReal, csr::check_lengths, error::same_length, plan::Plan};
 use crate::{
     device::{Buffer, Device, DeviceError, LaunchConfig, Stream, View, ViewMut},
     launch,
@@ -20,10 +20,10 @@ const THREADS: u32 = 256;
 
 /// A matrix on a device, to be multiplied with any number of vectors.
 #[derive(Debug)]
-pub struct DeviceMatrix<T: Real> {
+pub struct DeviceMatrix<T: SpmvReal> {
     shape: (usize, usize),
     nnz: usize,
-    kernel: Kernel,
+    kernel: SpmvKernel,
     row_ptr: Buffer<u32>,
     columns: Buffer<u32>,
     values: Buffer<T>,
@@ -31,14 +31,14 @@ pub struct DeviceMatrix<T: Real> {
 }
 
 #[derive(Debug)]
-enum Method<T: Real> {
+enum Method<T: SpmvReal> {
     Rows { log_lanes: u32 },
     Tiles(Box<Tiles<T>>),
 }
 
 /// How [`tiles`] divides a matrix.
 #[derive(Debug)]
-struct Tiles<T: Real> {
+struct Tiles<T: SpmvReal> {
     /// All of its rows and nonzeros, in tiles for blocks of `threads`.
     tiles: Buffer<Tile>,
     threads: u32,
@@ -49,23 +49,23 @@ struct Tiles<T: Real> {
     partials: Mutex<Buffer<T>>,
 }
 
-impl<T: Real> DeviceMatrix<T> {
+impl<T: SpmvReal> DeviceMatrix<T> {
     /// The matrix on `device`, with the kernel that suits both. Waits until it is there.
     ///
     /// # Errors
     /// What the device says, such as that it has too little memory.
     pub fn upload(device: &Device, matrix: &Csr<T>) -> Result<Self, SpmvError> {
-        Self::with_kernel(device, matrix, Kernel::Auto)
+        Self::with_kernel(device, matrix, SpmvKernel::Auto)
     }
 
     /// The same with a kernel that is chosen.
     ///
     /// # Errors
     /// [`SpmvError::NoSuchKernel`], and as [`upload`](Self::upload).
-    pub fn with_kernel(device: &Device, matrix: &Csr<T>, kernel: Kernel) -> Result<Self, SpmvError> {
+    pub fn with_kernel(device: &Device, matrix: &Csr<T>, kernel: SpmvKernel) -> Result<Self, SpmvError> {
         let kernel = kernel.resolve(matrix, device.info())?;
         let method = match kernel {
-            Kernel::Tiles { threads } => {
+            SpmvKernel::Tiles { threads } => {
                 let plan = Plan::new(matrix.row_ptr(), threads);
                 Method::Tiles(Box::new(Tiles {
                     tiles: device.upload(&plan.tiles)?,
@@ -75,8 +75,8 @@ impl<T: Real> DeviceMatrix<T> {
                     partials: Mutex::new(device.alloc(plan.partials())?),
                 }))
             }
-            Kernel::Rows { lanes } => Method::Rows { log_lanes: lanes.ilog2() },
-            Kernel::Auto => unreachable!("a kernel that is resolved is one of the others"),
+            SpmvKernel::Rows { lanes } => Method::Rows { log_lanes: lanes.ilog2() },
+            SpmvKernel::Auto => unreachable!("a kernel that is resolved is one of the others"),
         };
         Ok(DeviceMatrix {
             shape: (matrix.rows(), matrix.columns()),
@@ -104,8 +104,8 @@ impl<T: Real> DeviceMatrix<T> {
         self.nnz
     }
 
-    /// The kernel that multiplies it: never [`Kernel::Auto`].
-    pub fn kernel(&self) -> Kernel {
+    /// The kernel that multiplies it: never [`SpmvKernel::Auto`].
+    pub fn kernel(&self) -> SpmvKernel {
         self.kernel
     }
 
@@ -175,7 +175,7 @@ impl<T: Real> DeviceMatrix<T> {
 ///
 /// # Errors
 /// [`SpmvError::Length`] where x isn't as long as there are columns, and what the device says.
-pub fn spmv<T: Real>(device: &Device, matrix: &Csr<T>, x: &[T]) -> Result<Vec<T>, SpmvError> {
+pub fn spmv<T: SpmvReal>(device: &Device, matrix: &Csr<T>, x: &[T]) -> Result<Vec<T>, SpmvError> {
     matrix.check_lengths(x.len(), matrix.rows())?;
     let stream = device.stream()?;
     let (x, mut y) = (device.upload(x)?, device.alloc(matrix.rows())?);
@@ -189,7 +189,7 @@ pub fn spmv<T: Real>(device: &Device, matrix: &Csr<T>, x: &[T]) -> Result<Vec<T>
 /// [`SpmvError::Length`] where `out` isn't as long as `indices`, and what the device says. An index out of range is a
 /// fault on a GPU ([`DeviceError::Fault`](crate::device::DeviceError::Fault) at a later call) and an error at once on
 /// the CPU.
-pub fn gather<'x, 'i, 'o, T: Real>(
+pub fn gather<'x, 'i, 'o, T: SpmvReal>(
     stream: &Stream,
     x: impl Into<View<'x, T>>,
     indices: impl Into<View<'i, u32>>,
@@ -205,7 +205,7 @@ pub fn gather<'x, 'i, 'o, T: Real>(
 ///
 /// # Errors
 /// [`SpmvError::Length`] where the three aren't as long, and what the device says.
-pub fn add<'a, 'b, 'o, T: Real>(
+pub fn add<'a, 'b, 'o, T: SpmvReal>(
     stream: &Stream,
     a: impl Into<View<'a, T>>,
     b: impl Into<View<'b, T>>,

@@ -1,6 +1,6 @@
 //! Multiplication of a sparse matrix with a vector (SpMV), y = A x: on a device, and what it takes over ranks.
 //!
-//! [`Csr`] is a matrix in compressed sparse rows, of [`Real`] values: `f32` or `f64`. It is valid however it was made;
+//! [`Csr`] is a matrix in compressed sparse rows, of [`SpmvReal`] values: `f32` or `f64`. It is valid however it was made;
 //! what isn't so is an [`SpmvError`] that names the first offending element. [`market`] reads and writes Matrix Market
 //! files, and [`Band`] makes random band matrices. [`DeviceMatrix`] is a matrix on a device, to be multiplied again and
 //! again:
@@ -43,6 +43,6 @@ pub use csr::Csr;
 pub use error::SpmvError;
 pub use matrix::{DeviceMatrix, add, gather, spmv};
 pub use partition::{Neighbour, Part, Partition};
-pub use plan::Kernel;
-pub use real::Real;
-pub use traffic::{Message, RankTraffic, Traffic};
+pub use plan::SpmvKernel;
+pub use real::SpmvReal;
+pub use traffic::{RankTraffic, Traffic, Transfer};

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::{Csr, Real, SpmvError};
+use super::{Csr, SpmvError, SpmvReal};
 
 /// The rows of a square matrix, and the entries of x and y, over ranks: consecutive ones, as evenly as possible. Of n
 /// over r ranks, the first n mod r have one more than the others.
@@ -31,7 +31,7 @@ impl Partition {
     ///
     /// # Errors
     /// [`SpmvError::NotSquare`], and as [`new`](Self::new).
-    pub fn of<T: Real>(matrix: &Csr<T>, ranks: usize) -> Result<Self, SpmvError> {
+    pub fn of<T: SpmvReal>(matrix: &Csr<T>, ranks: usize) -> Result<Self, SpmvError> {
         let (rows, columns) = (matrix.rows(), matrix.columns());
         if rows == columns { Self::new(rows, ranks) } else { Err(SpmvError::NotSquare { rows, columns }) }
     }
@@ -68,7 +68,7 @@ impl Partition {
     }
 
     /// The columns that a rank's rows need of other ranks, in ascending order.
-    pub(super) fn needed<T: Real>(&self, matrix: &Csr<T>, rank: usize) -> Vec<u32> {
+    pub(super) fn needed<T: SpmvReal>(&self, matrix: &Csr<T>, rank: usize) -> Vec<u32> {
         let rows = self.rows(rank);
         let row_ptr = matrix.row_ptr();
         let nonzeros = row_ptr[rows.start] as usize..row_ptr[rows.end] as usize;
@@ -107,7 +107,7 @@ pub struct Neighbour {
 /// A multiplication with the rank's entries x_L of x: pack `x_L[pack[i]]`, send each of `sends` its range of that,
 /// receive x_R, of which each of `receives` sends a range; `y = local x_L + remote x_R`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Part<T: Real> {
+pub struct Part<T: SpmvReal> {
     /// The rank.
     pub rank: usize,
     /// The number of ranks.
@@ -127,7 +127,7 @@ pub struct Part<T: Real> {
     pub receives: Vec<Neighbour>,
 }
 
-impl<T: Real> Part<T> {
+impl<T: SpmvReal> Part<T> {
     /// The part of one rank. Takes as long as reading all of the matrix once.
     ///
     /// # Errors
@@ -218,7 +218,7 @@ impl<T> Default for Builder<T> {
     }
 }
 
-impl<T: Real> Builder<T> {
+impl<T: SpmvReal> Builder<T> {
     fn push(&mut self, column: u32, value: T) {
         self.columns.push(column);
         self.values.push(value);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use gpu_kernels::spmv::tiles::{ITEMS, MAX_THREADS, Tile};
 
-use super::{Csr, Real, SpmvError};
+use super::{Csr, SpmvError, SpmvReal};
 use crate::device::{Backend, DeviceInfo};
 
 /// Rows that are longer than this on average are taken by whole warps, where none is much longer still: their loads lie
@@ -17,7 +17,7 @@ const TILES_PER_MULTIPROCESSOR: usize = 4;
 
 /// Which kernel multiplies a matrix. The result depends on it by rounding only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Kernel {
+pub enum SpmvKernel {
     /// One of the others, by the matrix and the device.
     #[default]
     Auto,
@@ -34,46 +34,46 @@ pub enum Kernel {
     },
 }
 
-impl fmt::Display for Kernel {
+impl fmt::Display for SpmvKernel {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Kernel::Auto => formatter.pad("auto"),
-            Kernel::Rows { lanes } => formatter.pad(&format!("rows/{lanes}")),
-            Kernel::Tiles { threads } => formatter.pad(&format!("tiles/{threads}")),
+            SpmvKernel::Auto => formatter.pad("auto"),
+            SpmvKernel::Rows { lanes } => formatter.pad(&format!("rows/{lanes}")),
+            SpmvKernel::Tiles { threads } => formatter.pad(&format!("tiles/{threads}")),
         }
     }
 }
 
-impl Kernel {
-    /// What it is for this matrix on such a device: never [`Auto`](Kernel::Auto).
+impl SpmvKernel {
+    /// What it is for this matrix on such a device: never [`Auto`](SpmvKernel::Auto).
     ///
     /// # Errors
     /// [`SpmvError::NoSuchKernel`] where lanes or threads are not as they must be.
-    pub(super) fn resolve<T: Real>(self, matrix: &Csr<T>, device: &DeviceInfo) -> Result<Self, SpmvError> {
+    pub(super) fn resolve<T: SpmvReal>(self, matrix: &Csr<T>, device: &DeviceInfo) -> Result<Self, SpmvError> {
         match self {
-            Kernel::Rows { lanes } if !lanes.is_power_of_two() || lanes > 32 => {
+            SpmvKernel::Rows { lanes } if !lanes.is_power_of_two() || lanes > 32 => {
                 Err(SpmvError::NoSuchKernel { kernel: self, reason: "a row has 1, 2, 4, 8, 16 or 32 lanes" })
             }
-            Kernel::Tiles { threads } if !threads.is_power_of_two() || !(32..=MAX_THREADS).contains(&threads) => {
+            SpmvKernel::Tiles { threads } if !threads.is_power_of_two() || !(32..=MAX_THREADS).contains(&threads) => {
                 Err(SpmvError::NoSuchKernel { kernel: self, reason: "a tile has 32, 64, 128 or 256 threads" })
             }
-            Kernel::Auto => Ok(Self::choose(matrix, device)),
+            SpmvKernel::Auto => Ok(Self::choose(matrix, device)),
             _ => Ok(self),
         }
     }
 
-    fn choose<T: Real>(matrix: &Csr<T>, device: &DeviceInfo) -> Self {
+    fn choose<T: SpmvReal>(matrix: &Csr<T>, device: &DeviceInfo) -> Self {
         if device.backend == Backend::Cpu {
             // There are no lanes to share anything.
-            return Kernel::Rows { lanes: 1 };
+            return SpmvKernel::Rows { lanes: 1 };
         }
         let mean = matrix.nnz() / matrix.rows().max(1);
         if mean > LONG_MEAN && matrix.longest_row() <= EVEN * mean {
-            return Kernel::Rows { lanes: 32 };
+            return SpmvKernel::Rows { lanes: 32 };
         }
         let enough = TILES_PER_MULTIPROCESSOR * device.multiprocessors as usize;
         let tiles = |threads: u32| matrix.nnz() / (ITEMS * threads) as usize;
-        Kernel::Tiles { threads: [256, 128].into_iter().find(|&threads| tiles(threads) >= enough).unwrap_or(64) }
+        SpmvKernel::Tiles { threads: [256, 128].into_iter().find(|&threads| tiles(threads) >= enough).unwrap_or(64) }
     }
 }
 
@@ -222,16 +222,16 @@ mod tests {
             let nonzeros = rows * length as usize;
             Csr::new((rows, 1), row_ptr, vec![0; nonzeros], vec![1.0f32; nonzeros]).unwrap()
         };
-        let choose = |matrix: &Csr<f32>| Kernel::Auto.resolve(matrix, &gpu).unwrap();
-        assert_eq!(choose(&of(100_000, 10)), Kernel::Tiles { threads: 256 });
-        assert_eq!(choose(&of(25_000, 10)), Kernel::Tiles { threads: 128 });
-        assert_eq!(choose(&of(10_000, 10)), Kernel::Tiles { threads: 64 });
-        assert_eq!(choose(&of(1_000, 200)), Kernel::Rows { lanes: 32 });
-        assert_eq!(choose(&of(0, 0)), Kernel::Tiles { threads: 64 });
+        let choose = |matrix: &Csr<f32>| SpmvKernel::Auto.resolve(matrix, &gpu).unwrap();
+        assert_eq!(choose(&of(100_000, 10)), SpmvKernel::Tiles { threads: 256 });
+        assert_eq!(choose(&of(25_000, 10)), SpmvKernel::Tiles { threads: 128 });
+        assert_eq!(choose(&of(10_000, 10)), SpmvKernel::Tiles { threads: 64 });
+        assert_eq!(choose(&of(1_000, 200)), SpmvKernel::Rows { lanes: 32 });
+        assert_eq!(choose(&of(0, 0)), SpmvKernel::Tiles { threads: 64 });
         // One row of 10^5 beside 1,000 of 100.
         let mut lengths = vec![100; 1_000];
         lengths.push(100_000);
         let skewed = Csr::new((1_001, 1), row_ptr(&lengths), vec![0; 200_000], vec![1.0f32; 200_000]).unwrap();
-        assert_eq!(choose(&skewed), Kernel::Tiles { threads: 64 });
+        assert_eq!(choose(&skewed), SpmvKernel::Tiles { threads: 64 });
     }
 }

@@ -2,11 +2,11 @@
 
 use rayon::prelude::*;
 
-use super::{Csr, Partition, Real, SpmvError};
+use super::{Csr, Partition, SpmvError, SpmvReal};
 
 /// Entries that go from one rank to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct Transfer {
     /// The other rank.
     pub rank: usize,
     /// How many entries; at least one.
@@ -23,9 +23,9 @@ pub struct RankTraffic {
     /// The other nonzeros.
     pub remote_nnz: usize,
     /// What it sends, by ascending rank.
-    pub sends: Vec<Message>,
+    pub sends: Vec<Transfer>,
     /// What it receives, by ascending rank.
-    pub receives: Vec<Message>,
+    pub receives: Vec<Transfer>,
 }
 
 impl RankTraffic {
@@ -52,7 +52,7 @@ impl Traffic {
     ///
     /// # Errors
     /// [`SpmvError::NotSquare`], [`SpmvError::NoRanks`], [`SpmvError::TooManyRanks`].
-    pub fn new<T: Real>(matrix: &Csr<T>, ranks: usize) -> Result<Self, SpmvError> {
+    pub fn new<T: SpmvReal>(matrix: &Csr<T>, ranks: usize) -> Result<Self, SpmvError> {
         let partition = Partition::of(matrix, ranks)?;
         let of_rank = |rank| {
             let rows = partition.rows(rank);
@@ -65,14 +65,14 @@ impl Traffic {
                 local_nnz,
                 remote_nnz: columns.len() - local_nnz,
                 sends: Vec::new(),
-                receives: receives.map(|neighbour| Message { rank: neighbour.rank, entries: neighbour.range.len() }).collect(),
+                receives: receives.map(|neighbour| Transfer { rank: neighbour.rank, entries: neighbour.range.len() }).collect(),
             }
         };
         let mut ranks: Vec<_> = (0..ranks).into_par_iter().map(of_rank).collect();
         for rank in 0..ranks.len() {
             for index in 0..ranks[rank].receives.len() {
-                let Message { rank: from, entries } = ranks[rank].receives[index];
-                ranks[from].sends.push(Message { rank, entries });
+                let Transfer { rank: from, entries } = ranks[rank].receives[index];
+                ranks[from].sends.push(Transfer { rank, entries });
             }
         }
         Ok(Traffic { ranks })

@@ -15,7 +15,7 @@ use serde::Serialize;
 use warpsmith::{
     concurrency::{MOST_ITERATIONS, MOST_POSES, MOST_RUNS, Options, Study, findings, findings::Findings},
     device::{Backend, Device},
-    files::{Destination, FileError, reason},
+    files::{Destination, FileError},
 };
 
 use super::{Global, count, failure::Failure, format, output::Files, picture, progress::Progress, size, terminal};
@@ -147,7 +147,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
 /// Makes the directory, and sure of all files in it.
 fn prepare(directory: &Path) -> Result<Vec<(picture::Format, plots::Plot, Destination)>, Failure> {
     if !directory.is_dir() {
-        fs::create_dir(directory).map_err(|error| FileError { path: directory.to_owned(), reason: reason(&error) })?;
+        fs::create_dir(directory).map_err(|error| FileError::unwritten(directory, error))?;
     }
     let (mut written, mut files) = (Files::reading([""; 0]), Vec::new());
     for plot in plots::Plot::ALL {

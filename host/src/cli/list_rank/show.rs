@@ -39,13 +39,13 @@ struct Object<'a> {
     lists: Option<usize>,
     /// How many runs the times are the median of.
     runs: usize,
-    steps: Vec<Step>,
+    steps: Vec<ShownStep>,
     total_ms: f64,
     verified: Option<bool>,
 }
 
 #[derive(Serialize)]
-struct Step {
+struct ShownStep {
     name: &'static str,
     ms: f64,
     bytes: u64,
@@ -71,7 +71,7 @@ impl Shown<'_> {
             weights: self.kind.map(Kind::name),
             lists: *lists,
             runs: job.runs,
-            steps: report.steps.iter().map(|step| Step { name: step.name, ms: step.ms, bytes: step.bytes }).collect(),
+            steps: report.steps.iter().map(|step| ShownStep { name: step.name, ms: step.ms, bytes: step.bytes }).collect(),
             total_ms: report.total_ms(),
             verified: verified.map(|_| wrong.is_none()),
         })

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use warpsmith::overlap::{
     contest::{BOUND, Check, MOST_TREES, Meeting},
-    io::Layout,
+    io::PoseLayout,
 };
 
 use super::{input::Loaded, total::area};
@@ -56,8 +56,8 @@ impl Checked {
         };
         let there: Vec<usize> = loaded.packings.offsets().windows(2).map(|pair| pair[1] - pair[0]).collect();
         let missing: Vec<usize> = match loaded.layout {
-            Layout::Submission => (1..=MOST_TREES).filter(|size| !there.contains(size)).collect(),
-            Layout::Single | Layout::Ensembles => Vec::new(),
+            PoseLayout::Submission => (1..=MOST_TREES).filter(|size| !there.contains(size)).collect(),
+            PoseLayout::Single | PoseLayout::Ensembles => Vec::new(),
         };
         Checked {
             valid: check.is_valid() && missing.is_empty(),

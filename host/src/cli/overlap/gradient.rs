@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::overlap::{Real, Wanted, io::Layout};
+use warpsmith::overlap::{OverlapReal, Wanted, io::PoseLayout};
 
 use super::{
     files::{Format, Target},
@@ -74,7 +74,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
 }
 
 impl Arguments {
-    fn run<T: Real>(&self, global: &Global) -> Result<(), Failure> {
+    fn run<T: OverlapReal>(&self, global: &Global) -> Result<(), Failure> {
         let against = self.evaluation.against.as_deref();
         let inputs = self.input.files(against);
         let target = Target::prepare(&self.output, &inputs, &[("npy", Format::Npy), ("csv", Format::Csv)])?;
@@ -155,7 +155,7 @@ impl Arguments {
 /// The shape of the array, which is that of the poses.
 fn array_shape(loaded: &Loaded, target: &Target) -> Result<Vec<usize>, Failure> {
     let packings = &loaded.packings;
-    if loaded.layout == Layout::Single {
+    if loaded.layout == PoseLayout::Single {
         return Ok(vec![packings.poses().len(), 3]);
     }
     match packings.each() {

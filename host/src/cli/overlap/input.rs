@@ -9,8 +9,8 @@ use clap::{Args, ValueEnum};
 use warpsmith::{
     device::Device,
     overlap::{
-        self, Boundary, Lattice, Overlap, OverlapError, Packings, Real, Shape, Wanted,
-        io::{Layout, PoseFile, read_poses, read_shape},
+        self, Boundary, Lattice, Overlap, OverlapError, OverlapReal, Packings, Shape, Wanted,
+        io::{PoseFile, PoseLayout, read_poses, read_shape},
     },
 };
 
@@ -60,7 +60,7 @@ pub enum Dtype {
 /// What was read.
 pub struct Loaded {
     pub packings: Packings,
-    pub layout: Layout,
+    pub layout: PoseLayout,
     pub shapes: Vec<Shape>,
     /// What the packings are set against.
     pub others: Option<Packings>,
@@ -68,7 +68,7 @@ pub struct Loaded {
 
 impl Input {
     /// Reads poses and shapes, and the poses `against` which they are set, to be evaluated in `T`.
-    pub fn load<T: Real>(&self, against: Option<&Path>) -> Result<Loaded, Failure> {
+    pub fn load<T: OverlapReal>(&self, against: Option<&Path>) -> Result<Loaded, Failure> {
         let shapes: Vec<Shape> = match &self.shapes[..] {
             [] => vec![Shape::tree()],
             shapes => shapes.iter().map(|text| read_shape(text)).collect::<Result<_, _>>()?,
@@ -99,7 +99,7 @@ impl Input {
 
     /// Evaluates what was loaded: against the others where there are some, else within a square of this side if there
     /// is one. With it come the milliseconds that this took, and those in which kernels were compiled besides.
-    pub fn evaluate<T: Real>(
+    pub fn evaluate<T: OverlapReal>(
         &self,
         overlap: &mut Overlap<T>,
         loaded: &Loaded,
@@ -120,7 +120,7 @@ impl Input {
 
 impl Evaluation {
     /// The evaluator, with a square of this side if there is one.
-    pub fn evaluator<T: Real>(&self, device: &Device, shapes: &[Shape], boundary: bool) -> Result<Overlap<T>, Failure> {
+    pub fn evaluator<T: OverlapReal>(&self, device: &Device, shapes: &[Shape], boundary: bool) -> Result<Overlap<T>, Failure> {
         let mut overlap = Overlap::new(device, shapes)?.deterministic(self.deterministic);
         if boundary {
             overlap = overlap.boundary(Boundary::square())?;
@@ -144,17 +144,17 @@ impl Loaded {
     /// How a packing is called: in a submission by its number of poses, else by its index.
     pub fn label(&self, packing: usize) -> usize {
         match self.layout {
-            Layout::Submission => self.packings.get(packing).len(),
-            Layout::Single | Layout::Ensembles => packing,
+            PoseLayout::Submission => self.packings.get(packing).len(),
+            PoseLayout::Single | PoseLayout::Ensembles => packing,
         }
     }
 
     /// What the packings are called together.
     pub fn layout_name(&self) -> &'static str {
         match self.layout {
-            Layout::Single => "single",
-            Layout::Ensembles => "ensembles",
-            Layout::Submission => "submission",
+            PoseLayout::Single => "single",
+            PoseLayout::Ensembles => "ensembles",
+            PoseLayout::Submission => "submission",
         }
     }
 

@@ -11,10 +11,10 @@ use clap::Args;
 use serde::Serialize;
 use warpsmith::{
     device::Backend,
-    files::Destination,
+    files::{Destination, chain},
     overlap::{
         OverlapError, Packings, Shape,
-        io::{Format, Layout, PoseFile, read_poses, read_shape, save_poses_at},
+        io::{Format, PoseFile, PoseLayout, read_poses, read_shape, save_poses_at},
         pack::{self, Budget, MOST_POSES, PackError, Packed, Packer, Saving, Settings},
     },
 };
@@ -142,7 +142,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         (PackError::StartCount { .. } | PackError::StartOverlaps { .. }, Some((path, _))) => {
             Failure::error(format_args!("{}: {error}", path.display()))
         }
-        _ => Failure::error(error),
+        _ => Failure::error(chain(&error)),
     };
     let packer = Packer::new(&device, settings).map_err(failure)?;
     let interrupt = Interrupt::first_sets("stopping with the best so far");
@@ -234,7 +234,7 @@ fn smallest(paths: [Option<&Path>; 2], shape: &Shape) -> Result<Option<Found>, F
     let mut smallest: Option<(f64, Found)> = None;
     for path in paths.into_iter().flatten().filter(|path| path.exists()) {
         let PoseFile { packings, layout, .. } = read_poses(path, false)?;
-        if layout != Layout::Single {
+        if layout != PoseLayout::Single {
             return Err(Failure::error(format_args!("{}: it holds other than a single packing", path.display())));
         }
         let poses = packings.poses().to_vec();
@@ -254,7 +254,7 @@ fn smallest(paths: [Option<&Path>; 2], shape: &Shape) -> Result<Option<Found>, F
 
 /// Writes a packing.
 fn write(poses: &[[f64; 3]], destination: &Destination, format: Format) -> Result<(), OverlapError> {
-    save_poses_at(&Packings::one(poses.to_vec())?, Layout::Single, destination, format)
+    save_poses_at(&Packings::one(poses.to_vec())?, PoseLayout::Single, destination, format)
 }
 
 impl Object<'_> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::overlap::{OverlapPair, Real};
+use warpsmith::overlap::{OverlapPair, OverlapReal};
 
 use super::{
     files::{Format, Target},
@@ -60,7 +60,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    pub fn of<T: Real>(loaded: &Loaded, pair: &OverlapPair<T>, lattice: bool) -> Self {
+    pub fn of<T: OverlapReal>(loaded: &Loaded, pair: &OverlapPair<T>, lattice: bool) -> Self {
         let OverlapPair { packing, first, second, shift, area } = *pair;
         Pair { packing: loaded.label(packing), first, second, shift: lattice.then_some(shift), area: area.to_f64() }
     }
@@ -99,7 +99,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
 }
 
 impl Arguments {
-    fn run<T: Real>(&self, global: &Global) -> Result<(), Failure> {
+    fn run<T: OverlapReal>(&self, global: &Global) -> Result<(), Failure> {
         let against = self.evaluation.against.as_deref();
         let inputs = self.input.files(against);
         let formats = [("csv", Format::Csv), ("json", Format::Json), ("npy", Format::Npy)];

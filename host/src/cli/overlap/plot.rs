@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::overlap::{Overlap, Packings, Wanted, convex_intersection, io::Layout};
+use warpsmith::overlap::{Overlap, Packings, Wanted, convex_intersection, io::PoseLayout};
 
 use super::{
     draw::{Picture, Polygons},
@@ -141,7 +141,7 @@ impl Arguments {
             return Ok(found);
         }
         match loaded.layout {
-            Layout::Submission => fail(format!("there is no packing of {wanted} trees")),
+            PoseLayout::Submission => fail(format!("there is no packing of {wanted} trees")),
             _ if packings == 1 => fail(format!("there is no packing {wanted}: the only one is 0")),
             _ => fail(format!("there is no packing {wanted}: they are 0 to {}", packings - 1)),
         }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::overlap::{Real, Wanted, io::Layout};
+use warpsmith::overlap::{OverlapReal, Wanted, io::PoseLayout};
 
 use super::{
     check::Checked,
@@ -105,7 +105,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
 }
 
 impl Arguments {
-    fn run<T: Real>(&self, global: &Global) -> Result<(), Failure> {
+    fn run<T: OverlapReal>(&self, global: &Global) -> Result<(), Failure> {
         let against = self.evaluation.against.as_deref();
         let inputs = self.input.files(against);
         let formats = [("npy", Format::Npy), ("csv", Format::Csv)];
@@ -116,7 +116,7 @@ impl Arguments {
         let progress = Progress::new(self.json || global.verbose > 0);
         let work = progress.spinner(100 * loaded.packings.poses().len(), format!("evaluating on {device}"));
         let (evaluation, [ms, compile_ms]) = self.input.evaluate(&mut overlap, &loaded, self.boundary, Wanted::TOTALS)?;
-        let submitted = loaded.layout == Layout::Submission;
+        let submitted = loaded.layout == PoseLayout::Submission;
         let alone = loaded.others.is_none() && self.evaluation.lattice.is_none();
         let check = (self.check || submitted && alone && !self.no_check).then(|| Checked::of(&loaded));
         if self.all && check.is_none() {
@@ -165,7 +165,7 @@ impl Arguments {
         broken.map_or(Ok(()), |what| Err(Failure::Verification(format!("{}: {what}", object.input))))
     }
 
-    fn write<T: Real>(&self, target: &Target, rows: &[Row]) -> Result<(), Failure> {
+    fn write<T: OverlapReal>(&self, target: &Target, rows: &[Row]) -> Result<(), Failure> {
         let bounded = self.boundary.is_some();
         if target.format == Format::Npy {
             let numbers = rows.iter().flat_map(|row| [Some(row.overlap), row.outside]).flatten();

@@ -7,7 +7,7 @@ use warpsmith::{
     files::Destination,
     npy::Kind,
     pcf::{
-        PcfError, PcfSet, Real, Repairs,
+        PcfError, PcfReal, PcfSet, Repairs,
         io::{self, Format, PcfData},
     },
 };
@@ -139,7 +139,7 @@ impl Summary {
         }
     }
 
-    fn of_set<T: Real>(path: &Path, set: &PcfSet<T>, kind: Kind) -> Self {
+    fn of_set<T: PcfReal>(path: &Path, set: &PcfSet<T>, kind: Kind) -> Self {
         let total = set.points().len();
         Summary {
             file: path.display().to_string(),

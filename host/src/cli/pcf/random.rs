@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use warpsmith::pcf::{PcfError, PcfSet, Point, Real, io::PcfData, random};
+use warpsmith::pcf::{PcfError, PcfReal, PcfSet, Point, io::PcfData, random};
 
 use super::{Dtype, files::Target};
 use crate::cli::{Global, count, failure::Failure, format, progress::Progress, size};
@@ -58,7 +58,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
 }
 
 impl Arguments {
-    fn draw<T: Real>(&self, progress: Progress) -> Result<PcfSet<T>, Failure> {
+    fn draw<T: PcfReal>(&self, progress: Progress) -> Result<PcfSet<T>, Failure> {
         let Self { count, points, .. } = *self;
         // Means of log-uniform lengths are smaller.
         let mean = if self.uneven { points as f64 / (points as f64 + 1.0).ln() } else { points as f64 };

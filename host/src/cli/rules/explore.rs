@@ -22,7 +22,7 @@ use crate::cli::{
     format,
     interrupt::Interrupt,
     output::Files,
-    progress::{Progress, Work},
+    progress::{Progress, ProgressLine},
     terminal,
 };
 
@@ -312,6 +312,6 @@ impl Arguments {
     }
 }
 
-fn bar(progress: Progress, total: usize, platform: &dyn Platform) -> Work {
+fn bar(progress: Progress, total: usize, platform: &dyn Platform) -> ProgressLine {
     progress.costly_bar(total, usize::MAX, format!("measuring: {}", platform.description()))
 }

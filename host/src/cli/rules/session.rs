@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use warpsmith::{
     design_rules::{About, Dag, Journal, Platform, RulesError, Run, Runs, Schedule, Timeline},
-    files::Destination,
+    files::{Destination, FileError},
 };
 
 use crate::cli::failure::Failure;
@@ -114,7 +114,7 @@ impl Platform for Kept<'_> {
                 let reason = format!(
                     "it can't be resumed: in iteration {again} this search measures `{text}`, and the file has another schedule"
                 );
-                return Err(RulesError::Runs { path: destination.name().to_owned(), reason });
+                return Err(FileError::new(destination.name(), reason).into());
             }
             *again += 1;
             return Ok(run.seconds);

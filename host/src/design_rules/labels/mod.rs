@@ -63,6 +63,7 @@ impl Default for LabelOptions {
 
 /// A peak of the convolution: a large increase in the sorted times.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Peak {
     /// Its place in the convolution.
     pub at: usize,

@@ -11,7 +11,7 @@ use super::program::guarded;
 use super::rank::{Rank, Statistic, Times};
 use super::{Platform, Setup, Span, Timeline};
 use crate::device::Device;
-use crate::files::reason;
+use crate::files::{chain, reason};
 use crate::ranks::{Communicator, RanksError, threads};
 
 /// What rank 0 asks all ranks to do.
@@ -115,7 +115,7 @@ impl Group {
         let result = Self::start(device, &communicator, setup, streams).and_then(|rank| {
             let details = guarded::call(|| "the program's description".to_owned(), || Ok(rank.details()));
             // The others are ready, and wait.
-            let details = details.inspect_err(|error| communicator.abort(&error.to_string()))?;
+            let details = details.inspect_err(|error| communicator.abort(&chain(error)))?;
             Ok((rank, details))
         });
         match result {
@@ -187,11 +187,11 @@ impl Group {
     fn answer(rank: &mut Rank, request: &Request) -> Result<Vec<Answer>, RulesError> {
         let answer = guarded::call(|| "the rank's part".to_owned(), || Self::act(rank, request)).map_err(|error| {
             // The others may wait for this rank.
-            rank.ranks().abort(&error.to_string());
+            rank.ranks().abort(&chain(&error));
             match error {
                 // Another was first, and is named already.
                 RulesError::Ranks(RanksError::Aborted { .. }) => error,
-                error => RulesError::Rank { rank: rank.ranks().rank(), reason: error.to_string() },
+                error => RulesError::Rank { rank: rank.ranks().rank(), reason: chain(&error) },
             }
         })?;
         let own = serde_json::to_vec(&answer).map_err(|error| RulesError::Setup(error.to_string()))?;

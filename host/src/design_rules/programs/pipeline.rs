@@ -22,7 +22,7 @@ use super::super::{Dag, OpId, RulesError};
 use super::{nan, read, write};
 use crate::device::{Buffer, Device, MappedBuffer, Stream};
 use crate::engine::{Block, Dense, Writer as _, dense_len, zeroed_vec};
-use crate::pcf::{self, PcfSet, Real, ResidentRows};
+use crate::pcf::{self, PcfReal, PcfSet, ResidentRows};
 use crate::ranks::Communicator;
 
 /// How many blocks there are where nothing else is asked for.
@@ -87,13 +87,13 @@ pub(in super::super) fn share(functions: usize, blocks: usize, ranks: usize, ran
 /// Every schedule's matrix can be checked against distances computed on the host, within the bound of
 /// [`Pairwise`](crate::pcf::Pairwise).
 #[derive(Clone, Debug)]
-pub struct DistanceMatrix<T: Real> {
+pub struct DistanceMatrix<T: PcfReal> {
     set: Arc<PcfSet<T>>,
     dag: Dag,
     blocks: usize,
 }
 
-impl<T: Real> DistanceMatrix<T> {
+impl<T: PcfReal> DistanceMatrix<T> {
     /// Of this many functions with this many breakpoints each, and with this many blocks per rank. The numbers of
     /// functions' seed is fixed.
     ///
@@ -110,7 +110,7 @@ impl<T: Real> DistanceMatrix<T> {
     }
 }
 
-impl<T: Real> Setup for DistanceMatrix<T> {
+impl<T: PcfReal> Setup for DistanceMatrix<T> {
     /// # Errors
     /// [`RulesError::Setup`] where there are more blocks than rows; what the device says, and [`RulesError::Engine`]
     /// where the host has too little memory.
@@ -141,7 +141,7 @@ impl<T: Real> Setup for DistanceMatrix<T> {
 }
 
 /// One rank's part.
-struct Pipeline<T: Real> {
+struct Pipeline<T: PcfReal> {
     dag: Dag,
     blocks: usize,
     /// For what is not part of a schedule.
@@ -157,12 +157,12 @@ struct Pipeline<T: Real> {
 }
 
 /// What blocks go through, in turns.
-struct Slot<T: Real> {
+struct Slot<T: PcfReal> {
     output: RwLock<Buffer<T>>,
     host: RwLock<MappedBuffer<T>>,
 }
 
-impl<T: Real> Pipeline<T> {
+impl<T: PcfReal> Pipeline<T> {
     /// What an operation does, with which block, and by way of which arrays. Nothing where rows are too few for the
     /// block to have some.
     fn action(&self, op: OpId) -> Option<(Action, &Block, &Slot<T>)> {
@@ -194,7 +194,7 @@ impl<T: Real> Pipeline<T> {
     }
 }
 
-impl<T: Real> Program for Pipeline<T> {
+impl<T: PcfReal> Program for Pipeline<T> {
     fn dag(&self) -> &Dag {
         &self.dag
     }

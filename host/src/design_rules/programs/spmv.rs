@@ -7,7 +7,7 @@ use super::super::{Dag, OpId, RulesError};
 use super::{nan, read, write};
 use crate::device::{Buffer, Device, Stream};
 use crate::ranks::Communicator;
-use crate::spmv::{self, Csr, DeviceMatrix, Neighbour, Part, Real};
+use crate::spmv::{self, Csr, DeviceMatrix, Neighbour, Part, SpmvReal};
 
 /// Its operations and dependences.
 ///
@@ -50,13 +50,13 @@ pub const BY_THE_RULE: &str =
 ///
 /// Every schedule's y can be checked against the product on the host.
 #[derive(Clone, Debug)]
-pub struct Multiplication<T: Real> {
+pub struct Multiplication<T: SpmvReal> {
     matrix: Arc<Csr<T>>,
     x: Arc<Vec<T>>,
     staging: Staging,
 }
 
-impl<T: Real> Multiplication<T> {
+impl<T: SpmvReal> Multiplication<T> {
     /// With this matrix and an x of its own making, whose entries differ and are about 1.
     pub fn new(matrix: Csr<T>, staging: Staging) -> Self {
         // The golden ratio's multiples are spread evenly.
@@ -66,7 +66,7 @@ impl<T: Real> Multiplication<T> {
     }
 }
 
-impl<T: Real> Setup for Multiplication<T> {
+impl<T: SpmvReal> Setup for Multiplication<T> {
     /// # Errors
     /// [`RulesError::Spmv`] where the matrix is not square, or there are more ranks than rows; what the device says.
     fn rank(&self, device: &Device, ranks: &Arc<dyn Communicator>) -> Result<Box<dyn Program>, RulesError> {
@@ -98,7 +98,7 @@ impl<T: Real> Setup for Multiplication<T> {
 }
 
 /// One rank's part.
-struct Spmv<T: Real> {
+struct Spmv<T: SpmvReal> {
     dag: Dag,
     /// For what is not part of a schedule.
     stream: Stream,
@@ -121,7 +121,7 @@ struct Reference<T> {
     bound: Vec<f64>,
 }
 
-impl<T: Real> Reference<T> {
+impl<T: SpmvReal> Reference<T> {
     fn new(matrix: &Csr<T>, x: &[T], rows: std::ops::Range<usize>) -> Self {
         let product = |row: usize| {
             let (columns, values) = matrix.row(row);
@@ -144,7 +144,7 @@ impl<T: Real> Reference<T> {
     }
 }
 
-impl<T: Real> Program for Spmv<T> {
+impl<T: SpmvReal> Program for Spmv<T> {
     fn dag(&self) -> &Dag {
         &self.dag
     }

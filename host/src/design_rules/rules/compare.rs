@@ -91,6 +91,7 @@ pub enum Verdict {
 
 /// A ruleset beside the canonical ones of its class.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Comparison {
     /// What it is.
     pub verdict: Verdict,

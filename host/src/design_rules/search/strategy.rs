@@ -5,6 +5,7 @@ use rand_chacha::rand_core::RngCore;
 
 /// What was measured below a node of the tree: of the schedules that begin with its prefix.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Statistics {
     /// How many rollouts went through it, with those that failed.
     pub rollouts: u64,

@@ -168,7 +168,7 @@ impl Engine<'_> {
                         stream.earliest += gpu.turn;
                     }
                     stream.copied = Some(copy);
-                    (stream.at, stream.enqueued) = (At::Work, enqueued);
+                    (stream.at, stream.enqueued) = (At::Task, enqueued);
                     stream.time = stream.time.max(stream.earliest).max(enqueued + gpu.start_latency);
                     self.state.queue.add(stream.time, Event::Start(index));
                     return;

@@ -5,7 +5,7 @@ use gpu_kernels::halo::{Brick, stencil::PLANES};
 use super::super::platform::Staging;
 use super::super::programs::halo::{self, Action, Decomposition};
 use super::super::{Dag, OpId, RulesError};
-use super::{Message, Work, Workload};
+use super::{MessageSize, Task, Workload};
 
 /// The bytes of a cell.
 const CELL: u64 = 8;
@@ -56,36 +56,36 @@ impl HaloModel {
     }
 
     /// The messages of a rank in a dimension: as many go out as come in.
-    fn messages(&self, rank: usize, d: usize) -> Vec<Message> {
+    fn messages(&self, rank: usize, d: usize) -> Vec<MessageSize> {
         let bytes = CELL * self.face(d);
-        self.division.neighbours(rank)[d].iter().flatten().map(|&rank| Message { rank, bytes }).collect()
+        self.division.neighbours(rank)[d].iter().flatten().map(|&rank| MessageSize { rank, bytes }).collect()
     }
 
     /// The kernel that copies between the brick and as many cells in an array as the messages have, and the bytes of
     /// these.
-    fn copy(&self, rank: usize, d: usize) -> Option<(Work, u64)> {
+    fn copy(&self, rank: usize, d: usize) -> Option<(Task, u64)> {
         let threads = self.messages(rank, d).len() as u64 * self.face(d);
         let in_brick = if d == 0 { SECTOR } else { CELL };
         let bytes = threads * CELL;
-        (threads > 0).then_some((Work::MemoryKernel { bytes: bytes + threads * in_brick, threads }, bytes))
+        (threads > 0).then_some((Task::MemoryKernel { bytes: bytes + threads * in_brick, threads }, bytes))
     }
 
     /// The step of the inner cells, which reads all.
-    fn interior(&self) -> Vec<Work> {
+    fn interior(&self) -> Vec<Task> {
         let Brick { nx, ny, nz } = self.brick;
         let [x, y, z] = [nx, ny, nz].map(|extent| u64::from(extent.saturating_sub(2)));
         if x * y * z == 0 {
             return Vec::new();
         }
         let all = self.brick.cells() as u64;
-        vec![Work::MemoryKernel { bytes: CELL * (all + x * y * z), threads: x * y * z.div_ceil(u64::from(PLANES)) }]
+        vec![Task::MemoryKernel { bytes: CELL * (all + x * y * z), threads: x * y * z.div_ceil(u64::from(PLANES)) }]
     }
 
     /// The step of the outermost cells: each, the ones before and behind it across its face, and the result.
-    fn boundary(&self) -> Work {
+    fn boundary(&self) -> Task {
         let [planes, walls, ends] = self.brick.shell().map(u64::from);
         // In a row, a cell and those beside it are in one sector, mostly.
-        Work::MemoryKernel { bytes: 4 * CELL * (planes + walls) + 2 * SECTOR * ends, threads: planes + walls + ends }
+        Task::MemoryKernel { bytes: 4 * CELL * (planes + walls) + 2 * SECTOR * ends, threads: planes + walls + ends }
     }
 }
 
@@ -98,22 +98,22 @@ impl Workload for HaloModel {
         self.ranks
     }
 
-    fn work(&self, rank: usize, op: OpId) -> Vec<Work> {
+    fn work(&self, rank: usize, op: OpId) -> Vec<Task> {
         match self.actions.get(op.index()) {
             Some(Action::Interior) => self.interior(),
             Some(Action::Boundary) => vec![self.boundary()],
             Some(&Action::Pack(d)) => self.copy(rank, d).map_or_else(Vec::new, |(kernel, bytes)| {
-                let copy = (!self.on_device).then_some(Work::CopyToHost { bytes });
+                let copy = (!self.on_device).then_some(Task::CopyToHost { bytes });
                 [kernel].into_iter().chain(copy).collect()
             }),
             Some(&Action::Unpack(d)) => self.copy(rank, d).map_or_else(Vec::new, |(kernel, bytes)| {
-                let copy = (!self.on_device).then_some(Work::CopyToDevice { bytes });
+                let copy = (!self.on_device).then_some(Task::CopyToDevice { bytes });
                 copy.into_iter().chain([kernel]).collect()
             }),
-            Some(&Action::PostRecv(d)) => vec![Work::PostReceive { exchange: d, messages: self.messages(rank, d) }],
-            Some(&Action::PostSend(d)) => vec![Work::PostSend { exchange: d, messages: self.messages(rank, d) }],
-            Some(&Action::WaitRecv(d)) => vec![Work::WaitReceive { exchange: d }],
-            Some(Action::WaitSend) => (0..3).map(|exchange| Work::WaitSend { exchange }).collect(),
+            Some(&Action::PostRecv(d)) => vec![Task::PostReceive { exchange: d, messages: self.messages(rank, d) }],
+            Some(&Action::PostSend(d)) => vec![Task::PostSend { exchange: d, messages: self.messages(rank, d) }],
+            Some(&Action::WaitRecv(d)) => vec![Task::WaitReceive { exchange: d }],
+            Some(Action::WaitSend) => (0..3).map(|exchange| Task::WaitSend { exchange }).collect(),
             None => Vec::new(),
         }
     }

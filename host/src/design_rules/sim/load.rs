@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::super::{Dag, Kind, OpId, RulesError};
 use super::machine::{Machine, Nics};
-use super::workload::{Message, Work, Workload};
+use super::workload::{MessageSize, Task, Workload};
 
 /// The most messages and ranks' streams, so that an event is one word.
 pub(super) const MAX_INDEX: usize = 1 << 29;
@@ -124,7 +124,7 @@ impl Load {
                         *exchanges.entry(exchange).or_insert(next)
                     };
                     let item = match *work {
-                        Work::PostSend { exchange, ref messages } => {
+                        Task::PostSend { exchange, ref messages } => {
                             let exchange = dense(exchange);
                             let first = load.transfers.len() as u32;
                             for message in messages {
@@ -134,7 +134,7 @@ impl Load {
                             }
                             Item::PostSend { first, count: messages.len() as u32 }
                         }
-                        Work::PostReceive { exchange, ref messages } => {
+                        Task::PostReceive { exchange, ref messages } => {
                             let exchange = dense(exchange);
                             let first = load.receives.len() as u32;
                             for message in messages {
@@ -145,8 +145,8 @@ impl Load {
                             }
                             Item::PostReceive { exchange, first, count: messages.len() as u32 }
                         }
-                        Work::WaitSend { exchange } => Item::WaitSend { exchange: dense(exchange) },
-                        Work::WaitReceive { exchange } => Item::WaitReceive { exchange: dense(exchange) },
+                        Task::WaitSend { exchange } => Item::WaitSend { exchange: dense(exchange) },
+                        Task::WaitReceive { exchange } => Item::WaitReceive { exchange: dense(exchange) },
                         ref work => local(work, machine),
                     };
                     load.items.push(item);
@@ -205,32 +205,32 @@ impl Load {
 }
 
 /// What does not concern other ranks.
-fn local(work: &Work, machine: &Machine) -> Item {
+fn local(work: &Task, machine: &Machine) -> Item {
     let gpu = &machine.gpu;
     // Even one thread makes some progress.
     let share = |threads: u64| (threads.max(1) as f64 / gpu.threads).min(1.0);
     match *work {
-        Work::Kernel { seconds, share } => Item::Kernel { seconds, share },
-        Work::MemoryKernel { bytes, threads } => {
+        Task::Kernel { seconds, share } => Item::Kernel { seconds, share },
+        Task::MemoryKernel { bytes, threads } => {
             let share = share(threads);
             Item::Kernel { seconds: gpu.kernel_floor + bytes as f64 / (gpu.memory_bandwidth * share), share }
         }
-        Work::KernelToHost { bytes, threads } => {
+        Task::KernelToHost { bytes, threads } => {
             let seconds = gpu.kernel_floor + gpu.copy_latency + bytes as f64 / gpu.to_host_bandwidth;
             Item::Kernel { seconds, share: share(threads) }
         }
-        Work::CopyToHost { bytes } => {
+        Task::CopyToHost { bytes } => {
             Item::Copy { seconds: gpu.copy_latency + bytes as f64 / gpu.to_host_bandwidth, to_host: true }
         }
-        Work::CopyToDevice { bytes } => {
+        Task::CopyToDevice { bytes } => {
             Item::Copy { seconds: gpu.copy_latency + bytes as f64 / gpu.to_device_bandwidth, to_host: false }
         }
-        Work::Host { seconds } => Item::Host { seconds },
+        Task::Host { seconds } => Item::Host { seconds },
         _ => unreachable!("messages are seen to by the caller"),
     }
 }
 
-fn transfer(machine: &Machine, ranks: usize, rank: usize, op: OpId, exchange: u32, message: &Message) -> Transfer {
+fn transfer(machine: &Machine, ranks: usize, rank: usize, op: OpId, exchange: u32, message: &MessageSize) -> Transfer {
     let network = &machine.network;
     let node = |rank: usize| rank / network.ranks_per_node;
     let inside = node(rank) == node(message.rank);
@@ -253,23 +253,23 @@ fn transfer(machine: &Machine, ranks: usize, rank: usize, op: OpId, exchange: u3
 }
 
 /// Why an operation of this kind can't do this, if so.
-fn odd(work: &Work, kind: Kind, ranks: usize) -> Option<String> {
+fn odd(work: &Task, kind: Kind, ranks: usize) -> Option<String> {
     let place = match work {
-        Work::Kernel { .. } | Work::MemoryKernel { .. } | Work::KernelToHost { .. } => Kind::Gpu,
-        Work::CopyToHost { .. } | Work::CopyToDevice { .. } => Kind::Gpu,
+        Task::Kernel { .. } | Task::MemoryKernel { .. } | Task::KernelToHost { .. } => Kind::Gpu,
+        Task::CopyToHost { .. } | Task::CopyToDevice { .. } => Kind::Gpu,
         _ => Kind::Cpu,
     };
     if place != kind {
         return Some(format!("it is an operation of the {kind}, and does what belongs to the {place}: {work:?}"));
     }
     match work {
-        Work::Host { seconds } | Work::Kernel { seconds, .. } if !(seconds.is_finite() && *seconds >= 0.0) => {
+        Task::Host { seconds } | Task::Kernel { seconds, .. } if !(seconds.is_finite() && *seconds >= 0.0) => {
             Some(format!("it takes {seconds} s"))
         }
-        Work::Kernel { share, .. } if !(*share > 0.0 && *share <= 1.0) => {
+        Task::Kernel { share, .. } if !(*share > 0.0 && *share <= 1.0) => {
             Some(format!("a kernel's share of the GPU is {share}, and not more than 0 and at most 1"))
         }
-        Work::PostSend { messages, .. } | Work::PostReceive { messages, .. } => {
+        Task::PostSend { messages, .. } | Task::PostReceive { messages, .. } => {
             let far = messages.iter().find(|message| message.rank >= ranks)?;
             Some(format!("it exchanges with rank {}", far.rank))
         }

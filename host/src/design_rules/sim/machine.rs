@@ -59,7 +59,7 @@ pub struct Gpu {
     pub event_latency: f64,
     /// From the completion of an event until the host's thread knows.
     pub wake_latency: f64,
-    /// What a [`MemoryKernel`](super::Work::MemoryKernel) takes besides its bytes.
+    /// What a [`MemoryKernel`](super::Task::MemoryKernel) takes besides its bytes.
     pub kernel_floor: f64,
     /// Of the device's memory.
     pub memory_bandwidth: f64,

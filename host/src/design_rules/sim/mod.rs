@@ -68,7 +68,7 @@ use state::{Blocked, State};
 pub use machine::{Gpu, HostCosts, Link, Machine, Network, Nics, Progress, Rendezvous};
 pub use outcome::{Outcome, Violation};
 pub use platform::SimPlatform;
-pub use workload::{Message, Work, Workload};
+pub use workload::{MessageSize, Task, Workload};
 
 /// Simulates schedules of one workload on one machine. Runs use its memory again.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use super::super::programs::pipeline::{self, Action};
 use super::super::{Dag, OpId, RulesError};
-use super::{Work, Workload};
+use super::{Task, Workload};
 
 /// A matrix of distances, with rows divided over ranks, in blocks.
 ///
@@ -71,7 +71,7 @@ impl Workload for PipelineModel {
         self.ranks
     }
 
-    fn work(&self, rank: usize, op: OpId) -> Vec<Work> {
+    fn work(&self, rank: usize, op: OpId) -> Vec<Task> {
         let Some((action, block)) = Action::of(op, self.blocks) else { return Vec::new() };
         let entries = self.rows(rank, block) as u64 * self.functions as u64;
         if entries == 0 {
@@ -82,10 +82,10 @@ impl Workload for PipelineModel {
             Action::Compute => {
                 // All but the first of both functions.
                 let breakpoints = entries as f64 * 2.0 * self.points.saturating_sub(1) as f64;
-                Work::Kernel { seconds: breakpoints / self.breakpoints_per_second, share: 1.0 }
+                Task::Kernel { seconds: breakpoints / self.breakpoints_per_second, share: 1.0 }
             }
-            Action::Download => Work::CopyToHost { bytes },
-            Action::Write => Work::Host { seconds: bytes as f64 / self.host_bandwidth },
+            Action::Download => Task::CopyToHost { bytes },
+            Action::Write => Task::Host { seconds: bytes as f64 / self.host_bandwidth },
         }]
     }
 }

@@ -4,7 +4,7 @@
 use super::super::platform::Staging;
 use super::super::programs::spmv;
 use super::super::{Dag, OpId};
-use super::{Message, Work, Workload};
+use super::{MessageSize, Task, Workload};
 use crate::spmv::{self as matrix, RankTraffic, Traffic};
 
 /// The most nonzeros that a thread has.
@@ -47,14 +47,14 @@ impl SpmvModel {
 
     /// A kernel that multiplies with this many nonzeros: an index, a value and an entry of x for each, and for each row
     /// an offset and an entry of y.
-    fn multiply(&self, rows: u64, nonzeros: u64) -> Work {
+    fn multiply(&self, rows: u64, nonzeros: u64) -> Task {
         let bytes = nonzeros * (4 + 2 * self.value_bytes) + rows * (4 + self.value_bytes);
-        Work::MemoryKernel { bytes, threads: rows.max(nonzeros.div_ceil(NONZEROS_PER_THREAD)) }
+        Task::MemoryKernel { bytes, threads: rows.max(nonzeros.div_ceil(NONZEROS_PER_THREAD)) }
     }
 
-    fn messages(&self, messages: &[matrix::Message]) -> Vec<Message> {
+    fn messages(&self, messages: &[matrix::Transfer]) -> Vec<MessageSize> {
         let bytes = |entries: usize| entries as u64 * self.value_bytes;
-        messages.iter().map(|message| Message { rank: message.rank, bytes: bytes(message.entries) }).collect()
+        messages.iter().map(|message| MessageSize { rank: message.rank, bytes: bytes(message.entries) }).collect()
     }
 }
 
@@ -67,25 +67,25 @@ impl Workload for SpmvModel {
         self.traffic.ranks.len()
     }
 
-    fn work(&self, rank: usize, op: OpId) -> Vec<Work> {
+    fn work(&self, rank: usize, op: OpId) -> Vec<Task> {
         let traffic = &self.traffic.ranks[rank];
         let RankTraffic { rows, local_nnz, remote_nnz, sends, receives } = traffic;
         let (rows, sent, received) = (*rows as u64, traffic.sent() as u64, traffic.received() as u64);
         let value = self.value_bytes;
         match self.dag.name_of(op) {
             // An index, what is read and what is written.
-            "Pack" if sent > 0 && self.on_device => vec![Work::MemoryKernel { bytes: sent * (4 + 2 * value), threads: sent }],
-            "Pack" if sent > 0 => vec![Work::KernelToHost { bytes: sent * value, threads: sent }],
-            "PostSend" => vec![Work::PostSend { exchange: 0, messages: self.messages(sends) }],
-            "PostRecv" => vec![Work::PostReceive { exchange: 0, messages: self.messages(receives) }],
-            "WaitSend" => vec![Work::WaitSend { exchange: 0 }],
-            "WaitRecv" => vec![Work::WaitReceive { exchange: 0 }],
+            "Pack" if sent > 0 && self.on_device => vec![Task::MemoryKernel { bytes: sent * (4 + 2 * value), threads: sent }],
+            "Pack" if sent > 0 => vec![Task::KernelToHost { bytes: sent * value, threads: sent }],
+            "PostSend" => vec![Task::PostSend { exchange: 0, messages: self.messages(sends) }],
+            "PostRecv" => vec![Task::PostReceive { exchange: 0, messages: self.messages(receives) }],
+            "WaitSend" => vec![Task::WaitSend { exchange: 0 }],
+            "WaitRecv" => vec![Task::WaitReceive { exchange: 0 }],
             "y_L" => vec![self.multiply(rows, *local_nnz as u64)],
             "y_R" if received > 0 => {
-                let copy = (!self.on_device).then_some(Work::CopyToDevice { bytes: received * value });
+                let copy = (!self.on_device).then_some(Task::CopyToDevice { bytes: received * value });
                 copy.into_iter().chain([self.multiply(rows, *remote_nnz as u64)]).collect()
             }
-            "add" => vec![Work::MemoryKernel { bytes: 3 * rows * value, threads: rows }],
+            "add" => vec![Task::MemoryKernel { bytes: 3 * rows * value, threads: rows }],
             _ => Vec::new(),
         }
     }

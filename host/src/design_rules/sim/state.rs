@@ -55,7 +55,7 @@ pub(super) enum At {
     /// Nothing: the host has enqueued no more.
     Idle,
     /// A kernel or copy, which an event will start or end.
-    Work,
+    Task,
     /// Waiting for an event.
     Event(u32),
 }

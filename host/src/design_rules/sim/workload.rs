@@ -15,12 +15,12 @@ pub trait Workload {
     ///
     /// The `k`-th message that rank `a` sends to rank `b` in an exchange is the `k`-th that `b` receives from `a` in
     /// it.
-    fn work(&self, rank: usize, op: OpId) -> Vec<Work>;
+    fn work(&self, rank: usize, op: OpId) -> Vec<Task>;
 }
 
 /// A part of what an operation does.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Work {
+pub enum Task {
     /// Keeps the host's thread busy. For operations of the CPU.
     Host {
         /// For how long.
@@ -67,14 +67,14 @@ pub enum Work {
         /// Which exchange the messages belong to.
         exchange: usize,
         /// Where to, and how much.
-        messages: Vec<Message>,
+        messages: Vec<MessageSize>,
     },
     /// `MPI_Irecv` for each message, in order.
     PostReceive {
         /// Which exchange the messages belong to.
         exchange: usize,
         /// Where from, and how much.
-        messages: Vec<Message>,
+        messages: Vec<MessageSize>,
     },
     /// `MPI_Waitall` for all that this rank has sent in an exchange so far.
     WaitSend {
@@ -90,7 +90,7 @@ pub enum Work {
 
 /// What one rank sends to, or receives from, another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct MessageSize {
     /// The other rank.
     pub rank: usize,
     /// How much.

@@ -63,6 +63,7 @@ impl Limits {
 
 /// A node of a tree.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Node {
     /// What it asks for, unless it is a leaf.
     pub split: Option<Split>,
@@ -80,6 +81,7 @@ pub struct Node {
 
 /// What an inner node asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Split {
     /// The feature.
     pub feature: usize,

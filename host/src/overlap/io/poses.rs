@@ -11,7 +11,7 @@ use crate::{
     files::Destination,
     npy::{self, Kind, Reader},
     overlap::{OverlapError, Packings},
-    read::{Table, at, collect, push, quoted},
+    read::{Reason, Table, at, collect, push, quoted},
 };
 
 /// Poses as a file had them.
@@ -20,7 +20,7 @@ pub struct PoseFile {
     /// The poses.
     pub packings: Packings,
     /// How the file had them.
-    pub layout: Layout,
+    pub layout: PoseLayout,
     /// The line of each pose in a text, from 1; none of an array.
     pub lines: Option<Vec<u64>>,
 }
@@ -29,17 +29,17 @@ impl PoseFile {
     /// An error about the file at `path`, which it was read from, with the line of the pose at fault where there is
     /// one.
     pub fn error(&self, path: &Path, error: OverlapError) -> OverlapError {
-        let Some((packing, pose)) = error.pose() else { return OverlapError::file(path, error) };
+        let Some((packing, pose)) = error.pose() else { return OverlapError::file(path, error.to_string()) };
         match &self.lines {
             Some(lines) => OverlapError::file(path, at(lines[self.packings.range(packing).start + pose], error)),
-            None => OverlapError::file(path, error),
+            None => OverlapError::file(path, error.to_string()),
         }
     }
 }
 
 /// How a file has poses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
+pub enum PoseLayout {
     /// One packing: an array of shape (poses, 3), or text without packings.
     Single,
     /// Any number of packings: an array of shape (packings, poses, 3), or text with packings.
@@ -90,20 +90,20 @@ pub fn read_poses(path: &Path, ensembles: bool) -> Result<PoseFile, OverlapError
 }
 
 fn read_npy(path: &Path, ensembles: bool) -> Result<PoseFile, OverlapError> {
-    let fail = |reason: String| OverlapError::file(path, reason);
+    let fail = |reason: Reason| OverlapError::file(path, reason);
     let reader = Reader::open(path).map_err(fail)?;
     let kind = reader.kind("poses", Kind::FLOATS).map_err(fail)?;
     let shape = reader.shape().to_vec();
     let (packings, each, layout) = match shape[..] {
-        [poses, 3] if !ensembles => (1, poses, Layout::Single),
-        [packings, each, 3] => (packings, each, Layout::Ensembles),
+        [poses, 3] if !ensembles => (1, poses, PoseLayout::Single),
+        [packings, each, 3] => (packings, each, PoseLayout::Ensembles),
         _ => {
             let wanted = if ensembles { "(packings, poses, 3)" } else { "(poses, 3) or (packings, poses, 3)" };
             let what = if ensembles { "ensembles" } else { "poses" };
             let comma = if shape.len() == 1 { "," } else { "" };
             let shape: Vec<_> = shape.iter().map(usize::to_string).collect();
             let shape = shape.join(", ");
-            return Err(fail(format!("holds an array of shape ({shape}{comma}), but that of {what} must be {wanted}")));
+            return Err(fail(format!("holds an array of shape ({shape}{comma}), but that of {what} must be {wanted}").into()));
         }
     };
     let numbers: Vec<f64> = match kind {
@@ -112,7 +112,7 @@ fn read_npy(path: &Path, ensembles: bool) -> Result<PoseFile, OverlapError> {
     };
     let poses = collect(numbers.as_chunks::<3>().0.iter().copied()).map_err(fail)?;
     let offsets = collect((0..packings + 1).map(|packing| packing * each)).map_err(fail)?;
-    let packings = Packings::ragged(poses, offsets).map_err(|error| OverlapError::file(path, error))?;
+    let packings = Packings::ragged(poses, offsets).map_err(|error| OverlapError::file(path, error.to_string()))?;
     Ok(PoseFile { packings, layout, lines: None })
 }
 
@@ -127,14 +127,14 @@ const HEADERS: &[&[&str]] = &[
 ];
 
 fn read_csv(path: &Path, ensembles: bool) -> Result<PoseFile, OverlapError> {
-    let fail = |reason: String| OverlapError::file(path, reason);
+    let fail = |reason: Reason| OverlapError::file(path, reason);
     let mut table = Table::open(path, HEADERS).map_err(fail)?;
     if *table.header() == *SUBMISSION {
         return read_submission(path, table);
     }
     let many = table.header()[0] == "packing";
     if ensembles && !many {
-        return Err(fail("holds one packing, but that of ensembles must have a column `packing`".to_owned()));
+        return Err(fail("holds one packing, but that of ensembles must have a column `packing`".into()));
     }
     let first = usize::from(many);
     let shaped = table.header().len() == first + 4;
@@ -158,11 +158,11 @@ fn read_csv(path: &Path, ensembles: bool) -> Result<PoseFile, OverlapError> {
     offsets.push(poses.len());
     let starts = offsets.clone();
     let packings = Packings::ragged(poses, offsets).map_err(|error| match error.pose() {
-        Some((packing, pose)) => fail(at(lines[starts[packing] + pose], error)),
-        None => OverlapError::file(path, error),
+        Some((packing, pose)) => fail(at(lines[starts[packing] + pose], error).into()),
+        None => OverlapError::file(path, error.to_string()),
     })?;
     let packings = if shaped { packings.with_shapes(shapes)? } else { packings };
-    Ok(PoseFile { packings, layout: if many { Layout::Ensembles } else { Layout::Single }, lines: Some(lines) })
+    Ok(PoseFile { packings, layout: if many { PoseLayout::Ensembles } else { PoseLayout::Single }, lines: Some(lines) })
 }
 
 /// A row of a submission.
@@ -176,7 +176,7 @@ struct Tree {
 }
 
 fn read_submission(path: &Path, mut table: Table) -> Result<PoseFile, OverlapError> {
-    let fail = |reason: String| OverlapError::file(path, reason);
+    let fail = |reason: Reason| OverlapError::file(path, reason);
     let mut trees = Vec::new();
     while table.next().map_err(fail)? {
         let (size, tree) = parse_id(table.text(0)).ok_or_else(|| fail(table.field_error(0, ID)))?;
@@ -200,7 +200,7 @@ fn read_submission(path: &Path, mut table: Table) -> Result<PoseFile, OverlapErr
     for pair in trees.windows(2) {
         if (pair[0].size, pair[0].tree) == (pair[1].size, pair[1].tree) {
             let id = format_args!("column `id`: `{}` is there twice", id_of(pair[1].size, pair[1].tree)).to_string();
-            return Err(fail(at(pair[1].line, id)));
+            return Err(fail(at(pair[1].line, id).into()));
         }
     }
     let mut offsets = vec![0];
@@ -210,12 +210,12 @@ fn read_submission(path: &Path, mut table: Table) -> Result<PoseFile, OverlapErr
         if let Some(tree) = missing {
             let (id, found) = (id_of(size, tree), packing.len());
             let (are, s) = if found == 1 { ("is", "") } else { ("are", "s") };
-            return Err(fail(format!("there is no `{id}`: of the packing of {size} there {are} {found} tree{s}")));
+            return Err(fail(format!("there is no `{id}`: of the packing of {size} there {are} {found} tree{s}").into()));
         }
         offsets.push(offsets[offsets.len() - 1] + size);
     }
     let packings = Packings::ragged(trees.iter().map(|tree| tree.pose).collect(), offsets)?;
-    Ok(PoseFile { packings, layout: Layout::Submission, lines: Some(trees.iter().map(|tree| tree.line).collect()) })
+    Ok(PoseFile { packings, layout: PoseLayout::Submission, lines: Some(trees.iter().map(|tree| tree.line).collect()) })
 }
 
 /// What an id must be.
@@ -236,9 +236,9 @@ fn id_of(size: usize, tree: usize) -> String {
 ///
 /// # Errors
 /// As [`save_poses_at`], and where the extension tells no format.
-pub fn save_poses(packings: &Packings, layout: Layout, path: &Path) -> Result<(), OverlapError> {
+pub fn save_poses(packings: &Packings, layout: PoseLayout, path: &Path) -> Result<(), OverlapError> {
     let format = match (Format::of(path)?, layout) {
-        (Format::Csv, Layout::Submission) => Format::Submission,
+        (Format::Csv, PoseLayout::Submission) => Format::Submission,
         (format, _) => format,
     };
     save_poses_at(packings, layout, &Destination::prepare(path)?, format)
@@ -246,21 +246,26 @@ pub fn save_poses(packings: &Packings, layout: Layout, path: &Path) -> Result<()
 
 /// Writes poses, to a destination that was prepared before.
 ///
-/// A [`Single`](Layout::Single) packing becomes an array of shape (poses, 3) or text without the column `packing`. A
+/// A [`Single`](PoseLayout::Single) packing becomes an array of shape (poses, 3) or text without the column `packing`. A
 /// submission may have its packings in any order.
 ///
 /// # Errors
 /// Where the file can't be written, or the format can't hold the poses: `.npy` where packings differ in their numbers
 /// of poses or poses in their shapes, text where a packing is empty, a submission where poses differ in their shapes or
 /// two packings are of one size, and a `Single` layout where there isn't just one packing.
-pub fn save_poses_at(packings: &Packings, layout: Layout, destination: &Destination, format: Format) -> Result<(), OverlapError> {
-    let fail = |reason: String| OverlapError::file(destination.name(), reason);
-    let single = layout == Layout::Single;
+pub fn save_poses_at(
+    packings: &Packings,
+    layout: PoseLayout,
+    destination: &Destination,
+    format: Format,
+) -> Result<(), OverlapError> {
+    let fail = |reason: Reason| OverlapError::file(destination.name(), reason);
+    let single = layout == PoseLayout::Single;
     if single && packings.len() != 1 {
-        return Err(fail(format!("there are {} packings, but the file is to hold a single one", packings.len())));
+        return Err(fail(format!("there are {} packings, but the file is to hold a single one", packings.len()).into()));
     }
     if format != Format::Csv && packings.shapes().is_some_and(|shapes| shapes.iter().any(|&shape| shape != 0)) {
-        return Err(fail("poses of several shapes can be saved as text with a column `shape` alone".to_owned()));
+        return Err(fail("poses of several shapes can be saved as text with a column `shape` alone".into()));
     }
     match format {
         Format::Npy => {
@@ -269,7 +274,7 @@ pub fn save_poses_at(packings: &Packings, layout: Layout, destination: &Destinat
         }
         Format::Csv => {
             if let Some(packing) = (0..packings.len()).find(|&packing| !single && packings.get(packing).is_empty()) {
-                return Err(fail(format!("packing {packing} has no poses, and can't be saved as text")));
+                return Err(fail(format!("packing {packing} has no poses, and can't be saved as text").into()));
             }
             destination.write(|file| write_csv(packings, single, file))?;
         }
@@ -279,9 +284,10 @@ pub fn save_poses_at(packings: &Packings, layout: Layout, destination: &Destinat
             let same = order.windows(2).find(|pair| packings.get(pair[0]).len() == packings.get(pair[1]).len());
             if let Some(&[first, second]) = same {
                 let n = packings.get(first).len();
-                return Err(fail(format!(
-                    "packings {first} and {second} both have {n} poses, but a submission has one packing of each size"
-                )));
+                return Err(fail(
+                    format!("packings {first} and {second} both have {n} poses, but a submission has one packing of each size")
+                        .into(),
+                ));
             }
             destination.write(|file| write_submission(packings, &order, file))?;
         }
@@ -291,7 +297,7 @@ pub fn save_poses_at(packings: &Packings, layout: Layout, destination: &Destinat
 }
 
 /// The shape of the array of poses.
-fn array_shape(packings: &Packings, single: bool) -> Result<Vec<usize>, String> {
+fn array_shape(packings: &Packings, single: bool) -> Result<Vec<usize>, Reason> {
     if single {
         return Ok(vec![packings.poses().len(), 3]);
     }
@@ -305,7 +311,8 @@ fn array_shape(packings: &Packings, single: bool) -> Result<Vec<usize>, String> 
             Err(format!(
                 "packing 0 has {first} poses and packing {other} has {found}: packings of different sizes don't fit into one .npy \
                  array; use .csv"
-            ))
+            )
+            .into())
         }
     }
 }

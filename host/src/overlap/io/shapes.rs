@@ -8,7 +8,7 @@ use wkt::Wkt;
 use super::svg;
 use crate::{
     overlap::{OverlapError, Point, Shape},
-    read::{self, MOST_VERTICES},
+    read::{self, MOST_VERTICES, Reason},
 };
 
 /// Reads a shape: `tree`, the name of a `.json`, `.svg` or `.wkt` file, or a polygon in WKT itself.
@@ -41,12 +41,12 @@ pub fn read_shape(text: &str) -> Result<Shape, OverlapError> {
             ));
         }
     };
-    let fail = |reason: String| OverlapError::file(path, reason);
+    let fail = |reason: Reason| OverlapError::file(path, reason);
     let content = read::text(path).map_err(fail)?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     parse(&content, &name).map_err(|problem| match problem {
-        Problem::Text(reason) => fail(reason),
-        Problem::Shape(error) => fail(error.to_string()),
+        Problem::Text(reason) => fail(reason.into()),
+        Problem::Shape(error) => fail(error.to_string().into()),
     })
 }
 

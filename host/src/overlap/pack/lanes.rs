@@ -19,7 +19,7 @@ const STEPS_AHEAD: usize = 50;
 
 /// How the rate and the pressure go from a start to an end, by a constant factor per step.
 #[derive(Clone, Copy, Debug)]
-pub struct Schedule {
+pub struct Squeeze {
     pub steps: usize,
     /// Length per step.
     pub rate: [f64; 2],
@@ -137,7 +137,7 @@ impl Lanes {
     }
 
     /// Moves poses and sides by the schedule's steps, or as many as there are until the limit; says how many.
-    pub fn squeeze(&mut self, schedule: &Schedule, limit: &Limit) -> Result<usize, PackError> {
+    pub fn squeeze(&mut self, schedule: &Squeeze, limit: &Limit) -> Result<usize, PackError> {
         let Lanes { overlap, stream, scene, rates, pose_memory, scale_memory, steps, .. } = self;
         let between = |[from, to]: [f64; 2], step: usize| {
             let share = step as f64 / schedule.steps.saturating_sub(1).max(1) as f64;

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::{
     Budget, PackError, Progress, Settings,
-    lanes::{Lanes, Limit, Schedule, State},
+    lanes::{Lanes, Limit, Squeeze, State},
     moves::{Random, change, scattered},
     valid::{Valid, about_center, squeezed},
 };
@@ -134,7 +134,7 @@ impl<'a> Search<'a> {
                 *side *= 1.0 + GROWTH * random.unit();
             }
         }
-        let schedule = Schedule {
+        let schedule = Squeeze {
             steps: most.min(if first { FIRST_SQUEEZE } else { SQUEEZE }),
             rate: [if first { FIRST_RATE } else { RATE } * radius, LAST_RATE * radius],
             pressure: Some(PRESSURE.map(|pressure| pressure * radius)),

@@ -2,7 +2,7 @@
 
 use super::{
     PackError, Settings,
-    lanes::{Lanes, Limit, Schedule, State},
+    lanes::{Lanes, Limit, Squeeze, State},
 };
 use crate::{
     device::Device,
@@ -118,7 +118,7 @@ pub fn settle(
     let mut lanes = Lanes::new(device, &squeezed(shape), *n, state.sides.len())?;
     lanes.set(state.poses, &state.sides)?;
     let schedule =
-        Schedule { steps, rate: RATE.map(|rate| rate * radius), pressure: Some(PRESSURE.map(|pressure| pressure * radius)) };
+        Squeeze { steps, rate: RATE.map(|rate| rate * radius), pressure: Some(PRESSURE.map(|pressure| pressure * radius)) };
     lanes.squeeze(&schedule, &Limit { deadline: None, cancel: cancel.clone() })?;
     let State { mut poses, sides, .. } = lanes.state()?;
     let (mut before, mut room) = (0.0, FIRST_ROOM);
@@ -129,7 +129,7 @@ pub fn settle(
         let spread: Vec<_> = poses.iter().map(|[x, y, theta]| [x * factor, y * factor, *theta]).collect();
         lanes.set(spread, &larger)?;
         let step = room * larger[0];
-        let schedule = Schedule { steps: PUSHES, rate: [0.3 * step, 1e-3 * step], pressure: None };
+        let schedule = Squeeze { steps: PUSHES, rate: [0.3 * step, 1e-3 * step], pressure: None };
         lanes.squeeze(&schedule, &Limit::default())?;
         let settled = lanes.state()?;
         for (lane, energy) in settled.energies.iter().enumerate() {

@@ -12,15 +12,15 @@ use super::{BarcodeOptions, Raw};
 use crate::{
     npy::Element,
     pcf::{
-        PcfError, PcfSet, Point, Real, Repairs,
+        PcfError, PcfReal, PcfSet, Point, Repairs,
         barcode::{Bar, Barcode},
     },
-    read::{Table, at, push},
+    read::{Reason, Table, at, push},
 };
 
 /// Reads functions.
-pub fn load<T: Real>(path: &Path, repairs: Option<&mut Repairs>) -> Result<PcfSet<T>, PcfError> {
-    let fail = |reason: String| PcfError::file(path, reason);
+pub fn load<T: PcfReal>(path: &Path, repairs: Option<&mut Repairs>) -> Result<PcfSet<T>, PcfError> {
+    let fail = |reason: Reason| PcfError::file(path, reason);
     let mut table = Table::open(path, &[&["function", "t", "v"]]).map_err(fail)?;
     let (mut offsets, mut points, mut lines) = (vec![0], Vec::new(), Vec::new());
     // Numbers are rounded once, not to f64 first; what is right in f64 is no fault of the file's.
@@ -42,15 +42,15 @@ pub fn load<T: Real>(path: &Path, repairs: Option<&mut Repairs>) -> Result<PcfSe
         }
     }
     let place = |point: Option<usize>, error: PcfError| match point {
-        Some(point) => fail(at(lines[point], error)),
-        None => PcfError::file(path, error),
+        Some(point) => fail(at(lines[point], error).into()),
+        None => PcfError::file(path, error.to_string()),
     };
     let starts = is_narrow.then(|| offsets.clone());
     let wide = Raw { offsets, points, shape: None }.set(repairs, place)?;
     let Some(offsets) = starts else { return wide.into_cast() };
     let narrow = Raw { offsets, points: narrow, shape: None }.set(None, place);
     narrow.map_err(|error| match wide.cast::<T>() {
-        Err(narrow) => PcfError::file(path, narrow),
+        Err(narrow) => PcfError::file(path, narrow.to_string()),
         Ok(_) => error,
     })
 }
@@ -63,13 +63,13 @@ pub fn load_barcodes(path: &Path, options: BarcodeOptions) -> Result<Vec<Barcode
         &["dimension", "birth", "death"],
         &["barcode", "dimension", "birth", "death"],
     ];
-    let fail = |reason: String| PcfError::file(path, reason);
+    let fail = |reason: Reason| PcfError::file(path, reason);
     let mut table = Table::open(path, HEADERS).map_err(fail)?;
     let column = |name: &str| table.header().iter().position(|column| column == name);
     let (many, dimension) = (column("barcode").is_some(), column("dimension"));
     let columns = table.header().len();
     if let (Some(wanted), None) = (options.dimension, dimension) {
-        return Err(fail(format!("has no column `dimension` to choose dimension {wanted} by")));
+        return Err(fail(format!("has no column `dimension` to choose dimension {wanted} by").into()));
     }
     let mut dimensions = BTreeSet::new();
     // Where each barcode's bars start.
@@ -101,10 +101,10 @@ pub fn load_barcodes(path: &Path, options: BarcodeOptions) -> Result<Vec<Barcode
     };
     match options.dimension {
         None if dimensions.len() > 1 => {
-            return Err(fail(format!("has bars of the dimensions {}: choose one (--dimension)", named())));
+            return Err(fail(format!("has bars of the dimensions {}: choose one (--dimension)", named()).into()));
         }
         Some(wanted) if !dimensions.is_empty() && !dimensions.contains(&wanted) => {
-            return Err(fail(format!("has no bars of dimension {wanted}, only of {}", named())));
+            return Err(fail(format!("has no bars of dimension {wanted}, only of {}", named()).into()));
         }
         _ => {}
     }
@@ -112,16 +112,16 @@ pub fn load_barcodes(path: &Path, options: BarcodeOptions) -> Result<Vec<Barcode
     let checked = starts.windows(2).enumerate().map(|(barcode, range)| {
         let line = |bar: usize| lines[range[0] + bar];
         Barcode::of(options.filtration, bars[range[0]..range[1]].iter().copied()).map_err(|error| match error {
-            PcfError::Bar { bar, .. } if many => fail(at(line(bar), format_args!("barcode {barcode}, {error}"))),
-            PcfError::Bar { bar, .. } => fail(at(line(bar), error)),
-            error => PcfError::file(path, error),
+            PcfError::Bar { bar, .. } if many => fail(at(line(bar), format_args!("barcode {barcode}, {error}")).into()),
+            PcfError::Bar { bar, .. } => fail(at(line(bar), error).into()),
+            error => PcfError::file(path, error.to_string()),
         })
     });
     checked.collect()
 }
 
 /// Writes functions, with as many digits as tell each number from its neighbours.
-pub fn write<T: Real>(set: &PcfSet<T>, file: impl Write) -> io::Result<()> {
+pub fn write<T: PcfReal>(set: &PcfSet<T>, file: impl Write) -> io::Result<()> {
     let mut writer = Writer::from_writer(file);
     writer.write_record(["function", "t", "v"]).map_err(io::Error::from)?;
     for (function, f) in set.iter().enumerate() {

@@ -15,14 +15,14 @@ mod npz;
 use std::{io::Read, path::Path};
 
 use super::{
-    PcfError, PcfSet, Point, Real, Repairs,
+    PcfError, PcfReal, PcfSet, Point, Repairs,
     barcode::{Bar, Barcode, Filtration},
     error::list,
 };
 use crate::{
     files::Destination,
     npy::{Kind, Reader},
-    read,
+    read::{self, Reason},
 };
 
 /// A set of functions in the precision that its file has.
@@ -39,7 +39,7 @@ impl PcfData {
     ///
     /// # Errors
     /// As [`PcfSet::cast`].
-    pub fn into_set<T: Real>(self) -> Result<PcfSet<T>, PcfError> {
+    pub fn into_set<T: PcfReal>(self) -> Result<PcfSet<T>, PcfError> {
         match self {
             PcfData::F32(set) => set.into_cast(),
             PcfData::F64(set) => set.into_cast(),
@@ -126,10 +126,10 @@ fn load_and(path: &Path, repairs: Option<&mut Repairs>) -> Result<PcfData, PcfEr
 ///
 /// # Errors
 /// As [`load`], and where two breakpoints become one in `T` or a number is too large for it.
-pub fn load_as<T: Real>(path: &Path) -> Result<PcfSet<T>, PcfError> {
+pub fn load_as<T: PcfReal>(path: &Path) -> Result<PcfSet<T>, PcfError> {
     match Format::of(path)? {
         Format::Csv => csv::load(path, None),
-        _ => load(path)?.into_set().map_err(|error| PcfError::file(path, error)),
+        _ => load(path)?.into_set().map_err(|error| PcfError::file(path, error.to_string())),
     }
 }
 
@@ -138,7 +138,7 @@ pub fn load_as<T: Real>(path: &Path) -> Result<PcfSet<T>, PcfError> {
 /// # Errors
 /// Where the file can't be written, or the format can't hold the functions: `.npy` where the numbers of their
 /// breakpoints differ, and `.csv` where their shape hasn't one dimension.
-pub fn save<T: Real>(set: &PcfSet<T>, path: &Path) -> Result<(), PcfError> {
+pub fn save<T: PcfReal>(set: &PcfSet<T>, path: &Path) -> Result<(), PcfError> {
     let format = Format::of(path)?;
     save_at(set, &Destination::prepare(path)?, format)
 }
@@ -147,7 +147,7 @@ pub fn save<T: Real>(set: &PcfSet<T>, path: &Path) -> Result<(), PcfError> {
 ///
 /// # Errors
 /// As [`save`].
-pub fn save_at<T: Real>(set: &PcfSet<T>, destination: &Destination, format: Format) -> Result<(), PcfError> {
+pub fn save_at<T: PcfReal>(set: &PcfSet<T>, destination: &Destination, format: Format) -> Result<(), PcfError> {
     match format {
         Format::Npy => npy::check(set).map_err(|reason| PcfError::file(destination.name(), reason))?,
         Format::Csv if set.shape().len() != 1 => {
@@ -196,7 +196,7 @@ pub fn load_barcodes(path: &Path, options: BarcodeOptions) -> Result<Vec<Barcode
         }
         Ok(Format::Npy) => {
             let barcode = Barcode::of(options.filtration, npy::load_bars(path)?);
-            Ok(vec![barcode.map_err(|error| PcfError::file(path, error))?])
+            Ok(vec![barcode.map_err(|error| PcfError::file(path, error.to_string()))?])
         }
         Ok(Format::Npz) => npz::load_barcodes(path, options.filtration),
     }
@@ -210,7 +210,7 @@ struct Raw<T> {
     shape: Option<Vec<usize>>,
 }
 
-impl<T: Real> Raw<T> {
+impl<T: PcfReal> Raw<T> {
     /// The set, repaired where that is wanted. `place` says what of the file is at fault, for which it is told the
     /// point.
     fn set(
@@ -239,20 +239,20 @@ impl<T: Real> Raw<T> {
 }
 
 /// The points of an array's rows: the same memory, where it lies so that it can be.
-fn points_of<T: Real>(values: Vec<T>) -> Vec<Point<T>> {
+fn points_of<T: PcfReal>(values: Vec<T>) -> Vec<Point<T>> {
     bytemuck::allocation::try_cast_vec(values)
         .unwrap_or_else(|(_, values)| values.chunks_exact(2).map(|pair| Point::new(pair[0], pair[1])).collect())
 }
 
 /// Reads an array of bars.
-fn bars_of(array: Reader<impl Read>, what: &str) -> Result<Vec<Bar>, String> {
-    fn bars<N: Copy>(values: Vec<N>, wide: impl Fn(N) -> f64) -> Result<Vec<Bar>, String> {
+fn bars_of(array: Reader<impl Read>, what: &str) -> Result<Vec<Bar>, Reason> {
+    fn bars<N: Copy>(values: Vec<N>, wide: impl Fn(N) -> f64) -> Result<Vec<Bar>, Reason> {
         read::collect(values.as_chunks().0.iter().map(|&[birth, death]| Bar { birth: wide(birth), death: wide(death) }))
     }
     let kind = array.kind(what, &[Kind::F32, Kind::F64, Kind::I32, Kind::I64])?;
     if !matches!(array.shape(), [_, 2]) {
         let shape = list(array.shape());
-        return Err(format!("holds an array of shape ({shape}), but that of bars must be (bars, 2): births and deaths"));
+        return Err(format!("holds an array of shape ({shape}), but that of bars must be (bars, 2): births and deaths").into());
     }
     match kind {
         Kind::F32 => bars(array.read::<f32>(|_| {})?, f64::from),

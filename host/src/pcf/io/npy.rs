@@ -8,27 +8,29 @@ use std::{
 use super::{PcfData, Raw, bars_of, points_of};
 use crate::{
     npy::{Kind, Reader, write as write_array},
-    pcf::{PcfError, PcfSet, Real, Repairs, barcode::Bar, error::list},
-    read::{Source, collect},
+    pcf::{PcfError, PcfReal, PcfSet, Repairs, barcode::Bar, error::list},
+    read::{Reason, Source, collect},
 };
 
 /// Reads functions.
 pub fn load(path: &Path, repairs: Option<&mut Repairs>) -> Result<PcfData, PcfError> {
-    let fail = |reason: String| PcfError::file(path, reason);
+    let fail = |reason: Reason| PcfError::file(path, reason);
     let reader = Reader::open(path).map_err(fail)?;
-    let place = |_, error| PcfError::file(path, error);
+    let place = |_, error: PcfError| PcfError::file(path, error.to_string());
     match reader.kind("functions", Kind::FLOATS).map_err(fail)? {
         Kind::F32 => read(reader).map_err(fail)?.set(repairs, place).map(PcfData::F32),
         _ => read(reader).map_err(fail)?.set(repairs, place).map(PcfData::F64),
     }
 }
 
-fn read<T: Real>(reader: Reader<Source>) -> Result<Raw<T>, String> {
+fn read<T: PcfReal>(reader: Reader<Source>) -> Result<Raw<T>, Reason> {
     let (shape, breakpoints) = match reader.shape() {
         [shape @ .., breakpoints, 2] => (shape.to_vec(), *breakpoints),
         other => {
             let other = list(other);
-            return Err(format!("holds an array of shape ({other}), but that of functions must be (functions, breakpoints, 2)"));
+            return Err(
+                format!("holds an array of shape ({other}), but that of functions must be (functions, breakpoints, 2)").into()
+            );
         }
     };
     // Without dimensions in front there is one function.
@@ -46,7 +48,7 @@ pub fn load_bars(path: &Path) -> Result<Vec<Bar>, PcfError> {
 }
 
 /// Says which functions don't fit into one array.
-pub fn check<T: Real>(set: &PcfSet<T>) -> Result<(), String> {
+pub fn check<T: PcfReal>(set: &PcfSet<T>) -> Result<(), String> {
     let first = set.lengths().next().unwrap_or(1);
     match set.lengths().enumerate().find(|&(_, length)| length != first) {
         Some((function, length)) => Err(format!(
@@ -59,7 +61,7 @@ pub fn check<T: Real>(set: &PcfSet<T>) -> Result<(), String> {
 }
 
 /// Writes functions, which are of one length.
-pub fn write<T: Real>(set: &PcfSet<T>, file: impl Write) -> io::Result<()> {
+pub fn write<T: PcfReal>(set: &PcfSet<T>, file: impl Write) -> io::Result<()> {
     let shape = [set.shape(), &[set.lengths().next().unwrap_or(1), 2]].concat();
     let numbers: &[T] = bytemuck::cast_slice(set.points());
     write_array(file, numbers, &shape)

@@ -15,12 +15,12 @@ use super::{PcfData, Raw, bars_of, points_of};
 use crate::{
     npy::{Kind, Reader, Size, unwritten},
     pcf::{
-        PcfError, PcfSet, Real, Repairs,
+        PcfError, PcfReal, PcfSet, Repairs,
         barcode::{Barcode, Filtration},
         error::list,
         set::check_offsets,
     },
-    read::{self, Source},
+    read::{self, Reason, Source},
 };
 
 /// Reads functions.
@@ -40,21 +40,19 @@ pub fn load_barcodes(path: &Path, filtration: Filtration) -> Result<Vec<Barcode>
     let mut archive = Archive::open(path)?;
     let offsets = archive.indices("offsets")?;
     let bars = bars_of(archive.array("bars")?, "bars").map_err(|reason| in_array(path, "bars", reason))?;
-    check_offsets(&offsets, bars.len(), true).map_err(|error| in_array(path, "offsets", error))?;
+    check_offsets(&offsets, bars.len(), true).map_err(|error| in_array(path, "offsets", error.to_string()))?;
     let of = |(barcode, range): (usize, &[usize])| {
         Barcode::of(filtration, bars[range[0]..range[1]].iter().copied()).map_err(|error| match error {
-            PcfError::Bar { bar, .. } => {
-                in_array(path, "bars", format_args!("row {}: barcode {barcode}, {error}", range[0] + bar))
-            }
-            error => in_array(path, "bars", error),
+            PcfError::Bar { bar, .. } => in_array(path, "bars", format!("row {}: barcode {barcode}, {error}", range[0] + bar)),
+            error => in_array(path, "bars", error.to_string()),
         })
     };
     offsets.windows(2).enumerate().map(of).collect()
 }
 
 /// That something is wrong with an array.
-fn in_array(path: &Path, name: &str, reason: impl Display) -> PcfError {
-    PcfError::file(path, format_args!("array `{name}`: {reason}"))
+fn in_array(path: &Path, name: &str, reason: impl Into<Reason>) -> PcfError {
+    PcfError::file(path, reason.into().after(format_args!("array `{name}`: ")))
 }
 
 /// An archive to read.
@@ -68,10 +66,10 @@ struct Archive<'a> {
 impl<'a> Archive<'a> {
     fn open(path: &'a Path) -> Result<Self, PcfError> {
         let fail = |reason: &str| PcfError::file(path, reason);
-        let source = Source::open(path).map_err(|reason| fail(&reason))?;
+        let source = Source::open(path).map_err(|reason| PcfError::file(path, reason))?;
         let size = source.size().ok_or_else(|| fail("is not a file: an archive can't be read from a pipe or a device"))?;
         let zip = ZipArchive::new(BufReader::new(source)).map_err(|error| match error {
-            ZipError::Io(error) if error.kind() != io::ErrorKind::UnexpectedEof => fail(&read::unreadable(error)),
+            ZipError::Io(error) if error.kind() != io::ErrorKind::UnexpectedEof => PcfError::file(path, read::unreadable(error)),
             _ if size == 0 => fail("is empty, not an archive (.npz)"),
             _ => fail("is not an archive (.npz), or only a part of one"),
         })?;
@@ -88,10 +86,10 @@ impl<'a> Archive<'a> {
         if !self.has(name) {
             let names: Vec<_> = self.zip.file_names().map(|name| name.strip_suffix(".npy").unwrap_or(name)).collect();
             let found = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
-            return Err(PcfError::file(path, format_args!("has no array `{name}`; it holds {found}")));
+            return Err(PcfError::file(path, format!("has no array `{name}`; it holds {found}")));
         }
         let entry = self.zip.by_name(&format!("{name}.npy"));
-        let entry = entry.map_err(|error| in_array(path, name, format_args!("can't be read: {error}")))?;
+        let entry = entry.map_err(|error| in_array(path, name, format!("can't be read: {error}")))?;
         // Of what is packed the size is only claimed.
         let stored = entry.compression() == CompressionMethod::Stored && entry.size() <= self.size;
         let size = if stored { Size::Is(entry.size()) } else { Size::Packed(read::archived(self.size)) };
@@ -101,11 +99,11 @@ impl<'a> Archive<'a> {
     /// Reads an array of indices.
     fn indices(&mut self, name: &'static str) -> Result<Vec<usize>, PcfError> {
         let path = self.path;
-        let fail = |reason: String| in_array(path, name, reason);
+        let fail = |reason: Reason| in_array(path, name, reason);
         let reader = self.array(name)?;
         let kind = reader.kind(name, Kind::INTEGERS).map_err(fail)?;
         if reader.shape().len() != 1 {
-            return Err(fail(format!("has the shape ({}), but it must have one dimension", list(reader.shape()))));
+            return Err(fail(format!("has the shape ({}), but it must have one dimension", list(reader.shape())).into()));
         }
         match kind {
             Kind::I32 => to_indices(reader.read::<i32>(|_| {}).map_err(fail)?),
@@ -113,7 +111,7 @@ impl<'a> Archive<'a> {
             Kind::U64 => to_indices(reader.read::<u64>(|_| {}).map_err(fail)?),
             _ => to_indices(reader.read::<i64>(|_| {}).map_err(fail)?),
         }
-        .map_err(|(index, found)| fail(format!("{name}[{index}] is {found}, but it must be an index from 0 on")))
+        .map_err(|(index, found)| fail(format!("{name}[{index}] is {found}, but it must be an index from 0 on").into()))
     }
 }
 
@@ -132,28 +130,28 @@ fn to_indices<I: Copy + Display + Pod + TryInto<usize>>(values: Vec<I>) -> Resul
 }
 
 /// Reads the points, and makes the functions.
-fn set<T: Real>(
+fn set<T: PcfReal>(
     path: &Path,
     offsets: Vec<usize>,
     shape: Option<Vec<usize>>,
     points: Reader<impl Read>,
     repairs: Option<&mut Repairs>,
 ) -> Result<PcfSet<T>, PcfError> {
-    let fail = |reason: String| in_array(path, "points", reason);
+    let fail = |reason: Reason| in_array(path, "points", reason);
     if !matches!(points.shape(), [_, 2]) {
         let shape = list(points.shape());
-        return Err(fail(format!("has the shape ({shape}), but it must be (breakpoints of all functions, 2)")));
+        return Err(fail(format!("has the shape ({shape}), but it must be (breakpoints of all functions, 2)").into()));
     }
     let points = points_of(points.read(|_| {}).map_err(fail)?);
     Raw { offsets, points, shape }.set(repairs, |point, error| match (point, &error) {
-        (Some(point), _) => in_array(path, "points", format_args!("row {point}: {error}")),
-        (None, PcfError::Shape { .. }) => in_array(path, "shape", error),
-        (None, _) => in_array(path, "offsets", error),
+        (Some(point), _) => in_array(path, "points", format!("row {point}: {error}")),
+        (None, PcfError::Shape { .. }) => in_array(path, "shape", error.to_string()),
+        (None, _) => in_array(path, "offsets", error.to_string()),
     })
 }
 
 /// Writes functions, without compression.
-pub fn write<T: Real>(set: &PcfSet<T>, file: impl Write + Seek) -> io::Result<()> {
+pub fn write<T: PcfReal>(set: &PcfSet<T>, file: impl Write + Seek) -> io::Result<()> {
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
     // Sizes take more room where 32 bits may not hold them.
     let large = |bytes: usize| options.large_file(bytes >= 1 << 31);

@@ -15,7 +15,7 @@ use warpsmith::{
     engine::{Control, Engine, NpyFile, Settings, Trace},
     files::Destination,
     npy::Kind,
-    pcf::{Layout, Measure, Pairwise, PairwiseError, PcfError, PcfSet, Real, io::PcfData},
+    pcf::{Layout, Measure, Pairwise, PairwiseError, PcfError, PcfReal, PcfSet, io::PcfData},
 };
 
 use super::{
@@ -205,7 +205,7 @@ impl Cdist {
 }
 
 /// How many entries are infinite, or no numbers, which only infinities can lead to.
-fn count_infinite<T: Real>(entries: &[T]) -> usize {
+fn count_infinite<T: PcfReal>(entries: &[T]) -> usize {
     entries.par_iter().with_min_len(1 << 16).filter(|entry| !entry.is_finite()).count()
 }
 
@@ -266,11 +266,11 @@ impl<'a> Job<'a> {
     }
 
     /// The sets in one precision, which is at least that of each.
-    fn cast<T: Real>(&self, sets: Vec<PcfData>) -> Result<Vec<PcfSet<T>>, Failure> {
+    fn cast<T: PcfReal>(&self, sets: Vec<PcfData>) -> Result<Vec<PcfSet<T>>, Failure> {
         sets.into_iter().zip(&self.inputs).map(|(set, input)| set.into_set().map_err(in_file(input))).collect()
     }
 
-    fn compute<T: Real>(&self, sets: Vec<PcfSet<T>>, tools: &Tools) -> Result<(), Failure> {
+    fn compute<T: PcfReal>(&self, sets: Vec<PcfSet<T>>, tools: &Tools) -> Result<(), Failure> {
         let Tools { devices, output, trace, progress } = tools;
         if let Measure::Lp(p) = self.measure
             && !T::from_f64(p).is_finite()
@@ -341,7 +341,7 @@ impl<'a> Job<'a> {
     }
 
     /// Says that entries are infinite, and why.
-    fn warn<T: Real>(&self, infinite: usize, entries: usize, pairwise: &Pairwise<'_, T>) {
+    fn warn<T: PcfReal>(&self, infinite: usize, entries: usize, pairwise: &Pairwise<'_, T>) {
         let what = match self.measure {
             Measure::Lp(_) => "distances",
             Measure::Inner => "inner products",
@@ -377,7 +377,7 @@ impl<'a> Job<'a> {
 
     /// On the CPU, the side of blocks that are done soon; elsewhere, and where that is no restriction, the engine's
     /// choice.
-    fn block_side<T: Real>(&self, device: &Device, pairwise: &Pairwise<'_, T>) -> Option<usize> {
+    fn block_side<T: PcfReal>(&self, device: &Device, pairwise: &Pairwise<'_, T>) -> Option<usize> {
         let (rows, columns) = pairwise.size();
         if device.backend() != Backend::Cpu || rows == 0 || columns == 0 {
             return None;

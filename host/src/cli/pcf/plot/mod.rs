@@ -34,7 +34,7 @@ pub struct Arguments {
     output: PathBuf,
     /// How a 1-D array of plain numbers holds a symmetric matrix [default: condensed]
     #[arg(long, value_enum)]
-    layout: Option<Layout>,
+    layout: Option<Triangle>,
     /// Text above the picture [default: the matrix's name and size]
     #[arg(long, value_name = "TEXT", value_parser = utf8())]
     title: Option<String>,
@@ -45,7 +45,7 @@ pub struct Arguments {
 
 /// How a 1-D array holds a symmetric matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Layout {
+enum Triangle {
     /// The upper triangle by rows without the diagonal, which is 0: SciPy's order of distances
     Condensed,
     /// The lower triangle by rows with the diagonal

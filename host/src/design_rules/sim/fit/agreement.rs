@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// How well simulated times agree with measured ones.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Agreement {
     /// How many times there are.
     pub runs: usize,

@@ -119,6 +119,7 @@ pub struct Parameter {
 
 /// A run that the machine was not fitted to.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct HeldOut {
     /// Which one of the runs.
     pub run: usize,
