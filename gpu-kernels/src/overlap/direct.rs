@@ -9,7 +9,7 @@ use super::{
 use cuda_std::prelude::*;
 
 /// What all pieces of two copies have in common: relative to the first's position; the second's is `second_at` from it.
-/// With a nudge where derivatives are wanted.
+/// With a nudge where derivatives are wanted, and sides may be parallel.
 ///
 /// # Safety
 /// The pieces are there.
@@ -30,7 +30,7 @@ unsafe fn overlap<T: Scalar>(
             let b = unsafe { &*second_pieces.add(second.first as usize + b) };
             if bounds.meet(&b.bounds) {
                 sum = sum.plus(match nudge {
-                    Some(nudge) if parallel(&a.directions, &b.directions) => nudged(&a.corners, &b.corners, second_at, nudge),
+                    Some(nudge) => nudged(&a.corners, &b.corners, second_at, nudge),
                     _ => intersect(&a.corners, &moved(&b.corners, second_at)),
                 });
             }
@@ -48,7 +48,7 @@ unsafe fn for_candidates<T: Scalar>(
     row: u32,
     (rows, candidates): (List<T>, List<T>),
     frame: &Frame<T>,
-    starts: *const u32,
+    (starts, parallels): (*const u32, *const u32),
     mode: Mode,
     mut found: impl FnMut(u32, Point<T>, [i32; 2], Intersection<T>),
 ) {
@@ -67,7 +67,8 @@ unsafe fn for_candidates<T: Scalar>(
                 }
                 let other = *candidates.places.add(candidate as usize);
                 let at = other.position.minus(place.position).plus(shift);
-                let nudge = mode.has(Mode::GRADIENT).then(|| nudge((row, &place), (candidate, &other), run.shift, mode));
+                let parallel = mode.has(Mode::GRADIENT) && parallel(parallels, place.angle, other.angle);
+                let nudge = parallel.then(|| nudge((row, &place), (candidate, &other), run.shift, mode));
                 let common = overlap((rows.pieces, place), (candidates.pieces, other), at, nudge);
                 found(candidate, at, run.shift, common);
             }
@@ -106,7 +107,7 @@ pub unsafe fn direct<T: Scalar>(
     mode: Mode,
     out: Sums<T>,
 ) {
-    let (Cells { frames, starts }, out) = (cells, out.of(mode));
+    let (Cells { frames, starts, parallels }, out) = (cells, out.of(mode));
     let row = thread::index_1d();
     if row >= n {
         return;
@@ -117,7 +118,7 @@ pub unsafe fn direct<T: Scalar>(
         let pose = *rows.order.add(row as usize);
         let frame = frames.get_unchecked(*packing_of.get_unchecked(pose as usize) as usize);
         let mut sum = Intersection::NONE;
-        for_candidates(row, (rows, candidates), frame, starts, mode, |candidate, at, _, common| {
+        for_candidates(row, (rows, candidates), frame, (starts, parallels), mode, |candidate, at, _, common| {
             if common.is_none() {
                 return;
             }
@@ -171,7 +172,7 @@ pub unsafe fn pairs<T: Scalar>(
     mode: Mode,
     out: Pairs<T>,
 ) {
-    let Cells { frames, starts } = cells;
+    let Cells { frames, starts, parallels } = cells;
     let row = thread::index_1d();
     if row >= n {
         return;
@@ -180,7 +181,7 @@ pub unsafe fn pairs<T: Scalar>(
     unsafe {
         let pose = *rows.order.add(row as usize);
         let frame = frames.get_unchecked(*packing_of.get_unchecked(pose as usize) as usize);
-        for_candidates(row, (rows, candidates), frame, starts, mode, |candidate, _, shift, common| {
+        for_candidates(row, (rows, candidates), frame, (starts, parallels), mode, |candidate, _, shift, common| {
             if common.twice_area > T::ZERO {
                 let number = atomic::device::fetch_add(out.count, 1);
                 if number < out.capacity {

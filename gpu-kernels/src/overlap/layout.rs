@@ -2,7 +2,7 @@
 
 use super::{Scalar, clip::Point};
 use bytemuck::{Pod, Zeroable};
-use cuda_std::{KernelParam, math};
+use cuda_std::KernelParam;
 
 /// A circle that encloses a shape or a copy of one.
 #[repr(C, align(16))]
@@ -28,6 +28,10 @@ pub struct Place<T> {
     pub first: u32,
     /// How many.
     pub count: u32,
+    /// The pose's angle, of which a half turn is 2^32, for [`parallel`].
+    pub angle: u32,
+    /// Not used: it fills the place up.
+    pub spare: u32,
 }
 
 /// The octagon around a piece whose sides are level, upright and diagonal, in single precision and a little larger than
@@ -70,30 +74,6 @@ pub struct Piece<T> {
     pub bounds: Bounds,
     /// The quad, counter-clockwise.
     pub corners: [Point<T>; 4],
-    /// The [direction] of each side.
-    pub directions: [u32; 4],
-}
-
-/// A number for the direction of a line, forwards or backwards: that of x / (|x| + |y|), from -1 to 1 and round again,
-/// in units of 2^-31, off by rounding to single precision.
-#[inline(always)]
-pub fn direction<T: Scalar>(side: Point<T>) -> u32 {
-    let (x, y) = (side.x.to_f32(), side.y.to_f32());
-    let number = if y < 0.0 { -x } else { x } / (math::abs(x) + math::abs(y));
-    // By way of 64 bits, as 1 is the same as -1.
-    (number * 2_147_483_648.0) as i64 as u32
-}
-
-/// Whether some side of either is as good as parallel to one of the other, by their [`direction`]s. Others are at an
-/// angle of a millionth at least.
-#[inline(always)]
-pub fn parallel(first: &[u32; 4], second: &[u32; 4]) -> bool {
-    const LIMIT: u32 = 1 << 13;
-    let with = |a: u32| {
-        let near = |b: u32| a.wrapping_sub(b).wrapping_add(LIMIT) < 2 * LIMIT;
-        near(second[0]) | near(second[1]) | near(second[2]) | near(second[3])
-    };
-    with(first[0]) | with(first[1]) | with(first[2]) | with(first[3])
 }
 
 /// A shape on the device: its quads, in its own coordinates, are consecutive in an array of all.
@@ -220,6 +200,23 @@ pub struct Cells<'a, T> {
     pub frames: &'a [Frame<T>],
     /// Each cell's first candidate, and one element more, for the end of the last.
     pub starts: *const u32,
+    /// The angles between copies at which they may have parallel sides: [`parallel`]'s bits.
+    pub parallels: *const u32,
+}
+
+/// How many ranges of angles [`parallel`] tells apart, each with a bit, in words of 32.
+pub const ANGLES: u32 = 1 << 15;
+
+/// Whether two copies at these angles may have parallel sides: whether the bit is set of the range in which the angle
+/// between them is.
+///
+/// # Safety
+/// There are [`ANGLES`] bits.
+#[inline(always)]
+pub unsafe fn parallel(parallels: *const u32, first: u32, second: u32) -> bool {
+    let range = second.wrapping_sub(first) / (u32::MAX / ANGLES + 1);
+    // SAFETY: there is a bit for each range.
+    unsafe { *parallels.add((range / 32) as usize) >> (range % 32) & 1 != 0 }
 }
 
 /// Where the sums of phase two go.

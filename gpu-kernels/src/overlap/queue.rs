@@ -167,7 +167,7 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
 ) where
     Sum: crate::collectives::Op<T>,
 {
-    let Cells { frames, starts } = cells;
+    let Cells { frames, starts, parallels } = cells;
     let (memory, out) = (Memory::<T>::of_warp(), out.of(mode));
     let lane = warp::lane_id();
     let tile_number = thread::block_idx_x() * WARPS + warp::warp_id();
@@ -230,7 +230,7 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
                         second_at = second_at.plus(frame.shift(tag.shift()));
                     }
                     let (first, second) = (rows.pieces.add(clip.x as usize), candidates.pieces.add(clip.y as usize));
-                    let parallel = GRADIENT && parallel(&(*first).directions, &(*second).directions);
+                    let parallel = GRADIENT && parallel(parallels, place.angle, other.angle);
                     let (first, second) = ((*first).corners, (*second).corners);
                     let nudged = GRADIENT && tag.0 & Tag::NUDGED != 0;
                     if parallel {

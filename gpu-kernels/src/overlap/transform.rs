@@ -3,7 +3,7 @@
 use super::{
     Scalar,
     clip::Point,
-    layout::{BOUNDS_SLACK, Bounds, Circle, Frame, Mode, Piece, Place, ShapeSpan, direction},
+    layout::{BOUNDS_SLACK, Bounds, Circle, Frame, Mode, Piece, Place, ShapeSpan},
 };
 use cuda_std::prelude::*;
 
@@ -81,13 +81,6 @@ pub fn piece<T: Scalar>(quad: [Point<T>; 4], rotation: (T, T), extent: T) -> Pie
     Piece {
         bounds: Bounds { low: [low(0), low(1), low(2), low(3)], high: [high(0), high(1), high(2), high(3)] },
         corners: [a, b, c, d],
-        // A triangle's last side is no side.
-        directions: [
-            direction(b.minus(a)),
-            direction(c.minus(b)),
-            direction(if c == d { c.minus(b) } else { d.minus(c) }),
-            direction(a.minus(d)),
-        ],
     }
 }
 
@@ -104,6 +97,13 @@ pub fn image<T: Scalar>(center: Point<T>, frame: &Frame<T>) -> ([i32; 2], Point<
     let along = |inverse: Point<T>, cells: u32| math::floor(inverse.dot(from_origin) / T::from_u32(cells));
     let (m, n) = (along(frame.inverse[0], frame.cells[0]), along(frame.inverse[1], frame.cells[1]));
     ([m.to_i32(), n.to_i32()], frame.lattice[0].times(m).plus(frame.lattice[1].times(n)))
+}
+
+/// The angle as a part of a half turn, which is 2^32.
+#[inline(always)]
+fn of_half_turn<T: Scalar>(theta: T) -> u32 {
+    let turns = theta * T::from_f64(core::f64::consts::FRAC_1_PI);
+    ((turns - math::floor(turns)).to_f32() * 4_294_967_296.0) as u32
 }
 
 /// What phase one writes.
@@ -198,7 +198,14 @@ pub unsafe fn transform<T: Scalar>(
                 }
                 *out.circles.add(row as usize) = circle;
                 let first = if together { row * shape.count } else { *source.first_piece.get_unchecked(pose as usize) };
-                *out.places.add(row as usize) = Place { position, nudge: turn(shape.nudge, rotation), first, count: shape.count };
+                *out.places.add(row as usize) = Place {
+                    position,
+                    nudge: turn(shape.nudge, rotation),
+                    first,
+                    count: shape.count,
+                    angle: of_half_turn(theta),
+                    spare: 0,
+                };
                 if clear.has(Mode::PER_POSE) {
                     *out.areas.add(row as usize) = T::ZERO;
                 }

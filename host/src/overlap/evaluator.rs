@@ -1,6 +1,7 @@
 //! The evaluation of packings.
 
 use std::{
+    collections::BTreeSet,
     f64::consts::PI,
     sync::atomic::{AtomicU64, Ordering},
 };
@@ -8,7 +9,7 @@ use std::{
 use cuda_std::I32x2;
 use gpu_kernels::overlap::{
     boundary, clip, direct, grid,
-    layout::{CellsArgs, Frame, MAX_SHIFT, Mode, ShapeSpan, Tile},
+    layout::{ANGLES, CellsArgs, Frame, MAX_SHIFT, Mode, ShapeSpan, Tile},
     queue, sums,
     transform::{self, OutputsArgs, SourceArgs},
 };
@@ -93,17 +94,45 @@ pub struct Overlap<T: OverlapReal> {
 pub(super) struct Shapes<T: OverlapReal> {
     spans: Buffer<ShapeSpan<T>>,
     quads: Buffer<clip::Point<T>>,
+    /// The angles between copies at which sides may be parallel.
+    parallels: Buffer<u32>,
     /// How many quads each has.
     pub counts: Vec<usize>,
     /// The largest enclosing circle's diameter.
     reach: f64,
 }
 
-/// The shortest vector whose part across each side of the shape's quads is at least 1.
-fn across_sides(shape: &Shape) -> Point {
+/// The angles of the sides of the shape's quads, from 0 to π.
+fn angles(shape: &Shape) -> impl Iterator<Item = f64> + '_ {
     let sides = shape.quads().iter().flat_map(|quad| (0..4).map(|k| (quad[k], quad[(k + 1) % 4])));
     let sides = sides.filter(|(from, to)| from != to);
-    let mut angles: Vec<f64> = sides.map(|(from, to)| (to[1] - from[1]).atan2(to[0] - from[0]).rem_euclid(PI)).collect();
+    sides.map(|(from, to)| (to[1] - from[1]).atan2(to[0] - from[0]).rem_euclid(PI))
+}
+
+/// [`parallel`](gpu_kernels::overlap::layout::parallel)'s bits: of the ranges that have an angle between any two sides, and of those beside
+/// them. All of them, where sides have so many directions that it would take long to find out.
+fn parallels(shapes: &[Shape]) -> Vec<u32> {
+    let range = |angle: f64| (angle / PI * f64::from(ANGLES)) as u32 % ANGLES;
+    let directions: BTreeSet<u32> = shapes.iter().flat_map(angles).map(range).collect();
+    if directions.len() > 2000 {
+        return vec![u32::MAX; ANGLES as usize / 32];
+    }
+    let mut bits = vec![0; ANGLES as usize / 32];
+    for first in &directions {
+        for second in &directions {
+            // Rounding down was off by less than a range for each, and rounding itself may take an angle across.
+            for near in [ANGLES - 2, ANGLES - 1, 0, 1, 2] {
+                let range = (first + ANGLES - second + near) % ANGLES;
+                bits[range as usize / 32] |= 1 << (range % 32);
+            }
+        }
+    }
+    bits
+}
+
+/// The shortest vector whose part across each side of the shape's quads is at least 1.
+fn across_sides(shape: &Shape) -> Point {
+    let mut angles: Vec<f64> = angles(shape).collect();
     angles.sort_by(f64::total_cmp);
     // In the middle of the widest gap between directions, of which the first comes again after half a turn.
     angles.push(angles[0] + PI);
@@ -141,6 +170,7 @@ impl<T: OverlapReal> Shapes<T> {
         Ok(Shapes {
             spans: device.upload(&spans)?,
             quads: device.upload(&points(shapes.iter().flat_map(|shape| shape.quads().as_flattened()).copied()))?,
+            parallels: device.upload(&parallels(shapes))?,
             counts: shapes.iter().map(|shape| shape.quads().len()).collect(),
             reach: 2.0 * shapes.iter().map(Shape::radius).fold(0.0, f64::max),
         })
@@ -376,7 +406,7 @@ impl<T: OverlapReal> Overlap<T> {
         stream: &Stream,
         rows: Rows<'_, T>,
         candidates: &List<T>,
-        cells: CellsArgs<&Buffer<Frame<T>>, &Buffer<u32>>,
+        cells: CellsArgs<&Buffer<Frame<T>>, &Buffer<u32>, &Buffer<u32>>,
         mode: Mode,
         candidates_out: &mut ByPose<T>,
     ) -> Result<(), DeviceError> {
@@ -417,7 +447,11 @@ impl<T: OverlapReal> Overlap<T> {
         let full = self.deterministic && wanted != Wanted::TOTALS;
         let mode = if full { Mode::FULL } else { Mode::HALF.with(Mode::CANDIDATES) };
         let Scene { list, frames, offsets, grid, by_pose, nothing, partial, tiles, packing_of, .. } = scene;
-        let cells = CellsArgs { frames: &*frames, starts: grid.as_ref().map_or(&*offsets, |grid| &grid.starts) };
+        let cells = CellsArgs {
+            frames: &*frames,
+            starts: grid.as_ref().map_or(&*offsets, |grid| &grid.starts),
+            parallels: &self.shapes.parallels,
+        };
         let mode = with_wanted(mode, wanted);
         let rows = Rows { list, tiles, packing_of, partial, by_pose };
         // SAFETY: `prepare` has checked that the scene was loaded by this evaluator, for its shapes and lattice, so
@@ -471,7 +505,11 @@ impl<T: OverlapReal> Overlap<T> {
         let mode = if pass == Pass::Both { Mode::BETWEEN.with(Mode::CANDIDATES) } else { Mode::BETWEEN };
         let mode = with_wanted(mode, wanted);
         let Scene { frames, offsets, grid, list: others, by_pose: out, .. } = candidates;
-        let cells = CellsArgs { frames: &*frames, starts: grid.as_ref().map_or(&*offsets, |grid| &grid.starts) };
+        let cells = CellsArgs {
+            frames: &*frames,
+            starts: grid.as_ref().map_or(&*offsets, |grid| &grid.starts),
+            parallels: &self.shapes.parallels,
+        };
         let Scene { list, tiles, packing_of, partial, by_pose, .. } = &mut *rows;
         let own = Rows { list, tiles, packing_of, partial, by_pose };
         // SAFETY: both scenes were prepared by this evaluator, for its shapes and lattice, and have equally many
@@ -635,7 +673,8 @@ impl<T: OverlapReal> Overlap<T> {
     fn list_pairs(&self, rows: &Scene<T>, candidates: &Scene<T>, mode: Mode) -> Result<Vec<OverlapPair<T>>, OverlapError> {
         let stream = &self.stream;
         let Scene { frames, offsets, grid, .. } = candidates;
-        let cells = CellsArgs { frames, starts: grid.as_ref().map_or(offsets, |grid| &grid.starts) };
+        let cells =
+            CellsArgs { frames, starts: grid.as_ref().map_or(offsets, |grid| &grid.starts), parallels: &self.shapes.parallels };
         let (n, grid) = (rows.list.order.len() as u32, blocks(rows.list.order.len()));
         let mut capacity = 4 * rows.len() + 1024;
         let mut out =
