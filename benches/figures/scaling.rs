@@ -32,7 +32,7 @@ use warpsmith::{
         schedule::Schedules,
         sim::{Machine, Progress, Simulator, spmv::SpmvModel},
     },
-    spmv::{Band, Csr, Message, RankTraffic, Traffic},
+    spmv::{Band, Csr, RankTraffic, Traffic, Transfer},
 };
 
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
@@ -84,14 +84,14 @@ fn chain(ranks: usize) -> Result<Traffic> {
         .map(|rank| {
             let original = like(rank);
             let RankTraffic { rows, local_nnz, remote_nnz, ref receives, .. } = few.ranks[original];
-            let moved = |message: &Message| Message { rank: message.rank + rank - original, ..*message };
+            let moved = |message: &Transfer| Transfer { rank: message.rank + rank - original, ..*message };
             RankTraffic { rows, local_nnz, remote_nnz, sends: Vec::new(), receives: receives.iter().map(moved).collect() }
         })
         .collect();
     for rank in 0..ranks {
         for index in 0..all[rank].receives.len() {
-            let Message { rank: from, entries } = all[rank].receives[index];
-            all[from].sends.push(Message { rank, entries });
+            let Transfer { rank: from, entries } = all[rank].receives[index];
+            all[from].sends.push(Transfer { rank, entries });
         }
     }
     Ok(Traffic { ranks: all })

@@ -14,10 +14,11 @@ use std::{
 use warpsmith::{
     design_rules::{Runs, sim::Machine},
     files::Destination,
+    files::Reason,
     npy::{Kind, Reader},
     overlap::io::{PoseLayout, read_poses, read_shape, save_poses},
     pcf::{
-        PcfSet, Real,
+        PcfReal, PcfSet,
         barcode::Filtration,
         io::{BarcodeOptions, PcfData, load, load_as, load_barcodes, load_repaired, save},
     },
@@ -185,7 +186,7 @@ fn words(error: impl std::fmt::Display) -> String {
 // ---- the readers
 
 fn functions(path: &Path, pick: u64) -> Result<(), String> {
-    fn again<T: Real>(set: &PcfSet<T>, path: &Path) {
+    fn again<T: PcfReal>(set: &PcfSet<T>, path: &Path) {
         let flat = set.shape().len() == 1;
         for name in ["again.npz", "again.csv"] {
             let path = path.with_file_name(name);
@@ -283,17 +284,17 @@ fn runs(path: &Path, _: u64) -> Result<(), String> {
 }
 
 fn machines(path: &Path, _: u64) -> Result<(), String> {
-    let named = |reason: String| format!("{}: {reason}", path.display());
+    let named = |reason: Reason| format!("{}: {reason}", path.display());
     let text = read::text(path).map_err(named)?;
     let machine: Machine = serde_json::from_str(&text).map_err(|error| named(read::brief(error)))?;
-    machine.validate().map_err(|error| named(error.to_string()))?;
+    machine.validate().map_err(|error| named(error.to_string().into()))?;
     let again: Machine = serde_json::from_str(&serde_json::to_string(&machine).unwrap()).unwrap();
     assert!(again == machine);
     Ok(())
 }
 
 fn lists(path: &Path, _: u64) -> Result<(), String> {
-    let named = |reason: String| format!("{}: {reason}", path.display());
+    let named = |reason: Reason| format!("{}: {reason}", path.display());
     let reader = Reader::open(path).map_err(named)?;
     let (shape, size) = (reader.shape().to_vec(), fs::metadata(path).unwrap().len());
     let all = [Kind::INTEGERS, Kind::FLOATS].concat();

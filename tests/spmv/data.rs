@@ -173,7 +173,7 @@ fn files_that_are_wrong() {
     let path = folder.path().join("no").join("such.mtx");
     let matrix = Csr::<f32>::from_triplets((0, 0), []).unwrap();
     let error = market::write(&path, &matrix).unwrap_err();
-    assert!(matches!(error, SpmvError::Unwritable(_)) && error.to_string().contains("such.mtx can't be written"), "{error}");
+    assert!(matches!(error, SpmvError::File(_)) && error.to_string().contains("such.mtx can't be written"), "{error}");
 }
 
 fn round_trip<T: SpmvReal>(shape: (usize, usize), triplets: Vec<(u32, u32, T)>) {
