@@ -286,7 +286,7 @@ fn runs(path: &Path, _: u64) -> Result<(), String> {
 fn machines(path: &Path, _: u64) -> Result<(), String> {
     let named = |reason: Reason| format!("{}: {reason}", path.display());
     let text = read::text(path).map_err(named)?;
-    let machine: Machine = serde_json::from_str(&text).map_err(|error| named(read::brief(error)))?;
+    let machine: Machine = serde_json::from_str(&text).map_err(|error| named(read::brief(error).into()))?;
     machine.validate().map_err(|error| named(error.to_string().into()))?;
     let again: Machine = serde_json::from_str(&serde_json::to_string(&machine).unwrap()).unwrap();
     assert!(again == machine);
