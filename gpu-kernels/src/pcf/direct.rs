@@ -6,9 +6,8 @@
 //! global memory, and the measure of what shared memory gains in [`tiled`](super::tiled).
 
 use super::{
-    Scalar, Triangle,
-    op::{Inner, L1, L2, Lp, Operation},
-    set::Functions,
+    Functions, Placement, Scalar,
+    op::{Inner, L1, L2, Lp, Operation, ScalarOf},
 };
 use cuda_std::prelude::*;
 
@@ -32,7 +31,7 @@ impl<T: Scalar> Chain<T> {
     /// # Safety
     /// There are steps to go.
     #[inline(always)]
-    unsafe fn step(&mut self, op: impl Operation<T>) {
+    unsafe fn step(&mut self, op: impl Operation<Scalar = T>) {
         // SAFETY: with steps to go, a function whose end comes first has a next segment.
         unsafe {
             let (f, f_end) = T::read_parts(self.first);
@@ -49,18 +48,23 @@ impl<T: Scalar> Chain<T> {
     }
 }
 
-/// Writes the entries of the thread's pairs: [`CHAINS`] positions of the first band times one of the second.
+/// The integrals over pairs of functions. A thread for each position of the second band and each [`CHAINS`] of the
+/// first.
 ///
 /// # Safety
-/// Both bands are as [`Functions`] says, and every entry is in `out`.
-#[inline(always)]
-unsafe fn run<T: Scalar, O: Operation<T>>(
-    (first, second): (Functions<'_, T>, Functions<'_, T>),
-    triangle: Triangle,
-    op: O,
-    out: *mut T,
-    (first_stride, second_stride): (u64, u64),
+/// Both bands are as [`Functions`] says, and every result has its place in `out`.
+#[kernel(
+    for O in [L1<f32>, L2<f32>, Lp<f32>, Inner<f32>, L1<f64>, L2<f64>, Lp<f64>, Inner<f64>],
+    max_threads = 256,
+)]
+pub unsafe fn integrals<O: Operation>(
+    first: Functions<'_, ScalarOf<O>>,
+    second: Functions<'_, ScalarOf<O>>,
+    p: ScalarOf<O>,
+    placement: Placement,
+    out: *mut ScalarOf<O>,
 ) {
+    let op = O::new(p);
     let groups = first.order.len() / CHAINS;
     let index = thread::index_1d() as usize;
     let (second_position, first_position) = ((index / groups) as u32, (index % groups * CHAINS) as u32);
@@ -77,13 +81,14 @@ unsafe fn run<T: Scalar, O: Operation<T>>(
         let mut functions = [0; CHAINS];
         let mut wanted = [false; CHAINS];
         let mut chains =
-            [Chain { first: first.segments, second: second_segments, time: T::zero(), sum: T::zero(), left: 0 }; CHAINS];
+            [Chain { first: first.segments, second: second_segments, time: O::Scalar::zero(), sum: O::Scalar::zero(), left: 0 };
+                CHAINS];
         let mut together = u32::MAX;
         for (k, chain) in chains.iter_mut().enumerate() {
             let position = first_position + k as u32;
             let (function, segments, length) = first.at(position);
             functions[k] = function;
-            wanted[k] = length != 0 && triangle.wants(position, second_position);
+            wanted[k] = length != 0 && placement.wants(position, second_position);
             if wanted[k] {
                 chain.first = segments;
                 chain.left = length + second_length - 2;
@@ -100,45 +105,9 @@ unsafe fn run<T: Scalar, O: Operation<T>>(
                 for _ in together..chain.left {
                     chain.step(op);
                 }
-                let (f, g) = (T::parts(*chain.first).0, T::parts(*chain.second).0);
-                let places = triangle.places(functions[k], second_function);
-                let at = u64::from(places.0) * first_stride + u64::from(places.1) * second_stride;
-                out.add(at as usize).write(op.finish(chain.sum, f, g));
+                let (f, g) = (O::Scalar::parts(*chain.first).0, O::Scalar::parts(*chain.second).0);
+                out.add(placement.index(functions[k], second_function)).write(op.finish(chain.sum, f, g));
             }
         }
     }
 }
-
-macro_rules! kernels {
-    ($($(#[$doc:meta])* $name:ident($($bounds:tt)*): $t:ty, $segment:ty, $op:expr;)*) => {$(
-        $(#[$doc])*
-        ///
-        /// The entry of functions i and j goes to `out[i * first_stride + j * second_stride]`. A thread for each
-        /// position of the second band and each [`CHAINS`] of the first.
-        ///
-        /// # Safety
-        /// Both bands are as [`Functions`] says, and every entry is in `out`.
-        #[kernel(max_threads = 256)]
-        #[allow(clippy::too_many_arguments)]
-        pub unsafe fn $name(
-            first_segments: *const $segment,
-            first_offsets: &[u64],
-            first_order: &[u32],
-            second_segments: *const $segment,
-            second_offsets: &[u64],
-            second_order: &[u32],
-            triangle: u32,
-            p: $t,
-            out: *mut $t,
-            first_stride: u64,
-            second_stride: u64,
-        ) {
-            let first = Functions { segments: first_segments, offsets: first_offsets, order: first_order };
-            let second = Functions { segments: second_segments, offsets: second_offsets, order: second_order };
-            let op: fn($t) -> _ = $op;
-            // SAFETY: both bands are as [`Functions`] says, and every entry is in `out` (this kernel's contract).
-            unsafe { run((first, second), Triangle(triangle), op(p), out, (first_stride, second_stride)) }
-        }
-    )*};
-}
-super::for_operations!(kernels);

@@ -46,7 +46,7 @@ impl<T: Scalar> Merge<T> {
     /// # Safety
     /// That function has a next segment: one of the two ends is finite, and the segments are all there.
     #[inline(always)]
-    pub unsafe fn step<F: Source<T>, G: Source<T>>(&mut self, f: F, g: G, op: impl Operation<T>) {
+    pub unsafe fn step<F: Source<T>, G: Source<T>>(&mut self, f: F, g: G, op: impl Operation<Scalar = T>) {
         let end = math::min(self.first_end, self.second_end);
         self.sum = op.add(self.sum, end - self.time, self.first_value, self.second_value);
         self.time = end;
@@ -67,7 +67,7 @@ impl<T: Scalar> Merge<T> {
     /// # Safety
     /// At least `steps` breakpoints are left, and all segments of both functions are there.
     #[inline(always)]
-    pub unsafe fn steps(&mut self, steps: u32, f: impl Source<T>, g: impl Source<T>, op: impl Operation<T>) {
+    pub unsafe fn steps(&mut self, steps: u32, f: impl Source<T>, g: impl Source<T>, op: impl Operation<Scalar = T>) {
         let mut left = steps;
         // SAFETY: a step is left each time, and all segments are there (this function's contract).
         unsafe {
@@ -87,7 +87,7 @@ impl<T: Scalar> Merge<T> {
 
     /// The result, after all steps.
     #[inline(always)]
-    pub fn finish(self, op: impl Operation<T>) -> T {
+    pub fn finish(self, op: impl Operation<Scalar = T>) -> T {
         op.finish(self.sum, self.first_value, self.second_value)
     }
 }

@@ -1,26 +1,36 @@
 //! What is integrated.
 
 use super::Scalar;
+use core::marker::PhantomData;
 use cuda_std::math;
 
 /// An integral over the pairs of values of two functions.
-pub trait Operation<T: Scalar>: Copy {
+pub trait Operation: Copy {
+    /// The type of times, values and the integral.
+    type Scalar: Scalar;
+
+    /// The operation, for this exponent where it has one.
+    fn new(p: Self::Scalar) -> Self;
+
     /// The sum with the contribution of `width` units of time on which the functions are `f` and `g`.
     ///
     /// A width of zero contributes exactly zero.
-    fn add(self, sum: T, width: T, f: T, g: T) -> T;
+    fn add(self, sum: Self::Scalar, width: Self::Scalar, f: Self::Scalar, g: Self::Scalar) -> Self::Scalar;
 
     /// The result, from the sum up to the last breakpoint and the values that hold from there on for ever.
-    fn finish(self, sum: T, f: T, g: T) -> T;
+    fn finish(self, sum: Self::Scalar, f: Self::Scalar, g: Self::Scalar) -> Self::Scalar;
 }
+
+/// The type of an operation's times and values.
+pub type ScalarOf<O> = <O as Operation>::Scalar;
 
 /// ∫|f - g|.
 #[derive(Debug, Clone, Copy)]
-pub struct L1;
+pub struct L1<T>(PhantomData<T>);
 
 /// (∫|f - g|²)^½.
 #[derive(Debug, Clone, Copy)]
-pub struct L2;
+pub struct L2<T>(PhantomData<T>);
 
 /// (∫|f - g|^p)^(1/p), for p ≥ 1.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +43,7 @@ pub struct Lp<T> {
 
 /// ∫f·g.
 #[derive(Debug, Clone, Copy)]
-pub struct Inner;
+pub struct Inner<T>(PhantomData<T>);
 
 /// A distance, infinite where the functions differ for ever.
 #[inline(always)]
@@ -41,7 +51,14 @@ fn distance<T: Scalar>(finite: T, f: T, g: T) -> T {
     if f == g { finite } else { T::infinity() }
 }
 
-impl<T: Scalar> Operation<T> for L1 {
+impl<T: Scalar> Operation for L1<T> {
+    type Scalar = T;
+
+    #[inline(always)]
+    fn new(_: T) -> Self {
+        L1(PhantomData)
+    }
+
     #[inline(always)]
     fn add(self, sum: T, width: T, f: T, g: T) -> T {
         sum + width * math::abs(f - g)
@@ -53,7 +70,14 @@ impl<T: Scalar> Operation<T> for L1 {
     }
 }
 
-impl<T: Scalar> Operation<T> for L2 {
+impl<T: Scalar> Operation for L2<T> {
+    type Scalar = T;
+
+    #[inline(always)]
+    fn new(_: T) -> Self {
+        L2(PhantomData)
+    }
+
     #[inline(always)]
     fn add(self, sum: T, width: T, f: T, g: T) -> T {
         let difference = f - g;
@@ -66,7 +90,14 @@ impl<T: Scalar> Operation<T> for L2 {
     }
 }
 
-impl<T: Scalar> Operation<T> for Lp<T> {
+impl<T: Scalar> Operation for Lp<T> {
+    type Scalar = T;
+
+    #[inline(always)]
+    fn new(p: T) -> Self {
+        Lp { p, root: T::reciprocal(p) }
+    }
+
     #[inline(always)]
     fn add(self, sum: T, width: T, f: T, g: T) -> T {
         // Also where the power overflows, nothing is nothing.
@@ -79,7 +110,14 @@ impl<T: Scalar> Operation<T> for Lp<T> {
     }
 }
 
-impl<T: Scalar> Operation<T> for Inner {
+impl<T: Scalar> Operation for Inner<T> {
+    type Scalar = T;
+
+    #[inline(always)]
+    fn new(_: T) -> Self {
+        Inner(PhantomData)
+    }
+
     #[inline(always)]
     fn add(self, sum: T, width: T, f: T, g: T) -> T {
         sum + width * (f * g)

@@ -2,6 +2,7 @@
 
 use core::ops::{Add, Mul, Sub};
 use cuda_std::{
+    KernelParam, ScalarParam,
     math::{self, Float},
     prelude::*,
 };
@@ -11,7 +12,7 @@ pub const LANES: u32 = 32;
 
 /// The type of times and values: `f32` or `f64`.
 pub trait Scalar:
-    Float + Copy + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Send + Sync + 'static
+    Float + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + ScalarParam + bytemuck::Pod + 'static
 {
     /// A segment in memory: value, then end. One load.
     type Segment: Copy + bytemuck::Pod + Send + Sync;
@@ -19,6 +20,8 @@ pub trait Scalar:
     fn zero() -> Self;
     /// Infinity.
     fn infinity() -> Self;
+    /// 1 / `x`.
+    fn reciprocal(x: Self) -> Self;
     /// A segment of this value and end.
     fn segment(value: Self, end: Self) -> Self::Segment;
     /// A difference's power, within `4 p + 8` units in the last place for differences that aren't tiny. In single
@@ -46,6 +49,10 @@ macro_rules! scalar {
                 <$t>::INFINITY
             }
             #[inline(always)]
+            fn reciprocal(x: $t) -> $t {
+                1.0 / x
+            }
+            #[inline(always)]
             fn segment(value: $t, end: $t) -> $segment {
                 <$segment>::new(value, end)
             }
@@ -70,7 +77,7 @@ scalar! {
     f64, F64x2, math::powf;
 }
 
-/// Which pairs of a block are computed, and where their results go, as the bits of a kernel's parameter.
+/// Which pairs of a block are computed, and where their results go, in bits.
 ///
 /// In a block on the diagonal both sets are the same functions in the same order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,10 +111,37 @@ impl Triangle {
     }
 }
 
+/// Which pairs are computed, and where their results go: that of places i and j to `i * first_stride + j * second_stride`.
+#[derive(Debug, Clone, Copy, KernelParam)]
+pub struct Placement {
+    /// The bits of a [`Triangle`].
+    pub triangle: u32,
+    /// The distance between the results of neighbours in the first band.
+    pub first_stride: u64,
+    /// The distance between the results of neighbours in the second band.
+    pub second_stride: u64,
+}
+
+impl Placement {
+    /// Whether the pair at these positions is computed.
+    #[inline(always)]
+    pub const fn wants(self, first: u32, second: u32) -> bool {
+        Triangle(self.triangle).wants(first, second)
+    }
+
+    /// The index of the result of this pair of functions.
+    #[inline(always)]
+    pub const fn index(self, first: u32, second: u32) -> usize {
+        let (first, second) = Triangle(self.triangle).places(first, second);
+        (first as u64 * self.first_stride + second as u64 * self.second_stride) as usize
+    }
+}
+
 /// In [`Functions::order`], where there is no function.
 pub const NO_FUNCTION: u32 = u32::MAX;
 
-/// A band of functions, as a kernel sees it.
+/// A band of functions, as the kernels get it.
+#[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Functions<'a, T: Scalar> {
     /// All segments, of this band and others.
     pub segments: *const T::Segment,
@@ -116,15 +150,6 @@ pub struct Functions<'a, T: Scalar> {
     /// The functions by falling length, and then [`NO_FUNCTION`] up to a multiple of [`LANES`].
     pub order: &'a [u32],
 }
-
-impl<T: Scalar> Clone for Functions<'_, T> {
-    #[inline(always)]
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T: Scalar> Copy for Functions<'_, T> {}
 
 impl<T: Scalar> Functions<'_, T> {
     /// The function at a position of the order: its number, its first segment, and how many it has; 0 where there is

@@ -15,10 +15,9 @@
 //! time is at the start of both its windows: every phase makes progress.
 
 use super::{
-    LANES, Scalar, Triangle,
+    Functions, LANES, Placement, Scalar,
     merge::{Merge, Source},
-    op::{Inner, L1, L2, Lp, Operation},
-    set::Functions,
+    op::{Inner, L1, L2, Lp, Operation, ScalarOf},
 };
 use cuda_std::prelude::*;
 
@@ -47,34 +46,46 @@ const RUN: u32 = 4;
 /// The fewest steps that lanes take together.
 const ROUND: u32 = 16;
 
-/// Writes the tile's entries: the block's, of grid position (32 of the first band, one for each warp of the second).
+/// The integrals over pairs of functions. A grid of (positions of the first band / 32, positions of the second /
+/// warps), blocks of 4, 8 or 16 warps, [`shared_bytes`] of shared memory; `window` is at least 2.
+///
+/// With these launch bounds no registers spill on sm_90.
 ///
 /// # Safety
-/// Both bands are as [`Functions`] says, and every entry is in `out`. The grid and the blocks are as the kernels say,
-/// with [`shared_bytes`] of shared memory.
-#[inline(always)]
-unsafe fn run<T: Scalar, O: Operation<T>>(
-    (first, second): (Functions<'_, T>, Functions<'_, T>),
+/// Both bands are as [`Functions`] says, and every result has its place in `out`.
+#[kernel(for O in [
+    L1<f32> { max_threads = 512, min_blocks = 3 },
+    L2<f32> { max_threads = 512, min_blocks = 3 },
+    Lp<f32> { max_threads = 512, min_blocks = 2 },
+    Inner<f32> { max_threads = 512, min_blocks = 3 },
+    L1<f64> { max_threads = 512 },
+    L2<f64> { max_threads = 512 },
+    Lp<f64> { max_threads = 256, min_blocks = 2 },
+    Inner<f64> { max_threads = 512 },
+])]
+pub unsafe fn integrals<O: Operation>(
+    first: Functions<'_, ScalarOf<O>>,
+    second: Functions<'_, ScalarOf<O>>,
     window: u32,
-    triangle: Triangle,
-    op: O,
-    out: *mut T,
-    (first_stride, second_stride): (u64, u64),
+    p: ScalarOf<O>,
+    placement: Placement,
+    out: *mut ScalarOf<O>,
 ) {
+    let op = O::new(p);
     let lane = warp::lane_id();
     let thread = thread::thread_idx_x();
     let (warp, warps) = (thread / LANES, thread::block_dim_x() / LANES);
     let first_position = thread::block_idx_x() * LANES + lane;
     let tile_position = thread::block_idx_y() * warps;
     let second_position = tile_position + warp;
-    if !triangle.wants(first_position - lane, tile_position + warps - 1) {
+    if !placement.wants(first_position - lane, tile_position + warps - 1) {
         // The whole block leaves. Positions rise within the block, so that no other pair is wanted either.
         return;
     }
     // The first segment that the window has of each of the first band's functions.
     let starts = shared_array![u32; 32];
-    let size = size_of::<T::Segment>() as u32;
-    let shared = dynamic_shared::<T::Segment>();
+    let size = size_of::<<O::Scalar as Scalar>::Segment>() as u32;
+    let shared = dynamic_shared::<<O::Scalar as Scalar>::Segment>();
     // SAFETY: the grid has no positions beyond the orders. Segments are read up to each function's length. Shared
     // memory has room for `window` segments of each function of the tile; what a thread reads of it, it or others have
     // written before the last barrier.
@@ -84,14 +95,14 @@ unsafe fn run<T: Scalar, O: Operation<T>>(
         // Where in shared memory the functions' windows are, in bytes.
         let first_base = lane * size;
         let second_base = (LANES * window + warp * window) * size;
-        let wanted = first_length != 0 && second_length != 0 && triangle.wants(first_position, second_position);
+        let wanted = first_length != 0 && second_length != 0 && placement.wants(first_position, second_position);
         let mut left = if wanted { first_length + second_length - 2 } else { 0 };
         // The functions that this thread loads for all: every 8th lane has the next segment of the same one.
         let loaded_lane = (warp * 8 + lane % 8) % LANES;
         let (_, loaded_segments, loaded_length) = first.at(first_position - lane + loaded_lane);
         let (mut first_start, mut second_start) = (0u32, 0u32);
         let mut loaded_start = 0u32;
-        let mut merge: Option<Merge<T>> = None;
+        let mut merge: Option<Merge<O::Scalar>> = None;
         loop {
             // Load the windows. A window that nobody needs any more starts behind its function.
             let end = loaded_length.min(loaded_start.saturating_add(window));
@@ -181,45 +192,7 @@ unsafe fn run<T: Scalar, O: Operation<T>>(
             // Read again (volatile, or the compiler would not): no registers hold them meanwhile.
             let first_function = first.order.as_ptr().add(first_position as usize).read_volatile();
             let second_function = second.order.as_ptr().add(second_position as usize).read_volatile();
-            let places = triangle.places(first_function, second_function);
-            let at = u64::from(places.0) * first_stride + u64::from(places.1) * second_stride;
-            out.add(at as usize).write(merge.finish(op));
+            out.add(placement.index(first_function, second_function)).write(merge.finish(op));
         }
     }
 }
-
-macro_rules! kernels {
-    ($($(#[$doc:meta])* $name:ident($($bounds:tt)*): $t:ty, $segment:ty, $op:expr;)*) => {$(
-        $(#[$doc])*
-        ///
-        /// The entry of functions i and j goes to `out[i * first_stride + j * second_stride]`. A grid of (positions of
-        /// the first band / 32, positions of the second / warps), blocks of 4, 8 or 16 warps, [`shared_bytes`] of
-        /// shared memory; `window` is at least 2.
-        ///
-        /// # Safety
-        /// Both bands are as [`Functions`] says, and every entry is in `out`.
-        #[kernel($($bounds)*)]
-        #[allow(clippy::too_many_arguments)]
-        pub unsafe fn $name(
-            first_segments: *const $segment,
-            first_offsets: &[u64],
-            first_order: &[u32],
-            second_segments: *const $segment,
-            second_offsets: &[u64],
-            second_order: &[u32],
-            window: u32,
-            triangle: u32,
-            p: $t,
-            out: *mut $t,
-            first_stride: u64,
-            second_stride: u64,
-        ) {
-            let first = Functions { segments: first_segments, offsets: first_offsets, order: first_order };
-            let second = Functions { segments: second_segments, offsets: second_offsets, order: second_order };
-            let op: fn($t) -> _ = $op;
-            // SAFETY: both bands are as [`Functions`] says, and every entry is in `out` (this kernel's contract).
-            unsafe { run((first, second), window, Triangle(triangle), op(p), out, (first_stride, second_stride)) }
-        }
-    )*};
-}
-super::for_operations!(kernels);

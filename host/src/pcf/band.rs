@@ -3,7 +3,10 @@
 use std::{cmp::Reverse, ops::Range};
 
 use bytemuck::Pod;
-use gpu_kernels::pcf::{LANES, set::NO_FUNCTION};
+use gpu_kernels::pcf::{
+    LANES,
+    set::{FunctionsArgs, NO_FUNCTION},
+};
 use rayon::prelude::*;
 
 use super::{PcfReal, PcfSet, launches::Side};
@@ -180,9 +183,11 @@ impl<T: PcfReal> Bands<T> {
         let band = start / self.side;
         let order = band * positions(self.side);
         Ok(Side {
-            segments: self.segments.as_view(),
-            offsets: self.offsets.view(start..=start + functions.len())?,
-            order: self.order.view(order..order + positions(functions.len()))?,
+            functions: FunctionsArgs {
+                segments: self.segments.as_view(),
+                offsets: self.offsets.view(start..=start + functions.len())?,
+                order: self.order.view(order..order + positions(functions.len()))?,
+            },
             longest: self.longest[band],
         })
     }

@@ -1,7 +1,8 @@
-//! The kernels that exist once for each operation and precision, behind one trait.
+//! Which kernel computes an integral, and how it is launched.
 
-use gpu_kernels::pcf::{LANES, Scalar, Triangle, direct, tiled};
+use gpu_kernels::pcf::{LANES, Placement, Scalar, direct, op, set::FunctionsArgs, tiled};
 
+use super::PcfReal;
 use crate::{
     device::{Device, DeviceError, Stream, View, ViewMut},
     launch,
@@ -16,22 +17,12 @@ pub enum Integral {
     Inner,
 }
 
-/// A band of functions on a device, as `gpu_kernels::pcf::set::Functions` has it.
+/// A band of functions on a device.
 #[derive(Clone, Copy, Debug)]
 pub struct Side<'a, T: Scalar> {
-    pub segments: View<'a, T::Segment>,
-    pub offsets: View<'a, u64>,
-    pub order: View<'a, u32>,
+    pub functions: FunctionsArgs<View<'a, T::Segment>, View<'a, u64>, View<'a, u32>>,
     /// The number of segments of the longest function.
     pub longest: usize,
-}
-
-/// Which pairs, and where their entries go: (i, j) to `i * first_stride + j * second_stride`.
-#[derive(Clone, Copy, Debug)]
-pub struct Layout {
-    pub triangle: Triangle,
-    pub first_stride: u64,
-    pub second_stride: u64,
 }
 
 /// Threads of a block of the kernels in `direct`.
@@ -61,7 +52,7 @@ impl Tile {
         let longest = u32::try_from(first.longest.max(second.longest)).unwrap_or(u32::MAX);
         let window = window.min(longest).max(2);
         Tile {
-            grid: (first.order.len() as u32 / LANES, second.order.len() as u32 / warps),
+            grid: (first.functions.order.len() as u32 / LANES, second.functions.order.len() as u32 / warps),
             warps,
             window,
             shared: tiled::shared_bytes::<T>(window, warps),
@@ -69,102 +60,76 @@ impl Tile {
     }
 }
 
-/// The kernels of one precision.
-pub trait Launches: Scalar + bytemuck::Pod {
-    /// Launches the one for this integral, of `tiled` or of `direct`.
-    fn launch(
-        stream: &Stream,
-        tiled: bool,
-        integral: Integral,
-        first: &Side<'_, Self>,
-        second: &Side<'_, Self>,
-        out: &mut ViewMut<'_, Self>,
-        layout: Layout,
-    ) -> Result<(), DeviceError>;
+/// An operation that both kernels exist for.
+pub trait Operation: op::Operation + tiled::integrals::Instance + direct::integrals::Instance {}
+
+impl<O: tiled::integrals::Instance + direct::integrals::Instance> Operation for O {}
+
+/// The operations in one precision.
+pub trait Operations: Scalar {
+    type L1: Operation<Scalar = Self>;
+    type L2: Operation<Scalar = Self>;
+    type Lp: Operation<Scalar = Self>;
+    type Inner: Operation<Scalar = Self>;
 }
 
-/// Launches a kernel of `tiled` on the method's arguments.
-macro_rules! launch_tiled {
-    ($kernel:ident, $p:expr, $stream:ident, $first:ident, $second:ident, $out:ident, $layout:ident, $tile:ident) => {
-        // SAFETY: `Side` is what the kernels take for functions; the layout's strides are of a block as large as `out`,
-        // for the numbers of functions in both orders; the orders' lengths are multiples of 32, and shared memory fits
-        // the window.
-        unsafe {
-            launch!(
-                $stream,
-                tiled::$kernel<<<$tile.grid, $tile.warps * LANES, $tile.shared>>>(
-                    &$first.segments,
-                    &$first.offsets,
-                    &$first.order,
-                    &$second.segments,
-                    &$second.offsets,
-                    &$second.order,
-                    $tile.window,
-                    $layout.triangle.0,
-                    $p,
-                    $out,
-                    $layout.first_stride,
-                    $layout.second_stride
-                )
-            )
+macro_rules! operations {
+    ($($t:ident)*) => {$(
+        impl Operations for $t {
+            type L1 = op::L1<$t>;
+            type L2 = op::L2<$t>;
+            type Lp = op::Lp<$t>;
+            type Inner = op::Inner<$t>;
         }
-    };
+    )*};
+}
+operations!(f32 f64);
+
+/// Launches the kernel of `tiled` or of `direct` for this integral.
+pub fn launch<T: PcfReal>(
+    stream: &Stream,
+    tiled: bool,
+    integral: Integral,
+    first: &Side<'_, T>,
+    second: &Side<'_, T>,
+    out: &mut ViewMut<'_, T>,
+    placement: Placement,
+) -> Result<(), DeviceError> {
+    let tile = tiled.then(|| Tile::new(stream.device(), integral, first, second));
+    match integral {
+        Integral::L1 => launch_one::<T::L1>(stream, tile, T::ONE, first, second, out, placement),
+        Integral::L2 => launch_one::<T::L2>(stream, tile, T::ONE, first, second, out, placement),
+        Integral::Lp(p) => launch_one::<T::Lp>(stream, tile, T::from_f64(p), first, second, out, placement),
+        Integral::Inner => launch_one::<T::Inner>(stream, tile, T::ONE, first, second, out, placement),
+    }
 }
 
-/// Launches a kernel of `direct` on the method's arguments.
-macro_rules! launch_direct {
-    ($kernel:ident, $p:expr, $stream:ident, $first:ident, $second:ident, $out:ident, $layout:ident) => {{
-        let threads = $first.order.len() / direct::CHAINS * $second.order.len();
-        let grid = threads.div_ceil(DIRECT_THREADS as usize) as u32;
-        // SAFETY: `Side` is what the kernels take for functions; the layout's strides are of a block as large as `out`,
-        // for the numbers of functions in both orders; the orders' lengths are multiples of 32.
-        unsafe {
-            launch!(
-                $stream,
-                direct::$kernel<<<grid, DIRECT_THREADS>>>(
-                    &$first.segments,
-                    &$first.offsets,
-                    &$first.order,
-                    &$second.segments,
-                    &$second.offsets,
-                    &$second.order,
-                    $layout.triangle.0,
-                    $p,
-                    $out,
-                    $layout.first_stride,
-                    $layout.second_stride
+/// Launches it for one operation, of `tiled` where there is a tile.
+fn launch_one<O: Operation>(
+    stream: &Stream,
+    tile: Option<Tile>,
+    p: O::Scalar,
+    first: &Side<'_, O::Scalar>,
+    second: &Side<'_, O::Scalar>,
+    out: &mut ViewMut<'_, O::Scalar>,
+    placement: Placement,
+) -> Result<(), DeviceError> {
+    let (rows, columns) = (first.functions, second.functions);
+    // SAFETY: `Side` is what the kernels take for functions; the strides are of a block as large as `out`, for the
+    // numbers of functions in both orders; the orders' lengths are multiples of 32, and shared memory fits the window.
+    unsafe {
+        match tile {
+            Some(Tile { grid, warps, window, shared }) => {
+                launch!(
+                    stream,
+                    tiled::integrals::<O><<<grid, warps * LANES, shared>>>(rows, columns, window, p, placement, out)
                 )
-            )
-        }
-    }};
-}
-
-macro_rules! launches {
-    ($t:ident: $l1:ident $l2:ident $lp:ident $inner:ident) => {
-        impl Launches for $t {
-            fn launch(
-                stream: &Stream,
-                tiled: bool,
-                integral: Integral,
-                first: &Side<'_, $t>,
-                second: &Side<'_, $t>,
-                out: &mut ViewMut<'_, $t>,
-                layout: Layout,
-            ) -> Result<(), DeviceError> {
-                let tile = Tile::new::<$t>(stream.device(), integral, first, second);
-                match (integral, tiled) {
-                    (Integral::L1, true) => launch_tiled!($l1, 1.0, stream, first, second, out, layout, tile),
-                    (Integral::L2, true) => launch_tiled!($l2, 2.0, stream, first, second, out, layout, tile),
-                    (Integral::Lp(p), true) => launch_tiled!($lp, p as $t, stream, first, second, out, layout, tile),
-                    (Integral::Inner, true) => launch_tiled!($inner, 0.0, stream, first, second, out, layout, tile),
-                    (Integral::L1, false) => launch_direct!($l1, 1.0, stream, first, second, out, layout),
-                    (Integral::L2, false) => launch_direct!($l2, 2.0, stream, first, second, out, layout),
-                    (Integral::Lp(p), false) => launch_direct!($lp, p as $t, stream, first, second, out, layout),
-                    (Integral::Inner, false) => launch_direct!($inner, 0.0, stream, first, second, out, layout),
-                }
+            }
+            None => {
+                let threads = rows.order.len() / direct::CHAINS * columns.order.len();
+                let grid = threads.div_ceil(DIRECT_THREADS as usize) as u32;
+                launch!(stream, direct::integrals::<O><<<grid, DIRECT_THREADS>>>(rows, columns, p, placement, out))
             }
         }
-    };
+    }
 }
-launches!(f32: l1_f32 l2_f32 lp_f32 inner_f32);
-launches!(f64: l1_f64 l2_f64 lp_f64 inner_f64);

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use gpu_kernels::pcf::Triangle;
+use gpu_kernels::pcf::{Placement, Triangle};
 
 use super::{
     PcfReal, PcfSet,
     band::{self, Bands},
-    launches::{Integral, Layout, Side},
+    launches::{self, Integral, Side},
 };
 use crate::{
     device::{Backend, Device, DeviceError, Stream},
@@ -141,12 +141,12 @@ pub fn enqueue<T: PcfReal>(
         Order::RowMajor => (cols, rows, col_stride, row_stride),
         Order::ColumnMajor => (rows, cols, row_stride, col_stride),
     };
-    let triangle = triangle.first_is_greater(target.order == Order::ColumnMajor);
-    let layout = Layout { triangle, first_stride, second_stride };
+    let triangle = triangle.first_is_greater(target.order == Order::ColumnMajor).0;
+    let placement = Placement { triangle, first_stride, second_stride };
     let tiled = match kernel {
         PcfKernel::Auto => stream.device().backend() == Backend::Cuda,
         PcfKernel::Tiled => true,
         PcfKernel::Direct => false,
     };
-    T::launch(stream, tiled, integral, first, second, &mut target.entries, layout)
+    launches::launch(stream, tiled, integral, first, second, &mut target.entries, placement)
 }

@@ -7,7 +7,7 @@ use crate::real::Real;
 /// `f32` or `f64`: the type of a function's times and values, and of all that is computed from them.
 pub trait PcfReal:
     Real
-    + super::launches::Launches
+    + super::launches::Operations
     + Add<Output = Self>
     + Sub<Output = Self>
     + Mul<Output = Self>
