@@ -1,8 +1,8 @@
 //! The kernels that the concurrency study compares: the total overlap of one list of poses with another, the way that
 //! the study's source does it. A thread takes a pose of the first list and goes through all of the second.
 //!
-//! - [`global`], [`constant`](mod@constant) and [`shared`]: in one phase. A thread transforms the pieces of both poses anew for each comparison.
-//!   The modules differ in where it reads the shape's quads from.
+//! - [`global`], [`constant`](mod@constant) and [`shared`]: in one phase. A thread transforms the pieces of both poses
+//!   anew for each comparison. The modules differ in where it reads the shape's quads from.
 //! - [`two_phase`]: the same loop over quads that [`transform()`] has turned before.
 //!
 //! In each module a kernel a reduction, that is a way from the threads' sums to one a block: `interleaved`,

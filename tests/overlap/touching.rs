@@ -379,8 +379,8 @@ fn polygons_that_touch_have_their_exact_area_and_derivatives() -> Result {
     Ok(())
 }
 
-/// Whether these are the derivatives at the poses, or at some beside them, seen from closer by than [`slopes`] does: where
-/// several edges nearly coincide, those to some sides aren't between the slopes along the axes.
+/// Whether these are the derivatives at the poses, or at some beside them, seen from closer by than [`slopes`] does:
+/// where several edges nearly coincide, those to some sides aren't between the slopes along the axes.
 fn beside(poses: [Pose; 2], outlines: [&[Point]; 2], found: &[Pose], error: f64) -> bool {
     let at = |offset: Point, step: f64| {
         let slope = |k: usize, axis: usize| {

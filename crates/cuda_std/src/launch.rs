@@ -266,8 +266,9 @@ pub unsafe trait KernelParam {
 ///
 /// # Safety
 /// For as long as whatever the value borrows stays borrowed, what `raw` points to is initialised, alive, and shared
-/// with others no further than `P` promises; `memory` [notes](Arguments::note) where all of that is. [`Memory::page`], where there is one, is the page of the host library's buffer there, which is borrowed as
-/// long. A value without one stays usable until the kernel is done, and its author orders kernels on several streams.
+/// with others no further than `P` promises; `memory` [notes](Arguments::note) where all of that is. [`Memory::page`],
+/// where there is one, is the page of the host library's buffer there, which is borrowed as long. A value without one
+/// stays usable until the kernel is done, and its author orders kernels on several streams.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be passed for the kernel parameter `{P}`",
     note = "pass `&buffer` for `&[T]` and `*const T`, `&mut buffer` for `*mut T` and `DisjointSlice<T>`, scalars of exactly the kernel's type, and `NameArgs {{ .. }}` for a structure `Name` with pointers"

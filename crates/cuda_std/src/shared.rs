@@ -12,8 +12,8 @@ use core::{fmt, mem::MaybeUninit};
 /// again (in a loop, from another caller) finds the same array. In a generic function there is one for each `T`; `N`
 /// can't depend on generic parameters.
 ///
-/// GPU: a variable in `.shared` memory, accessed by `ld.shared` and `st.shared`. CPU: memory that the executor keeps for
-/// the block.
+/// GPU: a variable in `.shared` memory, accessed by `ld.shared` and `st.shared`. CPU: memory that the executor keeps
+/// for the block.
 ///
 /// ```
 /// # use cuda_std::prelude::*;

@@ -268,8 +268,8 @@ impl Kernel {
         quote! {
             #[allow(unused_variables)]
             let #run = ::cuda_std::launch::Run;
-            // SAFETY: `into_body`'s contract says that the arguments are in this process's memory, which `bind`'s result
-            // borrows. What an unsafe kernel asks beyond that, it asks of the call of its unsafe `bind`.
+            // SAFETY: `into_body`'s contract says that the arguments are in this process's memory, which `bind`'s
+            // result borrows. What an unsafe kernel asks beyond that, it asks of the call of its unsafe `bind`.
             unsafe { super::#name #of (#(<#types as ::cuda_std::launch::KernelParam>::from_raw(#raw, &#run)),*) }
         }
     }

@@ -14,22 +14,23 @@ mod param;
 /// typed launch: `kernel()`, its static facts, and `bind(config, args..)`, which the host's `launch!` calls.
 ///
 /// Parameters are scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, and structures of these that derive
-/// [`macro@KernelParam`]; anything else is a compile error. `&[T]` and `&T` promise that nobody writes there during the launch, so that their loads become `ld.global.nc`.
+/// [`macro@KernelParam`]; anything else is a compile error. `&[T]` and `&T` promise that nobody writes there during the
+/// launch, so that their loads become `ld.global.nc`.
 ///
-/// A kernel can't keep its arguments: none of their lifetimes is `'static`. A structure, and a `DisjointSlice` by another
-/// name, needs its lifetime written out, `Output<'_, T>`.
+/// A kernel can't keep its arguments: none of their lifetimes is `'static`. A structure, and a `DisjointSlice` by
+/// another name, needs its lifetime written out, `Output<'_, T>`.
 ///
 /// `#[kernel(max_threads = 256, min_blocks = 4)]` gives launch bounds (PTX `.maxntid` and `.minnctapersm`): the most
 /// threads a block may have, and how many blocks an SM should hold, from which `ptxas` derives its register budget.
 ///
 /// # Generic kernels
-/// `#[kernel(for T in [f32, f64])]` stands before a kernel of one type parameter, and lists the types that it exists for.
-/// Each is a PTX entry of its own, whose name ends with the type: `gradient` becomes `gradient_f32` and `gradient_f64`.
-/// A type may have launch bounds of its own: `f64 { min_blocks = 4 }`. In parameters, types that belong to `T` are
-/// written with their trait, `<T as Value>::Placed`.
+/// `#[kernel(for T in [f32, f64])]` stands before a kernel of one type parameter, and lists the types that it exists
+/// for. Each is a PTX entry of its own, whose name ends with the type: `gradient` becomes `gradient_f32` and
+/// `gradient_f64`. A type may have launch bounds of its own: `f64 { min_blocks = 4 }`. In parameters, types that belong
+/// to `T` are written with their trait, `<T as Value>::Placed`.
 ///
-/// The host says which it means, `launch!(stream, gradient::<T><<<grid, block>>>(..))`, where `T` is one of the types, or
-/// generic itself: the kernel's module has a trait for them, `gradient::Instance`.
+/// The host says which it means, `launch!(stream, gradient::<T><<<grid, block>>>(..))`, where `T` is one of the types,
+/// or generic itself: the kernel's module has a trait for them, `gradient::Instance`.
 #[proc_macro_attribute]
 pub fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
     kernel::expand(attr.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
@@ -37,11 +38,11 @@ pub fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Makes a structure one that kernels take by value.
 ///
-/// Its fields are what a kernel takes alone: scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`; at most 16.
-/// To PTX each is a parameter of its own, as if the kernel took them one by one.
+/// Its fields are what a kernel takes alone: scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`; at most
+/// 16. To PTX each is a parameter of its own, as if the kernel took them one by one.
 ///
-/// The host passes a structure of scalars as it is. For a structure `Name` with pointers the macro makes `NameArgs`, with
-/// the same fields, for what stands for them: `NameArgs { values: &buffer, sums: &mut other }`.
+/// The host passes a structure of scalars as it is. For a structure `Name` with pointers the macro makes `NameArgs`,
+/// with the same fields, for what stands for them: `NameArgs { values: &buffer, sums: &mut other }`.
 #[proc_macro_derive(KernelParam)]
 pub fn kernel_param(item: TokenStream) -> TokenStream {
     param::expand(item.into()).unwrap_or_else(syn::Error::into_compile_error).into()

@@ -156,8 +156,8 @@ impl Graph {
     /// # Safety
     /// Until all is done, what every captured launch, copy and fill asked for still holds: the buffers are alive and
     /// were not given other memory ([`Buffer::ensure`](super::Buffer::ensure)), nothing else uses what is written or
-    /// writes what is read, and what an `unsafe` kernel asks is so. That takes in work on other streams, which waits for no graph by itself, nor a graph for it. Branches don't use what
-    /// another one writes.
+    /// writes what is read, and what an `unsafe` kernel asks is so. That takes in work on other streams, which waits
+    /// for no graph by itself, nor a graph for it. Branches don't use what another one writes.
     ///
     /// # Errors
     /// [`DeviceError::WrongDevice`] where the stream is another device's; [`DeviceError::InCapture`]; what earlier work

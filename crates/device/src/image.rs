@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 
 /// Declares the kernels of a crate that the build script of this one has built with `cuda_builder`:
 /// `kernel_module!(my_kernels);`, outside of functions, by the crate's name as rustc spells it. With it
-/// [`launch!`](crate::launch!), [`Device::set_constant`](crate::Device::set_constant) and the like work on GPUs for that
-/// crate, in every program that this one is part of.
+/// [`launch!`](crate::launch!), [`Device::set_constant`](crate::Device::set_constant) and the like work on GPUs for
+/// that crate, in every program that this one is part of.
 ///
 /// The build script is
 /// ```ignore
@@ -19,8 +19,8 @@ use std::sync::OnceLock;
 /// ```
 ///
 /// The line takes the script's word for what it includes, `OUT_DIR/my_kernels.kernels.rs`, as `cuda_builder` writes it:
-/// that the PTX was built from the source of the crate that the program is linked with. A script that writes another file
-/// of that name has to see to that itself.
+/// that the PTX was built from the source of the crate that the program is linked with. A script that writes another
+/// file of that name has to see to that itself.
 #[macro_export]
 macro_rules! kernel_module {
     ($name:ident) => {
@@ -63,8 +63,8 @@ impl KernelModule {
     /// [`kernel_module!`](crate::kernel_module!) calls this.
     ///
     /// # Safety
-    /// The images were built from the source, as it is in this program, of the crate of this name in the package of this
-    /// hash.
+    /// The images were built from the source, as it is in this program, of the crate of this name in the package of
+    /// this hash.
     #[doc(hidden)]
     pub const unsafe fn new(crate_name: &'static str, package: u64, images: &'static [PtxImage]) -> Self {
         KernelModule { origin: Origin { package, crate_name }, images }

@@ -367,8 +367,8 @@ impl Device {
     }
 
     /// The compute capability, times ten, of the PTX images that this device uses, such as 75 or 80; where
-    /// [modules](kernel_module!) were built for different ones, the lowest. `None` on the CPU, and where a module has no
-    /// image for the GPU.
+    /// [modules](kernel_module!) were built for different ones, the lowest. `None` on the CPU, and where a module has
+    /// no image for the GPU.
     pub fn image(&self) -> Option<u32> {
         match &self.inner {
             Inner::Cuda(cuda) => cuda.image(),

@@ -157,8 +157,8 @@ impl Stream {
     /// ```
     ///
     /// # Errors
-    /// [`DeviceError::LaunchFailed`] where configuration and kernel don't go together, the device refuses them, or it is a
-    /// GPU and the program has no PTX of the kernel ([`kernel_module!`](crate::kernel_module!));
+    /// [`DeviceError::LaunchFailed`] where configuration and kernel don't go together, the device refuses them, or it
+    /// is a GPU and the program has no PTX of the kernel ([`kernel_module!`](crate::kernel_module!));
     /// [`DeviceError::ArgumentElsewhere`] where a buffer belongs to another device. CPU: [`DeviceError::Simt`] where
     /// the kernel itself fails.
     pub fn launch<F: Fn() + Sync>(&self, bound: Bound<F>) -> Result<(), DeviceError> {

@@ -143,8 +143,8 @@ impl<V> Nodes<'_, V> {
     }
 }
 
-/// Walks the sublist of the thread's node, and writes the node. `load` is as in [`walk`], `visit` gets the node's number,
-/// too, and `length` gives the node's length from the number of elements walked.
+/// Walks the sublist of the thread's node, and writes the node. `load` is as in [`walk`], `visit` gets the node's
+/// number, too, and `length` gives the node's length from the number of elements walked.
 ///
 /// # Safety
 /// The nodes' arrays have room for all, `load` and `visit` may be called for indices below `n`.
@@ -193,8 +193,8 @@ unsafe fn record<V: Value>(placed: *mut V::Placed, element: usize, sublist: i32,
 /// array, so that no load waits for a store. One thread per node.
 ///
 /// # Safety
-/// `next` and `placed` must have as many elements, the arrays of nodes as many as there are, and the arrays written must
-/// not overlap any other.
+/// `next` and `placed` must have as many elements, the arrays of nodes as many as there are, and the arrays written
+/// must not overlap any other.
 #[kernel(max_threads = 256)]
 pub unsafe fn split(next: &[i32], placed: *mut Offset, nodes: Nodes<'_, i32>, splitters: Splitters) {
     // SAFETY: the walk steps on indices of `next` alone, and `placed` is as long (this kernel's contract); each element
@@ -213,8 +213,8 @@ pub unsafe fn split(next: &[i32], placed: *mut Offset, nodes: Nodes<'_, i32>, sp
 /// [`copy_next`](super::prepare::copy_next()) has put them. One thread per node.
 ///
 /// # Safety
-/// `placed` must have `n` elements, the arrays of nodes as many as there are, and the arrays written must not overlap any
-/// other.
+/// `placed` must have `n` elements, the arrays of nodes as many as there are, and the arrays written must not overlap
+/// any other.
 #[kernel(max_threads = 256)]
 pub unsafe fn packed(placed: *mut Offset, n: u32, nodes: Nodes<'_, i32>, splitters: Splitters) {
     // SAFETY: the walk steps on indices below `n` alone, which `placed` has (this kernel's contract); each element
@@ -242,8 +242,8 @@ pub unsafe fn weighted<V: Value>(
     nodes: Nodes<'_, V>,
     splitters: Splitters,
 ) {
-    // SAFETY: the walk steps on indices of `next` alone, and the other arrays are as long (this kernel's contract); each
-    // element belongs to one sublist, and a list where it doesn't is found out by the totals.
+    // SAFETY: the walk steps on indices of `next` alone, and the other arrays are as long (this kernel's contract);
+    // each element belongs to one sublist, and a list where it doesn't is found out by the totals.
     unsafe {
         let load = |element: usize| *next.get_unchecked(element);
         let visit = |element, offset, sublist| {
@@ -280,8 +280,8 @@ pub struct Lower<'a, V> {
 pub unsafe fn nodes<V: Value>(lower: Lower<'_, V>, nodes: Nodes<'_, V>, splitters: Splitters) {
     let length = Cell::new(0i32);
     // SAFETY: the walk steps on indices of `next` alone, and the arrays of the level below are as long (this kernel's
-    // contract). In a bad list several walks may pass a node; what they leave for it is stored atomically, and the totals
-    // show that the list is bad.
+    // contract). In a bad list several walks may pass a node; what they leave for it is stored atomically, and the
+    // totals show that the list is bad.
     unsafe {
         // A node that the level below found broken, or absent, ends here too; it has been counted.
         let load = |element: usize| (*lower.next.get_unchecked(element)).max(TAIL);

@@ -36,9 +36,9 @@
 //!
 //! Shapes of several quads also have cuts between these. Along a cut, the parts on both sides must add up: of an edge
 //! that lies on a cut of the other shape, one part counts, and cuts count not at all. Rounding would decide that for
-//! each pair of quads by itself. So where an edge is [near](edge_near) a side, derivatives are those after moving one of
-//! the two shapes by a nudge that no side is parallel to, far longer than what rounding may do, and far shorter than what
-//! counts as near: no edge lies on a side any more, and the derivatives are those to one side.
+//! each pair of quads by itself. So where an edge is [near](edge_near) a side, derivatives are those after moving one
+//! of the two shapes by a nudge that no side is parallel to, far longer than what rounding may do, and far shorter than
+//! what counts as near: no edge lies on a side any more, and the derivatives are those to one side.
 //!
 //! Ends come in pairs, as an edge that has one vertex inside always keeps that, which is why the places of crossings
 //! are computed from the inner vertex on.
@@ -294,7 +294,8 @@ pub fn nearness<T: Scalar>(nudge: Point<T>) -> T {
     T::from_f64(256.0) * (math::abs(nudge.x) + math::abs(nudge.y))
 }
 
-/// Whether both vertices of an edge of the first quad are within `limit`, at least, of the line of a side of the second.
+/// Whether both vertices of an edge of the first quad are within `limit`, at least, of the line of a side of the
+/// second.
 #[inline(always)]
 pub fn edge_near<T: Scalar>(first: &Quad<T>, second: &Quad<T>, limit: T) -> bool {
     let mut near = false;

@@ -112,8 +112,8 @@ pub unsafe fn direct<T: Scalar>(
     if row >= n {
         return;
     }
-    // SAFETY: lists, cells and sums fit each other (this kernel's contract). A row's partial sum is its thread's; to areas and gradients others may add at the same
-    // time.
+    // SAFETY: lists, cells and sums fit each other (this kernel's contract). A row's partial sum is its thread's; to
+    // areas and gradients others may add at the same time.
     unsafe {
         let pose = *rows.order.add(row as usize);
         let frame = frames.get_unchecked(*packing_of.get_unchecked(pose as usize) as usize);
@@ -156,8 +156,8 @@ pub struct Pairs<T> {
     pub areas: *mut T,
 }
 
-/// The overlapping pairs. A thread for each of `n` rows. Each pair that overlaps raises the count by one, and is left in
-/// `out`, in no certain order; those beyond its capacity are counted only.
+/// The overlapping pairs. A thread for each of `n` rows. Each pair that overlaps raises the count by one, and is left
+/// in `out`, in no certain order; those beyond its capacity are counted only.
 ///
 /// # Safety
 /// Both lists have what the cells say, `packing_of` has each row's packing in the caller's order, and there is room for
@@ -177,7 +177,8 @@ pub unsafe fn pairs<T: Scalar>(
     if row >= n {
         return;
     }
-    // SAFETY: lists and cells fit each other, and there is room for pairs (this kernel's contract). A number of the counter's is this thread's alone.
+    // SAFETY: lists and cells fit each other, and there is room for pairs (this kernel's contract). A number of the
+    // counter's is this thread's alone.
     unsafe {
         let pose = *rows.order.add(row as usize);
         let frame = frames.get_unchecked(*packing_of.get_unchecked(pose as usize) as usize);

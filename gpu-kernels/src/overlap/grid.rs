@@ -89,8 +89,8 @@ where
     }
 }
 
-/// Each packing's frame: cells of at least `reach`, as many as from `capacity[p]` to `capacity[p + 1]` at most. A block of
-/// [`EXTENT_BLOCKS`] threads for each packing.
+/// Each packing's frame: cells of at least `reach`, as many as from `capacity[p]` to `capacity[p + 1]` at most. A block
+/// of [`EXTENT_BLOCKS`] threads for each packing.
 ///
 /// # Safety
 /// There are extents for each packing, and room for its frame.

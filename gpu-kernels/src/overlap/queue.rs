@@ -5,9 +5,10 @@
 //! shared memory, and the next step starts when there is enough in it for all 32:
 //!
 //! 1. *candidates*: each lane looks at one pose in the cells around a row's, and queues it if the circles meet;
-//! 2. *pieces*: each lane takes a piece of a row and up to four of a queued candidate, and queues those whose bounds meet;
-//! 3. *clips*: each lane intersects a queued pair of pieces, and queues it again, nudged, for its derivatives where edges
-//!    are near.
+//! 2. *pieces*: each lane takes a piece of a row and up to four of a queued candidate, and queues those whose bounds
+//!    meet;
+//! 3. *clips*: each lane intersects a queued pair of pieces, and queues it again, nudged, for its derivatives where
+//!    edges are near.
 //!
 //! The queues are emptied from behind, the last step first, so that none holds more than it has to. What a warp does
 //! depends on its tile alone: sums that only rows own are the same bits each time. Lanes' results are first added up
@@ -419,9 +420,9 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
 
 /// Areas.
 ///
-/// Blocks of [`WARPS`] warps, a warp for each of `tiles`. `partial` gets the double of each tile's area. By pose go areas
-/// and gradients: those of rows are set, but in [`Mode::HALF`], where they are added; those of candidates are added where
-/// `mode` says so.
+/// Blocks of [`WARPS`] warps, a warp for each of `tiles`. `partial` gets the double of each tile's area. By pose go
+/// areas and gradients: those of rows are set, but in [`Mode::HALF`], where they are added; those of candidates are
+/// added where `mode` says so.
 ///
 /// # Safety
 /// Tiles are of rows and packings that both lists and the cells have, and what `mode` asks for has room: for candidates

@@ -10,7 +10,8 @@ use cuda_std::prelude::*;
 /// Partial sums that a thread has under way at a time, so that loads don't wait for one another.
 const STREAMS: usize = 8;
 
-/// `out[i]` is `factor` times the sum of `values[offsets[i]..offsets[i + 1]]`. A block for each, of any number of warps.
+/// `out[i]` is `factor` times the sum of `values[offsets[i]..offsets[i + 1]]`. A block for each, of any number of
+/// warps.
 ///
 /// # Safety
 /// There are as many values, and room in `out`.

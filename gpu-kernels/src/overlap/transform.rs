@@ -157,9 +157,9 @@ unsafe fn write_together<T: Scalar>(piece: Option<Piece<T>>, shared: *mut U32x4,
 }
 
 /// Phase one. Row r is pose `order[r]`. Blocks of [`THREADS`]: a thread for each row, and where the source's
-/// `first_piece` is empty, as there is but one shape, for each piece of each. With a lattice, poses are brought into its
-/// cell, `packing_of` has each pose's packing, and `wraps` gets the lattice vectors that were taken off; else `packing_of`
-/// is empty. Sets to zero what `clear` says of areas and gradients.
+/// `first_piece` is empty, as there is but one shape, for each piece of each. With a lattice, poses are brought into
+/// its cell, `packing_of` has each pose's packing, and `wraps` gets the lattice vectors that were taken off; else
+/// `packing_of` is empty. Sets to zero what `clear` says of areas and gradients.
 ///
 /// # Safety
 /// There are poses, shapes, packings and pieces as the arrays say, and room for a circle and a place for each row, and

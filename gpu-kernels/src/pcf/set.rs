@@ -111,7 +111,8 @@ impl Triangle {
     }
 }
 
-/// Which pairs are computed, and where their results go: that of places i and j to `i * first_stride + j * second_stride`.
+/// Which pairs are computed, and where their results go: that of places i and j to `i * first_stride + j *
+/// second_stride`.
 #[derive(Debug, Clone, Copy, KernelParam)]
 pub struct Placement {
     /// The bits of a [`Triangle`].

@@ -66,8 +66,8 @@ pub enum OverlapKernel {
 ///
 /// Derivatives are right to rounding, too. Where edges lie on one another, an area has two, to either side: both copies
 /// get those to the same side. Where an edge comes within about 1e-9 of another or of a cut between pieces (1e-3 in
-/// single precision; in units of the largest shape's extent) and is parallel to it, derivatives are those of poses 1e-12
-/// (1e-6) away.
+/// single precision; in units of the largest shape's extent) and is parallel to it, derivatives are those of poses
+/// 1e-12 (1e-6) away.
 ///
 /// # Order of sums
 /// By default a pair of poses is intersected once, and what comes of it is added to either pose by atomics, in an order
@@ -109,8 +109,8 @@ fn angles(shape: &Shape) -> impl Iterator<Item = f64> + '_ {
     sides.map(|(from, to)| (to[1] - from[1]).atan2(to[0] - from[0]).rem_euclid(PI))
 }
 
-/// [`parallel`](gpu_kernels::overlap::layout::parallel)'s bits: of the ranges that have an angle between any two sides, and of those beside
-/// them. All of them, where sides have so many directions that it would take long to find out.
+/// [`parallel`](gpu_kernels::overlap::layout::parallel)'s bits: of the ranges that have an angle between any two sides,
+/// and of those beside them. All of them, where sides have so many directions that it would take long to find out.
 fn parallels(shapes: &[Shape]) -> Vec<u32> {
     let range = |angle: f64| (angle / PI * f64::from(ANGLES)) as u32 % ANGLES;
     let directions: BTreeSet<u32> = shapes.iter().flat_map(angles).map(range).collect();

@@ -31,11 +31,6 @@ impl Lattice {
         self.vectors
     }
 
-    /// The area of a cell.
-    pub fn cell_area(&self) -> f64 {
-        self.determinant().abs()
-    }
-
     fn determinant(&self) -> f64 {
         let [a, b] = self.vectors;
         a[0] * b[1] - a[1] * b[0]

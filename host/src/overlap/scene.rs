@@ -266,8 +266,8 @@ impl<T: OverlapReal> Scene<T> {
         &self.poses
     }
 
-    /// The same, to change. Magnitudes are to stay below [`OverlapReal::MAX_POSITION`], angles below 2^20, and all finite, or
-    /// results mean nothing.
+    /// The same, to change. Magnitudes are to stay below [`OverlapReal::MAX_POSITION`], angles below 2^20, and all
+    /// finite, or results mean nothing.
     pub fn poses_mut(&mut self) -> ViewMut<'_, T> {
         self.poses.as_view_mut()
     }

@@ -2,20 +2,11 @@
 
 use gpu_kernels::pcf::{LANES, Placement, Scalar, direct, op, set::FunctionsArgs, tiled};
 
-use super::PcfReal;
+use super::{Measure, PcfReal};
 use crate::{
     device::{Device, DeviceError, Stream, View, ViewMut},
     launch,
 };
-
-/// What is integrated, with the exponent.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Integral {
-    L1,
-    L2,
-    Lp(f64),
-    Inner,
-}
 
 /// A band of functions on a device.
 #[derive(Clone, Copy, Debug)]
@@ -41,10 +32,10 @@ struct Tile {
 }
 
 impl Tile {
-    fn new<T: Scalar>(device: &Device, integral: Integral, first: &Side<'_, T>, second: &Side<'_, T>) -> Self {
+    fn new<T: Scalar>(device: &Device, measure: Measure, first: &Side<'_, T>, second: &Side<'_, T>) -> Self {
         let single = size_of::<T>() == 4;
         // In double precision, powers take so many registers that there is no room for more.
-        let warps = if matches!(integral, Integral::Lp(_)) && !single { 8 } else { 16 };
+        let warps = if matches!(measure, Measure::Lp(p) if p != 1.0 && p != 2.0) && !single { 8 } else { 16 };
         // In single precision the window leaves room for three blocks per multiprocessor; in double precision that
         // would be too short a window, and two run as fast. A kilobyte of each block's shared memory is the system's.
         let available = device.info().max_shared_per_block / if single { 3 } else { 2 } - 1024;
@@ -85,22 +76,22 @@ macro_rules! operations {
 }
 operations!(f32 f64);
 
-/// Launches the kernel of `tiled` or of `direct` for this integral.
+/// Launches the kernel of `tiled` or of `direct` for this measure.
 pub fn launch<T: PcfReal>(
     stream: &Stream,
     tiled: bool,
-    integral: Integral,
+    measure: Measure,
     first: &Side<'_, T>,
     second: &Side<'_, T>,
     out: &mut ViewMut<'_, T>,
     placement: Placement,
 ) -> Result<(), DeviceError> {
-    let tile = tiled.then(|| Tile::new(stream.device(), integral, first, second));
-    match integral {
-        Integral::L1 => launch_one::<T::L1>(stream, tile, T::ONE, first, second, out, placement),
-        Integral::L2 => launch_one::<T::L2>(stream, tile, T::ONE, first, second, out, placement),
-        Integral::Lp(p) => launch_one::<T::Lp>(stream, tile, T::from_f64(p), first, second, out, placement),
-        Integral::Inner => launch_one::<T::Inner>(stream, tile, T::ONE, first, second, out, placement),
+    let tile = tiled.then(|| Tile::new(stream.device(), measure, first, second));
+    match measure {
+        Measure::Lp(1.0) => launch_one::<T::L1>(stream, tile, T::ONE, first, second, out, placement),
+        Measure::Lp(2.0) => launch_one::<T::L2>(stream, tile, T::ONE, first, second, out, placement),
+        Measure::Lp(p) => launch_one::<T::Lp>(stream, tile, T::from_f64(p), first, second, out, placement),
+        Measure::Inner => launch_one::<T::Inner>(stream, tile, T::ONE, first, second, out, placement),
     }
 }
 

@@ -5,9 +5,9 @@ use std::ops::Range;
 use gpu_kernels::pcf::{Placement, Triangle};
 
 use super::{
-    PcfReal, PcfSet,
+    Measure, PcfReal, PcfSet,
     band::{self, Bands},
-    launches::{self, Integral, Side},
+    launches::{self, Side},
 };
 use crate::{
     device::{Backend, Device, DeviceError, Stream},
@@ -31,7 +31,7 @@ pub struct PcfOp<'a, T: PcfReal> {
     pub rows: &'a PcfSet<T>,
     /// `None` where they are the same functions.
     pub cols: Option<&'a PcfSet<T>>,
-    pub integral: Integral,
+    pub measure: Measure,
     pub kernel: PcfKernel,
     /// Whether entries (i, i) are computed, where only a triangle is.
     pub diagonal: bool,
@@ -119,7 +119,7 @@ impl<T: PcfReal> BlockOp for PcfOp<'_, T> {
             (true, false) => Triangle::STRICT,
             (true, true) => Triangle::WITH_DIAGONAL,
         };
-        Ok(enqueue(stream, self.kernel, self.integral, [&rows, &cols], triangle, block, &mut target)?)
+        Ok(enqueue(stream, self.kernel, self.measure, [&rows, &cols], triangle, block, &mut target)?)
     }
 }
 
@@ -127,7 +127,7 @@ impl<T: PcfReal> BlockOp for PcfOp<'_, T> {
 pub fn enqueue<T: PcfReal>(
     stream: &Stream,
     kernel: PcfKernel,
-    integral: Integral,
+    measure: Measure,
     [rows, cols]: [&Side<'_, T>; 2],
     triangle: Triangle,
     block: &Block,
@@ -148,5 +148,5 @@ pub fn enqueue<T: PcfReal>(
         PcfKernel::Tiled => true,
         PcfKernel::Direct => false,
     };
-    launches::launch(stream, tiled, integral, first, second, &mut target.entries, placement)
+    launches::launch(stream, tiled, measure, first, second, &mut target.entries, placement)
 }

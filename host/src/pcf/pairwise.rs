@@ -4,7 +4,6 @@ use rayon::prelude::*;
 
 use super::{
     PcfError, PcfReal, PcfSet,
-    launches::Integral,
     op::{PcfKernel, PcfOp},
 };
 use crate::engine::{
@@ -221,13 +220,7 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
     ) -> Result<Report, PairwiseError> {
         let (rows, cols) = self.size();
         let diagonal = self.measure == Measure::Inner;
-        let integral = match self.measure {
-            Measure::Lp(1.0) => Integral::L1,
-            Measure::Lp(2.0) => Integral::L2,
-            Measure::Lp(p) => Integral::Lp(p),
-            Measure::Inner => Integral::Inner,
-        };
-        let op = PcfOp { rows: self.rows, cols: self.cols, integral, kernel: self.kernel, diagonal };
+        let op = PcfOp { rows: self.rows, cols: self.cols, measure: self.measure, kernel: self.kernel, diagonal };
         let report = match (layout, self.is_symmetric(), diagonal) {
             (Layout::Condensed | Layout::Packed, false, _) => return Err(PairwiseError::NotSymmetric),
             (Layout::Condensed, true, false) => engine.run(&op, &Condensed::new(rows, out)?, control),

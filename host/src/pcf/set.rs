@@ -104,11 +104,6 @@ impl<T: PcfReal> Pcf<T> {
         &self.points
     }
 
-    /// The breakpoints.
-    pub fn into_points(self) -> Vec<Point<T>> {
-        self.points
-    }
-
     /// As [`PcfRef::value_at`].
     pub fn value_at(&self, t: T) -> T {
         self.as_ref().value_at(t)

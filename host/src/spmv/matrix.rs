@@ -151,8 +151,8 @@ impl<T: SpmvReal> DeviceMatrix<T> {
 
     fn multiply_tiles(&self, stream: &Stream, of: &Tiles<T>, x: &View<'_, T>, y: &mut ViewMut<'_, T>) -> Result<(), DeviceError> {
         let mut partials = of.partials.lock().unwrap_or_else(PoisonError::into_inner);
-        // Tiles have a nonzero or a row each, so there are fewer than 2^33; more than 2^31 - 1 don't fit into a device's
-        // memory.
+        // Tiles have a nonzero or a row each, so there are fewer than 2^33; more than 2^31 - 1 don't fit into a
+        // device's memory.
         let (grid, long) = (of.tiles.len() as u32, of.long_rows.len() as u32);
         let shared = (ITEMS * of.threads) as usize * size_of::<T>();
         // SAFETY: the matrix is valid; x and y have its lengths, and tiles and partial sums are of its plan, for blocks

@@ -1,9 +1,9 @@
 //! Multiplication of a sparse matrix with a vector (SpMV), y = A x: on a device, and what it takes over ranks.
 //!
-//! [`Csr`] is a matrix in compressed sparse rows, of [`SpmvReal`] values: `f32` or `f64`. It is valid however it was made;
-//! what isn't so is an [`SpmvError`] that names the first offending element. [`market`] reads and writes Matrix Market
-//! files, and [`Band`] makes random band matrices. [`DeviceMatrix`] is a matrix on a device, to be multiplied again and
-//! again:
+//! [`Csr`] is a matrix in compressed sparse rows, of [`SpmvReal`] values: `f32` or `f64`. It is valid however it was
+//! made; what isn't so is an [`SpmvError`] that names the first offending element. [`market`] reads and writes Matrix
+//! Market files, and [`Band`] makes random band matrices. [`DeviceMatrix`] is a matrix on a device, to be multiplied
+//! again and again:
 //!
 //! ```
 //! use warpsmith::{device::Device, spmv::{Csr, DeviceMatrix}};

@@ -64,7 +64,8 @@ impl Module<'_> {
         // SAFETY: all values are live and of this module; the old global has no uses left when it is deleted.
         unsafe {
             let ty = LLVMGlobalGetValueType(global);
-            // Shared memory that is a global is the dynamic one: an array without a size, to which the launch gives one.
+            // Shared memory that is a global is the dynamic one: an array without a size, to which the launch gives
+            // one.
             let ty = match space {
                 AddressSpace::Shared => LLVMArrayType2(LLVMInt8TypeInContext(self.context.context), 0),
                 AddressSpace::Constant => ty,

@@ -246,8 +246,8 @@ pub fn save_poses(packings: &Packings, layout: PoseLayout, path: &Path) -> Resul
 
 /// Writes poses, to a destination that was prepared before.
 ///
-/// A [`Single`](PoseLayout::Single) packing becomes an array of shape (poses, 3) or text without the column `packing`. A
-/// submission may have its packings in any order.
+/// A [`Single`](PoseLayout::Single) packing becomes an array of shape (poses, 3) or text without the column `packing`.
+/// A submission may have its packings in any order.
 ///
 /// # Errors
 /// Where the file can't be written, or the format can't hold the poses: `.npy` where packings differ in their numbers
