@@ -204,8 +204,9 @@ pub struct Cells<'a, T> {
     pub parallels: *const u32,
 }
 
-/// How many ranges of angles [`parallel`] tells apart, each with a bit, in words of 32.
-pub const ANGLES: u32 = 1 << 15;
+/// How many ranges of angles [`parallel`] tells apart, each with a bit, in words of 32: so many that few pairs of copies
+/// at random angles come near one.
+pub const ANGLES: u32 = 1 << 20;
 
 /// Whether two copies at these angles may have parallel sides: whether the bit is set of the range in which the angle
 /// between them is.

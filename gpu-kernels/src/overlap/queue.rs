@@ -41,13 +41,15 @@ const CLIPS: usize = (LANES + LANES * PIECES) as usize;
 /// Sums for each row: area, and the derivatives by x, y and theta.
 const SUMS: usize = 4;
 
-/// The row of a tile, whether the candidate is nudged, and the lattice vectors that it is moved by, in one word.
+/// The row of a tile, two marks, and the lattice vectors that the candidate is moved by, in one word.
 #[derive(Clone, Copy)]
 struct Tag(u32);
 
 impl Tag {
     /// What is added to a shift to make it positive.
     const BIAS: i32 = 2048;
+    /// Set where sides may be parallel, and derivatives are wanted.
+    const PARALLEL: u32 = 0x40;
     /// Set where the candidate is nudged.
     const NUDGED: u32 = 0x80;
 
@@ -59,7 +61,7 @@ impl Tag {
 
     #[inline(always)]
     fn slot(self) -> u32 {
-        self.0 & 0x7f
+        self.0 & 0x3f
     }
 
     #[inline(always)]
@@ -218,7 +220,7 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
                 clip_count -= count;
                 warp::sync_warp(FULL_MASK);
                 let mut values = (T::ZERO, T::ZERO, T::ZERO, T::ZERO);
-                let mut tag = Tag(0x7f);
+                let mut tag = Tag(0x3f);
                 let mut again = false;
                 if lane < count {
                     let clip = *memory.clips.add((clip_count + lane) as usize);
@@ -231,10 +233,9 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
                         second_at = second_at.plus(frame.shift(tag.shift()));
                     }
                     let (first, second) = (rows.pieces.add(clip.x as usize), candidates.pieces.add(clip.y as usize));
-                    let parallel = GRADIENT && parallel(parallels, place.angle, other.angle);
                     let (first, second) = ((*first).corners, (*second).corners);
                     let nudged = GRADIENT && tag.0 & Tag::NUDGED != 0;
-                    if parallel {
+                    if GRADIENT && tag.0 & Tag::PARALLEL != 0 {
                         let nudge = nudge((row, &place), (clip.z, &other), tag.shift(), mode);
                         if nudged {
                             second_at = second_at.plus(nudge);
@@ -333,8 +334,11 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
                 if lane < count {
                     pair = *memory.pairs.add((pair_count + lane) as usize);
                     let row = tile.first + Tag(pair.x).slot() * tile.step;
-                    let fours = (*candidates.places.add(pair.y as usize)).count.div_ceil(PIECES);
-                    pair_items = (*rows.places.add(row as usize)).count * fours;
+                    let (place, other) = (&*rows.places.add(row as usize), &*candidates.places.add(pair.y as usize));
+                    pair_items = place.count * other.count.div_ceil(PIECES);
+                    if GRADIENT && parallel(parallels, place.angle, other.angle) {
+                        pair.x |= Tag::PARALLEL;
+                    }
                 }
                 warp::sync_warp(FULL_MASK);
                 pair_end = inclusive_scan(Lanes::FULL, pair_items, Sum);

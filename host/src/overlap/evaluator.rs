@@ -110,19 +110,22 @@ fn angles(shape: &Shape) -> impl Iterator<Item = f64> + '_ {
 }
 
 /// [`parallel`](gpu_kernels::overlap::layout::parallel)'s bits: of the ranges that have an angle between any two sides,
-/// and of those beside them. All of them, where sides have so many directions that it would take long to find out.
-fn parallels(shapes: &[Shape]) -> Vec<u32> {
+/// and of those beside them, in which rounding may bring it. All of them, where sides have so many directions that most
+/// would be set.
+fn parallels<T: OverlapReal>(shapes: &[Shape]) -> Vec<u32> {
     let range = |angle: f64| (angle / PI * f64::from(ANGLES)) as u32 % ANGLES;
     let directions: BTreeSet<u32> = shapes.iter().flat_map(angles).map(range).collect();
-    if directions.len() > 2000 {
+    if directions.len() > 1000 {
         return vec![u32::MAX; ANGLES as usize / 32];
     }
+    // In single precision, as much as an angle of 100 half turns is rounded by.
+    let beside = if size_of::<T>() == 4 { 10 } else { 2 };
     let mut bits = vec![0; ANGLES as usize / 32];
     for first in &directions {
         for second in &directions {
-            // Rounding down was off by less than a range for each, and rounding itself may take an angle across.
-            for near in [ANGLES - 2, ANGLES - 1, 0, 1, 2] {
-                let range = (first + ANGLES - second + near) % ANGLES;
+            // Rounding down was off by less than a range for each.
+            for near in 0..=2 * beside {
+                let range = (first + ANGLES - second + ANGLES - beside + near) % ANGLES;
                 bits[range as usize / 32] |= 1 << (range % 32);
             }
         }
@@ -170,7 +173,7 @@ impl<T: OverlapReal> Shapes<T> {
         Ok(Shapes {
             spans: device.upload(&spans)?,
             quads: device.upload(&points(shapes.iter().flat_map(|shape| shape.quads().as_flattened()).copied()))?,
-            parallels: device.upload(&parallels(shapes))?,
+            parallels: device.upload(&parallels::<T>(shapes))?,
             counts: shapes.iter().map(|shape| shape.quads().len()).collect(),
             reach: 2.0 * shapes.iter().map(Shape::radius).fold(0.0, f64::max),
         })
