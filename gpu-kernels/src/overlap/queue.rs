@@ -233,17 +233,16 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
                         second_at = second_at.plus(frame.shift(tag.shift()));
                     }
                     let (first, second) = (rows.pieces.add(clip.x as usize), candidates.pieces.add(clip.y as usize));
-                    let (first, second) = ((*first).corners, (*second).corners);
                     let nudged = GRADIENT && tag.0 & Tag::NUDGED != 0;
                     if GRADIENT && tag.0 & Tag::PARALLEL != 0 {
                         let nudge = nudge((row, &place), (clip.z, &other), tag.shift(), mode);
                         if nudged {
                             second_at = second_at.plus(nudge);
                         } else {
-                            again = edge_near(&first, &moved(&second, second_at), nearness(nudge));
+                            again = edge_near(&(*first).corners, &moved(&(*second).corners, second_at), nearness(nudge));
                         }
                     }
-                    let mut common = intersect(&first, &moved(&second, second_at));
+                    let mut common = intersect(&(*first).corners, &moved(&(*second).corners, second_at));
                     if nudged {
                         common = common.derivatives();
                     } else if again {
