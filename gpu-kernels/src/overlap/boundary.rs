@@ -74,7 +74,7 @@ pub unsafe fn outside<T: Scalar>(
             size = math::max(size, scale * plane[2]);
         }
         // Rounding does more where the region is larger than the copy.
-        let nudge = place.nudge.times(T::ONE + size / shape.radius);
+        let nudge = (*rows.nudges.add(row)).times(T::ONE + size / shape.radius);
         let limit = nearness(nudge);
         // The least depth of a piece's corners.
         let depth = |k: u32| {

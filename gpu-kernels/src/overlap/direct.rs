@@ -61,14 +61,14 @@ unsafe fn for_candidates<T: Scalar>(
             let run = frame.run(number, row, cell, mode, starts);
             let shift = frame.shift(run.shift);
             for candidate in run.start..run.start + run.len {
-                let other: Circle<T> = *candidates.circles.add(candidate as usize);
-                if !near(&circle, &other, shift) || (mode.has(Mode::FULL) && candidate == row && run.shift == [0; 2]) {
+                let other_circle: Circle<T> = *candidates.circles.add(candidate as usize);
+                if !near(&circle, &other_circle, shift) || (mode.has(Mode::FULL) && candidate == row && run.shift == [0; 2]) {
                     continue;
                 }
                 let other = *candidates.places.add(candidate as usize);
                 let at = other.position.minus(place.position).plus(shift);
-                let parallel = mode.has(Mode::GRADIENT) && parallel(parallels, place.angle, other.angle);
-                let nudge = parallel.then(|| nudge((row, &place), (candidate, &other), run.shift, mode));
+                let parallel = mode.has(Mode::GRADIENT) && parallel(parallels, circle.angle, other_circle.angle);
+                let nudge = parallel.then(|| nudge((rows, row), (candidates, candidate), run.shift, mode));
                 let common = overlap((rows.pieces, place), (candidates.pieces, other), at, nudge);
                 found(candidate, at, run.shift, common);
             }

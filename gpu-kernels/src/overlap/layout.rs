@@ -2,9 +2,9 @@
 
 use super::{Scalar, clip::Point};
 use bytemuck::{Pod, Zeroable};
-use cuda_std::KernelParam;
+use cuda_std::{KernelParam, math};
 
-/// A circle that encloses a shape or a copy of one.
+/// A circle that encloses a copy of a shape. (With the copy's angle, it is one or two loads of 16 bytes.)
 #[repr(C, align(16))]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Circle<T> {
@@ -12,8 +12,8 @@ pub struct Circle<T> {
     pub center: Point<T>,
     /// Its radius; on the device, with what rounding may have moved the centre by.
     pub radius: T,
-    /// Not used: it makes a circle one or two loads of 16 bytes.
-    pub spare: T,
+    /// The copy's angle as a part of a half turn, from 0 to 1, for [`parallel`].
+    pub angle: T,
 }
 
 /// Where a copy is, and which pieces are its own.
@@ -22,16 +22,10 @@ pub struct Circle<T> {
 pub struct Place<T> {
     /// The pose's x and y.
     pub position: Point<T>,
-    /// The shape's [nudge](ShapeSpan::nudge), turned.
-    pub nudge: Point<T>,
     /// Its first piece.
     pub first: u32,
     /// How many.
     pub count: u32,
-    /// The pose's angle, of which a half turn is 2^32, for [`parallel`].
-    pub angle: u32,
-    /// Not used: it fills the place up.
-    pub spare: u32,
 }
 
 /// The octagon around a piece whose sides are level, upright and diagonal, in single precision and a little larger than
@@ -187,6 +181,8 @@ pub struct List<T> {
     pub circles: *const Circle<T>,
     /// Where they are.
     pub places: *const Place<T>,
+    /// Their shapes' [nudges](ShapeSpan::nudge), turned.
+    pub nudges: *const Point<T>,
     /// All pieces.
     pub pieces: *const Piece<T>,
     /// Their numbers in the caller's order.
@@ -206,7 +202,7 @@ pub struct Cells<'a, T> {
 
 /// How many ranges of angles [`parallel`] tells apart, each with a bit, in words of 32: so many that few pairs of copies
 /// at random angles come near one.
-pub const ANGLES: u32 = 1 << 20;
+pub const ANGLES: u32 = 1 << 18;
 
 /// Whether two copies at these angles may have parallel sides: whether the bit is set of the range in which the angle
 /// between them is.
@@ -214,8 +210,9 @@ pub const ANGLES: u32 = 1 << 20;
 /// # Safety
 /// There are [`ANGLES`] bits.
 #[inline(always)]
-pub unsafe fn parallel(parallels: *const u32, first: u32, second: u32) -> bool {
-    let range = second.wrapping_sub(first) / (u32::MAX / ANGLES + 1);
+pub unsafe fn parallel<T: Scalar>(parallels: *const u32, first: T, second: T) -> bool {
+    let between = second - first;
+    let range = ((between - math::floor(between)).to_f32() * ANGLES as f32) as u32 % ANGLES;
     // SAFETY: there is a bit for each range.
     unsafe { *parallels.add((range / 32) as usize) >> (range % 32) & 1 != 0 }
 }

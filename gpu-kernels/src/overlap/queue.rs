@@ -235,7 +235,7 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
                     let (first, second) = (rows.pieces.add(clip.x as usize), candidates.pieces.add(clip.y as usize));
                     let nudged = GRADIENT && tag.0 & Tag::NUDGED != 0;
                     if GRADIENT && tag.0 & Tag::PARALLEL != 0 {
-                        let nudge = nudge((row, &place), (clip.z, &other), tag.shift(), mode);
+                        let nudge = nudge((rows, row), (candidates, clip.z), tag.shift(), mode);
                         if nudged {
                             second_at = second_at.plus(nudge);
                         } else {
@@ -335,8 +335,11 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
                     let row = tile.first + Tag(pair.x).slot() * tile.step;
                     let (place, other) = (&*rows.places.add(row as usize), &*candidates.places.add(pair.y as usize));
                     pair_items = place.count * other.count.div_ceil(PIECES);
-                    if GRADIENT && parallel(parallels, place.angle, other.angle) {
-                        pair.x |= Tag::PARALLEL;
+                    if GRADIENT {
+                        let (circle, other) = (&*rows.circles.add(row as usize), &*candidates.circles.add(pair.y as usize));
+                        if parallel(parallels, circle.angle, other.angle) {
+                            pair.x |= Tag::PARALLEL;
+                        }
                     }
                 }
                 warp::sync_warp(FULL_MASK);

@@ -56,12 +56,12 @@ pub fn turn<T: Scalar>(vector: Point<T>, (sine, cosine): (T, T)) -> Point<T> {
     Point::new(math::mul_add(cosine, vector.x, -(sine * vector.y)), math::mul_add(sine, vector.x, cosine * vector.y))
 }
 
-/// The pose's enclosing circle, with what rounding may have moved its centre by.
+/// The pose's enclosing circle, with what rounding may have moved its centre by; its angle is left to the caller.
 #[inline(always)]
 pub fn circle<T: Scalar>(position: Point<T>, rotation: (T, T), shape: &ShapeSpan<T>) -> Circle<T> {
     let center = position.plus(turn(shape.center, rotation));
     let slack = T::from_f64(8.0) * T::EPSILON * (math::abs(center.x) + math::abs(center.y) + shape.radius);
-    Circle { center, radius: shape.radius + slack, spare: T::ZERO }
+    Circle { center, radius: shape.radius + slack, angle: T::ZERO }
 }
 
 /// The quad, turned, and its bounds. No corner is further than `extent` from the shape's origin.
@@ -99,11 +99,11 @@ pub fn image<T: Scalar>(center: Point<T>, frame: &Frame<T>) -> ([i32; 2], Point<
     ([m.to_i32(), n.to_i32()], frame.lattice[0].times(m).plus(frame.lattice[1].times(n)))
 }
 
-/// The angle as a part of a half turn, which is 2^32.
+/// The angle as a part of a half turn.
 #[inline(always)]
-fn of_half_turn<T: Scalar>(theta: T) -> u32 {
+fn of_half_turn<T: Scalar>(theta: T) -> T {
     let turns = theta * T::from_f64(core::f64::consts::FRAC_1_PI);
-    ((turns - math::floor(turns)).to_f32() * 4_294_967_296.0) as u32
+    turns - math::floor(turns)
 }
 
 /// What phase one writes.
@@ -113,6 +113,8 @@ pub struct Outputs<T> {
     pub circles: *mut Circle<T>,
     /// Where each row is.
     pub places: *mut Place<T>,
+    /// Each row's nudge.
+    pub nudges: *mut Point<T>,
     /// All pieces.
     pub pieces: *mut Piece<T>,
     /// By pose, the lattice vectors that were taken off.
@@ -162,7 +164,7 @@ unsafe fn write_together<T: Scalar>(piece: Option<Piece<T>>, shared: *mut U32x4,
 /// `packing_of` is empty. Sets to zero what `clear` says of areas and gradients.
 ///
 /// # Safety
-/// There are poses, shapes, packings and pieces as the arrays say, and room for a circle and a place for each row, and
+/// There are poses, shapes, packings and pieces as the arrays say, and room for a circle, a place and a nudge for each row, and
 /// for a pair of wraps for each pose, and for what is to be cleared.
 #[kernel(for T in [f32, f64], max_threads = 128)]
 pub unsafe fn transform<T: Scalar>(
@@ -188,7 +190,7 @@ pub unsafe fn transform<T: Scalar>(
             let shape = source.shape(pose);
             let rotation = theta.sin_cos();
             if number == 0 {
-                let mut circle = circle(position, rotation, &shape);
+                let mut circle = Circle { angle: of_half_turn(theta), ..circle(position, rotation, &shape) };
                 if !packing_of.is_empty() {
                     let frame = frames.get_unchecked(*packing_of.get_unchecked(pose as usize) as usize);
                     let (shift, vector) = image(circle.center, frame);
@@ -198,14 +200,8 @@ pub unsafe fn transform<T: Scalar>(
                 }
                 *out.circles.add(row as usize) = circle;
                 let first = if together { row * shape.count } else { *source.first_piece.get_unchecked(pose as usize) };
-                *out.places.add(row as usize) = Place {
-                    position,
-                    nudge: turn(shape.nudge, rotation),
-                    first,
-                    count: shape.count,
-                    angle: of_half_turn(theta),
-                    spare: 0,
-                };
+                *out.places.add(row as usize) = Place { position, first, count: shape.count };
+                *out.nudges.add(row as usize) = turn(shape.nudge, rotation);
                 if clear.has(Mode::PER_POSE) {
                     *out.areas.add(row as usize) = T::ZERO;
                 }

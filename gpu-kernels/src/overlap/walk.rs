@@ -3,7 +3,7 @@
 use super::{
     Scalar,
     clip::Point,
-    layout::{Circle, Frame, Mode, Place},
+    layout::{Circle, Frame, List, Mode},
 };
 use cuda_std::prelude::*;
 
@@ -95,8 +95,19 @@ pub fn near<T: Scalar>(row: &Circle<T>, candidate: &Circle<T>, shift: Point<T>) 
 
 /// By what the candidate of a pair is moved to look at derivatives: the same for a pair whichever of the two is the
 /// row.
+///
+/// # Safety
+/// The lists have these poses.
 #[inline(always)]
-pub fn nudge<T: Scalar>(row: (u32, &Place<T>), candidate: (u32, &Place<T>), shift: [i32; 2], mode: Mode) -> Point<T> {
-    let turned = mode.has(Mode::FULL) && (candidate.0, [0; 2]) < (row.0, shift.map(|count| -count));
-    if turned { Point::ORIGIN.minus(candidate.1.nudge) } else { row.1.nudge }
+pub unsafe fn nudge<T: Scalar>(
+    (rows, row): (List<T>, u32),
+    (candidates, candidate): (List<T>, u32),
+    shift: [i32; 2],
+    mode: Mode,
+) -> Point<T> {
+    let turned = mode.has(Mode::FULL) && (candidate, [0; 2]) < (row, shift.map(|count| -count));
+    // SAFETY: the lists have a nudge for each of their poses, and these are such.
+    unsafe {
+        if turned { Point::ORIGIN.minus(*candidates.nudges.add(candidate as usize)) } else { *rows.nudges.add(row as usize) }
+    }
 }

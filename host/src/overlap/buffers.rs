@@ -16,13 +16,14 @@ use crate::device::Buffer;
 pub struct List<T: Scalar> {
     pub circles: Buffer<Circle<T>>,
     pub places: Buffer<Place<T>>,
+    pub nudges: Buffer<Point<T>>,
     pub pieces: Buffer<Piece<T>>,
     pub order: Buffer<u32>,
 }
 
 impl<T: Scalar> List<T> {
     pub fn argument(&self) -> impl IntoParam<layout::List<T>> {
-        ListArgs { circles: &self.circles, places: &self.places, pieces: &self.pieces, order: &self.order }
+        ListArgs { circles: &self.circles, places: &self.places, nudges: &self.nudges, pieces: &self.pieces, order: &self.order }
     }
 }
 

@@ -1,7 +1,6 @@
 //! The evaluation of packings.
 
 use std::{
-    collections::BTreeSet,
     f64::consts::PI,
     sync::atomic::{AtomicU64, Ordering},
 };
@@ -109,23 +108,23 @@ fn angles(shape: &Shape) -> impl Iterator<Item = f64> + '_ {
     sides.map(|(from, to)| (to[1] - from[1]).atan2(to[0] - from[0]).rem_euclid(PI))
 }
 
-/// [`parallel`](gpu_kernels::overlap::layout::parallel)'s bits: of the ranges that have an angle between any two sides,
-/// and of those beside them, in which rounding may bring it. All of them, where sides have so many directions that most
-/// would be set.
+/// [`parallel`](gpu_kernels::overlap::layout::parallel)'s bits: of the ranges that have an angle between any two sides.
+/// All of them, where sides have so many directions that most would be set.
 fn parallels<T: OverlapReal>(shapes: &[Shape]) -> Vec<u32> {
-    let range = |angle: f64| (angle / PI * f64::from(ANGLES)) as u32 % ANGLES;
-    let directions: BTreeSet<u32> = shapes.iter().flat_map(angles).map(range).collect();
-    if directions.len() > 1000 {
+    let mut directions: Vec<f64> = shapes.iter().flat_map(angles).map(|angle| angle / PI).collect();
+    directions.sort_by(f64::total_cmp);
+    directions.dedup_by(|second, first| *second - *first < 1e-12);
+    if directions.len() > 500 {
         return vec![u32::MAX; ANGLES as usize / 32];
     }
-    // In single precision, as much as an angle of 100 half turns is rounded by.
-    let beside = if size_of::<T>() == 4 { 10 } else { 2 };
+    // How far, in ranges, rounding may bring an angle of up to ten turns.
+    let slack = f64::from(ANGLES) * (2f64.powi(-22) + 80.0 * T::UNIT_ROUNDOFF);
     let mut bits = vec![0; ANGLES as usize / 32];
     for first in &directions {
         for second in &directions {
-            // Rounding down was off by less than a range for each.
-            for near in 0..=2 * beside {
-                let range = (first + ANGLES - second + ANGLES - beside + near) % ANGLES;
+            let between = (first - second) * f64::from(ANGLES);
+            for range in (between - slack).floor() as i64..=(between + slack).floor() as i64 {
+                let range = range.rem_euclid(i64::from(ANGLES));
                 bits[range as usize / 32] |= 1 << (range % 32);
             }
         }
@@ -384,9 +383,9 @@ impl<T: OverlapReal> Overlap<T> {
             let none = self.device.empty();
             let packing_of = if self.lattice.is_some() { &*packing_of } else { &none };
             let threads = if first_piece.is_empty() { rows.max(list.pieces.len()) } else { rows };
-            let List { circles, places, pieces, order } = list;
+            let List { circles, places, nudges, pieces, order } = list;
             let ByPose { areas, gradients } = by_pose;
-            let out = OutputsArgs { circles, places, pieces, wraps, areas, gradients };
+            let out = OutputsArgs { circles, places, nudges, pieces, wraps, areas, gradients };
             launch!(
                 stream,
                 transform::transform::<T><<<blocks(threads), transform::THREADS>>>(

@@ -184,6 +184,7 @@ impl<T: OverlapReal> Scene<T> {
             list: List {
                 circles: device.alloc(n)?,
                 places: device.alloc(n)?,
+                nudges: device.alloc(n)?,
                 pieces: device.alloc(pieces)?,
                 order: device.upload(&identity)?,
             },
