@@ -67,7 +67,7 @@ unsafe fn for_candidates<T: Scalar>(
                 }
                 let other = *candidates.places.add(candidate as usize);
                 let at = other.position.minus(place.position).plus(shift);
-                let parallel = mode.has(Mode::GRADIENT) && parallel(parallels, circle.angle, other_circle.angle) & 1 != 0;
+                let parallel = mode.has(Mode::GRADIENT) && parallel(parallels, circle.angle, other_circle.angle);
                 let nudge = parallel.then(|| nudge((rows, row), (candidates, candidate), run.shift, mode));
                 let common = overlap((rows.pieces, place), (candidates.pieces, other), at, nudge);
                 found(candidate, at, run.shift, common);

@@ -204,17 +204,17 @@ pub struct Cells<'a, T> {
 /// at random angles come near one.
 pub const ANGLES: u32 = 1 << 18;
 
-/// Whether two copies at these angles may have parallel sides: in the lowest bit, that of the range in which the angle
+/// Whether two copies at these angles may have parallel sides: whether the bit is set of the range in which the angle
 /// between them is.
 ///
 /// # Safety
 /// There are [`ANGLES`] bits.
 #[inline(always)]
-pub unsafe fn parallel<T: Scalar>(parallels: *const u32, first: T, second: T) -> u32 {
+pub unsafe fn parallel<T: Scalar>(parallels: *const u32, first: T, second: T) -> bool {
     let between = second - first;
     let range = ((between - math::floor(between)).to_f32() * ANGLES as f32) as u32 % ANGLES;
     // SAFETY: there is a bit for each range.
-    unsafe { *parallels.add((range / 32) as usize) >> (range % 32) }
+    unsafe { *parallels.add((range / 32) as usize) >> (range % 32) & 1 != 0 }
 }
 
 /// Where the sums of phase two go.

@@ -204,7 +204,7 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
         // Near pairs, one a lane, whose pieces are being looked at, and their items: one for each of the row's pieces
         // and each four of the candidate's.
         let mut pair = U32x2::new(0, 0);
-        let (mut pair_items, mut pair_end, mut pair_parallel) = (0, 0, 0);
+        let (mut pair_items, mut pair_end) = (0, 0);
         let (mut item, mut item_count) = (0, 0);
         let (mut pair_count, mut clip_count) = (0u32, 0u32);
 
@@ -315,15 +315,11 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
                     hits = hit(b, 0) | hit(c, 1) | hit(d, 2) | hit(e, 3);
                 }
                 item += LANES;
-                let mut tag = tag.0;
-                if GRADIENT && shuffle_idx(FULL_MASK, pair_parallel, owner) & 1 != 0 {
-                    tag |= Tag::PARALLEL;
-                }
                 let places = exclusive_scan(Lanes::FULL, hits.count_ones(), Sum);
                 let mut to = clip_count + places.prefix;
                 for k in 0..PIECES {
                     if hits >> k & 1 != 0 {
-                        *memory.clips.add(to as usize) = U32x4::new(first, second + k, candidate, tag);
+                        *memory.clips.add(to as usize) = U32x4::new(first, second + k, candidate, tag.0);
                         to += 1;
                     }
                 }
@@ -341,8 +337,9 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
                     pair_items = place.count * other.count.div_ceil(PIECES);
                     if GRADIENT {
                         let (circle, other) = (&*rows.circles.add(row as usize), &*candidates.circles.add(pair.y as usize));
-                        // Not used before the pieces are there.
-                        pair_parallel = parallel(parallels, circle.angle, other.angle);
+                        if parallel(parallels, circle.angle, other.angle) {
+                            pair.x |= Tag::PARALLEL;
+                        }
                     }
                 }
                 warp::sync_warp(FULL_MASK);
