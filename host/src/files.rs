@@ -86,6 +86,7 @@ impl Reason {
     }
 
     /// The same after something else, such as the part of the file that it is about.
+    #[cfg(feature = "pcf")]
     pub(crate) fn after(self, start: impl Display) -> Self {
         Reason { text: format!("{start}{}", self.text), ..self }
     }
