@@ -156,7 +156,8 @@ impl PcfSet {
         }
     }
 
-    /// `curve` is `betti`, `stable_rank` or `accumulated`; barcode i has the rows `offsets[i]..offsets[i + 1]` of `bars`.
+    /// `curve` is `betti`, `stable_rank` or `accumulated`; barcode i has the rows `offsets[i]..offsets[i + 1]` of
+    /// `bars`.
     #[staticmethod]
     fn of_barcodes(
         py: Python<'_>,

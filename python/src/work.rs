@@ -33,8 +33,8 @@ pub fn brief<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, Failure> 
     py.detach(|| start().and_then(|()| unwound(catch_unwind(AssertUnwindSafe(work)))).map_err(PyErr::from))
 }
 
-/// Does work that owns what it needs: on a thread of its own, unless it is about few `elements`. When a signal's handler
-/// raises, as that of Ctrl-C does, the thread is left to itself, and what comes of it is dropped.
+/// Does work that owns what it needs: on a thread of its own, unless it is about few `elements`. When a signal's
+/// handler raises, as that of Ctrl-C does, the thread is left to itself, and what comes of it is dropped.
 pub fn owned<T: Send + 'static>(
     py: Python<'_>,
     elements: usize,

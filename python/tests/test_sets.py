@@ -272,7 +272,13 @@ def test_arithmetic_broadcasts() -> None:
 
 def test_arithmetic_that_ends_nowhere() -> None:
     f = PcfSet([F])
-    calls: list[Callable[[], PcfSet]] = [lambda: f / 0, lambda: 1 / f, lambda: (-f) ** 0.5, lambda: f + np.nan, lambda: f * 1e300]
+    calls: list[Callable[[], PcfSet]] = [
+        lambda: f / 0,
+        lambda: 1 / f,
+        lambda: (-f) ** 0.5,
+        lambda: f + np.nan,
+        lambda: f * 1e300,
+    ]
     for wrong in calls:
         with pytest.raises(ValueError, match="function 0, breakpoint"):
             wrong()

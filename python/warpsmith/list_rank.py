@@ -46,9 +46,8 @@ def _successors(next: npt.ArrayLike) -> npt.NDArray[np.int32]:
         # What 32 bits can't hold is no element either.
         wrong = np.flatnonzero((array < -1) | (array >= array.size))
         if wrong.size:
-            raise ValueError(
-                f"next[{wrong[0]}] is {array[wrong[0]]}, which is neither an element (there are {array.size}, from 0) nor -1"
-            )
+            found = f"next[{wrong[0]}] is {array[wrong[0]]}"
+            raise ValueError(f"{found}, which is neither an element (there are {array.size}, from 0) nor -1")
     return array.astype(np.int32, copy=False)
 
 

@@ -1,7 +1,7 @@
 """Copies of polygons: the areas in which they overlap, and exact derivatives by every pose.
 
-A pose is x, y and theta: it turns its shape by theta (radians, counter-clockwise) about the origin of the shape's frame,
-and then moves that origin to (x, y).
+A pose is x, y and theta: it turns its shape by theta (radians, counter-clockwise) about the origin of the shape's
+frame, and then moves that origin to (x, y).
 
 Examples
 --------
@@ -79,8 +79,8 @@ class Pairs(NamedTuple):
 class Overlap:
     """Overlaps of copies of some shapes.
 
-    It keeps its arrays on the device, so that evaluating as many poses again allocates nothing there. Threads that share
-    one wait for each other.
+    It keeps its arrays on the device, so that evaluating as many poses again allocates nothing there. Threads that
+    share one wait for each other.
 
     Parameters
     ----------
@@ -89,8 +89,8 @@ class Overlap:
     dtype : {"float64", "float32"}
         The precision.
     boundary : "square" or (n, 2) array_like, optional
-        A convex polygon around the origin, by its vertices at scale 1. The square's scale is its side. What is outside is
-        measured where `evaluate` gets scales.
+        A convex polygon around the origin, by its vertices at scale 1. The square's scale is its side. What is outside
+        is measured where `evaluate` gets scales.
     lattice : (2, 2) array_like, optional
         Two vectors, by which everything repeats; not together with a boundary.
     deterministic : bool

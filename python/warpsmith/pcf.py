@@ -1,7 +1,7 @@
 """Piecewise constant functions of time: sets of them, and distances and inner products of all pairs.
 
-A function has the value v[k] from time t[k] on to the next breakpoint, and the last value for ever. The first breakpoint
-is at t = 0, times ascend strictly, and all numbers are finite.
+A function has the value v[k] from time t[k] on to the next breakpoint, and the last value for ever. The first
+breakpoint is at t = 0, times ascend strictly, and all numbers are finite.
 
 Examples
 --------
@@ -57,8 +57,8 @@ class PcfSet:
     """Piecewise constant functions, in an array of any shape. They never change.
 
     A set of shape () is a single function. Indexing gives functions and parts of the set as NumPy does: ``fs[3]``,
-    ``fs[2:5]``, ``fs[mask]``, ``fs[[4, 0]]``, ``fs[..., 0]``. ``f(t)`` gives values; ``+ - * / **`` take sets and numbers,
-    arrays of numbers among them, and broadcast as NumPy does.
+    ``fs[2:5]``, ``fs[mask]``, ``fs[[4, 0]]``, ``fs[..., 0]``. ``f(t)`` gives values; ``+ - * / **`` take sets and
+    numbers, arrays of numbers among them, and broadcast as NumPy does.
 
     Parameters
     ----------
@@ -109,8 +109,8 @@ class PcfSet:
         elif isinstance(functions, np.ndarray) and functions.dtype != np.object_:
             made = _of_array(functions)
         elif len(shape := getattr(functions, "shape", ())) > 1:
-            # A tensor of functions.
-            made = _of_sequence(list(functions.reshape((int(np.prod(shape)),)))).reshape(shape)  # type: ignore[union-attr]
+            tensor: Any = functions
+            made = _of_sequence(list(tensor.reshape((int(np.prod(shape)),)))).reshape(shape)
         elif isinstance(functions, Iterable):
             made = _of_sequence(list(functions))
         else:
@@ -497,8 +497,8 @@ class PcfSet:
         Parameters
         ----------
         path : path_like
-            The extension tells the format: ``.npz``; ``.npy`` where all functions have equally many breakpoints; ``.csv``
-            where the set has one dimension.
+            The extension tells the format: ``.npz``; ``.npy`` where all functions have equally many breakpoints;
+            ``.csv`` where the set has one dimension.
 
         Raises
         ------
@@ -713,8 +713,8 @@ def pdist(
     dtype : dtype_like, optional
         The precision, float32 or float64; by default that of the functions.
     layout : {"condensed", "packed", "dense"}
-        How the entries lie: the n (n - 1) / 2 above the diagonal, as `scipy.spatial.distance.squareform` reads them; the
-        n (n + 1) / 2 on and below the diagonal, by rows; or all, with the functions' shape twice.
+        How the entries lie: the n (n - 1) / 2 above the diagonal, as `scipy.spatial.distance.squareform` reads them;
+        the n (n + 1) / 2 on and below the diagonal, by rows; or all, with the functions' shape twice.
     out : ndarray, optional
         Where the result goes: an array of its shape and type, contiguous in C order. After an exception it holds
         anything.
@@ -848,8 +848,8 @@ def _bars(barcode: Any, dimension: int | None, index: int) -> Array:
         return _of_dimension(bars, dimension, index)
     if bars.ndim != 2 or bars.shape[1] != 2:
         raise ValueError(
-            f"barcode {index} has the shape {bars.shape}, but it must be (bars, 2), births and deaths, or (bars, 3) with "
-            "dimensions; a single barcode is given as [barcode]"
+            f"barcode {index} has the shape {bars.shape}, but it must be (bars, 2), births and deaths, or (bars, 3) "
+            "with dimensions; a single barcode is given as [barcode]"
         )
     if dimension is not None:
         raise ValueError(f"barcode {index} has no dimensions to choose from: its shape is {bars.shape}")

@@ -1,8 +1,8 @@
 """Design rules: what tells a program's fast schedules from its slow ones.
 
-A schedule is the order of a program's operations, with the streams of those on the GPU and the synchronisation that these
-need. As text its steps have ``;`` between them: ``Pack@0;PostRecv;CER-after-Pack``. The command ``warpsmith rules
-explore`` measures schedules, and writes files that `Runs.load` reads.
+A schedule is the order of a program's operations, with the streams of those on the GPU and the synchronisation that
+these need. As text its steps have ``;`` between them: ``Pack@0;PostRecv;CER-after-Pack``. The command ``warpsmith
+rules explore`` measures schedules, and writes files that `Runs.load` reads.
 
 Examples
 --------
