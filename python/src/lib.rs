@@ -1,7 +1,7 @@
 //! The extension module `warpsmith._warpsmith`: what the package's Python needs of the library, and nothing else.
 //!
 //! Python's side (`warpsmith/*.py`) says what arguments mean, and brings arrays into the one form that these functions
-//! take. All work goes through [`work`].
+//! take. All work goes through `work`.
 
 mod device;
 mod error;
