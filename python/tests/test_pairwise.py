@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -175,3 +177,33 @@ def test_progress_is_a_line_in_a_file(capsys: pytest.CaptureFixture[str]) -> Non
     pcf.pdist(PcfSet(random_arrays(9, 200)), progress=True)
     text = capsys.readouterr().err
     assert text.startswith("pdist: 100 %, ") and text.count("\n") == 1
+
+
+def test_progress_is_a_bar_at_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    pcf.cdist(PcfSet(random_arrays(9, 200)), [[(0, 0)]], progress=True)
+    text = capsys.readouterr().err
+    assert text.startswith("\rcdist [") and f"[{'#' * 30}] 100 %, " in text and text.endswith("\n")
+
+
+def test_progress_is_an_element_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in for IPython, which has what is used of it."""
+    shown: list[str] = []
+
+    class Place:
+        def update(self, text: str) -> None:
+            shown.append(text)
+
+    def display(text: str, display_id: bool) -> Place:
+        shown.append(text)
+        return Place()
+
+    ipython: Any = ModuleType("IPython")
+    ipython.get_ipython = lambda: SimpleNamespace(kernel=None)
+    ipython.display = SimpleNamespace(HTML=str, display=display)
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    pcf.l2_kernel(PcfSet(random_arrays(9, 200)), progress=True)
+    assert shown[0] == "l2_kernel"
+    assert shown[-1].startswith('l2_kernel <progress value="20100" max="20100"></progress> 100 %, ')

@@ -112,13 +112,18 @@ def interrupted(work: Callable[[], object], after: float = 0.3) -> float:
     return ended - pressed
 
 
+def ends_soon(work: Callable[[], object]) -> bool:
+    """Whether Ctrl-C ends the work within 0.2 s. Another process may have the cores for longer, but hardly thrice."""
+    return any(interrupted(work) < 0.2 for _ in range(3))
+
+
 @pytest.mark.parametrize("p", [1, 2.5])
 def test_ctrl_c_ends_matrices(p: float) -> None:
     fs = long_functions(3000, 1000)
     pcf.pdist(fs[:10], p)
-    assert interrupted(lambda: pcf.pdist(fs, p)) < 0.2
+    assert ends_soon(lambda: pcf.pdist(fs, p))
     out = np.empty(3000 * 2999 // 2)
-    assert interrupted(lambda: pcf.pdist(fs, p, out=out)) < 0.2
+    assert ends_soon(lambda: pcf.pdist(fs, p, out=out))
     # Nobody writes there any more.
     before = out.copy()
     time.sleep(0.1)
@@ -128,15 +133,15 @@ def test_ctrl_c_ends_matrices(p: float) -> None:
 
 def test_ctrl_c_ends_the_rest() -> None:
     fs = long_functions(400, 20_000)
-    assert interrupted(lambda: [fs.mean() for _ in range(100)]) < 0.2
-    assert interrupted(lambda: [(fs + fs).size for _ in range(100)]) < 0.2
+    assert ends_soon(lambda: [fs.mean() for _ in range(100)])
+    assert ends_soon(lambda: [(fs + fs).size for _ in range(100)])
     order = np.random.default_rng(1).permutation(5_000_000)
     successors = np.full(len(order), -1, np.int32)
     successors[order[:-1]] = order[1:]
-    assert interrupted(lambda: [list_rank.rank(successors) for _ in range(100)]) < 0.2
+    assert ends_soon(lambda: [list_rank.rank(successors) for _ in range(100)])
     poses = np.random.default_rng(1).uniform(0, 30, (2000, 3))
     trees = overlap.Overlap([overlap.Shape.tree()])
-    assert interrupted(lambda: [trees.evaluate(poses, gradient=True) for _ in range(10_000)]) < 0.2
+    assert ends_soon(lambda: [trees.evaluate(poses, gradient=True) for _ in range(10_000)])
     # The evaluator goes on as if nothing had been.
     assert trees.evaluate([[0, 0, 0], [9, 9, 0]]).totals == 0
 

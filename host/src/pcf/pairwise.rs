@@ -16,7 +16,7 @@ use crate::engine::{
 /// Merge steps of a block for each of the CPU's workers, some hundredths of a second's work.
 const STEPS_PER_WORKER: f64 = 1e7;
 /// How many merge steps one with a power in it counts as.
-const POWER: f64 = 32.0;
+const POWER: f64 = 64.0;
 /// The smallest side of a block that is worth its while, and the largest that is ever asked for.
 const SIDES: (usize, usize) = (64, 2048);
 
