@@ -90,8 +90,7 @@ fn indices<'a>(from: impl IntoIterator<Item = &'a i64>, len: usize) -> PyResult<
 }
 
 /// Breakpoints, as the library has them.
-fn points<T: Real>(points: &Bound<'_, PyAny>) -> PyResult<Vec<Point<T>>> {
-    let array: PyReadonlyArray2<'_, T> = points.extract()?;
+fn points<T: Real>(array: &PyReadonlyArray2<'_, T>) -> PyResult<Vec<Point<T>>> {
     let rows = array.as_array();
     if rows.ncols() != 2 {
         return Err(PyValueError::new_err(format!("points have 2 columns, t and v, not {}", rows.ncols())));
@@ -147,12 +146,9 @@ impl PcfSet {
         shape: Option<Vec<usize>>,
     ) -> PyResult<Self> {
         let offsets = self::offsets(&offsets).map_err(Failure::from)?;
-        match self::points::<f32>(points) {
-            Ok(points) => PcfSet::of_parts(py, offsets, points, shape),
-            Err(error) if error.is_instance_of::<PyTypeError>(py) => {
-                PcfSet::of_parts(py, offsets, self::points::<f64>(points)?, shape)
-            }
-            Err(error) => Err(error),
+        match points.extract() {
+            Ok(single) => PcfSet::of_parts::<f32>(py, offsets, self::points(&single)?, shape),
+            Err(_) => PcfSet::of_parts::<f64>(py, offsets, self::points(&points.extract()?)?, shape),
         }
     }
 

@@ -158,13 +158,13 @@ def test_other_handlers_of_signals() -> None:
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.3)
         with pytest.raises(Alarm):
-            pcf.pdist(fs)
+            for _ in range(1000):
+                pcf.pdist(fs)
     finally:
         signal.signal(signal.SIGALRM, before)
 
 
 def test_other_threads_go_on() -> None:
-    fs = long_functions(1000, 400)
     ticks: list[float] = []
     stop = threading.Event()
 
@@ -174,13 +174,17 @@ def test_other_threads_go_on() -> None:
 
     thread = threading.Thread(target=tick)
     thread.start()
-    start = time.monotonic()
-    pcf.pdist(fs)
-    taken = time.monotonic() - start
+    count, start, end = 500, 0.0, 0.0
+    while end - start < 0.3:
+        fs = long_functions(count, 400)
+        count *= 2
+        start = time.monotonic()
+        pcf.pdist(fs)
+        end = time.monotonic()
     stop.set()
     thread.join()
-    assert taken > 0.1, "too little work to tell"
-    assert len(ticks) > taken / 0.01 / 10
+    # Were the lock held, there would be none at all between.
+    assert sum(start + 0.05 < time < end - 0.05 for time in ticks) >= 3
 
 
 def test_threads_share_everything() -> None:
@@ -204,14 +208,23 @@ def test_threads_share_everything() -> None:
 
 
 def test_one_output_for_two_threads() -> None:
-    fs = long_functions(1500, 400)
-    out = np.empty(1500 * 1499 // 2)
-    first = threading.Thread(target=lambda: pcf.pdist(fs, out=out))
+    fs = PcfSet(random_arrays(5, 30))
+    out = np.empty(30 * 29 // 2)
+    told, refused = threading.Event(), threading.Event()
+
+    def hold(done: int, total: int) -> None:
+        told.set()
+        refused.wait(60)
+
+    first = threading.Thread(target=lambda: pcf.pdist(fs, out=out, progress=hold))
     first.start()
-    time.sleep(0.1)
-    with pytest.raises(ValueError, match="being used by another call"):
-        pcf.pdist(fs, out=out)
-    first.join()
+    assert told.wait(60)
+    try:
+        with pytest.raises(ValueError, match="being used by another call"):
+            pcf.pdist(fs, out=out)
+    finally:
+        refused.set()
+        first.join()
     np.testing.assert_array_equal(pcf.pdist(fs), out)
 
 
