@@ -50,6 +50,11 @@ impl FileError {
         &self.path
     }
 
+    /// Whether it is that the file can't be written, and not about what it holds or how it is read.
+    pub fn is_unwritable(&self) -> bool {
+        self.reason.text.starts_with(UNWRITTEN)
+    }
+
     /// The system's error, where it is at fault.
     pub fn io_error(&self) -> Option<&io::Error> {
         self.reason.source.as_deref()
@@ -61,7 +66,7 @@ const UNWRITTEN: &str = "can't be written";
 impl Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Of what is read, any clause may follow.
-        let between = if self.reason.text.starts_with(UNWRITTEN) { "" } else { ":" };
+        let between = if self.is_unwritable() { "" } else { ":" };
         write!(f, "{}{between} {}", self.path.display(), self.reason.text)
     }
 }

@@ -223,7 +223,7 @@ fn errors_name_what_is_wrong() {
     folder.bad("random --count 0 --points 3 --output a.npz", "at least 1");
     folder.bad("random --count 3 --output a.npz", "--points");
     folder.write("bars.csv", "birth,death\n0,1\n-1,2\n");
-    folder.bad("betti bars.csv --output b.npz", "bars.csv: bar 1: birth = -1, but a Betti curve is a function from t = 0 on");
+    folder.bad("betti bars.csv --output b.npz", "bars.csv: bar 1: birth = -1, but the function starts at t = 0");
     folder.write("bars.csv", "birth,death\n3,1\n");
     folder.bad("stable-rank bars.csv --output b.npz", "bars.csv: line 2: bar 0: death = 1 comes before birth = 3");
     folder.write("none.csv", "function,t,v\n");

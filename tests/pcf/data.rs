@@ -9,7 +9,8 @@ use tempfile::{TempDir, tempdir};
 use warpsmith::files::chain;
 use warpsmith::pcf::{
     Pcf, PcfError, PcfReal, PcfSet, Point, Repairs,
-    barcode::{Bar, Barcode, Filtration, betti_curves, stable_ranks},
+    barcode::{Bar, Barcode, Filtration, accumulated_persistences, betti_curves, stable_ranks},
+    integral,
     io::{self, BarcodeOptions, PcfData},
     l2_inner, lp_distance, lp_norm, random,
 };
@@ -482,6 +483,28 @@ fn tails() {
 }
 
 #[test]
+fn integrals_from_a_time_to_another() {
+    let f = pcf(&[(0.0, 3.0), (1.0, 1.0), (3.0, 0.0)]);
+    let inf = f64::INFINITY;
+    for (start, end, expected) in
+        [(0.0, inf, 5.0), (0.5, 2.0, 2.5), (1.0, 1.0, 0.0), (2.0, 1.0, 0.0), (7.0, inf, 0.0), (inf, inf, 0.0)]
+    {
+        assert_eq!(integral(&f, start, end), expected, "{start}..{end}");
+    }
+    let endless = pcf(&[(0.0, 1.0), (2.0, -1.0)]);
+    assert_eq!((integral(&endless, 0.0, inf), integral(&endless, 0.0, 9.0), integral(&endless, inf, inf)), (-inf, -5.0, 0.0));
+}
+
+#[test]
+fn values_that_are_no_functions() {
+    let set = set_of(&[&[(0.0, 1.0), (1.0, 0.0)][..], &[(0.0, 2.0)]]).unwrap();
+    let error = set.combine(&set, &[(0, 1), (1, 0)], |a, b| a / b).unwrap_err();
+    assert!(error.to_string().starts_with("function 1, breakpoint 1: v = inf, but it must be"), "{error}");
+    assert!(set.combine(&set, &[], |a, _| a).unwrap().is_empty() && set.take(&[]).unwrap().is_empty());
+    assert_eq!(set.values_at(&[]), Ok(vec![]));
+}
+
+#[test]
 fn exponents_below_one() {
     let f = Pcf::<f32>::zero();
     for p in [0.999, 0.0, -1.0, f64::NAN, f64::INFINITY] {
@@ -602,6 +625,31 @@ proptest! {
         prop_assert!((f64::from(found.value_at(t)) - expected).abs() <= 5.0 * f32::UNIT_ROUNDOFF);
     }
 
+    #[test]
+    fn parts_and_combinations(f in functions(), g in functions(), bounds in (0.0..12.0f64, 0.0..12.0f64)) {
+        let set = PcfSet::from_functions([f.clone(), g.clone()]);
+        let turned = set.take(&[1, 0, 1]).unwrap();
+        prop_assert!(turned.iter().eq([g.as_ref(), f.as_ref(), g.as_ref()]));
+
+        let pairs = [(0, 0), (0, 1), (1, 2)];
+        let sums = set.combine(&turned, &pairs, |a, b| a + 2.0 * b).unwrap();
+        let mut times: Vec<f64> = set.points().iter().map(|point| point.t).step_by(set.points().len() / 50 + 1).collect();
+        times.extend([bounds.0, bounds.1, f64::INFINITY]);
+        for (sum, (i, j)) in sums.iter().zip(pairs) {
+            let value = |t: f64| set.get(i).value_at(t) + 2.0 * turned.get(j).value_at(t);
+            prop_assert!(times.iter().all(|&t| sum.value_at(t) == value(t)));
+            prop_assert!(sum.points().windows(2).all(|pair| pair[0].v != pair[1].v));
+        }
+        let values = set.values_at(&times).unwrap();
+        prop_assert!(values.iter().copied().eq([&f, &g].into_iter().flat_map(|h| times.iter().map(|&t| h.value_at(t)))));
+
+        // The function times the one that is 1 between the bounds.
+        let (start, end) = (bounds.0.min(bounds.1), bounds.0.max(bounds.1).max(bounds.0 + 1e-9));
+        let window = if start == 0.0 { pcf(&[(0.0, 1.0), (end, 0.0)]) } else { pcf(&[(0.0, 0.0), (start, 1.0), (end, 0.0)]) };
+        let (expected, magnitude) = brute_force(&f, &window, |a, b| a * b);
+        prop_assert!((integral(&f, start, end) - expected).abs() <= 1e-12 * magnitude);
+    }
+
     // ---- barcodes
 
     #[test]
@@ -622,7 +670,12 @@ proptest! {
         prop_assert_eq!((betti.value_at(t), rank.value_at(t)), (alive as f64, long as f64));
         prop_assert_eq!(widen(&barcode.betti_curve::<f32>().unwrap()), betti.clone());
         prop_assert_eq!(widen(&barcode.stable_rank::<f32>().unwrap()), rank.clone());
-        for f in [betti, rank] {
+        let accumulated = barcode.accumulated_persistence::<f64>().unwrap();
+        // Sums of halves, without rounding; those of bars without end aren't there.
+        let lengths = bars.iter().filter(|(birth, death)| birth / 2.0 + death / 2.0 <= t).map(|(birth, death)| death - birth);
+        prop_assert_eq!(accumulated.value_at(t), lengths.fold(0.0, |sum, length| sum + length));
+        prop_assert_eq!(widen(&barcode.accumulated_persistence::<f32>().unwrap()), accumulated.clone());
+        for f in [betti, rank, accumulated] {
             prop_assert!(f.points().windows(2).all(|pair| pair[0].v != pair[1].v));
         }
     }
@@ -647,6 +700,8 @@ fn no_bars() {
     let short = Barcode::new([(1.0, 1.0 + 1e-12)]).unwrap();
     assert_eq!(short.betti_curve::<f32>(), Ok(Pcf::zero()));
     assert_eq!(short.betti_curve::<f64>(), Ok(pcf(&[(0.0, 0.0), (1.0, 1.0), (1.0 + 1e-12, 0.0)])));
+    assert_eq!(none.accumulated_persistence(), Ok(Pcf::<f64>::zero()));
+    assert_eq!(seen_by_none.accumulated_persistence(), Ok(Pcf::<f64>::zero()));
     // Stable ranks know no births.
     assert_eq!(Barcode::new([(-2.0, 1.0)]).unwrap().stable_rank(), Ok(pcf(&[(0.0, 1.0), (3.0, 0.0)])));
 }
@@ -667,13 +722,16 @@ fn what_is_no_bar() {
     }
     let negative = Barcode::new([(0.0, 1.0), (-0.5, 1.0)]).unwrap();
     let error = betti_curves::<f64>(std::slice::from_ref(&negative)).unwrap_err().to_string();
-    assert!(error.starts_with("bar 1: birth = -0.5, but a Betti curve is a function from t = 0 on"), "{error}");
+    assert!(error.starts_with("bar 1: birth = -0.5, but the function starts at t = 0"), "{error}");
     let error = betti_curves::<f64>(&[Barcode::default(), negative.clone(), negative]).unwrap_err().to_string();
     assert!(error.starts_with("barcode 1, bar 1: birth = -0.5"), "{error}");
     let long = Barcode::new([(0.0, 1e20)]).unwrap();
     let error = stable_ranks::<f32>(std::slice::from_ref(&long)).unwrap_err().to_string();
     assert!(error.starts_with("bar 0: death - birth = 1e20 is too large for float32"), "{error}");
     assert!(long.betti_curve::<f32>().is_err() && long.betti_curve::<f64>().is_ok());
+    let early = Barcode::new([(0.0, 1.0), (-2.0, 1.0)]).unwrap();
+    let error = accumulated_persistences::<f64>(&[early]).unwrap_err().to_string();
+    assert!(error.starts_with("bar 1: (birth + death) / 2 = -0.5, but the function starts at t = 0"), "{error}");
 }
 
 /// As `numpy.savez_compressed` packs.
@@ -806,9 +864,9 @@ fn superlevel_filtrations() {
     let path = files.text("a.csv", "birth,death\n5,1\n4,4.5\n");
     fails(io::load_barcodes(&path, options), &path, "line 3: bar 1: death = 4.5 is above birth = 4");
     for (bar, sentence) in [
-        ((1.0, -1.0), "bar 0: death = -1, but a Betti curve is a function from t = 0 on"),
-        ((-1.0, -inf), "bar 0: birth = -1, but a Betti curve"),
-        ((-1.0, -2.0), "bar 0: death = -2, but a Betti curve"),
+        ((1.0, -1.0), "bar 0: death = -1, but the function starts at t = 0"),
+        ((-1.0, -inf), "bar 0: birth = -1, but the function starts"),
+        ((-1.0, -2.0), "bar 0: death = -2, but the function starts"),
     ] {
         let barcode = Barcode::of(Filtration::Superlevel, [bar]).unwrap();
         assert!(barcode.betti_curve::<f64>().unwrap_err().to_string().starts_with(sentence));

@@ -1,4 +1,4 @@
-//! From persistence barcodes to functions: Betti curves and stable ranks.
+//! From persistence barcodes to functions: Betti curves, stable ranks and accumulated persistence.
 //!
 //! A barcode is a collection of bars, each from a birth to a death; it is the persistent homology of one degree of a
 //! filtered space. A bar without end has the death infinity. Of bars whose death is their birth nothing is seen in any
@@ -12,6 +12,10 @@
 //!   Öberg, "Multidimensional persistence and noise" (Foundations of Computational Mathematics 17, 2017), and
 //!   Chachólski and Riihimäki, "Metrics and stabilization in one parameter persistence" (SIAM Journal on Applied
 //!   Algebra and Geometry 4, 2020).
+//! - The [accumulated persistence](Barcode::accumulated_persistence) at t is the sum of the lengths of the bars whose
+//!   middle is at t or before. See Biscio and Møller, "The accumulated persistence function, a new useful functional
+//!   summary statistic for topological data analysis, with a view to brain artery trees and spatial point process
+//!   applications" (Journal of Computational and Graphical Statistics 28, 2019).
 //!
 //! ```
 //! use warpsmith::pcf::{Pcf, barcode::Barcode};
@@ -95,6 +99,14 @@ impl Barcode {
         })
     }
 
+    /// What a bar's length is called.
+    fn length(&self) -> &'static str {
+        match self.filtration {
+            Filtration::Sublevel => "death - birth",
+            Filtration::Superlevel => "birth - death",
+        }
+    }
+
     /// The bars.
     pub fn bars(&self) -> &[Bar] {
         &self.bars
@@ -112,16 +124,16 @@ impl Barcode {
     /// Where a bar's birth or death is below 0, where the curve starts, and not -infinity, or a time is above
     /// [`PcfReal::MAX_VALUE`].
     pub fn betti_curve<T: PcfReal>(&self) -> Result<Pcf<T>, PcfError> {
-        let mut changes: Vec<(T, i64)> = Vec::with_capacity(2 * self.bars.len());
+        let mut changes = Vec::with_capacity(2 * self.bars.len());
         for (bar, (start, end)) in self.intervals().enumerate() {
             // What has been there all the time is there at 0.
             let start = if start.0 == f64::NEG_INFINITY { (0.0, start.1) } else { start };
             if let Some((value, what)) = [start, end].into_iter().find(|&(value, _)| value < 0.0) {
                 return Err(PcfError::Bar { bar, problem: BarProblem::Negative { what, value } });
             }
-            changes.push((round(bar, start.1, start.0)?, 1));
+            changes.push((round(bar, start.1, start.0)?, 1.0));
             if end.0.is_finite() {
-                changes.push((round(bar, end.1, end.0)?, -1));
+                changes.push((round(bar, end.1, end.0)?, -1.0));
             }
         }
         steps(changes)
@@ -133,15 +145,33 @@ impl Barcode {
     /// # Errors
     /// Where a bar is longer than [`PcfReal::MAX_VALUE`] and not infinite.
     pub fn stable_rank<T: PcfReal>(&self) -> Result<Pcf<T>, PcfError> {
-        let mut changes: Vec<(T, i64)> = Vec::with_capacity(2 * self.bars.len());
-        let length = match self.filtration {
-            Filtration::Sublevel => "death - birth",
-            Filtration::Superlevel => "birth - death",
-        };
+        let mut changes = Vec::with_capacity(2 * self.bars.len());
+        let length = self.length();
         for (bar, ((start, _), (end, _))) in self.intervals().enumerate() {
-            changes.push((T::ZERO, 1));
+            changes.push((T::ZERO, 1.0));
             if start.is_finite() && end.is_finite() {
-                changes.push((round(bar, length, end - start)?, -1));
+                changes.push((round(bar, length, end - start)?, -1.0));
+            }
+        }
+        steps(changes)
+    }
+
+    /// The accumulated persistence: at t, the sum of the lengths of all bars with (birth + death) / 2 <= t. Bars without
+    /// end have no middle, and count for nothing. Middles are rounded to `T` first; lengths are summed in `f64`.
+    ///
+    /// # Errors
+    /// Where a bar's middle is below 0, where the function starts, or a middle or the sum is above
+    /// [`PcfReal::MAX_VALUE`].
+    pub fn accumulated_persistence<T: PcfReal>(&self) -> Result<Pcf<T>, PcfError> {
+        let mut changes = Vec::with_capacity(self.bars.len());
+        for (bar, ((start, _), (end, _))) in self.intervals().enumerate() {
+            if start.is_finite() && end.is_finite() {
+                let what = "(birth + death) / 2";
+                let middle = start / 2.0 + end / 2.0;
+                if middle < 0.0 {
+                    return Err(PcfError::Bar { bar, problem: BarProblem::Negative { what, value: middle } });
+                }
+                changes.push((round(bar, what, middle)?, round::<f64>(bar, self.length(), end - start)?));
             }
         }
         steps(changes)
@@ -162,6 +192,14 @@ pub fn betti_curves<T: PcfReal>(barcodes: &[Barcode]) -> Result<PcfSet<T>, PcfEr
 /// As [`Barcode::stable_rank`].
 pub fn stable_ranks<T: PcfReal>(barcodes: &[Barcode]) -> Result<PcfSet<T>, PcfError> {
     functions(barcodes, Barcode::stable_rank)
+}
+
+/// The accumulated persistence of many barcodes.
+///
+/// # Errors
+/// As [`Barcode::accumulated_persistence`].
+pub fn accumulated_persistences<T: PcfReal>(barcodes: &[Barcode]) -> Result<PcfSet<T>, PcfError> {
+    functions(barcodes, Barcode::accumulated_persistence)
 }
 
 fn functions<T: PcfReal>(
@@ -186,20 +224,20 @@ fn round<T: PcfReal>(bar: usize, what: &'static str, value: f64) -> Result<T, Pc
 }
 
 /// The function that starts from 0 and changes by so much at these times, which are not negative.
-fn steps<T: PcfReal>(mut changes: Vec<(T, i64)>) -> Result<Pcf<T>, PcfError> {
+fn steps<T: PcfReal>(mut changes: Vec<(T, f64)>) -> Result<Pcf<T>, PcfError> {
     changes.sort_unstable_by(|a, b| a.0.partial_cmp(&b.0).unwrap_or(std::cmp::Ordering::Equal));
     let mut points = Vec::new();
-    let (mut count, mut last) = (0, 0);
+    let (mut value, mut last) = (0.0, 0.0);
     if changes.first().is_none_or(|&(t, _)| t != T::ZERO) {
         points.push((T::ZERO, T::ZERO));
     }
     for together in changes.chunk_by(|a, b| a.0 == b.0) {
-        count += together.iter().map(|&(_, change)| change).sum::<i64>();
+        value += together.iter().map(|&(_, change)| change).sum::<f64>();
         // At 0 there is a breakpoint in any case.
-        if count != last || points.is_empty() {
-            points.push((together[0].0, T::from_f64(count as f64)));
+        if value != last || points.is_empty() {
+            points.push((together[0].0, T::from_f64(value)));
         }
-        last = count;
+        last = value;
     }
     Pcf::new(points)
 }

@@ -205,8 +205,8 @@ pub enum BarProblem {
         /// The death.
         death: f64,
     },
-    /// A Betti curve starts at 0.
-    #[error("{what} = {value}, but a Betti curve is a function from t = 0 on: shift the bars, or take stable ranks")]
+    /// Functions start at 0.
+    #[error("{what} = {value}, but the function starts at t = 0: shift the bars, or take stable ranks")]
     Negative {
         /// Which end of the bar.
         what: &'static str,

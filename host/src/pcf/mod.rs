@@ -20,6 +20,7 @@
 //! [`Pairwise`] is a matrix of distances or inner products, computed on GPUs. [`io`] loads and saves sets, [`barcode`]
 //! makes them from persistence barcodes, and [`random`] draws them.
 
+mod arithmetic;
 mod band;
 pub mod barcode;
 mod error;
@@ -42,5 +43,5 @@ pub use real::PcfReal;
 pub use repair::Repairs;
 #[cfg(feature = "rules")]
 pub(crate) use resident::ResidentRows;
-pub use scalar::{l2_inner, lp_distance, lp_norm};
+pub use scalar::{integral, l2_inner, lp_distance, lp_norm};
 pub use set::{Pcf, PcfRef, PcfSet, Point};

@@ -6,10 +6,18 @@ use super::{
     PcfError, PcfReal, PcfSet,
     op::{PcfKernel, PcfOp},
 };
+use crate::device::{Backend, Device};
 use crate::engine::{
     Condensed, Control, Dense, Engine, EngineError, Packed, Report, Symmetric, advise_huge_pages, condensed_len, dense_len,
     packed_len, zeroed_vec,
 };
+
+/// Merge steps of a block for each of the CPU's workers, some hundredths of a second's work.
+const STEPS_PER_WORKER: f64 = 1e7;
+/// How many merge steps one with a power in it counts as.
+const POWER: f64 = 64.0;
+/// The smallest side of a block that is worth its while, and the largest that is ever asked for.
+const SIDES: (usize, usize) = (64, 2048);
 
 /// What an entry of the matrix is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -160,6 +168,24 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
             (None, Measure::Lp(_)) => after_first(self.rows) * n.saturating_sub(1),
             (None, Measure::Inner) => after_first(self.rows) * (n + 1),
         }
+    }
+
+    /// On the CPU, the side of blocks that are done soon: it is at the end of a block that the computation is cancelled,
+    /// and that progress is told. Elsewhere, and where that is no restriction, the engine's choice. For
+    /// [`Settings::block_side`](crate::engine::Settings::block_side).
+    pub fn block_side(&self, device: &Device) -> Option<usize> {
+        let (rows, columns) = self.size();
+        if device.backend() != Backend::Cpu || rows == 0 || columns == 0 {
+            return None;
+        }
+        let pairs = rows as f64 * columns as f64 * if self.is_symmetric() { 0.5 } else { 1.0 };
+        let power = match self.measure {
+            Measure::Lp(p) if p != 1.0 && p != 2.0 => POWER,
+            _ => 1.0,
+        };
+        let a_pair = power * self.merge_steps() as f64 / pairs;
+        let side = (STEPS_PER_WORKER * f64::from(device.info().multiprocessors) / a_pair.max(1.0)).sqrt() as usize;
+        (side < SIDES.1).then_some(side.max(SIDES.0))
     }
 
     /// A pair, by row and column, whose entry is infinite because of the functions' last values: two that differ for

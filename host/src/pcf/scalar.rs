@@ -3,6 +3,8 @@
 //! Sums are made in the functions' own type, from t = 0 on, one term for each interval between breakpoints of either
 //! function.
 
+use std::iter;
+
 use super::{PcfError, PcfReal, PcfRef};
 
 /// The L_p distance of two functions: the p-th root of the integral of |f - g|^p from 0 to infinity. Infinite where
@@ -58,6 +60,20 @@ pub fn l2_inner<'a, 'b, T: PcfReal>(f: impl Into<PcfRef<'a, T>>, g: impl Into<Pc
     integrate(f, g, |a, b| a * b)
 }
 
+/// The integral of a function from `start` to `end`, which may be infinite; 0 where it is not after `start`.
+pub fn integral<'a, T: PcfReal>(f: impl Into<PcfRef<'a, T>>, start: T, end: T) -> T {
+    let f = f.into();
+    intervals(f, f).fold(T::ZERO, |mut sum, interval| {
+        let left = if interval.start > start { interval.start } else { start };
+        let right = if interval.end < end { interval.end } else { end };
+        // The product of 0 and infinity would be NaN.
+        if left < right && interval.values[0] != T::ZERO {
+            sum += (right - left) * interval.values[0];
+        }
+        sum
+    })
+}
+
 /// An error where `p` is not the exponent of a norm, or not a number of the functions' type.
 pub(super) fn check_exponent<T: PcfReal>(p: f64) -> Result<(), PcfError> {
     if T::from_f64(p).is_finite() && p >= 1.0 { Ok(()) } else { Err(PcfError::Exponent { p }) }
@@ -65,19 +81,40 @@ pub(super) fn check_exponent<T: PcfReal>(p: f64) -> Result<(), PcfError> {
 
 /// The integral of `integrand(f, g)` from 0 to the last breakpoint of either.
 fn integrate<T: PcfReal>(f: PcfRef<'_, T>, g: PcfRef<'_, T>, integrand: impl Fn(T, T) -> T) -> T {
+    intervals(f, g).take_while(|interval| interval.end < T::INFINITY).fold(
+        T::ZERO,
+        |mut sum, Interval { start, end, values: [a, b] }| {
+            sum += (end - start) * integrand(a, b);
+            sum
+        },
+    )
+}
+
+/// A time from one breakpoint of either of two functions to the next.
+pub(super) struct Interval<T> {
+    pub start: T,
+    /// Infinite for the last one.
+    pub end: T,
+    /// Those of the two functions.
+    pub values: [T; 2],
+}
+
+/// All such times, in order.
+pub(super) fn intervals<T: PcfReal>(f: PcfRef<'_, T>, g: PcfRef<'_, T>) -> impl Iterator<Item = Interval<T>> {
     let (f, g) = (f.points(), g.points());
     let next = |points: &[super::Point<T>], index: usize| points.get(index + 1).map_or(T::INFINITY, |point| point.t);
     let (mut i, mut j) = (0, 0);
-    let (mut left, mut sum) = (T::ZERO, T::ZERO);
-    loop {
-        let (f_next, g_next) = (next(f, i), next(g, j));
-        let right = if f_next < g_next { f_next } else { g_next };
-        if right == T::INFINITY {
-            return sum;
+    let mut start = T::ZERO;
+    iter::from_fn(move || {
+        if start == T::INFINITY {
+            return None;
         }
-        sum += (right - left) * integrand(f[i].v, g[j].v);
-        i += usize::from(f_next == right);
-        j += usize::from(g_next == right);
-        left = right;
-    }
+        let (f_next, g_next) = (next(f, i), next(g, j));
+        let end = if f_next < g_next { f_next } else { g_next };
+        let interval = Interval { start, end, values: [f[i].v, g[j].v] };
+        i += usize::from(f_next == end);
+        j += usize::from(g_next == end);
+        start = end;
+        Some(interval)
+    })
 }

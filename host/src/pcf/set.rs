@@ -191,6 +191,26 @@ impl<T: PcfReal> PcfSet<T> {
         Ok(self)
     }
 
+    /// The functions with these indices, in one dimension.
+    ///
+    /// # Errors
+    /// Where there is not enough memory.
+    ///
+    /// # Panics
+    /// Where there is no such function.
+    pub fn take(&self, indices: &[usize]) -> Result<Self, PcfError> {
+        let total = indices.iter().fold(0, |total: usize, &index| total.saturating_add(self.get(index).points.len()));
+        let mut points = Vec::new();
+        points.try_reserve_exact(total).map_err(|_| PcfError::OutOfMemory { functions: indices.len(), points: total })?;
+        let mut offsets = Vec::with_capacity(indices.len() + 1);
+        offsets.push(0);
+        for &index in indices {
+            points.extend_from_slice(self.get(index).points);
+            offsets.push(points.len());
+        }
+        Ok(PcfSet { shape: vec![indices.len()], offsets, points })
+    }
+
     /// The number of functions.
     pub fn len(&self) -> usize {
         self.offsets.len() - 1

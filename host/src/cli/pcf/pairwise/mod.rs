@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use rayon::prelude::*;
 use show::Shown;
 use warpsmith::{
-    device::{Backend, Device},
+    device::Device,
     engine::{Control, Engine, NpyFile, Settings, Trace},
     files::Destination,
     npy::Kind,
@@ -26,16 +26,8 @@ use crate::cli::{
     Global, count, failure::Failure, format, interrupt::Interrupt, output::Files, progress::Progress, size, terminal,
 };
 
-/// Merge steps of a block for each of the CPU's workers, a fraction of a second's work: it is at the end of a block
-/// that the computation is cancelled, and that progress is shown.
-const STEPS_PER_WORKER: f64 = 2e8;
-/// How many merge steps one with a power in it counts as.
-const POWER: f64 = 32.0;
 /// The most GPUs that can be asked for.
 const MOST_GPUS: usize = 64;
-/// The smallest side of a block that is worth its while, and the largest that is ever asked for.
-const SIDES: (usize, usize) = (64, 2048);
-
 /// What is said of all three at the end of their help.
 const NOTES: &str = "\
     --memory-budget is what may be used of each GPU's memory (on the CPU, for each worker of --gpus): half of it for blocks of the \
@@ -286,7 +278,7 @@ impl<'a> Job<'a> {
         let shape = pairwise.shape(self.layout)?;
         let engine = Engine::new(devices.iter().cloned())?.with_settings(Settings {
             memory_budget: self.common.memory_budget,
-            block_side: self.block_side(&devices[0], &pairwise),
+            block_side: pairwise.block_side(&devices[0]),
             ..Settings::default()
         });
 
@@ -373,22 +365,5 @@ impl<'a> Job<'a> {
             [rows, columns] => format!("{i} of {} and {j} of {}", rows.display(), columns.display()),
             _ => format!("{i} and {j}"),
         }
-    }
-
-    /// On the CPU, the side of blocks that are done soon; elsewhere, and where that is no restriction, the engine's
-    /// choice.
-    fn block_side<T: PcfReal>(&self, device: &Device, pairwise: &Pairwise<'_, T>) -> Option<usize> {
-        let (rows, columns) = pairwise.size();
-        if device.backend() != Backend::Cpu || rows == 0 || columns == 0 {
-            return None;
-        }
-        let pairs = rows as f64 * columns as f64 * if pairwise.is_symmetric() { 0.5 } else { 1.0 };
-        let power = match self.measure {
-            Measure::Lp(p) if p != 1.0 && p != 2.0 => POWER,
-            _ => 1.0,
-        };
-        let a_pair = power * pairwise.merge_steps() as f64 / pairs;
-        let side = (STEPS_PER_WORKER * f64::from(device.info().multiprocessors) / a_pair.max(1.0)).sqrt() as usize;
-        (side < SIDES.1).then_some(side.max(SIDES.0))
     }
 }

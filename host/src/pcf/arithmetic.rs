@@ -1,0 +1,76 @@
+//! Functions made of others, and their values.
+
+use rayon::prelude::*;
+
+use super::{PcfError, PcfReal, PcfSet, Point, scalar::intervals};
+use crate::engine::{EngineError, dense_len, zeroed_vec};
+
+/// Fewer functions than this are not divided among threads.
+const TOGETHER: usize = 16;
+
+impl<T: PcfReal> PcfSet<T> {
+    /// For each pair (i, j) the function that at every time has the value `value(f, g)` of the values that this set's
+    /// function i and `other`'s function j have then, without breakpoints at which it doesn't change.
+    ///
+    /// # Errors
+    /// Where such a value is not finite, or above [`PcfReal::MAX_VALUE`]. Functions are called by the indices of their
+    /// pairs.
+    ///
+    /// # Panics
+    /// Where there is no such function.
+    ///
+    /// ```
+    /// use warpsmith::pcf::{Pcf, PcfSet};
+    ///
+    /// let f = PcfSet::from_functions([Pcf::new([(0.0, 3.0), (1.0, 1.0), (3.0, 0.0)])?]);
+    /// let g = PcfSet::from_functions([Pcf::new([(0.0, 2.0), (2.0, 0.0)])?, Pcf::constant(1.0)?]);
+    /// let products = f.combine(&g, &[(0, 0), (0, 1)], |f, g| f * g)?;
+    /// assert_eq!(products.get(0).to_pcf(), Pcf::new([(0.0, 6.0), (1.0, 2.0), (2.0, 0.0)])?);
+    /// assert_eq!(products.get(1), f.get(0));
+    /// # Ok::<(), warpsmith::pcf::PcfError>(())
+    /// ```
+    pub fn combine(&self, other: &Self, pairs: &[(usize, usize)], value: impl Fn(T, T) -> T + Sync) -> Result<Self, PcfError> {
+        let made: Vec<Vec<Point<T>>> = pairs
+            .par_iter()
+            .with_min_len(TOGETHER)
+            .map(|&(i, j)| {
+                let mut points: Vec<Point<T>> = Vec::new();
+                for interval in intervals(self.get(i), other.get(j)) {
+                    let [f, g] = interval.values;
+                    let v = value(f, g);
+                    if points.last().is_none_or(|last| last.v != v) {
+                        points.push(Point::new(interval.start, v));
+                    }
+                }
+                points
+            })
+            .collect();
+        let mut offsets = Vec::with_capacity(pairs.len() + 1);
+        offsets.push(0);
+        offsets.extend(made.iter().scan(0, |end, points| {
+            *end += points.len();
+            Some(*end)
+        }));
+        PcfSet::from_parts(offsets, made.concat())
+    }
+
+    /// The values of all functions at these times, one function after the other; before time 0 those of time 0.
+    /// Functions in `f32` are evaluated at the very times, not at rounded ones.
+    ///
+    /// # Errors
+    /// [`EngineError::TooLarge`] and [`EngineError::OutOfMemory`].
+    pub fn values_at(&self, times: &[f64]) -> Result<Vec<T>, EngineError> {
+        let mut values = zeroed_vec(dense_len(self.len(), times.len())?)?;
+        if !times.is_empty() {
+            let rows = values.par_chunks_exact_mut(times.len()).enumerate().with_min_len(TOGETHER);
+            rows.for_each(|(function, values)| {
+                let points = self.get(function).points();
+                for (value, &t) in values.iter_mut().zip(times) {
+                    let after = points.partition_point(|point| point.t.to_f64() <= t);
+                    *value = points[after.saturating_sub(1)].v;
+                }
+            });
+        }
+        Ok(values)
+    }
+}

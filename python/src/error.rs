@@ -1,0 +1,147 @@
+//! The library's errors as Python's exceptions, with the library's sentences.
+
+use std::error::Error;
+use std::io;
+
+use pyo3::{
+    PyErr,
+    exceptions::{PyKeyboardInterrupt, PyMemoryError, PyOSError, PyRuntimeError, PyValueError},
+};
+use warpsmith::{
+    design_rules::RulesError,
+    device::DeviceError,
+    engine::EngineError,
+    files::{FileError, chain},
+    list_rank::ListError,
+    overlap::OverlapError,
+    pcf::{PairwiseError, PcfError},
+    threads::ThreadsError,
+};
+
+/// An exception to raise. Whatever error a function of the library returns, `?` makes one of these of it.
+#[derive(Debug)]
+pub struct Failure(PyErr);
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> PyErr {
+        failure.0
+    }
+}
+
+impl From<PyErr> for Failure {
+    fn from(error: PyErr) -> Self {
+        Failure(error)
+    }
+}
+
+impl Failure {
+    /// Something that was given is no good.
+    pub fn value(error: &(dyn Error + 'static)) -> Self {
+        Failure(PyValueError::new_err(chain(error)))
+    }
+
+    /// The machine is at fault.
+    pub fn runtime(text: impl ToString) -> Self {
+        Failure(PyRuntimeError::new_err(text.to_string()))
+    }
+
+    fn memory(text: impl ToString) -> Self {
+        Failure(PyMemoryError::new_err(text.to_string()))
+    }
+}
+
+impl From<ThreadsError> for Failure {
+    fn from(error: ThreadsError) -> Self {
+        match error {
+            ThreadsError::NotStarted { .. } => Failure::runtime(error),
+            error => Failure::value(&error),
+        }
+    }
+}
+
+impl From<DeviceError> for Failure {
+    fn from(error: DeviceError) -> Self {
+        match error {
+            DeviceError::Threads(error) => error.into(),
+            DeviceError::InvalidBackend { .. } => Failure::value(&error),
+            DeviceError::OutOfMemory { .. } => Failure::memory(error),
+            error => Failure::runtime(chain(&error)),
+        }
+    }
+}
+
+impl From<FileError> for Failure {
+    /// Where the system says why, the kind of `OSError` that it means, such as `FileNotFoundError`.
+    fn from(error: FileError) -> Self {
+        match error.io_error() {
+            Some(cause) => Failure(io::Error::new(cause.kind(), chain(&error)).into()),
+            None if error.is_unwritable() => Failure(PyOSError::new_err(error.to_string())),
+            None => Failure::value(&error),
+        }
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Cancelled => Failure(PyKeyboardInterrupt::new_err(())),
+            EngineError::Device(error) => error.into(),
+            EngineError::Threads(error) => error.into(),
+            EngineError::File(error) => error.into(),
+            EngineError::OutOfMemory { .. } | EngineError::TooLarge { .. } | EngineError::BudgetTooSmall { .. } => {
+                Failure::memory(error)
+            }
+            EngineError::NoDevices | EngineError::OutputLength { .. } => Failure::value(&error),
+            error => Failure::runtime(chain(&error)),
+        }
+    }
+}
+
+impl From<PcfError> for Failure {
+    fn from(error: PcfError) -> Self {
+        match error {
+            PcfError::File(error) => error.into(),
+            PcfError::OutOfMemory { .. } => Failure::memory(error),
+            error => Failure::value(&error),
+        }
+    }
+}
+
+impl From<PairwiseError> for Failure {
+    fn from(error: PairwiseError) -> Self {
+        match error {
+            PairwiseError::Pcf(error) => error.into(),
+            PairwiseError::Engine(error) => error.into(),
+            error => Failure::value(&error),
+        }
+    }
+}
+
+impl From<ListError> for Failure {
+    fn from(error: ListError) -> Self {
+        match error {
+            ListError::Device(error) => error.into(),
+            ListError::Miscounted { .. } => Failure::runtime(error),
+            error => Failure::value(&error),
+        }
+    }
+}
+
+impl From<OverlapError> for Failure {
+    fn from(error: OverlapError) -> Self {
+        match error {
+            OverlapError::Device(error) => error.into(),
+            OverlapError::File(error) => error.into(),
+            error => Failure::value(&error),
+        }
+    }
+}
+
+impl From<RulesError> for Failure {
+    fn from(error: RulesError) -> Self {
+        match error {
+            RulesError::File(error) => error.into(),
+            error => Failure::value(&error),
+        }
+    }
+}

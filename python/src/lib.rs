@@ -1,0 +1,29 @@
+//! The extension module `warpsmith._warpsmith`: what the package's Python needs of the library, and nothing else.
+//!
+//! Python's side (`warpsmith/*.py`) says what arguments mean, and brings arrays into the one form that these functions
+//! take. All work goes through `work`.
+
+mod device;
+mod error;
+mod list_rank;
+mod overlap;
+mod pcf;
+mod rules;
+mod work;
+
+/// What the package `warpsmith` is made of. Not for use from elsewhere.
+#[pyo3::pymodule(gil_used = false)]
+mod _warpsmith {
+    #[pymodule_export]
+    use super::{
+        device::{Device, devices},
+        list_rank::{forest, prefix_sums, rank},
+        overlap::{Overlap, Shape},
+        pcf::{PcfSet, pairwise},
+        rules::{Model, Runs},
+    };
+
+    #[pymodule_export]
+    #[allow(non_upper_case_globals, reason = "Python's name for it")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}

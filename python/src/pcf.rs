@@ -1,0 +1,478 @@
+//! Sets of functions, and matrices over all pairs of them.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use numpy::{
+    Element, IntoPyArray as _, PyArray1, PyArrayDyn, PyArrayMethods as _, PyReadonlyArray1, PyReadonlyArray2,
+    PyReadwriteArrayDyn, PyUntypedArrayMethods as _, ndarray::ArrayView,
+};
+use pyo3::{
+    exceptions::{PyIndexError, PyTypeError, PyValueError},
+    prelude::*,
+};
+use rayon::prelude::*;
+use warpsmith::{
+    engine::{Control, Engine, EngineError, Settings, advise_huge_pages, zeroed_vec},
+    npy::Kind,
+    pcf::{
+        Layout, Measure, Pairwise, PairwiseError, PcfError, PcfReal, Point,
+        barcode::{Barcode, Filtration, accumulated_persistences, betti_curves, stable_ranks},
+        integral,
+        io::{self, PcfData},
+        lp_norm,
+    },
+};
+
+use crate::{device::Device, error::Failure, work};
+
+/// Merge steps of a matrix that is computed in next to no time.
+const FEW_STEPS: u128 = 200_000;
+
+/// Functions of one precision, which never change.
+#[pyclass(module = "warpsmith._warpsmith", frozen)]
+pub struct PcfSet(Set);
+
+#[derive(Clone)]
+enum Set {
+    F32(Arc<warpsmith::pcf::PcfSet<f32>>),
+    F64(Arc<warpsmith::pcf::PcfSet<f64>>),
+}
+
+/// An expression for the set of either precision.
+macro_rules! each {
+    ($set:expr, $inner:ident => $value:expr) => {
+        match $set {
+            Set::F32($inner) => $value,
+            Set::F64($inner) => $value,
+        }
+    };
+}
+
+/// A precision, and what depends on it alone.
+trait Real: PcfReal + Element {
+    fn set(set: warpsmith::pcf::PcfSet<Self>) -> Set;
+    /// The set, if it is of this precision.
+    fn of(set: &Set) -> Option<&Arc<warpsmith::pcf::PcfSet<Self>>>;
+}
+
+macro_rules! real {
+    ($type:ident $variant:ident) => {
+        impl Real for $type {
+            fn set(set: warpsmith::pcf::PcfSet<Self>) -> Set {
+                Set::$variant(Arc::new(set))
+            }
+            fn of(set: &Set) -> Option<&Arc<warpsmith::pcf::PcfSet<Self>>> {
+                if let Set::$variant(set) = set { Some(set) } else { None }
+            }
+        }
+    };
+}
+real!(f32 F32);
+real!(f64 F64);
+
+/// A precision by NumPy's name.
+fn kind(dtype: &str) -> PyResult<Kind> {
+    match dtype {
+        "float32" => Ok(Kind::F32),
+        "float64" => Ok(Kind::F64),
+        _ => Err(PyTypeError::new_err(format!("{dtype} is not a type of functions: float32 or float64"))),
+    }
+}
+
+/// Indices of `len` things.
+fn indices<'a>(from: impl IntoIterator<Item = &'a i64>, len: usize) -> PyResult<Vec<usize>> {
+    let index = |&index: &i64| usize::try_from(index).ok().filter(|&index| index < len);
+    let found: Option<Vec<usize>> = from.into_iter().map(index).collect();
+    found.ok_or_else(|| PyIndexError::new_err(format!("an index is not one of {len} functions")))
+}
+
+/// Breakpoints, as the library has them.
+fn points<T: Real>(array: &PyReadonlyArray2<'_, T>) -> PyResult<Vec<Point<T>>> {
+    let rows = array.as_array();
+    if rows.ncols() != 2 {
+        return Err(PyValueError::new_err(format!("points have 2 columns, t and v, not {}", rows.ncols())));
+    }
+    Ok(match rows.to_slice() {
+        Some(slice) => bytemuck::cast_slice(slice).to_vec(),
+        None => rows.rows().into_iter().map(|row| Point::new(row[0], row[1])).collect(),
+    })
+}
+
+/// Offsets, as the library has them. It names the first that is wrong.
+fn offsets(offsets: &PyReadonlyArray1<'_, i64>) -> Result<Vec<usize>, PcfError> {
+    let convert = |(index, &offset): (usize, &i64)| {
+        let wrong = || PcfError::Offsets { index, found: offset.into(), wanted: "it must not be negative".to_owned() };
+        usize::try_from(offset).map_err(|_| wrong())
+    };
+    offsets.as_array().iter().enumerate().map(convert).collect()
+}
+
+impl PcfSet {
+    /// Makes a set where nothing keeps Ctrl-C from ending it.
+    fn make<T: Real>(
+        py: Python<'_>,
+        elements: usize,
+        make: impl FnOnce() -> Result<warpsmith::pcf::PcfSet<T>, Failure> + Send + 'static,
+    ) -> PyResult<Self> {
+        work::owned(py, elements, move || Ok(PcfSet(T::set(make()?))))
+    }
+
+    fn of_parts<T: Real>(
+        py: Python<'_>,
+        offsets: Vec<usize>,
+        points: Vec<Point<T>>,
+        shape: Option<Vec<usize>>,
+    ) -> PyResult<Self> {
+        PcfSet::make(py, points.len(), move || {
+            let set = warpsmith::pcf::PcfSet::from_parts(offsets, points)?;
+            Ok(match shape {
+                Some(shape) => set.with_shape(&shape)?,
+                None => set,
+            })
+        })
+    }
+}
+
+#[pymethods]
+impl PcfSet {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        offsets: PyReadonlyArray1<'_, i64>,
+        points: &Bound<'_, PyAny>,
+        shape: Option<Vec<usize>>,
+    ) -> PyResult<Self> {
+        let offsets = self::offsets(&offsets).map_err(Failure::from)?;
+        match points.extract() {
+            Ok(single) => PcfSet::of_parts::<f32>(py, offsets, self::points(&single)?, shape),
+            Err(_) => PcfSet::of_parts::<f64>(py, offsets, self::points(&points.extract()?)?, shape),
+        }
+    }
+
+    /// `curve` is `betti`, `stable_rank` or `accumulated`; barcode i has the rows `offsets[i]..offsets[i + 1]` of
+    /// `bars`.
+    #[staticmethod]
+    fn of_barcodes(
+        py: Python<'_>,
+        curve: &str,
+        offsets: PyReadonlyArray1<'_, i64>,
+        bars: PyReadonlyArray2<'_, f64>,
+        superlevel: bool,
+        dtype: &str,
+    ) -> PyResult<Self> {
+        let offsets = self::offsets(&offsets).map_err(Failure::from)?;
+        let bars: Vec<(f64, f64)> = bars.as_array().rows().into_iter().map(|bar| (bar[0], bar[1])).collect();
+        let (curve, bars_len) = (curve.to_owned(), bars.len());
+        let make = move |kind| -> Result<Set, Failure> {
+            let filtration = if superlevel { Filtration::Superlevel } else { Filtration::Sublevel };
+            let several = offsets.len() > 2;
+            let barcode = |(barcode, range): (usize, &[usize])| {
+                let made = Barcode::of(filtration, bars[range[0]..range[1]].iter().copied());
+                made.map_err(|error| if several { PcfError::InBarcode { barcode, error: Box::new(error) } } else { error })
+            };
+            let barcodes: Vec<_> = offsets.windows(2).enumerate().map(barcode).collect::<Result<_, _>>()?;
+            fn curves<T: Real>(curve: &str, barcodes: &[Barcode]) -> Result<Set, Failure> {
+                Ok(T::set(match curve {
+                    "betti" => betti_curves(barcodes),
+                    "stable_rank" => stable_ranks(barcodes),
+                    _ => accumulated_persistences(barcodes),
+                }?))
+            }
+            match kind {
+                Kind::F32 => curves::<f32>(&curve, &barcodes),
+                _ => curves::<f64>(&curve, &barcodes),
+            }
+        };
+        let kind = kind(dtype)?;
+        work::owned(py, bars_len, move || make(kind).map(PcfSet))
+    }
+
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        work::owned(py, usize::MAX, move || {
+            Ok(PcfSet(match io::load(&path)? {
+                PcfData::F32(set) => f32::set(set),
+                PcfData::F64(set) => f64::set(set),
+            }))
+        })
+    }
+
+    /// The file is there as a whole or not at all, so that the work must not be left to itself.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        each!(&self.0, set => work::cancellable(py, None, |_| Ok(io::save(set, &path)?)))
+    }
+
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        match &self.0 {
+            Set::F32(_) => "float32",
+            Set::F64(_) => "float64",
+        }
+    }
+
+    #[getter]
+    fn shape(&self) -> Vec<usize> {
+        each!(&self.0, set => set.shape().to_vec())
+    }
+
+    fn __len__(&self) -> usize {
+        each!(&self.0, set => set.len())
+    }
+
+    #[getter]
+    fn points<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        fn view<'py, T: Real>(points: &[Point<T>], owner: &Bound<'py, PcfSet>) -> PyResult<Bound<'py, PyAny>> {
+            let flat = bytemuck::cast_slice::<Point<T>, T>(points);
+            read_only(flat, owner)?.call_method1("reshape", (points.len(), 2))
+        }
+        each!(&this.get().0, set => view(set.points(), this))
+    }
+
+    #[getter]
+    fn offsets<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        // Of any length that fits a memory, the numbers are the same in both types.
+        let offsets = each!(&this.get().0, set => set.offsets());
+        Ok(read_only(bytemuck::cast_slice::<usize, isize>(offsets), this)?.into_any())
+    }
+
+    fn with_shape(&self, py: Python<'_>, shape: Vec<usize>) -> PyResult<Self> {
+        each!(self.0.clone(), set => PcfSet::make(py, set.points().len(), move || Ok((*set).clone().with_shape(&shape)?)))
+    }
+
+    fn astype(&self, py: Python<'_>, dtype: &str) -> PyResult<Self> {
+        match kind(dtype)? {
+            Kind::F32 => each!(self.0.clone(), set => PcfSet::make(py, set.points().len(), move || Ok(set.cast::<f32>()?))),
+            _ => each!(self.0.clone(), set => PcfSet::make(py, set.points().len(), move || Ok(set.cast::<f64>()?))),
+        }
+    }
+
+    fn take(&self, py: Python<'_>, index: PyReadonlyArray1<'_, i64>, shape: Vec<usize>) -> PyResult<Self> {
+        let index = indices(index.as_array(), self.__len__())?;
+        each!(self.0.clone(), set => PcfSet::make(py, set.points().len(), move || Ok(set.take(&index)?.with_shape(&shape)?)))
+    }
+
+    fn values_at<'py>(&self, py: Python<'py>, times: PyReadonlyArray1<'py, f64>) -> PyResult<Bound<'py, PyAny>> {
+        let times = times.as_array().to_vec();
+        each!(self.0.clone(), set => {
+            let values = work::owned(py, set.len() * times.len(), move || Ok(set.values_at(&times)?))?;
+            Ok(values.into_pyarray(py).into_any())
+        })
+    }
+
+    /// Pairs up function `rows[k]` of this set and `columns[k]` of the other one, which has the same precision.
+    fn combine(
+        &self,
+        py: Python<'_>,
+        operation: &str,
+        other: &Self,
+        rows: PyReadonlyArray1<'_, i64>,
+        columns: PyReadonlyArray1<'_, i64>,
+    ) -> PyResult<Self> {
+        let rows = indices(rows.as_array(), self.__len__())?;
+        let columns = indices(columns.as_array(), other.__len__())?;
+        let pairs: Vec<(usize, usize)> = rows.into_iter().zip(columns).collect();
+        fn combined<T: Real>(
+            py: Python<'_>,
+            set: Arc<warpsmith::pcf::PcfSet<T>>,
+            other: &PcfSet,
+            operation: &str,
+            pairs: Vec<(usize, usize)>,
+        ) -> PyResult<PcfSet> {
+            let operation: fn(T, T) -> T = match operation {
+                "add" => |f, g| f + g,
+                "subtract" => |f, g| f - g,
+                "multiply" => |f, g| f * g,
+                "divide" => |f, g| f / g,
+                "power" => |f, g| f.powf(g),
+                "minimum" => |f, g| if g < f { g } else { f },
+                _ => |f, g| if g > f { g } else { f },
+            };
+            let other = T::of(&other.0).ok_or_else(|| PyTypeError::new_err("the sets differ in precision"))?.clone();
+            PcfSet::make(py, set.points().len() + other.points().len() + pairs.len(), move || {
+                Ok(set.combine(&other, &pairs, operation)?)
+            })
+        }
+        each!(self.0.clone(), set => combined(py, set, other, operation, pairs))
+    }
+
+    /// The mean of the functions of each row of `groups`.
+    fn means(&self, py: Python<'_>, groups: PyReadonlyArray2<'_, i64>) -> PyResult<Self> {
+        let (count, width) = (groups.shape()[0], groups.shape()[1]);
+        let index = indices(groups.as_array().iter(), self.__len__())?;
+        each!(self.0.clone(), set => PcfSet::make(py, set.points().len(), move || {
+            // All in their order, as most are, need no copy.
+            if count == 1 && index.iter().copied().eq(0..set.len()) {
+                return Ok([set.mean()?].into_iter().collect());
+            }
+            let means = (0..count).into_par_iter().map(|group| set.take(&index[group * width..(group + 1) * width])?.mean());
+            Ok(means.collect::<Result<Vec<_>, PcfError>>()?.into_iter().collect())
+        }))
+    }
+
+    fn norms<'py>(&self, py: Python<'py>, p: f64) -> PyResult<Bound<'py, PyAny>> {
+        each!(self.0.clone(), set => {
+            let elements = set.points().len();
+            let norm = move || -> Result<_, Failure> {
+                Ok((0..set.len()).into_par_iter().map(|i| lp_norm(set.get(i), p)).collect::<Result<Vec<_>, _>>()?)
+            };
+            Ok(work::owned(py, elements, norm)?.into_pyarray(py).into_any())
+        })
+    }
+
+    fn integrals<'py>(&self, py: Python<'py>, start: f64, end: f64) -> PyResult<Bound<'py, PyAny>> {
+        each!(self.0.clone(), set => {
+            let elements = set.points().len();
+            let range = [start, end].map(PcfReal::from_f64);
+            let one = move || Ok((0..set.len()).into_par_iter().map(|i| integral(set.get(i), range[0], range[1])).collect::<Vec<_>>());
+            Ok(work::owned(py, elements, one)?.into_pyarray(py).into_any())
+        })
+    }
+
+    fn max_times<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+        each!(&self.0, set => set.iter().map(|function| function.max_time()).collect::<Vec<_>>().into_pyarray(py).into_any())
+    }
+}
+
+/// An array that shows memory of a set, and keeps it.
+fn read_only<'py, T: Element>(values: &[T], owner: &Bound<'py, PcfSet>) -> PyResult<Bound<'py, PyArray1<T>>> {
+    // SAFETY: the values are of the owner's set, which never changes, and lives as long as the owner, which the array
+    // holds. Nobody writes to them: the array becomes read-only before anybody else has it, and since its base isn't an
+    // array or a buffer, NumPy doesn't let that be undone.
+    let array = unsafe { PyArray1::borrow_from_array(&ArrayView::from(values), owner.clone().into_any()) };
+    array.try_readwrite().map_err(|error| PyValueError::new_err(error.to_string()))?.make_nonwriteable();
+    Ok(array)
+}
+
+/// Engines that are not at work, with their buffers, and the devices that they are on.
+static ENGINES: Mutex<Vec<(Vec<Device>, Engine)>> = Mutex::new(Vec::new());
+
+/// The most of them that are kept.
+const MOST_ENGINES: usize = 4;
+
+/// Calls this with an engine on these devices. Each thread has one of its own, and so waits for no other.
+fn with_engine<R>(
+    devices: &[Device],
+    settings: Settings,
+    work: impl FnOnce(&Engine) -> Result<R, PairwiseError>,
+) -> Result<R, PairwiseError> {
+    let engines = || ENGINES.lock().unwrap_or_else(PoisonError::into_inner);
+    let kept = {
+        let mut engines = engines();
+        engines.iter().position(|(on, _)| on == devices).map(|place| engines.remove(place).1)
+    };
+    let engine = kept.map_or_else(|| Engine::new(devices.iter().map(|device| device.device.clone())), Ok)?;
+    let engine = engine.with_settings(settings);
+    let result = work(&engine);
+    // One that failed may have found less memory than it counts on.
+    if matches!(result, Ok(_) | Err(PairwiseError::Engine(EngineError::Cancelled))) {
+        let mut engines = engines();
+        engines.truncate(MOST_ENGINES - 1);
+        engines.insert(0, (devices.to_vec(), engine));
+    }
+    result
+}
+
+/// The distances of two sets' functions, or of all pairs of one's; without `p` their inner products.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "they are Python's")]
+pub fn pairwise<'py>(
+    py: Python<'py>,
+    rows: &PcfSet,
+    columns: Option<&PcfSet>,
+    p: Option<f64>,
+    layout: &str,
+    out: Option<Bound<'py, PyAny>>,
+    device: Option<&Bound<'py, PyAny>>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let devices = Device::several(py, device)?;
+    let layout = match layout {
+        "condensed" => Layout::Condensed,
+        "packed" => Layout::Packed,
+        "dense" => Layout::Dense,
+        _ => return Err(PyValueError::new_err(format!("layout is {layout:?}: \"condensed\", \"packed\" or \"dense\""))),
+    };
+    let job = Job { measure: p.map_or(Measure::Inner, Measure::Lp), layout, devices, progress };
+    each!(&rows.0, rows => job.run(py, rows, columns, out))
+}
+
+struct Job {
+    measure: Measure,
+    layout: Layout,
+    devices: Vec<Device>,
+    progress: Option<Py<PyAny>>,
+}
+
+impl Job {
+    fn run<'py, T: Real>(
+        &self,
+        py: Python<'py>,
+        rows: &warpsmith::pcf::PcfSet<T>,
+        columns: Option<&PcfSet>,
+        out: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let differ = || PyTypeError::new_err("the sets differ in precision");
+        let columns = columns.map(|columns| T::of(&columns.0).map(Arc::as_ref).ok_or_else(differ)).transpose()?;
+        let pairwise = match (columns, self.measure) {
+            (Some(columns), measure) => Pairwise::cdist(rows, columns, measure),
+            (None, Measure::Lp(p)) => Pairwise::pdist(rows, p),
+            (None, Measure::Inner) => Ok(Pairwise::l2_kernel(rows)),
+        }
+        .map_err(Failure::from)?;
+        let shape = pairwise.shape(self.layout).map_err(Failure::from)?;
+        match out {
+            None => {
+                let len = shape.iter().product();
+                let new = self.compute(py, &pairwise, || {
+                    let mut new = zeroed_vec(len)?;
+                    advise_huge_pages(&mut new);
+                    Ok(new)
+                })?;
+                new.into_pyarray(py).call_method1("reshape", (shape,))
+            }
+            Some(out) => {
+                let array = out.cast::<PyArrayDyn<T>>().map_err(|_| {
+                    let found = out.get_type().qualname().map_or_else(|_| String::new(), |name| name.to_string());
+                    let found = out.getattr("dtype").map_or(found, |dtype| format!("an array of {dtype}"));
+                    PyTypeError::new_err(format!("out is {found}, but the result is an array of {}", T::NAME))
+                })?;
+                if array.shape() != shape {
+                    let text = format!("out has the shape {:?}, but the result has {shape:?}", array.shape());
+                    return Err(PyValueError::new_err(text.replace(['['], "(").replace([']'], ")")));
+                }
+                let wrong = |_| PyValueError::new_err("out is read-only, or is being used by another call");
+                let mut borrowed: PyReadwriteArrayDyn<'_, T> = array.try_readwrite().map_err(wrong)?;
+                // Slices are made of arrays in Fortran's order, too.
+                let slice = if borrowed.is_c_contiguous() { borrowed.as_slice_mut().ok() } else { None };
+                let slice = slice.ok_or_else(|| PyValueError::new_err("out is not contiguous in C order"))?;
+                self.compute(py, &pairwise, || Ok(slice))?;
+                drop(borrowed);
+                Ok(out)
+            }
+        }
+    }
+
+    /// Computes into what `output` makes.
+    fn compute<T: Real, O: AsMut<[T]> + Send>(
+        &self,
+        py: Python<'_>,
+        pairwise: &Pairwise<'_, T>,
+        output: impl FnOnce() -> Result<O, EngineError> + Send,
+    ) -> PyResult<O> {
+        let work = |control: Control<'_>| -> Result<O, Failure> {
+            let mut output = output()?;
+            let first = self.devices.first().ok_or(EngineError::NoDevices)?;
+            let settings = Settings { block_side: pairwise.block_side(&first.device), ..Settings::default() };
+            with_engine(&self.devices, settings, |engine| pairwise.compute_into(engine, self.layout, output.as_mut(), control))?;
+            Ok(output)
+        };
+        if self.progress.is_none() && pairwise.merge_steps() < FEW_STEPS {
+            work::brief(py, || work(Control::default()))
+        } else {
+            work::cancellable(py, self.progress.as_ref(), work)
+        }
+    }
+}

@@ -1,0 +1,35 @@
+"""GPU algorithms whose kernels are written in Rust.
+
+They run on an NVIDIA GPU, and where there is none on the CPU.
+
+Modules
+-------
+pcf
+    Piecewise constant functions: sets, barcodes, distances and inner products of all pairs.
+overlap
+    Copies of polygons: the areas in which they overlap, and their derivatives.
+list_rank
+    The position of every element of a linked list.
+rules
+    What tells a program's fast schedules from its slow ones.
+
+Notes
+-----
+Bad input is a `ValueError`, or a `TypeError` where it is of the wrong type; a lack of memory a `MemoryError`; a failure
+of a device a `RuntimeError`; what is wrong with a file an `OSError`. The interpreter's lock is released during work,
+and Ctrl-C ends it. The environment variables ``WARPSMITH_BACKEND`` (``cuda`` or ``cpu``) and ``WARPSMITH_THREADS`` set
+the default device and the number of the CPU's threads.
+
+Examples
+--------
+>>> import numpy as np
+>>> from warpsmith import pcf
+>>> curves = pcf.betti_curves([np.array([[0.0, 2.0], [1.0, 4.0]]), np.array([[0.0, 3.0]])])
+>>> pcf.pdist(curves, p=1)
+array([2.])
+"""
+
+from . import list_rank, overlap, pcf, rules
+from ._warpsmith import Device, __version__, devices
+
+__all__ = ["Device", "__version__", "devices", "list_rank", "overlap", "pcf", "rules"]

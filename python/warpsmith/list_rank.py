@@ -1,0 +1,156 @@
+"""Linked lists: the position of every element, and sums of weights along the list.
+
+A list is an array `next` of n whole numbers: ``next[i]`` is the element after i, -1 after the last. Every element is on
+the list, which has one head.
+
+Examples
+--------
+>>> from warpsmith import list_rank
+>>> list_rank.rank([3, -1, 0, 1])  # 2 -> 0 -> 3 -> 1
+array([1, 3, 0, 2], dtype=int32)
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _warpsmith
+from ._warpsmith import Device
+
+__all__ = ["Forest", "forest", "prefix_sums", "rank"]
+
+
+class Forest(NamedTuple):
+    """What `forest` returns."""
+
+    ranks: npt.NDArray[np.int32]
+    """How many elements of its list come before each."""
+    lists: npt.NDArray[np.int32]
+    """The number of each element's list. Lists are numbered by their heads' indices, ascending."""
+    list_count: int
+    """How many lists there are."""
+
+
+def _successors(next: npt.ArrayLike) -> npt.NDArray[np.int32]:
+    array = np.asarray(next)
+    if array.size == 0 and array.ndim == 1:
+        return np.empty(0, np.int32)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"next is an array of {array.dtype}, but it must be one of whole numbers")
+    if array.ndim != 1:
+        raise ValueError(f"next has the shape {array.shape}, but it must have one dimension")
+    if array.dtype.itemsize >= 4 and array.dtype != np.int32:
+        # What 32 bits can't hold is no element either.
+        wrong = np.flatnonzero((array < -1) | (array >= array.size))
+        if wrong.size:
+            found = f"next[{wrong[0]}] is {array[wrong[0]]}"
+            raise ValueError(f"{found}, which is neither an element (there are {array.size}, from 0) nor -1")
+    return array.astype(np.int32, copy=False)
+
+
+def rank(
+    next: npt.ArrayLike, head: int | None = None, *, device: Device | str | None = None
+) -> npt.NDArray[np.int32]:
+    """How many elements come before each.
+
+    Parameters
+    ----------
+    next : (n,) array_like of int
+        The element after each, -1 after the last.
+    head : int, optional
+        The first element; found, if it isn't given.
+    device : Device or str, optional
+        What to compute on; by default the best device there is.
+
+    Returns
+    -------
+    (n,) ndarray of int32
+        Ranks, from 0.
+
+    Raises
+    ------
+    ValueError
+        Where it is no list: the first offending element is named.
+    TypeError
+        Where the array isn't one of whole numbers.
+    MemoryError
+        Where the memory of the device or the host doesn't suffice.
+
+    Examples
+    --------
+    >>> rank([1, 2, -1])
+    array([0, 1, 2], dtype=int32)
+    """
+    return _warpsmith.rank(_successors(next), head, device)
+
+
+def prefix_sums(
+    next: npt.ArrayLike,
+    weights: npt.ArrayLike,
+    head: int | None = None,
+    *,
+    device: Device | str | None = None,
+) -> npt.NDArray[Any]:
+    """The sum of the weights of all elements before each.
+
+    Parameters
+    ----------
+    next : (n,) array_like of int
+        The element after each, -1 after the last.
+    weights : (n,) array_like
+        int32, int64, float32 or float64. Sums of integers wrap.
+    head : int, optional
+        The first element; found, if it isn't given.
+    device : Device or str, optional
+        What to compute on; by default the best device there is.
+
+    Returns
+    -------
+    (n,) ndarray
+        Sums, of the weights' type.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError
+        As `rank`, and where lengths or the weights' type are wrong.
+
+    Examples
+    --------
+    >>> prefix_sums([3, -1, 0, 1], [0.5, 1.0, 2.0, 4.0])
+    array([2. , 6.5, 0. , 2.5])
+    """
+    array = np.asarray(weights)
+    if array.ndim != 1:
+        raise ValueError(f"weights have the shape {array.shape}, but they must have one dimension")
+    return _warpsmith.prefix_sums(_successors(next), array, head, device)
+
+
+def forest(next: npt.ArrayLike, *, device: Device | str | None = None) -> Forest:
+    """Ranks in several lists at once.
+
+    Parameters
+    ----------
+    next : (n,) array_like of int
+        The element after each, -1 after the last of each list.
+    device : Device or str, optional
+        What to compute on; by default the best device there is.
+
+    Returns
+    -------
+    Forest
+        The elements' `ranks` on their lists, which `lists` they are on, and the number of lists.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError
+        As `rank`, where an element has two predecessors or is on a cycle.
+
+    Examples
+    --------
+    >>> forest([2, -1, -1, 1])  # 0 -> 2 and 3 -> 1
+    Forest(ranks=array([0, 1, 1, 0], dtype=int32), lists=array([0, 1, 0, 1], dtype=int32), list_count=2)
+    """
+    return Forest(*_warpsmith.forest(_successors(next), device))

@@ -1,0 +1,268 @@
+"""Copies of polygons: the areas in which they overlap, and exact derivatives by every pose.
+
+A pose is x, y and theta: it turns its shape by theta (radians, counter-clockwise) about the origin of the shape's
+frame, and then moves that origin to (x, y).
+
+Examples
+--------
+>>> import numpy as np
+>>> from warpsmith.overlap import Overlap, Shape
+>>> square = Shape([(0, 0), (1, 0), (1, 1), (0, 1)])
+>>> result = Overlap([square]).evaluate([[0.0, 0.0, 0.0], [0.75, 0.5, 0.0]], gradient=True)
+>>> round(float(result.totals), 12)
+0.125
+>>> np.round(result.gradient[:, :2], 12)
+array([[ 0.5 ,  0.25],
+       [-0.5 , -0.25]])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _warpsmith
+from ._warpsmith import Device, Shape
+
+__all__ = ["Evaluation", "Outside", "Overlap", "Pairs", "Shape"]
+
+Array = npt.NDArray[Any]
+
+# At scale 1, so that the scale is the square's side.
+_SQUARE = ((-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5))
+
+
+class Outside(NamedTuple):
+    """What is outside a boundary."""
+
+    totals: Any
+    """For each packing the area of all its poses outside."""
+    by_scale: Any
+    """The totals' derivatives by the boundary's scale."""
+    per_pose: Array
+    """For each pose its area outside."""
+    gradient: Array
+    """For each pose the derivatives of its area outside by x, y and theta."""
+
+
+class Evaluation(NamedTuple):
+    """What `Overlap.evaluate` returns. Without an axis of packings, totals are numbers."""
+
+    totals: Any
+    """For each packing the sum of the areas that two poses have in common, each pair counted once."""
+    per_pose: Any
+    """For each pose the area that it has in common with all others; None where it wasn't asked for."""
+    gradient: Any
+    """The totals' derivatives by x, y and theta of each pose; None where they weren't asked for."""
+    outside: Outside | None
+    """What is outside the boundary, where scales were given."""
+
+
+class Pairs(NamedTuple):
+    """What `Overlap.pairs` returns: an element, or a row, for each pair of poses that overlap."""
+
+    packing: npt.NDArray[np.int64]
+    """The poses' packing."""
+    first: npt.NDArray[np.int64]
+    """The first pose's index in the packing."""
+    second: npt.NDArray[np.int64]
+    """The second pose's index in the packing."""
+    shift: npt.NDArray[np.int32]
+    """How many of each lattice vector the second one's image is moved by: (0, 0) without a lattice."""
+    area: Array
+    """The area that they have in common."""
+
+
+class Overlap:
+    """Overlaps of copies of some shapes.
+
+    It keeps its arrays on the device, so that evaluating as many poses again allocates nothing there. Threads that
+    share one wait for each other.
+
+    Parameters
+    ----------
+    shapes : sequence of Shape
+        What there are copies of.
+    dtype : {"float64", "float32"}
+        The precision.
+    boundary : "square" or (n, 2) array_like, optional
+        A convex polygon around the origin, by its vertices at scale 1. The square's scale is its side. What is outside
+        is measured where `evaluate` gets scales.
+    lattice : (2, 2) array_like, optional
+        Two vectors, by which everything repeats; not together with a boundary.
+    deterministic : bool
+        Whether results are to be the same bits at every run.
+    device : Device or str, optional
+        What to compute on; by default the best device there is.
+
+    Raises
+    ------
+    ValueError
+        Where the boundary or the lattice is no good.
+
+    Examples
+    --------
+    >>> print(Overlap([Shape.tree()]).evaluate([[0, 0, 0], [2, 0, 0]]).totals)
+    0.0
+    """
+
+    __slots__ = ("_dtype", "_overlap")
+
+    def __init__(
+        self,
+        shapes: Sequence[Shape],
+        *,
+        dtype: npt.DTypeLike = np.float64,
+        boundary: Literal["square"] | npt.ArrayLike | None = None,
+        lattice: npt.ArrayLike | None = None,
+        deterministic: bool = False,
+        device: Device | str | None = None,
+    ) -> None:
+        self._dtype = np.dtype(dtype)
+        if isinstance(boundary, str):
+            if boundary != "square":
+                raise ValueError(f'boundary is "{boundary}": "square", or the vertices of a polygon')
+            boundary = _SQUARE
+        vectors = None
+        if lattice is not None:
+            vectors = np.asarray(lattice, np.float64)
+            if vectors.shape != (2, 2):
+                raise ValueError(f"lattice has the shape {vectors.shape}, but it must be (2, 2): two vectors")
+        self._overlap = _warpsmith.Overlap(
+            list(shapes),
+            self._dtype.name,
+            None if boundary is None else np.asarray(boundary, np.float64),
+            None if vectors is None else vectors.tolist(),
+            deterministic,
+            device,
+        )
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The precision: float32 or float64."""
+        return self._dtype
+
+    def evaluate(
+        self,
+        poses: npt.ArrayLike,
+        *,
+        shapes: npt.ArrayLike | None = None,
+        scales: npt.ArrayLike | None = None,
+        per_pose: bool = False,
+        gradient: bool = False,
+    ) -> Evaluation:
+        """The overlaps within each packing.
+
+        Parameters
+        ----------
+        poses : (n, 3) or (packings, n, 3) array_like
+            x, y and theta of each copy.
+        shapes : array_like of int, optional
+            The index of each pose's shape, of the poses' shape but for the last axis; by default all are the first's.
+        scales : float or (packings,) array_like, optional
+            The boundary's scale, for all packings or each.
+        per_pose : bool
+            Whether areas by pose are wanted.
+        gradient : bool
+            Whether derivatives are wanted.
+
+        Returns
+        -------
+        Evaluation
+            `totals` of shape () or (packings,), and what was asked for: `per_pose` of shape ([packings,] n), `gradient`
+            of the poses' shape, `outside`.
+
+        Raises
+        ------
+        ValueError
+            Where a number is not finite or too large, or shapes or scales don't fit.
+        MemoryError
+            Where the memory of the device or the host doesn't suffice.
+
+        Examples
+        --------
+        >>> square = Shape([(0, 0), (1, 0), (1, 1), (0, 1)])
+        >>> packings = [[[0, 0, 0], [0.5, 0, 0]], [[0, 0, 0], [0.5, 0.5, 0]]]
+        >>> Overlap([square]).evaluate(packings).totals
+        array([0.5 , 0.25])
+        """
+        array, offsets, flat = _packings(poses)
+        single = array.ndim == 2
+        found = None if scales is None else np.atleast_1d(np.asarray(scales, np.float64)).ravel().tolist()
+        totals, areas, derivatives, outside = self._overlap.evaluate(
+            flat, offsets, _shapes(shapes, array.shape[:-1]), found, per_pose, gradient
+        )
+
+        def by_packing(values: Array) -> Any:
+            return values[0] if single else values
+
+        def by_pose(values: Array) -> Array:
+            return values.reshape(array.shape[:-1])
+
+        return Evaluation(
+            by_packing(totals),
+            None if areas is None else by_pose(areas),
+            None if derivatives is None else derivatives.reshape(array.shape),
+            None
+            if outside is None
+            else Outside(
+                by_packing(outside[0]), by_packing(outside[1]), by_pose(outside[2]), outside[3].reshape(array.shape)
+            ),
+        )
+
+    def pairs(self, poses: npt.ArrayLike, *, shapes: npt.ArrayLike | None = None) -> Pairs:
+        """The pairs of poses that overlap.
+
+        Parameters
+        ----------
+        poses, shapes
+            As in `evaluate`.
+
+        Returns
+        -------
+        Pairs
+            In order of packing, first and second pose.
+
+        Raises
+        ------
+        ValueError, MemoryError
+            As `evaluate`.
+
+        Examples
+        --------
+        >>> square = Shape([(0, 0), (1, 0), (1, 1), (0, 1)])
+        >>> pairs = Overlap([square]).pairs([[0, 0, 0], [0.5, 0, 0], [9, 9, 0]])
+        >>> pairs.first, pairs.second, pairs.area
+        (array([0]), array([1]), array([0.5]))
+        """
+        array, offsets, flat = _packings(poses)
+        (packing, first, second), shifts, areas = self._overlap.pairs(flat, offsets, _shapes(shapes, array.shape[:-1]))
+        return Pairs(packing, first, second, shifts.reshape(-1, 2), areas)
+
+
+def _packings(poses: npt.ArrayLike) -> tuple[Array, npt.NDArray[np.int64], Array]:
+    """The poses as float64, where each packing starts among them, and their rows."""
+    array = np.asarray(poses)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"poses are an array of {array.dtype}, but they must be real numbers")
+    if array.ndim not in (2, 3) or array.shape[-1] != 3:
+        raise ValueError(f"poses have the shape {array.shape}, but it must be (poses, 3) or (packings, poses, 3)")
+    packings = 1 if array.ndim == 2 else array.shape[0]
+    offsets = np.arange(packings + 1, dtype=np.int64) * array.shape[-2]
+    return array, offsets, array.astype(np.float64, copy=False).reshape(-1, 3)
+
+
+def _shapes(shapes: npt.ArrayLike | None, shape: tuple[int, ...]) -> npt.NDArray[np.uint32] | None:
+    if shapes is None:
+        return None
+    indices = np.asarray(shapes)
+    if indices.size and indices.dtype.kind not in "iu":
+        raise TypeError(f"shapes are an array of {indices.dtype}, but they must be whole numbers")
+    if indices.shape != shape:
+        raise ValueError(f"shapes have the shape {indices.shape}, but there are poses of the shape {shape}")
+    if indices.size and (indices.min() < 0 or indices.max() > np.iinfo(np.uint32).max):
+        raise ValueError(f"a shape is {indices.min() if indices.min() < 0 else indices.max()}, which is no index")
+    return indices.astype(np.uint32).ravel()
