@@ -52,7 +52,7 @@ struct InGlobal<'a>(&'a [Piece]);
 impl Pieces for InGlobal<'_> {
     #[inline(always)]
     unsafe fn get(self, index: usize) -> Piece {
-        // SAFETY: the caller's.
+        // SAFETY: there are more pieces than `index` says (this function's contract).
         unsafe { *self.0.get_unchecked(index) }
     }
 }
@@ -63,7 +63,7 @@ struct InConstant;
 impl Pieces for InConstant {
     #[inline(always)]
     unsafe fn get(self, index: usize) -> Piece {
-        // SAFETY: the caller's.
+        // SAFETY: there are more pieces than `index` says (this function's contract).
         unsafe { *ONE_PHASE_PIECES.as_slice().get_unchecked(index) }
     }
 }
@@ -128,7 +128,7 @@ fn row(first: &[Pose], second: &[Pose], pieces: impl Pieces, count: usize, reach
             // SAFETY: there are `count` pieces.
             let mine = turned(&unsafe { pieces.get(i) }, own_turn, 0.0, 0.0);
             for j in 0..count {
-                // SAFETY: as above.
+                // SAFETY: there are `count` pieces.
                 let its = turned(&unsafe { pieces.get(j) }, other_turn, x, y);
                 sum += intersect(&mine, &its).twice_area;
             }
@@ -151,7 +151,7 @@ fn turned_row(first: &[Pose], second: &[Pose], first_pieces: &[Piece], second_pi
             // SAFETY: there are `count` pieces for each pose of either list.
             let mine = moved(unsafe { *first_pieces.get_unchecked(index * count + i) }, 0.0, 0.0);
             for j in 0..count {
-                // SAFETY: as above.
+                // SAFETY: there are `count` pieces for each pose of either list.
                 let its = moved(unsafe { *second_pieces.get_unchecked(k * count + j) }, x, y);
                 sum += intersect(&mine, &its).twice_area;
             }

@@ -43,7 +43,7 @@ pub struct Step<T> {
 
 // SAFETY: eight numbers of one type leave no gaps, and any bits are numbers.
 unsafe impl<T: Scalar> bytemuck::Zeroable for Step<T> {}
-// SAFETY: as above.
+// SAFETY: no gaps, and any bits are numbers.
 unsafe impl<T: Scalar> bytemuck::Pod for Step<T> {}
 
 /// A mean's next value.

@@ -22,11 +22,11 @@ unsafe fn overlap<T: Scalar>(
 ) -> Intersection<T> {
     let mut sum = Intersection::NONE;
     for a in 0..first.count as usize {
-        // SAFETY: the caller's.
+        // SAFETY: the first copy's pieces are there (this function's contract).
         let a = unsafe { &*first_pieces.add(first.first as usize + a) };
         let bounds = a.bounds.moved_back(second_at);
         for b in 0..second.count as usize {
-            // SAFETY: the caller's.
+            // SAFETY: the second copy's pieces are there (this function's contract).
             let b = unsafe { &*second_pieces.add(second.first as usize + b) };
             if bounds.meet(&b.bounds) {
                 sum = sum.plus(match nudge {
@@ -52,7 +52,7 @@ unsafe fn for_candidates<T: Scalar>(
     mode: Mode,
     mut found: impl FnMut(u32, Point<T>, [i32; 2], Intersection<T>),
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: both lists have what the frame and `starts` say (this function's contract).
     unsafe {
         let circle = *rows.circles.add(row as usize);
         let place = *rows.places.add(row as usize);
@@ -82,7 +82,7 @@ unsafe fn for_candidates<T: Scalar>(
 /// There is room for the pose's, to which others add atomically at most.
 #[inline(always)]
 pub(super) unsafe fn add_gradient<T: Scalar>(gradients: *mut T, pose: u32, gradient: Gradient<T>) {
-    // SAFETY: the caller's.
+    // SAFETY: there are three numbers for each pose (this function's contract), which others change by atomics alone.
     unsafe {
         let at = gradients.add(3 * pose as usize);
         atomic::device::fetch_add(at, gradient.x);

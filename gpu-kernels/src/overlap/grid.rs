@@ -44,9 +44,12 @@ where
 }
 
 /// The centre of a pose's enclosing circle.
+///
+/// # Safety
+/// The source has this pose, and its shape.
 #[inline(always)]
 unsafe fn center<T: Scalar>(source: &Source<'_, T>, pose: u32) -> Point<T> {
-    // SAFETY: the caller's.
+    // SAFETY: the source has this pose, and its shape (this function's contract).
     unsafe {
         let (position, theta) = source.pose(pose);
         circle(position, theta.sin_cos(), &source.shape(pose)).center
@@ -185,7 +188,8 @@ pub unsafe fn bin<T: Scalar>(
 pub unsafe fn scatter(cell_of: &[u32], number_in_cell: *const u32, starts: *const u32, list: *mut u32) {
     let pose = thread::index_1d();
     let Some(&cell) = cell_of.get(pose as usize) else { return };
-    // SAFETY: the caller's; places are all different.
+    // SAFETY: each pose has a number, and each cell a start; their sums are all different, and places of `list` (this
+    // kernel's contract).
     unsafe { *list.add((*starts.add(cell as usize) + *number_in_cell.add(pose as usize)) as usize) = pose }
 }
 
@@ -198,7 +202,8 @@ pub unsafe fn scatter(cell_of: &[u32], number_in_cell: *const u32, starts: *cons
 pub unsafe fn rank(cell_of: &[u32], starts: *const u32, list: *const u32, order: *mut u32) {
     let pose = thread::index_1d();
     let Some(&cell) = cell_of.get(pose as usize) else { return };
-    // SAFETY: the caller's; places are all different.
+    // SAFETY: `list` has all poses, by cells, so that each comes to a place of its own, of which `order` has as many
+    // (this kernel's contract).
     unsafe {
         let (start, end) = (*starts.add(cell as usize), *starts.add(cell as usize + 1));
         let mut before = start;

@@ -118,7 +118,7 @@ macro_rules! pod {
         // SAFETY: of numbers of one size, or first those of 4 or 8 bytes and then an even number of 4, `repr(C)`: no
         // padding.
         unsafe impl<T: Scalar> Zeroable for $name<T> {}
-        // SAFETY: as above; every bit pattern is a value of numbers.
+        // SAFETY: no padding, as said for `Zeroable`, and every bit pattern is a value of numbers.
         unsafe impl<T: Scalar> Pod for $name<T> {}
     )*};
 }
@@ -200,8 +200,8 @@ pub struct Cells<'a, T> {
     pub parallels: *const u32,
 }
 
-/// How many ranges of angles [`parallel`] tells apart, each with a bit, in words of 32: so many that few pairs of copies
-/// at random angles come near one.
+/// How many ranges of angles [`parallel`] tells apart, each with a bit, in words of 32: so many that few pairs of
+/// copies at random angles come near one.
 pub const ANGLES: u32 = 1 << 18;
 
 /// Whether two copies at these angles may have parallel sides: whether the bit is set of the range in which the angle

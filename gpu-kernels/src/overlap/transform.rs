@@ -42,7 +42,7 @@ impl<T: Scalar> Source<'_, T> {
     /// There is such a pose, and its shape.
     #[inline(always)]
     pub unsafe fn shape(&self, pose: u32) -> ShapeSpan<T> {
-        // SAFETY: the caller's.
+        // SAFETY: there is such a pose, with a shape that is there (this function's contract).
         unsafe {
             let shape = if self.shape_of.is_empty() { 0 } else { *self.shape_of.get_unchecked(pose as usize) };
             *self.shapes.get_unchecked(shape as usize)
@@ -139,7 +139,8 @@ unsafe fn write_together<T: Scalar>(piece: Option<Piece<T>>, shared: *mut U32x4,
     let chunks = (size_of::<Piece<T>>() / 16) as u32;
     let at = |piece: u32, chunk: u32| (piece * 8 + (chunk ^ piece & 7)) as usize;
     let thread = thread::thread_idx_x();
-    // SAFETY: the caller's; a barrier stands between writes and reads.
+    // SAFETY: shared memory has eight words for each thread, and `first` has room for `count` pieces (this function's
+    // contract); a barrier stands between writes and reads.
     unsafe {
         if let Some(piece) = piece {
             let from = (&raw const piece).cast::<U32x4>();
@@ -164,8 +165,8 @@ unsafe fn write_together<T: Scalar>(piece: Option<Piece<T>>, shared: *mut U32x4,
 /// `packing_of` is empty. Sets to zero what `clear` says of areas and gradients.
 ///
 /// # Safety
-/// There are poses, shapes, packings and pieces as the arrays say, and room for a circle, a place and a nudge for each row, and
-/// for a pair of wraps for each pose, and for what is to be cleared.
+/// There are poses, shapes, packings and pieces as the arrays say, and room for a circle, a place and a nudge for each
+/// row, and for a pair of wraps for each pose, and for what is to be cleared.
 #[kernel(for T in [f32, f64], max_threads = 128)]
 pub unsafe fn transform<T: Scalar>(
     source: Source<'_, T>,
