@@ -326,8 +326,10 @@ impl PcfSet {
         each!(self.0.clone(), set => {
             let elements = set.points().len();
             let range = [start, end].map(PcfReal::from_f64);
-            let one = move || Ok((0..set.len()).into_par_iter().map(|i| integral(set.get(i), range[0], range[1])).collect::<Vec<_>>());
-            Ok(work::owned(py, elements, one)?.into_pyarray(py).into_any())
+            let integrals = move || -> Result<Vec<_>, Failure> {
+                Ok((0..set.len()).into_par_iter().map(|i| integral(set.get(i), range[0], range[1])).collect())
+            };
+            Ok(work::owned(py, elements, integrals)?.into_pyarray(py).into_any())
         })
     }
 

@@ -1,7 +1,6 @@
 //! Work of the library: without the interpreter's lock, on threads that are there, and ended by Ctrl-C.
 
 use std::{
-    any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
     process,
     sync::{
@@ -30,7 +29,7 @@ const FEW: usize = 20_000;
 
 /// Does work that is over in next to no time on the calling thread, without the interpreter's lock.
 pub fn brief<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, Failure> + Send) -> PyResult<T> {
-    py.detach(|| start().and_then(|()| unwound(catch_unwind(AssertUnwindSafe(work)))).map_err(PyErr::from))
+    py.detach(|| start().and_then(|()| unwound(work)).map_err(PyErr::from))
 }
 
 /// Does work that owns what it needs: on a thread of its own, unless it is about few `elements`. When a signal's
@@ -46,7 +45,7 @@ pub fn owned<T: Send + 'static>(
     py.detach(|| {
         start()?;
         let (sender, receiver) = mpsc::channel();
-        let work = move || drop(sender.send(unwound(catch_unwind(AssertUnwindSafe(work)))));
+        let work = move || drop(sender.send(unwound(work)));
         let started = thread::Builder::new().name("warpsmith".to_owned()).spawn(work);
         started.map_err(|error| not_started(&error))?;
         watch(&receiver, &mut || Ok(()))?
@@ -82,7 +81,7 @@ pub fn cancellable<T: Send>(
         thread::scope(|scope| {
             let (sender, receiver) = mpsc::channel();
             let control = Control { progress: progress.is_some().then_some(&note), cancel: Some(&cancel), ..Control::default() };
-            let work = move || drop(sender.send(unwound(catch_unwind(AssertUnwindSafe(|| work(control))))));
+            let work = move || drop(sender.send(unwound(|| work(control))));
             threads::spawn(scope, "warpsmith".to_owned(), work)?;
             watch(&receiver, &mut tell).inspect_err(|_| cancel.cancel())?
         })
@@ -110,9 +109,9 @@ fn watch<T>(
     }
 }
 
-/// A panic is a bug of the library, and an exception like others.
-fn unwound<T>(result: Result<Result<T, Failure>, Box<dyn Any + Send>>) -> Result<T, Failure> {
-    result.unwrap_or_else(|panic| {
+/// Does work whose panic, a bug of the library, is an exception like others.
+fn unwound<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
         Err(Failure::runtime(format_args!("a bug in warpsmith: {}", text.unwrap_or("a panic"))))
     })

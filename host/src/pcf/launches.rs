@@ -35,7 +35,7 @@ impl Tile {
     fn new<T: Scalar>(device: &Device, measure: Measure, first: &Side<'_, T>, second: &Side<'_, T>) -> Self {
         let single = size_of::<T>() == 4;
         // In double precision, powers take so many registers that there is no room for more.
-        let warps = if matches!(measure, Measure::Lp(p) if p != 1.0 && p != 2.0) && !single { 8 } else { 16 };
+        let warps = if measure.has_power() && !single { 8 } else { 16 };
         // In single precision the window leaves room for three blocks per multiprocessor; in double precision that
         // would be too short a window, and two run as fast. A kilobyte of each block's shared memory is the system's.
         let available = device.info().max_shared_per_block / if single { 3 } else { 2 } - 1024;

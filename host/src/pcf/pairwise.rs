@@ -28,6 +28,13 @@ pub enum Measure {
     Inner,
 }
 
+impl Measure {
+    /// Whether each step of a merge takes a power: that of exponents other than 1 and 2.
+    pub(super) fn has_power(self) -> bool {
+        matches!(self, Measure::Lp(p) if p != 1.0 && p != 2.0)
+    }
+}
+
 /// How the entries of a matrix lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Layout {
@@ -179,10 +186,7 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
             return None;
         }
         let pairs = rows as f64 * columns as f64 * if self.is_symmetric() { 0.5 } else { 1.0 };
-        let power = match self.measure {
-            Measure::Lp(p) if p != 1.0 && p != 2.0 => POWER,
-            _ => 1.0,
-        };
+        let power = if self.measure.has_power() { POWER } else { 1.0 };
         let a_pair = power * self.merge_steps() as f64 / pairs;
         let side = (STEPS_PER_WORKER * f64::from(device.info().multiprocessors) / a_pair.max(1.0)).sqrt() as usize;
         (side < SIDES.1).then_some(side.max(SIDES.0))
