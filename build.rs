@@ -9,6 +9,7 @@ use cuda_builder::{BuilderError, CudaBuilder, NvptxArch};
 const FEATURES: &[(&str, &str)] = &[
     ("collectives_probe_", "PROBES"),
     ("concurrency_", "CONCURRENCY"),
+    ("engine_", "ENGINE"),
     ("floors_", "PROBES"),
     ("halo_", "RULES"),
     ("list_rank_", "LIST_RANK"),

@@ -9,7 +9,8 @@ use proptest::prelude::*;
 use warpsmith::{
     device::{Backend, Device},
     list_rank::{
-        ListError, ListRanker, Options, Scan, SplitterRule, Strategy as Walk, Weight, generate, list_rank, rank_sequentially,
+        ListError, ListRanker, Options, SHORT, Scan, SplitterRule, Strategy as Walk, Weight, generate, list_rank,
+        rank_sequentially,
     },
 };
 
@@ -364,13 +365,33 @@ fn a_ranker_allocates_once() {
     }
 }
 
+/// Short lists are ranked on the host, and longer ones on the device.
+#[test]
+fn lists_in_host_memory() {
+    for n in [0, 1, 2, 1000, SHORT as u32, SHORT as u32 + 1, 3 * SHORT as u32] {
+        let next = generate::random(n, 5);
+        assert_eq!(list_rank(&Device::best().unwrap(), &next, None).unwrap(), expected(&next));
+        if n > 1 {
+            let mut circle = next;
+            let tail = circle.iter().position(|&next| next == -1).unwrap();
+            circle[tail] = tail as i32;
+            let error = list_rank(&Device::best().unwrap(), &circle, None).unwrap_err();
+            assert!(matches!(error, ListError::TwoPredecessors { element, .. } if element == tail), "{n}: {error}");
+        }
+    }
+}
+
 /// Under random schedules a missing barrier in the solving block would show.
 #[test]
 fn any_schedule_gives_the_same_ranks() {
     for seed in 0..4 {
         let executor = simt::Executor::new(2).with_schedule(simt::Schedule::Random { seed });
         let next = generate::random(3000, seed);
-        assert_eq!(list_rank(&Device::cpu_with(executor), &next, None).unwrap(), expected(&next));
+        let device = Device::cpu_with(executor);
+        let (stream, mut ranks) = (device.stream().unwrap(), device.alloc(3000).unwrap());
+        let mut ranker = ListRanker::new(&device, Options::default());
+        ranker.rank(&stream, &device.upload(&next).unwrap(), None, &mut ranks).unwrap();
+        assert_eq!(stream.download_vec(&ranks).unwrap(), expected(&next));
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub mod collectives;
 pub mod concurrency;
+pub mod engine;
 pub mod floors;
 pub mod halo;
 pub mod list_rank;

@@ -7,7 +7,7 @@ use pyo3::{
     prelude::*,
     types::{PyString, PyTuple},
 };
-use warpsmith::device::{self, Backend};
+use warpsmith::device;
 
 use crate::work;
 
@@ -36,20 +36,18 @@ use crate::work;
 #[pyclass(module = "warpsmith", frozen, eq, hash)]
 #[derive(Clone)]
 pub struct Device {
-    /// Of a GPU.
-    ordinal: Option<u32>,
     pub device: device::Device,
 }
 
 impl PartialEq for Device {
     fn eq(&self, other: &Self) -> bool {
-        self.ordinal == other.ordinal
+        self.device.ordinal() == other.device.ordinal()
     }
 }
 
 impl Hash for Device {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.ordinal.hash(state);
+        self.device.ordinal().hash(state);
     }
 }
 
@@ -78,16 +76,23 @@ impl Name {
 impl Device {
     fn open(py: Python<'_>, name: Name) -> PyResult<Self> {
         work::brief(py, || {
-            let (ordinal, device) = match name {
-                Name::Cpu => (None, device::Device::cpu()),
-                Name::Cuda(ordinal) => (Some(ordinal), device::Device::cuda(ordinal)?),
-                Name::Best => {
-                    let best = device::Device::best()?;
-                    ((best.backend() == Backend::Cuda).then_some(0), best)
-                }
+            let device = match name {
+                Name::Cpu => device::Device::cpu(),
+                Name::Cuda(ordinal) => device::Device::cuda(ordinal)?,
+                Name::Best => device::Device::best()?,
             };
-            Ok(Device { ordinal, device })
+            Ok(Device { device })
         })
+    }
+
+    /// The GPU with this number.
+    pub fn gpu(py: Python<'_>, ordinal: u32) -> PyResult<Self> {
+        Device::open(py, Name::Cuda(ordinal))
+    }
+
+    /// Its name, as Python has it.
+    pub fn text(&self) -> String {
+        self.device.ordinal().map_or_else(|| "cpu".to_owned(), |ordinal| format!("cuda:{ordinal}"))
     }
 
     /// What an argument `device` means: without one the best, a device, a name.
@@ -137,7 +142,7 @@ impl Device {
     /// The GPU's number; None of the CPU.
     #[getter]
     fn ordinal(&self) -> Option<u32> {
-        self.ordinal
+        self.device.ordinal()
     }
 
     /// How many multiprocessors the GPU has; of the CPU, how many threads do its work.
@@ -160,15 +165,15 @@ impl Device {
     }
 
     fn __str__(&self) -> String {
-        self.ordinal.map_or_else(|| "cpu".to_owned(), |ordinal| format!("cuda:{ordinal}"))
+        self.text()
     }
 
     fn __repr__(&self) -> String {
-        format!("Device('{}')", self.__str__())
+        format!("Device('{}')", self.text())
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyAny>, (String,)) {
-        (py.get_type::<Self>().into_any(), (self.__str__(),))
+        (py.get_type::<Self>().into_any(), (self.text(),))
     }
 }
 
@@ -185,8 +190,7 @@ impl Device {
 #[pyfunction]
 pub fn devices(py: Python<'_>) -> PyResult<Vec<Device>> {
     let mut devices = work::brief(py, || {
-        let gpus = device::Device::all_cuda().unwrap_or_default();
-        Ok((0..).zip(gpus).map(|(ordinal, device)| Device { ordinal: Some(ordinal), device }).collect::<Vec<_>>())
+        Ok(device::Device::all_cuda().unwrap_or_default().into_iter().map(|device| Device { device }).collect::<Vec<_>>())
     })?;
     devices.push(Device::open(py, Name::Cpu)?);
     Ok(devices)

@@ -3,8 +3,10 @@
 //! Python's side (`warpsmith/*.py`) says what arguments mean, and brings arrays into the one form that these functions
 //! take. All work goes through `work`.
 
+mod array;
 mod device;
 mod error;
+mod kept;
 mod list_rank;
 mod overlap;
 mod pcf;
@@ -16,7 +18,9 @@ mod work;
 mod _warpsmith {
     #[pymodule_export]
     use super::{
+        array::{DeviceArray, on_gpu},
         device::{Device, devices},
+        kept::free_memory,
         list_rank::{forest, prefix_sums, rank},
         overlap::{Overlap, Shape},
         pcf::{PcfSet, pairwise},

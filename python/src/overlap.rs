@@ -6,10 +6,21 @@ use std::{
 };
 
 use numpy::{Element, IntoPyArray as _, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
-use pyo3::{exceptions::PyTypeError, prelude::*};
-use warpsmith::overlap::{self, Boundary, Evaluation, Lattice, OverlapReal, Packings, Wanted};
+use pyo3::{
+    exceptions::{PyTypeError, PyValueError},
+    prelude::*,
+};
+use warpsmith::{
+    device::Buffer,
+    overlap::{self, Boundary, Evaluation, Lattice, OverlapError, OverlapPair, OverlapReal, Packings, Scene, Wanted},
+};
 
-use crate::{device::Device, error::Failure, work};
+use crate::{
+    array::{DeviceArray, Item},
+    device::Device,
+    error::Failure,
+    work,
+};
 
 /// A simple polygon, or a union of convex pieces that don't overlap, in a frame of its own.
 ///
@@ -39,10 +50,10 @@ fn vertices(array: &Bound<'_, PyAny>) -> PyResult<Vec<[f64; 2]>> {
     let numpy = array.py().import("numpy")?;
     let array = numpy.call_method1("asarray", (array, "float64"))?;
     let array: PyReadonlyArray2<'_, f64> =
-        array.extract().map_err(|_| pyo3::exceptions::PyValueError::new_err("vertices must be of the shape (n, 2): x and y"))?;
+        array.extract().map_err(|_| PyValueError::new_err("vertices must be of the shape (n, 2): x and y"))?;
     let rows = array.as_array();
     if rows.ncols() != 2 {
-        return Err(pyo3::exceptions::PyValueError::new_err("vertices must be of the shape (n, 2): x and y"));
+        return Err(PyValueError::new_err("vertices must be of the shape (n, 2): x and y"));
     }
     Ok(rows.rows().into_iter().map(|row| [row[0], row[1]]).collect())
 }
@@ -147,12 +158,59 @@ impl Shape {
 
 /// An evaluator of either precision.
 #[pyclass(module = "warpsmith._warpsmith", frozen)]
-pub struct Overlap(Inner);
+pub struct Overlap {
+    device: Device,
+    inner: Inner,
+}
 
 #[derive(Clone)]
 enum Inner {
-    F32(Arc<Mutex<overlap::Overlap<f32>>>),
-    F64(Arc<Mutex<overlap::Overlap<f64>>>),
+    F32(Arc<Mutex<Evaluator<f32>>>),
+    F64(Arc<Mutex<Evaluator<f64>>>),
+}
+
+struct Evaluator<T: OverlapReal> {
+    overlap: overlap::Overlap<T>,
+    /// What poses on a device were last evaluated in.
+    scene: Option<Scene<T>>,
+}
+
+trait Real: OverlapReal + Item {
+    /// The evaluator, if it is of this precision.
+    fn of(inner: &Inner) -> Option<&Arc<Mutex<Evaluator<Self>>>>;
+}
+
+macro_rules! real {
+    ($type:ident $variant:ident) => {
+        impl Real for $type {
+            fn of(inner: &Inner) -> Option<&Arc<Mutex<Evaluator<Self>>>> {
+                if let Inner::$variant(evaluator) = inner { Some(evaluator) } else { None }
+            }
+        }
+    };
+}
+real!(f32 F32);
+real!(f64 F64);
+
+/// An expression for the evaluator of either precision.
+macro_rules! each {
+    ($inner:expr, $evaluator:ident => $value:expr) => {
+        match $inner {
+            Inner::F32($evaluator) => $value,
+            Inner::F64($evaluator) => $value,
+        }
+    };
+}
+
+/// Does work of so many poses with an evaluator.
+fn with<T: OverlapReal, R: Send + 'static>(
+    py: Python<'_>,
+    evaluator: &Arc<Mutex<Evaluator<T>>>,
+    poses: usize,
+    work: impl FnOnce(&mut Evaluator<T>) -> Result<R, Failure> + Send + 'static,
+) -> PyResult<R> {
+    let evaluator = evaluator.clone();
+    work::owned(py, 64 * poses, move || work(&mut evaluator.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
 /// Totals, areas and derivatives by pose.
@@ -162,32 +220,119 @@ type Outside<'py> = [Bound<'py, PyAny>; 4];
 /// Packings, first poses, second poses, two shifts for each pair, areas.
 type Pairs<'py> = ([Bound<'py, PyArray1<i64>>; 3], Bound<'py, PyArray1<i32>>, Bound<'py, PyAny>);
 
-fn arrays<'py, T: OverlapReal + Element>(py: Python<'py>, evaluation: Evaluation<T>, wanted: Wanted) -> PyResult<Arrays<'py>> {
-    let vector = |values: Vec<T>| values.into_pyarray(py).into_any();
-    let triples = |values: Vec<[T; 3]>| vector(bytemuck::allocation::cast_vec(values));
+/// Of `packings` packings of the poses, with an axis of packings or without, totals have this shape, and what there is of
+/// each pose that one.
+fn shapes_of(poses: &[usize]) -> (Vec<usize>, Vec<usize>) {
+    let by_pose = poses[..poses.len() - 1].to_vec();
+    (by_pose[..by_pose.len() - 1].to_vec(), by_pose)
+}
+
+fn arrays<'py, T: OverlapReal + Element>(
+    py: Python<'py>,
+    evaluation: Evaluation<T>,
+    wanted: Wanted,
+    poses: &[usize],
+) -> PyResult<Arrays<'py>> {
+    let (by_packing, by_pose) = shapes_of(poses);
+    let array = |values: Vec<T>, shape: &[usize]| values.into_pyarray(py).call_method1("reshape", (shape.to_vec(),));
+    let triples = |values: Vec<[T; 3]>| array(bytemuck::allocation::cast_vec(values), poses);
     let Evaluation { totals, per_pose, gradient, outside, .. } = evaluation;
+    let outside = outside.map(|outside| -> PyResult<_> {
+        Ok([
+            array(outside.totals, &by_packing)?,
+            array(outside.by_scale, &by_packing)?,
+            array(outside.per_pose, &by_pose)?,
+            triples(outside.gradient)?,
+        ])
+    });
     Ok((
-        vector(totals),
-        wanted.per_pose.then(|| vector(per_pose)),
-        wanted.gradient.then(|| triples(gradient)),
-        outside.map(|outside| {
-            [vector(outside.totals), vector(outside.by_scale), vector(outside.per_pose), triples(outside.gradient)]
-        }),
+        array(totals, &by_packing)?,
+        wanted.per_pose.then(|| array(per_pose, &by_pose)).transpose()?,
+        wanted.gradient.then(|| triples(gradient)).transpose()?,
+        outside.transpose()?,
     ))
 }
 
 /// Packing i has the poses `offsets[i]..offsets[i + 1]`.
 fn packings(
-    poses: &PyReadonlyArray2<'_, f64>,
+    poses: Vec<[f64; 3]>,
     offsets: &PyReadonlyArray1<'_, i64>,
     shapes: Option<PyReadonlyArray1<'_, u32>>,
 ) -> Result<Packings, Failure> {
-    let poses = poses.as_array().rows().into_iter().map(|row| [row[0], row[1], row[2]]).collect();
     let packings = Packings::ragged(poses, offsets.as_array().iter().map(|&offset| offset as usize).collect())?;
     Ok(match shapes {
         Some(shapes) => packings.with_shapes(shapes.as_array().to_vec())?,
         None => packings,
     })
+}
+
+fn rows(poses: &PyReadonlyArray2<'_, f64>) -> Vec<[f64; 3]> {
+    poses.as_array().rows().into_iter().map(|row| [row[0], row[1], row[2]]).collect()
+}
+
+/// What is computed of poses on a device: copies of what its scene has, which later evaluations leave alone.
+struct OnDevice<T: OverlapReal> {
+    totals: Buffer<T>,
+    per_pose: Option<Buffer<T>>,
+    gradient: Option<Buffer<T>>,
+    outside: Option<[Buffer<T>; 4]>,
+}
+
+impl<T: Real> Evaluator<T> {
+    /// Evaluates poses on its device. Derivatives go to `gradient`, where that is given.
+    fn evaluate(
+        &mut self,
+        poses: &DeviceArray,
+        layout: &Packings,
+        scales: Option<&[f64]>,
+        wanted: Wanted,
+        gradient: Option<&DeviceArray>,
+    ) -> Result<OnDevice<T>, Failure> {
+        let Evaluator { overlap, scene } = self;
+        let stream = overlap.stream();
+        if scales.is_some() && !overlap.has_boundary() {
+            return Err(OverlapError::NoBoundary.into());
+        }
+        let fits = |scene: &Scene<T>| scene.fits(layout) && scene.scales().is_empty() == scales.is_none();
+        let scene = match scene.take().filter(fits) {
+            Some(fitting) => scene.insert(fitting),
+            None => scene.insert(overlap.load(layout)?),
+        };
+        if let Some(poses) = <T as Item>::of(&poses.read()) {
+            stream.copy(poses, scene.poses_mut())?;
+        }
+        if let Some(scales) = scales {
+            scene.set_scales(stream, scales)?;
+        }
+        overlap.enqueue(stream, scene, wanted)?;
+        let copy = |from: &Buffer<T>| -> Result<Buffer<T>, Failure> {
+            let mut new = overlap.device().alloc(from.len())?;
+            stream.copy(from, &mut new)?;
+            Ok(new)
+        };
+        if let Some(gradient) = gradient
+            && let Some(to) = T::of_mut(&mut gradient.write())
+        {
+            stream.copy(scene.gradient(), to)?;
+        }
+        let result = OnDevice {
+            totals: copy(scene.totals())?,
+            per_pose: wanted.per_pose.then(|| copy(scene.per_pose())).transpose()?,
+            gradient: (wanted.gradient && gradient.is_none()).then(|| copy(scene.gradient())).transpose()?,
+            outside: if scales.is_some() {
+                Some([
+                    copy(scene.outside_totals())?,
+                    copy(scene.outside_by_scale())?,
+                    copy(scene.outside_per_pose())?,
+                    copy(scene.outside_gradient())?,
+                ])
+            } else {
+                None
+            },
+        };
+        stream.synchronize()?;
+        Ok(result)
+    }
 }
 
 #[pymethods]
@@ -203,7 +348,7 @@ impl Overlap {
         deterministic: bool,
         device: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let device = Device::of(py, device)?.device;
+        let device = Device::of(py, device)?;
         let boundary = boundary.map(vertices).transpose()?;
         let shapes: Vec<overlap::Shape> = shapes.iter().map(|shape| shape.get().0.clone()).collect();
         fn made<T: OverlapReal>(
@@ -212,7 +357,7 @@ impl Overlap {
             boundary: Option<Vec<[f64; 2]>>,
             lattice: Option<[[f64; 2]; 2]>,
             deterministic: bool,
-        ) -> Result<Arc<Mutex<overlap::Overlap<T>>>, Failure> {
+        ) -> Result<Arc<Mutex<Evaluator<T>>>, Failure> {
             let mut made = overlap::Overlap::new(device, shapes)?.deterministic(deterministic);
             if let Some(vertices) = boundary {
                 made = made.boundary(Boundary::polygon(&vertices)?)?;
@@ -220,57 +365,119 @@ impl Overlap {
             if let Some([a, b]) = lattice {
                 made = made.lattice(Lattice::new(a, b)?)?;
             }
-            Ok(Arc::new(Mutex::new(made)))
+            Ok(Arc::new(Mutex::new(Evaluator { overlap: made, scene: None })))
         }
-        work::owned(py, usize::MAX, {
-            let double = match dtype {
-                "float32" => false,
-                "float64" => true,
-                _ => return Err(PyTypeError::new_err(format!("{dtype} is not a type of overlaps: float32 or float64"))),
+        let double = match dtype {
+            "float32" => false,
+            "float64" => true,
+            _ => return Err(PyTypeError::new_err(format!("{dtype} is not a type of overlaps: float32 or float64"))),
+        };
+        work::owned(py, usize::MAX, move || {
+            let inner = if double {
+                Inner::F64(made(&device.device, &shapes, boundary, lattice, deterministic)?)
+            } else {
+                Inner::F32(made(&device.device, &shapes, boundary, lattice, deterministic)?)
             };
-            move || {
-                Ok(Overlap(if double {
-                    Inner::F64(made(&device, &shapes, boundary, lattice, deterministic)?)
-                } else {
-                    Inner::F32(made(&device, &shapes, boundary, lattice, deterministic)?)
-                }))
-            }
+            Ok(Overlap { device, inner })
         })
     }
 
+    /// `shape` is that of the poses, before they became rows.
     #[expect(clippy::too_many_arguments, reason = "they are Python's")]
     fn evaluate<'py>(
         &self,
         py: Python<'py>,
         poses: PyReadonlyArray2<'py, f64>,
+        shape: Vec<usize>,
         offsets: PyReadonlyArray1<'py, i64>,
         shapes: Option<PyReadonlyArray1<'py, u32>>,
         scales: Option<Vec<f64>>,
         per_pose: bool,
         gradient: bool,
     ) -> PyResult<Arrays<'py>> {
-        fn evaluated<'py, T: OverlapReal + Element>(
-            py: Python<'py>,
-            evaluator: &Arc<Mutex<overlap::Overlap<T>>>,
-            packings: Packings,
-            scales: Option<Vec<f64>>,
-            wanted: Wanted,
-        ) -> PyResult<Arrays<'py>> {
-            let evaluator = evaluator.clone();
-            let poses = packings.poses().len();
-            let evaluation = work::owned(py, 64 * poses, move || {
-                let mut evaluator = evaluator.lock().unwrap_or_else(PoisonError::into_inner);
+        let (packings, wanted) = (packings(rows(&poses), &offsets, shapes)?, Wanted { per_pose, gradient });
+        each!(&self.inner, evaluator => {
+            let evaluation = with(py, evaluator, packings.poses().len(), move |evaluator| {
                 Ok(match scales {
-                    Some(scales) => evaluator.evaluate_within(&packings, &scales, wanted),
-                    None => evaluator.evaluate(&packings, wanted),
+                    Some(scales) => evaluator.overlap.evaluate_within(&packings, &scales, wanted),
+                    None => evaluator.overlap.evaluate(&packings, wanted),
                 }?)
             })?;
-            arrays(py, evaluation, wanted)
+            arrays(py, evaluation, wanted, &shape)
+        })
+    }
+
+    /// The same of poses on a device. `gradient` may be an array for the derivatives.
+    #[expect(clippy::too_many_arguments, reason = "they are Python's")]
+    fn evaluate_on_device<'py>(
+        &self,
+        py: Python<'py>,
+        poses: &DeviceArray,
+        offsets: PyReadonlyArray1<'py, i64>,
+        shapes: Option<PyReadonlyArray1<'py, u32>>,
+        scales: Option<Vec<f64>>,
+        per_pose: bool,
+        gradient: bool,
+        into: Option<Bound<'py, DeviceArray>>,
+    ) -> PyResult<Arrays<'py>> {
+        fn evaluated<'py, T: Real>(
+            py: Python<'py>,
+            this: &Overlap,
+            poses: &DeviceArray,
+            (layout, scales, wanted): (Packings, Option<Vec<f64>>, Wanted),
+            into: Option<DeviceArray>,
+        ) -> PyResult<Arrays<'py>> {
+            poses.check::<T>("poses")?;
+            for (array, what) in [(Some(poses), "poses"), (into.as_ref(), "gradient")] {
+                if let Some(array) = array
+                    && *array.home() != this.device
+                {
+                    let text =
+                        format!("{what} lie on {}, but overlaps are computed on {}", array.home().text(), this.device.text());
+                    return Err(PyValueError::new_err(text));
+                }
+            }
+            if let Some(into) = &into {
+                into.check::<T>("gradient")?;
+                into.check_writable("gradient")?;
+                if into.dims() != poses.dims() {
+                    return Err(PyValueError::new_err("gradient has another shape than the poses"));
+                }
+                if into.is_same(poses) {
+                    return Err(PyValueError::new_err("gradient is the poses' own memory"));
+                }
+            }
+            let evaluator = <T as Real>::of(&this.inner).ok_or_else(|| PyTypeError::new_err("poses of another precision"))?;
+            let input = poses.clone();
+            let found = with(py, evaluator, layout.poses().len(), move |evaluator| {
+                evaluator.evaluate(&input, &layout, scales.as_deref(), wanted, into.as_ref())
+            })?;
+            let (by_packing, by_pose) = shapes_of(poses.dims());
+            let array = |buffer: Buffer<T>, shape: &[usize]| -> PyResult<_> {
+                Ok(Bound::new(py, DeviceArray::new(&this.device, buffer, shape.to_vec()))?.into_any())
+            };
+            let outside = found.outside.map(|[totals, by_scale, per_pose, gradient]| -> PyResult<_> {
+                Ok([
+                    array(totals, &by_packing)?,
+                    array(by_scale, &by_packing)?,
+                    array(per_pose, &by_pose)?,
+                    array(gradient, poses.dims())?,
+                ])
+            });
+            Ok((
+                array(found.totals, &by_packing)?,
+                found.per_pose.map(|areas| array(areas, &by_pose)).transpose()?,
+                found.gradient.map(|gradient| array(gradient, poses.dims())).transpose()?,
+                outside.transpose()?,
+            ))
         }
-        let (packings, wanted) = (packings(&poses, &offsets, shapes)?, Wanted { per_pose, gradient });
-        match &self.0 {
-            Inner::F32(evaluator) => evaluated(py, evaluator, packings, scales, wanted),
-            Inner::F64(evaluator) => evaluated(py, evaluator, packings, scales, wanted),
+        let into = into.map(|into| into.get().clone());
+        let len = offsets.as_array().last().map_or(0, |&last| last as usize);
+        let layout = packings(vec![[0.0; 3]; len], &offsets, shapes)?;
+        let what = (layout, scales, Wanted { per_pose, gradient });
+        match &self.inner {
+            Inner::F32(_) => evaluated::<f32>(py, self, poses, what, into),
+            Inner::F64(_) => evaluated::<f64>(py, self, poses, what, into),
         }
     }
 
@@ -281,26 +488,18 @@ impl Overlap {
         offsets: PyReadonlyArray1<'py, i64>,
         shapes: Option<PyReadonlyArray1<'py, u32>>,
     ) -> PyResult<Pairs<'py>> {
-        fn listed<'py, T: OverlapReal + Element>(
-            py: Python<'py>,
-            evaluator: &Arc<Mutex<overlap::Overlap<T>>>,
-            packings: Packings,
-        ) -> PyResult<Pairs<'py>> {
-            let evaluator = evaluator.clone();
-            let pairs = work::owned(py, 64 * packings.poses().len(), move || {
-                Ok(evaluator.lock().unwrap_or_else(PoisonError::into_inner).pairs(&packings)?)
-            })?;
-            let index = |of: fn(&overlap::OverlapPair<T>) -> usize| {
-                pairs.iter().map(|pair| of(pair) as i64).collect::<Vec<_>>().into_pyarray(py)
-            };
+        let packings = packings(rows(&poses), &offsets, shapes)?;
+        fn arrays<'py, T: OverlapReal + Element>(py: Python<'py>, pairs: &[OverlapPair<T>]) -> Pairs<'py> {
+            let index =
+                |of: fn(&OverlapPair<T>) -> usize| pairs.iter().map(|pair| of(pair) as i64).collect::<Vec<_>>().into_pyarray(py);
             let areas = pairs.iter().map(|pair| pair.area).collect::<Vec<_>>().into_pyarray(py).into_any();
             let shifts = pairs.iter().flat_map(|pair| pair.shift).collect::<Vec<_>>().into_pyarray(py);
-            Ok(([index(|pair| pair.packing), index(|pair| pair.first), index(|pair| pair.second)], shifts, areas))
+            ([index(|pair| pair.packing), index(|pair| pair.first), index(|pair| pair.second)], shifts, areas)
         }
-        let packings = packings(&poses, &offsets, shapes)?;
-        match &self.0 {
-            Inner::F32(evaluator) => listed(py, evaluator, packings),
-            Inner::F64(evaluator) => listed(py, evaluator, packings),
-        }
+        each!(&self.inner, evaluator => {
+            let poses = packings.poses().len();
+            let pairs = with(py, evaluator, poses, move |evaluator| Ok(evaluator.overlap.pairs(&packings)?))?;
+            Ok(arrays(py, &pairs))
+        })
     }
 }

@@ -1,13 +1,10 @@
 //! Sets of functions, and matrices over all pairs of them.
 
-use std::{
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{path::PathBuf, sync::Arc};
 
 use numpy::{
     Element, IntoPyArray as _, PyArray1, PyArrayDyn, PyArrayMethods as _, PyReadonlyArray1, PyReadonlyArray2,
-    PyReadwriteArrayDyn, PyUntypedArrayMethods as _, ndarray::ArrayView,
+    PyReadwriteArrayDyn, PyUntypedArray, PyUntypedArrayMethods as _, ndarray::ArrayView,
 };
 use pyo3::{
     exceptions::{PyIndexError, PyTypeError, PyValueError},
@@ -15,7 +12,7 @@ use pyo3::{
 };
 use rayon::prelude::*;
 use warpsmith::{
-    engine::{Control, Engine, EngineError, Settings, advise_huge_pages, zeroed_vec},
+    engine::{Control, Engine, EngineError, Settings},
     npy::Kind,
     pcf::{
         Layout, Measure, Pairwise, PairwiseError, PcfError, PcfReal, Point,
@@ -26,7 +23,13 @@ use warpsmith::{
     },
 };
 
-use crate::{device::Device, error::Failure, work};
+use crate::{
+    array::{DeviceArray, Item},
+    device::Device,
+    error::Failure,
+    kept::{ENGINES, Results},
+    work,
+};
 
 /// Merge steps of a matrix that is computed in next to no time.
 const FEW_STEPS: u128 = 200_000;
@@ -52,7 +55,7 @@ macro_rules! each {
 }
 
 /// A precision, and what depends on it alone.
-trait Real: PcfReal + Element {
+trait Real: PcfReal + Item {
     fn set(set: warpsmith::pcf::PcfSet<Self>) -> Set;
     /// The set, if it is of this precision.
     fn of(set: &Set) -> Option<&Arc<warpsmith::pcf::PcfSet<Self>>>;
@@ -290,7 +293,7 @@ impl PcfSet {
                 "minimum" => |f, g| if g < f { g } else { f },
                 _ => |f, g| if g > f { g } else { f },
             };
-            let other = T::of(&other.0).ok_or_else(|| PyTypeError::new_err("the sets differ in precision"))?.clone();
+            let other = <T as Real>::of(&other.0).ok_or_else(|| PyTypeError::new_err("the sets differ in precision"))?.clone();
             PcfSet::make(py, set.points().len() + other.points().len() + pairs.len(), move || {
                 Ok(set.combine(&other, &pairs, operation)?)
             })
@@ -348,36 +351,24 @@ fn read_only<'py, T: Element>(values: &[T], owner: &Bound<'py, PcfSet>) -> PyRes
     Ok(array)
 }
 
-/// Engines that are not at work, with their buffers, and the devices that they are on.
-static ENGINES: Mutex<Vec<(Vec<Device>, Engine)>> = Mutex::new(Vec::new());
-
-/// The most of them that are kept.
-const MOST_ENGINES: usize = 4;
-
-/// Calls this with an engine on these devices. Each thread has one of its own, and so waits for no other.
+/// Calls this with an engine on these devices, which is kept for the next call.
 fn with_engine<R>(
     devices: &[Device],
     settings: Settings,
     work: impl FnOnce(&Engine) -> Result<R, PairwiseError>,
 ) -> Result<R, PairwiseError> {
-    let engines = || ENGINES.lock().unwrap_or_else(PoisonError::into_inner);
-    let kept = {
-        let mut engines = engines();
-        engines.iter().position(|(on, _)| on == devices).map(|place| engines.remove(place).1)
-    };
-    let engine = kept.map_or_else(|| Engine::new(devices.iter().map(|device| device.device.clone())), Ok)?;
-    let engine = engine.with_settings(settings);
+    let new = || Engine::new(devices.iter().map(|device| device.device.clone()));
+    let engine = ENGINES.take(devices).map_or_else(new, Ok)?.with_settings(settings);
     let result = work(&engine);
     // One that failed may have found less memory than it counts on.
     if matches!(result, Ok(_) | Err(PairwiseError::Engine(EngineError::Cancelled))) {
-        let mut engines = engines();
-        engines.truncate(MOST_ENGINES - 1);
-        engines.insert(0, (devices.to_vec(), engine));
+        ENGINES.keep(devices, engine);
     }
     result
 }
 
-/// The distances of two sets' functions, or of all pairs of one's; without `p` their inner products.
+/// The distances of two sets' functions, or of all pairs of one's; without `p` their inner products. The result is new,
+/// on the device or not, or `out`.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "they are Python's")]
 pub fn pairwise<'py>(
@@ -387,18 +378,45 @@ pub fn pairwise<'py>(
     p: Option<f64>,
     layout: &str,
     out: Option<Bound<'py, PyAny>>,
+    on_device: bool,
     device: Option<&Bound<'py, PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let devices = Device::several(py, device)?;
     let layout = match layout {
         "condensed" => Layout::Condensed,
         "packed" => Layout::Packed,
         "dense" => Layout::Dense,
         _ => return Err(PyValueError::new_err(format!("layout is {layout:?}: \"condensed\", \"packed\" or \"dense\""))),
     };
+    let there = match &out {
+        Some(out) if !out.is_instance_of::<PyUntypedArray>() => DeviceArray::on_gpu(py, out)?,
+        _ => None,
+    };
+    let devices = match &there {
+        Some(there) => {
+            there.check_home(py, "out", device)?;
+            vec![there.home().clone()]
+        }
+        None => Device::several(py, device)?,
+    };
+    let target = match (out, there) {
+        (Some(out), Some(array)) => Target::Device(out, array),
+        (Some(out), None) => Target::Array(out),
+        (None, _) if on_device => Target::NewOnDevice,
+        (None, _) => Target::New,
+    };
     let job = Job { measure: p.map_or(Measure::Inner, Measure::Lp), layout, devices, progress };
-    each!(&rows.0, rows => job.run(py, rows, columns, out))
+    each!(&rows.0, rows => job.run(py, rows, columns, target))
+}
+
+/// Where a matrix goes.
+enum Target<'py> {
+    New,
+    NewOnDevice,
+    /// An array of NumPy's.
+    Array(Bound<'py, PyAny>),
+    /// One on a device, as it was given.
+    Device(Bound<'py, PyAny>, DeviceArray),
 }
 
 struct Job {
@@ -408,16 +426,25 @@ struct Job {
     progress: Option<Py<PyAny>>,
 }
 
+/// The error where `out` has another shape than the result.
+fn check_shape(found: &[usize], shape: &[usize]) -> PyResult<()> {
+    if found == shape {
+        return Ok(());
+    }
+    let text = format!("out has the shape {found:?}, but the result has {shape:?}");
+    Err(PyValueError::new_err(text.replace(['['], "(").replace([']'], ")")))
+}
+
 impl Job {
     fn run<'py, T: Real>(
         &self,
         py: Python<'py>,
         rows: &warpsmith::pcf::PcfSet<T>,
         columns: Option<&PcfSet>,
-        out: Option<Bound<'py, PyAny>>,
+        target: Target<'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let differ = || PyTypeError::new_err("the sets differ in precision");
-        let columns = columns.map(|columns| T::of(&columns.0).map(Arc::as_ref).ok_or_else(differ)).transpose()?;
+        let columns = columns.map(|columns| <T as Real>::of(&columns.0).map(Arc::as_ref).ok_or_else(differ)).transpose()?;
         let pairwise = match (columns, self.measure) {
             (Some(columns), measure) => Pairwise::cdist(rows, columns, measure),
             (None, Measure::Lp(p)) => Pairwise::pdist(rows, p),
@@ -425,51 +452,68 @@ impl Job {
         }
         .map_err(Failure::from)?;
         let shape = pairwise.shape(self.layout).map_err(Failure::from)?;
-        match out {
-            None => {
-                let len = shape.iter().product();
-                let new = self.compute(py, &pairwise, || {
-                    let mut new = zeroed_vec(len)?;
-                    advise_huge_pages(&mut new);
+        let len: usize = shape.iter().product();
+        let (job, pairwise) = (self, &pairwise);
+        match target {
+            Target::New => {
+                let new = self.work(py, pairwise, |engine, control| {
+                    let mut new = Results::new(len * size_of::<T>())?;
+                    pairwise.compute_into(engine, job.layout, new.slice::<T>(len), control)?;
                     Ok(new)
                 })?;
-                new.into_pyarray(py).call_method1("reshape", (shape,))
+                new.into_array::<T>(py, len)?.call_method1("reshape", (shape,))
             }
-            Some(out) => {
+            Target::NewOnDevice => {
+                let [device] = &self.devices[..] else {
+                    return Err(Failure::from(EngineError::SeveralDevices { devices: self.devices.len() }).into());
+                };
+                let new = self.work(py, pairwise, |engine, control| {
+                    let mut new = device.device.alloc::<T>(len).map_err(EngineError::from)?;
+                    pairwise.compute_on_device(engine, job.layout, new.as_view_mut(), control)?;
+                    Ok(new)
+                })?;
+                Ok(Bound::new(py, DeviceArray::new(device, new, shape))?.into_any())
+            }
+            Target::Device(out, array) => {
+                array.check::<T>("out")?;
+                array.check_writable("out")?;
+                check_shape(array.dims(), &shape)?;
+                self.work(py, pairwise, |engine, control| match <T as Item>::of_mut(&mut array.write()) {
+                    Some(buffer) => pairwise.compute_on_device(engine, job.layout, buffer.as_view_mut(), control).map(drop),
+                    None => Ok(()),
+                })?;
+                Ok(out)
+            }
+            Target::Array(out) => {
                 let array = out.cast::<PyArrayDyn<T>>().map_err(|_| {
                     let found = out.get_type().qualname().map_or_else(|_| String::new(), |name| name.to_string());
                     let found = out.getattr("dtype").map_or(found, |dtype| format!("an array of {dtype}"));
                     PyTypeError::new_err(format!("out is {found}, but the result is an array of {}", T::NAME))
                 })?;
-                if array.shape() != shape {
-                    let text = format!("out has the shape {:?}, but the result has {shape:?}", array.shape());
-                    return Err(PyValueError::new_err(text.replace(['['], "(").replace([']'], ")")));
-                }
+                check_shape(array.shape(), &shape)?;
                 let wrong = |_| PyValueError::new_err("out is read-only, or is being used by another call");
                 let mut borrowed: PyReadwriteArrayDyn<'_, T> = array.try_readwrite().map_err(wrong)?;
                 // Slices are made of arrays in Fortran's order, too.
                 let slice = if borrowed.is_c_contiguous() { borrowed.as_slice_mut().ok() } else { None };
                 let slice = slice.ok_or_else(|| PyValueError::new_err("out is not contiguous in C order"))?;
-                self.compute(py, &pairwise, || Ok(slice))?;
+                self.work(py, pairwise, |engine, control| pairwise.compute_into(engine, job.layout, slice, control).map(drop))?;
                 drop(borrowed);
                 Ok(out)
             }
         }
     }
 
-    /// Computes into what `output` makes.
-    fn compute<T: Real, O: AsMut<[T]> + Send>(
+    /// Does work with an engine.
+    fn work<T: Real, O: Send>(
         &self,
         py: Python<'_>,
         pairwise: &Pairwise<'_, T>,
-        output: impl FnOnce() -> Result<O, EngineError> + Send,
+        compute: impl FnOnce(&Engine, Control<'_>) -> Result<O, PairwiseError> + Send,
     ) -> PyResult<O> {
         let work = |control: Control<'_>| -> Result<O, Failure> {
-            let mut output = output()?;
             let first = self.devices.first().ok_or(EngineError::NoDevices)?;
             let settings = Settings { block_side: pairwise.block_side(&first.device), ..Settings::default() };
-            with_engine(&self.devices, settings, |engine| pairwise.compute_into(engine, self.layout, output.as_mut(), control))?;
-            Ok(output)
+            Ok(with_engine(&self.devices, settings, |engine| compute(engine, control))?)
         };
         if self.progress.is_none() && pairwise.merge_steps() < FEW_STEPS {
             work::brief(py, || work(Control::default()))

@@ -30,6 +30,16 @@ array([2.])
 """
 
 from . import list_rank, overlap, pcf, rules
-from ._warpsmith import Device, __version__, devices
+from ._warpsmith import Device, DeviceArray, __version__, devices, free_memory
 
-__all__ = ["Device", "__version__", "devices", "list_rank", "overlap", "pcf", "rules"]
+__all__ = [
+    "Device",
+    "DeviceArray",
+    "__version__",
+    "devices",
+    "free_memory",
+    "list_rank",
+    "overlap",
+    "pcf",
+    "rules",
+]

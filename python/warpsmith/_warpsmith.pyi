@@ -7,10 +7,12 @@ import numpy.typing as npt
 
 _Array = npt.NDArray[Any]
 _Indices = npt.NDArray[np.int64]
+_Next = npt.NDArray[np.int32] | DeviceArray
 _Devices = Device | str | Sequence[Device | str] | None
 
 __all__ = [
     "Device",
+    "DeviceArray",
     "Model",
     "Overlap",
     "PcfSet",
@@ -19,6 +21,8 @@ __all__ = [
     "__version__",
     "devices",
     "forest",
+    "free_memory",
+    "on_gpu",
     "pairwise",
     "prefix_sums",
     "rank",
@@ -45,6 +49,36 @@ class Device:
     def __hash__(self) -> int: ...
 
 def devices() -> list[Device]: ...
+def free_memory() -> None: ...
+@final
+class DeviceArray:
+    def __new__(cls, array: Any, device: Device | str | None = None) -> DeviceArray: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+    @property
+    def ndim(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def device(self) -> Device: ...
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
+    def __len__(self) -> int: ...
+    def numpy(self) -> _Array: ...
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> _Array: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+def on_gpu(array: object) -> DeviceArray | None: ...
 @final
 class PcfSet:
     def __new__(cls, offsets: _Indices, points: _Array, shape: list[int] | None) -> PcfSet: ...
@@ -79,10 +113,11 @@ def pairwise(
     columns: PcfSet | None,
     p: float | None,
     layout: str,
-    out: _Array | None,
+    out: Any,
+    on_device: bool,
     device: _Devices,
     progress: Callable[[int, int], object] | None,
-) -> _Array: ...
+) -> Any: ...
 @final
 class Shape:
     def __new__(cls, outline: npt.ArrayLike, name: str = "shape") -> Shape: ...
@@ -115,23 +150,32 @@ class Overlap:
     def evaluate(
         self,
         poses: npt.NDArray[np.float64],
+        shape: list[int],
         offsets: _Indices,
         shapes: npt.NDArray[np.uint32] | None,
         scales: list[float] | None,
         per_pose: bool,
         gradient: bool,
     ) -> tuple[_Array, _Array | None, _Array | None, list[_Array] | None]: ...
+    def evaluate_on_device(
+        self,
+        poses: DeviceArray,
+        offsets: _Indices,
+        shapes: npt.NDArray[np.uint32] | None,
+        scales: list[float] | None,
+        per_pose: bool,
+        gradient: bool,
+        into: DeviceArray | None,
+    ) -> tuple[DeviceArray, DeviceArray | None, DeviceArray | None, list[DeviceArray] | None]: ...
     def pairs(
         self, poses: npt.NDArray[np.float64], offsets: _Indices, shapes: npt.NDArray[np.uint32] | None
     ) -> tuple[list[_Indices], npt.NDArray[np.int32], _Array]: ...
 
-def rank(next: npt.NDArray[np.int32], head: int | None, device: Device | str | None) -> npt.NDArray[np.int32]: ...
+def rank(next: _Next, head: int | None, device: Device | str | None) -> Any: ...
 def prefix_sums(
-    next: npt.NDArray[np.int32], weights: _Array, head: int | None, device: Device | str | None
-) -> _Array: ...
-def forest(
-    next: npt.NDArray[np.int32], device: Device | str | None
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], int]: ...
+    next: _Next, weights: _Array | DeviceArray, head: int | None, device: Device | str | None
+) -> Any: ...
+def forest(next: _Next, device: Device | str | None) -> tuple[Any, Any, int]: ...
 @final
 class Runs:
     def __new__(cls, schedules: list[str], seconds: npt.NDArray[np.float64]) -> Runs: ...

@@ -12,13 +12,14 @@ array([1, 3, 0, 2], dtype=int32)
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
-from ._warpsmith import Device
+from ._arrays import on_gpu
+from ._warpsmith import Device, DeviceArray
 
 __all__ = ["Forest", "forest", "prefix_sums", "rank"]
 
@@ -26,15 +27,18 @@ __all__ = ["Forest", "forest", "prefix_sums", "rank"]
 class Forest(NamedTuple):
     """What `forest` returns."""
 
-    ranks: npt.NDArray[np.int32]
+    ranks: Any
     """How many elements of its list come before each."""
-    lists: npt.NDArray[np.int32]
+    lists: Any
     """The number of each element's list. Lists are numbered by their heads' indices, ascending."""
     list_count: int
     """How many lists there are."""
 
 
-def _successors(next: npt.ArrayLike) -> npt.NDArray[np.int32]:
+def _successors(next: Any) -> npt.NDArray[np.int32] | DeviceArray:
+    there = on_gpu(next)
+    if there is not None:
+        return there
     array = np.asarray(next)
     if array.size == 0 and array.ndim == 1:
         return np.empty(0, np.int32)
@@ -51,15 +55,19 @@ def _successors(next: npt.ArrayLike) -> npt.NDArray[np.int32]:
     return array.astype(np.int32, copy=False)
 
 
+@overload
+def rank(next: DeviceArray, head: int | None = None, *, device: Device | str | None = None) -> DeviceArray: ...
+@overload
 def rank(
     next: npt.ArrayLike, head: int | None = None, *, device: Device | str | None = None
-) -> npt.NDArray[np.int32]:
+) -> npt.NDArray[np.int32]: ...
+def rank(next: Any, head: int | None = None, *, device: Device | str | None = None) -> Any:
     """How many elements come before each.
 
     Parameters
     ----------
-    next : (n,) array_like of int
-        The element after each, -1 after the last.
+    next : (n,) array_like of int, or array of int32 on a GPU
+        The element after each, -1 after the last. The result is where this is.
     head : int, optional
         The first element; found, if it isn't given.
     device : Device or str, optional
@@ -67,7 +75,7 @@ def rank(
 
     Returns
     -------
-    (n,) ndarray of int32
+    (n,) ndarray of int32, or DeviceArray
         Ranks, from 0.
 
     Raises
@@ -88,12 +96,12 @@ def rank(
 
 
 def prefix_sums(
-    next: npt.ArrayLike,
-    weights: npt.ArrayLike,
+    next: Any,
+    weights: Any,
     head: int | None = None,
     *,
     device: Device | str | None = None,
-) -> npt.NDArray[Any]:
+) -> Any:
     """The sum of the weights of all elements before each.
 
     Parameters
@@ -101,7 +109,7 @@ def prefix_sums(
     next : (n,) array_like of int
         The element after each, -1 after the last.
     weights : (n,) array_like
-        int32, int64, float32 or float64. Sums of integers wrap.
+        int32, int64, float32 or float64, on the same device as `next`. Sums of integers wrap.
     head : int, optional
         The first element; found, if it isn't given.
     device : Device or str, optional
@@ -109,7 +117,7 @@ def prefix_sums(
 
     Returns
     -------
-    (n,) ndarray
+    (n,) ndarray or DeviceArray
         Sums, of the weights' type.
 
     Raises
@@ -122,19 +130,20 @@ def prefix_sums(
     >>> prefix_sums([3, -1, 0, 1], [0.5, 1.0, 2.0, 4.0])
     array([2. , 6.5, 0. , 2.5])
     """
-    array = np.asarray(weights)
+    there = on_gpu(weights)
+    array = np.asarray(weights) if there is None else there
     if array.ndim != 1:
         raise ValueError(f"weights have the shape {array.shape}, but they must have one dimension")
     return _warpsmith.prefix_sums(_successors(next), array, head, device)
 
 
-def forest(next: npt.ArrayLike, *, device: Device | str | None = None) -> Forest:
+def forest(next: Any, *, device: Device | str | None = None) -> Forest:
     """Ranks in several lists at once.
 
     Parameters
     ----------
-    next : (n,) array_like of int
-        The element after each, -1 after the last of each list.
+    next : (n,) array_like of int, or array of int32 on a GPU
+        The element after each, -1 after the last of each list. The results are where this is.
     device : Device or str, optional
         What to compute on; by default the best device there is.
 

@@ -25,7 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
-from ._warpsmith import Device, Shape
+from ._arrays import on_gpu
+from ._warpsmith import Device, DeviceArray, Shape
 
 __all__ = ["Evaluation", "Outside", "Overlap", "Pairs", "Shape"]
 
@@ -147,27 +148,28 @@ class Overlap:
 
     def evaluate(
         self,
-        poses: npt.ArrayLike,
+        poses: Any,
         *,
         shapes: npt.ArrayLike | None = None,
         scales: npt.ArrayLike | None = None,
         per_pose: bool = False,
-        gradient: bool = False,
+        gradient: Any = False,
     ) -> Evaluation:
         """The overlaps within each packing.
 
         Parameters
         ----------
-        poses : (n, 3) or (packings, n, 3) array_like
-            x, y and theta of each copy.
+        poses : (n, 3) or (packings, n, 3) array_like, or array on the GPU that computes
+            x, y and theta of each copy. Results are where this is. On a GPU the type is the evaluator's, and numbers
+            are not checked: magnitudes must be below 1e6, and angles below 5e5.
         shapes : array_like of int, optional
             The index of each pose's shape, of the poses' shape but for the last axis; by default all are the first's.
         scales : float or (packings,) array_like, optional
             The boundary's scale, for all packings or each.
         per_pose : bool
             Whether areas by pose are wanted.
-        gradient : bool
-            Whether derivatives are wanted.
+        gradient : bool or array on the GPU that computes
+            Whether derivatives are wanted; for poses on a GPU also an array of their shape that they go to.
 
         Returns
         -------
@@ -189,29 +191,24 @@ class Overlap:
         >>> Overlap([square]).evaluate(packings).totals
         array([0.5 , 0.25])
         """
-        array, offsets, flat = _packings(poses)
-        single = array.ndim == 2
         found = None if scales is None else np.atleast_1d(np.asarray(scales, np.float64)).ravel().tolist()
-        totals, areas, derivatives, outside = self._overlap.evaluate(
-            flat, offsets, _shapes(shapes, array.shape[:-1]), found, per_pose, gradient
-        )
-
-        def by_packing(values: Array) -> Any:
-            return values[0] if single else values
-
-        def by_pose(values: Array) -> Array:
-            return values.reshape(array.shape[:-1])
-
-        return Evaluation(
-            by_packing(totals),
-            None if areas is None else by_pose(areas),
-            None if derivatives is None else derivatives.reshape(array.shape),
-            None
-            if outside is None
-            else Outside(
-                by_packing(outside[0]), by_packing(outside[1]), by_pose(outside[2]), outside[3].reshape(array.shape)
-            ),
-        )
+        there = on_gpu(poses)
+        if there is not None:
+            offsets = _offsets(there.shape)
+            into = None if isinstance(gradient, bool) else DeviceArray(gradient)
+            chosen = _shapes(shapes, there.shape[:-1])
+            wanted = into is not None or bool(gradient)
+            results = self._overlap.evaluate_on_device(there, offsets, chosen, found, per_pose, wanted, into)
+        else:
+            array, offsets, flat = _packings(poses)
+            chosen = _shapes(shapes, array.shape[:-1])
+            results = self._overlap.evaluate(
+                flat, list(array.shape), offsets, chosen, found, per_pose, bool(gradient)
+            )
+        totals, areas, derivatives, outside = results
+        if there is not None and not isinstance(gradient, bool):
+            derivatives = gradient
+        return Evaluation(_number(totals), areas, derivatives, None if outside is None else Outside(_number(outside[0]), _number(outside[1]), *outside[2:]))
 
     def pairs(self, poses: npt.ArrayLike, *, shapes: npt.ArrayLike | None = None) -> Pairs:
         """The pairs of poses that overlap.
@@ -248,11 +245,19 @@ def _packings(poses: npt.ArrayLike) -> tuple[Array, npt.NDArray[np.int64], Array
     array = np.asarray(poses)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"poses are an array of {array.dtype}, but they must be real numbers")
-    if array.ndim not in (2, 3) or array.shape[-1] != 3:
-        raise ValueError(f"poses have the shape {array.shape}, but it must be (poses, 3) or (packings, poses, 3)")
-    packings = 1 if array.ndim == 2 else array.shape[0]
-    offsets = np.arange(packings + 1, dtype=np.int64) * array.shape[-2]
-    return array, offsets, array.astype(np.float64, copy=False).reshape(-1, 3)
+    return array, _offsets(array.shape), array.astype(np.float64, copy=False).reshape(-1, 3)
+
+
+def _offsets(shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
+    """Where each packing starts among the poses."""
+    if len(shape) not in (2, 3) or shape[-1] != 3:
+        raise ValueError(f"poses have the shape {shape}, but it must be (poses, 3) or (packings, poses, 3)")
+    return np.arange((1 if len(shape) == 2 else shape[0]) + 1, dtype=np.int64) * shape[-2]
+
+
+def _number(values: Any) -> Any:
+    """An array without directions as NumPy's number."""
+    return values[()] if isinstance(values, np.ndarray) else values
 
 
 def _shapes(shapes: npt.ArrayLike | None, shape: tuple[int, ...]) -> npt.NDArray[np.uint32] | None:

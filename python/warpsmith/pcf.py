@@ -23,14 +23,14 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, Union
+from typing import Any, Literal, TypeAlias, Union, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
 from ._progress import Progress, shown
-from ._warpsmith import Device
+from ._warpsmith import Device, DeviceArray
 
 __all__ = [
     "PcfSet",
@@ -679,29 +679,56 @@ def _pairwise(
     p: float | None,
     dtype: npt.DTypeLike | None,
     layout: str,
-    out: Array | None,
+    out: Any,
+    on_device: bool,
     device: Devices,
     progress: bool | Progress,
-) -> Array:
+) -> Any:
     rows = _set(X, dtype)
     columns = None if Y is None else _set(Y, dtype)
     if columns is not None:
         common = np.promote_types(rows.dtype, columns.dtype)
         rows, columns = rows.astype(common), columns.astype(common)
+    others = None if columns is None else columns._set
     with shown(progress, what) as tell:
-        return _warpsmith.pairwise(rows._set, None if columns is None else columns._set, p, layout, out, device, tell)
+        return _warpsmith.pairwise(rows._set, others, p, layout, out, on_device, device, tell)
 
 
+@overload
 def pdist(
     X: Functions,
     p: float = 1.0,
     *,
     dtype: npt.DTypeLike | None = None,
     layout: Layout = "condensed",
-    out: Array | None = None,
+    out: Any = None,
+    on_device: Literal[False] = False,
     device: Devices = None,
     progress: bool | Progress = False,
-) -> Array:
+) -> Array: ...
+@overload
+def pdist(
+    X: Functions,
+    p: float = 1.0,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    layout: Layout = "condensed",
+    out: Any = None,
+    on_device: Literal[True],
+    device: Devices = None,
+    progress: bool | Progress = False,
+) -> DeviceArray: ...
+def pdist(
+    X: Functions,
+    p: float = 1.0,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    layout: Layout = "condensed",
+    out: Any = None,
+    on_device: bool = False,
+    device: Devices = None,
+    progress: bool | Progress = False,
+) -> Any:
     """The L^p distances of all pairs of functions: p-th roots of the integrals of |f - g|^p from 0 to infinity.
 
     Parameters
@@ -715,17 +742,20 @@ def pdist(
     layout : {"condensed", "packed", "dense"}
         How the entries lie: the n (n - 1) / 2 above the diagonal, as `scipy.spatial.distance.squareform` reads them;
         the n (n + 1) / 2 on and below the diagonal, by rows; or all, with the functions' shape twice.
-    out : ndarray, optional
-        Where the result goes: an array of its shape and type, contiguous in C order. After an exception it holds
-        anything.
+    out : ndarray or array on a GPU, optional
+        Where the result goes: an array of its shape and type, contiguous in C order; of NumPy, or of another library
+        (CuPy, PyTorch) on the GPU that computes. After an exception it holds anything.
+    on_device : bool
+        Whether a new result stays where it was computed, as a `DeviceArray`. Takes one device.
     device : Device, str or sequence of these, optional
-        What to compute on; by default the best device there is. The result is the same bits on any number of GPUs.
+        What to compute on; by default that of `out`, or the best device there is. The result is the same bits on any
+        number of GPUs.
     progress : bool or callable
         Whether to show how far the work is; or what to call with the amount of work that is done, and of all.
 
     Returns
     -------
-    ndarray
+    ndarray or DeviceArray
         Distances, infinite of functions that differ for ever; `out`, where it is given.
 
     Raises
@@ -745,26 +775,51 @@ def pdist(
            [3., 0., 4.],
            [5., 4., 0.]])
     """
-    return _pairwise("pdist", X, None, float(p), dtype, layout, out, device, progress)
+    return _pairwise("pdist", X, None, float(p), dtype, layout, out, on_device, device, progress)
 
 
+@overload
 def cdist(
     X: Functions,
     Y: Functions,
     p: float = 1.0,
     *,
     dtype: npt.DTypeLike | None = None,
-    out: Array | None = None,
+    out: Any = None,
+    on_device: Literal[False] = False,
     device: Devices = None,
     progress: bool | Progress = False,
-) -> Array:
+) -> Array: ...
+@overload
+def cdist(
+    X: Functions,
+    Y: Functions,
+    p: float = 1.0,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    out: Any = None,
+    on_device: Literal[True],
+    device: Devices = None,
+    progress: bool | Progress = False,
+) -> DeviceArray: ...
+def cdist(
+    X: Functions,
+    Y: Functions,
+    p: float = 1.0,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    out: Any = None,
+    on_device: bool = False,
+    device: Devices = None,
+    progress: bool | Progress = False,
+) -> Any:
     """The L^p distances of the functions of one set from those of another.
 
     Parameters
     ----------
     X, Y : PcfSet or array_like
         Functions, or what `PcfSet` makes them of.
-    p, dtype, out, device, progress
+    p, dtype, out, on_device, device, progress
         As in `pdist`.
 
     Returns
@@ -782,19 +837,44 @@ def cdist(
     >>> cdist([[(0, 3), (1, 1), (3, 0)]], [[(0, 2), (2, 0)], [(0, 0)]])
     array([[3., 5.]])
     """
-    return _pairwise("cdist", X, Y, float(p), dtype, "dense", out, device, progress)
+    return _pairwise("cdist", X, Y, float(p), dtype, "dense", out, on_device, device, progress)
 
 
+@overload
 def l2_kernel(
     X: Functions,
     Y: Functions | None = None,
     *,
     dtype: npt.DTypeLike | None = None,
     layout: Literal["packed", "dense"] = "dense",
-    out: Array | None = None,
+    out: Any = None,
+    on_device: Literal[False] = False,
     device: Devices = None,
     progress: bool | Progress = False,
-) -> Array:
+) -> Array: ...
+@overload
+def l2_kernel(
+    X: Functions,
+    Y: Functions | None = None,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    layout: Literal["packed", "dense"] = "dense",
+    out: Any = None,
+    on_device: Literal[True],
+    device: Devices = None,
+    progress: bool | Progress = False,
+) -> DeviceArray: ...
+def l2_kernel(
+    X: Functions,
+    Y: Functions | None = None,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    layout: Literal["packed", "dense"] = "dense",
+    out: Any = None,
+    on_device: bool = False,
+    device: Devices = None,
+    progress: bool | Progress = False,
+) -> Any:
     """The L^2 inner products of all pairs of functions: integrals of f g from 0 to infinity.
 
     Parameters
@@ -805,7 +885,7 @@ def l2_kernel(
         Others, of which each is paired with each of `X`; by default those of `X`.
     layout : {"packed", "dense"}
         As in `pdist`; dense where there is a `Y`.
-    dtype, out, device, progress
+    dtype, out, on_device, device, progress
         As in `pdist`.
 
     Returns
@@ -824,7 +904,7 @@ def l2_kernel(
     array([[11.,  8.],
            [ 8.,  8.]])
     """
-    return _pairwise("l2_kernel", X, Y, None, dtype, layout, out, device, progress)
+    return _pairwise("l2_kernel", X, Y, None, dtype, layout, out, on_device, device, progress)
 
 
 def _bars(barcode: Any, dimension: int | None, index: int) -> Array:

@@ -46,6 +46,28 @@ fn what_goes_up_comes_down() -> Result {
 }
 
 #[test]
+fn memory_of_something_else() -> Result {
+    let device = device();
+    let (stream, other) = (device.stream()?, device.stream()?);
+    let owner = device.upload(&[1f32, 2.0, 3.0])?;
+    // SAFETY: the elements are the owner's, which lives longer, and isn't used before the stream has waited.
+    let mut borrowed = unsafe { device.from_raw_parts::<f32>(owner.as_device_ptr(), 3) };
+    launch!(other, samples::saxpy<<<1, 32>>>(10.0, &device.upload(&[1f32; 3])?, &mut borrowed))?;
+    assert_eq!(other.handle().is_some(), device.backend() == Backend::Cuda);
+    if let Some(handle) = other.handle() {
+        // SAFETY: it is a stream of this device, which lives.
+        unsafe { stream.wait_for_handle(handle)? };
+    }
+    assert_eq!(stream.download_vec(&owner)?, [11.0, 12.0, 13.0]);
+    // It grows into memory of its own.
+    borrowed.ensure(1000)?;
+    assert_ne!(borrowed.as_device_ptr(), owner.as_device_ptr());
+    drop(borrowed);
+    assert_eq!(stream.download_vec(&owner)?, [11.0, 12.0, 13.0]);
+    Ok(())
+}
+
+#[test]
 fn nothing_is_fine_too() -> Result {
     let device = device();
     let stream = device.stream()?;

@@ -16,7 +16,7 @@ use ndarray::{Array1, Array2};
 use ndarray_npy::NpzReader;
 use proptest::prelude::*;
 use warpsmith::{
-    device::Device,
+    device::{Backend, Buffer, Device},
     engine::{Cancel, Control, Engine, EngineError, Settings, Trace},
     pcf::{Layout, Measure, Pairwise, PairwiseError, Pcf, PcfKernel, PcfReal, PcfSet, Point, lp_distance, random},
     real::Real,
@@ -35,6 +35,17 @@ fn engine() -> Engine {
 /// Several devices: all GPUs, or as many CPUs with workers of their own.
 fn engine_of(gpus: usize, settings: Settings) -> Engine {
     Engine::new(Device::all().unwrap().into_iter().cycle().take(gpus)).unwrap().with_settings(settings)
+}
+
+/// The matrix in host memory. In the device's it is the same.
+fn compute<T: PcfReal>(matrix: Pairwise<'_, T>, engine: &Engine, layout: Layout) -> Result<Vec<T>, PairwiseError> {
+    let computed = matrix.compute(engine, layout, Control::default())?;
+    let device = &engine.devices()[0];
+    let mut out = device.upload(&vec![T::from_f64(f64::NAN); computed.len()]).unwrap();
+    matrix.compute_on_device(engine, layout, out.as_view_mut(), Control::default())?;
+    let on_device = device.stream().unwrap().download_vec(&out).unwrap();
+    assert_eq!(on_device, computed, "{layout:?}");
+    Ok(computed)
 }
 
 const KERNELS: [PcfKernel; 2] = [PcfKernel::Tiled, PcfKernel::Direct];
@@ -113,22 +124,22 @@ fn agrees_with_masspcf() -> Result {
         for p in [1.0, 2.0, 3.5] {
             let expected: Array2<f64> = npz.by_name(&format!("pdist_p{p}"))?;
             let pdist = Pairwise::pdist(&a, p)?.with_kernel(kernel);
-            let dense = pdist.compute(&engine, Layout::Dense, Control::default())?;
+            let dense = compute(pdist, &engine, Layout::Dense)?;
             close(&dense, expected.as_slice().unwrap(), &format!("pdist {p}"));
-            let condensed = pdist.compute(&engine, Layout::Condensed, Control::default())?;
+            let condensed = compute(pdist, &engine, Layout::Condensed)?;
             let upper: Vec<f64> = (0..12).flat_map(|i| (i + 1..12).map(move |j| (i, j))).map(|at| expected[at]).collect();
             close(&condensed, &upper, &format!("condensed {p}"));
             let expected: Array2<f64> = npz.by_name(&format!("cdist_p{p}"))?;
             let cdist = Pairwise::cdist(&a, &b, Measure::Lp(p))?.with_kernel(kernel);
-            close(&cdist.compute(&engine, Layout::Dense, Control::default())?, expected.as_slice().unwrap(), "cdist");
+            close(&compute(cdist, &engine, Layout::Dense)?, expected.as_slice().unwrap(), "cdist");
         }
         let expected: Array2<f64> = npz.by_name("l2_kernel")?;
         let inner = Pairwise::l2_kernel(&a).with_kernel(kernel);
-        close(&inner.compute(&engine, Layout::Dense, Control::default())?, expected.as_slice().unwrap(), "l2_kernel");
-        let packed = inner.compute(&engine, Layout::Packed, Control::default())?;
+        close(&compute(inner, &engine, Layout::Dense)?, expected.as_slice().unwrap(), "l2_kernel");
+        let packed = compute(inner, &engine, Layout::Packed)?;
         let lower: Vec<f64> = (0..12).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|at| expected[at]).collect();
         close(&packed, &lower, "packed l2_kernel");
-        assert_eq!(inner.compute(&engine, Layout::Condensed, Control::default()), Err(PairwiseError::Diagonal));
+        assert_eq!(compute(inner, &engine, Layout::Condensed), Err(PairwiseError::Diagonal));
     }
     Ok(())
 }
@@ -384,7 +395,7 @@ fn higher_ranks_are_joined() -> Result {
 #[test]
 fn no_functions_and_one() -> Result {
     let (none, one) = (PcfSet::<f64>::from_functions([]), PcfSet::from_functions([Pcf::new([(0.0, 2.0), (3.0, 0.0)])?]));
-    let compute = |matrix: Pairwise<f64>, layout| matrix.compute(&engine(), layout, Control::default());
+    let compute = |matrix: Pairwise<f64>, layout| compute(matrix, &engine(), layout);
     assert!(compute(Pairwise::pdist(&none, 1.0)?, Layout::Condensed)?.is_empty());
     assert!(compute(Pairwise::pdist(&one, 1.0)?, Layout::Condensed)?.is_empty());
     assert_eq!(compute(Pairwise::pdist(&one, 1.0)?, Layout::Dense)?, [0.0]);
@@ -411,6 +422,43 @@ fn what_is_wrong() -> Result {
         matches!(error, PairwiseError::Engine(EngineError::BudgetTooSmall { budget: 100, needed }) if needed > 300),
         "{error}"
     );
+    Ok(())
+}
+
+/// Whatever the blocks are, the entries on a device have their places.
+#[test]
+fn stays_on_the_device() -> Result {
+    for n in [2, 31, 32, 33, 70] {
+        let (a, b): (PcfSet<f32>, PcfSet<f32>) = (random::uniform(n, 12, 5)?, random::uniform(41, 7, 6)?);
+        for side in [1, 7, 32, 300] {
+            let engine = engine_of(1, Settings { block_side: Some(side), ..Settings::default() });
+            for layout in [Layout::Condensed, Layout::Packed, Layout::Dense] {
+                compute(Pairwise::pdist(&a, 1.0)?, &engine, layout)?;
+                if layout != Layout::Condensed {
+                    compute(Pairwise::l2_kernel(&a), &engine, layout)?;
+                }
+            }
+            compute(Pairwise::cdist(&a, &b, Measure::Lp(2.0))?, &engine, Layout::Dense)?;
+        }
+    }
+    let set: PcfSet<f64> = random::uniform(10, 10, 3)?;
+    let pdist = Pairwise::pdist(&set, 1.0)?;
+    let mut out = device().alloc(44)?;
+    let error = |engine: Engine, out: &mut Buffer<f64>| {
+        pdist.compute_on_device(&engine, Layout::Condensed, out.as_view_mut(), Control::default()).unwrap_err().to_string()
+    };
+    assert_eq!(error(engine(), &mut out), "the output has 44 elements, but a condensed matrix of 10 x 10 has 45");
+    let mut out = device().alloc(45)?;
+    let several = engine_of(2, Settings::default());
+    assert_eq!(error(several, &mut out), "a matrix that stays on a device is computed by that device alone, not by 2");
+    if device().backend() == Backend::Cuda {
+        assert!(error(Engine::new([Device::cpu()])?, &mut out).starts_with("a buffer belongs to"));
+    }
+    let cancel = Cancel::new();
+    cancel.cancel();
+    let control = Control { cancel: Some(&cancel), ..Control::default() };
+    let cancelled = pdist.compute_on_device(&engine(), Layout::Condensed, out.as_view_mut(), control).unwrap_err();
+    assert_eq!(cancelled, PairwiseError::Engine(EngineError::Cancelled));
     Ok(())
 }
 

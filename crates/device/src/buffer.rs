@@ -52,6 +52,8 @@ enum Memory {
     Empty,
     Cuda(DeviceMemory),
     Cpu(Allocation),
+    /// Something else's, by its address.
+    Borrowed(usize),
 }
 
 impl Memory {
@@ -69,6 +71,7 @@ impl Memory {
             Memory::Empty => std::ptr::without_provenance_mut(ALIGN),
             Memory::Cuda(memory) => std::ptr::with_exposed_provenance_mut(memory.address() as usize),
             Memory::Cpu(memory) => memory.address().as_ptr(),
+            Memory::Borrowed(address) => std::ptr::with_exposed_provenance_mut(*address),
         }
     }
 }
@@ -122,7 +125,7 @@ impl<T: Pod> Buffer<T> {
 
     /// The address of the first element, in the device's memory. Not null, even where there are no elements.
     pub fn as_device_ptr(&self) -> u64 {
-        self.memory.address().addr() as u64
+        self.memory.address().expose_provenance() as u64
     }
 
     /// Makes it `len` elements long, of unspecified contents. Memory is allocated only where it was never as long
@@ -184,6 +187,22 @@ impl Device {
     pub fn empty<T: Pod>(&self) -> Buffer<T> {
         check_alignment::<T>();
         Buffer { device: self.clone(), memory: Memory::Empty, page: None, capacity: 0, len: 0, element: PhantomData }
+    }
+
+    /// A buffer over `len` elements that something else has allocated at this address of the device's memory, and that
+    /// nobody frees when it is dropped: how arrays of other libraries are used where they lie.
+    ///
+    /// Work on streams of this process that uses the buffer is ordered as for any other. Of the other library's own work
+    /// on the memory nothing is known here: see [`Stream::wait_for_handle`](super::Stream::wait_for_handle).
+    ///
+    /// # Safety
+    /// There are as many initialised elements at the address, in memory of this device (of this process, on the CPU),
+    /// and stay until the buffer is dropped and its last use is done. The address is a multiple of 256. Nobody else
+    /// writes to the memory while work that uses the buffer may be running, nor reads what that work writes.
+    pub unsafe fn from_raw_parts<T: Pod>(&self, address: u64, len: usize) -> Buffer<T> {
+        check_alignment::<T>();
+        let memory = if len * size_of::<T>() == 0 { Memory::Empty } else { Memory::Borrowed(address as usize) };
+        Buffer { device: self.clone(), memory, page: page(self), capacity: len, len, element: PhantomData }
     }
 }
 
@@ -255,7 +274,7 @@ macro_rules! common {
 
             /// The address of the first element, in the device's memory. Not null, even where there are no elements.
             pub fn as_device_ptr(&self) -> u64 {
-                self.first.addr() as u64
+                self.first.expose_provenance() as u64
             }
 
             /// The address as the host sees it: on CUDA not to be followed.

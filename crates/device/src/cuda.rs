@@ -107,6 +107,18 @@ pub(super) fn count() -> Result<u32, DeviceError> {
     Ok(count.max(0) as u32)
 }
 
+/// The device whose memory this address is in.
+pub(super) fn of_address(address: u64) -> Result<&'static Cuda, DeviceError> {
+    count()?;
+    let mut ordinal: c_int = -1;
+    // SAFETY: the attribute is a number of the result's size; of an address that is no device's the driver says so.
+    let code =
+        unsafe { driver::cuPointerGetAttribute((&raw mut ordinal).cast(), driver::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address) };
+    check(|| "the CUDA driver".to_owned(), "cuPointerGetAttribute", code)?;
+    // What is no ordinal finds no device.
+    Cuda::get(ordinal as u32)
+}
+
 /// Why there is no CUDA device to use with these kernels.
 pub(super) fn unusable_reason() -> Option<String> {
     match first() {

@@ -258,6 +258,22 @@ impl Device {
         Device { inner: Inner::Cpu(Arc::new(Cpu::new(executor))) }
     }
 
+    /// The CUDA device whose memory this address is in.
+    ///
+    /// # Errors
+    /// [`DeviceError::Driver`] where it is in none's.
+    pub fn of_address(address: u64) -> Result<Self, DeviceError> {
+        cuda::of_address(address).map(Self::of_cuda)
+    }
+
+    /// A CUDA device's number, from 0; `None` of the CPU.
+    pub fn ordinal(&self) -> Option<u32> {
+        match &self.inner {
+            Inner::Cuda(cuda) => Some(cuda.ordinal()),
+            Inner::Cpu(_) => None,
+        }
+    }
+
     /// What runs the kernels.
     pub fn backend(&self) -> Backend {
         match &self.inner {

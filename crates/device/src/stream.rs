@@ -502,6 +502,29 @@ impl Stream {
         }
     }
 
+    /// The driver's handle of the stream, by which other libraries know it; `None` on the CPU. It is good as long as
+    /// the stream lives.
+    pub fn handle(&self) -> Option<u64> {
+        self.cuda().map(CudaStream::handle)
+    }
+
+    /// Lets what is enqueued from now on wait for all work that another library has enqueued on the stream with this
+    /// handle (1 is the legacy default stream, 2 this thread's). On the CPU it does nothing.
+    ///
+    /// # Errors
+    /// [`DeviceError::InCapture`], and what earlier work on the device came to.
+    ///
+    /// # Safety
+    /// The handle is of a stream of this stream's device, which lives until this returns.
+    pub unsafe fn wait_for_handle(&self, handle: u64) -> Result<(), DeviceError> {
+        self.at_once("a wait for another library's stream")?;
+        match self.cuda() {
+            // SAFETY: it is a live stream of the same device (this function's contract).
+            Some(stream) => unsafe { stream.wait_for_handle(handle) },
+            None => Ok(()),
+        }
+    }
+
     /// Waits until all is done.
     ///
     /// # Errors
@@ -618,7 +641,11 @@ impl Stream {
         }
     }
 
-    fn check_home(&self, device: &Device) -> Result<(), DeviceError> {
+    /// Sees to it that memory of `device` can be used on this stream.
+    ///
+    /// # Errors
+    /// [`DeviceError::WrongDevice`] where it is another device than the stream's.
+    pub fn check_home(&self, device: &Device) -> Result<(), DeviceError> {
         if device.location() == self.device.location() { Ok(()) } else { Err(self.wrong_device("a buffer", device)) }
     }
 

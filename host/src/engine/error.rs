@@ -12,6 +12,12 @@ pub enum EngineError {
     /// There are no devices to compute on.
     #[error("an engine needs at least one device")]
     NoDevices,
+    /// A matrix that is to stay in one device's memory was asked of an engine with several.
+    #[error("a matrix that stays on a device is computed by that device alone, not by {devices}")]
+    SeveralDevices {
+        /// How many devices the engine has.
+        devices: usize,
+    },
     /// A GPU's worker can't be started.
     #[error(transparent)]
     Threads(#[from] ThreadsError),

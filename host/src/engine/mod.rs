@@ -6,13 +6,14 @@
 //!   memory there is.
 //! - A [`Writer`] puts the entries of blocks in place: [`Condensed`] and [`Packed`] triangles, [`Symmetric`] and
 //!   [`Dense`] matrices. The output is a slice, in memory ([`zeroed_vec`]) or mapped from a file ([`NpyFile`]), so that
-//!   a result may be larger than the memory.
+//!   a result may be larger than the memory. A [`DeviceMatrix`] keeps them on the device.
 //! - [`Trace`] records a timeline of the work, for Perfetto; [`Cancel`] asks everything to stop.
 //!
 //! The method, and the worked examples in the tests, are those of masspcf's "CUDA block execution engine".
 
 mod cancel;
 mod cells;
+mod device_matrix;
 mod error;
 mod npy_file;
 mod op;
@@ -23,6 +24,7 @@ mod writer;
 
 pub use cancel::Cancel;
 pub use cells::Cells;
+pub use device_matrix::DeviceMatrix;
 pub use error::EngineError;
 pub use npy_file::{NpyFile, advise_huge_pages, zeroed_vec};
 pub use op::{BlockOp, Target};

@@ -116,11 +116,19 @@ struct Slot<T: Entry> {
     host: Option<PinnedBuffer<T>>,
 }
 
-/// A block on its way to the host.
+/// A block's way out of its slot.
+enum Leaving<T: Entry> {
+    /// To the host.
+    Download(Pending<PinnedBuffer<T>>),
+    /// To its place in the device's memory.
+    Place(Event),
+}
+
+/// A block that has been computed, or will be.
 struct InFlight<T: Entry> {
     index: usize,
     slot: usize,
-    pending: Pending<PinnedBuffer<T>>,
+    leaving: Leaving<T>,
     /// Start and end of the computation, then of the download.
     events: Option<[Event; 4]>,
 }
@@ -195,9 +203,16 @@ impl Engine {
     /// ever.
     ///
     /// # Errors
-    /// [`EngineError::BudgetTooSmall`] where not even single rows and columns fit; [`EngineError::Cancelled`]; what the
-    /// operation, the writer or a device reports. The output then is incomplete.
+    /// [`EngineError::BudgetTooSmall`] where not even single rows and columns fit; [`EngineError::Cancelled`];
+    /// [`EngineError::SeveralDevices`] for a [`DeviceMatrix`](super::DeviceMatrix); what the operation, the writer or a
+    /// device reports. The output then is incomplete.
     pub fn run<O: BlockOp>(&self, op: &O, writer: &dyn Writer<O::Value>, control: Control<'_>) -> Result<Report, EngineError> {
+        if let Some(home) = writer.device() {
+            let [device] = &self.devices[..] else {
+                return Err(EngineError::SeveralDevices { devices: self.devices.len() });
+            };
+            device.stream()?.check_home(home)?;
+        }
         let started = Instant::now();
         let compiled: Vec<Duration> = self.devices.iter().map(Device::compile_time).collect();
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -301,7 +316,7 @@ impl Engine {
         };
         side = side.clamp(1, rows.max(cols).max(1));
         loop {
-            let needed = data_bytes(op, writer, side);
+            let needed = data_bytes(op, writer.shape(), side);
             if needed <= budget / 2 && 2 * side * side * entry <= budget / 2 {
                 return BlockScheduler::new(writer.coverage(), rows, cols, side);
             }
@@ -314,8 +329,7 @@ impl Engine {
 }
 
 /// The most that the functions of a block of this side take.
-fn data_bytes<O: BlockOp>(op: &O, writer: &dyn Writer<O::Value>, side: usize) -> usize {
-    let (rows, cols) = writer.shape();
+fn data_bytes<O: BlockOp>(op: &O, (rows, cols): (usize, usize), side: usize) -> usize {
     // The largest bands of either direction may meet in a block.
     let largest = |n: usize, bytes: &dyn Fn(std::ops::Range<usize>) -> usize| {
         super::subdivide(side, n).into_iter().max_by_key(|band| bytes(band.clone())).unwrap_or(0..0)
@@ -331,11 +345,11 @@ impl<T: Entry> Lanes<T> {
         Ok(Lanes { compute: [device.stream()?, device.stream()?], download: device.stream()?, slots: [slot(), slot()] })
     }
 
-    /// Makes room for blocks of `entries`.
-    fn ensure(&mut self, device: &Device, entries: usize) -> Result<(), EngineError> {
+    /// Makes room for blocks of `entries`, on the host if they are downloaded.
+    fn ensure(&mut self, device: &Device, entries: usize, download: bool) -> Result<(), EngineError> {
         for slot in &mut self.slots {
             slot.buffer.ensure(entries)?;
-            if slot.host.as_ref().is_none_or(|host| host.len() < entries) {
+            if download && slot.host.as_ref().is_none_or(|host| host.len() < entries) {
                 slot.host = None;
                 slot.host = Some(device.pinned(entries)?);
             }
@@ -359,7 +373,8 @@ fn worker<O: BlockOp>(
 ) -> Result<Outcome, EngineError> {
     let (lanes, storage) = seat.map_or((None, None), |seat| (Some(seat.0), Some(seat.1)));
     let mut lanes = lanes.map_or_else(|| Lanes::new(device), Ok)?;
-    lanes.ensure(device, work.scheduler.max_entries())?;
+    let download = work.writer.device().is_none();
+    lanes.ensure(device, work.scheduler.max_entries(), download)?;
     let prepare = || work.op.storage(device, work.scheduler, work.data_budget, storage);
     let mut storage = match work.control.trace {
         Some(trace) => {
@@ -389,7 +404,7 @@ fn worker<O: BlockOp>(
             context.finish(before, &mut lanes)?;
         }
         blocks += 1;
-        downloaded += block.entries() * size_of::<O::Value>();
+        downloaded += if download { block.entries() * size_of::<O::Value>() } else { 0 };
     }
     if let Some(last) = in_flight {
         context.finish(last, &mut lanes)?;
@@ -428,33 +443,44 @@ impl<O: BlockOp> Context<'_, O> {
         let computed = compute.record()?;
         lanes.download.wait(&computed)?;
         let download_start = if traced { Some(lanes.download.record()?) } else { None };
-        let host = match host.take() {
-            Some(host) => host,
-            None => self.device.pinned(buffer.len())?,
+        let entries = buffer.view(..block.entries())?;
+        let leaving = if self.work.writer.device().is_some() {
+            self.work.writer.place(&lanes.download, block, entries)?;
+            Leaving::Place(lanes.download.record()?)
+        } else {
+            let host = match host.take() {
+                Some(host) => host,
+                None => self.device.pinned(buffer.len())?,
+            };
+            Leaving::Download(lanes.download.download_async(entries, host)?)
         };
-        let pending = lanes.download.download_async(buffer.view(..block.entries())?, host)?;
         let events = match (start, download_start) {
             (Some(start), Some(download_start)) => Some([start, computed, download_start, lanes.download.record()?]),
             _ => None,
         };
-        Ok(InFlight { index, slot, pending, events })
+        Ok(InFlight { index, slot, leaving, events })
     }
 
     /// Waits for a block, and puts it in place.
     fn finish(&self, in_flight: InFlight<O::Value>, lanes: &mut Lanes<O::Value>) -> Result<(), EngineError> {
         let Shared { scheduler, writer, control, done, .. } = self.work;
-        let InFlight { index, slot, pending, events } = in_flight;
+        let InFlight { index, slot, leaving, events } = in_flight;
         let block = &scheduler.blocks()[index];
-        let host = pending.wait()?;
-        let entries = &host[..block.entries()];
+        let host = match leaving {
+            Leaving::Download(pending) => Some(pending.wait()?),
+            Leaving::Place(event) => event.synchronize().map(|()| None)?,
+        };
+        let scatter = || host.as_ref().map_or(Ok(()), |host| writer.scatter(block, &host[..block.entries()]));
         match (control.trace, &self.origin, events) {
             (Some(trace), Some(origin), Some(events)) => {
                 self.record(trace, origin, index, slot, &events)?;
-                trace.time(self.gpu, "host", format!("scatter {index}"), || writer.scatter(block, entries))?;
+                trace.time(self.gpu, "host", format!("scatter {index}"), scatter)?;
             }
-            _ => writer.scatter(block, entries)?,
+            _ => scatter()?,
         }
-        lanes.slots[slot].host = Some(host);
+        if host.is_some() {
+            lanes.slots[slot].host = host;
+        }
         let entries = scheduler.coverage().work(block);
         let before = done.fetch_add(entries, Ordering::Relaxed);
         if let Some(progress) = control.progress {

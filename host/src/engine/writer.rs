@@ -8,6 +8,7 @@ use bytemuck::Pod;
 use rayon::prelude::*;
 
 use super::{Block, Cells, Coverage, EngineError};
+use crate::device::{Device, Stream, View};
 
 /// What a matrix is made of.
 pub trait Entry: Pod + PartialEq + Display + Send + Sync {}
@@ -54,6 +55,22 @@ pub trait Writer<T>: Sync {
     /// - [`BlockOutside`](EngineError::BlockOutside), [`BlockLength`](EngineError::BlockLength) and, where another
     ///   thread is just writing some of the same entries, [`Overlap`](EngineError::Overlap).
     fn scatter(&self, block: &Block, entries: &[T]) -> Result<(), EngineError>;
+
+    /// The device whose memory the output is in. Then blocks are [placed](Writer::place) there, and never leave it.
+    fn device(&self) -> Option<&Device> {
+        None
+    }
+
+    /// Enqueues the way of a block's entries from one place in the device's memory to theirs in the output.
+    ///
+    /// # Errors
+    /// What the device reports.
+    fn place(&self, _stream: &Stream, _block: &Block, _entries: View<'_, T>) -> Result<(), EngineError>
+    where
+        T: Pod,
+    {
+        Ok(())
+    }
 }
 
 /// The length of a condensed matrix of n x n: n (n - 1) / 2.

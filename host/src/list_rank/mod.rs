@@ -104,7 +104,10 @@ pub struct Options {
     pub timed: bool,
 }
 
-/// Ranks a list in host memory on a device: uploads, ranks, downloads.
+/// Lists in host memory of at most so many elements are ranked there, sooner than they would be on their way to a GPU.
+pub const SHORT: usize = 1 << 14;
+
+/// Ranks a list in host memory on a device: uploads, ranks, downloads. A [`SHORT`] one is ranked where it is.
 ///
 /// `next` has `n` entries; `head` is the first element, found where it isn't given. Returns each element's rank,
 /// from 0.
@@ -112,6 +115,9 @@ pub struct Options {
 /// # Errors
 /// Where the list is not one (the error names the first offending element), or the device fails.
 pub fn list_rank(device: &Device, next: &[i32], head: Option<i32>) -> Result<Vec<i32>, ListError> {
+    if next.len() <= SHORT {
+        return rank_sequentially(next, head);
+    }
     let stream = device.stream()?;
     let next = device.upload(next)?;
     let mut ranks = device.alloc(next.len())?;

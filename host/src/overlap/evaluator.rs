@@ -264,6 +264,11 @@ impl<T: OverlapReal> Overlap<T> {
         self
     }
 
+    /// Whether it measures what is outside a boundary.
+    pub fn has_boundary(&self) -> bool {
+        self.region.is_some()
+    }
+
     /// The device.
     pub fn device(&self) -> &Device {
         &self.device

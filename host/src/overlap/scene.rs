@@ -303,6 +303,11 @@ impl<T: OverlapReal> Scene<T> {
         &self.outside_totals
     }
 
+    /// Each pose's area outside the boundary, on the device; empty where there is none.
+    pub fn outside_per_pose(&self) -> &Buffer<T> {
+        &self.outside.areas
+    }
+
     /// The derivatives of the areas outside by each pose, on the device, 3 n numbers; empty where there is no boundary.
     pub fn outside_gradient(&self) -> &Buffer<T> {
         &self.outside.gradients

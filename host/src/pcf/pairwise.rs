@@ -6,10 +6,10 @@ use super::{
     PcfError, PcfReal, PcfSet,
     op::{PcfKernel, PcfOp},
 };
-use crate::device::{Backend, Device};
+use crate::device::{Backend, Device, ViewMut};
 use crate::engine::{
-    Condensed, Control, Dense, Engine, EngineError, Packed, Report, Symmetric, advise_huge_pages, condensed_len, dense_len,
-    packed_len, zeroed_vec,
+    Condensed, Control, Dense, DeviceMatrix, Engine, EngineError, Packed, Report, Symmetric, advise_huge_pages, condensed_len,
+    dense_len, packed_len, zeroed_vec,
 };
 
 /// Merge steps of a block for each of the CPU's workers, some hundredths of a second's work.
@@ -151,18 +151,15 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
     /// [`PairwiseError::NotSymmetric`], [`PairwiseError::Diagonal`], and [`EngineError::TooLarge`] where no memory
     /// could hold it.
     pub fn shape(&self, layout: Layout) -> Result<Vec<usize>, PairwiseError> {
-        let n = self.rows.len();
-        match (layout, self.cols, self.measure) {
-            (Layout::Dense, cols, _) => {
-                let cols = cols.unwrap_or(self.rows);
+        let (n, cols) = (self.rows.len(), self.cols.unwrap_or(self.rows));
+        Ok(match self.stored(layout)? {
+            Stored::Condensed => vec![condensed_len(n)?],
+            Stored::Packed => vec![packed_len(n)?],
+            Stored::Symmetric | Stored::Dense => {
                 dense_len(n, cols.len())?;
-                Ok([self.rows.shape(), cols.shape()].concat())
+                [self.rows.shape(), cols.shape()].concat()
             }
-            (Layout::Condensed | Layout::Packed, Some(_), _) => Err(PairwiseError::NotSymmetric),
-            (Layout::Condensed, None, Measure::Lp(_)) => Ok(vec![condensed_len(n)?]),
-            (Layout::Condensed, None, Measure::Inner) => Err(PairwiseError::Diagonal),
-            (Layout::Packed, None, _) => Ok(vec![packed_len(n)?]),
-        }
+        })
     }
 
     /// Breakpoints that the merges of all pairs consume: those after each function's first, for both functions of a
@@ -249,16 +246,59 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
         control: Control<'_>,
     ) -> Result<Report, PairwiseError> {
         let (rows, cols) = self.size();
-        let diagonal = self.measure == Measure::Inner;
-        let op = PcfOp { rows: self.rows, cols: self.cols, measure: self.measure, kernel: self.kernel, diagonal };
-        let report = match (layout, self.is_symmetric(), diagonal) {
-            (Layout::Condensed | Layout::Packed, false, _) => return Err(PairwiseError::NotSymmetric),
-            (Layout::Condensed, true, false) => engine.run(&op, &Condensed::new(rows, out)?, control),
-            (Layout::Condensed, true, true) => return Err(PairwiseError::Diagonal),
-            (Layout::Packed, true, _) => engine.run(&op, &Packed::new(rows, out)?, control),
-            (Layout::Dense, true, _) => engine.run(&op, &Symmetric::new(rows, diagonal, out)?, control),
-            (Layout::Dense, false, _) => engine.run(&op, &Dense::new(rows, cols, out)?, control),
+        let op = self.op();
+        let report = match self.stored(layout)? {
+            Stored::Condensed => engine.run(&op, &Condensed::new(rows, out)?, control),
+            Stored::Packed => engine.run(&op, &Packed::new(rows, out)?, control),
+            Stored::Symmetric => engine.run(&op, &Symmetric::new(rows, op.diagonal, out)?, control),
+            Stored::Dense => engine.run(&op, &Dense::new(rows, cols, out)?, control),
         };
         Ok(report?)
     }
+
+    /// As [`compute_into`](Self::compute_into), into memory of the engine's one device. All is there when this returns.
+    ///
+    /// # Errors
+    /// As [`compute_into`](Self::compute_into), and [`EngineError::SeveralDevices`].
+    pub fn compute_on_device(
+        &self,
+        engine: &Engine,
+        layout: Layout,
+        out: ViewMut<'_, T>,
+        control: Control<'_>,
+    ) -> Result<Report, PairwiseError> {
+        let (rows, cols) = self.size();
+        let matrix = match self.stored(layout)? {
+            Stored::Condensed => DeviceMatrix::condensed(rows, out),
+            Stored::Packed => DeviceMatrix::packed(rows, out),
+            Stored::Symmetric => DeviceMatrix::symmetric(rows, out),
+            Stored::Dense => DeviceMatrix::dense(rows, cols, out),
+        };
+        Ok(engine.run(&self.op(), &matrix?, control)?)
+    }
+
+    fn op(&self) -> PcfOp<'_, T> {
+        let diagonal = self.measure == Measure::Inner;
+        PcfOp { rows: self.rows, cols: self.cols, measure: self.measure, kernel: self.kernel, diagonal }
+    }
+
+    /// What a layout comes to for this matrix.
+    fn stored(&self, layout: Layout) -> Result<Stored, PairwiseError> {
+        match (layout, self.is_symmetric(), self.measure) {
+            (Layout::Condensed | Layout::Packed, false, _) => Err(PairwiseError::NotSymmetric),
+            (Layout::Condensed, true, Measure::Inner) => Err(PairwiseError::Diagonal),
+            (Layout::Condensed, true, Measure::Lp(_)) => Ok(Stored::Condensed),
+            (Layout::Packed, true, _) => Ok(Stored::Packed),
+            (Layout::Dense, true, _) => Ok(Stored::Symmetric),
+            (Layout::Dense, false, _) => Ok(Stored::Dense),
+        }
+    }
+}
+
+/// How a matrix is written.
+enum Stored {
+    Condensed,
+    Packed,
+    Symmetric,
+    Dense,
 }

@@ -8,6 +8,7 @@ use crate::real::Real;
 pub trait PcfReal:
     Real
     + super::launches::Operations
+    + gpu_kernels::engine::place::Instance
     + Add<Output = Self>
     + Sub<Output = Self>
     + Mul<Output = Self>

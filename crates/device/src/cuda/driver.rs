@@ -63,6 +63,8 @@ pub(super) const CU_STREAM_CAPTURE_MODE_RELAXED: c_uint = 2;
 pub(super) const CU_EVENT_DEFAULT: c_uint = 0;
 pub(super) const CU_EVENT_DISABLE_TIMING: c_uint = 2;
 pub(super) const CU_MEMHOSTALLOC_PORTABLE: c_uint = 1;
+/// Which device a pointer belongs to.
+pub(super) const CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: c_uint = 9;
 
 /// Options of `cuModuleLoadDataEx`.
 pub(super) mod jit {
@@ -118,6 +120,7 @@ unsafe extern "C" {
     pub(super) fn cuCtxSynchronize() -> Code;
 
     pub(super) fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> Code;
+    pub(super) fn cuPointerGetAttribute(value: *mut c_void, attribute: c_uint, address: CUdeviceptr) -> Code;
     pub(super) fn cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize) -> Code;
     pub(super) fn cuMemFree_v2(address: CUdeviceptr) -> Code;
     pub(super) fn cuMemHostAlloc(address: *mut *mut c_void, bytes: usize, flags: c_uint) -> Code;

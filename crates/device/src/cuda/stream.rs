@@ -199,6 +199,24 @@ impl CudaStream {
         self.cuda.check("cuStreamWaitEvent", unsafe { driver::cuStreamWaitEvent(self.raw, event.raw, 0) })
     }
 
+    /// The driver's name for it.
+    pub(in super::super) fn handle(&self) -> u64 {
+        self.raw as u64
+    }
+
+    /// Lets all that is enqueued from now on wait for what another library's stream has been given.
+    ///
+    /// # Safety
+    /// The handle is of a live stream of the same device.
+    pub(in super::super) unsafe fn wait_for_handle(&self, handle: u64) -> Result<(), DeviceError> {
+        let event = CudaEvent::new(self.cuda, false)?;
+        let _entered = self.cuda.enter()?;
+        let other = ptr::with_exposed_provenance_mut::<c_void>(handle as usize).cast();
+        // SAFETY: event and stream live, and are of one device (this function's contract).
+        self.cuda.check("cuEventRecord", unsafe { driver::cuEventRecord(event.raw, other) })?;
+        self.wait(&event)
+    }
+
     pub(in super::super) fn synchronize(&self) -> Result<(), DeviceError> {
         let _entered = self.cuda.enter()?;
         // SAFETY: the stream lives.

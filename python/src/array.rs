@@ -1,0 +1,508 @@
+//! Arrays in a device's memory, and how they come from other libraries and go to them: DLPack, and
+//! `__cuda_array_interface__`.
+
+mod dlpack;
+
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use bytemuck::Pod;
+use numpy::{Element, IntoPyArray as _, PyArrayDyn, PyArrayMethods as _, PyUntypedArrayMethods as _};
+use pyo3::{
+    exceptions::{PyAttributeError, PyBufferError, PyTypeError, PyValueError},
+    prelude::*,
+    types::{IntoPyDict as _, PyDict, PyTuple},
+};
+use warpsmith::device::{self, Backend, Buffer};
+
+use crate::{device::Device, work};
+use dlpack::Tensor;
+
+/// An array in the memory of a device, contiguous in C order.
+///
+/// Libraries for GPUs take it without a copy: ``cupy.asarray(a)``, ``torch.from_dlpack(a)``, ``jax.dlpack.from_dlpack(a)``.
+/// All work on it is done when the call returns that made it, so that no stream has to wait for anything.
+///
+/// Parameters
+/// ----------
+/// array : array_like
+///     What it is to hold: int32, int64, float32 or float64. An array of another library that lies on a GPU
+///     (``__dlpack__`` or ``__cuda_array_interface__``) is used where it lies, after the work that its library has
+///     enqueued; all else is copied.
+/// device : Device or str, optional
+///     Where; by default where the array lies, or the best device there is.
+///
+/// Raises
+/// ------
+/// TypeError
+///     Where its elements are of another type.
+/// ValueError
+///     Where an array that lies on a GPU is not contiguous in C order, or lies on another device.
+/// MemoryError
+///     Where the device's memory doesn't suffice.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np
+/// >>> a = DeviceArray(np.arange(6.0).reshape(2, 3))
+/// >>> a.shape, a.dtype
+/// ((2, 3), dtype('float64'))
+/// >>> a.numpy()[1]
+/// array([3., 4., 5.])
+#[pyclass(module = "warpsmith", frozen)]
+#[derive(Clone)]
+pub struct DeviceArray {
+    memory: Arc<Memory>,
+    shape: Vec<usize>,
+    device: Device,
+}
+
+/// The elements, and what keeps them where they are another library's.
+struct Memory {
+    /// Locked only where the interpreter's lock has been given up: work on the elements may take long.
+    // Dropped before the owner.
+    data: RwLock<Data>,
+    address: u64,
+    /// NumPy's name of the elements' type, and DLPack's code and bits.
+    dtype: (&'static str, (u8, u8)),
+    writable: bool,
+    _owner: Option<dlpack::Owner>,
+}
+
+pub enum Data {
+    I32(Buffer<i32>),
+    I64(Buffer<i64>),
+    F32(Buffer<f32>),
+    F64(Buffer<f64>),
+}
+
+/// An expression for elements of the type with this name.
+macro_rules! of_type {
+    ($name:expr, $type:ident => $value:expr) => {
+        match $name {
+            "int32" => {
+                type $type = i32;
+                $value
+            }
+            "int64" => {
+                type $type = i64;
+                $value
+            }
+            "float32" => {
+                type $type = f32;
+                $value
+            }
+            _ => {
+                type $type = f64;
+                $value
+            }
+        }
+    };
+}
+
+/// What an array on a device is made of.
+pub trait Item: Pod + Element {
+    /// NumPy's name, and DLPack's code and bits.
+    const DTYPE: (&'static str, (u8, u8));
+    fn data(buffer: Buffer<Self>) -> Data;
+    fn of(data: &Data) -> Option<&Buffer<Self>>;
+    fn of_mut(data: &mut Data) -> Option<&mut Buffer<Self>>;
+}
+
+macro_rules! item {
+    ($($type:ident $variant:ident $name:literal $code:ident;)*) => {$(
+        impl Item for $type {
+            const DTYPE: (&'static str, (u8, u8)) = ($name, (dlpack::$code, 8 * size_of::<$type>() as u8));
+            fn data(buffer: Buffer<Self>) -> Data {
+                Data::$variant(buffer)
+            }
+            fn of(data: &Data) -> Option<&Buffer<Self>> {
+                if let Data::$variant(buffer) = data { Some(buffer) } else { None }
+            }
+            fn of_mut(data: &mut Data) -> Option<&mut Buffer<Self>> {
+                if let Data::$variant(buffer) = data { Some(buffer) } else { None }
+            }
+        }
+    )*};
+}
+item! {
+    i32 I32 "int32" INT;
+    i64 I64 "int64" INT;
+    f32 F32 "float32" FLOAT;
+    f64 F64 "float64" FLOAT;
+}
+
+impl DeviceArray {
+    /// A new one, whose elements are there.
+    pub fn new<T: Item>(device: &Device, buffer: Buffer<T>, shape: Vec<usize>) -> Self {
+        DeviceArray::of_buffer(device.clone(), buffer, shape, true, None)
+    }
+
+    fn of_buffer<T: Item>(
+        device: Device,
+        buffer: Buffer<T>,
+        shape: Vec<usize>,
+        writable: bool,
+        owner: Option<dlpack::Owner>,
+    ) -> Self {
+        let (address, data) = (buffer.as_device_ptr(), RwLock::new(T::data(buffer)));
+        DeviceArray { memory: Arc::new(Memory { data, address, dtype: T::DTYPE, writable, _owner: owner }), shape, device }
+    }
+
+    /// The device that it lies on.
+    pub fn home(&self) -> &Device {
+        &self.device
+    }
+
+    pub fn dims(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// Its elements, to read. For work that has given up the interpreter's lock.
+    pub fn read(&self) -> RwLockReadGuard<'_, Data> {
+        self.memory.data.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its elements, to write. For work that has given up the interpreter's lock.
+    pub fn write(&self) -> RwLockWriteGuard<'_, Data> {
+        self.memory.data.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The error where its elements, called `what`, are not of this type.
+    pub fn check<T: Item>(&self, what: &str) -> PyResult<()> {
+        let (found, wanted) = (self.memory.dtype.0, T::DTYPE.0);
+        if found == wanted {
+            return Ok(());
+        }
+        Err(PyTypeError::new_err(format!("{what} is an array of {found}, but it must be one of {wanted}")))
+    }
+
+    /// The error where it has not one direction.
+    pub fn check_vector(&self, what: &str) -> PyResult<()> {
+        if self.shape.len() == 1 {
+            return Ok(());
+        }
+        let text = format!("{what} has {} dimensions, but it must have one", self.shape.len());
+        Err(PyValueError::new_err(text))
+    }
+
+    /// The error where it can't be written.
+    pub fn check_writable(&self, what: &str) -> PyResult<()> {
+        if self.memory.writable { Ok(()) } else { Err(PyValueError::new_err(format!("{what} is read-only"))) }
+    }
+
+    /// The error where it lies elsewhere than a call's argument `device` says.
+    pub fn check_home(&self, py: Python<'_>, what: &str, device: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        match device {
+            Some(device) if Device::of(py, Some(device))? != self.device => {
+                let text = format!("{what} lies on {}, not on the device that was asked for: {device}", self.device.text());
+                Err(PyValueError::new_err(text))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether both are the same memory.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.memory.address == other.memory.address
+    }
+
+    fn host(py: Python<'_>, array: &Bound<'_, PyAny>, device: Device) -> PyResult<Self> {
+        let order = [("order", "C")].into_py_dict(py)?;
+        let array = py.import("numpy")?.call_method("asarray", (array,), Some(&order))?;
+        fn uploaded<T: Item>(py: Python<'_>, array: &Bound<'_, PyAny>, device: &Device) -> Option<PyResult<DeviceArray>> {
+            let array = array.cast::<PyArrayDyn<T>>().ok()?.readonly();
+            let (values, shape) = (array.as_slice().ok()?, array.shape().to_vec());
+            Some(work::brief(py, || Ok(DeviceArray::new(device, device.device.upload(values)?, shape))))
+        }
+        let made = uploaded::<i32>(py, &array, &device)
+            .or_else(|| uploaded::<i64>(py, &array, &device))
+            .or_else(|| uploaded::<f32>(py, &array, &device))
+            .or_else(|| uploaded::<f64>(py, &array, &device));
+        made.unwrap_or_else(|| {
+            let dtype = array.getattr("dtype")?;
+            Err(PyTypeError::new_err(format!("an array of {dtype}, but it must be one of int32, int64, float32 or float64")))
+        })
+    }
+
+    /// An array that another library has on a GPU, where it lies; `None` of what lies elsewhere, or is no array.
+    pub fn on_gpu(py: Python<'_>, array: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
+        if let Ok(own) = array.cast::<DeviceArray>() {
+            return Ok(Some(own.get().clone()));
+        }
+        if let Ok(device) = array.call_method0("__dlpack_device__") {
+            let (kind, ordinal): (i32, i32) = device.extract()?;
+            if kind != dlpack::CUDA && kind != dlpack::CUDA_MANAGED {
+                return Ok(None);
+            }
+            let device = Device::gpu(py, ordinal as u32)?;
+            let stream = work::brief(py, || Ok(device.device.stream()?))?;
+            let tensor = Tensor::take(array, stream.handle())?;
+            work::brief(py, || Ok(stream.synchronize()?))?;
+            return DeviceArray::of_tensor(py, device, tensor).map(Some);
+        }
+        match array.getattr("__cuda_array_interface__") {
+            Ok(interface) => DeviceArray::of_interface(py, array, interface.cast::<PyDict>()?).map(Some),
+            Err(error) if error.is_instance_of::<PyAttributeError>(py) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn of_tensor(py: Python<'_>, device: Device, tensor: Tensor) -> PyResult<Self> {
+        let Tensor { address, shape, contiguous, dtype, writable, owner } = tensor;
+        let found = Found { address, shape, contiguous, writable, owner };
+        match dtype {
+            (dlpack::INT, 32) => found.array::<i32>(py, device),
+            (dlpack::INT, 64) => found.array::<i64>(py, device),
+            (dlpack::FLOAT, 32) => found.array::<f32>(py, device),
+            (dlpack::FLOAT, 64) => found.array::<f64>(py, device),
+            (code, bits) => Err(wrong_type(&format!("DLPack's type {code} of {bits} bits"))),
+        }
+    }
+
+    fn of_interface(py: Python<'_>, array: &Bound<'_, PyAny>, interface: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let get = |key: &str| interface.get_item(key)?.filter(|value| !value.is_none()).map_or(Ok(None), |value| Ok(Some(value)));
+        let needed = |key: &str| {
+            let missing = || PyValueError::new_err(format!("__cuda_array_interface__ has no {key:?}"));
+            get(key).and_then(|value: Option<Bound<'_, PyAny>>| value.ok_or_else(missing))
+        };
+        let (address, read_only): (u64, bool) = needed("data")?.extract()?;
+        let shape: Vec<usize> = needed("shape")?.extract()?;
+        let typestr: String = needed("typestr")?.extract()?;
+        let size: usize = typestr.get(2..).and_then(|digits| digits.parse().ok()).unwrap_or(0);
+        let contiguous = match get("strides")? {
+            Some(strides) => {
+                let strides: Vec<i64> = strides.extract()?;
+                dlpack::is_contiguous(&shape, &strides, size as i64)
+            }
+            None => true,
+        };
+        let device = if shape.contains(&0) {
+            Device::of(py, None)?
+        } else {
+            work::brief(py, || Ok(Device { device: device::Device::of_address(address)? }))?
+        };
+        if let Some(stream) = get("stream")? {
+            let handle: u64 = stream.extract()?;
+            work::brief(py, || {
+                let own = device.device.stream()?;
+                // SAFETY: whoever shows an array by this protocol promises that the stream is one of its device, and
+                // lives while the interface is used; `array` is held meanwhile.
+                unsafe { own.wait_for_handle(handle)? };
+                Ok(own.synchronize()?)
+            })?;
+        }
+        let owner: dlpack::Owner = Box::new(array.clone().unbind());
+        let found = Found { address, shape, contiguous, writable: !read_only, owner };
+        match typestr.as_str() {
+            "<i4" => found.array::<i32>(py, device),
+            "<i8" => found.array::<i64>(py, device),
+            "<f4" => found.array::<f32>(py, device),
+            "<f8" => found.array::<f64>(py, device),
+            other => Err(wrong_type(other)),
+        }
+    }
+}
+
+fn wrong_type(found: &str) -> PyErr {
+    PyTypeError::new_err(format!("an array of {found}, but it must be one of int32, int64, float32 or float64"))
+}
+
+/// What another library has shown of an array.
+struct Found {
+    address: u64,
+    shape: Vec<usize>,
+    contiguous: bool,
+    writable: bool,
+    owner: dlpack::Owner,
+}
+
+impl Found {
+    /// Buffers begin at multiples of this.
+    const ALIGN: u64 = 256;
+
+    fn array<T: Item>(self, py: Python<'_>, device: Device) -> PyResult<DeviceArray> {
+        let Found { address, shape, contiguous, writable, owner } = self;
+        if !contiguous {
+            return Err(PyValueError::new_err("an array on a device must be contiguous in C order"));
+        }
+        let len =
+            shape.iter().try_fold(1usize, |len, &n| len.checked_mul(n)).filter(|len| len.checked_mul(size_of::<T>()).is_some());
+        let len = len.ok_or_else(|| PyValueError::new_err("an array on a device is larger than any memory"))?;
+        if len == 0 {
+            return Ok(DeviceArray::new(&device, device.device.empty::<T>(), shape));
+        }
+        if address % Self::ALIGN == 0 {
+            // SAFETY: the array's owner, which is kept as long as the buffer, says that so many elements are there. That
+            // nobody else writes them meanwhile is up to those who share the array, as with all who use the protocols.
+            let buffer = unsafe { device.device.from_raw_parts::<T>(address, len) };
+            return Ok(DeviceArray::of_buffer(device, buffer, shape, writable, Some(owner)));
+        }
+        // Kernels load vectors. A part of an array begins anywhere, and is copied.
+        let buffer = work::brief(py, || {
+            let (buffer, stream) = (device.device.alloc::<T>(len)?, device.device.stream()?);
+            // SAFETY: as many bytes are at both addresses, until `synchronize` has returned.
+            unsafe { stream.copy_bytes(buffer.as_device_ptr(), address, buffer.byte_len())? };
+            stream.synchronize()?;
+            Ok(buffer)
+        })?;
+        drop(owner);
+        Ok(DeviceArray::of_buffer(device, buffer, shape, false, None))
+    }
+}
+
+#[pymethods]
+impl DeviceArray {
+    #[new]
+    #[pyo3(signature = (array, device=None))]
+    fn make(py: Python<'_>, array: &Bound<'_, PyAny>, device: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        match DeviceArray::on_gpu(py, array)? {
+            Some(found) => found.check_home(py, "the array", device).map(|()| found),
+            None => DeviceArray::host(py, array, Device::of(py, device)?),
+        }
+    }
+
+    /// The number of elements in each direction.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.shape)
+    }
+
+    /// The elements' type, as NumPy has it.
+    #[getter]
+    fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("numpy")?.call_method1("dtype", (self.memory.dtype.0,))
+    }
+
+    /// The number of directions.
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// The number of elements.
+    #[getter]
+    fn size(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// The device whose memory it is.
+    #[getter]
+    fn device(&self) -> Device {
+        self.device.clone()
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        self.shape.first().copied().ok_or_else(|| PyTypeError::new_err("an array without directions has no length"))
+    }
+
+    fn __repr__(&self) -> String {
+        let shape: Vec<String> = self.shape.iter().map(usize::to_string).collect();
+        format!("DeviceArray of {} {} on {}", shape.join(" x "), self.memory.dtype.0, self.device.text())
+    }
+
+    /// Copies the elements into a NumPy array.
+    ///
+    /// Returns
+    /// -------
+    /// ndarray
+    ///     A new array of the same shape and type.
+    fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        fn downloaded<'py, T: Item>(py: Python<'py>, array: &DeviceArray) -> PyResult<Bound<'py, PyAny>> {
+            let values = work::brief(py, || match T::of(&array.read()) {
+                Some(buffer) => Ok(buffer.device().stream()?.download_vec(buffer)?),
+                None => Ok(Vec::new()),
+            })?;
+            Ok(values.into_pyarray(py).into_any())
+        }
+        let values = of_type!(self.memory.dtype.0, T => downloaded::<T>(py, self))?;
+        values.call_method1("reshape", (self.shape.clone(),))
+    }
+
+    /// NumPy's way to it: as `numpy`.
+    #[pyo3(signature = (dtype=None, copy=None))]
+    fn __array__<'py>(
+        &self,
+        py: Python<'py>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if copy == Some(false) {
+            return Err(PyValueError::new_err("an array on a device can't become NumPy's without a copy"));
+        }
+        let array = self.numpy(py)?;
+        match dtype {
+            Some(dtype) => array.call_method1("astype", (dtype,)),
+            None => Ok(array),
+        }
+    }
+
+    /// The kind and the number of its device, as DLPack has them.
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        match self.device.device.ordinal() {
+            Some(ordinal) => (dlpack::CUDA, ordinal as i32),
+            None => (dlpack::CPU, 0),
+        }
+    }
+
+    /// A capsule that shares the elements with another library.
+    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
+    fn __dlpack__<'py>(
+        &self,
+        py: Python<'py>,
+        stream: Option<&Bound<'py, PyAny>>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(i32, i32)>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        // All work on the elements is done: no stream has to wait.
+        _ = stream;
+        if dl_device.is_some_and(|wanted| wanted != self.__dlpack_device__()) {
+            return Err(PyBufferError::new_err("a DeviceArray is shared on its own device alone"));
+        }
+        let shared = if copy == Some(true) { self.copied(py)? } else { self.clone() };
+        let Memory { address, dtype, writable, .. } = *shared.memory;
+        let place = dlpack::Place { address, device: self.__dlpack_device__(), dtype: dtype.1, writable };
+        dlpack::capsule(py, &place, &shared.shape, shared.memory.clone(), max_version.is_some_and(|version| version.0 >= 1))
+    }
+
+    /// Of an array on a GPU, the interface that Numba has defined.
+    #[getter]
+    fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        if self.device.device.backend() == Backend::Cpu {
+            return Err(PyAttributeError::new_err("the array is in the CPU's memory"));
+        }
+        let interface = PyDict::new(py);
+        interface.set_item("shape", self.shape(py)?)?;
+        interface.set_item("typestr", self.dtype(py)?.getattr("str")?)?;
+        interface.set_item("data", (self.memory.address, !self.memory.writable))?;
+        interface.set_item("version", 3)?;
+        // None: all is done.
+        interface.set_item("strides", py.None())?;
+        interface.set_item("stream", py.None())?;
+        Ok(interface)
+    }
+}
+
+impl DeviceArray {
+    fn copied(&self, py: Python<'_>) -> PyResult<Self> {
+        fn copy<T: Item>(py: Python<'_>, array: &DeviceArray) -> PyResult<DeviceArray> {
+            let new = work::brief(py, || {
+                let stream = array.device.device.stream()?;
+                let mut new = array.device.device.alloc(array.size())?;
+                if let Some(buffer) = T::of(&array.read()) {
+                    stream.copy(buffer, &mut new)?;
+                }
+                stream.synchronize()?;
+                Ok(new)
+            })?;
+            Ok(DeviceArray::new::<T>(&array.device, new, array.shape.clone()))
+        }
+        of_type!(self.memory.dtype.0, T => copy::<T>(py, self))
+    }
+}
+
+/// An array of another library that lies on a GPU, as a DeviceArray; None of what lies elsewhere.
+#[pyfunction]
+pub fn on_gpu(py: Python<'_>, array: &Bound<'_, PyAny>) -> PyResult<Option<DeviceArray>> {
+    DeviceArray::on_gpu(py, array)
+}
