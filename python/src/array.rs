@@ -64,7 +64,8 @@ struct Memory {
     address: u64,
     /// NumPy's name of the elements' type, and DLPack's code and bits.
     dtype: (&'static str, (u8, u8)),
-    writable: bool,
+    /// Why nobody may write to it.
+    read_only: Option<&'static str>,
     _owner: Option<dlpack::Owner>,
 }
 
@@ -134,18 +135,18 @@ item! {
 impl DeviceArray {
     /// A new one, whose elements are there.
     pub fn new<T: Item>(device: &Device, buffer: Buffer<T>, shape: Vec<usize>) -> Self {
-        DeviceArray::of_buffer(device.clone(), buffer, shape, true, None)
+        DeviceArray::of_buffer(device.clone(), buffer, shape, None, None)
     }
 
     fn of_buffer<T: Item>(
         device: Device,
         buffer: Buffer<T>,
         shape: Vec<usize>,
-        writable: bool,
+        read_only: Option<&'static str>,
         owner: Option<dlpack::Owner>,
     ) -> Self {
         let (address, data) = (buffer.as_device_ptr(), RwLock::new(T::data(buffer)));
-        DeviceArray { memory: Arc::new(Memory { data, address, dtype: T::DTYPE, writable, _owner: owner }), shape, device }
+        DeviceArray { memory: Arc::new(Memory { data, address, dtype: T::DTYPE, read_only, _owner: owner }), shape, device }
     }
 
     /// The device that it lies on.
@@ -187,7 +188,7 @@ impl DeviceArray {
 
     /// The error where it can't be written.
     pub fn check_writable(&self, what: &str) -> PyResult<()> {
-        if self.memory.writable { Ok(()) } else { Err(PyValueError::new_err(format!("{what} is read-only"))) }
+        self.memory.read_only.map_or(Ok(()), |why| Err(PyValueError::new_err(format!("{what} {why}"))))
     }
 
     /// The error where it lies elsewhere than a call's argument `device` says.
@@ -335,7 +336,8 @@ impl Found {
             // SAFETY: the array's owner, which is kept as long as the buffer, says that so many elements are there. That
             // nobody else writes them meanwhile is up to those who share the array, as with all who use the protocols.
             let buffer = unsafe { device.device.from_raw_parts::<T>(address, len) };
-            return Ok(DeviceArray::of_buffer(device, buffer, shape, writable, Some(owner)));
+            let read_only = (!writable).then_some("is read-only");
+            return Ok(DeviceArray::of_buffer(device, buffer, shape, read_only, Some(owner)));
         }
         // Kernels load vectors. A part of an array begins anywhere, and is copied.
         let buffer = work::brief(py, || {
@@ -346,7 +348,8 @@ impl Found {
             Ok(buffer)
         })?;
         drop(owner);
-        Ok(DeviceArray::of_buffer(device, buffer, shape, false, None))
+        let read_only = Some("can't be written: it doesn't begin at a multiple of 256 bytes, and was copied");
+        Ok(DeviceArray::of_buffer(device, buffer, shape, read_only, None))
     }
 }
 
@@ -460,7 +463,8 @@ impl DeviceArray {
             return Err(PyBufferError::new_err("a DeviceArray is shared on its own device alone"));
         }
         let shared = if copy == Some(true) { self.copied(py)? } else { self.clone() };
-        let Memory { address, dtype, writable, .. } = *shared.memory;
+        let Memory { address, dtype, read_only, .. } = *shared.memory;
+        let writable = read_only.is_none();
         let place = dlpack::Place { address, device: self.__dlpack_device__(), dtype: dtype.1, writable };
         dlpack::capsule(py, &place, &shared.shape, shared.memory.clone(), max_version.is_some_and(|version| version.0 >= 1))
     }
@@ -474,7 +478,7 @@ impl DeviceArray {
         let interface = PyDict::new(py);
         interface.set_item("shape", self.shape(py)?)?;
         interface.set_item("typestr", self.dtype(py)?.getattr("str")?)?;
-        interface.set_item("data", (self.memory.address, !self.memory.writable))?;
+        interface.set_item("data", (self.memory.address, self.memory.read_only.is_some()))?;
         interface.set_item("version", 3)?;
         // None: all is done.
         interface.set_item("strides", py.None())?;

@@ -240,9 +240,14 @@ impl CudaBuilder {
     /// Where the crate doesn't compile, LLVM is not found, or device code holds what a GPU can't have: each
     /// [`BuilderError`] says what and what to do.
     pub fn build(self) -> Result<BuildOutput> {
-        let out_dir = match &self.out_dir {
-            Some(path) => path.clone(),
-            None => env::var_os("OUT_DIR").map(PathBuf::from).ok_or(BuilderError::NoOutDir)?,
+        let (out_dir, target_dir) = match &self.out_dir {
+            Some(path) => (path.clone(), path.join("device")),
+            None => {
+                let out_dir = env::var_os("OUT_DIR").map(PathBuf::from).ok_or(BuilderError::NoOutDir)?;
+                let shared = shared_target_dir(&out_dir, self.debug);
+                let target_dir = shared.unwrap_or_else(|| out_dir.join("device"));
+                (out_dir, target_dir)
+            }
         };
         let mut archs = self.archs.clone();
         if archs.is_empty() {
@@ -254,7 +259,7 @@ impl CudaBuilder {
         llvm::load()?;
         let bitcode = cargo::compile(&cargo::Options {
             crate_path: &self.crate_path,
-            target_dir: &out_dir.join("device"),
+            target_dir: &target_dir,
             line_tables: self.debug == DebugInfo::LineTables,
         })?;
         if self.rerun_if_changed {
@@ -301,6 +306,14 @@ impl CudaBuilder {
         }
         Ok(output)
     }
+}
+
+/// A folder beside those of cargo's profiles, for device code, which depends neither on them nor on features of the host:
+/// `OUT_DIR` is `target/PROFILE/build/PACKAGE/out`. One for each choice of flags, so that nobody replaces what another
+/// build is reading.
+fn shared_target_dir(out_dir: &Path, debug: DebugInfo) -> Option<PathBuf> {
+    let build = out_dir.ancestors().nth(2).filter(|folder| folder.ends_with("build"))?;
+    Some(build.ancestors().nth(2)?.join("cuda_builder").join(if debug == DebugInfo::LineTables { "lines" } else { "plain" }))
 }
 
 /// The images of these kernels, beside `path`.

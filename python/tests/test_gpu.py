@@ -1,0 +1,271 @@
+"""Arrays of CuPy's on GPUs, which are used where they are. Where there is no GPU, or no CuPy, nothing is tested here."""
+
+import ctypes
+import gc
+import os
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from warpsmith import Device, DeviceArray, devices, list_rank, overlap, pcf
+
+cupy: Any = pytest.importorskip("cupy")
+
+if devices()[0].backend != "cuda":
+    pytest.skip("no GPU", allow_module_level=True)
+
+
+def random_list(n: int) -> tuple[Any, Any]:
+    order = np.random.default_rng(n).permutation(n)
+    next = np.full(n, -1, np.int32)
+    next[order[:-1]] = order[1:]
+    ranks = np.empty(n, np.int32)
+    ranks[order] = np.arange(n)
+    return next, ranks
+
+
+def functions(n: int, dtype: str) -> pcf.PcfSet:
+    rng = np.random.default_rng(n)
+    made = []
+    for _ in range(n):
+        times = np.concatenate([[0], np.sort(rng.uniform(0.01, 1, 5))])
+        made.append(np.column_stack([times, np.append(rng.uniform(0, 1, 5), 0)]))
+    return pcf.PcfSet(made, dtype=dtype)
+
+
+class Interface:
+    """An array that knows `__cuda_array_interface__` alone."""
+
+    def __init__(self, array: Any, stream: int | None = None) -> None:
+        self.array, self.__cuda_array_interface__ = array, dict(array.__cuda_array_interface__)
+        if stream is not None:
+            self.__cuda_array_interface__ |= {"version": 3, "stream": stream}
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64"])
+@pytest.mark.parametrize("wrap", [lambda array: array, Interface])
+def test_shared_both_ways(dtype: str, wrap: Any) -> None:
+    theirs = cupy.arange(24, dtype=dtype).reshape(4, 6)
+    ours = DeviceArray(wrap(theirs))
+    assert ours.shape == (4, 6) and ours.dtype == dtype and ours.device == Device("cuda:0")
+    assert ours.__cuda_array_interface__["data"][0] == theirs.data.ptr
+    # By either protocol.
+    for back in (cupy.from_dlpack(ours), cupy.asarray(Interface(ours))):
+        assert back.data.ptr == theirs.data.ptr and back.dtype == dtype and back.shape == (4, 6)
+    theirs[1, 2] = 77
+    cupy.cuda.Device().synchronize()
+    assert ours.numpy()[1, 2] == 77
+    # A copy has its own memory.
+    copy = DeviceArray(ours.numpy())
+    assert copy.__cuda_array_interface__["data"][0] != theirs.data.ptr
+
+
+def test_pytorch() -> None:
+    torch: Any = pytest.importorskip("torch")
+    theirs = torch.arange(24, dtype=torch.float64, device="cuda").reshape(4, 6)
+    ours = DeviceArray(theirs)
+    back = torch.from_dlpack(ours)
+    assert back.data_ptr() == theirs.data_ptr() and torch.equal(back, theirs)
+    out = torch.empty(300 * 299 // 2, dtype=torch.float32, device="cuda")
+    with torch.cuda.stream(torch.cuda.Stream()):
+        out.fill_(torch.nan)
+        assert pcf.pdist(functions(300, "float32"), out=out) is out
+    assert np.array_equal(out.cpu().numpy(), pcf.pdist(functions(300, "float32")))
+
+
+def test_jax() -> None:
+    os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+    jax: Any = pytest.importorskip("jax")
+    theirs = jax.numpy.arange(24, dtype="float32").reshape(4, 6)
+    ours = DeviceArray(theirs)
+    assert np.array_equal(ours.numpy(), np.asarray(theirs))
+    back = jax.dlpack.from_dlpack(pcf.pdist(functions(30, "float32"), on_device=True))
+    assert np.array_equal(np.asarray(back), pcf.pdist(functions(30, "float32")))
+
+
+def test_numba() -> None:
+    cuda: Any = pytest.importorskip("numba.cuda")
+    theirs = cuda.to_device(np.arange(24.0).reshape(4, 6))
+    ours = DeviceArray(theirs)
+    assert ours.__cuda_array_interface__["data"][0] == theirs.__cuda_array_interface__["data"][0]
+    assert np.array_equal(cuda.as_cuda_array(ours).copy_to_host(), theirs.copy_to_host())
+
+
+def test_parts_and_what_is_not_contiguous() -> None:
+    theirs = cupy.arange(1000, dtype=cupy.float64)
+    # A part that begins anywhere is copied.
+    assert np.array_equal(DeviceArray(theirs[3:500]).numpy(), np.arange(3.0, 500.0))
+    assert DeviceArray(theirs[:0]).shape == (0,)
+    for wrong in (theirs[::2], theirs[:600].reshape(20, 30).T):
+        with pytest.raises(ValueError, match="contiguous"):
+            DeviceArray(wrong)
+        with pytest.raises(ValueError, match="contiguous"):
+            DeviceArray(Interface(wrong))
+    with pytest.raises(TypeError):
+        DeviceArray(theirs.astype(cupy.complex64))
+    with pytest.raises(TypeError):
+        DeviceArray(Interface(theirs.astype(cupy.uint8)))
+    with pytest.raises(ValueError, match="lies on"):
+        DeviceArray(theirs, device="cpu")
+
+
+def test_memory_lives_as_long_as_anybody_needs_it() -> None:
+    theirs = cupy.arange(1 << 20, dtype=cupy.float64)
+    ours = DeviceArray(theirs)
+    del theirs
+    gc.collect()
+    # What would get the memory, had it been freed.
+    others = [cupy.full(1 << 20, -1.0) for _ in range(8)]
+    assert np.array_equal(ours.numpy(), np.arange(1 << 20))
+    back = cupy.from_dlpack(ours)
+    del ours, others
+    gc.collect()
+    others = [cupy.full(1 << 20, -1.0) for _ in range(8)]
+    assert np.array_equal(back.get(), np.arange(1 << 20))
+    # Ours outlives the engine that made it, and ends on another thread.
+    result = pcf.pdist(functions(50, "float64"), on_device=True)
+    expected, found = result.numpy(), []
+    shared = cupy.from_dlpack(result)
+    del result
+    thread = threading.Thread(target=lambda: found.append(shared.get()))
+    thread.start()
+    thread.join()
+    assert np.array_equal(found[0], expected)
+    holder = [shared]
+    del shared
+    thread = threading.Thread(target=holder.clear)
+    thread.start()
+    thread.join()
+    gc.collect()
+    del others
+
+
+@pytest.mark.parametrize("how", ["dlpack", "interface", "default"])
+def test_comes_after_the_other_librarys_work(how: str) -> None:
+    n = 1 << 20
+    next, ranks = random_list(n)
+    good, a = cupy.asarray(next), cupy.ones((4096, 4096), dtype=cupy.float32)
+    for _ in range(5):
+        stream = cupy.cuda.Stream(non_blocking=True) if how != "default" else cupy.cuda.Stream.null
+        late = cupy.full(n, -1, dtype=cupy.int32)
+        cupy.cuda.Device().synchronize()
+        with stream:
+            # Some ms of work, and only then the list.
+            for _ in range(6):
+                a = a @ a * cupy.float32(1e-4)
+            late[:] = good
+            given = Interface(late, stream.ptr or 1) if how == "interface" else late
+            found = list_rank.rank(given)
+            # What CuPy then does on any stream comes after ours.
+            assert int((cupy.from_dlpack(found) != cupy.asarray(ranks)).sum()) == 0
+
+
+def test_another_librarys_context_stays() -> None:
+    driver = ctypes.CDLL("libcuda.so.1")
+
+    def current() -> int | None:
+        context = ctypes.c_void_p()
+        assert driver.cuCtxGetCurrent(ctypes.byref(context)) == 0
+        return context.value
+
+    cupy.cuda.Device(0).use()
+    cupy.zeros(1)
+    before = current()
+    last = devices()[-2]
+    array = DeviceArray(np.arange(100.0), device=last)
+    assert current() == before
+    result = pcf.pdist(functions(40, "float32"), device=last, on_device=True)
+    assert current() == before
+    result.numpy(), array.numpy()
+    del array, result
+    gc.collect()
+    assert current() == before
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_matrices_into_cupys_arrays(dtype: str) -> None:
+    fs, gs = functions(300, dtype), functions(70, dtype)
+    for call in (
+        lambda **more: pcf.pdist(fs, **more),
+        lambda **more: pcf.pdist(fs, layout="dense", **more),
+        lambda **more: pcf.cdist(fs, gs, p=2, **more),
+        lambda **more: pcf.l2_kernel(fs, layout="packed", **more),
+    ):
+        expected = call()
+        out = cupy.full(expected.shape, cupy.nan, dtype=dtype)
+        assert call(out=out) is out and np.array_equal(out.get(), expected)
+        assert np.array_equal(cupy.asarray(call(on_device=True)).get(), expected)
+        with pytest.raises(ValueError, match="contiguous"):
+            call(out=cupy.full((2, *expected.shape), 0, dtype=dtype).T)
+        # A part of an array can't be a result: it would be a copy's.
+        odd = cupy.zeros(expected.size + 1, dtype=dtype)[1:].reshape(expected.shape)
+        with pytest.raises(ValueError, match="256 bytes"):
+            call(out=odd)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_poses_of_cupys(dtype: str) -> None:
+    poses = np.random.default_rng(2).uniform(0, 2, (5, 30, 3)).astype(dtype)
+    evaluator = overlap.Overlap([overlap.Shape.tree()], dtype=dtype, deterministic=True)
+    expected = evaluator.evaluate(poses, gradient=True, per_pose=True)
+    theirs, into = cupy.asarray(poses), cupy.zeros_like(cupy.asarray(poses))
+    found = evaluator.evaluate(theirs, gradient=into, per_pose=True)
+    assert found.gradient is into and np.array_equal(into.get(), expected.gradient)
+    assert np.array_equal(cupy.asarray(found.totals).get(), expected.totals)
+    assert np.array_equal(found.per_pose.numpy(), expected.per_pose)
+    with pytest.raises(ValueError, match="lie on"):
+        overlap.Overlap([overlap.Shape.tree()], dtype=dtype, device="cpu").evaluate(theirs)
+
+
+def test_lists_of_cupys() -> None:
+    for n in (1, 5, 100_000, 9_000_000):
+        next, ranks = random_list(n)
+        theirs = cupy.asarray(next)
+        assert np.array_equal(cupy.asarray(list_rank.rank(theirs)).get(), ranks)
+        weights = cupy.ones(n, dtype=cupy.int64)
+        assert np.array_equal(list_rank.prefix_sums(theirs, weights).numpy(), ranks)
+        forest = list_rank.forest(theirs)
+        assert np.array_equal(forest.ranks.numpy(), ranks) and forest.list_count == 1
+    with pytest.raises(ValueError, match="next"):
+        list_rank.rank(cupy.asarray([7, -1], dtype=cupy.int32))
+
+
+def test_threads() -> None:
+    fs = functions(200, "float32")
+    expected = pcf.pdist(fs)
+    wrong = []
+
+    def work(seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        with cupy.cuda.Stream(non_blocking=True):
+            for _ in range(20):
+                out = cupy.empty(expected.shape, dtype=cupy.float32)
+                pcf.pdist(fs, out=out)
+                if not np.array_equal(out.get(), expected):
+                    wrong.append("matrix")
+                n = int(rng.integers(20_000, 50_000))
+                next, ranks = random_list(n)
+                if not np.array_equal(list_rank.rank(cupy.asarray(next)).numpy(), ranks):
+                    wrong.append("ranks")
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.skipif(len(devices()) < 3, reason="takes two GPUs")
+def test_two_gpus() -> None:
+    with cupy.cuda.Device(1):
+        next, ranks = random_list(50_000)
+        theirs = cupy.asarray(next)
+        found = list_rank.rank(theirs)
+        assert found.device == Device("cuda:1") and np.array_equal(found.numpy(), ranks)
+        out = cupy.empty(300 * 299 // 2, dtype=cupy.float32)
+        pcf.pdist(functions(300, "float32"), out=out)
+        assert np.array_equal(out.get(), pcf.pdist(functions(300, "float32"), device="cuda:0"))
+        with pytest.raises(ValueError, match="lies on cuda:1"):
+            pcf.pdist(functions(300, "float32"), out=out, device="cuda:0")
