@@ -3,10 +3,12 @@
 //! Python's side (`warpsmith/*.py`) says what arguments mean, and brings arrays into the one form that these functions
 //! take. All work goes through `work`.
 
+mod concurrency;
 mod device;
 mod error;
 mod list_rank;
 mod overlap;
+mod pack;
 mod pcf;
 mod rules;
 mod work;
@@ -16,11 +18,13 @@ mod work;
 mod _warpsmith {
     #[pymodule_export]
     use super::{
+        concurrency::study,
         device::{Device, devices},
         list_rank::{forest, prefix_sums, rank},
         overlap::{Overlap, Shape},
+        pack::pack,
         pcf::{PcfSet, pairwise},
-        rules::{Model, Runs},
+        rules::{Dag, Explorer, Model, Runs},
     };
 
     #[pymodule_export]
