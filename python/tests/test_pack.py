@@ -35,7 +35,7 @@ def check(packed: Packed, shape: Shape, count: int) -> None:
         for second in range(first):
             assert depth(polygons[first], polygons[second]) < 1e-12
     vertices = np.concatenate(polygons)
-    np.testing.assert_allclose(vertices.min(axis=0), -vertices.max(axis=0), atol=packed.side)
+    np.testing.assert_allclose(vertices.min(axis=0), -vertices.max(axis=0), atol=1e-9)
     assert 2 * abs(vertices).max() == pytest.approx(packed.side, rel=1e-12)
     assert packed.density == pytest.approx(count * shape.area / packed.side**2, rel=1e-12)
     assert packed.density <= 1 and packed.history[-1, 2] == packed.side and packed.history[-1, 0] == packed.steps

@@ -277,8 +277,8 @@ impl<T: PcfReal> PcfSet<T> {
     ///
     /// As with [`mean`](Self::mean), each value depends on the functions' values at its time alone. The deviations of
     /// halves are put together in the way of T. F. Chan, G. H. Golub and R. J. LeVeque (*Updating Formulae and a
-    /// Pairwise Algorithm for Computing Sample Variances*, 1979), which loses nothing where the mean is large; a time at
-    /// which all functions are the same gives exactly 0.
+    /// Pairwise Algorithm for Computing Sample Variances*, 1979), which loses nothing where the mean is large; a time
+    /// at which all functions are the same gives exactly 0.
     ///
     /// # Errors
     /// Where there are no functions.
