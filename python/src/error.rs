@@ -8,12 +8,13 @@ use pyo3::{
     exceptions::{PyKeyboardInterrupt, PyMemoryError, PyOSError, PyRuntimeError, PyValueError},
 };
 use warpsmith::{
+    concurrency::ConcurrencyError,
     design_rules::RulesError,
     device::DeviceError,
     engine::EngineError,
     files::{FileError, chain},
     list_rank::ListError,
-    overlap::OverlapError,
+    overlap::{OverlapError, pack::PackError},
     pcf::{PairwiseError, PcfError},
     threads::ThreadsError,
 };
@@ -43,6 +44,11 @@ impl Failure {
     /// The machine is at fault.
     pub fn runtime(text: impl ToString) -> Self {
         Failure(PyRuntimeError::new_err(text.to_string()))
+    }
+
+    /// What was cancelled by an exception, which is what the caller gets.
+    fn interrupt() -> Self {
+        Failure(PyKeyboardInterrupt::new_err(()))
     }
 
     fn memory(text: impl ToString) -> Self {
@@ -84,7 +90,7 @@ impl From<FileError> for Failure {
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
         match error {
-            EngineError::Cancelled => Failure(PyKeyboardInterrupt::new_err(())),
+            EngineError::Cancelled => Failure::interrupt(),
             EngineError::Device(error) => error.into(),
             EngineError::Threads(error) => error.into(),
             EngineError::File(error) => error.into(),
@@ -133,6 +139,29 @@ impl From<OverlapError> for Failure {
             OverlapError::Device(error) => error.into(),
             OverlapError::File(error) => error.into(),
             error => Failure::value(&error),
+        }
+    }
+}
+
+impl From<PackError> for Failure {
+    fn from(error: PackError) -> Self {
+        match error {
+            PackError::Overlap(error) => error.into(),
+            PackError::Cancelled => Failure::interrupt(),
+            PackError::Invalid { .. } => Failure::runtime(error),
+            error => Failure::value(&error),
+        }
+    }
+}
+
+impl From<ConcurrencyError> for Failure {
+    fn from(error: ConcurrencyError) -> Self {
+        match error {
+            ConcurrencyError::Device(error) => error.into(),
+            ConcurrencyError::Overlap(error) => error.into(),
+            ConcurrencyError::Cancelled => Failure::interrupt(),
+            ConcurrencyError::Option { .. } => Failure::value(&error),
+            error => Failure::runtime(error),
         }
     }
 }

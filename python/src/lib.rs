@@ -4,11 +4,13 @@
 //! take. All work goes through `work`.
 
 mod array;
+mod concurrency;
 mod device;
 mod error;
 mod kept;
 mod list_rank;
 mod overlap;
+mod pack;
 mod pcf;
 mod rules;
 mod work;
@@ -19,12 +21,14 @@ mod _warpsmith {
     #[pymodule_export]
     use super::{
         array::{DeviceArray, on_gpu},
+        concurrency::study,
         device::{Device, devices},
         kept::free_memory,
         list_rank::{forest, prefix_sums, rank},
         overlap::{Overlap, Shape},
+        pack::pack,
         pcf::{PcfSet, pairwise},
-        rules::{Model, Runs},
+        rules::{Dag, Explorer, Model, Runs},
     };
 
     #[pymodule_export]

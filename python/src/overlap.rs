@@ -43,7 +43,7 @@ use crate::{
 /// >>> square.area
 /// 1.0
 #[pyclass(module = "warpsmith.overlap", frozen)]
-pub struct Shape(overlap::Shape);
+pub struct Shape(pub overlap::Shape);
 
 /// Rows of x and y.
 fn vertices(array: &Bound<'_, PyAny>) -> PyResult<Vec<[f64; 2]>> {

@@ -15,7 +15,7 @@ use warpsmith::{
     engine::{Control, Engine, EngineError, Settings},
     npy::Kind,
     pcf::{
-        Layout, Measure, Pairwise, PairwiseError, PcfError, PcfReal, Point,
+        Layout, Measure, Pairwise, PairwiseError, Pcf, PcfError, PcfReal, Point,
         barcode::{Barcode, Filtration, accumulated_persistences, betti_curves, stable_ranks},
         integral,
         io::{self, PcfData},
@@ -301,17 +301,21 @@ impl PcfSet {
         each!(self.0.clone(), set => combined(py, set, other, operation, pairs))
     }
 
-    /// The mean of the functions of each row of `groups`.
-    fn means(&self, py: Python<'_>, groups: PyReadonlyArray2<'_, i64>) -> PyResult<Self> {
+    /// Of the functions of each row of `groups` the mean, or the standard deviation.
+    fn summaries(&self, py: Python<'_>, groups: PyReadonlyArray2<'_, i64>, deviation: bool) -> PyResult<Self> {
         let (count, width) = (groups.shape()[0], groups.shape()[1]);
         let index = indices(groups.as_array().iter(), self.__len__())?;
+        fn summary<T: Real>(set: &warpsmith::pcf::PcfSet<T>, deviation: bool) -> Result<Pcf<T>, PcfError> {
+            if deviation { set.std() } else { set.mean() }
+        }
         each!(self.0.clone(), set => PcfSet::make(py, set.points().len(), move || {
             // All in their order, as most are, need no copy.
             if count == 1 && index.iter().copied().eq(0..set.len()) {
-                return Ok([set.mean()?].into_iter().collect());
+                return Ok([summary(&set, deviation)?].into_iter().collect());
             }
-            let means = (0..count).into_par_iter().map(|group| set.take(&index[group * width..(group + 1) * width])?.mean());
-            Ok(means.collect::<Result<Vec<_>, PcfError>>()?.into_iter().collect())
+            let group = |group| summary(&set.take(&index[group * width..(group + 1) * width])?, deviation);
+            let summaries: Result<Vec<_>, PcfError> = (0..count).into_par_iter().map(group).collect();
+            Ok(summaries?.into_iter().collect())
         }))
     }
 

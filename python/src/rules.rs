@@ -1,12 +1,18 @@
-//! Rules that tell fast schedules from slow ones.
+//! Programs, searches among their schedules, and rules that tell fast schedules from slow ones.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use numpy::{IntoPyArray as _, PyArray1, PyReadonlyArray1};
 use pyo3::{exceptions::PyValueError, prelude::*};
 use warpsmith::{
     design_rules::{
-        self, About, Class, LabelOptions, LearnOptions, Run, Traversal, TraversalTable, TreeOptions, report, tree::Criterion,
+        self, About, Class, Kind, LabelOptions, LearnOptions, Run, Schedule, Traversal, TraversalTable, TreeOptions, report,
+        schedule,
+        search::{DepthFirst, Mcts, Random, Strategy},
+        tree::Criterion,
     },
     files::Destination,
 };
@@ -136,5 +142,124 @@ impl Model {
     fn page(&self, py: Python<'_>) -> PyResult<String> {
         let (runs, model) = (self.runs.clone(), self.model.clone());
         work::owned(py, usize::MAX, move || Ok(report::page(&runs, &model)))
+    }
+}
+
+/// A program.
+#[pyclass(module = "warpsmith._warpsmith", frozen)]
+pub struct Dag(Arc<design_rules::Dag>);
+
+fn kind(kind: &str) -> PyResult<Kind> {
+    match kind {
+        "cpu" => Ok(Kind::Cpu),
+        "gpu" => Ok(Kind::Gpu),
+        _ => Err(PyValueError::new_err(format!("an operation's kind is {kind:?}: \"cpu\" or \"gpu\""))),
+    }
+}
+
+#[pymethods]
+impl Dag {
+    /// Operations have a name and a kind, `cpu` or `gpu`.
+    #[new]
+    fn new(name: String, operations: Vec<(String, String)>, edges: Vec<(String, String)>) -> PyResult<Self> {
+        let mut builder = design_rules::Dag::builder(name);
+        for (operation, kind) in operations {
+            builder = builder.operation(operation, self::kind(&kind)?);
+        }
+        let builder = edges.into_iter().fold(builder, |builder, (before, after)| builder.edge(before, after));
+        Ok(Dag(Arc::new(builder.build().map_err(Failure::from)?)))
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    /// Without the end.
+    #[getter]
+    fn operations(&self) -> Vec<(&str, &'static str)> {
+        let dag = &self.0;
+        let kind = |op| if dag.kind(op) == Kind::Gpu { "gpu" } else { "cpu" };
+        dag.operations().filter(|&op| op != dag.end()).map(|op| (dag.name_of(op), kind(op))).collect()
+    }
+
+    #[getter]
+    fn edges(&self) -> Vec<(&str, &str)> {
+        self.0.edges().map(|(before, after)| (self.0.name_of(before), self.0.name_of(after))).collect()
+    }
+
+    fn count(&self, py: Python<'_>, streams: usize) -> PyResult<u128> {
+        let dag = self.0.clone();
+        work::owned(py, usize::MAX, move || Ok(schedule::count(&dag, streams)?))
+    }
+}
+
+/// A search, and what it was told.
+#[pyclass(module = "warpsmith._warpsmith", frozen)]
+pub struct Explorer(Mutex<Search>);
+
+struct Search {
+    explorer: design_rules::search::Explorer<Box<dyn Strategy + Send>>,
+    runs: design_rules::Runs,
+}
+
+impl Explorer {
+    fn search(&self) -> MutexGuard<'_, Search> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Explorer {
+    /// `strategy` is `mcts`, `random` or `dfs`.
+    #[new]
+    fn new(dag: &Dag, streams: usize, strategy: &str, exploration: f64, seed: u64, platform: String) -> PyResult<Self> {
+        let strategy: Box<dyn Strategy + Send> = match strategy {
+            "mcts" => Box::new(Mcts { exploration }),
+            "random" => Box::new(Random),
+            "dfs" => Box::new(DepthFirst),
+            _ => return Err(PyValueError::new_err(format!("strategy is {strategy:?}: \"mcts\", \"random\" or \"dfs\""))),
+        };
+        let search = strategy.name().to_owned();
+        let about = About { platform, streams, search, seed, ..About::program(&dag.0) };
+        let explorer = design_rules::search::Explorer::new(&dag.0, streams, strategy, seed).map_err(Failure::from)?;
+        Ok(Explorer(Mutex::new(Search { explorer, runs: design_rules::Runs { about, runs: Vec::new() } })))
+    }
+
+    fn ask(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        work::brief(py, || {
+            let mut search = self.search();
+            Ok(search.explorer.propose().map(|schedule| schedule.text(search.explorer.dag())))
+        })
+    }
+
+    /// Without a time, the schedule could not be measured.
+    fn tell(&self, py: Python<'_>, schedule: &str, seconds: Option<f64>) -> PyResult<()> {
+        work::brief(py, || {
+            let Search { explorer, runs } = &mut *self.search();
+            let schedule = Schedule::parse(explorer.dag(), explorer.streams(), schedule)?;
+            let Some(seconds) = seconds else { return Ok(explorer.record_failure(&schedule)?) };
+            explorer.record(&schedule, seconds)?;
+            // Schedules of a program are texts that can be read.
+            let traversal = schedule.text(explorer.dag()).parse::<Traversal>().map_err(Failure::runtime)?;
+            runs.runs.push(Run { seconds, traversal });
+            Ok(())
+        })
+    }
+
+    #[getter]
+    fn runs(&self) -> Runs {
+        Runs(Arc::new(self.search().runs.clone()))
+    }
+
+    /// How many schedules it was told of, with those that failed.
+    #[getter]
+    fn rollouts(&self) -> u64 {
+        self.search().explorer.statistics().rollouts
+    }
+
+    #[getter]
+    fn is_exhausted(&self) -> bool {
+        self.search().explorer.is_exhausted()
     }
 }

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 import warpsmith
-from warpsmith import list_rank, overlap, pcf, rules
+from warpsmith import concurrency, list_rank, overlap, pcf, rules
 
 SET = pcf.PcfSet([[(0, 3), (1, 1), (3, 0)], [(0, 2), (2, 0)], [(0, 0)]])
 TREES = overlap.Overlap([overlap.Shape.tree()], boundary="square")
 RUNS = rules.Runs(["a;b", "b;a"] * 10, [1.0, 2.0] * 10)
 MODEL = rules.learn(RUNS)
+DAG = rules.Dag({"a": "gpu", "b": "cpu"})
+EXPLORER = rules.Explorer(DAG)
 
 VALUES: list[Any] = [
     None, True, -1, 0, 1, 3, 2**40, 2**70, -(2**70), 1.5, np.nan, np.inf, -0.0, 1e-310, "", "cpu", "cuda", "dense", "\0",
@@ -49,6 +51,7 @@ CALLS: list[tuple[Callable[..., Any], int, list[str]]] = [
     (SET.integral, 2, []),
     (SET.norm, 1, []),
     (SET.mean, 1, []),
+    (SET.std, 1, ["ddof"]),
     (SET.max_time, 1, []),
     (SET.save, 1, []),
     (lambda value: SET + value, 1, []),
@@ -70,6 +73,20 @@ CALLS: list[tuple[Callable[..., Any], int, list[str]]] = [
     (RUNS.save, 1, []),
     (rules.learn, 1, ["radius", "percentile", "criterion"]),
     (MODEL.classify, 1, []),
+    (rules.Dag, 2, ["name"]),
+    (DAG.count, 1, []),
+    (rules.Explorer, 2, ["strategy", "exploration", "seed", "platform"]),
+    (lambda value: rules.Explorer(DAG, strategy=value), 1, []),
+    (lambda value: EXPLORER.tell(value, 1.0), 1, []),
+    (lambda value: EXPLORER.tell("a@0;b;CER-after-a;CES-b4-end", value), 1, []),
+    (lambda value: overlap.pack(value, 1, steps=1), 1, []),
+    (lambda value: overlap.pack(overlap.Shape.tree(), 1, initial=value, steps=1, starts=1), 1, []),
+    (lambda value: overlap.pack(overlap.Shape.tree(), 2, steps=1, starts=1, seed=value), 1, []),
+    (lambda value: overlap.pack(overlap.Shape.tree(), 2, steps=1, device=value), 1, []),
+    (lambda value: concurrency.study(streams=value, batch=[1], fixed=[], poses=1, runs=1, iterations=1), 1, []),
+    (lambda value: concurrency.study(streams=[1], batch=value, fixed=[], poses=1, runs=1, iterations=1), 1, []),
+    (lambda value: concurrency.study(streams=[1], batch=[1], fixed=[], poses=1, runs=1, iterations=1, seed=value), 1, []),
+    (concurrency.columns, 1, []),
 ]
 
 EXPECTED = (ValueError, TypeError, IndexError, OverflowError, MemoryError, OSError, AttributeError)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import pickle
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ import numpy as np
 import pytest
 
 from warpsmith import rules
-from warpsmith.rules import Runs
+from warpsmith.rules import Dag, Explorer, Runs
 
 SCHEDULES = [";".join(order) for order in permutations("abcd")]
 # As fast as a is early, and faster still with b before c: four classes.
@@ -92,3 +94,130 @@ def test_what_teaches_nothing() -> None:
     # All as fast: one class.
     same = rules.learn(Runs(SCHEDULES, [1.0] * 24))
     assert set(same.classes) == {1} and same.ranges.tolist() == [[1.0, 1.0]]
+
+
+# Of the host alone, schedules are the orders that heed the edges.
+HOST = Dag(dict.fromkeys("abcde", "cpu"), [("a", "b"), ("a", "c"), ("d", "e")], name="host")
+ORDERS = [
+    ";".join(order)
+    for order in permutations("abcde")
+    if order.index("a") < min(order.index("b"), order.index("c")) and order.index("d") < order.index("e")
+]
+
+
+def told(explorer: Explorer, times: Any) -> list[str]:
+    """What it proposes until there is nothing left."""
+    found: list[str] = []
+    while (schedule := explorer.ask()) is not None:
+        explorer.tell(schedule, times(schedule))
+        found.append(schedule)
+    return found
+
+
+def test_programs() -> None:
+    assert (HOST.name, list(HOST.operations), set(HOST.operations.values())) == ("host", list("abcde"), {"cpu"})
+    assert HOST.edges == [("a", "b"), ("a", "c"), ("b", "end"), ("c", "end"), ("d", "e"), ("e", "end")]
+    assert HOST.count(1) == HOST.count(8) == len(ORDERS) == 20
+    assert Dag(dict.fromkeys("abcdefghijklmno", "cpu")).count(1) == math.factorial(15)
+    # One operation of the GPU: a record behind it and a wait, in this order.
+    assert Dag({"a": "gpu"}).count(2) == 1
+    for dag in (HOST, Dag({"a": "gpu", "b": "cpu"}, [("a", "b"), ("a", "end")], name="both")):
+        again = pickle.loads(pickle.dumps(dag))
+        assert again == dag and hash(again) == hash(dag) and again.edges == dag.edges
+    assert HOST != Dag(HOST.operations, HOST.edges) and HOST != "host"
+    assert repr(Dag({"a": "gpu", "b": "cpu"})) == "Dag 'program' of 1 operations of the host and 1 of the GPU"
+
+
+@pytest.mark.parametrize("strategy", ["mcts", "random", "dfs"])
+def test_every_schedule_is_proposed_once(strategy: Any) -> None:
+    explorer = Explorer(HOST, 1, strategy=strategy)
+    found = told(explorer, lambda schedule: schedule.index("d") + 1.0)
+    assert sorted(found) == sorted(ORDERS) and explorer.is_exhausted and explorer.ask() is None
+    assert explorer.rollouts == len(explorer.runs) == 20 and explorer.runs.schedules == found
+    np.testing.assert_array_equal(explorer.runs.seconds, [schedule.index("d") + 1 for schedule in found])
+    assert repr(explorer) == "Explorer of host, 20 rollouts, exhausted"
+
+
+def test_schedules_of_streams() -> None:
+    dag = Dag({"copy": "gpu", "kernel": "gpu", "send": "cpu"}, [("copy", "send"), ("kernel", "send")])
+    found = told(Explorer(dag, 2, strategy="dfs"), lambda _: 1.0)
+    assert len(set(found)) == len(found) == dag.count(2)
+    for schedule in found:
+        names = [step.partition("@")[0] for step in schedule.split(";")]
+        assert len(set(names)) == len(names) and names[-1] == "send"
+        for gpu in ("copy", "kernel"):
+            # Done on the GPU, recorded, and waited for.
+            assert names.index(gpu) < names.index(f"CER-after-{gpu}") < names.index(f"CES-b4-send-after-{gpu}")
+    streams = {schedule: {step.split("@")[1] for step in schedule.split(";") if "@" in step} for schedule in found}
+    assert {len(used) for used in streams.values()} == {1, 2}
+    assert dag.count(1) == sum(len(used) == 1 for used in streams.values()) and dag.count(8) == dag.count(2)
+
+
+def test_what_was_explored_teaches(tmp_path: Path) -> None:
+    dag = Dag({"pack": "gpu", "local": "gpu", "send": "cpu", "wait": "cpu"}, [("pack", "send"), ("send", "wait")], name="halo")
+
+    def seconds(schedule: str) -> float:
+        names = [step.partition("@")[0] for step in schedule.split(";")]
+        return 1e-3 if names.index("pack") < names.index("local") else 3e-3
+
+    explorer = Explorer(dag, 2, seed=5, platform="a formula")
+    found = told(explorer, seconds)
+    assert len(found) == dag.count(2) == 12
+    model = rules.learn(explorer.runs)
+    assert [ruleset.rules for ruleset in model.rulesets] == [["pack before local"], ["local before pack"]]
+    np.testing.assert_array_equal(model.classes, [1 + (seconds(schedule) > 2e-3) for schedule in found])
+    assert "halo" in model.page() and "a formula" in model.page()
+    assert told(Explorer(dag, 2, seed=5), seconds) == found != told(Explorer(dag, 2, seed=6), seconds)
+    explorer.runs.save(tmp_path / "runs.csv")
+    assert repr(Runs.load(tmp_path / "runs.csv")) == "12 runs of halo on a formula"
+
+
+def test_what_an_explorer_is_told() -> None:
+    explorer = Explorer(HOST, 1)
+    # Schedules of others, the same again, and such as fail.
+    explorer.tell(ORDERS[3], 2.0)
+    explorer.tell(ORDERS[3], 4.0)
+    explorer.tell(ORDERS[4], None)
+    assert (explorer.rollouts, len(explorer.runs), explorer.dag) == (3, 2, HOST)
+    assert not {ORDERS[3], ORDERS[4]} & set(told(explorer, lambda _: 1.0)) and explorer.rollouts == 21
+    assert explorer.ask() is None
+    wrong: list[tuple[Any, Any, type[Exception], str | None]] = [
+        ("b;a;c;d;e", 1.0, ValueError, "`b` can't come next"),
+        ("a;b;c;d", 1.0, ValueError, "it ends too early"),
+        ("a@0;b;c;d;e", 1.0, ValueError, "can't come next"),
+        ("", 1.0, ValueError, "it ends too early"),
+        (ORDERS[0], -1.0, ValueError, "-1 s is not a time"),
+        (ORDERS[0], math.nan, ValueError, "NaN s is not a time"),
+        (ORDERS[0], math.inf, ValueError, "inf s is not a time"),
+        (ORDERS[0], "1", TypeError, None),
+        (3, 1.0, TypeError, None),
+    ]
+    for schedule, seconds, error, text in wrong:
+        with pytest.raises(error, match=text):
+            explorer.tell(schedule, seconds)
+    assert explorer.rollouts == 21
+
+
+def test_what_is_no_program() -> None:
+    wrong: list[tuple[Any, Any, type[Exception], str | None]] = [
+        ({}, [], ValueError, "it has no operations"),
+        ({"a": "tpu"}, [], ValueError, "an operation's kind is \"tpu\": \"cpu\" or \"gpu\""),
+        ({"a;b": "cpu"}, [], ValueError, "names are of letters"),
+        ({"end": "cpu"}, [], ValueError, "the name `end` is reserved"),
+        ({"a": "cpu", "b": "cpu"}, [("a", "c")], ValueError, "names `c`, which is not an operation"),
+        ({"a": "cpu", "b": "cpu"}, [("a", "b"), ("b", "a")], ValueError, "in a cycle: a -> b -> a|in a cycle: b -> a -> b"),
+        (dict.fromkeys(map(str, range(64)), "cpu"), [], ValueError, "it has 64 operations"),
+        ({"a": 1}, [], TypeError, None),
+        ({"a": "cpu"}, [("a",)], ValueError, None),
+        ({"a": "cpu"}, [1], TypeError, None),
+    ]
+    for operations, edges, error, text in wrong:
+        with pytest.raises(error, match=text):
+            Dag(operations, edges)
+    for streams in (0, 9, -1):
+        with pytest.raises(ValueError, match="it takes 1 to 8"):
+            Explorer(HOST, streams)
+        with pytest.raises(ValueError, match="it takes 1 to 8"):
+            HOST.count(streams)
+    with pytest.raises(ValueError, match='strategy is "best"'):
+        Explorer(HOST, strategy="best")  # type: ignore[arg-type]

@@ -336,6 +336,55 @@ def test_means() -> None:
     same(fs[0, 0, 0].mean(), (fs[0, 0, 0] + 0).points)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_standard_deviations(dtype: str) -> None:
+    fs = PcfSet(random_arrays(6, 24, dtype=dtype)).reshape(2, 3, 4)
+    # All times at which any changes, and between them.
+    t = np.arange(0, 8, 1 / 16)
+    values = fs(t).astype(np.float64)
+    rtol = 1e-6 if dtype == "float32" else 1e-13
+    axes: list[Any] = [None, 0, np.int64(1), -1, (0, 2), (2, 1), (0, 1, 2)]
+    for axis in axes:
+        numpy_axis = tuple(range(3)) if axis is None else axis % 3 if np.ndim(axis) == 0 else axis
+        for ddof in (0, 1):
+            std = fs.std(axis, ddof=ddof)
+            expected = values.std(axis=numpy_axis, ddof=ddof)
+            assert (std.shape, str(std.dtype)) == (expected.shape[:-1], dtype)
+            np.testing.assert_allclose(std(t), expected, rtol=rtol, atol=1e-14)
+    assert np.all(np.diff(fs.std().points[:, 1]) != 0)
+    np.testing.assert_array_equal(fs.std(())(t), np.zeros_like(values))
+    same(PcfSet([F, F, F]).std(), [[0, 0]])
+    same(PcfSet([F]).std(), [[0, 0]])
+    # Where the mean is large, no digits are lost.
+    far = PcfSet([F + [0, 1e8], F + [0, 1e8 + 1], F + [0, 1e8 + 2]]).std()
+    np.testing.assert_allclose(far(0), np.sqrt(2 / 3), rtol=1e-15)
+    for axis in (3, -4, (0, 0)):
+        with pytest.raises(ValueError):
+            fs.std(axis)
+    for ddof in (24, 99):
+        with pytest.raises(ValueError, match=f"ddof is {ddof}, but it must be below the number of functions, 24"):
+            fs.std(ddof=ddof)
+    with pytest.raises(TypeError):
+        fs.std(ddof=0.5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no functions has no standard deviation"):
+        PcfSet([]).std()
+    assert PcfSet([F])[:0].reshape(0, 1).std(axis=1).shape == (0,)
+
+
+def test_what_is_taken_along_axes() -> None:
+    arrays = random_arrays(8, 12)
+    fs = PcfSet(arrays).reshape(3, 4)
+    ends = np.array([array[-1, 0] for array in arrays]).reshape(3, 4)
+    axes: list[Any] = [None, 0, 1, (0, 1)]
+    for axis in axes:
+        np.testing.assert_array_equal(fs.max_time(axis=axis), ends.max(axis=axis))
+        # The integral of a mean is the mean of integrals.
+        np.testing.assert_allclose(fs.mean(axis).integral(), fs.integral().mean(axis=axis), rtol=1e-13, atol=1e-14)
+        # That of a variance is the mean of squared L^2 norms, less that of the mean.
+        spread = (fs.norm(2) ** 2).mean(axis=axis) - fs.mean(axis).norm(2) ** 2
+        np.testing.assert_allclose(fs.std(axis).norm(2) ** 2, spread, rtol=1e-12)
+
+
 def test_sets_are_joined() -> None:
     f, g = PcfSet([F, G]), PcfSet([G, F], dtype="float32")
     both = pcf.concatenate([f, g])

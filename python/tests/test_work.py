@@ -21,7 +21,7 @@ import pytest
 from integrals import random_arrays
 
 import warpsmith
-from warpsmith import list_rank, overlap, pcf
+from warpsmith import concurrency, list_rank, overlap, pcf
 from warpsmith.pcf import PcfSet
 
 
@@ -145,6 +145,15 @@ def test_ctrl_c_ends_the_rest() -> None:
     assert ends_soon(lambda: [trees.evaluate(poses, gradient=True) for _ in range(10_000)])
     # The evaluator goes on as if nothing had been.
     assert trees.evaluate([[0, 0, 0], [9, 9, 0]]).totals == 0
+
+
+def test_ctrl_c_ends_searches_and_studies() -> None:
+    trees = overlap.Shape.tree()
+    assert ends_soon(lambda: overlap.pack(trees, 20, steps=10**9))
+    assert ends_soon(lambda: overlap.pack(trees, 20, seconds=1e300))
+    # While the best packing is being made valid.
+    assert ends_soon(lambda: [overlap.pack(trees, 100, steps=1, seed=seed) for seed in range(10**6)])
+    assert ends_soon(lambda: [concurrency.study(device="cpu", runs=1000) for _ in range(100)])
 
 
 def test_other_handlers_of_signals() -> None:

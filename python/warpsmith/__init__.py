@@ -7,11 +7,15 @@ Modules
 pcf
     Piecewise constant functions: sets, barcodes, distances and inner products of all pairs.
 overlap
-    Copies of polygons: the areas in which they overlap, and their derivatives.
+    Copies of polygons: the areas in which they overlap, their derivatives, and packing.
 list_rank
     The position of every element of a linked list.
 rules
-    What tells a program's fast schedules from its slow ones.
+    Searches among a program's schedules, and what tells the fast ones from the slow ones.
+concurrency
+    What limits a kernel: a study of streams, graphs and numbers of threads.
+sklearn
+    Estimators for scikit-learn, which this module alone needs; it is imported by itself.
 
 Notes
 -----
@@ -29,13 +33,14 @@ Examples
 array([2.])
 """
 
-from . import list_rank, overlap, pcf, rules
+from . import concurrency, list_rank, overlap, pcf, rules
 from ._warpsmith import Device, DeviceArray, __version__, devices, free_memory
 
 __all__ = [
     "Device",
     "DeviceArray",
     "__version__",
+    "concurrency",
     "devices",
     "free_memory",
     "list_rank",

@@ -1,6 +1,6 @@
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any, final
+from typing import Any, Literal, final
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +11,10 @@ _Next = npt.NDArray[np.int32] | DeviceArray
 _Devices = Device | str | Sequence[Device | str] | None
 
 __all__ = [
+    "Dag",
     "Device",
     "DeviceArray",
+    "Explorer",
     "Model",
     "Overlap",
     "PcfSet",
@@ -23,9 +25,11 @@ __all__ = [
     "forest",
     "free_memory",
     "on_gpu",
+    "pack",
     "pairwise",
     "prefix_sums",
     "rank",
+    "study",
 ]
 
 __version__: str
@@ -103,7 +107,7 @@ class PcfSet:
     def take(self, index: _Indices, shape: list[int]) -> PcfSet: ...
     def values_at(self, times: npt.NDArray[np.float64]) -> _Array: ...
     def combine(self, operation: str, other: PcfSet, rows: _Indices, columns: _Indices) -> PcfSet: ...
-    def means(self, groups: _Indices) -> PcfSet: ...
+    def summaries(self, groups: _Indices, deviation: bool) -> PcfSet: ...
     def norms(self, p: float) -> _Array: ...
     def integrals(self, start: float, end: float) -> _Array: ...
     def max_times(self) -> _Array: ...
@@ -171,6 +175,17 @@ class Overlap:
         self, poses: npt.NDArray[np.float64], offsets: _Indices, shapes: npt.NDArray[np.uint32] | None
     ) -> tuple[list[_Indices], npt.NDArray[np.int32], _Array]: ...
 
+def pack(
+    shape: Shape,
+    count: int,
+    seed: int,
+    starts: int | None,
+    initial: npt.NDArray[np.float64] | None,
+    steps: int,
+    seconds: float | None,
+    device: Device | str | None,
+    progress: Callable[[int, int], object] | None,
+) -> tuple[npt.NDArray[np.float64], float, float, int, int, float, npt.NDArray[np.float64]]: ...
 def rank(next: _Next, head: int | None, device: Device | str | None) -> Any: ...
 def prefix_sums(
     next: _Next, weights: _Array | DeviceArray, head: int | None, device: Device | str | None
@@ -204,3 +219,40 @@ class Model:
     def rulesets(self) -> list[tuple[int, list[str], int, int]]: ...
     def classify(self, schedules: list[str]) -> _Indices: ...
     def page(self) -> str: ...
+
+@final
+class Dag:
+    def __new__(cls, name: str, operations: Sequence[tuple[str, str]], edges: list[tuple[str, str]]) -> Dag: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def operations(self) -> list[tuple[str, Literal["cpu", "gpu"]]]: ...
+    @property
+    def edges(self) -> list[tuple[str, str]]: ...
+    def count(self, streams: int) -> int: ...
+
+@final
+class Explorer:
+    def __new__(
+        cls, dag: Dag, streams: int, strategy: str, exploration: float, seed: int, platform: str
+    ) -> Explorer: ...
+    def ask(self) -> str | None: ...
+    def tell(self, schedule: str, seconds: float | None) -> None: ...
+    @property
+    def runs(self) -> Runs: ...
+    @property
+    def rollouts(self) -> int: ...
+    @property
+    def is_exhausted(self) -> bool: ...
+
+def study(
+    streams: list[int] | None,
+    batch: list[int] | None,
+    fixed: list[int] | None,
+    poses: int | None,
+    iterations: int | None,
+    runs: int | None,
+    seed: int | None,
+    device: Device | str | None,
+    progress: Callable[[int, int], object] | None,
+) -> tuple[str, str]: ...

@@ -1,4 +1,4 @@
-"""Copies of polygons: the areas in which they overlap, and exact derivatives by every pose.
+"""Copies of polygons: the areas in which they overlap, exact derivatives by every pose, and packing.
 
 A pose is x, y and theta: it turns its shape by theta (radians, counter-clockwise) about the origin of the shape's
 frame, and then moves that origin to (x, y).
@@ -26,9 +26,10 @@ import numpy.typing as npt
 
 from . import _warpsmith
 from ._arrays import on_gpu
+from ._pack import Packed, pack
 from ._warpsmith import Device, DeviceArray, Shape
 
-__all__ = ["Evaluation", "Outside", "Overlap", "Pairs", "Shape"]
+__all__ = ["Evaluation", "Outside", "Overlap", "Packed", "Pairs", "Shape", "pack"]
 
 Array = npt.NDArray[Any]
 

@@ -21,9 +21,11 @@ array([[0.        , 1.66666667],
 from __future__ import annotations
 
 import html
+import math
+import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, Union, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +33,9 @@ import numpy.typing as npt
 from . import _warpsmith
 from ._progress import Progress, shown
 from ._warpsmith import Device, DeviceArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = [
     "PcfSet",
@@ -458,12 +463,55 @@ class PcfSet:
                [2. , 0.5],
                [3. , 0. ]])
         """
+        shape, groups = self._groups(axis)
+        return _wrap(self._set.summaries(groups, False).with_shape(shape))
+
+    def std(self, axis: int | Sequence[int] | None = None, *, ddof: int = 0) -> PcfSet:
+        """The pointwise standard deviation.
+
+        Parameters
+        ----------
+        axis : int or sequence of int, optional
+            The axes along which it is taken; by default all.
+        ddof : int
+            As NumPy's: the squared distances from the mean of n functions are summed up and divided by n - ddof.
+
+        Returns
+        -------
+        PcfSet
+            Of the shape without these axes. It has no breakpoints at which it doesn't change.
+
+        Raises
+        ------
+        ValueError
+            Where there are no functions, or no more than `ddof`.
+
+        Notes
+        -----
+        A band around the mean is ``mean - std`` and ``mean + std``, which are functions, too.
+
+        Examples
+        --------
+        >>> PcfSet([[(0, 3), (1, 1), (3, 0)], [(0, 1), (2, 0)]]).std().points
+        array([[0. , 1. ],
+               [1. , 0. ],
+               [2. , 0.5],
+               [3. , 0. ]])
+        """
+        shape, groups = self._groups(axis)
+        count, ddof = groups.shape[1], operator.index(ddof)
+        if ddof and not ddof < count:
+            raise ValueError(f"ddof is {ddof}, but it must be below the number of functions, {count}")
+        made = _wrap(self._set.summaries(groups, True).with_shape(shape))
+        return made * math.sqrt(count / (count - ddof)) if ddof else made
+
+    def _groups(self, axis: int | Sequence[int] | None) -> tuple[list[int], npt.NDArray[np.int64]]:
+        """The shape without these axes, and a row with the functions along them for each place in it."""
         axes = tuple(range(self.ndim)) if axis is None else tuple(np.atleast_1d(axis).tolist())
         last = np.moveaxis(self._indices, axes, tuple(range(-len(axes), 0)))
         shape = last.shape[: self.ndim - len(axes)]
         width = int(np.prod(last.shape[len(shape) :]))
-        groups = np.ascontiguousarray(last).reshape(int(np.prod(shape)), width)
-        return _wrap(self._set.means(groups).with_shape(list(shape)))
+        return list(shape), np.ascontiguousarray(last).reshape(int(np.prod(shape)), width)
 
     def max_time(self, axis: int | tuple[int, ...] | None = None) -> Any:
         """The time of the last breakpoint.
@@ -508,6 +556,58 @@ class PcfSet:
             Where the format can't hold the set.
         """
         self._set.save(os.fspath(path))
+
+    def plot(self, ax: Axes | None = None, *, end: float | None = None, **style: Any) -> Axes:
+        """Draws the functions with matplotlib, each as a line of its own.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default the current axes.
+        end : float, optional
+            The time up to which the last values are drawn on; by default a little beyond the last breakpoint of all.
+        **style
+            What `matplotlib.axes.Axes.step` takes: ``color``, ``alpha``, ``linewidth``, ... As ``label``, a string is
+            for all functions together, and a sequence has one for each.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            Where they were drawn.
+
+        Raises
+        ------
+        ImportError
+            Where there is no matplotlib.
+        ValueError
+            Where `end` is before 0 or not finite, or there are not as many labels as functions.
+
+        Examples
+        --------
+        >>> fs = PcfSet([[(0, 3), (1, 1), (3, 0)], [(0, 2), (2, 0)]])
+        >>> ax = fs.plot(alpha=0.3)  # doctest: +SKIP
+        >>> fs.mean().plot(ax, color="black", label="mean").legend()  # doctest: +SKIP
+        """
+        try:
+            from matplotlib import pyplot
+        except ImportError as error:
+            raise ImportError("plots need matplotlib: pip install matplotlib") from error
+        last = _end(self.points) if end is None else float(end)
+        if not 0 <= last < np.inf:
+            raise ValueError(f"end = {end}, but it must be a finite time from 0 on")
+        label = style.pop("label", None)
+        # A legend then has one line for all.
+        together = label is None or isinstance(label, str)
+        labels = ([label] + [None] * self.size)[: self.size] if together else list(label)
+        if len(labels) != self.size:
+            raise ValueError(f"there are {len(labels)} labels, but {self.size} functions")
+        where = pyplot.gca() if ax is None else ax
+        for function, name in zip(self.reshape(-1), labels):
+            t, v = function.points.astype(np.float64).T
+            drawn = t <= last
+            t, v = np.append(t[drawn], last), np.append(v[drawn], v[drawn][-1])
+            where.step(t, v, where="post", label=name, **style)
+        return where
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _of_state, (np.array(self.offsets), np.array(self.points), self.shape)
@@ -1078,13 +1178,18 @@ def accumulated_persistence(
     return _curves("accumulated", barcodes, dimension, superlevel, dtype)
 
 
+def _end(points: Array) -> float:
+    """Until when functions of these breakpoints are drawn, so that their last values are seen."""
+    return 1.05 * float(points[:, 0].max(initial=0)) or 1.0
+
+
 def _drawing(functions: PcfSet, most: int = 8, width: int = 400, height: int = 160) -> str:
     """The first functions as an SVG picture."""
     flat = functions.reshape(-1)[:most]
     if not flat.size:
         return ""
     points = flat.points.astype(np.float64)
-    last = float(points[:, 0].max()) * 1.05 or 1.0
+    last = _end(points)
     low, high = min(float(points[:, 1].min()), 0.0), max(float(points[:, 1].max()), 0.0)
     scale = (height - 10) / (high - low or 1.0)
     lines = []

@@ -1,12 +1,31 @@
 """Design rules: what tells a program's fast schedules from its slow ones.
 
 A schedule is the order of a program's operations, with the streams of those on the GPU and the synchronisation that
-these need. As text its steps have ``;`` between them: ``Pack@0;PostRecv;CER-after-Pack``. The command ``warpsmith
-rules explore`` measures schedules, and writes files that `Runs.load` reads.
+these need. As text its steps have ``;`` between them: ``Pack@0;PostRecv;CER-after-Pack``. Those of a program of your
+own, a `Dag`, are proposed by an `Explorer`, which asks for their times. The command ``warpsmith rules explore`` measures
+schedules of the programs that come with it, and writes files that `Runs.load` reads.
+
+Notes
+-----
+Steps of a schedule are:
+
+- ``name``: an operation of the host, or ``name@1``: one of the GPU that is enqueued on stream 1;
+- ``CER-after-u``: an event is recorded behind the GPU operation u (``cudaEventRecord``);
+- ``CES-b4-v``: the host waits for an event before its operation v (``cudaEventSynchronize``);
+- ``CSWE-b4-v@1``: stream 1 waits for one before its operation v (``cudaStreamWaitEvent``).
+
+Where v needs several operations of the GPU, a wait says which: ``CES-b4-v-after-u``. The operation ``end``, at which all
+is done, is implied.
 
 Examples
 --------
 >>> from warpsmith import rules
+>>> dag = rules.Dag({"copy": "gpu", "kernel": "gpu", "send": "cpu"}, [("copy", "send")])
+>>> explorer = rules.Explorer(dag, streams=2)
+>>> while (schedule := explorer.ask()) is not None:
+...     explorer.tell(schedule, 2.0 if schedule.index("copy") < schedule.index("kernel") else 3.0)
+>>> rules.learn(explorer.runs).rulesets[0].rules
+['copy before kernel']
 >>> schedules = ["a;b;c", "a;c;b", "c;a;b", "b;a;c", "b;c;a", "c;b;a"] * 10
 >>> seconds = [1.0, 1.1, 1.2, 2.0, 2.1, 2.2] * 10
 >>> model = rules.learn(rules.Runs(schedules, seconds))
@@ -19,16 +38,221 @@ Examples
 from __future__ import annotations
 
 import html
+import math
+import operator
 import os
-from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
 
-__all__ = ["Model", "Ruleset", "Runs", "learn"]
+__all__ = ["Dag", "Explorer", "Model", "Ruleset", "Runs", "learn"]
+
+Kind = Literal["cpu", "gpu"]
+
+
+class Dag:
+    """A program: operations of the host and the GPU, and which must be done before which. It never changes.
+
+    Parameters
+    ----------
+    operations : mapping of str to {"cpu", "gpu"}
+        What runs each operation: the host's thread, or a stream of the GPU. At most 63; names are of letters, digits,
+        ``_``, ``.`` and ``+``.
+    edges : iterable of (str, str)
+        Pairs of operations, of which the second starts only when the first is done.
+    name : str
+        The program's name, for messages and files.
+
+    Raises
+    ------
+    ValueError
+        Where a name is no good, an edge is one to nowhere, or operations depend on each other in a cycle.
+
+    Notes
+    -----
+    An operation ``end`` of the host comes after all others; edges may lead to it.
+
+    Examples
+    --------
+    >>> dag = Dag({"scale": "gpu", "add": "gpu", "report": "cpu"}, [("scale", "add"), ("add", "report")])
+    >>> dag.edges
+    [('scale', 'add'), ('add', 'report'), ('report', 'end')]
+    """
+
+    __slots__ = ("_dag",)
+
+    def __init__(
+        self, operations: Mapping[str, Kind], edges: Iterable[tuple[str, str]] = (), *, name: str = "program"
+    ) -> None:
+        self._dag = _warpsmith.Dag(name, list(operations.items()), list(edges))
+
+    @property
+    def name(self) -> str:
+        """The program's name."""
+        return self._dag.name
+
+    @property
+    def operations(self) -> dict[str, Kind]:
+        """What runs each operation; without the end."""
+        return dict(self._dag.operations)
+
+    @property
+    def edges(self) -> list[tuple[str, str]]:
+        """The dependences, with those of the end."""
+        return self._dag.edges
+
+    def count(self, streams: int) -> int:
+        """How many schedules there are.
+
+        Parameters
+        ----------
+        streams : int
+            The most streams that a schedule may use, 1 to 8.
+
+        Raises
+        ------
+        ValueError
+            Where the number of streams is another one, or there are too many schedules to count in some seconds.
+
+        Examples
+        --------
+        >>> Dag({"a": "cpu", "b": "cpu", "c": "cpu"}).count(streams=1)
+        6
+        """
+        return self._dag.count(_streams(streams))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Dag):
+            return NotImplemented
+        return self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash((self.name, *self.operations.items(), *self.edges))
+
+    def _parts(self) -> tuple[Any, ...]:
+        return list(self.operations.items()), self.edges, self.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _program, self._parts()
+
+    def __repr__(self) -> str:
+        kinds = list(self.operations.values())
+        return f"Dag {self.name!r} of {kinds.count('cpu')} operations of the host and {kinds.count('gpu')} of the GPU"
+
+
+def _program(operations: list[tuple[str, Kind]], edges: list[tuple[str, str]], name: str) -> Dag:
+    return Dag(dict(operations), edges, name=name)
+
+
+def _streams(streams: int) -> int:
+    if operator.index(streams) < 1:
+        raise ValueError(f"{streams} streams are not possible: it takes 1 to 8")
+    return streams
+
+
+class Explorer:
+    """A search for the schedules to measure: it proposes one, and is told its time.
+
+    By default it is a Monte-Carlo tree search, which goes where times differ most, not where they are least: it is to
+    find out what times depend on.
+
+    Parameters
+    ----------
+    dag : Dag
+        The program.
+    streams : int
+        The most streams that a schedule may use, 1 to 8.
+    strategy : {"mcts", "random", "dfs"}
+        The tree search; schedules at random; or all of them in their order.
+    exploration : float
+        The tree search's weight of what it knows little of.
+    seed : int
+        Where random numbers start, from 0 to 2^64 - 1. Equal seeds and times give equal searches.
+    platform : str
+        What it is measured on, for files and reports.
+
+    Raises
+    ------
+    ValueError
+        Where there can't be so many streams, or there is no such strategy.
+
+    Examples
+    --------
+    >>> explorer = Explorer(Dag({"a": "gpu", "b": "gpu"}), streams=2, strategy="dfs")
+    >>> explorer.ask()
+    'a@0;b@0;CER-after-a;CER-after-b;CES-b4-end-after-a;CES-b4-end-after-b'
+    >>> explorer.tell(explorer.ask(), 1e-3)
+    >>> explorer.runs
+    1 runs of program
+    """
+
+    __slots__ = ("_dag", "_explorer")
+
+    def __init__(
+        self,
+        dag: Dag,
+        streams: int = 2,
+        *,
+        strategy: Literal["mcts", "random", "dfs"] = "mcts",
+        exploration: float = math.sqrt(2),
+        seed: int = 0,
+        platform: str = "",
+    ) -> None:
+        self._dag = dag
+        self._explorer = _warpsmith.Explorer(dag._dag, _streams(streams), strategy, exploration, seed, platform)
+
+    def ask(self) -> str | None:
+        """A schedule that it wasn't told the time of yet, as text; None when there is no other.
+
+        It may be asked again before it is told.
+        """
+        return self._explorer.ask()
+
+    def tell(self, schedule: str, seconds: float | None) -> None:
+        """Takes in a schedule's time.
+
+        Parameters
+        ----------
+        schedule : str
+            A schedule of the program, whether it was proposed or not. One may be told again: that counts twice.
+        seconds : float or None
+            How long it took; None where it could not be measured, so that it isn't proposed again.
+
+        Raises
+        ------
+        ValueError
+            Where the text is no schedule of the program, or the number no time.
+        """
+        self._explorer.tell(schedule, seconds)
+
+    @property
+    def dag(self) -> Dag:
+        """The program."""
+        return self._dag
+
+    @property
+    def runs(self) -> Runs:
+        """The schedules that have times, in the order in which they were told: for `learn`, or to be saved."""
+        runs = object.__new__(Runs)
+        runs._runs = self._explorer.runs
+        return runs
+
+    @property
+    def rollouts(self) -> int:
+        """How often it was told, with those schedules that could not be measured."""
+        return self._explorer.rollouts
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether it was told of every schedule."""
+        return self._explorer.is_exhausted
+
+    def __repr__(self) -> str:
+        return f"Explorer of {self._dag.name}, {self.rollouts:,} rollouts{', exhausted' if self.is_exhausted else ''}"
 
 
 class Runs:

@@ -5,6 +5,7 @@ use simt::{Executor, Schedule};
 use warpsmith::{
     concurrency::{ConcurrencyError, Kernels, Options, Pose, Study, Variant, findings, poses},
     device::{Backend, Device},
+    engine::Cancel,
     overlap::Shape,
 };
 
@@ -161,6 +162,17 @@ fn a_small_study() {
     assert_eq!((found.fixed_work.len(), found.places.len()), (study.fixed.len(), 2));
     let value = serde_json::to_value(&study).unwrap();
     assert_eq!(value["batch"][0]["threads"], 5);
+}
+
+#[test]
+fn a_study_is_cancelled() {
+    let device = Device::cpu();
+    let (cancel, mut steps) = (Cancel::new(), 0);
+    let found = Study::run_until(&device, &Options::of(&device), &cancel, |_| {
+        steps += 1;
+        cancel.cancel();
+    });
+    assert_eq!((found, steps), (Err(ConcurrencyError::Cancelled), 1));
 }
 
 #[test]

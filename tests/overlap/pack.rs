@@ -155,6 +155,19 @@ fn cancelled_on_the_way() -> Result {
 }
 
 #[test]
+fn abandoned_on_the_way() -> Result {
+    let cancel = Cancel::new();
+    let settings = Settings { count: 8, starts: Some(2), budget: Budget::Steps(1_000_000), ..Settings::default() };
+    let found = Packer::new(&device(), settings.clone())?.abandoned_by(&cancel).run(|_| cancel.cancel());
+    assert_eq!(found, Err(PackError::Cancelled));
+    // Until it is cancelled, it is a search like others.
+    let settings = Settings { budget: Budget::Steps(300), ..settings };
+    let packed = Packer::new(&device(), settings.clone())?.abandoned_by(&Cancel::new()).run(|_| {})?;
+    assert_eq!(packed.poses, Packer::new(&device(), settings)?.run(|_| {})?.poses);
+    Ok(())
+}
+
+#[test]
 fn no_time_at_all() -> Result {
     let settings = Settings { count: 4, starts: Some(2), budget: Budget::Time(Duration::ZERO), ..Settings::default() };
     let packed = Packer::new(&device(), settings)?.run(|_| {})?;

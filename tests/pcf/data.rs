@@ -97,7 +97,8 @@ fn offsets_that_divide_nothing() {
     assert_eq!((set.len(), set.shape(), set.offsets()), (3, &[3][..], &[0, 1, 2, 3][..]));
     let empty = PcfSet::<f32>::from_parts(vec![0], vec![]).unwrap();
     assert!(empty.is_empty() && empty.max_time() == 0.0);
-    assert_eq!(empty.mean(), Err(PcfError::NoFunctions));
+    assert_eq!(empty.mean(), Err(PcfError::NoFunctions { what: "mean" }));
+    assert_eq!(empty.std(), Err(PcfError::NoFunctions { what: "standard deviation" }));
 }
 
 #[test]
@@ -677,6 +678,46 @@ proptest! {
         prop_assert_eq!(widen(&barcode.accumulated_persistence::<f32>().unwrap()), accumulated.clone());
         for f in [betti, rank, accumulated] {
             prop_assert!(f.points().windows(2).all(|pair| pair[0].v != pair[1].v));
+        }
+    }
+}
+
+#[test]
+fn deviations_at_any_time() {
+    let set = random::uniform::<f64>(301, 20, 4).unwrap();
+    let pairs: Vec<(usize, usize)> = (0..set.len()).map(|function| (function, 0)).collect();
+    let far = PcfSet::from_functions([Pcf::constant(1e6).unwrap()]);
+    let away = set.combine(&far, &pairs, |f, c| f + c).unwrap().std().unwrap();
+    let deviation = set.std().unwrap();
+    for &Point { t, v } in deviation.points().iter().step_by(50) {
+        let values: Vec<f64> = set.iter().map(|f| f.value_at(t)).collect();
+        let mean = values.iter().sum::<f64>() / 301.0;
+        let expected = (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 301.0).sqrt();
+        assert!((v - expected).abs() <= 1e-13, "{v} and {expected} at {t}");
+        // Far from zero, only the functions' own rounding is lost.
+        let found = away.value_at(t);
+        assert!((found - expected).abs() <= 1e-9, "{found} and {expected} at {t}");
+    }
+    assert!(deviation.points().windows(2).all(|pair| pair[0].v != pair[1].v));
+    assert_eq!(deviation.points().last().unwrap().v, 0.0);
+}
+
+#[test]
+fn deviations_of_few_and_of_extreme_ones() {
+    let single = set_of(&[&[(0.0, 3.0), (1.0, 7.0)]]).unwrap();
+    assert_eq!(single.std(), Ok(Pcf::zero()));
+    let same = single.take(&[0; 7]).unwrap();
+    assert_eq!(same.std(), Ok(Pcf::zero()));
+    let two = set_of(&[&[(0.0, 1.0), (2.0, 5.0)][..], &[(0.0, 3.0), (1.0, 5.0)]]).unwrap();
+    assert_eq!(two.std(), Ok(pcf(&[(0.0, 1.0), (1.0, 2.0), (2.0, 0.0)])));
+    // Neither squares nor sums of squares have to fit the type.
+    for extreme in [f64::MAX_VALUE, 1e-200] {
+        let ends = set_of(&[&[(0.0, extreme)], &[(0.0, -extreme)]]).unwrap();
+        let many = ends.take(&[0, 1, 1, 0, 0, 1]).unwrap();
+        for set in [ends, many] {
+            let found = set.std().unwrap().value_at(0.0);
+            assert!(found <= extreme * (1.0 + 1e-15) && found >= extreme * (1.0 - 1e-15), "{found} of {extreme}");
+            assert!(found <= f64::MAX_VALUE);
         }
     }
 }

@@ -3,13 +3,14 @@
 use std::env;
 
 use super::kernels::{Kernels, Lists, Placement, Reduction, Variant};
-use super::measure::{Piece, Spread, in_turns, on_the_host};
+use super::measure::{Piece, Spread, check, in_turns, on_the_host};
 use super::options::Options;
 use super::poses::{Pose, poses};
 use super::study::{Agreement, BatchRow, Facts, Fixed, FixedRow, StreamsRow};
 use super::work::Work;
 use super::{ConcurrencyError, MAX_THREADS};
 use crate::device::{Backend, Device, DeviceError, Graph, Stream};
+use crate::engine::Cancel;
 use crate::overlap::{Overlap, Packings, Scene, Shape, Wanted};
 
 /// Totals that differ by more than this share are not the same: they are sums of some thousand areas with rounding
@@ -22,6 +23,7 @@ pub(super) struct Bench<'a> {
     pub stream: Stream,
     pub kernels: Kernels,
     pub options: &'a Options,
+    pub cancel: &'a Cancel,
 }
 
 /// The library's evaluator on two lists.
@@ -85,12 +87,13 @@ impl Bench<'_> {
 
     /// All kernels on one pair of lists.
     pub fn batch(&self, first: &[Pose], second: &[Pose], agreement: &mut Agreement) -> Result<BatchRow, ConcurrencyError> {
-        let Bench { device, stream, kernels, options } = self;
+        let Bench { device, stream, kernels, options, cancel } = self;
         let block = block_of(first.len());
         let mut lists = kernels.lists(first, second, block)?;
 
         let expected = kernels.total(stream, Variant::NOTEBOOK, &mut lists)?;
         for variant in Variant::all() {
+            check(cancel)?;
             let found = kernels.total(stream, variant, &mut lists)?;
             let difference = (found - expected).abs() / expected.abs().max(1.0);
             if difference.is_nan() || difference > TOLERANCE {
@@ -121,10 +124,10 @@ impl Bench<'_> {
             Ok(kernels.launch(stream, TWO_PHASE, &mut lists)?)
         }));
         pieces.push(Box::new(|stream| engine.enqueue(stream)));
-        let times = in_turns(stream, options.runs, options.iterations, &mut pieces)?;
+        let times = in_turns(stream, cancel, options.runs, options.iterations, &mut pieces)?;
         drop(pieces);
 
-        let elapsed = on_the_host(options.runs, || {
+        let elapsed = on_the_host(cancel, options.runs, || {
             let mut lists = lists.borrow_mut();
             (0..options.iterations).try_for_each(|_| kernels.launch(stream, Variant::NOTEBOOK, &mut lists))?;
             stream.synchronize()
@@ -147,7 +150,7 @@ impl Bench<'_> {
 
     /// About `total` comparisons by each number of threads of the batches.
     pub fn fixed(&self, total: usize) -> Result<Fixed, ConcurrencyError> {
-        let Bench { stream, kernels, options, .. } = self;
+        let Bench { stream, kernels, options, cancel, .. } = self;
         let mut rows = Vec::new();
         let mut all_lists = Vec::new();
         for &threads in options.batch.iter().filter(|&&threads| threads <= total) {
@@ -162,21 +165,21 @@ impl Bench<'_> {
         for lists in &mut all_lists {
             pieces.push(Box::new(|stream| Ok(kernels.launch(stream, Variant::NOTEBOOK, lists)?)));
         }
-        let times = in_turns(stream, options.runs, options.iterations, &mut pieces)?;
+        let times = in_turns(stream, cancel, options.runs, options.iterations, &mut pieces)?;
         rows.iter_mut().zip(times).for_each(|(row, ms)| row.ms = ms);
         Ok(Fixed { total, rows })
     }
 
     /// The same launch on so many streams.
     pub fn streams(&self, count: usize, first: &[Pose], second: &[Pose]) -> Result<StreamsRow, ConcurrencyError> {
-        let Bench { device, stream, kernels, options } = self;
+        let Bench { device, stream, kernels, options, cancel } = self;
         let (runs, iterations) = (options.runs, options.iterations);
         let streams = (0..count).map(|_| device.stream()).collect::<Result<Vec<_>, _>>()?;
         let wait = || streams.iter().try_for_each(Stream::synchronize);
         let lists = || kernels.lists(first, second, block_of(first.len()));
         let mut each = streams.iter().map(|_| lists()).collect::<Result<Vec<_>, _>>()?;
 
-        let plain_ms = on_the_host(runs, || {
+        let plain_ms = on_the_host(cancel, runs, || {
             for _ in 0..iterations {
                 for (stream, lists) in streams.iter().zip(&mut each) {
                     kernels.launch(stream, Variant::NOTEBOOK, lists)?;
@@ -184,7 +187,7 @@ impl Bench<'_> {
             }
             wait()
         })?;
-        let empty_ms = on_the_host(runs, || {
+        let empty_ms = on_the_host(cancel, runs, || {
             for _ in 0..iterations {
                 for (stream, lists) in streams.iter().zip(&each) {
                     kernels.nothing(stream, lists)?;
@@ -204,7 +207,7 @@ impl Bench<'_> {
                 graph.prepare(stream).map(|()| graph)
             })
             .collect::<Result<Vec<Graph>, _>>()?;
-        let graphs_ms = on_the_host(runs, || {
+        let graphs_ms = on_the_host(cancel, runs, || {
             for (stream, graph) in streams.iter().zip(&graphs) {
                 // SAFETY: a graph has a stream and lists of its own, which live as long as this function.
                 unsafe { graph.launch(stream)? };
@@ -216,7 +219,7 @@ impl Bench<'_> {
             streams.iter().zip(&mut each).try_for_each(|(stream, lists)| all_of(stream, lists))
         })?;
         branches.prepare(stream)?;
-        let branches_ms = on_the_host(runs, || {
+        let branches_ms = on_the_host(cancel, runs, || {
             // SAFETY: a branch has lists of its own, which live as long as this function; `wait` was before.
             unsafe { branches.launch(stream)? };
             stream.synchronize()
@@ -224,7 +227,7 @@ impl Bench<'_> {
 
         let repeated: Vec<Pose> = first.iter().copied().cycle().take(first.len() * count).collect();
         let mut joined = kernels.lists(&repeated, second, block_of(first.len()))?;
-        let blocks_ms = on_the_host(runs, || {
+        let blocks_ms = on_the_host(cancel, runs, || {
             (0..iterations).try_for_each(|_| kernels.launch(stream, Variant::NOTEBOOK, &mut joined))?;
             stream.synchronize()
         })?;

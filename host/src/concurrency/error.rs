@@ -47,6 +47,9 @@ pub enum ConcurrencyError {
         /// Poses of the second list.
         poses: usize,
     },
+    /// The study was cancelled.
+    #[error("the study was cancelled")]
+    Cancelled,
     /// The device could not do it.
     #[error(transparent)]
     Device(#[from] DeviceError),

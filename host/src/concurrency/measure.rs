@@ -4,7 +4,10 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use crate::device::{DeviceError, Stream};
+use crate::{
+    device::{DeviceError, Stream},
+    engine::Cancel,
+};
 
 use super::ConcurrencyError;
 
@@ -52,6 +55,7 @@ pub(super) type Piece<'a> = Box<dyn FnMut(&Stream) -> Result<(), ConcurrencyErro
 /// in a row.
 pub(super) fn in_turns(
     stream: &Stream,
+    cancel: &Cancel,
     runs: usize,
     iterations: usize,
     pieces: &mut [Piece<'_>],
@@ -59,6 +63,7 @@ pub(super) fn in_turns(
     // The first warms up, the second says how long it takes.
     let mut repetitions = Vec::new();
     for piece in &mut *pieces {
+        check(cancel)?;
         piece(stream)?;
         let ms = stream.time(|stream| piece(stream))?;
         repetitions.push(((BUSY_MS / ms.max(1e-6)).ceil() as usize).clamp(1, iterations));
@@ -66,6 +71,7 @@ pub(super) fn in_turns(
     let mut times = vec![Vec::new(); pieces.len()];
     for _ in 0..runs {
         for ((piece, &repetitions), times) in pieces.iter_mut().zip(&repetitions).zip(&mut times) {
+            check(cancel)?;
             let ms = stream.time(|stream| (0..repetitions).try_for_each(|_| piece(stream)))?;
             times.push(ms / repetitions as f64);
         }
@@ -74,15 +80,24 @@ pub(super) fn in_turns(
 }
 
 /// The host's time for `work` and for waiting for it, in milliseconds: the median of `runs` after one to warm up.
-pub(super) fn on_the_host(runs: usize, mut work: impl FnMut() -> Result<(), DeviceError>) -> Result<Spread, DeviceError> {
+pub(super) fn on_the_host(
+    cancel: &Cancel,
+    runs: usize,
+    mut work: impl FnMut() -> Result<(), DeviceError>,
+) -> Result<Spread, ConcurrencyError> {
     work()?;
     let mut times = Vec::new();
     for _ in 0..runs {
+        check(cancel)?;
         let start = Instant::now();
         work()?;
         times.push(1e3 * start.elapsed().as_secs_f64());
     }
     Ok(Spread::of(times))
+}
+
+pub(super) fn check(cancel: &Cancel) -> Result<(), ConcurrencyError> {
+    cancel.check().map_err(|_| ConcurrencyError::Cancelled)
 }
 
 #[cfg(test)]

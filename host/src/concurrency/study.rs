@@ -9,7 +9,7 @@ use super::options::Options;
 use super::poses::poses;
 use super::work::Work;
 use super::{ConcurrencyError, notebook};
-use crate::device::Device;
+use crate::{device::Device, engine::Cancel};
 
 /// What is known of the device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -176,7 +176,20 @@ impl Study {
     /// # Errors
     /// [`ConcurrencyError::Option`] for options out of range, [`ConcurrencyError::Disagreement`] where two kernels find
     /// different totals, and what the device has against it.
-    pub fn run(device: &Device, options: &Options, mut progress: impl FnMut(StudyProgress)) -> Result<Self, ConcurrencyError> {
+    pub fn run(device: &Device, options: &Options, progress: impl FnMut(StudyProgress)) -> Result<Self, ConcurrencyError> {
+        Study::run_until(device, options, &Cancel::new(), progress)
+    }
+
+    /// As [`run`](Self::run), until `cancel` is set.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run), and [`ConcurrencyError::Cancelled`].
+    pub fn run_until(
+        device: &Device,
+        options: &Options,
+        cancel: &Cancel,
+        mut progress: impl FnMut(StudyProgress),
+    ) -> Result<Self, ConcurrencyError> {
         let options = options.checked()?;
         let steps = options.streams.len() + options.batch.len() + options.fixed.len();
         let mut done = 0;
@@ -184,7 +197,7 @@ impl Study {
             progress(StudyProgress { done, steps, what });
             done += 1;
         };
-        let bench = Bench { device, stream: device.stream()?, kernels: Kernels::new(device)?, options: &options };
+        let bench = Bench { device, stream: device.stream()?, kernels: Kernels::new(device)?, options: &options, cancel };
         let all = poses(options.poses, options.seed);
 
         let mut batch = Vec::new();

@@ -125,9 +125,12 @@ pub enum PcfError {
         /// The number of functions.
         functions: usize,
     },
-    /// The mean of no functions.
-    #[error("a set of no functions has no mean")]
-    NoFunctions,
+    /// The mean of no functions, or their standard deviation.
+    #[error("a set of no functions has no {what}")]
+    NoFunctions {
+        /// What it hasn't.
+        what: &'static str,
+    },
     /// An exponent that gives no norm.
     #[error("p = {p}, but it must be a finite number of at least 1")]
     Exponent {

@@ -1,10 +1,12 @@
 //! The tree of prefixes that a search grows.
 
+use std::sync::Arc;
+
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use super::super::error::check_time;
-use super::super::schedule::Prefix;
+use super::super::schedule::{Prefix, check_streams};
 use super::super::{Dag, RulesError, Schedule, Step};
 use super::{Statistics, Strategy};
 
@@ -26,8 +28,8 @@ use super::{Statistics, Strategy};
 /// # Ok::<(), warpsmith::design_rules::RulesError>(())
 /// ```
 #[derive(Debug)]
-pub struct Explorer<'a, S> {
-    dag: &'a Dag,
+pub struct Explorer<S> {
+    dag: Arc<Dag>,
     streams: usize,
     strategy: S,
     random: ChaCha8Rng,
@@ -52,16 +54,26 @@ impl Node {
     }
 }
 
-impl<'a, S: Strategy> Explorer<'a, S> {
+impl<S: Strategy> Explorer<S> {
     /// A search among the schedules of a program on at most this many streams. Equal seeds and times give equal
     /// searches.
     ///
     /// # Errors
     /// [`RulesError::Streams`].
-    pub fn new(dag: &'a Dag, streams: usize, strategy: S, seed: u64) -> Result<Self, RulesError> {
-        Prefix::new(dag, streams)?;
+    pub fn new(dag: &Dag, streams: usize, strategy: S, seed: u64) -> Result<Self, RulesError> {
+        check_streams(streams)?;
         let random = ChaCha8Rng::seed_from_u64(seed);
-        Ok(Explorer { dag, streams, strategy, random, nodes: vec![Node::new(None)] })
+        Ok(Explorer { dag: Arc::new(dag.clone()), streams, strategy, random, nodes: vec![Node::new(None)] })
+    }
+
+    /// The program.
+    pub fn dag(&self) -> &Dag {
+        &self.dag
+    }
+
+    /// How many streams schedules may use.
+    pub fn streams(&self) -> usize {
+        self.streams
     }
 
     /// How it chooses.
@@ -87,7 +99,8 @@ impl<'a, S: Strategy> Explorer<'a, S> {
         if self.is_exhausted() {
             return None;
         }
-        let mut prefix = self.start();
+        let dag = self.dag.clone();
+        let mut prefix = self.start(&dag);
         let mut node = 0;
         let (mut open, mut seen) = (Vec::new(), Vec::new());
         loop {
@@ -129,7 +142,8 @@ impl<'a, S: Strategy> Explorer<'a, S> {
 
     /// Changes the statistics on the way to a schedule, which is done with.
     fn visit(&mut self, schedule: &Schedule, change: impl Fn(&mut Statistics)) -> Result<(), RulesError> {
-        let mut prefix = self.start();
+        let dag = self.dag.clone();
+        let mut prefix = self.start(&dag);
         let mut way = vec![0];
         let mut node = 0;
         for &step in schedule.steps() {
@@ -155,8 +169,8 @@ impl<'a, S: Strategy> Explorer<'a, S> {
         Ok(())
     }
 
-    fn start(&self) -> Prefix<'a> {
-        Prefix::new(self.dag, self.streams).expect("`new` has tried the same")
+    fn start<'a>(&self, dag: &'a Dag) -> Prefix<'a> {
+        Prefix::new(dag, self.streams).expect("`new` has checked the streams")
     }
 
     /// Where the children of a node stand; it is that of `prefix`.

@@ -50,6 +50,9 @@ pub enum PackError {
         /// How deep one is in the other (length).
         depth: f64,
     },
+    /// The search was abandoned.
+    #[error("the search was cancelled")]
+    Cancelled,
     /// The evaluation failed.
     #[error(transparent)]
     Overlap(#[from] OverlapError),

@@ -138,6 +138,8 @@ pub struct Packer<'a> {
     device: &'a Device,
     settings: Settings,
     cancel: Cancel,
+    /// Whether nothing is wanted any more once it is cancelled.
+    abandoned: bool,
 }
 
 impl<'a> Packer<'a> {
@@ -146,7 +148,7 @@ impl<'a> Packer<'a> {
     /// # Errors
     /// [`PackError::NoCopies`], [`PackError::NoStarts`], [`PackError::TooMany`], [`PackError::StartCount`].
     pub fn new(device: &'a Device, settings: Settings) -> Result<Self, PackError> {
-        let packer = Packer { device, settings, cancel: Cancel::new() };
+        let packer = Packer { device, settings, cancel: Cancel::new(), abandoned: false };
         let (count, starts) = (packer.settings.count, packer.starts());
         if count == 0 {
             return Err(PackError::NoCopies);
@@ -169,6 +171,16 @@ impl<'a> Packer<'a> {
         self
     }
 
+    /// Stops when this is set with [`PackError::Cancelled`], without making a valid packing of what was found.
+    pub fn abandoned_by(mut self, cancel: &Cancel) -> Self {
+        self.abandoned = true;
+        self.cancelled_by(cancel)
+    }
+
+    fn check(&self) -> Result<(), PackError> {
+        if self.abandoned && self.cancel.is_cancelled() { Err(PackError::Cancelled) } else { Ok(()) }
+    }
+
     /// How many packings are worked on at once.
     pub fn starts(&self) -> usize {
         self.settings.starts.unwrap_or(if self.device.backend() == Backend::Cuda { 256 } else { 4 })
@@ -177,7 +189,8 @@ impl<'a> Packer<'a> {
     /// Searches. `progress` hears after every squeeze how far it is.
     ///
     /// # Errors
-    /// [`PackError::StartOverlaps`]; [`PackError::Invalid`], which should not happen, and device errors.
+    /// [`PackError::StartOverlaps`], [`PackError::Cancelled`]; [`PackError::Invalid`], which should not happen, and
+    /// device errors.
     pub fn run(&self, progress: impl FnMut(Progress)) -> Result<Packed, PackError> {
         self.search(progress, None)
     }
@@ -230,8 +243,7 @@ impl<'a> Packer<'a> {
         };
         // With a budget of steps it is the same whenever something was saved.
         let saved = saver.and_then(|saver| saver.saved).filter(|_| matches!(budget, Budget::Time(_)));
-        let found =
-            valid::settle(self.device, &self.settings, saved.as_ref().or(from.as_ref()), finalists, settling, &self.cancel)?;
+        let found = valid::settle(self, saved.as_ref().or(from.as_ref()), finalists, settling)?;
         let Search { steps, mut history, .. } = search;
         let seconds = start.elapsed().as_secs_f64();
         history.push(Progress { steps, seconds, side: found.side });
@@ -272,7 +284,7 @@ impl Saver<'_> {
         }
         let start = Instant::now();
         let best = self.saved.as_ref().or(from);
-        let found = valid::settle(packer.device, &packer.settings, best, search.best(1), LEAST_SETTLING_STEPS, &packer.cancel)?;
+        let found = valid::settle(packer, best, search.best(1), LEAST_SETTLING_STEPS)?;
         if best.is_none_or(|best| found.side < best.side) {
             (self.save)(&found.poses, found.side);
             self.saved = Some(found);

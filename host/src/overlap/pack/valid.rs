@@ -1,16 +1,12 @@
 //! From packings that overlap a little to one that doesn't.
 
 use super::{
-    PackError, Settings,
+    PackError, Packer, Settings,
     lanes::{Lanes, Limit, Squeeze, State},
 };
-use crate::{
-    device::Device,
-    engine::Cancel,
-    overlap::{
-        Packings, Shape,
-        contest::{Meeting, meetings},
-    },
+use crate::overlap::{
+    Packings, Shape,
+    contest::{Meeting, meetings},
 };
 
 /// Packings of which each copy overlaps others by more than this area are not looked at.
@@ -104,22 +100,18 @@ fn rows(shape: &Shape, n: usize) -> Valid {
 
 /// Settles packings: the best valid one that comes of them, or `from` where that is smaller. They are squeezed once
 /// more, by this many steps, as long as that isn't cancelled; then each is let out until nothing overlaps any more.
-pub fn settle(
-    device: &Device,
-    settings: &Settings,
-    from: Option<&Valid>,
-    state: State,
-    steps: usize,
-    cancel: &Cancel,
-) -> Result<Valid, PackError> {
-    let Settings { shape, count: n, .. } = settings;
+pub fn settle(packer: &Packer<'_>, from: Option<&Valid>, state: State, steps: usize) -> Result<Valid, PackError> {
+    let Settings { shape, count: n, .. } = &packer.settings;
     let radius = shape.radius();
     let mut best = from.cloned().unwrap_or_else(|| rows(shape, *n));
-    let mut lanes = Lanes::new(device, &squeezed(shape), *n, state.sides.len())?;
+    let mut lanes = Lanes::new(packer.device, &squeezed(shape), *n, state.sides.len())?;
     lanes.set(state.poses, &state.sides)?;
     let schedule =
         Squeeze { steps, rate: RATE.map(|rate| rate * radius), pressure: Some(PRESSURE.map(|pressure| pressure * radius)) };
-    lanes.squeeze(&schedule, &Limit { deadline: None, cancel: cancel.clone() })?;
+    let limit = Limit { deadline: None, cancel: packer.cancel.clone() };
+    lanes.squeeze(&schedule, &limit)?;
+    // A packing that is wanted all the same is let out as a whole.
+    let limit = if packer.abandoned { limit } else { Limit::default() };
     let State { mut poses, sides, .. } = lanes.state()?;
     let (mut before, mut room) = (0.0, FIRST_ROOM);
     // Poses move apart as the square grows, and are pushed apart where they still overlap.
@@ -130,7 +122,8 @@ pub fn settle(
         lanes.set(spread, &larger)?;
         let step = room * larger[0];
         let schedule = Squeeze { steps: PUSHES, rate: [0.3 * step, 1e-3 * step], pressure: None };
-        lanes.squeeze(&schedule, &Limit::default())?;
+        lanes.squeeze(&schedule, &limit)?;
+        packer.check()?;
         let settled = lanes.state()?;
         for (lane, energy) in settled.energies.iter().enumerate() {
             if *energy > ROUNDING * *n as f64 {

@@ -1,0 +1,72 @@
+"""Plots."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from integrals import random_arrays, value
+
+from warpsmith.pcf import PcfSet
+
+matplotlib: Any = pytest.importorskip("matplotlib")
+
+
+@pytest.fixture
+def ax() -> Iterator[Any]:
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots()
+    yield axes
+    pyplot.close(figure)
+
+
+def test_steps_are_continuous_from_the_right(ax: Any) -> None:
+    arrays = random_arrays(1, 6)
+    fs = PcfSet(arrays).reshape(2, 3)
+    fs.plot(ax)
+    assert len(ax.lines) == 6
+    end = 1.05 * max(array[-1, 0] for array in arrays)
+    for line, array in zip(ax.lines, arrays):
+        # A vertex at each end of a step: at its start the new value, at its end the old one.
+        x, y = np.asarray(line.get_path().vertices).T
+        assert line.get_drawstyle() == "steps-post" and (x[0], x[-1]) == (0, end)
+        np.testing.assert_array_equal(y[::2], value(array, x[::2]))
+        np.testing.assert_array_equal(y[1:-1:2], y[:-2:2])
+        assert y[-1] == array[-1, 1]
+
+
+def test_ends_labels_and_styles(ax: Any) -> None:
+    fs = PcfSet([[(0, 3), (1, 1), (3, 5)], [(0, 2)]], dtype="float32")
+    fs.plot(ax, end=2, color="red", label="both")
+    assert [line.get_xdata().tolist() for line in ax.lines] == [[0, 1, 2], [0, 2]]
+    assert [line.get_ydata().tolist() for line in ax.lines] == [[3, 1, 1], [2, 2]]
+    assert {line.get_color() for line in ax.lines} == {"red"}
+    assert ax.get_legend_handles_labels()[1] == ["both"]
+    fs.plot(ax, end=9, label=["f", "g"])
+    assert ax.get_legend_handles_labels()[1] == ["both", "f", "g"] and ax.lines[2].get_ydata()[-1] == 5
+    # Where none is given, it is drawn on the current axes.
+    fs[0].plot()
+    assert len(ax.lines) == 5
+    # Functions that never change, and none at all.
+    fs[1].plot(ax)
+    assert ax.lines[-1].get_xdata().tolist() == [0, 1]
+    fs[:0].plot(ax, label="none")
+    assert len(ax.lines) == 6
+    assert fs[:0].plot() is ax
+    for end in (-1, np.nan, np.inf):
+        with pytest.raises(ValueError, match="it must be a finite time from 0 on"):
+            fs.plot(ax, end=end)
+    with pytest.raises(ValueError, match="there are 1 labels, but 2 functions"):
+        fs.plot(ax, label=["f"])
+
+
+def test_no_matplotlib() -> None:
+    code = "import sys; sys.modules['matplotlib'] = None; from warpsmith import pcf; pcf.PcfSet([[(0, 1)]]).plot()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "ImportError: plots need matplotlib: pip install matplotlib" in done.stderr
