@@ -97,7 +97,9 @@ impl From<EngineError> for Failure {
             EngineError::OutOfMemory { .. } | EngineError::TooLarge { .. } | EngineError::BudgetTooSmall { .. } => {
                 Failure::memory(error)
             }
-            EngineError::NoDevices | EngineError::SeveralDevices { .. } | EngineError::OutputLength { .. } => Failure::value(&error),
+            EngineError::NoDevices | EngineError::SeveralDevices { .. } | EngineError::OutputLength { .. } => {
+                Failure::value(&error)
+            }
             error => Failure::runtime(chain(&error)),
         }
     }

@@ -462,6 +462,24 @@ fn stays_on_the_device() -> Result {
     Ok(())
 }
 
+/// An engine keeps a set's functions on its device for the next matrix, and takes no other set for it.
+#[test]
+fn sets_take_turns() -> Result {
+    let sets: Vec<PcfSet<f64>> = (0..3).map(|seed| random::uniform(40, 10, seed)).collect::<std::result::Result<_, _>>()?;
+    let pdist = |set, p| Pairwise::pdist(set, p).unwrap();
+    let expected: Vec<_> = sets.iter().map(|set| compute(pdist(set, 1.0), &engine(), Layout::Packed).unwrap()).collect();
+    let one = engine();
+    for (i, clone) in [0, 0, 1, 0, 2, 2, 1, 0].into_iter().zip([false, true].into_iter().cycle()) {
+        let copy = sets[i].clone();
+        let set = if clone { &copy } else { &sets[i] };
+        assert_eq!(compute(pdist(set, 1.0), &one, Layout::Packed)?, expected[i]);
+        let cdist = compute(Pairwise::cdist(&sets[1], set, Measure::Lp(1.0))?, &one, Layout::Dense)?;
+        let there = lp_distance(sets[1].get(3), set.get(5), 1.0)?;
+        assert!((cdist[3 * 40 + 5] - there).abs() <= 1e-14 * there);
+    }
+    Ok(())
+}
+
 /// Functions of four times the budget come and go in bands.
 #[test]
 fn streams_what_does_not_fit() -> Result {

@@ -130,10 +130,15 @@ pub(super) fn unusable_reason() -> Option<String> {
 
 /// The first CUDA device, if all kernels can run there.
 pub(super) fn first() -> Result<&'static Cuda, DeviceError> {
+    static FIRST: OnceLock<&Cuda> = OnceLock::new();
+    if let Some(first) = FIRST.get() {
+        return Ok(first);
+    }
     count()?;
     // Before a context is made for nothing.
     check_image(&Attributes::of(0)?.info()?)?;
-    Cuda::get(0)
+    let first = Cuda::get(0)?;
+    Ok(FIRST.get_or_init(|| first))
 }
 
 fn check_image(info: &DeviceInfo) -> Result<(), DeviceError> {

@@ -9,7 +9,7 @@ use gpu_kernels::pcf::{
 };
 use rayon::prelude::*;
 
-use super::{PcfReal, PcfSet, launches::Side};
+use super::{PcfReal, PcfSet, launches::Side, set::Identity};
 use crate::device::{Buffer, Device, DeviceError, Pending, PinnedBuffer, Stream, ViewMut};
 
 /// How many points a task of packing takes.
@@ -38,8 +38,9 @@ pub struct Bands<T: PcfReal> {
     segments: Buffer<T::Segment>,
     offsets: Buffer<u64>,
     order: Buffer<u32>,
-    /// Which functions there are.
+    /// Which functions there are, and of which set.
     functions: Range<usize>,
+    set: Option<Identity>,
     /// How many functions a band has.
     side: usize,
     /// The longest function of each band.
@@ -91,6 +92,7 @@ impl<T: PcfReal> Bands<T> {
             offsets: device.empty(),
             order: device.empty(),
             functions: 0..0,
+            set: None,
             side: 1,
             longest: Vec::new(),
             staging: [staging(), staging()],
@@ -99,12 +101,13 @@ impl<T: PcfReal> Bands<T> {
     }
 
     /// Forgets the functions, and keeps the memory.
-    pub fn clear(&mut self) {
-        self.functions = 0..0;
+    fn clear(&mut self) {
+        self.set = None;
     }
 
-    /// Allocates for the largest of these ranges of functions.
+    /// Allocates for the largest of these ranges of functions, and forgets those that are here.
     pub fn reserve(&mut self, set: &PcfSet<T>, ranges: impl Iterator<Item = Range<usize>>) -> Result<(), DeviceError> {
+        self.clear();
         let (mut segments, mut functions) = (0, 0);
         for range in ranges {
             segments = segments.max(set.offsets()[range.end] - set.offsets()[range.start]);
@@ -118,7 +121,8 @@ impl<T: PcfReal> Bands<T> {
     /// Makes the functions of this range the ones that are here, in bands of `side`. Enqueues the uploads; does nothing
     /// where they are here.
     pub fn load(&mut self, stream: &Stream, set: &PcfSet<T>, functions: Range<usize>, side: usize) -> Result<(), DeviceError> {
-        if functions == self.functions && side == self.side {
+        let here = self.set.is_some_and(|here| here.is(set.identity()));
+        if here && functions == self.functions && side == self.side {
             return Ok(());
         }
         self.clear();
@@ -173,7 +177,7 @@ impl<T: PcfReal> Bands<T> {
             });
             longest.extend(bands.iter().map(|band| band.clone().map(length).max().unwrap_or(0)));
         })?;
-        (self.functions, self.side) = (functions, side);
+        (self.functions, self.set, self.side) = (functions, Some(set.identity()), side);
         Ok(())
     }
 

@@ -73,9 +73,6 @@ impl<T: PcfReal> BlockOp for PcfOp<'_, T> {
                 Storage { rows: Bands::new(device), cols: Bands::new(device), resident: false, side: 1, upload: device.stream()? }
             }
         };
-        // What is there may be of another set.
-        storage.rows.clear();
-        storage.cols.clear();
         storage.side = scheduler.side();
         let (all_rows, all_cols) = (0..self.rows.len(), 0..self.cols.map_or(0, PcfSet::len));
         storage.resident = self.data_bytes(&all_rows, &all_cols) <= budget;

@@ -1,5 +1,7 @@
 //! Functions, one and many.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
 
@@ -59,6 +61,29 @@ pub struct PcfSet<T> {
     shape: Vec<usize>,
     offsets: Vec<usize>,
     points: Vec<Point<T>>,
+    identity: Identity,
+}
+
+/// What a set has in common with its clones alone: they never change, so that a device that has the one has the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Identity(u64);
+
+impl Identity {
+    fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Identity(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+
+    pub(super) fn is(self, other: Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+/// Sets are equal whose functions are.
+impl PartialEq for Identity {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 impl<T> Copy for PcfRef<'_, T> {}
@@ -145,6 +170,10 @@ impl<'a, T> From<&'a Pcf<T>> for PcfRef<'a, T> {
 }
 
 impl<T: PcfReal> PcfSet<T> {
+    pub(super) fn identity(&self) -> Identity {
+        self.identity
+    }
+
     /// The functions whose breakpoints are `points[offsets[i]..offsets[i + 1]]`: `offsets` has one element more than
     /// there are functions, from 0 to the number of points.
     ///
@@ -163,7 +192,7 @@ impl<T: PcfReal> PcfSet<T> {
         if let Some(error) = wrong.find_map_first(|(function, points)| validate(function, points).err()) {
             return Err(error);
         }
-        Ok(PcfSet { shape: vec![offsets.len() - 1], offsets, points })
+        Ok(PcfSet { shape: vec![offsets.len() - 1], offsets, points, identity: Identity::new() })
     }
 
     /// The set of these functions, in their order.
@@ -173,7 +202,7 @@ impl<T: PcfReal> PcfSet<T> {
             points.extend(function.points);
             offsets.push(points.len());
         }
-        PcfSet { shape: vec![offsets.len() - 1], offsets, points }
+        PcfSet { shape: vec![offsets.len() - 1], offsets, points, identity: Identity::new() }
     }
 
     /// The same functions as an array of this shape, in C order.
@@ -208,7 +237,7 @@ impl<T: PcfReal> PcfSet<T> {
             points.extend_from_slice(self.get(index).points);
             offsets.push(points.len());
         }
-        Ok(PcfSet { shape: vec![indices.len()], offsets, points })
+        Ok(PcfSet { shape: vec![indices.len()], offsets, points, identity: Identity::new() })
     }
 
     /// The number of functions.
@@ -339,7 +368,10 @@ impl<T: PcfReal> PcfSet<T> {
         };
         match (0..self.len()).into_par_iter().with_min_len(64).find_map_first(check) {
             Some(error) => Err(error),
-            None => Ok(PcfSet { shape: self.shape.clone(), offsets: self.offsets.clone(), points }),
+            None => {
+                let (shape, offsets) = (self.shape.clone(), self.offsets.clone());
+                Ok(PcfSet { shape, offsets, points, identity: Identity::new() })
+            }
         }
     }
 }
@@ -353,8 +385,8 @@ impl<T: PcfReal> PcfSet<T> {
         if T::KIND != U::KIND {
             return self.cast();
         }
-        let PcfSet { shape, offsets, points } = self;
-        Ok(PcfSet { shape, offsets, points: bytemuck::allocation::cast_vec(points) })
+        let PcfSet { shape, offsets, points, identity } = self;
+        Ok(PcfSet { shape, offsets, points: bytemuck::allocation::cast_vec(points), identity })
     }
 }
 
