@@ -20,7 +20,7 @@ use dlpack::Tensor;
 /// An array in the memory of a device, contiguous in C order.
 ///
 /// Libraries for GPUs take it without a copy: ``cupy.asarray(a)``, ``torch.from_dlpack(a)``, ``jax.dlpack.from_dlpack(a)``.
-/// All work on it is done when the call returns that made it, so that no stream has to wait for anything.
+/// All work on it is done when the call that made it returns: no stream has to wait.
 ///
 /// Parameters
 /// ----------

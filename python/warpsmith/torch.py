@@ -26,6 +26,7 @@ try:
 except ImportError as error:
     raise ImportError("warpsmith.torch needs PyTorch: pip install torch") from error
 
+from ._warpsmith import DeviceArray
 from .overlap import Overlap
 
 __all__ = ["areas"]
@@ -103,7 +104,7 @@ class _Areas(torch.autograd.Function):
         return totals, _tensor(found.outside.totals)
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, by_overlap: torch.Tensor, by_outside: torch.Tensor) -> Any:
         gradient, *more = ctx.saved_tensors
         by_poses = by_overlap[..., None, None] * gradient
@@ -118,6 +119,4 @@ class _Areas(torch.autograd.Function):
 
 def _tensor(values: Any) -> torch.Tensor:
     """A result as a tensor, where it is."""
-    return torch.from_dlpack(values) if hasattr(values, "__dlpack_device__") and not isinstance(
-        values, (np.ndarray, np.generic)
-    ) else torch.as_tensor(np.asarray(values))
+    return torch.from_dlpack(values) if isinstance(values, DeviceArray) else torch.as_tensor(np.asarray(values))
