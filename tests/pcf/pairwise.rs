@@ -469,9 +469,9 @@ fn sets_take_turns() -> Result {
     let pdist = |set, p| Pairwise::pdist(set, p).unwrap();
     let expected: Vec<_> = sets.iter().map(|set| compute(pdist(set, 1.0), &engine(), Layout::Packed).unwrap()).collect();
     let one = engine();
+    let copies = sets.clone();
     for (i, clone) in [0, 0, 1, 0, 2, 2, 1, 0].into_iter().zip([false, true].into_iter().cycle()) {
-        let copy = sets[i].clone();
-        let set = if clone { &copy } else { &sets[i] };
+        let set = if clone { &copies[i] } else { &sets[i] };
         assert_eq!(compute(pdist(set, 1.0), &one, Layout::Packed)?, expected[i]);
         let cdist = compute(Pairwise::cdist(&sets[1], set, Measure::Lp(1.0))?, &one, Layout::Dense)?;
         let there = lp_distance(sets[1].get(3), set.get(5), 1.0)?;

@@ -11,7 +11,7 @@ use ndarray_npy::WritableElement;
 use ndarray_npy::npy::header::{FormatHeaderError, Header, Layout, WriteHeaderError};
 
 use super::EngineError;
-use crate::device::Bytes;
+use crate::device::{Bytes, memory::memory};
 use crate::files::{Destination, FileError, Temporary};
 
 /// A `.npy` file of a known shape, written through a mapping into memory: an array larger than the memory can be filled
@@ -170,9 +170,14 @@ fn write_zeros(mut file: &File, bytes: usize) -> io::Result<()> {
 /// A vector of zeros. Where it is large, the system makes its pages when they are first written.
 ///
 /// # Errors
-/// [`OutOfMemory`](EngineError::OutOfMemory).
+/// [`OutOfMemory`](EngineError::OutOfMemory), also of what the system would promise, and then end the process for.
 pub fn zeroed_vec<T: Zeroable>(len: usize) -> Result<Vec<T>, EngineError> {
+    /// What is worth looking at the system's tables for, in bytes.
+    const LARGE: usize = 1 << 28;
     let requested = len.saturating_mul(size_of::<T>());
+    if requested >= LARGE && requested > memory().free {
+        return Err(EngineError::OutOfMemory { requested });
+    }
     bytemuck::allocation::try_zeroed_vec(len).map_err(|()| EngineError::OutOfMemory { requested })
 }
 
