@@ -1,8 +1,8 @@
-//! The double-buffered pipeline: each GPU computes a block while the one before it is downloaded and put in place.
+//! The pipeline: each GPU computes a block while the one before it is downloaded, and the one before that put in place.
 
 use std::{
     any::{Any, TypeId},
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     fmt,
     sync::{
         Mutex, OnceLock, PoisonError,
@@ -24,6 +24,9 @@ use crate::{
 /// Blocks that the memory budget is divided into, for each GPU.
 const SPLITS_PER_GPU: usize = 32;
 
+/// Blocks that are under way on a GPU at a time: one is computed, one downloaded, and one put in place.
+const SLOTS: usize = 3;
+
 /// The fewest blocks for each GPU: with fewer, too much of the last one's download is waited for.
 const BLOCKS_PER_GPU: usize = 16;
 
@@ -31,7 +34,7 @@ const BLOCKS_PER_GPU: usize = 16;
 /// idle at each one's end. For one GPU; several are better served by more of them.
 const WORTHWHILE_SIDE: usize = 2048;
 
-/// The most bytes of a block. Page-locked memory for two is allocated, which is slow, and larger ones are downloaded no
+/// The most bytes of a block. Page-locked memory for [`SLOTS`] is allocated, which is slow, and larger ones are downloaded no
 /// faster.
 const MAX_BLOCK_BYTES: usize = 64 << 20;
 
@@ -91,7 +94,7 @@ pub struct Report {
 ///
 /// Every GPU has a worker thread (the first the calling one), which draws blocks from one queue. For each block it
 /// enqueues the operation on a compute stream and the download behind it on another; while they run it waits for the
-/// block before, and puts that in place. Where the functions are on the GPU as a whole, two compute streams take turns,
+/// last block but one, and puts that in place. Where the functions are on the GPU as a whole, two compute streams take turns,
 /// so that a block fills the multiprocessors that the one before it leaves idle at its end.
 #[derive(Debug)]
 pub struct Engine {
@@ -106,10 +109,10 @@ pub struct Engine {
 struct Lanes<T: Entry> {
     compute: [Stream; 2],
     download: Stream,
-    slots: [Slot<T>; 2],
+    slots: [Slot<T>; SLOTS],
 }
 
-/// One of the two output buffers, on the GPU and on the host.
+/// One of the output buffers, on the GPU and on the host.
 struct Slot<T: Entry> {
     buffer: Buffer<T>,
     /// `None` while a download has it, and after one that failed.
@@ -128,6 +131,7 @@ enum Leaving<T: Entry> {
 struct InFlight<T: Entry> {
     index: usize,
     slot: usize,
+    stream: usize,
     leaving: Leaving<T>,
     /// Start and end of the computation, then of the download.
     events: Option<[Event; 4]>,
@@ -303,7 +307,7 @@ impl Engine {
             min_block_side: min_block_side(multiprocessors),
         };
         let mut side = match self.settings.block_side {
-            Some(side) => side.min((rule.max_output_elements / 2).isqrt()),
+            Some(side) => side.min((rule.max_output_elements / SLOTS).isqrt()),
             None => {
                 let cap = (MAX_BLOCK_BYTES / entry.max(1)).isqrt();
                 // A lower triangle of b bands has about b²/2 blocks, a rectangle rows * cols / side².
@@ -317,11 +321,11 @@ impl Engine {
         side = side.clamp(1, rows.max(cols).max(1));
         loop {
             let needed = data_bytes(op, writer.shape(), side);
-            if needed <= budget / 2 && 2 * side * side * entry <= budget / 2 {
+            if needed <= budget / 2 && SLOTS * side * side * entry <= budget / 2 {
                 return BlockScheduler::new(writer.coverage(), rows, cols, side);
             }
             if side == 1 {
-                return Err(EngineError::BudgetTooSmall { needed: needed.max(2 * entry).saturating_mul(2), budget });
+                return Err(EngineError::BudgetTooSmall { needed: needed.max(SLOTS * entry).saturating_mul(2), budget });
             }
             side = side.div_ceil(2);
         }
@@ -342,12 +346,13 @@ fn data_bytes<O: BlockOp>(op: &O, (rows, cols): (usize, usize), side: usize) -> 
 impl<T: Entry> Lanes<T> {
     fn new(device: &Device) -> Result<Self, EngineError> {
         let slot = || Slot { buffer: device.empty(), host: None };
-        Ok(Lanes { compute: [device.stream()?, device.stream()?], download: device.stream()?, slots: [slot(), slot()] })
+        let slots = std::array::from_fn(|_| slot());
+        Ok(Lanes { compute: [device.stream()?, device.stream()?], download: device.stream()?, slots })
     }
 
-    /// Makes room for blocks of `entries`, on the host if they are downloaded.
-    fn ensure(&mut self, device: &Device, entries: usize, download: bool) -> Result<(), EngineError> {
-        for slot in &mut self.slots {
+    /// Makes room for `blocks` blocks of `entries`, on the host if they are downloaded.
+    fn ensure(&mut self, device: &Device, blocks: usize, entries: usize, download: bool) -> Result<(), EngineError> {
+        for slot in self.slots.iter_mut().take(blocks) {
             slot.buffer.ensure(entries)?;
             if download && slot.host.as_ref().is_none_or(|host| host.len() < entries) {
                 slot.host = None;
@@ -374,7 +379,7 @@ fn worker<O: BlockOp>(
     let (lanes, storage) = seat.map_or((None, None), |seat| (Some(seat.0), Some(seat.1)));
     let mut lanes = lanes.map_or_else(|| Lanes::new(device), Ok)?;
     let download = work.writer.device().is_none();
-    lanes.ensure(device, work.scheduler.max_entries(), download)?;
+    lanes.ensure(device, work.scheduler.blocks().len(), work.scheduler.max_entries(), download)?;
     let prepare = || work.op.storage(device, work.scheduler, work.data_budget, storage);
     let mut storage = match work.control.trace {
         Some(trace) => {
@@ -396,17 +401,18 @@ fn worker<O: BlockOp>(
     let context = Context { work, gpu, device, origin, total };
 
     let (mut blocks, mut downloaded) = (0, 0);
-    let mut in_flight: Option<InFlight<O::Value>> = None;
+    let mut in_flight: VecDeque<InFlight<O::Value>> = VecDeque::new();
     while let Some((index, block)) = work.draw()? {
-        let slot = blocks % 2;
-        let started = context.enqueue(&mut lanes, &mut storage, (index, block), slot, blocks % streams)?;
-        if let Some(before) = in_flight.replace(started) {
-            context.finish(before, &mut lanes)?;
+        in_flight.push_back(context.enqueue(&mut lanes, &mut storage, (index, block), blocks % SLOTS, blocks % streams)?);
+        if in_flight.len() == SLOTS
+            && let Some(oldest) = in_flight.pop_front()
+        {
+            context.finish(oldest, &mut lanes)?;
         }
         blocks += 1;
         downloaded += if download { block.entries() * size_of::<O::Value>() } else { 0 };
     }
-    if let Some(last) = in_flight {
+    for last in in_flight {
         context.finish(last, &mut lanes)?;
     }
     Ok((Box::new((lanes, storage)), blocks, downloaded))
@@ -458,13 +464,13 @@ impl<O: BlockOp> Context<'_, O> {
             (Some(start), Some(download_start)) => Some([start, computed, download_start, lanes.download.record()?]),
             _ => None,
         };
-        Ok(InFlight { index, slot, leaving, events })
+        Ok(InFlight { index, slot, stream, leaving, events })
     }
 
     /// Waits for a block, and puts it in place.
     fn finish(&self, in_flight: InFlight<O::Value>, lanes: &mut Lanes<O::Value>) -> Result<(), EngineError> {
         let Shared { scheduler, writer, control, done, .. } = self.work;
-        let InFlight { index, slot, leaving, events } = in_flight;
+        let InFlight { index, slot, stream, leaving, events } = in_flight;
         let block = &scheduler.blocks()[index];
         let host = match leaving {
             Leaving::Download(pending) => Some(pending.wait()?),
@@ -473,7 +479,7 @@ impl<O: BlockOp> Context<'_, O> {
         let scatter = || host.as_ref().map_or(Ok(()), |host| writer.scatter(block, &host[..block.entries()]));
         match (control.trace, &self.origin, events) {
             (Some(trace), Some(origin), Some(events)) => {
-                self.record(trace, origin, index, slot, &events)?;
+                self.record(trace, origin, index, stream, &events)?;
                 trace.time(self.gpu, "host", format!("scatter {index}"), scatter)?;
             }
             _ => scatter()?,
@@ -494,11 +500,11 @@ impl<O: BlockOp> Context<'_, O> {
         trace: &Trace,
         (origin, at): &(Event, f64),
         index: usize,
-        slot: usize,
+        stream: usize,
         events: &[Event; 4],
     ) -> Result<(), EngineError> {
         let block = &self.work.scheduler.blocks()[index];
-        let lanes = [["compute 0", "compute 1"][slot], "download"];
+        let lanes = [["compute 0", "compute 1"][stream], "download"];
         for (lane, pair) in lanes.into_iter().zip(events.chunks_exact(2)) {
             let start = at + 1e3 * pair[0].elapsed_ms(origin)?;
             let duration = 1e3 * pair[1].elapsed_ms(&pair[0])?;
