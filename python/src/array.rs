@@ -20,14 +20,15 @@ use dlpack::Tensor;
 /// An array in the memory of a device, contiguous in C order.
 ///
 /// Libraries for GPUs take it without a copy: ``cupy.asarray(a)``, ``torch.from_dlpack(a)``, ``jax.dlpack.from_dlpack(a)``.
-/// All work on it is done when the call that made it returns: no stream has to wait.
+/// All work of warpsmith's on it is done when a call returns: no stream has to wait.
 ///
 /// Parameters
 /// ----------
 /// array : array_like
 ///     What it is to hold: int32, int64, float32 or float64. An array of another library that lies on a GPU
 ///     (``__dlpack__`` or ``__cuda_array_interface__``) is used where it lies, after the work that its library has
-///     enqueued; all else is copied.
+///     enqueued so far. What the library does with it later is not waited for: calls are better given its own array
+///     each time. All else is copied.
 /// device : Device or str, optional
 ///     Where; by default where the array lies, or the best device there is.
 ///
@@ -194,12 +195,17 @@ impl DeviceArray {
     /// The error where it lies elsewhere than a call's argument `device` says.
     pub fn check_home(&self, py: Python<'_>, what: &str, device: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         match device {
-            Some(device) if Device::of(py, Some(device))? != self.device => {
+            Some(device) if Device::several(py, Some(device))? != [self.device.clone()] => {
                 let text = format!("{what} lies on {}, not on the device that was asked for: {device}", self.device.text());
                 Err(PyValueError::new_err(text))
             }
             _ => Ok(()),
         }
+    }
+
+    /// Where other libraries are told that it is: without elements, nowhere.
+    fn shared_address(&self) -> u64 {
+        if self.size() == 0 { 0 } else { self.memory.address }
     }
 
     /// Whether both are the same memory.
@@ -208,10 +214,13 @@ impl DeviceArray {
     }
 
     fn host(py: Python<'_>, array: &Bound<'_, PyAny>, device: Device) -> PyResult<Self> {
-        let order = [("order", "C")].into_py_dict(py)?;
-        let array = py.import("numpy")?.call_method("asarray", (array,), Some(&order))?;
+        // Contiguous, and aligned.
+        let requirements = [("requirements", ["C", "A"])].into_py_dict(py)?;
+        let array = py.import("numpy")?.call_method("require", (array,), Some(&requirements))?;
         fn uploaded<T: Item>(py: Python<'_>, array: &Bound<'_, PyAny>, device: &Device) -> Option<PyResult<DeviceArray>> {
-            let array = array.cast::<PyArrayDyn<T>>().ok()?.readonly();
+            let Ok(array) = array.cast::<PyArrayDyn<T>>().ok()?.try_readonly() else {
+                return Some(Err(PyValueError::new_err("the array is being written by another call")));
+            };
             let (values, shape) = (array.as_slice().ok()?, array.shape().to_vec());
             Some(work::brief(py, || Ok(DeviceArray::new(device, device.device.upload(values)?, shape))))
         }
@@ -239,6 +248,9 @@ impl DeviceArray {
             let stream = work::brief(py, || Ok(device.device.stream()?))?;
             let tensor = Tensor::take(array, stream.handle())?;
             work::brief(py, || Ok(stream.synchronize()?))?;
+            if tensor.device != (kind, ordinal) {
+                return Err(PyBufferError::new_err("__dlpack__ gave an array on another device than __dlpack_device__"));
+            }
             return DeviceArray::of_tensor(py, device, tensor).map(Some);
         }
         match array.getattr("__cuda_array_interface__") {
@@ -249,7 +261,7 @@ impl DeviceArray {
     }
 
     fn of_tensor(py: Python<'_>, device: Device, tensor: Tensor) -> PyResult<Self> {
-        let Tensor { address, shape, contiguous, dtype, writable, owner } = tensor;
+        let Tensor { address, shape, contiguous, dtype, writable, owner, .. } = tensor;
         let found = Found { address, shape, contiguous, writable, owner };
         match dtype {
             (dlpack::INT, 32) => found.array::<i32>(py, device),
@@ -463,9 +475,14 @@ impl DeviceArray {
             return Err(PyBufferError::new_err("a DeviceArray is shared on its own device alone"));
         }
         let shared = if copy == Some(true) { self.copied(py)? } else { self.clone() };
-        let Memory { address, dtype, read_only, .. } = *shared.memory;
-        let writable = read_only.is_none();
-        let place = dlpack::Place { address, device: self.__dlpack_device__(), dtype: dtype.1, writable };
+        let Memory { dtype, read_only, .. } = *shared.memory;
+        let place = dlpack::Place {
+            address: shared.shared_address(),
+            device: self.__dlpack_device__(),
+            dtype: dtype.1,
+            writable: read_only.is_none(),
+            copied: copy == Some(true),
+        };
         dlpack::capsule(py, &place, &shared.shape, shared.memory.clone(), max_version.is_some_and(|version| version.0 >= 1))
     }
 
@@ -478,7 +495,7 @@ impl DeviceArray {
         let interface = PyDict::new(py);
         interface.set_item("shape", self.shape(py)?)?;
         interface.set_item("typestr", self.dtype(py)?.getattr("str")?)?;
-        interface.set_item("data", (self.memory.address, self.memory.read_only.is_some()))?;
+        interface.set_item("data", (self.shared_address(), self.memory.read_only.is_some()))?;
         interface.set_item("version", 3)?;
         // None: all is done.
         interface.set_item("strides", py.None())?;

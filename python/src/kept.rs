@@ -59,10 +59,24 @@ impl<T> Pool<T> {
 #[pyfunction]
 pub fn free_memory(py: Python<'_>) -> PyResult<()> {
     work::brief(py, || {
-        drop(take(&mut *lock(&ENGINES.0)));
-        drop(take(&mut *lock(&RANKERS.0)));
-        drop(take(&mut *lock(&RESULTS)));
+        release();
         Ok(())
+    })
+}
+
+fn release() {
+    // Freed when the locks are given back: that may take a while.
+    let engines = take(&mut *lock(&ENGINES.0));
+    let rankers = take(&mut *lock(&RANKERS.0));
+    let results = take(&mut *lock(&RESULTS));
+    drop((engines, rankers, results));
+}
+
+/// What this allocates; where there is too little memory, once more without all that is kept.
+pub fn with_room<T, E>(allocate: impl Fn() -> Result<T, E>) -> Result<T, E> {
+    allocate().or_else(|_| {
+        release();
+        allocate()
     })
 }
 
@@ -73,7 +87,7 @@ static RESULTS: Mutex<Vec<Vec<f64>>> = Mutex::new(Vec::new());
 /// Smaller results are Python's own business, in bytes.
 const WORTH_KEEPING: usize = 1 << 20;
 
-/// Of the machine's memory, the part that may be kept.
+/// Of the memory that there would be, the part that may be kept.
 const PART: usize = 8;
 
 /// Memory for a result, of any content, which another result gets once this is gone. What NumPy's arrays hold.
@@ -88,7 +102,7 @@ impl Results {
         let fits = |kept: &Vec<f64>| kept.len() >= len && kept.len() <= len.saturating_mul(2);
         let found = {
             let mut results = lock(&RESULTS);
-            results.iter().position(fits).map(|place| results.swap_remove(place))
+            results.iter().position(fits).map(|place| results.remove(place))
         };
         let memory = match found {
             Some(memory) => memory,
@@ -123,10 +137,22 @@ impl Drop for Results {
         if bytes(&memory) < WORTH_KEEPING {
             return;
         }
+        let free = memory::memory().free;
         let mut results = lock(&RESULTS);
-        let kept: usize = results.iter().map(bytes).sum();
-        if kept + bytes(&memory) <= memory::memory().total / PART {
-            results.push(memory);
+        let mut kept: usize = results.iter().map(bytes).sum();
+        let most = free.saturating_add(kept).saturating_add(bytes(&memory)) / PART;
+        if bytes(&memory) > most {
+            return;
         }
+        // The oldest make room.
+        let mut old = Vec::new();
+        while kept + bytes(&memory) > most {
+            let oldest = results.remove(0);
+            kept -= bytes(&oldest);
+            old.push(oldest);
+        }
+        results.push(memory);
+        drop(results);
+        drop(old);
     }
 }

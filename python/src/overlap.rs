@@ -288,7 +288,7 @@ impl<T: Real> Evaluator<T> {
         wanted: Wanted,
         gradient: Option<&DeviceArray>,
     ) -> Result<OnDevice<T>, Failure> {
-        let Evaluator { overlap, scene } = self;
+        let (Evaluator { overlap, scene }, into) = (self, gradient.is_some());
         let stream = overlap.stream();
         if scales.is_some() && !overlap.has_boundary() {
             return Err(OverlapError::NoBoundary.into());
@@ -298,27 +298,33 @@ impl<T: Real> Evaluator<T> {
             Some(fitting) => scene.insert(fitting),
             None => scene.insert(overlap.load(layout)?),
         };
-        if let Some(poses) = <T as Item>::of(&poses.read()) {
-            stream.copy(poses, scene.poses_mut())?;
-        }
-        if let Some(scales) = scales {
-            scene.set_scales(stream, scales)?;
-        }
-        overlap.enqueue(stream, scene, wanted)?;
         let copy = |from: &Buffer<T>| -> Result<Buffer<T>, Failure> {
             let mut new = overlap.device().alloc(from.len())?;
             stream.copy(from, &mut new)?;
             Ok(new)
         };
-        if let Some(gradient) = gradient
-            && let Some(to) = T::of_mut(&mut gradient.write())
-        {
-            stream.copy(scene.gradient(), to)?;
-        }
+        let (poses, mut gradient) = (poses.read(), gradient.map(DeviceArray::write));
+        let mut evaluated = || {
+            if let Some(poses) = <T as Item>::of(&poses) {
+                stream.copy(poses, scene.poses_mut())?;
+            }
+            if let Some(scales) = scales {
+                scene.set_scales(stream, scales)?;
+            }
+            overlap.enqueue(stream, scene, wanted)?;
+            if let Some(to) = gradient.as_mut().and_then(|gradient| T::of_mut(gradient)) {
+                stream.copy(scene.gradient(), to)?;
+            }
+            Ok::<_, Failure>(())
+        };
+        // After an error, too: what is under way may use another library's memory.
+        let (evaluated, done) = (evaluated(), stream.synchronize());
+        evaluated?;
+        done?;
         let result = OnDevice {
             totals: copy(scene.totals())?,
             per_pose: wanted.per_pose.then(|| copy(scene.per_pose())).transpose()?,
-            gradient: (wanted.gradient && gradient.is_none()).then(|| copy(scene.gradient())).transpose()?,
+            gradient: (wanted.gradient && !into).then(|| copy(scene.gradient())).transpose()?,
             outside: if scales.is_some() {
                 Some([
                     copy(scene.outside_totals())?,

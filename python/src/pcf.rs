@@ -27,7 +27,7 @@ use crate::{
     array::{DeviceArray, Item},
     device::Device,
     error::Failure,
-    kept::{ENGINES, Results},
+    kept::{self, ENGINES, Results},
     work,
 };
 
@@ -392,6 +392,9 @@ pub fn pairwise<'py>(
         "dense" => Layout::Dense,
         _ => return Err(PyValueError::new_err(format!("layout is {layout:?}: \"condensed\", \"packed\" or \"dense\""))),
     };
+    if out.is_some() && on_device {
+        return Err(PyValueError::new_err("on_device is for new results, but out is given"));
+    }
     let there = match &out {
         Some(out) if !out.is_instance_of::<PyUntypedArray>() => DeviceArray::on_gpu(py, out)?,
         _ => None,
@@ -461,7 +464,7 @@ impl Job {
         match target {
             Target::New => {
                 let new = self.work(py, pairwise, |engine, control| {
-                    let mut new = Results::new(len * size_of::<T>())?;
+                    let mut new = kept::with_room(|| Results::new(len * size_of::<T>()))?;
                     pairwise.compute_into(engine, job.layout, new.slice::<T>(len), control)?;
                     Ok(new)
                 })?;
@@ -472,7 +475,7 @@ impl Job {
                     return Err(Failure::from(EngineError::SeveralDevices { devices: self.devices.len() }).into());
                 };
                 let new = self.work(py, pairwise, |engine, control| {
-                    let mut new = device.device.alloc::<T>(len).map_err(EngineError::from)?;
+                    let mut new = kept::with_room(|| device.device.alloc::<T>(len)).map_err(EngineError::from)?;
                     pairwise.compute_on_device(engine, job.layout, new.as_view_mut(), control)?;
                     Ok(new)
                 })?;

@@ -201,6 +201,12 @@ def test_matrices_in_words() -> None:
         pcf.pdist(fs, out=DeviceArray(np.zeros(6, np.float32)))
     with pytest.raises(ValueError, match=r"out has the shape \(5\), but the result has \(6\)"):
         pcf.pdist(fs, out=DeviceArray(np.zeros(5)))
+    with pytest.raises(ValueError, match="on_device is for new results"):
+        pcf.pdist(fs, on_device=True, out=np.zeros(6))
+    out = DeviceArray(np.zeros(6))
+    assert pcf.pdist(fs, out=out, device=[str(home())]) is out
+    with pytest.raises(ValueError, match="lies on"):
+        pcf.pdist(fs, out=out, device=[str(home()), "cpu"])
     with pytest.raises(ValueError, match="alone"):
         pcf.pdist(fs, on_device=True, device=["cpu", "cpu"])
 
@@ -263,6 +269,39 @@ def test_poses_in_words() -> None:
         evaluator.evaluate(poses, scales=1.0)
     with pytest.raises(ValueError):
         evaluator.evaluate(poses, shapes=[0, 1])
+
+
+def test_derivatives_into_arrays_elsewhere() -> None:
+    evaluator = overlap.Overlap([overlap.Shape.tree()])
+    poses = np.zeros((2, 3))
+    for where, into in ((DeviceArray(poses), np.zeros((2, 3))), (poses, DeviceArray(poses)), (poses, [[1.0]])):
+        with pytest.raises(TypeError, match="on the same device"):
+            evaluator.evaluate(where, gradient=into)
+    assert evaluator.evaluate(DeviceArray(poses), gradient=np.True_).gradient.shape == (2, 3)
+
+
+def test_arrays_that_lie_oddly() -> None:
+    odd = np.zeros(41, np.uint8)[1:].view(np.float64)
+    odd[:] = np.arange(5)
+    assert DeviceArray(odd).numpy().tolist() == [0, 1, 2, 3, 4]
+    busy = np.zeros(6)
+    seen: list[str] = []
+
+    def look(done: int, total: int) -> None:
+        try:
+            DeviceArray(busy)
+        except ValueError as error:
+            seen.append(str(error))
+
+    pcf.pdist(functions(4, "float64"), out=busy, progress=look)
+    assert set(seen) == {"the array is being written by another call"}
+
+
+def test_an_empty_array_is_nowhere() -> None:
+    empty = pcf.pdist(functions(1, "float32"), on_device=True)
+    assert empty.shape == (0,)
+    if home().backend == "cuda":
+        assert empty.__cuda_array_interface__["data"][0] == 0
 
 
 def test_threads_share_arrays() -> None:

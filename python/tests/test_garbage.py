@@ -54,6 +54,8 @@ CALLS: list[tuple[Callable[..., Any], int, list[str]]] = [
     (SET.std, 1, ["ddof"]),
     (SET.max_time, 1, []),
     (SET.save, 1, []),
+    (lambda value: warpsmith.DeviceArray(value), 1, []),
+    (lambda value: list_rank.rank(value, device=warpsmith.Device("cpu")), 1, []),
     (lambda value: SET + value, 1, []),
     (lambda value: value / SET, 1, []),
     (lambda value: SET**value, 1, []),

@@ -15,7 +15,7 @@ rules
 concurrency
     What limits a kernel: a study of streams, graphs and numbers of threads.
 sklearn
-    Estimators for scikit-learn, which this module alone needs; it is imported by itself.
+    Estimators for scikit-learn, which this module alone needs; not imported with the package.
 
 Notes
 -----

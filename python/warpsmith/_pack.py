@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
+from ._arrays import numbers_in_range
 from ._progress import Progress, shown
 from ._warpsmith import Device, Shape
 
@@ -166,7 +167,7 @@ def pack(
         wrong = np.argwhere(~np.isfinite(poses))
         if wrong.size:
             raise ValueError(f"initial[{wrong[0, 0]}] has {poses[tuple(wrong[0])]}, but it must be finite")
-    with shown(progress, "pack") as tell:
+    with numbers_in_range(), shown(progress, "pack") as tell:
         found, side, density, starts, steps, took, history = _warpsmith.pack(
             shape, count, seed, starts, poses, steps, seconds, device, tell
         )

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
+from ._arrays import numbers_in_range
 from ._progress import Progress, shown
 from ._warpsmith import Device
 
@@ -81,7 +82,7 @@ def study(
     RuntimeError
         Where two kernels find different totals, or the device fails.
     """
-    with shown(progress, "study") as tell:
+    with numbers_in_range(), shown(progress, "study") as tell:
         made, found = _warpsmith.study(
             _list(streams), _list(batch), _list(fixed), poses, iterations, runs, seed, device, tell
         )

@@ -71,7 +71,7 @@ def rank(next: Any, head: int | None = None, *, device: Device | str | None = No
     head : int, optional
         The first element; found, if it isn't given.
     device : Device or str, optional
-        What to compute on; by default the best device there is.
+        What to compute on; by default where `next` is, or the best device there is.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def prefix_sums(
     head : int, optional
         The first element; found, if it isn't given.
     device : Device or str, optional
-        What to compute on; by default the best device there is.
+        What to compute on; by default where `next` is, or the best device there is.
 
     Returns
     -------
@@ -145,7 +145,7 @@ def forest(next: Any, *, device: Device | str | None = None) -> Forest:
     next : (n,) array_like of int, or array of int32 on a GPU
         The element after each, -1 after the last of each list. The results are where this is.
     device : Device or str, optional
-        What to compute on; by default the best device there is.
+        What to compute on; by default where `next` is, or the best device there is.
 
     Returns
     -------

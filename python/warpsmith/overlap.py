@@ -27,7 +27,7 @@ import numpy.typing as npt
 from . import _warpsmith
 from ._arrays import on_gpu
 from ._pack import Packed, pack
-from ._warpsmith import Device, DeviceArray, Shape
+from ._warpsmith import Device, Shape
 
 __all__ = ["Evaluation", "Outside", "Overlap", "Packed", "Pairs", "Shape", "pack"]
 
@@ -44,9 +44,9 @@ class Outside(NamedTuple):
     """For each packing the area of all its poses outside."""
     by_scale: Any
     """The totals' derivatives by the boundary's scale."""
-    per_pose: Array
+    per_pose: Any
     """For each pose its area outside."""
-    gradient: Array
+    gradient: Any
     """For each pose the derivatives of its area outside by x, y and theta."""
 
 
@@ -161,8 +161,9 @@ class Overlap:
         Parameters
         ----------
         poses : (n, 3) or (packings, n, 3) array_like, or array on the GPU that computes
-            x, y and theta of each copy. Results are where this is. On a GPU the type is the evaluator's, and numbers
-            are not checked: magnitudes must be below 1e6, and angles below 5e5.
+            x, y and theta of each copy. Results are where this is. On a GPU the type is the evaluator's, and nobody
+            looks at the numbers: with magnitudes of 1e9 (1e18 in double precision) or angles of 2^20 and more, results
+            mean nothing.
         shapes : array_like of int, optional
             The index of each pose's shape, of the poses' shape but for the last axis; by default all are the first's.
         scales : float or (packings,) array_like, optional
@@ -194,9 +195,11 @@ class Overlap:
         """
         found = None if scales is None else np.atleast_1d(np.asarray(scales, np.float64)).ravel().tolist()
         there = on_gpu(poses)
+        into = None if isinstance(gradient, (bool, np.bool_)) else on_gpu(gradient)
+        if not isinstance(gradient, (bool, np.bool_)) and (into is None or there is None):
+            raise TypeError("gradient is True or False; or, for poses on a device, an array on the same device")
         if there is not None:
             offsets = _offsets(there.shape)
-            into = None if isinstance(gradient, bool) else DeviceArray(gradient)
             chosen = _shapes(shapes, there.shape[:-1])
             wanted = into is not None or bool(gradient)
             results = self._overlap.evaluate_on_device(there, offsets, chosen, found, per_pose, wanted, into)
@@ -207,7 +210,7 @@ class Overlap:
                 flat, list(array.shape), offsets, chosen, found, per_pose, bool(gradient)
             )
         totals, areas, derivatives, outside = results
-        if there is not None and not isinstance(gradient, bool):
+        if into is not None:
             derivatives = gradient
         return Evaluation(_number(totals), areas, derivatives, None if outside is None else Outside(_number(outside[0]), _number(outside[1]), *outside[2:]))
 

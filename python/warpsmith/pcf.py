@@ -924,7 +924,7 @@ def cdist(
 
     Returns
     -------
-    ndarray
+    ndarray or DeviceArray
         Of the shape of `X` followed by that of `Y`.
 
     Raises
@@ -990,7 +990,7 @@ def l2_kernel(
 
     Returns
     -------
-    ndarray
+    ndarray or DeviceArray
         Inner products, infinite of two functions of which neither ends on 0.
 
     Raises

@@ -48,6 +48,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _warpsmith
+from ._arrays import numbers_in_range
 
 __all__ = ["Dag", "Explorer", "Model", "Ruleset", "Runs", "learn"]
 
@@ -203,10 +204,11 @@ class Explorer:
         platform: str = "",
     ) -> None:
         self._dag = dag
-        self._explorer = _warpsmith.Explorer(dag._dag, _streams(streams), strategy, exploration, seed, platform)
+        with numbers_in_range():
+            self._explorer = _warpsmith.Explorer(dag._dag, _streams(streams), strategy, exploration, seed, platform)
 
     def ask(self) -> str | None:
-        """A schedule that it wasn't told the time of yet, as text; None when there is no other.
+        """A schedule whose time it has not been told, as text; None when there is no other.
 
         It may be asked again before it is told.
         """

@@ -4,7 +4,7 @@ A sample is a barcode or a function, not a row of numbers: where scikit-learn sa
 `warpsmith.pcf.stable_ranks` and `warpsmith.pcf.PcfSet` take. They go into pipelines, and before estimators with
 ``kernel="precomputed"`` or ``metric="precomputed"``. Cross-validation and grid search divide lists and sets.
 
-This module needs scikit-learn, which the package else doesn't.
+This module needs scikit-learn, which the rest of the package doesn't.
 
 Examples
 --------

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use proptest::prelude::*;
 use proptest::strategy::Strategy as _;
+use rayon::prelude::*;
 use warpsmith::design_rules::programs::spmv;
 use warpsmith::design_rules::schedule::{Prefix, Schedules, count};
 use warpsmith::design_rules::search::{DepthFirst, Explorer, Mcts, Random, Statistics, Strategy};
@@ -158,11 +159,7 @@ fn chosen_programs_agree_with_brute_force() {
         small(&[("a", Cpu), ("b", Cpu), ("c", Gpu), ("d", Cpu)], &[("a", "c"), ("b", "d")]),
         small(&[("a", Cpu), ("b", Gpu), ("c", Cpu), ("d", Cpu)], &[("b", "c"), ("b", "d"), ("a", "d")]),
     ];
-    for dag in &chosen {
-        for streams in 1..=3 {
-            agrees_with_brute_force(dag, streams);
-        }
-    }
+    chosen.par_iter().for_each(|dag| (1..=3).for_each(|streams| agrees_with_brute_force(dag, streams)));
 }
 
 /// Programs of 1 to 3 operations with any edges forwards.

@@ -29,7 +29,8 @@ use std::ops::{Bound, Range, RangeBounds};
 /// An [`Event`](super::Event) recorded right behind the first keeps the wait as short as can be.
 ///
 /// Dropping it is safe: the driver waits for all work on the device before it frees memory. That also makes it slow, so
-/// buffers that are needed again are better kept ([`ensure`](Self::ensure)).
+/// buffers that are needed again are better kept ([`ensure`](Self::ensure)). Memory of something else
+/// ([`Device::from_raw_parts`]) isn't freed, nor is anything waited for.
 pub struct Buffer<T: Pod> {
     device: Device,
     memory: Memory,

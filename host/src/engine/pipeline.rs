@@ -274,6 +274,10 @@ impl Engine {
                 Err(error) => failure = failure.or(Some(error)),
             }
         }
+        if let (Some(home), Some(_)) = (writer.device(), &failure) {
+            // What is under way writes to memory that the caller has again.
+            _ = home.synchronize();
+        }
         // GPUs whose kernels are compiled at the same time wait for each other.
         let compiling = self.devices.iter().zip(compiled).map(|(device, before)| device.compile_time() - before);
         report.compile_time = compiling.max().unwrap_or_default();

@@ -109,7 +109,7 @@ pub fn min_block_side(multiprocessors: u32) -> usize {
 /// How large blocks are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SideRule {
-    /// How many output elements may be in a device's memory, in two buffers together. See [`max_output_elements`].
+    /// How many output elements may be in a device's memory, in all buffers together. See [`max_output_elements`].
     pub max_output_elements: usize,
     /// How many blocks the budget is split into: more blocks share work better and overlap sooner. 32 per GPU is a good
     /// value.

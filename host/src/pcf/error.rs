@@ -128,7 +128,7 @@ pub enum PcfError {
     /// The mean of no functions, or their standard deviation.
     #[error("a set of no functions has no {what}")]
     NoFunctions {
-        /// What it hasn't.
+        /// What it doesn't have.
         what: &'static str,
     },
     /// An exponent that gives no norm.

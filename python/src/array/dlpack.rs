@@ -23,8 +23,9 @@ pub const CUDA_MANAGED: i32 = 13;
 /// Codes of types.
 pub const INT: u8 = 0;
 pub const FLOAT: u8 = 2;
-/// A flag of version 1.
+/// Flags of version 1.
 const READ_ONLY: u64 = 1;
+const COPIED: u64 = 2;
 
 /// `DLTensor`.
 #[repr(C)]
@@ -65,7 +66,7 @@ trait Managed: Sized + 'static {
     /// The name of a capsule with it, and of one that has been used.
     const NAME: &CStr;
     const USED: &CStr;
-    fn new(writable: bool, tensor: RawTensor) -> Self;
+    fn new(place: &Place, tensor: RawTensor) -> Self;
     fn tensor(&self) -> &RawTensor;
     fn writable(&self) -> bool;
     fn deleter(&self) -> Option<unsafe extern "C" fn(*mut Self)>;
@@ -75,7 +76,7 @@ impl Managed for Legacy {
     const NAME: &CStr = c"dltensor";
     const USED: &CStr = c"used_dltensor";
 
-    fn new(_: bool, tensor: RawTensor) -> Self {
+    fn new(_: &Place, tensor: RawTensor) -> Self {
         Legacy { tensor, context: std::ptr::null_mut(), deleter: Some(delete) }
     }
     fn tensor(&self) -> &RawTensor {
@@ -93,8 +94,8 @@ impl Managed for Versioned {
     const NAME: &CStr = c"dltensor_versioned";
     const USED: &CStr = c"used_dltensor_versioned";
 
-    fn new(writable: bool, tensor: RawTensor) -> Self {
-        let flags = if writable { 0 } else { READ_ONLY };
+    fn new(place: &Place, tensor: RawTensor) -> Self {
+        let flags = if place.writable { 0 } else { READ_ONLY } | if place.copied { COPIED } else { 0 };
         Versioned { major: 1, minor: 0, context: std::ptr::null_mut(), deleter: Some(delete), flags, tensor }
     }
     fn tensor(&self) -> &RawTensor {
@@ -149,6 +150,9 @@ impl<M: Managed> Taken<M> {
         if tensor.lanes != 1 {
             return Err(PyTypeError::new_err(format!("an array of vectors of {} numbers", tensor.lanes)));
         }
+        if tensor.ndim < 0 || (tensor.ndim > 0 && tensor.shape.is_null()) {
+            return Err(PyValueError::new_err("an array without a shape"));
+        }
         let sizes = |first: *const i64| match usize::try_from(tensor.ndim) {
             // SAFETY: by DLPack's rules there are as many sizes, or strides, as directions, unless the pointer is null.
             Ok(count @ 1..) if !first.is_null() => unsafe { slice::from_raw_parts(first, count) },
@@ -159,7 +163,8 @@ impl<M: Managed> Taken<M> {
         let contiguous = tensor.strides.is_null() || is_contiguous(&shape, sizes(tensor.strides), 1);
         let address = (tensor.data.expose_provenance() as u64).wrapping_add(tensor.byte_offset);
         let (dtype, writable) = ((tensor.code, tensor.bits), self.get().writable());
-        Ok(Tensor { address, shape, contiguous, dtype, writable, owner: Box::new(self) })
+        let device = (tensor.device_kind, tensor.device_number);
+        Ok(Tensor { address, device, shape, contiguous, dtype, writable, owner: Box::new(self) })
     }
 }
 
@@ -177,6 +182,8 @@ impl<M: Managed> Drop for Taken<M> {
 /// Another library's array.
 pub struct Tensor {
     pub address: u64,
+    /// Kind and number.
+    pub device: (i32, i32),
     pub shape: Vec<usize>,
     pub contiguous: bool,
     /// Code and bits.
@@ -231,6 +238,7 @@ pub struct Place {
     /// Code and bits.
     pub dtype: (u8, u8),
     pub writable: bool,
+    pub copied: bool,
 }
 
 /// What a capsule of ours points to: first the structure, then what it points to.
@@ -273,7 +281,7 @@ fn share<'py, M: Managed>(py: Python<'py>, place: &Place, shape: &[usize], memor
         strides: strides.as_mut_ptr(),
         byte_offset: 0,
     };
-    let shared = Shared { managed: M::new(place.writable, tensor), _memory: memory, _sizes: sizes };
+    let shared = Shared { managed: M::new(place, tensor), _memory: memory, _sizes: sizes };
     let shared = Box::into_raw(Box::new(shared));
     // SAFETY: the pointer is a box's, which the destructor frees unless somebody has used the capsule, and else that
     // somebody by the structure's deleter.

@@ -1,4 +1,4 @@
-//! A double-buffered pipeline like that of this library's [`Engine`](crate::engine::Engine), with its blocks' steps as
+//! A double-buffered pipeline, as this library's [`Engine`](crate::engine::Engine) had it, with its blocks' steps as
 //! operations: a GPU computes a block of a matrix while the one before is downloaded and the one before that is put in
 //! place.
 //!
