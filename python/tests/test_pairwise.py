@@ -132,8 +132,8 @@ def test_what_can_not_be_asked_for() -> None:
         with pytest.raises(ValueError, match=f"p = {p}".replace("inf", "inf|p = inf").replace("nan", "NaN")):
             pcf.pdist(fs, p)
     calls: list[tuple[Any, str]] = [
-        (lambda: pcf.pdist(fs, layout="square"), "layout is \"square\""),  # type: ignore[arg-type]
-        (lambda: pcf.l2_kernel(fs, layout="condensed"), "condensed matrix has no diagonal"),  # type: ignore[arg-type]
+        (lambda: pcf.pdist(fs, layout="square"), "layout is \"square\""),  # type: ignore[call-overload]
+        (lambda: pcf.l2_kernel(fs, layout="condensed"), "condensed matrix has no diagonal"),  # type: ignore[call-overload]
         (lambda: pcf.l2_kernel(fs, fs, layout="packed"), "not symmetric"),
         (lambda: pcf.pdist(fs, device="gpu"), "\"gpu\" is not a device"),
         (lambda: pcf.pdist(fs, device=[]), "at least one device"),
@@ -143,7 +143,7 @@ def test_what_can_not_be_asked_for() -> None:
         with pytest.raises(ValueError, match=text):
             call()
     with pytest.raises(TypeError, match="a device is a Device or its name"):
-        pcf.pdist(fs, device=3)  # type: ignore[arg-type]
+        pcf.pdist(fs, device=3)  # type: ignore[call-overload]
 
 
 def test_matrices_that_no_memory_holds() -> None:

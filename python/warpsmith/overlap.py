@@ -195,6 +195,7 @@ class Overlap:
         """
         found = None if scales is None else np.atleast_1d(np.asarray(scales, np.float64)).ravel().tolist()
         there = on_gpu(poses)
+        results: tuple[Any, Any, Any, Any]
         into = None if isinstance(gradient, (bool, np.bool_)) else on_gpu(gradient)
         if not isinstance(gradient, (bool, np.bool_)) and (into is None or there is None):
             raise TypeError("gradient is True or False; or, for poses on a device, an array on the same device")
