@@ -1,5 +1,8 @@
 """Arrays on devices. Without a GPU they are in the CPU's memory, and go to NumPy by DLPack."""
 
+# Other libraries' arrays have no types.
+# mypy: disable-error-code="arg-type, assignment, attr-defined, comparison-overlap, no-untyped-call, union-attr"
+
 import ctypes
 import gc
 import threading

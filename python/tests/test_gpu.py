@@ -1,5 +1,8 @@
 """Arrays of CuPy's on GPUs, which are used where they are. Where there is no GPU, or no CuPy, nothing is tested here."""
 
+# Other libraries' arrays have no types.
+# mypy: disable-error-code="arg-type, assignment, attr-defined, comparison-overlap, no-untyped-call, union-attr"
+
 import ctypes
 import gc
 import os

@@ -47,7 +47,7 @@ def test_in_words() -> None:
     with pytest.raises(TypeError, match="torch.float32"):
         areas(evaluator, poses(2).float())
     with pytest.raises(TypeError, match="ndarray"):
-        areas(evaluator, np.zeros((2, 3)))  # type: ignore[arg-type]
+        areas(evaluator, np.zeros((2, 3)))
     with pytest.raises(ValueError, match="boundary"):
         areas(evaluator, poses(2), scales=1.0)
 
