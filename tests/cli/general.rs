@@ -28,7 +28,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// stdout of a run that goes well and says nothing on stderr.
-fn good_in(directory: &Path, arguments: &[&str]) -> String {
+pub fn good_in(directory: &Path, arguments: &[&str]) -> String {
     let output = run_in(directory, arguments);
     assert_eq!((output.status.code(), &*text(&output.stderr)), (Some(0), ""), "{arguments:?}");
     text(&output.stdout)
@@ -43,7 +43,7 @@ fn json_in(directory: &Path, arguments: &[&str]) -> Value {
 }
 
 /// stderr of a run that fails with exit code 2 and prints nothing else.
-fn bad_in(directory: &Path, arguments: &[&str]) -> String {
+pub fn bad_in(directory: &Path, arguments: &[&str]) -> String {
     let output = run_in(directory, arguments);
     let stderr = text(&output.stderr);
     assert_eq!((output.status.code(), &*text(&output.stdout)), (Some(2), ""), "{arguments:?}: {stderr}");

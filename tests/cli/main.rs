@@ -13,3 +13,4 @@ mod files;
 mod general;
 #[cfg(target_os = "linux")]
 mod input;
+mod new;

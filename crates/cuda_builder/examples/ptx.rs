@@ -1,6 +1,6 @@
 //! Builds the kernel crate in the folder given and prints its kernels and PTX files.
 //!
-//! `cargo run -p cuda_builder --example ptx -- gpu-kernels /tmp/out`
+//! `cargo run -p warpsmith-cuda-builder --example ptx -- gpu-kernels /tmp/out`
 
 use cuda_builder::{CudaBuilder, NvptxArch};
 

@@ -1,7 +1,7 @@
 //! Assembles every kernel of a crate with NVIDIA's `ptxas`, and prints what each costs a GPU. It fails where `ptxas`
 //! does.
 //!
-//! `cargo run -p cuda_builder --example ptx_check -- KERNEL_CRATE OUT_DIR [--markdown]`, with `ptxas` on the path or
+//! `cargo run -p warpsmith-cuda-builder --example ptx_check -- KERNEL_CRATE OUT_DIR [--markdown]`, with `ptxas` on the path or
 //! named by `PTXAS`. `ci/ptx-check` fetches one where there is none.
 
 use cuda_builder::{CudaBuilder, NvptxArch};

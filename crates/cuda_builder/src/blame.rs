@@ -1,7 +1,6 @@
 //! Which function LLVM couldn't translate. For most errors LLVM names it in its own terms only, or not at all.
 
 use std::{
-    collections::BTreeSet,
     ops::Range,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -76,13 +75,7 @@ fn place(module: &Module<'_>, kernels: &Kernels, function: &str) -> String {
     if let Some(path) = kernels.get(function) {
         return format!("the kernel `{path}`");
     }
-    let mut reached = BTreeSet::from([function.to_owned()]);
-    let mut open = vec![function.to_owned()];
-    while let Some(name) = open.pop() {
-        let callers = module.functions().filter(|function| function.name() == name).flat_map(|function| function.callers());
-        open.extend(callers.filter(|caller| reached.insert(caller.clone())));
-    }
-    let using: Vec<String> = reached.into_iter().filter(|name| kernels.contains_key(name)).collect();
+    let using = device::kernels_reaching(module, kernels, vec![function.to_owned()]);
     let kind = if using.len() == 1 { "the kernel" } else { "the kernels" };
     format!("`{}` (of {kind} {})", symbols::readable(function), device::list(&using, kernels))
 }

@@ -67,16 +67,19 @@ pub fn compile(options: &Options<'_>) -> Result<Bitcode> {
 
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command
-        .args(["rustc", "--lib", "--release", "--crate-type=lib,staticlib", "--color=always", "--manifest-path"])
+        .args(["rustc", "--lib", "--release", "--crate-type=lib,staticlib", "--color", &color(), "--manifest-path"])
         .arg(&manifest)
         // With an explicit target, the flags reach neither build scripts nor procedural macros.
         .args(["--target", &target])
         .arg("--target-dir")
-        .arg(options.target_dir);
+        .arg(options.target_dir)
+        // Whether the crate says so itself or not.
+        .args(["--", "-Zcrate-attr=no_std"]);
     let output = run(command, &flags)?;
     let name = described.name;
     if !output.status.success() {
-        return Err(BuilderError::Compile { name, messages: String::from_utf8_lossy(&output.stderr).into_owned() });
+        let messages = String::from_utf8_lossy(&output.stderr).into_owned();
+        return Err(BuilderError::Compile { name, hint: hint(&messages), messages });
     }
 
     let folder = options.target_dir.join(&target).join("release");
@@ -90,6 +93,39 @@ pub fn compile(options: &Options<'_>) -> Result<Bitcode> {
         panic_ir: described.panic_ir,
         sources,
     })
+}
+
+/// What rustc can't know: that this is device code, and what it has in the place of what is missing.
+fn hint(messages: &str) -> String {
+    const NO_STD: &str = "Device code has no `std`: use `core`, and `cuda_std` for what a GPU has.";
+    const NO_METHOD: &str = "Without `std` floats have few methods: the others are functions in `cuda_std::math`.";
+    const HINTS: &[(&str, &str)] = &[
+        (
+            "duplicate lang item",
+            "The dependency that is named above uses `std`, which a GPU doesn't have. Many crates do without: \
+             `default-features = false`.",
+        ),
+        (
+            "no global memory allocator",
+            "The kernel crate or a dependency of it uses the crate `alloc`, which takes an allocator, on a GPU too.",
+        ),
+        (
+            "is defined multiple times",
+            "`#[kernel]` writes a module of the kernel's name beside it: there can't be another, or one that re-exports the kernel.",
+        ),
+        ("module is not supported in `trait`s or `impl`s", "A kernel is a function of a module."),
+        ("cannot find module or crate `std`", NO_STD),
+        ("cannot find macro", NO_STD),
+        ("found for type `f32` in the current scope", NO_METHOD),
+        ("found for type `f64` in the current scope", NO_METHOD),
+    ];
+    let hints = HINTS.iter().filter(|(part, _)| messages.contains(part)).map(|(_, hint)| format!("\n{hint}"));
+    hints.take(1).collect()
+}
+
+/// Whether messages have colours: they go through a pipe, so that only a person's word counts.
+fn color() -> String {
+    env::var("CARGO_TERM_COLOR").ok().filter(|color| color == "always").unwrap_or_else(|| "never".to_owned())
 }
 
 /// What `#[kernel]` takes a package for: the hash of its folder. (`cuda_std_macros` has the same lines; both are

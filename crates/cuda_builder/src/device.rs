@@ -1,6 +1,6 @@
 //! Host module -> device module: kernels, attributes, memory spaces, panics, and what a GPU can't have.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     error::{BuilderError, Result},
@@ -94,6 +94,9 @@ fn make_kernels(module: &mut Module<'_>) -> Result<Kernels> {
             return Err(BuilderError::KernelCalled { kernel: path, caller: symbols::readable(caller) });
         }
         let symbol = symbols::kernel_name(&mangled);
+        if !symbol.is_ascii() {
+            return Err(BuilderError::KernelName { kernel: path });
+        }
         if kernels.contains_key(&symbol) {
             return Err(BuilderError::DuplicateKernel { symbol });
         }
@@ -218,6 +221,37 @@ pub fn check_is_complete(module: &Module<'_>, kernels: &Kernels, before: &BTreeM
         }
     }
     Ok(())
+}
+
+/// The most shared memory that a kernel may have in arrays: `ptxas`, and so the driver, refuses more.
+const MOST_SHARED: u64 = 48 << 10;
+
+/// Refuses kernels with more shared memory than that.
+pub fn check_shared_memory(module: &Module<'_>, kernels: &Kernels) -> Result<()> {
+    let mut sums = BTreeMap::<String, u64>::new();
+    for global in module.globals() {
+        let Some(bytes) = global.shared_bytes() else {
+            continue;
+        };
+        for kernel in kernels_reaching(module, kernels, global.users()) {
+            *sums.entry(kernel).or_default() += bytes;
+        }
+    }
+    match sums.into_iter().find(|(_, bytes)| *bytes > MOST_SHARED) {
+        Some((kernel, bytes)) => Err(BuilderError::SharedMemory { kernel: kernels[&kernel].clone(), bytes, most: MOST_SHARED }),
+        None => Ok(()),
+    }
+}
+
+/// The kernels that are or call one of the functions, by their PTX names.
+pub fn kernels_reaching(module: &Module<'_>, kernels: &Kernels, functions: Vec<String>) -> Vec<String> {
+    let mut reached: BTreeSet<String> = functions.iter().cloned().collect();
+    let mut open = functions;
+    while let Some(name) = open.pop() {
+        let callers = module.functions().filter(|function| function.name() == name).flat_map(|function| function.callers());
+        open.extend(callers.filter(|caller| reached.insert(caller.clone())));
+    }
+    reached.into_iter().filter(|name| kernels.contains_key(name)).collect()
 }
 
 /// What the CUDA driver itself provides to PTX.

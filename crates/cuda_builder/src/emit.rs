@@ -17,6 +17,7 @@ pub fn emit(module: &Module<'_>, kernels: &Kernels, arch: NvptxArch, images: &[P
     module.run("default<O3>", Some(&machine))?;
     device::forget_unwinding(&module);
     device::check_is_complete(&module, kernels, &callers)?;
+    device::check_shared_memory(&module, kernels)?;
     let images: Vec<_> = images.iter().filter(|image| image.arch == arch).collect();
     write_images(&mut module, &machine, &images, ir)
 }

@@ -1,12 +1,19 @@
 //! What can go wrong, each as a sentence that says what to do.
 
-use std::{io, path::PathBuf};
+use std::{fmt, io, path::PathBuf};
 
 /// The result of a build.
 pub type Result<T> = std::result::Result<T, BuilderError>;
 
+/// The sentence: Rust prints an error so that `main` returns, as build scripts' do.
+impl fmt::Debug for BuilderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 /// Why a kernel crate could not be built to PTX.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum BuilderError {
     /// Neither `OUT_DIR` nor `out_dir` is there.
@@ -62,10 +69,12 @@ pub enum BuilderError {
         reason: String,
     },
     /// The kernel crate does not compile.
-    #[error("the kernel crate `{name}` doesn't compile for the device; rustc's messages are:\n{messages}")]
+    #[error("the kernel crate `{name}` doesn't compile for the device; rustc's messages are:\n{messages}{hint}")]
     Compile {
         /// The crate.
         name: String,
+        /// What to do, where that is known: a line of its own, or nothing.
+        hint: String,
         /// cargo's output.
         messages: String,
     },
@@ -109,6 +118,14 @@ pub enum BuilderError {
         /// The name.
         symbol: String,
     },
+    /// A kernel can't have its name in PTX.
+    #[error(
+        "the kernel `{kernel}` can't be named so in PTX, where names have ASCII letters, digits and `_`: rename it, or its module"
+    )]
+    KernelName {
+        /// The kernel's path.
+        kernel: String,
+    },
     /// A kernel takes something other than scalars and pointers.
     #[error(
         "the kernel `{kernel}` takes a parameter of a type that PTX can't pass ({ty}, in position {position}): a kernel takes scalars up to 64 bits, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, and structures of these with `#[derive(KernelParam)]`"
@@ -120,6 +137,18 @@ pub enum BuilderError {
         position: usize,
         /// LLVM's name of the type.
         ty: String,
+    },
+    /// A kernel has more shared memory in arrays than a GPU takes.
+    #[error(
+        "the kernel `{kernel}` has {bytes} bytes in `shared_array!`s, of which a GPU takes {most}: take the rest as dynamic shared memory (`dynamic_shared`), which a launch gives it more of"
+    )]
+    SharedMemory {
+        /// The kernel's path.
+        kernel: String,
+        /// All its arrays together.
+        bytes: u64,
+        /// What there may be.
+        most: u64,
     },
     /// A kernel is called like a function.
     #[error(

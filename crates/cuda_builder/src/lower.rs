@@ -29,9 +29,8 @@ pub fn is_compiler_builtin(path: &str) -> bool {
 pub fn lower(module: &mut Module<'_>) -> Result<()> {
     module.replace(|instruction| match instruction.opcode() {
         Opcode::LLVMFRem => remainder(&instruction.result()),
-        Opcode::LLVMUIToFP | Opcode::LLVMSIToFP | Opcode::LLVMFPToUI | Opcode::LLVMFPToSI | Opcode::LLVMCall => {
-            wide_conversion(instruction)
-        }
+        Opcode::LLVMUIToFP | Opcode::LLVMSIToFP | Opcode::LLVMFPToUI | Opcode::LLVMFPToSI => wide_conversion(instruction),
+        Opcode::LLVMCall => spin_loop(instruction).or_else(|| wide_conversion(instruction)),
         Opcode::LLVMFence => compiler_fence(instruction),
         Opcode::LLVMAtomicRMW => atomic(instruction),
         _ => None,
@@ -117,6 +116,12 @@ fn wide_conversion(instruction: &Instruction<'_>) -> Option<String> {
     } else {
         None
     }
+}
+
+/// `core::hint::spin_loop`, which is an instruction of the host's processor: nothing.
+fn spin_loop(instruction: &Instruction<'_>) -> Option<String> {
+    let is_one = matches!(&*instruction.callee()?, "llvm.x86.sse2.pause" | "llvm.aarch64.isb");
+    is_one.then(|| "  ret void\n}\n".to_owned())
 }
 
 /// A fence for the compiler alone: LLVM stops at one.

@@ -57,7 +57,7 @@ impl KernelInfo {
     /// rule.
     pub fn symbol(&self) -> &str {
         self.symbol.get_or_init(|| match self.path.split_once("::") {
-            Some((_crate, rest)) => rest.replace("::", "_"),
+            Some((_crate, rest)) => rest.replace("::", "_").replace("r#", ""),
             None => self.path.to_owned(),
         })
     }

@@ -64,6 +64,35 @@ pub mod __private {
     pub use std::vec::Vec;
 }
 
+/// What `#[kernel]` writes for the device alone. (With a `cfg` of its own, it would have rustc warn every crate of kernels
+/// of an unknown name.)
+#[cfg(cuda_device)]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __device {
+    ($($token:tt)*) => { $($token)* };
+}
+#[cfg(not(cuda_device))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __device {
+    ($($token:tt)*) => {};
+}
+
+/// What `#[kernel]` writes for the host alone.
+#[cfg(cuda_device)]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __host {
+    ($($token:tt)*) => {};
+}
+#[cfg(not(cuda_device))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __host {
+    ($($token:tt)*) => { $($token)* };
+}
+
 /// Whether this is the device's build of the code.
 ///
 /// A constant: the branch that isn't taken leaves nothing behind, but has to compile.

@@ -17,6 +17,12 @@ pub trait DeviceParam {
     unsafe fn from_fields(fields: Self::Fields) -> Self;
 }
 
+/// The address of a kernel's entry, as a static that keeps the entry.
+pub struct Entry(pub *const ());
+
+// SAFETY: nobody reads the address.
+unsafe impl Sync for Entry {}
+
 /// What an entry has one or two parameters for: anything but a structure.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be a field of a kernel parameter",

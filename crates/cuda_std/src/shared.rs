@@ -130,6 +130,7 @@ impl<T, const N: usize> SharedArray<T, N> {
     /// # Safety
     /// `index <= N`.
     #[inline(always)]
+    #[track_caller]
     pub unsafe fn at(self, index: usize) -> *mut T {
         debug_assert!(index <= N, "index outside a shared array");
         // SAFETY: the place is within the array or at its end, as the caller has promised.
@@ -141,6 +142,7 @@ impl<T, const N: usize> SharedArray<T, N> {
     /// # Safety
     /// `index < N`, the element has been written, and no thread writes it meanwhile.
     #[inline(always)]
+    #[track_caller]
     pub unsafe fn read(self, index: usize) -> T
     where
         T: Copy,
@@ -156,6 +158,7 @@ impl<T, const N: usize> SharedArray<T, N> {
     /// # Safety
     /// `index < N`, and no other thread accesses the element meanwhile.
     #[inline(always)]
+    #[track_caller]
     pub unsafe fn write(self, index: usize, value: T)
     where
         T: Copy,
@@ -171,6 +174,7 @@ impl<T, const N: usize> SharedArray<T, N> {
     /// # Safety
     /// `index < N`, the element has been written, and no thread writes it during `'a`.
     #[inline(always)]
+    #[track_caller]
     pub unsafe fn get<'a>(self, index: usize) -> &'a T {
         debug_assert!(index < N, "index outside a shared array");
         // SAFETY: the element is within the array, has been written, and nobody writes it during `'a`, as the caller

@@ -146,13 +146,27 @@ impl VisitMut for Static {
     }
     fn visit_path_segment_mut(&mut self, segment: &mut syn::PathSegment) {
         visit_mut::visit_path_segment_mut(self, segment);
-        // The one parameter whose lifetime is usually left out. By another name it takes `'_`.
-        if segment.ident == "DisjointSlice"
-            && let PathArguments::AngleBracketed(arguments) = &mut segment.arguments
-            && !arguments.args.iter().any(|argument| matches!(argument, GenericArgument::Lifetime(_)))
-        {
-            arguments.args.insert(0, parse_quote!('static));
-        }
+        write_lifetime(segment, parse_quote!('static));
+    }
+}
+
+/// Writes `'_` where a lifetime may be left out.
+struct Elided;
+
+impl VisitMut for Elided {
+    fn visit_path_segment_mut(&mut self, segment: &mut syn::PathSegment) {
+        visit_mut::visit_path_segment_mut(self, segment);
+        write_lifetime(segment, parse_quote!('_));
+    }
+}
+
+/// Gives a lifetime to the one parameter whose lifetime is usually left out. By another name it takes `'_`.
+fn write_lifetime(segment: &mut syn::PathSegment, lifetime: GenericArgument) {
+    if segment.ident == "DisjointSlice"
+        && let PathArguments::AngleBracketed(arguments) = &mut segment.arguments
+        && !arguments.args.iter().any(|argument| matches!(argument, GenericArgument::Lifetime(_)))
+    {
+        arguments.args.insert(0, lifetime);
     }
 }
 
@@ -234,7 +248,13 @@ impl Kernel {
             });
         }
         quote! {
-            #[cfg(cuda_device)]
+            // Like the host's module of this name, and so in its way where that would be.
+            #vis mod #name {
+                // Without it rustc leaves out a kernel that isn't `pub` all the way up.
+                #[used]
+                static KEEP: ::cuda_std::param::Entry = ::cuda_std::param::Entry(super::#name as *const ());
+            }
+
             #[unsafe(link_section = #section)]
             #[inline(never)]
             #[allow(missing_docs, non_snake_case)]
@@ -243,6 +263,7 @@ impl Kernel {
                 // SAFETY: a launch that the kernel's contract allows calls its entry alone.
                 unsafe { #kernel #of (#(#arguments),*) }
             }
+
         }
     }
 
@@ -301,7 +322,14 @@ impl Kernel {
 
 pub fn expand(attr: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let attribute: Attribute = syn::parse2(attr)?;
-    let function: ItemFn = syn::parse2(item)?;
+    let mut function: ItemFn = syn::parse2(item)?;
+    // A structure's lifetime has to be written out on the host, and so on the device.
+    for input in &mut function.sig.inputs {
+        Elided.visit_fn_arg_mut(input);
+        if let FnArg::Typed(argument) = input {
+            argument.attrs.push(parse_quote!(#[deny(elided_lifetimes_in_paths)]));
+        }
+    }
     let signature = &function.sig;
     if let Some(asyncness) = signature.asyncness {
         return Err(Error::new(asyncness.span(), "a kernel can't be async"));
@@ -373,21 +401,21 @@ fn plain(kernel: &Kernel, bounds: Bounds) -> Result<TokenStream> {
     let bind = kernel.bind(&raw, TokenStream::new(), quote!(self::kernel()), kernel.call(&raw, TokenStream::new(), types));
     let doc = doc(name);
     Ok(quote! {
-        #[cfg(not(cuda_device))]
-        #function
+        ::cuda_std::__device! { #entry }
 
-        #entry
+        ::cuda_std::__host! {
+            #[doc = #doc]
+            #vis mod #name {
+                #[allow(unused_imports)]
+                use super::*;
 
-        #[cfg(not(cuda_device))]
-        #[doc = #doc]
-        #vis mod #name {
-            #[allow(unused_imports)]
-            use super::*;
+                /// The kernel's static facts.
+                pub fn kernel() -> &'static ::cuda_std::launch::KernelInfo #info
 
-            /// The kernel's static facts.
-            pub fn kernel() -> &'static ::cuda_std::launch::KernelInfo #info
+                #bind
+            }
 
-            #bind
+            #function
         }
     })
 }
@@ -430,40 +458,45 @@ fn generic(kernel: &Kernel, bounds: Bounds, parameter: &TypeParam, instances: &[
     let note = format!("it exists for {}", list.join(", "));
     let doc = doc(name);
     Ok(quote! {
-        #[cfg_attr(cuda_device, inline(always))]
-        #function
+        ::cuda_std::__device! {
+            #[inline(always)]
+            #function
 
-        #entries
+            #entries
+        }
 
-        #[cfg(not(cuda_device))]
-        #[doc = #doc]
-        #vis mod #name {
-            #[allow(unused_imports)]
-            use super::*;
+        ::cuda_std::__host! {
+            #function
 
-            /// A type that the kernel exists for.
-            ///
-            /// # Safety
-            /// It gives the facts of the kernel for this type, and its call.
-            // Clippy doesn't see what documentation macros write.
-            #[allow(clippy::missing_safety_doc)]
-            #[diagnostic::on_unimplemented(message = #message, note = #note)]
-            pub unsafe trait Instance: ::core::marker::Sized + 'static #scalar + #bounds_of_t {
-                #[doc(hidden)]
-                fn kernel() -> &'static ::cuda_std::launch::KernelInfo;
-                #[doc(hidden)]
-                #[allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
-                unsafe fn call(#(#raw: <#types_of_self as ::cuda_std::launch::KernelParam>::Raw),*);
+            #[doc = #doc]
+            #vis mod #name {
+                #[allow(unused_imports)]
+                use super::*;
+
+                /// A type that the kernel exists for.
+                ///
+                /// # Safety
+                /// It gives the facts of the kernel for this type, and its call.
+                // Clippy doesn't see what documentation macros write.
+                #[allow(clippy::missing_safety_doc)]
+                #[diagnostic::on_unimplemented(message = #message, note = #note)]
+                pub unsafe trait Instance: ::core::marker::Sized + 'static #scalar + #bounds_of_t {
+                    #[doc(hidden)]
+                    fn kernel() -> &'static ::cuda_std::launch::KernelInfo;
+                    #[doc(hidden)]
+                    #[allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
+                    unsafe fn call(#(#raw: <#types_of_self as ::cuda_std::launch::KernelParam>::Raw),*);
+                }
+
+                #of_types
+
+                /// The kernel's static facts.
+                pub fn kernel<#t: Instance>() -> &'static ::cuda_std::launch::KernelInfo {
+                    <#t as Instance>::kernel()
+                }
+
+                #bind
             }
-
-            #of_types
-
-            /// The kernel's static facts.
-            pub fn kernel<#t: Instance>() -> &'static ::cuda_std::launch::KernelInfo {
-                <#t as Instance>::kernel()
-            }
-
-            #bind
         }
     })
 }

@@ -103,13 +103,11 @@ pub fn expand(item: TokenStream) -> Result<TokenStream> {
         let own_parameters = &generics.params;
         let comma = (!own_parameters.is_empty() && !own_parameters.trailing_punct()).then(|| quote!(,));
         quote! {
-            #[cfg(not(cuda_device))]
             #[doc = #doc]
             #[derive(Clone, Copy, Debug)]
             #vis struct #twin<#(#passed),*> #body
 
             // SAFETY: each field is what may stand for the parameter's, and its memory is noted.
-            #[cfg(not(cuda_device))]
             unsafe impl<#own_parameters #comma #(#passed: ::cuda_std::launch::IntoParam<#types>),*>
                 ::cuda_std::launch::IntoParam<#name #lasting> for #twin<#(#passed),*> #clause
             {
@@ -124,7 +122,6 @@ pub fn expand(item: TokenStream) -> Result<TokenStream> {
     } else {
         quote! {
             // SAFETY: all fields are scalars, which point to nothing.
-            #[cfg(not(cuda_device))]
             #[allow(clippy::unused_unit)]
             unsafe impl #impl_generics ::cuda_std::launch::IntoParam<Self> for #name #lasting #clause {
                 fn raw(&self) -> <Self as ::cuda_std::launch::KernelParam>::Raw {
@@ -136,33 +133,35 @@ pub fn expand(item: TokenStream) -> Result<TokenStream> {
     };
     let (device_generics, device_type, device_clause) = of_device.split_for_impl();
     Ok(quote! {
-        #[cfg(cuda_device)]
-        impl #device_generics ::cuda_std::param::DeviceParam for #name #device_type #device_clause {
-            type Fields = (#(#own_types,)*);
-            #[inline(always)]
-            unsafe fn from_fields(fields: Self::Fields) -> Self {
-                #name { #(#members: fields.#places),* }
+        ::cuda_std::__device! {
+            impl #device_generics ::cuda_std::param::DeviceParam for #name #device_type #device_clause {
+                type Fields = (#(#own_types,)*);
+                #[inline(always)]
+                unsafe fn from_fields(fields: Self::Fields) -> Self {
+                    #name { #(#members: fields.#places),* }
+                }
             }
         }
 
-        // SAFETY: the parameters in PTX are those of the fields in order, as `DeviceParam` has them.
-        #[cfg(not(cuda_device))]
-        unsafe impl #impl_generics ::cuda_std::launch::KernelParam for #name #lasting #clause {
-            type Raw = (#(<#types as ::cuda_std::launch::KernelParam>::Raw,)*);
-            const ONE_DIMENSIONAL: bool = false #(|| <#types as ::cuda_std::launch::KernelParam>::ONE_DIMENSIONAL)*;
-            const WRITES: bool = false #(|| <#types as ::cuda_std::launch::KernelParam>::WRITES)*;
-            type During<'run> = #name #during;
-            #[allow(unused_variables, unused_unsafe)]
-            unsafe fn from_raw<'run>(raw: Self::Raw, run: &'run ::cuda_std::launch::Run) -> Self::During<'run> {
-                // SAFETY: what holds of a parameter's raw form holds of its fields'.
-                unsafe { #name { #(#members: <#types as ::cuda_std::launch::KernelParam>::from_raw(raw.#places, run)),* } }
+        ::cuda_std::__host! {
+            // SAFETY: the parameters in PTX are those of the fields in order, as `DeviceParam` has them.
+            unsafe impl #impl_generics ::cuda_std::launch::KernelParam for #name #lasting #clause {
+                type Raw = (#(<#types as ::cuda_std::launch::KernelParam>::Raw,)*);
+                const ONE_DIMENSIONAL: bool = false #(|| <#types as ::cuda_std::launch::KernelParam>::ONE_DIMENSIONAL)*;
+                const WRITES: bool = false #(|| <#types as ::cuda_std::launch::KernelParam>::WRITES)*;
+                type During<'run> = #name #during;
+                #[allow(unused_variables, unused_unsafe)]
+                unsafe fn from_raw<'run>(raw: Self::Raw, run: &'run ::cuda_std::launch::Run) -> Self::During<'run> {
+                    // SAFETY: what holds of a parameter's raw form holds of its fields'.
+                    unsafe { #name { #(#members: <#types as ::cuda_std::launch::KernelParam>::from_raw(raw.#places, run)),* } }
+                }
+                #[allow(unused_variables)]
+                fn words(raw: Self::Raw, out: &mut ::cuda_std::__private::Vec<u64>) {
+                    #(<#types as ::cuda_std::launch::FieldParam>::field_words(raw.#places, out);)*
+                }
             }
-            #[allow(unused_variables)]
-            fn words(raw: Self::Raw, out: &mut ::cuda_std::__private::Vec<u64>) {
-                #(<#types as ::cuda_std::launch::FieldParam>::field_words(raw.#places, out);)*
-            }
-        }
 
-        #into_param
+            #into_param
+        }
     })
 }

@@ -10,6 +10,7 @@ mod failure;
 mod format;
 mod interrupt;
 mod list_rank;
+mod new;
 mod npy;
 mod output;
 mod overlap;
@@ -50,7 +51,8 @@ use warpsmith::{
         warpsmith pcf pdist set.npz --output d.npy      distances of all pairs of them\n  \
         warpsmith overlap total submission.csv          the score of a packing of polygons, and overlaps\n  \
         warpsmith concurrency --output study            what limits a kernel: tables, words, plots\n  \
-        warpsmith rules --help                          schedules of CUDA+MPI programs: search, rules, pages\n\n\
+        warpsmith rules --help                          schedules of CUDA+MPI programs: search, rules, pages\n  \
+        warpsmith new my-kernels                        a project with kernels of your own\n\n\
         Exit codes: 0 done, 1 a verification failed, 2 any other error; cancelled: 130 by Ctrl-C, 143 by SIGTERM, 129 by\n\
         SIGHUP.\n\
         Environment: WARPSMITH_BACKEND (cuda or cpu) is what `--backend auto` takes; WARPSMITH_THREADS (or\n\
@@ -110,6 +112,8 @@ enum Command {
     Rules(rules::Arguments),
     #[command(about = "List the devices: GPUs and the CPU")]
     Devices(devices::Arguments),
+    #[command(about = "Start a project with GPU kernels of your own")]
+    New(new::Arguments),
     /// A demonstration of each system, checked and timed, that ends in a table
     #[command(after_help = "Examples:\n  \
         warpsmith demo                  on a GPU where there is one, else on the CPU\n  \
@@ -134,6 +138,7 @@ pub fn main() -> ExitCode {
         Command::Concurrency(arguments) => concurrency::run(&global, &arguments),
         Command::Rules(arguments) => rules::run(&global, &arguments),
         Command::Devices(arguments) => devices::run(&global, &arguments),
+        Command::New(arguments) => new::run(&arguments),
         Command::Demo => demo::run(&global),
     });
     match result {

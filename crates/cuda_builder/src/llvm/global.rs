@@ -1,10 +1,13 @@
 //! Global variables.
 
-use std::marker::PhantomData;
+use std::{ffi::c_uint, marker::PhantomData};
 
-use llvm_sys::{core::*, prelude::*};
+use llvm_sys::{LLVMTypeKind, core::*, prelude::*};
 
-use super::value::{functions_using, name, section};
+use super::{
+    memory::AddressSpace,
+    value::{functions_using, name, section},
+};
 
 /// A global variable of a module. It borrows the module, since dropping or optimising that may end it.
 pub struct Global<'m> {
@@ -31,6 +34,16 @@ impl Global<'_> {
     pub fn is_thread_local(&self) -> bool {
         // SAFETY: a live global.
         unsafe { LLVMIsThreadLocal(self.value) != 0 }
+    }
+    /// The size of an array in shared memory, in bytes; `None` of another global.
+    pub fn shared_bytes(&self) -> Option<u64> {
+        // SAFETY: a live global; its type is asked for a length only where it is an array, whose elements are bytes in
+        // shared memory (`place_arrays`).
+        unsafe {
+            let ty = LLVMGlobalGetValueType(self.value);
+            let is_shared = LLVMGetPointerAddressSpace(LLVMTypeOf(self.value)) == AddressSpace::Shared as c_uint;
+            (is_shared && LLVMGetTypeKind(ty) == LLVMTypeKind::LLVMArrayTypeKind).then(|| LLVMGetArrayLength2(ty))
+        }
     }
     /// The functions with an instruction that uses it.
     pub fn users(&self) -> Vec<String> {

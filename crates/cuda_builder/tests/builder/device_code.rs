@@ -14,6 +14,13 @@ fn features() -> CudaBuilder {
             #[kernel] pub unsafe fn k(out: *mut u32) { unsafe { *out = 1 } }
         } }
 
+        mod private {
+            use cuda_std::prelude::*;
+            #[kernel] unsafe fn hidden(out: *mut u32) { unsafe { *out = 1 } }
+            #[kernel(for T in [f32, u32])] unsafe fn of_types<T: Copy>(value: T, out: *mut T) { unsafe { *out = value } }
+            #[kernel] unsafe fn r#loop(out: *mut u32) { core::hint::spin_loop(); unsafe { *out = 1 } }
+        }
+
         #[kernel(max_threads = 256)] pub unsafe fn bounded(out: *mut u32) { unsafe { *out = 1 } }
         #[kernel(max_threads = 128, min_blocks = 4)] pub unsafe fn occupied(out: *mut u32) { unsafe { *out = 1 } }
 
@@ -131,6 +138,14 @@ pub fn assert_lacks(text: &str, parts: &[&str]) {
 }
 
 #[test]
+fn kernels_need_not_be_pub() {
+    let ptx = ptx(features());
+    for name in ["private_hidden", "private_loop", "private_of_types_f32", "private_of_types_u32"] {
+        assert_has(kernel(&ptx, name), &["st.global"]);
+    }
+}
+
+#[test]
 fn kernels_have_the_names_of_their_paths() {
     let output = build(features()).unwrap();
     assert_eq!(
@@ -148,6 +163,10 @@ fn kernels_have_the_names_of_their_paths() {
             "panics",
             "pointer",
             "precompiled",
+            "private_hidden",
+            "private_loop",
+            "private_of_types_f32",
+            "private_of_types_u32",
             "shared",
             "slice"
         ]

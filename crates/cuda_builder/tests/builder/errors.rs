@@ -365,3 +365,94 @@ fn ir_files() {
     krate.write("extra.ll", "define void @broken( {");
     assert_says!(krate.error(), Llvm, "LLVM could not read", "extra.ll", "expected type");
 }
+
+/// What rustc says of a GPU's lacks is no help by itself.
+#[test]
+fn hints() {
+    let source = |body: &str| format!("#[kernel] pub unsafe fn kernel(out: *mut f64) {{ unsafe {{ *out = {body} }} }}");
+    let method = Krate::new("no_method", &source("(*out).sin()"));
+    assert_says!(method.error(), Compile, "no method named `sin`", "the others are functions in `cuda_std::math`");
+    let print = Krate::new("no_println", &source("{ println!(); 1.0 }"));
+    assert_says!(print.error(), Compile, "cannot find macro `println`", "Device code has no `std`");
+    let path = Krate::new("no_std_path", &source("std::f64::consts::PI"));
+    assert_says!(path.error(), Compile, "`std`", "Device code has no `std`: use `core`");
+    let alloc = Krate::new("no_allocator", &format!("extern crate alloc; {}", source("1.0")));
+    assert_says!(alloc.error(), Compile, "no global memory allocator", "which takes an allocator, on a GPU too");
+    let method = Krate::new("in_impl", &format!("pub struct S; impl S {{ {} }}", source("1.0")));
+    assert_says!(
+        method.error(),
+        Compile,
+        "module is not supported in `trait`s or `impl`s",
+        "A kernel is a function of a module."
+    );
+    let inner = source("1.0").replace("fn kernel", "fn twice");
+    let twice = Krate::new("twice", &format!("pub mod twice {{ use super::*; {inner} }} pub use twice::twice;"));
+    assert_says!(twice.error(), Compile, "defined multiple times", "`#[kernel]` writes a module of the kernel's name beside it");
+    assert!(!twice.error().to_string().contains('\x1b'), "{}", twice.error());
+}
+
+/// As on the host, where the macro's code needs it.
+#[test]
+fn lifetimes_are_written_out() {
+    let source = |ty: &str| {
+        format!(
+            "#[derive(Clone, Copy, KernelParam)] pub struct Scene<'a> {{ pub x: &'a [f32] }}
+             #[kernel] pub fn kernel(scene: {ty}, mut y: DisjointSlice<f32>) {{
+                 let same: Scene = scene;
+                 for (i, y) in y.grid_stride_mut() {{ *y = same.x[i] }}
+             }}"
+        )
+    };
+    assert_says!(Krate::new("elided", &source("Scene")).error(), Compile, "hidden lifetime parameters", "Scene<'_>");
+    build(Krate::new("elided", &source("Scene<'_>")).builder()).unwrap();
+}
+
+#[test]
+fn a_dependency_with_std() {
+    let dependency = Krate::with_manifest("with_std", "", "pub fn one() -> f64 { std::hint::black_box(1.0) }");
+    let manifest = fs::read_to_string(dependency.path.join("Cargo.toml")).unwrap();
+    dependency.write("Cargo.toml", &manifest.replace("\n[workspace]\nresolver = \"3\"\n", ""));
+    let krate = Krate::new("uses_std", "#[kernel] pub unsafe fn kernel(out: *mut f64) { unsafe { *out = with_std::one() } }");
+    let manifest = fs::read_to_string(krate.path.join("Cargo.toml")).unwrap();
+    if !manifest.contains("with_std") {
+        krate.write("Cargo.toml", &format!("{manifest}with_std = {{ path = {:?} }}\n", dependency.path));
+    }
+    assert_says!(krate.error(), Compile, "which `with_std` depends on", "uses `std`, which a GPU doesn't have");
+}
+
+#[test]
+fn names_that_ptx_cant_have() {
+    let krate = Krate::new("umlaut", "#[kernel] pub fn größe(mut y: DisjointSlice<u32>) {}");
+    assert_says!(krate.error(), KernelName, "`umlaut::größe` can't be named so in PTX", "rename it");
+}
+
+/// ptxas says so too, but names no source, and not before the program runs.
+#[test]
+fn too_much_shared_memory() {
+    let source = |len: usize| {
+        format!(
+            "#[inline(never)] fn first(at: usize) -> *mut f32 {{ unsafe {{ shared_array![f32; {len}].as_mut_ptr().add(at) }} }}
+             #[kernel] pub unsafe fn kernel(out: *mut f32, at: usize) {{
+                 let second = shared_array![f32; 4096];
+                 unsafe {{ second.write(at, *out); *first(at) = 1.0; thread::sync_threads(); *out = second.read(at + 1) + *first(at + 1); }}
+             }}
+             #[kernel] pub unsafe fn small(out: *mut f32) {{ unsafe {{ *out = 1.0 }} }}"
+        )
+    };
+    build(Krate::new("shared_memory", &source(8192)).builder()).unwrap();
+    let krate = Krate::new("shared_memory", &source(8193));
+    assert_says!(
+        krate.error(),
+        SharedMemory,
+        "`shared_memory::kernel` has 491",
+        "of which a GPU takes 49152",
+        "`dynamic_shared`"
+    );
+}
+
+/// A build script returns the error from `main`, which prints its Debug form.
+#[test]
+fn errors_print_as_sentences() {
+    let error = CudaBuilder::new("nowhere").out_dir(out_dir()).build().unwrap_err();
+    assert_eq!(format!("{error:?}"), error.to_string());
+}

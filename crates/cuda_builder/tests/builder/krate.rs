@@ -23,10 +23,11 @@ pub struct Krate {
 }
 
 impl Krate {
-    /// A crate that depends on `cuda_std`.
+    /// A crate that depends on `cuda_std`. It doesn't say `no_std`: the builder does.
     pub fn new(name: &str, source: &str) -> Krate {
-        let manifest = format!("cuda_std = {{ path = {:?} }}\n", repository().join("crates/cuda_std"));
-        Krate::with_manifest(name, &manifest, &format!("#![no_std]\nuse cuda_std::prelude::*;\n{source}"))
+        let manifest =
+            format!("cuda_std = {{ package = \"warpsmith-cuda-std\", path = {:?} }}\n", repository().join("crates/cuda_std"));
+        Krate::with_manifest(name, &manifest, &format!("use cuda_std::prelude::*;\n{source}"))
     }
 
     /// A crate without dependencies, which compiles at once.

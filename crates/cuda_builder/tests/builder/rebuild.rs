@@ -59,7 +59,7 @@ fn cargo_is_told_of_every_file() {
     let krate = Krate::with_manifest(
         "watched",
         &format!(
-            "dependency = {{ path = {:?} }}\n[dev-dependencies]\ncuda_std = {{ path = {:?} }}\n",
+            "dependency = {{ path = {:?} }}\n[dev-dependencies]\ncuda_std = {{ package = \"warpsmith-cuda-std\", path = {:?} }}\n",
             dependency.path,
             concat!(env!("CARGO_MANIFEST_DIR"), "/../cuda_std")
         ),

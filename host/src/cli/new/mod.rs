@@ -1,0 +1,223 @@
+//! `warpsmith new`.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+
+use super::failure::Failure;
+
+/// Options of `new`.
+#[derive(Args, Debug)]
+#[command(
+    long_about = "Start a project with GPU kernels of your own.\n\n\
+        Writes a Cargo workspace: a crate of kernels, a crate that launches them, a test, a benchmark, and the settings \
+        by which it builds without CUDA. It needs nothing but rustup and a C linker.",
+    after_help = "Examples:\n  \
+        warpsmith new my-kernels                    with the source that this program was built from\n  \
+        warpsmith new my-kernels --git URL          with a repository\n  \
+        cd my-kernels && cargo test                 the kernels are checked on the GPU, or on the CPU"
+)]
+pub struct Arguments {
+    /// The folder to make; its name is the package's
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
+    /// Take warpsmith's crates from a checkout [default: the one that this program was built from]
+    #[arg(long, value_name = "CHECKOUT", conflicts_with = "git")]
+    path: Option<PathBuf>,
+    /// Take warpsmith's crates from a Git repository
+    #[arg(long, value_name = "URL")]
+    git: Option<String>,
+    /// The repository's commit, tag or branch
+    #[arg(long, value_name = "REV", requires = "git")]
+    rev: Option<String>,
+}
+
+/// The files, and what they are made of.
+const FILES: &[(&str, &str)] = &[
+    (".cargo/config.toml", include_str!("template/config.toml")),
+    (".cargo/cuda/lib64/.gitkeep", ""),
+    (".gitignore", "/target\n"),
+    ("Cargo.toml", include_str!("template/workspace.toml")),
+    ("README.md", include_str!("template/README.md")),
+    ("benches/bandwidth.rs", include_str!("template/bench.rs")),
+    ("build.rs", include_str!("template/build.rs")),
+    ("kernels/Cargo.toml", include_str!("template/kernels.toml")),
+    ("kernels/src/lib.rs", include_str!("template/kernels.rs")),
+    ("rust-toolchain.toml", include_str!("../../../../rust-toolchain.toml")),
+    ("src/lib.rs", include_str!("template/lib.rs")),
+    ("src/main.rs", include_str!("template/main.rs")),
+    ("tests/kernels.rs", include_str!("template/kernels_test.rs")),
+];
+
+/// Names that would be taken for something else: Rust's own, and those of the packages that the project needs.
+const TAKEN: &[&str] = &[
+    "abstract",
+    "alloc",
+    "as",
+    "async",
+    "await",
+    "become",
+    "box",
+    "break",
+    "const",
+    "continue",
+    "core",
+    "crate",
+    "cuda_builder",
+    "cuda_std",
+    "do",
+    "dyn",
+    "else",
+    "enum",
+    "extern",
+    "false",
+    "final",
+    "fn",
+    "for",
+    "gen",
+    "if",
+    "impl",
+    "in",
+    "let",
+    "loop",
+    "macro",
+    "match",
+    "mod",
+    "move",
+    "mut",
+    "override",
+    "priv",
+    "proc_macro",
+    "pub",
+    "ref",
+    "return",
+    "self",
+    "static",
+    "std",
+    "struct",
+    "super",
+    "test",
+    "trait",
+    "true",
+    "try",
+    "type",
+    "typeof",
+    "unsafe",
+    "unsized",
+    "use",
+    "virtual",
+    "warpsmith_device",
+    "where",
+    "while",
+    "yield",
+];
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let folder = &arguments.folder;
+    let name = name(folder)?;
+    let source = Source::of(arguments)?;
+    let [device, builder, std] =
+        [("warpsmith-device", "device"), ("warpsmith-cuda-builder", "cuda_builder"), ("warpsmith-cuda-std", "cuda_std")]
+            .map(|(package, folder)| source.dependency(package, folder));
+    let fill = |text: &str| {
+        text.replace("@NAME@", name)
+            .replace("@CRATE@", &name.replace('-', "_"))
+            .replace("@WHERE@", &source.place())
+            .replace("@DEVICE@", &device)
+            .replace("@BUILDER@", &builder)
+            .replace("@STD@", &std)
+    };
+    write(folder, fill).map_err(|error| Failure::error(format_args!("{}: {error}", folder.display())))?;
+    println!(
+        "{} is a project with kernels, a test and a benchmark. Next:\n  cd {}\n  cargo run --release\n  cargo test",
+        folder.display(),
+        folder.display()
+    );
+    Ok(())
+}
+
+/// The package's name: the folder's.
+fn name(folder: &Path) -> Result<&str, Failure> {
+    let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let refused = |reason: &str| Err(Failure::error(format_args!("{} can't be a package's name: {reason}", folder.display())));
+    let is_of_names = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !name.chars().all(is_of_names) {
+        return refused("the folder's name begins with a letter, and has letters, digits, - and _ (ASCII)");
+    }
+    if TAKEN.contains(&&*name.replace('-', "_")) {
+        return refused("Rust or warpsmith have something else of this name");
+    }
+    Ok(name)
+}
+
+/// Where warpsmith's crates come from.
+enum Source<'a> {
+    /// A checkout's absolute path.
+    Path(String),
+    Git {
+        url: &'a str,
+        rev: Option<&'a str>,
+    },
+}
+
+impl<'a> Source<'a> {
+    fn of(arguments: &'a Arguments) -> Result<Self, Failure> {
+        if let Some(url) = &arguments.git {
+            return Ok(Source::Git { url, rev: arguments.rev.as_deref() });
+        }
+        let built = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let checkout = arguments.path.as_deref().unwrap_or(built);
+        if !checkout.join("crates/device/Cargo.toml").is_file() {
+            let hint = match arguments.path {
+                Some(_) => "",
+                None => ", though this program was built there: say where warpsmith's source is, with --path or --git",
+            };
+            return Err(Failure::error(format_args!("{} is no checkout of warpsmith{hint}", checkout.display())));
+        }
+        let path = fs::canonicalize(checkout).map_err(|error| Failure::error(format_args!("{}: {error}", checkout.display())))?;
+        match path.into_os_string().into_string() {
+            Ok(path) => Ok(Source::Path(path)),
+            Err(path) => {
+                Err(Failure::error(format_args!("{} is not UTF-8, as a manifest has to be", Path::new(&path).display())))
+            }
+        }
+    }
+
+    /// What stands in a manifest for one of warpsmith's packages.
+    fn dependency(&self, package: &str, folder: &str) -> String {
+        let place = match self {
+            Source::Path(path) => format!("path = {:?}", format!("{path}/crates/{folder}")),
+            Source::Git { url, rev: Some(rev) } => format!("git = {url:?}, rev = {rev:?}"),
+            Source::Git { url, rev: None } => format!("git = {url:?}"),
+        };
+        format!("{{ package = {package:?}, {place} }}")
+    }
+
+    fn place(&self) -> String {
+        match self {
+            Source::Path(path) => path.clone(),
+            Source::Git { url, .. } => (*url).to_owned(),
+        }
+    }
+}
+
+/// Writes all files, or none.
+fn write(folder: &Path, fill: impl Fn(&str) -> String) -> io::Result<()> {
+    if folder.symlink_metadata().is_ok() {
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it is there already"));
+    }
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::create_dir_all(parent)?;
+    let whole = tempfile::Builder::new().prefix(".warpsmith-new").tempdir_in(parent)?;
+    let project = whole.path().join("project");
+    for (file, text) in FILES {
+        let path = project.join(file);
+        fs::create_dir_all(path.parent().unwrap_or(&project))?;
+        fs::write(path, fill(text))?;
+    }
+    fs::rename(project, folder)
+}

@@ -1,0 +1,76 @@
+//! `warpsmith new`. That what it writes builds and passes is tested by `ci/outside`.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use tempfile::tempdir;
+
+use crate::general::{bad_in, good_in};
+
+/// All files below `folder`, sorted.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { open.push(path) } else { files.push(path) }
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn a_project_named_after_its_folder() {
+    let folder = tempdir().unwrap();
+    let said = good_in(folder.path(), &["new", "deep/my-kernels"]);
+    assert!(said.contains("cd deep/my-kernels"), "{said}");
+    let project = folder.path().join("deep/my-kernels");
+    for file in files(&project) {
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(!text.contains('@'), "{}: {text}", file.display());
+    }
+    let read = |file: &str| fs::read_to_string(project.join(file)).unwrap();
+    let manifest = read("Cargo.toml");
+    assert!(
+        manifest.contains("name = \"my-kernels\"") && manifest.contains("my-kernels-kernels = { path = \"kernels\" }"),
+        "{manifest}"
+    );
+    let device = format!("path = {:?}", format!("{}/crates/device", env!("CARGO_MANIFEST_DIR")));
+    assert!(manifest.contains(&device), "no {device} in {manifest}");
+    assert!(read("src/lib.rs").contains("kernel_module!(my_kernels_kernels)"));
+    assert_eq!(read("rust-toolchain.toml"), fs::read_to_string("rust-toolchain.toml").unwrap());
+    // Nothing is left beside it.
+    assert_eq!(fs::read_dir(folder.path().join("deep")).unwrap().count(), 1);
+}
+
+#[test]
+fn crates_from_a_repository() {
+    let folder = tempdir().unwrap();
+    good_in(folder.path(), &["new", "a", "--git", "https://example.com/x.git", "--rev", "v1"]);
+    let manifest = fs::read_to_string(folder.path().join("a/kernels/Cargo.toml")).unwrap();
+    let line = r#"cuda_std = { package = "warpsmith-cuda-std", git = "https://example.com/x.git", rev = "v1" }"#;
+    assert!(manifest.contains(line), "{manifest}");
+}
+
+#[test]
+fn what_it_refuses() {
+    let folder = tempdir().unwrap();
+    fs::create_dir(folder.path().join("there")).unwrap();
+    for (arguments, part) in [
+        (&["new", "there"][..], "there: it is there already"),
+        (&["new", "3d"], "3d can't be a package's name: the folder's name begins with a letter"),
+        (&["new", "größe"], "größe can't be a package's name"),
+        (&["new", ".."], ".. can't be a package's name"),
+        (&["new", "cuda-std"], "something else of this name"),
+        (&["new", "x", "--path", "."], ". is no checkout of warpsmith"),
+        (&["new", "x", "--rev", "main"], "--git <URL>"),
+    ] {
+        let said = bad_in(folder.path(), arguments);
+        assert!(said.contains(part), "{arguments:?}: {said}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "{arguments:?}");
+    }
+}
