@@ -29,8 +29,10 @@
 
 use std::{
     env, fs,
+    panic::resume_unwind,
     path::{Path, PathBuf},
     sync::Arc,
+    thread,
 };
 
 mod archive;
@@ -276,23 +278,31 @@ impl CudaBuilder {
             let kernels = device::retarget(&mut module, options)?;
             Ok((module, kernels))
         });
-        let (split, emit_ir, from) = (self.image_per_kernel, self.emit_llvm_ir, source.clone());
-        let (wanted, folder) = (archs.clone(), out_dir.clone());
-        let emit = move || {
-            let context = llvm::Context::new();
-            let (module, kernels) = from(&context)?;
-            let images = images(kernels.keys(), split, &wanted, &folder.join(&name));
-            for arch in wanted {
+        // Each architecture on a thread of its own, with a module of its own: that is LLVM's way.
+        let emit = |arch| {
+            let (split, emit_ir, from) = (self.image_per_kernel, self.emit_llvm_ir, source.clone());
+            let (archs, path) = (archs.clone(), out_dir.join(&name));
+            let work = move || {
+                let context = llvm::Context::new();
+                let (module, kernels) = from(&context)?;
+                let images = images(kernels.keys(), split, &archs, &path);
                 emit::emit(&module, &kernels, arch, &images, emit_ir)?;
-            }
-            let module = folder.join(format!("{name}.kernels.rs"));
-            emit::write(&module, declaration(&name, package, &images).as_bytes())?;
-            Ok(BuildOutput { images, kernels: kernels.into_keys().collect(), module })
+                Ok((kernels, images))
+            };
+            thread::spawn(move || llvm::catch(work))
         };
-        let output = llvm::catch(emit).map_err(|error| match error {
+        let running: Vec<_> = archs.iter().map(|&arch| emit(arch)).collect();
+        let done = running.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        let done: Result<Vec<_>> = done.collect();
+        let mut done = done.map_err(|error| match error {
             BuilderError::Llvm { .. } => blame::blame(error, &source, archs[0]),
             error => error,
         })?;
+        // They agree about kernels and images.
+        let (kernels, images) = done.swap_remove(0);
+        let module = out_dir.join(format!("{name}.kernels.rs"));
+        emit::write(&module, declaration(&name, package, &images).as_bytes())?;
+        let output = BuildOutput { images, kernels: kernels.into_keys().collect(), module };
 
         if let Some(copy) = &self.copy_to {
             for image in &output.images {
