@@ -1,7 +1,7 @@
 //! Builds gpu-kernels to PTX for the host library to embed, for GPUs since Turing and since Ampere: an image for each
 //! kernel, which a driver compiles when that is first launched. (For Hopper, LLVM writes the same text as for Ampere.)
 
-use std::env;
+use std::{env, path::PathBuf};
 
 use cuda_builder::{BuilderError, CudaBuilder, NvptxArch};
 
@@ -29,7 +29,8 @@ fn main() {
 
 fn build() -> Result<(), BuilderError> {
     println!("cargo::rerun-if-changed=build.rs");
-    let mut builder = CudaBuilder::new("gpu-kernels")
+    let kernels = env::var_os("DEP_WARPSMITH_KERNELS_ROOT").unwrap_or_else(|| "gpu-kernels".into());
+    let mut builder = CudaBuilder::new(PathBuf::from(kernels))
         .arch(NvptxArch::Compute75)
         .arch(NvptxArch::Compute80)
         .image_per_kernel(true)

@@ -8,7 +8,7 @@ use std::{
     process::{Command, Output},
 };
 
-use cargo_metadata::{DependencyKind, MetadataCommand, Package, TargetKind};
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package, Target, TargetKind};
 
 use crate::error::{BuilderError, Result};
 
@@ -54,12 +54,17 @@ const FLAGS: &[&str] = &[
 const LIBRARIES: &[TargetKind] =
     &[TargetKind::Lib, TargetKind::RLib, TargetKind::StaticLib, TargetKind::CDyLib, TargetKind::DyLib];
 
-pub fn compile(options: &Options<'_>) -> Result<Bitcode> {
-    let manifest = options.crate_path.join("Cargo.toml");
+/// The path of the crate's manifest.
+fn manifest(crate_path: &Path) -> Result<PathBuf> {
+    let manifest = crate_path.join("Cargo.toml");
     if !manifest.is_file() {
-        return Err(BuilderError::NoCrate { path: options.crate_path.to_owned() });
+        return Err(BuilderError::NoCrate { path: crate_path.to_owned() });
     }
-    let manifest = manifest.canonicalize().map_err(|source| BuilderError::Io { path: manifest, source })?;
+    manifest.canonicalize().map_err(|source| BuilderError::Io { path: manifest, source })
+}
+
+pub fn compile(options: &Options<'_>) -> Result<Bitcode> {
+    let manifest = manifest(options.crate_path)?;
     let target = host_triple()?;
     let mut flags: Vec<String> = FLAGS.iter().map(ToString::to_string).collect();
     flags.push(format!("-Cdebuginfo={}", if options.line_tables { "line-directives-only" } else { "none" }));
@@ -183,24 +188,13 @@ struct Description {
 
 /// The crate's name, and what its dependencies add.
 fn describe(manifest: &Path, target: &str, flags: &[String]) -> Result<Description> {
-    let metadata_error = |reason: String| BuilderError::Metadata { path: manifest.to_owned(), reason };
     // Only the device's dependencies: others need not even be downloaded.
-    let filter = ["--filter-platform".to_owned(), target.to_owned()];
-    let command = MetadataCommand::new().manifest_path(manifest).other_options(filter).cargo_command();
-    let output = run(command, flags)?;
-    if !output.status.success() {
-        return Err(metadata_error(String::from_utf8_lossy(&output.stderr).into_owned()));
-    }
-    let metadata =
-        MetadataCommand::parse(String::from_utf8_lossy(&output.stdout)).map_err(|error| metadata_error(error.to_string()))?;
-    let root = metadata
-        .packages
-        .iter()
-        .find(|package| package.manifest_path.as_std_path() == manifest)
-        .ok_or_else(|| metadata_error("the package isn't part of its own workspace".to_owned()))?;
+    let metadata = metadata(manifest, ["--filter-platform", target], flags)?;
+    let metadata_error = |reason: &str| BuilderError::Metadata { path: manifest.to_owned(), reason: reason.to_owned() };
+    let root = package(&metadata, manifest)?;
 
     // Only what the kernel crate itself depends on: a workspace's other members have no say.
-    let resolve = metadata.resolve.as_ref().ok_or_else(|| metadata_error("no dependency graph".to_owned()))?;
+    let resolve = metadata.resolve.as_ref().ok_or_else(|| metadata_error("no dependency graph"))?;
     let mut reached = BTreeSet::new();
     let mut open = vec![&root.id];
     while let Some(id) = open.pop() {
@@ -227,14 +221,41 @@ fn describe(manifest: &Path, target: &str, flags: &[String]) -> Result<Descripti
             }
         }
     }
-    // A library may be named unlike its package.
-    let name = root
-        .targets
-        .iter()
-        .find(|target| target.kind.iter().any(|kind| LIBRARIES.contains(kind)))
-        .map(|target| target.name.replace('-', "_"))
-        .ok_or_else(|| metadata_error("the package has no library".to_owned()))?;
-    Ok(Description { name, ir, panic_ir, sources })
+    Ok(Description { name: library(root, manifest)?, ir, panic_ir, sources })
+}
+
+/// What `cargo metadata` says.
+fn metadata<'a>(manifest: &Path, options: impl Into<Vec<&'a str>>, flags: &[String]) -> Result<Metadata> {
+    let metadata_error = |reason| BuilderError::Metadata { path: manifest.to_owned(), reason };
+    let options: Vec<String> = options.into().into_iter().map(str::to_owned).collect();
+    let command = MetadataCommand::new().manifest_path(manifest).other_options(options).cargo_command();
+    let output = run(command, flags)?;
+    if !output.status.success() {
+        return Err(metadata_error(String::from_utf8_lossy(&output.stderr).into_owned()));
+    }
+    MetadataCommand::parse(String::from_utf8_lossy(&output.stdout)).map_err(|error| metadata_error(error.to_string()))
+}
+
+/// The package of a manifest.
+fn package<'a>(metadata: &'a Metadata, manifest: &Path) -> Result<&'a Package> {
+    let reason = "the package isn't part of its own workspace".to_owned();
+    let found = metadata.packages.iter().find(|package| package.manifest_path.as_std_path() == manifest);
+    found.ok_or_else(|| BuilderError::Metadata { path: manifest.to_owned(), reason })
+}
+
+/// The name of a package's library, which may be unlike the package's.
+fn library(package: &Package, manifest: &Path) -> Result<String> {
+    let is_library = |target: &&Target| target.kind.iter().any(|kind| LIBRARIES.contains(kind));
+    let reason = "the package has no library".to_owned();
+    let name = package.targets.iter().find(is_library).map(|target| target.name.replace('-', "_"));
+    name.ok_or_else(|| BuilderError::Metadata { path: manifest.to_owned(), reason })
+}
+
+/// A kernel crate's name, and its package's hash, without compiling anything.
+pub fn identify(crate_path: &Path) -> Result<(String, u64)> {
+    let manifest = manifest(crate_path)?;
+    let metadata = metadata(&manifest, ["--no-deps", "--offline"], &[])?;
+    Ok((library(package(&metadata, &manifest)?, &manifest)?, hash_of_package(&manifest)))
 }
 
 fn ir_files(package: &Package, key: &str) -> Vec<PathBuf> {

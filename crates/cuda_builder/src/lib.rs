@@ -238,6 +238,9 @@ impl CudaBuilder {
 
     /// Builds.
     ///
+    /// Where the environment variable `DOCS_RS` is set, there are no images: documentation needs none, and docs.rs has
+    /// another toolchain.
+    ///
     /// # Errors
     /// Where the crate doesn't compile, LLVM is not found, or device code holds what a GPU can't have: each
     /// [`BuilderError`] says what and what to do.
@@ -258,6 +261,13 @@ impl CudaBuilder {
         archs.sort();
         archs.dedup();
 
+        if self.rerun_if_changed {
+            println!("cargo::rerun-if-env-changed=DOCS_RS");
+        }
+        if env::var_os("DOCS_RS").is_some() {
+            let (name, package) = cargo::identify(&self.crate_path)?;
+            return write_output(&out_dir, &name, package, Vec::new(), Vec::new());
+        }
         llvm::load()?;
         let bitcode = cargo::compile(&cargo::Options {
             crate_path: &self.crate_path,
@@ -300,9 +310,7 @@ impl CudaBuilder {
         })?;
         // They agree about kernels and images.
         let (kernels, images) = done.swap_remove(0);
-        let module = out_dir.join(format!("{name}.kernels.rs"));
-        emit::write(&module, declaration(&name, package, &images).as_bytes())?;
-        let output = BuildOutput { images, kernels: kernels.into_keys().collect(), module };
+        let output = write_output(&out_dir, &name, package, images, kernels.into_keys().collect())?;
 
         if let Some(copy) = &self.copy_to {
             for image in &output.images {
@@ -341,6 +349,14 @@ fn images<'a>(kernels: impl Iterator<Item = &'a String>, split: bool, archs: &[N
 fn image_path(path: &Path, kernel: Option<&String>, arch: NvptxArch) -> PathBuf {
     let kernel = kernel.map_or_else(String::new, |kernel| format!("{kernel}."));
     path.with_extension(format!("{kernel}{}.ptx", arch.target_cpu()))
+}
+
+/// What a build made, with its module's declaration in a file.
+fn write_output(folder: &Path, name: &str, package: u64, images: Vec<PtxImage>, kernels: Vec<String>) -> Result<BuildOutput> {
+    fs::create_dir_all(folder).map_err(|source| BuilderError::Io { path: folder.to_owned(), source })?;
+    let module = folder.join(format!("{name}.kernels.rs"));
+    emit::write(&module, declaration(name, package, &images).as_bytes())?;
+    Ok(BuildOutput { images, kernels, module })
 }
 
 /// The images as an expression of Rust, in a file beside them, with names of `warpsmith_device`.

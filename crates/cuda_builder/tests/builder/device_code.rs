@@ -396,3 +396,18 @@ fn the_environment_has_no_say() {
     });
     assert!(said.contains(&ptx(krate.builder())), "{said}");
 }
+
+/// docs.rs has a nightly toolchain, whose LLVM the builder doesn't speak to.
+#[test]
+fn documentation_needs_no_ptx() {
+    if child() {
+        let output = alone(|| features().out_dir(out_dir().join("documentation")).build()).unwrap();
+        assert!(output.images.is_empty() && output.kernels.is_empty());
+        let module = fs::read_to_string(output.module).unwrap();
+        assert!(module.starts_with("KernelModule::new(\"features\", 0x") && module.contains("&[\n])"), "{module}");
+        return;
+    }
+    in_child("device_code::documentation_needs_no_ptx", |command| {
+        command.env("DOCS_RS", "1").env("RUSTC", "/nowhere/rustc");
+    });
+}
