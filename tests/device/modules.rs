@@ -76,7 +76,7 @@ fn a_program_knows_the_modules_of_all_its_crates() {
     assert_eq!(names, ["gpu_kernels", "outside_kernels"]);
     assert!(modules[0].images().iter().all(|image| image.kernels().len() == 1));
     let [image] = modules[1].images() else { panic!("{:?}", modules[1]) };
-    assert_eq!(image.kernels(), ["samples_saxpy"]);
+    assert!(image.kernels().contains(&"samples_saxpy") && !image.kernels().contains(&"left_out_ones"), "{image:?}");
     let [(75, ptx)] = image.ptx() else { panic!("{image:?}") };
     assert!(ptx.contains(".entry samples_saxpy(") && !ptx.contains("left_out"), "{ptx}");
 }

@@ -17,6 +17,8 @@ pub struct Options<'a> {
     pub crate_path: &'a Path,
     pub target_dir: &'a Path,
     pub line_tables: bool,
+    /// More arguments for cargo, such as features.
+    pub arguments: &'a [String],
 }
 
 /// A compiled kernel crate.
@@ -68,7 +70,7 @@ pub fn compile(options: &Options<'_>) -> Result<Bitcode> {
     let target = host_triple()?;
     let mut flags: Vec<String> = FLAGS.iter().map(ToString::to_string).collect();
     flags.push(format!("-Cdebuginfo={}", if options.line_tables { "line-directives-only" } else { "none" }));
-    let described = describe(&manifest, &target, &flags)?;
+    let described = describe(&manifest, &target, options.arguments, &flags)?;
 
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command
@@ -78,6 +80,7 @@ pub fn compile(options: &Options<'_>) -> Result<Bitcode> {
         .args(["--target", &target])
         .arg("--target-dir")
         .arg(options.target_dir)
+        .args(options.arguments)
         // Whether the crate says so itself or not.
         .args(["--", "-Zcrate-attr=no_std"]);
     let output = run(command, &flags)?;
@@ -103,7 +106,8 @@ pub fn compile(options: &Options<'_>) -> Result<Bitcode> {
 /// What rustc can't know: that this is device code, and what it has in the place of what is missing.
 fn hint(messages: &str) -> String {
     const NO_STD: &str = "Device code has no `std`: use `core`, and `cuda_std` for what a GPU has.";
-    const NO_METHOD: &str = "Without `std` floats have few methods: the others are functions in `cuda_std::math`.";
+    const NO_METHOD: &str =
+        "Without `std` floats have the methods of `cuda_std::GpuFloat` (use it, or the prelude), and few others.";
     const HINTS: &[(&str, &str)] = &[
         (
             "duplicate lang item",
@@ -187,9 +191,11 @@ struct Description {
 }
 
 /// The crate's name, and what its dependencies add.
-fn describe(manifest: &Path, target: &str, flags: &[String]) -> Result<Description> {
+fn describe(manifest: &Path, target: &str, arguments: &[String], flags: &[String]) -> Result<Description> {
     // Only the device's dependencies: others need not even be downloaded.
-    let metadata = metadata(manifest, ["--filter-platform", target], flags)?;
+    let mut options = vec!["--filter-platform", target];
+    options.extend(features(arguments));
+    let metadata = metadata(manifest, options, flags)?;
     let metadata_error = |reason: &str| BuilderError::Metadata { path: manifest.to_owned(), reason: reason.to_owned() };
     let root = package(&metadata, manifest)?;
 
@@ -222,6 +228,17 @@ fn describe(manifest: &Path, target: &str, flags: &[String]) -> Result<Descripti
         }
     }
     Ok(Description { name: library(root, manifest)?, ir, panic_ir, sources })
+}
+
+/// Those of cargo's arguments that choose features: `cargo metadata` takes them, too.
+fn features(arguments: &[String]) -> impl Iterator<Item = &str> {
+    let mut value_follows = false;
+    arguments.iter().map(String::as_str).filter(move |argument| {
+        let is_value = value_follows;
+        value_follows = matches!(*argument, "--features" | "-F");
+        let alone = matches!(*argument, "--no-default-features" | "--all-features");
+        is_value || value_follows || alone || argument.starts_with("--features=") || argument.starts_with("-F")
+    })
 }
 
 /// What `cargo metadata` says.

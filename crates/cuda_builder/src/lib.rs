@@ -105,6 +105,9 @@ impl NvptxArch {
     }
 }
 
+/// [`NvptxArch`] as Rust-CUDA calls it.
+pub use NvptxArch as NvvmArch;
+
 /// What the PTX tells debuggers and profilers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DebugInfo {
@@ -145,6 +148,7 @@ pub struct CudaBuilder {
     archs: Vec<NvptxArch>,
     image_per_kernel: bool,
     left_out: Vec<String>,
+    build_args: Vec<String>,
     copy_to: Option<PathBuf>,
     out_dir: Option<PathBuf>,
     emit_llvm_ir: bool,
@@ -162,6 +166,7 @@ impl CudaBuilder {
             archs: Vec::new(),
             image_per_kernel: false,
             left_out: Vec::new(),
+            build_args: Vec::new(),
             copy_to: None,
             out_dir: None,
             emit_llvm_ir: false,
@@ -188,6 +193,12 @@ impl CudaBuilder {
     /// Leaves out the kernels whose PTX names begin so, such as those of a module: no PTX is made of them.
     pub fn leave_out(mut self, beginning: impl Into<String>) -> Self {
         self.left_out.push(beginning.into());
+        self
+    }
+
+    /// Arguments for cargo, which compiles the kernel crate: `["--features", "double"]`.
+    pub fn build_args(mut self, arguments: &[impl AsRef<str>]) -> Self {
+        self.build_args.extend(arguments.iter().map(|argument| argument.as_ref().to_owned()));
         self
     }
 
@@ -273,6 +284,7 @@ impl CudaBuilder {
             crate_path: &self.crate_path,
             target_dir: &target_dir,
             line_tables: self.debug == DebugInfo::LineTables,
+            arguments: &self.build_args,
         })?;
         if self.rerun_if_changed {
             for file in &bitcode.sources {

@@ -50,6 +50,7 @@ pub use launch::ScalarParam;
 pub use param::ScalarParam;
 
 pub use disjoint::{DisjointSlice, GridStrideMut};
+pub use math::GpuFloat;
 pub use shared::{SharedArray, dynamic_shared, dynamic_shared_size};
 pub use vector::{F32x2, F32x4, F64x2, I32x2, I32x4, U32x2, U32x4, U64x2};
 

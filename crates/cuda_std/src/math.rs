@@ -1,7 +1,7 @@
 //! Functions of `f32` and `f64` that agree on the GPU and on the CPU.
 //!
-//! They are free functions: `math::sin(x)`. (Methods of a trait would lose to the standard library's of the same name
-//! as soon as a kernel is compiled for the CPU, even in a `no_std` crate, and its `x.sin()` rounds otherwise.)
+//! They are free functions, `math::sin(x)`, and methods of [`GpuFloat`], `x.sin()`. As a method, a function of the
+//! standard library comes first where a kernel is compiled for the CPU, and that may round otherwise.
 //!
 //! Roots, roundings, extremes and [`mul_add`] are exact, or exactly rounded. The transcendental functions are those of
 //! the `libm` crate on both sides, within about one unit in the last place; where a kernel's speed depends on one of
@@ -23,6 +23,40 @@ macro_rules! functions {
         unary { $($(#[$doc1:meta])* $f1:ident = $a32:path, $a64:path;)* }
         binary { $($(#[$doc2:meta])* $f2:ident = $b32:path, $b64:path;)* }
     ) => {
+        /// The module's functions as methods, as the standard library has them for `f32` and `f64` on the CPU.
+        pub trait GpuFloat: Float {
+            $(
+                $(#[$doc1])*
+                #[inline(always)]
+                fn $f1(self) -> Self {
+                    <Self as Functions>::$f1(self)
+                }
+            )*
+            $(
+                $(#[$doc2])*
+                #[inline(always)]
+                fn $f2(self, y: Self) -> Self {
+                    <Self as Functions>::$f2(self, y)
+                }
+            )*
+            /// `self * y + z`, rounded once. GPU: `fma.rn`.
+            #[inline(always)]
+            fn mul_add(self, y: Self, z: Self) -> Self {
+                <Self as Functions>::mul_add(self, y, z)
+            }
+            /// The sine and the cosine of an angle in radians.
+            #[inline(always)]
+            fn sin_cos(self) -> (Self, Self) {
+                <Self as Functions>::sin_cos(self)
+            }
+            /// To an integer power, by repeated squaring.
+            #[inline(always)]
+            fn powi(self, n: i32) -> Self {
+                <Self as Functions>::powi(self, n)
+            }
+        }
+        impl<F: Float> GpuFloat for F {}
+
         /// Each function for one type.
         trait Functions: Copy {
             $(fn $f1(x: Self) -> Self;)*

@@ -1,6 +1,6 @@
 //! What nearly every kernel uses: `use cuda_std::prelude::*;`.
 
 pub use crate::{
-    DisjointSlice, F32x2, F32x4, F64x2, I32x2, I32x4, KernelParam, SharedArray, U32x2, U32x4, U64x2, arch, atomic, constant,
-    dynamic_shared, dynamic_shared_size, is_gpu, kernel, math, mem, shared_array, thread, warp,
+    DisjointSlice, F32x2, F32x4, F64x2, GpuFloat, I32x2, I32x4, KernelParam, SharedArray, U32x2, U32x4, U64x2, arch, atomic,
+    constant, dynamic_shared, dynamic_shared_size, is_gpu, kernel, math, mem, shared_array, thread, warp,
 };

@@ -411,3 +411,24 @@ fn documentation_needs_no_ptx() {
         command.env("DOCS_RS", "1").env("RUSTC", "/nowhere/rustc");
     });
 }
+
+/// Features of the crate, and of what it depends on with them.
+#[test]
+fn arguments_for_cargo() {
+    let krate = Krate::bare(
+        "with_features",
+        "#[inline(never)] #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn always(out: *mut u32) { unsafe { *out = 1 } }
+         #[cfg(feature = \"more\")]
+         #[inline(never)] #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn sometimes(out: *mut u32) { unsafe { *out = 2 } }",
+    );
+    let manifest = fs::read_to_string(krate.path.join("Cargo.toml")).unwrap();
+    if !manifest.contains("[features]") {
+        krate.write("Cargo.toml", &(manifest + "\n[features]\nmore = []\n"));
+    }
+    assert_eq!(build(krate.builder()).unwrap().kernels, ["always"]);
+    for arguments in [&["--features", "more"][..], &["--features=more"], &["-Fmore"], &["--all-features"]] {
+        assert_eq!(build(krate.builder().build_args(arguments)).unwrap().kernels, ["always", "sometimes"], "{arguments:?}");
+    }
+    let error = build(krate.builder().build_args(&["--features", "less"])).unwrap_err().to_string();
+    assert!(error.contains("does not contain this feature: less") || error.contains("`less`"), "{error}");
+}

@@ -1,5 +1,6 @@
 //! Kernels outside of gpu-kernels, with names that are also in use there.
-#![cfg_attr(cuda_device, no_std)]
+
+pub mod language;
 
 /// Kernels with names of `gpu_kernels::samples`.
 pub mod samples {
