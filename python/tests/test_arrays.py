@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from integrals import random_arrays
 from warpsmith import Device, DeviceArray, devices, free_memory, list_rank, overlap, pcf
 
 TYPES = ["int32", "int64", "float32", "float64"]
@@ -170,12 +171,7 @@ def test_lists_in_words() -> None:
 
 
 def functions(n: int, dtype: str) -> pcf.PcfSet:
-    rng = np.random.default_rng(n)
-    made = []
-    for _ in range(n):
-        times = np.concatenate([[0], np.sort(rng.uniform(0.01, 1, 5))])
-        made.append(np.column_stack([times, np.append(rng.uniform(0, 1, 5), 0)]))
-    return pcf.PcfSet(made, dtype=dtype)
+    return pcf.PcfSet(random_arrays(n, n), dtype=dtype)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from integrals import random_arrays
 from warpsmith import Device, DeviceArray, devices, list_rank, overlap, pcf
 
 cupy: Any = pytest.importorskip("cupy")
@@ -26,15 +27,6 @@ def random_list(n: int) -> tuple[Any, Any]:
     ranks = np.empty(n, np.int32)
     ranks[order] = np.arange(n)
     return next, ranks
-
-
-def functions(n: int, dtype: str) -> pcf.PcfSet:
-    rng = np.random.default_rng(n)
-    made = []
-    for _ in range(n):
-        times = np.concatenate([[0], np.sort(rng.uniform(0.01, 1, 5))])
-        made.append(np.column_stack([times, np.append(rng.uniform(0, 1, 5), 0)]))
-    return pcf.PcfSet(made, dtype=dtype)
 
 
 class Interface:
@@ -62,6 +54,10 @@ def test_shared_both_ways(dtype: str, wrap: Any) -> None:
     # A copy has its own memory.
     copy = DeviceArray(ours.numpy())
     assert copy.__cuda_array_interface__["data"][0] != theirs.data.ptr
+
+
+def functions(n: int, dtype: str) -> pcf.PcfSet:
+    return pcf.PcfSet(random_arrays(n, n), dtype=dtype)
 
 
 def test_pytorch() -> None:
