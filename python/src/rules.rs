@@ -40,7 +40,7 @@ impl Runs {
         work::owned(py, 16 * schedules.len(), move || {
             let runs = traversals(&schedules)?.into_iter().zip(seconds);
             let runs = runs.map(|(traversal, seconds)| Run { seconds, traversal }).collect();
-            Ok(Runs(Arc::new(design_rules::Runs { about: About::default(), runs })))
+            Ok(Runs(Arc::new(design_rules::Runs { about: About::default(), runs, failed: Vec::new() })))
         })
     }
 
@@ -223,7 +223,7 @@ impl Explorer {
         let search = strategy.name().to_owned();
         let about = About { platform, streams, search, seed, ..About::program(&dag.0) };
         let explorer = design_rules::search::Explorer::new(&dag.0, streams, strategy, seed).map_err(Failure::from)?;
-        Ok(Explorer(Mutex::new(Search { explorer, runs: design_rules::Runs { about, runs: Vec::new() } })))
+        Ok(Explorer(Mutex::new(Search { explorer, runs: design_rules::Runs { about, runs: Vec::new(), failed: Vec::new() } })))
     }
 
     fn ask(&self, py: Python<'_>) -> PyResult<Option<String>> {

@@ -399,7 +399,10 @@ fn files_that_are_none() {
             ("no.csv", "no.csv: "),
             ("none.csv", "none.csv: it has no runs"),
             ("cut.csv", "cut.csv: it was cut short: the last line has no end"),
-            ("text.csv", "text.csv: it is not a file of runs: the first line isn't `# warpsmith rules 1`"),
+            (
+                "text.csv",
+                "text.csv: it is not a file of runs: the first line is neither `# warpsmith rules 1`, nor does it name columns",
+            ),
             ("time.csv", "time.csv: line 6: `soon` is not a time in seconds"),
             ("few.csv", "few.csv: nothing to learn: a step function of radius 1 takes 4 runs, and there are 2"),
             ("same.csv", "same.csv: all 20 runs took 1e-3 s, so that there are no fast and slow ones"),

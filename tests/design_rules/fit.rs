@@ -49,7 +49,7 @@ fn runs_on(workload: &dyn Workload, machine: &Machine, schedules: impl Iterator<
         let traversal = schedule.text(dag).parse().unwrap();
         Run { seconds: platform.measure(&schedule).unwrap(), traversal }
     };
-    Runs { about, runs: schedules.map(run).collect() }
+    Runs { about, runs: schedules.map(run).collect(), failed: Vec::new() }
 }
 
 fn random_runs(workload: &dyn Workload, machine: &Machine, count: usize) -> Runs {
@@ -187,7 +187,7 @@ fn what_cannot_be_fitted_is_said() {
         error
     };
     let usual = Options::default();
-    let first = |count: usize| Runs { about: runs.about.clone(), runs: runs.runs[..count].to_vec() };
+    let first = |count: usize| Runs { about: runs.about.clone(), runs: runs.runs[..count].to_vec(), failed: Vec::new() };
     assert_eq!(
         error(&model, &start, &first(91), &usual),
         "nothing to learn: 23 numbers can't be fitted to 45 of 91 runs: it takes 46, and as many to judge by"

@@ -12,6 +12,7 @@ mod signals;
 
 mod cli;
 mod cli_fit;
+mod external;
 mod fit;
 mod learning;
 mod platform;

@@ -25,7 +25,7 @@ fn runs(dag: &Dag, every: usize, time: impl Fn(usize, &Schedule) -> f64) -> Runs
         space: Some("5390".to_owned()),
         ..About::program(dag)
     };
-    Runs { about, runs: schedules.map(run).collect() }
+    Runs { about, runs: schedules.map(run).collect(), failed: Vec::new() }
 }
 
 /// One step per microsecond, on each of this many ranks.

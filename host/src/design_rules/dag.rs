@@ -2,10 +2,13 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::RulesError;
+use crate::files::FileError;
+use crate::read::{brief, text};
 
 /// The most operations that a program may have, so that a set of them is one word.
 pub const MAX_OPERATIONS: usize = 64;
@@ -81,6 +84,23 @@ struct Operation {
     kind: Kind,
     predecessors: u64,
     successors: u64,
+}
+
+/// A program as JSON has it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Described {
+    name: Option<String>,
+    operations: Vec<DescribedOperation>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DescribedOperation {
+    name: String,
+    kind: Kind,
+    #[serde(default)]
+    after: Vec<String>,
 }
 
 /// Collects a program's operations and dependences; made by [`Dag::builder`].
@@ -240,6 +260,36 @@ impl Dag {
     /// Starts a program of this name.
     pub fn builder(name: impl Into<String>) -> DagBuilder {
         DagBuilder { name: name.into(), operations: Vec::new(), edges: Vec::new() }
+    }
+
+    /// Reads a program from a file of JSON:
+    ///
+    /// ```json
+    /// {"name": "exchange", "operations": [
+    ///     {"name": "Pack", "kind": "gpu"},
+    ///     {"name": "Send", "kind": "cpu", "after": ["Pack"]},
+    ///     {"name": "Inner", "kind": "gpu"}
+    /// ]}
+    /// ```
+    ///
+    /// `after` names the operations that must be done before; without `name`, the file's is the program's.
+    ///
+    /// # Errors
+    /// [`RulesError::File`], which names the file: where it can't be read or isn't such JSON (with line and column),
+    /// and for what [`DagBuilder::build`] refuses.
+    pub fn read(path: &Path) -> Result<Self, RulesError> {
+        let text = text(path).map_err(|reason| FileError::new(path, reason))?;
+        let wrong = |reason: String| RulesError::from(FileError::new(path, reason));
+        let Described { name, operations } = serde_json::from_str(&text).map_err(|error| wrong(brief(error)))?;
+        let name = name.unwrap_or_else(|| path.file_stem().unwrap_or_default().to_string_lossy().into_owned());
+        let mut builder = Dag::builder(name);
+        for DescribedOperation { name, kind, after } in operations {
+            for before in after {
+                builder = builder.edge(before, name.clone());
+            }
+            builder = builder.operation(name, kind);
+        }
+        builder.build().map_err(|error| wrong(error.to_string()))
     }
 
     /// The program's name.

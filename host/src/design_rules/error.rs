@@ -69,6 +69,14 @@ pub enum RulesError {
         /// The first difference.
         reason: String,
     },
+    /// A program of somebody else's could not measure a schedule.
+    #[error("the program failed on the schedule `{schedule}`: {reason}")]
+    Failed {
+        /// The steps as text.
+        schedule: String,
+        /// What it said, or what happened to it.
+        reason: String,
+    },
     /// The ranks.
     #[error(transparent)]
     Ranks(#[from] crate::ranks::RanksError),

@@ -4,7 +4,8 @@
 //!
 //! - A [`Dag`] is a program, and a [`Schedule`] one way to run it: [`schedule`] lists and counts them.
 //! - [`search`] chooses which to measure, or [`Survey`] measures all; a [`Platform`] measures: [`platform`] on GPUs or
-//!   the CPU, with ranks as threads or processes; [`sim`] on a simulated machine; [`Replay`] from a file of [`Runs`].
+//!   the CPU, with ranks as threads or processes; [`external`] through somebody else's program; [`sim`] on a simulated
+//!   machine; [`Replay`] from a file of [`Runs`].
 //! - [`Model`] learns from times: classes ([`labels`]), features ([`FeatureSet`]), a [`tree`], and [`rules`] as
 //!   sentences; [`Accuracy`] and [`study`] say how well they hold, [`report`] makes a page of all.
 //! - [`programs`] has some to begin with.
@@ -41,6 +42,7 @@ mod accuracy;
 mod columns;
 pub mod dag;
 mod error;
+pub mod external;
 mod features;
 pub mod labels;
 mod model;
@@ -69,7 +71,7 @@ pub use model::{LearnOptions, Model};
 pub use platform::{Platform, Span, Timeline};
 pub use replay::{Replay, program_of};
 pub use rules::{Rules, Ruleset};
-pub use runs::{About, Journal, Run, Runs};
+pub use runs::{About, Failed, Journal, Run, Runs};
 pub use schedule::{Schedule, Step};
 pub use survey::Survey;
 pub use table::TraversalTable;

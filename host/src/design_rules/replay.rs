@@ -147,6 +147,7 @@ mod tests {
         let mut runs = Runs {
             about: About { streams: 2, ranks: 4, fastest: Some(Timeline::default()), ..About::program(&dag) },
             runs: all.iter().enumerate().map(run).collect(),
+            failed: Vec::new(),
         };
         // A second run of a schedule doesn't count.
         runs.runs.push(Run { seconds: 0.5, ..runs.runs[1].clone() });

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::error::check_time;
 use super::{Dag, RulesError, Timeline, Traversal, schedule::MAX_STREAMS};
 use crate::files::{Destination, FileError, Reason};
-use crate::read::{Lines, brief, push, quoted};
+use crate::read::{Lines, Table, brief, quoted, reserve};
 
 /// The first line of a file of runs.
 const MAGIC: &str = "# warpsmith rules 1";
@@ -17,6 +17,9 @@ const MAGIC: &str = "# warpsmith rules 1";
 const MOST_RANKS: usize = 1 << 24;
 /// The header of its table.
 const HEADER: &str = "iteration,seconds,schedule";
+
+/// What the file has in the place of a time for a schedule that failed.
+const FAILED: &str = "failed";
 
 /// What was measured, where and how.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -65,16 +68,28 @@ pub struct Run {
     pub traversal: Traversal,
 }
 
+/// A schedule that the program could not run to its end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failed {
+    /// When it was tried: how many schedules had been, measured or failed.
+    pub iteration: usize,
+    /// The schedule.
+    pub traversal: Traversal,
+}
+
 /// Schedules of a program with their times, in the order in which they were measured.
 ///
-/// As a file: a line that says what it is, a line of JSON with [`About`] and the number of runs, both behind `# `, and
-/// a CSV table `iteration,seconds,schedule`. Times are written so that they read back the same.
+/// As a file: a line that says what it is, a line of JSON with [`About`] and the number of rows, both behind `# `, and
+/// a CSV table `iteration,seconds,schedule`. Times are written so that they read back the same; a schedule that failed
+/// has `failed` in their place.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Runs {
     /// What was measured.
     pub about: About,
     /// The runs.
     pub runs: Vec<Run>,
+    /// What failed, by ascending iteration.
+    pub failed: Vec<Failed>,
 }
 
 /// The second line of the file.
@@ -108,25 +123,53 @@ impl Runs {
         self.runs.iter().max_by(|a, b| a.seconds.total_cmp(&b.seconds))
     }
 
+    /// How many schedules were tried.
+    pub fn tried(&self) -> usize {
+        self.runs.len() + self.failed.len()
+    }
+
+    /// All schedules that were tried, in order, with their times in seconds where they didn't fail.
+    pub fn rows(&self) -> impl Iterator<Item = (Option<f64>, &Traversal)> {
+        let (mut runs, mut failed) = (self.runs.iter(), self.failed.iter().peekable());
+        (0..self.tried()).map_while(move |iteration| match failed.next_if(|failed| failed.iteration <= iteration) {
+            Some(failed) => Some((None, &failed.traversal)),
+            None => match runs.next() {
+                Some(run) => Some((Some(run.seconds), &run.traversal)),
+                None => failed.next().map(|failed| (None, &failed.traversal)),
+            },
+        })
+    }
+
+    /// Takes in a schedule that was tried after all others; without a time it failed.
+    pub fn push(&mut self, seconds: Option<f64>, traversal: Traversal) {
+        match seconds {
+            Some(seconds) => self.runs.push(Run { seconds, traversal }),
+            None => self.failed.push(Failed { iteration: self.tried(), traversal }),
+        }
+    }
+
     /// Writes the file whole, beside its name first.
     ///
     /// # Errors
     /// [`RulesError::File`].
     pub fn write(&self, destination: &Destination) -> Result<(), RulesError> {
-        let text = self.text(Some(self.runs.len()));
+        let text = self.text(Some(self.tried()));
         Ok(destination.write(|file| file.write_all(text.as_bytes()))?)
     }
 
-    /// The file, of this many runs.
+    /// The file, of this many rows.
     fn text(&self, runs: Option<usize>) -> String {
         let head = serde_json::to_string(&Head { runs, about: &self.about }).expect("its keys are strings");
         let mut text = format!("{MAGIC}\n# {head}\n{HEADER}\n");
-        self.runs.iter().enumerate().for_each(|(iteration, run)| text.push_str(&row_text(iteration, run)));
+        for (iteration, (seconds, traversal)) in self.rows().enumerate() {
+            text.push_str(&row_text(iteration, seconds, traversal));
+        }
         text
     }
 
     /// Reads a file that [`write`](Self::write) or a [`Journal`] wrote. Of the latter, a last row that was cut short is
-    /// left out.
+    /// left out. A CSV table of one's own will do, too, if it has columns `schedule` and `seconds` or `time`: nothing is
+    /// known about its runs, then.
     ///
     /// # Errors
     /// [`RulesError::File`] where it can't be read, isn't such a file, was cut short, or has an invalid row: it names
@@ -135,7 +178,7 @@ impl Runs {
         let wrong = |reason: Reason| RulesError::from(FileError::new(path, reason));
         let mut lines = Lines::open(path).map_err(wrong)?;
         if !lines.next().map_err(wrong)? || lines.line() != MAGIC.as_bytes() {
-            return Err(wrong(format!("it is not a file of runs: the first line isn't `{MAGIC}`").into()));
+            return Self::read_table(path, lines.line());
         }
         let cut = "it was cut short: the second line should say what was measured";
         let head = if lines.next().map_err(wrong)? { lines.text().map_err(wrong)? } else { "" };
@@ -151,7 +194,7 @@ impl Runs {
         if !lines.next().map_err(wrong)? || lines.line() != HEADER.as_bytes() {
             return Err(wrong(format!("line 3 isn't the header `{HEADER}`").into()));
         }
-        let mut runs: Vec<Run> = Vec::new();
+        let mut all = Runs { about, ..Runs::default() };
         let mut ended = lines.is_ended();
         while lines.next().map_err(wrong)? {
             ended = lines.is_ended();
@@ -159,35 +202,58 @@ impl Runs {
                 // Whoever added rows was stopped in the last.
                 break;
             }
-            let index = runs.len();
-            let run = row(lines.text().map_err(wrong)?, index).map_err(|reason| {
+            let index = all.tried();
+            let (seconds, traversal) = row(lines.text().map_err(wrong)?, index).map_err(|reason| {
                 let cut = if expected == Some(index + 1) || !ended { "; was the file cut short?" } else { "" };
                 wrong(lines.error(format_args!("{reason}{cut}")))
             })?;
-            push(&mut runs, run).map_err(wrong)?;
+            reserve(&mut all.runs, 1).and_then(|()| reserve(&mut all.failed, 1)).map_err(wrong)?;
+            all.push(seconds, traversal);
         }
         if !ended && expected.is_some() {
             return Err(wrong("it was cut short: the last line has no end".into()));
         }
-        if let Some(expected) = expected.filter(|&expected| expected != runs.len()) {
-            let found = runs.len();
+        if let Some(expected) = expected.filter(|&expected| expected != all.tried()) {
+            let found = all.tried();
             return Err(wrong(
                 format!("it was cut short, or put together: it should have {expected} runs, but has {found}").into(),
             ));
         }
-        let signature = |run: &Run| {
-            let mut names: Vec<_> =
-                run.traversal.steps().iter().filter(|step| !step.is_synchronisation()).map(|step| step.name.clone()).collect();
-            names.sort_unstable();
-            names
-        };
-        if let Some(first) = runs.first() {
-            let names = signature(first);
-            if let Some(odd) = runs.iter().position(|run| signature(run) != names) {
-                return Err(wrong(format!("line {}: the schedule has other operations than the first", odd + 4).into()));
-            }
+        let first = all.rows().next().map(|(_, first)| signature(first));
+        let odd = first.and_then(|first| all.rows().position(|(_, traversal)| signature(traversal) != first));
+        if let Some(odd) = odd {
+            return Err(wrong(format!("line {}: the schedule has other operations than the first", odd + 4).into()));
         }
-        Ok(Runs { about, runs })
+        Ok(all)
+    }
+
+    /// Reads a table of somebody's own: with a column `schedule`, and one of times, `seconds` or `time`. Others don't
+    /// count.
+    fn read_table(path: &Path, first: &[u8]) -> Result<Self, RulesError> {
+        let wrong = |reason: Reason| RulesError::from(FileError::new(path, reason));
+        let header: Vec<_> = first.split(|&byte| byte == b',').map(|name| name.trim_ascii()).collect();
+        let column = |names: &[&str]| header.iter().position(|column| names.iter().any(|name| name.as_bytes() == *column));
+        let (Some(schedule), Some(seconds)) = (column(&["schedule"]), column(&["seconds", "time"])) else {
+            let text = format!(
+                "it is not a file of runs: the first line is neither `{MAGIC}`, nor does it name columns `schedule` and `seconds` or `time`"
+            );
+            return Err(wrong(text.into()));
+        };
+        let mut table = Table::open_any(path).map_err(wrong)?;
+        let mut all = Runs::default();
+        let mut names = None;
+        while table.next().map_err(wrong)? {
+            let failed = table.text(seconds) == FAILED;
+            let time = if failed { None } else { Some(time(table.text(seconds)).map_err(|reason| wrong(table.error(reason)))?) };
+            let traversal: Traversal = table.text(schedule).parse().map_err(|reason: String| wrong(table.error(reason)))?;
+            let signature = signature(&traversal);
+            if names.get_or_insert_with(|| signature.clone()) != &signature {
+                return Err(wrong(table.error("the schedule has other operations than the first")));
+            }
+            reserve(&mut all.runs, 1).and_then(|()| reserve(&mut all.failed, 1)).map_err(wrong)?;
+            all.push(time, traversal);
+        }
+        Ok(all)
     }
 
     /// Sees to it that these are runs of this program.
@@ -226,12 +292,13 @@ impl Journal {
         Journal { path, continues, file: None, len: 0 }
     }
 
-    /// Adds a run to those that there `were` when it was made, which are written, too.
+    /// Adds a schedule, without a time one that failed, to those that there `were` when the journal was made, which are
+    /// written, too.
     ///
     /// # Errors
     /// [`RulesError::File`]; also where there is a file that it doesn't continue, which is not touched. What was added
     /// before stays.
-    pub fn add(&mut self, were: &Runs, run: &Run) -> Result<(), RulesError> {
+    pub fn add(&mut self, were: &Runs, seconds: Option<f64>, traversal: &Traversal) -> Result<(), RulesError> {
         let cannot = |error: io::Error| FileError::unwritten(&self.path, error);
         let file = match &mut self.file {
             Some(file) => file,
@@ -247,11 +314,11 @@ impl Journal {
                     // Half a head is of no use to anybody.
                     started.inspect_err(|_| _ = fs::remove_file(&self.path)).map_err(cannot)?;
                 }
-                self.len = were.runs.len();
+                self.len = were.tried();
                 self.file.insert(file)
             }
         };
-        file.write_all(row_text(self.len, run).as_bytes()).map_err(cannot)?;
+        file.write_all(row_text(self.len, seconds, traversal).as_bytes()).map_err(cannot)?;
         self.len += 1;
         Ok(())
     }
@@ -266,12 +333,15 @@ impl Journal {
 }
 
 /// A row of the table.
-fn row_text(iteration: usize, run: &Run) -> String {
-    format!("{iteration},{:e},{}\n", run.seconds, run.traversal)
+fn row_text(iteration: usize, seconds: Option<f64>, traversal: &Traversal) -> String {
+    match seconds {
+        Some(seconds) => format!("{iteration},{seconds:e},{traversal}\n"),
+        None => format!("{iteration},{FAILED},{traversal}\n"),
+    }
 }
 
 /// Reads a row of the table.
-fn row(line: &str, index: usize) -> Result<Run, String> {
+fn row(line: &str, index: usize) -> Result<(Option<f64>, Traversal), String> {
     let mut fields = line.splitn(3, ',');
     let (Some(iteration), Some(seconds), Some(schedule)) = (fields.next(), fields.next(), fields.next()) else {
         return Err(format!("{} has fewer than 3 fields", quoted(line)));
@@ -279,7 +349,21 @@ fn row(line: &str, index: usize) -> Result<Run, String> {
     if iteration.parse() != Ok(index) {
         return Err(format!("the iteration is {}, but {index} comes next", quoted(iteration)));
     }
-    let seconds: f64 = seconds.parse().map_err(|_| format!("{} is not a time in seconds", quoted(seconds)))?;
+    let seconds = if seconds == FAILED { None } else { Some(time(seconds)?) };
+    Ok((seconds, schedule.parse()?))
+}
+
+/// Reads a time in seconds.
+fn time(text: &str) -> Result<f64, String> {
+    let seconds: f64 = text.parse().map_err(|_| format!("{} is not a time in seconds", quoted(text)))?;
     check_time(seconds).map_err(|error| error.to_string())?;
-    Ok(Run { seconds, traversal: schedule.parse()? })
+    Ok(seconds)
+}
+
+/// The names of a schedule's operations, sorted.
+fn signature(traversal: &Traversal) -> Vec<String> {
+    let mut names: Vec<_> =
+        traversal.steps().iter().filter(|step| !step.is_synchronisation()).map(|step| step.name.clone()).collect();
+    names.sort_unstable();
+    names
 }

@@ -225,7 +225,7 @@ mod tests {
             traversal: schedule.text(dag).parse().unwrap(),
         };
         let about = About { streams: 2, ..About::program(dag) };
-        Runs { about, runs: Schedules::new(dag, 2).unwrap().enumerate().map(run).collect() }
+        Runs { about, runs: Schedules::new(dag, 2).unwrap().enumerate().map(run).collect(), failed: Vec::new() }
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! | what | at most |
 //! | --- | --- |
 //! | a line of a text | [`LONGEST_LINE`], 16 MiB |
-//! | a shape (`.json`, `.svg`, `.wkt`), a simulated machine (`.json`) | [`LONGEST_TEXT`], 16 MiB |
+//! | a shape (`.json`, `.svg`, `.wkt`), a simulated machine or a program (`.json`) | [`LONGEST_TEXT`], 16 MiB |
 //! | vertices of a shape | [`MOST_VERTICES`], 100,000 |
 //! | elements of a drawing within each other | 256 |
 //! | elements and texts of a drawing | 1,000,000 |

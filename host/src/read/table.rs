@@ -19,14 +19,24 @@ pub(crate) struct Table {
 impl Table {
     /// Opens the file, whose header must be one of these.
     pub fn open(path: &Path, headers: &[&[&str]]) -> Result<Self, Reason> {
-        let mut table = Table { lines: Lines::open(path)?, header: Vec::new(), row: String::new(), fields: Vec::new() };
-        let found = if table.read()? { (0..table.fields.len()).map(|column| table.text(column)).collect() } else { vec![""] };
+        let table = Self::open_any(path)?;
+        let found: Vec<_> = table.header.iter().map(String::as_str).collect();
         if !headers.iter().any(|header| found == **header) {
             let wanted: Vec<_> = headers.iter().map(|header| format!("`{}`", header.join(","))).collect();
             let found = quoted(&found.join(","));
             return Err(table.error(format_args!("the header is {found}, but it must be {}", wanted.join(" or "))));
         }
-        table.header = found.into_iter().map(str::to_owned).collect();
+        Ok(table)
+    }
+
+    /// Opens the file, whatever its header.
+    pub fn open_any(path: &Path) -> Result<Self, Reason> {
+        let mut table = Table { lines: Lines::open(path)?, header: Vec::new(), row: String::new(), fields: Vec::new() };
+        let columns = if table.read()? { table.fields.len() } else { 0 };
+        table.header = (0..columns).map(|column| table.text(column).to_owned()).collect();
+        if columns == 0 {
+            table.header.push(String::new());
+        }
         Ok(table)
     }
 

@@ -1,10 +1,16 @@
 //! `warpsmith rules explore`.
 
-use std::{ops::ControlFlow, path::PathBuf, time::Instant};
+use std::{
+    ffi::OsString,
+    ops::ControlFlow,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use clap::{Args, ValueEnum};
 use warpsmith::design_rules::{
-    About, Dag, Platform, RulesError, Run, Runs, Survey,
+    About, Dag, Platform, RulesError, Runs, Survey,
+    external::External,
     schedule::{Schedules, count},
     search::{DepthFirst, Explorer, Mcts, Random, Strategy},
 };
@@ -13,7 +19,7 @@ use super::{
     explored::{Best, Object},
     learning::Origin,
     platform::{Opened, Place, open_platform},
-    program::Choice,
+    program::{Choice, Program},
     session::{Kept, Session, beside},
 };
 use crate::cli::{
@@ -44,18 +50,28 @@ const SURVEY: &str = "survey";
         Ctrl-C or SIGTERM ends the search: what was measured until then is written in the same way, with exit code 130 or 143; a second \
         one ends at once. Until the end, each measurement goes to RUNS.CSV.partial at once, and RUNS.CSV stays as it is. Where a search didn't come to \
         its end, --resume continues it from there as if it had never stopped: program, input, platform, search and seed must be the same. \
-        Without such a file, it continues RUNS.CSV itself. Iterations and passes are counted with those that there are.",
+        Without such a file, it continues RUNS.CSV itself. Iterations and passes are counted with those that there are.\n\n\
+        A program of your own is a file of JSON with its operations, and a command, behind `--`, that runs the schedules which it is \
+        told, a line of JSON each, and answers with a time: docs/design-rules.md has an example. A schedule on which it fails \
+        twice is written down as failed, and the search goes on.",
     after_help = "Examples:\n  \
         warpsmith rules explore spmv --output runs.csv                       200 schedules on 4 ranks\n  \
         warpsmith rules explore spmv --iterations 400 --resume --output runs.csv\n  \
         warpsmith rules explore spmv --platform sim --exhaustive --output full.csv\n  \
         warpsmith rules explore spmv --ranks 2 --matrix m.mtx --check --output runs.csv\n  \
         warpsmith rules explore halo --platform sim --ranks 64 --machine cluster.json --output runs.csv\n  \
-        mpirun -n 4 warpsmith rules explore spmv --output runs.csv           ranks as processes"
+        mpirun -n 4 warpsmith rules explore spmv --output runs.csv           ranks as processes\n  \
+        warpsmith rules explore mine.json --output runs.csv -- mpirun -n 4 ./mine --large"
 )]
 pub struct Arguments {
     #[command(flatten)]
     choice: Choice,
+    /// What measures the schedules of a program of your own: a command that answers on its standard output
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+    /// How long that may take to answer, in seconds [default: 60]
+    #[arg(long, value_name = "S", value_parser = parse_limit, requires = "command")]
+    limit: Option<Duration>,
     #[command(flatten)]
     place: Place,
     /// The most streams that a schedule may use
@@ -112,6 +128,18 @@ impl Search {
     }
 }
 
+/// The most schedules in a row that may fail.
+const MOST_FAILED: usize = 20;
+/// How long a program may take to answer where nothing is said.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Reads a time of more than nothing.
+fn parse_limit(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().filter(|&seconds: &f64| seconds > 0.0);
+    let limit = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    limit.ok_or_else(|| "not a number of seconds above 0".to_owned())
+}
+
 /// What came of a search.
 #[derive(Default)]
 struct Outcome {
@@ -124,10 +152,15 @@ struct Outcome {
 
 /// Runs the command.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
-    let mut files = Files::reading([&arguments.place.input.matrix, &arguments.place.machine].into_iter().flatten());
+    let program = if let Program::File(path) = &arguments.choice.program { Some(path) } else { None };
+    let inputs = [arguments.place.input.matrix.as_ref(), arguments.place.machine.as_ref(), program];
+    let mut files = Files::reading(inputs.into_iter().flatten());
     let destination = files.write(&arguments.output)?;
     files.write(&beside(&arguments.output))?;
-    let opened = open_platform(global, &arguments.choice, &arguments.place, arguments.streams, arguments.seed)?;
+    let opened = match arguments.external()? {
+        Some(external) => Some(Opened { platform: Box::new(external), input: String::new() }),
+        None => open_platform(global, &arguments.choice, &arguments.place, arguments.streams, arguments.seed)?,
+    };
     // Else another process does the rest.
     let Some(Opened { mut platform, input }) = opened else { return Ok(()) };
     let dag = platform.dag().clone();
@@ -168,7 +201,8 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let seconds = start.elapsed().as_secs_f64();
     let cancelled = interrupt.cancel().is_cancelled();
     if session.runs.runs.is_empty() {
-        return Err(outcome.error.map_or(Failure::Cancelled, Failure::from));
+        let nothing = if cancelled { Failure::Cancelled } else { Failure::error("no schedule could be measured") };
+        return Err(outcome.error.map_or(nothing, Failure::from));
     }
     // First of all what was measured: the platform may fail once more.
     session.write()?;
@@ -181,8 +215,11 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         tracing::info!(runs = session.runs.runs.len(), "what was measured before is in {}", arguments.output.display());
         return Err(error.into());
     }
-    session.trace(&mut *platform, &dag)?;
-    session.write()?;
+    // Of another program nobody knows when its steps are under way.
+    if program.is_none() {
+        session.trace(&mut *platform, &dag)?;
+        session.write()?;
+    }
     let Outcome { thought: (thought, runs), spread, .. } = outcome;
     let object = arguments.object(&session.runs, (runs > 0).then(|| thought / runs as f64), spread, seconds, cancelled)?;
     if arguments.json { terminal::print_json(&object) } else { object.print() }?;
@@ -190,6 +227,26 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
 }
 
 impl Arguments {
+    /// The program of the user's, if that is to be measured.
+    fn external(&self) -> Result<Option<External>, Failure> {
+        if self.command.is_empty() {
+            return Ok(None);
+        }
+        if !matches!(self.choice.program, Program::File(_)) {
+            return Err(Failure::error(
+                "a command behind `--` measures a program of your own, which a file describes: PROGRAM.json",
+            ));
+        }
+        if self.check {
+            return Err(Failure::error(
+                "--check is for spmv, halo and pipeline: a program of your own checks its results itself",
+            ));
+        }
+        self.place.check_external(&self.choice)?;
+        let dag = self.choice.dag()?;
+        Ok(Some(External::start(&dag, self.streams, self.command.clone(), self.limit.unwrap_or(LIMIT))?))
+    }
+
     /// Measures what a search proposes. Runs that there are already are what it proposed first.
     fn search(
         &self,
@@ -205,6 +262,7 @@ impl Arguments {
         let work = bar(progress, wanted, platform);
         let mut outcome = Outcome::default();
         let mut fastest = f64::INFINITY;
+        let mut failed = 0;
         let mut kept = Kept { session, platform, check: self.check };
         for iteration in 0..wanted {
             if interrupt.cancel().is_cancelled() {
@@ -215,6 +273,21 @@ impl Arguments {
             outcome.thought.0 += start.elapsed().as_secs_f64();
             let seconds = match kept.measure(&schedule) {
                 Ok(seconds) => seconds,
+                // What was stopped didn't fail.
+                Err(RulesError::Failed { .. }) if interrupt.cancel().is_cancelled() => break,
+                Err(error @ RulesError::Failed { .. }) => {
+                    explorer.record_failure(&schedule)?;
+                    kept.session.failed(&schedule.text(dag))?;
+                    terminal::warn(&error);
+                    work.reach(iteration + 1, wanted);
+                    failed += 1;
+                    if failed == MOST_FAILED {
+                        terminal::warn(format_args!("{MOST_FAILED} schedules in a row have failed"));
+                        outcome.error = Some(error);
+                        break;
+                    }
+                    continue;
+                }
                 Err(error) if kept.session.rest().is_empty() => {
                     outcome.error = Some(error);
                     break;
@@ -226,7 +299,8 @@ impl Arguments {
             explorer.record(&schedule, seconds)?;
             outcome.thought.0 += start.elapsed().as_secs_f64();
             outcome.thought.1 += 1;
-            kept.session.runs.runs.push(Run { seconds, traversal: schedule.text(dag).parse().map_err(Failure::error)? });
+            failed = 0;
+            kept.session.runs.push(Some(seconds), schedule.text(dag).parse().map_err(Failure::error)?);
             tracing::debug!(iteration, seconds, "measured");
             work.reach(iteration + 1, wanted);
             if seconds < fastest {
@@ -234,8 +308,9 @@ impl Arguments {
                 work.say(format!("{}: {}", kept.platform.description(), format::seconds(fastest)));
             }
         }
-        let rest = session.rest().to_vec();
-        session.runs.runs.extend(rest);
+        for (seconds, traversal) in session.rest() {
+            session.runs.push(seconds, traversal);
+        }
         Ok(outcome)
     }
 
@@ -298,6 +373,7 @@ impl Arguments {
             command: "explore",
             origin: Origin::of(runs),
             runs: runs.runs.len(),
+            failed: runs.failed.len(),
             ratio: slowest.seconds / fastest.seconds,
             fastest,
             slowest,

@@ -14,6 +14,8 @@ pub struct Object<'a> {
     #[serde(flatten)]
     pub origin: Origin<'a>,
     pub runs: usize,
+    /// Schedules on which the program failed.
+    pub failed: usize,
     pub fastest: Best,
     pub slowest: Best,
     pub ratio: f64,
@@ -58,8 +60,12 @@ impl Object<'_> {
             self.search_seconds_per_run.map_or(String::new(), format::seconds),
             format::seconds(self.seconds),
         ]);
-        terminal::print(format_args!("{}, {}: {}", self.origin.program, self.origin.input, self.origin.platform))?;
+        let comma = if self.origin.input.is_empty() { "" } else { ", " };
+        terminal::print(format_args!("{}{comma}{}: {}", self.origin.program, self.origin.input, self.origin.platform))?;
         terminal::print(table)?;
+        if self.failed > 0 {
+            terminal::print(format_args!("Failed: {}.", format::counted(self.failed, "schedule", "schedules")))?;
+        }
         if let Some(spread) = self.spread {
             terminal::print(format_args!("Passes lie {:.2} % apart (median over schedules).", 100.0 * spread))?;
         }

@@ -239,7 +239,8 @@ impl Input {
     pub fn model(&self, choice: &Choice, ranks: usize, staging: Memory) -> Result<(Box<dyn Workload>, String), Failure> {
         self.check(choice)?;
         staging.check(choice)?;
-        Ok(match choice.program {
+        Ok(match &choice.program {
+            Program::File(path) => return Err(unknown(path)),
             Program::Spmv => {
                 let (matrix, input) = matrix(self.matrix.as_deref())?;
                 (Box::new(SpmvModel::new(Traffic::new(&matrix, ranks)?).with_staging(staging.into())), input)
@@ -273,6 +274,23 @@ impl Place {
         Ok(())
     }
 
+    /// That no option is for the programs that the command has.
+    pub fn check_external(&self, choice: &Choice) -> Result<(), Failure> {
+        self.check(choice)?;
+        let given = [
+            (self.platform.is_some(), "--platform"),
+            (self.ranks.is_some(), "--ranks"),
+            (self.statistic != Statistic::Median, "--statistic"),
+            (self.staging != Memory::Auto, "--staging"),
+        ];
+        match given.into_iter().find(|(given, _)| *given) {
+            Some((_, option)) => {
+                Err(Failure::error(format_args!("{option} is for spmv, halo and pipeline, not for a program of your own")))
+            }
+            None => Ok(()),
+        }
+    }
+
     fn ranks(&self) -> usize {
         self.ranks.unwrap_or(RANKS)
     }
@@ -290,7 +308,8 @@ fn simulated(choice: &Choice, place: &Place, seed: u64) -> Result<Opened, Failur
 /// The program for real, and what it works on.
 fn setup(choice: &Choice, Place { input, staging, .. }: &Place) -> Result<(Arc<dyn Setup>, String), Failure> {
     let staging = (*staging).into();
-    Ok(match choice.program {
+    Ok(match &choice.program {
+        Program::File(path) => return Err(unknown(path)),
         Program::Spmv => {
             let (matrix, name) = matrix(input.matrix.as_deref())?;
             (Arc::new(Multiplication::new(matrix, staging)), name)
@@ -301,6 +320,14 @@ fn setup(choice: &Choice, Place { input, staging, .. }: &Place) -> Result<(Arc<d
             (Arc::new(matrix), input.pipeline(choice))
         }
     })
+}
+
+/// That this program knows nothing of another one but its operations.
+fn unknown(path: &Path) -> Failure {
+    Failure::error(format_args!(
+        "{} has a program's operations, and not the program: say behind `--` what measures its schedules",
+        path.display()
+    ))
 }
 
 /// The devices that ranks take in turns.

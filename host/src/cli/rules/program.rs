@@ -1,27 +1,48 @@
 //! The programs that the command has.
 
-use std::path::Path;
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
 
-use clap::{Args, ValueEnum};
+use clap::{
+    Args,
+    builder::{OsStringValueParser, TypedValueParser},
+};
 use warpsmith::design_rules::{Dag, RulesError, Runs, program_of, programs};
 
 use crate::cli::failure::Failure;
 
 /// A program whose schedules can be explored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Program {
-    /// Multiplication of a sparse matrix with a vector over ranks, as in the paper
+    /// Multiplication of a sparse matrix with a vector over ranks, as in the paper.
     Spmv,
-    /// A step of the heat equation in three dimensions, with the exchange of ghost cells
+    /// A step of the heat equation in three dimensions, with the exchange of ghost cells.
     Halo,
-    /// The double-buffered pipeline of pairwise matrices: compute, download and write blocks
+    /// The double-buffered pipeline of pairwise matrices: compute, download and write blocks.
     Pipeline,
+    /// One of the user's, from a file.
+    File(PathBuf),
+}
+
+fn parse_program(text: OsString) -> Result<Program, String> {
+    match text.to_str() {
+        Some("spmv") => Ok(Program::Spmv),
+        Some("halo") => Ok(Program::Halo),
+        Some("pipeline") => Ok(Program::Pipeline),
+        _ if Path::new(&text).extension().is_some_and(|extension| extension == "json") => Ok(Program::File(text.into())),
+        _ => Err("it is none of spmv, halo and pipeline, and no file of a program (.json)".to_owned()),
+    }
 }
 
 /// Which program, and how large a graph it is.
 #[derive(Args, Clone, Debug)]
 pub struct Choice {
-    /// The program
+    /// The program: spmv (a sparse matrix times a vector over ranks, as in the paper), halo (a step of the heat equation
+    /// in three dimensions), pipeline (pairwise matrices: compute, download and write blocks), or a file with the
+    /// operations of your own
+    #[arg(value_name = "PROGRAM", value_parser = OsStringValueParser::new().try_map(parse_program))]
     pub program: Program,
     /// Blocks that a rank computes, for pipeline: each is three operations [default: 4]
     #[arg(long, value_name = "N")]
@@ -60,7 +81,8 @@ impl Choice {
         if self.blocks.is_some() && self.program != Program::Pipeline {
             return Err(RulesError::Setup("--blocks is for pipeline: other programs have none".to_owned()));
         }
-        match self.program {
+        match &self.program {
+            Program::File(path) => Dag::read(path),
             Program::Spmv => Ok(programs::spmv::dag()),
             Program::Halo => Ok(programs::halo::dag()),
             Program::Pipeline => programs::pipeline::dag(self.blocks()),

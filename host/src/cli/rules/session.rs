@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use warpsmith::{
-    design_rules::{About, Dag, Journal, Platform, RulesError, Run, Runs, Schedule, Timeline},
+    design_rules::{About, Dag, Journal, Platform, RulesError, Run, Runs, Schedule, Timeline, Traversal},
     files::{Destination, FileError},
 };
 
@@ -22,7 +22,7 @@ pub struct Session {
     journal: Journal,
     /// What a search that this one continues has measured: its first runs.
     before: Runs,
-    /// How many of these the search has come to again.
+    /// How many of these, failed ones among them, the search has come to again.
     again: usize,
 }
 
@@ -41,7 +41,7 @@ impl Session {
                 journal.display()
             )));
         }
-        let none = Runs { about: about.clone(), runs: Vec::new() };
+        let none = Runs { about: about.clone(), ..Runs::default() };
         let before = match resume {
             true if unfinished => resumed(&journal, about.clone())?,
             true if path.exists() && !in_file => {
@@ -54,9 +54,23 @@ impl Session {
         Ok(Session { runs: none, destination, journal: Journal::new(journal, unfinished), before, again: 0 })
     }
 
-    /// The runs of before that the search has not come to again.
-    pub fn rest(&self) -> &[Run] {
-        &self.before.runs[self.again..]
+    /// The schedules of before that the search has not come to again, with their times, if they didn't fail.
+    pub fn rest(&self) -> Vec<(Option<f64>, Traversal)> {
+        self.before.rows().skip(self.again).map(|(seconds, traversal)| (seconds, traversal.clone())).collect()
+    }
+
+    /// Takes in a schedule that was tried; without a time it failed. It is in the journal from now on.
+    fn keep(&mut self, seconds: Option<f64>, text: &str) -> Result<(), RulesError> {
+        self.journal.add(&self.before, seconds, &text.parse().map_err(RulesError::Setup)?)
+    }
+
+    /// Takes in that a schedule failed, as [`Kept::measure`] said.
+    pub fn failed(&mut self, text: &str) -> Result<(), RulesError> {
+        if self.runs.tried() >= self.again {
+            self.keep(None, text)?;
+        }
+        self.runs.push(None, text.parse().map_err(RulesError::Setup)?);
+        Ok(())
     }
 
     /// Traces the fastest and the slowest schedule, on a platform that still works.
@@ -107,23 +121,23 @@ impl Platform for Kept<'_> {
     }
 
     fn measure(&mut self, schedule: &Schedule) -> Result<f64, RulesError> {
-        let Session { journal, before, again, destination, .. } = &mut *self.session;
+        let Session { before, again, destination, .. } = &mut *self.session;
         let text = schedule.text(self.platform.dag());
-        if let Some(run) = before.runs.get(*again) {
-            if run.traversal.to_string() != text {
+        if let Some((seconds, traversal)) = before.rows().nth(*again) {
+            if traversal.to_string() != text {
                 let reason = format!(
                     "it can't be resumed: in iteration {again} this search measures `{text}`, and the file has another schedule"
                 );
                 return Err(FileError::new(destination.name(), reason).into());
             }
             *again += 1;
-            return Ok(run.seconds);
+            return seconds.ok_or_else(|| RulesError::Failed { schedule: text, reason: "it failed before".to_owned() });
         }
         if self.check {
             self.platform.check(schedule)?;
         }
         let seconds = self.platform.measure(schedule)?;
-        journal.add(before, &Run { seconds, traversal: text.parse().map_err(RulesError::Setup)? })?;
+        self.session.keep(Some(seconds), &text)?;
         Ok(seconds)
     }
 
@@ -164,7 +178,7 @@ fn resumed(path: &Path, about: About) -> Result<Runs, Failure> {
         let text = format!("it can't be resumed: its runs are of {what}{theirs}, and this search is of {ours}");
         return Err(Failure::error(format_args!("{}: {text}", path.display())));
     }
-    Ok(Runs { about, runs: runs.runs })
+    Ok(Runs { about, ..runs })
 }
 
 /// The timeline of the first ranks, and of the last one to be done.

@@ -29,7 +29,7 @@
 //! let mut other = Machine::data_sheet();
 //! other.host.launch = 4e-6;
 //! let mut platform = SimPlatform::new(&model, other)?;
-//! let mut runs = Runs { about: About { ranks: 2, streams: 2, ..About::program(&dag) }, runs: Vec::new() };
+//! let mut runs = Runs { about: About { ranks: 2, streams: 2, ..About::program(&dag) }, runs: Vec::new(), failed: Vec::new() };
 //! for schedule in Schedules::new(&dag, 2)?.step_by(20) {
 //!     let seconds = platform.measure(&schedule)?;
 //!     runs.runs.push(Run { seconds, traversal: schedule.text(&dag).parse()? });

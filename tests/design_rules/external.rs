@@ -1,0 +1,243 @@
+//! Programs of the user's own: their operations from a file, and schedules measured by a command. Here it is a script.
+
+use std::{collections::HashMap, fs, time::Instant};
+
+use serde_json::{Value, json};
+use warpsmith::design_rules::{Dag, Kind, Runs, schedule::count};
+
+use crate::folder::Folder;
+
+const MINE: &str = r#"{"name": "exchange", "operations": [
+    {"name": "Pack", "kind": "gpu"},
+    {"name": "Inner", "kind": "gpu"},
+    {"name": "Send", "kind": "cpu", "after": ["Pack"]},
+    {"name": "Outer", "kind": "gpu", "after": ["Send", "Inner"]}
+]}"#;
+
+/// A program that writes down what it hears, and answers each schedule with `answer`: lines of a shell's `case`. By
+/// default a time that depends on the schedule's length.
+fn program(folder: &Folder, answer: &str) {
+    folder.write("mine.json", MINE);
+    let script = format!(
+        r#"read -r line
+echo "$line" > "$1.hello"
+echo started >> "$1.starts"
+echo 'this is not for warpsmith'
+echo '{{"platform": "a shell", "ranks": 3}}'
+while read -r line; do
+    echo "$line" >> "$1.heard"
+    case "$line" in
+        {answer}
+        *) echo "{{\"seconds\": 1e-${{#line}}}}";;
+    esac
+done
+"#
+    );
+    folder.write("mine.sh", &script);
+}
+
+/// Measures its schedules. Gives what is printed, and what is said on stderr.
+#[track_caller]
+fn explore(folder: &Folder, options: &str) -> (Value, String) {
+    let output = folder.run(&format!("explore mine.json --json {options} -- sh mine.sh log"));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    (serde_json::from_slice(&output.stdout).unwrap(), said)
+}
+
+/// What is said by a run that comes to nothing.
+#[track_caller]
+fn fails(folder: &Folder, arguments: &str) -> String {
+    let output = folder.run(arguments);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    said
+}
+
+fn lines(folder: &Folder, name: &str) -> Vec<Value> {
+    let text = fs::read_to_string(folder.path(name)).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn programs_from_files() {
+    let folder = Folder::of("rules");
+    folder.write("mine.json", MINE);
+    let dag = Dag::read(&folder.path("mine.json")).unwrap();
+    let built = Dag::builder("exchange").gpu("Pack").gpu("Inner").cpu("Send").gpu("Outer");
+    assert_eq!(dag, built.edge("Pack", "Send").edge("Send", "Outer").edge("Inner", "Outer").build().unwrap());
+    assert_eq!(dag.kind(dag.find("Send").unwrap()), Kind::Cpu);
+    let counted = folder.json("count mine.json");
+    assert_eq!(counted["counts"][1]["schedules"], json!(count(&dag, 2).unwrap().to_string()));
+    folder.write("unnamed.json", r#"{"operations": [{"name": "A", "kind": "cpu"}]}"#);
+    assert_eq!(Dag::read(&folder.path("unnamed.json")).unwrap().name(), "unnamed");
+    for (text, said) in [
+        ("", "bad.json: EOF while parsing"),
+        ("{}", "bad.json: missing field `operations`"),
+        (r#"{"operations": []}"#, "bad.json: program `bad`: it has no operations"),
+        (
+            "{\"operations\": [\n{\"name\": \"A\", \"kind\": \"tpu\"}]}",
+            "bad.json: unknown variant `tpu`, expected `cpu` or `gpu` at line 2",
+        ),
+        (r#"{"operations": [{"name": "A", "kind": "gpu", "edges": []}]}"#, "bad.json: unknown field `edges`"),
+        (r#"{"operations": [{"name": "A", "kind": "gpu", "after": ["B"]}]}"#, "names `B`, which is not an operation"),
+        (
+            r#"{"operations": [{"name": "A", "kind": "gpu", "after": ["B"]}, {"name": "B", "kind": "cpu", "after": ["A"]}]}"#,
+            "depend on each other in a cycle",
+        ),
+    ] {
+        folder.write("bad.json", text);
+        folder.bad("count bad.json", said);
+    }
+    folder.bad("count missing.json", "missing.json");
+    folder.bad("count other", "it is none of spmv, halo and pipeline, and no file of a program (.json)");
+}
+
+/// What the program hears, and what becomes of its answers.
+#[test]
+fn a_program_measures_its_schedules() {
+    let folder = Folder::of("rules");
+    program(&folder, "");
+    let (result, said) = explore(&folder, "--output runs.csv");
+    assert_eq!(said, "");
+    let space: usize = folder.json("count mine.json")["counts"][1]["schedules"].as_str().unwrap().parse().unwrap();
+    assert_eq!((&result["runs"], &result["failed"], &result["program"]), (&json!(space), &json!(0), &json!("exchange")));
+    assert_eq!((&result["platform"], &result["ranks"]), (&json!("a shell"), &json!(3)));
+
+    let hello = &lines(&folder, "log.hello")[0];
+    assert_eq!((&hello["warpsmith"], &hello["program"], &hello["streams"]), (&json!(1), &json!("exchange"), &json!(2)));
+    assert_eq!(hello["operations"][2], json!({"name": "Send", "kind": "cpu"}));
+    assert_eq!(hello["operations"].as_array().unwrap().len(), 4);
+
+    let runs = Runs::read(&folder.path("runs.csv")).unwrap();
+    let heard = fs::read_to_string(folder.path("log.heard")).unwrap();
+    assert_eq!((heard.lines().count(), runs.runs.len(), runs.failed.len()), (space, space, 0));
+    // Each wait is for the one operation of the GPU that comes before.
+    let waited = HashMap::from([("Send", "Pack"), ("Outer", "Inner"), ("end", "Outer")]);
+    for (line, run) in heard.lines().zip(&runs.runs) {
+        let question: Value = serde_json::from_str(line).unwrap();
+        let text = question["schedule"].as_str().unwrap();
+        assert_eq!((text, run.seconds), (&*run.traversal.to_string(), format!("1e-{}", line.len()).parse().unwrap()));
+        let stream_of = |name: &str| {
+            let bound = text.split(';').find_map(|step| step.strip_prefix(name)?.strip_prefix('@')).unwrap();
+            bound.parse::<usize>().unwrap()
+        };
+        let expected: Vec<Value> = text
+            .split(';')
+            .map(|step| match step.split_once('@') {
+                Some((step, stream)) => {
+                    let stream: usize = stream.parse().unwrap();
+                    match step.strip_prefix("CSWE-b4-") {
+                        Some(before) => json!({"wait": waited[before], "stream": stream}),
+                        None => json!({"run": step, "stream": stream}),
+                    }
+                }
+                None => match (step.strip_prefix("CER-after-"), step.strip_prefix("CES-b4-")) {
+                    (Some(after), _) => json!({"record": after, "stream": stream_of(after)}),
+                    (_, Some(before)) => json!({"wait": waited[before]}),
+                    _ => json!({"run": step}),
+                },
+            })
+            .collect();
+        assert_eq!(question["steps"], json!(expected), "{text}");
+    }
+    assert_eq!(fs::read_to_string(folder.path("log.starts")).unwrap(), "started\n");
+    // What was measured teaches as any other runs do.
+    assert_eq!(folder.json("learn runs.csv")["runs"], json!(space));
+}
+
+/// A schedule that the program refuses, or that ends it, has no time; others do.
+#[test]
+fn failures_are_written_down() {
+    let folder = Folder::of("rules");
+    let refused = r#"*'"schedule":"Inner'*) echo '{"error": "Inner comes first"}';;"#;
+    let crashed = r#"*'"schedule":"Pack@0;CER-after-Pack;CES'*) exit 3;;"#;
+    program(&folder, &format!("{refused}\n{crashed}"));
+    let (result, said) = explore(&folder, "--search dfs --output runs.csv");
+    let runs = Runs::read(&folder.path("runs.csv")).unwrap();
+    let begins = |text: &str| runs.failed.iter().filter(|failed| failed.traversal.to_string().starts_with(text)).count();
+    let (first, second) = (begins("Inner"), begins("Pack@0;CER-after-Pack;CES"));
+    assert!(first > 0 && second > 0 && runs.failed.len() == first + second && !runs.runs.is_empty(), "{runs:?}");
+    assert_eq!((&result["runs"], &result["failed"]), (&json!(runs.runs.len()), &json!(runs.failed.len())));
+    assert_eq!(said.matches("Inner comes first").count(), first, "{said}");
+    assert_eq!(said.matches("it ended without an answer (exit status: 3)").count(), second, "{said}");
+    // Each that ended the program was tried twice.
+    assert_eq!(fs::read_to_string(folder.path("log.starts")).unwrap().lines().count(), 1 + 2 * second);
+    assert_eq!(runs.rows().filter(|(seconds, _)| seconds.is_none()).count(), runs.failed.len());
+
+    // In parts, with the same outcome; what failed isn't tried again.
+    let parted = Folder::of("rules");
+    program(&parted, &format!("{refused}\n{crashed}"));
+    explore(&parted, "--search dfs --output runs.csv --iterations 8");
+    explore(&parted, "--search dfs --output runs.csv --resume");
+    assert_eq!(Runs::read(&parted.path("runs.csv")).unwrap(), runs);
+    assert_eq!(
+        fs::read_to_string(parted.path("log.heard")).unwrap().lines().count(),
+        fs::read_to_string(folder.path("log.heard")).unwrap().lines().count()
+    );
+}
+
+#[test]
+fn a_silent_program_is_ended() {
+    let folder = Folder::of("rules");
+    program(&folder, r#"*'"schedule":"Inner'*) sleep 100;;"#);
+    let start = Instant::now();
+    let (result, said) = explore(&folder, "--streams 1 --limit 0.2 --output runs.csv");
+    let failed = result["failed"].as_u64().unwrap();
+    assert!(failed > 0 && said.matches("no answer in 0.2 s").count() as u64 == failed, "{said}");
+    program(&folder, "*) sleep 100;;");
+    let said = fails(&folder, "explore mine.json --iterations 1 --limit 0.2 --output none.csv -- sh mine.sh log");
+    assert!(said.contains("no answer in 0.2 s") && said.contains("no schedule could be measured"), "{said}");
+    assert!(start.elapsed().as_secs() < 60);
+    assert!(!folder.path("none.csv").exists());
+}
+
+#[test]
+fn programs_that_are_none() {
+    let folder = Folder::of("rules");
+    folder.write("mine.json", MINE);
+    for (command, said) in [
+        ("explore mine.json --output x.csv", "mine.json has a program's operations, and not the program: say behind `--`"),
+        ("explore mine.json --output x.csv -- ./not-there", "./not-there: it can't be started: No such file"),
+        ("explore mine.json --output x.csv -- true", "true: it ended without an answer"),
+        ("explore mine.json --output x.csv -- false", "false: it ended without an answer (exit status: 1)"),
+        ("explore mine.json --output x.csv -- cat", "ranks"),
+        ("explore mine.json --output x.csv --limit 0.1 -- sleep 100", "sleep: no answer in 0.1 s"),
+        ("explore mine.json --output x.csv --limit 0 -- true", "not a number of seconds above 0"),
+        ("explore mine.json --output x.csv --check -- true", "--check is for spmv, halo and pipeline"),
+        ("explore mine.json --output x.csv --platform sim -- true", "--platform is for spmv, halo and pipeline"),
+        ("explore spmv --output x.csv -- true", "measures a program of your own, which a file describes"),
+        ("explore mine.json --output mine.json -- true", "mine.json can't be written: it is to be read"),
+    ] {
+        if command.ends_with("cat") {
+            // It answers with the question, which is no answer: ranks are one then, and there is no time.
+            let said = fails(&folder, command);
+            assert!(said.contains("its answer has neither `seconds` nor `error`"), "{said}");
+            continue;
+        }
+        folder.bad(command, said);
+        assert!(!folder.path("x.csv").exists(), "{command}");
+    }
+}
+
+/// Measurements from elsewhere: a table with schedules and times, in any order, with whatever else.
+#[test]
+fn tables_of_ones_own() {
+    let folder = Folder::of("rules");
+    let text = "when,schedule,time\nmonday,A@0;B@0,1.0\ntuesday,B@0;A@0,2\nwednesday,A@0;B@1,failed\n";
+    folder.write("own.csv", text);
+    let runs = Runs::read(&folder.path("own.csv")).unwrap();
+    assert_eq!((runs.times(), runs.failed.len()), (vec![1.0, 2.0], 1));
+    assert_eq!(runs.runs[1].traversal.to_string(), "B@0;A@0");
+    for (text, said) in [
+        ("schedule\nA\n", "own.csv: it is not a file of runs"),
+        ("seconds,schedule\n1,A\nx,A\n", "own.csv: line 3: `x` is not a time in seconds"),
+        ("seconds,schedule\n1,A\n-1,A\n", "own.csv: line 3: -1 s is not a time"),
+        ("seconds,schedule\n1,A\n1,B\n", "own.csv: line 3: the schedule has other operations than the first"),
+        ("seconds,schedule\n1,A\n1\n", "own.csv: line 3: there are 1 fields"),
+        ("seconds,schedule\n1,A@x\n", "own.csv: line 2"),
+    ] {
+        folder.write("own.csv", text);
+        folder.bad("learn own.csv", said);
+    }
+}
