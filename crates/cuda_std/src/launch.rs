@@ -5,6 +5,7 @@
 //! that they point to, and a closure that runs the kernel's body for one thread on the CPU. What an `unsafe` kernel
 //! demands of its launch is demanded of the call of its `bind`, which sees all of it; everything after that is safe.
 
+use half::{bf16, f16};
 use std::fmt;
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -27,16 +28,26 @@ impl Origin {
     }
 }
 
+/// What a kernel demands of its launches. A launch that breaks it is refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Contract {
+    /// The most threads of a block (`max_threads = 256`).
+    pub max_threads: Option<u32>,
+    /// The extents of a block (`block = [16, 16]`).
+    pub block: Option<Dim3>,
+    /// All blocks run at once, so that they can wait for each other (`cooperative`).
+    pub cooperative: bool,
+    /// Grids and blocks are one-dimensional: the kernel takes a [`DisjointSlice`](crate::DisjointSlice).
+    pub one_dimensional: bool,
+}
+
 /// Static facts of one kernel.
 #[derive(Debug)]
 pub struct KernelInfo {
     /// The kernel's Rust path with its crate, e.g. `gpu_kernels::list_rank::walk`.
     pub path: &'static str,
-    /// Launch bound in threads per block, where the kernel declares one.
-    pub max_threads: Option<u32>,
-    /// Whether the kernel may only be launched on one-dimensional grids and blocks (it takes a
-    /// [`DisjointSlice`](crate::DisjointSlice)).
-    pub one_dimensional: bool,
+    /// What it demands of its launches.
+    pub contract: Contract,
     /// A hash of the folder of the package that the kernel is of.
     package: u64,
     symbol: OnceLock<String>,
@@ -49,8 +60,8 @@ impl KernelInfo {
     /// # Safety
     /// There is such a kernel, in the package of this hash, and it needs no other limits for its launches than these.
     #[doc(hidden)]
-    pub const unsafe fn new(path: &'static str, package: u64, max_threads: Option<u32>, one_dimensional: bool) -> Self {
-        KernelInfo { path, max_threads, one_dimensional, package, symbol: OnceLock::new(), image: OnceLock::new() }
+    pub const unsafe fn new(path: &'static str, package: u64, contract: Contract) -> Self {
+        KernelInfo { path, contract, package, symbol: OnceLock::new(), image: OnceLock::new() }
     }
 
     /// The name of the kernel's PTX entry: its path without the crate, joined by `_`. `cuda_builder` follows the same
@@ -469,6 +480,8 @@ scalar! {
     bool => |v| v.into();
     f32 => |v| v.to_bits().into();
     f64 => |v| v.to_bits();
+    f16 => |v| v.to_bits().into();
+    bf16 => |v| v.to_bits().into();
 }
 
 /// A kernel with its configuration and arguments, ready for either backend.

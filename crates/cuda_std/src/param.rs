@@ -1,5 +1,7 @@
 //! What a kernel may take, as its PTX entry gets it (device only).
 
+use half::{bf16, f16};
+
 /// The device's half of `KernelParam`. A kernel's PTX entry has a parameter for each of a type's fields, and makes the
 /// value of them: rustc would pass the address of a larger structure, and a slice in it without the promise that nobody
 /// writes there.
@@ -61,7 +63,7 @@ pub trait ScalarParam: Copy + Send + Sync + FieldParam {}
 macro_rules! scalars {
     ($($t:ty)*) => {$(impl ScalarParam for $t {})*};
 }
-scalars!(u8 u16 u32 u64 usize i8 i16 i32 i64 isize bool f32 f64);
+scalars!(u8 u16 u32 u64 usize i8 i16 i32 i64 isize bool f32 f64 f16 bf16);
 
 macro_rules! alone {
     ($([$($generics:tt)*] $t:ty;)*) => {$(
@@ -83,5 +85,5 @@ alone! {
     ['a, T] crate::DisjointSlice<'a, T>;
     [] u8; [] u16; [] u32; [] u64; [] usize;
     [] i8; [] i16; [] i32; [] i64; [] isize;
-    [] bool; [] f32; [] f64;
+    [] bool; [] f32; [] f64; [] f16; [] bf16;
 }

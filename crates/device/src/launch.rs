@@ -51,13 +51,15 @@ pub(super) fn check(
         format!("its block {block} has an extent of zero")
     } else if threads > u64::from(limits.threads_per_block) {
         format!("its block {block} has {threads} threads, and {} are the device's limit", limits.threads_per_block)
-    } else if let Some(bound) = kernel.max_threads.filter(|&bound| threads > u64::from(bound)) {
+    } else if let Some(bound) = kernel.contract.max_threads.filter(|&bound| threads > u64::from(bound)) {
         format!("its block {block} has {threads} threads, and the kernel declares at most {bound}")
+    } else if let Some(made_for) = kernel.contract.block.filter(|&made_for| made_for != block) {
+        format!("its block is {block}, and the kernel is made for blocks of {made_for}")
     } else if exceeds(block, limits.block) {
         format!("its block {block} is beyond the device's limit {} in some dimension", limits.block)
     } else if exceeds(grid, limits.grid) {
         format!("its grid {grid} is beyond the device's limit {} in some dimension", limits.grid)
-    } else if kernel.one_dimensional && !(is_flat(grid) && is_flat(block)) {
+    } else if kernel.contract.one_dimensional && !(is_flat(grid) && is_flat(block)) {
         format!(
             "it takes a DisjointSlice, which one-dimensional grids and blocks alone share out rightly, and its grid is {grid}, \
              its block {block}"
