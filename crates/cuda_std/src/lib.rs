@@ -19,8 +19,8 @@
 //! | [`ptx_asm!`] | inline PTX |
 //! | [`constant`](mod@constant) | [`constant!`]: memory that the host fills and kernels read |
 //!
-//! [`DisjointSlice`] is the output parameter of a kernel in which each thread writes its own elements, without
-//! `unsafe`.
+//! [`DisjointSlice`] and [`DisjointMatrix`] are output parameters of kernels in which each thread writes its own elements,
+//! without `unsafe`.
 #![cfg_attr(cuda_device, no_std, feature(f16))]
 
 // Macros name the crate.
@@ -62,7 +62,7 @@ pub use launch::ScalarParam;
 #[cfg(cuda_device)]
 pub use param::ScalarParam;
 
-pub use disjoint::{DisjointSlice, GridStrideMut};
+pub use disjoint::{DisjointMatrix, DisjointSlice, GridStrideMut};
 pub use half::{Bf16x2, F16x2, bf16, f16};
 pub use shared::{SharedArray, dynamic_shared, dynamic_shared_size};
 pub use vector::{F32x2, F32x4, F64x2, I32x2, I32x4, U32x2, U32x4, U64x2};
@@ -77,6 +77,19 @@ pub mod __private {
     pub use cuda_std_macros::package;
     #[cfg(not(cuda_device))]
     pub use std::vec::Vec;
+
+    /// The least of these, and 3.
+    #[cfg(not(cuda_device))]
+    pub const fn least(mut dimensions: &[u32]) -> u32 {
+        let mut least = 3;
+        while let [first, rest @ ..] = dimensions {
+            if *first < least {
+                least = *first;
+            }
+            dimensions = rest;
+        }
+        least
+    }
 }
 
 /// Whether this is the device's build of the code.

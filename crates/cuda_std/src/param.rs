@@ -7,7 +7,7 @@ use half::{bf16, f16};
 /// writes there.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be a kernel parameter",
-    note = "a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, and structures of these with `#[derive(KernelParam)]`"
+    note = "a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, `DisjointMatrix<T>`, and structures of these with `#[derive(KernelParam)]`"
 )]
 pub trait DeviceParam {
     /// A tuple of the fields; what isn't a structure is its own only field.
@@ -77,6 +77,15 @@ macro_rules! alone {
         impl<$($generics)*> FieldParam for $t {}
     )*};
 }
+impl<'a, T, const WIDTH: usize, const HEIGHT: usize> DeviceParam for crate::DisjointMatrix<'a, T, WIDTH, HEIGHT> {
+    type Fields = (crate::DisjointSlice<'a, T>, usize);
+    #[inline(always)]
+    unsafe fn from_fields((elements, columns): Self::Fields) -> Self {
+        // SAFETY: the caller has promised that they are those of a launch, which every thread gets alike.
+        unsafe { crate::DisjointMatrix::from_slice(elements, columns) }
+    }
+}
+
 alone! {
     ['a, T] &'a [T];
     ['a, T] &'a T;

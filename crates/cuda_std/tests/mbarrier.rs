@@ -39,7 +39,7 @@ fn producers_and_consumers() {
         }
     });
     for (i, value) in (0..).zip(&found) {
-        assert_eq!(*value, 100 * (i / 32) + (i % 32 ^ 1));
+        assert_eq!(*value, 100 * (i / 32) + ((i % 32) ^ 1));
     }
 }
 

@@ -60,7 +60,7 @@ fn lines<T: Number + line::Instance + Default + From<u8>>(symbol: &str, max_thre
     let bound = line::bind::<T>(LaunchConfig::new(1, 64), arrays, of, Nothing, Count(2), T::from(1));
     assert_eq!((bound.kernel().symbol(), bound.kernel().name()), (symbol, symbol.replacen('_', "::", 1).as_str()));
     let contract = bound.kernel().contract;
-    assert!(contract.one_dimensional && contract.max_threads == Some(max_threads));
+    assert!(contract.dimensions == 1 && contract.max_threads == Some(max_threads));
     assert!(std::ptr::eq(bound.kernel(), line::kernel::<T>()));
     let words = bound.arguments().words();
     assert_eq!((words.len(), &words[..4], words[6]), (8, &[first, 3, last, 3][..], 2));

@@ -289,6 +289,7 @@ fn output_slices_are_pointer_and_length() {
     expect(ALL, "memory_disjoint_stride", &["st.global.b64", "ld.global.nc.b64"]);
     for arch in ALL {
         assert_eq!(build().0[arch]["memory_disjoint_set"].matches(".param .u64").count(), 4);
+        assert_eq!(build().0[arch]["memory_tiles"].matches(".param .u64").count(), 5);
     }
 }
 

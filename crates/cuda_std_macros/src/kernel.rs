@@ -13,7 +13,7 @@ use syn::{
     visit_mut::{self, VisitMut},
 };
 
-const PARAMETERS: &str = "a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, and structures of these with `#[derive(KernelParam)]`";
+const PARAMETERS: &str = "a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, `DisjointMatrix<T>`, and structures of these with `#[derive(KernelParam)]`";
 
 /// The most fields of a parameter: as many as `cuda_std::param::Spread` has types.
 pub const FIELDS: usize = 16;
@@ -132,7 +132,7 @@ impl Bounds {
             max_threads: #max_threads,
             block: #block,
             cooperative: #cooperative,
-            one_dimensional: ONE_DIMENSIONAL,
+            dimensions: DIMENSIONS,
         })
     }
 }
@@ -208,8 +208,8 @@ impl VisitMut for Static {
     }
     fn visit_path_segment_mut(&mut self, segment: &mut syn::PathSegment) {
         visit_mut::visit_path_segment_mut(self, segment);
-        // The one parameter whose lifetime is usually left out. By another name it takes `'_`.
-        if segment.ident == "DisjointSlice"
+        // The parameters whose lifetimes are usually left out. By other names they take `'_`.
+        if ["DisjointSlice", "DisjointMatrix"].iter().any(|name| segment.ident == name)
             && let PathArguments::AngleBracketed(arguments) = &mut segment.arguments
             && !arguments.args.iter().any(|argument| matches!(argument, GenericArgument::Lifetime(_)))
         {
@@ -312,7 +312,7 @@ impl Kernel {
     fn info(&self, path: TokenStream, bounds: Bounds, types: &[impl ToTokens]) -> TokenStream {
         let (package, contract) = (package(), bounds.contract());
         quote! {{
-            const ONE_DIMENSIONAL: bool = false #(|| <#types as ::cuda_std::launch::KernelParam>::ONE_DIMENSIONAL)*;
+            const DIMENSIONS: u32 = ::cuda_std::__private::least(&[#(<#types as ::cuda_std::launch::KernelParam>::DIMENSIONS),*]);
             static KERNEL: ::cuda_std::launch::KernelInfo =
                 // SAFETY: these are the facts of the function beside this module.
                 unsafe { ::cuda_std::launch::KernelInfo::new(#path, #package, #contract) };

@@ -100,7 +100,7 @@ impl Parse for Assembly {
             } else {
                 operands.push(input.parse()?);
             }
-            if !input.peek(Token![;]) {
+            if !(input.is_empty() || input.peek(Token![;])) {
                 input.parse::<Token![,]>()?;
             }
         }

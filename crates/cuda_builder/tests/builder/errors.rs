@@ -141,7 +141,7 @@ fn parameters_that_the_macro_refuses() {
     assert_says!(
         krate.error(),
         Compile,
-        "not a kernel parameter: a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, and structures",
+        "not a kernel parameter: a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, `DisjointMatrix<T>`, and structures",
         "(u32, u32)",
         "`&mut` would promise each thread that it alone may write there",
         "[u32; 4]",
