@@ -15,6 +15,7 @@ import statistics
 
 import cupy
 import numpy
+from cupy_backends.cuda.libs import cublas
 
 TILE, THREADS, SHARED = 128, 128, 65536
 
@@ -37,7 +38,6 @@ def main():
         c = cupy.empty((n, n), dtype=cupy.float32)
         d = cupy.empty((n, n), dtype=cupy.float32)
         handle = cupy.cuda.device.get_cublas_handle()
-        cublas = cupy.cuda.cublas
         one, zero = numpy.array(1, dtype=numpy.float32), numpy.array(0, dtype=numpy.float32)
 
         def ours():

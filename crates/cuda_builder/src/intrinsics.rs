@@ -102,9 +102,9 @@ fn atomic(name: &str) -> Option<(String, String)> {
     Some((signature, format!("{body}  %r = bitcast {word} %x to {ty}")))
 }
 
-/// `EFFECTS_OUTPUTS_INPUTS_TEMPLATE` of `ptx_asm!`: a letter, the letters of LLVM's constraints (`t1` is the input in the
-/// register of output 1), and the text in hexadecimal digits. The function takes a pointer for each output, then the
-/// inputs.
+/// `EFFECTS_OUTPUTS_INPUTS_TEMPLATE` of `ptx_asm!`: a letter, the letters of LLVM's constraints (`t1` is the input in
+/// the register of output 1), and the text in hexadecimal digits. The function takes a pointer for each output, then
+/// the inputs.
 fn assembly(name: &str) -> Option<(String, String)> {
     let [effects, outputs, inputs, template] = <[&str; 4]>::try_from(name.split('_').collect::<Vec<_>>()).ok()?;
     let ty = |letter| match letter {

@@ -130,13 +130,13 @@ impl<'a, T> Iterator for GridStrideMut<'a, T> {
     }
 }
 
-/// A kernel parameter: a matrix by rows, of which each thread may access only its own tile of `WIDTH` x `HEIGHT` elements,
-/// so that no `unsafe` is needed.
+/// A kernel parameter: a matrix by rows, of which each thread may access only its own tile of `WIDTH` x `HEIGHT`
+/// elements, so that no `unsafe` is needed.
 ///
-/// The tile of the thread at (x, y) in the grid, [`index_2d`](crate::thread::index_2d), begins at column `x * WIDTH` and
-/// row `y * HEIGHT`; it is smaller, or empty, at the matrix's rim. Over a grid of blocks of one or two dimensions no two
-/// threads share an element. The host insists on that for such kernels; a thread of another launch that asks for an element
-/// panics.
+/// The tile of the thread at (x, y) in the grid, [`index_2d`](crate::thread::index_2d), begins at column `x * WIDTH`
+/// and row `y * HEIGHT`; it is smaller, or empty, at the matrix's rim. Over a grid of blocks of one or two dimensions
+/// no two threads share an element. The host insists on that for such kernels; a thread of another launch that asks for
+/// an element panics.
 ///
 /// ```
 /// use cuda_std::prelude::*;
@@ -159,12 +159,12 @@ pub struct DisjointMatrix<'a, T, const WIDTH: usize = 1, const HEIGHT: usize = 1
 }
 
 impl<'a, T, const WIDTH: usize, const HEIGHT: usize> DisjointMatrix<'a, T, WIDTH, HEIGHT> {
-    /// The matrix of `columns` columns as one thread of the running kernel sees it. Elements after the last whole row are
-    /// nobody's.
+    /// The matrix of `columns` columns as one thread of the running kernel sees it. Elements after the last whole row
+    /// are nobody's.
     ///
     /// # Safety
-    /// The slice is that of [`DisjointSlice::from_raw_parts`], and is accessed only through the results of this function,
-    /// one for each thread of the grid, all of the same width, height and number of columns.
+    /// The slice is that of [`DisjointSlice::from_raw_parts`], and is accessed only through the results of this
+    /// function, one for each thread of the grid, all of the same width, height and number of columns.
     #[inline(always)]
     pub const unsafe fn from_slice(elements: DisjointSlice<'a, T>, columns: usize) -> Self {
         DisjointMatrix { elements, columns }
@@ -204,9 +204,9 @@ impl<'a, T, const WIDTH: usize, const HEIGHT: usize> DisjointMatrix<'a, T, WIDTH
         if !in_tile || row >= self.rows() || column >= self.columns {
             return None;
         }
-        // SAFETY: row and column are within the matrix, and in the tile of this thread. `own_tile` returns on grids of two
-        // dimensions only, of which no other thread has this tile. This thread has no other reference to the element
-        // while `self` is borrowed.
+        // SAFETY: row and column are within the matrix, and in the tile of this thread. `own_tile` returns on grids of
+        // two dimensions only, of which no other thread has this tile. This thread has no other reference to the
+        // element while `self` is borrowed.
         Some(unsafe { &mut *self.elements.first.add(row * self.columns + column) })
     }
 

@@ -49,8 +49,8 @@ pub fn narrow<H: Half>(x: f32) -> H {
     H::narrow(x)
 }
 
-/// `a * b + c` rounded to odd: towards zero, with 1 for the last digit where that isn't exact. So rounding it to no more
-/// than 22 digits is rounding the exact result. `a` and `b` have no more digits themselves.
+/// `a * b + c` rounded to odd: towards zero, with 1 for the last digit where that isn't exact. So rounding it to no
+/// more than 22 digits is rounding the exact result. `a` and `b` have no more digits themselves.
 #[inline(always)]
 pub(crate) fn fma_to_odd(a: f32, b: f32, c: f32) -> f32 {
     let (product, c) = (f64::from(a) * f64::from(b), f64::from(c));

@@ -37,8 +37,8 @@ pub struct Contract {
     pub block: Option<Dim3>,
     /// All blocks run at once, so that they can wait for each other (`cooperative`).
     pub cooperative: bool,
-    /// The most dimensions of grids and blocks: 1 where the kernel takes a [`DisjointSlice`](crate::DisjointSlice), 2 where
-    /// it takes a [`DisjointMatrix`](crate::DisjointMatrix).
+    /// The most dimensions of grids and blocks: 1 where the kernel takes a [`DisjointSlice`](crate::DisjointSlice), 2
+    /// where it takes a [`DisjointMatrix`](crate::DisjointMatrix).
     pub dimensions: u32,
 }
 
@@ -196,8 +196,8 @@ impl Arguments {
 pub struct Run;
 
 /// A type that a kernel may take as a parameter: scalars, `&[T]`, `&T`, `*const T`, `*mut T`,
-/// [`DisjointSlice<T>`](crate::DisjointSlice), [`DisjointMatrix<T>`](crate::DisjointMatrix), and structures of these (but the
-/// last) that derive [`KernelParam`](macro@crate::KernelParam).
+/// [`DisjointSlice<T>`](crate::DisjointSlice), [`DisjointMatrix<T>`](crate::DisjointMatrix), and structures of these
+/// (but the last) that derive [`KernelParam`](macro@crate::KernelParam).
 ///
 /// A kernel can't keep its arguments, so none of their lifetimes is `'static`:
 /// ```compile_fail,E0716
@@ -333,8 +333,8 @@ pub trait ScalarParam:
 {
 }
 
-/// What a host passes for a [`DisjointMatrix`](crate::DisjointMatrix): the elements by rows, as it would pass them for a
-/// [`DisjointSlice`](crate::DisjointSlice).
+/// What a host passes for a [`DisjointMatrix`](crate::DisjointMatrix): the elements by rows, as it would pass them for
+/// a [`DisjointSlice`](crate::DisjointSlice).
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<S> {
     /// The elements: `&mut buffer`.

@@ -19,8 +19,8 @@
 //! | [`ptx_asm!`] | inline PTX |
 //! | [`constant`](mod@constant) | [`constant!`]: memory that the host fills and kernels read |
 //!
-//! [`DisjointSlice`] and [`DisjointMatrix`] are output parameters of kernels in which each thread writes its own elements,
-//! without `unsafe`.
+//! [`DisjointSlice`] and [`DisjointMatrix`] are output parameters of kernels in which each thread writes its own
+//! elements, without `unsafe`.
 #![cfg_attr(cuda_device, no_std, feature(f16))]
 
 // Macros name the crate.

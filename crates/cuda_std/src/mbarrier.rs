@@ -1,9 +1,9 @@
 //! Barriers in shared memory (`mbarrier`), and bulk copies that report to them.
 //!
-//! A barrier counts arrivals, and bytes that copies still have to bring. Its phase is complete when as many threads have
-//! arrived as it was made for, and no byte is missing; the next phase begins at once. Phases are told apart by their
-//! parity: the first is 0, the next 1, then 0 again. Who waits for a parity waits until the phase with that parity, the
-//! current one or that before it, is complete.
+//! A barrier counts arrivals, and bytes that copies still have to bring. Its phase is complete when as many threads
+//! have arrived as it was made for, and no byte is missing; the next phase begins at once. Phases are told apart by
+//! their parity: the first is 0, the next 1, then 0 again. Who waits for a parity waits until the phase with that
+//! parity, the current one or that before it, is complete.
 //!
 //! ```
 //! use cuda_std::{mbarrier::Barrier, prelude::*};
@@ -84,8 +84,8 @@ impl Barrier {
         unsafe { sys::arrive(self.0) }
     }
 
-    /// [`arrive`](Self::arrive), after the phase has been told to wait for so many bytes of copies: below 2²⁰, with those
-    /// that it waits for already.
+    /// [`arrive`](Self::arrive), after the phase has been told to wait for so many bytes of copies: below 2²⁰, with
+    /// those that it waits for already.
     ///
     /// GPU: `mbarrier.arrive.expect_tx`.
     ///
@@ -123,15 +123,15 @@ impl Barrier {
         while !unsafe { self.test(parity) } {}
     }
 
-    /// Starts to copy `bytes` from global to shared memory, as one instruction of one thread; the current phase lacks so
-    /// many bytes less when it is done.
+    /// Starts to copy `bytes` from global to shared memory, as one instruction of one thread; the current phase lacks
+    /// so many bytes less when it is done.
     ///
     /// GPU: `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes`.
     ///
     /// # Safety
-    /// `bytes` is a multiple of 16; as many are valid at `global`, for reads, and at `shared`, for writes; both are aligned
-    /// to 16 bytes, in their memories, and nobody else uses them before the phase is complete. The phase has been told
-    /// to expect them, or will be.
+    /// `bytes` is a multiple of 16; as many are valid at `global`, for reads, and at `shared`, for writes; both are
+    /// aligned to 16 bytes, in their memories, and nobody else uses them before the phase is complete. The phase has
+    /// been told to expect them, or will be.
     #[inline(always)]
     pub unsafe fn copy(self, shared: *mut u8, global: *const u8, bytes: u32) {
         demand(900);
@@ -146,8 +146,8 @@ impl Barrier {
 /// `cp.async.bulk.global.shared::cta.bulk_group`. CPU: a copy at once.
 ///
 /// # Safety
-/// `bytes` is a multiple of 16; as many are valid at `shared`, for reads, and at `global`, for writes; both are aligned to
-/// 16 bytes, in their memories, and nobody else writes the one, or uses the other, before the copy is done.
+/// `bytes` is a multiple of 16; as many are valid at `shared`, for reads, and at `global`, for writes; both are aligned
+/// to 16 bytes, in their memories, and nobody else writes the one, or uses the other, before the copy is done.
 #[inline(always)]
 pub unsafe fn store(global: *mut u8, shared: *const u8, bytes: u32) {
     demand(900);

@@ -103,8 +103,8 @@ pub fn m16n8k16<P: Pair>(a: [P; 4], b: [P; 2], c: [f32; 4]) -> [f32; 4] {
     P::m16n8k16(a, b, c)
 }
 
-/// The product of 16 x 8 and 8 x 8 numbers of which the leading 11 binary digits count ([`tf32`] rounds to these; others
-/// are cut off), in single precision.
+/// The product of 16 x 8 and 8 x 8 numbers of which the leading 11 binary digits count ([`tf32`] rounds to these;
+/// others are cut off), in single precision.
 ///
 /// GPU: `mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32`. CPU: the lanes meet in the executor.
 #[inline(always)]
@@ -142,15 +142,15 @@ pub fn m8n8k4_f64(a: f64, b: f64, c: [f64; 2]) -> [f64; 2] {
 }
 
 /// Loads `N` (1, 2 or 4) matrices of 8 x 8 elements of 16 bits from shared memory. Lane `8i + r` gives the address of
-/// row `r` of matrix `i`, 16 bytes; those of lanes from `8N` on don't matter. Register `i` is the pair at row `lane / 4`
-/// and columns `2 (lane % 4)`, `2 (lane % 4) + 1` of matrix `i`. So rows of A, and columns of B where these are
+/// row `r` of matrix `i`, 16 bytes; those of lanes from `8N` on don't matter. Register `i` is the pair at row `lane /
+/// 4` and columns `2 (lane % 4)`, `2 (lane % 4) + 1` of matrix `i`. So rows of A, and columns of B where these are
 /// contiguous, become fragments of [`m16n8k16`].
 ///
 /// GPU: `ldmatrix.sync.aligned.m8n8.x4.shared.b16`. CPU: the lanes meet in the executor.
 ///
 /// # Safety
-/// The rows' addresses are valid for reads of 16 bytes, aligned to 16 bytes and in shared memory; no thread writes there
-/// meanwhile. All lanes of a full warp make the call.
+/// The rows' addresses are valid for reads of 16 bytes, aligned to 16 bytes and in shared memory; no thread writes
+/// there meanwhile. All lanes of a full warp make the call.
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub unsafe fn load<const N: usize, P: Register<u32>>(row: *const P) -> [P; N] {

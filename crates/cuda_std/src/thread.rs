@@ -177,8 +177,8 @@ pub fn sync_threads_or(predicate: bool) -> bool {
     sys::sync_threads_or(predicate)
 }
 
-/// Waits until every thread of the grid has come, and makes what each wrote before visible to all. It is for kernels that
-/// are `#[kernel(cooperative)]`, whose blocks all run at once: on a GPU as many as fit
+/// Waits until every thread of the grid has come, and makes what each wrote before visible to all. It is for kernels
+/// that are `#[kernel(cooperative)]`, whose blocks all run at once: on a GPU as many as fit
 /// (`warpsmith_device::Device::occupancy` for each of its multiprocessors), on the CPU as many as the executor has
 /// workers.
 ///

@@ -54,7 +54,8 @@ fn copies_complete_phases() {
     run(1, 32, || {
         let (t, staged) = (thread::thread_idx_x(), shared_array![U32x4; 32]);
         let barrier = Barrier::at(shared_array![u64; 1].as_mut_ptr());
-        // SAFETY: one thread makes the barrier before others use it, and copies; what is copied is read behind barriers.
+        // SAFETY: one thread makes the barrier before others use it, and copies; what is copied is read behind
+        // barriers.
         unsafe {
             if t == 0 {
                 barrier.init(2);

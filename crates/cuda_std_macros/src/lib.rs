@@ -14,9 +14,9 @@ mod ptx;
 /// becomes `list_rank_walk`). On the host it stays a plain function, and a module of the same name beside it holds its
 /// typed launch: `kernel()`, its static facts, and `bind(config, args..)`, which the host's `launch!` calls.
 ///
-/// Parameters are scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, `DisjointMatrix<T>`, and structures of
-/// these (but the last) that derive [`macro@KernelParam`]; anything else is a compile error. `&[T]` and `&T` promise that nobody writes there during the
-/// launch, so that their loads become `ld.global.nc`.
+/// Parameters are scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, `DisjointMatrix<T>`, and structures
+/// of these (but the last) that derive [`macro@KernelParam`]; anything else is a compile error. `&[T]` and `&T` promise
+/// that nobody writes there during the launch, so that their loads become `ld.global.nc`.
 ///
 /// A kernel can't keep its arguments: none of their lifetimes is `'static`. A structure, and a `DisjointSlice` by
 /// another name, needs its lifetime written out, `Output<'_, T>`.

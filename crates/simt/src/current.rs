@@ -139,7 +139,8 @@ pub fn sync_threads_or(p: bool) -> bool {
     block().barrier(BarrierKind::Or, p, Location::caller()) > 0
 }
 
-/// Waits until all threads of the grid are here, which takes [`Executor::run_cooperative`](crate::Executor::run_cooperative).
+/// Waits until all threads of the grid are here, which takes
+/// [`Executor::run_cooperative`](crate::Executor::run_cooperative).
 #[inline(always)]
 #[track_caller]
 pub fn sync_grid() {

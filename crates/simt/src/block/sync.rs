@@ -184,8 +184,8 @@ impl Block<'_> {
         true
     }
 
-    /// Waits for all threads of the grid: the block meets, one of its threads meets those of other blocks, and the block
-    /// meets again.
+    /// Waits for all threads of the grid: the block meets, one of its threads meets those of other blocks, and the
+    /// block meets again.
     pub(crate) fn sync_grid(&self, location: &'static Location<'static>) {
         if !self.grid.cooperative {
             self.fault(format!("sync_grid ({location}) is for cooperative launches, whose blocks all run at once"));

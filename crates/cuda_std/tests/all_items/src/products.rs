@@ -106,8 +106,8 @@ pub unsafe fn loads(input: &[u64], out: *mut u64) {
 pub unsafe fn bulk(input: &[u64], out: *mut u64) {
     let (t, staged) = (thread::thread_idx_x() as usize, shared_array![U64x2; 64]);
     let barrier = Barrier::at(shared_array![u64; 1].as_mut_ptr());
-    // SAFETY: one thread makes the barrier before others come to it, and copies a kilobyte; what is copied is used behind
-    // barriers alone. The block's first words of the output are its first thread's.
+    // SAFETY: one thread makes the barrier before others come to it, and copies a kilobyte; what is copied is used
+    // behind barriers alone. The block's first words of the output are its first thread's.
     unsafe {
         if t == 0 {
             barrier.init(64);

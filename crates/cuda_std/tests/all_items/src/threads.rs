@@ -73,7 +73,8 @@ pub unsafe fn named_barriers(input: &[u64], out: *mut u64) {
     let mut out = unsafe { Out::new(out) };
     let words = shared_array![u64; 32];
     let t = thread::thread_idx_x() as usize;
-    // SAFETY: the first warp writes before the second is let in at barrier 1, and again after that has come to barrier 2.
+    // SAFETY: the first warp writes before the second is let in at barrier 1, and again after that has come to barrier
+    // 2.
     unsafe {
         for round in 0..3 {
             if t < 32 {
