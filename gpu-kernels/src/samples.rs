@@ -3,6 +3,8 @@
 
 use cuda_std::prelude::*;
 
+pub mod matmul;
+
 /// `y[i] += a * x[i]`, over a grid of any size.
 ///
 /// A thread gets at its own elements of `y` only, so that nothing here is unsafe.
@@ -26,6 +28,22 @@ pub fn gather(values: &[u32], indices: &[u32], mut out: DisjointSlice<u32>) {
 pub fn broadcast(value: &u64, mut out: DisjointSlice<u64>) {
     for (_, out) in out.grid_stride_mut() {
         *out = *value;
+    }
+}
+
+/// `after[i]` is the mirror image of twice `values`, of which there is one for each thread. All blocks wait for each
+/// other in between.
+///
+/// # Safety
+/// One-dimensional grid and block; as many elements of both as threads.
+#[kernel(cooperative)]
+pub unsafe fn mirror(values: *mut u32, after: *mut u32) {
+    let (i, n) = (thread::index_1d() as usize, thread::grid_stride_1d() as usize);
+    // SAFETY: before the barrier each thread has its own element, and after it nobody writes `values`.
+    unsafe {
+        *values.add(i) = (*values.add(i)).wrapping_mul(2);
+        thread::sync_grid();
+        *after.add(i) = *values.add(n - 1 - i);
     }
 }
 

@@ -497,8 +497,8 @@ fn outputs_of_threads_are_known_by_their_type() -> Result {
     let device = Device::cpu();
     let stream = device.stream()?;
     let mut out = device.alloc::<u32>(7)?;
-    assert!(names::kernel::kernel().one_dimensional && names::bind::kernel().one_dimensional);
-    assert!(samples::saxpy::kernel().one_dimensional && !samples::reverse_blocks::kernel().one_dimensional);
+    assert!(names::kernel::kernel().contract.dimensions == 1 && names::bind::kernel().contract.dimensions == 1);
+    assert!(samples::saxpy::kernel().contract.dimensions == 1 && samples::reverse_blocks::kernel().contract.dimensions == 3);
     for result in [
         launch!(stream, names::kernel<<<1, (4, 8)>>>(1, 2, 3, 4, 5, 6, 7, 8, &mut out)),
         launch!(stream, names::kernel<<<(1, 2), 4>>>(1, 2, 3, 4, 5, 6, 7, 8, &mut out)),

@@ -4,6 +4,7 @@ mod basics;
 mod collectives;
 mod driver;
 mod graph;
+mod kernels;
 mod language;
 mod modules;
 #[cfg(feature = "cli")]

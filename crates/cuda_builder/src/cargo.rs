@@ -124,7 +124,7 @@ fn hint(messages: &str) -> String {
         ),
         ("module is not supported in `trait`s or `impl`s", "A kernel is a function of a module."),
         ("cannot find module or crate `std`", NO_STD),
-        ("cannot find macro", NO_STD),
+        ("cannot find macro", "Device code has no `std`; `cuda_std::println!` prints, and is not in the prelude."),
         ("found for type `f32` in the current scope", NO_METHOD),
         ("found for type `f64` in the current scope", NO_METHOD),
     ];

@@ -6,7 +6,7 @@ use crate::{
     error::{BuilderError, Result},
     llvm::{AddressSpace, Function, Module},
     lower,
-    names::{CONSTANT_SECTION, DYNAMIC_SHARED, REPORT_PANIC, SHARED_ARRAY},
+    names::{CONSTANT_SECTION, DYNAMIC_SHARED, REPORT_MESSAGE, REPORT_PANIC, SHARED_ARRAY},
     symbols,
 };
 
@@ -66,12 +66,16 @@ pub fn retarget(module: &mut Module<'_>, options: Options) -> Result<Kernels> {
         .filter(|function| function.is_declaration() && !function.is_intrinsic() && function.never_returns())
         .collect();
     for function in undefined {
-        if !options.panic_messages {
-            // A trap is shorter than a call of it, and a kernel without calls needs no stack.
+        let path = symbols::readable(&function.name());
+        let message = REPORT_MESSAGE.iter().find(|(panics, _)| *panics == path).map(|(_, report)| *report);
+        if !options.panic_messages || message.is_some() {
+            // A trap is shorter than a call of it, and a kernel without calls needs no stack. What reports a message is
+            // called with constants then, by which it tells one that needs no formatting.
             function.always_inline();
         }
-        module.define_as_trap(&function, options.panic_messages.then_some(REPORT_PANIC));
+        module.define_as_trap(&function, options.panic_messages.then_some((message, REPORT_PANIC)));
     }
+    module.hide_reports();
     Ok(kernels)
 }
 
@@ -100,12 +104,14 @@ fn make_kernels(module: &mut Module<'_>) -> Result<Kernels> {
         if kernels.contains_key(&symbol) {
             return Err(BuilderError::DuplicateKernel { symbol });
         }
-        let mut bounds = bounds.split('.').skip(1);
-        if let Some(max_threads) = bounds.next() {
-            function.add_string_attribute("nvvm.maxntid", max_threads);
-        }
-        if let Some(min_blocks) = bounds.next() {
-            function.add_string_attribute("nvvm.minctasm", min_blocks);
+        for (key, value) in bounds.split('.').filter_map(|bound| bound.split_once('=')) {
+            let attribute = match key {
+                "max_threads" => "nvvm.maxntid",
+                "min_blocks" => "nvvm.minctasm",
+                "block" => "nvvm.reqntid",
+                _ => continue,
+            };
+            function.add_string_attribute(attribute, value);
         }
         function.clear_section();
         function.make_kernel(&symbol);

@@ -1,5 +1,6 @@
 //! Functions of `cuda_std` that are made from their names: atomics, loads and stores with a cache policy, asynchronous
-//! copies. What a module declares and uses is defined, so that the Rust declarations are the only list of them.
+//! copies, inline PTX. What a module declares and uses is defined, so that the Rust declarations are the only list of
+//! them.
 
 use crate::{error::Result, llvm::Module, names::FUNCTION_PREFIX};
 
@@ -23,6 +24,9 @@ pub fn define(module: &mut Module<'_>) -> Result<()> {
 fn definition(name: &str) -> Option<(String, String)> {
     if let Some(name) = name.strip_prefix("atomic_") {
         return atomic(name);
+    }
+    if let Some(name) = name.strip_prefix("ptx_") {
+        return assembly(name);
     }
     let (parameters, body) = match name {
         "prefetch_l2" => {
@@ -96,6 +100,74 @@ fn atomic(name: &str) -> Option<(String, String)> {
         }
     };
     Some((signature, format!("{body}  %r = bitcast {word} %x to {ty}")))
+}
+
+/// `EFFECTS_OUTPUTS_INPUTS_TEMPLATE` of `ptx_asm!`: a letter, the letters of LLVM's constraints (`t1` is the input in
+/// the register of output 1), and the text in hexadecimal digits. The function takes a pointer for each output, then
+/// the inputs.
+fn assembly(name: &str) -> Option<(String, String)> {
+    let [effects, outputs, inputs, template] = <[&str; 4]>::try_from(name.split('_').collect::<Vec<_>>()).ok()?;
+    let ty = |letter| match letter {
+        'h' => Some(("i16", 2)),
+        'r' | 'n' => Some(("i32", 4)),
+        'l' => Some(("i64", 8)),
+        'f' => Some(("float", 4)),
+        'd' => Some(("double", 8)),
+        _ => None,
+    };
+    let outputs: Vec<(char, (&str, usize))> = outputs.chars().map(|c| Some((c, ty(c)?))).collect::<Option<_>>()?;
+    let mut parameters: Vec<String> = (0..outputs.len()).map(|i| format!("ptr %o{i}")).collect();
+    let mut constraints: Vec<String> = outputs.iter().map(|(letter, _)| format!("={letter}")).collect();
+    let mut arguments = Vec::new();
+    let mut rest = inputs.chars().peekable();
+    while let Some(letter) = rest.next() {
+        let ty = if letter == 't' {
+            let digits: String = std::iter::from_fn(|| rest.next_if(char::is_ascii_digit)).collect();
+            let (_, (ty, _)) = outputs.get(digits.parse::<usize>().ok()?)?;
+            constraints.push(digits);
+            *ty
+        } else {
+            constraints.push(letter.to_string());
+            ty(letter)?.0
+        };
+        let argument = format!("{ty} %i{}", arguments.len());
+        parameters.push(argument.clone());
+        arguments.push(argument);
+    }
+    // All of it may be a barrier or an exchange of lanes, whose branches LLVM must leave alone.
+    let (volatile, attributes) = match effects {
+        "v" => {
+            constraints.push("~{memory}".to_owned());
+            (" sideeffect", "convergent nounwind")
+        }
+        "n" => (" sideeffect", "convergent nounwind willreturn memory(inaccessiblemem: readwrite)"),
+        "p" => ("", "convergent nounwind willreturn memory(none)"),
+        _ => return None,
+    };
+    // In IR, any byte of a string may be written as `\XX`, and the digits are there already.
+    let template: String = template.as_bytes().chunks(2).map(|byte| format!("\\{}", String::from_utf8_lossy(byte))).collect();
+    let types: Vec<&str> = outputs.iter().map(|(_, (ty, _))| *ty).collect();
+    let (result, value) = match types[..] {
+        [] => ("void".to_owned(), ""),
+        [ty] => (ty.to_owned(), "%v = "),
+        _ => (format!("{{ {} }}", types.join(", ")), "%v = "),
+    };
+    let mut body = format!(
+        "  {value}call {result} asm{volatile} \"{template}\", \"{}\"({}) {attributes}",
+        constraints.join(","),
+        arguments.join(", ")
+    );
+    for (i, (_, (ty, align))) in outputs.iter().enumerate() {
+        let value = match types.len() {
+            1 => "%v".to_owned(),
+            _ => {
+                body += &format!("\n  %v{i} = extractvalue {result} %v, {i}");
+                format!("%v{i}")
+            }
+        };
+        body += &format!("\n  store {ty} {value}, ptr %o{i}, align {align}");
+    }
+    Some((format!("void({})", parameters.join(", ")), body))
 }
 
 /// Casts of the pointers that must point into one memory.

@@ -98,6 +98,7 @@ impl NvptxArch {
     /// The oldest PTX version, as LLVM writes it (78 is 7.8), that knows the architecture and all that `cuda_std` uses.
     const fn ptx_version(self) -> u32 {
         match self {
+            NvptxArch::Compute90 => 80,
             NvptxArch::Compute100 => 86,
             NvptxArch::Compute120 => 87,
             _ => 78,

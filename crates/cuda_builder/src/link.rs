@@ -27,6 +27,9 @@ pub fn link<'c>(context: &'c Context, bitcode: &Bitcode, left_out: &[String], pa
         }
     }
     device::leave_out(&module, left_out)?;
+    if !panic_messages {
+        module.hide_reports();
+    }
     module.hide_all_but_kernels(Hidden::Internal);
     module.run("globaldce", None)?;
     link_toolchain(context, &mut module, &precompiled)?;

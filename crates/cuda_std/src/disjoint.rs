@@ -1,6 +1,6 @@
-//! A kernel's output in which each thread writes its own elements.
+//! A kernel's outputs in which each thread writes its own elements.
 
-use crate::thread::{block_dim_y, block_dim_z, grid_dim_y, grid_dim_z, wide_index, wide_stride};
+use crate::thread::{block_dim_y, block_dim_z, block_idx_y, grid_dim_y, grid_dim_z, thread_idx_y, wide_index, wide_stride};
 use core::{fmt, marker::PhantomData};
 
 /// A kernel parameter: memory of which each thread may access only its own elements, so that no `unsafe` is needed.
@@ -130,16 +130,118 @@ impl<'a, T> Iterator for GridStrideMut<'a, T> {
     }
 }
 
+/// A kernel parameter: a matrix by rows, of which each thread may access only its own tile of `WIDTH` x `HEIGHT`
+/// elements, so that no `unsafe` is needed.
+///
+/// The tile of the thread at (x, y) in the grid, [`index_2d`](crate::thread::index_2d), begins at column `x * WIDTH`
+/// and row `y * HEIGHT`; it is smaller, or empty, at the matrix's rim. Over a grid of blocks of one or two dimensions
+/// no two threads share an element. The host insists on that for such kernels; a thread of another launch that asks for
+/// an element panics.
+///
+/// ```
+/// use cuda_std::prelude::*;
+///
+/// /// Each element becomes the sum of its row's and its column's number, by tiles of 4 x 2.
+/// #[kernel]
+/// pub fn sums(mut out: DisjointMatrix<u32, 4, 2>) {
+///     for ((row, column), element) in out.tile_mut() {
+///         *element = (row + column) as u32;
+///     }
+/// }
+/// # fn main() {}
+/// ```
+///
+/// The host passes `Rows { values: &mut buffer, columns }`. GPU: three parameters, pointer, length and columns.
+// Neither Copy nor Clone, and the methods take `&mut self`: a thread has at most one reference to each of its elements.
+pub struct DisjointMatrix<'a, T, const WIDTH: usize = 1, const HEIGHT: usize = 1> {
+    elements: DisjointSlice<'a, T>,
+    columns: usize,
+}
+
+impl<'a, T, const WIDTH: usize, const HEIGHT: usize> DisjointMatrix<'a, T, WIDTH, HEIGHT> {
+    /// The matrix of `columns` columns as one thread of the running kernel sees it. Elements after the last whole row
+    /// are nobody's.
+    ///
+    /// # Safety
+    /// The slice is that of [`DisjointSlice::from_raw_parts`], and is accessed only through the results of this
+    /// function, one for each thread of the grid, all of the same width, height and number of columns.
+    #[inline(always)]
+    pub const unsafe fn from_slice(elements: DisjointSlice<'a, T>, columns: usize) -> Self {
+        DisjointMatrix { elements, columns }
+    }
+
+    /// The number of columns.
+    #[inline(always)]
+    pub const fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// The number of rows.
+    #[inline(always)]
+    pub const fn rows(&self) -> usize {
+        match self.elements.len.checked_div(self.columns) {
+            Some(rows) => rows,
+            None => 0,
+        }
+    }
+
+    /// The row and column of the first element of the thread's tile, which may be beyond the matrix.
+    #[inline(always)]
+    fn own_tile(&self) -> (usize, usize) {
+        assert!(
+            block_dim_z() | grid_dim_z() == 1,
+            "a DisjointMatrix is shared out rightly by grids and blocks of one or two dimensions alone"
+        );
+        let y = block_idx_y() as usize * block_dim_y() as usize + thread_idx_y() as usize;
+        (y * HEIGHT, wide_index() * WIDTH)
+    }
+
+    /// The element at this row and column of the thread's tile, if the tile and the matrix go so far.
+    #[inline(always)]
+    pub fn get_mut(&mut self, row: usize, column: usize) -> Option<&mut T> {
+        let (first_row, first_column) = self.own_tile();
+        let (in_tile, row, column) = (row < HEIGHT && column < WIDTH, first_row + row, first_column + column);
+        if !in_tile || row >= self.rows() || column >= self.columns {
+            return None;
+        }
+        // SAFETY: row and column are within the matrix, and in the tile of this thread. `own_tile` returns on grids of
+        // two dimensions only, of which no other thread has this tile. This thread has no other reference to the
+        // element while `self` is borrowed.
+        Some(unsafe { &mut *self.elements.first.add(row * self.columns + column) })
+    }
+
+    /// The elements of the thread's tile, with their rows and columns in the matrix.
+    #[inline(always)]
+    pub fn tile_mut(&mut self) -> impl Iterator<Item = ((usize, usize), &mut T)> {
+        let (row, column) = self.own_tile();
+        let (rows, columns) = (self.rows(), self.columns);
+        let first = self.elements.first;
+        (row..rows.min(row + HEIGHT)).flat_map(move |row| {
+            (column..columns.min(column + WIDTH)).map(move |column| {
+                // SAFETY: row and column are within the matrix, and in the tile of this thread. `own_tile` returned, so
+                // that no other thread has this tile. This thread gets each element once while `self` is borrowed.
+                ((row, column), unsafe { &mut *first.add(row * columns + column) })
+            })
+        })
+    }
+}
+
+impl<T, const WIDTH: usize, const HEIGHT: usize> fmt::Debug for DisjointMatrix<'_, T, WIDTH, HEIGHT> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DisjointMatrix({:p}; {} x {})", self.elements.first, self.rows(), self.columns)
+    }
+}
+
 #[cfg(not(cuda_device))]
 mod host {
-    use super::DisjointSlice;
-    use crate::launch::{FieldParam, KernelParam, RawSlice, Run};
+    use super::{DisjointMatrix, DisjointSlice};
+    use crate::launch::{Arguments, FieldParam, IntoParam, KernelParam, RawSlice, Rows, Run};
 
     // SAFETY: a structure of a pointer and a length is passed as these two under the Rust ABI.
     unsafe impl<T: Send + 'static> KernelParam for DisjointSlice<'static, T> {
         type Raw = RawSlice<T>;
         type During<'a> = DisjointSlice<'a, T>;
-        const ONE_DIMENSIONAL: bool = true;
+        const DIMENSIONS: u32 = 1;
         const WRITES: bool = true;
 
         unsafe fn from_raw(raw: RawSlice<T>, _: &Run) -> DisjointSlice<'_, T> {
@@ -153,4 +255,39 @@ mod host {
         }
     }
     impl<T: Send + 'static> FieldParam for DisjointSlice<'static, T> {}
+
+    // SAFETY: the device's half takes it apart into a slice and a number.
+    unsafe impl<T: Send + 'static, const WIDTH: usize, const HEIGHT: usize> KernelParam
+        for DisjointMatrix<'static, T, WIDTH, HEIGHT>
+    {
+        type Raw = (RawSlice<T>, usize);
+        type During<'a> = DisjointMatrix<'a, T, WIDTH, HEIGHT>;
+        const DIMENSIONS: u32 = 2;
+        const WRITES: bool = true;
+
+        unsafe fn from_raw((raw, columns): Self::Raw, run: &Run) -> Self::During<'_> {
+            // SAFETY: the caller of `from_raw` has promised that so many initialised elements are there, for the
+            // threads' views alone.
+            unsafe { DisjointMatrix::from_slice(DisjointSlice::from_raw(raw, run), columns) }
+        }
+
+        fn words((raw, columns): Self::Raw, out: &mut Vec<u64>) {
+            raw.words(out);
+            out.push(columns as u64);
+        }
+    }
+
+    // SAFETY: the slice is one for a `DisjointSlice`, whose demands are the same; its memory is noted.
+    unsafe impl<T, S, const WIDTH: usize, const HEIGHT: usize> IntoParam<DisjointMatrix<'static, T, WIDTH, HEIGHT>> for Rows<S>
+    where
+        T: Send + 'static,
+        S: IntoParam<DisjointSlice<'static, T>>,
+    {
+        fn raw(&self) -> (RawSlice<T>, usize) {
+            (self.values.raw(), self.columns)
+        }
+        fn memory(&self, arguments: &mut Arguments) {
+            self.values.memory(arguments);
+        }
+    }
 }

@@ -5,6 +5,7 @@
 //! that they point to, and a closure that runs the kernel's body for one thread on the CPU. What an `unsafe` kernel
 //! demands of its launch is demanded of the call of its `bind`, which sees all of it; everything after that is safe.
 
+use half::{bf16, f16};
 use std::fmt;
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -27,16 +28,34 @@ impl Origin {
     }
 }
 
+/// What a kernel demands of its launches. A launch that breaks it is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Contract {
+    /// The most threads of a block (`max_threads = 256`).
+    pub max_threads: Option<u32>,
+    /// The extents of a block (`block = [16, 16]`).
+    pub block: Option<Dim3>,
+    /// All blocks run at once, so that they can wait for each other (`cooperative`).
+    pub cooperative: bool,
+    /// The most dimensions of grids and blocks: 1 where the kernel takes a [`DisjointSlice`](crate::DisjointSlice), 2
+    /// where it takes a [`DisjointMatrix`](crate::DisjointMatrix).
+    pub dimensions: u32,
+}
+
+impl Default for Contract {
+    /// Nothing is demanded.
+    fn default() -> Self {
+        Contract { max_threads: None, block: None, cooperative: false, dimensions: 3 }
+    }
+}
+
 /// Static facts of one kernel.
 #[derive(Debug)]
 pub struct KernelInfo {
     /// The kernel's Rust path with its crate, e.g. `gpu_kernels::list_rank::walk`.
     pub path: &'static str,
-    /// Launch bound in threads per block, where the kernel declares one.
-    pub max_threads: Option<u32>,
-    /// Whether the kernel may only be launched on one-dimensional grids and blocks (it takes a
-    /// [`DisjointSlice`](crate::DisjointSlice)).
-    pub one_dimensional: bool,
+    /// What it demands of its launches.
+    pub contract: Contract,
     /// A hash of the folder of the package that the kernel is of.
     package: u64,
     symbol: OnceLock<String>,
@@ -49,8 +68,8 @@ impl KernelInfo {
     /// # Safety
     /// There is such a kernel, in the package of this hash, and it needs no other limits for its launches than these.
     #[doc(hidden)]
-    pub const unsafe fn new(path: &'static str, package: u64, max_threads: Option<u32>, one_dimensional: bool) -> Self {
-        KernelInfo { path, max_threads, one_dimensional, package, symbol: OnceLock::new(), image: OnceLock::new() }
+    pub const unsafe fn new(path: &'static str, package: u64, contract: Contract) -> Self {
+        KernelInfo { path, contract, package, symbol: OnceLock::new(), image: OnceLock::new() }
     }
 
     /// The name of the kernel's PTX entry: its path without the crate, joined by `_`. `cuda_builder` follows the same
@@ -177,8 +196,8 @@ impl Arguments {
 pub struct Run;
 
 /// A type that a kernel may take as a parameter: scalars, `&[T]`, `&T`, `*const T`, `*mut T`,
-/// [`DisjointSlice<T>`](crate::DisjointSlice), and structures of these that derive
-/// [`KernelParam`](macro@crate::KernelParam).
+/// [`DisjointSlice<T>`](crate::DisjointSlice), [`DisjointMatrix<T>`](crate::DisjointMatrix), and structures of these
+/// (but the last) that derive [`KernelParam`](macro@crate::KernelParam).
 ///
 /// A kernel can't keep its arguments, so none of their lifetimes is `'static`:
 /// ```compile_fail,E0716
@@ -226,13 +245,13 @@ pub struct Run;
 /// of its fields in order. Both constants must be true where their condition holds.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be a kernel parameter",
-    note = "a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, and structures of these with `#[derive(KernelParam)]`"
+    note = "a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, `DisjointMatrix<T>`, and structures of these with `#[derive(KernelParam)]`"
 )]
 pub unsafe trait KernelParam {
     /// The parameter in a form that may exist on the host even when it points to device memory.
     type Raw: Copy + Send + Sync;
-    /// Whether what it promises holds on one-dimensional grids of one-dimensional blocks only.
-    const ONE_DIMENSIONAL: bool = false;
+    /// The most dimensions of grids and blocks for which what it promises holds.
+    const DIMENSIONS: u32 = 3;
     /// Whether a kernel may write through it.
     const WRITES: bool;
     /// The parameter as a kernel gets it, which may not keep it.
@@ -271,7 +290,7 @@ pub unsafe trait KernelParam {
 /// stays usable until the kernel is done, and its author orders kernels on several streams.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be passed for the kernel parameter `{P}`",
-    note = "pass `&buffer` for `&[T]` and `*const T`, `&mut buffer` for `*mut T` and `DisjointSlice<T>`, scalars of exactly the kernel's type, and `NameArgs {{ .. }}` for a structure `Name` with pointers"
+    note = "pass `&buffer` for `&[T]` and `*const T`, `&mut buffer` for `*mut T` and `DisjointSlice<T>`, `Rows {{ values: &mut buffer, columns }}` for `DisjointMatrix<T>`, scalars of exactly the kernel's type, and `NameArgs {{ .. }}` for a structure `Name` with pointers"
 )]
 pub unsafe trait IntoParam<P: KernelParam> {
     /// The raw parameter.
@@ -312,6 +331,16 @@ impl<T: 'static> FieldParam for *mut T {}
 pub trait ScalarParam:
     Copy + Send + Sync + FieldParam + for<'a> KernelParam<Raw = Self, During<'a> = Self> + IntoParam<Self>
 {
+}
+
+/// What a host passes for a [`DisjointMatrix`](crate::DisjointMatrix): the elements by rows, as it would pass them for
+/// a [`DisjointSlice`](crate::DisjointSlice).
+#[derive(Clone, Copy, Debug)]
+pub struct Rows<S> {
+    /// The elements: `&mut buffer`.
+    pub values: S,
+    /// How many are in a row.
+    pub columns: usize,
 }
 
 /// Pointer and length of a slice.
@@ -469,6 +498,8 @@ scalar! {
     bool => |v| v.into();
     f32 => |v| v.to_bits().into();
     f64 => |v| v.to_bits();
+    f16 => |v| v.to_bits().into();
+    bf16 => |v| v.to_bits().into();
 }
 
 /// A kernel with its configuration and arguments, ready for either backend.

@@ -10,13 +10,21 @@
 //! | [`warp`] | lane masks, shuffles, votes, matches, reductions over a warp |
 //! | [`atomic`] | atomics in the scopes of a block, the device and the system |
 //! | [`mem`] | loads and stores with a cache policy, asynchronous copies into shared memory |
+//! | [`mbarrier`] | barriers in shared memory, bulk copies |
 //! | [`math`] | functions of `f32` and `f64` that agree on both sides; [`math::fast`] the hardware's approximations |
+//! | [`half`](mod@half) | `f16` and `bf16`, and pairs of them |
+//! | [`mma`] | tensor cores: products of small matrices by the lanes of a warp |
 //! | [`shared`] | [`shared_array!`], dynamic shared memory |
+//! | [`println!`], [`print!`] | text |
+//! | [`ptx_asm!`] | inline PTX |
 //! | [`constant`](mod@constant) | [`constant!`]: memory that the host fills and kernels read |
 //!
-//! [`DisjointSlice`] is the output parameter of a kernel in which each thread writes its own elements, without
-//! `unsafe`.
-#![cfg_attr(cuda_device, no_std)]
+//! [`DisjointSlice`] and [`DisjointMatrix`] are output parameters of kernels in which each thread writes its own
+//! elements, without `unsafe`.
+#![cfg_attr(cuda_device, no_std, feature(f16))]
+
+// Macros name the crate.
+extern crate self as cuda_std;
 
 pub mod atomic;
 pub mod constant;
@@ -25,14 +33,19 @@ mod cpu;
 mod disjoint;
 #[cfg(cuda_device)]
 mod gpu;
+pub mod half;
 #[cfg(not(cuda_device))]
 pub mod launch;
 pub mod math;
+pub mod mbarrier;
 pub mod mem;
+pub mod mma;
 #[cfg(cuda_device)]
 #[doc(hidden)]
 pub mod param;
 pub mod prelude;
+mod print;
+pub mod ptx;
 pub mod shared;
 pub mod thread;
 mod vector;
@@ -43,26 +56,41 @@ use cpu as sys;
 #[cfg(cuda_device)]
 use gpu as sys;
 
-pub use cuda_std_macros::{KernelParam, kernel};
+pub use cuda_std_macros::{KernelParam, kernel, ptx_asm};
 #[cfg(not(cuda_device))]
 pub use launch::ScalarParam;
 #[cfg(cuda_device)]
 pub use param::ScalarParam;
 
-pub use disjoint::{DisjointSlice, GridStrideMut};
+pub use disjoint::{DisjointMatrix, DisjointSlice, GridStrideMut};
+pub use half::{Bf16x2, F16x2, bf16, f16};
 pub use math::GpuFloat;
 pub use shared::{SharedArray, dynamic_shared, dynamic_shared_size};
 pub use vector::{F32x2, F32x4, F64x2, I32x2, I32x4, U32x2, U32x4, U64x2};
 
-/// What [`shared_array!`] and [`constant!`] expand to.
+/// What macros expand to.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::constant::Constant;
+    pub use crate::print::print;
     pub use crate::shared::shared_array;
-    pub use core::mem::MaybeUninit;
+    pub use core::{format_args, mem::MaybeUninit};
     pub use cuda_std_macros::package;
     #[cfg(not(cuda_device))]
     pub use std::vec::Vec;
+
+    /// The least of these, and 3.
+    #[cfg(not(cuda_device))]
+    pub const fn least(mut dimensions: &[u32]) -> u32 {
+        let mut least = 3;
+        while let [first, rest @ ..] = dimensions {
+            if *first < least {
+                least = *first;
+            }
+            dimensions = rest;
+        }
+        least
+    }
 }
 
 /// What `#[kernel]` writes for the device alone. (With a `cfg` of its own, it would have rustc warn every crate of kernels

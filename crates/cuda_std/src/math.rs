@@ -212,6 +212,86 @@ pub fn powi<F: Float>(x: F, n: i32) -> F {
     F::powi(x, n)
 }
 
+mod sealed {
+    /// Sums of products of the parts of a word.
+    pub trait Dot {
+        fn dp4a(a: u32, b: u32, c: Self) -> Self;
+        fn dp2a_lo(a: u32, b: u32, c: Self) -> Self;
+        fn dp2a_hi(a: u32, b: u32, c: Self) -> Self;
+    }
+
+    macro_rules! dot {
+        ($($t:ident $byte:ident $short:ident { $($name:ident $instruction:literal |$a:ident, $b:ident| $terms:expr;)* })*) => {$(
+            impl Dot for $t {
+                $(
+                    #[inline(always)]
+                    fn $name(a: u32, b: u32, c: $t) -> $t {
+                        let d: $t;
+                        // SAFETY: the instruction computes.
+                        unsafe {
+                            crate::ptx_asm!($instruction, "{0}, {1}, {2}, {3};", out(b32) d, in(b32) a, in(b32) b, in(b32) c,
+                                options(pure);
+                                cpu => {
+                                    let $b = b.to_le_bytes().map(|byte| byte as $byte as $t);
+                                    let $a = |part: u32, bits: u32| match bits {
+                                        8 => (a >> (8 * part)) as $byte as $t,
+                                        _ => (a >> (16 * part)) as $short as $t,
+                                    };
+                                    d = $terms.fold(c, $t::wrapping_add)
+                                }
+                            );
+                        }
+                        d
+                    }
+                )*
+            }
+        )*};
+    }
+    dot! {
+        i32 i8 i16 {
+            dp4a "dp4a.s32.s32" |a, b| (0..4).map(|i| a(i, 8) * b[i as usize]);
+            dp2a_lo "dp2a.lo.s32.s32" |a, b| (0..2).map(|i| a(i, 16) * b[i as usize]);
+            dp2a_hi "dp2a.hi.s32.s32" |a, b| (0..2).map(|i| a(i, 16) * b[i as usize + 2]);
+        }
+        u32 u8 u16 {
+            dp4a "dp4a.u32.u32" |a, b| (0..4).map(|i| a(i, 8) * b[i as usize]);
+            dp2a_lo "dp2a.lo.u32.u32" |a, b| (0..2).map(|i| a(i, 16) * b[i as usize]);
+            dp2a_hi "dp2a.hi.u32.u32" |a, b| (0..2).map(|i| a(i, 16) * b[i as usize + 2]);
+        }
+    }
+}
+
+/// `i32` or `u32`: what integer products of parts of words are added in, and whether the parts have a sign.
+pub trait Dot: sealed::Dot {}
+impl Dot for i32 {}
+impl Dot for u32 {}
+
+/// `c` plus the four products of the bytes of `a` and `b`; it wraps. GPU: `dp4a`.
+///
+/// ```
+/// use cuda_std::math::dp4a;
+/// assert_eq!(dp4a(0x04_03_02_ff, 0x01_01_01_02, 10i32), 10 + 4 + 3 + 2 - 2);
+/// assert_eq!(dp4a(0x04_03_02_ff, 0x01_01_01_02, 10u32), 10 + 4 + 3 + 2 + 510);
+/// ```
+#[inline(always)]
+pub fn dp4a<T: Dot>(a: u32, b: u32, c: T) -> T {
+    T::dp4a(a, b, c)
+}
+
+/// `c` plus the products of the two halves of `a`, of 16 bits each, and the two low bytes of `b`; it wraps. GPU:
+/// `dp2a.lo`.
+#[inline(always)]
+pub fn dp2a_lo<T: Dot>(a: u32, b: u32, c: T) -> T {
+    T::dp2a_lo(a, b, c)
+}
+
+/// `c` plus the products of the two halves of `a`, of 16 bits each, and the two high bytes of `b`; it wraps. GPU:
+/// `dp2a.hi`.
+#[inline(always)]
+pub fn dp2a_hi<T: Dot>(a: u32, b: u32, c: T) -> T {
+    T::dp2a_hi(a, b, c)
+}
+
 /// The GPU's approximations, all but one for `f32`: one or two instructions of the special function unit.
 ///
 /// They treat subnormal numbers as zero (`.ftz`, except `tanh`). Errors are PTX's bounds, relative unless said

@@ -9,7 +9,7 @@
 use crate::{F32x2, F32x4, F64x2, I32x2, I32x4, U32x2, U32x4, U64x2, arch, is_gpu, sys::mem as sys};
 
 /// A value of 4, 8 or 16 bytes that one instruction loads or stores: `u32`, `i32`, `f32`, `u64`, `i64`, `f64`, and the
-/// vectors of this crate. Implemented for these types only.
+/// vectors and pairs of this crate. Implemented for these types only.
 #[allow(private_bounds)]
 pub trait Word: WordBits {}
 
@@ -22,13 +22,15 @@ pub(crate) trait WordBits: Copy {
 
 macro_rules! words {
     ($($t:ty: $registers:ty;)*) => {$(
-        impl Word for $t {}
-        impl WordBits for $t {
+        impl $crate::mem::Word for $t {}
+        impl $crate::mem::WordBits for $t {
             #[cfg(cuda_device)]
             type Registers = $registers;
         }
     )*};
 }
+pub(crate) use words;
+
 words! {
     u32: u32;
     i32: u32;

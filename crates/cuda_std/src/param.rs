@@ -1,11 +1,13 @@
 //! What a kernel may take, as its PTX entry gets it (device only).
 
+use half::{bf16, f16};
+
 /// The device's half of `KernelParam`. A kernel's PTX entry has a parameter for each of a type's fields, and makes the
 /// value of them: rustc would pass the address of a larger structure, and a slice in it without the promise that nobody
 /// writes there.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be a kernel parameter",
-    note = "a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, and structures of these with `#[derive(KernelParam)]`"
+    note = "a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, `DisjointMatrix<T>`, and structures of these with `#[derive(KernelParam)]`"
 )]
 pub trait DeviceParam {
     /// A tuple of the fields; what isn't a structure is its own only field.
@@ -67,7 +69,7 @@ pub trait ScalarParam: Copy + Send + Sync + FieldParam {}
 macro_rules! scalars {
     ($($t:ty)*) => {$(impl ScalarParam for $t {})*};
 }
-scalars!(u8 u16 u32 u64 usize i8 i16 i32 i64 isize bool f32 f64);
+scalars!(u8 u16 u32 u64 usize i8 i16 i32 i64 isize bool f32 f64 f16 bf16);
 
 macro_rules! alone {
     ($([$($generics:tt)*] $t:ty;)*) => {$(
@@ -81,6 +83,15 @@ macro_rules! alone {
         impl<$($generics)*> FieldParam for $t {}
     )*};
 }
+impl<'a, T, const WIDTH: usize, const HEIGHT: usize> DeviceParam for crate::DisjointMatrix<'a, T, WIDTH, HEIGHT> {
+    type Fields = (crate::DisjointSlice<'a, T>, usize);
+    #[inline(always)]
+    unsafe fn from_fields((elements, columns): Self::Fields) -> Self {
+        // SAFETY: the caller has promised that they are those of a launch, which every thread gets alike.
+        unsafe { crate::DisjointMatrix::from_slice(elements, columns) }
+    }
+}
+
 alone! {
     ['a, T] &'a [T];
     ['a, T] &'a T;
@@ -89,5 +100,5 @@ alone! {
     ['a, T] crate::DisjointSlice<'a, T>;
     [] u8; [] u16; [] u32; [] u64; [] usize;
     [] i8; [] i16; [] i32; [] i64; [] isize;
-    [] bool; [] f32; [] f64;
+    [] bool; [] f32; [] f64; [] f16; [] bf16;
 }

@@ -2,7 +2,7 @@
 //!
 //! Names and meanings are CUDA's: a grid of blocks of threads, each in up to three dimensions.
 
-use crate::{U32x2, sys::thread as sys};
+use crate::{U32x2, ptx_asm, sys::thread as sys};
 
 #[cfg(not(cuda_device))]
 pub use simt::Dim3;
@@ -175,6 +175,70 @@ pub fn sync_threads_and(predicate: bool) -> bool {
 #[cfg_attr(not(cuda_device), track_caller)]
 pub fn sync_threads_or(predicate: bool) -> bool {
     sys::sync_threads_or(predicate)
+}
+
+/// Waits until every thread of the grid has come, and makes what each wrote before visible to all. It is for kernels
+/// that are `#[kernel(cooperative)]`, whose blocks all run at once: on a GPU as many as fit
+/// (`warpsmith_device::Device::occupancy` for each of its multiprocessors), on the CPU as many as the executor has
+/// workers.
+///
+/// GPU: [`sync_threads`], and atomics on the word that the driver keeps for a cooperative launch; in another launch a
+/// trap. CPU: the executor's barrier; in another launch, or where a block returns instead, an error.
+///
+/// ```
+/// use cuda_std::prelude::*;
+///
+/// /// Each element of `b` becomes that of `a`'s mirror image after `a` has been doubled.
+/// ///
+/// /// # Safety
+/// /// A thread for each of `n` elements.
+/// #[kernel(cooperative)]
+/// pub unsafe fn mirror(a: *mut u32, b: *mut u32) {
+///     let (i, n) = (thread::index_1d() as usize, thread::grid_stride_1d() as usize);
+///     // SAFETY: before the barrier each thread has its own element, and after it nobody writes `a`.
+///     unsafe {
+///         *a.add(i) *= 2;
+///         thread::sync_grid();
+///         *b.add(i) = *a.add(n - 1 - i);
+///     }
+/// }
+/// # fn main() {}
+/// ```
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub fn sync_grid() {
+    sys::sync_grid();
+}
+
+/// Waits at the block's barrier number `barrier` (1 to 15) until `threads` threads have come to it, by this function or
+/// by [`barrier_arrive`], and makes what each wrote before visible to those that waited. The barrier can then serve
+/// anew. So some warps of a block can wait for each other, and warps that produce for those that consume.
+///
+/// `threads` is a multiple of 32, and the same for all that come. Threads come by whole warps, and those that wait are
+/// not the ones that arrive. (Barrier 0 is that of [`sync_threads`].)
+///
+/// GPU: `barrier.sync`. CPU: the executor's barrier; a thread that doesn't come is an error there, and a hang on a GPU.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub fn barrier_sync(barrier: u32, threads: u32) {
+    // SAFETY: waiting is safe anywhere.
+    unsafe {
+        ptx_asm!("barrier.sync {0}, {1};", in(b32) barrier, in(b32) threads;
+            cpu => simt::current::named_barrier(barrier, threads, true));
+    }
+}
+
+/// Comes to the barrier without waiting there: see [`barrier_sync`].
+///
+/// GPU: `barrier.arrive`. CPU: the executor's barrier.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub fn barrier_arrive(barrier: u32, threads: u32) {
+    // SAFETY: to arrive is safe anywhere.
+    unsafe {
+        ptx_asm!("barrier.arrive {0}, {1};", in(b32) barrier, in(b32) threads;
+            cpu => simt::current::named_barrier(barrier, threads, false));
+    }
 }
 
 /// Orders this thread's memory accesses as seen by its block: those before the fence come before those after it.

@@ -6,7 +6,15 @@
 //! executor says so. A warp is 32 threads with consecutive [`linear_thread`] numbers; the last of a block may be short,
 //! and then a mask names only the lanes that exist.
 
-use crate::{arch, is_gpu, sys::warp as sys, thread::linear_thread};
+use crate::{
+    arch,
+    half::{Bf16x2, F16x2, bf16, f16},
+    is_gpu,
+    ptx::Register,
+    ptx_asm,
+    sys::warp as sys,
+    thread::linear_thread,
+};
 
 /// Lanes of a warp.
 pub const WARP_SIZE: u32 = 32;
@@ -117,19 +125,39 @@ bits! {
     usize, true: |v| v as u64, |b| b as usize;
     isize, true: |v| v as u64, |b| b as isize;
     f64, true: |v| v.to_bits(), |b| f64::from_bits(b);
+    f16, false: |v| v.to_bits() as u64, |b| f16::from_bits(b as u16);
+    bf16, false: |v| v.to_bits() as u64, |b| bf16::from_bits(b as u16);
+    F16x2, false: |v| v.to_register() as u64, |b| F16x2::from_register(b as u32);
+    Bf16x2, false: |v| v.to_register() as u64, |b| Bf16x2::from_register(b as u32);
 }
 
-/// A value that lanes can pass to each other: `bool`, the integers of up to 64 bits, `f32`, `f64`.
+/// A value that lanes can pass to each other: `bool`, the integers of up to 64 bits, floats, pairs of 16 bits.
 pub trait Shuffle: Bits {}
 
 macro_rules! shuffles {
-    ($($(#[$doc:meta])* $name:ident($argument:ident);)*) => {$(
+    ($($(#[$doc:meta])* $name:ident($argument:ident), $(#[$within:meta])* $of_width:ident;)*) => {$(
         $(#[$doc])*
         #[inline(always)]
         #[cfg_attr(not(cuda_device), track_caller)]
         pub fn $name<T: Shuffle>(mask: u32, value: T, $argument: u32) -> T {
+            $of_width(mask, value, $argument, WARP_SIZE)
+        }
+
+        $(#[$within])*
+        ///
+        /// `width` is 2, 4, 8, 16 or 32: the warp is taken for as many parts of so many lanes, each by itself. The mask
+        /// is still that of the whole warp's lanes.
+        ///
+        /// GPU: the same instruction. CPU: the lanes meet in the executor.
+        #[inline(always)]
+        #[cfg_attr(not(cuda_device), track_caller)]
+        pub fn $of_width<T: Shuffle>(mask: u32, value: T, $argument: u32, width: u32) -> T {
+            debug_assert!(matches!(width, 2 | 4 | 8 | 16 | 32), "a shuffle's width is 2, 4, 8, 16 or 32");
             let bits = value.to_bits64();
-            T::from_bits64(if T::WIDE { sys::wide::$name(mask, bits, $argument) } else { sys::$name(mask, bits as u32, $argument).into() })
+            T::from_bits64(match T::WIDE {
+                true => sys::wide::$name(mask, bits, $argument, width),
+                false => sys::$name(mask, bits as u32, $argument, width).into(),
+            })
         }
     )*};
 }
@@ -137,19 +165,54 @@ shuffles! {
     /// The value of lane `lane % 32`, which has to be in the mask.
     ///
     /// GPU: `shfl.sync.idx.b32`, twice for 64-bit values. CPU: the lanes meet in the executor.
-    shuffle_idx(lane);
+    shuffle_idx(lane),
+    /// [`shuffle_idx`] within `width` lanes: the value of the `lane % width`-th of these.
+    shuffle_idx_width;
     /// The value of the lane `delta % 32` below; the own value where there is none.
     ///
     /// GPU: `shfl.sync.up.b32`, twice for 64-bit values. CPU: the lanes meet in the executor.
-    shuffle_up(delta);
+    shuffle_up(delta),
+    /// [`shuffle_up`] within `width` lanes.
+    shuffle_up_width;
     /// The value of the lane `delta % 32` above; the own value where there is none.
     ///
     /// GPU: `shfl.sync.down.b32`, twice for 64-bit values. CPU: the lanes meet in the executor.
-    shuffle_down(delta);
+    shuffle_down(delta),
+    /// [`shuffle_down`] within `width` lanes.
+    shuffle_down_width;
     /// The value of the lane whose number differs in the bits of `lanes % 32`.
     ///
     /// GPU: `shfl.sync.bfly.b32`, twice for 64-bit values. CPU: the lanes meet in the executor.
-    shuffle_xor(lanes);
+    shuffle_xor(lanes),
+    /// [`shuffle_xor`] within `width` lanes; the own value where `lanes` leads to lanes above these.
+    shuffle_xor_width;
+}
+
+/// Whether this lane is the one that `mask` elects: the same one of them for all of its lanes, for work that one has to
+/// do.
+///
+/// GPU: `elect.sync` from `sm_90` on, the lowest lane before. CPU: the lanes meet in the executor; the lowest lane.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub fn elect(mask: u32) -> bool {
+    if is_gpu() && arch() < 900 {
+        return mask & mask.wrapping_neg() == lane_mask_eq();
+    }
+    let elected: u32;
+    // SAFETY: the lanes of the mask meet, and touch no memory. The architecture has the instruction.
+    unsafe {
+        ptx_asm!(
+            "{{ .reg .pred p; elect.sync _|p, {1}; selp.u32 {0}, 1, 0, p; }}",
+            out(b32) elected,
+            in(b32) mask,
+            options(nomem);
+            cpu => {
+                sys::sync_warp(mask);
+                elected = u32::from(mask & mask.wrapping_neg() == lane_mask_eq());
+            }
+        );
+    }
+    elected != 0
 }
 
 /// Whether `predicate` holds for every lane of `mask`. GPU: `vote.sync.all.pred`.

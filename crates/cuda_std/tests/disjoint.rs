@@ -79,3 +79,62 @@ fn other_grids_panic() {
     }
     assert_eq!(values, [0; 64]);
 }
+
+/// Each element once, whatever the grid: by the thread whose tile it is in.
+#[test]
+fn tiles_cover_a_matrix() {
+    fn fill<const WIDTH: usize, const HEIGHT: usize>(rows: usize, columns: usize) -> Vec<u32> {
+        let mut values = vec![0; rows * columns + columns / 2];
+        let raw = (RawSlice::new(values.as_mut_ptr(), values.len()), columns);
+        run((2, 3), (8, 4), || {
+            // SAFETY: the matrix lives on, and threads get at it through these views alone.
+            let mut out = unsafe { DisjointMatrix::<u32, WIDTH, HEIGHT>::from_raw(raw, &Run) };
+            assert_eq!((out.rows(), out.columns()), (rows, columns));
+            let U32x2 { x, y } = thread::index_2d();
+            for ((row, column), element) in out.tile_mut() {
+                assert_eq!((row / HEIGHT, column / WIDTH), (y as usize, x as usize));
+                *element += 1;
+            }
+            assert!(out.get_mut(HEIGHT, 0).is_none() && out.get_mut(0, WIDTH).is_none());
+            let inside = (y as usize + 1) * HEIGHT <= rows && (x as usize + 1) * WIDTH <= columns;
+            if let Some(last) = out.get_mut(HEIGHT - 1, WIDTH - 1) {
+                assert!(inside);
+                *last += 100;
+            } else {
+                assert!(!inside);
+            }
+        });
+        values
+    }
+    fn check<const WIDTH: usize, const HEIGHT: usize>(rows: usize, columns: usize) {
+        for (i, value) in fill::<WIDTH, HEIGHT>(rows, columns).into_iter().enumerate() {
+            let (row, column) = (i / columns, i % columns);
+            // The grid has 16 x 12 threads; what follows the last whole row is nobody's.
+            let covered = row < rows && row < 12 * HEIGHT && column < 16 * WIDTH;
+            let last = row % HEIGHT == HEIGHT - 1 && column % WIDTH == WIDTH - 1;
+            assert_eq!(value, RUNS * (u32::from(covered) + if covered && last { 100 } else { 0 }), "({row}, {column})");
+        }
+    }
+    check::<1, 1>(12, 16);
+    check::<1, 1>(5, 40);
+    check::<4, 2>(23, 63);
+    check::<3, 5>(70, 50);
+}
+
+#[test]
+fn matrices_are_for_two_dimensions() {
+    let mut values = [0u32; 64];
+    let raw = (RawSlice::new(values.as_mut_ptr(), values.len()), 8);
+    let mut words = Vec::new();
+    <DisjointMatrix<u32> as KernelParam>::words(raw, &mut words);
+    assert_eq!(words[1..], [64, 8]);
+    assert_eq!(<DisjointMatrix<u32> as KernelParam>::DIMENSIONS, 2);
+    for (grid, block) in [((1, 1, 2), (8, 8, 1)), ((1, 1, 1), (4, 4, 4))] {
+        let text = grid_error(grid, block, || {
+            // SAFETY: the matrix lives on, and threads get at it through these views alone.
+            let mut out = unsafe { DisjointMatrix::<u32>::from_raw(raw, &Run) };
+            out.get_mut(0, 0);
+        });
+        assert!(text.to_string().contains("of one or two dimensions alone"), "{text}");
+    }
+}

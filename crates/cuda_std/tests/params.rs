@@ -3,7 +3,7 @@
 use all_items::params::{ArraysArgs, Count, Line, Nothing, Number, line, reverse};
 use cuda_std::{
     DisjointSlice,
-    launch::{Arguments, IntoParam, LaunchConfig, Location, Memory, RawPtr, RawSlice},
+    launch::{Arguments, Contract, IntoParam, LaunchConfig, Location, Memory, RawPtr, RawSlice},
 };
 use simt::{Executor, Launch};
 
@@ -59,7 +59,8 @@ fn lines<T: Number + line::Instance + Default + From<u8>>(symbol: &str, max_thre
     let of = Line { factor: T::from(10), offset: T::from(5) };
     let bound = line::bind::<T>(LaunchConfig::new(1, 64), arrays, of, Nothing, Count(2), T::from(1));
     assert_eq!((bound.kernel().symbol(), bound.kernel().name()), (symbol, symbol.replacen('_', "::", 1).as_str()));
-    assert!(bound.kernel().one_dimensional && bound.kernel().max_threads == Some(max_threads));
+    let contract = bound.kernel().contract;
+    assert!(contract.dimensions == 1 && contract.max_threads == Some(max_threads));
     assert!(std::ptr::eq(bound.kernel(), line::kernel::<T>()));
     let words = bound.arguments().words();
     assert_eq!((words.len(), &words[..4], words[6]), (8, &[first, 3, last, 3][..], 2));
@@ -90,4 +91,11 @@ fn shared_arrays_of_a_type() {
     }
     reversed::<f32>();
     reversed::<f64>();
+}
+
+#[test]
+fn contracts_are_facts() {
+    let contract = all_items::inline::by_value::kernel().contract;
+    assert_eq!(contract, Contract { block: Some((32, 2).into()), ..Contract::default() });
+    assert!(all_items::inline::together::kernel().contract.cooperative);
 }

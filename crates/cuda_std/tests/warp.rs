@@ -64,6 +64,33 @@ fn shuffles_move_every_type() {
     shuffles(|l| bits(l) as u16);
     shuffles(|l| bits(l) as i16);
     shuffles(|l| bits(l) >> 40 & 1 == 1);
+    shuffles(|l| f16::from_f32(l as f32 - 7.5));
+    shuffles(|l| Bf16x2::new(bf16::from_f32(l as f32), bf16::from_f32(-0.5)));
+}
+
+/// Within each `width` lanes, as if these were all.
+#[test]
+fn shuffles_within_parts() {
+    run(1, 32, || {
+        let lane = warp::lane_id();
+        for width in [2, 4, 8, 16, 32] {
+            let (first, own) = (lane / width * width, lane % width);
+            for i in 0..32 {
+                assert_eq!(warp::shuffle_idx_width(FULL_MASK, lane, i, width), first + i % width);
+                assert_eq!(warp::shuffle_up_width(FULL_MASK, lane, i, width), if own < i { lane } else { lane - i });
+                let above = if own + i < width { lane + i } else { lane };
+                assert_eq!(warp::shuffle_down_width(FULL_MASK, u64::from(lane) << 40, i, width), u64::from(above) << 40);
+                // To lanes of parts below, but not above.
+                let other = if (lane ^ i) / width > lane / width { lane } else { lane ^ i };
+                assert_eq!(warp::shuffle_xor_width(FULL_MASK, lane, i, width), other);
+            }
+        }
+        for mask in [FULL_MASK, 0xff00, 0x8000_0001] {
+            if mask >> lane & 1 == 1 {
+                assert_eq!(warp::ballot(mask, warp::elect(mask)), mask & mask.wrapping_neg());
+            }
+        }
+    });
 }
 
 #[test]

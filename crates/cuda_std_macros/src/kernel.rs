@@ -13,7 +13,7 @@ use syn::{
     visit_mut::{self, VisitMut},
 };
 
-const PARAMETERS: &str = "a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, and structures of these with `#[derive(KernelParam)]`";
+const PARAMETERS: &str = "a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, `DisjointMatrix<T>`, and structures of these with `#[derive(KernelParam)]`";
 
 /// The most fields of a parameter: as many as `cuda_std::param::Spread` has types.
 pub const FIELDS: usize = 16;
@@ -32,46 +32,108 @@ struct Instance {
     bounds: Bounds,
 }
 
-/// Launch bounds.
+/// What the kernel demands of its launches.
 #[derive(Clone, Copy, Default)]
 struct Bounds {
     max_threads: Option<u32>,
     min_blocks: Option<u32>,
+    block: Option<[u32; 3]>,
+    cooperative: bool,
 }
 
 impl Bounds {
-    /// Reads `max_threads = 256` or `min_blocks = 4`.
+    /// Reads `max_threads = 256`, `min_blocks = 4`, `block = [16, 16]` or `cooperative`.
     fn parse_one(&mut self, input: ParseStream<'_>) -> Result<()> {
         let key: Ident = input.parse()?;
+        if key == "cooperative" {
+            self.cooperative = true;
+            return Ok(());
+        }
+        if !["max_threads", "min_blocks", "block"].iter().any(|known| key == known) {
+            return Err(Error::new(
+                key.span(),
+                "expected `max_threads`, `min_blocks`, `block`, `cooperative` or `for T in [..]`",
+            ));
+        }
         input.parse::<Token![=]>()?;
+        if key == "block" {
+            self.block = Some(Self::parse_block(input)?);
+            return Ok(());
+        }
         let value: LitInt = input.parse()?;
         let number: u32 = value.base10_parse()?;
-        match key.to_string().as_str() {
-            "max_threads" if !(1..=1024).contains(&number) => {
-                return Err(Error::new(value.span(), "max_threads is a number from 1 to 1024"));
-            }
-            "max_threads" => self.max_threads = Some(number),
-            "min_blocks" if !(1..=32).contains(&number) => {
-                return Err(Error::new(value.span(), "min_blocks is a number from 1 to 32"));
-            }
-            "min_blocks" => self.min_blocks = Some(number),
-            _ => return Err(Error::new(key.span(), "expected `max_threads`, `min_blocks` or `for T in [..]`")),
+        let (bound, most) = if key == "max_threads" { (&mut self.max_threads, 1024) } else { (&mut self.min_blocks, 32) };
+        if !(1..=most).contains(&number) {
+            return Err(Error::new(value.span(), format!("{key} is a number from 1 to {most}")));
         }
+        *bound = Some(number);
         Ok(())
+    }
+
+    /// Reads `256`, or up to three extents in brackets.
+    fn parse_block(input: ParseStream<'_>) -> Result<[u32; 3]> {
+        let span = input.span();
+        let list: Vec<LitInt> = if input.peek(syn::token::Bracket) {
+            let list;
+            bracketed!(list in input);
+            Punctuated::<LitInt, Token![,]>::parse_terminated(&list)?.into_iter().collect()
+        } else {
+            vec![input.parse()?]
+        };
+        let mut block = [1; 3];
+        let extents = list.iter().map(LitInt::base10_parse::<u32>).collect::<Result<Vec<u32>>>()?;
+        block.iter_mut().zip(&extents).for_each(|(extent, given)| *extent = *given);
+        let threads = block.iter().fold(1u32, |product, &extent| product.saturating_mul(extent));
+        if !(1..=3).contains(&extents.len()) || !(1..=1024).contains(&threads) || block[2] > 64 {
+            return Err(Error::new(span, "block has one to three extents, and 1 to 1024 threads, of which z has at most 64"));
+        }
+        Ok(block)
     }
 
     /// These bounds where they are given, else those of the whole kernel.
     fn or(self, whole: Bounds) -> Bounds {
-        Bounds { max_threads: self.max_threads.or(whole.max_threads), min_blocks: self.min_blocks.or(whole.min_blocks) }
+        Bounds {
+            max_threads: self.max_threads.or(whole.max_threads),
+            min_blocks: self.min_blocks.or(whole.min_blocks),
+            block: self.block.or(whole.block),
+            cooperative: self.cooperative || whole.cooperative,
+        }
     }
 
-    /// The section by which cuda_builder finds the kernel. It reads the bounds off its name.
+    /// The section by which cuda_builder finds the kernel. It reads off its name what PTX says of it.
     fn section(self) -> Result<String> {
-        if self.min_blocks.is_some() && self.max_threads.is_none() {
+        let Bounds { max_threads, min_blocks, block, .. } = self;
+        if min_blocks.is_some() && max_threads.is_none() && block.is_none() {
             return Err(Error::new(Span::call_site(), "`min_blocks` needs `max_threads`, too"));
         }
-        let numbers = [self.max_threads, self.min_blocks].into_iter().flatten();
-        Ok(numbers.fold(".cuda.kernel".to_owned(), |section, number| format!("{section}.{number}")))
+        if max_threads.is_some() && block.is_some() {
+            return Err(Error::new(Span::call_site(), "`block` says how many threads there are: `max_threads` is too much"));
+        }
+        let texts = [
+            max_threads.map(|number| format!(".max_threads={number}")),
+            min_blocks.map(|number| format!(".min_blocks={number}")),
+            block.map(|[x, y, z]| format!(".block={x},{y},{z}")),
+        ];
+        Ok(format!(".cuda.kernel{}", texts.into_iter().flatten().collect::<String>()))
+    }
+
+    /// As the host has it.
+    fn contract(self) -> TokenStream {
+        fn option(value: Option<TokenStream>) -> TokenStream {
+            match value {
+                Some(value) => quote!(::core::option::Option::Some(#value)),
+                None => quote!(::core::option::Option::None),
+            }
+        }
+        let Bounds { max_threads, block, cooperative, .. } = self;
+        let max_threads = option(max_threads.map(|number| quote!(#number)));
+        let block = option(block.map(|[x, y, z]| quote!(::cuda_std::thread::Dim3 { x: #x, y: #y, z: #z })));
+        quote!(::cuda_std::launch::Contract {
+            max_threads: #max_threads,
+            block: #block,
+            cooperative: #cooperative,
+            dimensions: DIMENSIONS,
+        })
     }
 }
 
@@ -160,9 +222,9 @@ impl VisitMut for Elided {
     }
 }
 
-/// Gives a lifetime to the one parameter whose lifetime is usually left out. By another name it takes `'_`.
+/// Gives a lifetime to the parameters whose lifetimes are usually left out. By other names they take `'_`.
 fn write_lifetime(segment: &mut syn::PathSegment, lifetime: GenericArgument) {
-    if segment.ident == "DisjointSlice"
+    if ["DisjointSlice", "DisjointMatrix"].iter().any(|name| segment.ident == name)
         && let PathArguments::AngleBracketed(arguments) = &mut segment.arguments
         && !arguments.args.iter().any(|argument| matches!(argument, GenericArgument::Lifetime(_)))
     {
@@ -269,16 +331,12 @@ impl Kernel {
 
     /// The host's facts of the kernel, as an expression. `path` is its path.
     fn info(&self, path: TokenStream, bounds: Bounds, types: &[impl ToTokens]) -> TokenStream {
-        let package = package();
-        let max_threads = match bounds.max_threads {
-            Some(number) => quote!(::core::option::Option::Some(#number)),
-            None => quote!(::core::option::Option::None),
-        };
+        let (package, contract) = (package(), bounds.contract());
         quote! {{
-            const ONE_DIMENSIONAL: bool = false #(|| <#types as ::cuda_std::launch::KernelParam>::ONE_DIMENSIONAL)*;
+            const DIMENSIONS: u32 = ::cuda_std::__private::least(&[#(<#types as ::cuda_std::launch::KernelParam>::DIMENSIONS),*]);
             static KERNEL: ::cuda_std::launch::KernelInfo =
                 // SAFETY: these are the facts of the function beside this module.
-                unsafe { ::cuda_std::launch::KernelInfo::new(#path, #package, #max_threads, ONE_DIMENSIONAL) };
+                unsafe { ::cuda_std::launch::KernelInfo::new(#path, #package, #contract) };
             &KERNEL
         }}
     }

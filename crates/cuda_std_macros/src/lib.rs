@@ -1,11 +1,12 @@
 //! The macros of `cuda_std`: [`macro@kernel`] marks a GPU kernel, [`macro@KernelParam`] a structure that one takes by
-//! value, and `launch!` (re-exported by the host library) calls a kernel.
+//! value, [`ptx_asm!`] is inline PTX, and `launch!` (re-exported by the host library) calls a kernel.
 
 use proc_macro::TokenStream;
 
 mod kernel;
 mod launch;
 mod param;
+mod ptx;
 
 /// Marks a function as a GPU kernel.
 ///
@@ -13,15 +14,18 @@ mod param;
 /// becomes `list_rank_walk`). On the host it stays a plain function, and a module of the same name beside it holds its
 /// typed launch: `kernel()`, its static facts, and `bind(config, args..)`, which the host's `launch!` calls.
 ///
-/// Parameters are scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, and structures of these that derive
-/// [`macro@KernelParam`]; anything else is a compile error. `&[T]` and `&T` promise that nobody writes there during the
-/// launch, so that their loads become `ld.global.nc`.
+/// Parameters are scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, `DisjointMatrix<T>`, and structures
+/// of these (but the last) that derive [`macro@KernelParam`]; anything else is a compile error. `&[T]` and `&T` promise
+/// that nobody writes there during the launch, so that their loads become `ld.global.nc`.
 ///
 /// A kernel can't keep its arguments: none of their lifetimes is `'static`. A structure, and a `DisjointSlice` by
 /// another name, needs its lifetime written out, `Output<'_, T>`.
 ///
 /// `#[kernel(max_threads = 256, min_blocks = 4)]` gives launch bounds (PTX `.maxntid` and `.minnctapersm`): the most
 /// threads a block may have, and how many blocks an SM should hold, from which `ptxas` derives its register budget.
+/// `#[kernel(block = [16, 16])]` fixes the block (PTX `.reqntid`), so that its extents are constants in the kernel.
+/// `#[kernel(cooperative)]` has all blocks run at once, so that they can wait for each other
+/// (`cuda_std::thread::sync_grid`). The host refuses launches that break any of these.
 ///
 /// # Generic kernels
 /// `#[kernel(for T in [f32, f64])]` stands before a kernel of one type parameter, and lists the types that it exists
@@ -46,6 +50,27 @@ pub fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_derive(KernelParam)]
 pub fn kernel_param(item: TokenStream) -> TokenStream {
     param::expand(item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Inline PTX, as `asm!` is the host's assembly; and what the CPU does in its place. `cuda_std::ptx` has an example.
+///
+/// - The PTX is one string or several, which are lines. `{0}` is the first operand, `{name}` the one with that name;
+///   PTX's own braces are doubled. All operands have to be used.
+/// - An operand is `in(class) value`, `out(class) place` or `inout(class) place`. Classes are PTX's registers: `b16`
+///   (`u16`, `i16`, `f16`, `bf16`), `b32` (`u32`, `i32`, `F16x2`, `Bf16x2`), `b64` (64-bit integers and pointers,
+///   which are generic addresses), `f32`, `f64`; and `imm`, a `u32` that is known once all is inlined. Other types can
+///   implement `cuda_std::ptx::Register`.
+/// - Without options, the assembly is executed wherever the source says so, and may access any memory. With
+///   `options(nomem)` it accesses none, so that other accesses may move past it. With `options(pure)` it is a function
+///   of its inputs besides: it may be merged with another of the same inputs, or dropped.
+/// - `cpu => ..` is an expression that does the same in Rust: it assigns the outputs.
+///
+/// It stands in an `unsafe` block: what the PTX does is the author's to answer for, and whoever builds for an
+/// architecture that doesn't have the instruction hears of it from `ptxas` or the driver alone
+/// (`cuda_std::arch()` tells the architecture).
+#[proc_macro]
+pub fn ptx_asm(input: TokenStream) -> TokenStream {
+    ptx::expand(input.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// `launch!((crate_path) stream, path<<<grid, block>>>(args..))`: what the host library's `launch!` expands to.

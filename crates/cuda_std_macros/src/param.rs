@@ -147,7 +147,7 @@ pub fn expand(item: TokenStream) -> Result<TokenStream> {
             // SAFETY: the parameters in PTX are those of the fields in order, as `DeviceParam` has them.
             unsafe impl #impl_generics ::cuda_std::launch::KernelParam for #name #lasting #clause {
                 type Raw = (#(<#types as ::cuda_std::launch::KernelParam>::Raw,)*);
-                const ONE_DIMENSIONAL: bool = false #(|| <#types as ::cuda_std::launch::KernelParam>::ONE_DIMENSIONAL)*;
+                const DIMENSIONS: u32 = ::cuda_std::__private::least(&[#(<#types as ::cuda_std::launch::KernelParam>::DIMENSIONS),*]);
                 const WRITES: bool = false #(|| <#types as ::cuda_std::launch::KernelParam>::WRITES)*;
                 type During<'run> = #name #during;
                 #[allow(unused_variables, unused_unsafe)]

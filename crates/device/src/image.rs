@@ -177,6 +177,11 @@ pub(super) fn choose<'a>(images: &[(u32, &'a str)], capability: u32) -> Option<(
     images.iter().filter(|(arch, _)| *arch <= capability).max_by_key(|(arch, _)| *arch).copied()
 }
 
+/// Whether the functions of a PTX text call others by their addresses.
+pub(super) fn calls_by_address(ptx: &str) -> bool {
+    ptx.contains(".callprototype")
+}
+
 /// How many parameters each entry of a PTX text has.
 pub(super) fn parameters(ptx: &str) -> HashMap<String, usize> {
     let mut entries = HashMap::new();

@@ -51,17 +51,20 @@ pub(super) fn check(
         format!("its block {block} has an extent of zero")
     } else if threads > u64::from(limits.threads_per_block) {
         format!("its block {block} has {threads} threads, and {} are the device's limit", limits.threads_per_block)
-    } else if let Some(bound) = kernel.max_threads.filter(|&bound| threads > u64::from(bound)) {
+    } else if let Some(bound) = kernel.contract.max_threads.filter(|&bound| threads > u64::from(bound)) {
         format!("its block {block} has {threads} threads, and the kernel declares at most {bound}")
+    } else if let Some(made_for) = kernel.contract.block.filter(|&made_for| made_for != block) {
+        format!("its block is {block}, and the kernel is made for blocks of {made_for}")
     } else if exceeds(block, limits.block) {
         format!("its block {block} is beyond the device's limit {} in some dimension", limits.block)
     } else if exceeds(grid, limits.grid) {
         format!("its grid {grid} is beyond the device's limit {} in some dimension", limits.grid)
-    } else if kernel.one_dimensional && !(is_flat(grid) && is_flat(block)) {
-        format!(
-            "it takes a DisjointSlice, which one-dimensional grids and blocks alone share out rightly, and its grid is {grid}, \
-             its block {block}"
-        )
+    } else if kernel.contract.dimensions < dimensions(grid).max(dimensions(block)) {
+        let takes = match kernel.contract.dimensions {
+            1 => "a DisjointSlice, which one-dimensional grids and blocks",
+            _ => "a DisjointMatrix, which grids and blocks of one or two dimensions",
+        };
+        format!("it takes {takes} alone share out rightly, and its grid is {grid}, its block {block}")
     } else if shared > limits.shared {
         format!("it asks for {} of dynamic shared memory, and {} are the device's limit", Bytes(shared), Bytes(limits.shared))
     } else {
@@ -78,7 +81,11 @@ fn exceeds(extent: Dim3, limit: Dim3) -> bool {
     extent.x > limit.x || extent.y > limit.y || extent.z > limit.z
 }
 
-fn is_flat(extent: Dim3) -> bool {
+fn dimensions(extent: Dim3) -> u32 {
     // An extent of zero launches nothing, in whichever dimension.
-    extent.y <= 1 && extent.z <= 1
+    match extent {
+        Dim3 { y: 0 | 1, z: 0 | 1, .. } => 1,
+        Dim3 { z: 0 | 1, .. } => 2,
+        _ => 3,
+    }
 }

@@ -50,6 +50,7 @@ mod stream;
 pub mod threads;
 
 pub use buffer::{Buffer, View, ViewMut};
+pub use cuda_std::launch::Rows;
 pub use error::{Bytes, DeviceError};
 pub use event::Event;
 pub use graph::Graph;

@@ -1,6 +1,7 @@
 //! Work for a device, in order.
 
 use super::buffer::{Buffer, View, ViewMut};
+use super::cpu::Cpu;
 use super::cuda::{CudaEvent, CudaStream};
 use super::event::{Event, Kind};
 use super::graph::Work;
@@ -182,13 +183,13 @@ impl Stream {
                 // SAFETY: the arguments are in this process's memory, as this device's is, and the configuration has
                 // been checked.
                 let body = unsafe { bound.into_body() };
-                Ok(cpu.executor.run(&simt_launch(kernel, &config), &body)?)
+                run_on_cpu(cpu, kernel, &config, &body)
             }
             (Queue::Recording(work), Inner::Cpu(_)) => {
                 // SAFETY: only `Graph::launch` calls it, whose contract is that the arguments are still there; they are
                 // in this process's memory, as this device's is, and the configuration has been checked.
                 let body = unsafe { Body::new(bound.into_body()) };
-                lock(work).push(Work::new(move |cpu| Ok(cpu.executor.run(&simt_launch(kernel, &config), &|| body.call())?)));
+                lock(work).push(Work::new(move |cpu| run_on_cpu(cpu, kernel, &config, &|| body.call())));
                 Ok(())
             }
             // A stream's queue is of its device's kind.
@@ -672,8 +673,11 @@ fn enqueue(
     lane.enqueue(lane.queue.cuda().ledger(), accesses, wait, work)
 }
 
-fn simt_launch(kernel: &KernelInfo, config: &LaunchConfig) -> simt::Launch<'static> {
-    simt::Launch { kernel: kernel.name(), grid: config.grid, block: config.block, dynamic_shared: config.shared }
+fn run_on_cpu(cpu: &Cpu, kernel: &KernelInfo, config: &LaunchConfig, body: &(dyn Fn() + Sync)) -> Result<(), DeviceError> {
+    let LaunchConfig { grid, block, shared } = *config;
+    let launch = simt::Launch { kernel: kernel.name(), grid, block, dynamic_shared: shared };
+    let run = if kernel.contract.cooperative { simt::Executor::run_cooperative } else { simt::Executor::run };
+    Ok(run(&cpu.executor, &launch, body)?)
 }
 
 /// The CPU's streams do one thing at a time.

@@ -26,7 +26,7 @@ use std::ops::Deref;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 use std::thread;
-use sync::{Barrier, Warp};
+use sync::{Barrier, NamedBarrier, Warp};
 
 type Fibre = Coroutine<(), (), (), Stack>;
 
@@ -88,6 +88,8 @@ struct Slot {
 struct Sched {
     turns: Turns,
     barrier: Barrier,
+    /// The block's other barriers; none as long as nobody has come to one.
+    named: Vec<NamedBarrier>,
     warps: Vec<Warp>,
     /// One of the threads that have returned.
     left: Option<u32>,
@@ -184,6 +186,7 @@ impl<'a> Block<'a> {
         let sched = &mut *sched;
         sched.turns.reset(self.threads, self.started.get(), seed);
         sched.barrier = Barrier::default();
+        sched.named.clear();
         sched.warps.truncate(self.threads.div_ceil(crate::WARP_SIZE) as usize);
         sched.warps.iter_mut().for_each(Warp::reset);
         sched.warps.resize_with(self.threads.div_ceil(crate::WARP_SIZE) as usize, Warp::default);

@@ -139,6 +139,22 @@ pub fn sync_threads_or(p: bool) -> bool {
     block().barrier(BarrierKind::Or, p, Location::caller()) > 0
 }
 
+/// Waits until all threads of the grid are here, which takes
+/// [`Executor::run_cooperative`](crate::Executor::run_cooperative).
+#[inline(always)]
+#[track_caller]
+pub fn sync_grid() {
+    block().sync_grid(Location::caller());
+}
+
+/// Comes to the block's barrier `number` (1 to 15), and where `wait` is true stays there until `threads` threads of the
+/// block have come: a multiple of 32, and the same for all. Then the barrier can serve anew.
+#[inline(always)]
+#[track_caller]
+pub fn named_barrier(number: u32, threads: u32, wait: bool) {
+    block().named_barrier(number, threads, wait, Location::caller());
+}
+
 /// Waits until the lanes of `mask`, of which the caller must be one, are here with the same `mask` and `op`, and
 /// returns what each of them passed, by lane (0 for lanes outside `mask`).
 ///

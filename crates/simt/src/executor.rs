@@ -50,11 +50,7 @@ impl Executor {
     /// # Errors
     /// The launch's bounds, and whatever stops the body; see [`SimtError`].
     pub fn run(&self, launch: &Launch<'_>, body: &(dyn Fn() + Sync)) -> Result<(), SimtError> {
-        if let Some(at) = current::place() {
-            return Err(SimtError::NestedLaunch { at, inner: launch.kernel.to_owned() });
-        }
-        let grid = Grid::new(launch, body, self.schedule)?;
-        panics::install_hook(current::note_panic);
+        let grid = self.grid(launch, body)?;
         let helpers = usize::try_from(grid.blocks).unwrap_or(usize::MAX).min(self.workers) - 1;
         if helpers == 0 {
             work(&grid, None);
@@ -67,6 +63,47 @@ impl Executor {
             });
         }
         grid.outcome()
+    }
+
+    /// [`run`](Self::run) of all blocks at once, each on an OS thread of its own, so that they can wait for each other
+    /// ([`current::sync_grid`]): at most as many as the executor has workers.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run); and where there are more blocks, or the system doesn't start so many threads.
+    pub fn run_cooperative(&self, launch: &Launch<'_>, body: &(dyn Fn() + Sync)) -> Result<(), SimtError> {
+        let mut grid = self.grid(launch, body)?;
+        grid.cooperative = true;
+        let invalid = |reason| Err(SimtError::InvalidLaunch { kernel: launch.kernel.to_owned(), reason });
+        let (blocks, workers) = (grid.blocks, self.workers);
+        if blocks > workers as u64 {
+            return invalid(format!("its {blocks} blocks wait for each other, and {workers} run at once"));
+        }
+        let helpers = blocks as usize - 1;
+        let (granted, _reservation) = Reservation::new(helpers, launch.block.count() as usize);
+        let started = thread::scope(|scope| {
+            let started =
+                (0..helpers).take_while(|_| thread::Builder::new().spawn_scoped(scope, || work(&grid, None)).is_ok()).count();
+            if granted == helpers && started == helpers {
+                work(&grid, None);
+            } else {
+                grid.fail(0, None);
+            }
+            started
+        });
+        if granted < helpers || started < helpers {
+            return invalid(format!("its {blocks} blocks wait for each other, and the system has no threads for so many"));
+        }
+        grid.outcome()
+    }
+
+    /// The launch, if it can begin.
+    fn grid<'a>(&self, launch: &'a Launch<'a>, body: &'a (dyn Fn() + Sync)) -> Result<Grid<'a>, SimtError> {
+        if let Some(at) = current::place() {
+            return Err(SimtError::NestedLaunch { at, inner: launch.kernel.to_owned() });
+        }
+        let grid = Grid::new(launch, body, self.schedule)?;
+        panics::install_hook(current::note_panic);
+        Ok(grid)
     }
 }
 
@@ -93,6 +130,7 @@ fn work(grid: &Grid<'_>, late: Option<Instant>) -> bool {
                 grid.fail(linear, error);
                 return true;
             }
+            grid.leave();
             if late.is_some_and(|late| Instant::now() >= late) {
                 return false;
             }

@@ -38,6 +38,12 @@ pub(crate) struct Grid<'a> {
     pub(crate) body: &'a (dyn Fn() + Sync),
     pub(crate) schedule: Schedule,
     pub(crate) blocks: u64,
+    /// All blocks run at once.
+    pub(crate) cooperative: bool,
+    /// How often all blocks have met, how many have come to the next meeting, and how many have returned.
+    met: AtomicU64,
+    came: AtomicU64,
+    returned: AtomicU64,
     /// The first block that nobody has taken. An atomic counter hands blocks out in ascending order, so every earlier
     /// block, for which one may wait, is done or under way.
     next: AtomicU64,
@@ -58,6 +64,10 @@ impl<'a> Grid<'a> {
             body,
             schedule,
             blocks: launch.grid.count(),
+            cooperative: false,
+            met: AtomicU64::new(0),
+            came: AtomicU64::new(0),
+            returned: AtomicU64::new(0),
             next: AtomicU64::new(0),
             stop: AtomicBool::new(false),
             error: Mutex::new(None),
@@ -68,6 +78,30 @@ impl<'a> Grid<'a> {
     pub(crate) fn take_block(&self) -> Option<u64> {
         let linear = self.next.fetch_add(1, Ordering::Relaxed);
         (linear < self.blocks).then_some(linear)
+    }
+
+    /// A block comes to a meeting of all blocks; `wait` is called as long as others have to come. The error says that
+    /// one has returned instead.
+    pub(crate) fn meet(&self, mut wait: impl FnMut()) -> Result<(), ()> {
+        let before = self.met.load(Ordering::Acquire);
+        if self.came.fetch_add(1, Ordering::AcqRel) + 1 == self.blocks {
+            self.came.store(0, Ordering::Relaxed);
+            self.met.store(before + 1, Ordering::Release);
+            return Ok(());
+        }
+        while self.met.load(Ordering::Acquire) == before {
+            // A block that has met the others may return before these notice.
+            if self.returned.load(Ordering::Acquire) > 0 && self.met.load(Ordering::Acquire) == before {
+                return Err(());
+            }
+            wait();
+        }
+        Ok(())
+    }
+
+    /// A block has returned.
+    pub(crate) fn leave(&self) {
+        self.returned.fetch_add(1, Ordering::Release);
     }
 
     /// Whether a block has failed, so that the others need not go on.

@@ -5,7 +5,8 @@
 //! exchanges, with the meaning that they have on a GPU. Where a GPU would hang, the launch ends with a [`SimtError`]: a
 //! barrier that some thread never reaches, a shuffle from a lane that left, lanes that disagree about a mask.
 //!
-//! Blocks run in parallel over OS threads. The threads of one block take turns on one OS thread: each runs until it
+//! Blocks run in parallel over OS threads. [`Executor::run_cooperative`] runs all of a launch's blocks at once, which
+//! can then wait for each other. The threads of one block take turns on one OS thread: each runs until it
 //! waits, and only from then on are the others run on stacks of their own. A kernel without barriers costs one call per
 //! thread. [`Schedule::Random`] draws the order of the turns from a seed, so that a barrier left out shows as a wrong
 //! answer.

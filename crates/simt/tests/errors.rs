@@ -362,3 +362,37 @@ fn many_failures_leave_nothing_behind() {
         assert!(matches!(e, SimtError::BarrierAbandoned { waiting: 499, .. }), "{e}");
     }
 }
+
+#[test]
+fn barriers_that_some_do_not_reach() {
+    let text = |body: &(dyn Fn() + Sync)| error(1, 64, body).to_string();
+    let found = text(&|| {
+        if current::linear_thread() < 32 {
+            current::named_barrier(3, 64, true);
+        }
+    });
+    assert!(found.contains("waits at barrier 3") && found.contains("for 64 threads, of which 32 have come"), "{found}");
+    let found = text(&|| current::named_barrier(0, 64, true));
+    assert!(found.contains("there is no named barrier 0"), "{found}");
+    let found = text(&|| current::named_barrier(1, 33, true));
+    assert!(found.contains("a multiple of 32, and no more than the block's 64"), "{found}");
+    let found = text(&|| current::named_barrier(1, if current::linear_thread() == 9 { 32 } else { 64 }, true));
+    assert!(found.contains("and for"), "{found}");
+}
+
+#[test]
+fn grids_that_cannot_meet() {
+    let executor = Executor::new(4);
+    let found = executor.run(&launch(2, 32), &|| current::sync_grid()).unwrap_err().to_string();
+    assert!(found.contains("cooperative launches"), "{found}");
+    let found = executor.run_cooperative(&launch(5, 32), &|| current::sync_grid()).unwrap_err().to_string();
+    assert!(found.contains("its 5 blocks wait for each other, and 4 run at once"), "{found}");
+    let found = executor.run_cooperative(&launch(4, 32), &|| {
+        if current::block_idx().x != 2 {
+            current::sync_grid();
+        }
+    });
+    let found = found.unwrap_err().to_string();
+    assert!(found.contains("another block has returned"), "{found}");
+    works(&executor);
+}

@@ -373,3 +373,53 @@ fn a_warp_that_polls_in_exchanges_lets_others_start() {
             .unwrap();
     }
 }
+
+static HANDED: u8 = 0;
+
+/// Two warps hand numbers to two others through one word each, by barriers of 64 of the block's threads.
+#[test]
+fn parts_of_a_block_meet_at_barriers_of_their_own() {
+    for executor in executors() {
+        executor
+            .run(&launch(2, 128), &|| {
+                let (t, words) = (current::linear_thread() as usize, shared::<usize>(&HANDED, 64));
+                let (full, empty) = if t % 64 < 32 { (1, 2) } else { (14, 15) };
+                for round in 0..5 {
+                    // SAFETY: the word is the pair's, and one is let in after the other has come to a barrier.
+                    unsafe {
+                        if t < 64 {
+                            words.add(t).write_volatile(10 * t + round);
+                            current::named_barrier(full, 64, false);
+                            current::named_barrier(empty, 64, true);
+                        } else {
+                            current::named_barrier(full, 64, true);
+                            assert_eq!(words.add(t - 64).read_volatile(), 10 * (t - 64) + round);
+                            current::named_barrier(empty, 64, false);
+                        }
+                    }
+                }
+                current::sync_threads();
+            })
+            .unwrap();
+    }
+}
+
+#[test]
+fn a_grid_meets_where_all_blocks_run() {
+    let sums: Vec<AtomicU32> = (0..4).map(|_| AtomicU32::new(0)).collect();
+    for executor in [Executor::new(6), Executor::new(9).with_schedule(Schedule::Random { seed: 7 })] {
+        executor
+            .run_cooperative(&launch(6, 40), &|| {
+                for (round, sum) in sums.iter().enumerate() {
+                    sum.fetch_add(1, Ordering::Relaxed);
+                    current::sync_grid();
+                    assert_eq!(sum.load(Ordering::Relaxed), 6 * 40, "{round}");
+                }
+                current::sync_grid();
+                if current::linear_thread() == 0 && current::block_idx().x == 0 {
+                    sums.iter().for_each(|sum| sum.store(0, Ordering::Relaxed));
+                }
+            })
+            .unwrap();
+    }
+}

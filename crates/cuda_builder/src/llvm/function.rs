@@ -12,7 +12,7 @@ use super::{
     text::{c_string, message},
     value::{functions_using, instructions, name, section, users},
 };
-use crate::names::KERNEL_SECTION;
+use crate::names::{KERNEL_SECTION, REPORT_MESSAGE};
 
 /// PTX kernels' calling convention: `CallingConv::PTX_Kernel`.
 const PTX_KERNEL: c_uint = 71;
@@ -48,6 +48,12 @@ impl Function<'_> {
             let kind = LLVMGetEnumAttributeKindForName(attribute.as_ptr().cast(), attribute.len());
             !LLVMGetEnumAttributeAtIndex(self.value, llvm_sys::LLVMAttributeFunctionIndex, kind).is_null()
         }
+    }
+    /// Whether it prints a panic, and isn't hidden: panics will call it.
+    pub(super) fn is_report(&self) -> bool {
+        // SAFETY: a live function.
+        let external = unsafe { LLVMGetLinkage(self.value) } == LLVMLinkage::LLVMExternalLinkage;
+        external && REPORT_MESSAGE.iter().any(|(_, report)| report.to_bytes() == self.name().as_bytes())
     }
     /// What follows the kernel section's name, where the function lies in it: its launch bounds.
     pub fn kernel_section(&self) -> Option<String> {

@@ -195,7 +195,16 @@ impl<'c> Module<'c> {
         globals.into_iter()
     }
 
-    /// Gives every definition but kernels a linkage that lets it be dropped where kernels don't reach it.
+    /// Has the functions that print panics inlined, and lets them be dropped.
+    pub fn hide_reports(&mut self) {
+        for function in self.functions().filter(|function| !function.is_declaration() && function.is_report()) {
+            function.always_inline();
+            hide(function.value, Hidden::Internal);
+        }
+    }
+
+    /// Gives every definition but kernels, and what panics will call, a linkage that lets it be dropped where kernels
+    /// don't reach it.
     pub fn hide_all_but_kernels(&mut self, hidden: Hidden) {
         for global in self.globals() {
             // Lists that keep their entries alive; on the device nothing reads them.
@@ -208,7 +217,7 @@ impl<'c> Module<'c> {
             }
         }
         for function in self.functions() {
-            if !function.is_declaration() && function.kernel_section().is_none() {
+            if !function.is_declaration() && function.kernel_section().is_none() && !function.is_report() {
                 hide(function.value, hidden);
             }
         }

@@ -11,40 +11,41 @@ use super::{
 };
 
 impl Module<'_> {
-    /// Declares or finds a function without arguments or with one pointer, returning nothing.
-    fn helper(&self, name: &CStr, takes_pointer: bool) -> (LLVMTypeRef, LLVMValueRef) {
-        // SAFETY: live module and context; the type list outlives the call.
+    /// Declares or finds a function that returns nothing.
+    fn helper(&self, name: &CStr, parameters: &mut [LLVMTypeRef]) -> (LLVMTypeRef, LLVMValueRef) {
+        // SAFETY: live module and context; the list of types outlives the call.
         unsafe {
             let void = LLVMVoidTypeInContext(self.context.context);
-            let mut pointer = LLVMPointerTypeInContext(self.context.context, 0);
-            let ty = LLVMFunctionType(void, &mut pointer, u32::from(takes_pointer), 0);
+            let ty = LLVMFunctionType(void, parameters.as_mut_ptr(), parameters.len() as u32, 0);
             let found = LLVMGetNamedFunction(self.module, name.as_ptr());
             let function = if found.is_null() { LLVMAddFunction(self.module, name.as_ptr(), ty) } else { found };
             (ty, function)
         }
     }
 
-    /// Gives a declared function the body of a trap, after a call of `report` with its last argument (the place of the
+    /// Gives a declared function the body of a trap. Before it comes a call of the first of `reports`, where it is
+    /// given and this module has it, with all arguments; or else of the second with the last argument (the place of the
     /// panic) where that is a pointer.
-    pub fn define_as_trap(&self, function: &Function<'_>, report: Option<&CStr>) {
-        // SAFETY: builds one block in a live function that has none. What it calls is declared in this module, which is
-        // the function's: the builder works on one.
+    pub fn define_as_trap(&self, function: &Function<'_>, reports: Option<(Option<&CStr>, &CStr)>) {
+        // SAFETY: builds one block in a live function that has none. What it calls is of this module, which is the
+        // function's, and takes what it is given: a message's report what the function takes that it is named with.
         unsafe {
             let block = LLVMAppendBasicBlockInContext(self.context.context, function.value, c"panic".as_ptr());
             let builder = LLVMCreateBuilderInContext(self.context.context);
             LLVMPositionBuilderAtEnd(builder, block);
-            let count = LLVMCountParams(function.value);
-            if let Some(report) = report
-                && count > 0
-            {
-                let last = LLVMGetParam(function.value, count - 1);
-                if LLVMGetTypeKind(LLVMTypeOf(last)) == LLVMTypeKind::LLVMPointerTypeKind {
-                    let (ty, callee) = self.helper(report, true);
-                    let mut argument = last;
-                    LLVMBuildCall2(builder, ty, callee, &mut argument, 1, c"".as_ptr());
+            let mut arguments: Vec<_> = (0..LLVMCountParams(function.value)).map(|i| LLVMGetParam(function.value, i)).collect();
+            if let Some((message, place)) = reports {
+                let message = message.filter(|name| !LLVMGetNamedFunction(self.module, name.as_ptr()).is_null());
+                if message.is_none() {
+                    arguments.drain(..arguments.len().saturating_sub(1));
+                }
+                let mut types: Vec<_> = arguments.iter().map(|&argument| LLVMTypeOf(argument)).collect();
+                if types.last().is_some_and(|&ty| LLVMGetTypeKind(ty) == LLVMTypeKind::LLVMPointerTypeKind) {
+                    let (ty, callee) = self.helper(message.unwrap_or(place), &mut types);
+                    LLVMBuildCall2(builder, ty, callee, arguments.as_mut_ptr(), arguments.len() as u32, c"".as_ptr());
                 }
             }
-            let (ty, trap) = self.helper(c"llvm.trap", false);
+            let (ty, trap) = self.helper(c"llvm.trap", &mut []);
             LLVMBuildCall2(builder, ty, trap, ptr::null_mut(), 0, c"".as_ptr());
             LLVMBuildUnreachable(builder);
             LLVMDisposeBuilder(builder);

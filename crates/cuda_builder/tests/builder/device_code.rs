@@ -243,8 +243,13 @@ fn panics() {
     assert_lacks(kernel(&bare, "panics"), &["call"]);
     assert_lacks(&bare, &["vprintf", "fmt"]);
     let telling = ptx(features().panic_messages(true));
-    assert_has(&telling, &["vprintf", "trap;", "__cuda_std_panic_format"]);
-    assert_lacks(&telling, &["Formatter"]);
+    // Places alone, messages that are known, bounds of indices, and a message that takes `core`'s formatting.
+    assert_has(&telling, &["vprintf", "trap;", "__cuda_std_panic_format", "5panic5known", "5panic6report", "5panic9formatted"]);
+    assert_has(kernel(&telling, "panics"), &["5panic9formatted", "5panic5known"]);
+    let source = "#[kernel] pub fn known(n: u32, a: &[u32]) { assert!(n < 9, \"nine\"); assert!(a[n as usize] == 0); }";
+    let known = ptx(Krate::new("known_messages", source).builder().panic_messages(true));
+    assert_has(&known, &["5panic5known", "5panic6report"]);
+    assert_lacks(&known, &["callprototype", "Formatter"]);
 }
 
 #[test]

@@ -131,13 +131,17 @@ fn parameters_that_the_macro_refuses() {
          pub mod six { use super::*; #[kernel] pub extern \"C\" fn c() {} }
          pub mod seven { use super::*; #[kernel(max_threads = 2048)] pub fn too_many() {} }
          pub mod eight { use super::*; #[kernel(min_blocks = 2)] pub fn alone() {} }
+         pub mod eleven { use super::*; #[kernel(block = [64, 32])] pub fn large() {} }
+         pub mod twelve { use super::*; #[kernel(block = 64, max_threads = 64)] pub fn twice() {} }
+         pub mod thirteen { use super::*; pub fn no_cpu(a: u32) { unsafe { ptx_asm!(\"nop;\", in(b32) a) } } }
+         pub mod fourteen { use super::*; pub fn unused(a: u32) { unsafe { ptx_asm!(\"nop;\", in(b32) a; cpu => ()) } } }
          pub mod nine { use super::*; #[kernel(for U in [f32])] pub fn other<T>(value: T) {} }
          pub mod ten { use super::*; #[derive(KernelParam)] pub enum Choice { A, B } }",
     );
     assert_says!(
         krate.error(),
         Compile,
-        "not a kernel parameter: a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, and structures",
+        "not a kernel parameter: a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, `DisjointMatrix<T>`, and structures",
         "(u32, u32)",
         "`&mut` would promise each thread that it alone may write there",
         "[u32; 4]",
@@ -146,6 +150,10 @@ fn parameters_that_the_macro_refuses() {
         "a kernel has the Rust ABI",
         "max_threads is a number from 1 to 1024",
         "`min_blocks` needs `max_threads`, too",
+        "block has one to three extents, and 1 to 1024 threads, of which z has at most 64",
+        "`block` says how many threads there are: `max_threads` is too much",
+        "expected `; cpu => { .. }`: what the CPU does instead",
+        "the PTX doesn't use operand 0",
         "a kernel `for U in [..]` has one generic parameter, the type `U`",
         "a kernel parameter is a structure"
     );

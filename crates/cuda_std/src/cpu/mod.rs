@@ -1,7 +1,10 @@
 //! The CPU side: what the device has an instruction for, over `simt`'s current thread.
 
 pub mod atomic;
+pub mod half;
 pub mod math;
+pub mod mbarrier;
 pub mod mem;
+pub mod mma;
 pub mod thread;
 pub mod warp;

@@ -24,7 +24,7 @@ dimensions! {
     grid_dim: grid_dim_x grid_dim_y grid_dim_z;
 }
 
-pub use current::{sync_threads, sync_threads_and, sync_threads_count, sync_threads_or};
+pub use current::{sync_grid, sync_threads, sync_threads_and, sync_threads_count, sync_threads_or};
 
 #[inline(always)]
 pub fn fence_block() {

@@ -52,48 +52,39 @@ fn shuffle(op: &'static str, mask: u32, value: u64, source: u32) -> u64 {
     values[source as usize]
 }
 
-/// Shuffles of 64 bits.
-pub mod wide {
-    use super::{lane_id, shuffle};
+/// Where shuffles within each `width` lanes read: `first` is the first of the caller's.
+macro_rules! shuffles {
+    ($($name:ident(|$own:ident, $argument:ident, $first:ident, $width:ident| $source:expr);)*) => {
+        /// Shuffles of 64 bits.
+        pub mod wide {
+            use super::{lane_id, shuffle};
 
-    #[inline]
-    #[track_caller]
-    pub fn shuffle_idx(mask: u32, value: u64, lane: u32) -> u64 {
-        shuffle("shuffle_idx", mask, value, lane % 32)
-    }
-
-    #[inline]
-    #[track_caller]
-    pub fn shuffle_up(mask: u32, value: u64, delta: u32) -> u64 {
-        let own = lane_id();
-        shuffle("shuffle_up", mask, value, own.checked_sub(delta % 32).unwrap_or(own))
-    }
-
-    #[inline]
-    #[track_caller]
-    pub fn shuffle_down(mask: u32, value: u64, delta: u32) -> u64 {
-        let own = lane_id();
-        let source = own + delta % 32;
-        shuffle("shuffle_down", mask, value, if source < 32 { source } else { own })
-    }
-
-    #[inline]
-    #[track_caller]
-    pub fn shuffle_xor(mask: u32, value: u64, lanes: u32) -> u64 {
-        shuffle("shuffle_xor", mask, value, lane_id() ^ (lanes % 32))
-    }
-}
-
-macro_rules! narrow {
-    ($($name:ident)*) => {$(
-        #[inline]
-        #[track_caller]
-        pub fn $name(mask: u32, value: u32, argument: u32) -> u32 {
-            wide::$name(mask, value.into(), argument) as u32
+            $(
+                #[inline]
+                #[track_caller]
+                pub fn $name(mask: u32, value: u64, argument: u32, $width: u32) -> u64 {
+                    let ($own, $argument) = (lane_id(), argument % 32);
+                    let $first = $own & !($width - 1);
+                    shuffle(stringify!($name), mask, value, $source)
+                }
+            )*
         }
-    )*};
+
+        $(
+            #[inline]
+            #[track_caller]
+            pub fn $name(mask: u32, value: u32, argument: u32, width: u32) -> u32 {
+                wide::$name(mask, value.into(), argument, width) as u32
+            }
+        )*
+    };
 }
-narrow!(shuffle_idx shuffle_up shuffle_down shuffle_xor);
+shuffles! {
+    shuffle_idx(|own, lane, first, width| first + lane % width);
+    shuffle_up(|own, delta, first, width| if own >= first + delta { own - delta } else { own });
+    shuffle_down(|own, delta, first, width| if own + delta < first + width { own + delta } else { own });
+    shuffle_xor(|own, lanes, first, width| if (own ^ lanes) < first + width { own ^ lanes } else { own });
+}
 
 #[track_caller]
 fn vote(op: &'static str, mask: u32, predicate: bool) -> u32 {

@@ -2,7 +2,11 @@
 //! and LLVM inlines them.
 
 pub mod atomic;
+pub mod half;
 pub mod math;
+pub mod mbarrier;
 pub mod mem;
+pub mod mma;
+mod panic;
 pub mod thread;
 pub mod warp;

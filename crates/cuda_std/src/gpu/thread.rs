@@ -1,4 +1,8 @@
-//! `src/ir/thread.ll`.
+//! `src/ir/thread.ll`, and inline PTX.
+
+use crate::atomic::device;
+use crate::ptx_asm;
+use crate::thread::{grid_dim, linear_thread};
 
 // SAFETY: the signatures are those of the IR. The functions read registers, wait or order memory, which is safe
 // anywhere.
@@ -51,6 +55,8 @@ unsafe extern "C" {
     safe fn dynamic_size() -> u32;
     #[link_name = "__cuda_std_arch"]
     pub safe fn arch() -> u32;
+    #[link_name = "__cuda_std_shared_address"]
+    pub safe fn shared_address(p: *const u8) -> u32;
     #[link_name = "__cuda_std_trap"]
     pub safe fn trap() -> !;
 }
@@ -73,4 +79,36 @@ pub fn sync_threads_and(predicate: bool) -> bool {
 #[inline(always)]
 pub fn sync_threads_or(predicate: bool) -> bool {
     or(predicate.into()) != 0
+}
+
+/// The barrier is a word in memory that the driver gives to a cooperative launch. All blocks but the first add 1 to it,
+/// and the first what flips its highest bit together with these; who has come waits for that.
+#[inline(always)]
+pub fn sync_grid() {
+    const FLIPPED: u32 = 1 << 31;
+    let workspace: *mut u32;
+    // SAFETY: it reads registers.
+    unsafe {
+        ptx_asm!(
+            "{{ .reg .b32 low, high; mov.b32 low, %envreg1; mov.b32 high, %envreg2; mov.b64 {0}, {{low, high}}; }}",
+            out(b64) workspace,
+            options(pure);
+            cpu => unreachable!()
+        );
+    }
+    if workspace.is_null() {
+        trap();
+    }
+    sync_threads();
+    if linear_thread() == 0 {
+        let is_first = block_idx_x() | block_idx_y() | block_idx_z() == 0;
+        let others = grid_dim().count() as u32 - 1;
+        // SAFETY: in a cooperative launch, the driver's memory has the barrier in its second word.
+        unsafe {
+            let barrier = workspace.add(1);
+            let before = device::fetch_add_acq_rel(barrier, if is_first { FLIPPED - others } else { 1 });
+            while (before ^ device::load_acquire(barrier)) & FLIPPED == 0 {}
+        }
+    }
+    sync_threads();
 }

@@ -20,13 +20,13 @@ unsafe extern "C" {
     #[link_name = "__cuda_std_sync_warp"]
     pub safe fn sync_warp(mask: u32);
     #[link_name = "__cuda_std_shuffle_idx"]
-    pub safe fn shuffle_idx(mask: u32, value: u32, lane: u32) -> u32;
+    safe fn shfl_idx(mask: u32, value: u32, lane: u32, clamp: u32) -> u32;
     #[link_name = "__cuda_std_shuffle_up"]
-    pub safe fn shuffle_up(mask: u32, value: u32, delta: u32) -> u32;
+    safe fn shfl_up(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
     #[link_name = "__cuda_std_shuffle_down"]
-    pub safe fn shuffle_down(mask: u32, value: u32, delta: u32) -> u32;
+    safe fn shfl_down(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
     #[link_name = "__cuda_std_shuffle_xor"]
-    pub safe fn shuffle_xor(mask: u32, value: u32, lanes: u32) -> u32;
+    safe fn shfl_xor(mask: u32, value: u32, lanes: u32, clamp: u32) -> u32;
     #[link_name = "__cuda_std_vote_all"]
     safe fn vote_all(mask: u32, predicate: u32) -> u32;
     #[link_name = "__cuda_std_vote_any"]
@@ -74,17 +74,33 @@ pub fn ballot(mask: u32, predicate: bool) -> u32 {
     vote_ballot(mask, predicate.into())
 }
 
-/// Shuffles of 64 bits: two of 32.
-pub mod wide {
-    macro_rules! twice {
-        ($($name:ident)*) => {$(
+/// Shuffles within each `width` lanes. PTX has that as the bits of a lane's number that stay, and the last lane that a
+/// shuffle may read, by the number within these lanes.
+macro_rules! shuffles {
+    ($($name:ident $shfl:ident $last:literal;)*) => {
+        $(
             #[inline(always)]
-            pub fn $name(mask: u32, value: u64, argument: u32) -> u64 {
-                let low = super::$name(mask, value as u32, argument);
-                let high = super::$name(mask, (value >> 32) as u32, argument);
-                u64::from(high) << 32 | u64::from(low)
+            pub fn $name(mask: u32, value: u32, argument: u32, width: u32) -> u32 {
+                $shfl(mask, value, argument, (32 - width) << 8 | $last)
             }
-        )*};
-    }
-    twice!(shuffle_idx shuffle_up shuffle_down shuffle_xor);
+        )*
+
+        /// Shuffles of 64 bits: two of 32.
+        pub mod wide {
+            $(
+                #[inline(always)]
+                pub fn $name(mask: u32, value: u64, argument: u32, width: u32) -> u64 {
+                    let low = super::$name(mask, value as u32, argument, width);
+                    let high = super::$name(mask, (value >> 32) as u32, argument, width);
+                    u64::from(high) << 32 | u64::from(low)
+                }
+            )*
+        }
+    };
+}
+shuffles! {
+    shuffle_idx shfl_idx 31;
+    shuffle_up shfl_up 0;
+    shuffle_down shfl_down 31;
+    shuffle_xor shfl_xor 31;
 }

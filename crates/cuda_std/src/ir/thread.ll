@@ -122,6 +122,13 @@ define linkonce_odr i32 @__cuda_std_dynamic_shared_size() #0 {
   ret i32 %r
 }
 
+; The address in shared memory, as instructions take it.
+define linkonce_odr i32 @__cuda_std_shared_address(ptr %p) #0 {
+  %s = addrspacecast ptr %p to ptr addrspace(3)
+  %r = ptrtoint ptr addrspace(3) %s to i32
+  ret i32 %r
+}
+
 define linkonce_odr void @__cuda_std_trap() #0 {
   call void @llvm.trap()
   unreachable

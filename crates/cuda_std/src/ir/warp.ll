@@ -42,23 +42,23 @@ define linkonce_odr void @__cuda_std_sync_warp(i32 %mask) #1 {
   ret void
 }
 
-define linkonce_odr i32 @__cuda_std_shuffle_idx(i32 %mask, i32 %value, i32 %lane) #1 {
-  %r = call i32 @llvm.nvvm.shfl.sync.idx.i32(i32 %mask, i32 %value, i32 %lane, i32 31)
+define linkonce_odr i32 @__cuda_std_shuffle_idx(i32 %mask, i32 %value, i32 %lane, i32 %clamp) #1 {
+  %r = call i32 @llvm.nvvm.shfl.sync.idx.i32(i32 %mask, i32 %value, i32 %lane, i32 %clamp)
   ret i32 %r
 }
 
-define linkonce_odr i32 @__cuda_std_shuffle_up(i32 %mask, i32 %value, i32 %lane) #1 {
-  %r = call i32 @llvm.nvvm.shfl.sync.up.i32(i32 %mask, i32 %value, i32 %lane, i32 0)
+define linkonce_odr i32 @__cuda_std_shuffle_up(i32 %mask, i32 %value, i32 %lane, i32 %clamp) #1 {
+  %r = call i32 @llvm.nvvm.shfl.sync.up.i32(i32 %mask, i32 %value, i32 %lane, i32 %clamp)
   ret i32 %r
 }
 
-define linkonce_odr i32 @__cuda_std_shuffle_down(i32 %mask, i32 %value, i32 %lane) #1 {
-  %r = call i32 @llvm.nvvm.shfl.sync.down.i32(i32 %mask, i32 %value, i32 %lane, i32 31)
+define linkonce_odr i32 @__cuda_std_shuffle_down(i32 %mask, i32 %value, i32 %lane, i32 %clamp) #1 {
+  %r = call i32 @llvm.nvvm.shfl.sync.down.i32(i32 %mask, i32 %value, i32 %lane, i32 %clamp)
   ret i32 %r
 }
 
-define linkonce_odr i32 @__cuda_std_shuffle_xor(i32 %mask, i32 %value, i32 %lane) #1 {
-  %r = call i32 @llvm.nvvm.shfl.sync.bfly.i32(i32 %mask, i32 %value, i32 %lane, i32 31)
+define linkonce_odr i32 @__cuda_std_shuffle_xor(i32 %mask, i32 %value, i32 %lane, i32 %clamp) #1 {
+  %r = call i32 @llvm.nvvm.shfl.sync.bfly.i32(i32 %mask, i32 %value, i32 %lane, i32 %clamp)
   ret i32 %r
 }
 

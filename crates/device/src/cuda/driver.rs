@@ -66,6 +66,9 @@ pub(super) const CU_MEMHOSTALLOC_PORTABLE: c_uint = 1;
 /// Which device a pointer belongs to.
 pub(super) const CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: c_uint = 9;
 
+/// The bytes of a thread's stack where the driver doesn't know how deep it gets.
+pub(super) const CU_LIMIT_STACK_SIZE: c_uint = 0;
+
 /// Options of `cuModuleLoadDataEx`.
 pub(super) mod jit {
     use super::c_uint;
@@ -118,6 +121,8 @@ unsafe extern "C" {
     pub(super) fn cuCtxGetCurrent(context: *mut CUcontext) -> Code;
     pub(super) fn cuCtxSetCurrent(context: CUcontext) -> Code;
     pub(super) fn cuCtxSynchronize() -> Code;
+    pub(super) fn cuCtxGetLimit(value: *mut usize, limit: c_uint) -> Code;
+    pub(super) fn cuCtxSetLimit(limit: c_uint, value: usize) -> Code;
 
     pub(super) fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> Code;
     pub(super) fn cuPointerGetAttribute(value: *mut c_void, attribute: c_uint, address: CUdeviceptr) -> Code;
@@ -175,6 +180,18 @@ unsafe extern "C" {
         function: CUfunction,
         threads: c_int,
         dynamic_shared: usize,
+    ) -> Code;
+    pub(super) fn cuLaunchCooperativeKernel(
+        function: CUfunction,
+        grid_x: c_uint,
+        grid_y: c_uint,
+        grid_z: c_uint,
+        block_x: c_uint,
+        block_y: c_uint,
+        block_z: c_uint,
+        dynamic_shared: c_uint,
+        stream: CUstream,
+        parameters: *mut *mut c_void,
     ) -> Code;
     pub(super) fn cuLaunchKernel(
         function: CUfunction,

@@ -12,6 +12,21 @@ use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
+/// The stack of threads that call functions by address, which is how `core` prints: enough for floats.
+const STACK_BYTES: usize = 4096;
+
+/// Gives threads whose stacks the driver can't foresee at least so many bytes.
+fn grow_stack(cuda: &Cuda) -> Result<(), DeviceError> {
+    let mut bytes = 0;
+    // SAFETY: the context is current, as the caller sees to, and the result may be written to.
+    cuda.check("cuCtxGetLimit", unsafe { driver::cuCtxGetLimit(&mut bytes, driver::CU_LIMIT_STACK_SIZE) })?;
+    if bytes >= STACK_BYTES {
+        return Ok(());
+    }
+    // SAFETY: the context is current.
+    cuda.check("cuCtxSetLimit", unsafe { driver::cuCtxSetLimit(driver::CU_LIMIT_STACK_SIZE, STACK_BYTES) })
+}
+
 /// The size of the buffer for what the driver's PTX compiler has to say.
 const LOG_BYTES: usize = 16 << 10;
 
@@ -39,8 +54,12 @@ impl CudaModule {
         };
         let refused = |text: String, log: String| DeviceError::Module { device: cuda.to_string(), arch, text, log };
         let parameters = image::parameters(ptx);
+        let by_address = image::calls_by_address(ptx);
         let ptx = CString::new(ptx).map_err(|_| refused("there is a NUL in its text".to_owned(), String::new()))?;
         let _entered = cuda.enter()?;
+        if by_address {
+            grow_stack(cuda)?;
+        }
         let mut log = vec![0u8; LOG_BYTES];
         // Line information lets a profiler show the kernels' source; it does not change the code.
         let mut keys: [c_uint; 3] = [jit::ERROR_LOG_BUFFER, jit::ERROR_LOG_BUFFER_SIZE_BYTES, jit::GENERATE_LINE_INFO];

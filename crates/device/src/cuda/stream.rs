@@ -3,7 +3,7 @@
 use super::driver::{self, Code};
 use super::fault::Recent;
 use super::{Cuda, CudaEvent, CudaModule, DeviceError};
-use crate::launch::{LaunchConfig, refused};
+use crate::launch::{Dim3, LaunchConfig, refused};
 use cuda_std::launch::{Arguments, KernelInfo};
 use cust::sys::CUstream;
 use std::ffi::c_void;
@@ -78,6 +78,14 @@ impl CudaStream {
         function.prepare(self.cuda, kernel, config)?;
         let words = arguments.words().len();
         function.check_words(kernel, words)?;
+        if kernel.contract.cooperative {
+            let together =
+                u64::from(module.occupancy(kernel, config.block, config.shared)?) * u64::from(self.cuda.info.multiprocessors);
+            let blocks = config.grid.count();
+            if blocks > together {
+                return Err(refused(kernel, format!("its {blocks} blocks wait for each other, and {together} run at once")));
+            }
+        }
 
         let mut few = [ptr::null_mut::<c_void>(); FEW_WORDS];
         let mut many = Vec::new();
@@ -95,23 +103,18 @@ impl CudaStream {
         let name = kernel.name();
         let new = self.captured.is_none() && self.recent.note(name);
         let LaunchConfig { grid, block, shared } = *config;
+        let (function_raw, stream, pointers) = (function.raw(), self.raw, pointers.as_mut_ptr());
+        let (Dim3 { x, y, z }, bytes) = (block, shared as u32);
         // SAFETY: function and stream are of this context. By this function's contract, the arguments are the kernel's;
         // their number has been checked where the driver tells it. Each pointer is to 8 bytes, which the driver copies
         // before it returns.
         let code = unsafe {
-            driver::cuLaunchKernel(
-                function.raw(),
-                grid.x,
-                grid.y,
-                grid.z,
-                block.x,
-                block.y,
-                block.z,
-                shared as u32,
-                self.raw,
-                pointers.as_mut_ptr(),
-                ptr::null_mut(),
-            )
+            if kernel.contract.cooperative {
+                driver::cuLaunchCooperativeKernel(function_raw, grid.x, grid.y, grid.z, x, y, z, bytes, stream, pointers)
+            } else {
+                let extra = ptr::null_mut();
+                driver::cuLaunchKernel(function_raw, grid.x, grid.y, grid.z, x, y, z, bytes, stream, pointers, extra)
+            }
         };
         if code == Code::SUCCESS {
             if let Some(captured) = &self.captured {

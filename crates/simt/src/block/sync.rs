@@ -14,6 +14,7 @@ pub(crate) enum BarrierKind {
     Count,
     And,
     Or,
+    Grid,
 }
 
 impl BarrierKind {
@@ -23,6 +24,7 @@ impl BarrierKind {
             Self::Count => "sync_threads_count",
             Self::And => "sync_threads_and",
             Self::Or => "sync_threads_or",
+            Self::Grid => "sync_grid",
         }
     }
 }
@@ -39,6 +41,18 @@ pub(super) struct Barrier {
     /// `positive` of the last time that all were there. It stays until all are there again, that is, until all have
     /// read it.
     result: u32,
+}
+
+/// The numbers of a block's barriers are below this.
+const BARRIERS: u32 = 16;
+
+/// A barrier at which a part of the block meets.
+#[derive(Default)]
+pub(super) struct NamedBarrier {
+    /// How many threads have to come, as the first of them said.
+    threads: u32,
+    arrived: u32,
+    waiting: Vec<(u32, &'static Location<'static>)>,
 }
 
 /// The exchanges of one warp.
@@ -168,6 +182,68 @@ impl Block<'_> {
             sched.turns.release_all(self.threads);
         }
         true
+    }
+
+    /// Waits for all threads of the grid: the block meets, one of its threads meets those of other blocks, and the
+    /// block meets again.
+    pub(crate) fn sync_grid(&self, location: &'static Location<'static>) {
+        if !self.grid.cooperative {
+            self.fault(format!("sync_grid ({location}) is for cooperative launches, whose blocks all run at once"));
+        }
+        self.barrier(BarrierKind::Grid, false, location);
+        if self.thread.get() == 0 && self.grid.meet(|| self.yield_now()).is_err() {
+            self.fault(format!("waits at sync_grid ({location}), but another block has returned and will never reach it"));
+        }
+        self.barrier(BarrierKind::Grid, false, location);
+    }
+
+    /// Comes to one of the block's other barriers, and waits there if asked to.
+    #[inline(always)]
+    pub(crate) fn named_barrier(&self, number: u32, threads: u32, wait: bool, location: &'static Location<'static>) {
+        if self.come_to_named(number, threads, wait, location) {
+            self.wait();
+        }
+    }
+
+    /// Notes that the running thread is at a named barrier; says whether it has to wait.
+    #[inline(never)]
+    fn come_to_named(&self, number: u32, threads: u32, wait: bool, location: &'static Location<'static>) -> bool {
+        if !self.may_wait() {
+            return false;
+        }
+        if !(1..BARRIERS).contains(&number) {
+            self.fault(format!("there is no named barrier {number} ({location}): their numbers are 1 to {}", BARRIERS - 1));
+        }
+        if threads == 0 || !threads.is_multiple_of(WARP_SIZE) || threads > self.threads.next_multiple_of(WARP_SIZE) {
+            self.fault(format!(
+                "barrier {number} is for {threads} threads ({location}): it has to be a multiple of {WARP_SIZE}, and no more \
+                 than the block's {}",
+                self.threads
+            ));
+        }
+        let mut sched = self.buffers.sched.borrow_mut();
+        let sched = &mut *sched;
+        sched.named.resize_with(BARRIERS as usize, NamedBarrier::default);
+        let barrier = &mut sched.named[number as usize];
+        if barrier.arrived == 0 {
+            barrier.threads = threads;
+        } else if barrier.threads != threads {
+            let others = barrier.threads;
+            self.fault(format!(
+                "barrier {number} is for {threads} threads here ({location}), and for {others} where others came"
+            ));
+        }
+        barrier.arrived += 1;
+        if wait {
+            barrier.waiting.push((self.thread.get(), location));
+        }
+        if barrier.arrived == barrier.threads {
+            barrier.arrived = 0;
+            for (thread, _) in barrier.waiting.drain(..) {
+                sched.turns.release(thread);
+            }
+        }
+        wait
     }
 
     #[inline(never)]
@@ -308,6 +384,16 @@ impl Block<'_> {
                     };
                 }
             }
+        }
+        let incomplete = |(_, barrier): &(u32, &NamedBarrier)| !barrier.waiting.is_empty();
+        if let Some((number, NamedBarrier { threads, arrived, waiting })) = (0..).zip(&sched.named).find(incomplete) {
+            let (first, location) = waiting[0];
+            return SimtError::Fault {
+                at: self.place_of(first),
+                message: format!(
+                    "waits at barrier {number} ({location}) for {threads} threads, of which {arrived} have come, and nobody can go on"
+                ),
+            };
         }
         // What is left is a warp whose exchanges wait for each other in a ring. `opposed` finds those of two.
         let (lane0, warp, exchange) = pending().next().expect("those who cannot run wait somewhere");

@@ -9,9 +9,11 @@
 pub mod arithmetic;
 pub mod atomics;
 pub mod functions;
+pub mod inline;
 pub mod loads;
 pub mod memory;
 pub mod params;
+pub mod products;
 pub mod threads;
 pub mod warps;
 
@@ -50,6 +52,8 @@ pub fn kernels() -> impl Iterator<Item = Named> {
         memory::KERNELS,
         functions::KERNELS,
         arithmetic::KERNELS,
+        inline::KERNELS,
+        products::KERNELS,
     ]
     .into_iter()
     .flatten()

@@ -54,6 +54,15 @@ pub unsafe fn dynamic(input: &[u64], out: *mut u64) {
     out.put(dynamic_shared_size());
 }
 
+/// A tile of a matrix for each thread.
+#[kernel]
+pub fn tiles(input: &[u32], mut out: DisjointMatrix<u32, 2, 2>) {
+    let columns = out.columns();
+    for ((row, column), element) in out.tile_mut() {
+        *element = input[row * columns + column];
+    }
+}
+
 /// Constant memory.
 #[kernel]
 pub unsafe fn constants(_input: &[u64], out: *mut u64) {

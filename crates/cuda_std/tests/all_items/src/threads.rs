@@ -3,7 +3,7 @@
 use crate::{Out, list};
 use cuda_std::prelude::*;
 
-list!("threads" => indices strides barriers);
+list!("threads" => indices strides barriers named_barriers);
 
 /// Every index and extent.
 #[kernel]
@@ -64,4 +64,29 @@ pub unsafe fn clocks(_input: &[u64], out: *mut u64) {
     out.put(arch());
     out.put(is_gpu());
     out.put(warp::active_mask());
+}
+
+/// The first warp gives the second what it computes, and hears when that is taken.
+#[kernel]
+pub unsafe fn named_barriers(input: &[u64], out: *mut u64) {
+    // SAFETY: `out` points to the launch's output.
+    let mut out = unsafe { Out::new(out) };
+    let words = shared_array![u64; 32];
+    let t = thread::thread_idx_x() as usize;
+    // SAFETY: the first warp writes before the second is let in at barrier 1, and again after that has come to barrier
+    // 2.
+    unsafe {
+        for round in 0..3 {
+            if t < 32 {
+                words.write(t, input[t] ^ round);
+                thread::barrier_arrive(1, 64);
+                thread::barrier_sync(2, 64);
+            } else {
+                thread::barrier_sync(1, 64);
+                out.put(words.read(63 - t));
+                thread::barrier_arrive(2, 64);
+            }
+        }
+    }
+    out.put(1u32);
 }

@@ -6,7 +6,7 @@ use cuda_std::{
     warp::{FULL_MASK, Reduce, Shuffle},
 };
 
-list!("warps" => masks shuffles_32 shuffles_64 shuffles_small votes matches reductions partial_reductions);
+list!("warps" => masks shuffles_32 shuffles_64 shuffles_small widths votes matches reductions partial_reductions);
 
 /// Lane masks.
 #[kernel]
@@ -68,6 +68,24 @@ pub unsafe fn shuffles_small(input: &[u64], out: *mut u64) {
     shuffle(&mut out, value as i8);
     shuffle(&mut out, value as u16);
     shuffle(&mut out, value as i16);
+}
+
+/// Shuffles within parts of a warp, and the elected lane.
+#[kernel]
+pub unsafe fn widths(input: &[u64], out: *mut u64) {
+    // SAFETY: `out` points to the launch's output.
+    let mut out = unsafe { Out::new(out) };
+    let value = input[thread::index_1d() as usize];
+    for width in [2, 4, 8, 16, 32] {
+        for i in [1, 3, 9] {
+            out.put(warp::shuffle_idx_width(FULL_MASK, value as u32, i, width));
+            out.put(warp::shuffle_up_width(FULL_MASK, value as u32, i, width));
+            out.put(warp::shuffle_down_width(FULL_MASK, value, i, width));
+            out.put(warp::shuffle_xor_width(FULL_MASK, value, i, width));
+        }
+    }
+    let elected = warp::ballot(FULL_MASK, warp::elect(FULL_MASK));
+    out.put(elected.count_ones());
 }
 
 /// Votes.

@@ -1,0 +1,120 @@
+//! Barriers as words. The threads that use one are of one block, and so take turns on one OS thread.
+
+use simt::current::{fault, preemption_point, yield_now};
+
+/// Counts of arrivals, and bytes, are below this.
+const LIMIT: u64 = 1 << 20;
+
+/// What is in the word.
+struct State {
+    /// Arrivals of each phase, and those that the current one lacks.
+    count: u64,
+    lacking: u64,
+    /// Bytes that it lacks. Copies may bring them before they are expected.
+    bytes: i64,
+    parity: u64,
+}
+
+impl State {
+    fn of(word: u64) -> Self {
+        State {
+            count: word & (LIMIT - 1),
+            lacking: word >> 20 & (LIMIT - 1),
+            // The sign is the highest of 22 bits.
+            bytes: (word << 2) as i64 >> 42,
+            parity: word >> 62 & 1,
+        }
+    }
+
+    fn word(&self) -> u64 {
+        // The bits from 62 on are the parity's.
+        self.count | self.lacking << 20 | (self.bytes as u64 & (4 * LIMIT - 1)) << 40 | self.parity << 62
+    }
+}
+
+/// # Safety
+/// The barrier has been made.
+unsafe fn change(barrier: *mut u64, change: impl FnOnce(&mut State)) {
+    preemption_point();
+    // SAFETY: the caller has promised that the barrier is there; other threads of the block don't run meanwhile.
+    unsafe {
+        let mut state = State::of(barrier.read());
+        change(&mut state);
+        if state.bytes.unsigned_abs() >= LIMIT {
+            fault(format!("a barrier can't wait for {} bytes: fewer than {LIMIT} are possible", state.bytes));
+        }
+        if state.lacking == 0 && state.bytes == 0 {
+            state.lacking = state.count;
+            state.parity ^= 1;
+        }
+        barrier.write(state.word());
+    }
+}
+
+pub unsafe fn init(barrier: *mut u64, count: u32) {
+    if !(1..LIMIT).contains(&u64::from(count)) {
+        fault(format!("a barrier of {count} arrivals: it takes from 1 to {}", LIMIT - 1));
+    }
+    let state = State { count: count.into(), lacking: count.into(), bytes: 0, parity: 0 };
+    // SAFETY: the caller has promised that the place is the barrier's.
+    unsafe { barrier.write(state.word()) }
+}
+
+/// Takes an arrival off what the phase lacks.
+fn arrived(state: &mut State) {
+    match state.lacking.checked_sub(1) {
+        Some(lacking) => state.lacking = lacking,
+        None => fault(format!("a thread arrives at a barrier whose phase has all of its {} arrivals", state.count)),
+    }
+}
+
+pub unsafe fn arrive(barrier: *mut u64) {
+    // SAFETY: the caller has promised that the barrier is there.
+    unsafe { change(barrier, arrived) }
+}
+
+pub unsafe fn arrive_and_expect(barrier: *mut u64, bytes: u32) {
+    // SAFETY: the caller has promised that the barrier is there.
+    unsafe {
+        change(barrier, |state| {
+            state.bytes += i64::from(bytes);
+            arrived(state);
+        });
+    }
+}
+
+pub unsafe fn test(barrier: *mut u64, parity: u32) -> bool {
+    // SAFETY: the caller has promised that the barrier is there.
+    let complete = State::of(unsafe { barrier.read_volatile() }).parity != u64::from(parity & 1);
+    if !complete {
+        yield_now();
+    }
+    complete
+}
+
+pub unsafe fn copy(barrier: *mut u64, shared: *mut u8, global: *const u8, bytes: u32) {
+    // SAFETY: the caller has promised that the memory is there, and that the barrier is.
+    unsafe {
+        copy_at_once(shared, global, bytes);
+        change(barrier, |state| state.bytes -= i64::from(bytes));
+    }
+}
+
+pub unsafe fn store(global: *mut u8, shared: *const u8, bytes: u32) {
+    // SAFETY: the caller has promised that the memory is there.
+    unsafe { copy_at_once(global, shared, bytes) }
+}
+
+/// # Safety
+/// As many bytes are valid at both addresses.
+unsafe fn copy_at_once(to: *mut u8, from: *const u8, bytes: u32) {
+    if !bytes.is_multiple_of(16) || !to.addr().is_multiple_of(16) || !from.addr().is_multiple_of(16) {
+        fault(format!("a bulk copy of {bytes} bytes from {from:p} to {to:p}: all three have to be multiples of 16"));
+    }
+    // SAFETY: the caller has promised that the memory is there.
+    unsafe { from.copy_to_nonoverlapping(to, bytes as usize) }
+}
+
+pub fn store_commit() {}
+
+pub fn store_wait() {}
