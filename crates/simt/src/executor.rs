@@ -3,6 +3,9 @@
 use crate::block::{Block, Buffers};
 use crate::error::SimtError;
 use crate::grid::{Grid, Launch, Schedule};
+use crate::memory::Memory;
+#[cfg(unix)]
+use crate::signals;
 use crate::stack::Reservation;
 use crate::{MAX_WORKERS, current, panics, pool};
 use std::num::NonZero;
@@ -50,10 +53,19 @@ impl Executor {
     /// # Errors
     /// The launch's bounds, and whatever stops the body; see [`SimtError`].
     pub fn run(&self, launch: &Launch<'_>, body: &(dyn Fn() + Sync)) -> Result<(), SimtError> {
+        self.run_over(launch, None, body)
+    }
+
+    /// [`run`](Self::run) with the memory that the body may access, statics and shared memory aside: any other access
+    /// ends a [checked run](crate#checked-runs). With `None` it may access all memory of the process.
+    ///
+    /// # Errors
+    /// As for [`run`](Self::run).
+    pub fn run_over(&self, launch: &Launch<'_>, memory: Option<&[Memory]>, body: &(dyn Fn() + Sync)) -> Result<(), SimtError> {
         if let Some(at) = current::place() {
             return Err(SimtError::NestedLaunch { at, inner: launch.kernel.to_owned() });
         }
-        let grid = Grid::new(launch, body, self.schedule)?;
+        let grid = Grid::new(launch, memory, body, self.schedule)?;
         panics::install_hook(current::note_panic);
         let helpers = usize::try_from(grid.blocks).unwrap_or(usize::MAX).min(self.workers) - 1;
         if helpers == 0 {
@@ -79,6 +91,8 @@ impl Default for Executor {
 
 /// Runs blocks until none is left (true) or it is late (false).
 fn work(grid: &Grid<'_>, late: Option<Instant>) -> bool {
+    #[cfg(unix)]
+    signals::install();
     let buffers = Buffers::take();
     let block = Block::new(grid, &buffers);
     current::scope(&block, || {

@@ -164,6 +164,8 @@ impl Block<'_> {
         if barrier.waiting == self.threads {
             barrier.result = std::mem::take(&mut barrier.positive);
             barrier.waiting = 0;
+            #[cfg(simt_check)]
+            self.checks.barrier();
             // The last to come waits too, so that the threads go on in the order of their indices.
             sched.turns.release_all(self.threads);
         }
@@ -239,6 +241,8 @@ impl Block<'_> {
             self.fail(SimtError::ExchangeMismatch { at: self.place(), op, location, mask, other, other_mask });
         }
         if complete {
+            #[cfg(simt_check)]
+            self.checks.meet(lanes(mask).map(|lane| first + lane));
             for lane in lanes(mask) {
                 sched.turns.release(first + lane);
             }
@@ -325,7 +329,7 @@ impl Block<'_> {
 }
 
 /// The lanes of a mask, ascending.
-fn lanes(mut mask: u32) -> impl Iterator<Item = u32> {
+fn lanes(mut mask: u32) -> impl Iterator<Item = u32> + Clone {
     std::iter::from_fn(move || {
         let lane = (mask != 0).then(|| mask.trailing_zeros())?;
         mask &= mask - 1;
