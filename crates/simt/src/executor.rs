@@ -67,7 +67,9 @@ impl Executor {
         }
         let grid = Grid::new(launch, memory, body, self.schedule)?;
         panics::install_hook(current::note_panic);
-        let helpers = usize::try_from(grid.blocks).unwrap_or(usize::MAX).min(self.workers) - 1;
+        // In a checked run all blocks use the same records, and would wait for each other.
+        let workers = if cfg!(simt_check) { 1 } else { self.workers };
+        let helpers = usize::try_from(grid.blocks).unwrap_or(usize::MAX).min(workers) - 1;
         if helpers == 0 {
             work(&grid, None);
         } else if grid.blocks.saturating_mul(launch.block.count()) >= MANY_THREADS

@@ -291,7 +291,7 @@ impl Block<'_> {
 
     /// Whether there is memory for the access, and something in it; says whether it is shared memory.
     fn allowed(&self, bytes: &Range<usize>, kind: Kind, reads: bool, writes: bool, callers: Callers) -> Result<bool, SimtError> {
-        let bad = |problem: String| {
+        let error = |kind: Kind, problem: String| {
             SimtError::BadAccess(Box::new(BadAccess {
                 at: *self.place(),
                 access: kind.name(),
@@ -301,14 +301,16 @@ impl Block<'_> {
                 problem,
             }))
         };
-        let unwritten = |found: bool| if found { Err(bad("which nobody has written before".to_owned())) } else { Ok(()) };
+        let bad = |problem| error(kind, problem);
+        let unwritten = || error(Kind { writes: false, ..kind }, "which nobody has written yet".to_owned());
         if let Some(shared) = self.shared_access(bytes, writes) {
             let written = shared.map_err(bad)?;
-            unwritten(reads && !written)?;
-            return Ok(true);
+            return if reads && !written { Err(unwritten()) } else { Ok(true) };
         }
         if let Some(region) = self.grid_checks().find(bytes, writes).map_err(bad)? {
-            unwritten(reads && !bytes.clone().all(|byte| region.is_written(byte)))?;
+            if reads && !bytes.clone().all(|byte| region.is_written(byte)) {
+                return Err(unwritten());
+            }
             if writes {
                 region.write(bytes);
             }
@@ -369,7 +371,7 @@ impl Checks {
 
 /// What [`Callers`] are counted from.
 fn anchor() -> usize {
-    anchor as fn() -> usize as usize
+    (&raw const REGIONS).addr()
 }
 
 impl Block<'_> {
@@ -391,10 +393,10 @@ impl Block<'_> {
     }
 }
 
-/// Where in the source an access is: the innermost place that is neither the standard library's nor `cuda_std`'s, and
-/// where there is none the innermost of all.
+/// Where in the source an access is: the innermost place that is neither the standard library's, `cuda_std`'s nor this
+/// crate's, and where there is none the innermost of all.
 fn location(callers: Callers) -> String {
-    const LIBRARIES: [&str; 3] = ["/rustlib/src/rust/library/", "/rustc/", "crates/cuda_std/src/"];
+    const LIBRARIES: [&str; 4] = ["/rustlib/src/rust/library/", "/rustc/", "crates/cuda_std/src/", "crates/simt/src/"];
     let mut innermost = None;
     for caller in callers.into_iter().filter(|&caller| caller != 0) {
         let mut found = None;
