@@ -29,6 +29,7 @@ fn every_index_of_a_three_dimensional_grid_comes_up_once() {
 }
 
 #[test]
+#[cfg_attr(simt_check, ignore = "the body allocates, and one thread gets what another has freed")]
 fn grid_stride_deals_each_number_to_one_thread() {
     for (n, grid, block) in [(0, 1, 32), (1, 2, 32), (100, 1, 7), (1000, 3, 64), (192, 3, 64), (193, 3, 64)] {
         let seen: Vec<AtomicU32> = (0..n).map(|_| AtomicU32::new(0)).collect();

@@ -62,7 +62,12 @@ impl Memory {
         Ok(match &device.inner {
             _ if bytes == 0 => Memory::Empty,
             Inner::Cuda(cuda) => Memory::Cuda(DeviceMemory::new(cuda, bytes)?),
-            Inner::Cpu(_) => Memory::Cpu(Allocation::new(bytes)?),
+            Inner::Cpu(_) => {
+                let memory = Allocation::new(bytes)?;
+                let first = memory.address().addr().get();
+                simt::memory::allocated(first..first + bytes);
+                Memory::Cpu(memory)
+            }
         })
     }
 
@@ -291,6 +296,11 @@ macro_rules! common {
             /// A use of all elements, for work on a stream.
             pub(super) fn access(&self, writes: bool) -> Option<Access> {
                 Some(Access { page: self.page?, bytes: self.bytes(), writes })
+            }
+
+            /// Tells checked runs that the elements, of the CPU, have values now.
+            pub(super) fn note_written(&self) {
+                simt::memory::written(self.bytes());
             }
         }
 

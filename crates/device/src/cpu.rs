@@ -6,9 +6,11 @@ use super::launch::{Dim3, Limits};
 use crate::memory::memory;
 use simt::Executor;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::collections::VecDeque;
 use std::fs;
+use std::num::NonZero;
 use std::ptr::NonNull;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Alignment of buffers, in bytes: what `cuMemAlloc` gives.
 pub(super) const ALIGN: usize = 256;
@@ -124,10 +126,28 @@ impl Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
+        simt::memory::freed(self.address().addr().get());
+        let (mut base, mut layout) = (self.base, self.layout);
+        if cfg!(simt_check) {
+            // It is freed later, so that nothing else lies there soon.
+            let mut freed = FREED.lock().unwrap_or_else(PoisonError::into_inner);
+            freed.push_back((base.expose_provenance(), layout));
+            if freed.len() <= KEPT {
+                return;
+            }
+            let Some((address, old)) = freed.pop_front() else { return };
+            (base, layout) = (NonNull::with_exposed_provenance(address), old);
+        }
         // SAFETY: it was allocated with this layout and is freed here alone.
-        unsafe { dealloc(self.base.as_ptr(), self.layout) };
+        unsafe { dealloc(base.as_ptr(), layout) };
     }
 }
+
+/// The allocations that checked runs have dropped last.
+static FREED: Mutex<VecDeque<(NonZero<usize>, Layout)>> = Mutex::new(VecDeque::new());
+
+/// How many of them aren't freed yet.
+const KEPT: usize = 256;
 
 #[cfg(test)]
 mod tests {

@@ -11,6 +11,7 @@ use super::pinned::{Pending, PinnedBuffer};
 use super::{Device, DeviceError, Inner, image};
 use bytemuck::Pod;
 use cuda_std::launch::{Bound, KernelInfo};
+use simt::memory::{self, Memory};
 use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
@@ -56,8 +57,8 @@ impl Body {
         Body(unsafe { std::mem::transmute::<Box<dyn Fn() + Sync + 'a>, Box<dyn Fn() + Sync>>(body) })
     }
 
-    fn call(&self) {
-        (self.0)();
+    fn get(&self) -> &(dyn Fn() + Sync) {
+        &*self.0
     }
 }
 
@@ -168,6 +169,10 @@ impl Stream {
         if !launch::check(kernel, arguments, &config, device.limits(), device.location(), || device.to_string())? {
             return Ok(());
         }
+        let memory = cfg!(simt_check).then(|| {
+            let memory = arguments.memory().iter();
+            memory.map(|(memory, writes)| Memory { bytes: memory.bytes.clone(), writes: *writes }).collect::<Vec<_>>()
+        });
         match (&self.queue, &device.inner) {
             (Queue::Cuda(lane), Inner::Cuda(cuda)) => {
                 let module = cuda.module(image::of(kernel)?)?;
@@ -183,13 +188,13 @@ impl Stream {
                 // SAFETY: the arguments are in this process's memory, as this device's is, and the configuration has
                 // been checked.
                 let body = unsafe { bound.into_body() };
-                run_on_cpu(cpu, kernel, &config, &body)
+                run_on_cpu(cpu, kernel, &config, memory.as_deref(), &body)
             }
             (Queue::Recording(work), Inner::Cpu(_)) => {
                 // SAFETY: only `Graph::launch` calls it, whose contract is that the arguments are still there; they are
                 // in this process's memory, as this device's is, and the configuration has been checked.
                 let body = unsafe { Body::new(bound.into_body()) };
-                lock(work).push(Work::new(move |cpu| run_on_cpu(cpu, kernel, &config, &|| body.call())));
+                lock(work).push(Work::new(move |cpu| run_on_cpu(cpu, kernel, &config, memory.as_deref(), body.get())));
                 Ok(())
             }
             // A stream's queue is of its device's kind.
@@ -280,6 +285,7 @@ impl Stream {
                 let _turn = take_turn(turn);
                 // SAFETY: both are as long; the target is borrowed mutably, so they don't overlap.
                 unsafe { std::ptr::copy_nonoverlapping(source.first(), target.first(), source.len()) };
+                target.note_written();
                 Ok(())
             }
             Queue::Recording(work) => {
@@ -288,6 +294,8 @@ impl Stream {
                     // SAFETY: both are there, as long, and don't overlap: the views that they were were, and
                     // `Graph::launch`'s contract is that this still holds.
                     unsafe { std::ptr::copy_nonoverlapping(from.get(), to.get(), n) };
+                    let first = to.get().addr();
+                    memory::written(first..first + n * size_of::<T>());
                     Ok(())
                 }));
                 Ok(())
@@ -318,6 +326,7 @@ impl Stream {
                 let (to, from) = (std::ptr::with_exposed_provenance_mut::<u8>(to as usize), from as usize);
                 // SAFETY: as many bytes are at both addresses and don't overlap, by the contract of this function.
                 unsafe { std::ptr::copy_nonoverlapping(std::ptr::with_exposed_provenance::<u8>(from), to, bytes) };
+                memory::written(to.addr()..to.addr() + bytes);
                 Ok(())
             }
             Queue::Recording(_) => unreachable!("it isn't captured"),
@@ -357,6 +366,7 @@ impl Stream {
                 let _turn = take_turn(turn);
                 // SAFETY: as many elements are there, initialised, and borrowed mutably.
                 unsafe { std::slice::from_raw_parts_mut(target.first(), target.len()) }.fill(value);
+                target.note_written();
                 Ok(())
             }
             Queue::Recording(work) => {
@@ -368,6 +378,8 @@ impl Stream {
                         // SAFETY: there are as many elements of this size, by the contract of `Graph::launch`.
                         unsafe { to.get().add(index * bytes.len()).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
                     }
+                    let first = to.get().addr();
+                    memory::written(first..first + n * bytes.len());
                     Ok(())
                 }));
                 Ok(())
@@ -610,6 +622,7 @@ impl Stream {
                 // SAFETY: both are as long, by the contract of this function; a buffer's memory has no other owner, so
                 // that they don't overlap.
                 unsafe { std::ptr::copy_nonoverlapping(source, target.first(), target.len()) };
+                target.note_written();
                 Ok(())
             }
             Queue::Recording(_) => Ok(()),
@@ -673,11 +686,17 @@ fn enqueue(
     lane.enqueue(lane.queue.cuda().ledger(), accesses, wait, work)
 }
 
-fn run_on_cpu(cpu: &Cpu, kernel: &KernelInfo, config: &LaunchConfig, body: &(dyn Fn() + Sync)) -> Result<(), DeviceError> {
+fn run_on_cpu(
+    cpu: &Cpu,
+    kernel: &KernelInfo,
+    config: &LaunchConfig,
+    memory: Option<&[Memory]>,
+    body: &(dyn Fn() + Sync),
+) -> Result<(), DeviceError> {
     let LaunchConfig { grid, block, shared } = *config;
     let launch = simt::Launch { kernel: kernel.name(), grid, block, dynamic_shared: shared };
-    let run = if kernel.contract.cooperative { simt::Executor::run_cooperative } else { simt::Executor::run };
-    Ok(run(&cpu.executor, &launch, body)?)
+    let run = if kernel.contract.cooperative { simt::Executor::run_cooperative } else { simt::Executor::run_over };
+    Ok(run(&cpu.executor, &launch, memory, body)?)
 }
 
 /// The CPU's streams do one thing at a time.
@@ -728,6 +747,7 @@ impl Device {
             // SAFETY: the buffer is as long as the values, and nobody else knows of it.
             Inner::Cpu(_) => unsafe {
                 std::ptr::copy_nonoverlapping(values.as_ptr(), buffer.as_view().first(), values.len());
+                buffer.as_view().note_written();
             },
         }
         Ok(buffer)
@@ -747,6 +767,8 @@ impl Device {
             unsafe { stream.fill(buffer.as_device_ptr(), 0, 1, buffer.byte_len())? };
             stream.synchronize()?;
         }
+        // On the CPU all memory is zero at first.
+        buffer.as_view().note_written();
         Ok(buffer)
     }
 }

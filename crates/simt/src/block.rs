@@ -6,6 +6,8 @@
 //! the worker's stack or, after that thread has returned, [`Block::run`]. So there is at most one thread on the
 //! worker's stack, and fibres exist only for threads that run while another waits.
 //!
+//! In checked runs every thread is a fibre.
+//!
 //! A failure is noted in the block, and from then on every wait unwinds its thread: first that on the worker's stack,
 //! then each fibre. A thread that unwinds never switches, since the standard library counts panics for an OS thread.
 
@@ -13,16 +15,23 @@ mod sync;
 
 pub(crate) use sync::BarrierKind;
 
+#[cfg(simt_check)]
+use crate::check::{BlockChecks, Checks};
 use crate::error::{Place, SimtError};
 use crate::grid::{Grid, Schedule};
 use crate::sched::Turns;
 use crate::shared::Shared;
 use crate::stack::{self, Stack};
 use crate::{Dim3, MAX_BLOCK_THREADS, panics};
+use corosensei::stack::Stack as _;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell, UnsafeCell};
+#[cfg(unix)]
+use std::fmt;
 use std::ops::Deref;
+#[cfg(simt_check)]
+use std::ops::Range;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 use std::thread;
@@ -63,7 +72,11 @@ pub(crate) struct Block<'a> {
 
     failed: Cell<bool>,
     error: RefCell<Option<SimtError>>,
-    panicked_at: RefCell<Option<String>>,
+    /// The last panic: its message, and where in the source.
+    last_panic: RefCell<Option<(String, Option<String>)>>,
+
+    #[cfg(simt_check)]
+    checks: BlockChecks,
 }
 
 /// What a worker keeps from block to block and, in a thread-local, from launch to launch.
@@ -82,6 +95,11 @@ struct Slot {
     fibre: UnsafeCell<Option<Fibre>>,
     /// How it suspends, if it is a fibre. Null while it has not started, has returned, or runs on the worker's stack.
     yielder: Cell<*const Yielder<(), ()>>,
+    /// The addresses of the fibre's stack, from the guard page's first.
+    stack: Cell<(usize, usize)>,
+    /// Whether it has been left where it is, before an access that must not be.
+    #[cfg(simt_check)]
+    stopped: Cell<bool>,
 }
 
 #[derive(Default)]
@@ -118,7 +136,9 @@ impl<'a> Block<'a> {
             doomed: Cell::new(0),
             failed: Cell::new(false),
             error: RefCell::new(None),
-            panicked_at: RefCell::new(None),
+            last_panic: RefCell::new(None),
+            #[cfg(simt_check)]
+            checks: BlockChecks::new(),
         }
     }
 
@@ -132,8 +152,10 @@ impl<'a> Block<'a> {
         self.doomed.set(0);
         let poison = cfg!(debug_assertions) || self.seed.is_some();
         self.buffers.shared.borrow_mut().reset(self.dynamic_shared_size(), poison);
-        if let Some(seed) = self.seed {
-            self.schedule(Some(seed ^ linear.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
+        #[cfg(simt_check)]
+        self.checks.reset(linear, self.threads);
+        if self.seed.is_some() || cfg!(simt_check) {
+            self.schedule(self.seed.map(|seed| seed ^ linear.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
         }
 
         let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
@@ -223,7 +245,7 @@ impl<'a> Block<'a> {
                 return;
             }
             if !self.resume(slot) {
-                if until.is_none() {
+                if until.is_none() && !cfg!(simt_check) {
                     // The worker's stack is free.
                     (self.grid.body)();
                     self.finish(thread);
@@ -278,6 +300,7 @@ impl<'a> Block<'a> {
         let Some(stack) = stacks.pop() else {
             return false;
         };
+        slot.stack.set((stack.limit().get(), stack.base().get()));
         let this: *const Block<'static> = ptr::from_ref(self).cast();
         let fibre = Fibre::with_stack(stack, move |yielder, ()| {
             // SAFETY: the fibre runs only while `run` does, on this block: `run` returns when all threads have
@@ -319,6 +342,8 @@ impl<'a> Block<'a> {
         if self.scheduled.get() {
             for (thread, slot) in (0..self.threads).zip(self.slots()) {
                 self.set_running(thread, slot.index.get());
+                #[cfg(simt_check)]
+                self.bury(slot);
                 while self.resume(slot) {}
             }
         }
@@ -361,7 +386,7 @@ impl<'a> Block<'a> {
     /// The running thread's body panicked, or was abandoned.
     fn panicked(&self, payload: Box<dyn Any + Send>) {
         if let Some(message) = panics::message(payload) {
-            let location = self.panicked_at.take();
+            let location = self.last_panic.take().and_then(|(_, location)| location);
             self.note(SimtError::Panic { at: self.place(), message, location });
         }
     }
@@ -390,6 +415,62 @@ impl<'a> Block<'a> {
     }
 }
 
+/// What checked runs ask.
+#[cfg(simt_check)]
+impl Block<'_> {
+    pub(crate) fn checks(&self) -> &BlockChecks {
+        &self.checks
+    }
+
+    pub(crate) fn grid_checks(&self) -> &Checks {
+        &self.grid.checks
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.get()
+    }
+
+    /// The addresses of the running thread's stack.
+    pub(crate) fn stack(&self) -> Range<usize> {
+        let (limit, base) = self.slots()[self.thread.get() as usize].stack.get();
+        limit..base
+    }
+
+    pub(crate) fn shared_access(&self, bytes: &Range<usize>, writes: bool) -> Option<Result<bool, String>> {
+        self.buffers.shared.borrow_mut().access(bytes, writes)
+    }
+
+    pub(crate) fn shared_name(&self, address: usize) -> Option<String> {
+        self.buffers.shared.borrow().name(address)
+    }
+
+    /// The block fails, and the running thread goes no further. It isn't unwound: calls of the hooks are not among those
+    /// that may unwind.
+    pub(crate) fn stop(&self, error: SimtError) -> ! {
+        self.note(error);
+        let slot = &self.slots()[self.thread.get() as usize];
+        slot.stopped.set(true);
+        loop {
+            // SAFETY: the running thread is a fibre, as all are in a checked run, and so the yielder is on its stack.
+            unsafe { (*slot.yielder.get()).suspend(()) };
+        }
+    }
+
+    /// Gives up the fibre of a thread that has been stopped.
+    fn bury(&self, slot: &Slot) {
+        if slot.stopped.take()
+            // SAFETY: the fibre is suspended, and so is any other: nobody else has a reference to this place.
+            && let Some(mut fibre) = unsafe { (*slot.fibre.get()).take() }
+        {
+            slot.yielder.set(ptr::null());
+            // SAFETY: what is on its stack is forgotten, as by `mem::forget`. It is never run again.
+            unsafe { fibre.force_reset() };
+            self.buffers.stacks.borrow_mut().push(fibre.into_stack());
+            self.done.set(self.done.get() + 1);
+        }
+    }
+}
+
 /// What [`crate::current`] asks.
 impl Block<'_> {
     /// The running thread.
@@ -397,8 +478,30 @@ impl Block<'_> {
         self.place_of(self.thread.get())
     }
 
-    pub(crate) fn note_panic(&self, location: Option<String>) {
-        *self.panicked_at.borrow_mut() = location;
+    pub(crate) fn note_panic(&self, message: &str, location: Option<String>) {
+        *self.last_panic.borrow_mut() = Some((message.to_owned(), location));
+    }
+
+    /// What a signal comes upon, in a line. It is called in the signal's handler.
+    #[cfg(unix)]
+    pub(crate) fn report(&self, out: &mut impl fmt::Write, signal: &str, address: Option<usize>) -> fmt::Result {
+        let (kernel, block, thread) = (self.grid.launch.kernel, self.block_idx(), self.thread_idx());
+        write!(out, "kernel `{kernel}`, block {block}, thread {thread}: {signal}")?;
+        let slot = self.buffers.slots.get().map(|slots| &slots[self.thread.get() as usize]);
+        let guard = slot.filter(|slot| !slot.yielder.get().is_null()).map(|slot| slot.stack.get().0);
+        match (address, guard) {
+            (Some(address), Some(guard)) if (guard..guard + stack::GUARD).contains(&address) => {
+                write!(out, ", as the thread's stack of {} KiB has overflowed", stack::STACK_SIZE / 1024)?;
+            }
+            (Some(address), _) => write!(out, " at an access to address {address:#x}")?,
+            (None, _) => {}
+        }
+        if let Ok(last) = self.last_panic.try_borrow()
+            && let (None, Some((message, location))) = (address, &*last)
+        {
+            write!(out, ", after it panicked at {}: {message}", location.as_deref().unwrap_or("an unknown place"))?;
+        }
+        out.write_str("\n")
     }
 
     #[inline]
@@ -504,7 +607,14 @@ impl Block<'_> {
 
 impl Slot {
     fn new() -> Self {
-        Self { index: Cell::new(Dim3::new(0, 0, 0)), fibre: UnsafeCell::new(None), yielder: Cell::new(ptr::null()) }
+        Self {
+            index: Cell::new(Dim3::new(0, 0, 0)),
+            fibre: UnsafeCell::new(None),
+            yielder: Cell::new(ptr::null()),
+            stack: Cell::default(),
+            #[cfg(simt_check)]
+            stopped: Cell::new(false),
+        }
     }
 }
 

@@ -1,11 +1,15 @@
 //! What device code asks while a body runs: who it is, its block's memory, and to wait for others.
 //!
-//! Outside a kernel each function panics, save [`is_active`] and [`preemption_point`].
+//! Outside a kernel each function panics, save [`is_active`], [`preemption_point`] and [`atomic`].
+//!
+//! In checked runs nothing here is inlined into kernels: what the executor does isn't the kernel's doing.
 
 use crate::block::{BarrierKind, Block};
 use crate::error::Place;
-use crate::{Dim3, WARP_SIZE};
+use crate::{Dim3, Scope, WARP_SIZE};
 use std::cell::Cell;
+#[cfg(unix)]
+use std::fmt;
 use std::panic::Location;
 use std::ptr;
 
@@ -52,80 +56,95 @@ fn outside() -> ! {
     )
 }
 
+/// Calls `f` with the current block, if any.
+#[cfg(simt_check)]
+#[inline]
+pub(crate) fn with_block(f: impl FnOnce(&Block<'static>)) {
+    if let Some(block) = get() {
+        f(block);
+    }
+}
+
 /// The running thread, if any.
 pub(crate) fn place() -> Option<Box<Place>> {
     get().map(Block::place)
 }
 
-/// Notes where a body panics; false where no body is running.
-pub(crate) fn note_panic(location: Option<String>) -> bool {
-    get().map(|block| block.note_panic(location)).is_some()
+/// Notes how and where a body panics; false where no body is running.
+pub(crate) fn note_panic(message: &str, location: Option<String>) -> bool {
+    get().map(|block| block.note_panic(message, location)).is_some()
+}
+
+/// Writes what a signal on this OS thread comes upon, if a kernel is running.
+#[cfg(unix)]
+pub(crate) fn report(out: &mut impl fmt::Write, signal: &str, address: Option<usize>) -> fmt::Result {
+    get().map_or(Ok(()), |block| block.report(out, signal, address))
 }
 
 /// The thread's index in its block.
-#[inline]
+#[cfg_attr(not(simt_check), inline)]
 #[track_caller]
 pub fn thread_idx() -> Dim3 {
     block().thread_idx()
 }
 
 /// The block's index in the grid.
-#[inline]
+#[cfg_attr(not(simt_check), inline)]
 #[track_caller]
 pub fn block_idx() -> Dim3 {
     block().block_idx()
 }
 
 /// The block's extent.
-#[inline]
+#[cfg_attr(not(simt_check), inline)]
 #[track_caller]
 pub fn block_dim() -> Dim3 {
     block().block_dim()
 }
 
 /// The grid's extent.
-#[inline]
+#[cfg_attr(not(simt_check), inline)]
 #[track_caller]
 pub fn grid_dim() -> Dim3 {
     block().grid_dim()
 }
 
 /// The thread's lane in its warp.
-#[inline]
+#[cfg_attr(not(simt_check), inline)]
 #[track_caller]
 pub fn lane_id() -> u32 {
     block().linear_thread() % WARP_SIZE
 }
 
 /// The thread's linear index in its block, `x` running fastest.
-#[inline]
+#[cfg_attr(not(simt_check), inline)]
 #[track_caller]
 pub fn linear_thread() -> u32 {
     block().linear_thread()
 }
 
 /// Whether a kernel is running on this OS thread.
-#[inline]
+#[cfg_attr(not(simt_check), inline)]
 pub fn is_active() -> bool {
     get().is_some()
 }
 
 /// Waits until all threads of the block are here.
-#[inline(always)]
+#[cfg_attr(not(simt_check), inline(always))]
 #[track_caller]
 pub fn sync_threads() {
     block().barrier(BarrierKind::Sync, false, Location::caller());
 }
 
 /// [`sync_threads`], and counts the threads that pass `true`.
-#[inline(always)]
+#[cfg_attr(not(simt_check), inline(always))]
 #[track_caller]
 pub fn sync_threads_count(p: bool) -> u32 {
     block().barrier(BarrierKind::Count, p, Location::caller())
 }
 
 /// [`sync_threads`], and tells whether all threads pass `true`.
-#[inline(always)]
+#[cfg_attr(not(simt_check), inline(always))]
 #[track_caller]
 pub fn sync_threads_and(p: bool) -> bool {
     let block = block();
@@ -133,7 +152,7 @@ pub fn sync_threads_and(p: bool) -> bool {
 }
 
 /// [`sync_threads`], and tells whether some thread passes `true`.
-#[inline(always)]
+#[cfg_attr(not(simt_check), inline(always))]
 #[track_caller]
 pub fn sync_threads_or(p: bool) -> bool {
     block().barrier(BarrierKind::Or, p, Location::caller()) > 0
@@ -159,7 +178,7 @@ pub fn named_barrier(number: u32, threads: u32, wait: bool) {
 /// returns what each of them passed, by lane (0 for lanes outside `mask`).
 ///
 /// `op` names the operation (`"shfl"`, `"ballot"`, ...) in errors.
-#[inline(always)]
+#[cfg_attr(not(simt_check), inline(always))]
 #[track_caller]
 pub fn exchange(mask: u32, op: &'static str, value: u64) -> [u64; 32] {
     block().exchange(mask, op, value, Location::caller())
@@ -169,21 +188,21 @@ pub fn exchange(mask: u32, op: &'static str, value: u64) -> [u64; 32] {
 /// block and for as long as it runs.
 ///
 /// A launch whose blocks ask for more than they can have ends in [`SimtError::Fault`](crate::SimtError::Fault).
-#[inline]
+#[cfg_attr(not(simt_check), inline)]
 #[track_caller]
 pub fn shared_static(key: *const (), size: usize, align: usize) -> *mut u8 {
     block().shared_static(key, size, align)
 }
 
 /// The block's dynamic shared memory, aligned to 16 bytes.
-#[inline]
+#[cfg_attr(not(simt_check), inline)]
 #[track_caller]
 pub fn dynamic_shared() -> *mut u8 {
     block().dynamic_shared()
 }
 
 /// The size of the block's dynamic shared memory, in bytes.
-#[inline]
+#[cfg_attr(not(simt_check), inline)]
 #[track_caller]
 pub fn dynamic_shared_size() -> usize {
     block().dynamic_shared_size()
@@ -202,10 +221,37 @@ pub fn yield_now() {
 /// 1/2. Else it costs a decrement, and only after many thousands of calls in one turn, when the thread may be waiting
 /// for another one in a loop, it is [`yield_now`]. Outside a kernel it does nothing, so that the same code can run
 /// there.
-#[inline]
+#[cfg_attr(not(simt_check), inline)]
 pub fn preemption_point() {
     if let Some(block) = get() {
         block.preemption_point();
+    }
+}
+
+/// An atomic operation or a fence under way: see [`atomic`].
+#[derive(Debug)]
+#[must_use = "it says how long the operation is under way"]
+pub struct Atomic(());
+
+/// [`preemption_point`] before an atomic operation or a fence, which has this scope until the result is dropped.
+///
+/// The scope matters to [checked runs](crate#checked-runs) alone. Operations of [`core::sync::atomic`] elsewhere have
+/// the device's.
+#[cfg_attr(not(simt_check), inline)]
+pub fn atomic(scope: Scope) -> Atomic {
+    preemption_point();
+    #[cfg(simt_check)]
+    with_block(|block| block.checks().set_scope(scope));
+    #[cfg(not(simt_check))]
+    let _ = scope;
+    Atomic(())
+}
+
+#[cfg(simt_check)]
+impl Drop for Atomic {
+    #[inline(never)]
+    fn drop(&mut self) {
+        with_block(|block| block.checks().set_scope(Scope::Device));
     }
 }
 

@@ -205,6 +205,15 @@ pub enum SimtError {
         message: String,
     },
 
+    /// Two accesses of which one writes, which nothing puts in order. [Checked runs](crate#checked-runs) find it.
+    #[error(transparent)]
+    Race(Box<Race>),
+
+    /// An access to memory that the kernel must not access, or that nobody has written. [Checked
+    /// runs](crate#checked-runs) find it.
+    #[error(transparent)]
+    BadAccess(Box<BadAccess>),
+
     /// The system gave no stack for a thread that must run while others wait.
     #[error("{at}: no stack to run it on: {reason}")]
     NoStack {
@@ -213,6 +222,52 @@ pub enum SimtError {
         /// What the system said.
         reason: String,
     },
+}
+
+/// Two accesses in a race.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{at}: {access} {memory} ({location}), which block {}, thread {} {other_access} ({other_location}): {cause}",
+    other.block,
+    other.thread
+)]
+#[non_exhaustive]
+pub struct Race {
+    /// The thread whose turn came later in this run.
+    pub at: Place,
+    /// What it does, as a verb.
+    pub access: &'static str,
+    /// Where in the source.
+    pub location: String,
+    /// The other thread.
+    pub other: Place,
+    /// What that one does.
+    pub other_access: &'static str,
+    /// Where in the source.
+    pub other_location: String,
+    /// Which memory, in words.
+    pub memory: String,
+    /// Why the two are in no order, as a clause.
+    pub cause: &'static str,
+}
+
+/// An access that must not be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{at}: {access} {bytes} bytes at {address:#x} ({location}), {problem}")]
+#[non_exhaustive]
+pub struct BadAccess {
+    /// The thread.
+    pub at: Place,
+    /// What it does, as a verb.
+    pub access: &'static str,
+    /// How many bytes.
+    pub bytes: usize,
+    /// The address of the first.
+    pub address: usize,
+    /// Where in the source.
+    pub location: String,
+    /// What is wrong, as a clause.
+    pub problem: String,
 }
 
 fn threads(n: u32) -> String {

@@ -3,6 +3,9 @@
 use crate::block::{Block, Buffers};
 use crate::error::SimtError;
 use crate::grid::{Grid, Launch, Schedule};
+use crate::memory::Memory;
+#[cfg(unix)]
+use crate::signals;
 use crate::stack::Reservation;
 use crate::{MAX_WORKERS, current, panics, pool};
 use std::num::NonZero;
@@ -50,8 +53,19 @@ impl Executor {
     /// # Errors
     /// The launch's bounds, and whatever stops the body; see [`SimtError`].
     pub fn run(&self, launch: &Launch<'_>, body: &(dyn Fn() + Sync)) -> Result<(), SimtError> {
-        let grid = self.grid(launch, body)?;
-        let helpers = usize::try_from(grid.blocks).unwrap_or(usize::MAX).min(self.workers) - 1;
+        self.run_over(launch, None, body)
+    }
+
+    /// [`run`](Self::run) with the memory that the body may access, statics and shared memory aside: any other access
+    /// ends a [checked run](crate#checked-runs). With `None` it may access all memory of the process.
+    ///
+    /// # Errors
+    /// As for [`run`](Self::run).
+    pub fn run_over(&self, launch: &Launch<'_>, memory: Option<&[Memory]>, body: &(dyn Fn() + Sync)) -> Result<(), SimtError> {
+        let grid = self.grid(launch, memory, body)?;
+        // In a checked run all blocks use the same records, and would wait for each other.
+        let workers = if cfg!(simt_check) { 1 } else { self.workers };
+        let helpers = usize::try_from(grid.blocks).unwrap_or(usize::MAX).min(workers) - 1;
         if helpers == 0 {
             work(&grid, None);
         } else if grid.blocks.saturating_mul(launch.block.count()) >= MANY_THREADS
@@ -65,13 +79,18 @@ impl Executor {
         grid.outcome()
     }
 
-    /// [`run`](Self::run) of all blocks at once, each on an OS thread of its own, so that they can wait for each other
+    /// [`run_over`](Self::run_over) of all blocks at once, each on an OS thread of its own, so that they can wait for each other
     /// ([`current::sync_grid`]): at most as many as the executor has workers.
     ///
     /// # Errors
     /// As [`run`](Self::run); and where there are more blocks, or the system doesn't start so many threads.
-    pub fn run_cooperative(&self, launch: &Launch<'_>, body: &(dyn Fn() + Sync)) -> Result<(), SimtError> {
-        let mut grid = self.grid(launch, body)?;
+    pub fn run_cooperative(
+        &self,
+        launch: &Launch<'_>,
+        memory: Option<&[Memory]>,
+        body: &(dyn Fn() + Sync),
+    ) -> Result<(), SimtError> {
+        let mut grid = self.grid(launch, memory, body)?;
         grid.cooperative = true;
         let invalid = |reason| Err(SimtError::InvalidLaunch { kernel: launch.kernel.to_owned(), reason });
         let (blocks, workers) = (grid.blocks, self.workers);
@@ -97,11 +116,16 @@ impl Executor {
     }
 
     /// The launch, if it can begin.
-    fn grid<'a>(&self, launch: &'a Launch<'a>, body: &'a (dyn Fn() + Sync)) -> Result<Grid<'a>, SimtError> {
+    fn grid<'a>(
+        &self,
+        launch: &'a Launch<'a>,
+        memory: Option<&'a [Memory]>,
+        body: &'a (dyn Fn() + Sync),
+    ) -> Result<Grid<'a>, SimtError> {
         if let Some(at) = current::place() {
             return Err(SimtError::NestedLaunch { at, inner: launch.kernel.to_owned() });
         }
-        let grid = Grid::new(launch, body, self.schedule)?;
+        let grid = Grid::new(launch, memory, body, self.schedule)?;
         panics::install_hook(current::note_panic);
         Ok(grid)
     }
@@ -116,6 +140,8 @@ impl Default for Executor {
 
 /// Runs blocks until none is left (true) or it is late (false).
 fn work(grid: &Grid<'_>, late: Option<Instant>) -> bool {
+    #[cfg(unix)]
+    signals::install();
     let buffers = Buffers::take();
     let block = Block::new(grid, &buffers);
     current::scope(&block, || {

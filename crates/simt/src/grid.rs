@@ -1,6 +1,7 @@
 //! A launch: its checks, and what its workers share.
 
 use crate::error::SimtError;
+use crate::memory::Memory;
 use crate::{Dim3, MAX_BLOCK_THREADS, MAX_SHARED};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -48,17 +49,26 @@ pub(crate) struct Grid<'a> {
     /// block, for which one may wait, is done or under way.
     next: AtomicU64,
     stop: AtomicBool,
+    #[cfg(simt_check)]
+    pub(crate) checks: crate::check::Checks,
     /// The failure of the lowest block that failed.
     error: Mutex<Option<(u64, SimtError)>>,
 }
 
 impl<'a> Grid<'a> {
-    /// A launch that is about to begin.
+    /// A launch that is about to begin, of a body that may access `memory`, or all.
     ///
     /// # Errors
     /// The launch's bounds.
-    pub(crate) fn new(launch: &'a Launch<'a>, body: &'a (dyn Fn() + Sync), schedule: Schedule) -> Result<Self, SimtError> {
+    pub(crate) fn new(
+        launch: &'a Launch<'a>,
+        memory: Option<&[Memory]>,
+        body: &'a (dyn Fn() + Sync),
+        schedule: Schedule,
+    ) -> Result<Self, SimtError> {
         check(launch)?;
+        #[cfg(not(simt_check))]
+        let _ = memory;
         Ok(Grid {
             launch,
             body,
@@ -70,6 +80,11 @@ impl<'a> Grid<'a> {
             returned: AtomicU64::new(0),
             next: AtomicU64::new(0),
             stop: AtomicBool::new(false),
+            #[cfg(simt_check)]
+            checks: {
+                let first = std::ptr::from_ref(body).addr();
+                crate::check::Checks::new(memory, first..first + size_of_val(body))
+            },
             error: Mutex::new(None),
         })
     }

@@ -13,8 +13,15 @@
 //!
 //! A thread that runs while others wait has a stack of 256 KiB with a guard page below it. Errors end a launch by
 //! unwinding its threads, so a program needs `panic = "unwind"` to get them. The message of a body's panic is not
-//! printed: it is in the error.
+//! printed: it is in the error. Where a signal ends the process (an access to memory that is not there, a stack that
+//! overflows, `abort`), a line on stderr names kernel, block and thread.
 //!
+//! # Checked runs
+//! A crate whose kernels are compiled by `cargo check-kernels` has every access of theirs checked: a race, or an access
+//! beyond the memory that the launch has, ends it with [`SimtError::Race`] or [`SimtError::BadAccess`]. Every thread is
+//! a fibre then. Otherwise nothing of this is compiled.
+//!
+//! # Example
 //! ```
 //! use simt::{Executor, Launch, current};
 //! use std::sync::atomic::{AtomicU32, Ordering};
@@ -32,21 +39,35 @@
 //! ```
 
 mod block;
+#[cfg(simt_check)]
+mod check;
 pub mod current;
 mod dim;
 mod error;
 mod executor;
 mod grid;
+pub mod memory;
 mod panics;
 mod pool;
 mod sched;
 mod shared;
+#[cfg(unix)]
+mod signals;
 mod stack;
 
 pub use dim::Dim3;
-pub use error::{Place, SimtError};
+pub use error::{BadAccess, Place, Race, SimtError};
 pub use executor::Executor;
 pub use grid::{Launch, Schedule};
+
+/// For whom an atomic operation is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The threads of the same block.
+    Block,
+    /// All threads.
+    Device,
+}
 
 /// The number of lanes of a warp.
 pub const WARP_SIZE: u32 = 32;

@@ -9,23 +9,27 @@ use std::thread;
 /// What unwinds a thread whose block has failed already.
 struct Abandoned;
 
+/// The messages of those panics of `core` that end the process. They come upon another panic.
+const CANNOT_UNWIND: [&str; 2] = ["panic in a function that cannot unwind", "panic in a destructor during cleanup"];
+
 /// Unwinds the running thread, and prints nothing.
 pub(crate) fn abandon() -> ! {
     panic::resume_unwind(Box::new(Abandoned))
 }
 
 /// Keeps the panic of a kernel body from being printed, since it is in the launch's error; every other panic goes to
-/// the hook that was there before. `note` gets the panic's location, and returns false where no body is
-/// running.
-pub(crate) fn install_hook(note: fn(Option<String>) -> bool) {
+/// the hook that was there before, as does one that can't unwind: there will be no error. `note` gets the panic's
+/// message and location, and returns false where no body is running.
+pub(crate) fn install_hook(note: fn(&str, Option<String>) -> bool) {
     static ONCE: Once = Once::new();
     // A hook cannot be set during a panic, from whose destructors a launch may well come.
     if !thread::panicking() {
         ONCE.call_once(|| {
             let previous = panic::take_hook();
             panic::set_hook(Box::new(move |info| {
-                let location = info.location().map(ToString::to_string);
-                if !note(location) {
+                let message = info.payload_as_str().unwrap_or("(a value that is not text)");
+                let unwinds = cfg!(panic = "unwind") && !CANNOT_UNWIND.contains(&message);
+                if !unwinds || !note(message, info.location().map(ToString::to_string)) {
                     previous(info);
                 }
             }));

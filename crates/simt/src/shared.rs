@@ -13,7 +13,16 @@ const DYNAMIC_ALIGN: usize = 16;
 /// The largest alignment that can be asked for.
 const MAX_ALIGN: usize = 4096;
 
-const LAYOUT: Layout = match Layout::from_size_align(MAX_SHARED, MAX_ALIGN) {
+/// Bytes between two parts, by which an access beyond the end of one shows.
+const GAP: usize = if cfg!(simt_check) { MAX_ALIGN } else { 0 };
+
+/// How many parts a block may have before they have no gaps between them.
+const GAPS: usize = 64;
+
+/// The size of the allocation.
+const SIZE: usize = MAX_SHARED + GAPS * GAP;
+
+const LAYOUT: Layout = match Layout::from_size_align(SIZE, MAX_ALIGN) {
     Ok(layout) => layout,
     Err(_) => panic!("the size rounded up fits an isize"),
 };
@@ -26,6 +35,11 @@ pub(crate) struct Shared {
     dynamic: usize,
     poison: bool,
     statics: Vec<Static>,
+    /// Bytes that lie between the parts.
+    gaps: usize,
+    /// Which bytes have been written.
+    #[cfg(simt_check)]
+    written: Vec<bool>,
 }
 
 struct Static {
@@ -38,7 +52,7 @@ impl Shared {
     /// Starts a new block, whose dynamic part has `dynamic` bytes (at most `MAX_SHARED`).
     pub(crate) fn reset(&mut self, dynamic: usize, poison: bool) {
         self.statics.clear();
-        self.used = 0;
+        (self.used, self.gaps) = (0, 0);
         self.dynamic = dynamic;
         self.poison = poison;
         if dynamic > 0 {
@@ -93,15 +107,69 @@ impl Shared {
             // SAFETY: the layout's size is not zero.
             NonNull::new(unsafe { alloc_zeroed(LAYOUT) }).unwrap_or_else(|| handle_alloc_error(LAYOUT))
         });
-        // SAFETY: `used` is within the allocation, and so is `used + size`, both by the assertion.
-        let at = unsafe { base.as_ptr().add(self.used) };
+        // SAFETY: `used` is within the allocation, and so is `used + size`, both by the assertion; what lies between
+        // the parts comes on top, in the allocation too.
+        let at = unsafe { base.as_ptr().add(self.used + self.gaps) };
         if self.poison {
             // SAFETY: `size` bytes from `at` are within the allocation, by the assertion; kernels hold no references
             // into the memory of a block that has ended, nor to a part that they have not been given yet.
             unsafe { at.write_bytes(POISON, size) };
         }
+        #[cfg(simt_check)]
+        {
+            let first = self.used + self.gaps;
+            self.written.resize(SIZE, false);
+            self.written[first..first + size].fill(false);
+        }
         self.used += size;
+        if self.gaps < GAPS * GAP {
+            self.gaps += GAP;
+        }
         at
+    }
+}
+
+#[cfg(simt_check)]
+impl Shared {
+    /// Where the part of that address starts, and its size; `None` where the address isn't in shared memory.
+    fn part(&self, address: usize) -> Option<Result<(usize, usize), String>> {
+        let start = self.base?.addr().get();
+        if !(start..start + SIZE).contains(&address) {
+            return None;
+        }
+        let parts = self.statics.iter().map(|part| (part.at.addr(), part.size));
+        let last = parts.chain([(start, self.dynamic)]).filter(|part| part.0 <= address && part.1 > 0).max();
+        Some(match last {
+            Some((first, size)) if address < first + size => Ok((first, size)),
+            Some((first, size)) => {
+                Err(format!("in shared memory, {} bytes behind the end of an array of {size} bytes", address - first - size))
+            }
+            None => Err("in shared memory, of which the block has none".to_owned()),
+        })
+    }
+
+    /// An access to bytes that start in shared memory: whether all have been written before, or a clause that says
+    /// where they are instead. `None` where it is other memory.
+    pub(crate) fn access(&mut self, bytes: &std::ops::Range<usize>, writes: bool) -> Option<Result<bool, String>> {
+        let start = self.base?.addr().get();
+        Some(self.part(bytes.start)?.and_then(|(first, size)| {
+            if bytes.end > first + size {
+                let beyond = bytes.end - first - size;
+                return Err(format!("in shared memory, and goes {beyond} bytes beyond the end of an array of {size} bytes"));
+            }
+            let written = &mut self.written[bytes.start - start..bytes.end - start];
+            let all = written.iter().all(|&written| written);
+            if writes {
+                written.fill(true);
+            }
+            Ok(all)
+        }))
+    }
+
+    /// What is at an address of shared memory, in words.
+    pub(crate) fn name(&self, address: usize) -> Option<String> {
+        let (first, size) = self.part(address)?.ok()?;
+        Some(format!("byte {} of the {size} of a shared array", address - first))
     }
 }
 

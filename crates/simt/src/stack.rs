@@ -15,7 +15,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(crate) type Stack = DefaultStack;
 
 /// Virtual; the system maps what is touched.
-const STACK_SIZE: usize = 256 * 1024;
+pub(crate) const STACK_SIZE: usize = 256 * 1024;
+
+/// Of the guard page, at least.
+#[cfg(unix)]
+pub(crate) const GUARD: usize = 4096;
 
 /// Half of the default limit on mappings, at two per stack.
 const MAX_RESERVED: usize = 16 * 1024;

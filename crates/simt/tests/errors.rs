@@ -385,9 +385,9 @@ fn grids_that_cannot_meet() {
     let executor = Executor::new(4);
     let found = executor.run(&launch(2, 32), &|| current::sync_grid()).unwrap_err().to_string();
     assert!(found.contains("cooperative launches"), "{found}");
-    let found = executor.run_cooperative(&launch(5, 32), &|| current::sync_grid()).unwrap_err().to_string();
+    let found = executor.run_cooperative(&launch(5, 32), None, &|| current::sync_grid()).unwrap_err().to_string();
     assert!(found.contains("its 5 blocks wait for each other, and 4 run at once"), "{found}");
-    let found = executor.run_cooperative(&launch(4, 32), &|| {
+    let found = executor.run_cooperative(&launch(4, 32), None, &|| {
         if current::block_idx().x != 2 {
             current::sync_grid();
         }

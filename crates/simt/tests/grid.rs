@@ -153,6 +153,7 @@ fn shared_memory_belongs_to_the_block() {
 }
 
 #[test]
+#[cfg_attr(simt_check, ignore = "the read is an error then")]
 fn uninitialised_shared_memory_is_poisoned() {
     static A: u8 = 0;
     let executor = Executor::new(1).with_schedule(Schedule::Random { seed: 0 });

@@ -73,6 +73,7 @@ fn answer(executor: &Executor, first_barrier: bool) -> u64 {
 }
 
 #[test]
+#[cfg_attr(simt_check, ignore = "the barrier that is missing is an error then")]
 fn a_random_order_shows_a_barrier_left_out() {
     // In order, each thread stores before those above it add: the kernel looks right.
     assert_eq!(answer(&Executor::new(1), false), 256);

@@ -1,4 +1,4 @@
-//! Atomics of the standard library. A scope has no meaning here: all are the system's.
+//! Atomics of the standard library. All are the system's; what scope a kernel asks for matters to checked runs alone.
 
 use crate::atomic::{BitOperations, Operations, float_extremes};
 use core::convert::identity;
@@ -7,25 +7,38 @@ use core::sync::atomic::{
     Ordering::{AcqRel, Acquire, Relaxed, Release},
     fence,
 };
-use simt::current::preemption_point;
+use simt::{Scope, current};
 
-/// Every scope.
-pub struct System;
-pub use self::{System as Block, System as Device};
-
-impl System {
-    #[inline(always)]
-    pub fn fence_acq_rel() {
-        preemption_point();
-        fence(AcqRel);
-    }
+/// A marker of a scope.
+pub trait Marker {
+    const SCOPE: Scope;
 }
+
+macro_rules! scopes {
+    ($($name:ident $scope:ident)*) => {$(
+        pub struct $name;
+
+        impl Marker for $name {
+            const SCOPE: Scope = Scope::$scope;
+        }
+
+        impl $name {
+            #[inline(always)]
+            pub fn fence_acq_rel() {
+                let _under_way = current::atomic(Self::SCOPE);
+                fence(AcqRel);
+            }
+        }
+    )*};
+}
+// Host and other devices are no part of a launch.
+scopes!(Block Block Device Device System Device);
 
 macro_rules! functions {
     ($t:ty, $atomic:ident, $word:ident; $($name:ident($($argument:ident),*) -> $r:ty { $body:expr })*) => {$(
         #[inline(always)]
         unsafe fn $name(p: *mut $t $(, $argument: $t)*) -> $r {
-            preemption_point();
+            let _under_way = current::atomic(S::SCOPE);
             // SAFETY: the pointer is valid for atomics, as the caller has promised; both types have one size and
             // alignment.
             let $word = unsafe { $atomic::from_ptr(p.cast()) };
@@ -54,18 +67,29 @@ macro_rules! moves {
     };
 }
 
+/// In a checked run, what the compiler announces: it doesn't announce minima and maxima.
+macro_rules! extreme {
+    ($word:ident, $v:ident, $method:ident, $of:ident) => {
+        if cfg!(simt_check) {
+            $word.fetch_update(Relaxed, Relaxed, |old| Some(old.$of($v))).unwrap_or_else(identity)
+        } else {
+            $word.$method($v, Relaxed)
+        }
+    };
+}
+
 macro_rules! integers {
     ($($t:ident $atomic:ident;)*) => {$(
-        impl Operations<System> for $t {
+        impl<S: Marker> Operations<S> for $t {
             moves!($t, $atomic, identity, identity);
             functions! { $t, $atomic, word;
                 fetch_add(v) -> $t { word.fetch_add(v, Relaxed) }
                 fetch_add_acq_rel(v) -> $t { word.fetch_add(v, AcqRel) }
-                fetch_min(v) -> $t { word.fetch_min(v, Relaxed) }
-                fetch_max(v) -> $t { word.fetch_max(v, Relaxed) }
+                fetch_min(v) -> $t { extreme!(word, v, fetch_min, min) }
+                fetch_max(v) -> $t { extreme!(word, v, fetch_max, max) }
             }
         }
-        impl BitOperations<System> for $t {
+        impl<S: Marker> BitOperations<S> for $t {
             functions! { $t, $atomic, word;
                 fetch_and(v) -> $t { word.fetch_and(v, Relaxed) }
                 fetch_or(v) -> $t { word.fetch_or(v, Relaxed) }
@@ -83,13 +107,13 @@ integers! {
 
 macro_rules! floats {
     ($($t:ident $atomic:ident $u:ident $i:ident;)*) => {$(
-        impl Operations<System> for $t {
+        impl<S: Marker> Operations<S> for $t {
             moves!($t, $atomic, $t::to_bits, $t::from_bits);
             functions! { $t, $atomic, word;
                 fetch_add(v) -> $t { add!($t, word, v, Relaxed, Relaxed) }
                 fetch_add_acq_rel(v) -> $t { add!($t, word, v, AcqRel, Acquire) }
             }
-            float_extremes!($t, $u, $i, System);
+            float_extremes!($t, $u, $i, S);
         }
     )*};
 }

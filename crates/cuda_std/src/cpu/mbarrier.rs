@@ -1,6 +1,13 @@
 //! Barriers as words. The threads that use one are of one block, and so take turns on one OS thread.
 
-use simt::current::{fault, preemption_point, yield_now};
+use core::sync::atomic::{
+    AtomicU64,
+    Ordering::{AcqRel, Acquire},
+};
+use simt::{
+    Scope,
+    current::{self, fault, preemption_point, yield_now},
+};
 
 /// Counts of arrivals, and bytes, are below this.
 const LIMIT: u64 = 1 << 20;
@@ -36,19 +43,20 @@ impl State {
 /// The barrier has been made.
 unsafe fn change(barrier: *mut u64, change: impl FnOnce(&mut State)) {
     preemption_point();
-    // SAFETY: the caller has promised that the barrier is there; other threads of the block don't run meanwhile.
-    unsafe {
-        let mut state = State::of(barrier.read());
-        change(&mut state);
-        if state.bytes.unsigned_abs() >= LIMIT {
-            fault(format!("a barrier can't wait for {} bytes: fewer than {LIMIT} are possible", state.bytes));
-        }
-        if state.lacking == 0 && state.bytes == 0 {
-            state.lacking = state.count;
-            state.parity ^= 1;
-        }
-        barrier.write(state.word());
+    let _under_way = current::atomic(Scope::Block);
+    // SAFETY: the caller has promised that the barrier is there, and all use it as an atomic.
+    let word = unsafe { AtomicU64::from_ptr(barrier) };
+    // Other threads of the block don't run meanwhile.
+    let mut state = State::of(word.load(Acquire));
+    change(&mut state);
+    if state.bytes.unsigned_abs() >= LIMIT {
+        fault(format!("a barrier can't wait for {} bytes: fewer than {LIMIT} are possible", state.bytes));
     }
+    if state.lacking == 0 && state.bytes == 0 {
+        state.lacking = state.count;
+        state.parity ^= 1;
+    }
+    word.swap(state.word(), AcqRel);
 }
 
 pub unsafe fn init(barrier: *mut u64, count: u32) {
@@ -84,8 +92,11 @@ pub unsafe fn arrive_and_expect(barrier: *mut u64, bytes: u32) {
 }
 
 pub unsafe fn test(barrier: *mut u64, parity: u32) -> bool {
-    // SAFETY: the caller has promised that the barrier is there.
-    let complete = State::of(unsafe { barrier.read_volatile() }).parity != u64::from(parity & 1);
+    let under_way = current::atomic(Scope::Block);
+    // SAFETY: the caller has promised that the barrier is there, and all use it as an atomic.
+    let word = unsafe { AtomicU64::from_ptr(barrier) }.load(Acquire);
+    drop(under_way);
+    let complete = State::of(word).parity != u64::from(parity & 1);
     if !complete {
         yield_now();
     }

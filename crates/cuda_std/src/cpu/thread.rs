@@ -1,7 +1,7 @@
 //! Indices, barriers, fences and clocks.
 
 use core::sync::atomic::{Ordering, fence};
-use simt::current;
+use simt::{Scope, current};
 use std::{sync::OnceLock, time::Instant};
 
 macro_rules! dimensions {
@@ -28,11 +28,17 @@ pub use current::{sync_grid, sync_threads, sync_threads_and, sync_threads_count,
 
 #[inline(always)]
 pub fn fence_block() {
+    let _under_way = current::atomic(Scope::Block);
     fence(Ordering::SeqCst);
-    current::preemption_point();
 }
 
-pub use self::{fence_block as fence_device, fence_block as fence_system};
+#[inline(always)]
+pub fn fence_device() {
+    let _under_way = current::atomic(Scope::Device);
+    fence(Ordering::SeqCst);
+}
+
+pub use self::fence_device as fence_system;
 
 pub fn nanosleep(_ns: u32) {
     current::yield_now();

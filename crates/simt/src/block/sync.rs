@@ -53,6 +53,9 @@ pub(super) struct NamedBarrier {
     threads: u32,
     arrived: u32,
     waiting: Vec<(u32, &'static Location<'static>)>,
+    /// Those that came.
+    #[cfg(simt_check)]
+    met: Vec<u32>,
 }
 
 /// The exchanges of one warp.
@@ -178,6 +181,8 @@ impl Block<'_> {
         if barrier.waiting == self.threads {
             barrier.result = std::mem::take(&mut barrier.positive);
             barrier.waiting = 0;
+            #[cfg(simt_check)]
+            self.checks.barrier();
             // The last to come waits too, so that the threads go on in the order of their indices.
             sched.turns.release_all(self.threads);
         }
@@ -191,8 +196,14 @@ impl Block<'_> {
             self.fault(format!("sync_grid ({location}) is for cooperative launches, whose blocks all run at once"));
         }
         self.barrier(BarrierKind::Grid, false, location);
-        if self.thread.get() == 0 && self.grid.meet(|| self.yield_now()).is_err() {
-            self.fault(format!("waits at sync_grid ({location}), but another block has returned and will never reach it"));
+        if self.thread.get() == 0 {
+            #[cfg(simt_check)]
+            self.meet_blocks(true);
+            if self.grid.meet(|| self.yield_now()).is_err() {
+                self.fault(format!("waits at sync_grid ({location}), but another block has returned and will never reach it"));
+            }
+            #[cfg(simt_check)]
+            self.meet_blocks(false);
         }
         self.barrier(BarrierKind::Grid, false, location);
     }
@@ -234,11 +245,16 @@ impl Block<'_> {
             ));
         }
         barrier.arrived += 1;
+        #[cfg(simt_check)]
+        barrier.met.push(self.thread.get());
         if wait {
             barrier.waiting.push((self.thread.get(), location));
         }
         if barrier.arrived == barrier.threads {
             barrier.arrived = 0;
+            // Also those that don't wait: of these, fewer races are found.
+            #[cfg(simt_check)]
+            self.checks.meet(std::mem::take(&mut barrier.met).iter().copied());
             for (thread, _) in barrier.waiting.drain(..) {
                 sched.turns.release(thread);
             }
@@ -315,6 +331,8 @@ impl Block<'_> {
             self.fail(SimtError::ExchangeMismatch { at: self.place(), op, location, mask, other, other_mask });
         }
         if complete {
+            #[cfg(simt_check)]
+            self.checks.meet(lanes(mask).map(|lane| first + lane));
             for lane in lanes(mask) {
                 sched.turns.release(first + lane);
             }
@@ -411,7 +429,7 @@ impl Block<'_> {
 }
 
 /// The lanes of a mask, ascending.
-fn lanes(mut mask: u32) -> impl Iterator<Item = u32> {
+fn lanes(mut mask: u32) -> impl Iterator<Item = u32> + Clone {
     std::iter::from_fn(move || {
         let lane = (mask != 0).then(|| mask.trailing_zeros())?;
         mask &= mask - 1;

@@ -1,0 +1,430 @@
+//! Checked runs: each access of a kernel is looked at before it happens.
+//!
+//! The wrapper of rustc that `cargo check-kernels` is has kernels compiled with calls to [`hooks`] before their
+//! accesses. This crate itself is compiled without. Under `cfg(simt_check)` each thread of a block is a fibre, so that
+//! one whose access is wrong can be left where it is: it never gets to the access.
+
+mod hooks;
+mod order;
+mod shadow;
+
+use crate::block::Block;
+use crate::error::{BadAccess, Race, SimtError};
+use crate::memory::Memory;
+use crate::{Place, Scope};
+use order::{Operation, Order, Released, Time};
+use shadow::{Access, Atomicity, Callers, Kind, Shadow};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+
+/// No memory lies below.
+const LOWEST: usize = 1 << 16;
+
+/// An allocation that kernels may get to see.
+struct Region {
+    bytes: Range<usize>,
+    live: AtomicBool,
+    /// A bit for each byte that has been written.
+    written: Vec<AtomicU8>,
+}
+
+impl Region {
+    fn write(&self, bytes: &Range<usize>) {
+        for byte in bytes.clone() {
+            let byte = byte - self.bytes.start;
+            self.written[byte / 8].fetch_or(1 << (byte % 8), Relaxed);
+        }
+    }
+
+    fn is_written(&self, byte: usize) -> bool {
+        let byte = byte - self.bytes.start;
+        self.written[byte / 8].load(Relaxed) >> (byte % 8) & 1 == 1
+    }
+}
+
+/// By their addresses. Those that have been freed stay until another takes their place.
+static REGIONS: Mutex<BTreeMap<usize, Arc<Region>>> = Mutex::new(BTreeMap::new());
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The region with the first of these bytes.
+fn region(bytes: &Range<usize>) -> Option<Arc<Region>> {
+    let regions = lock(&REGIONS);
+    let (_, region) = regions.range(..=bytes.start).next_back()?;
+    (bytes.end <= region.bytes.end).then(|| Arc::clone(region))
+}
+
+pub(crate) fn allocated(bytes: Range<usize>) {
+    let mut regions = lock(&REGIONS);
+    let behind = regions.range(..bytes.end).next_back().map(|(_, last)| Arc::clone(last));
+    if behind.is_some_and(|last| last.bytes.end > bytes.start) {
+        regions.retain(|_, old| old.bytes.end <= bytes.start || bytes.end <= old.bytes.start);
+    }
+    let written = (0..bytes.len().div_ceil(8)).map(|_| AtomicU8::new(0)).collect();
+    regions.insert(bytes.start, Arc::new(Region { bytes, live: AtomicBool::new(true), written }));
+}
+
+pub(crate) fn written(bytes: Range<usize>) {
+    if let Some(region) = region(&bytes) {
+        region.write(&bytes);
+    }
+}
+
+pub(crate) fn freed(address: usize) {
+    if let Some(region) = lock(&REGIONS).get(&address) {
+        region.live.store(false, Relaxed);
+    }
+}
+
+/// What is known of a launch.
+pub(crate) struct Checks {
+    /// What the kernel may access, and the allocations that this is in. None where all memory of the process is allowed.
+    arguments: Option<Vec<(Memory, Option<Arc<Region>>)>>,
+    global: Mutex<Global>,
+}
+
+/// The accesses to memory that all blocks share.
+#[derive(Default)]
+struct Global {
+    shadow: Shadow,
+    released: Released,
+}
+
+impl Checks {
+    pub(crate) fn new(memory: Option<&[Memory]>, body: Range<usize>) -> Self {
+        let body = Memory { bytes: body, writes: false };
+        let arguments =
+            memory.map(|memory| memory.iter().chain([&body]).map(|memory| (memory.clone(), region(&memory.bytes))).collect());
+        Checks { arguments, global: Mutex::default() }
+    }
+
+    /// Whether the kernel may access these bytes, and what is known of the allocation. The error is a clause.
+    fn find(&self, bytes: &Range<usize>, writes: bool) -> Result<Option<&Region>, String> {
+        if bytes.start < LOWEST {
+            return Err(if bytes.start == 0 { "which is null".to_owned() } else { "where there is no memory".to_owned() });
+        }
+        let Some(arguments) = &self.arguments else {
+            return Ok(None);
+        };
+        let within = |memory: &Memory| memory.bytes.start <= bytes.start && bytes.end <= memory.bytes.end;
+        let mut found = None;
+        for (memory, region) in arguments.iter().filter(|(memory, _)| within(memory)) {
+            if region.as_ref().is_some_and(|region| !region.live.load(Relaxed)) {
+                return Err(format!("in a buffer of {} that has been freed", Bytes(memory.bytes.len())));
+            }
+            found = Some(region.as_deref());
+            if memory.writes {
+                break;
+            }
+        }
+        if let Some(region) = found {
+            if writes && !arguments.iter().any(|(memory, _)| memory.writes && within(memory)) {
+                return Err("in an argument that the kernel must not write to (`&[T]`, `&T` or `*const T`)".to_owned());
+            }
+            return Ok(region);
+        }
+        if image().iter().any(|part| part.start <= bytes.start && bytes.end <= part.end) {
+            return Ok(None);
+        }
+        Err(self.beyond(bytes))
+    }
+
+    /// Where bytes are that are in no argument.
+    fn beyond(&self, bytes: &Range<usize>) -> String {
+        let arguments = self.arguments.iter().flatten().map(|(memory, _)| &memory.bytes);
+        let nearest = arguments.filter(|known| !known.is_empty()).map(|known| {
+            if bytes.end > known.end {
+                (bytes.end - known.end, format!("ends {} behind", Bytes(bytes.end - known.end)), known.len())
+            } else {
+                (
+                    known.start - bytes.start.min(known.start),
+                    format!("starts {} before", Bytes(known.start - bytes.start.min(known.start))),
+                    known.len(),
+                )
+            }
+        });
+        match nearest.min_by_key(|(distance, ..)| *distance).filter(|(distance, ..)| *distance < 1 << 24) {
+            Some((_, place, len)) => {
+                format!("in none of the launch's arguments: it {place} the nearest one, which has {}", Bytes(len))
+            }
+            None => "in none of the launch's arguments".to_owned(),
+        }
+    }
+}
+
+/// A number of bytes, in words.
+struct Bytes(usize);
+
+impl std::fmt::Display for Bytes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} byte{}", self.0, if self.0 == 1 { "" } else { "s" })
+    }
+}
+
+/// Where the program and its libraries lie, with their statics.
+fn image() -> &'static [Range<usize>] {
+    static IMAGE: OnceLock<Vec<Range<usize>>> = OnceLock::new();
+    IMAGE.get_or_init(|| {
+        unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, parts: *mut libc::c_void) -> i32 {
+            // SAFETY: `dl_iterate_phdr` passes a valid description, and the vector that it was given.
+            let (info, parts) = unsafe { (&*info, &mut *parts.cast::<Vec<Range<usize>>>()) };
+            // SAFETY: the description says how many headers there are.
+            let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+            parts.extend(headers.iter().filter(|header| header.p_type == libc::PT_LOAD).map(|header| {
+                let start = (info.dlpi_addr + header.p_vaddr) as usize;
+                start..start + header.p_memsz as usize
+            }));
+            0
+        }
+        let mut parts = Vec::new();
+        // SAFETY: the function is of the type that is called for, and the vector lives during the call.
+        unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut parts).cast()) };
+        parts
+    })
+}
+
+/// What a worker knows of the block that it runs.
+pub(crate) struct BlockChecks {
+    order: RefCell<Order>,
+    shared: RefCell<Global>,
+    /// That of the atomic operation under way.
+    scope: Cell<Scope>,
+}
+
+impl BlockChecks {
+    pub(crate) fn new() -> Self {
+        BlockChecks { order: RefCell::default(), shared: RefCell::default(), scope: Cell::new(Scope::Device) }
+    }
+
+    pub(crate) fn reset(&self, block: u64, threads: u32) {
+        self.order.borrow_mut().reset(block as u32, threads);
+        let mut shared = self.shared.borrow_mut();
+        shared.shadow.clear();
+        shared.released.clear();
+        self.scope.set(Scope::Device);
+    }
+
+    /// All threads have come to the barrier.
+    pub(crate) fn barrier(&self) {
+        self.order.borrow_mut().barrier();
+    }
+
+    /// These threads have come to an exchange.
+    pub(crate) fn meet(&self, threads: impl Iterator<Item = u32> + Clone) {
+        self.order.borrow_mut().meet(threads);
+    }
+
+    pub(crate) fn set_scope(&self, scope: Scope) {
+        self.scope.set(scope);
+    }
+}
+
+impl Block<'_> {
+    /// Whether an access is nobody's concern: it is to the thread's own stack, or the block is being unwound.
+    fn is_exempt(&self, address: usize) -> bool {
+        self.stack().contains(&address) || self.has_failed() || thread::panicking()
+    }
+
+    /// The running thread is about to access `size` bytes.
+    pub(crate) fn access(&self, address: usize, size: usize, writes: bool, caller: (usize, usize)) {
+        if size == 0 || self.is_exempt(address) {
+            return;
+        }
+        let bytes = address..address.saturating_add(size);
+        let kind = Kind { writes, atomicity: Atomicity::Plain };
+        let now = self.checks().order.borrow().now(self.linear_thread());
+        let callers = self.callers(caller);
+        if let Err(error) = self.allowed(&bytes, kind, !writes, writes, callers).and_then(|shared| {
+            if shared {
+                self.touch(&mut self.checks().shared.borrow_mut(), bytes, kind, now, callers)
+            } else {
+                self.touch(&mut lock(&self.grid_checks().global), bytes, kind, now, callers)
+            }
+        }) {
+            self.stop(error);
+        }
+    }
+
+    /// The running thread's atomic operation on `size` bytes, which `operation` does.
+    pub(crate) fn atomic_access<T>(
+        &self,
+        address: usize,
+        size: usize,
+        (reads, may_write): (bool, bool),
+        caller: (usize, usize),
+        operation: impl FnOnce() -> (T, Operation),
+    ) -> T {
+        if self.is_exempt(address) {
+            return operation().0;
+        }
+        let bytes = address..address.saturating_add(size);
+        let callers = self.callers(caller);
+        let scope = self.checks().scope.get();
+        let kind = |writes| Kind { writes, atomicity: if scope == Scope::Block { Atomicity::Block } else { Atomicity::Device } };
+        let finish = |memory: &mut Global| {
+            // The release that it may be covers the access itself.
+            let now = self.checks().order.borrow().now(self.linear_thread());
+            let callers = self.callers(caller);
+            let (value, operation) = operation();
+            self.checks().order.borrow_mut().atomic(self.linear_thread(), &mut memory.released, address, operation, scope);
+            self.touch(memory, bytes.clone(), kind(operation.writes), now, callers).map(|()| value)
+        };
+        let done = self.allowed(&bytes, kind(may_write), reads, may_write, callers).and_then(|shared| {
+            if shared { finish(&mut self.checks().shared.borrow_mut()) } else { finish(&mut lock(&self.grid_checks().global)) }
+        });
+        done.unwrap_or_else(|error| self.stop(error))
+    }
+
+    /// The running thread is about to meet threads of all other blocks, or has met them.
+    pub(crate) fn meet_blocks(&self, before: bool) {
+        let mut global = lock(&self.grid_checks().global);
+        let operation = Operation { reads: true, writes: before, acquires: !before, releases: before };
+        let meeting = ptr::from_ref(self.grid_checks()).addr();
+        self.checks().order.borrow_mut().atomic(self.linear_thread(), &mut global.released, meeting, operation, Scope::Device);
+    }
+
+    /// The running thread is at a fence.
+    pub(crate) fn fence(&self, acquires: bool, releases: bool) {
+        if !self.has_failed() {
+            self.checks().order.borrow_mut().fence(self.linear_thread(), acquires, releases, self.checks().scope.get());
+        }
+    }
+
+    /// Whether there is memory for the access, and something in it; says whether it is shared memory.
+    fn allowed(&self, bytes: &Range<usize>, kind: Kind, reads: bool, writes: bool, callers: Callers) -> Result<bool, SimtError> {
+        let error = |kind: Kind, problem: String| {
+            SimtError::BadAccess(Box::new(BadAccess {
+                at: *self.place(),
+                access: kind.name(),
+                bytes: bytes.len(),
+                address: bytes.start,
+                location: location(callers),
+                problem,
+            }))
+        };
+        let bad = |problem| error(kind, problem);
+        let unwritten = || error(Kind { writes: false, ..kind }, "which nobody has written yet".to_owned());
+        if let Some(shared) = self.shared_access(bytes, writes) {
+            let written = shared.map_err(bad)?;
+            return if reads && !written { Err(unwritten()) } else { Ok(true) };
+        }
+        if let Some(region) = self.grid_checks().find(bytes, writes).map_err(bad)? {
+            if reads && !bytes.clone().all(|byte| region.is_written(byte)) {
+                return Err(unwritten());
+            }
+            if writes {
+                region.write(bytes);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Notes the access, if it is in no race.
+    fn touch(&self, memory: &mut Global, bytes: Range<usize>, kind: Kind, now: Time, callers: Callers) -> Result<(), SimtError> {
+        let (thread, order) = (self.linear_thread(), self.checks().order.borrow());
+        let access = Access::new(callers, order.block, now, thread, kind);
+        match memory.shadow.touch(bytes, access, |earlier| order.knows(thread, earlier)) {
+            None => Ok(()),
+            Some((address, other)) => Err(self.race(address, &access, &other)),
+        }
+    }
+
+    fn race(&self, address: usize, access: &Access, other: &Access) -> SimtError {
+        let other_place = Place {
+            kernel: self.place().kernel,
+            block: self.grid_dim().at(other.block.into()),
+            thread: self.block_dim().at(other.thread.into()),
+        };
+        let cause = if access.block != other.block {
+            if access.kind.atomicity != Atomicity::Plain && other.kind.atomicity != Atomicity::Plain {
+                "an atomic operation in the scope of a block isn't one for other blocks"
+            } else {
+                "blocks are in no order, unless one acquires what the other has released, both in the scope of the device"
+            }
+        } else if access.thread / 32 == other.thread / 32 {
+            "there is no barrier between, nor a `sync_warp` of both lanes"
+        } else {
+            "there is no barrier between"
+        };
+        SimtError::Race(Box::new(Race {
+            at: *self.place(),
+            access: access.kind.name(),
+            location: location(access.callers),
+            other: other_place,
+            other_access: other.kind.name(),
+            other_location: location(other.callers),
+            memory: self.shared_name(address).unwrap_or_else(|| self.grid_checks().name(address)),
+            cause,
+        }))
+    }
+}
+
+impl Checks {
+    /// What is at an address, in words.
+    fn name(&self, address: usize) -> String {
+        let mut arguments = self.arguments.iter().flatten().map(|(memory, _)| &memory.bytes);
+        match arguments.find(|bytes| bytes.contains(&address)) {
+            Some(bytes) => format!("byte {} of the {} of an argument", address - bytes.start, bytes.len()),
+            None => format!("memory at {address:#x}"),
+        }
+    }
+}
+
+/// What [`Callers`] are counted from.
+fn anchor() -> usize {
+    (&raw const REGIONS).addr()
+}
+
+impl Block<'_> {
+    /// The callers of the function that returns to `pc` and has this frame pointer, by the frames on the thread's stack.
+    fn callers(&self, (pc, mut frame): (usize, usize)) -> Callers {
+        let stack = self.stack();
+        let mut callers = [pc.wrapping_sub(anchor()) as i32, 0, 0];
+        for caller in &mut callers[1..] {
+            if frame < stack.start || frame > stack.end - 16 || frame % 8 != 0 {
+                break;
+            }
+            // SAFETY: two words of the thread's stack, whose frames are all alive; instrumented code keeps frame
+            // pointers, and of other code's words nothing is made but a number.
+            let [next, back] = unsafe { *ptr::with_exposed_provenance::<[usize; 2]>(frame) };
+            *caller = back.wrapping_sub(anchor()) as i32;
+            frame = next;
+        }
+        callers
+    }
+}
+
+/// Where in the source an access is: the innermost place that is neither the standard library's, `cuda_std`'s nor this
+/// crate's, and where there is none the innermost of all.
+fn location(callers: Callers) -> String {
+    const LIBRARIES: [&str; 4] = ["/rustlib/src/rust/library/", "/rustc/", "crates/cuda_std/src/", "crates/simt/src/"];
+    let mut innermost = None;
+    for caller in callers.into_iter().filter(|&caller| caller != 0) {
+        let mut found = None;
+        // The call is before the address that it returns to.
+        let address = anchor().wrapping_add_signed(caller as isize) - 1;
+        backtrace::resolve(ptr::without_provenance_mut(address), |symbol| {
+            if let (Some(file), Some(line)) = (symbol.filename(), symbol.lineno())
+                && found.is_none()
+            {
+                let place = format!("{}:{line}", file.display());
+                if LIBRARIES.iter().any(|library| place.contains(library)) {
+                    innermost.get_or_insert(place);
+                } else {
+                    found = Some(place);
+                }
+            }
+        });
+        if let Some(found) = found {
+            return found;
+        }
+    }
+    innermost.unwrap_or_else(|| "at an unknown place".to_owned())
+}

@@ -1,0 +1,221 @@
+//! What comes before what: vector clocks, of which a block's barrier makes one number.
+//!
+//! The time of a thread has two parts: how many barriers its block has passed, and how often the thread has released
+//! what it knew (to lanes of its warp, or by an atomic operation) since the last one. What a thread knows of other
+//! threads is, for a block, the barriers up to which it knows all of the block's threads, and beyond that the times of
+//! single threads.
+
+use super::shadow::Access;
+use crate::Scope;
+use std::collections::{BTreeMap, HashMap};
+use std::mem;
+use std::sync::Arc;
+
+/// A time: barriers, releases since.
+pub(crate) type Time = (u32, u32);
+
+/// What is known of other threads.
+#[derive(Clone, Debug, Default)]
+struct Clock {
+    /// All accesses of a block that come before this many of its barriers.
+    blocks: BTreeMap<u32, u32>,
+    /// The accesses of a thread up to a time.
+    threads: BTreeMap<(u32, u16), Time>,
+}
+
+impl Clock {
+    fn knows(&self, access: &Access) -> bool {
+        let Access { block, thread, epoch, part, .. } = *access;
+        self.blocks.get(&block).is_some_and(|&known| epoch < known)
+            || self.threads.get(&(block, thread)).is_some_and(|&known| (epoch, part) <= known)
+    }
+
+    fn join(&mut self, other: &Clock) {
+        for (&block, &epoch) in &other.blocks {
+            let known = self.blocks.entry(block).or_default();
+            *known = epoch.max(*known);
+        }
+        for (&thread, &time) in &other.threads {
+            let known = self.threads.entry(thread).or_default();
+            *known = time.max(*known);
+        }
+    }
+}
+
+fn join(clock: &mut Arc<Clock>, other: &Arc<Clock>) {
+    if !Arc::ptr_eq(clock, other) {
+        Arc::make_mut(clock).join(other);
+    }
+}
+
+/// [`join`], into what may be nothing yet.
+fn join_into(clock: &mut Option<Arc<Clock>>, other: &Arc<Clock>) {
+    match clock {
+        Some(clock) => join(clock, other),
+        None => *clock = Some(Arc::clone(other)),
+    }
+}
+
+/// An atomic operation, as far as it orders others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Operation {
+    pub(crate) reads: bool,
+    pub(crate) writes: bool,
+    pub(crate) acquires: bool,
+    pub(crate) releases: bool,
+}
+
+/// What has been released by atomic writes to some addresses.
+#[derive(Default)]
+pub(crate) struct Released(HashMap<usize, Messages>);
+
+#[derive(Default)]
+struct Messages {
+    /// From the threads of each block to that block.
+    within: BTreeMap<u32, Arc<Clock>>,
+    /// To all.
+    beyond: Option<Arc<Clock>>,
+}
+
+impl Released {
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// The order among the accesses of one block's threads and others.
+#[derive(Default)]
+pub(crate) struct Order {
+    pub(crate) block: u32,
+    epoch: u32,
+    threads: Vec<Thread>,
+}
+
+#[derive(Clone, Default)]
+struct Thread {
+    clock: Arc<Clock>,
+    part: u32,
+    /// What relaxed writes release since the last fence: within the block, and beyond.
+    fenced: [Option<Arc<Clock>>; 2],
+    /// What relaxed reads have found, for the next fence to acquire: within the block, and beyond.
+    found: [Option<Arc<Clock>>; 2],
+}
+
+impl Order {
+    pub(crate) fn reset(&mut self, block: u32, threads: u32) {
+        (self.block, self.epoch) = (block, 0);
+        let fresh = Thread::default();
+        self.threads.clear();
+        self.threads.resize(threads as usize, fresh);
+    }
+
+    pub(crate) fn now(&self, thread: u32) -> Time {
+        (self.epoch, self.threads[thread as usize].part)
+    }
+
+    /// Whether `access` comes before what `thread` does next.
+    pub(crate) fn knows(&self, thread: u32, access: &Access) -> bool {
+        access.block == self.block && (access.epoch < self.epoch || u32::from(access.thread) == thread)
+            || self.threads[thread as usize].clock.knows(access)
+    }
+
+    /// All threads of the block have met.
+    pub(crate) fn barrier(&mut self) {
+        let mut known = Arc::clone(&self.threads[0].clock);
+        for thread in &self.threads {
+            join(&mut known, &thread.clock);
+        }
+        self.epoch += 1;
+        if known.threads.keys().any(|&(block, _)| block == self.block) {
+            Arc::make_mut(&mut known).threads.retain(|&(block, _), _| block != self.block);
+        }
+        for thread in &mut self.threads {
+            thread.clock = Arc::clone(&known);
+            thread.part = 0;
+        }
+    }
+
+    /// These threads have met.
+    pub(crate) fn meet(&mut self, threads: impl Iterator<Item = u32> + Clone) {
+        let Some(first) = threads.clone().next() else { return };
+        let mut known = Arc::clone(&self.threads[first as usize].clock);
+        for thread in threads.clone() {
+            join(&mut known, &self.threads[thread as usize].clock);
+        }
+        let clock = Arc::make_mut(&mut known);
+        for thread in threads.clone() {
+            clock.threads.insert((self.block, thread as u16), (self.epoch, self.threads[thread as usize].part));
+        }
+        for thread in threads {
+            let thread = &mut self.threads[thread as usize];
+            thread.clock = Arc::clone(&known);
+            thread.part += 1;
+        }
+    }
+
+    /// All that comes before what `thread` does next.
+    fn release(&mut self, thread: u32) -> Arc<Clock> {
+        let state = &mut self.threads[thread as usize];
+        let mut clock = Clock::clone(&state.clock);
+        clock.blocks.insert(self.block, self.epoch);
+        clock.threads.insert((self.block, thread as u16), (self.epoch, state.part));
+        state.part += 1;
+        Arc::new(clock)
+    }
+
+    /// `thread` has done an atomic operation at `address`.
+    pub(crate) fn atomic(&mut self, thread: u32, released: &mut Released, address: usize, operation: Operation, scope: Scope) {
+        let far = scope == Scope::Device;
+        let state = &mut self.threads[thread as usize];
+        if operation.reads
+            && let Some(messages) = released.0.get(&address)
+        {
+            let found = [messages.within.get(&self.block), messages.beyond.as_ref().filter(|_| far)];
+            for (clock, kept) in found.into_iter().zip(&mut state.found) {
+                match clock {
+                    Some(clock) if operation.acquires => join(&mut state.clock, clock),
+                    Some(clock) => join_into(kept, clock),
+                    None => {}
+                }
+            }
+        }
+        if operation.writes {
+            let [mut within, mut beyond] = state.fenced.clone();
+            if operation.releases {
+                let clock = self.release(thread);
+                join_into(&mut within, &clock);
+                join_into(&mut beyond, &clock);
+            }
+            if !operation.reads {
+                // What others have released there is overwritten. One that also reads hands it on.
+                released.0.remove(&address);
+            }
+            if let Some(clock) = within {
+                let messages = released.0.entry(address).or_default();
+                let mut old = messages.within.remove(&self.block);
+                join_into(&mut old, &clock);
+                messages.within.extend(old.map(|clock| (self.block, clock)));
+            }
+            if let Some(clock) = beyond.filter(|_| far) {
+                join_into(&mut released.0.entry(address).or_default().beyond, &clock);
+            }
+        }
+    }
+
+    /// `thread` has passed a fence.
+    pub(crate) fn fence(&mut self, thread: u32, acquires: bool, releases: bool, scope: Scope) {
+        let reached = if scope == Scope::Device { 2 } else { 1 };
+        if acquires {
+            let state = &mut self.threads[thread as usize];
+            for found in &mut state.found[..reached] {
+                if let Some(found) = mem::take(found) {
+                    join(&mut state.clock, &found);
+                }
+            }
+        }
+        if releases {
+            let clock = self.release(thread);
+            self.threads[thread as usize].fenced[..reached].fill(Some(clock));
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Who has accessed which bytes.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
+
+/// An access to bytes of one word.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access {
+    pub(crate) callers: Callers,
+    pub(crate) block: u32,
+    /// How many barriers the block had passed.
+    pub(crate) epoch: u32,
+    /// How often the thread had released what it knew since then.
+    pub(crate) part: u32,
+    pub(crate) thread: u16,
+    pub(crate) kind: Kind,
+    /// Which of the word's bytes.
+    mask: u8,
+}
+
+/// Where in the program an access is: what the call that announced it returns to, then what that function returns to,
+/// and so on; as distances from a place in the program, 0 where unknown.
+pub(crate) type Callers = [i32; 3];
+
+/// Whether it writes, and what else may access the bytes meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kind {
+    pub(crate) writes: bool,
+    pub(crate) atomicity: Atomicity,
+}
+
+/// From the least to the most that goes together with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Atomicity {
+    Plain,
+    /// Atomic for the threads of the block.
+    Block,
+    /// Atomic for all.
+    Device,
+}
+
+impl Kind {
+    pub(crate) fn name(self) -> &'static str {
+        match (self.writes, self.atomicity) {
+            (false, Atomicity::Plain) => "reads",
+            (true, Atomicity::Plain) => "writes",
+            (false, Atomicity::Block) => "reads (atomically, in the scope of its block)",
+            (true, Atomicity::Block) => "writes (atomically, in the scope of its block)",
+            (false, Atomicity::Device) => "reads (atomically)",
+            (true, Atomicity::Device) => "writes (atomically)",
+        }
+    }
+}
+
+impl Access {
+    pub(crate) fn new(callers: Callers, block: u32, (epoch, part): (u32, u32), thread: u32, kind: Kind) -> Self {
+        Access { callers, block, epoch, part, thread: thread as u16, kind, mask: 0 }
+    }
+
+    /// Whether the two need an order: they have bytes in common, of which one writes, and are not atomic for each other.
+    fn conflicts(&self, other: &Access) -> bool {
+        let atomic = match self.kind.atomicity.min(other.kind.atomicity) {
+            Atomicity::Plain => false,
+            Atomicity::Block => self.block == other.block,
+            Atomicity::Device => true,
+        };
+        self.mask & other.mask != 0 && (self.kind.writes || other.kind.writes) && !atomic
+    }
+
+    /// Whether all that conflicts with `earlier`, and comes after this, conflicts with this as well.
+    fn stands_for(&self, earlier: &Access) -> bool {
+        self.mask & earlier.mask == earlier.mask
+            && self.kind.writes >= earlier.kind.writes
+            && self.kind.atomicity <= earlier.kind.atomicity
+    }
+
+    fn is_like(&self, other: &Access) -> bool {
+        self.kind == other.kind && self.block == other.block
+    }
+}
+
+/// The bytes of a word are told apart by a mask.
+const WORD: usize = 4;
+
+const PAGE: usize = 256;
+
+/// At most this many unordered accesses of a word are kept: reads by many threads, say. Of more the latest stand for
+/// those like them.
+const KEPT: usize = 8;
+
+type Page = Box<[Vec<Access>; PAGE]>;
+
+/// The last accesses of each word: those that a later one may be in a race with.
+#[derive(Default)]
+pub(crate) struct Shadow {
+    pages: HashMap<usize, Page, BuildHasherDefault<Multiply>>,
+}
+
+impl Shadow {
+    pub(crate) fn clear(&mut self) {
+        self.pages.clear();
+    }
+
+    /// Notes that `access` comes to `bytes`; gives an address and an earlier access there that it is in a race with.
+    /// `knows` says whether an access comes before this one.
+    pub(crate) fn touch(
+        &mut self,
+        bytes: Range<usize>,
+        access: Access,
+        knows: impl Fn(&Access) -> bool,
+    ) -> Option<(usize, Access)> {
+        let mut at = bytes.start;
+        while at < bytes.end {
+            let (word, first) = (at / WORD, at % WORD);
+            let count = (WORD - first).min(bytes.end - at);
+            let access = Access { mask: ((1 << count) - 1) << first, ..access };
+            let page = self.pages.entry(word / PAGE).or_insert_with(|| Box::new([const { Vec::new() }; PAGE]));
+            if let Some(other) = touch(&mut page[word % PAGE], access, &knows) {
+                return Some((at, other));
+            }
+            at += count;
+        }
+        None
+    }
+}
+
+fn touch(word: &mut Vec<Access>, access: Access, knows: impl Fn(&Access) -> bool) -> Option<Access> {
+    if let Some(other) = word.iter().find(|other| access.conflicts(other) && !knows(other)) {
+        return Some(*other);
+    }
+    word.retain(|other| !(access.stands_for(other) && knows(other)));
+    if word.len() == KEPT {
+        let same_warp = |other: &Access| other.thread / 32 == access.thread / 32;
+        let last = word.iter().rposition(|other| access.is_like(other) && same_warp(other));
+        let last = last.or_else(|| word.iter().rposition(|other| access.is_like(other)));
+        word.remove(last.or_else(|| word.iter().rposition(|other| !other.kind.writes)).unwrap_or(0));
+    }
+    word.push(access);
+    None
+}
+
+/// A hash for numbers of pages.
+#[derive(Default)]
+struct Multiply(u64);
+
+impl Hasher for Multiply {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_usize(byte.into()));
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.0 = (self.0.rotate_left(5) ^ number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+}
