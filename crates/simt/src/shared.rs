@@ -16,11 +16,11 @@ const MAX_ALIGN: usize = 4096;
 /// Bytes between two parts, by which an access beyond the end of one shows.
 const GAP: usize = if cfg!(simt_check) { MAX_ALIGN } else { 0 };
 
-/// How many parts a block may have before they have no gaps between them.
+/// How many statics a block may have before they have no gaps between them.
 const GAPS: usize = 64;
 
-/// The size of the allocation.
-const SIZE: usize = MAX_SHARED + GAPS * GAP;
+/// The size of the allocation: there is a gap behind the dynamic part, too.
+const SIZE: usize = MAX_SHARED + (GAPS + 1) * GAP;
 
 const LAYOUT: Layout = match Layout::from_size_align(SIZE, MAX_ALIGN) {
     Ok(layout) => layout,
@@ -122,9 +122,7 @@ impl Shared {
             self.written[first..first + size].fill(false);
         }
         self.used += size;
-        if self.gaps < GAPS * GAP {
-            self.gaps += GAP;
-        }
+        self.gaps += if self.statics.len() < GAPS { GAP } else { 0 };
         at
     }
 }

@@ -34,16 +34,21 @@ struct Region {
 }
 
 impl Region {
-    fn write(&self, bytes: &Range<usize>) {
-        for byte in bytes.clone() {
-            let byte = byte - self.bytes.start;
-            self.written[byte / 8].fetch_or(1 << (byte % 8), Relaxed);
-        }
+    /// Each eight bytes of which some are among these, and which those are.
+    fn parts(&self, bytes: &Range<usize>) -> impl Iterator<Item = (&AtomicU8, u8)> {
+        let (start, end) = (bytes.start - self.bytes.start, bytes.end - self.bytes.start);
+        (start / 8..end.div_ceil(8)).map(move |part| {
+            let (before, behind) = (start.saturating_sub(8 * part), (8 * part + 8).saturating_sub(end));
+            (&self.written[part], 0xFF << before & 0xFF >> behind)
+        })
     }
 
-    fn is_written(&self, byte: usize) -> bool {
-        let byte = byte - self.bytes.start;
-        self.written[byte / 8].load(Relaxed) >> (byte % 8) & 1 == 1
+    fn write(&self, bytes: &Range<usize>) {
+        self.parts(bytes).for_each(|(written, mask)| _ = written.fetch_or(mask, Relaxed));
+    }
+
+    fn is_written(&self, bytes: &Range<usize>) -> bool {
+        self.parts(bytes).all(|(written, mask)| written.load(Relaxed) & mask == mask)
     }
 }
 
@@ -316,7 +321,7 @@ impl Block<'_> {
             return if reads && !written { Err(unwritten()) } else { Ok(true) };
         }
         if let Some(region) = self.grid_checks().find(bytes, writes).map_err(bad)? {
-            if reads && !bytes.clone().all(|byte| region.is_written(byte)) {
+            if reads && !region.is_written(bytes) {
                 return Err(unwritten());
             }
             if writes {

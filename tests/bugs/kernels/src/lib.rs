@@ -244,7 +244,7 @@ pub mod global {
         unsafe {
             if !right {
                 *out.add(me / 8) |= 1 << (me % 8);
-            } else if me % 8 == 0 {
+            } else if me.is_multiple_of(8) {
                 *out.add(me / 8) = 0xFF;
             }
         }
