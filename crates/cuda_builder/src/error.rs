@@ -201,7 +201,9 @@ pub enum BuilderError {
         reason: String,
     },
     /// Device code holds inline assembly of the host.
-    #[error("device code holds inline assembly for the host's processor, in `{caller}`: write PTX with `cuda_std::ptx_asm!`, or mark it `#[cfg(not(cuda_device))]`")]
+    #[error(
+        "device code holds inline assembly for the host's processor, in `{caller}`: write PTX with `cuda_std::ptx_asm!`, or mark it `#[cfg(not(cuda_device))]`"
+    )]
     HostAssembly {
         /// The function.
         caller: String,

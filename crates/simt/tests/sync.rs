@@ -410,7 +410,7 @@ fn a_grid_meets_where_all_blocks_run() {
     let sums: Vec<AtomicU32> = (0..4).map(|_| AtomicU32::new(0)).collect();
     for executor in [Executor::new(6), Executor::new(9).with_schedule(Schedule::Random { seed: 7 })] {
         executor
-            .run_cooperative(&launch(6, 40), &|| {
+            .run_cooperative(&launch(6, 40), None, &|| {
                 for (round, sum) in sums.iter().enumerate() {
                     sum.fetch_add(1, Ordering::Relaxed);
                     current::sync_grid();
