@@ -9,9 +9,9 @@ use common::Output;
 use cuda_std::{atomic::Value, prelude::*};
 use std::fmt::Debug;
 
-/// A checked run takes it amiss that blocks share a word by atomics in the scope of a block.
+/// A checked run takes it amiss that blocks share a word by atomics in the scope of a block: it has one block.
 const GRID: u32 = if cfg!(simt_check) { 1 } else { 5 };
-const BLOCK: u32 = 67;
+const BLOCK: u32 = 335 / GRID;
 const THREADS: u64 = (GRID * BLOCK) as u64;
 
 /// Runs `body` for each thread number on a fresh `start`, and checks what is in memory afterwards.
