@@ -3,7 +3,7 @@
 
 Needs Python 3, NumPy and CuPy with cuBLAS (`pip install numpy cupy-cuda12x[ctk]`), and the kernel's PTX:
 
-    cargo run --release -p cuda_builder --example ptx -- gpu-kernels /tmp/ptx
+    cargo run --release -p warpsmith-cuda-builder --example ptx -- gpu-kernels /tmp/ptx
     python3 benches/peers/matmul.py /tmp/ptx/gpu_kernels.sm_80.ptx [--peak 989]
 
 The two take turns. Times are of CUDA events around ten launches; the table has medians, and the share of `--peak`, the
