@@ -66,6 +66,18 @@ fn tiles_load_as_they_should() {
     }
 }
 
+/// Halves come past the registers into shared memory, and out of it by matrices; sums stay in registers.
+#[test]
+fn products_are_on_tensor_cores() {
+    for (arch, body) in bodies("samples_matmul_matmul_f16").filter(|&(arch, _)| arch >= 80) {
+        let count = |what: &str| body.matches(what).count();
+        let (products, loads) = (count("mma.sync.aligned.m16n8k16"), count("ldmatrix.sync.aligned.m8n8.x4"));
+        assert!(products >= 32 && products == 4 * loads, "sm_{arch}: {products}, {loads}");
+        assert!(count("cp.async.cg.shared.global") > 0 && !body.contains("local"), "sm_{arch}");
+        assert!(body.contains(".reqntid 128"), "sm_{arch}");
+    }
+}
+
 /// Each image has its kernel alone. Nothing prevents optimisation, and profilers find source lines.
 #[test]
 fn images_have_lines_and_are_not_debug_builds() {

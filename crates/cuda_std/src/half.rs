@@ -1,4 +1,4 @@
-//! Floats of 16 bits: [`f16`] and [`bf16`] of the crate `half`, and pairs of them in one register.
+//! Floats of 16 bits: [`f16`](struct@f16) and [`bf16`] of the crate `half`, and pairs of them in one register.
 //!
 //! Kernels take them by value and in slices, and lanes shuffle them. One by one they are for storage: [`widen`] and
 //! [`narrow`] convert to and from `f32`, by one instruction on a GPU, where the methods and operators of the crate
@@ -32,7 +32,7 @@ mod sealed {
 }
 use sealed::Conversions;
 
-/// [`f16`] or [`bf16`].
+/// [`f16`](struct@f16) or [`bf16`].
 pub trait Half: Conversions {}
 
 /// The same number in single precision. GPU: `cvt.f32.f16`, or a shift.
@@ -95,7 +95,7 @@ macro_rules! halves {
             }
         }
 
-        #[doc = concat!("Two [`", stringify!($t), "`] in one register. ", $what)]
+        #[doc = concat!("Two `", stringify!($t), "` in one register. ", $what)]
         #[derive(Debug, Clone, Copy, PartialEq, Default, Pod, Zeroable)]
         #[repr(C, align(4))]
         pub struct $pair {

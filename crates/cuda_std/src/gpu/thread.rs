@@ -90,7 +90,7 @@ pub fn sync_grid() {
     // SAFETY: it reads registers.
     unsafe {
         ptx_asm!(
-            "{{ .reg .b32 low, high; mov.b32 low, %envreg1; mov.b32 high, %envreg2; mov.b64 {0}, {{low, high}}; }}",
+            "{{ .reg .b32 low, high; mov.b32 low, %envreg2; mov.b32 high, %envreg1; mov.b64 {0}, {{low, high}}; }}",
             out(b64) workspace,
             options(pure);
             cpu => unreachable!()
