@@ -285,7 +285,7 @@ pub fn vectors(angles: &[f32], points: &[[f32; 3]], mut out: DisjointSlice<[f32;
     }
 }
 
-/// The longest text of [`texts`].
+/// The longest text of [`texts()`].
 pub const TEXT: usize = 64;
 
 struct Text {
