@@ -128,7 +128,7 @@ pub enum BuilderError {
     },
     /// A kernel takes something other than scalars and pointers.
     #[error(
-        "the kernel `{kernel}` takes a parameter of a type that PTX can't pass ({ty}, in position {position}): a kernel takes scalars up to 64 bits, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, and structures of these with `#[derive(KernelParam)]`"
+        "the kernel `{kernel}` takes a parameter of a type that PTX can't pass ({ty}, in position {position}): a kernel takes scalars up to 64 bits, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`, `DisjointMatrix<T>`, and structures of these with `#[derive(KernelParam)]`"
     )]
     KernelParameter {
         /// The kernel's path.
