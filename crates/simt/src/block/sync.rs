@@ -404,7 +404,7 @@ impl Block<'_> {
             }
         }
         let incomplete = |(_, barrier): &(u32, &NamedBarrier)| !barrier.waiting.is_empty();
-        if let Some((number, NamedBarrier { threads, arrived, waiting })) = (0..).zip(&sched.named).find(incomplete) {
+        if let Some((number, NamedBarrier { threads, arrived, waiting, .. })) = (0..).zip(&sched.named).find(incomplete) {
             let (first, location) = waiting[0];
             return SimtError::Fault {
                 at: self.place_of(first),
