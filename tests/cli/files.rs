@@ -204,9 +204,9 @@ fn a_full_disk_is_one_sentence_that_names_the_file() {
 #[test]
 fn a_signal_ends_every_command_with_nothing_left() {
     let folder = Folder::of("");
-    folder.good("pcf random --count 40_000 --points 100 --output a.npz");
+    folder.good("pcf random --count 20_000 --points 100 --output a.npz");
     let commands = [
-        "pcf random --count 2e6 --points 30 --output x.csv",
+        "pcf random --count 5e5 --points 30 --output x.csv",
         "pcf convert a.npz --output x.csv",
         "list-rank --n 1e6 --repeat 10000 --output x.npy",
         "concurrency --runs 1000 --output .",

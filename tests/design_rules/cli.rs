@@ -510,18 +510,18 @@ fn a_search_that_was_killed_goes_on() {
     let folder = Folder::new();
     folder.machine(0.05);
     let searches = [
-        ("spmv --matrix m.mtx --search mcts", "--iterations 3000", 300),
+        ("spmv --matrix m.mtx --search mcts", "--iterations 1000000", 200),
         // In the second pass.
-        ("pipeline --blocks 2 --functions 500 --exhaustive", "--passes 900", 1300),
+        ("pipeline --blocks 2 --streams 1 --functions 500 --exhaustive", "--passes 900", 400),
     ];
     for (search, much, measured) in searches {
         let options = format!("explore {search} --platform sim --machine machine.json --seed 4 --output");
-        let more = if measured == 300 { "--iterations 3000" } else { "--passes 3" };
+        let more = if measured == 200 { "--iterations 400" } else { "--passes 3" };
         folder.json(&format!("{options} whole.csv {more}"));
         // One that is there, which is to be replaced.
         folder.write("runs.csv", "old");
         let mut child = Command::new(cargo_bin!("warpsmith"))
-            .args(format!("rules {options} runs.csv {}", if measured == 300 { "--iterations 1000000" } else { much }).split(' '))
+            .args(format!("rules {options} runs.csv {much}").split(' '))
             .current_dir(&folder.directory)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -554,7 +554,7 @@ fn a_search_that_was_killed_goes_on() {
         assert!(!partial.exists());
     }
     folder.bad(
-        "explore pipeline --blocks 2 --functions 500 --exhaustive --platform sim --machine machine.json --seed 4 --output runs.csv --resume",
+        "explore pipeline --blocks 2 --streams 1 --functions 500 --exhaustive --platform sim --machine machine.json --seed 4 --output runs.csv --resume",
         "runs.csv: it can't be resumed: it has each schedule once",
     );
     // What is no journal of a search is in the way, and stays.
