@@ -67,8 +67,6 @@ pub(crate) struct Block<'a> {
     /// How many threads have returned.
     done: Cell<u32>,
     turns: Cell<u32>,
-    /// How often threads have yielded since the block's barrier could no longer be passed.
-    doomed: Cell<u32>,
 
     failed: Cell<bool>,
     error: RefCell<Option<SimtError>>,
@@ -133,7 +131,6 @@ impl<'a> Block<'a> {
             started: Cell::new(0),
             done: Cell::new(0),
             turns: Cell::new(0),
-            doomed: Cell::new(0),
             failed: Cell::new(false),
             error: RefCell::new(None),
             last_panic: RefCell::new(None),
@@ -149,7 +146,6 @@ impl<'a> Block<'a> {
         self.started.set(0);
         self.done.set(0);
         self.turns.set(0);
-        self.doomed.set(0);
         let poison = cfg!(debug_assertions) || self.seed.is_some();
         self.buffers.shared.borrow_mut().reset(self.dynamic_shared_size(), poison);
         #[cfg(simt_check)]
@@ -530,11 +526,6 @@ impl Block<'_> {
     }
 
     #[inline]
-    pub(crate) fn threads(&self) -> u32 {
-        self.threads
-    }
-
-    #[inline]
     pub(crate) fn shared_static(&self, key: *const (), size: usize, align: usize) -> *mut u8 {
         let found = self.buffers.shared.borrow_mut().for_static(key, size, align);
         found.unwrap_or_else(|message| self.fault(message))
@@ -557,14 +548,6 @@ impl Block<'_> {
         }
         if !self.may_wait() {
             return;
-        }
-        if self.barrier_is_doomed() {
-            // The others wait for nothing; but perhaps some that can run will come to wait too, so that all are
-            // counted.
-            self.doomed.set(self.doomed.get() + 1);
-            if self.doomed.get() > 4 * self.threads + 64 {
-                self.fail(self.stuck());
-            }
         }
         let mut sched = self.buffers.sched.borrow_mut();
         if sched.turns.nobody_else() {

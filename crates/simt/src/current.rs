@@ -129,7 +129,7 @@ pub fn is_active() -> bool {
     get().is_some()
 }
 
-/// Waits until all threads of the block are here.
+/// Waits until all threads of the block are here that haven't returned.
 #[cfg_attr(not(simt_check), inline(always))]
 #[track_caller]
 pub fn sync_threads() {
@@ -143,12 +143,11 @@ pub fn sync_threads_count(p: bool) -> u32 {
     block().barrier(BarrierKind::Count, p, Location::caller())
 }
 
-/// [`sync_threads`], and tells whether all threads pass `true`.
+/// [`sync_threads`], and tells whether all threads that come pass `true`.
 #[cfg_attr(not(simt_check), inline(always))]
 #[track_caller]
 pub fn sync_threads_and(p: bool) -> bool {
-    let block = block();
-    block.barrier(BarrierKind::And, p, Location::caller()) == block.threads()
+    block().barrier(BarrierKind::And, p, Location::caller()) > 0
 }
 
 /// [`sync_threads`], and tells whether some thread passes `true`.

@@ -3,7 +3,7 @@
 //! An [`Executor`] takes a [`Launch`] (grid, block, dynamic shared memory) and a body, and calls the body once for each
 //! thread of the grid. While the body runs it asks [`current`] who it is, and waits there at block barriers and warp
 //! exchanges, with the meaning that they have on a GPU. Where a GPU would hang, the launch ends with a [`SimtError`]: a
-//! barrier that some thread never reaches, a shuffle from a lane that left, lanes that disagree about a mask.
+//! barrier that a thread never reaches because it waits elsewhere, a shuffle from a lane that left, lanes that disagree about a mask.
 //!
 //! Blocks run in parallel over OS threads. [`Executor::run_cooperative`] runs all of a launch's blocks at once, which
 //! can then wait for each other. The threads of one block take turns on one OS thread: each runs until it

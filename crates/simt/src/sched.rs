@@ -49,8 +49,8 @@ impl Turns {
     }
 
     /// All of `threads` can go on after a wait.
-    pub(crate) fn release_all(&mut self, threads: u32) {
-        self.ready.extend(0..threads);
+    pub(crate) fn release_all(&mut self, threads: impl Iterator<Item = u32>) {
+        self.ready.extend(threads);
     }
 
     /// Whether nobody can run but the thread whose turn it is.
