@@ -165,6 +165,38 @@ pub fn sync_grid() {
     block().sync_grid(Location::caller());
 }
 
+/// The extent of the block's cluster; one block where it is in none.
+#[cfg_attr(not(simt_check), inline)]
+#[track_caller]
+pub fn cluster_dim() -> Dim3 {
+    block().cluster_dim()
+}
+
+/// The block's number in its cluster, `x` running fastest.
+#[cfg_attr(not(simt_check), inline)]
+#[track_caller]
+pub fn cluster_rank() -> u32 {
+    block().cluster_rank()
+}
+
+/// Where what is at `address` in the block's shared memory is in that of block `rank` of its cluster.
+#[track_caller]
+pub fn cluster_map(address: *mut u8, rank: u32) -> *mut u8 {
+    block().cluster_map(address, rank, Location::caller())
+}
+
+/// Comes to the barrier of the cluster's threads, and goes on.
+#[track_caller]
+pub fn cluster_arrive() {
+    block().cluster_arrive(Location::caller());
+}
+
+/// Waits until all threads of the cluster have arrived at its barrier that haven't returned.
+#[track_caller]
+pub fn cluster_wait() {
+    block().cluster_wait(Location::caller());
+}
+
 /// Comes to the block's barrier `number` (1 to 15), and where `wait` is true stays there until `threads` threads of the
 /// block have come: a multiple of 32, and the same for all. Then the barrier can serve anew.
 #[inline(always)]

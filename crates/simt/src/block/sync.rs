@@ -15,6 +15,7 @@ pub(crate) enum BarrierKind {
     And,
     Or,
     Grid,
+    Cluster,
 }
 
 impl BarrierKind {
@@ -25,6 +26,7 @@ impl BarrierKind {
             Self::And => "sync_threads_and",
             Self::Or => "sync_threads_or",
             Self::Grid => "sync_grid",
+            Self::Cluster => "the cluster's barrier",
         }
     }
 }
@@ -234,6 +236,11 @@ impl Block<'_> {
             self.meet_blocks(false);
         }
         self.barrier(BarrierKind::Grid, false, location);
+    }
+
+    /// The barrier of a cluster that has one block.
+    pub(super) fn barrier_of_cluster(&self, location: &'static Location<'static>) {
+        self.barrier(BarrierKind::Cluster, false, location);
     }
 
     /// Comes to one of the block's other barriers, and waits there if asked to.
