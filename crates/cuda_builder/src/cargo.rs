@@ -116,7 +116,8 @@ fn hint(messages: &str) -> String {
         ),
         (
             "no global memory allocator",
-            "The kernel crate or a dependency of it uses the crate `alloc`, which takes an allocator, on a GPU too.",
+            "The kernel crate or a dependency of it uses the crate `alloc`, which takes an allocator, on a GPU too: \
+             write `cuda_std::device_heap!();` at the root of the kernel crate.",
         ),
         (
             "is defined multiple times",

@@ -2,13 +2,19 @@
 //! copies, inline PTX. What a module declares and uses is defined, so that the Rust declarations are the only list of
 //! them.
 
-use crate::{error::Result, llvm::Module, names::FUNCTION_PREFIX};
+use crate::{error::Result, llvm::Module, names::FUNCTION_PREFIX, symbols};
+
+/// The crate `alloc` calls it before it allocates; rustc defines it, empty, where it links a program.
+const NO_SHIM: &str = "__rustc::__rust_no_alloc_shim_is_unstable_v2";
 
 /// Defines those that the module uses.
 pub fn define(module: &mut Module<'_>) -> Result<()> {
     let used = module.functions().filter(|function| function.is_declaration() && function.is_used());
     let names: Vec<String> = used.map(|function| function.name()).collect();
     for name in names {
+        if symbols::readable(&name) == NO_SHIM {
+            module.link_text(&name, &format!("define linkonce_odr void @{name}() alwaysinline nounwind {{\n  ret void\n}}\n"))?;
+        }
         if let Some((signature, body)) = name.strip_prefix(FUNCTION_PREFIX).and_then(definition) {
             let result = signature.split('(').next().unwrap_or_default();
             let signature = signature.replacen('(', &format!(" @{name}("), 1);

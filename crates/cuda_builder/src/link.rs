@@ -26,6 +26,7 @@ pub fn link<'c>(context: &'c Context, bitcode: &Bitcode, left_out: &[String], pa
             Member::Precompiled { name, defines, data } => precompiled.push((name, defines, data)),
         }
     }
+    module.name_allocator();
     device::leave_out(&module, left_out)?;
     if !panic_messages {
         module.hide_reports();
@@ -44,6 +45,7 @@ pub fn link<'c>(context: &'c Context, bitcode: &Bitcode, left_out: &[String], pa
     lower::lower(&mut module)?;
     // What took the place of instructions calls functions of `compiler_builtins`.
     link_toolchain(context, &mut module, &precompiled)?;
+    module.hide_allocator();
     Ok(module)
 }
 
@@ -84,8 +86,9 @@ fn link_toolchain(context: &Context, module: &mut Module<'_>, precompiled: &[Pre
     Ok(())
 }
 
-/// Whether a symbol is one of `core`, or of the functions of `compiler_builtins` that instructions are replaced by.
+/// Whether a symbol is one of `core` or `alloc`, or of the functions of `compiler_builtins` that instructions are replaced by.
 fn is_of_the_toolchain(symbol: &str) -> bool {
     let path = symbols::readable(symbol);
-    path.trim_start_matches('<').starts_with("core::") || lower::is_compiler_builtin(&path)
+    let path = path.trim_start_matches('<');
+    path.starts_with("core::") || path.starts_with("alloc::") || lower::is_compiler_builtin(path)
 }

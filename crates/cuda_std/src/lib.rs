@@ -17,6 +17,7 @@
 //! | [`shared`] | [`shared_array!`], dynamic shared memory |
 //! | [`println!`], [`print!`] | text |
 //! | [`ptx_asm!`] | inline PTX |
+//! | [`heap`], [`device_heap!`] | the crate `alloc` in kernels |
 //! | [`constant`](mod@constant) | [`constant!`]: memory that the host fills and kernels read |
 //!
 //! [`DisjointSlice`] and [`DisjointMatrix`] are output parameters of kernels in which each thread writes its own
@@ -34,6 +35,7 @@ mod disjoint;
 #[cfg(cuda_device)]
 mod gpu;
 pub mod half;
+pub mod heap;
 #[cfg(not(cuda_device))]
 pub mod launch;
 pub mod math;

@@ -138,10 +138,14 @@ impl Iterator for GridStride {
 
 impl ExactSizeIterator for GridStride {}
 
-/// Waits until every thread of the block has come to a barrier, and makes what each wrote before it visible to all.
+/// Waits until every thread of the block that hasn't returned has come to a barrier, and makes what each wrote before it
+/// visible to all.
 ///
-/// Every thread of the block that hasn't returned has to reach the same call: one that doesn't leaves the others
-/// waiting for ever on a GPU; on the CPU the executor reports it.
+/// Threads may return before: from then on nobody waits for them. All others have to come to the same call. One that
+/// waits elsewhere leaves the others waiting for ever on a GPU; on the CPU the executor reports it, unless that thread
+/// waits in a loop of its own. Two calls in two branches are one barrier for whole warps. For lanes of one warp that is
+/// undefined on a GPU (`bar.sync` is an instruction for all lanes), and the executor lets it pass: it tells
+/// `sync_threads`, `sync_threads_count`, `_and` and `_or` apart, and not the places where they stand.
 ///
 /// GPU: `bar.sync 0` (`barrier.sync.aligned`). CPU: the executor's barrier.
 #[inline(always)]
@@ -150,7 +154,7 @@ pub fn sync_threads() {
     sys::sync_threads();
 }
 
-/// [`sync_threads`], and for how many threads of the block `predicate` holds.
+/// [`sync_threads`], and for how many of the threads that come `predicate` holds.
 ///
 /// GPU: `bar.red.popc.u32`. CPU: the executor's barrier.
 #[inline(always)]
@@ -159,7 +163,7 @@ pub fn sync_threads_count(predicate: bool) -> u32 {
     sys::sync_threads_count(predicate)
 }
 
-/// [`sync_threads`], and whether `predicate` holds for every thread of the block.
+/// [`sync_threads`], and whether `predicate` holds for every thread that comes.
 ///
 /// GPU: `bar.red.and.pred`. CPU: the executor's barrier.
 #[inline(always)]
@@ -168,7 +172,7 @@ pub fn sync_threads_and(predicate: bool) -> bool {
     sys::sync_threads_and(predicate)
 }
 
-/// [`sync_threads`], and whether `predicate` holds for some thread of the block.
+/// [`sync_threads`], and whether `predicate` holds for some thread that comes.
 ///
 /// GPU: `bar.red.or.pred`. CPU: the executor's barrier.
 #[inline(always)]

@@ -11,12 +11,14 @@
 //! A failure is noted in the block, and from then on every wait unwinds its thread: first that on the worker's stack,
 //! then each fibre. A thread that unwinds never switches, since the standard library counts panics for an OS thread.
 
+mod cluster;
 mod sync;
 
 pub(crate) use sync::BarrierKind;
 
 #[cfg(simt_check)]
 use crate::check::{BlockChecks, Checks};
+use crate::cluster::Member;
 use crate::error::{Place, SimtError};
 use crate::grid::{Grid, Schedule};
 use crate::sched::Turns;
@@ -51,6 +53,12 @@ pub(crate) struct Block<'a> {
     buffers: &'a Buffers,
     threads: u32,
     seed: Option<u64>,
+    /// What the block is of a cluster, if it is in one.
+    member: Option<Member<'a>>,
+    /// Of threads that have arrived at the cluster's barrier and not waited; shorter where nobody has come there.
+    arrivals: RefCell<Vec<cluster::Arrival>>,
+    /// How many threads wait at the cluster's barrier.
+    at_cluster: Cell<u32>,
     /// The launch came from a destructor during a panic, which says nothing about this block's threads.
     launched_in_panic: bool,
 
@@ -67,8 +75,6 @@ pub(crate) struct Block<'a> {
     /// How many threads have returned.
     done: Cell<u32>,
     turns: Cell<u32>,
-    /// How often threads have yielded since the block's barrier could no longer be passed.
-    doomed: Cell<u32>,
 
     failed: Cell<bool>,
     error: RefCell<Option<SimtError>>,
@@ -124,6 +130,9 @@ impl<'a> Block<'a> {
                 Schedule::InOrder => None,
                 Schedule::Random { seed } => Some(seed),
             },
+            member: None,
+            arrivals: RefCell::default(),
+            at_cluster: Cell::new(0),
             launched_in_panic: thread::panicking(),
             block_idx: Cell::new(Dim3::new(0, 0, 0)),
             thread: Cell::new(0),
@@ -133,7 +142,6 @@ impl<'a> Block<'a> {
             started: Cell::new(0),
             done: Cell::new(0),
             turns: Cell::new(0),
-            doomed: Cell::new(0),
             failed: Cell::new(false),
             error: RefCell::new(None),
             last_panic: RefCell::new(None),
@@ -149,9 +157,14 @@ impl<'a> Block<'a> {
         self.started.set(0);
         self.done.set(0);
         self.turns.set(0);
-        self.doomed.set(0);
         let poison = cfg!(debug_assertions) || self.seed.is_some();
-        self.buffers.shared.borrow_mut().reset(self.dynamic_shared_size(), poison);
+        self.buffers.shared.borrow_mut().reset(self.dynamic_shared_size(), poison, self.member.is_some());
+        self.arrivals.borrow_mut().clear();
+        self.at_cluster.set(0);
+        if let Some(member) = self.member {
+            // From here on others may access its shared memory.
+            member.cluster.wait_for_others();
+        }
         #[cfg(simt_check)]
         self.checks.reset(linear, self.threads);
         if self.seed.is_some() || cfg!(simt_check) {
@@ -190,6 +203,7 @@ impl<'a> Block<'a> {
             if self.failed.get() {
                 return;
             }
+            self.leave_cluster(thread);
             self.done.set(thread + 1);
             index = self.block_dim().next(index);
         }
@@ -351,6 +365,7 @@ impl<'a> Block<'a> {
 
     /// The running thread has returned, or has been unwound.
     fn finish(&self, thread: u32) {
+        self.leave_cluster(thread);
         self.done.set(self.done.get() + 1);
         if !self.failed.get()
             && let Some(error) = self.leave(thread)
@@ -530,13 +545,8 @@ impl Block<'_> {
     }
 
     #[inline]
-    pub(crate) fn threads(&self) -> u32 {
-        self.threads
-    }
-
-    #[inline]
     pub(crate) fn shared_static(&self, key: *const (), size: usize, align: usize) -> *mut u8 {
-        let found = self.buffers.shared.borrow_mut().for_static(key, size, align);
+        let found = self.lay_out(key, size, align);
         found.unwrap_or_else(|message| self.fault(message))
     }
 
@@ -557,14 +567,6 @@ impl Block<'_> {
         }
         if !self.may_wait() {
             return;
-        }
-        if self.barrier_is_doomed() {
-            // The others wait for nothing; but perhaps some that can run will come to wait too, so that all are
-            // counted.
-            self.doomed.set(self.doomed.get() + 1);
-            if self.doomed.get() > 4 * self.threads + 64 {
-                self.fail(self.stuck());
-            }
         }
         let mut sched = self.buffers.sched.borrow_mut();
         if sched.turns.nobody_else() {

@@ -129,7 +129,7 @@ pub fn is_active() -> bool {
     get().is_some()
 }
 
-/// Waits until all threads of the block are here.
+/// Waits until all threads of the block are here that haven't returned.
 #[cfg_attr(not(simt_check), inline(always))]
 #[track_caller]
 pub fn sync_threads() {
@@ -143,12 +143,11 @@ pub fn sync_threads_count(p: bool) -> u32 {
     block().barrier(BarrierKind::Count, p, Location::caller())
 }
 
-/// [`sync_threads`], and tells whether all threads pass `true`.
+/// [`sync_threads`], and tells whether all threads that come pass `true`.
 #[cfg_attr(not(simt_check), inline(always))]
 #[track_caller]
 pub fn sync_threads_and(p: bool) -> bool {
-    let block = block();
-    block.barrier(BarrierKind::And, p, Location::caller()) == block.threads()
+    block().barrier(BarrierKind::And, p, Location::caller()) > 0
 }
 
 /// [`sync_threads`], and tells whether some thread passes `true`.
@@ -164,6 +163,38 @@ pub fn sync_threads_or(p: bool) -> bool {
 #[track_caller]
 pub fn sync_grid() {
     block().sync_grid(Location::caller());
+}
+
+/// The extent of the block's cluster; one block where it is in none.
+#[cfg_attr(not(simt_check), inline)]
+#[track_caller]
+pub fn cluster_dim() -> Dim3 {
+    block().cluster_dim()
+}
+
+/// The block's number in its cluster, `x` running fastest.
+#[cfg_attr(not(simt_check), inline)]
+#[track_caller]
+pub fn cluster_rank() -> u32 {
+    block().cluster_rank()
+}
+
+/// Where what is at `address` in the block's shared memory is in that of block `rank` of its cluster.
+#[track_caller]
+pub fn cluster_map(address: *mut u8, rank: u32) -> *mut u8 {
+    block().cluster_map(address, rank, Location::caller())
+}
+
+/// Comes to the barrier of the cluster's threads, and goes on.
+#[track_caller]
+pub fn cluster_arrive() {
+    block().cluster_arrive(Location::caller());
+}
+
+/// Waits until all threads of the cluster have arrived at its barrier that haven't returned.
+#[track_caller]
+pub fn cluster_wait() {
+    block().cluster_wait(Location::caller());
 }
 
 /// Comes to the block's barrier `number` (1 to 15), and where `wait` is true stays there until `threads` threads of the

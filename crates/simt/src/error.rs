@@ -43,7 +43,7 @@ pub enum SimtError {
         inner: String,
     },
 
-    /// Threads wait at a barrier that another has left for good by returning.
+    /// Threads wait at the barrier of all blocks, which every thread must reach, and another has returned.
     #[error(
         "{at}: waits at {barrier} ({location}), {} in all, but thread {left} has returned and will never reach it",
         threads(*waiting)

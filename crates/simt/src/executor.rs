@@ -1,14 +1,16 @@
 //! The sharing of a launch's blocks among workers.
 
 use crate::block::{Block, Buffers};
+use crate::cluster::{Cluster, MAX_CLUSTER, Member};
 use crate::error::SimtError;
 use crate::grid::{Grid, Launch, Schedule};
 use crate::memory::Memory;
 #[cfg(unix)]
 use crate::signals;
 use crate::stack::Reservation;
-use crate::{MAX_WORKERS, current, panics, pool};
+use crate::{Dim3, MAX_WORKERS, current, panics, pool};
 use std::num::NonZero;
+use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -115,6 +117,62 @@ impl Executor {
         grid.outcome()
     }
 
+    /// [`run_over`](Self::run_over) of blocks in clusters: those of a cluster run at once, each on an OS thread of its own,
+    /// so that they can wait for each other ([`current::cluster_wait`]) and access each other's shared memory
+    /// ([`current::cluster_map`]). Clusters start in ascending order.
+    ///
+    /// Checked runs don't know such memory, and take no clusters.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run); and where the cluster has no blocks or more than [`MAX_CLUSTER`], the grid isn't a multiple
+    /// of it, or the system doesn't start as many threads as one cluster has blocks.
+    pub fn run_clusters(
+        &self,
+        launch: &Launch<'_>,
+        cluster: Dim3,
+        memory: Option<&[Memory]>,
+        body: &(dyn Fn() + Sync),
+    ) -> Result<(), SimtError> {
+        let grid = self.grid(launch, memory, body)?;
+        let invalid = |reason| Err(SimtError::InvalidLaunch { kernel: launch.kernel.to_owned(), reason });
+        if cfg!(simt_check) {
+            return invalid("its blocks are in clusters, which checked runs don't know".to_owned());
+        }
+        let (size, extent) = (cluster.count(), launch.grid);
+        if !(1..=MAX_CLUSTER).contains(&size) {
+            return invalid(format!("its cluster {cluster} has {size} blocks, and from 1 to {MAX_CLUSTER} are possible"));
+        }
+        let parts = [(extent.x, cluster.x), (extent.y, cluster.y), (extent.z, cluster.z)];
+        if parts.iter().any(|(blocks, part)| !blocks.is_multiple_of(*part)) {
+            return invalid(format!("its grid {extent} isn't a multiple of its cluster {cluster} in each dimension"));
+        }
+        let size = size as usize;
+        let most = usize::try_from(grid.blocks / size as u64).unwrap_or(usize::MAX).min(self.workers / size).max(1);
+        let (granted, _reservation) = Reservation::new(most * size, launch.block.count() as usize);
+        let groups: Vec<Cluster> = (0..(granted / size).max(1)).map(|_| Cluster::new(cluster)).collect();
+        // How many groups have all of their threads. The others' go home.
+        let whole = OnceLock::new();
+        thread::scope(|scope| {
+            let (grid, groups, whole) = (&grid, &groups, &whole);
+            let work = move |number: usize| {
+                move || {
+                    if number / size < *whole.wait() {
+                        work_in_cluster(grid, Member { cluster: &groups[number / size], rank: (number % size) as u32 });
+                    }
+                }
+            };
+            let started = (0..groups.len() * size)
+                .take_while(|&number| thread::Builder::new().spawn_scoped(scope, work(number)).is_ok())
+                .count();
+            let complete = if granted < size { 0 } else { started / size };
+            whole.set(complete).expect("it is set once");
+        });
+        if whole.get() == Some(&0) {
+            return invalid(format!("its clusters have {size} blocks, and the system has no threads for so many"));
+        }
+        grid.outcome()
+    }
+
     /// The launch, if it can begin.
     fn grid<'a>(
         &self,
@@ -162,4 +220,29 @@ fn work(grid: &Grid<'_>, late: Option<Instant>) -> bool {
             }
         }
     })
+}
+
+/// Runs blocks of one rank, cluster after cluster, until none is left.
+fn work_in_cluster(grid: &Grid<'_>, member: Member<'_>) {
+    #[cfg(unix)]
+    signals::install();
+    let Member { cluster, rank } = member;
+    let buffers = Buffers::take();
+    let block = Block::new(grid, &buffers).in_cluster(member);
+    current::scope(&block, || {
+        loop {
+            cluster.wait_for_others();
+            if rank == 0 {
+                let next = if grid.stopped() { None } else { grid.take_block() };
+                cluster.begin(next.unwrap_or(u64::MAX), cluster.dim.count() * grid.launch.block.count());
+            }
+            cluster.wait_for_others();
+            let Some(linear) = cluster.block(grid.launch, rank) else {
+                return;
+            };
+            if let Err(error) = block.run(linear) {
+                grid.fail(linear, error);
+            }
+        }
+    });
 }

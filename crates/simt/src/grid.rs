@@ -49,6 +49,8 @@ pub(crate) struct Grid<'a> {
     /// block, for which one may wait, is done or under way.
     next: AtomicU64,
     stop: AtomicBool,
+    /// The shared arrays of blocks in clusters, in the order in which the first came to each: key, size and alignment.
+    arrays: Mutex<Vec<(usize, usize, usize)>>,
     #[cfg(simt_check)]
     pub(crate) checks: crate::check::Checks,
     /// The failure of the lowest block that failed.
@@ -80,6 +82,7 @@ impl<'a> Grid<'a> {
             returned: AtomicU64::new(0),
             next: AtomicU64::new(0),
             stop: AtomicBool::new(false),
+            arrays: Mutex::default(),
             #[cfg(simt_check)]
             checks: {
                 let first = std::ptr::from_ref(body).addr();
@@ -93,6 +96,15 @@ impl<'a> Grid<'a> {
     pub(crate) fn take_block(&self) -> Option<u64> {
         let linear = self.next.fetch_add(1, Ordering::Relaxed);
         (linear < self.blocks).then_some(linear)
+    }
+
+    /// All shared arrays that blocks have come to, this one among them.
+    pub(crate) fn arrays(&self, key: usize, size: usize, align: usize) -> Vec<(usize, usize, usize)> {
+        let mut arrays = self.arrays.lock().unwrap_or_else(PoisonError::into_inner);
+        if !arrays.iter().any(|array| array.0 == key) {
+            arrays.push((key, size, align));
+        }
+        arrays.clone()
     }
 
     /// A block comes to a meeting of all blocks; `wait` is called as long as others have to come. The error says that

@@ -49,13 +49,18 @@ impl Turns {
     }
 
     /// All of `threads` can go on after a wait.
-    pub(crate) fn release_all(&mut self, threads: u32) {
-        self.ready.extend(0..threads);
+    pub(crate) fn release_all(&mut self, threads: impl Iterator<Item = u32>) {
+        self.ready.extend(threads);
+    }
+
+    /// How many can run beside the thread whose turn it is.
+    pub(crate) fn others(&self) -> usize {
+        self.ready.len() + self.yielded.len() + self.unstarted.len()
     }
 
     /// Whether nobody can run but the thread whose turn it is.
     pub(crate) fn nobody_else(&self) -> bool {
-        self.ready.is_empty() && self.yielded.is_empty() && self.unstarted.is_empty()
+        self.others() == 0
     }
 
     /// `thread`, whose turn it is, spins.

@@ -49,12 +49,17 @@ struct Static {
 }
 
 impl Shared {
-    /// Starts a new block, whose dynamic part has `dynamic` bytes (at most `MAX_SHARED`).
-    pub(crate) fn reset(&mut self, dynamic: usize, poison: bool) {
+    /// Starts a new block, whose dynamic part has `dynamic` bytes (at most `MAX_SHARED`). With `all` everything is
+    /// poisoned at once: others may write there before this block asks for it.
+    pub(crate) fn reset(&mut self, dynamic: usize, poison: bool, all: bool) {
         self.statics.clear();
         (self.used, self.gaps) = (0, 0);
         self.dynamic = dynamic;
-        self.poison = poison;
+        self.poison = poison && !all;
+        if poison && all {
+            // SAFETY: the allocation has this size; kernels hold no references into the memory of a block that has ended.
+            unsafe { self.base().write_bytes(POISON, SIZE) };
+        }
         if dynamic > 0 {
             self.carve(dynamic);
         }
@@ -100,16 +105,33 @@ impl Shared {
         Ok(at)
     }
 
-    /// Takes the next `size` bytes, which the caller has checked to be there.
-    fn carve(&mut self, size: usize) -> *mut u8 {
-        assert!(size <= MAX_SHARED - self.used);
-        let base = *self.base.get_or_insert_with(|| {
+    /// Whether the block has memory for `key`.
+    pub(crate) fn has(&self, key: *const ()) -> bool {
+        self.statics.iter().any(|s| s.key == key)
+    }
+
+    /// The first byte of all.
+    pub(crate) fn base(&mut self) -> *mut u8 {
+        let base = self.base.get_or_insert_with(|| {
             // SAFETY: the layout's size is not zero.
             NonNull::new(unsafe { alloc_zeroed(LAYOUT) }).unwrap_or_else(|| handle_alloc_error(LAYOUT))
         });
+        base.as_ptr()
+    }
+
+    /// How many bytes behind the first the address is, which may be the end; `None` where it isn't in this memory.
+    pub(crate) fn offset(&self, address: *mut u8) -> Option<usize> {
+        let offset = address.addr().checked_sub(self.base?.addr().get())?;
+        (offset <= SIZE).then_some(offset)
+    }
+
+    /// Takes the next `size` bytes, which the caller has checked to be there.
+    fn carve(&mut self, size: usize) -> *mut u8 {
+        assert!(size <= MAX_SHARED - self.used);
+        let base = self.base();
         // SAFETY: `used` is within the allocation, and so is `used + size`, both by the assertion; what lies between
         // the parts comes on top, in the allocation too.
-        let at = unsafe { base.as_ptr().add(self.used + self.gaps) };
+        let at = unsafe { base.add(self.used + self.gaps) };
         if self.poison {
             // SAFETY: `size` bytes from `at` are within the allocation, by the assertion; kernels hold no references
             // into the memory of a block that has ended, nor to a part that they have not been given yet.
@@ -191,7 +213,7 @@ mod tests {
     #[test]
     fn parts_are_apart_aligned_and_stable() {
         let mut shared = Shared::default();
-        shared.reset(100, true);
+        shared.reset(100, true, false);
         let dynamic = shared.dynamic() as usize;
         let a = shared.for_static(key(1), 3, 1).unwrap();
         let b = shared.for_static(key(2), 64, 64).unwrap();
@@ -201,16 +223,16 @@ mod tests {
         assert_eq!(shared.for_static(key(1), 3, 1), Ok(a));
         // SAFETY: 64 bytes at `b` were just given out.
         assert_eq!(unsafe { b.add(63).read() }, POISON);
-        shared.reset(0, true);
+        shared.reset(0, true, false);
         assert_eq!(shared.dynamic() as usize % 16, 0);
     }
 
     #[test]
     fn what_a_block_cannot_have_is_refused() {
         let mut shared = Shared::default();
-        shared.reset(MAX_SHARED, false);
+        shared.reset(MAX_SHARED, false, false);
         assert!(shared.for_static(key(1), 1, 1).unwrap_err().contains("are in use"));
-        shared.reset(0, false);
+        shared.reset(0, false, false);
         assert!(shared.for_static(key(1), 1, 3).unwrap_err().contains("power of two"));
         shared.for_static(key(1), MAX_SHARED, 1).unwrap();
         assert!(shared.for_static(key(1), 8, 1).unwrap_err().contains("already"));

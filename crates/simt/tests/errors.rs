@@ -21,63 +21,6 @@ fn says(error: &SimtError, parts: &[&str]) {
 }
 
 #[test]
-fn a_thread_that_returned_before_a_barrier() {
-    let e = error(3, 100, &|| {
-        if current::block_idx().x == 1 && current::thread_idx().x == 42 {
-            return;
-        }
-        current::sync_threads();
-    });
-    assert!(matches!(
-        &e,
-        SimtError::BarrierAbandoned { at, barrier: "sync_threads", waiting: 99, left, .. }
-            if at.block == dim(1) && *left == dim(42)
-    ));
-    says(&e, &["kernel `test`", "block (1, 0, 0)", "99 threads", "sync_threads", "errors.rs", "thread (42, 0, 0) has returned"]);
-}
-
-#[test]
-fn a_barrier_in_a_divergent_branch() {
-    let e = error(1, 64, &|| {
-        if current::thread_idx().x.is_multiple_of(2) {
-            current::sync_threads();
-        }
-    });
-    assert!(matches!(&e, SimtError::BarrierAbandoned { waiting: 32, .. }), "{e}");
-}
-
-#[test]
-fn a_thread_that_leaves_a_loop_of_barriers_early() {
-    let e = error(1, 256, &|| {
-        for i in 0..10 {
-            if current::thread_idx().x == 200 && i == 7 {
-                break;
-            }
-            current::sync_threads();
-        }
-    });
-    assert!(matches!(&e, SimtError::BarrierAbandoned { waiting: 255, .. }), "{e}");
-}
-
-#[test]
-fn a_barrier_that_cannot_be_passed_while_another_thread_spins() {
-    let never = AtomicBool::new(false);
-    let e = error(1, 64, &|| match current::thread_idx().x {
-        0 => {}
-        1 => {
-            while !never.load(Ordering::Relaxed) {
-                current::yield_now();
-            }
-        }
-        _ => {
-            current::sync_threads();
-            never.store(true, Ordering::Relaxed);
-        }
-    });
-    assert!(matches!(&e, SimtError::BarrierAbandoned { waiting: 62, .. }), "{e}");
-}
-
-#[test]
 fn barriers_of_different_kinds() {
     let e = error(1, 64, &|| {
         if current::thread_idx().x < 10 {
@@ -353,13 +296,13 @@ fn many_failures_leave_nothing_behind() {
                 let kept = vec![1u8; 100];
                 current::sync_threads();
                 if current::block_idx().x == 7 && current::thread_idx().x == 100 {
-                    return;
+                    current::sync_threads_count(true);
                 }
                 current::sync_threads();
                 drop(kept);
             })
             .unwrap_err();
-        assert!(matches!(e, SimtError::BarrierAbandoned { waiting: 499, .. }), "{e}");
+        assert!(matches!(e, SimtError::BarrierMismatch { .. }), "{e}");
     }
 }
 
@@ -394,5 +337,19 @@ fn grids_that_cannot_meet() {
     });
     let found = found.unwrap_err().to_string();
     assert!(found.contains("another block has returned"), "{found}");
+    // Every thread has to come, whether it would return before the others come or after.
+    for leaving in [0, 31] {
+        let e = executor.run_cooperative(&launch(4, 32), None, &|| {
+            if current::block_idx().x != 2 || current::thread_idx().x != leaving {
+                current::sync_grid();
+            }
+        });
+        let e = e.unwrap_err();
+        assert!(
+            matches!(&e, SimtError::BarrierAbandoned { at, barrier: "sync_grid", left, .. }
+            if at.block == dim(2) && *left == dim(leaving)),
+            "{e}"
+        );
+    }
     works(&executor);
 }

@@ -424,3 +424,83 @@ fn a_grid_meets_where_all_blocks_run() {
             .unwrap();
     }
 }
+
+/// Threads return one after another, and the others go on meeting: round `r` is for those from `r` on.
+#[test]
+fn threads_that_have_returned_are_not_waited_for() {
+    const THREADS: u32 = 100;
+    for executor in executors() {
+        let rounds = AtomicU32::new(0);
+        executor
+            .run(&launch(3, THREADS), &|| {
+                let me = current::linear_thread();
+                for round in 0..=me {
+                    current::preemption_point();
+                    match round % 4 {
+                        0 => current::sync_threads(),
+                        1 => assert_eq!(
+                            current::sync_threads_count(me % 2 == 1),
+                            (round..THREADS).filter(|t| t % 2 == 1).count() as u32
+                        ),
+                        2 => {
+                            assert!(current::sync_threads_and(me >= round));
+                            assert!(round == THREADS - 1 || !current::sync_threads_and(me > round));
+                        }
+                        _ => {
+                            assert!(current::sync_threads_or(me == round));
+                            assert!(!current::sync_threads_or(me < round));
+                        }
+                    }
+                    rounds.fetch_add(1, Ordering::Relaxed);
+                }
+            })
+            .unwrap();
+        assert_eq!(rounds.into_inner(), 3 * THREADS * (THREADS + 1) / 2);
+    }
+}
+
+/// The barrier is passed when the last thread that could still have come returns, before or after the others came.
+#[test]
+fn a_thread_that_skips_a_barrier_and_returns() {
+    for executor in executors() {
+        for skipping in [0, 31, 32, 99] {
+            let (after, passed) = (AtomicBool::new(false), AtomicU32::new(0));
+            executor
+                .run(&launch(1, 100), &|| {
+                    if current::linear_thread() == skipping {
+                        (0..5).for_each(|_| current::yield_now());
+                        after.store(true, Ordering::Relaxed);
+                        return;
+                    }
+                    current::sync_threads();
+                    assert!(after.load(Ordering::Relaxed));
+                    passed.fetch_add(current::sync_threads_count(true), Ordering::Relaxed);
+                })
+                .unwrap();
+            assert_eq!(passed.into_inner(), 99 * 99);
+        }
+    }
+}
+
+/// A thread that waits for another's store may let the block's barrier wait: it is no deadlock as long as it can end.
+#[test]
+fn half_a_block_returns_while_the_rest_meets_in_a_loop() {
+    for executor in executors() {
+        let sum = AtomicU64::new(0);
+        executor
+            .run(&launch(4, 64), &|| {
+                let me = current::linear_thread();
+                let mut value = 0;
+                for i in 0..10 {
+                    if me % 3 == 0 && i == 7 {
+                        return;
+                    }
+                    value += u64::from(current::sync_threads_count(true));
+                }
+                sum.fetch_add(value, Ordering::Relaxed);
+            })
+            .unwrap();
+        // Of 64 threads 22 return after seven rounds.
+        assert_eq!(sum.into_inner(), 4 * 42 * (7 * 64 + 3 * 42));
+    }
+}

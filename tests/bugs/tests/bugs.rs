@@ -149,7 +149,7 @@ macro_rules! fills {
     )*};
 }
 fills! {
-    barrier_in_a_branch: ALWAYS.checked(&["will never reach it"]), block::barrier_in_a_branch, 1, 64 => [1; 64];
+    barrier_in_a_branch: ALWAYS.checked(&["nobody can go on"]), block::barrier_in_a_branch, 1, 64 => [1; 64];
     lost_update: NEVER.checked(NO_ORDER), global::lost_update, 64, 1 => [64];
     stride_too_short: ALWAYS.checked(NO_SYNC_WARP), global::stride_too_short, 1, 32 => [1; 64];
     scope_of_a_block: NEVER.checked(NARROW), atomics::scope_of_a_block, 4, 64 => [256];

@@ -12,7 +12,10 @@ use super::{
     text::{c_string, message},
     value::{functions_using, instructions, name, section, users},
 };
-use crate::names::{KERNEL_SECTION, REPORT_MESSAGE};
+use crate::{
+    names::{ALLOCATOR, KERNEL_SECTION, REPORT_MESSAGE},
+    symbols,
+};
 
 /// PTX kernels' calling convention: `CallingConv::PTX_Kernel`.
 const PTX_KERNEL: c_uint = 71;
@@ -54,6 +57,27 @@ impl Function<'_> {
         // SAFETY: a live function.
         let external = unsafe { LLVMGetLinkage(self.value) } == LLVMLinkage::LLVMExternalLinkage;
         external && REPORT_MESSAGE.iter().any(|(_, report)| report.to_bytes() == self.name().as_bytes())
+    }
+    /// Whether it is one of the global allocator's, by the name that `alloc` calls it by.
+    pub(super) fn is_allocator(&self) -> bool {
+        // SAFETY: a live function.
+        let external = unsafe { LLVMGetLinkage(self.value) } == LLVMLinkage::LLVMExternalLinkage;
+        external && ALLOCATOR.contains(&&*symbols::readable(&self.name()))
+    }
+    /// Gives it this name, and its place to a declaration that has it.
+    pub(super) fn rename(&self, name: &str) {
+        let text = c_string(name);
+        // SAFETY: a live function with a definition. Where its module has a declaration of the name, nobody has a handle of
+        // that: `Module::name_allocator` walks over definitions. The name is as long as is said.
+        unsafe {
+            let declared = LLVMGetNamedFunction(LLVMGetGlobalParent(self.value), text.as_ptr());
+            if !declared.is_null() {
+                LLVMReplaceAllUsesWith(declared, self.value);
+                LLVMDeleteFunction(declared);
+            }
+            LLVMSetValueName2(self.value, name.as_ptr().cast(), name.len());
+            LLVMSetLinkage(self.value, LLVMLinkage::LLVMExternalLinkage);
+        }
     }
     /// What follows the kernel section's name, where the function lies in it: its launch bounds.
     pub fn kernel_section(&self) -> Option<String> {

@@ -15,7 +15,11 @@ use super::{
     text::{c_string, failed, message},
     value::{Hidden, hide},
 };
-use crate::{NvptxArch, error::Result, names::CONSTANT_SECTION};
+use crate::{
+    NvptxArch,
+    error::Result,
+    names::{self, CONSTANT_SECTION},
+};
 
 impl Context {
     /// An empty device module.
@@ -203,7 +207,7 @@ impl<'c> Module<'c> {
         }
     }
 
-    /// Gives every definition but kernels, and what panics will call, a linkage that lets it be dropped where kernels
+    /// Gives every definition but kernels, the allocator, and what panics will call, a linkage that lets it be dropped where kernels
     /// don't reach it.
     pub fn hide_all_but_kernels(&mut self, hidden: Hidden) {
         for global in self.globals() {
@@ -217,9 +221,31 @@ impl<'c> Module<'c> {
             }
         }
         for function in self.functions() {
-            if !function.is_declaration() && function.kernel_section().is_none() && !function.is_report() {
+            if !function.is_declaration()
+                && function.kernel_section().is_none()
+                && !function.is_report()
+                && !function.is_allocator()
+            {
                 hide(function.value, hidden);
             }
+        }
+    }
+
+    /// Gives the functions of the crate's global allocator, if it has one, the names that the crate `alloc` calls them by:
+    /// where it links a program, rustc writes functions of these names that call the others.
+    pub fn name_allocator(&mut self) {
+        let defined: Vec<_> = self.functions().filter(|function| !function.is_declaration()).collect();
+        for function in defined {
+            if let Some(name) = names::allocator_name(&function.name()) {
+                function.rename(&name);
+            }
+        }
+    }
+
+    /// Lets them be dropped.
+    pub fn hide_allocator(&mut self) {
+        for function in self.functions().filter(|function| !function.is_declaration() && function.is_allocator()) {
+            hide(function.value, Hidden::Internal);
         }
     }
 }

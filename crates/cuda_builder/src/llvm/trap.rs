@@ -40,7 +40,7 @@ impl Module<'_> {
                     arguments.drain(..arguments.len().saturating_sub(1));
                 }
                 let mut types: Vec<_> = arguments.iter().map(|&argument| LLVMTypeOf(argument)).collect();
-                if types.last().is_some_and(|&ty| LLVMGetTypeKind(ty) == LLVMTypeKind::LLVMPointerTypeKind) {
+                if message.is_some() || types.last().is_some_and(|&ty| LLVMGetTypeKind(ty) == LLVMTypeKind::LLVMPointerTypeKind) {
                     let (ty, callee) = self.helper(message.unwrap_or(place), &mut types);
                     LLVMBuildCall2(builder, ty, callee, arguments.as_mut_ptr(), arguments.len() as u32, c"".as_ptr());
                 }

@@ -385,7 +385,7 @@ fn hints() {
     let path = Krate::new("no_std_path", &source("std::f64::consts::PI"));
     assert_says!(path.error(), Compile, "`std`", "Device code has no `std`: use `core`");
     let alloc = Krate::new("no_allocator", &format!("extern crate alloc; {}", source("1.0")));
-    assert_says!(alloc.error(), Compile, "no global memory allocator", "which takes an allocator, on a GPU too");
+    assert_says!(alloc.error(), Compile, "no global memory allocator", "write `cuda_std::device_heap!();`");
     let method = Krate::new("in_impl", &format!("pub struct S; impl S {{ {} }}", source("1.0")));
     assert_says!(
         method.error(),

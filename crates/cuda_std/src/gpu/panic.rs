@@ -4,7 +4,7 @@
 
 use crate::print::{SIZE, vprintf};
 use crate::thread::{block_idx, thread_idx};
-use core::{fmt, mem::transmute, panic::Location};
+use core::{alloc::Layout, fmt, mem::transmute, panic::Location};
 
 /// The arguments of the format below, as C would pass them.
 #[repr(C)]
@@ -60,6 +60,22 @@ fn known(text: *const u8, len: usize, location: &Location<'_>) {
 #[unsafe(no_mangle)]
 extern "C" fn __cuda_std_panic_bounds(index: usize, len: usize, location: &Location<'_>) {
     report(location, c"index out of bounds: element".as_ptr().cast(), Some((index as u64, len as u64)));
+}
+
+/// An allocation that the device's heap has no room for. `alloc` doesn't say where in the source.
+#[unsafe(no_mangle)]
+fn __cuda_std_panic_alloc(layout: Layout) {
+    #[repr(C)]
+    struct Report {
+        numbers: [u32; 6],
+        bytes: u64,
+    }
+    static MESSAGE: &[u8] = b"kernel panicked, block (%u,%u,%u) thread (%u,%u,%u): the device's heap has no %llu bytes left\n\0";
+    let (block, thread) = (block_idx(), thread_idx());
+    let report =
+        Report { numbers: [block.x, block.y, block.z, thread.x, thread.y, thread.z], bytes: layout.size() as u64 };
+    // SAFETY: the arguments are those of the format, each at a multiple of its size, as C passes them.
+    unsafe { vprintf(MESSAGE.as_ptr(), (&raw const report).cast()) };
 }
 
 /// The two words of a `fmt::Arguments`: a text that is known is taken as such, which is told once this is inlined.

@@ -1,6 +1,6 @@
 //! Where the threads of a block meet: its barrier, and the exchanges of its warps.
 
-use super::Block;
+use super::{Block, Sched};
 use crate::WARP_SIZE;
 use crate::error::SimtError;
 use std::panic::Location;
@@ -15,6 +15,7 @@ pub(crate) enum BarrierKind {
     And,
     Or,
     Grid,
+    Cluster,
 }
 
 impl BarrierKind {
@@ -25,11 +26,12 @@ impl BarrierKind {
             Self::And => "sync_threads_and",
             Self::Or => "sync_threads_or",
             Self::Grid => "sync_grid",
+            Self::Cluster => "the cluster's barrier",
         }
     }
 }
 
-/// The block's barrier.
+/// The block's barrier: that of all threads which haven't returned, as on GPUs from compute capability 7.0 on.
 #[derive(Default)]
 pub(super) struct Barrier {
     kind: BarrierKind,
@@ -38,8 +40,8 @@ pub(super) struct Barrier {
     first: Option<(u32, &'static Location<'static>)>,
     /// How many of those that wait passed true.
     positive: u32,
-    /// `positive` of the last time that all were there. It stays until all are there again, that is, until all have
-    /// read it.
+    /// What the barrier gave the last time that all were there. It stays until all are there again, that is, until all
+    /// have read it.
     result: u32,
 }
 
@@ -141,7 +143,8 @@ impl Warp {
 }
 
 impl Block<'_> {
-    /// Waits for all threads of the block, and counts those that pass `p`.
+    /// Waits for all threads of the block that haven't returned. Of [`BarrierKind::And`] the result is whether all pass
+    /// `p`, else how many do.
     #[inline(always)]
     pub(crate) fn barrier(&self, kind: BarrierKind, p: bool, location: &'static Location<'static>) -> u32 {
         if !self.come_to_barrier(kind, p, location) {
@@ -158,6 +161,7 @@ impl Block<'_> {
             return false;
         }
         let mut sched = self.buffers.sched.borrow_mut();
+        let left = sched.left;
         let barrier = &mut sched.barrier;
         if barrier.waiting > 0 && barrier.kind != kind {
             let (other, waiting) = (barrier.kind, barrier.waiting);
@@ -178,15 +182,41 @@ impl Block<'_> {
         }
         barrier.waiting += 1;
         barrier.positive += u32::from(p);
-        if barrier.waiting == self.threads {
-            barrier.result = std::mem::take(&mut barrier.positive);
-            barrier.waiting = 0;
-            #[cfg(simt_check)]
-            self.checks.barrier();
-            // The last to come waits too, so that the threads go on in the order of their indices.
-            sched.turns.release_all(self.threads);
+        if let (BarrierKind::Grid, Some(left)) = (kind, left) {
+            let error = self.abandoned(barrier, left);
+            drop(sched);
+            self.fail(error.unwrap_or_else(|| self.stuck()));
         }
+        // The last to come waits too, so that the threads go on in the order of their indices.
+        self.pass_barrier(&mut sched);
         true
+    }
+
+    /// Lets those at the barrier go on where no other thread of the block can still come.
+    fn pass_barrier(&self, sched: &mut Sched) {
+        let Sched { turns, barrier, warps, .. } = sched;
+        if barrier.waiting == 0 || barrier.waiting + self.done.get() < self.threads {
+            return;
+        }
+        let positive = std::mem::take(&mut barrier.positive);
+        barrier.result = if barrier.kind == BarrierKind::And { u32::from(positive == barrier.waiting) } else { positive };
+        barrier.waiting = 0;
+        #[cfg(simt_check)]
+        self.checks.barrier();
+        let has_left = |thread: u32| warps[(thread / WARP_SIZE) as usize].left >> (thread % WARP_SIZE) & 1 == 1;
+        turns.release_all((0..self.threads).filter(|&thread| !has_left(thread)));
+    }
+
+    /// The error of those at `sync_grid` where `left` has returned, which every thread of the grid has to come to.
+    fn abandoned(&self, barrier: &Barrier, left: u32) -> Option<SimtError> {
+        let (first, location) = barrier.first.filter(|_| barrier.kind == BarrierKind::Grid && barrier.waiting > 0)?;
+        Some(SimtError::BarrierAbandoned {
+            at: self.place_of(first),
+            barrier: barrier.kind.name(),
+            location,
+            waiting: barrier.waiting,
+            left: self.place_of(left).thread,
+        })
     }
 
     /// Waits for all threads of the grid: the block meets, one of its threads meets those of other blocks, and the
@@ -206,6 +236,11 @@ impl Block<'_> {
             self.meet_blocks(false);
         }
         self.barrier(BarrierKind::Grid, false, location);
+    }
+
+    /// The barrier of a cluster that has one block.
+    pub(super) fn barrier_of_cluster(&self, location: &'static Location<'static>) {
+        self.barrier(BarrierKind::Cluster, false, location);
     }
 
     /// Comes to one of the block's other barriers, and waits there if asked to.
@@ -349,29 +384,31 @@ impl Block<'_> {
         *values = exchange.values;
     }
 
-    /// Takes `thread`, which has returned, out of its warp; says whether some lane waits for it.
+    /// Takes `thread`, which has returned, out of its warp and the block; gives an error where somebody waits for it that
+    /// can't go on without.
     pub(super) fn leave(&self, thread: u32) -> Option<SimtError> {
         let lane = thread % WARP_SIZE;
         let mut sched = self.buffers.sched.borrow_mut();
         sched.left = Some(thread);
         let warp = &mut sched.warps[(thread / WARP_SIZE) as usize];
         warp.leave(lane);
-        let exchange = warp.waiting_for(lane)?;
-        Some(SimtError::LaneLeft {
-            at: self.place_of(exchange.first(thread - lane)),
-            op: exchange.op,
-            location: exchange.location,
-            mask: exchange.mask,
-            lane,
-        })
+        if let Some(exchange) = warp.waiting_for(lane) {
+            return Some(SimtError::LaneLeft {
+                at: self.place_of(exchange.first(thread - lane)),
+                op: exchange.op,
+                location: exchange.location,
+                mask: exchange.mask,
+                lane,
+            });
+        }
+        let error = self.abandoned(&sched.barrier, thread);
+        if error.is_none() {
+            self.pass_barrier(&mut sched);
+        }
+        error
     }
 
-    /// Whether threads wait at the barrier though one has returned.
-    pub(super) fn barrier_is_doomed(&self) -> bool {
-        self.done.get() > 0 && self.buffers.sched.borrow().barrier.waiting > 0
-    }
-
-    /// Why those that wait will wait for ever, once nobody can run or the barrier is doomed.
+    /// Why those that wait will wait for ever, once nobody can run.
     pub(super) fn stuck(&self) -> SimtError {
         let sched = self.buffers.sched.borrow();
         let warps = || (0..).step_by(WARP_SIZE as usize).zip(&sched.warps);
@@ -380,10 +417,6 @@ impl Block<'_> {
 
         if let Barrier { kind, waiting: waiting @ 1.., first: Some((first, location)), .. } = sched.barrier {
             let at = self.place_of(first);
-            if let Some(left) = sched.left {
-                let left = self.place_of(left).thread;
-                return SimtError::BarrierAbandoned { at, barrier: kind.name(), location, waiting, left };
-            }
             // Of the lanes that an exchange lacks, none has returned, and those that wait in no other are at the
             // barrier.
             for (lane0, warp, exchange) in pending() {

@@ -157,13 +157,14 @@ pub mod block {
         }
     }
 
-    /// Each thread passes a barrier. Bug: thread 0 doesn't.
+    /// Each thread passes a barrier, and its warp meets. Bug: thread 0 skips the barrier.
     #[kernel]
     pub unsafe fn barrier_in_a_branch(out: *mut u32, right: bool) {
         let me = thread::thread_idx_x() as usize;
         if right || me > 0 {
             thread::sync_threads();
         }
+        warp::sync_warp(warp::FULL_MASK);
         unsafe { *out.add(me) = 1 };
     }
 
