@@ -311,6 +311,7 @@ fn naive_value(feature: &Feature, traversal: &Traversal) -> bool {
             matches!((place(traversal, before), place(traversal, after)), (Some(u), Some(v)) if u < v)
         }
         Feature::SameStream { a, b } => stream(a).is_some() && stream(a) == stream(b),
+        Feature::Chosen { choice, alternative } => place(traversal, &format!("{choice}={alternative}")).is_some(),
     }
 }
 
@@ -342,6 +343,7 @@ proptest! {
         let synchronisation = |feature: &Feature| match feature {
             Feature::Order { before, after } => 2 * [before, after].into_iter().filter(|name| name.contains('-')).count(),
             Feature::SameStream { .. } => 1,
+            Feature::Chosen { .. } => 0,
         };
         prop_assert!(features.features().is_sorted_by_key(synchronisation));
 

@@ -10,8 +10,10 @@ mod machine;
 #[path = "../common/signals.rs"]
 mod signals;
 
+mod choices;
 mod cli;
 mod cli_fit;
+mod code;
 mod external;
 mod fit;
 mod learning;
@@ -19,4 +21,5 @@ mod platform;
 mod programs;
 mod report;
 mod schedules;
+mod schema;
 mod sim;

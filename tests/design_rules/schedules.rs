@@ -10,7 +10,7 @@ use warpsmith::design_rules::schedule::{Prefix, Schedules, count};
 use warpsmith::design_rules::search::{DepthFirst, Explorer, Mcts, Random, Statistics, Strategy};
 use warpsmith::design_rules::{Dag, Kind, OpId, RulesError, Schedule, Step, Traversal};
 
-/// All schedules by the six rules of [`Schedule`]'s documentation, read literally: for every assignment of streams, all
+/// All schedules by the first six rules of [`Schedule`]'s documentation, read literally: for every assignment of streams, all
 /// orders of the steps that it takes, of which those that keep the rules stay. As texts.
 fn brute_force(dag: &Dag, streams: usize) -> BTreeSet<String> {
     let gpu: Vec<OpId> = dag.gpu_operations().collect();
@@ -82,7 +82,7 @@ fn keeps_rules(dag: &Dag, assignment: &HashMap<OpId, u8>, order: &[Step]) -> boo
     let ready = |op: OpId| dag.predecessors(op).map(op_at).max().map_or(0, |last| last + 1);
     dag.edges().all(|(u, v)| op_at(u) < op_at(v))
         && order.iter().enumerate().all(|(here, &step)| match step {
-            Step::Cpu(_) | Step::Gpu { .. } => true,
+            Step::Cpu(_) | Step::Gpu { .. } | Step::Choose { .. } => true,
             Step::EventRecord { after } => {
                 op_at(after) < here
                     && dag.successors(after).any(|v| {

@@ -745,6 +745,7 @@ fn bounds(given: &Given, machine: &Machine, steps: &[Step]) -> [f64; 2] {
         Step::EventRecord { .. } => host.record,
         Step::EventSync { .. } => host.sync + gpu.wake_latency,
         Step::StreamWait { .. } => host.stream_wait + gpu.event_latency,
+        Step::Choose { .. } => 0.0,
     };
     [ends[dag.end().index()], steps.iter().map(all).sum()]
 }
@@ -792,6 +793,7 @@ fn unordered(dag: &Dag, steps: &[Step]) -> Vec<(OpId, OpId)> {
                 }
                 Some(stream)
             }
+            Step::Choose { .. } => None,
         };
         if let Some(stream) = stream
             && let Some(before) = last[usize::from(stream)].replace(index)

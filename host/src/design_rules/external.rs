@@ -3,15 +3,17 @@
 //!
 //! | from here | the answer |
 //! | --- | --- |
-//! | `{"warpsmith": 1, "program": "exchange", "streams": 2, "operations": [{"name": "Pack", "kind": "gpu"}, ..]}`, once | `{"platform": "2 H200s", "ranks": 2}`; `{}` will do |
+//! | `{"warpsmith": 1, "program": "exchange", "streams": 2, "operations": [{"name": "Pack", "kind": "gpu"}, ..]}`, once | `{"warpsmith": 1, "platform": "2 H200s", "ranks": 2}`; `{}` will do |
 //! | `{"schedule": "Pack@0;..", "steps": [..]}`, for each schedule | `{"seconds": 1.2e-4}`, or `{"error": "why not"}` |
 //!
-//! The steps are what the host does, in this order:
+//! `warpsmith` is the version of this protocol, of which [`SCHEMA`] is the JSON schema. The steps are what the host does,
+//! in this order:
 //!
 //! | step | what |
 //! | --- | --- |
 //! | `{"run": "Send"}` | an operation of the host |
 //! | `{"run": "Pack", "stream": 0}` | an operation of the GPU, in this stream |
+//! | `{"run": "y_L", "as": "tiles", "stream": 0}` | an operation of the alternative `tiles` |
 //! | `{"record": "Pack", "stream": 0}` | `cudaEventRecord` of Pack's event, behind it in its stream |
 //! | `{"wait": "Pack"}` | `cudaEventSynchronize`: the host waits for Pack's event |
 //! | `{"wait": "Pack", "stream": 1}` | `cudaStreamWaitEvent`: the stream waits for it |
@@ -36,6 +38,10 @@ use serde::{Deserialize, Serialize};
 use super::{Dag, Kind, Platform, RulesError, Schedule, Step, Timeline, error::check_time, schedule::check_streams};
 use crate::read::{brief, quoted};
 
+/// The JSON schema of all messages, of either side.
+pub const SCHEMA: &str = include_str!("protocol.schema.json");
+/// The version of the protocol.
+pub const VERSION: u32 = 1;
 /// The longest line that a program may write, in bytes.
 const LONGEST: u64 = 1 << 20;
 /// How long a program may take to end by itself.
@@ -57,6 +63,7 @@ pub struct External {
 /// What the program says of itself.
 #[derive(Debug, Deserialize)]
 struct About {
+    warpsmith: Option<u32>,
     platform: Option<String>,
     #[serde(default = "one")]
     ranks: usize,
@@ -78,6 +85,10 @@ struct Hello<'a> {
 struct Operation<'a> {
     name: &'a str,
     kind: Kind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    choice: Option<&'a str>,
+    #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
+    alternative: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -92,6 +103,8 @@ struct Question<'a> {
 enum Asked<'a> {
     Run {
         run: &'a str,
+        #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
+        alternative: Option<&'a str>,
         #[serde(skip_serializing_if = "Option::is_none")]
         stream: Option<u8>,
     },
@@ -130,9 +143,13 @@ impl External {
     /// If the command is empty.
     pub fn start(dag: &Dag, streams: usize, command: Vec<OsString>, limit: Duration) -> Result<Self, RulesError> {
         check_streams(streams)?;
-        let about = About { platform: None, ranks: 1 };
+        let about = About { warpsmith: None, platform: None, ranks: 1 };
         let mut external = External { dag: dag.clone(), streams, command, limit, running: None, about };
         external.about = external.greet().map_err(|reason| RulesError::Setup(format!("{}: {reason}", external.name())))?;
+        if let Some(version) = external.about.warpsmith.filter(|&version| version != VERSION) {
+            let name = external.name();
+            return Err(RulesError::Setup(format!("{name}: it speaks version {version} of the protocol, and this is {VERSION}")));
+        }
         if external.about.ranks == 0 {
             return Err(RulesError::Setup(format!("{}: it says that it has 0 ranks", external.name())));
         }
@@ -147,11 +164,7 @@ impl External {
     fn greet(&mut self) -> Result<About, String> {
         let running = Running::start(&self.command).map_err(|error| format!("it can't be started: {error}"))?;
         self.running = Some(running);
-        let operations =
-            self.dag.operations().filter(|&op| op != self.dag.end()).map(|op| (self.dag.name_of(op), self.dag.kind(op)));
-        let operations = operations.map(|(name, kind)| Operation { name, kind }).collect();
-        let hello = Hello { warpsmith: 1, program: self.dag.name(), streams: self.streams, operations };
-        let line = serde_json::to_string(&hello).expect("its keys are strings");
+        let line = hello(&self.dag, self.streams);
         self.ask(&line)
     }
 
@@ -176,20 +189,43 @@ impl External {
     }
 }
 
-/// The steps of a schedule, without the end.
+/// The message that says what is to be measured.
+fn hello(dag: &Dag, streams: usize) -> String {
+    let operation = |op| {
+        let (choice, alternative) = dag.alternative_of(op).unzip();
+        Operation { name: dag.name_of(op), kind: dag.kind(op), choice, alternative }
+    };
+    let operations = dag.operations().filter(|&op| op != dag.end()).map(operation).collect();
+    let hello = Hello { warpsmith: VERSION, program: dag.name(), streams, operations };
+    serde_json::to_string(&hello).expect("its keys are strings")
+}
+
+/// The message that asks for a schedule's time, as one line.
+pub fn question(dag: &Dag, schedule: &Schedule) -> String {
+    let question = Question { schedule: &schedule.text(dag), steps: steps(dag, schedule) };
+    serde_json::to_string(&question).expect("its keys are strings")
+}
+
+/// The steps of a schedule, without choices and the end.
 fn steps<'a>(dag: &'a Dag, schedule: &Schedule) -> Vec<Asked<'a>> {
     let stream_of = |wanted| {
         let bound = |step: &Step| if let Step::Gpu { op, stream } = *step { (op == wanted).then_some(stream) } else { None };
         schedule.steps().iter().find_map(bound).unwrap_or(0)
     };
-    let asked = |step: &Step| match *step {
-        Step::Cpu(op) => Asked::Run { run: dag.name_of(op), stream: None },
-        Step::Gpu { op, stream } => Asked::Run { run: dag.name_of(op), stream: Some(stream) },
-        Step::EventRecord { after } => Asked::Record { record: dag.name_of(after), stream: stream_of(after) },
-        Step::EventSync { after, .. } => Asked::Wait { wait: dag.name_of(after), stream: None },
-        Step::StreamWait { after, stream, .. } => Asked::Wait { wait: dag.name_of(after), stream: Some(stream) },
+    let run = |op, stream| {
+        let alternative = dag.alternative_of(op).map(|(_, alternative)| alternative);
+        Some(Asked::Run { run: dag.name_of(op), alternative, stream })
     };
-    schedule.steps().iter().filter(|&&step| step != Step::Cpu(dag.end())).map(asked).collect()
+    let asked = |step: &Step| match *step {
+        Step::Cpu(op) if op == dag.end() => None,
+        Step::Cpu(op) => run(op, None),
+        Step::Gpu { op, stream } => run(op, Some(stream)),
+        Step::EventRecord { after } => Some(Asked::Record { record: dag.name_of(after), stream: stream_of(after) }),
+        Step::EventSync { after, .. } => Some(Asked::Wait { wait: dag.name_of(after), stream: None }),
+        Step::StreamWait { after, stream, .. } => Some(Asked::Wait { wait: dag.name_of(after), stream: Some(stream) }),
+        Step::Choose { .. } => None,
+    };
+    schedule.steps().iter().filter_map(asked).collect()
 }
 
 impl Platform for External {
@@ -210,8 +246,7 @@ impl Platform for External {
     /// [`RulesError::Setup`] where it can't be started again.
     fn measure(&mut self, schedule: &Schedule) -> Result<f64, RulesError> {
         let text = schedule.text(&self.dag);
-        let question = Question { schedule: &text, steps: steps(&self.dag, schedule) };
-        let question = serde_json::to_string(&question).expect("its keys are strings");
+        let question = question(&self.dag, schedule);
         let failed = |reason| RulesError::Failed { schedule: text.clone(), reason };
         let mut tries = 0;
         let answer = loop {

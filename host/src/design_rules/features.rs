@@ -6,7 +6,7 @@ use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
 use super::columns::{BitColumns, count_ones, pack};
-use super::table::{TraversalTable, precedes, share_stream};
+use super::table::{TraversalTable, occurs, precedes, share_stream};
 
 /// A property that a schedule has or has not.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -26,6 +26,13 @@ pub enum Feature {
         /// The other.
         b: String,
     },
+    /// A choice is settled so.
+    Chosen {
+        /// What could be done in several ways.
+        choice: String,
+        /// The way that is taken.
+        alternative: String,
+    },
 }
 
 /// What a schedule has to do: to have a property, or not to have it. Its text is a sentence as in the paper's Tables VI
@@ -39,17 +46,17 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Whether every schedule that heeds this rule heeds the other: they are equal, or this one has two steps in an
-    /// order and the other forbids the opposite order.
+    /// Whether every schedule that heeds this rule heeds the other: they are equal, or this one demands a property and
+    /// the other forbids one that excludes it, such as the opposite order.
     pub fn implies(&self, other: &Rule) -> bool {
-        self == other || (self.value && !other.value && self.feature.is_reverse_of(&other.feature))
+        self == other || (self.value && !other.value && self.feature.excludes(&other.feature))
     }
 
-    /// Whether no schedule can heed both rules: one demands what the other forbids, or they have two steps in opposite
-    /// orders.
+    /// Whether no schedule can heed both rules: one demands what the other forbids, or they demand what excludes each
+    /// other: two steps in opposite orders, or two alternatives of a choice.
     pub fn contradicts(&self, other: &Rule) -> bool {
         (self.feature == other.feature && self.value != other.value)
-            || (self.value && other.value && self.feature.is_reverse_of(&other.feature))
+            || (self.value && other.value && self.feature.excludes(&other.feature))
     }
 
     /// Whether each traversal of a table heeds the rule, packed as a column of [`BitColumns`].
@@ -60,9 +67,11 @@ impl Rule {
 }
 
 impl Feature {
-    fn is_reverse_of(&self, other: &Feature) -> bool {
+    /// Whether no schedule has both.
+    fn excludes(&self, other: &Feature) -> bool {
         match (self, other) {
             (Feature::Order { before: u, after: v }, Feature::Order { before, after }) => u == after && v == before,
+            (Feature::Chosen { choice: a, alternative: x }, Feature::Chosen { choice: b, alternative: y }) => a == b && x != y,
             _ => false,
         }
     }
@@ -75,6 +84,8 @@ impl fmt::Display for Rule {
             (Feature::Order { before, after }, false) => (before, "not before", after),
             (Feature::SameStream { a, b }, true) => (a, "same stream as", b),
             (Feature::SameStream { a, b }, false) => (a, "different stream than", b),
+            (Feature::Chosen { choice, alternative }, true) => (choice, "as", alternative),
+            (Feature::Chosen { choice, alternative }, false) => (choice, "not as", alternative),
         };
         write!(f, "{first} {says} {second}")
     }
@@ -93,17 +104,17 @@ impl Serialize for Rule {
 
 /// The features that tell some traversals of a program apart.
 ///
-/// There is one for each ordered pair of steps and each pair of GPU operations, but for those that are the same for all
-/// traversals. Where two steps always occur, "u before v" and "v before u" say the same, and the first by name is
-/// taken.
+/// There is one for each alternative of a choice, each ordered pair of steps and each pair of GPU operations, but for
+/// those that are the same for all traversals. Where two steps always occur, "u before v" and "v before u" say the same,
+/// and the first by name is taken; so it is with a choice of two.
 ///
-/// They are in the order in which a tree should prefer them where they tell as much: orders of the program's own
-/// operations, shared streams, orders with one synchronisation step, orders of two; each by the names of their steps.
+/// They are in the order in which a tree should prefer them where they tell as much: choices, orders of the program's
+/// own operations, shared streams, orders with one synchronisation step, orders of two; each by the names of their steps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FeatureSet {
     features: Vec<Feature>,
-    /// For each feature, whether it is an order of two steps that always occur.
-    exclusive: Vec<bool>,
+    /// For each feature, the one that all traversals have which don't have it, where there is one.
+    opposite: Vec<Option<Feature>>,
 }
 
 impl FeatureSet {
@@ -113,12 +124,24 @@ impl FeatureSet {
     /// # Panics
     /// If the table has no such row.
     pub fn learn(table: &TraversalTable, rows: &[usize]) -> (Self, BitColumns) {
-        let names = table.names();
+        let names = &table.names()[..table.first_choice()];
         let places: Vec<Vec<u32>> = (0..names.len()).map(|id| gather(table.places(id), rows)).collect();
         let streams: Vec<Vec<Option<u8>>> = (0..table.operations()).map(|id| gather(table.streams(id), rows)).collect();
-        let mut set = FeatureSet { features: Vec::new(), exclusive: Vec::new() };
+        let mut set = FeatureSet { features: Vec::new(), opposite: Vec::new() };
         let mut columns = BitColumns::new(rows.len());
 
+        let choices: Vec<_> = table.choices().iter().filter_map(|name| name.split_once('=')).collect();
+        for (index, &(choice, alternative)) in choices.iter().enumerate() {
+            let chosen = |alternative: &str| Feature::Chosen { choice: choice.to_owned(), alternative: alternative.to_owned() };
+            let all: Vec<_> = choices.iter().filter(|other| other.0 == choice).map(|other| other.1).collect();
+            let places = gather(table.places(table.first_choice() + index), rows);
+            let bits = pack(rows.len(), |row| occurs(places[row]));
+            match all[..] {
+                [first, second] if first == alternative => set.push(&mut columns, (chosen(first), bits), Some(chosen(second))),
+                [_, _] => {}
+                _ => set.push(&mut columns, (chosen(alternative), bits), None),
+            }
+        }
         let orders = |set: &mut Self, columns: &mut BitColumns, synchronisation: usize| {
             let pairs = (0..names.len()).flat_map(|u| (u + 1..names.len()).map(move |v| (u, v)));
             let is_synchronisation = |id: usize| usize::from(id >= table.operations());
@@ -131,9 +154,9 @@ impl FeatureSet {
                 let [forth, back] = [order(u, v), order(v, u)];
                 // One of the two holds in each row, that is, both steps always occur.
                 let exclusive = count_ones(&forth.1) + count_ones(&back.1) == rows.len();
-                set.push(columns, forth, exclusive);
+                set.push(columns, forth, exclusive.then(|| back.0.clone()));
                 if !exclusive {
-                    set.push(columns, back, false);
+                    set.push(columns, back, None);
                 }
             }
         };
@@ -142,7 +165,7 @@ impl FeatureSet {
             for b in a + 1..table.operations() {
                 let feature = Feature::SameStream { a: names[a].clone(), b: names[b].clone() };
                 let bits = pack(rows.len(), |row| share_stream(streams[a][row], streams[b][row]));
-                set.push(&mut columns, (feature, bits), false);
+                set.push(&mut columns, (feature, bits), None);
             }
         }
         orders(&mut set, &mut columns, 1);
@@ -151,11 +174,11 @@ impl FeatureSet {
     }
 
     /// Takes a feature unless it is the same for all.
-    fn push(&mut self, columns: &mut BitColumns, (feature, bits): (Feature, Vec<u64>), exclusive: bool) {
+    fn push(&mut self, columns: &mut BitColumns, (feature, bits): (Feature, Vec<u64>), opposite: Option<Feature>) {
         let ones = count_ones(&bits);
         if 0 < ones && ones < columns.rows() {
             self.features.push(feature);
-            self.exclusive.push(exclusive);
+            self.opposite.push(opposite);
             columns.push_words(&bits);
         }
     }
@@ -186,16 +209,14 @@ impl FeatureSet {
     }
 
     /// What it says that a feature has this value. Where both steps always occurred in what was learned from, "u not
-    /// before v" is "v before u".
+    /// before v" is "v before u"; of two alternatives, "not as one" is "as the other".
     ///
     /// # Panics
     /// If there is no such feature.
     pub fn rule(&self, feature: usize, value: bool) -> Rule {
-        match &self.features[feature] {
-            Feature::Order { before, after } if !value && self.exclusive[feature] => {
-                Rule { feature: Feature::Order { before: after.clone(), after: before.clone() }, value: true }
-            }
-            other => Rule { feature: other.clone(), value },
+        match &self.opposite[feature] {
+            Some(opposite) if !value => Rule { feature: opposite.clone(), value: true },
+            _ => Rule { feature: self.features[feature].clone(), value },
         }
     }
 }
@@ -208,6 +229,7 @@ fn gather<T: Copy>(values: &[T], rows: &[usize]) -> Vec<T> {
 pub(super) enum LookedUp<'a> {
     Order(&'a [u32], &'a [u32]),
     SameStream(&'a [Option<u8>], &'a [Option<u8>]),
+    Chosen(&'a [u32]),
     /// Not all its steps are there.
     Never,
 }
@@ -216,14 +238,17 @@ impl<'a> LookedUp<'a> {
     pub(super) fn of(feature: &Feature, table: &'a TraversalTable) -> Self {
         let found = match feature {
             Feature::Order { before: u, after: v } | Feature::SameStream { a: u, b: v } => table.id(u).zip(table.id(v)),
+            Feature::Chosen { choice, alternative } => {
+                let found = table.id(&format!("{choice}={alternative}"));
+                return found.map_or(LookedUp::Never, |id| LookedUp::Chosen(table.places(id)));
+            }
         };
         match (feature, found) {
-            (_, None) => LookedUp::Never,
             (Feature::Order { .. }, Some((u, v))) => LookedUp::Order(table.places(u), table.places(v)),
             (Feature::SameStream { .. }, Some((a, b))) if a.max(b) < table.operations() => {
                 LookedUp::SameStream(table.streams(a), table.streams(b))
             }
-            (Feature::SameStream { .. }, Some(_)) => LookedUp::Never,
+            _ => LookedUp::Never,
         }
     }
 
@@ -231,6 +256,7 @@ impl<'a> LookedUp<'a> {
         match self {
             LookedUp::Order(u, v) => precedes(u[row], v[row]),
             LookedUp::SameStream(a, b) => share_stream(a[row], b[row]),
+            LookedUp::Chosen(places) => occurs(places[row]),
             LookedUp::Never => false,
         }
     }

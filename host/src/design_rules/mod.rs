@@ -8,6 +8,7 @@
 //!   machine; [`Replay`] from a file of [`Runs`].
 //! - [`Model`] learns from times: classes ([`labels`]), features ([`FeatureSet`]), a [`tree`], and [`rules`] as
 //!   sentences; [`Accuracy`] and [`study`] say how well they hold, [`report`] makes a page of all.
+//! - [`emit`] writes a schedule as code.
 //! - [`programs`] has some to begin with.
 //!
 //! ```
@@ -41,6 +42,7 @@
 mod accuracy;
 mod columns;
 pub mod dag;
+pub mod emit;
 mod error;
 pub mod external;
 mod features;
@@ -63,7 +65,7 @@ pub mod tree;
 
 pub use accuracy::Accuracy;
 pub use columns::BitColumns;
-pub use dag::{Dag, DagBuilder, Kind, OpId};
+pub use dag::{Choice, Dag, DagBuilder, Kind, OpId};
 pub use error::RulesError;
 pub use features::{Feature, FeatureSet, Rule};
 pub use labels::{Class, LabelOptions, Labels};

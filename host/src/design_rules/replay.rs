@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{About, Dag, Kind, Platform, RulesError, Runs, Schedule, Timeline, dag};
+use super::{About, Dag, DagBuilder, Kind, Platform, RulesError, Runs, Schedule, Timeline, dag};
 
 /// Times looked up among runs. The program is that of the runs.
 ///
@@ -106,8 +106,8 @@ pub fn program_of(about: &About) -> Result<Dag, RulesError> {
     for operation in operations.split(',') {
         builder = match operation.rsplit_once(':') {
             Some((dag::END, "c")) => builder,
-            Some((name, "c")) => builder.operation(name, Kind::Cpu),
-            Some((name, "g")) => builder.operation(name, Kind::Gpu),
+            Some((label, "c")) => labelled(builder, label, Kind::Cpu),
+            Some((label, "g")) => labelled(builder, label, Kind::Gpu),
             _ => return Err(wrong()),
         };
     }
@@ -119,6 +119,15 @@ pub fn program_of(about: &About) -> Result<Dag, RulesError> {
     if dag.signature() == about.signature { Ok(dag) } else { Err(wrong()) }
 }
 
+/// Adds the operation of this [label](Dag::label).
+fn labelled(builder: DagBuilder, label: &str, kind: Kind) -> DagBuilder {
+    let part = label.split_once('=').and_then(|(choice, rest)| Some((choice, rest.split_once('/')?)));
+    match part {
+        Some((choice, (alternative, name))) => builder.part(choice, alternative, name, kind),
+        None => builder.operation(label, kind),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::schedule::Schedules;
@@ -127,7 +136,9 @@ mod tests {
 
     #[test]
     fn programs_from_their_signatures() {
-        for dag in [programs::spmv::dag(), programs::halo::dag(), programs::pipeline::dag(3).unwrap()] {
+        let choice = Dag::builder("c").gpu("b").alternative("a", "x", Kind::Cpu).part("a", "y", "p", Kind::Gpu);
+        let choice = choice.part("a", "y", "q", Kind::Cpu).edge("a=y/p", "a=y/q").edge("b", "a").build().unwrap();
+        for dag in [programs::spmv::dag(), programs::halo::dag(), programs::pipeline::dag(3).unwrap(), choice] {
             assert_eq!(program_of(&About::program(&dag)).unwrap(), dag);
         }
         for signature in ["", "a:g", "a:g,end:c a>b", "a:x,end:c a>end", "a:g,end:c", "a:g,end:c a-end", "end:c,a:g a>end"] {

@@ -1,5 +1,6 @@
 //! Measured schedules, and the file that holds them.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -219,8 +220,8 @@ impl Runs {
                 format!("it was cut short, or put together: it should have {expected} runs, but has {found}").into(),
             ));
         }
-        let first = all.rows().next().map(|(_, first)| signature(first));
-        let odd = first.and_then(|first| all.rows().position(|(_, traversal)| signature(traversal) != first));
+        let mut names = Names::default();
+        let odd = all.rows().position(|(_, traversal)| !names.agree(traversal));
         if let Some(odd) = odd {
             return Err(wrong(format!("line {}: the schedule has other operations than the first", odd + 4).into()));
         }
@@ -241,13 +242,12 @@ impl Runs {
         };
         let mut table = Table::open_any(path).map_err(wrong)?;
         let mut all = Runs::default();
-        let mut names = None;
+        let mut names = Names::default();
         while table.next().map_err(wrong)? {
             let failed = table.text(seconds) == FAILED;
             let time = if failed { None } else { Some(time(table.text(seconds)).map_err(|reason| wrong(table.error(reason)))?) };
             let traversal: Traversal = table.text(schedule).parse().map_err(|reason: String| wrong(table.error(reason)))?;
-            let signature = signature(&traversal);
-            if names.get_or_insert_with(|| signature.clone()) != &signature {
+            if !names.agree(&traversal) {
                 return Err(wrong(table.error("the schedule has other operations than the first")));
             }
             reserve(&mut all.runs, 1).and_then(|()| reserve(&mut all.failed, 1)).map_err(wrong)?;
@@ -360,10 +360,29 @@ fn time(text: &str) -> Result<f64, String> {
     Ok(seconds)
 }
 
-/// The names of a schedule's operations, sorted.
-fn signature(traversal: &Traversal) -> Vec<String> {
-    let mut names: Vec<_> =
-        traversal.steps().iter().filter(|step| !step.is_synchronisation()).map(|step| step.name.clone()).collect();
-    names.sort_unstable();
-    names
+/// The names of a program's operations, as its schedules have them.
+#[derive(Default)]
+struct Names {
+    /// Of all schedules.
+    choices: Option<Vec<String>>,
+    /// By the alternatives that are taken, the operations.
+    operations: HashMap<Vec<String>, Vec<String>>,
+}
+
+impl Names {
+    /// Whether a schedule has the same choices as those before, and the same operations as those with the same
+    /// alternatives.
+    fn agree(&mut self, traversal: &Traversal) -> bool {
+        let sorted = |names: &mut dyn Iterator<Item = &str>| {
+            let mut names: Vec<_> = names.map(str::to_owned).collect();
+            names.sort_unstable();
+            names
+        };
+        let steps = || traversal.steps().iter();
+        let choices = sorted(&mut steps().filter_map(|step| Some(step.chosen()?.0)));
+        let alternatives = sorted(&mut steps().filter(|step| step.chosen().is_some()).map(|step| &*step.name));
+        let operations = sorted(&mut steps().filter(|step| step.is_operation()).map(|step| &*step.name));
+        *self.choices.get_or_insert_with(|| choices.clone()) == choices
+            && *self.operations.entry(alternatives).or_insert_with(|| operations.clone()) == operations
+    }
 }

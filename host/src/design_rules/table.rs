@@ -10,13 +10,15 @@ const ABSENT: u32 = u32::MAX;
 /// Traversals of one program as a table: for each the place of every step and the stream of every bound GPU operation.
 /// Features and rules are looked up in it.
 ///
-/// Synchronisation may occur in some traversals and not in others. Names are in alphabetical order, the program's
-/// operations before synchronisation, so that they don't depend on which traversals there are, nor on their order.
+/// Synchronisation may occur in some traversals and not in others, and so may operations of alternatives. Names are in
+/// alphabetical order, the program's operations before synchronisation and that before choices, so that they don't depend on which traversals there are, nor on their order.
 #[derive(Clone, Debug)]
 pub struct TraversalTable {
     rows: usize,
     names: Vec<String>,
     operations: usize,
+    /// Where the names of choices begin, such as `y_L=tiles`.
+    choices: usize,
     /// Name by name.
     places: Vec<u32>,
     /// Name by name, of the operations alone.
@@ -28,9 +30,11 @@ impl TraversalTable {
     pub fn new<'a>(traversals: impl IntoIterator<Item = &'a Traversal>) -> Self {
         let traversals: Vec<_> = traversals.into_iter().collect();
         let steps = || traversals.iter().flat_map(|traversal| traversal.steps());
-        let sorted: BTreeSet<_> = steps().map(|step| (step.is_synchronisation(), step.name.as_str())).collect();
-        let operations = sorted.iter().filter(|(synchronisation, _)| !synchronisation).count();
-        let ids: BTreeMap<_, _> = sorted.iter().enumerate().map(|(id, &(_, name))| (name, id)).collect();
+        let sorted: BTreeSet<_> =
+            steps().map(|step| (step.chosen().is_some(), step.is_synchronisation(), step.name.as_str())).collect();
+        let operations = sorted.iter().filter(|&&(chosen, synchronisation, _)| !chosen && !synchronisation).count();
+        let choices = sorted.iter().filter(|&&(chosen, _, _)| !chosen).count();
+        let ids: BTreeMap<_, _> = sorted.iter().enumerate().map(|(id, &(_, _, name))| (name, id)).collect();
 
         let rows = traversals.len();
         let mut places = vec![ABSENT; rows * sorted.len()];
@@ -44,8 +48,8 @@ impl TraversalTable {
                 }
             }
         }
-        let names = sorted.into_iter().map(|(_, name)| name.to_owned()).collect();
-        TraversalTable { rows, names, operations, places, streams }
+        let names = sorted.into_iter().map(|(_, _, name)| name.to_owned()).collect();
+        TraversalTable { rows, names, operations, choices, places, streams }
     }
 
     /// How many traversals there are.
@@ -58,8 +62,8 @@ impl TraversalTable {
         self.rows == 0
     }
 
-    /// The names of all steps that occur: first the [`operations`](Self::operations), then synchronisation, each in
-    /// alphabetical order.
+    /// The names of all steps that occur: first the [`operations`](Self::operations), then synchronisation, then
+    /// [`choices`](Self::choices), each in alphabetical order.
     pub fn names(&self) -> &[String] {
         &self.names
     }
@@ -69,11 +73,23 @@ impl TraversalTable {
         self.operations
     }
 
+    /// The names that settle choices, such as `y_L=tiles`: the last of the names.
+    pub fn choices(&self) -> &[String] {
+        &self.names[self.choices..]
+    }
+
+    /// Where in [`names`](Self::names) those of choices begin.
+    pub(super) fn first_choice(&self) -> usize {
+        self.choices
+    }
+
     /// A step's index in [`names`](Self::names).
     pub(super) fn id(&self, name: &str) -> Option<usize> {
-        let (operations, synchronisation) = self.names.split_at(self.operations);
-        let find = |names: &[String]| names.binary_search_by(|other| other.as_str().cmp(name)).ok();
-        find(operations).or_else(|| Some(find(synchronisation)? + self.operations))
+        let parts = [0..self.operations, self.operations..self.choices, self.choices..self.names.len()];
+        parts.into_iter().find_map(|part| {
+            let found = self.names[part.clone()].binary_search_by(|other| other.as_str().cmp(name));
+            found.ok().map(|place| part.start + place)
+        })
     }
 
     /// The places of a step in each traversal; see [`precedes`].
@@ -85,6 +101,11 @@ impl TraversalTable {
     pub(super) fn streams(&self, id: usize) -> &[Option<u8>] {
         if id < self.operations { &self.streams[id * self.rows..(id + 1) * self.rows] } else { &[] }
     }
+}
+
+/// Whether a step occurs that is at this place.
+pub(super) fn occurs(place: u32) -> bool {
+    place != ABSENT
 }
 
 /// Whether a step at the first place comes before one at the second: both occur.

@@ -10,7 +10,7 @@ use crate::read::quoted;
 /// is not at hand.
 ///
 /// Its text is that of [`Schedule::text`](super::Schedule::text): names with `;` between them, and `@` and the stream
-/// behind those that name one.
+/// behind those that name one. `y_L=tiles` settles a choice.
 ///
 /// ```
 /// use warpsmith::design_rules::Traversal;
@@ -41,6 +41,16 @@ impl NamedStep {
         self.name.contains('-')
     }
 
+    /// The choice and the alternative, where the step settles one.
+    pub fn chosen(&self) -> Option<(&str, &str)> {
+        self.name.split_once('=')
+    }
+
+    /// Whether it is an operation.
+    pub fn is_operation(&self) -> bool {
+        !self.is_synchronisation() && self.chosen().is_none()
+    }
+
     /// The stream that an operation of the GPU is bound to.
     pub fn bound(&self) -> Option<u8> {
         self.stream.filter(|_| !self.is_synchronisation())
@@ -66,11 +76,13 @@ impl FromStr for Traversal {
                 Some((name, stream)) => (name, Some(stream.parse().map_err(|_| format!("{} names no stream", quoted(part)))?)),
                 None => (part, None),
             };
-            if name.is_empty() {
+            if name.split('=').any(str::is_empty) {
                 return Err(format!("there is an empty name in {}", quoted(text)));
             }
-            if !names.insert(name) {
-                return Err(format!("{} stands twice in {}", quoted(name), quoted(text)));
+            // Of a choice there is one alternative.
+            let once = name.split_once('=').map_or(name, |(choice, _)| &name[..=choice.len()]);
+            if !names.insert(once) {
+                return Err(format!("{} stands twice in {}", quoted(once), quoted(text)));
             }
             steps.push(NamedStep { name: name.to_owned(), stream });
         }

@@ -46,7 +46,8 @@ struct Object<'a> {
     command: &'static str,
     program: &'a str,
     operations: Vec<Operation<'a>>,
-    edges: Vec<[&'a str; 2]>,
+    choices: Vec<Alternatives<'a>>,
+    edges: Vec<[String; 2]>,
     counts: Vec<Count>,
 }
 
@@ -54,6 +55,17 @@ struct Object<'a> {
 struct Operation<'a> {
     name: &'a str,
     kind: Kind,
+    /// The choice and the alternative that it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    choice: Option<&'a str>,
+    #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
+    alternative: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Alternatives<'a> {
+    choice: &'a str,
+    alternatives: Vec<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -93,11 +105,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let known = too_many.map(|exponent| Count { streams, schedules: None, more_than_exponent: Some(exponent) });
         counts.push(known.map_or_else(|| Count::of(&dag, streams), Ok)?);
     }
-    let operations: Vec<_> = dag.operations().map(|op| Operation { name: dag.name_of(op), kind: dag.kind(op) }).collect();
-    let edges: Vec<_> = dag.edges().map(|(u, v)| [dag.name_of(u), dag.name_of(v)]).collect();
+    let operation = |op| {
+        let (choice, alternative) = dag.alternative_of(op).unzip();
+        Operation { name: dag.name_of(op), kind: dag.kind(op), choice, alternative }
+    };
+    let operations: Vec<_> = dag.operations().map(operation).collect();
+    let edges: Vec<_> = dag.edges().map(|(u, v)| [dag.label(u), dag.label(v)]).collect();
+    let choices = dag.choices().iter();
+    let choices: Vec<_> =
+        choices.map(|choice| Alternatives { choice: choice.name(), alternatives: choice.alternatives().collect() }).collect();
     if arguments.json {
         let program = dag.name();
-        return terminal::print_json(&Object { system: "rules", command: "count", program, operations, edges, counts });
+        return terminal::print_json(&Object { system: "rules", command: "count", program, operations, choices, edges, counts });
     }
     let mut table = terminal::table(["streams", "schedules"], [0, 1]);
     for count in &counts {
@@ -106,10 +125,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     terminal::print(table)?;
     let of_gpu = dag.gpu_operations().count();
     terminal::print(format_args!(
-        "{}: {} of the GPU, {} of the host, {}.",
+        "{}: {} of the GPU, {} of the host, {}{}.",
         dag.name(),
         format::counted(of_gpu, "operation", "operations"),
         operations.len() - of_gpu,
+        if choices.is_empty() { String::new() } else { format!("{}, ", format::counted(choices.len(), "choice", "choices")) },
         format::counted(edges.len(), "dependence", "dependences")
     ))
 }

@@ -86,6 +86,10 @@ pub struct Arguments {
     /// With --exhaustive, how often to measure each [default: 1]
     #[arg(long, value_name = "N", requires = "exhaustive", value_parser = clap::value_parser!(u64).range(1..=1000))]
     passes: Option<u64>,
+    /// With --exhaustive, also write the times of all passes, as they were measured: rows in order, with each schedule
+    /// as often as it was measured. --resume then goes on from these, with more --passes, too
+    #[arg(long, value_name = "RAW.CSV", requires = "exhaustive")]
+    raw: Option<PathBuf>,
     /// How to choose schedules
     #[arg(long, value_enum, default_value_t = Search::Mcts)]
     search: Search,
@@ -157,6 +161,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let mut files = Files::reading(inputs.into_iter().flatten());
     let destination = files.write(&arguments.output)?;
     files.write(&beside(&arguments.output))?;
+    let raw = arguments.raw.as_ref().map(|path| files.write(path)).transpose()?;
     let opened = match arguments.external()? {
         Some(external) => Some(Opened { platform: Box::new(external), input: String::new() }),
         None => open_platform(global, &arguments.choice, &arguments.place, arguments.streams, arguments.seed)?,
@@ -188,7 +193,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         space: space.map(|space| space.to_string()),
         ..About::program(&dag)
     };
-    let mut session = Session::start(destination, about, arguments.resume, !arguments.exhaustive)?;
+    let mut session = Session::start(destination, raw, about, arguments.resume, !arguments.exhaustive)?;
     let interrupt = Interrupt::first_sets("stopping with what was measured");
 
     let start = Instant::now();

@@ -1,16 +1,21 @@
 //! `warpsmith rules`: schedules of CUDA+MPI programs, and what makes them fast.
 
+mod check;
 mod count;
+mod draw;
+mod emit;
 mod explore;
 mod explored;
 mod fit;
 mod learn;
 mod learning;
+mod offline;
 mod platform;
 mod processes;
 mod program;
 mod report;
 mod scatter;
+mod schema;
 mod session;
 mod study;
 
@@ -35,7 +40,8 @@ use super::{Global, failure::Failure};
         warpsmith rules explore spmv --exhaustive --output full.csv\n  \
         warpsmith rules learn runs.csv --against full.csv           how well the rules hold in the whole space\n  \
         warpsmith rules study full.csv                              how that depends on the iterations and the search\n  \
-        warpsmith rules fit full.csv --output machine.json          fit the simulated machine to them"
+        warpsmith rules fit full.csv --output machine.json          fit the simulated machine to them\n  \
+        warpsmith rules emit runs.csv --language cuda               the fastest schedule as code"
 )]
 pub struct Arguments {
     #[command(subcommand)]
@@ -50,6 +56,18 @@ enum Command {
     Explore(explore::Arguments),
     #[command(about = "Count the schedules of a program, or list them")]
     Count(count::Arguments),
+    #[command(about = "Check a program's file, and schedules of it")]
+    Check(check::Arguments),
+    #[command(about = "Draw a program as a graph")]
+    Draw(draw::Arguments),
+    #[command(about = "Print what a search would measure next")]
+    Next(offline::Next),
+    #[command(about = "Add the time of a schedule to runs")]
+    Add(offline::Add),
+    #[command(about = "Write a schedule as code, or say what differs from another")]
+    Emit(emit::Arguments),
+    #[command(about = "Print the JSON schema of programs, or of what they hear and answer")]
+    Schema(schema::Arguments),
     #[command(about = "Learn rules from runs; compare them with those of a whole space")]
     Learn(learn::Arguments),
     #[command(about = "Repeat searches on a measured space: how good their rules and schedules are")]
@@ -67,6 +85,12 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         Command::Study(arguments) => study::run(global, arguments),
         Command::Fit(arguments) => fit::run(global, arguments),
         Command::Count(arguments) => count::run(arguments),
+        Command::Check(arguments) => check::run(arguments),
+        Command::Draw(arguments) => draw::run(arguments),
+        Command::Next(arguments) => offline::next(arguments),
+        Command::Add(arguments) => offline::add(arguments),
+        Command::Emit(arguments) => emit::run(arguments),
+        Command::Schema(arguments) => schema::run(arguments),
         Command::Learn(arguments) => learn::run(arguments),
         Command::Report(arguments) => report::run(arguments),
     }

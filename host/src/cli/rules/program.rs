@@ -36,13 +36,18 @@ fn parse_program(text: OsString) -> Result<Program, String> {
     }
 }
 
+/// Reads which program is meant.
+pub fn parser() -> impl TypedValueParser<Value = Program> {
+    OsStringValueParser::new().try_map(parse_program)
+}
+
 /// Which program, and how large a graph it is.
 #[derive(Args, Clone, Debug)]
 pub struct Choice {
     /// The program: spmv (a sparse matrix times a vector over ranks, as in the paper), halo (a step of the heat equation
     /// in three dimensions), pipeline (pairwise matrices: compute, download and write blocks), or a file with the
     /// operations of your own
-    #[arg(value_name = "PROGRAM", value_parser = OsStringValueParser::new().try_map(parse_program))]
+    #[arg(value_name = "PROGRAM", value_parser = parser())]
     pub program: Program,
     /// Blocks that a rank computes, for pipeline: each is three operations [default: 4]
     #[arg(long, value_name = "N")]
@@ -69,6 +74,16 @@ impl Choice {
         let choice = Choice { program, blocks };
         runs.check_program(&choice.dag()?, path)?;
         Ok(choice)
+    }
+
+    /// This program, as large as it is by itself.
+    pub fn of_program(program: Program) -> Self {
+        Choice { program, blocks: None }
+    }
+
+    /// The program's file, where it is one of the user's.
+    pub fn file(&self) -> Option<&Path> {
+        if let Program::File(path) = &self.program { Some(path) } else { None }
     }
 
     /// How many blocks a pipeline has.

@@ -19,6 +19,8 @@ pub struct Session {
     /// search knows them.
     pub runs: Runs,
     destination: Destination,
+    /// Where all measurements go, in order, if they do.
+    raw: Option<(Destination, Runs)>,
     journal: Journal,
     /// What a search that this one continues has measured: its first runs.
     before: Runs,
@@ -29,7 +31,15 @@ pub struct Session {
 impl Session {
     /// Runs that go to a file, from the start on or, with `resume`, after those that are in its journal, or in the file
     /// where `in_file` says that it has what is measured.
-    pub fn start(destination: Destination, about: About, resume: bool, in_file: bool) -> Result<Self, Failure> {
+    ///
+    /// All measurements go to `raw`, too, where it is named, and are resumed from there where there is no journal.
+    pub fn start(
+        destination: Destination,
+        raw: Option<Destination>,
+        about: About,
+        resume: bool,
+        in_file: bool,
+    ) -> Result<Self, Failure> {
         let path = destination.name().to_owned();
         let journal = beside(&path);
         // Also where it is a link to nothing.
@@ -44,6 +54,9 @@ impl Session {
         let none = Runs { about: about.clone(), ..Runs::default() };
         let before = match resume {
             true if unfinished => resumed(&journal, about.clone())?,
+            true if raw.as_ref().is_some_and(|raw| raw.name().exists()) => {
+                resumed(raw.as_ref().map_or(&path, Destination::name), about.clone())?
+            }
             true if path.exists() && !in_file => {
                 let text = "it can't be resumed: it has each schedule once, whatever was measured of it";
                 return Err(Failure::error(format_args!("{}: {text}", path.display())));
@@ -51,7 +64,8 @@ impl Session {
             true if path.exists() => resumed(&path, about.clone())?,
             _ => none.clone(),
         };
-        Ok(Session { runs: none, destination, journal: Journal::new(journal, unfinished), before, again: 0 })
+        let raw = raw.map(|raw| (raw, none.clone()));
+        Ok(Session { runs: none, destination, raw, journal: Journal::new(journal, unfinished), before, again: 0 })
     }
 
     /// The schedules of before that the search has not come to again, with their times, if they didn't fail.
@@ -62,6 +76,14 @@ impl Session {
     /// Takes in a schedule that was tried; without a time it failed. It is in the journal from now on.
     fn keep(&mut self, seconds: Option<f64>, text: &str) -> Result<(), RulesError> {
         self.journal.add(&self.before, seconds, &text.parse().map_err(RulesError::Setup)?)
+    }
+
+    /// Takes in a time for the file of all measurements.
+    fn note(&mut self, seconds: f64, text: &str) -> Result<(), RulesError> {
+        if let Some((_, raw)) = &mut self.raw {
+            raw.push(Some(seconds), text.parse().map_err(RulesError::Setup)?);
+        }
+        Ok(())
     }
 
     /// Takes in that a schedule failed, as [`Kept::measure`] said.
@@ -86,8 +108,11 @@ impl Session {
         Ok(())
     }
 
-    /// Writes the file.
+    /// Writes the file, and that of all measurements.
     pub fn write(&self) -> Result<(), Failure> {
+        if let Some((destination, raw)) = &self.raw {
+            raw.write(destination)?;
+        }
         self.runs.write(&self.destination)?;
         tracing::info!(runs = self.runs.runs.len(), "wrote {}", self.destination.name().display());
         Ok(())
@@ -123,7 +148,8 @@ impl Platform for Kept<'_> {
     fn measure(&mut self, schedule: &Schedule) -> Result<f64, RulesError> {
         let Session { before, again, destination, .. } = &mut *self.session;
         let text = schedule.text(self.platform.dag());
-        if let Some((seconds, traversal)) = before.rows().nth(*again) {
+        let known = before.rows().nth(*again).map(|(seconds, traversal)| (seconds, traversal.clone()));
+        if let Some((seconds, traversal)) = known {
             if traversal.to_string() != text {
                 let reason = format!(
                     "it can't be resumed: in iteration {again} this search measures `{text}`, and the file has another schedule"
@@ -131,13 +157,17 @@ impl Platform for Kept<'_> {
                 return Err(FileError::new(destination.name(), reason).into());
             }
             *again += 1;
-            return seconds.ok_or_else(|| RulesError::Failed { schedule: text, reason: "it failed before".to_owned() });
+            let failed = || RulesError::Failed { schedule: text.clone(), reason: "it failed before".to_owned() };
+            let seconds = seconds.ok_or_else(failed)?;
+            self.session.note(seconds, &text)?;
+            return Ok(seconds);
         }
         if self.check {
             self.platform.check(schedule)?;
         }
         let seconds = self.platform.measure(schedule)?;
         self.session.keep(Some(seconds), &text)?;
+        self.session.note(seconds, &text)?;
         Ok(seconds)
     }
 

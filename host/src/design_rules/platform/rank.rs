@@ -99,7 +99,7 @@ impl Rank {
             }
             (step, step.stream().unwrap_or(0))
         };
-        schedule.steps().iter().map(with_stream).collect()
+        schedule.steps().iter().filter(|step| !matches!(step, Step::Choose { .. })).map(with_stream).collect()
     }
 
     /// One invocation.
@@ -123,6 +123,7 @@ impl Rank {
             Step::EventRecord { after } => self.lanes.record(after, stream),
             Step::EventSync { after, .. } => self.lanes.synchronize(after),
             Step::StreamWait { after, .. } => self.lanes.wait(after, stream),
+            Step::Choose { .. } => Ok(()),
         }
     }
 

@@ -58,6 +58,13 @@ pub enum Step {
         /// The stream of `before`.
         stream: u8,
     },
+    /// Settles which of a choice's alternatives the schedule has: `y_L=tiles`. The host does nothing then.
+    Choose {
+        /// The choice's place among the program's.
+        choice: u8,
+        /// The alternative's place among the choice's.
+        alternative: u8,
+    },
 }
 
 impl Step {
@@ -65,7 +72,9 @@ impl Step {
     /// `CSWE-b4-add`. Where `v` needs several GPU operations, the name says which: `CSWE-b4-add-after-y_L`.
     pub fn name(self, dag: &Dag) -> String {
         let wait = |kind: &str, after: OpId, before: OpId| {
-            let several = dag.predecessors(before).filter(|&op| dag.kind(op) == Kind::Gpu).count() > 1;
+            // Alternatives may have one name.
+            let is_other = |op: OpId| dag.kind(op) == Kind::Gpu && dag.name_of(op) != dag.name_of(after);
+            let several = dag.predecessors(before).any(is_other);
             let (before, after) = (dag.name_of(before), dag.name_of(after));
             if several { format!("{kind}-b4-{before}-after-{after}") } else { format!("{kind}-b4-{before}") }
         };
@@ -74,6 +83,11 @@ impl Step {
             Step::EventRecord { after } => format!("CER-after-{}", dag.name_of(after)),
             Step::EventSync { after, before } => wait("CES", after, before),
             Step::StreamWait { after, before, .. } => wait("CSWE", after, before),
+            Step::Choose { choice, alternative } => {
+                let choice = &dag.choices()[usize::from(choice)];
+                let alternative = choice.alternatives().nth(usize::from(alternative)).unwrap_or("?");
+                format!("{}={alternative}", choice.name())
+            }
         }
     }
 
@@ -91,7 +105,7 @@ impl Step {
     }
 }
 
-/// A complete traversal of a program: every operation once, each after what it depends on, with the synchronisation
+/// A complete traversal of a program: every operation once, of alternatives those of one, each after what it depends on, with the synchronisation
 /// that the streams take.
 ///
 /// Precisely (sections III-A to III-C of the paper, with no synchronisation that is not needed):
@@ -103,7 +117,9 @@ impl Step {
 /// 5. synchronisation is inserted when it is what holds up a next operation: `CES-b4-v` and `CSWE-b4-v` come after all
 ///    predecessors of v, and `CER-after-u` after all predecessors of some v whose edge from u takes it;
 /// 6. streams are numbered in the order in which steps first name them, so that no two schedules differ in the names of
-///    streams alone.
+///    streams alone;
+/// 7. before all else, each choice is settled, in the program's order of choices: of its alternatives' operations, those
+///    of one are in the schedule, and edges to and from the others are not.
 ///
 /// Only [`Prefix`], [`Schedules`] and [`Schedule::parse`] make one, so that a schedule is always one of its program.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -119,6 +135,24 @@ impl Schedule {
     /// Its steps in order. The last is the CPU operation [`END`](super::dag::END).
     pub fn steps(&self) -> &[Step] {
         &self.steps
+    }
+
+    /// How a program is usually written: its operations in the order in which their author names them, but for what
+    /// they depend on, all in one stream, with the host waiting just before it has to; of each choice the first
+    /// alternative.
+    pub fn textbook(dag: &Dag) -> Self {
+        let mut prefix = Prefix::new(dag, 1).expect("there may be one stream");
+        // Steps are named after the operation that comes next by them.
+        let place = |step: &Step| match *step {
+            Step::Cpu(op) | Step::Gpu { op, .. } => op,
+            Step::EventSync { before, .. } | Step::StreamWait { before, .. } => before,
+            Step::EventRecord { after } => dag.successors(after).find(|&op| dag.kind(op) == Kind::Cpu).unwrap_or(dag.end()),
+            Step::Choose { .. } => dag.end(),
+        };
+        while let Some(step) = prefix.next().into_iter().min_by_key(place) {
+            prefix.push(step);
+        }
+        prefix.finish().expect("every prefix can be completed")
     }
 
     /// The steps' names in order, as [`Step::name`] has them.
@@ -181,6 +215,7 @@ impl fmt::Display for Schedule {
                 Step::StreamWait { after, before, stream } => {
                     write!(f, "{comma}W{}>{}@{stream}", after.index(), before.index())?;
                 }
+                Step::Choose { choice, alternative } => write!(f, "{comma}C{choice}={alternative}")?,
             }
         }
         Ok(())

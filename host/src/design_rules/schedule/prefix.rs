@@ -28,7 +28,9 @@ pub struct Prefix<'a> {
     dag: &'a Dag,
     streams: u8,
     steps: Vec<Step>,
-    /// The operations that the steps have.
+    /// The operations of alternatives that are not taken.
+    absent: u64,
+    /// The operations that the steps have, and those that are absent.
     placed: u64,
     /// The operations behind which there is a record.
     recorded: u64,
@@ -65,6 +67,7 @@ impl<'a> Prefix<'a> {
             dag,
             streams: streams as u8,
             steps: Vec::new(),
+            absent: 0,
             placed: 0,
             recorded: 0,
             waits: vec![0; dag.len()],
@@ -82,6 +85,12 @@ impl<'a> Prefix<'a> {
     /// The steps that may come next, ascending; none when the schedule is complete. Whichever is taken, the schedule
     /// can be completed.
     pub fn next(&self) -> Vec<Step> {
+        // Choices are the first steps, so that there are as many of them as steps.
+        let choice = self.steps.len();
+        if let Some(pending) = self.dag.choices().get(choice) {
+            let settled = |alternative| Step::Choose { choice: choice as u8, alternative: alternative as u8 };
+            return (0..pending.alternatives().len()).map(settled).collect();
+        }
         let mut found = Vec::new();
         for v in self.dag.operations().filter(|&v| self.is_ready(v)) {
             match self.dag.kind(v) {
@@ -142,6 +151,10 @@ impl<'a> Prefix<'a> {
                 self.bind(before, stream);
                 self.open.retain(|open| open.after != after || open.users & before.bit() == 0);
             }
+            Step::Choose { choice, alternative } => {
+                self.absent |= self.dag.choices()[usize::from(choice)].others(usize::from(alternative));
+                self.placed |= self.absent;
+            }
         }
         self.steps.push(step);
     }
@@ -162,7 +175,7 @@ impl<'a> Prefix<'a> {
     }
 
     pub(super) fn state(&self) -> State {
-        let mut recorded = 0;
+        let (mut recorded, mut absent) = (0, 0);
         let mut streams = [0u64; MAX_OPERATIONS / STREAMS_PER_WORD];
         // Streams are named in the order of their operations. Those that no successor asks for are all alike.
         let mut names = [0; MAX_STREAMS];
@@ -175,6 +188,7 @@ impl<'a> Prefix<'a> {
             let users = users.fold(0, |set, v| set | 1 << v);
             if users != 0 {
                 recorded |= self.recorded & op.bit();
+                absent |= self.absent & op.bit();
             }
             if let Some(stream) = self.binding[op.index()]
                 && (unplaced || users & self.dag.gpu_set() != 0)
@@ -195,9 +209,9 @@ impl<'a> Prefix<'a> {
         }
         let streams = &streams[..self.dag.len().div_ceil(STREAMS_PER_WORD)];
         // Once all are bound, it doesn't matter how many streams there are.
-        let unbound = self.dag.gpu_operations().any(|op| self.binding[op.index()].is_none());
+        let unbound = bits(self.dag.gpu_set() & !self.absent).any(|op| self.binding[op].is_none());
         let lengths = [if unbound { u64::from(self.named) } else { 0 }, waits.len() as u64];
-        [&[self.placed, recorded], &lengths[..], streams, &waits, &open].concat().into_boxed_slice()
+        [&[self.placed, recorded, absent], &lengths[..], streams, &waits, &open].concat().into_boxed_slice()
     }
 
     /// Not placed yet, but all that it depends on is.
@@ -214,7 +228,7 @@ impl<'a> Prefix<'a> {
     }
 
     fn gpu_predecessors(&self, op: OpId) -> u64 {
-        self.dag.predecessor_set(op) & self.dag.gpu_set()
+        self.dag.predecessor_set(op) & self.dag.gpu_set() & !self.absent
     }
 
     /// The predecessors in other streams than this.

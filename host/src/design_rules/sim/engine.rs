@@ -82,6 +82,7 @@ impl Engine<'_> {
                 }
                 Call::Record { stream, slot } => self.enqueue(rank, stream, slot, factor * costs.record),
                 Call::StreamWait { stream, slot } => self.enqueue(rank, stream, slot, factor * costs.stream_wait),
+                Call::Nothing => {}
                 Call::Idle => self.state.hosts[rank].time += factor * costs.sync,
                 Call::Sync { event } => {
                     let done = self.state.events[rank * self.order.events + event as usize];

@@ -136,4 +136,9 @@ impl Simulator {
     fn calls(&self) -> &[Call] {
         &self.order.calls
     }
+
+    /// The operations of alternatives that the last run did not take.
+    fn absent(&self) -> u64 {
+        self.order.absent
+    }
 }

@@ -30,6 +30,8 @@ pub(super) enum Call {
     },
     /// Waits for an event that was never recorded, which ends at once.
     Idle,
+    /// Takes no time.
+    Nothing,
 }
 
 /// What a stream does.
@@ -68,6 +70,8 @@ pub(super) struct Order {
     stream_of: Vec<Option<u8>>,
     /// The latest record behind each operation.
     recorded: Vec<Option<u32>>,
+    /// The operations of alternatives that are not taken.
+    pub absent: u64,
 }
 
 impl Order {
@@ -77,7 +81,7 @@ impl Order {
         self.calls.clear();
         self.streams.resize_with(MAX_STREAMS, Vec::new);
         self.streams.iter_mut().for_each(Vec::clear);
-        (self.used, self.slots, self.events) = (0, 0, 0);
+        (self.used, self.slots, self.events, self.absent) = (0, 0, 0, 0);
         for list in [&mut self.step_of, &mut self.recorded] {
             list.clear();
             list.resize(load.dag.len(), None);
@@ -97,7 +101,10 @@ impl Order {
         | Step::Gpu { op: subject, .. }
         | Step::EventRecord { after: subject }
         | Step::EventSync { after: subject, .. }
-        | Step::StreamWait { after: subject, .. }) = step;
+        | Step::StreamWait { after: subject, .. }) = step
+        else {
+            return self.choose(load, step);
+        };
         if subject.index() >= load.dag.len() {
             return Err(format!("operation {} is not one of the program's", subject.index()));
         }
@@ -140,7 +147,19 @@ impl Order {
                 self.streams[usize::from(stream)].push(Entry::Wait { event: self.recorded[after.index()], slot });
                 Call::StreamWait { stream, slot }
             }
+            Step::Choose { .. } => Call::Nothing,
         })
+    }
+
+    /// Leaves out the alternatives that are not chosen.
+    fn choose(&mut self, load: &Load, step: Step) -> Result<Call, String> {
+        if let Step::Choose { choice, alternative } = step {
+            let found = load.dag.choices().get(usize::from(choice));
+            let found = found.filter(|found| usize::from(alternative) < found.alternatives().len());
+            let found = found.ok_or_else(|| format!("choice {choice} has no alternative {alternative}"))?;
+            self.absent |= found.others(usize::from(alternative));
+        }
+        Ok(Call::Nothing)
     }
 }
 
@@ -150,6 +169,7 @@ fn wrong(dag: &Dag, steps: &[Step], reason: String) -> RulesError {
         Step::EventSync { after, before } | Step::StreamWait { after, before, .. } => {
             after.index().max(before.index()) < dag.len()
         }
+        Step::Choose { choice, .. } => usize::from(choice) < dag.choices().len(),
     };
     let name = |step: &Step| if known(step) { step.name(dag) } else { "?".to_owned() };
     RulesError::Schedule {

@@ -56,8 +56,10 @@ impl Outcome<'_> {
     /// All races, rank by rank and in the order of operations.
     pub fn violations(&self) -> impl Iterator<Item = Violation> + '_ {
         let dag = &self.simulator.load.dag;
+        let absent = self.simulator.absent();
         (0..self.simulator.load.ranks).flat_map(move |rank| {
-            dag.edges().filter_map(move |(predecessor, op)| {
+            let edges = dag.edges().filter(move |(predecessor, _)| predecessor.bit() & absent == 0);
+            edges.filter_map(move |(predecessor, op)| {
                 let started = self.operation(rank, op)?[0];
                 let done = self.operation(rank, predecessor).map_or(f64::INFINITY, |span| span[1]);
                 (started < done).then_some(Violation { rank, op, predecessor, started, done })

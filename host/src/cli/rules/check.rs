@@ -1,0 +1,97 @@
+//! `warpsmith rules check`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use warpsmith::design_rules::{Replay, Runs, Schedule};
+
+use super::program::Choice;
+use crate::cli::{failure::Failure, format, terminal};
+
+/// Options of `rules check`.
+#[derive(Args, Debug)]
+#[command(
+    long_about = "Check that a file describes a program, and that schedules are schedules of it: the error names the file, the field, \
+        and the first that is wrong.",
+    after_help = "Examples:\n  \
+        warpsmith rules check mine.json\n  \
+        warpsmith rules check mine.json --schedule 'Pack@0;CER-after-Pack;CES-b4-Send;Send'\n  \
+        warpsmith rules check mine.json --runs runs.csv      every schedule of a table"
+)]
+pub struct Arguments {
+    #[command(flatten)]
+    choice: Choice,
+    /// A schedule of it
+    #[arg(long, value_name = "SCHEDULE")]
+    schedule: Option<String>,
+    /// Runs of it
+    #[arg(long, value_name = "RUNS.CSV")]
+    runs: Option<PathBuf>,
+    /// The most streams that a schedule may use
+    #[arg(long, value_name = "S", default_value_t = 2)]
+    streams: usize,
+    /// Print one JSON object instead of a sentence
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Object<'a> {
+    system: &'static str,
+    command: &'static str,
+    program: &'a str,
+    operations: usize,
+    choices: usize,
+    dependences: usize,
+    /// How many schedules were checked.
+    schedules: usize,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let dag = arguments.choice.dag()?;
+    let mut schedules = 0;
+    if let Some(text) = &arguments.schedule {
+        Schedule::parse(&dag, arguments.streams, text)?;
+        schedules += 1;
+    }
+    if let Some(path) = &arguments.runs {
+        let mut runs = Runs::read(path)?;
+        if runs.about.signature.is_empty() {
+            // A table of one's own says nothing of that.
+            runs.about.streams = arguments.streams;
+        } else {
+            runs.check_program(&dag, path)?;
+        }
+        let in_file = |error| Failure::error(format_args!("{}: {error}", path.display()));
+        Replay::new(&dag, &runs).map_err(in_file)?;
+        for failed in &runs.failed {
+            Schedule::parse(&dag, runs.about.streams, &failed.traversal.to_string()).map_err(in_file)?;
+        }
+        schedules += runs.tried();
+    }
+    let object = Object {
+        system: "rules",
+        command: "check",
+        program: dag.name(),
+        operations: dag.len() - 1,
+        choices: dag.choices().len(),
+        dependences: dag.edges().count(),
+        schedules,
+    };
+    if arguments.json {
+        return terminal::print_json(&object);
+    }
+    let operations = format::counted(object.operations, "operation", "operations");
+    let choices = match object.choices {
+        0 => String::new(),
+        choices => format!(", {}", format::counted(choices, "choice", "choices")),
+    };
+    let dependences = format::counted(object.dependences, "dependence", "dependences");
+    let checked = match object.schedules {
+        0 => String::new(),
+        schedules => format!(" Checked: {}.", format::counted(schedules, "schedule", "schedules")),
+    };
+    terminal::print(format_args!("{}: {operations}{choices}, {dependences}.{checked}", object.program))
+}

@@ -1,0 +1,176 @@
+//! The JSON schemas beside what reads and writes such JSON.
+
+use rquickjs::{Context, Runtime};
+use serde_json::{Value, json};
+use warpsmith::design_rules::{
+    Dag,
+    external::{self, question},
+    schedule::Schedules,
+};
+
+use crate::folder::Folder;
+
+/// Whether a value is valid, by the keywords of JSON Schema (draft 2020-12) that the schemas have.
+fn valid(schema: &Value, root: &Value, value: &Value) -> bool {
+    let list = |value: &Value| value.as_array().unwrap().clone();
+    let among = |key: &str| list(&schema[key]).iter().filter(|other| valid(other, root, value)).count();
+    schema.as_object().unwrap().iter().all(|(key, rule)| match &**key {
+        "$schema" | "title" | "description" | "$defs" => true,
+        "$ref" => valid(root.pointer(rule.as_str().unwrap().strip_prefix('#').unwrap()).unwrap(), root, value),
+        "oneOf" => among(key) == 1,
+        "anyOf" => among(key) >= 1,
+        "not" => !valid(rule, root, value),
+        "const" => value == rule,
+        "enum" => list(rule).contains(value),
+        "type" => match rule.as_str().unwrap() {
+            "object" => value.is_object(),
+            "array" => value.is_array(),
+            "string" => value.is_string(),
+            "number" => value.is_number(),
+            "integer" => value.is_i64() || value.is_u64(),
+            other => panic!("{other}"),
+        },
+        "minimum" => value.as_f64().is_none_or(|number| number >= rule.as_f64().unwrap()),
+        "maximum" => value.as_f64().is_none_or(|number| number <= rule.as_f64().unwrap()),
+        "minItems" => value.as_array().is_none_or(|items| items.len() as u64 >= rule.as_u64().unwrap()),
+        "maxItems" => value.as_array().is_none_or(|items| items.len() as u64 <= rule.as_u64().unwrap()),
+        "items" => value.as_array().is_none_or(|items| items.iter().all(|item| valid(rule, root, item))),
+        "pattern" => value.as_str().is_none_or(|text| matches(rule.as_str().unwrap(), text)),
+        "required" => {
+            value.as_object().is_none_or(|object| list(rule).iter().all(|key| object.contains_key(key.as_str().unwrap())))
+        }
+        "properties" => value
+            .as_object()
+            .is_none_or(|object| object.iter().all(|(key, value)| rule.get(key).is_none_or(|rule| valid(rule, root, value)))),
+        "additionalProperties" => {
+            assert_eq!(rule, &json!(false));
+            value.as_object().is_none_or(|object| object.keys().all(|key| schema["properties"].get(key).is_some()))
+        }
+        "dependentRequired" => value.as_object().is_none_or(|object| {
+            let with = |key: &String| rule.get(key).map_or(Vec::new(), list);
+            object.keys().flat_map(with).all(|needed| object.contains_key(needed.as_str().unwrap()))
+        }),
+        other => panic!("the keyword {other}"),
+    })
+}
+
+/// As JavaScript has it, which JSON Schema refers to.
+fn matches(pattern: &str, text: &str) -> bool {
+    let context = Context::full(&Runtime::new().unwrap()).unwrap();
+    let code = format!("new RegExp({}, 'u').test({})", json!(pattern), json!(text));
+    context.with(|context| context.eval::<bool, _>(code)).unwrap()
+}
+
+/// Each file is valid by the schema where the reader takes it, and where it doesn't, the schema refuses it, too, unless
+/// it is about what a schema can't say.
+#[test]
+fn programs_by_schema_and_reader() {
+    let folder = Folder::of("rules");
+    let schema: Value = serde_json::from_str(&folder.good("schema")).unwrap();
+    assert_eq!(schema, serde_json::from_str::<Value>(Dag::SCHEMA).unwrap());
+    let operation = |fields: &str| format!(r#"{{"operations": [{{"name": "P", "kind": "gpu"}}, {fields}]}}"#);
+    let choice = |ways: &str| operation(&format!(r#"{{"name": "A", "after": ["P"], "alternatives": {ways}}}"#));
+    let part = |fields: &str| choice(&format!(r#"[{{"name": "x", "kind": "gpu"}}, {{"name": "y", "operations": {fields}}}]"#));
+    let good = [
+        r#"{"name": "exchange", "operations": [{"name": "Pack", "kind": "gpu"}]}"#.to_owned(),
+        operation(r#"{"name": "über.2+_", "kind": "cpu", "after": ["start"]}"#),
+        operation(r#"{"name": "A", "kind": "cpu", "after": ["P", "P"]}"#),
+        choice(r#"[{"name": "x", "kind": "gpu"}, {"name": "y", "kind": "cpu"}]"#),
+        part(r#"[{"name": "A", "kind": "cpu"}]"#),
+        part(r#"[{"name": "B", "kind": "gpu"}, {"name": "C", "kind": "cpu", "after": ["B", "P"]}]"#),
+    ];
+    let bad = [
+        "[]".to_owned(),
+        "{}".to_owned(),
+        r#"{"operations": []}"#.to_owned(),
+        r#"{"operations": {}}"#.to_owned(),
+        r#"{"name": 1, "operations": [{"name": "A", "kind": "gpu"}]}"#.to_owned(),
+        r#"{"edges": [], "operations": [{"name": "A", "kind": "gpu"}]}"#.to_owned(),
+        operation(r#"{"name": "A"}"#),
+        operation(r#"{"kind": "gpu"}"#),
+        operation(r#"{"name": "A", "kind": "tpu"}"#),
+        operation(r#"{"name": "A", "kind": "gpu", "before": []}"#),
+        operation(r#"{"name": "A", "kind": "gpu", "after": "P"}"#),
+        operation(r#"{"name": "A", "kind": "gpu", "after": [1]}"#),
+        operation(r#"{"name": "A", "kind": "gpu", "after": ["end"]}"#),
+        operation(r#"{"name": "", "kind": "gpu"}"#),
+        operation(r#"{"name": "A B", "kind": "gpu"}"#),
+        operation(r#"{"name": "A-B", "kind": "gpu"}"#),
+        operation(r#"{"name": "A=B", "kind": "gpu"}"#),
+        operation(r#"{"name": "start", "kind": "gpu"}"#),
+        operation(r#"{"name": "end", "kind": "gpu"}"#),
+        operation("1"),
+        format!("{{\"operations\": [{}]}}", vec![r#"{"name": "A", "kind": "gpu"}"#; 64].join(",")),
+        choice("[]"),
+        choice(r#"[{"name": "x", "kind": "gpu"}]"#),
+        choice(r#"[{"name": "x", "kind": "gpu"}, {"name": "y"}]"#),
+        choice(r#"[{"name": "x", "kind": "gpu"}, {"kind": "gpu"}]"#),
+        choice(r#"[{"name": "x", "kind": "gpu"}, {"name": "y", "kind": "gpu", "after": []}]"#),
+        choice(r#"[{"name": "x", "kind": "gpu"}, {"name": "y", "kind": "gpu", "operations": [{"name": "B", "kind": "gpu"}]}]"#),
+        operation(
+            r#"{"name": "A", "kind": "gpu", "alternatives": [{"name": "x", "kind": "gpu"}, {"name": "y", "kind": "gpu"}]}"#,
+        ),
+        part("[]"),
+        part(r#"[{"name": "B"}]"#),
+        part(r#"[{"name": "B", "kind": "gpu", "alternatives": []}]"#),
+    ];
+    // What no schema says: names that are taken, unknown, or depend on each other.
+    let beyond = [
+        operation(r#"{"name": "P", "kind": "gpu"}"#),
+        operation(r#"{"name": "A", "kind": "gpu", "after": ["B"]}"#),
+        operation(r#"{"name": "A", "kind": "gpu", "after": ["A"]}"#),
+        choice(r#"[{"name": "x", "kind": "gpu"}, {"name": "x", "kind": "cpu"}]"#),
+    ];
+    let cases = [(&good[..], true, true), (&bad[..], false, false), (&beyond[..], true, false)];
+    for (texts, by_schema, by_reader) in cases {
+        for text in texts {
+            folder.write("case.json", text);
+            let read = Dag::read(&folder.path("case.json"));
+            assert_eq!(read.is_ok(), by_reader, "{text}: {read:?}");
+            if let Err(error) = read {
+                assert!(error.to_string().contains("case.json: "), "{error}");
+            }
+            let value: Value = serde_json::from_str(text).unwrap();
+            assert_eq!(valid(&schema, &schema, &value), by_schema, "{text}");
+        }
+    }
+}
+
+#[test]
+fn messages_by_schema() {
+    let folder = Folder::of("rules");
+    let schema: Value = serde_json::from_str(&folder.good("schema protocol")).unwrap();
+    assert_eq!(schema, serde_json::from_str::<Value>(external::SCHEMA).unwrap());
+    let is = |name: &str, value: &Value| valid(&schema["$defs"][name], &schema, value);
+    let dag = Dag::builder("c").gpu("b").alternative("a", "x", warpsmith::design_rules::Kind::Cpu);
+    let dag = dag.part("a", "y", "p", warpsmith::design_rules::Kind::Gpu).edge("b", "a").build().unwrap();
+    let mut steps = 0;
+    for schedule in Schedules::new(&dag, 2).unwrap() {
+        let message: Value = serde_json::from_str(&question(&dag, &schedule)).unwrap();
+        assert!(is("question", &message) && valid(&schema, &schema, &message), "{message}");
+        steps += message["steps"].as_array().unwrap().len();
+    }
+    assert!(steps > 10);
+    for step in [
+        json!({}),
+        json!({"run": 1}),
+        json!({"record": "a"}),
+        json!({"wait": "a", "stream": -1}),
+        json!({"run": "a", "wait": "b"}),
+    ] {
+        assert!(!is("step", &step), "{step}");
+    }
+    // What programs may answer, and may not: `explore` says the same in external.rs.
+    for answer in [json!({"seconds": 1e-4}), json!({"error": "no"}), json!({"seconds": 0, "more": []})] {
+        assert!(is("answer", &answer), "{answer}");
+    }
+    for answer in [json!({}), json!({"seconds": -1}), json!({"seconds": "1"}), json!({"error": 1})] {
+        assert!(!is("answer", &answer), "{answer}");
+    }
+    for about in [json!({}), json!({"platform": "x", "ranks": 2, "warpsmith": 1})] {
+        assert!(is("about", &about), "{about}");
+    }
+    for about in [json!({"ranks": 0}), json!({"warpsmith": 2}), json!({"platform": 1})] {
+        assert!(!is("about", &about), "{about}");
+    }
+}
