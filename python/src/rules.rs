@@ -11,7 +11,7 @@ use warpsmith::{
     design_rules::{
         self, About, Class, Kind, LabelOptions, LearnOptions, Run, Schedule, Traversal, TraversalTable, TreeOptions, report,
         schedule,
-        search::{DepthFirst, Mcts, Random, Strategy},
+        search::{DepthFirst, Mcts, Random, Strategy, Surrogate},
         tree::Criterion,
     },
     files::Destination,
@@ -92,16 +92,29 @@ fn numbers<'py>(py: Python<'py>, classes: &[Class]) -> Bound<'py, PyArray1<i64>>
 #[pymethods]
 impl Model {
     #[staticmethod]
-    fn learn(py: Python<'_>, runs: &Runs, radius: Option<usize>, percentile: f64, criterion: &str) -> PyResult<Self> {
+    fn learn(
+        py: Python<'_>,
+        runs: &Runs,
+        labels: &str,
+        resolution: Option<f64>,
+        radius: Option<usize>,
+        percentile: f64,
+        criterion: &str,
+    ) -> PyResult<Self> {
+        let labels = match labels {
+            "density" => match resolution {
+                Some(resolution) => LabelOptions::Density { resolution },
+                None => LabelOptions::density(runs.0.about.noise),
+            },
+            "paper" => LabelOptions::Paper { radius, percentile },
+            _ => return Err(PyValueError::new_err(format!("labels is {labels:?}: \"density\" or \"paper\""))),
+        };
         let criterion = match criterion {
             "gini" => Criterion::Gini,
             "entropy" => Criterion::Entropy,
             _ => return Err(PyValueError::new_err(format!("criterion is {criterion:?}: \"gini\" or \"entropy\""))),
         };
-        let options = LearnOptions {
-            labels: LabelOptions { radius, percentile },
-            tree: TreeOptions { criterion, ..TreeOptions::default() },
-        };
+        let options = LearnOptions { labels, tree: TreeOptions { criterion, ..TreeOptions::default() } };
         let runs = runs.0.clone();
         work::owned(py, usize::MAX, move || {
             let table = TraversalTable::new(runs.runs.iter().map(|run| &run.traversal));
@@ -211,14 +224,15 @@ impl Explorer {
 
 #[pymethods]
 impl Explorer {
-    /// `strategy` is `mcts`, `random` or `dfs`.
+    /// `strategy` is `surrogate`, `mcts`, `random` or `dfs`.
     #[new]
     fn new(dag: &Dag, streams: usize, strategy: &str, exploration: f64, seed: u64, platform: String) -> PyResult<Self> {
         let strategy: Box<dyn Strategy + Send> = match strategy {
+            "surrogate" => Box::new(Surrogate::default()),
             "mcts" => Box::new(Mcts { exploration }),
             "random" => Box::new(Random),
             "dfs" => Box::new(DepthFirst),
-            _ => return Err(PyValueError::new_err(format!("strategy is {strategy:?}: \"mcts\", \"random\" or \"dfs\""))),
+            _ => return Err(PyValueError::new_err(format!("strategy is {strategy:?}: \"surrogate\", \"mcts\", \"random\" or \"dfs\""))),
         };
         let search = strategy.name().to_owned();
         let about = About { platform, streams, search, seed, ..About::program(&dag.0) };

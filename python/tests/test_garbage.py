@@ -73,7 +73,7 @@ CALLS: list[tuple[Callable[..., Any], int, list[str]]] = [
     (rules.Runs, 2, []),
     (rules.Runs.load, 1, []),
     (RUNS.save, 1, []),
-    (rules.learn, 1, ["radius", "percentile", "criterion"]),
+    (rules.learn, 1, ["labels", "resolution", "radius", "percentile", "criterion"]),
     (MODEL.classify, 1, []),
     (rules.Dag, 2, ["name"]),
     (DAG.count, 1, []),

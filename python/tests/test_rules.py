@@ -24,7 +24,7 @@ SECONDS = [
 
 def test_rules_are_those_that_the_times_are_made_of() -> None:
     runs = Runs(SCHEDULES, SECONDS)
-    model = rules.learn(runs, radius=2, percentile=60)
+    model = rules.learn(runs, labels="paper", radius=2, percentile=60)
     expected = [1 + (second > 3) + (second > 8) + (second > 13) for second in SECONDS]
     np.testing.assert_array_equal(model.classes, expected)
     assert [set(ruleset.rules) for ruleset in model.rulesets] == [
@@ -39,7 +39,7 @@ def test_rules_are_those_that_the_times_are_made_of() -> None:
         of_class = [second for second, found in zip(SECONDS, expected) if found == number]
         assert (fastest, slowest) == (min(of_class), max(of_class))
     np.testing.assert_array_equal(model.classify(SCHEDULES[::-1]), expected[::-1])
-    np.testing.assert_array_equal(rules.learn(runs, radius=2, percentile=60, criterion="entropy").classes, expected)
+    np.testing.assert_array_equal(rules.learn(runs, labels="paper", radius=2, percentile=60, criterion="entropy").classes, expected)
     assert repr(model) == "4 classes, 4 rulesets"
     assert "a before d" in model.page() and model._repr_html_().startswith("<iframe srcdoc=")
 
@@ -78,19 +78,19 @@ def test_what_teaches_nothing() -> None:
     for schedules, seconds, text in wrong:
         with pytest.raises(ValueError, match=text):
             Runs(schedules, seconds)
-    with pytest.raises(ValueError, match="nothing to learn: .* takes 4 runs, and there are 0"):
+    with pytest.raises(ValueError, match="nothing to learn: there are no runs"):
         rules.learn(Runs([], []))
     runs = Runs(SCHEDULES, SECONDS)
     calls: list[tuple[dict[str, Any], str]] = [
-        ({"percentile": 101}, "there is no percentile 101"),
-        ({"radius": 0}, "radius is 0"),
+        ({"labels": "paper", "percentile": 101}, "there is no percentile 101"),
+        ({"labels": "paper", "radius": 0}, "radius is 0"),
         ({"criterion": "best"}, 'criterion is "best"'),
     ]
     for arguments, text in calls:
         with pytest.raises(ValueError, match=text):
             rules.learn(runs, **arguments)
     with pytest.raises(ValueError, match="schedule 0"):
-        rules.learn(runs, radius=2).classify([""])
+        rules.learn(runs, labels="paper", radius=2).classify([""])
     # All as fast: one class.
     same = rules.learn(Runs(SCHEDULES, [1.0] * 24))
     assert set(same.classes) == {1} and same.ranges.tolist() == [[1.0, 1.0]]
@@ -128,7 +128,7 @@ def test_programs() -> None:
     assert repr(Dag({"a": "gpu", "b": "cpu"})) == "Dag 'program' of 1 operations of the host and 1 of the GPU"
 
 
-@pytest.mark.parametrize("strategy", ["mcts", "random", "dfs"])
+@pytest.mark.parametrize("strategy", ["surrogate", "mcts", "random", "dfs"])
 def test_every_schedule_is_proposed_once(strategy: Any) -> None:
     explorer = Explorer(HOST, 1, strategy=strategy)
     found = told(explorer, lambda schedule: schedule.index("d") + 1.0)

@@ -210,7 +210,9 @@ class Runs:
 @final
 class Model:
     @staticmethod
-    def learn(runs: Runs, radius: int | None, percentile: float, criterion: str) -> Model: ...
+    def learn(
+        runs: Runs, labels: str, resolution: float | None, radius: int | None, percentile: float, criterion: str
+    ) -> Model: ...
     @property
     def classes(self) -> _Indices: ...
     @property

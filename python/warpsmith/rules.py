@@ -167,7 +167,7 @@ class Explorer:
         The program.
     streams : int
         The most streams that a schedule may use, 1 to 8.
-    strategy : {"mcts", "random", "dfs"}
+    strategy : {"surrogate", "mcts", "random", "dfs"}
         The tree search; schedules at random; or all of them in their order.
     exploration : float
         The tree search's weight of what it knows little of.
@@ -198,7 +198,7 @@ class Explorer:
         dag: Dag,
         streams: int = 2,
         *,
-        strategy: Literal["mcts", "random", "dfs"] = "mcts",
+        strategy: Literal["surrogate", "mcts", "random", "dfs"] = "surrogate",
         exploration: float = math.sqrt(2),
         seed: int = 0,
         platform: str = "",
@@ -424,6 +424,8 @@ class Model:
 def learn(
     runs: Runs | str | os.PathLike[str],
     *,
+    labels: Literal["density", "paper"] = "density",
+    resolution: float | None = None,
     radius: int | None = None,
     percentile: float = 98.0,
     criterion: Literal["gini", "entropy"] = "gini",
@@ -434,10 +436,17 @@ def learn(
     ----------
     runs : Runs or path_like
         Measured schedules of one program, or their file.
+    labels : {"density", "paper"}
+        How runs are classed: by the peaks of the density of their times, or by the largest steps of the sorted times, as
+        in the paper.
+    resolution : float, optional
+        By density, times nearer to each other than this, as a share, aren't told apart; by default the noise where the
+        file has it, and at least 0.01.
     radius : int, optional
-        The radius, in runs, of the step function that finds steps in the sorted times; by default 0.5 % of the runs.
+        With ``"paper"``, the radius, in runs, of the step function that finds steps in the sorted times; by default 0.5 % of the runs.
     percentile : float
-        The percentile of the prominences, 0 to 100, that a step has to reach to be a bound between classes.
+        With ``"paper"``, the percentile of the prominences, 0 to 100, that a step has to reach to be a bound between
+        classes.
     criterion : {"gini", "entropy"}
         The measure of impurity that the decision tree minimizes.
 
@@ -460,5 +469,5 @@ def learn(
     """
     given = runs if isinstance(runs, Runs) else Runs.load(runs)
     model = object.__new__(Model)
-    model._model = _warpsmith.Model.learn(given._runs, radius, percentile, criterion)
+    model._model = _warpsmith.Model.learn(given._runs, labels, resolution, radius, percentile, criterion)
     return model

@@ -8,13 +8,21 @@ use serde::Deserialize;
 use warpsmith::design_rules::{
     Accuracy, BitColumns, Class, Feature, FeatureSet, LabelOptions, Labels, LearnOptions, Model, Rule, Rules, RulesError,
     Ruleset, Traversal, TraversalTable, Tree, TreeOptions,
-    labels::{local_maxima, percentile, prominences},
+    labels::{Convolution, Evidence, local_maxima, percentile, prominences},
     rules::{Arrangement, Fit, Mark, Space, Verdict},
     tree::{ClassWeight, Criterion, Limits, search},
 };
 
 fn close(found: f64, wanted: f64, tolerance: f64) -> bool {
     (found - wanted).abs() <= tolerance * wanted.abs()
+}
+
+/// How the paper's classes came about.
+fn paper(labels: &Labels) -> &Convolution {
+    match labels.evidence() {
+        Evidence::Paper(convolution) => convolution,
+        Evidence::Density(_) => panic!("they are by density"),
+    }
 }
 
 fn numbers(classes: &[Class]) -> Vec<usize> {
@@ -39,20 +47,21 @@ struct LabelsOracle {
 #[test]
 fn classes_are_those_of_scipy() {
     let wanted: LabelsOracle = serde_json::from_str(include_str!("../data/design_rules_labels.json")).unwrap();
-    let labels = Labels::of(&wanted.times).unwrap();
-    assert_eq!(labels.radius(), wanted.radius);
-    assert_eq!(labels.first_index(), wanted.first_index);
-    assert_eq!(labels.convolution().len(), wanted.convolution.len());
-    for (&found, wanted) in labels.convolution().iter().zip(wanted.convolution) {
+    let labels = Labels::with(&wanted.times, &LabelOptions::PAPER).unwrap();
+    let convolution = paper(&labels);
+    assert_eq!(convolution.radius, wanted.radius);
+    assert_eq!(convolution.first_index(), wanted.first_index);
+    assert_eq!(convolution.values.len(), wanted.convolution.len());
+    for (&found, wanted) in convolution.values.iter().zip(wanted.convolution) {
         assert!(close(found, wanted, 1e-9), "{found} {wanted}");
     }
-    assert_eq!(labels.peaks().iter().map(|peak| peak.at).collect::<Vec<_>>(), wanted.peaks);
-    for (peak, wanted) in labels.peaks().iter().zip(wanted.prominences) {
+    assert_eq!(convolution.peaks.iter().map(|peak| peak.at).collect::<Vec<_>>(), wanted.peaks);
+    for (peak, wanted) in convolution.peaks.iter().zip(wanted.prominences) {
         // The smallest are of 1e-7, and come from sums of 10, which NumPy rounds before it takes their difference.
         assert!((peak.prominence - wanted).abs() < 1e-9 * wanted + 2e-15, "{peak:?} {wanted}");
     }
-    assert!(close(labels.threshold().unwrap(), wanted.p98, 1e-9));
-    assert_eq!(labels.peaks().iter().filter(|peak| peak.kept).map(|peak| peak.at).collect::<Vec<_>>(), wanted.kept);
+    assert!(close(convolution.threshold.unwrap(), wanted.p98, 1e-9));
+    assert_eq!(convolution.peaks.iter().filter(|peak| peak.kept).map(|peak| peak.at).collect::<Vec<_>>(), wanted.kept);
     assert_eq!(labels.starts(), [0, 300, 800, 950]);
     assert_eq!(labels.count(), 4);
     let second = Class::from_index(1);
@@ -63,14 +72,14 @@ fn classes_are_those_of_scipy() {
 
 #[test]
 fn few_runs_and_times_that_are_none() {
-    let said = |times: &[f64]| Labels::of(times).unwrap_err().to_string();
+    let said = |times: &[f64]| Labels::with(times, &LabelOptions::PAPER).unwrap_err().to_string();
     assert_eq!(said(&[]), "nothing to learn: a step function of radius 1 takes 4 runs, and there are 0");
     assert_eq!(said(&[1.0, 2.0, 3.0]), "nothing to learn: a step function of radius 1 takes 4 runs, and there are 3");
     assert_eq!(said(&[1.0, f64::NAN, -1.0, 1.0]), "nothing to learn: run 1 took NaN s, which is not a time");
     assert_eq!(said(&[1.0, 1.0, f64::INFINITY, 1.0]), "nothing to learn: run 2 took inf s, which is not a time");
     assert_eq!(said(&[1.0, 1.0, 1.0, -0.5]), "nothing to learn: run 3 took -0.5 s, which is not a time");
 
-    let with = |radius, percentile| Labels::with(&[1.0, 2.0, 4.0, 5.0], &LabelOptions { radius, percentile });
+    let with = |radius, percentile| Labels::with(&[1.0, 2.0, 4.0, 5.0], &LabelOptions::Paper { radius, percentile });
     assert!(matches!(with(Some(0), 98.0), Err(RulesError::Learning(reason)) if reason.contains("radius is 0")));
     assert!(matches!(with(Some(2), 98.0), Err(RulesError::Learning(reason)) if reason.contains("takes 6 runs")));
     assert!(with(Some(usize::MAX), 98.0).is_err());
@@ -83,8 +92,8 @@ fn few_runs_and_times_that_are_none() {
 #[test]
 fn without_a_peak_there_is_one_class() {
     for times in [&[3.0; 20][..], &[1.0, 2.0, 3.0, 4.0], &[1.0, 2.0, 4.0, 8.0]] {
-        let labels = Labels::of(times).unwrap();
-        assert_eq!((labels.count(), labels.threshold()), (1, None));
+        let labels = Labels::with(times, &LabelOptions::PAPER).unwrap();
+        assert_eq!((labels.count(), paper(&labels).threshold), (1, None));
         assert_eq!(labels.range(Class::from_index(0)), [times[0], times[times.len() - 1]]);
     }
 }
@@ -99,7 +108,7 @@ fn the_percentile_settles_how_many_peaks_are_kept() {
         (51.0, [1, 1, 2, 2, 2, 2, 2, 2]),
         (100.0, [1, 1, 2, 2, 2, 2, 2, 2]),
     ] {
-        let labels = Labels::with(&times, &LabelOptions { percentile, ..LabelOptions::default() }).unwrap();
+        let labels = Labels::with(&times, &LabelOptions::Paper { radius: None, percentile }).unwrap();
         assert_eq!(numbers(labels.classes()), wanted, "{percentile}");
     }
 }
@@ -109,8 +118,9 @@ fn equal_times_have_one_class() {
     // A radius of 5 sees both steps at once: its flat peak has its middle at one of the ones.
     for ones in [3, 4] {
         let times: Vec<f64> = [vec![0.0; 100], vec![1.0; ones], vec![2.0; 100]].concat();
-        let labels = Labels::with(&times, &LabelOptions { radius: Some(5), percentile: 98.0 }).unwrap();
-        let peak = labels.peaks().iter().find(|peak| peak.kept).unwrap().at + labels.first_index() + 1;
+        let labels = Labels::with(&times, &LabelOptions::Paper { radius: Some(5), percentile: 98.0 }).unwrap();
+        let convolution = paper(&labels);
+        let peak = convolution.peaks.iter().find(|peak| peak.kept).unwrap().at + convolution.first_index() + 1;
         assert!((101..100 + ones).contains(&peak), "{peak}");
         assert_eq!(labels.starts(), [0, 100]);
     }
@@ -170,13 +180,14 @@ proptest! {
     #[test]
     fn convolutions_are_differences_of_sums(times in times(), radius in 1usize..6) {
         prop_assume!(times.len() >= 2 * radius + 2);
-        let labels = Labels::with(&times, &LabelOptions { radius: Some(radius), percentile: 98.0 }).unwrap();
+        let labels = Labels::with(&times, &LabelOptions::Paper { radius: Some(radius), percentile: 98.0 }).unwrap();
         let mut sorted = times.clone();
         sorted.sort_by(f64::total_cmp);
         prop_assert_eq!(labels.sorted(), &sorted[..]);
-        prop_assert_eq!(labels.convolution().len(), times.len() - 2 * radius + 1);
-        for (q, found) in labels.convolution().iter().enumerate() {
-            let up_to = q + labels.first_index() + 1;
+        let convolution = paper(&labels);
+        prop_assert_eq!(convolution.values.len(), times.len() - 2 * radius + 1);
+        for (q, found) in convolution.values.iter().enumerate() {
+            let up_to = q + convolution.first_index() + 1;
             let wanted = sorted[up_to..up_to + radius].iter().sum::<f64>() - sorted[up_to - radius..up_to].iter().sum::<f64>();
             prop_assert!((found - wanted).abs() < 1e-12);
         }
@@ -187,8 +198,8 @@ proptest! {
     fn classes_belong_to_times((times, shuffled) in times().prop_flat_map(|times| {
         let order: Vec<usize> = (0..times.len()).collect();
         (Just(times), Just(order).prop_shuffle())
-    }), percentile in prop_oneof![Just(98.0), 0.0..100.0]) {
-        let options = LabelOptions { percentile, ..LabelOptions::default() };
+    }), percentile in prop_oneof![Just(98.0), 0.0..100.0], by_density: bool) {
+        let options = [LabelOptions::Paper { radius: None, percentile }, LabelOptions::default()][usize::from(by_density)];
         let labels = Labels::with(&times, &options).unwrap();
         let places: Vec<usize> = labels.all().flat_map(|class| labels.places(class)).collect();
         prop_assert_eq!(places, (0..times.len()).collect::<Vec<_>>());
@@ -935,9 +946,10 @@ proptest! {
     fn accuracy_is_what_the_paper_says(rows in prop::sample::subsequence((0..240).collect::<Vec<usize>>(), 4..200)) {
         let (all, times) = planted();
         let table = TraversalTable::new(&all);
-        let model = Model::learn(&table, &times, &rows, &LearnOptions::default()).unwrap();
+        let options = LearnOptions { labels: LabelOptions::PAPER, ..LearnOptions::default() };
+        let model = Model::learn(&table, &times, &rows, &options).unwrap();
         let own: Vec<f64> = rows.iter().map(|&row| times[row]).collect();
-        prop_assert_eq!(&model.labels, &Labels::of(&own).unwrap());
+        prop_assert_eq!(&model.labels, &Labels::with(&own, &LabelOptions::PAPER).unwrap());
         let predicted = model.classify(&table);
         let mut within = 0;
         for (row, traversal) in all.iter().enumerate() {

@@ -45,7 +45,7 @@ fn timeline(run: &Run, ranks: usize) -> Timeline {
 
 fn learn(runs: &Runs, percentile: f64) -> Model {
     let table = TraversalTable::new(runs.runs.iter().map(|run| &run.traversal));
-    let options = LearnOptions { labels: LabelOptions { percentile, ..LabelOptions::default() }, ..LearnOptions::default() };
+    let options = LearnOptions { labels: LabelOptions::Paper { radius: None, percentile }, ..LearnOptions::default() };
     Model::learn_all(&table, &runs.times(), &options).unwrap()
 }
 

@@ -6,7 +6,7 @@ use super::RulesError;
 use super::model::{Model, check_times};
 use super::table::TraversalTable;
 
-/// How many schedules take a time that is within the range of the class that the tree gives them.
+/// How many schedules take a time that is within the bounds of the class that the tree gives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Accuracy {
@@ -18,7 +18,8 @@ pub struct Accuracy {
 
 impl Accuracy {
     /// The class accuracy of a model over a measured space, `times` in seconds: each schedule is given a class, and its
-    /// time has to be from the least to the greatest of those that the model learned this class from.
+    /// time has to be within its [bounds](super::Labels::bounds): as in the paper, from the least to the greatest of those
+    /// that the model learned this class from; by density, on its side of the valleys.
     ///
     /// # Errors
     /// [`RulesError::Learning`] without schedules, and unless there is a time for each.
@@ -27,9 +28,9 @@ impl Accuracy {
         if times.is_empty() {
             return Err(RulesError::Learning("there are no schedules to classify".to_owned()));
         }
-        let ranges: Vec<[f64; 2]> = model.labels.all().map(|class| model.labels.range(class)).collect();
+        let bounds: Vec<[f64; 2]> = model.labels.all().map(|class| model.labels.bounds(class)).collect();
         let within = model.classify(table).into_iter().zip(times).filter(|&(class, &time)| {
-            let [least, greatest] = ranges[class.index()];
+            let [least, greatest] = bounds[class.index()];
             (least..=greatest).contains(&time)
         });
         Ok(Accuracy { within: within.count(), schedules: times.len() })

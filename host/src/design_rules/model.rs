@@ -5,17 +5,28 @@ use serde::Serialize;
 use super::RulesError;
 use super::features::{FeatureSet, LookedUp};
 use super::labels::{Class, LabelOptions, Labels};
-use super::rules::Rules;
+use super::rules::{Advice, Measured, Rules};
 use super::table::TraversalTable;
-use super::tree::{self, Search, TreeOptions};
+use super::tree::{ClassWeight, Criterion, Search, Size, TreeOptions};
 
-/// How to learn.
+/// How to learn. By default as much as the data carry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct LearnOptions {
     /// How runs are classed.
     pub labels: LabelOptions,
     /// How trees are grown.
     pub tree: TreeOptions,
+    /// How large the tree gets.
+    pub size: Size,
+}
+
+impl LearnOptions {
+    /// The paper's.
+    pub const PAPER: Self = LearnOptions {
+        labels: LabelOptions::PAPER,
+        tree: TreeOptions { criterion: Criterion::Gini, class_weight: ClassWeight::Balanced },
+        size: Size::Paper,
+    };
 }
 
 /// What some measured schedules teach.
@@ -30,6 +41,8 @@ pub struct Model {
     pub search: Search,
     /// The rules.
     pub rules: Rules,
+    /// What sets the fastest class apart, in short; none where nothing does.
+    pub advice: Option<Advice>,
 }
 
 impl Model {
@@ -47,9 +60,10 @@ impl Model {
         let own: Vec<f64> = rows.iter().map(|&row| times[row]).collect();
         let labels = Labels::with(&own, &options.labels)?;
         let (features, columns) = FeatureSet::learn(table, rows);
-        let search = tree::search(&columns, labels.classes(), options.tree)?;
+        let search = options.size.train(&columns, labels.classes(), options.tree)?;
         let rules = Rules::of(&search.tree, &features);
-        Ok(Model { labels, features, search, rules })
+        let advice = Advice::of(&rules, &labels, &Measured::new(table, rows, &own));
+        Ok(Model { labels, features, search, rules, advice })
     }
 
     /// Learns from all schedules of a table.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::labels::Labels;
+use super::labels::{Block, Convolution, Evidence, Labels};
 use super::{Model, Run, Runs, Timeline};
 
 /// A line keeps this many points at most; of more, the highest and lowest of each of half as many stretches.
@@ -72,28 +72,39 @@ fn schedule(run: &Run, timeline: Option<&Timeline>) -> Value {
     })
 }
 
-/// The times, and how classes came about. Points of lines are places and seconds.
+/// The times, and how classes came about. Points of lines are places and seconds; blocks, their ends in seconds and
+/// their densities.
 fn labels(labels: &Labels) -> Value {
-    let (sorted, peaks) = (labels.sorted(), labels.peaks());
+    let sorted = labels.sorted();
     let points = |values: &[f64], first: usize| -> Vec<(usize, f64)> {
         values.iter().enumerate().map(|(place, &seconds)| (first + place, seconds)).collect()
     };
-    let convolution = points(labels.convolution(), labels.first_index());
-    let those = |kept: bool| peaks.iter().filter(move |peak| peak.kept == kept).map(|peak| convolution[peak.at]);
-    json!({
+    let mut object = json!({
         "count": sorted.len(),
         "fastest": sorted[0],
         "slowest": sorted[sorted.len() - 1],
         "sorted": thin(&points(sorted, 0), POINTS),
         "starts": labels.starts(),
         "ranges": labels.all().map(|class| labels.range(class)).collect::<Vec<_>>(),
-        "radius": labels.radius(),
-        "threshold": labels.threshold(),
-        "convolution": thin(&convolution, POINTS),
-        "peak_count": peaks.len(),
-        "peaks": those(false).step_by(those(false).count().div_ceil(PEAKS).max(1)).collect::<Vec<_>>(),
-        "kept": those(true).collect::<Vec<_>>(),
-    })
+    });
+    match labels.evidence() {
+        Evidence::Density(blocks) => {
+            let block = |block: &Block| json!([block.range[0], block.range[1], block.density]);
+            object["blocks"] = blocks.iter().map(block).collect();
+        }
+        Evidence::Paper(convolution) => {
+            let Convolution { radius, values, peaks, threshold, .. } = convolution;
+            let values = points(values, convolution.first_index());
+            let those = |kept: bool| peaks.iter().filter(move |peak| peak.kept == kept).map(|peak| values[peak.at]);
+            object["radius"] = json!(radius);
+            object["threshold"] = json!(threshold);
+            object["convolution"] = json!(thin(&values, POINTS));
+            object["peak_count"] = json!(peaks.len());
+            object["peaks"] = those(false).step_by(those(false).count().div_ceil(PEAKS).max(1)).map(|point| json!(point)).collect();
+            object["kept"] = those(true).map(|point| json!(point)).collect();
+        }
+    }
+    object
 }
 
 /// The rules, the tree that they are of, and how it was chosen.

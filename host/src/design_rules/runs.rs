@@ -45,6 +45,9 @@ pub struct About {
     /// How many schedules there are in all, where that is known. As text, since JSON's numbers are too short for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
+    /// The relative standard error of a run's time, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise: Option<f64>,
     /// The fastest schedule's steps in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fastest: Option<Timeline>,

@@ -12,7 +12,7 @@ use warpsmith::design_rules::{
     About, Dag, Platform, RulesError, Runs, Survey,
     external::External,
     schedule::{Schedules, count},
-    search::{DepthFirst, Explorer, Mcts, Random, Strategy},
+    search::{DepthFirst, Explorer, Mcts, Random, Strategy, Surrogate},
 };
 
 use super::{
@@ -43,8 +43,9 @@ const SURVEY: &str = "survey";
 #[derive(Args, Debug)]
 #[command(
     long_about = "Measure schedules of a program, and write them with their times: RUNS.CSV.\n\n\
-        By itself a Monte-Carlo tree search chooses which: it goes where times differ most. --search random and dfs (depth first) are there \
-        to compare with. A schedule is measured once, and the search ends early when there are no more. With --exhaustive, all schedules \
+        By itself a model of the times chooses which: it learns what orders and shared streams take, and proposes what may be the fastest. \
+        --search mcts is the paper's Monte-Carlo tree search, which goes where times differ most; random and dfs (depth first) are there to \
+        compare with. A schedule is measured once, and the search ends early when there are no more. With --exhaustive, all schedules \
         are measured, --passes times over in random orders, and each has the median of its times, with what the machine drifted \
         meanwhile taken out.\n\n\
         Ctrl-C or SIGTERM ends the search: what was measured until then is written in the same way, with exit code 130 or 143; a second \
@@ -91,7 +92,7 @@ pub struct Arguments {
     #[arg(long, value_name = "RAW.CSV", requires = "exhaustive")]
     raw: Option<PathBuf>,
     /// How to choose schedules
-    #[arg(long, value_enum, default_value_t = Search::Mcts)]
+    #[arg(long, value_enum, default_value_t = Search::Surrogate)]
     search: Search,
     /// Seed of all that is random
     #[arg(long, value_name = "S", default_value_t = 0)]
@@ -113,7 +114,9 @@ pub struct Arguments {
 /// How schedules are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Search {
-    /// Monte-Carlo tree search, as in the paper
+    /// By a model of the times, a Gaussian process over orders and streams: what may be fast
+    Surrogate,
+    /// Monte-Carlo tree search, as in the paper: where times differ most
     Mcts,
     /// At random
     Random,
@@ -125,6 +128,7 @@ impl Search {
     /// The strategy.
     pub fn strategy(self) -> Box<dyn Strategy> {
         match self {
+            Search::Surrogate => Box::new(Surrogate::default()),
             Search::Mcts => Box::new(Mcts::default()),
             Search::Random => Box::new(Random),
             Search::Dfs => Box::new(DepthFirst),

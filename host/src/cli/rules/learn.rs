@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use warpsmith::design_rules::{
-    Accuracy, Class, Model, Ruleset, Runs,
-    rules::{Arrangement, Comparison, Space, Verdict},
+    Accuracy, Class, Model, Ruleset, Runs, program_of,
+    rules::{Advice, Arrangement, Comparison, Gain, Measured, Point, Space, Verdict, imperative},
     tree::Search,
 };
 
@@ -19,17 +19,22 @@ const SHOWN: usize = 3;
 /// Options of `rules learn`.
 #[derive(Args, Debug)]
 #[command(
-    long_about = "Learn rules from runs: class them by their times, grow a decision tree that tells the classes apart, and read rules off \
-        it.\n\n\
-        Runs are sorted by time and classed where times take a large step; class 1 is the fastest. The tree gets as many leaves as lower \
-        its training error. Each of its leaves is a set of rules: a schedule that follows all of them is in the class, and `insufficient \
-        rules` says that some runs that follow them are not.\n\n\
+    long_about = "Learn rules from runs: class them by their times, grow a decision tree that tells the classes apart, and read off it \
+        what the fastest ones have in common.\n\n\
+        Classes are the peaks of the density of the times, as far as their noise lets them be told apart; class 1 is the fastest. The \
+        tree gets as many leaves as cross-validation says that the runs carry. What sets class 1 apart is said in a few rules, each \
+        with what it gains (95 % interval). --second measures these gains again by other runs.\n\n\
+        --full has the tree as in the paper, with as many leaves as lower its training error, and all rules of all classes: a schedule that \
+        follows all rules of a set is in the class, and `insufficient rules` says that some runs that follow them are not. --labels paper \
+        has classes as in the paper, too.\n\n\
         With --against, the runs are part of a space that FULL.CSV has all of. Each schedule of it is given a class by the rules: the class \
         accuracy is the share of those whose time is in the range of this class. The rules of the whole space are canonical, and those of \
         the part are shown beside them: + before rules that none of the canonical ones asks for, - before those that are missing, ! before \
         those that contradict.",
     after_help = "Examples:\n  \
         warpsmith rules learn runs.csv\n  \
+        warpsmith rules learn runs.csv --second more.csv       do the rules hold in other runs?\n  \
+        warpsmith rules learn runs.csv --labels paper --percentile 99      as the paper's authors\n  \
         warpsmith rules learn runs.csv --criterion entropy --max-leaf-nodes 6\n  \
         warpsmith rules learn runs.csv --against full.csv      how well they hold in the whole space\n  \
         warpsmith rules learn runs.csv --json                  the tree and the rules as one JSON object; times in s"
@@ -41,6 +46,9 @@ pub struct Arguments {
     /// Runs of the whole space, to compare with
     #[arg(long, value_name = "FULL.CSV")]
     against: Option<PathBuf>,
+    /// Independent runs of the same program: whether the rules hold in them
+    #[arg(long, value_name = "RUNS.CSV")]
+    second: Option<PathBuf>,
     #[command(flatten)]
     learning: Learning,
     /// Print one JSON object instead of tables
@@ -63,6 +71,9 @@ struct Object<'a> {
     error: f64,
     tree_search: &'a Search,
     rules: &'a [Ruleset],
+    advice: Option<&'a Advice>,
+    /// The same advice by the second runs.
+    second: Option<&'a Advice>,
     against: Option<&'a Against>,
 }
 
@@ -84,6 +95,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let runs = Runs::read(&arguments.runs)?;
     let (_, model) = arguments.learning.learn(&arguments.runs, &runs)?;
     let full = arguments.against.as_deref().map(|path| compare(arguments, path, &runs, &model)).transpose()?;
+    let second = arguments.second.as_deref().map(|path| again(arguments, path, &runs, &model)).transpose()?.flatten();
     let classes = ClassRow::all(&model.labels);
     if arguments.json {
         return terminal::print_json(&Object {
@@ -99,11 +111,23 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             error: model.search.tree.training_error(),
             tree_search: &model.search,
             rules: model.rules.all(),
+            advice: model.advice.as_ref(),
+            second: second.as_ref(),
             against: full.as_ref(),
         });
     }
-    print(&runs, &model, &classes)?;
+    print(&runs, &model, &classes, arguments.learning.is_full())?;
+    advise(&runs, &model, second.as_ref())?;
     full.as_ref().map_or(Ok(()), Against::print)
+}
+
+/// The advice by second runs, classed in the same way.
+fn again(arguments: &Arguments, path: &Path, runs: &Runs, model: &Model) -> Result<Option<Advice>, Failure> {
+    let second = Runs::read(path)?;
+    same_program(&arguments.runs, runs, path, &second)?;
+    let (table, theirs) = arguments.learning.learn(path, &second)?;
+    let (rows, times) = ((0..table.len()).collect::<Vec<_>>(), second.times());
+    Ok(model.advice.as_ref().map(|advice| advice.again(&theirs.labels, &Measured::new(&table, &rows, &times))))
 }
 
 /// What the whole space says.
@@ -138,7 +162,7 @@ pub fn same_program(first: &Path, runs: &Runs, second: &Path, others: &Runs) -> 
     Err(Failure::error(format_args!("{} has runs of {of}, and {} of `{ours}`", second.display(), first.display())))
 }
 
-fn print(runs: &Runs, model: &Model, classes: &[ClassRow]) -> Result<(), Failure> {
+fn print(runs: &Runs, model: &Model, classes: &[ClassRow], full: bool) -> Result<(), Failure> {
     let about = &runs.about;
     let schedules = match about.space.as_deref() {
         Some(space) => format!("{} of {} schedules", format::grouped(runs.runs.len()), format::grouped_digits(space)),
@@ -165,7 +189,7 @@ fn print(runs: &Runs, model: &Model, classes: &[ClassRow]) -> Result<(), Failure
         format::counted(model.features.len(), "feature", "features"),
         100.0 * tree.training_error()
     ))?;
-    for class in model.labels.all() {
+    for class in model.labels.all().filter(|_| full) {
         terminal::print(format_args!("\nClass {class}"))?;
         let mut sets = model.rules.of_class(class).peekable();
         if sets.peek().is_none() {
@@ -174,6 +198,66 @@ fn print(runs: &Runs, model: &Model, classes: &[ClassRow]) -> Result<(), Failure
         sets.try_for_each(print_set)?;
     }
     Ok(())
+}
+
+/// What makes schedules fast.
+fn advise(runs: &Runs, model: &Model, second: Option<&Advice>) -> Result<(), Failure> {
+    let Some(advice) = &model.advice else {
+        let text = if model.labels.count() == 1 {
+            "The times have one peak: there are no fast and slow schedules that could be told apart."
+        } else {
+            "No rules lead to the fastest class."
+        };
+        return terminal::print(format_args!("\n{text}"));
+    };
+    let dag = program_of(&runs.about).ok();
+    let sentences = |point: &Point| {
+        let all = point.rules.iter().map(|rule| imperative(rule, dag.as_ref()));
+        all.collect::<Vec<_>>().join(", and ")
+    };
+    let worth = |point: &Point, again: Option<&Point>| {
+        let gain = point.gain.map_or("too few runs to say how much faster".to_owned(), |gain| faster(&gain));
+        let [members, of_members] = point.members;
+        let all = if members == of_members {
+            format!("all {} do", format::counted(members, "run of class 1", "runs of class 1"))
+        } else {
+            format!("{} of {} do", format::grouped(members), format::counted(of_members, "run of class 1", "runs of class 1"))
+        };
+        let others = point.others[0] as f64 / point.others[1].max(1) as f64;
+        let holds = again.map_or(String::new(), |again| match again.gain {
+            Some(gain) if gain.is_certain() => format!("; holds in the second runs: {}", faster(&gain)),
+            Some(gain) => format!("; doesn't hold in the second runs: {}", faster(&gain)),
+            None => "; too few second runs to say whether it holds".to_owned(),
+        });
+        format!("{gain}; {all}, of the others {}{holds}", format::percent(others))
+    };
+    let again = |place: usize| second.and_then(|second| second.points().nth(place));
+    terminal::print("\nTo be fast (class 1):")?;
+    for (place, point) in advice.shared.iter().enumerate() {
+        terminal::print(format_args!("  - {}:\n      {}", sentences(point), worth(point, again(place))))?;
+    }
+    if !advice.alternatives.is_empty() {
+        let which = if advice.alternatives.len() == 1 { "and" } else { "and one of these" };
+        terminal::print(format_args!("  {which}"))?;
+    }
+    for (place, point) in advice.alternatives.iter().enumerate() {
+        let text = worth(point, again(advice.shared.len() + place));
+        terminal::print(format_args!("  - {}:\n      {text}", sentences(point)))?;
+    }
+    if advice.shared.len() + advice.alternatives.len() > 1 {
+        terminal::print(format_args!("  All of it: {}", worth(&advice.all, second.map(|second| &second.all))))?;
+    }
+    Ok(())
+}
+
+/// A gain with its interval, or a loss.
+fn faster(gain: &Gain) -> String {
+    let (sign, word) = if gain.share < 0.0 { (-1.0, "slower") } else { (1.0, "faster") };
+    let percent = |share: f64| format!("{:.1}", 100.0 * sign * share);
+    let mut ends = gain.interval.map(|end| sign * end);
+    ends.sort_by(f64::total_cmp);
+    let [low, high] = ends.map(|end| format!("{:.1}", 100.0 * end));
+    format!("{} % {word} ({low} to {high}), {}", percent(gain.share), format::seconds(sign * gain.seconds))
 }
 
 /// A set of rules, one per line.

@@ -5,8 +5,8 @@ use std::path::Path;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use warpsmith::design_rules::{
-    Class, LabelOptions, Labels, LearnOptions, Model, Rules, Runs, TraversalTable, Tree, TreeOptions,
-    tree::{Criterion, Limits, Search, Trial},
+    Class, LabelOptions, Labels, LearnOptions, Model, Runs, TraversalTable, TreeOptions,
+    tree::{Criterion, Size},
 };
 
 use crate::cli::failure::Failure;
@@ -17,14 +17,25 @@ pub struct Learning {
     /// The measure of impurity that the tree minimizes
     #[arg(long, value_enum, default_value_t = Impurity::Gini)]
     criterion: Impurity,
-    /// Grow a tree of N leaves, if the runs differ enough for so many [default: as many as lower the training error]
+    /// Grow a tree of N leaves, if the runs differ enough for so many [default: as many as cross-validation says that they
+    /// carry]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     max_leaf_nodes: Option<u32>,
-    /// Percentile of the prominences, 0 to 100, that a step in the sorted times has to reach to be a bound between
-    /// classes
-    #[arg(long, value_name = "P", default_value_t = 98.0)]
-    percentile: f64,
-    /// Radius in runs of the step function that finds the steps [default: 0.5 % of the runs]
+    /// The full trees, with as many leaves as lower the training error, as in the paper; --labels paper has them, too
+    #[arg(long, conflicts_with = "max_leaf_nodes")]
+    full: bool,
+    /// How runs are classed
+    #[arg(long, value_enum, default_value_t = Method::Density)]
+    labels: Method,
+    /// By density, times nearer to each other than this aren't told apart, in percent [default: the runs' noise where the
+    /// file has it, and at least 1]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_resolution)]
+    resolution: Option<f64>,
+    /// With --labels paper, the percentile of the prominences, 0 to 100, that a step in the sorted times has to reach to
+    /// be a bound between classes [default: 98]
+    #[arg(long, value_name = "P")]
+    percentile: Option<f64>,
+    /// With --labels paper, the radius in runs of the step function that finds the steps [default: 0.5 % of the runs]
     #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(1..))]
     radius: Option<u32>,
 }
@@ -37,17 +48,55 @@ enum Impurity {
     Entropy,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Method {
+    /// Peaks of the density of the times, with the valleys between them as bounds
+    Density,
+    /// As in the paper: the largest steps of the sorted times, by a percentile
+    Paper,
+}
+
+/// Reads a percentage above 0.
+fn parse_resolution(text: &str) -> Result<f64, String> {
+    let percent = text.parse().ok().filter(|&percent: &f64| percent > 0.0 && percent <= 100.0);
+    percent.ok_or_else(|| "not a percentage above 0, and at most 100".to_owned())
+}
+
 impl Learning {
-    /// The same for the library.
-    pub fn options(&self) -> LearnOptions {
+    /// The same for the library, to learn from these runs.
+    pub fn options(&self, runs: &Runs) -> Result<LearnOptions, Failure> {
         let criterion = match self.criterion {
             Impurity::Gini => Criterion::Gini,
             Impurity::Entropy => Criterion::Entropy,
         };
-        LearnOptions {
-            labels: LabelOptions { radius: self.radius.map(|radius| radius as usize), percentile: self.percentile },
-            tree: TreeOptions { criterion, ..TreeOptions::default() },
-        }
+        let labels = match self.labels {
+            Method::Density if self.percentile.is_some() || self.radius.is_some() => {
+                let option = if self.percentile.is_some() { "--percentile" } else { "--radius" };
+                return Err(Failure::error(format_args!("{option} is for --labels paper")));
+            }
+            Method::Paper if self.resolution.is_some() => {
+                return Err(Failure::error("--resolution is for --labels density"));
+            }
+            Method::Density => match self.resolution {
+                Some(percent) => LabelOptions::Density { resolution: percent / 100.0 },
+                None => LabelOptions::density(runs.about.noise),
+            },
+            Method::Paper => LabelOptions::Paper {
+                radius: self.radius.map(|radius| radius as usize),
+                percentile: self.percentile.unwrap_or(98.0),
+            },
+        };
+        let size = match self.max_leaf_nodes {
+            Some(leaves) => Size::Leaves(leaves as usize),
+            None if self.is_full() => Size::Paper,
+            None => Size::Validated,
+        };
+        Ok(LearnOptions { labels, tree: TreeOptions { criterion, ..TreeOptions::default() }, size })
+    }
+
+    /// Whether all rulesets are to be shown.
+    pub fn is_full(&self) -> bool {
+        self.full || self.labels == Method::Paper
     }
 
     /// Learns from these runs, which are in this file.
@@ -62,16 +111,8 @@ impl Learning {
             return Err(in_file(&text));
         }
         let table = TraversalTable::new(runs.runs.iter().map(|run| &run.traversal));
-        let options = self.options();
-        let mut model = Model::learn_all(&table, &runs.times(), &options).map_err(|error| in_file(&error))?;
-        if let Some(leaves) = self.max_leaf_nodes {
-            let leaves = leaves as usize;
-            let columns = model.features.columns(&table);
-            let tree = Tree::train(&columns, model.labels.classes(), options.tree, Limits::leaves(leaves))?;
-            let trial = Trial { max_leaf_nodes: leaves, error: tree.training_error(), depth: tree.depth(), better: true };
-            model.rules = Rules::of(&tree, &model.features);
-            model.search = Search { tree, max_leaf_nodes: leaves, trials: vec![trial] };
-        }
+        let options = self.options(runs)?;
+        let model = Model::learn_all(&table, &runs.times(), &options).map_err(|error| in_file(&error))?;
         Ok((table, model))
     }
 }

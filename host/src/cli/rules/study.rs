@@ -51,7 +51,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     seeds: u64,
     /// Which searches
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Search::Mcts, Search::Random])]
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Search::Surrogate, Search::Mcts, Search::Random])]
     search: Vec<Search>,
     /// Runs of a second measurement of the same schedules: how near searches get to the fastest is judged by it
     #[arg(long, value_name = "SECOND.CSV")]
@@ -105,7 +105,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         let name = search.strategy().name();
         let work = progress.costly_bar(arguments.seeds as usize, usize::MAX, format!("searching: {name}"));
         let strategy = || search.strategy();
-        let options = arguments.learning.options();
+        let options = arguments.learning.options(&runs)?;
         let repeated = study.repeat(strategy, &arguments.iterations, arguments.seeds, &options, || work.advance(1));
         searches.push(repeated.map_err(in_file)?);
     }

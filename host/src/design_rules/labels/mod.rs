@@ -1,5 +1,6 @@
-//! Classes of runs by their times (the paper's section IV-A).
+//! Classes of runs by their times.
 
+mod blocks;
 mod peaks;
 
 use std::fmt;
@@ -8,6 +9,7 @@ use serde::Serialize;
 
 use super::RulesError;
 
+pub use blocks::Block;
 pub use peaks::{local_maxima, percentile, prominences};
 
 /// A class of performance; the first has the fastest runs.
@@ -47,17 +49,38 @@ impl fmt::Display for Class {
 
 /// How runs are classed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct LabelOptions {
-    /// The radius of the step function in runs; by itself 0.5 % of them, and at least 1.
-    pub radius: Option<usize>,
-    /// The percentile of the prominences that a peak has to reach to be a boundary between classes, from 0 to 100.
-    pub percentile: f64,
+#[serde(rename_all = "lowercase")]
+pub enum LabelOptions {
+    /// By the density of the times: classes are its peaks, and the bounds between them its valleys.
+    Density {
+        /// Times nearer to each other than this aren't told apart, as a share of a time: at least their noise.
+        resolution: f64,
+    },
+    /// By the largest steps of the sorted times, as in the paper.
+    Paper {
+        /// The radius of the step function in runs; by itself 0.5 % of them, and at least 1.
+        radius: Option<usize>,
+        /// The percentile of the prominences that a peak has to reach to be a boundary between classes, from 0 to 100.
+        percentile: f64,
+    },
 }
 
-/// The paper's: a radius of 0.5 %, and the 98th percentile.
+impl LabelOptions {
+    /// The paper's: a radius of 0.5 %, and the 98th percentile.
+    pub const PAPER: Self = LabelOptions::Paper { radius: None, percentile: 98.0 };
+    /// The resolution where nothing is known of the noise, and the least that makes sense: 1 %.
+    pub const RESOLUTION: f64 = 0.01;
+
+    /// By density, of times with a relative standard error of `noise`, where that is known.
+    pub fn density(noise: Option<f64>) -> Self {
+        LabelOptions::Density { resolution: noise.unwrap_or(0.0).max(Self::RESOLUTION) }
+    }
+}
+
+/// By density, with a resolution of 1 %.
 impl Default for LabelOptions {
     fn default() -> Self {
-        LabelOptions { radius: None, percentile: 98.0 }
+        Self::density(None)
     }
 }
 
@@ -73,21 +96,43 @@ pub struct Peak {
     pub kept: bool,
 }
 
-/// The classes of some runs, and how they came about (the paper's Figure 4).
+/// How classes came about.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Evidence {
+    /// The density of the times, from the fastest on.
+    Density(Vec<Block>),
+    /// The paper's Figure 4.
+    Paper(Convolution),
+}
+
+/// The sorted times convolved with a step function: the sum of the `radius` times after a place less that of the
+/// `radius` times up to it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Convolution {
+    /// The step function's radius, in runs.
+    pub radius: usize,
+    /// In seconds. The value at `q` belongs to the sorted time at `q + first_index()`.
+    pub values: Vec<f64>,
+    /// All peaks, from left to right.
+    pub peaks: Vec<Peak>,
+    /// The prominence, in seconds, that a peak has to reach to be kept; none where there are no peaks.
+    pub threshold: Option<f64>,
+}
+
+/// The classes of some runs, and how they came about.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Labels {
     order: Vec<usize>,
     sorted: Vec<f64>,
     classes: Vec<Class>,
     starts: Vec<usize>,
-    radius: usize,
-    convolution: Vec<f64>,
-    peaks: Vec<Peak>,
-    threshold: Option<f64>,
+    evidence: Evidence,
 }
 
 impl Labels {
-    /// The classes of runs that took these times in seconds, as the paper has them.
+    /// The classes of runs that took these times in seconds, by the default options.
     ///
     /// # Errors
     /// As [`with`](Self::with).
@@ -95,58 +140,52 @@ impl Labels {
         Self::with(times, &LabelOptions::default())
     }
 
-    /// The classes of runs that took these times in seconds.
+    /// The classes of runs that took these times in seconds. Equal times always have the same class.
     ///
-    /// The sorted times are convolved with a step function: the sum of the `r` times after a place less that of the `r`
-    /// times up to it. Peaks of it whose prominence reaches the percentile are boundaries. Without a peak there is one
-    /// class. Equal times always have the same class: a boundary among them moves to their nearer end.
+    /// By density: the logarithms of the times are counted in bins of the resolution, and the density of runs is the
+    /// step function that Bayesian Blocks fit to them, with as many steps as their penalty lets pass (a false-alarm rate
+    /// of 5 %). Each of its peaks is a class. Between two peaks, the bound is at the widest gap of the lowest block.
+    /// Noise of one peak, whatever its shape, so gives one class, and so do times that differ by less than the
+    /// resolution.
+    ///
+    /// As in the paper: the sorted times are [convolved](Convolution). Peaks whose prominence reaches the percentile are
+    /// boundaries, one amid equal times at their nearer end. Without a peak there is one class.
     ///
     /// # Errors
-    /// [`RulesError::Learning`] for times that are negative or not finite, fewer than `2 r + 2` of them, a radius of 0,
-    /// and a percentile that isn't from 0 to 100.
+    /// [`RulesError::Learning`] without times, for times that are negative or not finite, and a resolution that isn't
+    /// above 0; by the paper's method also for fewer than `2 r + 2` of them, a radius of 0, and a percentile that isn't
+    /// from 0 to 100.
     pub fn with(times: &[f64], options: &LabelOptions) -> Result<Self, RulesError> {
         if let Some((run, time)) = times.iter().enumerate().find(|(_, time)| !time.is_finite() || **time < 0.0) {
             return Err(RulesError::Learning(format!("run {run} took {time} s, which is not a time")));
         }
-        if !(0.0..=100.0).contains(&options.percentile) {
-            return Err(RulesError::Learning(format!("there is no percentile {}: it takes 0 to 100", options.percentile)));
-        }
-        let radius = options.radius.unwrap_or_else(|| times.len().div_ceil(200).max(1));
-        if radius == 0 {
-            return Err(RulesError::Learning("the step function's radius is 0: it takes at least 1".to_owned()));
-        }
-        // A peak has a neighbour on either side.
-        let least = radius.saturating_mul(2).saturating_add(2);
-        if times.len() < least {
-            let runs = times.len();
-            return Err(RulesError::Learning(format!(
-                "a step function of radius {radius} takes {least} runs, and there are {runs}"
-            )));
-        }
-
         let mut order: Vec<usize> = (0..times.len()).collect();
         order.sort_by(|&a, &b| times[a].total_cmp(&times[b]));
         let sorted: Vec<f64> = order.iter().map(|&run| times[run]).collect();
-        let convolution = convolve(&sorted, radius);
-        let maxima = local_maxima(&convolution);
-        let prominences = prominences(&convolution, &maxima);
-        let threshold = percentile(&prominences, options.percentile);
-        let peaks: Vec<Peak> = maxima
-            .into_iter()
-            .zip(prominences)
-            .map(|(at, prominence)| Peak { at, prominence, kept: threshold.is_some_and(|threshold| prominence >= threshold) })
-            .collect();
-
-        let mut starts = vec![0];
-        // A peak is at the last run before the increase.
-        let kept = peaks.iter().filter(|peak| peak.kept).map(|peak| peak.at + radius);
-        starts.extend(kept.filter_map(|start| between_times(&sorted, start)));
-        starts.dedup();
+        let (evidence, later) = match *options {
+            LabelOptions::Density { resolution } => {
+                if !(resolution > 0.0 && resolution.is_finite()) {
+                    return Err(RulesError::Learning(format!("there is no resolution {resolution}: it takes more than 0")));
+                }
+                if times.is_empty() {
+                    return Err(RulesError::Learning("there are no runs".to_owned()));
+                }
+                let blocks = blocks::blocks(&sorted, resolution);
+                let starts = blocks::valleys(&sorted, &blocks);
+                (Evidence::Density(blocks), starts)
+            }
+            LabelOptions::Paper { radius, percentile } => {
+                let convolution = Convolution::of(&sorted, radius, percentile)?;
+                let starts = convolution.starts(&sorted);
+                (Evidence::Paper(convolution), starts)
+            }
+        };
+        let starts = [vec![0], later].concat();
         let mut classes = vec![Class(0); times.len()];
         for (class, &start) in starts.iter().enumerate() {
             order[start..].iter().for_each(|&run| classes[run] = Class(class));
         }
-        Ok(Labels { order, sorted, classes, starts, radius, convolution, peaks, threshold })
+        Ok(Labels { order, sorted, classes, starts, evidence })
     }
 
     /// How many classes there are; at least one.
@@ -197,30 +236,70 @@ impl Labels {
         &self.starts
     }
 
-    /// The step function's radius, in runs.
-    pub fn radius(&self) -> usize {
-        self.radius
+    /// The times that a run of a class may take, in seconds: by density, from half way to the class before to half way
+    /// to the class behind it, as ratios, with nothing below the first and above the last; as in the paper, its
+    /// [`range`](Self::range).
+    ///
+    /// # Panics
+    /// If there is no such class.
+    pub fn bounds(&self, class: Class) -> [f64; 2] {
+        if matches!(self.evidence, Evidence::Paper(_)) {
+            return self.range(class);
+        }
+        let places = self.places(class);
+        let between = |start: usize| (self.sorted[start - 1] * self.sorted[start]).sqrt();
+        [
+            if places.start == 0 { 0.0 } else { between(places.start) },
+            if places.end == self.sorted.len() { f64::INFINITY } else { between(places.end) },
+        ]
     }
 
-    /// The sorted times convolved with the step function, in seconds. The value at `q` belongs to the sorted time at
-    /// `q + first_index()`.
-    pub fn convolution(&self) -> &[f64] {
-        &self.convolution
+    /// How the classes came about.
+    pub fn evidence(&self) -> &Evidence {
+        &self.evidence
+    }
+}
+
+impl Convolution {
+    fn of(sorted: &[f64], radius: Option<usize>, percentile: f64) -> Result<Self, RulesError> {
+        if !(0.0..=100.0).contains(&percentile) {
+            return Err(RulesError::Learning(format!("there is no percentile {percentile}: it takes 0 to 100")));
+        }
+        let radius = radius.unwrap_or_else(|| sorted.len().div_ceil(200).max(1));
+        if radius == 0 {
+            return Err(RulesError::Learning("the step function's radius is 0: it takes at least 1".to_owned()));
+        }
+        // A peak has a neighbour on either side.
+        let least = radius.saturating_mul(2).saturating_add(2);
+        if sorted.len() < least {
+            let runs = sorted.len();
+            return Err(RulesError::Learning(format!(
+                "a step function of radius {radius} takes {least} runs, and there are {runs}"
+            )));
+        }
+        let values = convolve(sorted, radius);
+        let maxima = local_maxima(&values);
+        let prominences = prominences(&values, &maxima);
+        let threshold = peaks::percentile(&prominences, percentile);
+        let peaks: Vec<Peak> = maxima
+            .into_iter()
+            .zip(prominences)
+            .map(|(at, prominence)| Peak { at, prominence, kept: threshold.is_some_and(|threshold| prominence >= threshold) })
+            .collect();
+        Ok(Convolution { radius, values, peaks, threshold })
     }
 
-    /// See [`convolution`](Self::convolution).
+    /// Where classes start, but for the first: a peak is at the last run before the increase.
+    fn starts(&self, sorted: &[f64]) -> Vec<usize> {
+        let kept = self.peaks.iter().filter(|peak| peak.kept).map(|peak| peak.at + self.radius);
+        let mut starts: Vec<usize> = kept.filter_map(|start| between_times(sorted, start)).collect();
+        starts.dedup();
+        starts
+    }
+
+    /// The place of the sorted time that the first value belongs to.
     pub fn first_index(&self) -> usize {
         self.radius - 1
-    }
-
-    /// All peaks of the convolution, from left to right.
-    pub fn peaks(&self) -> &[Peak] {
-        &self.peaks
-    }
-
-    /// The prominence, in seconds, that a peak has to reach to be kept; none where there are no peaks.
-    pub fn threshold(&self) -> Option<f64> {
-        self.threshold
     }
 }
 

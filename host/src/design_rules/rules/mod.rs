@@ -1,7 +1,9 @@
 //! Rulesets of the performance classes (the paper's section IV-D).
 
+mod advice;
 mod arrangement;
 mod compare;
+mod words;
 
 use serde::Serialize;
 
@@ -11,8 +13,10 @@ use super::labels::Class;
 use super::table::TraversalTable;
 use super::tree::Tree;
 
+pub use advice::{Advice, Gain, Measured, Point};
 pub use arrangement::{Arrangement, Cell};
 pub use compare::{Comparison, Fit, Mark, Space, Verdict};
+pub use words::imperative;
 
 /// Rules that together put a schedule into a class: a path through the tree from its root to a leaf.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -1,5 +1,6 @@
 //! The tree of prefixes that a search grows.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
@@ -8,6 +9,7 @@ use rand_chacha::rand_core::SeedableRng;
 use super::super::error::check_time;
 use super::super::schedule::{Prefix, check_streams};
 use super::super::{Dag, RulesError, Schedule, Step};
+use super::strategy::pick;
 use super::{Statistics, Strategy};
 
 /// A search for the schedules to measure: it proposes one, and is told its time.
@@ -100,6 +102,13 @@ impl<S: Strategy> Explorer<S> {
             return None;
         }
         let dag = self.dag.clone();
+        let wanted = self.strategy.candidates();
+        if wanted > 1 {
+            let found: BTreeSet<Schedule> = (0..wanted).filter_map(|_| self.sample(&dag)).collect();
+            let mut found: Vec<Schedule> = found.into_iter().collect();
+            let picked = self.strategy.pick(&dag, &found, &mut self.random);
+            return Some(found.swap_remove(picked));
+        }
         let mut prefix = self.start(&dag);
         let mut node = 0;
         let (mut open, mut seen) = (Vec::new(), Vec::new());
@@ -120,6 +129,30 @@ impl<S: Strategy> Explorer<S> {
         }
     }
 
+    /// A schedule that was not recorded yet, found by a random way down the tree, which doesn't grow.
+    fn sample(&mut self, dag: &Dag) -> Option<Schedule> {
+        let mut prefix = self.start(dag);
+        let mut node = Some(0);
+        loop {
+            // Where nothing was recorded, nothing is exhausted.
+            match node.and_then(|node: usize| self.nodes[node].children.clone()) {
+                Some(children) => {
+                    let children: Vec<usize> = children.collect();
+                    let open = pick(&children, |&child| !self.nodes[child].exhausted, &mut self.random);
+                    let Some(open) = open else { return prefix.finish() };
+                    node = Some(children[open]);
+                    prefix.push(self.nodes[children[open]].step.expect("only the root has none"));
+                }
+                None => {
+                    node = None;
+                    let next = prefix.next();
+                    let Some(chosen) = pick(&next, |_| true, &mut self.random) else { return prefix.finish() };
+                    prefix.push(next[chosen]);
+                }
+            }
+        }
+    }
+
     /// Takes in the time of a schedule, in seconds, whoever proposed it. A schedule may be recorded again, which counts
     /// as another rollout.
     ///
@@ -128,7 +161,9 @@ impl<S: Strategy> Explorer<S> {
     /// another program, or on more streams. Nothing is recorded then.
     pub fn record(&mut self, schedule: &Schedule, seconds: f64) -> Result<(), RulesError> {
         check_time(seconds)?;
-        self.visit(schedule, |statistics| statistics.add(seconds))
+        self.visit(schedule, |statistics| statistics.add(seconds))?;
+        self.strategy.observe(&self.dag, schedule, seconds);
+        Ok(())
     }
 
     /// Takes in that a schedule could not be measured, so that it has no time. It counts as a rollout, and is not

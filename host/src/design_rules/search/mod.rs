@@ -2,6 +2,8 @@
 
 mod explorer;
 mod strategy;
+mod surrogate;
 
 pub use explorer::Explorer;
 pub use strategy::{DepthFirst, Mcts, Random, Statistics, Strategy};
+pub use surrogate::Surrogate;

@@ -3,6 +3,8 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore;
 
+use super::super::{Dag, Schedule};
+
 /// What was measured below a node of the tree: of the schedules that begin with its prefix.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
@@ -45,6 +47,20 @@ pub trait Strategy {
     /// Which of the children to go to, as an index below their number, which is at least 1. They are those below which
     /// there is a schedule that was not recorded yet. All children of a node that no rollout went through are new.
     fn choose(&self, parent: &Statistics, children: &[Statistics], random: &mut ChaCha8Rng) -> usize;
+
+    /// How many schedules, found at random, it wants to pick one from; with 1 it goes down the tree by
+    /// [`choose`](Self::choose).
+    fn candidates(&self) -> usize {
+        1
+    }
+
+    /// Takes in the time of a schedule of a program, in seconds; all are of one program.
+    fn observe(&mut self, _dag: &Dag, _schedule: &Schedule, _seconds: f64) {}
+
+    /// Which of some different schedules not recorded yet to propose, as an index; there is at least one.
+    fn pick(&mut self, _dag: &Dag, _candidates: &[Schedule], _random: &mut ChaCha8Rng) -> usize {
+        0
+    }
 }
 
 impl<S: Strategy + ?Sized> Strategy for Box<S> {
@@ -54,6 +70,18 @@ impl<S: Strategy + ?Sized> Strategy for Box<S> {
 
     fn choose(&self, parent: &Statistics, children: &[Statistics], random: &mut ChaCha8Rng) -> usize {
         (**self).choose(parent, children, random)
+    }
+
+    fn candidates(&self) -> usize {
+        (**self).candidates()
+    }
+
+    fn observe(&mut self, dag: &Dag, schedule: &Schedule, seconds: f64) {
+        (**self).observe(dag, schedule, seconds);
+    }
+
+    fn pick(&mut self, dag: &Dag, candidates: &[Schedule], random: &mut ChaCha8Rng) -> usize {
+        (**self).pick(dag, candidates, random)
     }
 }
 
@@ -134,7 +162,7 @@ impl Strategy for DepthFirst {
 }
 
 /// One of those that are `wanted`, each as likely as another.
-fn pick<T>(all: &[T], mut wanted: impl FnMut(&T) -> bool, random: &mut ChaCha8Rng) -> Option<usize> {
+pub(super) fn pick<T>(all: &[T], mut wanted: impl FnMut(&T) -> bool, random: &mut ChaCha8Rng) -> Option<usize> {
     let candidates: Vec<_> = (0..all.len()).filter(|&index| wanted(&all[index])).collect();
     // Of 2⁶⁴ values and some tens of candidates, the last ones are less likely by nothing that matters.
     (!candidates.is_empty()).then(|| candidates[(random.next_u64() % candidates.len() as u64) as usize])

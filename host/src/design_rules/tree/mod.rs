@@ -3,6 +3,7 @@
 
 mod growth;
 mod search;
+mod validate;
 
 use serde::Serialize;
 
@@ -13,6 +14,7 @@ use super::labels::Class;
 use growth::Growth;
 
 pub use search::{Search, Trial, search};
+pub use validate::validate;
 
 /// What is to be small in the leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
@@ -43,6 +45,37 @@ pub struct TreeOptions {
     pub criterion: Criterion,
     /// How much samples count.
     pub class_weight: ClassWeight,
+}
+
+/// How large the tree of a model gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Size {
+    /// As large as cross-validation says that the samples carry: [`validate`].
+    #[default]
+    Validated,
+    /// As large as lowers the training error: the paper's Algorithm 1, [`search`].
+    Paper,
+    /// With this many leaves, if the samples differ enough for so many.
+    Leaves(usize),
+}
+
+impl Size {
+    /// Trains a tree of this size.
+    ///
+    /// # Errors
+    /// As [`Tree::train`].
+    pub fn train(self, columns: &BitColumns, classes: &[Class], options: TreeOptions) -> Result<Search, RulesError> {
+        match self {
+            Size::Validated => validate(columns, classes, options),
+            Size::Paper => search(columns, classes, options),
+            Size::Leaves(leaves) => {
+                let tree = Tree::train(columns, classes, options, Limits::leaves(leaves))?;
+                let trial = Trial { max_leaf_nodes: leaves, error: tree.training_error(), depth: tree.depth(), better: true };
+                Ok(Search { tree, max_leaf_nodes: leaves, trials: vec![trial] })
+            }
+        }
+    }
 }
 
 /// How large a tree may get.

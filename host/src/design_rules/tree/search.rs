@@ -11,12 +11,13 @@ use super::{Node, Tree, TreeOptions};
 /// How many more leaves are tried.
 const MORE: usize = 5;
 
-/// A tree that Algorithm 1 trained.
+/// A size of the tree that was tried.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Trial {
     /// The most leaves that it might have.
     pub max_leaf_nodes: usize,
-    /// The share of the training samples that it gives another class than they have.
+    /// The share of the samples that it gives another class than they have: of those that it was trained with, or, by
+    /// cross-validation, of those that were left out.
     pub error: f64,
     /// Its depth.
     pub depth: usize,
@@ -24,14 +25,14 @@ pub struct Trial {
     pub better: bool,
 }
 
-/// What Algorithm 1 found.
+/// What a search for the tree's size found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Search {
     /// The tree.
     pub tree: Tree,
     /// The most leaves that it might have.
     pub max_leaf_nodes: usize,
-    /// All trees that were trained, in their order (the paper's Figure 5).
+    /// All sizes that were tried, in their order (the paper's Figure 5).
     pub trials: Vec<Trial>,
 }
 
