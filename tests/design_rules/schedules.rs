@@ -71,6 +71,7 @@ fn may_follow(dag: &Dag, order: &[Step], step: Step) -> bool {
         Step::EventSync { after, before } | Step::StreamWait { after, before, .. } => {
             order.contains(&Step::EventRecord { after }) && !placed(before)
         }
+        Step::Choose { .. } => unreachable!("these programs have no choices"),
     }
 }
 

@@ -228,6 +228,8 @@ impl Places {
                     let edge = self.edges.iter().position(|&edge| edge == (after, before));
                     operations + count + edge.expect("the wait is for an edge")
                 }
+                // The operations that are there say it.
+                Step::Choose { .. } => continue,
             };
             places[at] = place;
         }
