@@ -334,6 +334,12 @@ fn measured_by_hand() {
     folder.bad("next mine.json --runs own.csv", "own.csv: the schedule `A@0` of program `mine`: `A@0` can't come next");
 }
 
+/// What a search says that a program measures.
+#[track_caller]
+fn explored(folder: &Folder, arguments: &str) -> serde_json::Value {
+    serde_json::from_str(&folder.good(&format!("explore --json {arguments}"))).unwrap()
+}
+
 /// The client runs a whole exploration, with streams and events of the CPU.
 #[test]
 fn the_client_in_cpp() {
@@ -366,7 +372,7 @@ fn the_client_in_cpp() {
     "#;
     folder.write("mine.cpp", main);
     compile(&compiler, &folder, &["-O1", "mine.cpp", "-o", "mine"]);
-    let found = folder.json("explore mine.json --exhaustive --passes 2 --raw raw.csv --output runs.csv -- ./mine");
+    let found = explored(&folder, "mine.json --exhaustive --passes 2 --raw raw.csv --output runs.csv -- ./mine");
     let dag = Dag::read(&folder.path("mine.json")).unwrap();
     let all: Vec<_> = Schedules::new(&dag, 2).unwrap().map(|schedule| schedule.text(&dag)).collect();
     assert_eq!((found["runs"].as_u64(), found["failed"].as_u64()), (Some(all.len() as u64), Some(0)));
@@ -390,7 +396,7 @@ fn the_client_in_cpp() {
     assert_eq!((&twice, &pass), (&expected, &expected));
     // A third pass goes on from these.
     let before = raw.times();
-    folder.json("explore mine.json --exhaustive --passes 3 --resume --raw raw.csv --output runs.csv -- ./mine");
+    explored(&folder, "mine.json --exhaustive --passes 3 --resume --raw raw.csv --output runs.csv -- ./mine");
     let raw = Runs::read(&folder.path("raw.csv")).unwrap();
     assert_eq!((raw.runs.len(), &raw.times()[..before.len()]), (3 * all.len(), &before[..]));
 
@@ -419,6 +425,6 @@ fn the_example_in_cpp() {
     fs::copy(example.join("spmv.json"), folder.path("spmv.json")).unwrap();
     compile(&compiler, &folder, &["-O1", "-x", "c++", example.join("spmv.cu").to_str().unwrap(), "-o", "spmv"]);
     assert_eq!(folder.json("count spmv.json")["counts"][1]["schedules"], (4 * 5390).to_string());
-    let found = folder.json("explore spmv.json --search random --iterations 25 --output runs.csv -- ./spmv 100");
+    let found = explored(&folder, "spmv.json --search random --iterations 25 --output runs.csv -- ./spmv 100");
     assert_eq!((found["runs"].as_u64(), found["failed"].as_u64()), (Some(25), Some(0)), "{found}");
 }

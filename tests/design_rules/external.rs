@@ -77,9 +77,9 @@ fn programs_from_files() {
         (r#"{"operations": []}"#, "bad.json: program `bad`: it has no operations"),
         (
             "{\"operations\": [\n{\"name\": \"A\", \"kind\": \"tpu\"}]}",
-            "bad.json: unknown variant `tpu`, expected `cpu` or `gpu` at line 2",
+            "bad.json: `operations[0].kind`: unknown variant `tpu`, expected `cpu` or `gpu` at line 2",
         ),
-        (r#"{"operations": [{"name": "A", "kind": "gpu", "edges": []}]}"#, "bad.json: unknown field `edges`"),
+        (r#"{"operations": [{"name": "A", "kind": "gpu", "edges": []}]}"#, "`: unknown field `edges`"),
         (r#"{"operations": [{"name": "A", "kind": "gpu", "after": ["B"]}]}"#, "names `B`, which is not an operation"),
         (
             r#"{"operations": [{"name": "A", "kind": "gpu", "after": ["B"]}, {"name": "B", "kind": "cpu", "after": ["A"]}]}"#,
@@ -239,5 +239,30 @@ fn tables_of_ones_own() {
     ] {
         folder.write("own.csv", text);
         folder.bad("learn own.csv", said);
+    }
+}
+
+/// What a program says that is none of the protocol: the field and its value are named.
+#[test]
+fn answers_that_are_none() {
+    for (about, answer, said) in [
+        (r#"{"ranks": 0}"#, "", "it says that it has 0 ranks"),
+        (r#"{"ranks": -1}"#, "", "it answered `{\"ranks\": -1}`: `ranks`: invalid value: integer `-1`"),
+        (r#"{"platform": 1}"#, "", "`platform`: invalid type: integer `1`, expected a string"),
+        (r#"{"warpsmith": 2}"#, "", "it speaks version 2 of the protocol, and this is 1"),
+        ("{", "", "it answered `{`: EOF while parsing"),
+        ("{}", r#"{"seconds": "1"}"#, "`seconds`: invalid type: string \"1\", expected f64"),
+        ("{}", r#"{"seconds": -1}"#, "-1 s is not a time"),
+        ("{}", r#"{"seconds": 1e999}"#, "number out of range"),
+        ("{}", r#"{"error": 1}"#, "`error`: invalid type: integer `1`"),
+        ("{}", r#"{"seconds": 1} {"#, "trailing characters"),
+        ("{}", "{}", "its answer has neither `seconds` nor `error`"),
+    ] {
+        let folder = Folder::of("rules");
+        folder.write("mine.json", MINE);
+        folder.write("mine.sh", &format!("read -r line\necho '{about}'\nwhile read -r line; do echo '{answer}'; done\n"));
+        let said_by = fails(&folder, "explore mine.json --iterations 1 --limit 5 --output none.csv -- sh mine.sh");
+        assert!(said_by.contains(said), "{said_by}\nlacks: {said}");
+        assert!(!folder.path("none.csv").exists());
     }
 }

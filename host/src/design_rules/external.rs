@@ -33,10 +33,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::{Dag, Kind, Platform, RulesError, Schedule, Step, Timeline, error::check_time, schedule::check_streams};
-use crate::read::{brief, quoted};
+use super::{Dag, Kind, Platform, RulesError, Schedule, Step, Timeline, error::check_time, json::parse, schedule::check_streams};
+use crate::read::quoted;
 
 /// The JSON schema of all messages, of either side.
 pub const SCHEMA: &str = include_str!("protocol.schema.json");
@@ -169,11 +169,11 @@ impl External {
     }
 
     /// A line's answer. The program is gone where there is none.
-    fn ask<T: for<'a> Deserialize<'a>>(&mut self, line: &str) -> Result<T, String> {
+    fn ask<T: DeserializeOwned>(&mut self, line: &str) -> Result<T, String> {
         let Some(running) = &mut self.running else { return Err("it doesn't run".to_owned()) };
-        let answer = running.ask(line, self.limit).and_then(|answer| {
-            serde_json::from_str(&answer).map_err(|error| format!("it answered {}: {}", quoted(&answer), brief(error)))
-        });
+        let answer = running
+            .ask(line, self.limit)
+            .and_then(|answer| parse(&answer).map_err(|error| format!("it answered {}: {error}", quoted(&answer))));
         answer.map_err(|reason| match self.running.take().and_then(Running::end) {
             Some(status) if !status.success() => format!("{reason} ({status})"),
             _ => reason,

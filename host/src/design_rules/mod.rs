@@ -46,6 +46,7 @@ pub mod emit;
 mod error;
 pub mod external;
 mod features;
+mod json;
 pub mod labels;
 mod model;
 pub mod platform;

@@ -30,7 +30,7 @@ pub struct Next {
     #[arg(long, value_name = "RUNS.CSV")]
     runs: PathBuf,
     /// How many schedules to print
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     count: u64,
     /// Print each as the line of JSON that a program of your own is asked with
     #[arg(long)]

@@ -5,9 +5,10 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::super::RulesError;
+use super::super::json::parse;
 use super::{Dag, DagBuilder, Kind};
 use crate::files::FileError;
-use crate::read::{brief, text};
+use crate::read::text;
 
 /// A program as JSON has it.
 #[derive(Deserialize)]
@@ -77,7 +78,7 @@ impl Dag {
     pub fn read(path: &Path) -> Result<Self, RulesError> {
         let text = text(path).map_err(|reason| FileError::new(path, reason))?;
         let wrong = |reason: String| RulesError::from(FileError::new(path, reason));
-        let Described { name, operations } = serde_json::from_str(&text).map_err(|error| wrong(brief(error)))?;
+        let Described { name, operations } = parse(&text).map_err(wrong)?;
         let name = name.unwrap_or_else(|| path.file_stem().unwrap_or_default().to_string_lossy().into_owned());
         let mut builder = Dag::builder(name);
         for item in operations {
