@@ -176,8 +176,9 @@ fn a_search_measures_and_writes() {
 
     // The same again, as a table, over the file that is there.
     let before = fs::read(folder.path("runs.csv")).unwrap();
-    let table = folder
-        .good("explore spmv --platform sim --matrix m.mtx --iterations 60 --seed 3 --output runs.csv --search surrogate --ranks 4");
+    let table = folder.good(
+        "explore spmv --platform sim --matrix m.mtx --iterations 60 --seed 3 --output runs.csv --search surrogate --ranks 4",
+    );
     for part in ["of all", "1.11 %", "search, each", "Fastest: ", "Written: runs.csv", "simulated, 4 ranks"] {
         assert!(table.contains(part), "{table}");
     }

@@ -1117,7 +1117,10 @@ fn rules_in_sentences() {
     assert_eq!(said("y_L", "CES-b4-PostSend", true), "launch y_L before the host waits for Pack");
     assert_eq!(said("CER-after-Pack", "y_L", true), "record Pack's event before y_L is launched");
     assert_eq!(said("PostRecv", "WaitSend", false), "don't do PostRecv before WaitSend");
-    assert_eq!(said("CSWE-b4-add-after-y_L", "CER-after-y_R", true), "have add's stream wait for y_L before y_R's event is recorded");
+    assert_eq!(
+        said("CSWE-b4-add-after-y_L", "CER-after-y_R", true),
+        "have add's stream wait for y_L before y_R's event is recorded"
+    );
     assert_eq!(imperative(&rule(same_stream("add", "y_L"), false), None), "put add and y_L into different streams");
     assert_eq!(imperative(&rule(before("a", "CES-b4-b"), true), None), "do a before the host waits for what b needs");
 }

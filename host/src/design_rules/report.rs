@@ -102,7 +102,8 @@ fn labels(labels: &Labels) -> Value {
             object["threshold"] = json!(threshold);
             object["convolution"] = json!(thin(&values, POINTS));
             object["peak_count"] = json!(peaks.len());
-            object["peaks"] = those(false).step_by(those(false).count().div_ceil(PEAKS).max(1)).map(|point| json!(point)).collect();
+            object["peaks"] =
+                those(false).step_by(those(false).count().div_ceil(PEAKS).max(1)).map(|point| json!(point)).collect();
             object["kept"] = those(true).map(|point| json!(point)).collect();
         }
     }

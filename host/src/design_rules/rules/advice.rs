@@ -183,7 +183,8 @@ impl Advice {
         let n = members.len();
         // Of the runs that are `among`, those that are `heeding`.
         let point = |rules: Vec<Rule>, heeding: &[bool], beside: &[bool]| {
-            let times = |which: &[bool]| -> Vec<f64> { (0..n).filter(|&run| which[run]).map(|run| measured.times[run]).collect() };
+            let times =
+                |which: &[bool]| -> Vec<f64> { (0..n).filter(|&run| which[run]).map(|run| measured.times[run]).collect() };
             let count = |of: bool| {
                 let all = (0..n).filter(|&run| members[run] == of);
                 [all.clone().filter(|&run| heeding[run]).count(), all.count()]
@@ -191,7 +192,8 @@ impl Advice {
             let gain = Gain::of(&times(heeding), &times(beside));
             Point { rules, gain, members: count(true), others: count(false) }
         };
-        let and = |a: &[bool], b: &[bool], value: bool| -> Vec<bool> { a.iter().zip(b).map(|(a, b)| *a && *b == value).collect() };
+        let and =
+            |a: &[bool], b: &[bool], value: bool| -> Vec<bool> { a.iter().zip(b).map(|(a, b)| *a && *b == value).collect() };
         let mut among = vec![true; n];
         let mut points = Vec::new();
         for rule in shared {

@@ -78,8 +78,7 @@ impl Strategy for Surrogate {
             f64::from(bits.sum::<u32>()) / varying
         };
         // By rows, the lower triangle.
-        let distances: Vec<Vec<f64>> =
-            (0..n).map(|i| (0..=i).map(|j| distance(&runs[i].0, &runs[j].0)).collect()).collect();
+        let distances: Vec<Vec<f64>> = (0..n).map(|i| (0..=i).map(|j| distance(&runs[i].0, &runs[j].0)).collect()).collect();
         let (length, noise) = match self.settings {
             Some((length, noise, estimated)) if n < estimated + estimated / 8 => (length, noise),
             _ => {
@@ -282,9 +281,8 @@ mod tests {
         let (points, times) = ([0.0, 1.0, 2.5, 6.0], [0.3, -0.2, 1.1, 0.4]);
         let (length, noise) = (0.3, 0.05);
         let process = Process::new(&distances(&points), &times, length, noise);
-        let entry = |i: usize, j: usize| {
-            covariance((points[i] - points[j]).abs() / 10.0, length) + if i == j { noise } else { 0.0 }
-        };
+        let entry =
+            |i: usize, j: usize| covariance((points[i] - points[j]).abs() / 10.0, length) + if i == j { noise } else { 0.0 };
         let matrix = DMatrix::from_fn(4, 4, entry);
         let inverse = matrix.clone().try_inverse().unwrap();
         let times = DVector::from_row_slice(&times);
