@@ -12,7 +12,7 @@ use rand_chacha::{
     rand_core::{RngCore, SeedableRng},
 };
 use warpsmith::design_rules::{
-    BitColumns, Class, FeatureSet, Labels, Platform as _, Traversal, TraversalTable, Tree, TreeOptions,
+    BitColumns, Class, FeatureSet, LabelOptions, Labels, Platform as _, Traversal, TraversalTable, Tree, TreeOptions,
     tree::{Limits, search},
 };
 use warpsmith::design_rules::{
@@ -65,7 +65,9 @@ fn learning(criterion: &mut Criterion) {
 
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let times: Vec<f64> = (0..SCHEDULES).map(|_| f64::from(rng.next_u32() % 4 + 1) + f64::from(rng.next_u32()) * 1e-11).collect();
-    group.bench_function("classes", |bencher| bencher.iter(|| Labels::of(black_box(&times)).expect("times")));
+    group.bench_function("classes", |bencher| {
+        bencher.iter(|| Labels::with(black_box(&times), &LabelOptions::PAPER).expect("times"))
+    });
 
     let all = schedules();
     let table = TraversalTable::new(&all);

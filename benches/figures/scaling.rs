@@ -152,7 +152,7 @@ fn study(
         let traversals: Vec<Traversal> =
             chosen.iter().map(|&schedule| all[schedule].text(&dag).parse()).collect::<std::result::Result<_, _>>()?;
         let table = TraversalTable::new(&traversals);
-        let learned = Model::learn_all(&table, &times, &LearnOptions::default())?;
+        let learned = Model::learn_all(&table, &times, &LearnOptions::PAPER)?;
         let order = learned.labels.order();
         let first = learned.labels.all().next().ok_or("there are no classes")?;
         let rules = learned.rules.of_class(first).next().map(|ruleset| ruleset.rules.iter().map(ToString::to_string).collect());

@@ -232,7 +232,11 @@ impl Explorer {
             "mcts" => Box::new(Mcts { exploration }),
             "random" => Box::new(Random),
             "dfs" => Box::new(DepthFirst),
-            _ => return Err(PyValueError::new_err(format!("strategy is {strategy:?}: \"surrogate\", \"mcts\", \"random\" or \"dfs\""))),
+            _ => {
+                return Err(PyValueError::new_err(format!(
+                    "strategy is {strategy:?}: \"surrogate\", \"mcts\", \"random\" or \"dfs\""
+                )));
+            }
         };
         let search = strategy.name().to_owned();
         let about = About { platform, streams, search, seed, ..About::program(&dag.0) };

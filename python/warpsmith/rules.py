@@ -158,8 +158,8 @@ def _streams(streams: int) -> int:
 class Explorer:
     """A search for the schedules to measure: it proposes one, and is told its time.
 
-    By default it is a Monte-Carlo tree search, which goes where times differ most, not where they are least: it is to
-    find out what times depend on.
+    By default a model of the times proposes what may be the fastest, and every third schedule is that of a Monte-Carlo
+    tree search, which goes where times differ most: it is to find out what times depend on.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ class Explorer:
     streams : int
         The most streams that a schedule may use, 1 to 8.
     strategy : {"surrogate", "mcts", "random", "dfs"}
-        The tree search; schedules at random; or all of them in their order.
+        The model; the tree search alone, as in the paper; schedules at random; or all of them in their order.
     exploration : float
         The tree search's weight of what it knows little of.
     seed : int

@@ -71,7 +71,7 @@ fn help_shows_examples() {
              --output --json",
         ),
         ("count", "--streams --list --json"),
-        ("learn", "--criterion --max-leaf-nodes --percentile --radius --against --json"),
+        ("learn", "--criterion --max-leaf-nodes --full --labels --resolution --percentile --radius --against --second --json"),
         ("study", "--iterations --seeds --search --plot --json"),
         ("report", "--html --criterion --max-leaf-nodes --json"),
     ] {
@@ -151,7 +151,7 @@ fn a_search_measures_and_writes() {
         ("input", json!("m.mtx, 4,000 rows, 12,000 nonzeros, f32")),
         ("ranks", json!(4)),
         ("streams", json!(2)),
-        ("search", json!("mcts")),
+        ("search", json!("surrogate")),
         ("seed", json!(3)),
         ("space", json!("5390")),
         ("runs", json!(60)),
@@ -176,8 +176,9 @@ fn a_search_measures_and_writes() {
 
     // The same again, as a table, over the file that is there.
     let before = fs::read(folder.path("runs.csv")).unwrap();
-    let table = folder
-        .good("explore spmv --platform sim --matrix m.mtx --iterations 60 --seed 3 --output runs.csv --search mcts --ranks 4");
+    let table = folder.good(
+        "explore spmv --platform sim --matrix m.mtx --iterations 60 --seed 3 --output runs.csv --search surrogate --ranks 4",
+    );
     for part in ["of all", "1.11 %", "search, each", "Fastest: ", "Written: runs.csv", "simulated, 4 ranks"] {
         assert!(table.contains(part), "{table}");
     }
@@ -203,7 +204,7 @@ fn a_search_measures_and_writes() {
 fn a_resumed_search_is_as_if_it_had_never_ended() {
     let folder = Folder::new();
     folder.machine(0.05);
-    for search in ["mcts", "random", "dfs"] {
+    for search in ["surrogate", "mcts", "random", "dfs"] {
         let options = format!("--machine machine.json --search {search} --seed 11 --output");
         folder.explore(&format!("--iterations 90 {options} whole.csv"));
         folder.explore(&format!("--iterations 40 {options} parts.csv --resume"));
@@ -267,7 +268,7 @@ fn rules_say_what_runs_have_in_common() {
     folder.explore("--exhaustive --output full.csv");
     folder.explore("--iterations 120 --output part.csv");
     let (full, part) = (folder.runs("full.csv"), folder.runs("part.csv"));
-    let result = folder.json("learn part.csv --against full.csv");
+    let result = folder.json("learn part.csv --labels paper --against full.csv");
     assert_eq!((&result["runs"], &result["against"]["runs"]), (&json!(120), &json!(SPACE)));
     let classes = result["classes"].as_array().unwrap();
     assert_eq!(classes.iter().map(|class| class["runs"].as_u64().unwrap()).sum::<u64>(), 120);
@@ -297,7 +298,7 @@ fn rules_say_what_runs_have_in_common() {
         (&json!(within), &json!(within as f64 / SPACE as f64))
     );
 
-    let table = folder.good("learn part.csv --against full.csv");
+    let table = folder.good("learn part.csv --labels paper --against full.csv");
     for part in [
         "120 of 5,390 schedules",
         "A tree of ",
@@ -310,12 +311,24 @@ fn rules_say_what_runs_have_in_common() {
     ] {
         assert!(table.contains(part), "{part}: {table}");
     }
+    // By default, what makes schedules fast, and whether it does in other runs.
+    let table = folder.good("learn full.csv --second part.csv");
+    for part in ["To be fast (class 1):", "launch y_L", "% faster (", "of the others", "in the second runs"] {
+        assert!(table.contains(part), "{part}: {table}");
+    }
+    assert!(!table.contains("Class 1\n") && folder.good("learn full.csv --full").contains("\nClass 1\n"));
+    let advised = folder.json("learn full.csv --second full.csv");
+    assert_eq!((&advised["second"], &advised["advice"]["class"]), (&advised["advice"], &json!(1)));
+    let all = &advised["advice"]["all"];
+    let gain = all["gain"]["share"].as_f64().unwrap();
+    assert!(gain > 0.01 && all["members"][0].as_u64() > all["others"][0].as_u64(), "{all}");
+
     let small = folder.json("learn full.csv --max-leaf-nodes 3 --criterion entropy");
     assert_eq!((&small["leaves"], &small["against"]), (&json!(3), &Value::Null));
     // A low percentile makes more classes, a large radius fewer.
     let count = |options: &str| folder.json(&format!("learn part.csv {options}"))["classes"].as_array().unwrap().len();
-    assert!(count("--percentile 50") > count("--percentile 98"));
-    assert_eq!(count("--radius 59"), 1);
+    assert!(count("--labels paper --percentile 50") > count("--labels paper --percentile 98"));
+    assert_eq!((count("--labels paper --radius 59"), count("--resolution 100")), (1, 1));
 
     folder.json("explore pipeline --platform sim --iterations 20 --output p.csv");
     folder.bad("learn part.csv --against p.csv", "p.csv has runs of the program `pipeline`, and part.csv of `spmv`");
@@ -353,7 +366,7 @@ fn a_study_repeats_searches_on_a_measured_space() {
 
     folder.explore("--iterations 20 --output part.csv");
     folder.bad("study part.csv", "part.csv: nothing to learn: there are runs of 20 schedules, and it takes all 5390");
-    folder.bad("study full.csv --iterations 2", "full.csv: nothing to learn: ");
+    folder.bad("study full.csv --labels paper --iterations 2", "full.csv: nothing to learn: ");
     folder.bad("study full.csv --plot full.csv", "the name must end in .png or .svg");
 }
 
@@ -385,7 +398,6 @@ fn files_that_are_none() {
     folder.write("cut.csv", &text[..text.len() - 7]);
     folder.write("text.csv", "a,b\n1,2\n");
     folder.write("time.csv", &text.replacen(lines[5], "2,soon,Pack@0", 1));
-    folder.write("few.csv", &file(2, &[format!("{}\n", lines[3]), format!("{}\n", lines[4])]));
     let same: Vec<_> = lines[3..]
         .iter()
         .map(|line| {
@@ -404,17 +416,20 @@ fn files_that_are_none() {
                 "text.csv: it is not a file of runs: the first line is neither `# warpsmith rules 1`, nor does it name columns",
             ),
             ("time.csv", "time.csv: line 6: `soon` is not a time in seconds"),
-            ("few.csv", "few.csv: nothing to learn: a step function of radius 1 takes 4 runs, and there are 2"),
             ("same.csv", "same.csv: all 20 runs took 1e-3 s, so that there are no fast and slow ones"),
         ] {
             folder.bad(&command.replace("FILE", name), sentence);
         }
     }
     for (options, sentence) in [
-        ("--percentile 101", "there is no percentile 101"),
+        ("--labels paper --percentile 101", "there is no percentile 101"),
+        ("--percentile 98", "--percentile is for --labels paper"),
+        ("--radius 2", "--radius is for --labels paper"),
+        ("--labels paper --resolution 1", "--resolution is for --labels density"),
+        ("--resolution 0", "not a percentage above 0"),
         ("--radius 0", "'0' for '--radius <R>'"),
         ("--max-leaf-nodes 0", "'0' for '--max-leaf-nodes <N>'"),
-        ("--radius 10", "a step function of radius 10 takes 22 runs, and there are 20"),
+        ("--labels paper --radius 10", "a step function of radius 10 takes 22 runs, and there are 20"),
     ] {
         folder.bad(&format!("learn runs.csv {options}"), sentence);
     }

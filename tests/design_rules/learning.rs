@@ -6,12 +6,17 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use serde::Deserialize;
 use warpsmith::design_rules::{
-    Accuracy, BitColumns, Class, Feature, FeatureSet, LabelOptions, Labels, LearnOptions, Model, Rule, Rules, RulesError,
-    Ruleset, Traversal, TraversalTable, Tree, TreeOptions,
+    Accuracy, BitColumns, Class, Dag, Feature, FeatureSet, LabelOptions, Labels, LearnOptions, Model, Platform, Rule, Rules,
+    RulesError, Ruleset, Schedule, Traversal, TraversalTable, Tree, TreeOptions,
     labels::{Convolution, Evidence, local_maxima, percentile, prominences},
-    rules::{Arrangement, Fit, Mark, Space, Verdict},
-    tree::{ClassWeight, Criterion, Limits, search},
+    programs::spmv,
+    rules::{Arrangement, Fit, Gain, Mark, Measured, Space, Verdict, imperative},
+    schedule,
+    search::{self, Explorer, Mcts, Surrogate},
+    sim::{Machine, SimPlatform, spmv::SpmvModel},
+    tree::{self, ClassWeight, Criterion, Limits, Size},
 };
+use warpsmith::spmv::{Band, Traffic};
 
 fn close(found: f64, wanted: f64, tolerance: f64) -> bool {
     (found - wanted).abs() <= tolerance * wanted.abs()
@@ -216,6 +221,110 @@ proptest! {
             prop_assert_eq!(again.classes()[place], labels.classes()[run]);
         }
     }
+}
+
+/// About uniform in (0, 1): a linear congruential generator.
+fn uniforms(seed: u64) -> impl FnMut() -> f64 {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+    }
+}
+
+#[test]
+fn noise_is_one_class() {
+    for seed in 1..=12 {
+        let mut uniform = uniforms(seed);
+        for n in [1, 2, 20, 200, 2000] {
+            for deviation in [0.003, 0.03] {
+                let normal: Vec<f64> =
+                    (0..n).map(|_| (deviation * ((0..12).map(|_| uniform()).sum::<f64>() - 6.0)).exp()).collect();
+                let flat: Vec<f64> = (0..n).map(|_| 1.0 + 3.5 * deviation * uniform()).collect();
+                let skewed: Vec<f64> = (0..n).map(|_| (-deviation * uniform().ln()).exp()).collect();
+                for times in [normal, flat, skewed, vec![deviation; n], vec![0.0; n]] {
+                    assert_eq!(Labels::of(&times).unwrap().count(), 1, "{seed} {n} {deviation}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn steps_larger_than_the_noise_are_bounds() {
+    let mut uniform = uniforms(5);
+    // Three levels 10 % apart, with 2 % of noise, in turns; then outliers.
+    let level = |run: usize| [1.0, 1.1, 1.21][run % 3];
+    let mut times: Vec<f64> = (0..300).map(|run| level(run) * (1.0 + 0.02 * (uniform() - 0.5))).collect();
+    let labels = Labels::of(&times).unwrap();
+    assert_eq!(labels.starts(), [0, 100, 200]);
+    assert!(labels.classes().iter().enumerate().all(|(run, class)| class.index() == run % 3));
+    let [low, high] = labels.bounds(Class::from_index(1));
+    assert!(1.01 < low && low < 1.09 && 1.11 < high && high < 1.2, "{low} {high}");
+    times.extend([1.9, 2.6]);
+    assert_eq!(Labels::of(&times).unwrap().starts(), [0, 100, 200], "outliers are no class");
+    // What is coarser than the steps sees none of them.
+    let coarse = Labels::with(&times[..300], &LabelOptions::Density { resolution: 0.3 }).unwrap();
+    assert_eq!(coarse.count(), 1);
+    for none in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let error = Labels::with(&times, &LabelOptions::Density { resolution: none }).unwrap_err().to_string();
+        assert!(error.contains("there is no resolution"), "{error}");
+    }
+    assert_eq!(Labels::of(&[]).unwrap_err().to_string(), "nothing to learn: there are no runs");
+}
+
+/// Of all divisions of a few bins, the blocks are the one of the greatest likelihood less the penalty.
+#[test]
+fn blocks_are_the_best_division() {
+    let width = 0.25;
+    for counts in [&[5, 0, 0, 0, 9, 1, 30, 28][..], &[1, 1, 1, 1], &[40, 2, 0, 3, 35], &[3, 0, 0, 0, 0, 0, 60]] {
+        // In the middle of each bin, of which the first has the least time in it.
+        let times: Vec<f64> =
+            counts.iter().enumerate().flat_map(|(bin, &count)| vec![(bin as f64 * width).exp(); count]).collect();
+        let n: usize = counts.iter().sum();
+        let penalty = 4.0 - (73.53 * 0.05 * (n as f64).powf(-0.478)).ln();
+        let value = |cuts: u32| {
+            let (mut from, mut sum) = (0, 0.0);
+            for to in 1..=counts.len() {
+                if to == counts.len() || cuts >> (to - 1) & 1 == 1 {
+                    let runs = counts[from..to].iter().sum::<usize>() as f64;
+                    sum += if runs > 0.0 { runs * (runs / (to - from) as f64).ln() } else { 0.0 } - penalty;
+                    from = to;
+                }
+            }
+            sum
+        };
+        let best = (0..1u32 << (counts.len() - 1)).max_by(|&a, &b| value(a).total_cmp(&value(b))).unwrap();
+        let labels = Labels::with(&times, &LabelOptions::Density { resolution: width }).unwrap();
+        let Evidence::Density(blocks) = labels.evidence() else { panic!("by density") };
+        let mut found = 0;
+        for block in &blocks[1..] {
+            let cut = (block.range[0].ln() / width + 0.5).round() as usize;
+            found |= 1 << (cut - 1);
+        }
+        assert!((value(found) - value(best)).abs() < 1e-9, "{counts:?}: {found:b} {best:b}");
+        assert_eq!(blocks.iter().map(|block| block.runs).sum::<usize>(), n);
+    }
+}
+
+/// The paper's program on four simulated GPUs, 200 schedules by the tree search: times have four steps.
+#[test]
+fn the_simulated_multiplication_has_four_steps() {
+    let traffic = Traffic::new(&Band::default().matrix::<f32>().unwrap(), 4).unwrap();
+    let mut platform = SimPlatform::new(&SpmvModel::new(traffic), Machine::h200_node()).unwrap();
+    let dag = spmv::dag();
+    let mut explorer = Explorer::new(&dag, 2, Mcts::default(), 0).unwrap();
+    let mut times = Vec::new();
+    for _ in 0..200 {
+        let schedule = explorer.propose().unwrap();
+        times.push(platform.measure(&schedule).unwrap());
+        explorer.record(&schedule, times[times.len() - 1]).unwrap();
+    }
+    let labels = Labels::of(&times).unwrap();
+    times.sort_by(f64::total_cmp);
+    let gaps: Vec<usize> = (1..200).filter(|&place| times[place] > 1.015 * times[place - 1]).collect();
+    assert_eq!(gaps.len(), 4, "{times:?}");
+    assert_eq!(labels.starts()[1..], gaps);
 }
 
 // ---- features
@@ -687,7 +796,7 @@ proptest! {
     fn algorithm_1_is_what_the_paper_says((rows, labels) in samples(60), options in options()) {
         let naive = Naive::new(&rows, &labels, options);
         let (error, leaves, trained) = naive.algorithm_1();
-        let found = search(&columns(&rows), &classes(&labels), options).unwrap();
+        let found = tree::search(&columns(&rows), &classes(&labels), options).unwrap();
         prop_assert_eq!(found.max_leaf_nodes, leaves);
         prop_assert_eq!(found.tree.training_error(), error);
         let trials: Vec<_> = found.trials.iter().map(|trial| (trial.max_leaf_nodes, trial.error, trial.depth)).collect();
@@ -705,7 +814,7 @@ proptest! {
 #[test]
 fn algorithm_1_over_samples_of_scikit_learn() {
     let CartOracle { features, labels, sweep, .. } = cart();
-    let found = search(&columns(&features), &classes(&labels), TreeOptions::default()).unwrap();
+    let found = tree::search(&columns(&features), &classes(&labels), TreeOptions::default()).unwrap();
     let gini: Vec<_> = sweep.iter().filter(|sweep| sweep.criterion == "gini").collect();
     let mut compared = 0;
     for trial in &found.trials {
@@ -936,6 +1045,124 @@ fn planted_rules_are_found() {
     let none = Accuracy::of(&model, &TraversalTable::new(&[]), &[]).unwrap_err().to_string();
     assert_eq!(none, "nothing to learn: there are no schedules to classify");
     assert!(Accuracy::of(&model, &table, &times[1..]).is_err());
+}
+
+#[test]
+fn what_makes_planted_schedules_fast() {
+    let (all, times) = planted();
+    let table = TraversalTable::new(&all);
+    let model = Model::learn_all(&table, &times, &LearnOptions::default()).unwrap();
+    let advice = model.advice.as_ref().unwrap();
+    let dag = Dag::builder("p").gpu("Pack").gpu("y_L").cpu("Send").cpu("Recv").cpu("Wait").build().unwrap();
+    let said: Vec<String> =
+        advice.shared.iter().flat_map(|point| &point.rules).map(|rule| imperative(rule, Some(&dag))).collect();
+    assert_eq!(said, ["launch y_L before Wait", "put Pack and y_L into different streams"]);
+    assert!(advice.alternatives.is_empty());
+    assert_eq!((advice.all.members, advice.all.others), ([60, 60], [0, 180]));
+    // By the rule 60 take 1.0 and 60 take 1.3 ms, the others 2: a gain of 1 - √1.3 / 2.
+    let gains: Vec<_> = advice.shared.iter().map(|point| point.gain.unwrap()).collect();
+    assert!((gains[0].share - (1.0 - 1.3f64.sqrt() / 2.0)).abs() < 1e-3, "{gains:?}");
+    assert!((gains[1].share - 0.3 / 1.3).abs() < 1e-3 && gains[1].is_certain(), "{gains:?}");
+    assert_eq!((advice.shared[0].members, advice.shared[0].others), ([60, 60], [60, 180]));
+    // Where other runs take as long whatever they do, the rules don't hold.
+    let rows: Vec<usize> = (0..240).collect();
+    let flat: Vec<f64> = (0..240).map(|run| 1e-3 * (1.0 + 0.01 * ((run * 89) % 240) as f64 / 240.0)).collect();
+    let again = advice.again(&Labels::of(&flat).unwrap(), &Measured::new(&table, &rows, &flat));
+    assert!(again.shared.iter().all(|point| !point.gain.unwrap().is_certain()), "{again:?}");
+    let same = advice.again(&model.labels, &Measured::new(&table, &rows, &times));
+    assert_eq!(&same, advice);
+    // One class has no fast ones.
+    assert!(Model::learn_all(&table, &flat, &LearnOptions::default()).unwrap().advice.is_none());
+}
+
+#[test]
+fn gains_are_those_of_scipy() {
+    // scipy.stats.ttest_ind(log(a), log(b), equal_var=False).confidence_interval(), SciPy 1.17.1.
+    let (a, b) = ([1.0, 1.02, 0.98, 1.05, 1.01, 0.97], [1.2, 1.1, 1.25, 1.15, 1.18]);
+    let wanted: [f64; 2] = [-0.097_747, -0.215_380];
+    let gain = Gain::of(&a, &b).unwrap();
+    for (found, wanted) in gain.interval.iter().zip(wanted) {
+        assert!((found - (1.0 - wanted.exp())).abs() < 2e-3, "{gain:?}");
+    }
+    assert!(gain.is_certain() && gain.runs == [6, 5]);
+    assert!(Gain::of(&a, &b[..1]).is_none() && Gain::of(&[0.0, 1.0], &b).is_none());
+    assert!(!Gain::of(&b, &a).unwrap().is_certain() && !Gain::of(&a[..4], &a[2..]).unwrap().is_certain());
+}
+
+#[test]
+fn trees_are_as_large_as_samples_carry() {
+    let mut uniform = uniforms(9);
+    let mut bits = |n: usize| -> Vec<Vec<u8>> { (0..n).map(|_| (0..30).map(|_| u8::from(uniform() < 0.5)).collect()).collect() };
+    let rows = bits(200);
+    let columns = columns(&rows);
+    // Three in four of a rule's samples are of its class.
+    let noise = bits(200);
+    let rule: Vec<usize> =
+        rows.iter().zip(&noise).map(|(row, noise)| usize::from((row[3] == 1) != (noise[0] + noise[1] == 2))).collect();
+    let found = Size::Validated.train(&columns, &classes(&rule), TreeOptions::default()).unwrap();
+    assert_eq!((found.tree.leaves(), found.tree.nodes()[0].split.unwrap().feature), (2, 3));
+    assert!(found.validated && found.trials[1].better);
+    let all = Size::Paper.train(&columns, &classes(&rule), TreeOptions::default()).unwrap();
+    assert!(all.tree.leaves() > 10, "the training error gets smaller with noise, too");
+    // Classes that no feature has to do with.
+    let chance: Vec<usize> = noise.iter().map(|noise| usize::from(noise[2] + noise[3] == 2)).collect();
+    let found = Size::Validated.train(&columns, &classes(&chance), TreeOptions::default()).unwrap();
+    assert_eq!(found.tree.leaves(), 1);
+    let one = Size::Validated.train(&columns, &classes(&[0; 200]), TreeOptions::default()).unwrap();
+    assert_eq!((one.tree.leaves(), one.trials[0].error), (1, 0.0));
+}
+
+#[test]
+fn rules_in_sentences() {
+    let dag = spmv::dag();
+    let said = |before_: &str, after: &str, value| imperative(&rule(before(before_, after), value), Some(&dag));
+    assert_eq!(said("y_L", "CES-b4-PostSend", true), "launch y_L before the host waits for Pack");
+    assert_eq!(said("CER-after-Pack", "y_L", true), "record Pack's event before y_L is launched");
+    assert_eq!(said("PostRecv", "WaitSend", false), "don't do PostRecv before WaitSend");
+    assert_eq!(
+        said("CSWE-b4-add-after-y_L", "CER-after-y_R", true),
+        "have add's stream wait for y_L before y_R's event is recorded"
+    );
+    assert_eq!(imperative(&rule(same_stream("add", "y_L"), false), None), "put add and y_L into different streams");
+    assert_eq!(imperative(&rule(before("a", "CES-b4-b"), true), None), "do a before the host waits for what b needs");
+}
+
+/// The model finds what is fast sooner than random choice, and proposes each schedule once.
+#[test]
+fn a_model_of_the_times_finds_the_fast() {
+    let dag = Dag::builder("p").gpu("a").gpu("b").cpu("c").cpu("d").gpu("e").edge("a", "c").edge("b", "d").build().unwrap();
+    let all = schedule::count(&dag, 2).unwrap() as usize;
+    let time = |schedule: &Schedule| {
+        let names = schedule.names(&dag);
+        let place = |name: &str| names.iter().position(|other| other == name).unwrap() as f64;
+        10.0 + place("e") + 3.0 * f64::from(place("b") > place("c")) + 2.0 * f64::from(place("d") < place("a")) + 0.1 * place("c")
+    };
+    let least = schedule::Schedules::new(&dag, 2).unwrap().map(|schedule| time(&schedule)).fold(f64::INFINITY, f64::min);
+    let until = |mut explorer: Explorer<Box<dyn search::Strategy>>| {
+        let mut count = 1;
+        loop {
+            let schedule = explorer.propose().unwrap();
+            explorer.record(&schedule, time(&schedule)).unwrap();
+            if time(&schedule) <= 1.01 * least {
+                return count;
+            }
+            count += 1;
+        }
+    };
+    let mean = |strategy: &dyn Fn() -> Box<dyn search::Strategy>| {
+        (0..10).map(|seed| until(Explorer::new(&dag, 2, strategy(), seed).unwrap())).sum::<usize>() as f64 / 10.0
+    };
+    let (model, random) = (mean(&|| Box::new(Surrogate::default())), mean(&|| Box::new(search::Random)));
+    assert!(model < 0.7 * random, "{model} of {random} of {all}");
+
+    let small = Dag::builder("s").gpu("a").gpu("b").cpu("c").edge("a", "c").build().unwrap();
+    let mut explorer = Explorer::new(&small, 2, Surrogate::default(), 3).unwrap();
+    let mut seen = BTreeSet::new();
+    while let Some(schedule) = explorer.propose() {
+        explorer.record(&schedule, schedule.streams() as f64).unwrap();
+        assert!(seen.insert(schedule));
+    }
+    assert_eq!(seen.len() as u128, schedule::count(&small, 2).unwrap());
 }
 
 proptest! {

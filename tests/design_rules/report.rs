@@ -45,7 +45,7 @@ fn timeline(run: &Run, ranks: usize) -> Timeline {
 
 fn learn(runs: &Runs, percentile: f64) -> Model {
     let table = TraversalTable::new(runs.runs.iter().map(|run| &run.traversal));
-    let options = LearnOptions { labels: LabelOptions::Paper { radius: None, percentile }, ..LearnOptions::default() };
+    let options = LearnOptions { labels: LabelOptions::Paper { radius: None, percentile }, ..LearnOptions::PAPER };
     Model::learn_all(&table, &runs.times(), &options).unwrap()
 }
 
@@ -114,7 +114,7 @@ fn check(page: &str, runs: &Runs, model: &Model) -> String {
     unique.sort_unstable();
     unique.dedup();
     assert_eq!(unique.len(), ids.len(), "an id stands twice");
-    for id in ["times", "schedules", "rules", "tree", "labelling", "training", "reading"] {
+    for id in ["answer", "times", "schedules", "rules", "tree", "labelling", "training", "reading"] {
         assert!(ids.contains(&id), "{id}");
     }
     // Drawings say what they show, and tables, too.
@@ -139,7 +139,7 @@ fn check(page: &str, runs: &Runs, model: &Model) -> String {
         .map(|body| body.children().filter(Node::is_element).count())
         .collect();
     let steps = |run: Option<&Run>| run.unwrap().traversal.steps().len();
-    assert_eq!(rows, [model.labels.count(), steps(runs.fastest()), steps(runs.slowest())]);
+    assert_eq!(rows, [steps(runs.fastest()), steps(runs.slowest()), model.labels.count()]);
     // No number went wrong.
     assert!(!["NaN", "Infinity", "undefined", "null"].iter().any(|word| drawn.contains(word)), "a number is none");
     drawn
@@ -160,6 +160,14 @@ fn three_classes_with_timelines() {
     runs.about.slowest = Some(timeline(runs.slowest().unwrap(), 2));
     let model = learn(&runs, 0.0);
     assert_eq!(model.labels.count(), 3);
+    // By default, with the answer first.
+    let table = TraversalTable::new(runs.runs.iter().map(|run| &run.traversal));
+    let default = Model::learn_all(&table, &runs.times(), &LearnOptions::default()).unwrap();
+    assert_eq!(default.labels.count(), 3);
+    let page = check(&report::page(&runs, &default), &runs, &default);
+    let shown = all_text(parse(&page).root());
+    assert!(shown.contains("launch Pack before") && shown.contains("% faster") && shown.contains("Bayesian Blocks"), "{shown}");
+    assert!(page.contains("class=\"differs\""));
     let drawn = check(&report::page(&runs, &model), &runs, &model);
     let document = parse(&drawn);
     let text = all_text(document.root());

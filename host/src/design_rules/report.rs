@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::labels::{Block, Convolution, Evidence, Labels};
-use super::{Model, Run, Runs, Timeline};
+use super::rules::{Advice, Point, imperative};
+use super::{Dag, Model, Run, Runs, Timeline, program_of};
 
 /// A line keeps this many points at most; of more, the highest and lowest of each of half as many stretches.
 const POINTS: usize = 1000;
@@ -19,8 +20,8 @@ const RANKS: usize = 8;
 
 /// The page about these runs, and what was learnt from them.
 ///
-/// Sections: headline figures, sorted times (the paper's Figure 1), the fastest and the slowest schedule in time and as
-/// steps, rules by class, the tree (Figure 6), how classes came about (Figure 4), how the tree was chosen (Figure 5),
+/// Sections: headline figures, what makes schedules fast, the fastest and the slowest schedule as steps and in time,
+/// sorted times (the paper's Figure 1), rules by class, the tree (Figure 6), how classes came about (Figure 4), how the tree was chosen (Figure 5),
 /// how to read it all. Lines are thinned, so that large spaces don't make a large page. Schedules are drawn in time
 /// where [`About`](super::About) has timelines.
 pub fn page(runs: &Runs, model: &Model) -> String {
@@ -45,6 +46,7 @@ pub fn page(runs: &Runs, model: &Model) -> String {
         },
         "labels": labels(&model.labels),
         "model": learnt(model),
+        "answer": model.advice.as_ref().map(|advice| answer(advice, program_of(about).ok().as_ref())),
     });
     // No text in it can end the element that it is in, or begin another.
     let data = data.to_string().replace('<', "\\u003c");
@@ -100,11 +102,25 @@ fn labels(labels: &Labels) -> Value {
             object["threshold"] = json!(threshold);
             object["convolution"] = json!(thin(&values, POINTS));
             object["peak_count"] = json!(peaks.len());
-            object["peaks"] = those(false).step_by(those(false).count().div_ceil(PEAKS).max(1)).map(|point| json!(point)).collect();
+            object["peaks"] =
+                those(false).step_by(those(false).count().div_ceil(PEAKS).max(1)).map(|point| json!(point)).collect();
             object["kept"] = those(true).map(|point| json!(point)).collect();
         }
     }
     object
+}
+
+/// What makes schedules fast, in sentences.
+fn answer(advice: &Advice, dag: Option<&Dag>) -> Value {
+    let point = |point: &Point| {
+        let rules: Vec<String> = point.rules.iter().map(|rule| imperative(rule, dag)).collect();
+        json!({ "rules": rules, "gain": point.gain, "members": point.members, "others": point.others })
+    };
+    json!({
+        "shared": advice.shared.iter().map(point).collect::<Vec<_>>(),
+        "alternatives": advice.alternatives.iter().map(point).collect::<Vec<_>>(),
+        "all": point(&advice.all),
+    })
 }
 
 /// The rules, the tree that they are of, and how it was chosen.
@@ -139,6 +155,7 @@ fn learnt(model: &Model) -> Value {
         "search": {
             "trials": trials,
             "max_leaf_nodes": search.max_leaf_nodes,
+            "validated": search.validated,
             "error": search.tree.training_error(),
             "depth": search.tree.depth(),
         },

@@ -238,8 +238,8 @@ mod tests {
             index => 2.0 + (index % 2) as f64,
         });
         let study = Study::new(&dag, &runs).unwrap();
-        let found = study.repeat(|| DepthFirst, &[2, 8, 10], 3, &LearnOptions::default(), || {});
-        // Two runs are too few to learn from.
+        let found = study.repeat(|| DepthFirst, &[2, 8, 10], 3, &LearnOptions::PAPER, || {});
+        // Two runs are too few to learn from as in the paper.
         assert!(found.unwrap_err().to_string().contains("takes 4 runs"));
         let found = study.repeat(|| DepthFirst, &[8, 10], 3, &LearnOptions::default(), || {}).unwrap();
         assert_eq!((found.search, found.near.mean, found.near.deviation), ("dfs", 3.0, 0.0));

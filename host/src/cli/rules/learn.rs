@@ -237,8 +237,8 @@ fn advise(runs: &Runs, model: &Model, second: Option<&Advice>) -> Result<(), Fai
         terminal::print(format_args!("  - {}:\n      {}", sentences(point), worth(point, again(place))))?;
     }
     if !advice.alternatives.is_empty() {
-        let which = if advice.alternatives.len() == 1 { "and" } else { "and one of these" };
-        terminal::print(format_args!("  {which}"))?;
+        let and = if advice.shared.is_empty() { "" } else { "and " };
+        terminal::print(format_args!("  {and}one of these:"))?;
     }
     for (place, point) in advice.alternatives.iter().enumerate() {
         let text = worth(point, again(advice.shared.len() + place));

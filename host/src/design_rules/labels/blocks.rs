@@ -70,8 +70,7 @@ pub(super) fn blocks(sorted: &[f64], resolution: f64) -> Vec<Block> {
 pub(super) fn valleys(sorted: &[f64], blocks: &[Block]) -> Vec<usize> {
     let density = |block: usize| blocks[block].density;
     let is_peak = |&block: &usize| {
-        (block == 0 || density(block - 1) < density(block))
-            && (block + 1 == blocks.len() || density(block + 1) < density(block))
+        (block == 0 || density(block - 1) < density(block)) && (block + 1 == blocks.len() || density(block + 1) < density(block))
     };
     let peaks: Vec<usize> = (0..blocks.len()).filter(is_peak).collect();
     let start = |pair: &[usize]| {

@@ -1,4 +1,4 @@
-//! Which schedule to measure next: Monte-Carlo tree search, and baselines.
+//! Which schedule to measure next: by a model of the times, by Monte-Carlo tree search, and baselines.
 
 mod explorer;
 mod strategy;

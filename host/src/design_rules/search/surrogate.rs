@@ -4,12 +4,14 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore as _;
 
 use super::super::{Dag, Kind, OpId, Schedule, Step};
-use super::strategy::{Random, Statistics, Strategy};
+use super::strategy::{Mcts, Statistics, Strategy};
 
 /// Schedules that a model is asked about per proposal.
-const CANDIDATES: usize = 200;
-/// Schedules that are chosen at random before there is a model.
+const CANDIDATES: usize = 128;
+/// Schedules that the tree search chooses before there is a model.
 const FIRST: usize = 6;
+/// And one of this many later: a model that only seeks the fastest does not learn what the others have in common.
+const TREE: usize = 3;
 /// A model is made from this many runs at most: of more, from the fastest half of them and the latest.
 const MOST: usize = 256;
 /// Lengths of the kernel, and variances of the noise as parts of that of the times: those are taken under which the times
@@ -22,7 +24,8 @@ const NOISES: [f64; 4] = [0.01, 0.05, 0.2, 0.5];
 /// Two schedules are the more alike the fewer features they differ in: orders of two steps, shared streams. From the
 /// times that are known, the process gives each of a number of random schedules a mean and a variance; from each of
 /// these distributions one sample is drawn, and the schedule of the least is proposed. So what may be fast is measured,
-/// for its mean or for what isn't known of it.
+/// for its mean or for what isn't known of it. Every third schedule is the tree search's ([`Mcts`]), which goes where times
+/// differ: rules take slow schedules, too.
 #[derive(Clone, Debug, Default)]
 pub struct Surrogate {
     places: Places,
@@ -38,11 +41,12 @@ impl Strategy for Surrogate {
     }
 
     fn choose(&self, parent: &Statistics, children: &[Statistics], random: &mut ChaCha8Rng) -> usize {
-        Random.choose(parent, children, random)
+        Mcts::default().choose(parent, children, random)
     }
 
     fn candidates(&self) -> usize {
-        if self.runs.len() < FIRST { 1 } else { CANDIDATES }
+        let by_tree = self.runs.len() < FIRST || self.runs.len().is_multiple_of(TREE);
+        if by_tree { 1 } else { CANDIDATES }
     }
 
     fn observe(&mut self, dag: &Dag, schedule: &Schedule, seconds: f64) {
@@ -74,8 +78,7 @@ impl Strategy for Surrogate {
             f64::from(bits.sum::<u32>()) / varying
         };
         // By rows, the lower triangle.
-        let distances: Vec<Vec<f64>> =
-            (0..n).map(|i| (0..=i).map(|j| distance(&runs[i].0, &runs[j].0)).collect()).collect();
+        let distances: Vec<Vec<f64>> = (0..n).map(|i| (0..=i).map(|j| distance(&runs[i].0, &runs[j].0)).collect()).collect();
         let (length, noise) = match self.settings {
             Some((length, noise, estimated)) if n < estimated + estimated / 8 => (length, noise),
             _ => {
@@ -280,9 +283,8 @@ mod tests {
         let (points, times) = ([0.0, 1.0, 2.5, 6.0], [0.3, -0.2, 1.1, 0.4]);
         let (length, noise) = (0.3, 0.05);
         let process = Process::new(&distances(&points), &times, length, noise);
-        let entry = |i: usize, j: usize| {
-            covariance((points[i] - points[j]).abs() / 10.0, length) + if i == j { noise } else { 0.0 }
-        };
+        let entry =
+            |i: usize, j: usize| covariance((points[i] - points[j]).abs() / 10.0, length) + if i == j { noise } else { 0.0 };
         let matrix = DMatrix::from_fn(4, 4, entry);
         let inverse = matrix.clone().try_inverse().unwrap();
         let times = DVector::from_row_slice(&times);

@@ -72,7 +72,7 @@ impl Size {
             Size::Leaves(leaves) => {
                 let tree = Tree::train(columns, classes, options, Limits::leaves(leaves))?;
                 let trial = Trial { max_leaf_nodes: leaves, error: tree.training_error(), depth: tree.depth(), better: true };
-                Ok(Search { tree, max_leaf_nodes: leaves, trials: vec![trial] })
+                Ok(Search { tree, max_leaf_nodes: leaves, trials: vec![trial], validated: false })
             }
         }
     }

@@ -34,6 +34,8 @@ pub struct Search {
     pub max_leaf_nodes: usize,
     /// All sizes that were tried, in their order (the paper's Figure 5).
     pub trials: Vec<Trial>,
+    /// Whether their errors are by cross-validation.
+    pub validated: bool,
 }
 
 /// Trains trees of more and more leaves until the training error does not get smaller (the paper's Algorithm 1).
@@ -75,7 +77,7 @@ pub fn search(columns: &BitColumns, classes: &[Class], options: TreeOptions) -> 
         least = wrong;
     }
     let tree = growth.tree_of(max_leaf_nodes.min(growth.leaves()));
-    Ok(Search { tree, max_leaf_nodes, trials })
+    Ok(Search { tree, max_leaf_nodes, trials, validated: false })
 }
 
 /// The node that was split last.

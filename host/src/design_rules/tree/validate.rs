@@ -62,5 +62,5 @@ pub fn validate(columns: &BitColumns, classes: &[Class], options: TreeOptions) -
         Trial { max_leaf_nodes, error: share(wrong), depth: growth.tree_of(max_leaf_nodes).depth(), better }
     };
     let trials = (1..).zip(&wrong).map(trial).collect();
-    Ok(Search { tree: growth.tree_of(chosen), max_leaf_nodes: chosen, trials })
+    Ok(Search { tree: growth.tree_of(chosen), max_leaf_nodes: chosen, trials, validated: true })
 }
