@@ -1,5 +1,6 @@
 //! Kernels that use the language, `core`, and crates without `std`, beside the same on the host or known results.
 
+use outside::kernels::clusters::{self, histogram};
 use outside::kernels::language::*;
 use warpsmith::device::{Device, DeviceError, Stream};
 use warpsmith::launch;
@@ -214,5 +215,59 @@ fn atomics_of_core() -> Result {
     // SAFETY: two elements, which nobody else uses.
     unsafe { launch!(stream, atomics<<<4, 64>>>(&input, &mut sums))? };
     assert_eq!(stream.download_vec(&sums)?, [500_500, 1000]);
+    Ok(())
+}
+
+#[test]
+fn the_crate_alloc() -> Result {
+    let stream = stream()?;
+    stream.device().set_heap_size(32 << 20)?;
+    let n = [0u32, 1, 2, 10, 25, 100];
+    let mut out = stream.device().alloc::<u32>(6)?;
+    let input = stream.device().upload(&n)?;
+    for _ in 0..3 {
+        launch!(stream, heap<<<2, 2>>>(&input, &mut out))?;
+    }
+    let expected = n.map(|n| {
+        let ending = |digit: u32| (0..n).filter(|k| k % 10 == digit).count() as u32;
+        let digits = (0..n).flat_map(|k| [k / 10, k % 10].into_iter().skip(usize::from(k < 10)));
+        digits.map(|digit| digit * ending(digit)).sum::<u32>() + 3
+    });
+    assert_eq!(stream.download_vec(&out)?, expected);
+    // Nothing of these sizes is there.
+    let bytes = stream.device().upload(&[64usize, 1 << 60, isize::MAX as usize])?;
+    let mut out = stream.device().alloc::<u32>(3)?;
+    launch!(stream, heap_limit<<<1, 4>>>(&bytes, &mut out))?;
+    assert_eq!(stream.download_vec(&out)?, [1, 0, 0]);
+    Ok(())
+}
+
+#[test]
+#[cfg_attr(simt_check, ignore = "checked runs know no clusters")]
+fn blocks_in_clusters() -> Result {
+    let stream = stream()?;
+    let values: Vec<u32> = (0..10_000u32).map(|i| i.wrapping_mul(0x9e37_79b9) >> 22).collect();
+    let input = stream.device().upload(&values)?;
+    let mut counts = stream.device().alloc_zeroed::<u32>(clusters::BLOCKS * clusters::COUNTERS)?;
+    // SAFETY: there are 1024 counts.
+    let done = unsafe { launch!(stream, histogram<<<12, 256>>>(&input, &mut counts)) };
+    if stream.device().info().compute_capability.is_some_and(|capability| capability < (9, 0)) {
+        let text = done.unwrap_err().to_string();
+        assert!(text.contains("its blocks are in clusters, which GPUs have from compute capability 9.0 on"), "{text}");
+        return Ok(());
+    }
+    done?;
+    let mut expected = vec![0; 1024];
+    values.iter().for_each(|&value| expected[value as usize] += 1);
+    assert_eq!(stream.download_vec(&counts)?, expected);
+    // SAFETY: it is refused.
+    let refused = unsafe { launch!(stream, histogram<<<10, 256>>>(&input, &mut counts)) };
+    let text = refused.unwrap_err().to_string();
+    assert!(
+        text.contains(
+            "its grid is (10, 1, 1), and the kernel is made for grids that are a multiple of its clusters of (4, 1, 1)"
+        ),
+        "{text}"
+    );
     Ok(())
 }

@@ -109,6 +109,8 @@ fn make_kernels(module: &mut Module<'_>) -> Result<Kernels> {
                 "max_threads" => "nvvm.maxntid",
                 "min_blocks" => "nvvm.minctasm",
                 "block" => "nvvm.reqntid",
+                "cluster" => "nvvm.cluster_dim",
+                "max_registers" => "nvvm.maxnreg",
                 _ => continue,
             };
             function.add_string_attribute(attribute, value);

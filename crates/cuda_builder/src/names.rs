@@ -2,7 +2,8 @@
 
 use std::ffi::CStr;
 
-/// Where `#[kernel]` puts functions, followed by `.max_threads=256`, `.min_blocks=2` and `.block=16,16,1` where given.
+/// Where `#[kernel]` puts functions, followed by `.max_threads=256`, `.min_blocks=2`, `.max_registers=64`, `.block=16,16,1` and
+/// `.cluster=4,1,1` where given.
 pub const KERNEL_SECTION: &str = ".cuda.kernel";
 /// `cuda_std`'s function that gives a shared array of its own to each call, by its size and its alignment in bytes.
 pub const SHARED_ARRAY: &str = "__cuda_std_shared_array";
@@ -42,7 +43,9 @@ mod tests {
 
     #[test]
     fn allocators() {
-        for (name, expected) in ["10___rg_alloc", "12___rg_dealloc", "12___rg_realloc", "17___rg_alloc_zeroed"].iter().zip(ALLOCATOR) {
+        for (name, expected) in
+            ["10___rg_alloc", "12___rg_dealloc", "12___rg_realloc", "17___rg_alloc_zeroed"].iter().zip(ALLOCATOR)
+        {
             let renamed = allocator_name(&format!("_RNvCsdBezzDwma51_7___rustc{name}")).unwrap();
             assert_eq!(readable(&renamed), *expected);
         }

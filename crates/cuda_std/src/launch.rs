@@ -35,6 +35,8 @@ pub struct Contract {
     pub max_threads: Option<u32>,
     /// The extents of a block (`block = [16, 16]`).
     pub block: Option<Dim3>,
+    /// The extents of a cluster of blocks, of which the grid is a multiple (`cluster = 4`).
+    pub cluster: Option<Dim3>,
     /// All blocks run at once, so that they can wait for each other (`cooperative`).
     pub cooperative: bool,
     /// The most dimensions of grids and blocks: 1 where the kernel takes a [`DisjointSlice`](crate::DisjointSlice), 2
@@ -45,7 +47,7 @@ pub struct Contract {
 impl Default for Contract {
     /// Nothing is demanded.
     fn default() -> Self {
-        Contract { max_threads: None, block: None, cooperative: false, dimensions: 3 }
+        Contract { max_threads: None, block: None, cluster: None, cooperative: false, dimensions: 3 }
     }
 }
 

@@ -7,6 +7,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`thread`] | indices, barriers, fences, clocks |
+//! | [`cluster`] | clusters of blocks: ranks, their barrier, each other's shared memory |
 //! | [`warp`] | lane masks, shuffles, votes, matches, reductions over a warp |
 //! | [`atomic`] | atomics in the scopes of a block, the device and the system |
 //! | [`mem`] | loads and stores with a cache policy, asynchronous copies into shared memory |
@@ -28,6 +29,7 @@
 extern crate self as cuda_std;
 
 pub mod atomic;
+pub mod cluster;
 pub mod constant;
 #[cfg(not(cuda_device))]
 mod cpu;

@@ -124,6 +124,17 @@ impl<T, const N: usize> SharedArray<T, N> {
         self.first
     }
 
+    /// The same array in the shared memory of the cluster's block `rank`.
+    ///
+    /// # Safety
+    /// As that of [`cluster::map`](crate::cluster::map).
+    #[inline(always)]
+    #[cfg_attr(not(cuda_device), track_caller)]
+    pub unsafe fn of_block(self, rank: u32) -> Self {
+        // SAFETY: the array is in shared memory, and the caller has promised the rest.
+        SharedArray::from_ptr(unsafe { crate::cluster::map(self.first, rank) })
+    }
+
     /// Element `index`, or the end of the array: for atomics, and for the accesses of [`mem`](crate::mem) that take any
     /// memory.
     ///

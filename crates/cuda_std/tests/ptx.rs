@@ -453,6 +453,20 @@ fn barriers_in_shared_memory() {
     expect_none(&[80], "products_bulk", &["bulk_group"]);
 }
 
+#[test]
+fn clusters() {
+    let instructions = ["barrier.cluster.arrive.release", "barrier.cluster.wait.acquire", "mapa.u64"];
+    expect(&[90], "clusters_around", &instructions);
+    expect(&[90], "clusters_around", &["%cluster_ctarank", "%cluster_nctarank", "%cluster_nctaid.z"]);
+    let text = &build().0[&90]["clusters_around"];
+    assert!(text.contains(".reqnctapercluster 2, 2, 1") && text.contains(".reqntid 32"), "{text}");
+    // Elsewhere a panic is all that is left.
+    expect_none(&[75, 80], "clusters_around", &["cluster.", "mapa", "percluster", "st.global"]);
+    for arch in ALL {
+        assert!(build().0[arch]["clusters_lean"].contains(".maxnreg 40"), "sm_{arch}");
+    }
+}
+
 /// `core`'s formatting calls by address; it is there where a kernel prints.
 #[test]
 fn text() {

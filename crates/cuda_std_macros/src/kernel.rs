@@ -38,40 +38,53 @@ struct Bounds {
     max_threads: Option<u32>,
     min_blocks: Option<u32>,
     block: Option<[u32; 3]>,
+    cluster: Option<[u32; 3]>,
+    max_registers: Option<u32>,
     cooperative: bool,
 }
 
 impl Bounds {
-    /// Reads `max_threads = 256`, `min_blocks = 4`, `block = [16, 16]` or `cooperative`.
+    /// Reads `max_threads = 256`, `min_blocks = 4`, `max_registers = 64`, `block = [16, 16]`, `cluster = 4` or `cooperative`.
     fn parse_one(&mut self, input: ParseStream<'_>) -> Result<()> {
         let key: Ident = input.parse()?;
         if key == "cooperative" {
             self.cooperative = true;
             return Ok(());
         }
-        if !["max_threads", "min_blocks", "block"].iter().any(|known| key == known) {
+        if !["max_threads", "min_blocks", "max_registers", "block", "cluster"].iter().any(|known| key == known) {
             return Err(Error::new(
                 key.span(),
-                "expected `max_threads`, `min_blocks`, `block`, `cooperative` or `for T in [..]`",
+                "expected `max_threads`, `min_blocks`, `max_registers`, `block`, `cluster`, `cooperative` or `for T in [..]`",
             ));
         }
         input.parse::<Token![=]>()?;
         if key == "block" {
-            self.block = Some(Self::parse_block(input)?);
+            let message = "block has one to three extents, and 1 to 1024 threads, of which z has at most 64";
+            self.block = Some(Self::parse_extents(input, [1024, 1024, 64], 1024, message)?);
+            return Ok(());
+        }
+        if key == "cluster" {
+            let message = "cluster has one to three extents, and 1 to 8 blocks";
+            self.cluster = Some(Self::parse_extents(input, [8, 8, 8], 8, message)?);
             return Ok(());
         }
         let value: LitInt = input.parse()?;
         let number: u32 = value.base10_parse()?;
-        let (bound, most) = if key == "max_threads" { (&mut self.max_threads, 1024) } else { (&mut self.min_blocks, 32) };
-        if !(1..=most).contains(&number) {
-            return Err(Error::new(value.span(), format!("{key} is a number from 1 to {most}")));
+        let (bound, least, most) = match key.to_string().as_str() {
+            "max_threads" => (&mut self.max_threads, 1, 1024),
+            "min_blocks" => (&mut self.min_blocks, 1, 32),
+            // Fewer are what `ptxas` doesn't assign.
+            _ => (&mut self.max_registers, 24, 255),
+        };
+        if !(least..=most).contains(&number) {
+            return Err(Error::new(value.span(), format!("{key} is a number from {least} to {most}")));
         }
         *bound = Some(number);
         Ok(())
     }
 
     /// Reads `256`, or up to three extents in brackets.
-    fn parse_block(input: ParseStream<'_>) -> Result<[u32; 3]> {
+    fn parse_extents(input: ParseStream<'_>, limits: [u32; 3], most: u32, message: &str) -> Result<[u32; 3]> {
         let span = input.span();
         let list: Vec<LitInt> = if input.peek(syn::token::Bracket) {
             let list;
@@ -80,14 +93,15 @@ impl Bounds {
         } else {
             vec![input.parse()?]
         };
-        let mut block = [1; 3];
+        let mut all = [1; 3];
         let extents = list.iter().map(LitInt::base10_parse::<u32>).collect::<Result<Vec<u32>>>()?;
-        block.iter_mut().zip(&extents).for_each(|(extent, given)| *extent = *given);
-        let threads = block.iter().fold(1u32, |product, &extent| product.saturating_mul(extent));
-        if !(1..=3).contains(&extents.len()) || !(1..=1024).contains(&threads) || block[2] > 64 {
-            return Err(Error::new(span, "block has one to three extents, and 1 to 1024 threads, of which z has at most 64"));
+        all.iter_mut().zip(&extents).for_each(|(extent, given)| *extent = *given);
+        let product = all.iter().fold(1u32, |product, &extent| product.saturating_mul(extent));
+        let beyond = all.iter().zip(limits).any(|(&extent, limit)| extent > limit);
+        if !(1..=3).contains(&extents.len()) || !(1..=most).contains(&product) || beyond {
+            return Err(Error::new(span, message));
         }
-        Ok(block)
+        Ok(all)
     }
 
     /// These bounds where they are given, else those of the whole kernel.
@@ -96,23 +110,33 @@ impl Bounds {
             max_threads: self.max_threads.or(whole.max_threads),
             min_blocks: self.min_blocks.or(whole.min_blocks),
             block: self.block.or(whole.block),
+            cluster: self.cluster.or(whole.cluster),
+            max_registers: self.max_registers.or(whole.max_registers),
             cooperative: self.cooperative || whole.cooperative,
         }
     }
 
     /// The section by which cuda_builder finds the kernel. It reads off its name what PTX says of it.
     fn section(self) -> Result<String> {
-        let Bounds { max_threads, min_blocks, block, .. } = self;
+        let Bounds { max_threads, min_blocks, block, cluster, max_registers, cooperative } = self;
         if min_blocks.is_some() && max_threads.is_none() && block.is_none() {
             return Err(Error::new(Span::call_site(), "`min_blocks` needs `max_threads`, too"));
         }
         if max_threads.is_some() && block.is_some() {
             return Err(Error::new(Span::call_site(), "`block` says how many threads there are: `max_threads` is too much"));
         }
+        if max_registers.is_some() && min_blocks.is_some() {
+            return Err(Error::new(Span::call_site(), "`max_registers` and `min_blocks` both say how many registers there are"));
+        }
+        if cluster.is_some() && cooperative {
+            return Err(Error::new(Span::call_site(), "a `cooperative` kernel has no `cluster`"));
+        }
         let texts = [
             max_threads.map(|number| format!(".max_threads={number}")),
             min_blocks.map(|number| format!(".min_blocks={number}")),
             block.map(|[x, y, z]| format!(".block={x},{y},{z}")),
+            cluster.map(|[x, y, z]| format!(".cluster={x},{y},{z}")),
+            max_registers.map(|number| format!(".max_registers={number}")),
         ];
         Ok(format!(".cuda.kernel{}", texts.into_iter().flatten().collect::<String>()))
     }
@@ -125,12 +149,14 @@ impl Bounds {
                 None => quote!(::core::option::Option::None),
             }
         }
-        let Bounds { max_threads, block, cooperative, .. } = self;
+        let Bounds { max_threads, block, cluster, cooperative, .. } = self;
         let max_threads = option(max_threads.map(|number| quote!(#number)));
-        let block = option(block.map(|[x, y, z]| quote!(::cuda_std::thread::Dim3 { x: #x, y: #y, z: #z })));
+        let [block, cluster] = [block, cluster]
+            .map(|extents| option(extents.map(|[x, y, z]| quote!(::cuda_std::thread::Dim3 { x: #x, y: #y, z: #z }))));
         quote!(::cuda_std::launch::Contract {
             max_threads: #max_threads,
             block: #block,
+            cluster: #cluster,
             cooperative: #cooperative,
             dimensions: DIMENSIONS,
         })

@@ -23,7 +23,10 @@ mod ptx;
 ///
 /// `#[kernel(max_threads = 256, min_blocks = 4)]` gives launch bounds (PTX `.maxntid` and `.minnctapersm`): the most
 /// threads a block may have, and how many blocks an SM should hold, from which `ptxas` derives its register budget.
+/// `max_registers = 64` sets that budget itself (`.maxnreg`).
 /// `#[kernel(block = [16, 16])]` fixes the block (PTX `.reqntid`), so that its extents are constants in the kernel.
+/// `#[kernel(cluster = 4)]` has blocks run in clusters (`.reqnctapercluster`, from `sm_90` on; `cuda_std::cluster`): in up
+/// to three dimensions, of at most 8 blocks.
 /// `#[kernel(cooperative)]` has all blocks run at once, so that they can wait for each other
 /// (`cuda_std::thread::sync_grid`). The host refuses launches that break any of these.
 ///

@@ -55,6 +55,7 @@ pub(super) const LIMITS: Limits = Limits {
     block: Dim3 { x: 1024, y: 1024, z: 64 },
     grid: Dim3 { x: i32::MAX as u32, y: 65535, z: 65535 },
     shared: simt::MAX_SHARED,
+    capability: None,
 };
 
 /// The machine's memory in all, which doesn't change, so that the file needs to be read once only.

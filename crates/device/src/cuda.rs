@@ -276,6 +276,7 @@ impl Cuda {
             block: device.extent(driver::device::MAX_BLOCK_DIM)?,
             grid: device.extent(driver::device::MAX_GRID_DIM)?,
             shared: info.max_shared_per_block,
+            capability: info.compute_capability,
         };
         let mut context = ptr::null_mut();
         // SAFETY: the device is one of the driver's, and the result may be written to.
@@ -348,6 +349,13 @@ impl Cuda {
         // SAFETY: both results may be written to.
         self.check("cuMemGetInfo", unsafe { driver::cuMemGetInfo_v2(&mut memory.free, &mut memory.total) })?;
         Ok(memory)
+    }
+
+    /// Sets the size of the kernels' heap.
+    pub(super) fn set_heap_size(&self, bytes: usize) -> Result<(), DeviceError> {
+        let _entered = self.enter()?;
+        // SAFETY: the context is current.
+        self.check("cuCtxSetLimit", unsafe { driver::cuCtxSetLimit(driver::CU_LIMIT_MALLOC_HEAP_SIZE, bytes) })
     }
 
     /// Lets this device access the other's memory, if it can; whether it can.

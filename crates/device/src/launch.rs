@@ -13,6 +13,8 @@ pub(super) struct Limits {
     pub(super) grid: Dim3,
     /// Static and dynamic shared memory of a block together, in bytes.
     pub(super) shared: usize,
+    /// The GPU's compute capability; `None` on the CPU.
+    pub(super) capability: Option<(u32, u32)>,
 }
 
 /// What an argument for a `&T` is said to point into where its buffer is empty. The launch then fails; binding can't.
@@ -65,6 +67,10 @@ pub(super) fn check(
             _ => "a DisjointMatrix, which grids and blocks of one or two dimensions",
         };
         format!("it takes {takes} alone share out rightly, and its grid is {grid}, its block {block}")
+    } else if let Some(cluster) = kernel.contract.cluster.filter(|&cluster| !is_multiple(grid, cluster)) {
+        format!("its grid is {grid}, and the kernel is made for grids that are a multiple of its clusters of {cluster} blocks")
+    } else if let (Some(_), Some((major @ ..9, minor))) = (kernel.contract.cluster, limits.capability) {
+        format!("its blocks are in clusters, which GPUs have from compute capability 9.0 on, and the device has {major}.{minor}")
     } else if shared > limits.shared {
         format!("it asks for {} of dynamic shared memory, and {} are the device's limit", Bytes(shared), Bytes(limits.shared))
     } else {
@@ -75,6 +81,10 @@ pub(super) fn check(
 
 pub(super) fn refused(kernel: &KernelInfo, reason: String) -> DeviceError {
     DeviceError::LaunchFailed { kernel: kernel.name(), reason }
+}
+
+fn is_multiple(extent: Dim3, part: Dim3) -> bool {
+    extent.x.is_multiple_of(part.x) && extent.y.is_multiple_of(part.y) && extent.z.is_multiple_of(part.z)
 }
 
 fn exceeds(extent: Dim3, limit: Dim3) -> bool {

@@ -450,6 +450,19 @@ impl Device {
         }
     }
 
+    /// Sets the size of the heap that kernels allocate from (`cuda_std::device_heap!`), in bytes. It is 8 MiB otherwise.
+    /// To be called before a kernel that allocates is launched, or asked about: afterwards the driver refuses. On the CPU
+    /// kernels allocate from the program's heap, and this does nothing.
+    ///
+    /// # Errors
+    /// [`DeviceError::Driver`] where the driver refuses.
+    pub fn set_heap_size(&self, bytes: usize) -> Result<(), DeviceError> {
+        match &self.inner {
+            Inner::Cuda(cuda) => cuda.set_heap_size(bytes),
+            Inner::Cpu(_) => Ok(()),
+        }
+    }
+
     /// How long this process has waited for the driver to compile kernels for the device, or to load what it had
     /// compiled before. It does so before a kernel's first launch. Zero on the CPU.
     pub fn compile_time(&self) -> Duration {

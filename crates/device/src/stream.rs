@@ -695,6 +695,9 @@ fn run_on_cpu(
 ) -> Result<(), DeviceError> {
     let LaunchConfig { grid, block, shared } = *config;
     let launch = simt::Launch { kernel: kernel.name(), grid, block, dynamic_shared: shared };
+    if let Some(cluster) = kernel.contract.cluster {
+        return Ok(cpu.executor.run_clusters(&launch, cluster, memory, body)?);
+    }
     let run = if kernel.contract.cooperative { simt::Executor::run_cooperative } else { simt::Executor::run_over };
     Ok(run(&cpu.executor, &launch, memory, body)?)
 }

@@ -72,8 +72,7 @@ fn __cuda_std_panic_alloc(layout: Layout) {
     }
     static MESSAGE: &[u8] = b"kernel panicked, block (%u,%u,%u) thread (%u,%u,%u): the device's heap has no %llu bytes left\n\0";
     let (block, thread) = (block_idx(), thread_idx());
-    let report =
-        Report { numbers: [block.x, block.y, block.z, thread.x, thread.y, thread.z], bytes: layout.size() as u64 };
+    let report = Report { numbers: [block.x, block.y, block.z, thread.x, thread.y, thread.z], bytes: layout.size() as u64 };
     // SAFETY: the arguments are those of the format, each at a multiple of its size, as C passes them.
     unsafe { vprintf(MESSAGE.as_ptr(), (&raw const report).cast()) };
 }

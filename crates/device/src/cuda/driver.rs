@@ -68,6 +68,8 @@ pub(super) const CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: c_uint = 9;
 
 /// The bytes of a thread's stack where the driver doesn't know how deep it gets.
 pub(super) const CU_LIMIT_STACK_SIZE: c_uint = 0;
+/// The bytes of the heap that kernels allocate from.
+pub(super) const CU_LIMIT_MALLOC_HEAP_SIZE: c_uint = 2;
 
 /// Options of `cuModuleLoadDataEx`.
 pub(super) mod jit {

@@ -34,6 +34,8 @@ const LOG_BYTES: usize = 16 << 10;
 pub(in super::super) struct CudaModule {
     cuda: &'static Cuda,
     raw: CUmodule,
+    /// The compute capability that it was built for, times ten.
+    arch: u32,
     /// How many parameters each entry has.
     parameters: HashMap<String, usize>,
     /// By the address of the kernel's facts, of which there is one.
@@ -78,7 +80,7 @@ impl CudaModule {
             )
         };
         if code == Code::SUCCESS {
-            return Ok(CudaModule { cuda, raw, parameters, functions: RwLock::default() });
+            return Ok(CudaModule { cuda, raw, arch, parameters, functions: RwLock::default() });
         }
         if code.is_sticky() {
             return Err(cuda.error("cuModuleLoadDataEx", code));
@@ -108,6 +110,16 @@ impl CudaModule {
     fn find(&self, kernel: &'static KernelInfo) -> Result<Function, DeviceError> {
         let cuda = self.cuda;
         let missing = || refused(kernel, format!("the module has no entry `{}`", kernel.symbol()));
+        if kernel.contract.cluster.is_some() && self.arch < 90 {
+            let (major, minor) = (self.arch / 10, self.arch % 10);
+            return Err(refused(
+                kernel,
+                format!(
+                    "its blocks are in clusters, which PTX has from compute capability 9.0 on, and the newest that the program \
+                     has for the device is of {major}.{minor}: build it for `NvptxArch::Compute90` too"
+                ),
+            ));
+        }
         let name = CString::new(kernel.symbol()).map_err(|_| missing())?;
         let _entered = cuda.enter()?;
         let mut raw = ptr::null_mut();

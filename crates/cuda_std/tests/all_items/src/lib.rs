@@ -8,6 +8,7 @@
 
 pub mod arithmetic;
 pub mod atomics;
+pub mod clusters;
 pub mod functions;
 pub mod inline;
 pub mod loads;

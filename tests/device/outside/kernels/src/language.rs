@@ -1,5 +1,6 @@
 //! What kernels are written in: the language, `core`, and crates without `std`. A kernel for each part of it.
 
+use alloc::{boxed::Box, collections::BTreeMap, format, string::String, vec::Vec};
 use core::{
     fmt::{self, Write as _},
     mem::{self, MaybeUninit},
@@ -338,5 +339,40 @@ pub unsafe fn atomics(values: &[u32], sums: *mut u32) {
     for i in thread::grid_stride(values.len()) {
         sum.fetch_add(values[i], Ordering::Relaxed);
         greatest.fetch_max(values[i], Ordering::AcqRel);
+    }
+}
+
+#[repr(align(64))]
+struct Line([u8; 64]);
+
+/// The crate `alloc`: `out[i]` is the sum of the digits of all numbers below `n[i]`, each digit times how many numbers end
+/// with it, plus one for each allocation that is aligned as it should be.
+#[kernel]
+pub fn heap(n: &[u32], mut out: DisjointSlice<u32>) {
+    for (i, out) in out.grid_stride_mut() {
+        let texts: Vec<String> = (0..n[i]).map(|k| format!("{k}")).collect();
+        let mut ending: BTreeMap<char, Vec<&str>> = BTreeMap::new();
+        for text in &texts {
+            ending.entry(text.chars().next_back().unwrap_or('0')).or_default().push(text);
+        }
+        let many: Box<dyn Fn(char) -> u32> = match n[i] {
+            0 => Box::new(|_| 0),
+            _ => Box::new(|digit| ending.get(&digit).map_or(0, |texts| texts.len() as u32)),
+        };
+        let sum: u32 =
+            texts.iter().flat_map(|text| text.chars()).map(|digit| digit.to_digit(10).unwrap_or(0) * many(digit)).sum();
+        let lines: Vec<Box<Line>> = (0..3).map(|k| Box::new(Line([k; 64]))).collect();
+        let aligned = lines.iter().filter(|line| (&raw const ***line).addr() % 64 == 0 && line.0[0] == line.0[63]).count();
+        *out = sum + aligned as u32;
+    }
+}
+
+/// `out[i]` is 1 where `bytes[i]` can be allocated, else 0.
+#[kernel]
+pub fn heap_limit(bytes: &[usize], mut out: DisjointSlice<u32>) {
+    for (i, out) in out.grid_stride_mut() {
+        let mut memory = Vec::<u8>::new();
+        *out = memory.try_reserve_exact(bytes[i]).is_ok().into();
+        core::hint::black_box(memory.as_mut_ptr());
     }
 }

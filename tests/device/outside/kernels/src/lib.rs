@@ -1,6 +1,11 @@
 //! Kernels outside of gpu-kernels, with names that are also in use there.
 
+extern crate alloc;
+
+pub mod clusters;
 pub mod language;
+
+cuda_std::device_heap!();
 
 /// Kernels with names of `gpu_kernels::samples`.
 pub mod samples {
