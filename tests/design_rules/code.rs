@@ -377,16 +377,14 @@ fn the_client_in_cpp() {
     let all: Vec<_> = Schedules::new(&dag, 2).unwrap().map(|schedule| schedule.text(&dag)).collect();
     assert_eq!((found["runs"].as_u64(), found["failed"].as_u64()), (Some(all.len() as u64), Some(0)));
     assert_eq!(found["platform"], "threads in the place of CUDA");
+    // One alternative takes 8 ms at least; how long the other takes depends on what else the machine does.
     let runs = Runs::read(&folder.path("runs.csv")).unwrap();
-    // The alternative is what matters.
-    for run in &runs.runs {
-        let is_fast = run.traversal.to_string().starts_with("Inner=fast;");
-        assert_eq!(run.seconds < 6e-3, is_fast, "{run:?}");
-    }
-    let learnt = folder.good("learn runs.csv");
-    assert!(learnt.contains("Inner as fast") && learnt.contains("Inner as slow"), "{learnt}");
+    assert!(runs.fastest().unwrap().traversal.to_string().starts_with("Inner=fast;"));
     // Each schedule once per pass.
     let raw = Runs::read(&folder.path("raw.csv")).unwrap();
+    let slow = raw.runs.iter().filter(|run| run.traversal.to_string().starts_with("Inner=slow;"));
+    let slow: Vec<_> = slow.map(|run| run.seconds).collect();
+    assert!(!slow.is_empty() && slow.iter().all(|&seconds| seconds >= 8e-3), "{slow:?}");
     let mut twice: Vec<_> = raw.traversals().iter().map(ToString::to_string).collect();
     let mut pass = twice.split_off(all.len());
     let mut expected = all.clone();

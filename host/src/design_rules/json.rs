@@ -1,6 +1,7 @@
 //! JSON that others have written.
 
 use serde::de::DeserializeOwned;
+use serde_json::error::Category;
 
 use crate::read::brief;
 
@@ -13,8 +14,9 @@ pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     let value = serde_path_to_error::deserialize(&mut source).map_err(|error| {
         let field = error.path().to_string();
         let reason = error.into_inner();
-        // Of the whole there is no more to say.
-        brief(if field == "." { reason.to_string() } else { format!("`{field}`: {reason}") })
+        // What isn't JSON, and what the whole lacks, has no field.
+        let is_whole = field == "." || reason.classify() != Category::Data;
+        brief(if is_whole { reason.to_string() } else { format!("`{field}`: {reason}") })
     })?;
     source.end().map_err(brief)?;
     Ok(value)
