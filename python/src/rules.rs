@@ -12,7 +12,7 @@ use warpsmith::{
         self, About, Class, Kind, LabelOptions, LearnOptions, Run, Schedule, Traversal, TraversalTable, TreeOptions, report,
         schedule,
         search::{DepthFirst, Mcts, Random, Strategy, Surrogate},
-        tree::Criterion,
+        tree::{Criterion, Size},
     },
     files::Destination,
 };
@@ -101,12 +101,12 @@ impl Model {
         percentile: f64,
         criterion: &str,
     ) -> PyResult<Self> {
-        let labels = match labels {
+        let (labels, size) = match labels {
             "density" => match resolution {
-                Some(resolution) => LabelOptions::Density { resolution },
-                None => LabelOptions::density(runs.0.about.noise),
+                Some(resolution) => (LabelOptions::Density { resolution }, Size::Validated),
+                None => (LabelOptions::density(runs.0.about.noise), Size::Validated),
             },
-            "paper" => LabelOptions::Paper { radius, percentile },
+            "paper" => (LabelOptions::Paper { radius, percentile }, Size::Paper),
             _ => return Err(PyValueError::new_err(format!("labels is {labels:?}: \"density\" or \"paper\""))),
         };
         let criterion = match criterion {
@@ -114,7 +114,7 @@ impl Model {
             "entropy" => Criterion::Entropy,
             _ => return Err(PyValueError::new_err(format!("criterion is {criterion:?}: \"gini\" or \"entropy\""))),
         };
-        let options = LearnOptions { labels, tree: TreeOptions { criterion, ..TreeOptions::default() } };
+        let options = LearnOptions { labels, tree: TreeOptions { criterion, ..TreeOptions::default() }, size };
         let runs = runs.0.clone();
         work::owned(py, usize::MAX, move || {
             let table = TraversalTable::new(runs.runs.iter().map(|run| &run.traversal));
