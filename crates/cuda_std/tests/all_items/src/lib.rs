@@ -6,13 +6,10 @@
 #![cfg_attr(cuda_device, no_std)]
 #![allow(clippy::missing_safety_doc)]
 
-extern crate alloc;
-
 pub mod arithmetic;
 pub mod atomics;
 pub mod clusters;
 pub mod functions;
-pub mod heap;
 pub mod inline;
 pub mod loads;
 pub mod memory;
@@ -22,8 +19,6 @@ pub mod threads;
 pub mod warps;
 
 use cuda_std::prelude::*;
-
-cuda_std::device_heap!();
 
 /// Blocks of a launch.
 pub const GRID: u32 = 2;
