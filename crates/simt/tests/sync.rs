@@ -492,7 +492,7 @@ fn half_a_block_returns_while_the_rest_meets_in_a_loop() {
                 let me = current::linear_thread();
                 let mut value = 0;
                 for i in 0..10 {
-                    if me % 3 == 0 && i == 7 {
+                    if me.is_multiple_of(3) && i == 7 {
                         return;
                     }
                     value += u64::from(current::sync_threads_count(true));
