@@ -28,7 +28,7 @@ fn folder() -> Folder {
     folder.good("pcf random --count 5 --points 4 --output b.npy");
     folder.good("pcf l2-kernel a.npz --output k.npy");
     folder.good("list-rank --n 100 --order next.npy");
-    folder.good("rules explore spmv --platform sim --matrix m.mtx --iterations 110 --output runs.csv");
+    folder.good("rules explore spmv --platform sim --matrix m.mtx --search mcts --iterations 110 --output runs.csv");
     folder.good("rules explore spmv --platform sim --matrix m.mtx --iterations 3 --seed 1 --output few.csv");
     folder.good("rules fit runs.csv --matrix m.mtx --sample 50 --output machine.json");
     for (link, target) in [("to-p.svg", "p.csv"), ("to-l.csv", "l.json"), ("to-a.npy", "a.npz"), ("to-new.csv", "new.svg")] {

@@ -435,7 +435,7 @@ fn tables_fit_the_terminal() {
         format!("pcf random --count 20 --points 4 --output {long}"),
         "pcf random --count 20 --points 4 --output s.npz".to_owned(),
         "rules explore spmv --platform sim --exhaustive --output full.csv".to_owned(),
-        "rules explore spmv --platform sim --iterations 60 --output runs.csv".to_owned(),
+        "rules explore spmv --platform sim --search mcts --iterations 60 --output runs.csv".to_owned(),
     ] {
         good_in(path, &arguments.split(' ').collect::<Vec<_>>());
     }

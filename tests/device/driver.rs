@@ -122,7 +122,8 @@ fn child_modules() -> Result {
         return Ok(());
     }
     let device = Device::best()?;
-    assert_eq!(device.image(), Some(75));
+    // The lower one of its own kernels' best and of the library's.
+    assert_eq!(device.image(), Some(80));
     // The fake's kernels do nothing.
     assert_eq!(modules::launch_both(&device)?, [[0.0; 4], [0.0; 4]]);
     modules::check_missing(&device)

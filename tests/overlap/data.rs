@@ -219,7 +219,7 @@ fn simple_by_brute_force(mut ring: Vec<(i64, i64)>) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
     fn stars(ring in star()) {

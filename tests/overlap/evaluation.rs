@@ -302,7 +302,7 @@ fn raster_shape() -> impl Strategy<Value = Vec<Point>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     /// Edges on edges, vertices on vertices and on edges, one inside the other, identical poses, slivers.
     #[test]
