@@ -719,22 +719,23 @@ fn bytes_go_from_device_to_device() -> Result {
 
 const CHILD: &str = "WARPSMITH_TEST_CHILD";
 
-fn run_child(name: &str, environment: &[(&str, &str)]) {
+/// Runs a test, by its whole name, in a process of its own, in which `is_child()`.
+pub fn run_child(name: &str, environment: &[(&str, &str)]) {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", &format!("basics::{name}"), "--nocapture"]).env(CHILD, "1").envs(environment.iter().copied());
+    command.args(["--exact", name, "--nocapture"]).env(CHILD, "1").envs(environment.iter().copied());
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && text.contains("1 passed"), "{name}: {}\n{text}\n{errors}", output.status);
 }
 
-fn is_child() -> bool {
+pub fn is_child() -> bool {
     std::env::var_os(CHILD).is_some()
 }
 
 #[test]
 fn a_fault_names_the_kernels() {
-    run_child("child_fault", &[("WARPSMITH_SYNC", "0")]);
+    run_child("basics::child_fault", &[("WARPSMITH_SYNC", "0")]);
 }
 
 #[test]
@@ -774,7 +775,7 @@ fn child_fault() -> Result {
 
 #[test]
 fn a_synchronous_fault_names_the_kernel() {
-    run_child("child_synchronous_fault", &[("WARPSMITH_SYNC", "1")]);
+    run_child("basics::child_synchronous_fault", &[("WARPSMITH_SYNC", "1")]);
 }
 
 #[test]
@@ -798,11 +799,11 @@ fn child_synchronous_fault() -> Result {
 
 #[test]
 fn the_environment_chooses_the_backend() {
-    run_child("child_backend", &[("WARPSMITH_BACKEND", "cpu")]);
-    run_child("child_backend", &[("WARPSMITH_BACKEND", "cuda")]);
-    run_child("child_backend", &[("WARPSMITH_BACKEND", "gpu")]);
+    run_child("basics::child_backend", &[("WARPSMITH_BACKEND", "cpu")]);
+    run_child("basics::child_backend", &[("WARPSMITH_BACKEND", "cuda")]);
+    run_child("basics::child_backend", &[("WARPSMITH_BACKEND", "gpu")]);
     // Where no device is visible, the CPU is chosen.
-    run_child("child_backend", &[("WARPSMITH_BACKEND", ""), ("CUDA_VISIBLE_DEVICES", "-1")]);
+    run_child("basics::child_backend", &[("WARPSMITH_BACKEND", ""), ("CUDA_VISIBLE_DEVICES", "-1")]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Kernels that use the language, `core`, and crates without `std`, beside the same on the host or known results.
 
+use crate::basics::{is_child, run_child};
 use outside::kernels::clusters::{self, histogram};
 use outside::kernels::language::*;
 use warpsmith::device::{Device, DeviceError, Stream};
@@ -219,7 +220,16 @@ fn atomics_of_core() -> Result {
 }
 
 #[test]
-fn the_crate_alloc() -> Result {
+fn the_crate_alloc() {
+    // On a GPU, the heap's size is settled by the first kernel that has a heap, which may be another test's.
+    run_child("language::child_alloc", &[]);
+}
+
+#[test]
+fn child_alloc() -> Result {
+    if !is_child() {
+        return Ok(());
+    }
     let stream = stream()?;
     stream.device().set_heap_size(32 << 20)?;
     let n = [0u32, 1, 2, 10, 25, 100];

@@ -215,6 +215,8 @@ fn errors_name_the_line_that_called() {
     let error = run_error(32, || {
         if warp::lane_id() < 31 {
             thread::sync_threads();
+        } else {
+            warp::sync_warp(FULL_MASK);
         }
     });
     assert!(error.to_string().contains(file!()), "{error}");
