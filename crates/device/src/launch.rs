@@ -67,7 +67,7 @@ pub(super) fn check(
             _ => "a DisjointMatrix, which grids and blocks of one or two dimensions",
         };
         format!("it takes {takes} alone share out rightly, and its grid is {grid}, its block {block}")
-    } else if let Some(cluster) = kernel.contract.cluster.filter(|&cluster| !is_multiple(grid, cluster)) {
+    } else if let Some(cluster) = kernel.contract.cluster.filter(|&cluster| !grid.is_multiple_of(cluster)) {
         format!("its grid is {grid}, and the kernel is made for grids that are a multiple of its clusters of {cluster} blocks")
     } else if let (Some(_), Some((major @ ..9, minor))) = (kernel.contract.cluster, limits.capability) {
         format!("its blocks are in clusters, which GPUs have from compute capability 9.0 on, and the device has {major}.{minor}")
@@ -81,10 +81,6 @@ pub(super) fn check(
 
 pub(super) fn refused(kernel: &KernelInfo, reason: String) -> DeviceError {
     DeviceError::LaunchFailed { kernel: kernel.name(), reason }
-}
-
-fn is_multiple(extent: Dim3, part: Dim3) -> bool {
-    extent.x.is_multiple_of(part.x) && extent.y.is_multiple_of(part.y) && extent.z.is_multiple_of(part.z)
 }
 
 fn exceeds(extent: Dim3, limit: Dim3) -> bool {

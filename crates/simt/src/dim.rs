@@ -24,6 +24,11 @@ impl Dim3 {
         (self.x as u64 * self.y as u64).saturating_mul(self.z as u64)
     }
 
+    /// Whether parts of the extent `part` fill this one.
+    pub const fn is_multiple_of(self, part: Self) -> bool {
+        self.x.is_multiple_of(part.x) && self.y.is_multiple_of(part.y) && self.z.is_multiple_of(part.z)
+    }
+
     /// The index of the `linear`-th point of this extent.
     pub(crate) fn at(self, linear: u64) -> Self {
         let (x, y) = (u64::from(self.x), u64::from(self.y));

@@ -142,8 +142,7 @@ impl Executor {
         if !(1..=MAX_CLUSTER).contains(&size) {
             return invalid(format!("its cluster {cluster} has {size} blocks, and from 1 to {MAX_CLUSTER} are possible"));
         }
-        let parts = [(extent.x, cluster.x), (extent.y, cluster.y), (extent.z, cluster.z)];
-        if parts.iter().any(|(blocks, part)| !blocks.is_multiple_of(*part)) {
+        if !extent.is_multiple_of(cluster) {
             return invalid(format!("its grid {extent} isn't a multiple of its cluster {cluster} in each dimension"));
         }
         let size = size as usize;

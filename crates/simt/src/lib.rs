@@ -3,11 +3,12 @@
 //! An [`Executor`] takes a [`Launch`] (grid, block, dynamic shared memory) and a body, and calls the body once for each
 //! thread of the grid. While the body runs it asks [`current`] who it is, and waits there at block barriers and warp
 //! exchanges, with the meaning that they have on a GPU. Where a GPU would hang, the launch ends with a [`SimtError`]: a
-//! barrier that a thread never reaches because it waits elsewhere, a shuffle from a lane that left, lanes that disagree about a mask.
+//! barrier that a thread never reaches because it waits elsewhere, a shuffle from a lane that left, lanes that disagree
+//! about a mask.
 //!
 //! Blocks run in parallel over OS threads. [`Executor::run_cooperative`] runs all of a launch's blocks at once, which
-//! can then wait for each other; [`Executor::run_clusters`] does so with clusters of a few blocks. The threads of one block take turns on one OS thread: each runs until it
-//! waits, and only from then on are the others run on stacks of their own. A kernel without barriers costs one call per
+//! can then wait for each other; [`Executor::run_clusters`] does so with clusters of a few blocks. The
+//! threads of one block take turns on one OS thread: each runs until it waits, and only from then on are the others run on stacks of their own. A kernel without barriers costs one call per
 //! thread. [`Schedule::Random`] draws the order of the turns from a seed, so that a barrier left out shows as a wrong
 //! answer.
 //!

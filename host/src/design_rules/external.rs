@@ -35,7 +35,9 @@ use std::{
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::{Dag, Kind, Platform, RulesError, Schedule, Step, Timeline, error::check_time, json::parse, schedule::check_streams};
+use super::{
+    Dag, Kind, OpId, Platform, RulesError, Schedule, Step, Timeline, error::check_time, json::parse, schedule::check_streams,
+};
 use crate::read::quoted;
 
 /// The JSON schema of all messages, of either side.
@@ -81,14 +83,28 @@ struct Hello<'a> {
     operations: Vec<Operation<'a>>,
 }
 
-#[derive(Serialize)]
-struct Operation<'a> {
-    name: &'a str,
-    kind: Kind,
+/// An operation, as messages have it.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Operation<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What runs it.
+    pub kind: Kind,
+    /// The choice that it belongs to, if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
-    choice: Option<&'a str>,
+    pub choice: Option<&'a str>,
+    /// And the alternative.
     #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
-    alternative: Option<&'a str>,
+    pub alternative: Option<&'a str>,
+}
+
+impl<'a> Operation<'a> {
+    /// The operation of a program.
+    pub fn of(dag: &'a Dag, op: OpId) -> Self {
+        let (choice, alternative) = dag.alternative_of(op).unzip();
+        Operation { name: dag.name_of(op), kind: dag.kind(op), choice, alternative }
+    }
 }
 
 #[derive(Serialize)]
@@ -191,11 +207,7 @@ impl External {
 
 /// The message that says what is to be measured.
 fn hello(dag: &Dag, streams: usize) -> String {
-    let operation = |op| {
-        let (choice, alternative) = dag.alternative_of(op).unzip();
-        Operation { name: dag.name_of(op), kind: dag.kind(op), choice, alternative }
-    };
-    let operations = dag.operations().filter(|&op| op != dag.end()).map(operation).collect();
+    let operations = dag.operations().filter(|&op| op != dag.end()).map(|op| Operation::of(dag, op)).collect();
     let hello = Hello { warpsmith: VERSION, program: dag.name(), streams, operations };
     serde_json::to_string(&hello).expect("its keys are strings")
 }
@@ -208,10 +220,7 @@ pub fn question(dag: &Dag, schedule: &Schedule) -> String {
 
 /// The steps of a schedule, without choices and the end.
 fn steps<'a>(dag: &'a Dag, schedule: &Schedule) -> Vec<Asked<'a>> {
-    let stream_of = |wanted| {
-        let bound = |step: &Step| if let Step::Gpu { op, stream } = *step { (op == wanted).then_some(stream) } else { None };
-        schedule.steps().iter().find_map(bound).unwrap_or(0)
-    };
+    let stream_of = |op| schedule.stream_of(op).expect("what is recorded is in a stream");
     let run = |op, stream| {
         let alternative = dag.alternative_of(op).map(|(_, alternative)| alternative);
         Some(Asked::Run { run: dag.name_of(op), alternative, stream })

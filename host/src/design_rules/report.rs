@@ -21,9 +21,9 @@ const RANKS: usize = 8;
 /// The page about these runs, and what was learnt from them.
 ///
 /// Sections: headline figures, what makes schedules fast, the fastest and the slowest schedule as steps and in time,
-/// sorted times (the paper's Figure 1), rules by class, the tree (Figure 6), how classes came about (Figure 4), how the tree was chosen (Figure 5),
-/// how to read it all. Lines are thinned, so that large spaces don't make a large page. Schedules are drawn in time
-/// where [`About`](super::About) has timelines.
+/// sorted times (the paper's Figure 1), rules by class, the tree (Figure 6), how classes came about (Figure 4),
+/// how the tree was chosen (Figure 5), how to read it all. Lines are thinned, so that large spaces don't make a large
+/// page. Schedules are drawn in time where [`About`](super::About) has timelines.
 pub fn page(runs: &Runs, model: &Model) -> String {
     let about = &runs.about;
     let data = json!({

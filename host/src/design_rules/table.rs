@@ -11,7 +11,8 @@ const ABSENT: u32 = u32::MAX;
 /// Features and rules are looked up in it.
 ///
 /// Synchronisation may occur in some traversals and not in others, and so may operations of alternatives. Names are in
-/// alphabetical order, the program's operations before synchronisation and that before choices, so that they don't depend on which traversals there are, nor on their order.
+/// alphabetical order, the program's operations before synchronisation and that before choices, so that they don't
+/// depend on which traversals there are, nor on their order.
 #[derive(Clone, Debug)]
 pub struct TraversalTable {
     rows: usize,

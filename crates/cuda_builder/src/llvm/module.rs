@@ -207,8 +207,8 @@ impl<'c> Module<'c> {
         }
     }
 
-    /// Gives every definition but kernels, the allocator, and what panics will call, a linkage that lets it be dropped where kernels
-    /// don't reach it.
+    /// Gives every definition but kernels, the allocator, and what panics will call, a linkage that lets it be
+    /// dropped where kernels don't reach it.
     pub fn hide_all_but_kernels(&mut self, hidden: Hidden) {
         for global in self.globals() {
             // Lists that keep their entries alive; on the device nothing reads them.

@@ -5,7 +5,8 @@ use std::io::{BufWriter, Write as _, stdout};
 use clap::Args;
 use serde::Serialize;
 use warpsmith::design_rules::{
-    Dag, Kind, RulesError,
+    Dag, RulesError,
+    external::Operation,
     schedule::{Schedules, check_streams, count},
 };
 
@@ -52,17 +53,6 @@ struct Object<'a> {
 }
 
 #[derive(Serialize)]
-struct Operation<'a> {
-    name: &'a str,
-    kind: Kind,
-    /// The choice and the alternative that it belongs to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    choice: Option<&'a str>,
-    #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
-    alternative: Option<&'a str>,
-}
-
-#[derive(Serialize)]
 struct Alternatives<'a> {
     choice: &'a str,
     alternatives: Vec<&'a str>,
@@ -105,11 +95,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let known = too_many.map(|exponent| Count { streams, schedules: None, more_than_exponent: Some(exponent) });
         counts.push(known.map_or_else(|| Count::of(&dag, streams), Ok)?);
     }
-    let operation = |op| {
-        let (choice, alternative) = dag.alternative_of(op).unzip();
-        Operation { name: dag.name_of(op), kind: dag.kind(op), choice, alternative }
-    };
-    let operations: Vec<_> = dag.operations().map(operation).collect();
+    let operations: Vec<_> = dag.operations().map(|op| Operation::of(&dag, op)).collect();
     let edges: Vec<_> = dag.edges().map(|(u, v)| [dag.label(u), dag.label(v)]).collect();
     let choices = dag.choices().iter();
     let choices: Vec<_> =

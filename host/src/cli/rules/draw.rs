@@ -34,13 +34,13 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let text = emit::program(&arguments.choice.dag()?);
     let Some(path) = &arguments.output else { return terminal::print(text.trim_end()) };
-    let bytes = match path.extension().and_then(|extension| extension.to_str()) {
-        Some("dot" | "gv") => None,
-        Some("svg") => Some(()),
+    let is_svg = match path.extension().and_then(|extension| extension.to_str()) {
+        Some("dot" | "gv") => false,
+        Some("svg") => true,
         _ => return Err(Failure::error(format_args!("{}: a drawing's name ends in .svg or .dot", path.display()))),
     };
     let destination = Files::reading(arguments.choice.file()).write(path)?;
-    let bytes = if bytes.is_some() { svg(&text)? } else { text.into_bytes() };
+    let bytes = if is_svg { svg(&text)? } else { text.into_bytes() };
     Ok(destination.write(|file| file.write_all(&bytes))?)
 }
 

@@ -52,16 +52,15 @@ impl Session {
             )));
         }
         let none = Runs { about: about.clone(), ..Runs::default() };
-        let before = match resume {
-            true if unfinished => resumed(&journal, about.clone())?,
-            true if raw.as_ref().is_some_and(|raw| raw.name().exists()) => {
-                resumed(raw.as_ref().map_or(&path, Destination::name), about.clone())?
-            }
-            true if path.exists() && !in_file => {
+        let measured = raw.as_ref().map(Destination::name).filter(|raw| raw.exists());
+        let before = match (resume, measured) {
+            (true, _) if unfinished => resumed(&journal, about.clone())?,
+            (true, Some(raw)) => resumed(raw, about.clone())?,
+            (true, None) if path.exists() && !in_file => {
                 let text = "it can't be resumed: it has each schedule once, whatever was measured of it";
                 return Err(Failure::error(format_args!("{}: {text}", path.display())));
             }
-            true if path.exists() => resumed(&path, about.clone())?,
+            (true, None) if path.exists() => resumed(&path, about.clone())?,
             _ => none.clone(),
         };
         let raw = raw.map(|raw| (raw, none.clone()));

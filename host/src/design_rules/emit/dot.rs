@@ -57,14 +57,12 @@ fn build_schedule(dag: &Dag, schedule: &Schedule, text: &mut String) -> std::fmt
     let before = before(dag, schedule);
     let all = operations(dag, schedule);
     for &op in &all {
-        let is_it = |step: &&super::Step| matches!(step, super::Step::Gpu { op: placed, .. } if *placed == op);
-        let stream = schedule.steps().iter().find(is_it).and_then(|step| step.stream());
         let name = dag.name_of(op);
         let name = match dag.alternative_of(op) {
             Some((choice, alternative)) if choice == name => format!("{name} as {alternative}"),
             _ => name.to_owned(),
         };
-        match stream {
+        match schedule.stream_of(op) {
             Some(stream) => {
                 let colour = COLOURS[usize::from(stream) % COLOURS.len()];
                 let more = format!(", style=filled, fillcolor=\"{colour}\"");

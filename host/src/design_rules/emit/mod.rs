@@ -71,7 +71,7 @@ impl Code {
             names[op.index()] = free(&mut taken, &function_name(dag, op));
         }
         let name = |op: OpId| names[op.index()].clone();
-        let mut home = vec![0; dag.len()];
+        let home = |op| schedule.stream_of(op).expect("what is recorded is in a stream");
         let mut code = Code {
             name: free(&mut words.iter().map(|&word| word.to_owned()).collect(), &identifier(dag.name())),
             program: dag.name().replace(|c: char| c.is_control() || c == '\\', " "),
@@ -89,13 +89,12 @@ impl Code {
                     code.calls.push(Call::Run { function: name(op), stream: None });
                 }
                 Step::Gpu { op, stream } => {
-                    home[op.index()] = stream;
                     code.functions.push((name(op), true));
                     code.calls.push(Call::Run { function: name(op), stream: Some(stream) });
                 }
                 Step::EventRecord { after } => {
                     code.events.push(name(after));
-                    code.calls.push(Call::Record { function: name(after), stream: home[after.index()] });
+                    code.calls.push(Call::Record { function: name(after), stream: home(after) });
                 }
                 Step::EventSync { after, .. } => code.calls.push(Call::Synchronize { function: name(after) }),
                 Step::StreamWait { after, stream, .. } => code.calls.push(Call::Wait { function: name(after), stream }),

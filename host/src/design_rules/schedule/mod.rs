@@ -105,8 +105,8 @@ impl Step {
     }
 }
 
-/// A complete traversal of a program: every operation once, of alternatives those of one, each after what it depends on, with the synchronisation
-/// that the streams take.
+/// A complete traversal of a program: every operation once, of alternatives those of one, each after what it depends on,
+/// with the synchronisation that the streams take.
 ///
 /// Precisely (sections III-A to III-C of the paper, with no synchronisation that is not needed):
 /// 1. each operation comes after its predecessors; `end`, which is implied, is the last;
@@ -153,6 +153,14 @@ impl Schedule {
             prefix.push(step);
         }
         prefix.finish().expect("every prefix can be completed")
+    }
+
+    /// The stream that an operation of the GPU is bound to; `None` for one of the host, and one that isn't in the schedule.
+    pub fn stream_of(&self, wanted: OpId) -> Option<u8> {
+        self.steps.iter().find_map(|&step| match step {
+            Step::Gpu { op, stream } if op == wanted => Some(stream),
+            _ => None,
+        })
     }
 
     /// The steps' names in order, as [`Step::name`] has them.

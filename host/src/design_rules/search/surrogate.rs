@@ -1,8 +1,8 @@
 //! A search by a model of the times: Bayesian optimization.
 
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::RngCore as _;
 
+use super::super::sim::normals;
 use super::super::{Dag, Kind, OpId, Schedule, Step};
 use super::strategy::{Mcts, Statistics, Strategy};
 
@@ -95,7 +95,7 @@ impl Strategy for Surrogate {
         for (index, features) in asked.iter().enumerate() {
             let to: Vec<f64> = runs.iter().map(|(other, _)| distance(features, other)).collect();
             let (mean, variance) = process.predict(&to);
-            let sample = mean + variance.sqrt() * normal(random);
+            let sample = mean + variance.sqrt() * normals(random)[0];
             if sample < least.0 {
                 least = (sample, index);
             }
@@ -184,12 +184,6 @@ fn solve(factor: &[Vec<f64>], right: &[f64]) -> Vec<f64> {
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-/// A normal variate, after Box and Muller.
-fn normal(random: &mut ChaCha8Rng) -> f64 {
-    let mut uniform = || ((random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
-    (-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos()
 }
 
 /// Where a program's steps stand among those that a schedule may have.
