@@ -11,3 +11,4 @@ mod signals;
 mod cli;
 mod data;
 mod pairwise;
+mod reduced;

@@ -66,7 +66,7 @@ impl Interrupt {
     }
 
     /// Puts the output in place, unless there was a signal before: there is either an output or a cancellation.
-    pub fn commit(&self, finish: impl FnOnce() -> Result<(), EngineError>) -> Result<(), EngineError> {
+    pub fn commit<E: From<EngineError>>(&self, finish: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
         let mut state = state();
         self.cancel().check()?;
         finish()?;

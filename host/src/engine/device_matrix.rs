@@ -111,13 +111,8 @@ impl<T: Entry> Writer<T> for DeviceMatrix<'_, T> {
     }
 
     fn place(&self, stream: &Stream, block: &Block, entries: View<'_, T>) -> Result<(), EngineError> {
-        let (rows, columns) = self.shape;
-        if block.rows.end > rows || block.cols.end > columns {
-            return Err(EngineError::BlockOutside { block: block.clone(), rows, columns });
-        }
-        if entries.len() != block.entries() {
-            return Err(EngineError::BlockLength { block: block.clone(), found: entries.len() });
-        }
+        block.check(self.shape, entries.len())?;
+        let columns = self.shape.1;
         let (lines, len) = match self.order() {
             Order::RowMajor => (block.height(), block.width()),
             Order::ColumnMajor => (block.width(), block.height()),

@@ -6,11 +6,13 @@
 //!   memory there is.
 //! - A [`Writer`] puts the entries of blocks in place: [`Condensed`] and [`Packed`] triangles, [`Symmetric`] and
 //!   [`Dense`] matrices. The output is a slice, in memory ([`zeroed_vec`]) or mapped from a file ([`NpyFile`]), so that
-//!   a result may be larger than the memory. A [`DeviceMatrix`] keeps them on the device.
+//!   a result may be larger than the memory. A [`DeviceMatrix`] keeps them on the device. [`ByRows`] stores no matrix: it
+//!   keeps each row's [`Smallest`] entries, those [`Below`] a bound, or the [`Sums`].
 //! - [`Trace`] records a timeline of the work, for Perfetto; [`Cancel`] asks everything to stop.
 //!
 //! The method, and the worked examples in the tests, are those of masspcf's "CUDA block execution engine".
 
+mod by_rows;
 mod cancel;
 mod cells;
 mod device_matrix;
@@ -22,6 +24,7 @@ mod schedule;
 mod trace;
 mod writer;
 
+pub use by_rows::{Below, ByRows, RowReducer, RowSum, Smallest, Sums};
 pub use cancel::Cancel;
 pub use cells::Cells;
 pub use device_matrix::DeviceMatrix;

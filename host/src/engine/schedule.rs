@@ -64,6 +64,21 @@ impl Block {
         self.rows == self.cols
     }
 
+    /// Makes sure that the block lies within a matrix of this shape, and that so many entries are its.
+    ///
+    /// # Errors
+    /// [`BlockOutside`](EngineError::BlockOutside) and [`BlockLength`](EngineError::BlockLength).
+    pub(super) fn check(&self, (rows, columns): (usize, usize), found: usize) -> Result<(), EngineError> {
+        let within = |range: &Range<usize>, n: usize| range.start <= range.end && range.end <= n;
+        if !(within(&self.rows, rows) && within(&self.cols, columns)) {
+            return Err(EngineError::BlockOutside { block: self.clone(), rows, columns });
+        }
+        if found != self.entries() {
+            return Err(EngineError::BlockLength { block: self.clone(), found });
+        }
+        Ok(())
+    }
+
     /// Whether an entry lies in both.
     pub fn overlaps(&self, other: &Block) -> bool {
         let common = |a: &Range<usize>, b: &Range<usize>| a.start.max(b.start) < a.end.min(b.end);

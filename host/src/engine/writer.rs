@@ -351,14 +351,7 @@ impl<'a, T> Output<'a, T> {
     /// The output for this block, which until the result is dropped nobody else can open any of the block's entries of.
     /// None for a block without entries.
     fn open(&self, block: &Block, entries: &[T]) -> Result<Option<Open<'_, 'a, T>>, EngineError> {
-        let (rows, columns) = self.shape;
-        let within = |range: &Range<usize>, n: usize| range.start <= range.end && range.end <= n;
-        if !(within(&block.rows, rows) && within(&block.cols, columns)) {
-            return Err(EngineError::BlockOutside { block: block.clone(), rows, columns });
-        }
-        if entries.len() != block.entries() {
-            return Err(EngineError::BlockLength { block: block.clone(), found: entries.len() });
-        }
+        block.check(self.shape, entries.len())?;
         if entries.is_empty() {
             return Ok(None);
         }

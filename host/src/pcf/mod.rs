@@ -17,7 +17,7 @@
 //! # Ok::<(), warpsmith::pcf::PcfError>(())
 //! ```
 //!
-//! [`Pairwise`] is a matrix of distances or inner products, computed on GPUs. [`io`] loads and saves sets, [`barcode`]
+//! [`Pairwise`] is a matrix of distances or inner products, computed on GPUs, or what is kept of its rows. [`io`] loads and saves sets, [`barcode`]
 //! makes them from persistence barcodes, and [`random`] draws them.
 
 mod arithmetic;
@@ -30,6 +30,7 @@ mod op;
 mod pairwise;
 pub mod random;
 mod real;
+mod reduced;
 mod repair;
 #[cfg(feature = "rules")]
 mod resident;
@@ -40,6 +41,7 @@ pub use error::{BarProblem, Field, PcfError};
 pub use op::PcfKernel;
 pub use pairwise::{Layout, Measure, Pairwise, PairwiseError};
 pub use real::PcfReal;
+pub use reduced::{Nearest, Sparse};
 pub use repair::Repairs;
 #[cfg(feature = "rules")]
 pub(crate) use resident::ResidentRows;

@@ -71,6 +71,14 @@ pub enum PairwiseError {
         "a condensed matrix has no diagonal, and inner products have one that isn't zero: take the packed or the dense layout"
     )]
     Diagonal,
+    /// More nearest functions were asked for than there are.
+    #[error("the {count} nearest functions of each were asked for, of {others}")]
+    Nearest {
+        /// How many were asked for.
+        count: usize,
+        /// How many a function can have.
+        others: usize,
+    },
 }
 
 /// A matrix to compute: the measure of every pair of functions.
@@ -210,6 +218,11 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
     /// Whether all entries are finite for sure: no pair has a reason to be infinite, and no number is so large that its
     /// power is.
     pub fn is_finite(&self) -> bool {
+        T::from_f64(self.most()).is_finite() && self.endless_pair().is_none()
+    }
+
+    /// What no integral exceeds that is finite: of distances, their p-th powers.
+    fn most(&self) -> f64 {
         let largest = |set: &PcfSet<T>| set.points().par_iter().map(|point| point.v.to_f64().abs()).reduce(|| 0.0, f64::max);
         let cols = self.cols.unwrap_or(self.rows);
         let (of_rows, of_cols) = (largest(self.rows), largest(cols));
@@ -218,8 +231,15 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
             Measure::Inner => of_rows * of_cols,
         };
         // Four times as much, for what sums are off by.
-        let bound = 4.0 * most * self.rows.max_time().to_f64().max(cols.max_time().to_f64()).max(1.0);
-        T::from_f64(bound).is_finite() && self.endless_pair().is_none()
+        4.0 * most * self.rows.max_time().to_f64().max(cols.max_time().to_f64()).max(1.0)
+    }
+
+    /// What the magnitude of no entry exceeds that is finite.
+    pub(super) fn largest_entry(&self) -> f64 {
+        match self.measure {
+            Measure::Lp(p) => self.most().powf(1.0 / p),
+            Measure::Inner => self.most(),
+        }
     }
 
     /// Computes the matrix into new memory.
@@ -277,7 +297,8 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
         Ok(engine.run(&self.op(), &matrix?, control)?)
     }
 
-    fn op(&self) -> PcfOp<'_, T> {
+    pub(super) fn op(&self) -> PcfOp<'_, T> {
+        // Functions have no distance from themselves.
         let diagonal = self.measure == Measure::Inner;
         PcfOp { rows: self.rows, cols: self.cols, measure: self.measure, kernel: self.kernel, diagonal }
     }

@@ -9,6 +9,7 @@ pub trait PcfReal:
     Real
     + super::launches::Operations
     + gpu_kernels::engine::place::Instance
+    + Into<f64>
     + Add<Output = Self>
     + Sub<Output = Self>
     + Mul<Output = Self>

@@ -10,7 +10,7 @@
 
 mod csv;
 mod npy;
-mod npz;
+pub(super) mod npz;
 
 use std::{io::Read, path::Path};
 

@@ -7,13 +7,15 @@ use std::{
 };
 
 use bytemuck::Pod;
-use ndarray::{ArrayView2, aview1};
-use ndarray_npy::{NpzWriter, WriteNpzError};
-use zip::{CompressionMethod, ZipArchive, result::ZipError, write::SimpleFileOptions};
+use ndarray_npy::{
+    WritableElement,
+    npy::header::{Header, Layout},
+};
+use zip::{CompressionMethod, ZipArchive, ZipWriter, result::ZipError, write::SimpleFileOptions};
 
 use super::{PcfData, Raw, bars_of, points_of};
 use crate::{
-    npy::{Kind, Reader, Size, unwritten},
+    npy::{self, Kind, Reader, Size},
     pcf::{
         PcfError, PcfReal, PcfSet, Repairs,
         barcode::{Barcode, Filtration},
@@ -152,21 +154,48 @@ fn set<T: PcfReal>(
 
 /// Writes functions, without compression.
 pub fn write<T: PcfReal>(set: &PcfSet<T>, file: impl Write + Seek) -> io::Result<()> {
-    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
-    // Sizes take more room where 32 bits may not hold them.
-    let large = |bytes: usize| options.large_file(bytes >= 1 << 31);
     let signed = |indices: &[usize]| indices.iter().map(|&index| index as i64).collect::<Vec<_>>();
-    let mut npz = NpzWriter::new_with_options(Latch { file, position: 0, end: 0, failed: false }, options);
-    let offsets = signed(set.offsets());
-    npz.add_array_with_options("offsets", &aview1(&offsets), large(size_of_val(&offsets[..]))).map_err(npz_to_io)?;
+    let mut arrays = Arrays::new(file);
+    arrays.add("offsets", &signed(set.offsets()), &[set.offsets().len()])?;
     let points: &[T] = bytemuck::cast_slice(set.points());
-    let array = ArrayView2::from_shape((set.points().len(), 2), points).map_err(io::Error::other)?;
-    npz.add_array_with_options("points", &array, large(size_of_val(points))).map_err(npz_to_io)?;
+    arrays.add("points", points, &[set.points().len(), 2])?;
     if set.shape().len() != 1 {
-        npz.add_array("shape", &aview1(&signed(set.shape()))).map_err(npz_to_io)?;
+        arrays.add("shape", &signed(set.shape()), &[set.shape().len()])?;
     }
-    npz.finish().map_err(npz_to_io)?;
-    Ok(())
+    arrays.finish()
+}
+
+/// An archive of arrays that is written, without compression.
+pub(in crate::pcf) struct Arrays<W: Write + Seek>(ZipWriter<Latch<W>>);
+
+impl<W: Write + Seek> Arrays<W> {
+    pub fn new(file: W) -> Self {
+        Arrays(ZipWriter::new(Latch { file, position: 0, end: 0, failed: false }))
+    }
+
+    /// Adds an array of this shape, whose elements are given in C order.
+    pub fn add<T: WritableElement>(&mut self, name: &str, values: &[T], shape: &[usize]) -> io::Result<()> {
+        self.start(name, size_of_val(values))?;
+        npy::write(&mut self.0, values, shape)
+    }
+
+    /// Adds a string as NumPy has it: an array without dimensions of so many bytes.
+    pub fn add_text(&mut self, name: &str, text: &str) -> io::Result<()> {
+        self.start(name, text.len())?;
+        let type_descriptor = format!("'|S{}'", text.len()).parse().map_err(io::Error::other)?;
+        Header { type_descriptor, layout: Layout::Standard, shape: Vec::new() }.write(&mut self.0).map_err(io::Error::other)?;
+        self.0.write_all(text.as_bytes())
+    }
+
+    pub fn finish(self) -> io::Result<()> {
+        self.0.finish().map(drop).map_err(zip_to_io)
+    }
+
+    fn start(&mut self, name: &str, bytes: usize) -> io::Result<()> {
+        // Sizes take more room where 32 bits may not hold them.
+        let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored).large_file(bytes >= 1 << 31);
+        self.0.start_file(format!("{name}.npy"), options).map_err(zip_to_io)
+    }
 }
 
 /// A file that is written until that fails, and from then on pretends to be: an archive that is given up writes its end
@@ -214,10 +243,9 @@ impl<W: Write + Seek> Seek for Latch<W> {
     }
 }
 
-fn npz_to_io(error: WriteNpzError) -> io::Error {
+fn zip_to_io(error: ZipError) -> io::Error {
     match error {
-        WriteNpzError::Zip(ZipError::Io(error)) => error,
-        WriteNpzError::Zip(error) => io::Error::other(error),
-        WriteNpzError::Npy(error) => unwritten(error),
+        ZipError::Io(error) => error,
+        error => io::Error::other(error),
     }
 }

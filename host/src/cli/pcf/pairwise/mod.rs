@@ -4,7 +4,7 @@ mod show;
 
 use std::{
     path::{Path, PathBuf},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use clap::{Args, ValueEnum};
@@ -12,9 +12,9 @@ use rayon::prelude::*;
 use show::Shown;
 use warpsmith::{
     device::Device,
-    engine::{Control, Engine, NpyFile, Settings, Trace},
+    engine::{Control, Engine, NpyFile, Report, Settings, Trace, condensed_len, dense_len},
     files::Destination,
-    npy::Kind,
+    npy::{self, Kind},
     pcf::{Layout, Measure, Pairwise, PairwiseError, PcfError, PcfReal, PcfSet, io::PcfData},
 };
 
@@ -28,11 +28,15 @@ use crate::cli::{
 
 /// The most GPUs that can be asked for.
 const MOST_GPUS: usize = 64;
+/// The most nearest functions that can be asked for.
+const MOST_NEAREST: usize = 1 << 20;
 /// What is said of all three at the end of their help.
 const NOTES: &str = "\
     --memory-budget is what may be used of each GPU's memory (on the CPU, for each worker of --gpus): half of it for blocks of the \
     matrix, half for the functions. The sets may be larger than that, and the matrix larger than the host's memory. Entries don't depend \
     on the budget or on the number of GPUs, bit for bit.\n\n\
+    With --nearest, --below or --row-sums the matrix is not stored: 10^6 functions, whose matrix has 2 TB, are a matter of minutes on one \
+    GPU. No function counts as its own neighbour.\n\n\
     Ctrl-C (or SIGTERM) stops after the blocks under way, a second one at once. Nothing is written then, and the exit code is 130 (143).";
 
 /// Options of `pcf pdist`.
@@ -48,6 +52,7 @@ const NOTES: &str = "\
         warpsmith pcf pdist set.npz --output d.npy                         L^1 distances, condensed\n  \
         warpsmith pcf pdist set.npz --p 2 --layout dense --output d.npy    L^2, all entries\n  \
         warpsmith pcf pdist set.npz --dtype f64 --gpus 4 --output d.npy    in double precision, on 4 GPUs\n  \
+        warpsmith pcf pdist set.npz --nearest 10 --output nearest.npz      each function's 10 nearest\n  \
         warpsmith pcf pdist set.npz --memory-budget 2GiB --trace t.json --output d.npy\n\n{NOTES}"
     )
 )]
@@ -130,6 +135,15 @@ struct Common {
     /// Type of times, values and entries [default: the file's, f64 from text; of two files the wider]
     #[arg(long, value_enum)]
     dtype: Option<Dtype>,
+    /// Keep the K nearest functions of each alone, in an .npz of `indices` and `distances`
+    #[arg(long, value_name = "K", value_parser = count::up_to(MOST_NEAREST), allow_negative_numbers = true, conflicts_with = "layout", group = "kept")]
+    nearest: Option<usize>,
+    /// Keep the distances less than R alone, in an .npz that scipy.sparse.load_npz reads
+    #[arg(long, value_name = "R", value_parser = bound, allow_negative_numbers = true, conflicts_with = "layout", group = "kept")]
+    below: Option<f64>,
+    /// Keep the sum of each row's entries alone, in f64
+    #[arg(long, conflicts_with = "layout", group = "kept")]
+    row_sums: bool,
     /// Use the first N GPUs; on the CPU, N workers that each stand for one [default: 1, that of --device]
     #[arg(long, value_name = "N", value_parser = count::up_to(MOST_GPUS), allow_negative_numbers = true)]
     gpus: Option<usize>,
@@ -139,7 +153,7 @@ struct Common {
     /// Write a timeline of the work, in Chrome's trace-event format (ui.perfetto.dev opens it)
     #[arg(long, value_name = "T.JSON")]
     trace: Option<PathBuf>,
-    /// Write the matrix; it may be larger than the memory
+    /// Write the matrix, which may be larger than the memory, or what is kept of it (.npz of --nearest and --below)
     #[arg(long, value_name = "OUT.NPY")]
     output: PathBuf,
     /// Print one JSON object instead of a table; times in ms
@@ -166,6 +180,40 @@ impl Order {
             Order::Dense => Layout::Dense,
         }
     }
+}
+
+/// What is kept of a matrix.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kept {
+    All(Layout),
+    Nearest(usize),
+    Below(f64),
+    RowSums,
+}
+
+impl Kept {
+    fn new(layout: Order, common: &Common) -> Self {
+        match *common {
+            Common { nearest: Some(count), .. } => Kept::Nearest(count),
+            Common { below: Some(bound), .. } => Kept::Below(bound),
+            Common { row_sums: true, .. } => Kept::RowSums,
+            _ => Kept::All(layout.layout()),
+        }
+    }
+
+    /// The extension of the file that it is written to.
+    fn extension(self) -> &'static str {
+        match self {
+            Kept::All(_) | Kept::RowSums => "npy",
+            Kept::Nearest(_) | Kept::Below(_) => "npz",
+        }
+    }
+}
+
+/// Reads the bound of distances.
+fn bound(text: &str) -> Result<f64, String> {
+    let bound: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if bound.is_nan() { Err("it must be a number".to_owned()) } else { Ok(bound) }
 }
 
 /// Reads the exponent of a norm.
@@ -207,8 +255,21 @@ struct Job<'a> {
     /// The files of the rows' functions and, where they are others, of the columns'.
     inputs: Vec<&'a Path>,
     measure: Measure,
-    layout: Layout,
+    kept: Kept,
     common: &'a Common,
+}
+
+/// What came of it.
+struct Outcome {
+    /// Of the output, or of the one that has as many rows as the matrix.
+    shape: Vec<usize>,
+    kind: Kind,
+    /// Entries kept that are infinite, of so many.
+    infinite: usize,
+    entries: usize,
+    report: Report,
+    /// How long the output took to the disk, as far as it wasn't there before.
+    written: Duration,
 }
 
 /// What it is done with.
@@ -222,19 +283,25 @@ struct Tools {
 impl<'a> Job<'a> {
     fn new(command: &'static str, inputs: &[&'a PathBuf], measure: Measure, layout: Order, common: &'a Common) -> Self {
         let inputs = inputs.iter().map(|input| input.as_path()).collect();
-        Job { command, inputs, measure, layout: layout.layout(), common }
+        Job { command, inputs, measure, kept: Kept::new(layout, common), common }
     }
 
     fn run(&self, global: &Global) -> Result<(), Failure> {
-        match (self.layout, self.measure) {
-            (Layout::Condensed | Layout::Packed, _) if self.inputs.len() > 1 => return Err(PairwiseError::NotSymmetric.into()),
-            (Layout::Condensed, Measure::Inner) => return Err(PairwiseError::Diagonal.into()),
+        match (self.kept, self.measure) {
+            (Kept::All(Layout::Condensed | Layout::Packed), _) if self.inputs.len() > 1 => {
+                return Err(PairwiseError::NotSymmetric.into());
+            }
+            (Kept::All(Layout::Condensed), Measure::Inner) => return Err(PairwiseError::Diagonal.into()),
+            (Kept::Nearest(_) | Kept::Below(_), Measure::Inner) => {
+                return Err(Failure::error("--nearest and --below are for distances, not for inner products"));
+            }
             _ => {}
         }
         let Common { output, trace, dtype, gpus, json, .. } = self.common;
-        if output.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("npy")) {
+        let expected = self.kept.extension();
+        if output.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case(expected)) {
             return Err(Failure::error(format_args!(
-                "{}: the name must end in .npy, which is what is written",
+                "{}: the name must end in .{expected}, which is what is written",
                 output.display()
             )));
         }
@@ -263,7 +330,7 @@ impl<'a> Job<'a> {
     }
 
     fn compute<T: PcfReal>(&self, sets: Vec<PcfSet<T>>, tools: &Tools) -> Result<(), Failure> {
-        let Tools { devices, output, trace, progress } = tools;
+        let Tools { devices, .. } = tools;
         if let Measure::Lp(p) = self.measure
             && !T::from_f64(p).is_finite()
         {
@@ -275,68 +342,139 @@ impl<'a> Job<'a> {
             (None, Measure::Lp(p)) => Pairwise::pdist(rows, p),
             (None, Measure::Inner) => Ok(Pairwise::l2_kernel(rows)),
         }?;
-        let shape = pairwise.shape(self.layout)?;
         let engine = Engine::new(devices.iter().cloned())?.with_settings(Settings {
             memory_budget: self.common.memory_budget,
             block_side: pairwise.block_side(&devices[0]),
             ..Settings::default()
         });
-
-        let interrupt = Interrupt::first_sets("stopping after the blocks under way");
-        let field = (self.layout == Layout::Packed).then_some(Layout::PACKED_FIELD);
-        let mut file = NpyFile::<T>::create_at(output.clone(), &shape, field)?;
-        let entries = file.as_slice().len();
-        let steps = pairwise.merge_steps();
-        let cost = usize::try_from(steps / entries.max(1) as u128).unwrap_or(usize::MAX);
-        let names: Vec<_> = self.inputs.iter().map(|input| input.display().to_string()).collect();
-        let work = progress.costly_bar(entries, cost, format!("{} of {}", self.command, names.join(" and ")));
-        let advance = |done, total| work.reach(done, total);
-        let control =
-            Control { progress: Some(&advance), cancel: Some(interrupt.cancel()), trace: trace.as_ref().map(|(trace, _)| trace) };
-        let report = pairwise.compute_into(&engine, self.layout, file.as_mut_slice(), control)?;
-        drop(work);
-        // The output may be larger than the memory: it isn't read again without need.
-        let infinite = if pairwise.is_finite() { 0 } else { count_infinite(file.as_slice()) };
-
-        let work = progress.spinner(entries, format!("writing {}", output.name().display()));
-        let start = Instant::now();
-        interrupt.cancel().check()?;
-        match trace {
-            Some((trace, destination)) => {
-                trace.time(0, "host", "to the disk", || file.flush())?;
-                trace.write_to(destination)?;
-            }
-            None => file.flush()?,
-        }
-        interrupt.commit(|| file.finish())?;
-        drop(work);
-        let written = start.elapsed();
-
+        let outcome = match self.kept {
+            Kept::All(layout) => self.all(&pairwise, layout, &engine, tools),
+            _ => self.reduced(&pairwise, &engine, tools),
+        }?;
         let shown = Shown {
             job: self,
             tools,
             functions: sets.iter().map(PcfSet::len).collect(),
             breakpoints: sets.iter().map(|set| set.points().len()).collect(),
-            kind: T::KIND,
-            shape,
-            entries,
-            infinite,
-            steps,
-            report,
-            written,
+            steps: pairwise.merge_steps(),
+            outcome: &outcome,
         };
         if self.common.json { shown.json() } else { shown.table() }?;
-        if infinite > 0 {
-            self.warn(infinite, entries, &pairwise);
+        if outcome.infinite > 0 {
+            self.warn(&outcome, &pairwise);
         }
         Ok(())
     }
 
+    /// Computes what is to be computed of `entries`, with progress, and with what ends it early.
+    fn with_control<R>(
+        &self,
+        steps: u128,
+        entries: usize,
+        tools: &Tools,
+        interrupt: &Interrupt,
+        compute: impl FnOnce(Control<'_>) -> Result<R, PairwiseError>,
+    ) -> Result<R, PairwiseError> {
+        let cost = usize::try_from(steps / entries.max(1) as u128).unwrap_or(usize::MAX);
+        let names: Vec<_> = self.inputs.iter().map(|input| input.display().to_string()).collect();
+        let work = tools.progress.costly_bar(entries, cost, format!("{} of {}", self.command, names.join(" and ")));
+        let advance = |done, total| work.reach(done, total);
+        let trace = tools.trace.as_ref().map(|(trace, _)| trace);
+        compute(Control { progress: Some(&advance), cancel: Some(interrupt.cancel()), trace })
+    }
+
+    /// Writes the output to the disk by `write`, and the trace.
+    fn to_disk<E: Into<Failure>>(
+        &self,
+        entries: usize,
+        tools: &Tools,
+        interrupt: &Interrupt,
+        write: impl FnOnce() -> Result<(), E>,
+    ) -> Result<(), Failure> {
+        let _work = tools.progress.spinner(entries, format!("writing {}", tools.output.name().display()));
+        interrupt.cancel().check()?;
+        match &tools.trace {
+            Some((trace, destination)) => {
+                trace.time(0, "host", "to the disk", write).map_err(Into::into)?;
+                Ok(trace.write_to(destination)?)
+            }
+            None => write().map_err(Into::into),
+        }
+    }
+
+    /// Computes a matrix into its file.
+    fn all<T: PcfReal>(
+        &self,
+        pairwise: &Pairwise<'_, T>,
+        layout: Layout,
+        engine: &Engine,
+        tools: &Tools,
+    ) -> Result<Outcome, Failure> {
+        let shape = pairwise.shape(layout)?;
+        let interrupt = Interrupt::first_sets("stopping after the blocks under way");
+        let field = (layout == Layout::Packed).then_some(Layout::PACKED_FIELD);
+        let mut file = NpyFile::<T>::create_at(tools.output.clone(), &shape, field)?;
+        let entries = file.as_slice().len();
+        let report = self.with_control(pairwise.merge_steps(), entries, tools, &interrupt, |control| {
+            pairwise.compute_into(engine, layout, file.as_mut_slice(), control)
+        })?;
+        // The output may be larger than the memory: it isn't read again without need.
+        let infinite = if pairwise.is_finite() { 0 } else { count_infinite(file.as_slice()) };
+        let start = Instant::now();
+        self.to_disk(entries, tools, &interrupt, || file.flush())?;
+        interrupt.commit(|| file.finish())?;
+        Ok(Outcome { shape, kind: T::KIND, infinite, entries, report, written: start.elapsed() })
+    }
+
+    /// Computes what is kept of a matrix, and writes it.
+    fn reduced<T: PcfReal>(&self, pairwise: &Pairwise<'_, T>, engine: &Engine, tools: &Tools) -> Result<Outcome, Failure> {
+        let (rows, columns) = pairwise.size();
+        let interrupt = Interrupt::first_sets("stopping after the blocks under way");
+        let all = if pairwise.is_symmetric() { condensed_len(rows) } else { dense_len(rows, columns) }?;
+        macro_rules! compute {
+            ($compute:expr) => {
+                self.with_control(pairwise.merge_steps(), all, tools, &interrupt, $compute)?
+            };
+        }
+        let start;
+        macro_rules! write {
+            ($entries:expr, $write:expr) => {{
+                start = Instant::now();
+                interrupt.commit(|| self.to_disk($entries, tools, &interrupt, || tools.output.write($write)))?;
+            }};
+        }
+        let (shape, kind, infinite, entries, report);
+        match self.kept {
+            Kept::Nearest(count) => {
+                let nearest;
+                (nearest, report) = compute!(|control| pairwise.nearest(engine, count, control));
+                (shape, kind, entries) = (vec![rows, count], T::KIND, nearest.distances.len());
+                infinite = count_infinite(&nearest.distances);
+                write!(entries, |file| nearest.write_npz(file));
+            }
+            Kept::Below(bound) => {
+                let sparse;
+                (sparse, report) = compute!(|control| pairwise.below(engine, T::from_f64(bound), control));
+                (shape, kind, infinite, entries) = (vec![rows, columns], T::KIND, 0, sparse.values.len());
+                write!(entries, |file| sparse.write_npz(file));
+            }
+            Kept::All(_) | Kept::RowSums => {
+                let sums;
+                (sums, report) = compute!(|control| pairwise.row_sums(engine, control));
+                (shape, kind, infinite, entries) = (vec![rows], Kind::F64, count_infinite(&sums), sums.len());
+                write!(entries, |file| npy::write(file, &sums, &[rows]));
+            }
+        }
+        Ok(Outcome { shape, kind, infinite, entries, report, written: start.elapsed() })
+    }
+
     /// Says that entries are infinite, and why.
-    fn warn<T: PcfReal>(&self, infinite: usize, entries: usize, pairwise: &Pairwise<'_, T>) {
-        let what = match self.measure {
-            Measure::Lp(_) => "distances",
-            Measure::Inner => "inner products",
+    fn warn<T: PcfReal>(&self, outcome: &Outcome, pairwise: &Pairwise<'_, T>) {
+        let Outcome { infinite, entries, .. } = *outcome;
+        let what = match (self.kept, self.measure) {
+            (Kept::RowSums, _) => "sums",
+            (_, Measure::Lp(_)) => "distances",
+            (_, Measure::Inner) => "inner products",
         };
         let why = match (self.measure, pairwise.endless_pair()) {
             (Measure::Lp(_), Some((i, j))) => {
@@ -348,7 +486,7 @@ impl<'a> Job<'a> {
             (_, None) => format!("their numbers are too large for {}", T::NAME),
         };
         let hint = match self.measure {
-            Measure::Lp(_) if self.layout == Layout::Condensed => " SciPy's linkage takes no such matrix.",
+            Measure::Lp(_) if self.kept == Kept::All(Layout::Condensed) => " SciPy's linkage takes no such matrix.",
             _ => "",
         };
         terminal::warn(format_args!(

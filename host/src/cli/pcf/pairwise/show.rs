@@ -1,16 +1,13 @@
 //! What was computed, as a table or as JSON.
 
-use std::time::Duration;
-
 use serde::Serialize;
 use warpsmith::{
     device::{Backend, Device},
     engine::Report,
-    npy::Kind,
     pcf::{Layout, Measure},
 };
 
-use super::{Job, Tools};
+use super::{Job, Kept, Outcome, Tools};
 use crate::cli::{failure::Failure, format, terminal};
 
 /// What is shown.
@@ -21,17 +18,9 @@ pub struct Shown<'a> {
     pub functions: Vec<usize>,
     /// The numbers of their breakpoints.
     pub breakpoints: Vec<usize>,
-    pub kind: Kind,
-    /// That of the output.
-    pub shape: Vec<usize>,
-    pub entries: usize,
-    /// Entries that are infinite.
-    pub infinite: usize,
     /// Merge steps of all pairs.
     pub steps: u128,
-    pub report: Report,
-    /// How long the output took to the disk, as far as it wasn't there before.
-    pub written: Duration,
+    pub outcome: &'a Outcome,
 }
 
 #[derive(Serialize)]
@@ -48,7 +37,7 @@ struct Object<'a> {
     infinite: usize,
     shape: &'a [usize],
     dtype: &'static str,
-    /// `condensed`, `packed` or `dense`.
+    /// `condensed`, `packed` or `dense`; of what is kept alone, `nearest`, `below` or `row sums`.
     layout: &'static str,
     output: String,
     output_bytes: u64,
@@ -74,7 +63,7 @@ struct Gpu<'a> {
 impl Shown<'_> {
     /// Prints one JSON object.
     pub fn json(&self) -> Result<(), Failure> {
-        let seconds = self.report.time.as_secs_f64();
+        let seconds = self.outcome.report.time.as_secs_f64();
         terminal::print_json(&Object {
             system: "pcf",
             command: self.job.command,
@@ -83,29 +72,29 @@ impl Shown<'_> {
             inputs: self.inputs(),
             functions: &self.functions,
             breakpoints: &self.breakpoints,
-            entries: self.entries,
-            infinite: self.infinite,
-            shape: &self.shape,
-            dtype: self.kind.name(),
+            entries: self.outcome.entries,
+            infinite: self.outcome.infinite,
+            shape: &self.outcome.shape,
+            dtype: self.outcome.kind.name(),
             layout: self.layout(),
             output: self.output(),
             output_bytes: self.bytes(),
             trace: self.trace(),
             total_ms: 1e3 * seconds,
-            compile_ms: 1e3 * self.report.compile_time.as_secs_f64(),
-            write_ms: 1e3 * self.written.as_secs_f64(),
+            compile_ms: 1e3 * self.outcome.report.compile_time.as_secs_f64(),
+            write_ms: 1e3 * self.outcome.written.as_secs_f64(),
             merge_steps: self.steps,
             merge_steps_per_second: (seconds > 0.0).then(|| self.steps as f64 / seconds),
-            blocks: self.report.blocks,
-            side: self.report.side,
+            blocks: self.outcome.report.blocks,
+            side: self.outcome.report.side,
             gpus: self.gpus(),
-            downloaded_bytes: self.report.downloaded,
+            downloaded_bytes: self.outcome.report.downloaded,
         })
     }
 
     /// Prints a row for each number, and what was written.
     pub fn table(&self) -> Result<(), Failure> {
-        let Report { side, blocks, downloaded, time, compile_time, .. } = &self.report;
+        let Report { side, blocks, downloaded, time, compile_time, .. } = &self.outcome.report;
         let title = match self.exponent() {
             Some(p) => format!("{}, p = {p}: {}", self.job.command, self.inputs().join(" x ")),
             None => format!("{}, inner products: {}", self.job.command, self.inputs().join(" x ")),
@@ -116,13 +105,13 @@ impl Shown<'_> {
         let mut rows = vec![
             ("functions", pair(&self.functions)),
             ("breakpoints", pair(&self.breakpoints)),
-            ("entries", format::grouped(self.entries)),
-            ("  infinite", format::grouped(self.infinite)),
-            ("dtype", self.kind.name().to_owned()),
-            ("layout", format!("{} ({})", self.layout(), joined(&self.shape))),
+            ("entries", format::grouped(self.outcome.entries)),
+            ("  infinite", format::grouped(self.outcome.infinite)),
+            ("dtype", self.outcome.kind.name().to_owned()),
+            ("layout", format!("{} ({})", self.layout(), joined(&self.outcome.shape))),
             ("device", self.device()),
             ("time", format::time(ms)),
-            ("time to the disk", format::time(1e3 * self.written.as_secs_f64())),
+            ("time to the disk", format::time(1e3 * self.outcome.written.as_secs_f64())),
             ("merge steps", format::rate(usize::try_from(self.steps).unwrap_or(usize::MAX), ms, "")),
             ("blocks", format!("{} of side {}", format::grouped(*blocks), format::grouped(*side))),
         ];
@@ -156,10 +145,13 @@ impl Shown<'_> {
 
     /// By the names that `pcf plot` has, too.
     fn layout(&self) -> &'static str {
-        match self.job.layout {
-            Layout::Condensed => "condensed",
-            Layout::Packed => "packed",
-            Layout::Dense => "dense",
+        match self.job.kept {
+            Kept::All(Layout::Condensed) => "condensed",
+            Kept::All(Layout::Packed) => "packed",
+            Kept::All(Layout::Dense) => "dense",
+            Kept::Nearest(_) => "nearest",
+            Kept::Below(_) => "below",
+            Kept::RowSums => "row sums",
         }
     }
 
@@ -169,7 +161,7 @@ impl Shown<'_> {
 
     /// Of the output's elements.
     fn bytes(&self) -> u64 {
-        (self.entries * self.kind.size()) as u64
+        (self.outcome.entries * self.outcome.kind.size()) as u64
     }
 
     fn trace(&self) -> Option<String> {
@@ -190,7 +182,7 @@ impl Shown<'_> {
 
     /// A GPU that had no block is there, too.
     fn gpus(&self) -> Vec<Gpu<'_>> {
-        let blocks = self.report.blocks_by_gpu.iter().copied().chain(std::iter::repeat(0));
+        let blocks = self.outcome.report.blocks_by_gpu.iter().copied().chain(std::iter::repeat(0));
         self.tools.devices.iter().zip(blocks).map(|(device, blocks)| Gpu { device: device.name(), blocks }).collect()
     }
 }

@@ -1,0 +1,176 @@
+//! What is kept of matrices that are not stored, against all distances, which are whole numbers here and thus exact.
+
+use ndarray::{Array1, Array2, ArrayD};
+use ndarray_npy::NpzReader;
+use warpsmith::{
+    device::Device,
+    engine::{Control, Engine, EngineError, Settings},
+    pcf::{Measure, Pairwise, PairwiseError, Pcf, PcfReal, PcfSet, io, lp_distance},
+};
+
+use crate::folder::Folder;
+
+/// Functions whose distances are small whole numbers, many of them equal; of these, number 3 and number 5 are the same.
+fn functions<T: PcfReal>(n: usize) -> PcfSet<T> {
+    let number = |x: usize| T::from_f64(x as f64);
+    PcfSet::from_functions((0..n).map(|i| {
+        let i = if i == 5 { 3 } else { i };
+        let (a, b) = (i * 7 % 11, i * 5 % 13);
+        Pcf::new([(T::ZERO, number(a)), (number(1 + i % 3), number(b)), (number(5), T::ZERO)]).unwrap()
+    }))
+}
+
+fn distances<T: PcfReal>(rows: &PcfSet<T>, cols: &PcfSet<T>) -> Vec<Vec<T>> {
+    rows.iter().map(|f| cols.iter().map(|g| lp_distance(f, g, 1.0).unwrap()).collect()).collect()
+}
+
+/// The entries of row `i` with their columns, without that of the row's own number where a matrix is of one set.
+fn others<T: PcfReal>(all: &[Vec<T>], i: usize, one_set: bool) -> Vec<(T, usize)> {
+    all[i].iter().copied().zip(0..).filter(|&(_, j)| !one_set || j != i).collect()
+}
+
+fn agrees<T: PcfReal>(rows: usize, cols: Option<usize>, engine: &Engine) {
+    let (a, b) = (functions::<T>(rows), cols.map(functions::<T>));
+    let matrix = match &b {
+        Some(b) => Pairwise::cdist(&a, b, Measure::Lp(1.0)).unwrap(),
+        None => Pairwise::pdist(&a, 1.0).unwrap(),
+    };
+    let all = distances(&a, b.as_ref().unwrap_or(&a));
+    let row = |i| others(&all, i, b.is_none());
+    let count = 4.min(matrix.size().1 - usize::from(b.is_none()));
+    let (nearest, report) = matrix.nearest(engine, count, Control::default()).unwrap();
+    assert_eq!((nearest.indices.len(), nearest.distances.len()), (rows * count, rows * count));
+    for i in 0..rows {
+        let mut expected = row(i);
+        expected.sort_by(|x, y| x.partial_cmp(y).unwrap());
+        let found = (i * count..(i + 1) * count).map(|k| (nearest.distances[k], nearest.indices[k] as usize));
+        assert_eq!(found.collect::<Vec<_>>(), expected[..count], "row {i} of {rows} x {cols:?}, {report:?}");
+    }
+    let (sparse, _) = matrix.below(engine, T::from_f64(9.0), Control::default()).unwrap();
+    assert_eq!((sparse.shape, sparse.row_offsets.len(), sparse.row_offsets[0]), (matrix.size(), rows + 1, 0));
+    for i in 0..rows {
+        let expected = row(i).into_iter().filter(|&(distance, _)| distance < T::from_f64(9.0));
+        let within = sparse.row_offsets[i] as usize..sparse.row_offsets[i + 1] as usize;
+        let found = within.map(|k| (sparse.values[k], sparse.columns[k] as usize));
+        assert!(found.eq(expected), "row {i} of {rows} x {cols:?}, {report:?}");
+    }
+    let (sums, _) = matrix.row_sums(engine, Control::default()).unwrap();
+    let expected: Vec<f64> = (0..rows).map(|i| row(i).into_iter().map(|(distance, _)| distance.to_f64()).sum()).collect();
+    assert_eq!(sums, expected, "{rows} x {cols:?}, {report:?}");
+}
+
+fn engine(gpus: usize, block_side: Option<usize>) -> Engine {
+    let devices = Device::all().unwrap().into_iter().cycle().take(gpus);
+    Engine::new(devices).unwrap().with_settings(Settings { block_side, ..Settings::default() })
+}
+
+#[test]
+fn rows_are_those_of_the_matrix() {
+    for (gpus, side) in [(1, None), (1, Some(33)), (3, Some(64))] {
+        let engine = engine(gpus, side);
+        for (rows, cols) in [(0, Some(3)), (1, None), (2, None), (130, None), (1, Some(100)), (100, Some(1)), (70, Some(65))] {
+            agrees::<f64>(rows, cols, &engine);
+        }
+        agrees::<f32>(70, None, &engine);
+    }
+}
+
+#[test]
+fn sums_have_the_same_bits_whatever_the_blocks() {
+    let set = warpsmith::pcf::random::uniform::<f64>(150, 20, 1).unwrap();
+    let sums = |gpus, side| {
+        let engine = engine(gpus, side);
+        let (distances, _) = Pairwise::pdist(&set, 2.0).unwrap().row_sums(&engine, Control::default()).unwrap();
+        let (products, _) = Pairwise::l2_kernel(&set).row_sums(&engine, Control::default()).unwrap();
+        (distances, products)
+    };
+    let (distances, products) = sums(1, None);
+    for (gpus, side) in [(1, Some(17)), (2, Some(64)), (4, Some(1))] {
+        assert!((&distances, &products) == (&sums(gpus, side).0, &sums(gpus, side).1), "{gpus} GPUs, blocks of {side:?}");
+    }
+    for (i, (sum, product)) in distances.iter().zip(&products).enumerate() {
+        let f = set.get(i);
+        let expected: f64 = set.iter().map(|g| lp_distance(f, g, 2.0).unwrap()).sum();
+        assert!((sum - expected).abs() <= 1e-11 * expected, "{sum} and not {expected}");
+        let expected: f64 = set.iter().map(|g| warpsmith::pcf::l2_inner(f, g)).sum();
+        assert!((product - expected).abs() <= 1e-11 * expected, "{product} and not {expected}");
+    }
+}
+
+#[test]
+fn infinite_distances_come_last() {
+    let step = |height: f64| Pcf::new([(0.0, height), (1.0, 0.0)]).unwrap();
+    let set = PcfSet::from_functions([step(1.0), Pcf::constant(2.0).unwrap(), step(4.0), step(5.0)]);
+    let (matrix, engine) = (Pairwise::pdist(&set, 1.0).unwrap(), engine(1, None));
+    let (nearest, _) = matrix.nearest(&engine, 3, Control::default()).unwrap();
+    assert_eq!(nearest.indices, [2, 3, 1, 0, 2, 3, 3, 0, 1, 2, 0, 1]);
+    let (sums, _) = matrix.row_sums(&engine, Control::default()).unwrap();
+    assert_eq!(sums, [f64::INFINITY; 4]);
+    let error = matrix.nearest(&engine, 4, Control::default()).unwrap_err();
+    assert_eq!(error, PairwiseError::Nearest { count: 4, others: 3 });
+    assert_eq!(error.to_string(), "the 4 nearest functions of each were asked for, of 3");
+    let cancel = warpsmith::engine::Cancel::new();
+    cancel.cancel();
+    let control = Control { cancel: Some(&cancel), ..Control::default() };
+    assert_eq!(matrix.row_sums(&engine, control), Err(PairwiseError::Engine(EngineError::Cancelled)));
+}
+
+#[test]
+fn commands_write_what_is_kept() {
+    let folder = Folder::of("pcf");
+    let (a, b) = (functions::<f64>(40), functions::<f64>(9));
+    io::save(&a, &folder.path("a.npz")).unwrap();
+    io::save(&b, &folder.path("b.npz")).unwrap();
+    let open = |name: &str| NpzReader::new(std::fs::File::open(folder.path(name)).unwrap()).unwrap();
+    for (command, all, one_set) in [("pdist a.npz", distances(&a, &a), true), ("cdist a.npz b.npz", distances(&a, &b), false)] {
+        let columns = all[0].len();
+        let table = folder.good(&format!("{command} --nearest 3 --gpus 2 --output nearest.npz"));
+        assert!(table.contains("nearest (40 x 3)"), "{table}");
+        let mut npz = open("nearest.npz");
+        let indices: Array2<i64> = npz.by_name("indices").unwrap();
+        let found: Array2<f64> = npz.by_name("distances").unwrap();
+        for i in 0..40 {
+            let mut expected = others(&all, i, one_set);
+            expected.sort_by(|x, y| x.partial_cmp(y).unwrap());
+            let row = (0..3).map(|k| (found[[i, k]], indices[[i, k]] as usize));
+            assert!(row.eq(expected[..3].iter().copied()), "{command}, row {i}");
+        }
+
+        let json = folder.good(&format!("{command} --below 2.5 --output sparse.npz --json"));
+        let mut npz = open("sparse.npz");
+        let shape: Array1<i64> = npz.by_name("shape").unwrap();
+        let offsets: Array1<i64> = npz.by_name("indptr").unwrap();
+        let kept: Array1<i64> = npz.by_name("indices").unwrap();
+        let data: Array1<f64> = npz.by_name("data").unwrap();
+        assert_eq!((shape.to_vec(), data.len()), (vec![40, columns as i64], offsets[40] as usize));
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert!(json["layout"] == "below" && json["entries"] == data.len(), "{json}");
+        for i in 0..40 {
+            let row = (offsets[i] as usize..offsets[i + 1] as usize).map(|k| (data[k], kept[k] as usize));
+            assert!(row.eq(others(&all, i, one_set).into_iter().filter(|found| found.0 < 2.5)), "{command}, row {i}");
+        }
+        // What SciPy recognises the format by: a string of bytes without dimensions.
+        let bytes = std::fs::read(folder.path("sparse.npz")).unwrap();
+        assert!(bytes.windows(5).any(|text| text == b"'|S3'") && bytes.windows(4).any(|text| text == b"\ncsr"));
+
+        folder.good(&format!("{command} --row-sums --trace t.json --output sums.npy"));
+        let sums: ArrayD<f64> = folder.read("sums.npy");
+        let expected = (0..40).map(|i| others(&all, i, one_set).into_iter().map(|found| found.0).sum::<f64>());
+        assert!(sums.iter().copied().eq(expected), "{command}");
+    }
+    for (arguments, sentence) in [
+        ("pdist a.npz --nearest 0 --output d.npz", "it must be at least 1"),
+        ("pdist a.npz --nearest 40 --output d.npz", "the 40 nearest functions of each were asked for, of 39"),
+        ("cdist a.npz b.npz --nearest 10 --output d.npz", "the 10 nearest functions of each were asked for, of 9"),
+        ("pdist a.npz --nearest 3 --output d.npy", "d.npy: the name must end in .npz"),
+        ("pdist a.npz --row-sums --output d.npz", "d.npz: the name must end in .npy"),
+        ("pdist a.npz --nearest 3 --below 2 --output d.npz", "cannot be used with"),
+        ("pdist a.npz --nearest 3 --layout dense --output d.npz", "cannot be used with"),
+        ("pdist a.npz --below x --output d.npz", "not a number"),
+        ("pdist a.npz --below nan --output d.npz", "it must be a number"),
+        ("l2-kernel a.npz --nearest 3 --output d.npz", "are for distances, not for inner products"),
+        ("cdist a.npz b.npz --inner --below 3 --output d.npz", "are for distances, not for inner products"),
+    ] {
+        folder.bad(arguments, sentence);
+    }
+}
