@@ -220,6 +220,29 @@ impl Destination {
         Ok(temporary)
     }
 
+    /// The name of a file that is not complete, and stays where it doesn't come to be: the destination's and `.partial`.
+    pub fn partial_path(&self) -> PathBuf {
+        let mut path = self.path.clone().into_os_string();
+        path.push(".partial");
+        path.into()
+    }
+
+    /// As [`temporary`](Destination::temporary), under the name that [`partial_path`](Destination::partial_path) has: it
+    /// may be there already, and stays until it is persisted. No other process has it open this way.
+    ///
+    /// # Errors
+    /// Where it can't be made, or another process has it.
+    pub fn partial(&self) -> Result<Temporary, FileError> {
+        let path = self.partial_path();
+        let error = |error| FileError::unwritten(&path, error);
+        let file = File::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(error)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Temporary { file, path }),
+            Err(fs::TryLockError::WouldBlock) => Err(FileError::unwritable(&path, "another process is writing it")),
+            Err(fs::TryLockError::Error(reason)) => Err(error(reason)),
+        }
+    }
+
     /// Puts a [temporary](Destination::temporary) file, which is complete, in place.
     ///
     /// # Errors
@@ -250,7 +273,7 @@ impl Destination {
     }
 }
 
-/// A file under a name made at random, which goes when it is dropped.
+/// A file under a name made at random, which goes when it is dropped, or a [partial](Destination::partial) one, which stays.
 #[derive(Debug)]
 pub struct Temporary {
     file: File,

@@ -12,3 +12,4 @@ mod cli;
 mod data;
 mod pairwise;
 mod reduced;
+mod resume;

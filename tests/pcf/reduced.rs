@@ -174,3 +174,37 @@ fn commands_write_what_is_kept() {
         folder.bad(arguments, sentence);
     }
 }
+
+#[test]
+fn parts_of_a_matrix() {
+    let folder = Folder::of("pcf");
+    folder.good("random --count 30 --points 20 --output a.npz");
+    folder.good("random --count 20 --points 20 --seed 5 --output b.npz");
+    for (command, columns) in [("pdist a.npz --p 2", 30), ("cdist a.npz b.npz", 20), ("l2-kernel a.npz", 30)] {
+        folder.good(&format!("{command} --layout dense --output all.npy"));
+        let all = folder.read::<f32>("all.npy").into_shape_with_order((30, columns)).unwrap();
+        for (options, rows, columns) in [
+            ("--rows 3..17", 3..17, 0..columns),
+            ("--columns 19..20", 0..30, 19..20),
+            ("--rows 0..30 --columns 5..15", 0..30, 5..15),
+            ("--rows 29..30 --columns 0..1", 29..30, 0..1),
+        ] {
+            folder.good(&format!("{command} {options} --output part.npy"));
+            let part = folder.read::<f32>("part.npy");
+            assert_eq!(part.shape(), [rows.len(), columns.len()]);
+            let expected = all.slice(ndarray::s![rows, columns]);
+            assert!(part.iter().zip(expected).all(|(x, y)| x.to_bits() == y.to_bits()), "{command} {options}");
+        }
+    }
+    for (arguments, sentence) in [
+        ("pdist a.npz --rows 0..31 --output d.npy", "--rows 0..31: a.npz has 30 functions"),
+        ("cdist a.npz b.npz --columns 0..21 --output d.npy", "--columns 0..21: b.npz has 20 functions"),
+        ("pdist a.npz --rows 5..5 --output d.npy", "write two whole numbers as 0..1000, the second one larger"),
+        ("pdist a.npz --rows 5 --output d.npy", "write two whole numbers as 0..1000"),
+        ("pdist a.npz --rows -1..5 --output d.npy", "write two whole numbers as 0..1000"),
+        ("pdist a.npz --rows 0..5 --layout packed --output d.npy", "cannot be used with"),
+        ("pdist a.npz --rows 0..5 --nearest 2 --output d.npz", "cannot be used with"),
+    ] {
+        folder.bad(arguments, sentence);
+    }
+}

@@ -8,13 +8,15 @@
 //!   [`Dense`] matrices. The output is a slice, in memory ([`zeroed_vec`]) or mapped from a file ([`NpyFile`]), so that
 //!   a result may be larger than the memory. A [`DeviceMatrix`] keeps them on the device. [`ByRows`] stores no matrix: it
 //!   keeps each row's [`Smallest`] entries, those [`Below`] a bound, or the [`Sums`].
-//! - [`Trace`] records a timeline of the work, for Perfetto; [`Cancel`] asks everything to stop.
+//! - [`Trace`] records a timeline of the work, for Perfetto; [`Cancel`] asks everything to stop. A [`Checkpoint`]
+//!   lets a computation that was ended go on.
 //!
 //! The method, and the worked examples in the tests, are those of masspcf's "CUDA block execution engine".
 
 mod by_rows;
 mod cancel;
 mod cells;
+mod checkpoint;
 mod device_matrix;
 mod error;
 mod npy_file;
@@ -27,6 +29,7 @@ mod writer;
 pub use by_rows::{Below, ByRows, RowReducer, RowSum, Smallest, Sums};
 pub use cancel::Cancel;
 pub use cells::Cells;
+pub use checkpoint::{Checkpoint, Queue};
 pub use device_matrix::DeviceMatrix;
 pub use error::EngineError;
 pub use npy_file::{NpyFile, advise_huge_pages, zeroed_vec};

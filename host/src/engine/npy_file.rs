@@ -1,7 +1,7 @@
 //! Outputs: mapped `.npy` files, and large arrays in memory.
 
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::marker::PhantomData;
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use memmap2::{MmapMut, MmapOptions};
 use ndarray_npy::WritableElement;
 use ndarray_npy::npy::header::{FormatHeaderError, Header, Layout, WriteHeaderError};
 
-use super::EngineError;
+use super::{Checkpoint, EngineError};
 use crate::device::{Bytes, memory::memory};
 use crate::files::{Destination, FileError, Temporary};
 
@@ -60,38 +60,47 @@ impl<T: Pod + WritableElement> NpyFile<T> {
     /// With a `field`, elements are structures of one field of this name, which takes nothing: NumPy has the numbers as
     /// `load(path)[field]`, and whoever expects plain numbers sees that they are something else.
     pub fn create_at(destination: Destination, shape: &[usize], field: Option<&str>) -> Result<Self, EngineError> {
-        let fail = |reason: String| FileError::unwritable(destination.name(), reason);
-        let plain = T::type_descriptor();
-        let type_descriptor = match field {
-            Some(field) => {
-                format!("[('{field}', {plain})]").parse().map_err(|_| fail(format!("`{field}` is not a valid field name")))?
-            }
-            None => plain,
-        };
-        let header = Header { type_descriptor, layout: Layout::Standard, shape: shape.to_vec() };
-        let mut start = Vec::new();
-        header.write(&mut start).map_err(|error| match error {
-            WriteHeaderError::Format(FormatHeaderError::HeaderTooLong) => {
-                fail(format!("{} dimensions are too many", shape.len()))
-            }
-            error => fail(error.to_string()),
-        })?;
-        let bytes = shape.iter().try_fold(size_of::<T>(), |bytes, &n| bytes.checked_mul(n));
-        let size = bytes.and_then(|bytes| bytes.checked_add(start.len())).filter(|&size| size <= isize::MAX as usize);
-        let size = size.ok_or_else(|| fail(format!("an array of shape {shape:?} is larger than any file")))?;
-
-        let io_error = |error: io::Error| destination.error(error);
+        let (start, size) = header::<T>(&destination, shape, field)?;
         let file = destination.temporary()?;
-        // Before the disk is filled up for nothing.
-        if let Some(free) = free_space(file.file()).filter(|&free| free < size) {
-            return Err(fail(format!("it takes {}, and the disk has {} free", Bytes(size), Bytes(free))).into());
+        fill(&destination, file.file(), &start, size)?;
+        Self::map(destination, file, start.len(), size)
+    }
+
+    /// As [`create_at`](NpyFile::create_at), in a [partial](Destination::partial) file: where there is one that has some
+    /// blocks of the matrix of this `identity`, those that the [`Checkpoint`] doesn't deal out.
+    ///
+    /// # Errors
+    /// As [`create`](NpyFile::create), and where the file that is there is of another matrix.
+    pub fn resume_at(
+        destination: Destination,
+        shape: &[usize],
+        field: Option<&str>,
+        identity: u64,
+    ) -> Result<(Self, Checkpoint), EngineError> {
+        let (start, size) = header::<T>(&destination, shape, field)?;
+        let file = destination.partial()?;
+        let io_error = |error| FileError::unwritten(file.path(), error);
+        let mut found = Vec::new();
+        file.file().take(start.len() as u64).read_to_end(&mut found).map_err(io_error)?;
+        if !start.starts_with(&found) {
+            return Err(FileError::new(file.path(), "has a part of another matrix; remove it to begin anew").into());
         }
-        file.file().write_all(&start).map_err(io_error)?;
-        allocate(file.file(), start.len(), size).map_err(io_error)?;
-        // SAFETY: this process has just made the file, under a name made at random, and leaves its size as it is. That
-        // another one shrinks it can't be ruled out; it would end this process by a signal.
-        let map = unsafe { MmapOptions::new().len(size).map_mut(file.file()) }.map_err(io_error)?;
-        Ok(NpyFile { map, file, destination, data: start.len(), element: PhantomData })
+        // What ends before its table has no block.
+        if file.file().metadata().map_err(io_error)?.len() <= size as u64 {
+            file.file().set_len(0).map_err(io_error)?;
+            file.file().rewind().map_err(io_error)?;
+            fill(&destination, file.file(), &start, size)?;
+        }
+        let clone = file.file().try_clone().map_err(io_error)?;
+        let checkpoint = Checkpoint::open(clone, file.path(), size as u64, identity)?;
+        Ok((Self::map(destination, file, start.len(), size)?, checkpoint))
+    }
+
+    fn map(destination: Destination, file: Temporary, data: usize, size: usize) -> Result<Self, EngineError> {
+        // SAFETY: this process has just made the file, or has locked it, and leaves the array's part of its size as it is.
+        // That another one shrinks it can't be ruled out; it would end this process by a signal.
+        let map = unsafe { MmapOptions::new().len(size).map_mut(file.file()) }.map_err(|error| destination.error(error))?;
+        Ok(NpyFile { map, file, destination, data, element: PhantomData })
     }
 
     /// The array's elements in C order.
@@ -125,11 +134,51 @@ impl<T: Pod + WritableElement> NpyFile<T> {
     /// [`File`](EngineError::File), and the file is gone.
     pub fn finish(self) -> Result<(), EngineError> {
         self.map.flush().map_err(|error| self.destination.error(error))?;
+        // Without a table of blocks behind it.
+        self.file.file().set_len(self.map.len() as u64).map_err(|error| self.destination.error(error))?;
         drop(self.map);
         self.destination.persist(self.file)?;
         tracing::info!("wrote {}", self.destination.name().display());
         Ok(())
     }
+}
+
+/// What an array's file starts with, and the size of all of it.
+fn header<T: WritableElement>(
+    destination: &Destination,
+    shape: &[usize],
+    field: Option<&str>,
+) -> Result<(Vec<u8>, usize), EngineError> {
+    let fail = |reason: String| FileError::unwritable(destination.name(), reason);
+    let plain = T::type_descriptor();
+    let type_descriptor = match field {
+        Some(field) => {
+            format!("[('{field}', {plain})]").parse().map_err(|_| fail(format!("`{field}` is not a valid field name")))?
+        }
+        None => plain,
+    };
+    let header = Header { type_descriptor, layout: Layout::Standard, shape: shape.to_vec() };
+    let mut start = Vec::new();
+    header.write(&mut start).map_err(|error| match error {
+        WriteHeaderError::Format(FormatHeaderError::HeaderTooLong) => fail(format!("{} dimensions are too many", shape.len())),
+        error => fail(error.to_string()),
+    })?;
+    let bytes = shape.iter().try_fold(size_of::<T>(), |bytes, &n| bytes.checked_mul(n));
+    let size = bytes.and_then(|bytes| bytes.checked_add(start.len())).filter(|&size| size <= isize::MAX as usize);
+    let size = size.ok_or_else(|| fail(format!("an array of shape {shape:?} is larger than any file")))?;
+    Ok((start, size))
+}
+
+/// Writes the header to an empty file, and zeros up to its size.
+fn fill(destination: &Destination, mut file: &File, start: &[u8], size: usize) -> Result<(), EngineError> {
+    // Before the disk is filled up for nothing.
+    if let Some(free) = free_space(file).filter(|&free| free < size) {
+        let reason = format!("it takes {}, and the disk has {} free", Bytes(size), Bytes(free));
+        return Err(FileError::unwritable(destination.name(), reason).into());
+    }
+    let io_error = |error: io::Error| destination.error(error);
+    file.write_all(start).map_err(io_error)?;
+    Ok(allocate(file, start.len(), size).map_err(io_error)?)
 }
 
 /// What is free on the file's disk, in bytes. None where the system doesn't say.

@@ -13,7 +13,7 @@ use std::{
 };
 
 use super::{
-    Block, BlockOp, BlockScheduler, Cancel, Coverage, EngineError, Entry, SideRule, Span, Target, Trace, Writer,
+    Block, BlockOp, BlockScheduler, Cancel, Coverage, EngineError, Entry, Queue, SideRule, Span, Target, Trace, Writer,
     max_output_elements, min_block_side,
 };
 use crate::{
@@ -60,13 +60,16 @@ pub struct Control<'a> {
     pub cancel: Option<&'a Cancel>,
     /// Records what happens when.
     pub trace: Option<&'a Trace>,
+    /// Deals out the blocks.
+    pub queue: Option<&'a dyn Queue>,
 }
 
 impl fmt::Debug for Control<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Control { progress, cancel, trace } = self;
+        let Control { progress, cancel, trace, queue } = self;
         let mut debug = f.debug_struct("Control");
-        debug.field("progress", &progress.is_some()).field("cancel", cancel).field("trace", &trace.is_some()).finish()
+        debug.field("progress", &progress.is_some()).field("cancel", cancel);
+        debug.field("trace", &trace.is_some()).field("queue", &queue.is_some()).finish()
     }
 }
 
@@ -169,7 +172,13 @@ impl<O: BlockOp> Shared<'_, O> {
         if self.failed.is_cancelled() {
             return Ok(None);
         }
-        let index = self.next.fetch_add(1, Ordering::Relaxed);
+        let index = match self.control.queue {
+            Some(queue) => match queue.draw()? {
+                Some(index) => index,
+                None => return Ok(None),
+            },
+            None => self.next.fetch_add(1, Ordering::Relaxed),
+        };
         Ok(self.scheduler.blocks().get(index).map(|block| (index, block)))
     }
 }
@@ -224,6 +233,7 @@ impl Engine {
         let budget = self.budget()?;
         let scheduler = self.schedule(op, writer, budget)?;
         let total: usize = scheduler.blocks().iter().map(|block| scheduler.coverage().work(block)).sum();
+        let done = control.queue.map_or(Ok(0), |queue| queue.begin(&scheduler))?;
         tracing::debug!(rows, cols, side = scheduler.side(), blocks = scheduler.blocks().len(), budget, "matrix in blocks");
         let work = Shared {
             op,
@@ -232,7 +242,7 @@ impl Engine {
             control,
             data_budget: budget / 2,
             next: AtomicUsize::new(0),
-            done: AtomicUsize::new(0),
+            done: AtomicUsize::new(done),
             failed: Cancel::new(),
         };
         // More workers than blocks would have nothing to do.
@@ -490,6 +500,9 @@ impl<O: BlockOp> Context<'_, O> {
         }
         if host.is_some() {
             lanes.slots[slot].host = host;
+        }
+        if let Some(queue) = control.queue {
+            queue.done(index)?;
         }
         let entries = scheduler.coverage().work(block);
         let before = done.fetch_add(entries, Ordering::Relaxed);

@@ -1,5 +1,7 @@
 //! Matrices over all pairs of functions.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use rayon::prelude::*;
 
 use super::{
@@ -180,6 +182,22 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
             (None, Measure::Lp(_)) => after_first(self.rows) * n.saturating_sub(1),
             (None, Measure::Inner) => after_first(self.rows) * (n + 1),
         }
+    }
+
+    /// A number that tells this matrix from those of other functions, measures or exponents, with the same version of
+    /// the standard library.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for set in [Some(self.rows), self.cols].into_iter().flatten() {
+            set.offsets().hash(&mut hasher);
+            hasher.write(bytemuck::cast_slice(set.points()));
+        }
+        let (measure, p) = match self.measure {
+            Measure::Lp(p) => (0, p),
+            Measure::Inner => (1, 0.0),
+        };
+        (self.cols.is_some(), measure, p.to_bits()).hash(&mut hasher);
+        hasher.finish()
     }
 
     /// On the CPU, the side of blocks that are done soon: it is at the end of a block that the computation is cancelled,

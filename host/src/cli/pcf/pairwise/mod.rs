@@ -3,6 +3,8 @@
 mod show;
 
 use std::{
+    hash::{DefaultHasher, Hash, Hasher as _},
+    ops::Range,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -12,7 +14,7 @@ use rayon::prelude::*;
 use show::Shown;
 use warpsmith::{
     device::Device,
-    engine::{Control, Engine, NpyFile, Report, Settings, Trace, condensed_len, dense_len},
+    engine::{Checkpoint, Control, Engine, EngineError, NpyFile, Queue, Report, Settings, Trace, condensed_len, dense_len},
     files::Destination,
     npy::{self, Kind},
     pcf::{Layout, Measure, Pairwise, PairwiseError, PcfError, PcfReal, PcfSet, io::PcfData},
@@ -32,12 +34,15 @@ const MOST_GPUS: usize = 64;
 const MOST_NEAREST: usize = 1 << 20;
 /// What is said of all three at the end of their help.
 const NOTES: &str = "\
+    --rows and --columns are for jobs of a batch system that compute a part each; entries are those of the whole matrix, bit for bit.\n\n\
     --memory-budget is what may be used of each GPU's memory (on the CPU, for each worker of --gpus): half of it for blocks of the \
     matrix, half for the functions. The sets may be larger than that, and the matrix larger than the host's memory. Entries don't depend \
     on the budget or on the number of GPUs, bit for bit.\n\n\
     With --nearest, --below or --row-sums the matrix is not stored: 10^6 functions, whose matrix has 2 TB, are a matter of minutes on one \
     GPU. No function counts as its own neighbour.\n\n\
-    Ctrl-C (or SIGTERM) stops after the blocks under way, a second one at once. Nothing is written then, and the exit code is 130 (143).";
+    Ctrl-C (or SIGTERM) stops after the blocks under way, a second one at once. Nothing is written then, and the exit code is 130 (143). With \
+    --resume, what was computed stays in OUT.NPY.partial, also where the process is killed, and the same command goes on from it. The \
+    result is the same, bit for bit.";
 
 /// Options of `pcf pdist`.
 #[derive(Args, Debug)]
@@ -135,6 +140,12 @@ struct Common {
     /// Type of times, values and entries [default: the file's, f64 from text; of two files the wider]
     #[arg(long, value_enum)]
     dtype: Option<Dtype>,
+    /// Compute these rows alone, such as 0..1000 (without the 1000th); the matrix is dense
+    #[arg(id = "range of rows", long = "rows", value_name = "A..B", value_parser = range, allow_hyphen_values = true, conflicts_with_all = ["layout", "kept"])]
+    rows: Option<Range<usize>>,
+    /// Compute these columns alone; the matrix is dense
+    #[arg(id = "range of columns", long = "columns", value_name = "A..B", value_parser = range, allow_hyphen_values = true, conflicts_with_all = ["layout", "kept"])]
+    columns: Option<Range<usize>>,
     /// Keep the K nearest functions of each alone, in an .npz of `indices` and `distances`
     #[arg(long, value_name = "K", value_parser = count::up_to(MOST_NEAREST), allow_negative_numbers = true, conflicts_with = "layout", group = "kept")]
     nearest: Option<usize>,
@@ -144,6 +155,9 @@ struct Common {
     /// Keep the sum of each row's entries alone, in f64
     #[arg(long, conflicts_with = "layout", group = "kept")]
     row_sums: bool,
+    /// Go on from what an earlier run left in OUT.NPY.partial, if it did; leave it there if this one ends early
+    #[arg(long, conflicts_with = "kept")]
+    resume: bool,
     /// Use the first N GPUs; on the CPU, N workers that each stand for one [default: 1, that of --device]
     #[arg(long, value_name = "N", value_parser = count::up_to(MOST_GPUS), allow_negative_numbers = true)]
     gpus: Option<usize>,
@@ -159,6 +173,13 @@ struct Common {
     /// Print one JSON object instead of a table; times in ms
     #[arg(long)]
     json: bool,
+}
+
+impl Common {
+    /// Whether only some rows or columns are computed.
+    fn is_part(&self) -> bool {
+        self.rows.is_some() || self.columns.is_some()
+    }
 }
 
 /// How the entries of a matrix lie.
@@ -197,6 +218,7 @@ impl Kept {
             Common { nearest: Some(count), .. } => Kept::Nearest(count),
             Common { below: Some(bound), .. } => Kept::Below(bound),
             Common { row_sums: true, .. } => Kept::RowSums,
+            _ if common.is_part() => Kept::All(Layout::Dense),
             _ => Kept::All(layout.layout()),
         }
     }
@@ -207,6 +229,15 @@ impl Kept {
             Kept::All(_) | Kept::RowSums => "npy",
             Kept::Nearest(_) | Kept::Below(_) => "npz",
         }
+    }
+}
+
+/// Reads a range of rows or columns.
+fn range(text: &str) -> Result<Range<usize>, String> {
+    let number = |text: &str| text.parse::<usize>().ok();
+    match text.split_once("..").map(|(start, end)| (number(start), number(end))) {
+        Some((Some(start), Some(end))) if start < end => Ok(start..end),
+        _ => Err("write two whole numbers as 0..1000, the second one larger".to_owned()),
     }
 }
 
@@ -244,6 +275,13 @@ impl Cdist {
     }
 }
 
+/// A number that tells what is hashed apart from other things.
+fn hash(what: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    what.hash(&mut hasher);
+    hasher.finish()
+}
+
 /// How many entries are infinite, or no numbers, which only infinities can lead to.
 fn count_infinite<T: PcfReal>(entries: &[T]) -> usize {
     entries.par_iter().with_min_len(1 << 16).filter(|entry| !entry.is_finite()).count()
@@ -267,6 +305,8 @@ struct Outcome {
     /// Entries kept that are infinite, of so many.
     infinite: usize,
     entries: usize,
+    /// Blocks that an earlier run computed.
+    found: usize,
     report: Report,
     /// How long the output took to the disk, as far as it wasn't there before.
     written: Duration,
@@ -336,20 +376,21 @@ impl<'a> Job<'a> {
         {
             return Err(Failure::error(format_args!("p = {p:e} is too large for {}", T::NAME)));
         }
+        let sets = self.part(sets)?;
         let rows = &sets[0];
         let pairwise = match (sets.get(1), self.measure) {
             (Some(columns), measure) => Pairwise::cdist(rows, columns, measure),
             (None, Measure::Lp(p)) => Pairwise::pdist(rows, p),
             (None, Measure::Inner) => Ok(Pairwise::l2_kernel(rows)),
         }?;
-        let engine = Engine::new(devices.iter().cloned())?.with_settings(Settings {
-            memory_budget: self.common.memory_budget,
-            block_side: pairwise.block_side(&devices[0]),
-            ..Settings::default()
-        });
+        let engine = |block_side: Option<usize>| {
+            let block_side = block_side.or(pairwise.block_side(&devices[0]));
+            let settings = Settings { memory_budget: self.common.memory_budget, block_side, ..Settings::default() };
+            Ok::<_, EngineError>(Engine::new(devices.iter().cloned())?.with_settings(settings))
+        };
         let outcome = match self.kept {
-            Kept::All(layout) => self.all(&pairwise, layout, &engine, tools),
-            _ => self.reduced(&pairwise, &engine, tools),
+            Kept::All(layout) => self.all(&pairwise, layout, engine, tools),
+            _ => self.reduced(&pairwise, &engine(None)?, tools),
         }?;
         let shown = Shown {
             job: self,
@@ -366,6 +407,26 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
+    /// The functions of the rows and columns that are computed.
+    fn part<T: PcfReal>(&self, mut sets: Vec<PcfSet<T>>) -> Result<Vec<PcfSet<T>>, Failure> {
+        if !self.common.is_part() {
+            return Ok(sets);
+        }
+        if sets.len() == 1 {
+            sets.push(sets[0].clone());
+        }
+        for (i, (option, range)) in [("rows", &self.common.rows), ("columns", &self.common.columns)].into_iter().enumerate() {
+            let Some(range) = range else { continue };
+            if range.end > sets[i].len() {
+                let input = self.inputs.get(i).unwrap_or(&self.inputs[0]).display();
+                let found = format::counted(sets[i].len(), "function", "functions");
+                return Err(Failure::error(format_args!("--{option} {}..{}: {input} has {found}", range.start, range.end)));
+            }
+            sets[i] = sets[i].take(&range.clone().collect::<Vec<_>>())?;
+        }
+        Ok(sets)
+    }
+
     /// Computes what is to be computed of `entries`, with progress, and with what ends it early.
     fn with_control<R>(
         &self,
@@ -380,7 +441,7 @@ impl<'a> Job<'a> {
         let work = tools.progress.costly_bar(entries, cost, format!("{} of {}", self.command, names.join(" and ")));
         let advance = |done, total| work.reach(done, total);
         let trace = tools.trace.as_ref().map(|(trace, _)| trace);
-        compute(Control { progress: Some(&advance), cancel: Some(interrupt.cancel()), trace })
+        compute(Control { progress: Some(&advance), cancel: Some(interrupt.cancel()), trace, queue: None })
     }
 
     /// Writes the output to the disk by `write`, and the trace.
@@ -407,23 +468,34 @@ impl<'a> Job<'a> {
         &self,
         pairwise: &Pairwise<'_, T>,
         layout: Layout,
-        engine: &Engine,
+        engine: impl Fn(Option<usize>) -> Result<Engine, EngineError>,
         tools: &Tools,
     ) -> Result<Outcome, Failure> {
         let shape = pairwise.shape(layout)?;
         let interrupt = Interrupt::first_sets("stopping after the blocks under way");
         let field = (layout == Layout::Packed).then_some(Layout::PACKED_FIELD);
-        let mut file = NpyFile::<T>::create_at(tools.output.clone(), &shape, field)?;
+        let output = tools.output.clone();
+        let (mut file, checkpoint) = if self.common.resume {
+            let backend = tools.devices[0].backend().to_string();
+            let identity = (pairwise.fingerprint(), layout, T::NAME, backend, env!("CARGO_PKG_VERSION"));
+            let (file, checkpoint) = NpyFile::<T>::resume_at(output, &shape, field, hash(&identity))?;
+            (file, Some(checkpoint))
+        } else {
+            (NpyFile::<T>::create_at(output, &shape, field)?, None)
+        };
+        let engine = engine(checkpoint.as_ref().and_then(Checkpoint::block_side))?;
         let entries = file.as_slice().len();
         let report = self.with_control(pairwise.merge_steps(), entries, tools, &interrupt, |control| {
-            pairwise.compute_into(engine, layout, file.as_mut_slice(), control)
+            let queue = checkpoint.as_ref().map(|checkpoint| checkpoint as &dyn Queue);
+            pairwise.compute_into(&engine, layout, file.as_mut_slice(), Control { queue, ..control })
         })?;
         // The output may be larger than the memory: it isn't read again without need.
         let infinite = if pairwise.is_finite() { 0 } else { count_infinite(file.as_slice()) };
         let start = Instant::now();
         self.to_disk(entries, tools, &interrupt, || file.flush())?;
         interrupt.commit(|| file.finish())?;
-        Ok(Outcome { shape, kind: T::KIND, infinite, entries, report, written: start.elapsed() })
+        let found = checkpoint.as_ref().map_or(0, Checkpoint::blocks_found);
+        Ok(Outcome { shape, kind: T::KIND, infinite, entries, found, report, written: start.elapsed() })
     }
 
     /// Computes what is kept of a matrix, and writes it.
@@ -465,7 +537,7 @@ impl<'a> Job<'a> {
                 write!(entries, |file| npy::write(file, &sums, &[rows]));
             }
         }
-        Ok(Outcome { shape, kind, infinite, entries, report, written: start.elapsed() })
+        Ok(Outcome { shape, kind, infinite, entries, found: 0, report, written: start.elapsed() })
     }
 
     /// Says that entries are infinite, and why.
@@ -499,6 +571,8 @@ impl<'a> Job<'a> {
 
     /// Two functions by their numbers.
     fn pair(&self, i: usize, j: usize) -> String {
+        let from = |range: &Option<Range<usize>>| range.as_ref().map_or(0, |range| range.start);
+        let (i, j) = (i + from(&self.common.rows), j + from(&self.common.columns));
         match &self.inputs[..] {
             [rows, columns] => format!("{i} of {} and {j} of {}", rows.display(), columns.display()),
             _ => format!("{i} and {j}"),

@@ -48,6 +48,8 @@ struct Object<'a> {
     merge_steps: u128,
     merge_steps_per_second: Option<f64>,
     blocks: usize,
+    /// Those of an earlier run.
+    blocks_found: usize,
     side: usize,
     gpus: Vec<Gpu<'a>>,
     downloaded_bytes: usize,
@@ -86,6 +88,7 @@ impl Shown<'_> {
             merge_steps: self.steps,
             merge_steps_per_second: (seconds > 0.0).then(|| self.steps as f64 / seconds),
             blocks: self.outcome.report.blocks,
+            blocks_found: self.outcome.found,
             side: self.outcome.report.side,
             gpus: self.gpus(),
             downloaded_bytes: self.outcome.report.downloaded,
@@ -115,6 +118,9 @@ impl Shown<'_> {
             ("merge steps", format::rate(usize::try_from(self.steps).unwrap_or(usize::MAX), ms, "")),
             ("blocks", format!("{} of side {}", format::grouped(*blocks), format::grouped(*side))),
         ];
+        if self.job.common.resume {
+            rows.push(("  of an earlier run", format::grouped(self.outcome.found)));
+        }
         if !compile_time.is_zero() {
             rows.push(("kernels compiled in", format::time(1e3 * compile_time.as_secs_f64())));
         }

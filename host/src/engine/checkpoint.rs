@@ -1,0 +1,143 @@
+//! Which blocks of a matrix are in its file: what a computation that was ended goes on from.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::{BlockScheduler, EngineError};
+use crate::files::FileError;
+
+/// Deals out the blocks of a matrix. By default a computation deals them to its own devices, from the first to the last.
+pub trait Queue: Sync {
+    /// Learns which blocks there are, before any is drawn, and says how many entries need no computing.
+    ///
+    /// # Errors
+    /// Where the queue is of other blocks, for example.
+    fn begin(&self, scheduler: &BlockScheduler) -> Result<usize, EngineError>;
+
+    /// The index of a block to compute, each once; `None` when there are no more.
+    ///
+    /// # Errors
+    /// What the queue fails with.
+    fn draw(&self) -> Result<Option<usize>, EngineError>;
+
+    /// Learns that a block's entries are in place.
+    ///
+    /// # Errors
+    /// What the queue fails with.
+    fn done(&self, index: usize) -> Result<(), EngineError>;
+}
+
+/// What a file starts its table of blocks with.
+const MAGIC: &[u8; 8] = b"WSBLOCKS";
+/// The size of the table without its blocks: [`MAGIC`], identity, side and number of blocks.
+const HEADER: usize = 32;
+
+/// A [`Queue`] of the blocks that are not yet in a file. Behind the array, the file has a table of a byte per block,
+/// which is 1 as soon as the block is in place.
+///
+/// A process may be killed at any time: what it has written stays. That a machine fails is another matter, as then the
+/// file and its table may be of different times.
+#[derive(Debug)]
+pub struct Checkpoint {
+    file: File,
+    path: PathBuf,
+    /// Where the table is in the file.
+    at: u64,
+    /// What the matrix is of.
+    identity: u64,
+    /// The side of the blocks, and which are in place, as the file has it.
+    found: Option<(usize, Vec<u8>)>,
+    blocks: OnceLock<usize>,
+    next: AtomicUsize,
+}
+
+impl Checkpoint {
+    /// Reads the table of a file that it follows at `at`, or prepares to write one. The `identity` tells matrices apart.
+    ///
+    /// # Errors
+    /// Where the file can't be read, or its table is of another matrix.
+    pub(super) fn open(file: File, path: &Path, at: u64, identity: u64) -> Result<Self, EngineError> {
+        let io_error = |error| FileError::unwritten(path, error);
+        let found = match file.metadata().map_err(io_error)?.len().checked_sub(at + HEADER as u64) {
+            None => None,
+            Some(blocks) => {
+                let mut header = [0; HEADER];
+                file.read_exact_at(&mut header, at).map_err(io_error)?;
+                let number = |i: usize| u64::from_le_bytes(std::array::from_fn(|k| header[8 * i + k]));
+                if header[..8] != MAGIC[..] || number(1) != identity || number(3) != blocks {
+                    let reason = "has a part of another matrix, or one that another version of this program computed; remove it to begin \
+                                  anew";
+                    return Err(FileError::new(path, reason).into());
+                }
+                let mut done = vec![0; usize::try_from(blocks).unwrap_or(0)];
+                file.read_exact_at(&mut done, at + HEADER as u64).map_err(io_error)?;
+                Some((usize::try_from(number(2)).unwrap_or(0), done))
+            }
+        };
+        Ok(Checkpoint { file, path: path.to_owned(), at, identity, found, blocks: OnceLock::new(), next: AtomicUsize::new(0) })
+    }
+
+    /// The side of the blocks that some of are in place: for [`Settings::block_side`](super::Settings::block_side).
+    pub fn block_side(&self) -> Option<usize> {
+        self.found.as_ref().map(|(side, _)| *side)
+    }
+
+    /// How many blocks were in place when this was opened.
+    pub fn blocks_found(&self) -> usize {
+        self.found.as_ref().map_or(0, |(_, done)| done.iter().filter(|&&done| done == 1).count())
+    }
+
+    fn is_done(&self, index: usize) -> bool {
+        self.found.as_ref().is_some_and(|(_, done)| done.get(index) == Some(&1))
+    }
+
+    fn write(&self, bytes: &[u8], at: u64) -> Result<(), EngineError> {
+        Ok(self.file.write_all_at(bytes, at).map_err(|error| FileError::unwritten(&self.path, error))?)
+    }
+}
+
+impl Queue for Checkpoint {
+    fn begin(&self, scheduler: &BlockScheduler) -> Result<usize, EngineError> {
+        let blocks = scheduler.blocks();
+        match &self.found {
+            Some((side, done)) if (*side, done.len()) != (scheduler.side(), blocks.len()) => {
+                let reason = format!(
+                    "has blocks of side {side}, and with the memory that there is they would be of side {}: give it as much as before, or \
+                     remove the file to begin anew",
+                    scheduler.side()
+                );
+                return Err(FileError::new(&self.path, reason).into());
+            }
+            Some(_) => {}
+            None => {
+                let mut table = MAGIC.to_vec();
+                for number in [self.identity, scheduler.side() as u64, blocks.len() as u64] {
+                    table.extend(number.to_le_bytes());
+                }
+                table.resize(HEADER + blocks.len(), 0);
+                self.write(&table, self.at)?;
+            }
+        }
+        let _ = self.blocks.set(blocks.len());
+        self.next.store(0, Ordering::Relaxed);
+        let done = blocks.iter().enumerate().filter(|&(index, _)| self.is_done(index));
+        Ok(done.map(|(_, block)| scheduler.coverage().work(block)).sum())
+    }
+
+    fn draw(&self) -> Result<Option<usize>, EngineError> {
+        let blocks = self.blocks.get().copied().unwrap_or(0);
+        loop {
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            if index >= blocks || !self.is_done(index) {
+                return Ok(Some(index).filter(|&index| index < blocks));
+            }
+        }
+    }
+
+    fn done(&self, index: usize) -> Result<(), EngineError> {
+        self.write(&[1], self.at + (HEADER + index) as u64)
+    }
+}
