@@ -17,11 +17,12 @@ fn main() {
     collective(&*ranks);
     messages(&*ranks);
     other_threads(&ranks);
+    counters(&*ranks);
     every_schedule_multiplies(&ranks);
     refused_setups(&ranks);
     ranks.barrier().unwrap();
     if ranks.rank() == 0 {
-        println!("test result: ok. 5 passed; 0 failed; 0 ignored; {} ranks under MPI", ranks.size());
+        println!("test result: ok. 6 passed; 0 failed; 0 ignored; {} ranks under MPI", ranks.size());
     }
 }
 
@@ -33,6 +34,19 @@ fn collective(ranks: &dyn Communicator) {
     let gathered = ranks.gather(vec![rank as u8; rank]).unwrap();
     let expected: Vec<_> = if rank == 0 { (0..size).map(|rank| vec![rank as u8; rank]).collect() } else { Vec::new() };
     assert_eq!(gathered, expected);
+}
+
+/// Each number is some rank's, and no two ranks'.
+fn counters(ranks: &dyn Communicator) {
+    for _ in 0..3 {
+        let counter = ranks.counter().unwrap();
+        let mine: Vec<u8> =
+            std::iter::from_fn(|| counter.next().ok().filter(|&next| next < 200).map(|next| next as u8)).collect();
+        assert!(mine.is_sorted());
+        let mut all = ranks.gather(mine).unwrap().concat();
+        all.sort_unstable();
+        assert!(ranks.rank() > 0 || all.iter().copied().eq(0..200), "{all:?}");
+    }
 }
 
 /// Each rank sends each other one its own number, as many times as that one's number, several times over.

@@ -243,6 +243,16 @@ impl Destination {
         }
     }
 
+    /// The [partial](Destination::partial) file that another process has made, and lets others write to.
+    ///
+    /// # Errors
+    /// Where it can't be opened.
+    pub fn shared_partial(&self) -> Result<Temporary, FileError> {
+        let path = self.partial_path();
+        let file = File::options().read(true).write(true).open(&path).map_err(|error| FileError::unwritten(&path, error))?;
+        Ok(Temporary { file, path })
+    }
+
     /// Puts a [temporary](Destination::temporary) file, which is complete, in place.
     ///
     /// # Errors

@@ -16,6 +16,7 @@ mod output;
 mod overlap;
 mod pcf;
 mod picture;
+mod processes;
 mod progress;
 mod rules;
 mod size;
@@ -148,6 +149,14 @@ pub fn main() -> ExitCode {
 }
 
 impl Global {
+    /// All devices of the kind to run on, or the one that was asked for.
+    fn open_all(&self) -> Result<Vec<Device>, Failure> {
+        Ok(match self.open()? {
+            device if device.backend() == device::Backend::Cuda && self.device.is_none() => Device::all_cuda()?,
+            device => vec![device],
+        })
+    }
+
     /// The device to run on.
     fn open(&self) -> Result<Device, Failure> {
         let device = match (self.backend, self.device) {

@@ -1,5 +1,6 @@
 //! Which blocks of a matrix are in its file: what a computation that was ended goes on from.
 
+use std::fmt;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
@@ -40,7 +41,6 @@ const HEADER: usize = 32;
 ///
 /// A process may be killed at any time: what it has written stays. That a machine fails is another matter, as then the
 /// file and its table may be of different times.
-#[derive(Debug)]
 pub struct Checkpoint {
     file: File,
     path: PathBuf,
@@ -52,7 +52,11 @@ pub struct Checkpoint {
     found: Option<(usize, Vec<u8>)>,
     blocks: OnceLock<usize>,
     next: AtomicUsize,
+    deal: Option<Deal>,
 }
+
+/// Gives each whole number once, in ascending order, to all that share it.
+type Deal = Box<dyn Fn() -> Result<usize, EngineError> + Send + Sync>;
 
 impl Checkpoint {
     /// Reads the table of a file that it follows at `at`, or prepares to write one. The `identity` tells matrices apart.
@@ -77,7 +81,16 @@ impl Checkpoint {
                 Some((usize::try_from(number(2)).unwrap_or(0), done))
             }
         };
-        Ok(Checkpoint { file, path: path.to_owned(), at, identity, found, blocks: OnceLock::new(), next: AtomicUsize::new(0) })
+        Ok(Checkpoint {
+            file,
+            path: path.to_owned(),
+            at,
+            identity,
+            found,
+            blocks: OnceLock::new(),
+            next: AtomicUsize::new(0),
+            deal: None,
+        })
     }
 
     /// The side of the blocks that some of are in place: for [`Settings::block_side`](super::Settings::block_side).
@@ -90,6 +103,39 @@ impl Checkpoint {
         self.found.as_ref().map_or(0, |(_, done)| done.iter().filter(|&&done| done == 1).count())
     }
 
+    /// Has processes that write to the same file deal out blocks by a counter that they share, instead of one's own. They
+    /// must all have [begun](Checkpoint::prepare) with the same blocks.
+    pub fn sharing(self, next: impl Fn() -> Result<usize, EngineError> + Send + Sync + 'static) -> Self {
+        Checkpoint { deal: Some(Box::new(next)), ..self }
+    }
+
+    /// Writes the table, if there is none, for blocks of this side: before other processes open it.
+    ///
+    /// # Errors
+    /// Where it can't be written, or the blocks that are in place have another side.
+    pub fn prepare(&self, scheduler: &BlockScheduler) -> Result<(), EngineError> {
+        let blocks = scheduler.blocks();
+        match &self.found {
+            Some((side, done)) if (*side, done.len()) != (scheduler.side(), blocks.len()) => {
+                let reason = format!(
+                    "has blocks of side {side}, and with the memory that there is they would be of side {}: give it as much as before, or \
+                     remove the file to begin anew",
+                    scheduler.side()
+                );
+                Err(FileError::new(&self.path, reason).into())
+            }
+            Some(_) => Ok(()),
+            None => {
+                let mut table = MAGIC.to_vec();
+                for number in [self.identity, scheduler.side() as u64, blocks.len() as u64] {
+                    table.extend(number.to_le_bytes());
+                }
+                table.resize(HEADER + blocks.len(), 0);
+                self.write(&table, self.at)
+            }
+        }
+    }
+
     fn is_done(&self, index: usize) -> bool {
         self.found.as_ref().is_some_and(|(_, done)| done.get(index) == Some(&1))
     }
@@ -99,28 +145,16 @@ impl Checkpoint {
     }
 }
 
+impl fmt::Debug for Checkpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Checkpoint").field("path", &self.path).field("block_side", &self.block_side()).finish_non_exhaustive()
+    }
+}
+
 impl Queue for Checkpoint {
     fn begin(&self, scheduler: &BlockScheduler) -> Result<usize, EngineError> {
         let blocks = scheduler.blocks();
-        match &self.found {
-            Some((side, done)) if (*side, done.len()) != (scheduler.side(), blocks.len()) => {
-                let reason = format!(
-                    "has blocks of side {side}, and with the memory that there is they would be of side {}: give it as much as before, or \
-                     remove the file to begin anew",
-                    scheduler.side()
-                );
-                return Err(FileError::new(&self.path, reason).into());
-            }
-            Some(_) => {}
-            None => {
-                let mut table = MAGIC.to_vec();
-                for number in [self.identity, scheduler.side() as u64, blocks.len() as u64] {
-                    table.extend(number.to_le_bytes());
-                }
-                table.resize(HEADER + blocks.len(), 0);
-                self.write(&table, self.at)?;
-            }
-        }
+        self.prepare(scheduler)?;
         let _ = self.blocks.set(blocks.len());
         self.next.store(0, Ordering::Relaxed);
         let done = blocks.iter().enumerate().filter(|&(index, _)| self.is_done(index));
@@ -130,7 +164,10 @@ impl Queue for Checkpoint {
     fn draw(&self) -> Result<Option<usize>, EngineError> {
         let blocks = self.blocks.get().copied().unwrap_or(0);
         loop {
-            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            let index = match &self.deal {
+                Some(deal) => deal()?,
+                None => self.next.fetch_add(1, Ordering::Relaxed),
+            };
             if index >= blocks || !self.is_done(index) {
                 return Ok(Some(index).filter(|&index| index < blocks));
             }

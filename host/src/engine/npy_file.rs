@@ -96,6 +96,27 @@ impl<T: Pod + WritableElement> NpyFile<T> {
         Ok((Self::map(destination, file, start.len(), size)?, checkpoint))
     }
 
+    /// As [`resume_at`](NpyFile::resume_at), for the file that another process has begun, and whose table it has
+    /// [prepared](Checkpoint::prepare).
+    ///
+    /// # Errors
+    /// As [`resume_at`](NpyFile::resume_at).
+    pub fn join_at(
+        destination: Destination,
+        shape: &[usize],
+        field: Option<&str>,
+        identity: u64,
+    ) -> Result<(Self, Checkpoint), EngineError> {
+        let (start, size) = header::<T>(&destination, shape, field)?;
+        let file = destination.shared_partial()?;
+        let clone = file.file().try_clone().map_err(|error| FileError::unwritten(file.path(), error))?;
+        let checkpoint = Checkpoint::open(clone, file.path(), size as u64, identity)?;
+        if checkpoint.block_side().is_none() {
+            return Err(FileError::new(file.path(), "is not what another process has begun: do they share the directory?").into());
+        }
+        Ok((Self::map(destination, file, start.len(), size)?, checkpoint))
+    }
+
     fn map(destination: Destination, file: Temporary, data: usize, size: usize) -> Result<Self, EngineError> {
         // SAFETY: this process has just made the file, or has locked it, and leaves the array's part of its size as it is.
         // That another one shrinks it can't be ruled out; it would end this process by a signal.

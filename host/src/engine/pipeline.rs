@@ -231,7 +231,7 @@ impl Engine {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let (rows, cols) = writer.shape();
         let budget = self.budget()?;
-        let scheduler = self.schedule(op, writer, budget)?;
+        let scheduler = self.schedule_within(op, writer.shape(), writer.coverage(), budget)?;
         let total: usize = scheduler.blocks().iter().map(|block| scheduler.coverage().work(block)).sum();
         let done = control.queue.map_or(Ok(0), |queue| queue.begin(&scheduler))?;
         tracing::debug!(rows, cols, side = scheduler.side(), blocks = scheduler.blocks().len(), budget, "matrix in blocks");
@@ -295,6 +295,14 @@ impl Engine {
         failure.map_or(Ok(report), Err)
     }
 
+    /// The blocks that [`run`](Self::run) would compute.
+    ///
+    /// # Errors
+    /// [`EngineError::BudgetTooSmall`], and what a device reports.
+    pub fn schedule<O: BlockOp>(&self, op: &O, shape: (usize, usize), coverage: Coverage) -> Result<BlockScheduler, EngineError> {
+        self.schedule_within(op, shape, coverage, self.budget()?)
+    }
+
     /// How much of each GPU's memory may be used, in bytes: as much as of the one that has least.
     fn budget(&self) -> Result<usize, EngineError> {
         if let Some(&budget) = self.settings.memory_budget.as_ref().or(self.budget.get()) {
@@ -309,8 +317,13 @@ impl Engine {
 
     /// The blocks: of the side that the document's rule gives, and smaller ones where there would be too few, they
     /// would be too large, or their functions would not fit.
-    fn schedule<O: BlockOp>(&self, op: &O, writer: &dyn Writer<O::Value>, budget: usize) -> Result<BlockScheduler, EngineError> {
-        let (rows, cols) = writer.shape();
+    fn schedule_within<O: BlockOp>(
+        &self,
+        op: &O,
+        (rows, cols): (usize, usize),
+        coverage: Coverage,
+        budget: usize,
+    ) -> Result<BlockScheduler, EngineError> {
         let entry = size_of::<O::Value>();
         let gpus = self.devices.len();
         let multiprocessors = self.devices.iter().map(|device| device.info().multiprocessors).min().unwrap_or(1);
@@ -326,7 +339,7 @@ impl Engine {
                 let cap = (MAX_BLOCK_BYTES / entry.max(1)).isqrt();
                 // A lower triangle of b bands has about b²/2 blocks, a rectangle rows * cols / side².
                 let blocks = (gpus * BLOCKS_PER_GPU) as f64;
-                let covered = rows as f64 * cols as f64 / if writer.coverage() == Coverage::LowerTriangle { 2.0 } else { 1.0 };
+                let covered = rows as f64 * cols as f64 / if coverage == Coverage::LowerTriangle { 2.0 } else { 1.0 };
                 let few = (covered / blocks).sqrt().ceil() as usize;
                 let worthwhile = (WORTHWHILE_SIDE / gpus.isqrt()).max(rule.min_block_side);
                 rule.block_side(rows, cols).min(few.max(worthwhile)).min(cap)
@@ -334,9 +347,9 @@ impl Engine {
         };
         side = side.clamp(1, rows.max(cols).max(1));
         loop {
-            let needed = data_bytes(op, writer.shape(), side);
+            let needed = data_bytes(op, (rows, cols), side);
             if needed <= budget / 2 && SLOTS * side * side * entry <= budget / 2 {
-                return BlockScheduler::new(writer.coverage(), rows, cols, side);
+                return BlockScheduler::new(coverage, rows, cols, side);
             }
             if side == 1 {
                 return Err(EngineError::BudgetTooSmall { needed: needed.max(SLOTS * entry).saturating_mul(2), budget });

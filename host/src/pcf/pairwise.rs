@@ -10,8 +10,8 @@ use super::{
 };
 use crate::device::{Backend, Device, ViewMut};
 use crate::engine::{
-    Condensed, Control, Dense, DeviceMatrix, Engine, EngineError, Packed, Report, Symmetric, advise_huge_pages, condensed_len,
-    dense_len, packed_len, zeroed_vec,
+    BlockScheduler, Condensed, Control, Coverage, Dense, DeviceMatrix, Engine, EngineError, Packed, Report, Symmetric,
+    advise_huge_pages, condensed_len, dense_len, packed_len, zeroed_vec,
 };
 
 /// Merge steps of a block for each of the CPU's workers, some hundredths of a second's work.
@@ -313,6 +313,15 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
             Stored::Dense => DeviceMatrix::dense(rows, cols, out),
         };
         Ok(engine.run(&self.op(), &matrix?, control)?)
+    }
+
+    /// The blocks in which an engine would compute the matrix.
+    ///
+    /// # Errors
+    /// As [`Engine::schedule`].
+    pub fn schedule(&self, engine: &Engine) -> Result<BlockScheduler, PairwiseError> {
+        let coverage = if self.is_symmetric() { Coverage::LowerTriangle } else { Coverage::Full };
+        Ok(engine.schedule(&self.op(), self.size(), coverage)?)
     }
 
     pub(super) fn op(&self) -> PcfOp<'_, T> {

@@ -74,6 +74,12 @@ pub trait Communicator: Send + Sync {
     /// [`RanksError::Aborted`].
     fn gather(&self, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, RanksError>;
 
+    /// A number that starts at 0 and that all ranks share, on rank 0. Collective, also when it is dropped.
+    ///
+    /// # Errors
+    /// [`RanksError::Aborted`], [`RanksError::Mpi`].
+    fn counter(&self) -> Result<Box<dyn Counter>, RanksError>;
+
     /// Messages that are sent again and again, from and into the same memory. Not a collective call, but the ranks'
     /// plans must match.
     ///
@@ -87,6 +93,15 @@ pub trait Communicator: Send + Sync {
 
     /// Lets all ranks know that this one gives up; their waits fail. With MPI it ends all processes.
     fn abort(&self, reason: &str);
+}
+
+/// A number that ranks share: see [`Communicator::counter`].
+pub trait Counter: Send + Sync {
+    /// The number; the next rank that asks gets the next one.
+    ///
+    /// # Errors
+    /// [`RanksError::Mpi`].
+    fn next(&self) -> Result<u64, RanksError>;
 }
 
 /// Messages between this rank and others: see [`Communicator::link`]. Each post is followed by its wait before the

@@ -12,7 +12,7 @@ use mpi::ffi;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{AsRaw as _, Communicator as _, CommunicatorCollectives as _, Root as _};
 
-use super::{Communicator, Link, Message, Plan, RanksError, Region};
+use super::{Communicator, Counter, Link, Message, Plan, RanksError, Region};
 
 /// This process among those that `mpirun` started; one alone without it. MPI ends when the last reference goes.
 ///
@@ -122,6 +122,35 @@ impl Communicator for MpiCommunicator {
         Ok(all)
     }
 
+    fn counter(&self) -> Result<Box<dyn Counter>, RanksError> {
+        self.home.check()?;
+        let (mut base, mut window) = (std::ptr::null_mut::<u64>(), std::mem::MaybeUninit::uninit());
+        let bytes = if self.rank == 0 { size_of::<u64>() } else { 0 };
+        // SAFETY: MPI writes the address of the memory that it allocates, and the window's handle.
+        let code = unsafe {
+            let base: *mut *mut u64 = &mut base;
+            ffi::MPI_Win_allocate(
+                bytes as ffi::MPI_Aint,
+                8,
+                ffi::RSMPI_INFO_NULL,
+                self.world.as_raw(),
+                base.cast(),
+                window.as_mut_ptr(),
+            )
+        };
+        check("MPI_Win_allocate", code)?;
+        // SAFETY: the call succeeded, and so has written it.
+        let window = unsafe { window.assume_init() };
+        if self.rank == 0 {
+            // SAFETY: on rank 0 the window has one number, and before the barrier nobody else accesses it.
+            unsafe { base.write(0) };
+        }
+        // SAFETY: the window is there, and locked by this rank from here to its end. Others only read and add atomically.
+        check("MPI_Win_lock_all", unsafe { ffi::MPI_Win_lock_all(0, window) })?;
+        self.world.barrier();
+        Ok(Box::new(MpiCounter { home: self.home, window }))
+    }
+
     unsafe fn link(&self, plan: Plan) -> Result<Box<dyn Link>, RanksError> {
         plan.check(self.rank, self.size)?;
         for message in plan.sends.iter().chain(&plan.receives) {
@@ -153,6 +182,48 @@ fn is_cuda_aware() -> bool {
     let query = unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> c_int>(query) };
     // SAFETY: it takes nothing.
     unsafe { query() == 1 }
+}
+
+/// A number in a window of rank 0.
+struct MpiCounter {
+    home: Home,
+    window: ffi::MPI_Win,
+}
+
+// SAFETY: handles of MPI are plain values. Methods that hand one to MPI see to it that they run on the thread that may.
+unsafe impl Send for MpiCounter {}
+// SAFETY: handles of MPI are plain values. Methods that hand one to MPI see to it that they run on the thread that may.
+unsafe impl Sync for MpiCounter {}
+
+impl Counter for MpiCounter {
+    fn next(&self) -> Result<u64, RanksError> {
+        self.home.check()?;
+        let (one, mut found) = (1u64, 0u64);
+        // SAFETY: both numbers live until the flush, after which MPI is done with them; the window has a number at 0 on
+        // rank 0, and is locked.
+        let codes = unsafe {
+            let (one, found): (*const u64, *mut u64) = (&one, &mut found);
+            [
+                ffi::MPI_Fetch_and_op(one.cast(), found.cast(), ffi::RSMPI_UINT64_T, 0, 0, ffi::RSMPI_SUM, self.window),
+                ffi::MPI_Win_flush(0, self.window),
+            ]
+        };
+        check("MPI_Fetch_and_op", codes[0])?;
+        check("MPI_Win_flush", codes[1])?;
+        Ok(found)
+    }
+}
+
+impl Drop for MpiCounter {
+    fn drop(&mut self) {
+        if self.home.check().is_ok() {
+            // SAFETY: the window is there, locked by this rank, and used no more.
+            unsafe {
+                ffi::MPI_Win_unlock_all(self.window);
+                ffi::MPI_Win_free(&mut self.window);
+            }
+        }
+    }
 }
 
 struct MpiLink {

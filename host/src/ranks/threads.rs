@@ -7,11 +7,11 @@
 use std::collections::HashMap;
 use std::hint::spin_loop;
 use std::mem;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use super::{Communicator, Link, Message, Plan, RanksError, Region};
+use super::{Communicator, Counter, Link, Message, Plan, RanksError, Region};
 use crate::device::{Backend, Device, DeviceError, Stream};
 
 /// How often a wait looks before it lets others run.
@@ -57,6 +57,7 @@ fn connect(devices: Vec<Option<Device>>) -> Vec<Arc<dyn Communicator>> {
         bed: Mutex::default(),
         opened: Condvar::new(),
         values: Mutex::new(vec![Vec::new(); size]),
+        counter: Mutex::default(),
         mailboxes: Mutex::default(),
     });
     let connection = |(rank, device): (usize, Option<Device>)| {
@@ -79,6 +80,8 @@ struct Group {
     opened: Condvar,
     /// What the ranks give each other in collective calls.
     values: Mutex<Vec<Vec<u8>>>,
+    /// The last counter that was made.
+    counter: Mutex<Arc<AtomicU64>>,
     /// By sender, receiver and tag.
     mailboxes: Mutex<HashMap<(usize, usize, u16), Arc<Mailbox>>>,
 }
@@ -205,6 +208,14 @@ impl ThreadCommunicator {
     }
 }
 
+struct ThreadCounter(Arc<AtomicU64>);
+
+impl Counter for ThreadCounter {
+    fn next(&self) -> Result<u64, RanksError> {
+        Ok(self.0.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
 impl Communicator for ThreadCommunicator {
     fn rank(&self) -> usize {
         self.rank
@@ -240,6 +251,21 @@ impl Communicator for ThreadCommunicator {
     fn gather(&self, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, RanksError> {
         let values = self.exchange(bytes)?;
         Ok(if self.rank == 0 { values } else { Vec::new() })
+    }
+
+    fn counter(&self) -> Result<Box<dyn Counter>, RanksError> {
+        let mut shared = lock(&self.group.counter).clone();
+        if self.rank == 0 {
+            shared = Arc::default();
+            *lock(&self.group.counter) = shared.clone();
+        }
+        self.barrier()?;
+        if self.rank > 0 {
+            shared = lock(&self.group.counter).clone();
+        }
+        // Nobody may ask for another one before all have this one.
+        self.barrier()?;
+        Ok(Box::new(ThreadCounter(shared)))
     }
 
     unsafe fn link(&self, plan: Plan) -> Result<Box<dyn Link>, RanksError> {

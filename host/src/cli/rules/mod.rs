@@ -11,7 +11,6 @@ mod learn;
 mod learning;
 mod offline;
 mod platform;
-mod processes;
 mod program;
 mod report;
 mod scatter;

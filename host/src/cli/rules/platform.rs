@@ -15,15 +15,13 @@ use warpsmith::{
         sim::{Machine, SimPlatform, Workload, halo::HaloModel, pipeline::PipelineModel, spmv::SpmvModel},
     },
     device::{Backend, Device},
+    ranks::Communicator,
     read::{brief, text},
     spmv::{Band, Csr, Partition, Traffic, market},
 };
 
-use super::{
-    processes,
-    program::{Choice, Program},
-};
-use crate::cli::{Global, failure::Failure, format};
+use super::program::{Choice, Program};
+use crate::cli::{Global, failure::Failure, format, interrupt::Interrupt, processes};
 
 /// The most ranks that can be simulated. As threads there can be fewer.
 const MAX_RANKS: usize = 1 << 16;
@@ -190,13 +188,31 @@ pub fn open_platform(
         if place.ranks.is_some_and(|ranks| ranks != size) {
             return Err(Failure::error(format_args!("--ranks {} differs from the {size} of mpirun", place.ranks())));
         }
-        let platform = processes::open(processes, &devices, &*setup, streams)?;
+        let platform = open_processes(processes, &devices, &*setup, streams)?;
         let judged = |group: Group| Box::new(group.with_statistic(place.statistic.into()));
         return Ok(platform.map(|group| Opened { platform: judged(group), input }));
     }
     let devices: Vec<_> = devices.into_iter().cycle().take(place.ranks()).collect();
     let group = Group::threads(&devices, setup, streams)?.with_statistic(place.statistic.into());
     Ok(Some(Opened { platform: Box::new(group), input }))
+}
+
+/// Rank 0's platform. The other ranks return when it is done, with none.
+fn open_processes(
+    ranks: Arc<dyn Communicator>,
+    devices: &[Device],
+    setup: &dyn Setup,
+    streams: usize,
+) -> Result<Option<Group>, Failure> {
+    let device = processes::device(&*ranks, devices);
+    if ranks.rank() > 0 {
+        // A signal goes to all processes: rank 0 ends the search for all, and needs the others until then.
+        Interrupt::first_sets("stopping with what was measured");
+        // Rank 0 hears of it, and says it.
+        let followed = Group::follow(device, ranks, setup, streams);
+        return followed.map(|()| None).map_err(|_| Failure::Elsewhere);
+    }
+    Ok(Some(Group::processes(device, ranks, setup, streams)?))
 }
 
 impl Input {
@@ -335,10 +351,7 @@ fn devices(global: &Global, place: &Place) -> Result<Vec<Device>, Failure> {
     let devices = match place.platform {
         Some(Kind::Cpu) => vec![Device::cpu()],
         Some(Kind::Cuda) => Device::all_cuda()?,
-        _ => match global.open()? {
-            device if device.backend() == Backend::Cuda && global.device.is_none() => Device::all_cuda()?,
-            device => vec![device],
-        },
+        _ => global.open_all()?,
     };
     if place.staging == Memory::Device && devices.iter().any(|device| device.backend() == Backend::Cpu) {
         return Err(Failure::error("--staging device is for GPUs: the CPU has one memory"));

@@ -1,5 +1,6 @@
 //! `warpsmith pcf pdist`, `warpsmith pcf cdist` and `warpsmith pcf l2-kernel`.
 
+mod ranks;
 mod show;
 
 use std::{
@@ -10,6 +11,7 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
+use ranks::Ranks;
 use rayon::prelude::*;
 use show::Shown;
 use warpsmith::{
@@ -25,7 +27,7 @@ use super::{
     files::{self, in_file},
 };
 use crate::cli::{
-    Global, count, failure::Failure, format, interrupt::Interrupt, output::Files, progress::Progress, size, terminal,
+    Global, count, failure::Failure, format, interrupt::Interrupt, output::Files, processes, progress::Progress, size, terminal,
 };
 
 /// The most GPUs that can be asked for.
@@ -35,6 +37,8 @@ const MOST_NEAREST: usize = 1 << 20;
 /// What is said of all three at the end of their help.
 const NOTES: &str = "\
     --rows and --columns are for jobs of a batch system that compute a part each; entries are those of the whole matrix, bit for bit.\n\n\
+    Under mpirun (in builds with the feature mpi) the ranks compute one matrix together, each on a GPU of its host, in a file system that \
+    they share. Where one fails, all end, and what there is of the matrix stays in OUT.NPY.partial for --resume.\n\n\
     --memory-budget is what may be used of each GPU's memory (on the CPU, for each worker of --gpus): half of it for blocks of the \
     matrix, half for the functions. The sets may be larger than that, and the matrix larger than the host's memory. Entries don't depend \
     on the budget or on the number of GPUs, bit for bit.\n\n\
@@ -305,6 +309,8 @@ struct Outcome {
     /// Entries kept that are infinite, of so many.
     infinite: usize,
     entries: usize,
+    /// The devices' names.
+    devices: Vec<String>,
     /// Blocks that an earlier run computed.
     found: usize,
     report: Report,
@@ -315,6 +321,8 @@ struct Outcome {
 /// What it is done with.
 struct Tools {
     devices: Vec<Device>,
+    /// The processes that compute together, where there are several.
+    ranks: Option<Ranks>,
     output: Destination,
     trace: Option<(Trace, Destination)>,
     progress: Progress,
@@ -348,19 +356,31 @@ impl<'a> Job<'a> {
         let mut written = Files::reading(&self.inputs);
         let destination = written.write(output)?;
         let trace = trace.as_ref().map(|path| Ok::<_, Failure>((Trace::new(), written.write(path)?))).transpose()?;
-        let tools = Tools {
-            devices: global.open_several(*gpus)?,
-            output: destination,
-            trace,
-            progress: Progress::new(*json || global.verbose > 0),
+        let ranks = if processes::is_launched() { processes::started()? } else { None };
+        let ranks = ranks.filter(|ranks| ranks.size() > 1).map(Ranks);
+        let devices = match &ranks {
+            Some(_) if gpus.is_some() => return Err(Failure::error("--gpus can't be used with mpirun: each rank takes one GPU")),
+            Some(_) if !matches!(self.kept, Kept::All(_)) => {
+                return Err(Failure::error("--nearest, --below and --row-sums are computed by one process, not under mpirun"));
+            }
+            Some(Ranks(ranks)) => vec![processes::device(&**ranks, &global.open_all()?).clone()],
+            None => global.open_several(*gpus)?,
         };
+        let tools = Tools { devices, ranks, output: destination, trace, progress: Progress::new(*json || global.verbose > 0) };
+        let result = self.load(*dtype, &tools);
+        if let (Err(error), Some(ranks)) = (&result, &tools.ranks) {
+            // Ends all of them.
+            ranks.abort(error);
+        }
+        result
+    }
 
-        let sets: Vec<_> =
-            self.inputs.iter().map(|input| files::load(input, *dtype, tools.progress)).collect::<Result<_, _>>()?;
+    fn load(&self, dtype: Option<Dtype>, tools: &Tools) -> Result<(), Failure> {
+        let sets: Vec<_> = self.inputs.iter().map(|input| files::load(input, dtype, tools.progress)).collect::<Result<_, _>>()?;
         if sets.iter().any(|set| set.kind() == Kind::F64) {
-            self.compute(self.cast::<f64>(sets)?, &tools)
+            self.compute(self.cast::<f64>(sets)?, tools)
         } else {
-            self.compute(self.cast::<f32>(sets)?, &tools)
+            self.compute(self.cast::<f32>(sets)?, tools)
         }
     }
 
@@ -392,6 +412,10 @@ impl<'a> Job<'a> {
             Kept::All(layout) => self.all(&pairwise, layout, engine, tools),
             _ => self.reduced(&pairwise, &engine(None)?, tools),
         }?;
+        if tools.ranks.as_ref().is_some_and(|ranks| ranks.0.rank() > 0) {
+            // Rank 0 says it.
+            return Ok(());
+        }
         let shown = Shown {
             job: self,
             tools,
@@ -475,27 +499,53 @@ impl<'a> Job<'a> {
         let interrupt = Interrupt::first_sets("stopping after the blocks under way");
         let field = (layout == Layout::Packed).then_some(Layout::PACKED_FIELD);
         let output = tools.output.clone();
-        let (mut file, checkpoint) = if self.common.resume {
-            let backend = tools.devices[0].backend().to_string();
-            let identity = (pairwise.fingerprint(), layout, T::NAME, backend, env!("CARGO_PKG_VERSION"));
-            let (file, checkpoint) = NpyFile::<T>::resume_at(output, &shape, field, hash(&identity))?;
-            (file, Some(checkpoint))
-        } else {
-            (NpyFile::<T>::create_at(output, &shape, field)?, None)
+        let backend = tools.devices[0].backend().to_string();
+        let identity = hash(&(pairwise.fingerprint(), layout, T::NAME, backend, env!("CARGO_PKG_VERSION")));
+        let (mut file, checkpoint) = match &tools.ranks {
+            Some(ranks) => {
+                let schedule = |side| Ok::<_, Failure>(pairwise.schedule(&engine(side)?)?);
+                let open = || ranks.open(output, &shape, field, identity, self.common.resume, schedule);
+                let (file, checkpoint) = open()?;
+                (file, Some(checkpoint))
+            }
+            None if self.common.resume => {
+                let (file, checkpoint) = NpyFile::<T>::resume_at(output, &shape, field, identity)?;
+                (file, Some(checkpoint))
+            }
+            None => (NpyFile::<T>::create_at(output, &shape, field)?, None),
         };
-        let engine = engine(checkpoint.as_ref().and_then(Checkpoint::block_side))?;
         let entries = file.as_slice().len();
+        let engine = engine(checkpoint.as_ref().and_then(Checkpoint::block_side))?;
         let report = self.with_control(pairwise.merge_steps(), entries, tools, &interrupt, |control| {
             let queue = checkpoint.as_ref().map(|checkpoint| checkpoint as &dyn Queue);
             pairwise.compute_into(&engine, layout, file.as_mut_slice(), Control { queue, ..control })
         })?;
+        let mut devices: Vec<_> = tools.devices.iter().map(|device| device.name().to_owned()).collect();
+        let (found, mut report) = (checkpoint.as_ref().map_or(0, Checkpoint::blocks_found), report);
+        if let Some(ranks) = &tools.ranks {
+            file.flush()?;
+            // All let go of it together.
+            drop(checkpoint);
+            devices = ranks.join(&mut report, &tools.devices[0])?;
+            if ranks.0.rank() > 0 {
+                return Ok(Outcome {
+                    shape,
+                    kind: T::KIND,
+                    infinite: 0,
+                    entries,
+                    devices,
+                    found,
+                    report,
+                    written: Duration::ZERO,
+                });
+            }
+        }
         // The output may be larger than the memory: it isn't read again without need.
         let infinite = if pairwise.is_finite() { 0 } else { count_infinite(file.as_slice()) };
         let start = Instant::now();
         self.to_disk(entries, tools, &interrupt, || file.flush())?;
         interrupt.commit(|| file.finish())?;
-        let found = checkpoint.as_ref().map_or(0, Checkpoint::blocks_found);
-        Ok(Outcome { shape, kind: T::KIND, infinite, entries, found, report, written: start.elapsed() })
+        Ok(Outcome { shape, kind: T::KIND, infinite, entries, devices, found, report, written: start.elapsed() })
     }
 
     /// Computes what is kept of a matrix, and writes it.
@@ -537,7 +587,8 @@ impl<'a> Job<'a> {
                 write!(entries, |file| npy::write(file, &sums, &[rows]));
             }
         }
-        Ok(Outcome { shape, kind, infinite, entries, found: 0, report, written: start.elapsed() })
+        let devices = tools.devices.iter().map(|device| device.name().to_owned()).collect();
+        Ok(Outcome { shape, kind, infinite, entries, devices, found: 0, report, written: start.elapsed() })
     }
 
     /// Says that entries are infinite, and why.

@@ -175,6 +175,9 @@ impl Shown<'_> {
     }
 
     fn device(&self) -> String {
+        if self.tools.ranks.is_some() {
+            return self.outcome.devices.join(", ");
+        }
         let devices = &self.tools.devices;
         match (devices[0].backend(), devices.len()) {
             (Backend::Cuda, _) => devices.iter().map(Device::to_string).collect::<Vec<_>>().join(", "),
@@ -189,6 +192,6 @@ impl Shown<'_> {
     /// A GPU that had no block is there, too.
     fn gpus(&self) -> Vec<Gpu<'_>> {
         let blocks = self.outcome.report.blocks_by_gpu.iter().copied().chain(std::iter::repeat(0));
-        self.tools.devices.iter().zip(blocks).map(|(device, blocks)| Gpu { device: device.name(), blocks }).collect()
+        self.outcome.devices.iter().zip(blocks).map(|(device, blocks)| Gpu { device, blocks }).collect()
     }
 }

@@ -2,13 +2,9 @@
 
 use std::{env, sync::Arc};
 
-use warpsmith::{
-    design_rules::platform::{Group, Setup},
-    device::Device,
-    ranks::Communicator,
-};
+use warpsmith::{device::Device, ranks::Communicator};
 
-use crate::cli::{failure::Failure, interrupt::Interrupt};
+use super::failure::Failure;
 
 /// In which launchers of MPI say how many processes they started: Open MPI's, MVAPICH's, and those that speak PMI.
 const MPI_SIZES: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE"];
@@ -39,14 +35,14 @@ fn launched() -> Option<Launched> {
 pub fn started() -> Result<Option<Arc<dyn Communicator>>, Failure> {
     let launched = launched();
     let alone = |why: &str| match &launched {
-        Some(Launched { variable, value, several: true }) => Err(Failure::error(format_args!(
-            "several processes were started ({variable} is {value}), but {why}; or start one: its --ranks are threads"
-        ))),
+        Some(Launched { variable, value, several: true }) => {
+            Err(Failure::error(format_args!("several processes were started ({variable} is {value}), but {why}; or start one")))
+        }
         _ => Ok(None),
     };
     #[cfg(feature = "mpi")]
     {
-        let ranks = warpsmith::ranks::mpi::init().map_err(warpsmith::design_rules::RulesError::from)?;
+        let ranks = warpsmith::ranks::mpi::init().map_err(|error| Failure::error(error))?;
         let by_mpi = launched.as_ref().is_some_and(|launched| MPI_SIZES.contains(&launched.variable) && !launched.several);
         if ranks.size() > 1 || by_mpi {
             return Ok(Some(ranks));
@@ -57,23 +53,14 @@ pub fn started() -> Result<Option<Arc<dyn Communicator>>, Failure> {
     alone("this build has no MPI: build it with `cargo build --release --features mpi`")
 }
 
-/// Rank 0's platform. The other ranks return when it is done, with none.
-pub fn open(
-    ranks: Arc<dyn Communicator>,
-    devices: &[Device],
-    setup: &dyn Setup,
-    streams: usize,
-) -> Result<Option<Group>, Failure> {
-    // Of the ranks of one host, each takes another device, as far as there are enough.
+/// Whether a launcher says that it started this process.
+pub fn is_launched() -> bool {
+    launched().is_some()
+}
+
+/// The device of this rank: of the ranks of one host, each takes another one, as far as there are enough.
+pub fn device<'a>(ranks: &dyn Communicator, devices: &'a [Device]) -> &'a Device {
     let locals = ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"];
     let local = locals.iter().find_map(|name| env::var(name).ok()?.parse::<usize>().ok()).unwrap_or(ranks.rank());
-    let device = &devices[local % devices.len()];
-    if ranks.rank() > 0 {
-        // A signal goes to all processes: rank 0 ends the search for all, and needs the others until then.
-        Interrupt::first_sets("stopping with what was measured");
-        // Rank 0 hears of it, and says it.
-        let followed = Group::follow(device, ranks, setup, streams);
-        return followed.map(|()| None).map_err(|_| Failure::Elsewhere);
-    }
-    Ok(Some(Group::processes(device, ranks, setup, streams)?))
+    &devices[local % devices.len()]
 }
