@@ -1,10 +1,10 @@
 //! `warpsmith devices`.
 
 use clap::Args;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use warpsmith::device::{self, Device, DeviceError};
 
-use super::{Backend, Global, failure::Failure, format, terminal};
+use super::{Backend, Global, failure::Failure, format, processes, terminal};
 
 /// Options of `devices`.
 #[derive(Args, Debug)]
@@ -15,7 +15,8 @@ use super::{Backend, Global, failure::Failure, format, terminal};
     after_help = "Examples:\n  \
         warpsmith devices                   a table\n  \
         warpsmith devices --json            one JSON object; memory in bytes\n  \
-        warpsmith devices --backend cuda    the GPUs alone; an error where there are none"
+        warpsmith devices --backend cuda    the GPUs alone; an error where there are none\n  \
+        mpirun -n 4 warpsmith devices       ranks, too, with their hosts and devices (feature mpi)"
 )]
 pub struct Arguments {
     /// Print one JSON object instead of a table; memory in bytes
@@ -32,6 +33,16 @@ struct Object {
     default_error: Option<String>,
     /// Why there is no GPU.
     no_cuda_reason: Option<String>,
+    /// The processes that were started together, where there are several.
+    ranks: Vec<Rank>,
+}
+
+/// One of several processes.
+#[derive(Serialize, Deserialize)]
+struct Rank {
+    rank: usize,
+    host: String,
+    device: String,
 }
 
 #[derive(Serialize)]
@@ -74,8 +85,27 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         Ok(device) => (Some(device.to_string()), None),
         Err(error) => (None, Some(error.to_string())),
     };
-    let object = Object { devices, default, default_error, no_cuda_reason };
+    let ranks = match ranks(global)? {
+        // Rank 0 shows them.
+        Some(ranks) if ranks.is_empty() => return Ok(()),
+        ranks => ranks.unwrap_or_default(),
+    };
+    let object = Object { devices, default, default_error, no_cuda_reason, ranks };
     if arguments.json { terminal::print_json(&object) } else { object.print() }
+}
+
+/// On rank 0, the ranks, their hosts and the devices that they take; on the others, none.
+fn ranks(global: &Global) -> Result<Option<Vec<Rank>>, Failure> {
+    let started = if processes::is_launched() { processes::started()? } else { None };
+    let Some(ranks) = started.filter(|ranks| ranks.size() > 1) else { return Ok(None) };
+    let device = match global.open_all() {
+        Ok(devices) => processes::device(&*ranks, &devices).to_string(),
+        Err(Failure::Error(text)) => format!("none: {text}"),
+        Err(failure) => return Err(failure),
+    };
+    let mine = Rank { rank: ranks.rank(), host: processes::host(), device };
+    let all = ranks.gather(serde_json::to_vec(&mine).map_err(Failure::error)?).map_err(Failure::error)?;
+    Ok(Some(all.iter().map(|rank| serde_json::from_slice(rank)).collect::<Result<_, _>>().map_err(Failure::error)?))
 }
 
 impl Row {
@@ -124,6 +154,13 @@ impl Object {
             ]);
         }
         terminal::print(table)?;
+        if !self.ranks.is_empty() {
+            let mut table = terminal::table(["rank", "host", "device"], [0]);
+            for Rank { rank, host, device } in &self.ranks {
+                table.add_row([rank.to_string(), host.clone(), device.clone()]);
+            }
+            terminal::print(table)?;
+        }
         if let Some(reason) = &self.no_cuda_reason {
             terminal::print(format_args!("No GPU: {reason}."))?;
         }

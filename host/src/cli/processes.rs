@@ -64,3 +64,9 @@ pub fn device<'a>(ranks: &dyn Communicator, devices: &'a [Device]) -> &'a Device
     let local = locals.iter().find_map(|name| env::var(name).ok()?.parse::<usize>().ok()).unwrap_or(ranks.rank());
     &devices[local % devices.len()]
 }
+
+/// This host's name.
+pub fn host() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim().to_owned()
+}

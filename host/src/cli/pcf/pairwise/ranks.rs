@@ -11,7 +11,7 @@ use warpsmith::{
     ranks::Communicator,
 };
 
-use crate::cli::failure::Failure;
+use crate::cli::{failure::Failure, processes};
 
 /// The processes, of which this is one.
 pub struct Ranks(pub Arc<dyn Communicator>);
@@ -60,7 +60,7 @@ impl Ranks {
     pub fn join(&self, report: &mut Report, device: &Device) -> Result<Vec<String>, Failure> {
         let blocks: usize = report.blocks_by_gpu.iter().sum();
         let mut mine = [blocks as u64, report.downloaded as u64].map(u64::to_le_bytes).concat();
-        mine.extend(format!("{}: {}", host(), device.name()).into_bytes());
+        mine.extend(format!("{}: {}", processes::host(), device.name()).into_bytes());
         let all = self.0.gather(mine).map_err(Failure::error)?;
         self.0.barrier().map_err(Failure::error)?;
         let number = |bytes: &[u8], i: usize| {
@@ -80,12 +80,6 @@ impl Ranks {
             Failure::Cancelled => "cancelled",
             Failure::Closed | Failure::Elsewhere => "another process ended",
         };
-        self.0.abort(&format!("on {}: {reason}", host()));
+        self.0.abort(&format!("on {}: {reason}", processes::host()));
     }
-}
-
-/// This host's name.
-fn host() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    name.trim().to_owned()
 }
