@@ -230,12 +230,15 @@ impl Sums {
     /// Bits that an entry has in fixed point.
     const BITS: i32 = 50;
 
-    /// For entries whose magnitude is at most `bound` where they are finite. Each is rounded by at most `bound` / 2^50.
+    /// The least bound whose scale is a number.
+    const LEAST: f64 = 1.0 / (1u128 << 100) as f64;
+
+    /// For entries whose magnitude is at most `bound` where they are finite. Each is rounded by at most 2^-50 of the
+    /// bound, or of 2^-100 where that is larger.
     pub fn up_to(bound: f64) -> Self {
         // A power of two that is at least the bound: no entry exceeds 2^50 units.
-        let exponent = bound.clamp(f64::MIN_POSITIVE, f64::MAX).log2().ceil() as i32;
-        // The least numbers have no such power, and then have fewer bits.
-        Sums { scale: 2f64.powi((Self::BITS - exponent).min(1023)) }
+        let exponent = bound.clamp(Self::LEAST, f64::MAX).log2().ceil() as i32;
+        Sums { scale: 2f64.powi(Self::BITS - exponent) }
     }
 
     /// The sum of a row.
@@ -374,10 +377,10 @@ mod tests {
         for bound in [0.0, f64::MIN_POSITIVE, 1e-300, 1.0, 3.0, 1e300, f64::MAX, f64::INFINITY] {
             let sums = Sums::up_to(bound);
             assert!(sums.scale.is_finite() && sums.scale > 0.0);
-            let entry = bound.min(f64::MAX);
+            let entry = bound.min(1e308);
             let mut row = RowSum::default();
             sums.take(&mut row, 0, &[entry, entry / 3.0, -entry / 3.0]);
-            assert!((sums.value(&row) - entry).abs() <= entry * 2f64.powi(-49), "{bound}");
+            assert!((sums.value(&row) - entry).abs() <= entry.max(Sums::LEAST) * 2f64.powi(-49), "{bound}");
         }
     }
 
