@@ -32,7 +32,7 @@ fn write_images(module: &mut Module<'_>, machine: &TargetMachine, images: &[&Ptx
         if ir {
             write(&image.path.with_extension("ll"), module.to_string().as_bytes())?;
         }
-        return write(&image.path, &machine.assembly(module)?);
+        return write(&image.path, &with_version(machine.assembly(module)?));
     }
     let (first, second) = images.split_at(images.len() / 2);
     for half in [first, second] {
@@ -41,6 +41,17 @@ fn write_images(module: &mut Module<'_>, machine: &TargetMachine, images: &[&Ptx
         write_images(&mut part, machine, half, ir)?;
     }
     Ok(())
+}
+
+/// The PTX with the version that its inline assembly needs, where that is newer than what LLVM has written.
+fn with_version(ptx: Vec<u8>) -> Vec<u8> {
+    /// What came with 8.3.
+    const NEWER: &str = "fence.proxy.tensormap";
+    match String::from_utf8(ptx) {
+        Ok(text) if text.contains(NEWER) => text.replacen(".version 8.0", ".version 8.3", 1).into_bytes(),
+        Ok(text) => text.into_bytes(),
+        Err(error) => error.into_bytes(),
+    }
 }
 
 /// Writes beside the file, then renames, so that a reader never sees half of it. A file that holds `data` stays as it

@@ -6,7 +6,7 @@
 //!   `compute-sanitizer` says of the other is for the reader. A fault ends the process's use of the GPU, so run one test
 //!   at a time.
 
-use bugs::kernels::{atomics, block, global, memory};
+use bugs::kernels::{atomics, block, clusters, global, memory};
 use simt::{Executor, Schedule};
 use warpsmith_device::{Backend, Buffer, Device, DeviceError, launch};
 
@@ -338,4 +338,26 @@ fn writes_to_an_input() {
         unsafe { launch!(stream, memory::writes_to_an_input<<<1, 1>>>(&input, &mut out, right))? };
         Ok(stream.download_vec(&input)? == [0])
     });
+}
+
+/// The test of a bug in two blocks of a cluster. Their threads' order isn't drawn from a seed alone, nor would a plain run
+/// show it each time.
+macro_rules! clusters {
+    ($($name:ident: $checked:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            bug(NOT_TRIED.checked($checked), |device, right| {
+                let sums: Vec<u32> = (1..=32).chain(1..=32).map(|i| 2 * i + 32).collect();
+                map(device, &numbers(64), &sums, |stream, values, out| {
+                    // SAFETY: where it is to be right, the kernel gets what it asks for: one cluster, of as many values.
+                    unsafe { launch!(stream, clusters::$name<<<2, 32>>>(values, out, right)) }
+                })
+            });
+        }
+    )*};
+}
+clusters! {
+    missing_barrier_of_the_cluster: &["that may not have started"];
+    returns_too_early: &["returns, and with it goes byte", "that has returned"];
+    beyond_another_block_s_array: &["behind the end of an array of 256 bytes"];
 }

@@ -228,12 +228,14 @@ impl Block<'_> {
         self.barrier(BarrierKind::Grid, false, location);
         if self.thread.get() == 0 {
             #[cfg(simt_check)]
-            self.meet_blocks(true);
+            let number = self.grid.met();
+            #[cfg(simt_check)]
+            self.come_to_meeting(false, number);
             if self.grid.meet(|| self.yield_now()).is_err() {
                 self.fault(format!("waits at sync_grid ({location}), but another block has returned and will never reach it"));
             }
             #[cfg(simt_check)]
-            self.meet_blocks(false);
+            self.go_from_meeting(false, number);
         }
         self.barrier(BarrierKind::Grid, false, location);
     }

@@ -405,3 +405,57 @@ pub mod memory {
         }
     }
 }
+
+/// Shared memory of other blocks.
+pub mod clusters {
+    use cuda_std::prelude::*;
+
+    /// `out[i]` is the sum of what the threads of the same number give, in the blocks of a cluster. Bug: nobody waits for
+    /// the other blocks to have written it.
+    #[kernel(cluster = 2, block = 32)]
+    pub unsafe fn missing_barrier_of_the_cluster(values: &[u32], out: *mut u32, right: bool) {
+        let partial = shared_array![u32; 32];
+        let (i, me) = (thread::index_1d() as usize, thread::thread_idx_x() as usize);
+        unsafe {
+            partial.write(me, values[i]);
+            if right {
+                cluster::sync();
+            } else {
+                thread::sync_threads();
+            }
+            *out.add(i) = partial.of_block(0).read(me) + partial.of_block(1).read(me);
+            cluster::sync();
+        }
+    }
+
+    /// The same. Bug: a block may return while the other one reads its memory.
+    #[kernel(cluster = 2, block = 32)]
+    pub unsafe fn returns_too_early(values: &[u32], out: *mut u32, right: bool) {
+        let partial = shared_array![u32; 32];
+        let (i, me) = (thread::index_1d() as usize, thread::thread_idx_x() as usize);
+        unsafe {
+            partial.write(me, values[i]);
+            cluster::sync();
+            *out.add(i) = partial.of_block(0).read(me) + partial.of_block(1).read(me);
+            if right {
+                cluster::sync();
+            }
+        }
+    }
+
+    /// The same. Bug: a write behind the end of the other block's array.
+    #[kernel(cluster = 2, block = 32)]
+    pub unsafe fn beyond_another_block_s_array(values: &[u32], out: *mut u32, right: bool) {
+        let partial = shared_array![u32; 64];
+        let (i, me) = (thread::index_1d() as usize, thread::thread_idx_x() as usize);
+        unsafe {
+            cluster::sync();
+            for rank in 0..2 {
+                let first = if right { 0 } else { 1 };
+                *partial.of_block(rank).as_mut_ptr().add(first + 32 * cluster::rank() as usize + me) = values[i];
+            }
+            cluster::sync();
+            *out.add(i) = partial.read(me) + partial.read(32 + me);
+        }
+    }
+}
