@@ -136,8 +136,9 @@ fn products_of<T: SpmvReal + PartialEq + std::fmt::Debug>() -> Result {
     let device = stream.device();
     // Each row has its number in column 0, and row 5 ones in all, enough for several tiles.
     let (rows, columns) = (50, 3000);
-    let long = (0..columns).map(|column| (5, column, T::from_f64(1.0)));
-    let matrix = Csr::from_triplets((rows, columns), (0..rows).map(|row| (row, 0, T::from_f64(row as f64))).chain(long))?;
+    let long = (0..columns as u32).map(|column| (5, column, T::from_f64(1.0)));
+    let first = (0..rows as u32).map(|row| (row, 0, T::from_f64(row.into())));
+    let matrix = Csr::from_triplets((rows, columns), first.chain(long))?;
     let x = device.upload(&vec![T::from_f64(1.0); columns])?;
     let expected: Vec<f64> = (0..rows).map(|row| row as f64 + if row == 5 { columns as f64 } else { 0.0 }).collect();
     for kernel in [SpmvKernel::Rows { lanes: 8 }, SpmvKernel::Tiles { threads: 64 }] {

@@ -6,7 +6,7 @@ use crate::{
     NvptxArch, PtxImage,
     device::{self, Kernels},
     error::{BuilderError, Result},
-    llvm::{Module, TargetMachine},
+    llvm::{Instruction, Module, TargetMachine},
 };
 
 /// Optimises a copy of `module` for `arch` and writes the PTX of its images, and their IR where asked for.
@@ -14,6 +14,12 @@ pub fn emit(module: &Module<'_>, kernels: &Kernels, arch: NvptxArch, images: &[P
     let machine = TargetMachine::nvptx(arch)?;
     let callers = device::callers_of_undefined(module, kernels);
     let mut module = module.duplicate();
+    if arch.is_specific() {
+        // `cuda_std::arch`, which LLVM would make the same as of the other architecture.
+        let arch = 10 * arch.number() + 1;
+        let asks = |instruction: &Instruction<'_>| instruction.callee().is_some_and(|name| name == "__nvvm_reflect");
+        module.replace(|instruction| asks(instruction).then(|| format!("  ret i32 {arch}\n}}\n")))?;
+    }
     module.run("default<O3>", Some(&machine))?;
     device::forget_unwinding(&module);
     device::check_is_complete(&module, kernels, &callers)?;

@@ -16,6 +16,7 @@
 //! | [`math`] | functions of `f32` and `f64` that agree on both sides; [`math::fast`] the hardware's approximations |
 //! | [`half`](mod@half) | `f16` and `bf16`, and pairs of them |
 //! | [`mma`] | tensor cores: products of small matrices by the lanes of a warp |
+//! | [`wgmma`] | tensor cores of Hopper: products by warpgroups, of tiles in shared memory |
 //! | [`shared`] | [`shared_array!`], dynamic shared memory |
 //! | [`println!`], [`print!`] | text |
 //! | [`ptx_asm!`] | inline PTX |
@@ -56,6 +57,7 @@ pub mod tensor;
 pub mod thread;
 mod vector;
 pub mod warp;
+pub mod wgmma;
 
 #[cfg(not(cuda_device))]
 use cpu as sys;
@@ -137,7 +139,8 @@ pub const fn is_gpu() -> bool {
     cfg!(cuda_device)
 }
 
-/// The compute capability that the PTX is built for, times 100: 750 for `sm_75`, 900 for `sm_90`. 0 on the CPU.
+/// The compute capability that the PTX is built for, times 100: 750 for `sm_75`, 900 for `sm_90`, and 901 for `sm_90a`. 0 on
+/// the CPU.
 ///
 /// Known when the PTX is made, so a branch on it costs nothing, and instructions that only a later architecture has
 /// may stand behind it.

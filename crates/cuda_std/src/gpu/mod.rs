@@ -11,3 +11,4 @@ mod panic;
 pub mod tensor;
 pub mod thread;
 pub mod warp;
+pub mod wgmma;

@@ -4,6 +4,7 @@ extern crate alloc;
 
 pub mod clusters;
 pub mod language;
+pub mod products;
 pub mod tensors;
 
 cuda_std::device_heap!();
