@@ -9,12 +9,12 @@
 //! GPU: PTX for `sm_90a` (`NvptxArch::Compute90a`), which GPUs of compute capability 9.0 alone run; in other PTX the
 //! functions panic. CPU: exact products, added in double precision and rounded once for each 64 of them; GPUs add with less.
 //!
-//! [`samples::matmul_wgmma`](https://docs.rs/warpsmith-kernels) is the model.
+//! The model is `matmul_wgmma` in `tests/device/outside/kernels/src/products.rs`.
 //!
 //! [`TensorMap::load`]: crate::TensorMap::load
 
 use crate::half::{bf16, f16};
-use crate::{arch, is_gpu, ptx_asm, sys::wgmma as sys};
+use crate::{F32x2, arch, is_gpu, ptx_asm, sys::wgmma as sys};
 
 /// `f16` or `bf16`: what [`multiply_add`] multiplies.
 pub trait Half: sealed::Half {}
@@ -77,6 +77,24 @@ pub unsafe fn multiply_add<H: Half, const R: usize>(d: &mut [f32; R], a: *const 
     demand();
     // SAFETY: the caller has promised what the product demands.
     unsafe { H::multiply_add(d, a.cast(), b.cast()) }
+}
+
+/// Calls `f` with row, column and values of each two elements of D that follow each other in a row, of those that thread `t`
+/// of the warpgroup has. No register is indexed at run time.
+#[inline(always)]
+pub fn pairs<const R: usize>(d: &[f32; R], t: u32, mut f: impl FnMut(usize, usize, F32x2)) {
+    let (row, column) = (16 * (t / 32) + t % 32 / 4, 2 * (t % 4));
+    macro_rules! unrolled {
+        ($($i:literal)*) => {$(
+            if 2 * $i < R {
+                f(row as usize + 8 * ($i % 2), column as usize + 8 * ($i / 2), F32x2::new(d[2 * $i % R], d[(2 * $i + 1) % R]));
+            }
+        )*};
+    }
+    unrolled! {
+        0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+        32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
+    }
 }
 
 /// Lets products, and copies out of shared memory, see what this thread has written there, once a barrier is passed.

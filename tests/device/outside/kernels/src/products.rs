@@ -29,15 +29,12 @@ macro_rules! tiles {
                 }
                 wgmma::fence_writes();
                 thread::sync_threads();
-                let place = |i: usize| {
-                    let row = 16 * (t / 32) + t % 32 / 4 + 8 * (i / 2 % 2);
-                    d.add(row * columns + 8 * (i / 4) + 2 * (t % 4) + i % 2)
-                };
-                let mut own: [f32; $columns / 2] = core::array::from_fn(|i| *place(i));
+                let mut own = [0.0; $columns / 2];
                 wgmma::multiply_add(&mut own, staged.cast::<H>().cast_const(), staged.cast::<H>().add(64 * 64).cast_const());
-                for (i, value) in own.into_iter().enumerate() {
-                    place(i).write(value);
-                }
+                wgmma::pairs(&own, t as u32, |row, column, pair| {
+                    let place = d.add(row * columns + column).cast::<F32x2>();
+                    place.write(F32x2::new((*place).x + pair.x, (*place).y + pair.y));
+                });
             }
         }
     )*};
@@ -119,12 +116,7 @@ pub unsafe fn matmul_wgmma(a: TensorMap<f16, 2>, b: TensorMap<f16, 2>, c: *mut f
                 empty(stage).arrive();
             }
         }
-        let first = c.add((row as usize + 16 * (t / 32) + t % 32 / 4) * n + column as usize + 2 * (t % 4));
-        let mut i = 0;
-        while i < sums.len() {
-            let place = first.add(8 * (i / 2 % 2) * n + 8 * (i / 4));
-            place.cast::<F32x2>().write(F32x2::new(sums[i], sums[i + 1]));
-            i += 2;
-        }
+        let first = c.add((row as usize + 64 * (t / 128)) * n + column as usize);
+        wgmma::pairs(&sums, t as u32 % 128, |row, column, pair| first.add(row * n + column).cast::<F32x2>().write(pair));
     }
 }
