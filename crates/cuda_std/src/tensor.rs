@@ -81,7 +81,7 @@ impl Swizzle {
     }
 }
 
-/// What describes a tensor: what the driver has encoded, or on the CPU a [`Layout`](sys::Layout).
+/// What describes a tensor: what the driver has encoded, or on the CPU a `Layout`.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]

@@ -115,6 +115,8 @@ maps! {
         numbers(32) => (0..32).map(|i| (i ^ 16) + 1).collect::<Vec<u32>>();
     sync_warp_for_a_block: ALWAYS.checked(NO_BARRIER), block::sync_warp_for_a_block, 64,
         numbers(64) => (0..64).map(|i| (i ^ 32) + 1).collect::<Vec<u32>>();
+    two_barriers: NEVER.checked(&["of its warp at another"]), block::two_barriers, 64,
+        numbers(64) => (0..64).map(|i| (i ^ 1) + 1).collect::<Vec<u32>>();
     mask_with_absent_lanes: ALWAYS.checked(&["lane"]), block::mask_with_absent_lanes, 32, numbers(32) => [1; 16];
     beyond_a_shared_array: NEVER.checked(&["behind the end of an array of 128 bytes"]), memory::beyond_a_shared_array, 32,
         numbers(32) => numbers(32);

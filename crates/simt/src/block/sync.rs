@@ -160,6 +160,15 @@ impl Block<'_> {
         if !self.may_wait() {
             return false;
         }
+        #[cfg(simt_check)]
+        if let Some((other, elsewhere)) = self.checks.come_to_barrier(self.thread.get(), location) {
+            let other = self.place_of(other).thread;
+            self.fault(format!(
+                "is at {} ({location}), and thread {other} of its warp at another ({elsewhere}): on a GPU all lanes of a warp \
+                 have to come to the same one",
+                kind.name()
+            ));
+        }
         let mut sched = self.buffers.sched.borrow_mut();
         let left = sched.left;
         let barrier = &mut sched.barrier;

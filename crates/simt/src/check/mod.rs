@@ -18,6 +18,7 @@ use shadow::{Access, Atomicity, Callers, Kind, Shadow};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::panic::Location;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -234,11 +235,18 @@ pub(crate) struct BlockChecks {
     shared: RefCell<Global>,
     /// That of the atomic operation under way.
     scope: Cell<Scope>,
+    /// Of each warp, one of those at the block's barrier, and where in the source.
+    waiting: RefCell<BTreeMap<u32, (u32, &'static Location<'static>)>>,
 }
 
 impl BlockChecks {
     pub(crate) fn new() -> Self {
-        BlockChecks { order: RefCell::default(), shared: RefCell::default(), scope: Cell::new(Scope::Device) }
+        BlockChecks {
+            order: RefCell::default(),
+            shared: RefCell::default(),
+            scope: Cell::new(Scope::Device),
+            waiting: RefCell::default(),
+        }
     }
 
     pub(crate) fn reset(&self, block: u64, threads: u32) {
@@ -247,10 +255,23 @@ impl BlockChecks {
         shared.shadow.clear();
         shared.released.clear();
         self.scope.set(Scope::Device);
+        self.waiting.borrow_mut().clear();
+    }
+
+    /// A thread comes to the barrier; gives one of its warp that waits at another place in the source.
+    pub(crate) fn come_to_barrier(
+        &self,
+        thread: u32,
+        location: &'static Location<'static>,
+    ) -> Option<(u32, &'static Location<'static>)> {
+        let mut waiting = self.waiting.borrow_mut();
+        let first = *waiting.entry(thread / crate::WARP_SIZE).or_insert((thread, location));
+        (first.1 != location).then_some(first)
     }
 
     /// All threads have come to the barrier.
     pub(crate) fn barrier(&self) {
+        self.waiting.borrow_mut().clear();
         self.order.borrow_mut().barrier();
     }
 

@@ -12,6 +12,25 @@
 pub mod block {
     use cuda_std::prelude::*;
 
+    /// Neighbours change places. Bug: the lanes of a warp come to two barriers.
+    #[kernel]
+    #[allow(clippy::if_same_then_else, reason = "that is the bug")]
+    pub unsafe fn two_barriers(values: &[u32], out: *mut u32, right: bool) {
+        let staged = shared_array![u32; 64];
+        let me = thread::thread_idx_x() as usize;
+        unsafe {
+            staged.write(me, values[me]);
+            if right {
+                thread::sync_threads();
+            } else if me % 2 == 0 {
+                thread::sync_threads();
+            } else {
+                thread::sync_threads();
+            }
+            *out.add(me) = staged.read(me ^ 1);
+        }
+    }
+
     /// Reverses the elements of one block of up to 256 threads. Bug: no barrier before others' elements are read.
     #[kernel]
     pub unsafe fn missing_barrier(values: *mut u32, right: bool) {
