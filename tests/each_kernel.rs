@@ -99,7 +99,7 @@ fn matrices() -> Result {
 }
 
 /// Poses of which some overlap.
-fn crowd(n: usize, seed: u64) -> Vec<Pose> {
+fn crowd(n: usize, seed: u32) -> Vec<Pose> {
     poses(n, seed).into_iter().map(|[x, y, theta]| [0.2 * x, 0.2 * y, theta]).collect()
 }
 

@@ -220,12 +220,10 @@ pub mod global {
     pub unsafe fn in_place(values: *mut u32, out: *mut u32, n: usize, right: bool) {
         let i = thread::index_1d() as usize;
         unsafe {
+            let sum = if i + 1 < n { *values.add(i) + *values.add(i + 1) } else { 0 };
+            thread::sync_threads();
             if i + 1 < n {
-                let sum = *values.add(i) + *values.add(i + 1);
-                thread::sync_threads();
                 *(if right { out } else { values }).add(i) = sum;
-            } else {
-                thread::sync_threads();
             }
         }
     }

@@ -97,7 +97,7 @@ pub unsafe fn matmul_wgmma(a: TensorMap<f16, 2>, b: TensorMap<f16, 2>, c: *mut f
                     let (stage, round) = (step % STAGES, step / STAGES);
                     let (part, depth) = (staged.add(stage * PART), (step * DEPTH) as i32);
                     // The first time there is nothing to wait for: the phase before the first is complete.
-                    empty(stage).wait(round as u32 % 2 ^ 1);
+                    empty(stage).wait((round as u32 % 2) ^ 1);
                     full(stage).arrive_and_expect(PART as u32);
                     a.load(full(stage), part.cast(), [depth, row as i32]);
                     b.load(full(stage), part.add(PART_A).cast(), [depth, column as i32]);
