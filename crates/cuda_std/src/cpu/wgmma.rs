@@ -17,16 +17,27 @@ unsafe fn multiply<H: Copy>(d: &mut [f32], tiles: [*const u8; 2], value: impl Fn
         fault(format!("a tile of a product is at {tile:p} in shared memory, which isn't a multiple of 1024"));
     }
     exchange(u32::MAX, OP, 0);
-    let element = |tile: *const u8, row: usize, k: usize| {
-        let place = Swizzle::Bytes128.place(tile.addr() + 2 * (DEPTH * row + k));
-        // SAFETY: the caller has promised the tile's rows.
-        f64::from(value(unsafe { ptr::with_exposed_provenance::<H>(place).read() }))
+    // A row of a tile, eight elements at a time.
+    let line = |tile: *const u8, row: usize| {
+        let mut line = [0.0; DEPTH];
+        for (chunk, values) in line.chunks_exact_mut(8).enumerate() {
+            let place = Swizzle::Bytes128.place(tile.addr() + 128 * row + 16 * chunk);
+            // SAFETY: the caller has promised the tile's rows.
+            let halves = unsafe { ptr::with_exposed_provenance::<[H; 8]>(place).read() };
+            values.iter_mut().zip(halves).for_each(|(to, half)| *to = f64::from(value(half)));
+        }
+        line
     };
     let t = linear_thread() as usize % 128;
-    for (i, d) in d.iter_mut().enumerate() {
-        let (row, column) = (16 * (t / 32) + t % 32 / 4 + 8 * (i / 2 % 2), 8 * (i / 4) + 2 * (t % 4) + i % 2);
-        let product = |k| element(tiles[0], row, k) * element(tiles[1], column, k);
-        *d = (0..DEPTH).fold(f64::from(*d), |sum, k| sum + product(k)) as f32;
+    let rows = [0, 8].map(|half| line(tiles[0], 16 * (t / 32) + t % 32 / 4 + half));
+    for (block, d) in d.chunks_exact_mut(4).enumerate() {
+        for side in 0..2 {
+            let column = line(tiles[1], 8 * block + 2 * (t % 4) + side);
+            for (half, row) in rows.iter().enumerate() {
+                let d = &mut d[2 * half + side];
+                *d = row.iter().zip(&column).fold(f64::from(*d), |sum, (a, b)| sum + a * b) as f32;
+            }
+        }
     }
     // Nobody goes on, and perhaps writes there, before the warp has read.
     exchange(u32::MAX, OP, 0);
