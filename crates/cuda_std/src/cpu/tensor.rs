@@ -36,6 +36,7 @@ impl Layout {
 
     /// Calls `copy` for each row of the box at `at` with the row's place in the box, in bytes, the address of its first
     /// element within the array, and how many bytes lie before the array, within and behind it.
+    #[inline(always)]
     fn rows(&self, at: [i64; 3], mut copy: impl FnMut(usize, usize, [usize; 3])) {
         let (element, width) = (self.element, i64::from(self.tile[0]));
         let first = (-at[0]).clamp(0, width);
@@ -45,19 +46,21 @@ impl Layout {
                 let place = ((plane * i64::from(self.tile[1]) + row) * width) as usize * element;
                 let (y, z) = (at[1] + row, at[2] + plane);
                 let within = (0..self.extents[1] as i64).contains(&y) && (0..self.extents[2] as i64).contains(&z);
-                if !within || first == end {
-                    copy(place, 0, [width as usize * element, 0, 0]);
-                    continue;
-                }
-                let offset = (at[0] + first) as usize * element + y as usize * self.strides[1] + z as usize * self.strides[2];
-                let parts = [first, end - first, width - end].map(|part| part as usize * element);
-                copy(place, self.address + offset, parts);
+                let (address, parts) = if within && first < end {
+                    let offset = y as usize * self.strides[1] + z as usize * self.strides[2];
+                    let row = self.address + offset + (at[0] + first) as usize * element;
+                    (row, [first, end - first, width - end])
+                } else {
+                    (0, [width, 0, 0])
+                };
+                copy(place, address, parts.map(|part| part as usize * element));
             }
         }
     }
 
     /// Calls `copy` for each piece of bytes of a row that are together in shared memory too: where it is there, and its
     /// offset in the row.
+    #[inline(always)]
     fn pieces(&self, shared: usize, bytes: usize, mut copy: impl FnMut(usize, usize, usize)) {
         let mut offset = 0;
         while offset < bytes {

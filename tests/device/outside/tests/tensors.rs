@@ -74,7 +74,7 @@ macro_rules! boxes {
     )*};
 }
 boxes! {
-    lines: f64, 1, load_1d store_1d, TensorLayout::dense([1000], [96]), [[0], [192], [-50], [950], [2000], [-96]];
+    lines: f64, 1, load_1d store_1d, TensorLayout::dense([1000], [96]), [[96], [192], [-50], [950], [2000], [-96]];
     one_element: u32, 2, load_2d store_2d, TensorLayout { strides: [1, 4], ..TensorLayout::dense([1, 1], [4, 1]) },
         [[0, 0]];
     tiles: u32, 2, load_2d store_2d, TensorLayout::dense([100, 37], [16, 8]),
@@ -82,9 +82,9 @@ boxes! {
     tiles_of_rows_with_gaps: u32, 2, load_2d store_2d,
         TensorLayout { strides: [1, 128], ..TensorLayout::dense([61, 37], [12, 5]) }, [[0, 0], [54, 34], [24, 11]];
     swizzled_over_32: u32, 2, load_2d store_2d,
-        TensorLayout { swizzle: Swizzle::Bytes32, ..TensorLayout::dense([100, 37], [8, 32]) }, [[0, 0], [-3, 9], [95, 33]];
+        TensorLayout { swizzle: Swizzle::Bytes32, ..TensorLayout::dense([100, 37], [8, 32]) }, [[8, 0], [-3, 9], [95, 33]];
     swizzled_over_64: u32, 2, load_2d store_2d,
-        TensorLayout { swizzle: Swizzle::Bytes64, ..TensorLayout::dense([100, 37], [16, 32]) }, [[0, 0], [-3, 9], [95, 33]];
+        TensorLayout { swizzle: Swizzle::Bytes64, ..TensorLayout::dense([100, 37], [16, 32]) }, [[16, 0], [-3, 9], [95, 33]];
     swizzled_over_128: u32, 2, load_2d store_2d,
         TensorLayout { swizzle: Swizzle::Bytes128, ..TensorLayout::dense([100, 37], [32, 32]) }, [[0, 0], [-3, 33], [95, -9]];
     bricks: u16, 3, load_3d store_3d, TensorLayout::dense([40, 9, 11], [8, 3, 5]),
