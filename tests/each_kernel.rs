@@ -3,7 +3,7 @@
 //!
 //! They run on the backend that `WARPSMITH_BACKEND` names, or on a GPU where there is one.
 
-#![cfg(feature = "cli")]
+#![cfg(all(feature = "concurrency", feature = "list-rank", feature = "overlap", feature = "pcf", feature = "spmv"))]
 
 use bytemuck::Pod;
 use cuda_std::f16;
