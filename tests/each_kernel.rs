@@ -20,10 +20,7 @@ use warpsmith::{
     engine::{Control, Engine},
     launch,
     list_rank::{ListRanker, Options, Scan, Strategy, Weight, generate, rank_sequentially},
-    overlap::{
-        Boundary, Lattice, Overlap, OverlapKernel, OverlapReal, Packings, Shape, Wanted,
-        pack::{Budget, Packer, Settings},
-    },
+    overlap::{Boundary, Lattice, Overlap, OverlapKernel, OverlapReal, Packings, Shape, Wanted},
     pcf::{Layout, Measure, Pairwise, PcfKernel, PcfReal, PcfSet, lp_distance, random},
     spmv::{Csr, DeviceMatrix, SpmvKernel, SpmvReal, add, gather},
 };
@@ -104,7 +101,7 @@ fn crowd(n: usize, seed: u32) -> Vec<Pose> {
 }
 
 fn overlaps_of<T: OverlapReal>() -> Result {
-    let packings = Packings::ensembles(crowd(20, 3), 10)?;
+    let packings = Packings::ensembles(crowd(8, 3), 4)?;
     let mut totals = Vec::new();
     for kernel in [OverlapKernel::Queue, OverlapKernel::Direct] {
         for (deterministic, grid_from) in [(false, usize::MAX), (true, 1)] {
@@ -129,11 +126,7 @@ fn overlaps_of<T: OverlapReal>() -> Result {
 #[test]
 fn overlaps() -> Result {
     overlaps_of::<f32>()?;
-    overlaps_of::<f64>()?;
-    let shape = Shape::tree();
-    let settings = Settings { shape, count: 2, seed: 1, starts: Some(2), from: None, budget: Budget::Steps(5) };
-    assert_eq!(Packer::new(&Device::best()?, settings)?.run(|_| {})?.poses.len(), 2);
-    Ok(())
+    overlaps_of::<f64>()
 }
 
 fn products_of<T: SpmvReal + PartialEq + std::fmt::Debug>() -> Result {
