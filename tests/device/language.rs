@@ -253,7 +253,6 @@ fn child_alloc() -> Result {
 }
 
 #[test]
-#[cfg_attr(simt_check, ignore = "checked runs know no clusters")]
 fn blocks_in_clusters() -> Result {
     let stream = stream()?;
     let values: Vec<u32> = (0..10_000u32).map(|i| i.wrapping_mul(0x9e37_79b9) >> 22).collect();

@@ -2,11 +2,14 @@
 //! kernels checked.
 //!
 //! Cargo calls this program again in the place of rustc. It passes everything on, and has rustc announce the accesses of
-//! the crates that have or launch kernels: those that depend on `simt`, or on a crate over it. See docs/checking.md.
+//! the crates that have or launch kernels: those that depend on `simt`, or on a crate over it. Afterwards it says which
+//! kernels no test has launched. See docs/checking.md.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::process::{Command, ExitCode};
+use std::fs;
+use std::process::{self, Command, ExitCode, ExitStatus};
 
 /// Set where this program is called as rustc.
 const WRAPPER: &str = "CHECK_KERNELS_WRAPPER";
@@ -32,19 +35,55 @@ const TARGETS: [&str; 9] =
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = env::args_os().skip(1).collect();
-    let mut command = match &arguments[..] {
-        [rustc, arguments @ ..] if env::var_os(WRAPPER).is_some() => rustc_command(rustc, arguments),
+    match &arguments[..] {
+        [rustc, arguments @ ..] if env::var_os(WRAPPER).is_some() => run(&mut rustc_command(rustc, arguments)),
         // Cargo passes a subcommand's own name.
-        [name, arguments @ ..] if name == "check-kernels" => cargo_command(arguments),
-        arguments => cargo_command(arguments),
-    };
+        [name, arguments @ ..] if name == "check-kernels" => check(arguments),
+        arguments => check(arguments),
+    }
+}
+
+fn run(command: &mut Command) -> ExitCode {
     match command.status() {
-        Ok(status) => ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)),
+        Ok(status) => exit_code(status),
         Err(error) => {
             eprintln!("{} can't be started: {error}", command.get_program().display());
             ExitCode::FAILURE
         }
     }
+}
+
+fn exit_code(status: ExitStatus) -> ExitCode {
+    ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+}
+
+fn check(arguments: &[OsString]) -> ExitCode {
+    let notes = env::temp_dir().join(format!("check-kernels-{}", process::id()));
+    if let Err(error) = fs::write(&notes, "") {
+        eprintln!("{} can't be written: {error}", notes.display());
+        return ExitCode::FAILURE;
+    }
+    let code = run(cargo_command(arguments).env("CHECK_KERNELS_NOTES", &notes));
+    print!("{}", table(&fs::read_to_string(&notes).unwrap_or_default()));
+    _ = fs::remove_file(&notes);
+    code
+}
+
+/// What the tests' notes say of each crate: how many of its kernels ran, and which did not.
+fn table(notes: &str) -> String {
+    let mut crates: BTreeMap<&str, [BTreeSet<&str>; 2]> = BTreeMap::new();
+    for line in notes.lines() {
+        if let [what, name, kernel] = line.split(' ').collect::<Vec<_>>()[..] {
+            crates.entry(name).or_default()[usize::from(what == "ran")].insert(kernel);
+        }
+    }
+    let line = |(name, [known, ran]): (&str, [BTreeSet<&str>; 2])| {
+        let all = known.union(&ran).count();
+        let missing: Vec<&str> = known.difference(&ran).copied().collect();
+        let rest = if missing.is_empty() { String::new() } else { format!("; not launched: {}", missing.join(", ")) };
+        format!("checked {} of the {all} kernels of {name}{rest}\n", ran.len())
+    };
+    crates.into_iter().map(line).collect()
 }
 
 fn rustc_command(rustc: &OsStr, arguments: &[OsString]) -> Command {
@@ -80,4 +119,21 @@ fn cargo_command(arguments: &[OsString]) -> Command {
         command.env("CARGO_TARGET_DIR", format!("{}/check-kernels", folder.unwrap_or("target")));
     }
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::table;
+
+    #[test]
+    fn kernels_that_did_not_run_are_named() {
+        let notes = "has a k\nhas a l\nran a l\nhas b m\nhas a k\nran b m\nran b n\nhas c o\n";
+        let lines = [
+            "checked 1 of the 2 kernels of a; not launched: k",
+            "checked 2 of the 2 kernels of b",
+            "checked 0 of the 1 kernels of c; not launched: o",
+        ];
+        assert!(table(notes).lines().eq(lines));
+        assert_eq!(table(""), "");
+    }
 }

@@ -6,7 +6,7 @@ use crate::{
     NvptxArch, PtxImage,
     device::{self, Kernels},
     error::{BuilderError, Result},
-    llvm::{Module, TargetMachine},
+    llvm::{Instruction, Module, TargetMachine},
 };
 
 /// Optimises a copy of `module` for `arch` and writes the PTX of its images, and their IR where asked for.
@@ -14,6 +14,12 @@ pub fn emit(module: &Module<'_>, kernels: &Kernels, arch: NvptxArch, images: &[P
     let machine = TargetMachine::nvptx(arch)?;
     let callers = device::callers_of_undefined(module, kernels);
     let mut module = module.duplicate();
+    if arch.is_specific() {
+        // `cuda_std::arch`, which LLVM would make the same as of the other architecture.
+        let arch = 10 * arch.number() + 1;
+        let asks = |instruction: &Instruction<'_>| instruction.callee().is_some_and(|name| name == "__nvvm_reflect");
+        module.replace(|instruction| asks(instruction).then(|| format!("  ret i32 {arch}\n}}\n")))?;
+    }
     module.run("default<O3>", Some(&machine))?;
     device::forget_unwinding(&module);
     device::check_is_complete(&module, kernels, &callers)?;
@@ -32,7 +38,7 @@ fn write_images(module: &mut Module<'_>, machine: &TargetMachine, images: &[&Ptx
         if ir {
             write(&image.path.with_extension("ll"), module.to_string().as_bytes())?;
         }
-        return write(&image.path, &machine.assembly(module)?);
+        return write(&image.path, &with_version(machine.assembly(module)?));
     }
     let (first, second) = images.split_at(images.len() / 2);
     for half in [first, second] {
@@ -41,6 +47,17 @@ fn write_images(module: &mut Module<'_>, machine: &TargetMachine, images: &[&Ptx
         write_images(&mut part, machine, half, ir)?;
     }
     Ok(())
+}
+
+/// The PTX with the version that its inline assembly needs, where that is newer than what LLVM has written.
+fn with_version(ptx: Vec<u8>) -> Vec<u8> {
+    /// What came with 8.3.
+    const NEWER: &str = "fence.proxy.tensormap";
+    match String::from_utf8(ptx) {
+        Ok(text) if text.contains(NEWER) => text.replacen(".version 8.0", ".version 8.3", 1).into_bytes(),
+        Ok(text) => text.into_bytes(),
+        Err(error) => error.into_bytes(),
+    }
 }
 
 /// Writes beside the file, then renames, so that a reader never sees half of it. A file that holds `data` stays as it

@@ -68,6 +68,8 @@ pub enum NvptxArch {
     Compute89,
     /// Hopper.
     Compute90,
+    /// Hopper, with what no later GPU has (`wgmma`): a GPU of capability 9.0 prefers this image, and others can't run it.
+    Compute90a,
     /// Blackwell (B200).
     Compute100,
     /// Blackwell (GeForce 50).
@@ -84,7 +86,7 @@ impl NvptxArch {
             NvptxArch::Compute86 => 86,
             NvptxArch::Compute87 => 87,
             NvptxArch::Compute89 => 89,
-            NvptxArch::Compute90 => 90,
+            NvptxArch::Compute90 | NvptxArch::Compute90a => 90,
             NvptxArch::Compute100 => 100,
             NvptxArch::Compute120 => 120,
         }
@@ -92,13 +94,18 @@ impl NvptxArch {
 
     /// LLVM's name of it: `sm_75`.
     pub fn target_cpu(self) -> String {
-        format!("sm_{}", self.number())
+        format!("sm_{}{}", self.number(), if self.is_specific() { "a" } else { "" })
+    }
+
+    /// Whether GPUs of this capability alone run it.
+    const fn is_specific(self) -> bool {
+        matches!(self, NvptxArch::Compute90a)
     }
 
     /// The oldest PTX version, as LLVM writes it (78 is 7.8), that knows the architecture and all that `cuda_std` uses.
     const fn ptx_version(self) -> u32 {
         match self {
-            NvptxArch::Compute90 => 80,
+            NvptxArch::Compute90 | NvptxArch::Compute90a => 80,
             NvptxArch::Compute100 => 86,
             NvptxArch::Compute120 => 87,
             _ => 78,

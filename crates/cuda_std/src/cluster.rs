@@ -31,7 +31,7 @@
 //! ```
 //!
 //! GPU: from `sm_90` on. In PTX for less these functions panic, and a kernel with clusters isn't launched. CPU: each
-//! block of a cluster has an OS thread. Checked runs refuse kernels with clusters.
+//! block of a cluster has an OS thread.
 
 use crate::{arch, is_gpu, ptx_asm, thread::Dim3};
 

@@ -5,6 +5,7 @@
 //! that they point to, and a closure that runs the kernel's body for one thread on the CPU. What an `unsafe` kernel
 //! demands of its launch is demanded of the call of its `bind`, which sees all of it; everything after that is safe.
 
+use crate::tensor::{Descriptor, TensorMap, TensorMapMut};
 use half::{bf16, f16};
 use std::fmt;
 use std::ops::Range;
@@ -465,6 +466,28 @@ unsafe impl<T: 'static> KernelParam for *const T {
     fn words(raw: RawPtr<T>, out: &mut Vec<u64>) {
         raw.words(out);
     }
+}
+
+macro_rules! tensors {
+    ($($map:ident $writes:literal;)*) => {$(
+        // SAFETY: it is passed as the address of its description.
+        unsafe impl<T: 'static, const RANK: usize> KernelParam for $map<'static, T, RANK> {
+            type Raw = RawPtr<Descriptor>;
+            const WRITES: bool = $writes;
+            type During<'a> = $map<'a, T, RANK>;
+            unsafe fn from_raw<'a>(raw: RawPtr<Descriptor>, _: &'a Run) -> $map<'a, T, RANK> {
+                // SAFETY: the caller of `from_raw` has promised that it is there, and what it describes.
+                unsafe { $map::new(raw.0) }
+            }
+            fn words(raw: RawPtr<Descriptor>, out: &mut Vec<u64>) {
+                raw.words(out);
+            }
+        }
+    )*};
+}
+tensors! {
+    TensorMap false;
+    TensorMapMut true;
 }
 
 macro_rules! scalar {

@@ -12,9 +12,11 @@
 //! | [`atomic`] | atomics in the scopes of a block, the device and the system |
 //! | [`mem`] | loads and stores with a cache policy, asynchronous copies into shared memory |
 //! | [`mbarrier`] | barriers in shared memory, bulk copies |
+//! | [`tensor`] | copies of boxes of tensors by descriptors |
 //! | [`math`] | functions of `f32` and `f64` that agree on both sides; [`math::fast`] the hardware's approximations |
 //! | [`half`](mod@half) | `f16` and `bf16`, and pairs of them |
 //! | [`mma`] | tensor cores: products of small matrices by the lanes of a warp |
+//! | [`wgmma`] | tensor cores of Hopper: products by warpgroups, of tiles in shared memory |
 //! | [`shared`] | [`shared_array!`], dynamic shared memory |
 //! | [`println!`], [`print!`] | text |
 //! | [`ptx_asm!`] | inline PTX |
@@ -51,9 +53,11 @@ pub mod prelude;
 mod print;
 pub mod ptx;
 pub mod shared;
+pub mod tensor;
 pub mod thread;
 mod vector;
 pub mod warp;
+pub mod wgmma;
 
 #[cfg(not(cuda_device))]
 use cpu as sys;
@@ -70,6 +74,7 @@ pub use disjoint::{DisjointMatrix, DisjointSlice, GridStrideMut};
 pub use half::{Bf16x2, F16x2, bf16, f16};
 pub use math::GpuFloat;
 pub use shared::{SharedArray, dynamic_shared, dynamic_shared_size};
+pub use tensor::{TensorMap, TensorMapMut};
 pub use vector::{F32x2, F32x4, F64x2, I32x2, I32x4, U32x2, U32x4, U64x2};
 
 /// What macros expand to.
@@ -134,7 +139,8 @@ pub const fn is_gpu() -> bool {
     cfg!(cuda_device)
 }
 
-/// The compute capability that the PTX is built for, times 100: 750 for `sm_75`, 900 for `sm_90`. 0 on the CPU.
+/// The compute capability that the PTX is built for, times 100: 750 for `sm_75`, 900 for `sm_90`, and 901 for `sm_90a`. 0 on
+/// the CPU.
 ///
 /// Known when the PTX is made, so a branch on it costs nothing, and instructions that only a later architecture has
 /// may stand behind it.

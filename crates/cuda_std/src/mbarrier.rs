@@ -57,6 +57,10 @@ impl Barrier {
         Barrier(place)
     }
 
+    pub(crate) fn place(self) -> *mut u64 {
+        self.0
+    }
+
     /// Makes a barrier whose phases take `count` arrivals, from 1 to 2²⁰ − 1. What other threads do with it has to be
     /// ordered behind this, by [`sync_threads`](crate::thread::sync_threads) for one.
     ///

@@ -1,5 +1,6 @@
 //! What a kernel may take, as its PTX entry gets it (device only).
 
+use crate::tensor::Descriptor;
 use half::{bf16, f16};
 
 /// The device's half of `KernelParam`. A kernel's PTX entry has a parameter for each of a type's fields, and makes the
@@ -91,6 +92,24 @@ impl<'a, T, const WIDTH: usize, const HEIGHT: usize> DeviceParam for crate::Disj
         unsafe { crate::DisjointMatrix::from_slice(elements, columns) }
     }
 }
+
+macro_rules! tensors {
+    ($($map:ident)*) => {$(
+        impl<'a, T, const RANK: usize> DeviceParam for crate::$map<'a, T, RANK> {
+            type Fields = (*const Descriptor,);
+            #[inline(always)]
+            unsafe fn from_fields((descriptor,): Self::Fields) -> Self {
+                // In PTX for less the first copy panics.
+                if crate::arch() >= 900 {
+                    crate::gpu::tensor::acquire(descriptor);
+                }
+                // SAFETY: the caller has promised that it is a launch's.
+                unsafe { crate::$map::new(descriptor) }
+            }
+        }
+    )*};
+}
+tensors!(TensorMap TensorMapMut);
 
 alone! {
     ['a, T] &'a [T];

@@ -1,5 +1,4 @@
 //! Clusters of blocks.
-#![cfg(not(simt_check))]
 
 use all_items::clusters::around;
 use cuda_std::launch::Contract;

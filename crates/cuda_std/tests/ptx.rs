@@ -35,15 +35,18 @@ fn build() -> &'static (Kernels, Vec<PathBuf>) {
 }
 
 /// One image with messages in its panics.
-fn build_with_messages() -> PathBuf {
-    let output = CudaBuilder::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all_items"))
-        .arch(NvptxArch::Compute75)
-        .out_dir(concat!(env!("CARGO_TARGET_TMPDIR"), "/all_items_messages"))
-        .panic_messages(true)
-        .rerun_if_changed(false)
-        .build()
-        .unwrap_or_else(|error| panic!("{error}"));
-    output.images[0].path.clone()
+fn build_with_messages() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let output = CudaBuilder::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all_items"))
+            .arch(NvptxArch::Compute75)
+            .out_dir(concat!(env!("CARGO_TARGET_TMPDIR"), "/all_items_messages"))
+            .panic_messages(true)
+            .rerun_if_changed(false)
+            .build()
+            .unwrap_or_else(|error| panic!("{error}"));
+        output.images[0].path.clone()
+    })
 }
 
 /// From a kernel's name to the end of its body.
@@ -101,7 +104,11 @@ fn nothing_is_called_and_nothing_lies_on_a_stack() {
         for (name, text) in kernels {
             // libm's large-angle reduction keeps an array, and is too large to inline; so are the functions of
             // `compiler_builtins` that take the place of instructions.
-            if name.starts_with("functions_") || name.starts_with("arithmetic_") || name == "inline_text" {
+            if name.starts_with("functions_")
+                || name.starts_with("arithmetic_")
+                || name == "inline_text"
+                || name.starts_with("heap_")
+            {
                 continue;
             }
             // What an architecture doesn't have is a panic, behind whatever comes before it.
@@ -465,6 +472,24 @@ fn clusters() {
     for arch in ALL {
         assert!(build().0[arch]["clusters_lean"].contains(".maxnreg 40"), "sm_{arch}");
     }
+}
+
+/// The driver's functions are all that is left undefined of the crate `alloc`.
+#[test]
+fn a_heap() {
+    let mut texts: Vec<String> = build().1.iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+    texts.push(fs::read_to_string(build_with_messages()).unwrap());
+    for text in &texts {
+        let undefined: Vec<&str> = text.lines().filter(|line| line.starts_with(".extern .func")).collect();
+        assert!(undefined.iter().any(|line| line.ends_with(" malloc")) && undefined.iter().any(|line| line.ends_with(" free")));
+        assert!(
+            undefined.iter().all(|line| [" malloc", " free", " vprintf"].iter().any(|name| line.ends_with(name))),
+            "{undefined:?}"
+        );
+    }
+    // "the device's heap has no"
+    let message: Vec<String> = b"the device's heap has no".iter().map(u8::to_string).collect();
+    assert!(texts.pop().unwrap().contains(&message.join(", ")));
 }
 
 /// `core`'s formatting calls by address; it is there where a kernel prints.

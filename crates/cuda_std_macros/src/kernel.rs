@@ -250,7 +250,7 @@ impl VisitMut for Elided {
 
 /// Gives a lifetime to the parameters whose lifetimes are usually left out. By other names they take `'_`.
 fn write_lifetime(segment: &mut syn::PathSegment, lifetime: GenericArgument) {
-    if ["DisjointSlice", "DisjointMatrix"].iter().any(|name| segment.ident == name)
+    if ["DisjointSlice", "DisjointMatrix", "TensorMap", "TensorMapMut"].iter().any(|name| segment.ident == name)
         && let PathArguments::AngleBracketed(arguments) = &mut segment.arguments
         && !arguments.args.iter().any(|argument| matches!(argument, GenericArgument::Lifetime(_)))
     {

@@ -24,6 +24,7 @@ mod graph;
 mod memory;
 mod module;
 mod stream;
+mod tensor;
 
 pub(super) use event::CudaEvent;
 pub(super) use graph::CudaGraph;

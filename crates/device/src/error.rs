@@ -133,6 +133,13 @@ pub enum DeviceError {
         what: &'static str,
     },
 
+    /// A tensor can't be described for copies of its boxes.
+    #[error("a tensor map wasn't made: {reason}")]
+    TensorMap {
+        /// Why, as a clause.
+        reason: String,
+    },
+
     /// None of a module's PTX images suits the device.
     #[error(
         "the kernels can't run on {device}, a GPU of compute capability {}.{}: they were built for {}",

@@ -172,9 +172,19 @@ pub(super) fn suiting(capability: u32) -> Result<Option<u32>, &'static [(u32, &'
 
 /// The image that suits a device best: that for the highest compute capability which the device has.
 ///
-/// Both numbers are capabilities times ten, 75 for 7.5. PTX for one runs on all later ones.
+/// Both numbers are capabilities times ten, 75 for 7.5. PTX for one runs on all later ones, but for what is specific to its
+/// architecture, which goes before the other of the same number.
 pub(super) fn choose<'a>(images: &[(u32, &'a str)], capability: u32) -> Option<(u32, &'a str)> {
-    images.iter().filter(|(arch, _)| *arch <= capability).max_by_key(|(arch, _)| *arch).copied()
+    let runs = |arch: u32, specific: bool| arch == capability || arch < capability && !specific;
+    let images = images.iter().map(|&(arch, ptx)| (arch, is_specific(ptx), ptx));
+    let best = images.filter(|&(arch, specific, _)| runs(arch, specific)).max_by_key(|&(arch, specific, _)| (arch, specific));
+    best.map(|(arch, _, ptx)| (arch, ptx))
+}
+
+/// Whether a PTX text is for one architecture alone: its target ends in a letter.
+fn is_specific(ptx: &str) -> bool {
+    let target = ptx.split_once(".target sm_").map_or("", |(_, rest)| rest);
+    target.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with('a')
 }
 
 /// Whether the functions of a PTX text call others by their addresses.
@@ -216,5 +226,9 @@ mod tests {
         assert_eq!(choose(&images, 120), Some((90, "hopper")));
         assert_eq!(choose(&[(90, "hopper"), (75, "turing")], 100), Some((90, "hopper")));
         assert_eq!(choose(&[], 90), None);
+        let images = [(80, ".target sm_80\n"), (90, ".target sm_90\n"), (90, ".version 8.0\n.target sm_90a, debug\n")];
+        assert_eq!(choose(&images, 90), Some(images[2]));
+        assert_eq!(choose(&images, 100), Some(images[1]));
+        assert_eq!(choose(&[images[0], images[2]], 100), Some(images[0]));
     }
 }

@@ -33,6 +33,8 @@
 //! All types here may be used from any thread. Several GPUs are best driven by a thread each.
 
 mod buffer;
+#[cfg(simt_check)]
+mod checked;
 mod cpu;
 mod cuda;
 mod error;
@@ -47,6 +49,7 @@ mod order;
 mod param;
 mod pinned;
 mod stream;
+mod tensor;
 pub mod threads;
 
 pub use buffer::{Buffer, View, ViewMut};
@@ -60,6 +63,7 @@ pub use launch::{Dim3, LaunchConfig};
 pub use mapped::MappedBuffer;
 pub use pinned::{Pending, PinnedBuffer};
 pub use stream::Stream;
+pub use tensor::{TensorLayout, TensorMap};
 
 #[doc(hidden)]
 pub use cuda_std_macros::launch as __launch;

@@ -17,11 +17,13 @@ mod sync;
 pub(crate) use sync::BarrierKind;
 
 #[cfg(simt_check)]
-use crate::check::{BlockChecks, Checks};
+use crate::check::{BlockChecks, Checks, ClusterChecks};
 use crate::cluster::Member;
 use crate::error::{Place, SimtError};
 use crate::grid::{Grid, Schedule};
 use crate::sched::Turns;
+#[cfg(simt_check)]
+use crate::shared;
 use crate::shared::Shared;
 use crate::stack::{self, Stack};
 use crate::{Dim3, MAX_BLOCK_THREADS, panics};
@@ -186,6 +188,8 @@ impl<'a> Block<'a> {
             self.unwind_fibres();
             return Err(self.error.take());
         }
+        #[cfg(simt_check)]
+        self.give_up_shared()?;
         Ok(())
     }
 
@@ -365,7 +369,10 @@ impl<'a> Block<'a> {
 
     /// The running thread has returned, or has been unwound.
     fn finish(&self, thread: u32) {
-        self.leave_cluster(thread);
+        // Others of the cluster don't go on as if a block that fails had returned.
+        if !self.failed.get() {
+            self.leave_cluster(thread);
+        }
         self.done.set(self.done.get() + 1);
         if !self.failed.get()
             && let Some(error) = self.leave(thread)
@@ -451,12 +458,37 @@ impl Block<'_> {
         limit..base
     }
 
+    pub(crate) fn cluster_checks(&self) -> Option<&ClusterChecks> {
+        self.member.map(|member| &member.cluster.checks)
+    }
+
+    /// An access to the block's shared memory, or to that of another one of its cluster, which has the same parts.
     pub(crate) fn shared_access(&self, bytes: &Range<usize>, writes: bool) -> Option<Result<bool, String>> {
-        self.buffers.shared.borrow_mut().access(bytes, writes)
+        let own = self.buffers.shared.borrow();
+        let others = self.cluster_checks().into_iter().flat_map(ClusterChecks::shared);
+        own.known().into_iter().chain(others).find_map(|known| own.access(bytes, writes, known))
     }
 
     pub(crate) fn shared_name(&self, address: usize) -> Option<String> {
-        self.buffers.shared.borrow().name(address)
+        let own = self.buffers.shared.borrow();
+        if let Some(name) = own.known().and_then(|(base, _)| own.name(address, base)) {
+            return Some(name);
+        }
+        let others = self.cluster_checks().into_iter().flat_map(ClusterChecks::shared).enumerate();
+        others
+            .into_iter()
+            .find_map(|(rank, (base, _))| Some(format!("{} of block {rank} of the cluster", own.name(address, base)?)))
+    }
+
+    /// The other block of the cluster in whose shared memory the address is.
+    pub(crate) fn owner(&self, address: usize) -> Option<u64> {
+        let Member { cluster, rank: own } = self.member?;
+        let rank = cluster.checks.shared().position(|(base, _)| shared::addresses(base).contains(&address))? as u32;
+        cluster.block(self.grid.launch, rank).filter(|_| rank != own)
+    }
+
+    pub(crate) fn shared_base(&self) -> Option<usize> {
+        self.buffers.shared.borrow().known().map(|(base, _)| base)
     }
 
     /// The block fails, and the running thread goes no further. It isn't unwound: calls of the hooks are not among those

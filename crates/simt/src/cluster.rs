@@ -20,6 +20,8 @@ pub(crate) struct Cluster {
     /// How often all threads have met.
     met: AtomicU64,
     meeting: Mutex<Meeting>,
+    #[cfg(simt_check)]
+    pub(crate) checks: crate::check::ClusterChecks,
 }
 
 #[derive(Default)]
@@ -40,6 +42,8 @@ impl Cluster {
             shared: (0..size).map(|_| AtomicPtr::new(ptr::null_mut())).collect(),
             met: AtomicU64::new(0),
             meeting: Mutex::default(),
+            #[cfg(simt_check)]
+            checks: crate::check::ClusterChecks::new(size),
         }
     }
 
@@ -51,6 +55,8 @@ impl Cluster {
     /// Chooses the next cluster, while nobody uses the one before. It is for one of the OS threads.
     pub(crate) fn begin(&self, number: u64, threads: u64) {
         self.next.store(number, Ordering::Relaxed);
+        #[cfg(simt_check)]
+        self.checks.reset();
         *self.meeting.lock().unwrap_or_else(PoisonError::into_inner) = Meeting { threads, ..Meeting::default() };
     }
 

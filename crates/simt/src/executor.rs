@@ -121,8 +121,6 @@ impl Executor {
     /// so that they can wait for each other ([`current::cluster_wait`]) and access each other's shared memory
     /// ([`current::cluster_map`]). Clusters start in ascending order.
     ///
-    /// Checked runs don't know such memory, and take no clusters.
-    ///
     /// # Errors
     /// As [`run`](Self::run); and where the cluster has no blocks or more than [`MAX_CLUSTER`], the grid isn't a multiple
     /// of it, or the system doesn't start as many threads as one cluster has blocks.
@@ -135,9 +133,6 @@ impl Executor {
     ) -> Result<(), SimtError> {
         let grid = self.grid(launch, memory, body)?;
         let invalid = |reason| Err(SimtError::InvalidLaunch { kernel: launch.kernel.to_owned(), reason });
-        if cfg!(simt_check) {
-            return invalid("its blocks are in clusters, which checked runs don't know".to_owned());
-        }
         let (size, extent) = (cluster.count(), launch.grid);
         if !(1..=MAX_CLUSTER).contains(&size) {
             return invalid(format!("its cluster {cluster} has {size} blocks, and from 1 to {MAX_CLUSTER} are possible"));
@@ -146,7 +141,9 @@ impl Executor {
             return invalid(format!("its grid {extent} isn't a multiple of its cluster {cluster} in each dimension"));
         }
         let size = size as usize;
-        let most = usize::try_from(grid.blocks / size as u64).unwrap_or(usize::MAX).min(self.workers / size).max(1);
+        // In a checked run they would wait for each other.
+        let workers = if cfg!(simt_check) { 1 } else { self.workers };
+        let most = usize::try_from(grid.blocks / size as u64).unwrap_or(usize::MAX).min(workers / size).max(1);
         let (granted, _reservation) = Reservation::new(most * size, launch.block.count() as usize);
         let groups: Vec<Cluster> = (0..(granted / size).max(1)).map(|_| Cluster::new(cluster)).collect();
         // How many groups have all of their threads. The others' go home.

@@ -107,6 +107,12 @@ impl<'a> Grid<'a> {
         arrays.clone()
     }
 
+    /// How often all blocks have met.
+    #[cfg(simt_check)]
+    pub(crate) fn met(&self) -> u64 {
+        self.met.load(Ordering::Acquire)
+    }
+
     /// A block comes to a meeting of all blocks; `wait` is called as long as others have to come. The error says that
     /// one has returned instead.
     pub(crate) fn meet(&self, mut wait: impl FnMut()) -> Result<(), ()> {

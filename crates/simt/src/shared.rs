@@ -2,7 +2,14 @@
 
 use crate::MAX_SHARED;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+#[cfg(simt_check)]
+use std::ops::Range;
 use std::ptr::{self, NonNull};
+#[cfg(simt_check)]
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering::Relaxed},
+};
 
 /// What uninitialised shared memory is filled with, to show where it is read.
 const POISON: u8 = 0xA5;
@@ -37,9 +44,30 @@ pub(crate) struct Shared {
     statics: Vec<Static>,
     /// Bytes that lie between the parts.
     gaps: usize,
-    /// Which bytes have been written.
     #[cfg(simt_check)]
-    written: Vec<bool>,
+    written: Written,
+    /// Parts count as unwritten from when they are given out, not from the block's start.
+    #[cfg(simt_check)]
+    one_by_one: bool,
+}
+
+/// Which bytes of a block's shared memory have been written. Other blocks of its cluster write there, too.
+#[cfg(simt_check)]
+#[derive(Clone)]
+pub(crate) struct Written(Arc<[AtomicBool]>);
+
+#[cfg(simt_check)]
+impl Default for Written {
+    fn default() -> Self {
+        Written((0..SIZE).map(|_| AtomicBool::new(false)).collect())
+    }
+}
+
+#[cfg(simt_check)]
+impl Written {
+    fn clear(&self, bytes: Range<usize>) {
+        self.0[bytes].iter().for_each(|written| written.store(false, Relaxed));
+    }
 }
 
 struct Static {
@@ -56,6 +84,13 @@ impl Shared {
         (self.used, self.gaps) = (0, 0);
         self.dynamic = dynamic;
         self.poison = poison && !all;
+        #[cfg(simt_check)]
+        {
+            self.one_by_one = !all;
+            if all {
+                self.written.clear(0..SIZE);
+            }
+        }
         if poison && all {
             // SAFETY: the allocation has this size; kernels hold no references into the memory of a block that has ended.
             unsafe { self.base().write_bytes(POISON, SIZE) };
@@ -138,10 +173,9 @@ impl Shared {
             unsafe { at.write_bytes(POISON, size) };
         }
         #[cfg(simt_check)]
-        {
+        if self.one_by_one {
             let first = self.used + self.gaps;
-            self.written.resize(SIZE, false);
-            self.written[first..first + size].fill(false);
+            self.written.clear(first..first + size);
         }
         self.used += size;
         self.gaps += if self.statics.len() < GAPS { GAP } else { 0 };
@@ -151,46 +185,62 @@ impl Shared {
 
 #[cfg(simt_check)]
 impl Shared {
-    /// Where the part of that address starts, and its size; `None` where the address isn't in shared memory.
-    fn part(&self, address: usize) -> Option<Result<(usize, usize), String>> {
-        let start = self.base?.addr().get();
-        if !(start..start + SIZE).contains(&address) {
-            return None;
-        }
-        let parts = self.statics.iter().map(|part| (part.at.addr(), part.size));
-        let last = parts.chain([(start, self.dynamic)]).filter(|part| part.0 <= address && part.1 > 0).max();
-        Some(match last {
-            Some((first, size)) if address < first + size => Ok((first, size)),
-            Some((first, size)) => {
-                Err(format!("in shared memory, {} bytes behind the end of an array of {size} bytes", address - first - size))
-            }
-            None => Err("in shared memory, of which the block has none".to_owned()),
-        })
+    /// Where this memory is, and which of it has been written.
+    pub(crate) fn known(&self) -> Option<(usize, &Written)> {
+        Some((self.base?.addr().get(), &self.written))
     }
 
-    /// An access to bytes that start in shared memory: whether all have been written before, or a clause that says
-    /// where they are instead. `None` where it is other memory.
-    pub(crate) fn access(&mut self, bytes: &std::ops::Range<usize>, writes: bool) -> Option<Result<bool, String>> {
-        let start = self.base?.addr().get();
-        Some(self.part(bytes.start)?.and_then(|(first, size)| {
-            if bytes.end > first + size {
-                let beyond = bytes.end - first - size;
+    /// The part with the byte at `offset`: where it starts, and its size. The error is a clause.
+    fn part(&self, offset: usize) -> Result<(usize, usize), String> {
+        let start = self.base.map_or(0, |base| base.addr().get());
+        let parts = self.statics.iter().map(|part| (part.at.addr() - start, part.size));
+        let last = parts.chain([(0, self.dynamic)]).filter(|part| part.0 <= offset && part.1 > 0).max();
+        match last {
+            Some((first, size)) if offset < first + size => Ok((first, size)),
+            Some((first, size)) => {
+                Err(format!("in shared memory, {} bytes behind the end of an array of {size} bytes", offset - first - size))
+            }
+            None => Err("in shared memory, of which the block has none".to_owned()),
+        }
+    }
+
+    /// An access to bytes that start in shared memory with this base, which is this block's, or another's with the same
+    /// parts: whether all have been written before, or a clause that says where they are instead. `None` where it is
+    /// other memory.
+    pub(crate) fn access(
+        &self,
+        bytes: &Range<usize>,
+        writes: bool,
+        (base, written): (usize, &Written),
+    ) -> Option<Result<bool, String>> {
+        let offset = bytes.start.checked_sub(base).filter(|&offset| offset < SIZE)?;
+        Some(self.part(offset).and_then(|(first, size)| {
+            let end = offset + bytes.len();
+            if end > first + size {
+                let beyond = end - first - size;
                 return Err(format!("in shared memory, and goes {beyond} bytes beyond the end of an array of {size} bytes"));
             }
-            let written = &mut self.written[bytes.start - start..bytes.end - start];
-            let all = written.iter().all(|&written| written);
+            let written = &written.0[offset..end];
+            let all = written.iter().all(|written| written.load(Relaxed));
             if writes {
-                written.fill(true);
+                written.iter().for_each(|written| written.store(true, Relaxed));
             }
             Ok(all)
         }))
     }
 
-    /// What is at an address of shared memory, in words.
-    pub(crate) fn name(&self, address: usize) -> Option<String> {
-        let (first, size) = self.part(address)?.ok()?;
-        Some(format!("byte {} of the {size} of a shared array", address - first))
+    /// What is at an address of shared memory with this base, in words.
+    pub(crate) fn name(&self, address: usize, base: usize) -> Option<String> {
+        let offset = address.checked_sub(base).filter(|&offset| offset < SIZE)?;
+        let (first, size) = self.part(offset).ok()?;
+        Some(format!("byte {} of the {size} of a shared array", offset - first))
     }
+}
+
+/// The addresses of the shared memory with this base.
+#[cfg(simt_check)]
+pub(crate) fn addresses(base: usize) -> Range<usize> {
+    base..base + SIZE
 }
 
 impl Drop for Shared {

@@ -1,5 +1,4 @@
 //! Clusters: blocks that meet and access each other's shared memory.
-#![cfg(not(simt_check))]
 
 mod common;
 

@@ -6,7 +6,7 @@
 //!   `compute-sanitizer` says of the other is for the reader. A fault ends the process's use of the GPU, so run one test
 //!   at a time.
 
-use bugs::kernels::{atomics, block, global, memory};
+use bugs::kernels::{atomics, block, clusters, global, memory};
 use simt::{Executor, Schedule};
 use warpsmith_device::{Backend, Buffer, Device, DeviceError, launch};
 
@@ -115,6 +115,8 @@ maps! {
         numbers(32) => (0..32).map(|i| (i ^ 16) + 1).collect::<Vec<u32>>();
     sync_warp_for_a_block: ALWAYS.checked(NO_BARRIER), block::sync_warp_for_a_block, 64,
         numbers(64) => (0..64).map(|i| (i ^ 32) + 1).collect::<Vec<u32>>();
+    two_barriers: NEVER.checked(&["of its warp at another"]), block::two_barriers, 64,
+        numbers(64) => (0..64).map(|i| (i ^ 1) + 1).collect::<Vec<u32>>();
     mask_with_absent_lanes: ALWAYS.checked(&["lane"]), block::mask_with_absent_lanes, 32, numbers(32) => [1; 16];
     beyond_a_shared_array: NEVER.checked(&["behind the end of an array of 128 bytes"]), memory::beyond_a_shared_array, 32,
         numbers(32) => numbers(32);
@@ -338,4 +340,26 @@ fn writes_to_an_input() {
         unsafe { launch!(stream, memory::writes_to_an_input<<<1, 1>>>(&input, &mut out, right))? };
         Ok(stream.download_vec(&input)? == [0])
     });
+}
+
+/// The test of a bug in two blocks of a cluster. Their threads' order isn't drawn from a seed alone, nor would a plain run
+/// show it each time.
+macro_rules! clusters {
+    ($($name:ident: $checked:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            bug(NOT_TRIED.checked($checked), |device, right| {
+                let sums: Vec<u32> = (1..=32).chain(1..=32).map(|i| 2 * i + 32).collect();
+                map(device, &numbers(64), &sums, |stream, values, out| {
+                    // SAFETY: where it is to be right, the kernel gets what it asks for: one cluster, of as many values.
+                    unsafe { launch!(stream, clusters::$name<<<2, 32>>>(values, out, right)) }
+                })
+            });
+        }
+    )*};
+}
+clusters! {
+    missing_barrier_of_the_cluster: &["that may not have started"];
+    returns_too_early: &["returns, and with it goes byte", "that has returned"];
+    beyond_another_block_s_array: &["behind the end of an array of 256 bytes"];
 }

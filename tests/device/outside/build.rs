@@ -1,7 +1,9 @@
 //! Builds the kernels to PTX.
 
+use cuda_builder::NvptxArch::{Compute75, Compute90, Compute90a};
+
 fn main() -> Result<(), cuda_builder::BuilderError> {
     let builder = cuda_builder::CudaBuilder::new("kernels").leave_out("left_out_");
-    // Clusters need the second.
-    builder.arch(cuda_builder::NvptxArch::Compute75).arch(cuda_builder::NvptxArch::Compute90).build().map(drop)
+    // Clusters and copies of boxes need the second, products by warpgroups the third.
+    builder.arch(Compute75).arch(Compute90).arch(Compute90a).build().map(drop)
 }

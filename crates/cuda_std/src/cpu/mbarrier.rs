@@ -13,7 +13,7 @@ use simt::{
 const LIMIT: u64 = 1 << 20;
 
 /// What is in the word.
-struct State {
+pub(super) struct State {
     /// Arrivals of each phase, and those that the current one lacks.
     count: u64,
     lacking: u64,
@@ -33,6 +33,11 @@ impl State {
         }
     }
 
+    /// A copy has brought so many bytes.
+    pub(super) fn bring(&mut self, bytes: usize) {
+        self.bytes -= bytes as i64;
+    }
+
     fn word(&self) -> u64 {
         // The bits from 62 on are the parity's.
         self.count | self.lacking << 20 | (self.bytes as u64 & (4 * LIMIT - 1)) << 40 | self.parity << 62
@@ -41,7 +46,7 @@ impl State {
 
 /// # Safety
 /// The barrier has been made.
-unsafe fn change(barrier: *mut u64, change: impl FnOnce(&mut State)) {
+pub(super) unsafe fn change(barrier: *mut u64, change: impl FnOnce(&mut State)) {
     preemption_point();
     let _under_way = current::atomic(Scope::Block);
     // SAFETY: the caller has promised that the barrier is there, and all use it as an atomic.
@@ -107,7 +112,7 @@ pub unsafe fn copy(barrier: *mut u64, shared: *mut u8, global: *const u8, bytes:
     // SAFETY: the caller has promised that the memory is there, and that the barrier is.
     unsafe {
         copy_at_once(shared, global, bytes);
-        change(barrier, |state| state.bytes -= i64::from(bytes));
+        change(barrier, |state| state.bring(bytes as usize));
     }
 }
 

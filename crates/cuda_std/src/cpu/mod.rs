@@ -6,5 +6,7 @@ pub mod math;
 pub mod mbarrier;
 pub mod mem;
 pub mod mma;
+pub mod tensor;
 pub mod thread;
 pub mod warp;
+pub mod wgmma;

@@ -8,5 +8,7 @@ pub mod mbarrier;
 pub mod mem;
 pub mod mma;
 mod panic;
+pub mod tensor;
 pub mod thread;
 pub mod warp;
+pub mod wgmma;

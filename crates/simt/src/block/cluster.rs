@@ -13,7 +13,11 @@ pub(super) type Arrival = Option<u64>;
 impl<'a> Block<'a> {
     /// The block as one of a cluster.
     pub(crate) fn in_cluster(mut self, member: Member<'a>) -> Self {
-        member.cluster.set_shared(member.rank, self.buffers.shared.borrow_mut().base());
+        let mut shared = self.buffers.shared.borrow_mut();
+        member.cluster.set_shared(member.rank, shared.base());
+        #[cfg(simt_check)]
+        member.cluster.checks.set_shared(member.rank, shared.known().expect("it has a base"));
+        drop(shared);
         self.member = Some(member);
         self
     }
@@ -54,7 +58,12 @@ impl<'a> Block<'a> {
             drop(arrivals);
             self.fault(format!("arrives at its cluster's barrier ({location}) before it has waited after its last arrival"));
         }
-        *own = Some(self.member.map_or(0, |member| member.cluster.arrive()));
+        *own = Some(self.member.map_or(0, |member| {
+            // Nobody is beyond this meeting before this thread has come.
+            #[cfg(simt_check)]
+            self.come_to_meeting(true, member.cluster.met());
+            member.cluster.arrive()
+        }));
     }
 
     pub(crate) fn cluster_wait(&self, location: &'static Location<'static>) {
@@ -82,6 +91,8 @@ impl<'a> Block<'a> {
             }
             self.yield_now();
         }
+        #[cfg(simt_check)]
+        self.go_from_meeting(true, before);
         self.at_cluster.set(self.at_cluster.get() - 1);
         self.arrivals.borrow_mut()[thread] = None;
     }
@@ -96,7 +107,7 @@ impl<'a> Block<'a> {
     /// `thread` has returned.
     pub(super) fn leave_cluster(&self, thread: u32) {
         let arrival = self.arrivals.borrow().get(thread as usize).copied().flatten();
-        if arrival.is_some() && !self.failed.get() {
+        if arrival.is_some() {
             self.note(crate::SimtError::Fault {
                 at: self.place_of(thread),
                 message: "returns between its arrival at its cluster's barrier and its wait there".to_owned(),

@@ -160,6 +160,15 @@ impl Block<'_> {
         if !self.may_wait() {
             return false;
         }
+        #[cfg(simt_check)]
+        if let Some((other, elsewhere)) = self.checks.come_to_barrier(self.thread.get(), location) {
+            let other = self.place_of(other).thread;
+            self.fault(format!(
+                "is at {} ({location}), and thread {other} of its warp at another ({elsewhere}): on a GPU all lanes of a warp \
+                 have to come to the same one",
+                kind.name()
+            ));
+        }
         let mut sched = self.buffers.sched.borrow_mut();
         let left = sched.left;
         let barrier = &mut sched.barrier;
@@ -228,12 +237,14 @@ impl Block<'_> {
         self.barrier(BarrierKind::Grid, false, location);
         if self.thread.get() == 0 {
             #[cfg(simt_check)]
-            self.meet_blocks(true);
+            let number = self.grid.met();
+            #[cfg(simt_check)]
+            self.come_to_meeting(false, number);
             if self.grid.meet(|| self.yield_now()).is_err() {
                 self.fault(format!("waits at sync_grid ({location}), but another block has returned and will never reach it"));
             }
             #[cfg(simt_check)]
-            self.meet_blocks(false);
+            self.go_from_meeting(false, number);
         }
         self.barrier(BarrierKind::Grid, false, location);
     }

@@ -11,12 +11,14 @@ mod shadow;
 use crate::block::Block;
 use crate::error::{BadAccess, Race, SimtError};
 use crate::memory::Memory;
+use crate::shared::{self, Written};
 use crate::{Place, Scope};
-use order::{Operation, Order, Released, Time};
+use order::{Meeting, Operation, Order, Released, Time};
 use shadow::{Access, Atomicity, Callers, Kind, Shadow};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::panic::Location;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -95,11 +97,43 @@ pub(crate) struct Checks {
     global: Mutex<Global>,
 }
 
-/// The accesses to memory that all blocks share.
+/// The accesses to memory that all blocks share, or those of a cluster, or the threads of a block.
 #[derive(Default)]
 struct Global {
     shadow: Shadow,
     released: Released,
+    /// Of blocks that meet, or threads of a cluster: this meeting, and that before it or after it.
+    meetings: [Meeting; 2],
+    /// The shared memory of blocks that have returned.
+    gone: Vec<Range<usize>>,
+}
+
+/// What is known of the cluster under way.
+pub(crate) struct ClusterChecks {
+    /// All accesses to shared memory of its blocks.
+    global: Mutex<Global>,
+    /// Where that of each block is, by rank, and which of it has been written.
+    shared: Box<[OnceLock<(usize, Written)>]>,
+}
+
+impl ClusterChecks {
+    pub(crate) fn new(size: usize) -> Self {
+        ClusterChecks { global: Mutex::default(), shared: (0..size).map(|_| OnceLock::new()).collect() }
+    }
+
+    pub(crate) fn set_shared(&self, rank: u32, (base, written): (usize, &Written)) {
+        let known = self.shared[rank as usize].set((base, written.clone()));
+        assert!(known.is_ok(), "each block's memory is made known once");
+    }
+
+    /// Another cluster begins.
+    pub(crate) fn reset(&self) {
+        *lock(&self.global) = Global::default();
+    }
+
+    pub(crate) fn shared(&self) -> impl Iterator<Item = (usize, &Written)> {
+        self.shared.iter().filter_map(OnceLock::get).map(|(base, written)| (*base, written))
+    }
 }
 
 impl Checks {
@@ -201,11 +235,18 @@ pub(crate) struct BlockChecks {
     shared: RefCell<Global>,
     /// That of the atomic operation under way.
     scope: Cell<Scope>,
+    /// Of each warp, one of those at the block's barrier, and where in the source.
+    waiting: RefCell<BTreeMap<u32, (u32, &'static Location<'static>)>>,
 }
 
 impl BlockChecks {
     pub(crate) fn new() -> Self {
-        BlockChecks { order: RefCell::default(), shared: RefCell::default(), scope: Cell::new(Scope::Device) }
+        BlockChecks {
+            order: RefCell::default(),
+            shared: RefCell::default(),
+            scope: Cell::new(Scope::Device),
+            waiting: RefCell::default(),
+        }
     }
 
     pub(crate) fn reset(&self, block: u64, threads: u32) {
@@ -214,10 +255,23 @@ impl BlockChecks {
         shared.shadow.clear();
         shared.released.clear();
         self.scope.set(Scope::Device);
+        self.waiting.borrow_mut().clear();
+    }
+
+    /// A thread comes to the barrier; gives one of its warp that waits at another place in the source.
+    pub(crate) fn come_to_barrier(
+        &self,
+        thread: u32,
+        location: &'static Location<'static>,
+    ) -> Option<(u32, &'static Location<'static>)> {
+        let mut waiting = self.waiting.borrow_mut();
+        let first = *waiting.entry(thread / crate::WARP_SIZE).or_insert((thread, location));
+        (first.1 != location).then_some(first)
     }
 
     /// All threads have come to the barrier.
     pub(crate) fn barrier(&self) {
+        self.waiting.borrow_mut().clear();
         self.order.borrow_mut().barrier();
     }
 
@@ -246,13 +300,10 @@ impl Block<'_> {
         let kind = Kind { writes, atomicity: Atomicity::Plain };
         let now = self.checks().order.borrow().now(self.linear_thread());
         let callers = self.callers(caller);
-        if let Err(error) = self.allowed(&bytes, kind, !writes, writes, callers).and_then(|shared| {
-            if shared {
-                self.touch(&mut self.checks().shared.borrow_mut(), bytes, kind, now, callers)
-            } else {
-                self.touch(&mut lock(&self.grid_checks().global), bytes, kind, now, callers)
-            }
-        }) {
+        if let Err(error) = self
+            .allowed(&bytes, kind, !writes, writes, callers)
+            .and_then(|shared| self.with_memory(shared, |memory| self.touch(memory, bytes, kind, now, callers)))
+        {
             self.stop(error);
         }
     }
@@ -281,18 +332,57 @@ impl Block<'_> {
             self.checks().order.borrow_mut().atomic(self.linear_thread(), &mut memory.released, address, operation, scope);
             self.touch(memory, bytes.clone(), kind(operation.writes), now, callers).map(|()| value)
         };
-        let done = self.allowed(&bytes, kind(may_write), reads, may_write, callers).and_then(|shared| {
-            if shared { finish(&mut self.checks().shared.borrow_mut()) } else { finish(&mut lock(&self.grid_checks().global)) }
-        });
+        let allowed = self.allowed(&bytes, kind(may_write), reads, may_write, callers);
+        let done = allowed.and_then(|shared| self.with_memory(shared, finish));
         done.unwrap_or_else(|error| self.stop(error))
     }
 
-    /// The running thread is about to meet threads of all other blocks, or has met them.
-    pub(crate) fn meet_blocks(&self, before: bool) {
-        let mut global = lock(&self.grid_checks().global);
-        let operation = Operation { reads: true, writes: before, acquires: !before, releases: before };
-        let meeting = ptr::from_ref(self.grid_checks()).addr();
-        self.checks().order.borrow_mut().atomic(self.linear_thread(), &mut global.released, meeting, operation, Scope::Device);
+    /// Calls `f` with what is known of shared memory, or of that of all blocks.
+    fn with_memory<R>(&self, shared: bool, f: impl FnOnce(&mut Global) -> R) -> R {
+        match self.cluster_checks() {
+            _ if !shared => f(&mut lock(&self.grid_checks().global)),
+            Some(cluster) => f(&mut lock(&cluster.global)),
+            None => f(&mut self.checks().shared.borrow_mut()),
+        }
+    }
+
+    /// The running thread comes to its meeting of this number with threads of other blocks: of all, or of its cluster
+    /// (`shared`).
+    pub(crate) fn come_to_meeting(&self, shared: bool, number: u64) {
+        let mut order = self.checks().order.borrow_mut();
+        self.with_memory(shared, |memory| {
+            order.come(self.linear_thread(), &mut memory.meetings[number as usize % 2], number);
+        });
+    }
+
+    /// All have come to that meeting.
+    pub(crate) fn go_from_meeting(&self, shared: bool, number: u64) {
+        let mut order = self.checks().order.borrow_mut();
+        self.with_memory(shared, |memory| order.go(self.linear_thread(), &mut memory.meetings[number as usize % 2]));
+    }
+
+    /// All threads of the block have returned, and with it its shared memory is gone, which others of its cluster may
+    /// have used. The error says that nothing has put that before the end.
+    pub(crate) fn give_up_shared(&self) -> Result<(), SimtError> {
+        let (Some(cluster), Some(base)) = (self.cluster_checks(), self.shared_base()) else {
+            return Ok(());
+        };
+        let mut memory = lock(&cluster.global);
+        let order = self.checks().order.borrow();
+        let bytes = shared::addresses(base);
+        if let Some((address, other)) = memory.shadow.of(&bytes).find(|(_, access)| !order.ends_after(access)) {
+            let (block, thread) = (self.grid_dim().at(other.block.into()), self.block_dim().at(other.thread.into()));
+            let message = format!(
+                "returns, and with it goes {}, which block {block}, thread {thread} {} ({}): there is no barrier of the \
+                 cluster between",
+                self.name(address),
+                other.kind.name(),
+                location(other.callers),
+            );
+            return Err(SimtError::Fault { at: self.place(), message });
+        }
+        memory.gone.push(bytes);
+        Ok(())
     }
 
     /// The running thread is at a fence.
@@ -304,18 +394,18 @@ impl Block<'_> {
 
     /// Whether there is memory for the access, and something in it; says whether it is shared memory.
     fn allowed(&self, bytes: &Range<usize>, kind: Kind, reads: bool, writes: bool, callers: Callers) -> Result<bool, SimtError> {
-        let error = |kind: Kind, problem: String| {
-            SimtError::BadAccess(Box::new(BadAccess {
-                at: *self.place(),
-                access: kind.name(),
-                bytes: bytes.len(),
-                address: bytes.start,
-                location: location(callers),
-                problem,
-            }))
+        let bad = |problem| self.bad_access(bytes, kind, callers, problem);
+        let unwritten = || {
+            let kind = Kind { writes: false, ..kind };
+            self.bad_access(bytes, kind, callers, "which nobody has written yet".to_owned())
         };
-        let bad = |problem| error(kind, problem);
-        let unwritten = || error(Kind { writes: false, ..kind }, "which nobody has written yet".to_owned());
+        if let Some(block) = self.owner(bytes.start)
+            && !self.checks().order.borrow().has_met(self.linear_thread(), block as u32)
+        {
+            let problem = "in the shared memory of a block of its cluster that may not have started: there is no barrier of \
+                the cluster before";
+            return Err(bad(problem.to_owned()));
+        }
         if let Some(shared) = self.shared_access(bytes, writes) {
             let written = shared.map_err(bad)?;
             return if reads && !written { Err(unwritten()) } else { Ok(true) };
@@ -331,8 +421,28 @@ impl Block<'_> {
         Ok(false)
     }
 
+    fn bad_access(&self, bytes: &Range<usize>, kind: Kind, callers: Callers, problem: String) -> SimtError {
+        SimtError::BadAccess(Box::new(BadAccess {
+            at: *self.place(),
+            access: kind.name(),
+            bytes: bytes.len(),
+            address: bytes.start,
+            location: location(callers),
+            problem,
+        }))
+    }
+
+    /// What is at an address, in words.
+    fn name(&self, address: usize) -> String {
+        self.shared_name(address).unwrap_or_else(|| self.grid_checks().name(address))
+    }
+
     /// Notes the access, if it is in no race.
     fn touch(&self, memory: &mut Global, bytes: Range<usize>, kind: Kind, now: Time, callers: Callers) -> Result<(), SimtError> {
+        if memory.gone.iter().any(|gone| gone.contains(&bytes.start)) {
+            let problem = "in the shared memory of a block of its cluster that has returned".to_owned();
+            return Err(self.bad_access(&bytes, kind, callers, problem));
+        }
         let (thread, order) = (self.linear_thread(), self.checks().order.borrow());
         let access = Access::new(callers, order.block, now, thread, kind);
         match memory.shadow.touch(bytes, access, |earlier| order.knows(thread, earlier)) {
@@ -348,7 +458,9 @@ impl Block<'_> {
             thread: self.block_dim().at(other.thread.into()),
         };
         let cause = if access.block != other.block {
-            if access.kind.atomicity != Atomicity::Plain && other.kind.atomicity != Atomicity::Plain {
+            if self.cluster_checks().is_some() && self.shared_name(address).is_some() {
+                "there is no barrier of the cluster between"
+            } else if access.kind.atomicity != Atomicity::Plain && other.kind.atomicity != Atomicity::Plain {
                 "an atomic operation in the scope of a block isn't one for other blocks"
             } else {
                 "blocks are in no order, unless one acquires what the other has released, both in the scope of the device"
@@ -365,7 +477,7 @@ impl Block<'_> {
             other: other_place,
             other_access: other.kind.name(),
             other_location: location(other.callers),
-            memory: self.shared_name(address).unwrap_or_else(|| self.grid_checks().name(address)),
+            memory: self.name(address),
             cause,
         }))
     }

@@ -69,6 +69,17 @@ pub(crate) struct Operation {
 #[derive(Default)]
 pub(crate) struct Released(HashMap<usize, Messages>);
 
+/// What those that come to a meeting have released. They learn it when all have come.
+#[derive(Default)]
+pub(crate) struct Meeting {
+    number: u64,
+    clock: Clock,
+    /// The last clock that is part of it. Most have the same.
+    joined: Option<Arc<Clock>>,
+    /// Of all, when they have come.
+    whole: Option<Arc<Clock>>,
+}
+
 #[derive(Default)]
 struct Messages {
     /// From the threads of each block to that block.
@@ -95,6 +106,8 @@ pub(crate) struct Order {
 struct Thread {
     clock: Arc<Clock>,
     part: u32,
+    /// What it knew when it came to its last meeting.
+    came_with: Option<Arc<Clock>>,
     /// What relaxed writes release since the last fence: within the block, and beyond.
     fenced: [Option<Arc<Clock>>; 2],
     /// What relaxed reads have found, for the next fence to acquire: within the block, and beyond.
@@ -200,6 +213,44 @@ impl Order {
                 join_into(&mut released.0.entry(address).or_default().beyond, &clock);
             }
         }
+    }
+
+    /// `thread` comes to the meeting of this number.
+    pub(crate) fn come(&mut self, thread: u32, meeting: &mut Meeting, number: u64) {
+        if meeting.number != number {
+            *meeting = Meeting { number, ..Meeting::default() };
+        }
+        let state = &mut self.threads[thread as usize];
+        if !meeting.joined.as_ref().is_some_and(|joined| Arc::ptr_eq(joined, &state.clock)) {
+            meeting.clock.join(&state.clock);
+            meeting.joined = Some(Arc::clone(&state.clock));
+        }
+        meeting.clock.blocks.insert(self.block, self.epoch);
+        meeting.clock.threads.insert((self.block, thread as u16), (self.epoch, state.part));
+        state.part += 1;
+        state.came_with = Some(Arc::clone(&state.clock));
+    }
+
+    /// All have come that `thread` met.
+    pub(crate) fn go(&mut self, thread: u32, meeting: &mut Meeting) {
+        let whole = meeting.whole.get_or_insert_with(|| Arc::new(mem::take(&mut meeting.clock)));
+        let state = &mut self.threads[thread as usize];
+        match state.came_with.take() {
+            // It has learnt nothing since, so that the meeting's knowledge has all of its own.
+            Some(clock) if Arc::ptr_eq(&clock, &state.clock) => state.clock = Arc::clone(whole),
+            _ => join(&mut state.clock, whole),
+        }
+    }
+
+    /// Whether the start of `block` comes before what `thread` does next.
+    pub(crate) fn has_met(&self, thread: u32, block: u32) -> bool {
+        let Clock { blocks, threads } = &*self.threads[thread as usize].clock;
+        blocks.contains_key(&block) || threads.range((block, 0)..=(block, u16::MAX)).next().is_some()
+    }
+
+    /// Whether `access` comes before the end of the block.
+    pub(crate) fn ends_after(&self, access: &Access) -> bool {
+        access.block == self.block || self.threads.iter().any(|thread| thread.clock.knows(access))
     }
 
     /// `thread` has passed a fence.

@@ -102,6 +102,15 @@ impl Shadow {
         self.pages.clear();
     }
 
+    /// The accesses that are kept of these bytes, with addresses.
+    pub(crate) fn of(&self, bytes: &Range<usize>) -> impl Iterator<Item = (usize, &Access)> {
+        let words = bytes.start / WORD..bytes.end.div_ceil(WORD);
+        let pages = (words.start / PAGE..words.end.div_ceil(PAGE)).filter_map(|page| Some((page, self.pages.get(&page)?)));
+        let kept = pages.flat_map(|(page, kept)| (PAGE * page..).zip(kept.iter()));
+        kept.filter(move |(word, _)| words.contains(word))
+            .flat_map(|(word, kept)| kept.iter().map(move |access| (WORD * word + access.mask.trailing_zeros() as usize, access)))
+    }
+
     /// Notes that `access` comes to `bytes`; gives an address and an earlier access there that it is in a race with.
     /// `knows` says whether an access comes before this one.
     pub(crate) fn touch(

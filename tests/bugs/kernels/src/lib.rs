@@ -12,6 +12,25 @@
 pub mod block {
     use cuda_std::prelude::*;
 
+    /// Neighbours change places. Bug: the lanes of a warp come to two barriers.
+    #[kernel]
+    #[allow(clippy::if_same_then_else, reason = "that is the bug")]
+    pub unsafe fn two_barriers(values: &[u32], out: *mut u32, right: bool) {
+        let staged = shared_array![u32; 64];
+        let me = thread::thread_idx_x() as usize;
+        unsafe {
+            staged.write(me, values[me]);
+            if right {
+                thread::sync_threads();
+            } else if me % 2 == 0 {
+                thread::sync_threads();
+            } else {
+                thread::sync_threads();
+            }
+            *out.add(me) = staged.read(me ^ 1);
+        }
+    }
+
     /// Reverses the elements of one block of up to 256 threads. Bug: no barrier before others' elements are read.
     #[kernel]
     pub unsafe fn missing_barrier(values: *mut u32, right: bool) {
@@ -201,12 +220,10 @@ pub mod global {
     pub unsafe fn in_place(values: *mut u32, out: *mut u32, n: usize, right: bool) {
         let i = thread::index_1d() as usize;
         unsafe {
+            let sum = if i + 1 < n { *values.add(i) + *values.add(i + 1) } else { 0 };
+            thread::sync_threads();
             if i + 1 < n {
-                let sum = *values.add(i) + *values.add(i + 1);
-                thread::sync_threads();
                 *(if right { out } else { values }).add(i) = sum;
-            } else {
-                thread::sync_threads();
             }
         }
     }
@@ -402,6 +419,60 @@ pub mod memory {
     pub unsafe fn null(out: *mut u32, right: bool) {
         if thread::index_1d() == 0 {
             unsafe { (if right { out } else { core::ptr::null_mut() }).write_volatile(1) };
+        }
+    }
+}
+
+/// Shared memory of other blocks.
+pub mod clusters {
+    use cuda_std::prelude::*;
+
+    /// `out[i]` is the sum of what the threads of the same number give, in the blocks of a cluster. Bug: nobody waits for
+    /// the other blocks to have written it.
+    #[kernel(cluster = 2, block = 32)]
+    pub unsafe fn missing_barrier_of_the_cluster(values: &[u32], out: *mut u32, right: bool) {
+        let partial = shared_array![u32; 32];
+        let (i, me) = (thread::index_1d() as usize, thread::thread_idx_x() as usize);
+        unsafe {
+            partial.write(me, values[i]);
+            if right {
+                cluster::sync();
+            } else {
+                thread::sync_threads();
+            }
+            *out.add(i) = partial.of_block(0).read(me) + partial.of_block(1).read(me);
+            cluster::sync();
+        }
+    }
+
+    /// The same. Bug: a block may return while the other one reads its memory.
+    #[kernel(cluster = 2, block = 32)]
+    pub unsafe fn returns_too_early(values: &[u32], out: *mut u32, right: bool) {
+        let partial = shared_array![u32; 32];
+        let (i, me) = (thread::index_1d() as usize, thread::thread_idx_x() as usize);
+        unsafe {
+            partial.write(me, values[i]);
+            cluster::sync();
+            *out.add(i) = partial.of_block(0).read(me) + partial.of_block(1).read(me);
+            if right {
+                cluster::sync();
+            }
+        }
+    }
+
+    /// The same. Bug: a write behind the end of the other block's array.
+    #[kernel(cluster = 2, block = 32)]
+    pub unsafe fn beyond_another_block_s_array(values: &[u32], out: *mut u32, right: bool) {
+        let partial = shared_array![u32; 64];
+        let (i, me) = (thread::index_1d() as usize, thread::thread_idx_x() as usize);
+        unsafe {
+            cluster::sync();
+            for rank in 0..2 {
+                let first = if right { 0 } else { 1 };
+                *partial.of_block(rank).as_mut_ptr().add(first + 32 * cluster::rank() as usize + me) = values[i];
+            }
+            cluster::sync();
+            *out.add(i) = partial.read(me) + partial.read(32 + me);
         }
     }
 }

@@ -6,10 +6,13 @@
 #![cfg_attr(cuda_device, no_std)]
 #![allow(clippy::missing_safety_doc)]
 
+extern crate alloc;
+
 pub mod arithmetic;
 pub mod atomics;
 pub mod clusters;
 pub mod functions;
+pub mod heap;
 pub mod inline;
 pub mod loads;
 pub mod memory;
@@ -19,6 +22,8 @@ pub mod threads;
 pub mod warps;
 
 use cuda_std::prelude::*;
+
+cuda_std::device_heap!();
 
 /// Blocks of a launch.
 pub const GRID: u32 = 2;

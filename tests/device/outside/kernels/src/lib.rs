@@ -4,6 +4,8 @@ extern crate alloc;
 
 pub mod clusters;
 pub mod language;
+pub mod products;
+pub mod tensors;
 
 cuda_std::device_heap!();
 

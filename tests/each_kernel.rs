@@ -1,0 +1,314 @@
+//! Each kernel at about the smallest size that goes through it: for `ci/check-kernels`, which has every access checked and
+//! names the kernels that haven't run, and for compute-sanitizer. Other tests look at what they compute at all sizes.
+//!
+//! They run on the backend that `WARPSMITH_BACKEND` names, or on a GPU where there is one.
+
+#![cfg(all(feature = "concurrency", feature = "list-rank", feature = "overlap", feature = "pcf", feature = "spmv"))]
+
+use bytemuck::Pod;
+use cuda_std::f16;
+use gpu_kernels::{
+    collectives::probe,
+    floors,
+    halo::{Brick, faces, stencil},
+    samples::{self, matmul},
+};
+use warpsmith::{
+    collectives::{self, Operator, ReduceWorkspace, ScanWorkspace},
+    concurrency::{Kernels, Pose, Variant, poses},
+    device::{Buffer, Device, Stream},
+    engine::{Control, Engine},
+    launch,
+    list_rank::{ListRanker, Options, Scan, Strategy, Weight, generate, rank_sequentially},
+    overlap::{Boundary, Lattice, Overlap, OverlapKernel, OverlapReal, Packings, Shape, Wanted},
+    pcf::{Layout, Measure, Pairwise, PcfKernel, PcfReal, PcfSet, lp_distance, random},
+    spmv::{Csr, DeviceMatrix, SpmvKernel, SpmvReal, add, gather},
+};
+
+type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
+
+fn stream() -> Result<Stream> {
+    Ok(Device::best()?.stream()?)
+}
+
+/// A list long enough for two levels of sublists.
+fn sums<V: Weight + Pod + PartialEq + std::fmt::Debug>(weight: V, sum: fn(usize) -> V) -> Result {
+    let stream = stream()?;
+    let device = stream.device();
+    let n = 8300;
+    let next = device.upload(&generate::reversed(n as u32))?;
+    let (weights, mut sums) = (device.upload(&vec![weight; n])?, device.alloc(n)?);
+    let options = Options { sublists: Some(4150), ..Options::default() };
+    ListRanker::new(device, options).prefix_sums(&stream, &next, None, &weights, &mut sums)?;
+    assert_eq!(stream.download_vec(&sums)?, (0..n).map(|i| sum(n - 1 - i)).collect::<Vec<_>>());
+    Ok(())
+}
+
+#[test]
+fn lists() -> Result {
+    let stream = stream()?;
+    let device = stream.device();
+    let next = generate::random(300, 1);
+    let (expected, on_device) = (rank_sequentially(&next, None)?, device.upload(&next)?);
+    for strategy in [Strategy::Split, Strategy::Packed, Strategy::Binned] {
+        let (mut ranks, mut order) = (device.alloc(next.len())?, device.alloc(next.len())?);
+        let mut ranker = ListRanker::new(device, Options { strategy, scan: Scan::Device, ..Options::default() });
+        ranker.rank(&stream, &on_device, None, &mut ranks)?;
+        assert_eq!(stream.download_vec(&ranks)?, expected, "{strategy:?}");
+        ranker.order(&stream, &ranks, &mut order)?;
+        assert_eq!(next[stream.download_vec(&order)?[299] as usize], -1);
+    }
+    let (mut ranks, mut lists) = (device.alloc(40)?, device.alloc(40)?);
+    let next: Vec<i32> = (0..40).map(|i| if i % 10 == 9 { -1 } else { i + 1 }).collect();
+    let options = Options { sublists: Some(20), ..Options::default() };
+    let forest = ListRanker::new(device, options).forest(&stream, &device.upload(&next)?, &mut ranks, &mut lists)?;
+    assert_eq!(forest.lists, 4);
+    assert!(stream.download_vec(&lists)?.into_iter().eq((0..40).map(|i| i / 10)));
+    sums::<i32>(3, |i| 3 * i as i32)?;
+    sums::<i64>(-3, |i| -3 * i as i64)?;
+    sums::<f32>(0.5, |i| 0.5 * i as f32)?;
+    sums::<f64>(0.5, |i| 0.5 * i as f64)
+}
+
+fn matrices_of<T: PcfReal>() -> Result {
+    let engine = Engine::new([Device::best()?])?;
+    let (a, b): (PcfSet<T>, PcfSet<T>) = (random::uniform(5, 9, 1)?, random::uniform(3, 6, 2)?);
+    for kernel in [PcfKernel::Tiled, PcfKernel::Direct] {
+        for measure in [Measure::Lp(1.0), Measure::Lp(2.0), Measure::Lp(3.0), Measure::Inner] {
+            let matrix = || Pairwise::cdist(&a, &b, measure).map(|matrix| matrix.with_kernel(kernel));
+            let entries = matrix()?.compute(&engine, Layout::Dense, Control::default())?;
+            let mut out = engine.devices()[0].alloc::<T>(entries.len())?;
+            matrix()?.compute_on_device(&engine, Layout::Dense, out.as_view_mut(), Control::default())?;
+            let Measure::Lp(p) = measure else { continue };
+            for (k, entry) in entries.into_iter().enumerate() {
+                let (entry, expected) = (entry.to_f64(), lp_distance(a.get(k / 3), b.get(k % 3), p)?.to_f64());
+                assert!((entry - expected).abs() <= 1e-5 * expected, "{kernel:?} {measure:?}: {entry} for {expected}");
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn matrices() -> Result {
+    matrices_of::<f32>()?;
+    matrices_of::<f64>()
+}
+
+/// Poses of which some overlap.
+fn crowd(n: usize, seed: u32) -> Vec<Pose> {
+    poses(n, seed).into_iter().map(|[x, y, theta]| [0.2 * x, 0.2 * y, theta]).collect()
+}
+
+fn overlaps_of<T: OverlapReal>() -> Result {
+    let packings = Packings::ensembles(crowd(8, 3), 4)?;
+    let mut totals = Vec::new();
+    for kernel in [OverlapKernel::Queue, OverlapKernel::Direct] {
+        for (deterministic, grid_from) in [(false, usize::MAX), (true, 1)] {
+            let overlap = || {
+                let overlap = Overlap::<T>::new(&Device::best()?, &[Shape::tree()])?.kernel(kernel);
+                Ok::<_, Box<dyn std::error::Error>>(overlap.deterministic(deterministic).grid_from(grid_from))
+            };
+            let mut bounded = overlap()?.boundary(Boundary::square())?;
+            bounded.evaluate_within(&packings, &[2.0], Wanted::ALL)?;
+            overlap()?.lattice(Lattice::new([3.0, 0.0], [0.5, 3.0])?)?.evaluate(&packings, Wanted::ALL)?;
+            let sum = overlap()?.evaluate(&packings, Wanted::TOTALS)?.totals[1].to_f64();
+            let pairs = overlap()?.pairs(&packings)?;
+            let of_pairs: f64 = pairs.iter().filter(|pair| pair.packing == 1).map(|pair| pair.area.to_f64()).sum();
+            assert!(sum > 0.0 && (sum - of_pairs).abs() < 1e-5 * sum, "{sum} and {of_pairs}");
+            totals.push(sum);
+        }
+    }
+    assert!(totals.iter().all(|total| (total - totals[0]).abs() < 1e-5 * totals[0]), "{totals:?}");
+    Ok(())
+}
+
+#[test]
+fn overlaps() -> Result {
+    overlaps_of::<f32>()?;
+    overlaps_of::<f64>()
+}
+
+fn products_of<T: SpmvReal + PartialEq + std::fmt::Debug>() -> Result {
+    let stream = stream()?;
+    let device = stream.device();
+    // Each row has its number in column 0, and row 5 ones in all, enough for several tiles.
+    let (rows, columns) = (50, 3000);
+    let long = (0..columns as u32).map(|column| (5, column, T::from_f64(1.0)));
+    let first = (0..rows as u32).map(|row| (row, 0, T::from_f64(row.into())));
+    let matrix = Csr::from_triplets((rows, columns), first.chain(long))?;
+    let x = device.upload(&vec![T::from_f64(1.0); columns])?;
+    let expected: Vec<f64> = (0..rows).map(|row| row as f64 + if row == 5 { columns as f64 } else { 0.0 }).collect();
+    for kernel in [SpmvKernel::Rows { lanes: 8 }, SpmvKernel::Tiles { threads: 64 }] {
+        let mut y = device.alloc(rows)?;
+        DeviceMatrix::with_kernel(device, &matrix, kernel)?.multiply(&stream, &x, &mut y)?;
+        assert!(stream.download_vec(&y)?.into_iter().map(T::to_f64).eq(expected.iter().copied()), "{kernel}");
+    }
+    let (a, mut b, mut c) = (device.upload(&[1.0, 2.0, 4.0].map(T::from_f64))?, device.alloc(2)?, device.alloc(2)?);
+    gather(&stream, &a, &device.upload(&[2u32, 1])?, &mut b)?;
+    add(&stream, &b, a.view(..2)?, &mut c)?;
+    assert_eq!(stream.download_vec(&c)?, [5.0, 4.0].map(T::from_f64));
+    Ok(())
+}
+
+#[test]
+fn sparse_products() -> Result {
+    products_of::<f32>()?;
+    products_of::<f64>()
+}
+
+#[test]
+fn variants_of_the_study() -> Result {
+    let (device, stream) = (Device::best()?, stream()?);
+    let (kernels, all) = (Kernels::new(&device)?, crowd(12, 5));
+    let mut lists = kernels.lists(&all[..9], &all, 64)?;
+    let mut totals = Vec::new();
+    for variant in Variant::all() {
+        totals.push(kernels.total(&stream, variant, &mut lists)?);
+    }
+    assert!(totals[0] > 0.0 && totals.iter().all(|total| (total - totals[0]).abs() < 1e-12), "{totals:?}");
+    Ok(launch!(stream, gpu_kernels::concurrency::nothing<<<2, 32>>>())?)
+}
+
+fn collectives_of<T: collectives::Value + Pod + PartialEq + std::fmt::Debug>(number: fn(u8) -> T) -> Result {
+    let stream = stream()?;
+    let device = stream.device();
+    // More than a tile.
+    let n = 4100;
+    let mut values = device.upload(&(0..n).map(|i| number(u8::from(i % 1000 == 7))).collect::<Vec<T>>())?;
+    let (mut scan, mut reduce) = (ScanWorkspace::new(device)?, ReduceWorkspace::new(device)?);
+    for (operator, expected) in [(Operator::Sum, 5), (Operator::Min, 0), (Operator::Max, 1)] {
+        collectives::reduce(&stream, &values, operator, &mut reduce)?;
+        assert_eq!(stream.download_vec(reduce.result())?, [number(expected)], "{operator:?}");
+    }
+    let mut sums = device.alloc(n)?;
+    collectives::exclusive_scan(&stream, &values, &mut sums, &mut scan)?;
+    collectives::exclusive_scan_in_place(&stream, &mut values, &mut scan)?;
+    let expected: Vec<T> = (0..n).map(|i| number((i.saturating_sub(8) / 1000 + usize::from(i > 7)) as u8)).collect();
+    assert_eq!(stream.download_vec(&sums)?, expected);
+    assert_eq!(stream.download_vec(&values)?, expected);
+    Ok(())
+}
+
+#[test]
+fn collective_operations() -> Result {
+    collectives_of::<u32>(u32::from)?;
+    collectives_of::<i32>(i32::from)?;
+    collectives_of::<u64>(u64::from)?;
+    collectives_of::<i64>(i64::from)?;
+    collectives_of::<f32>(f32::from)?;
+    collectives_of::<f64>(f64::from)
+}
+
+#[test]
+fn models() -> Result {
+    let stream = stream()?;
+    let device = stream.device();
+    let (x, mut y) = (device.upload(&[1.0f32, 2.0])?, device.upload(&[3.0f32, 4.0])?);
+    launch!(stream, samples::saxpy<<<1, 32>>>(2.0, &x, &mut y))?;
+    assert_eq!(stream.download_vec(&y)?, [5.0, 8.0]);
+    // SAFETY: no other test of this program uses the constant, and this one waits for the kernel.
+    unsafe { device.set_constant(&samples::COEFFICIENTS, &[1.0, 2.0, 3.0, 4.0])? };
+    launch!(stream, samples::polynomial<<<1, 32>>>(&x, &mut y))?;
+    assert_eq!(stream.download_vec(&y)?, [10.0, 49.0]);
+    let mut all = device.alloc::<u64>(3)?;
+    launch!(stream, samples::broadcast<<<1, 32>>>(&device.upload(&[7u64])?, &mut all))?;
+    assert_eq!(stream.download_vec(&all)?, [7; 3]);
+    let numbers: Vec<u32> = (0..64).collect();
+    let (mut numbers, mut out) = (device.upload(&numbers)?, device.alloc::<u32>(64)?);
+    launch!(stream, samples::gather<<<1, 32>>>(&numbers, &numbers, &mut out))?;
+    // SAFETY: there is an element for each thread, a sum for each block, and enough shared memory.
+    unsafe {
+        launch!(stream, samples::block_sum<<<2, 32>>>(&numbers, &mut out))?;
+        assert_eq!(stream.download_vec(out.view(..2)?)?, [496, 1520]);
+        launch!(stream, samples::reverse_blocks<<<2, 32, 128>>>(&mut numbers))?;
+        launch!(stream, samples::mirror<<<1, 64>>>(&mut numbers, &mut out))?;
+    }
+    assert!(stream.download_vec(&out)?.into_iter().eq((0..64).map(|i| 2 * ((i + 32) % 64))));
+    if device.info().compute_capability.is_some_and(|capability| capability < (8, 0)) {
+        return Ok(());
+    }
+    let side = matmul::TILE;
+    let (ones, mut product) = (device.upload(&vec![f16::ONE; side * side])?, device.alloc(side * side)?);
+    // SAFETY: the arrays have this size.
+    unsafe {
+        launch!(stream, matmul::matmul_f16<<<1, matmul::THREADS, matmul::SHARED>>>(
+            &ones, &ones, &mut product, side as u32, side as u32
+        ))?;
+    }
+    assert_eq!(stream.download_vec(&product)?, vec![side as f32; side * side]);
+    Ok(())
+}
+
+/// Launches a group of probes; `values` has as many elements as each array.
+macro_rules! probe {
+    ($stream:ident, $t:ty: $warp:ident $block:ident $items:ident) => {{
+        let device = $stream.device();
+        let n = 64 * probe::ITEMS;
+        let values = device.upload(&vec![<$t>::from(1u8); n])?;
+        let mut out: [Buffer<$t>; 4] = [(); 4].map(|()| device.alloc_zeroed(n).expect("memory"));
+        let [a, b, c, d] = &mut out;
+        // SAFETY: there are at least as many elements as threads, times the items of each.
+        unsafe {
+            launch!($stream, probe::$warp<<<1, 64>>>(&values, 32, &mut *a, &mut *b, &mut *c, &mut *d))?;
+            launch!($stream, probe::$block<<<1, 64>>>(&values, &mut *a, &mut *b, &mut *c, &mut *d))?;
+            launch!($stream, probe::$items<<<1, 64>>>(&values, a, b, c, d))?;
+        }
+        $stream.synchronize()?;
+    }};
+}
+
+#[test]
+fn probes() -> Result {
+    let stream = stream()?;
+    let device = stream.device();
+    probe!(stream, u32: warp_sum_u32 block_sum_u32 block_items_sum_u32);
+    probe!(stream, i32: warp_min_i32 block_min_i32 block_items_min_i32);
+    probe!(stream, u64: warp_max_u64 block_max_u64 block_items_max_u64);
+    probe!(stream, f64: warp_sum_f64 block_sum_f64 block_items_sum_f64);
+    probe!(stream, u32: warp_affine_u32 block_affine_u32 block_items_affine_u32);
+    let n = 64 * probe::ITEMS;
+    let bins = device.upload(&(0..n as u32).map(|i| i % 5).collect::<Vec<u32>>())?;
+    let (mut counts, mut ranks, mut starts) = (device.alloc(5)?, device.alloc(n)?, device.alloc::<u32>(6)?);
+    for aggregated in [false, true] {
+        // SAFETY: the arrays and the shared memory have the sizes that the kernels ask for, of 64 threads and five bins.
+        unsafe {
+            launch!(stream, probe::histogram<<<1, 64, 20>>>(&bins, 5, aggregated, &mut counts))?;
+            launch!(stream, probe::partition<<<1, 64, 24>>>(&bins, 5, aggregated, &mut ranks, &mut starts))?;
+        }
+        assert_eq!(stream.download_vec::<u32>(&counts)?, [13, 13, 13, 13, 12]);
+        assert_eq!(stream.download_vec(&starts)?[5], n as u32);
+    }
+    let (values, indices, mut out) = (device.upload(&[1, 2, 3])?, device.upload(&[2, 0, 1])?, device.alloc::<i32>(3)?);
+    launch!(stream, floors::gather<<<1, 32>>>(&values, &indices, &mut out))?;
+    assert_eq!(stream.download_vec(&out)?, [3, 1, 2]);
+    // SAFETY: there are three elements, and the indices differ.
+    unsafe { launch!(stream, floors::scatter<<<1, 32>>>(&indices, &mut out, 3))? };
+    assert_eq!(stream.download_vec(&out)?, [1, 2, 0]);
+    Ok(())
+}
+
+/// A brick of equal cells stays as it is.
+#[test]
+fn halos() -> Result {
+    let stream = stream()?;
+    let device = stream.device();
+    let (nx, ny, nz) = (5, 4, 6);
+    let brick = Brick { nx, ny, nz };
+    let mut cells = device.upload(&vec![0.5; brick.padded_len()])?;
+    let mut next = device.alloc_zeroed(brick.padded_len())?;
+    let (grid, shell) = (stencil::interior_grid(brick), brick.shell_len().div_ceil(64));
+    // SAFETY: both arrays are the brick's, and of each dimension the array of faces has both.
+    unsafe {
+        launch!(stream, stencil::interior<<<grid, stencil::TILE>>>(&cells, &mut next, nx, ny, nz, 0.125))?;
+        launch!(stream, stencil::shell<<<shell, 64>>>(&cells, &mut next, nx, ny, nz, 0.125))?;
+        for dimension in 0..3 {
+            let mut sent = device.alloc(2 * brick.face_len(dimension) as usize)?;
+            launch!(stream, faces::pack<<<1, 64>>>(&cells, &mut sent, nx, ny, nz, dimension, 0))?;
+            launch!(stream, faces::unpack<<<1, 64>>>(&sent, &mut cells, nx, ny, nz, dimension, 0))?;
+        }
+    }
+    assert_eq!(stream.download_vec(&next)?.into_iter().filter(|&cell| cell == 0.5).count(), brick.cells());
+    assert!(stream.download_vec(&cells)?.into_iter().all(|cell| cell == 0.5));
+    Ok(())
+}
