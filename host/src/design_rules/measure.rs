@@ -112,15 +112,14 @@ impl Measurer {
             let values = drift.corrected(&self.schedules[place].times);
             let known = (!values.is_empty()).then(|| Known::of(&values, self.noise()));
             let is_narrow = |known: Known| values.len() > 1 && TWO_SIDED * known.error <= self.precision.interval;
-            if let Some(known) = known.filter(|&known| values.len() >= self.precision.repeats || is_narrow(known)) {
+            if known.is_some_and(|known| values.len() >= self.precision.repeats || is_narrow(known)) {
+                let seconds = drift.seconds(&self.schedules[place].times);
                 self.reference.get_or_insert(place);
-                // A single time stays as it was measured.
-                let single = self.schedules[place].times[0].seconds;
-                return Ok(if self.precision.repeats == 1 { single } else { known.level.exp() });
+                return Ok(seconds);
             }
             let most = SUSPICIOUS * self.noise();
             let is_suspicious = known.is_some_and(|known| values.iter().any(|value| (value - known.level).abs() > most));
-            if self.since >= if is_suspicious { 1 } else { EVERY } {
+            if self.precision.repeats > 1 && self.since >= if is_suspicious { 1 } else { EVERY } {
                 self.refer(&mut measure)?;
             }
             self.take(schedule, measure(schedule)?);
@@ -139,7 +138,7 @@ impl Measurer {
         mut goes_on: impl FnMut() -> bool,
     ) -> Result<(), RulesError> {
         for _ in 0..self.precision.repeats {
-            if !goes_on() {
+            if schedules.is_empty() || !goes_on() {
                 break;
             }
             self.refer(&mut measure)?;
@@ -201,7 +200,7 @@ impl Measurer {
                 _ => {
                     let known = Known::of(&drift.corrected(times), noise);
                     let noise = Some(known.error.hypot(error * known.deviation));
-                    runs.runs.push(Run { noise, times: times.clone(), ..Run::new(known.level.exp(), traversal) });
+                    runs.runs.push(Run { noise, times: times.clone(), ..Run::new(drift.seconds(times), traversal) });
                 }
             }
         }
@@ -328,6 +327,11 @@ impl<'a> Drift<'a> {
     /// The logarithms of times without it.
     fn corrected(&self, times: &[Measured]) -> Vec<f64> {
         times.iter().map(|&time| logarithm(time) - self.at(time.at)).collect()
+    }
+
+    /// The median of times without it, in seconds: where there is none, as they were measured.
+    fn seconds(&self, times: &[Measured]) -> f64 {
+        median(times.iter().map(|time| time.seconds * (-self.at(time.at)).exp()))
     }
 
     /// Its standard error, in standard deviations of a measurement.
