@@ -156,6 +156,31 @@ fn a_program_measures_its_schedules() {
     assert_eq!(folder.json("learn runs.csv")["runs"], json!(space));
 }
 
+/// Several processes add to one file, and no row is lost.
+#[test]
+fn many_add_at_a_time() {
+    let folder = Folder::of("rules");
+    folder.write("mine.json", MINE);
+    let list = folder.good("count mine.json --list");
+    let wanted: Vec<&str> = list.lines().take(12).collect();
+    let add = |(index, schedule): (usize, &&str)| {
+        std::process::Command::new(assert_cmd::cargo::cargo_bin!("warpsmith"))
+            .args(["rules", "add", "mine.json", "--runs", "runs.csv", schedule, &format!("{}e-6", index + 1)])
+            .current_dir(&folder.directory)
+            .spawn()
+            .unwrap()
+    };
+    let children: Vec<_> = wanted.iter().enumerate().map(add).collect();
+    children.into_iter().for_each(|mut child| assert!(child.wait().unwrap().success()));
+    let runs = Runs::read(&folder.path("runs.csv")).unwrap();
+    assert_eq!(runs.runs.len(), wanted.len());
+    for (index, schedule) in wanted.iter().enumerate() {
+        let found = runs.runs.iter().find(|run| run.traversal.to_string() == *schedule).unwrap();
+        assert_eq!(found.seconds, format!("{}e-6", index + 1).parse::<f64>().unwrap());
+    }
+    assert_eq!(folder.files(), ["mine.json", "runs.csv"]);
+}
+
 /// A schedule that the program refuses, or that ends it, has no time; others do.
 #[test]
 fn failures_are_written_down() {
