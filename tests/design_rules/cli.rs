@@ -206,10 +206,10 @@ fn a_resumed_search_is_as_if_it_had_never_ended() {
     folder.machine(0.05);
     for search in ["surrogate", "mcts", "random", "dfs"] {
         let options = format!("--machine machine.json --search {search} --seed 11 --repeats-at-most 1 --output");
-        folder.explore(&format!("--iterations 90 {options} whole.csv"));
-        folder.explore(&format!("--iterations 40 {options} parts.csv --resume"));
-        assert_eq!(folder.runs("parts.csv").runs, folder.runs("whole.csv").runs[..40]);
-        folder.explore(&format!("--iterations 90 {options} parts.csv --resume"));
+        folder.explore(&format!("--iterations 45 {options} whole.csv"));
+        folder.explore(&format!("--iterations 20 {options} parts.csv --resume"));
+        assert_eq!(folder.runs("parts.csv").runs, folder.runs("whole.csv").runs[..20]);
+        folder.explore(&format!("--iterations 45 {options} parts.csv --resume"));
         let [whole, parts] = ["whole.csv", "parts.csv"].map(|name| fs::read_to_string(folder.path(name)).unwrap());
         assert_eq!(whole, parts, "{search}");
         fs::remove_file(folder.path("parts.csv")).unwrap();

@@ -128,7 +128,7 @@ pub struct Arguments {
 /// How schedules are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Search {
-    /// By a model of the times, a Gaussian process over orders and streams: what may be fast
+    /// By a model of the times, regression trees over orders and streams: what may be fast
     Surrogate,
     /// Monte-Carlo tree search, as in the paper: where times differ most
     Mcts,
