@@ -39,7 +39,7 @@ impl Runs {
         let seconds = seconds.as_array().to_vec();
         work::owned(py, 16 * schedules.len(), move || {
             let runs = traversals(&schedules)?.into_iter().zip(seconds);
-            let runs = runs.map(|(traversal, seconds)| Run { seconds, traversal }).collect();
+            let runs = runs.map(|(traversal, seconds)| Run::new(seconds, traversal)).collect();
             Ok(Runs(Arc::new(design_rules::Runs { about: About::default(), runs, failed: Vec::new() })))
         })
     }
@@ -260,7 +260,7 @@ impl Explorer {
             explorer.record(&schedule, seconds)?;
             // Schedules of a program are texts that can be read.
             let traversal = schedule.text(explorer.dag()).parse::<Traversal>().map_err(Failure::runtime)?;
-            runs.runs.push(Run { seconds, traversal });
+            runs.runs.push(Run::new(seconds, traversal));
             Ok(())
         })
     }

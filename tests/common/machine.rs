@@ -41,5 +41,7 @@ pub fn ideal() -> Machine {
             progress: Progress::Always,
         },
         noise: 0.0,
+        outliers: 0.0,
+        drift: 0.0,
     }
 }

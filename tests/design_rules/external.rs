@@ -98,7 +98,7 @@ fn programs_from_files() {
 fn a_program_measures_its_schedules() {
     let folder = Folder::of("rules");
     program(&folder, "");
-    let (result, said) = explore(&folder, "--output runs.csv");
+    let (result, said) = explore(&folder, "--repeats-at-most 1 --output runs.csv");
     assert_eq!(said, "");
     let space: usize = folder.json("count mine.json")["counts"][1]["schedules"].as_str().unwrap().parse().unwrap();
     assert_eq!((&result["runs"], &result["failed"], &result["program"]), (&json!(space), &json!(0), &json!("exchange")));
@@ -142,8 +142,43 @@ fn a_program_measures_its_schedules() {
         assert_eq!(question["steps"], json!(expected), "{text}");
     }
     assert_eq!(fs::read_to_string(folder.path("log.starts")).unwrap(), "started\n");
+    // By default it is asked more than once, and for the first one now and then; equal times have no noise.
+    let (result, _) = explore(&folder, "--output twice.csv");
+    let asked = fs::read_to_string(folder.path("log.heard")).unwrap().lines().count() - space;
+    let twice = Runs::read(&folder.path("twice.csv")).unwrap();
+    assert_eq!((result["measurements"].as_u64(), result["noise"].as_f64()), (Some(asked as u64), Some(0.0)));
+    assert!(twice.runs.iter().all(|run| run.times.len() >= 2) && twice.runs.len() == space);
+    let seconds = |runs: &Runs, text: &str| runs.runs.iter().find(|run| run.traversal.to_string() == text).unwrap().seconds;
+    for run in &runs.runs {
+        assert_eq!(seconds(&twice, &run.traversal.to_string()), run.seconds);
+    }
     // What was measured teaches as any other runs do.
     assert_eq!(folder.json("learn runs.csv")["runs"], json!(space));
+}
+
+/// Several processes add to one file, and no row is lost.
+#[test]
+fn many_add_at_a_time() {
+    let folder = Folder::of("rules");
+    folder.write("mine.json", MINE);
+    let list = folder.good("count mine.json --list");
+    let wanted: Vec<&str> = list.lines().take(12).collect();
+    let add = |(index, schedule): (usize, &&str)| {
+        std::process::Command::new(assert_cmd::cargo::cargo_bin!("warpsmith"))
+            .args(["rules", "add", "mine.json", "--runs", "runs.csv", schedule, &format!("{}e-6", index + 1)])
+            .current_dir(&folder.directory)
+            .spawn()
+            .unwrap()
+    };
+    let children: Vec<_> = wanted.iter().enumerate().map(add).collect();
+    children.into_iter().for_each(|mut child| assert!(child.wait().unwrap().success()));
+    let runs = Runs::read(&folder.path("runs.csv")).unwrap();
+    assert_eq!(runs.runs.len(), wanted.len());
+    for (index, schedule) in wanted.iter().enumerate() {
+        let found = runs.runs.iter().find(|run| run.traversal.to_string() == *schedule).unwrap();
+        assert_eq!(found.seconds, format!("{}e-6", index + 1).parse::<f64>().unwrap());
+    }
+    assert_eq!(folder.files(), ["mine.json", "runs.csv"]);
 }
 
 /// A schedule that the program refuses, or that ends it, has no time; others do.
@@ -153,7 +188,7 @@ fn failures_are_written_down() {
     let refused = r#"*'"schedule":"Inner'*) echo '{"error": "Inner comes first"}';;"#;
     let crashed = r#"*'"schedule":"Pack@0;CER-after-Pack;CES'*) exit 3;;"#;
     program(&folder, &format!("{refused}\n{crashed}"));
-    let (result, said) = explore(&folder, "--search dfs --output runs.csv");
+    let (result, said) = explore(&folder, "--repeats-at-most 1 --search dfs --output runs.csv");
     let runs = Runs::read(&folder.path("runs.csv")).unwrap();
     let begins = |text: &str| runs.failed.iter().filter(|failed| failed.traversal.to_string().starts_with(text)).count();
     let (first, second) = (begins("Inner"), begins("Pack@0;CER-after-Pack;CES"));
@@ -168,8 +203,8 @@ fn failures_are_written_down() {
     // In parts, with the same outcome; what failed isn't tried again.
     let parted = Folder::of("rules");
     program(&parted, &format!("{refused}\n{crashed}"));
-    explore(&parted, "--search dfs --output runs.csv --iterations 8");
-    explore(&parted, "--search dfs --output runs.csv --resume");
+    explore(&parted, "--repeats-at-most 1 --search dfs --output runs.csv --iterations 8");
+    explore(&parted, "--repeats-at-most 1 --search dfs --output runs.csv --resume");
     assert_eq!(Runs::read(&parted.path("runs.csv")).unwrap(), runs);
     assert_eq!(
         fs::read_to_string(parted.path("log.heard")).unwrap().lines().count(),

@@ -47,7 +47,7 @@ fn runs_on(workload: &dyn Workload, machine: &Machine, schedules: impl Iterator<
     let about = About { ranks: workload.ranks(), streams: 2, ..About::program(dag) };
     let run = |schedule: Schedule| {
         let traversal = schedule.text(dag).parse().unwrap();
-        Run { seconds: platform.measure(&schedule).unwrap(), traversal }
+        Run::new(platform.measure(&schedule).unwrap(), traversal)
     };
     Runs { about, runs: schedules.map(run).collect(), failed: Vec::new() }
 }

@@ -17,6 +17,7 @@ mod code;
 mod external;
 mod fit;
 mod learning;
+mod measure;
 mod platform;
 mod programs;
 mod report;

@@ -11,10 +11,7 @@ use warpsmith::design_rules::{
 /// Every so many schedules, and the times that a formula gives them.
 fn runs(dag: &Dag, every: usize, time: impl Fn(usize, &Schedule) -> f64) -> Runs {
     let schedules = Schedules::new(dag, 2).unwrap().step_by(every).enumerate();
-    let run = |(index, schedule): (usize, Schedule)| Run {
-        seconds: time(index, &schedule),
-        traversal: schedule.text(dag).parse().unwrap(),
-    };
+    let run = |(index, schedule): (usize, Schedule)| Run::new(time(index, &schedule), schedule.text(dag).parse().unwrap());
     let about = About {
         input: "an input".to_owned(),
         platform: "a platform".to_owned(),

@@ -5,7 +5,7 @@
 //! - A [`Dag`] is a program, and a [`Schedule`] one way to run it: [`schedule`] lists and counts them.
 //! - [`search`] chooses which to measure, or [`Survey`] measures all; a [`Platform`] measures: [`platform`] on GPUs or
 //!   the CPU, with ranks as threads or processes; [`external`] through somebody else's program; [`sim`] on a simulated
-//!   machine; [`Replay`] from a file of [`Runs`].
+//!   machine; [`Replay`] from a file of [`Runs`]. A [`Measurer`] measures each as often as its noise takes.
 //! - [`Model`] learns from times: classes ([`labels`]), features ([`FeatureSet`]), a [`tree`], and [`rules`] as
 //!   sentences; [`Accuracy`] and [`study`] say how well they hold, [`report`] makes a page of all.
 //! - [`emit`] writes a schedule as code.
@@ -48,6 +48,7 @@ pub mod external;
 mod features;
 mod json;
 pub mod labels;
+mod measure;
 mod model;
 pub mod platform;
 pub mod programs;
@@ -70,11 +71,12 @@ pub use dag::{Choice, Dag, DagBuilder, Kind, OpId};
 pub use error::RulesError;
 pub use features::{Feature, FeatureSet, Rule};
 pub use labels::{Class, LabelOptions, Labels};
+pub use measure::{Answer, Measurer, Precision};
 pub use model::{LearnOptions, Model};
 pub use platform::{Platform, Span, Timeline};
 pub use replay::{Replay, program_of};
 pub use rules::{Rules, Ruleset};
-pub use runs::{About, Failed, Journal, Run, Runs};
+pub use runs::{About, Failed, Journal, Measured, Run, Runs};
 pub use schedule::{Schedule, Step};
 pub use survey::Survey;
 pub use table::TraversalTable;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::labels::{Block, Convolution, Evidence, Labels};
 use super::rules::{Advice, Point, imperative};
-use super::{Dag, Model, Run, Runs, Timeline, program_of};
+use super::{Answer, Dag, Model, Run, Runs, Timeline, program_of};
 
 /// A line keeps this many points at most; of more, the highest and lowest of each of half as many stretches.
 const POINTS: usize = 1000;
@@ -30,6 +30,8 @@ pub fn page(runs: &Runs, model: &Model) -> String {
         "version": env!("CARGO_PKG_VERSION"),
         "runs": {
             "measured": runs.runs.len(),
+            "known": Answer::of(runs, &model.labels),
+            "noise": about.noise,
             "about": {
                 "program": about.program,
                 "input": about.input,

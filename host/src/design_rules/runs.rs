@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::error::check_time;
-use super::{Dag, RulesError, Timeline, Traversal, schedule::MAX_STREAMS};
+use super::{Dag, RulesError, Timeline, Traversal, labels::percentile, schedule::MAX_STREAMS};
 use crate::files::{Destination, FileError, Reason};
 use crate::read::{Lines, Table, brief, quoted, reserve};
 
@@ -18,6 +18,8 @@ const MAGIC: &str = "# warpsmith rules 1";
 const MOST_RANKS: usize = 1 << 24;
 /// The header of its table.
 const HEADER: &str = "iteration,seconds,schedule";
+/// The header where the noise of times is known.
+const MEASURED: &str = "iteration,seconds,noise,times,schedule";
 
 /// What the file has in the place of a time for a schedule that failed.
 const FAILED: &str = "failed";
@@ -45,7 +47,7 @@ pub struct About {
     /// How many schedules there are in all, where that is known. As text, since JSON's numbers are too short for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
-    /// The relative standard error of a run's time, where it is known.
+    /// The relative standard error of a run's time, where it is known: the median over runs; 0 where times are exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<f64>,
     /// The fastest schedule's steps in time.
@@ -65,11 +67,32 @@ impl About {
 
 /// A schedule and its time.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Run {
     /// In seconds.
     pub seconds: f64,
     /// The schedule.
     pub traversal: Traversal,
+    /// The relative standard error of the time, where it is known.
+    pub noise: Option<f64>,
+    /// What the time is from, as it was measured.
+    pub times: Vec<Measured>,
+}
+
+/// One measurement of a schedule.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// When it ended, in seconds since the first measurement of all began.
+    pub at: f64,
+    /// The time of one invocation, in seconds, whatever the machine drifted.
+    pub seconds: f64,
+}
+
+impl Run {
+    /// A run of which nothing else is known.
+    pub fn new(seconds: f64, traversal: Traversal) -> Self {
+        Run { seconds, traversal, noise: None, times: Vec::new() }
+    }
 }
 
 /// A schedule that the program could not run to its end.
@@ -84,8 +107,9 @@ pub struct Failed {
 /// Schedules of a program with their times, in the order in which they were measured.
 ///
 /// As a file: a line that says what it is, a line of JSON with [`About`] and the number of rows, both behind `# `, and
-/// a CSV table `iteration,seconds,schedule`. Times are written so that they read back the same; a schedule that failed
-/// has `failed` in their place.
+/// a CSV table `iteration,seconds,schedule`, or `iteration,seconds,noise,times,schedule` where a run's noise is known.
+/// Times are written so that they read back the same; a schedule that failed has `failed` in their place. The column
+/// `times` has what was measured, as `at:seconds` with spaces between.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Runs {
     /// What was measured.
@@ -147,9 +171,15 @@ impl Runs {
     /// Takes in a schedule that was tried after all others; without a time it failed.
     pub fn push(&mut self, seconds: Option<f64>, traversal: Traversal) {
         match seconds {
-            Some(seconds) => self.runs.push(Run { seconds, traversal }),
+            Some(seconds) => self.runs.push(Run::new(seconds, traversal)),
             None => self.failed.push(Failed { iteration: self.tried(), traversal }),
         }
+    }
+
+    /// Notes the median of what is known of the runs' noise.
+    pub fn note_noise(&mut self) {
+        let noises: Vec<f64> = self.runs.iter().filter_map(|run| run.noise).collect();
+        self.about.noise = percentile(&noises, 50.0).or(self.about.noise);
     }
 
     /// Writes the file whole, beside its name first.
@@ -164,9 +194,13 @@ impl Runs {
     /// The file, of this many rows.
     fn text(&self, runs: Option<usize>) -> String {
         let head = serde_json::to_string(&Head { runs, about: &self.about }).expect("its keys are strings");
-        let mut text = format!("{MAGIC}\n# {head}\n{HEADER}\n");
+        // Of a journal nobody knows yet.
+        let is_measured = runs.is_none() || self.runs.iter().any(|run| run.noise.is_some() || !run.times.is_empty());
+        let mut text = format!("{MAGIC}\n# {head}\n{}\n", if is_measured { MEASURED } else { HEADER });
+        let mut runs = self.runs.iter();
         for (iteration, (seconds, traversal)) in self.rows().enumerate() {
-            text.push_str(&row_text(iteration, seconds, traversal));
+            let run = seconds.and_then(|_| runs.next());
+            text.push_str(&row_text(iteration, run, traversal, is_measured));
         }
         text
     }
@@ -195,8 +229,9 @@ impl Runs {
                 return Err(wrong(format!("line 2: there are {count} {what}, but at most {most} are possible").into()));
             }
         }
-        if !lines.next().map_err(wrong)? || lines.line() != HEADER.as_bytes() {
-            return Err(wrong(format!("line 3 isn't the header `{HEADER}`").into()));
+        let is_measured = lines.next().map_err(wrong)? && lines.line() == MEASURED.as_bytes();
+        if !is_measured && lines.line() != HEADER.as_bytes() {
+            return Err(wrong(format!("line 3 is neither the header `{HEADER}` nor `{MEASURED}`").into()));
         }
         let mut all = Runs { about, ..Runs::default() };
         let mut ended = lines.is_ended();
@@ -207,12 +242,15 @@ impl Runs {
                 break;
             }
             let index = all.tried();
-            let (seconds, traversal) = row(lines.text().map_err(wrong)?, index).map_err(|reason| {
+            let (run, traversal) = row(lines.text().map_err(wrong)?, index, is_measured).map_err(|reason| {
                 let cut = if expected == Some(index + 1) || !ended { "; was the file cut short?" } else { "" };
                 wrong(lines.error(format_args!("{reason}{cut}")))
             })?;
             reserve(&mut all.runs, 1).and_then(|()| reserve(&mut all.failed, 1)).map_err(wrong)?;
-            all.push(seconds, traversal);
+            match run {
+                Some((seconds, noise, times)) => all.runs.push(Run { seconds, traversal, noise, times }),
+                None => all.push(None, traversal),
+            }
         }
         if !ended && expected.is_some() {
             return Err(wrong("it was cut short: the last line has no end".into()));
@@ -295,13 +333,13 @@ impl Journal {
         Journal { path, continues, file: None, len: 0 }
     }
 
-    /// Adds a schedule, without a time one that failed, to those that there `were` when the journal was made, which are
+    /// Adds a measurement of a schedule, or without one that it failed, to those that there `were` when the journal was made, which are
     /// written, too.
     ///
     /// # Errors
     /// [`RulesError::File`]; also where there is a file that it doesn't continue, which is not touched. What was added
     /// before stays.
-    pub fn add(&mut self, were: &Runs, seconds: Option<f64>, traversal: &Traversal) -> Result<(), RulesError> {
+    pub fn add(&mut self, were: &Runs, measured: Option<Measured>, traversal: &Traversal) -> Result<(), RulesError> {
         let cannot = |error: io::Error| FileError::unwritten(&self.path, error);
         let file = match &mut self.file {
             Some(file) => file,
@@ -321,7 +359,8 @@ impl Journal {
                 self.file.insert(file)
             }
         };
-        file.write_all(row_text(self.len, seconds, traversal).as_bytes()).map_err(cannot)?;
+        let run = measured.map(|time| Run { times: vec![time], ..Run::new(time.seconds, traversal.clone()) });
+        file.write_all(row_text(self.len, run.as_ref(), traversal, true).as_bytes()).map_err(cannot)?;
         self.len += 1;
         Ok(())
     }
@@ -335,25 +374,51 @@ impl Journal {
     }
 }
 
-/// A row of the table.
-fn row_text(iteration: usize, seconds: Option<f64>, traversal: &Traversal) -> String {
-    match seconds {
-        Some(seconds) => format!("{iteration},{seconds:e},{traversal}\n"),
-        None => format!("{iteration},{FAILED},{traversal}\n"),
+/// A row of the table, without a run of a schedule that failed.
+fn row_text(iteration: usize, run: Option<&Run>, traversal: &Traversal, is_measured: bool) -> String {
+    let seconds = run.map_or(FAILED.to_owned(), |run| format!("{:e}", run.seconds));
+    if !is_measured {
+        return format!("{iteration},{seconds},{traversal}\n");
     }
+    let noise = run.and_then(|run| run.noise).map_or(String::new(), |noise| format!("{noise:e}"));
+    let times = run.map_or(&[][..], |run| &run.times).iter();
+    let times: Vec<_> = times.map(|time| format!("{}:{:e}", time.at, time.seconds)).collect();
+    format!("{iteration},{seconds},{noise},{},{traversal}\n", times.join(" "))
 }
 
-/// Reads a row of the table.
-fn row(line: &str, index: usize) -> Result<(Option<f64>, Traversal), String> {
-    let mut fields = line.splitn(3, ',');
-    let (Some(iteration), Some(seconds), Some(schedule)) = (fields.next(), fields.next(), fields.next()) else {
-        return Err(format!("{} has fewer than 3 fields", quoted(line)));
-    };
+/// Of a run: its seconds, noise and measurements.
+type Times = (f64, Option<f64>, Vec<Measured>);
+
+/// Reads a row of the table, with the noise and what was measured where the header has them; no times where it failed.
+fn row(line: &str, index: usize, is_measured: bool) -> Result<(Option<Times>, Traversal), String> {
+    let count = if is_measured { 5 } else { 3 };
+    let fields: Vec<&str> = line.splitn(count, ',').collect();
+    if fields.len() < count {
+        return Err(format!("{} has fewer than {count} fields", quoted(line)));
+    }
+    let (iteration, seconds, schedule) = (fields[0], fields[1], fields[count - 1]);
     if iteration.parse() != Ok(index) {
         return Err(format!("the iteration is {}, but {index} comes next", quoted(iteration)));
     }
-    let seconds = if seconds == FAILED { None } else { Some(time(seconds)?) };
-    Ok((seconds, schedule.parse()?))
+    let traversal = schedule.parse()?;
+    if seconds == FAILED {
+        return Ok((None, traversal));
+    }
+    let (mut noise, mut times) = (None, Vec::new());
+    if is_measured {
+        let number = |text: &str, what: &str| {
+            let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
+            number.ok_or_else(|| format!("{} is not {what}", quoted(text)))
+        };
+        if !fields[2].is_empty() {
+            noise = Some(number(fields[2], "a relative standard error")?);
+        }
+        for measured in fields[3].split(' ').filter(|text| !text.is_empty()) {
+            let (at, seconds) = measured.split_once(':').ok_or_else(|| format!("{} is not AT:SECONDS", quoted(measured)))?;
+            times.push(Measured { at: number(at, "a moment in seconds")?, seconds: time(seconds)? });
+        }
+    }
+    Ok((Some((time(seconds)?, noise, times)), traversal))
 }
 
 /// Reads a time in seconds.

@@ -220,10 +220,7 @@ mod tests {
 
     /// The whole space of a small program, with these times.
     fn space(dag: &Dag, time: impl Fn(usize) -> f64) -> Runs {
-        let run = |(index, schedule): (usize, super::super::Schedule)| Run {
-            seconds: time(index),
-            traversal: schedule.text(dag).parse().unwrap(),
-        };
+        let run = |(index, schedule): (usize, super::super::Schedule)| Run::new(time(index), schedule.text(dag).parse().unwrap());
         let about = About { streams: 2, ..About::program(dag) };
         Runs { about, runs: Schedules::new(dag, 2).unwrap().enumerate().map(run).collect(), failed: Vec::new() }
     }

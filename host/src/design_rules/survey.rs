@@ -6,6 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
 
 use super::labels::percentile;
+use super::measure::{deviation, noise_of};
 use super::schedule::Schedules;
 use super::{Platform, RulesError, Run, Schedule};
 
@@ -80,7 +81,7 @@ impl Survey {
     }
 
     /// The schedules that were measured, with their times, in the order of [`Schedules`]: by one pass, as they were
-    /// measured; by several, without the machine's drift.
+    /// measured; by several, without the machine's drift, and with their noise.
     pub fn runs(&self, platform: &dyn Platform) -> Vec<Run> {
         self.runs_of(platform, 0..self.orders.len())
     }
@@ -89,11 +90,18 @@ impl Survey {
     pub fn runs_of(&self, platform: &dyn Platform, passes: Range<usize>) -> Vec<Run> {
         let times: Vec<Vec<f64>> =
             self.times.iter().map(|times| times.iter().take(passes.end).skip(passes.start).copied().collect()).collect();
-        let seconds = steady(&times, &self.orders[passes]);
-        let measured = self.schedules.iter().zip(seconds).filter(|(_, seconds)| !seconds.is_nan());
-        let run = |(schedule, seconds): (&Schedule, f64)| {
+        let values = steady(&times, &self.orders[passes]);
+        // That of two passes of one schedule, over all.
+        let step = |values: &Vec<f64>| values.windows(2).map(|pair| (pair[1] - pair[0]).abs() / 2f64.sqrt()).collect();
+        let steps: Vec<f64> = values.iter().flat_map::<Vec<f64>, _>(step).collect();
+        let noise = deviation(&steps);
+        let measured = self.schedules.iter().zip(&times).zip(values).filter(|((_, times), _)| !times.is_empty());
+        let run = |((schedule, times), values): ((&Schedule, &Vec<f64>), Vec<f64>)| {
             let text = schedule.text(platform.dag());
-            Run { seconds, traversal: text.parse().expect("a schedule's text is a traversal") }
+            // A single time stays as it was measured.
+            let seconds = if times.len() == 1 && noise.is_none() { times[0] } else { median(&values).exp() };
+            let noise = noise.map(|noise| noise_of(&values, noise));
+            Run { noise, ..Run::new(seconds, text.parse().expect("a schedule's text is a traversal")) }
         };
         measured.map(run).collect()
     }
@@ -114,13 +122,13 @@ impl Survey {
     }
 }
 
-/// What each schedule takes, without the machine's drift where there are several passes; NaN for those that were not
-/// measured. `times` are by schedule and pass, and `orders` has the schedules of each pass as they were measured.
-fn steady(times: &[Vec<f64>], orders: &[Vec<usize>]) -> Vec<f64> {
-    if orders.len() < 2 {
-        return times.iter().map(|times| median(times)).collect();
-    }
+/// The logarithms of times, without the machine's drift where there are several passes. `times` are by schedule and pass,
+/// and `orders` has the schedules of each pass as they were measured.
+fn steady(times: &[Vec<f64>], orders: &[Vec<usize>]) -> Vec<Vec<f64>> {
     let logarithms: Vec<Vec<f64>> = times.iter().map(|times| times.iter().map(|seconds| seconds.ln()).collect()).collect();
+    if orders.len() < 2 {
+        return logarithms;
+    }
     let mut levels: Vec<f64> = logarithms.iter().map(|values| median(values)).collect();
     let mut corrected = logarithms.clone();
     for _ in 0..TURNS {
@@ -135,7 +143,7 @@ fn steady(times: &[Vec<f64>], orders: &[Vec<usize>]) -> Vec<f64> {
         }
         levels = corrected.iter().map(|values| median(values)).collect();
     }
-    levels.into_iter().map(f64::exp).collect()
+    corrected
 }
 
 /// The middle value, or the mean of both; there is at least one.
@@ -178,11 +186,16 @@ mod tests {
         (logarithms.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / logarithms.len() as f64).sqrt()
     }
 
+    /// What each schedule takes.
+    fn levels(times: &[Vec<f64>], orders: &[Vec<usize>]) -> Vec<f64> {
+        steady(times, orders).iter().map(|values| median(values).exp()).collect()
+    }
+
     #[test]
     fn drift_is_taken_out() {
         let (truth, times, orders) = measured(0.04, 0.005);
         let medians: Vec<_> = times.iter().map(|times| median(times)).collect();
-        let (plain, steady) = (error(&medians, &truth), error(&steady(&times, &orders), &truth));
+        let (plain, steady) = (error(&medians, &truth), error(&levels(&times, &orders), &truth));
         assert!(steady < 0.6 * plain, "{steady} against {plain}");
         // Chance alone leaves 0.5 % over the root of three, and the drift's estimate adds to it.
         assert!(steady < 0.02, "{steady}");
@@ -192,18 +205,18 @@ mod tests {
     fn where_there_is_none_little_changes() {
         let (truth, times, orders) = measured(0.0, 0.01);
         let medians: Vec<_> = times.iter().map(|times| median(times)).collect();
-        assert!(error(&steady(&times, &orders), &truth) < 1.3 * error(&medians, &truth));
+        assert!(error(&levels(&times, &orders), &truth) < 1.3 * error(&medians, &truth));
         // One pass stays as it is.
         let first: Vec<Vec<f64>> = times.iter().map(|times| vec![times[0]]).collect();
-        let seconds = steady(&first, &orders[..1]);
-        assert!(seconds.iter().zip(&first).all(|(seconds, times)| *seconds == times[0]));
+        let seconds = levels(&first, &orders[..1]);
+        assert!(seconds.iter().zip(&first).all(|(seconds, times)| (seconds / times[0] - 1.0).abs() < 1e-12));
     }
 
     #[test]
     fn passes_cut_short() {
         let times = vec![vec![1.0, 1.1], vec![2.0], vec![]];
         let orders = vec![vec![1, 0], vec![0]];
-        let seconds = steady(&times, &orders);
+        let seconds = levels(&times, &orders);
         assert!(
             seconds[0] > 0.9 && seconds[0] < 1.2 && seconds[1] > 1.9 && seconds[1] < 2.3 && seconds[2].is_nan(),
             "{seconds:?}"

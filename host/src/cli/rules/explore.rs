@@ -1,6 +1,7 @@
 //! `warpsmith rules explore`.
 
 use std::{
+    collections::HashSet,
     ffi::OsString,
     ops::ControlFlow,
     path::PathBuf,
@@ -9,7 +10,7 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use warpsmith::design_rules::{
-    About, Dag, Platform, RulesError, Runs, Survey,
+    About, Answer, Dag, LabelOptions, Labels, Measurer, Platform, Precision, RulesError, Runs, Schedule, Survey,
     external::External,
     schedule::{Schedules, count},
     search::{DepthFirst, Explorer, Mcts, Random, Strategy, Surrogate},
@@ -45,7 +46,12 @@ const SURVEY: &str = "survey";
     long_about = "Measure schedules of a program, and write them with their times: RUNS.CSV.\n\n\
         By itself a model of the times chooses which: it learns what orders and shared streams take, and proposes what may be the fastest. \
         --search mcts is the paper's Monte-Carlo tree search, which goes where times differ most; random and dfs (depth first) are there to \
-        compare with. A schedule is measured once, and the search ends early when there are no more. With --exhaustive, all schedules \
+        compare with. The search ends early when there are no more.\n\n\
+        A schedule is measured again until the interval of its time is narrow enough: twice at least, and as often as its noise takes. Its \
+        time is the median. The first schedule is the reference. It is measured again after every four other measurements, and in turns \
+        with schedules whose times jump, so that what the machine drifts meanwhile can be divided out. At the end, up to four schedules \
+        that may be the fastest are measured again, in turns with it. RUNS.CSV has the noise of each time, and all times as they were \
+        measured.\n\nWith --exhaustive, all schedules \
         are measured, --passes times over in random orders, and each has the median of its times, with what the machine drifted \
         meanwhile taken out.\n\n\
         Ctrl-C or SIGTERM ends the search: what was measured until then is written in the same way, with exit code 130 or 143; a second \
@@ -94,6 +100,14 @@ pub struct Arguments {
     /// How to choose schedules
     #[arg(long, value_enum, default_value_t = Search::Surrogate)]
     search: Search,
+    /// Measure a schedule again until the 95 % interval of its time reaches no farther than so many percent to either
+    /// side [default: 1]
+    #[arg(long, value_name = "PERCENT", conflicts_with = "exhaustive", value_parser = parse_percent)]
+    interval: Option<f64>,
+    /// The most measurements to spend on that; with 1, each schedule is measured once, and noise stays unknown
+    /// [default: 12]
+    #[arg(long, value_name = "N", conflicts_with = "exhaustive", value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    repeats_at_most: Option<u16>,
     /// Seed of all that is random
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
@@ -114,7 +128,7 @@ pub struct Arguments {
 /// How schedules are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Search {
-    /// By a model of the times, a Gaussian process over orders and streams: what may be fast
+    /// By a model of the times, regression trees over orders and streams: what may be fast
     Surrogate,
     /// Monte-Carlo tree search, as in the paper: where times differ most
     Mcts,
@@ -146,6 +160,15 @@ fn parse_limit(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().filter(|&seconds: &f64| seconds > 0.0);
     let limit = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     limit.ok_or_else(|| "not a number of seconds above 0".to_owned())
+}
+
+/// Reads a percentage above 0.
+pub fn parse_percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim_end().parse();
+    number
+        .ok()
+        .filter(|&percent: &f64| percent > 0.0 && percent <= 100.0)
+        .ok_or_else(|| "not a percentage above 0, and at most 100".to_owned())
 }
 
 /// What came of a search.
@@ -195,6 +218,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         search: if arguments.exhaustive { SURVEY } else { strategy.name() }.to_owned(),
         seed: arguments.seed,
         space: space.map(|space| space.to_string()),
+        noise: platform.is_exact().then_some(0.0),
         ..About::program(&dag)
     };
     let mut session = Session::start(destination, raw, about, arguments.resume, !arguments.exhaustive)?;
@@ -215,7 +239,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     }
     // First of all what was measured: the platform may fail once more.
     session.write()?;
-    let is_whole = outcome.error.is_none() && !cancelled && session.rest().is_empty();
+    let is_whole = outcome.error.is_none() && !cancelled && session.is_continued();
     // Of passes, the file has not all that was measured, and what is missing is for those who continue them.
     if is_whole || !arguments.exhaustive {
         session.end();
@@ -272,21 +296,27 @@ impl Arguments {
         let mut outcome = Outcome::default();
         let mut fastest = f64::INFINITY;
         let mut failed = 0;
-        let mut kept = Kept { session, platform, check: self.check };
+        let mut measurer = Measurer::new(self.precision(platform));
+        let cancelled = || interrupt.cancel().is_cancelled();
+        let mut kept = Kept { session, platform, check: self.check, checked: HashSet::new(), failures: Some(interrupt) };
+        let measure = |kept: &mut Kept<'_>, schedule: &Schedule| {
+            let stopped = || RulesError::Failed { schedule: schedule.text(dag), reason: "the search was stopped".to_owned() };
+            if cancelled() { Err(stopped()) } else { kept.take(schedule) }
+        };
         for iteration in 0..wanted {
-            if interrupt.cancel().is_cancelled() {
+            if cancelled() {
                 break;
             }
             let start = Instant::now();
             let Some(schedule) = explorer.propose() else { break };
             outcome.thought.0 += start.elapsed().as_secs_f64();
-            let seconds = match kept.measure(&schedule) {
+            let seconds = match measurer.measure(&schedule, |schedule| measure(&mut kept, schedule)) {
                 Ok(seconds) => seconds,
                 // What was stopped didn't fail.
-                Err(RulesError::Failed { .. }) if interrupt.cancel().is_cancelled() => break,
+                Err(RulesError::Failed { .. }) if cancelled() => break,
                 Err(error @ RulesError::Failed { .. }) => {
                     explorer.record_failure(&schedule)?;
-                    kept.session.failed(&schedule.text(dag))?;
+                    measurer.fail(&schedule);
                     terminal::warn(&error);
                     work.reach(iteration + 1, wanted);
                     failed += 1;
@@ -297,7 +327,7 @@ impl Arguments {
                     }
                     continue;
                 }
-                Err(error) if kept.session.rest().is_empty() => {
+                Err(error) if kept.session.is_continued() => {
                     outcome.error = Some(error);
                     break;
                 }
@@ -309,7 +339,6 @@ impl Arguments {
             outcome.thought.0 += start.elapsed().as_secs_f64();
             outcome.thought.1 += 1;
             failed = 0;
-            kept.session.runs.push(Some(seconds), schedule.text(dag).parse().map_err(Failure::error)?);
             tracing::debug!(iteration, seconds, "measured");
             work.reach(iteration + 1, wanted);
             if seconds < fastest {
@@ -317,10 +346,35 @@ impl Arguments {
                 work.say(format!("{}: {}", kept.platform.description(), format::seconds(fastest)));
             }
         }
-        for (seconds, traversal) in session.rest() {
-            session.runs.push(seconds, traversal);
+        if outcome.error.is_none() && !cancelled() {
+            let finalists = measurer.finalists();
+            match measurer.in_turns(&finalists, |schedule| measure(&mut kept, schedule), || !cancelled()) {
+                Err(RulesError::Failed { .. }) if cancelled() => {}
+                Err(error @ RulesError::Failed { .. }) => terminal::warn(&error),
+                ended => outcome.error = ended.err(),
+            }
         }
+        for (text, measured) in session.unused() {
+            let schedule = Schedule::parse(dag, self.streams, &text)?;
+            match measured {
+                Some(measured) => measurer.take(&schedule, measured),
+                None => measurer.fail(&schedule),
+            }
+        }
+        measurer.record(dag, &mut session.runs);
         Ok(outcome)
+    }
+
+    /// How sure times have to be.
+    fn precision(&self, platform: &dyn Platform) -> Precision {
+        let usual = Precision::default();
+        Precision {
+            interval: self.interval.map_or(usual.interval, |percent| percent / 100.0),
+            repeats: match self.repeats_at_most {
+                _ if platform.is_exact() => 1,
+                repeats => repeats.map_or(usual.repeats, usize::from),
+            },
+        }
     }
 
     /// Measures all schedules, in passes.
@@ -351,11 +405,11 @@ impl Arguments {
                 work.reach(done, total);
                 if interrupt.cancel().is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             };
-            let mut kept = Kept { session, platform, check: false };
+            let mut kept = Kept { session, platform, check: false, checked: HashSet::new(), failures: None };
             match survey.pass(&mut kept, self.seed.wrapping_add(pass), each) {
                 Ok(ControlFlow::Continue(())) => {}
                 Ok(ControlFlow::Break(())) => break,
-                Err(error) if session.rest().is_empty() => {
+                Err(error) if session.is_continued() => {
                     outcome.error = Some(error);
                     break;
                 }
@@ -364,6 +418,7 @@ impl Arguments {
             tracing::debug!(pass, "measured");
         }
         session.runs.runs = survey.runs(platform);
+        session.runs.note_noise();
         outcome.spread = (passes > 1).then(|| survey.spread());
         Ok(outcome)
     }
@@ -383,6 +438,9 @@ impl Arguments {
             origin: Origin::of(runs),
             runs: runs.runs.len(),
             failed: runs.failed.len(),
+            measurements: runs.runs.iter().map(|run| run.times.len().max(1)).sum(),
+            noise: runs.about.noise,
+            answer: Answer::of(runs, &Labels::with(&runs.times(), &LabelOptions::density(runs.about.noise))?),
             ratio: slowest.seconds / fastest.seconds,
             fastest,
             slowest,

@@ -1,7 +1,7 @@
 //! What `warpsmith rules explore` says at its end.
 
 use serde::Serialize;
-use warpsmith::design_rules::Run;
+use warpsmith::design_rules::{Answer, Run};
 
 use super::learning::Origin;
 use crate::cli::{failure::Failure, format, terminal};
@@ -16,6 +16,12 @@ pub struct Object<'a> {
     pub runs: usize,
     /// Schedules on which the program failed.
     pub failed: usize,
+    /// How often schedules were measured in all.
+    pub measurements: usize,
+    /// The median over runs of the relative standard error of their times.
+    pub noise: Option<f64>,
+    /// When a schedule of the fastest class was known.
+    pub answer: Option<Answer>,
     pub fastest: Best,
     pub slowest: Best,
     pub ratio: f64,
@@ -45,6 +51,13 @@ impl Best {
     }
 }
 
+/// When a schedule of the fastest class was known.
+pub fn answer_text(answer: &Answer) -> String {
+    let schedules = format::counted(answer.iterations, "schedule", "schedules");
+    let after = answer.seconds.map_or(String::new(), |seconds| format!(", {}", format::seconds(seconds)));
+    format!("Time to answer: {schedules}{after}. Then one was known to be of the fastest class, with 95 % confidence.")
+}
+
 impl Object<'_> {
     /// As a table.
     pub fn print(&self) -> Result<(), Failure> {
@@ -68,6 +81,13 @@ impl Object<'_> {
         }
         if let Some(spread) = self.spread {
             terminal::print(format_args!("Passes lie {:.2} % apart (median over schedules).", 100.0 * spread))?;
+        }
+        if let Some(noise) = self.noise.filter(|&noise| noise > 0.0) {
+            let measurements = format::counted(self.measurements, "measurement", "measurements");
+            terminal::print(format_args!("Times have a standard error of {:.2} % (median), by {measurements}.", 100.0 * noise))?;
+        }
+        if let Some(answer) = &self.answer {
+            terminal::print(answer_text(answer))?;
         }
         let checked = if self.checked { "; every result was right" } else { "" };
         terminal::print(format_args!("Fastest: {}{checked}", self.fastest.schedule.replace(';', " ")))?;

@@ -9,6 +9,7 @@ use warpsmith::design_rules::{
     tree::{Criterion, Size},
 };
 
+use super::explore::parse_percent;
 use crate::cli::failure::Failure;
 
 /// How to learn.
@@ -29,7 +30,7 @@ pub struct Learning {
     labels: Method,
     /// By density, times nearer to each other than this aren't told apart, in percent [default: the runs' noise where the
     /// file has it, and at least 1]
-    #[arg(long, value_name = "PERCENT", value_parser = parse_resolution)]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     resolution: Option<f64>,
     /// With --labels paper, the percentile of the prominences, 0 to 100, that a step in the sorted times has to reach to
     /// be a bound between classes [default: 98]
@@ -54,12 +55,6 @@ enum Method {
     Density,
     /// As in the paper: the largest steps of the sorted times, by a percentile
     Paper,
-}
-
-/// Reads a percentage above 0.
-fn parse_resolution(text: &str) -> Result<f64, String> {
-    let percent = text.parse().ok().filter(|&percent: &f64| percent > 0.0 && percent <= 100.0);
-    percent.ok_or_else(|| "not a percentage above 0, and at most 100".to_owned())
 }
 
 impl Learning {

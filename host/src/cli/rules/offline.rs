@@ -1,6 +1,9 @@
 //! `warpsmith rules next` and `rules add`: a search whose schedules are measured elsewhere.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs::File,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
 use warpsmith::design_rules::{
@@ -42,7 +45,8 @@ pub struct Next {
 /// Options of `rules add`.
 #[derive(Args, Debug)]
 #[command(
-    long_about = "Add the time of a schedule to RUNS.CSV, which is made if it isn't there. The schedule has to be one of the program.",
+    long_about = "Add the time of a schedule to RUNS.CSV, which is made if it isn't there. The schedule has to be one of the program. Several \
+        processes may add to one file at a time: its folder is locked meanwhile.",
     after_help = "Examples:\n  \
         warpsmith rules add mine.json --runs runs.csv 'Inner@0;Pack@0;..' 1.2e-4\n  \
         warpsmith rules add mine.json --runs runs.csv 'Pack@0;Inner@0;..' failed"
@@ -155,6 +159,11 @@ pub fn next(arguments: &Next) -> Result<(), Failure> {
 pub fn add(arguments: &Add) -> Result<(), Failure> {
     let dag = arguments.choice.dag()?;
     let destination = Files::reading(arguments.choice.file()).write(&arguments.runs)?;
+    // The file is replaced as a whole, so that a lock on it would be one on a file that is gone.
+    let folder = arguments.runs.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    let folder = File::open(folder).and_then(|folder| folder.lock().map(|()| folder));
+    let _lock = folder
+        .map_err(|error| Failure::error(format_args!("{}: its folder can't be locked: {error}", arguments.runs.display())))?;
     let mut runs = arguments.settings.runs(&dag, &arguments.runs, &arguments.platform)?;
     if runs.about.signature.is_empty() {
         let text = "it is a table of your own, to which you add rows yourself";

@@ -1,13 +1,17 @@
 //! Runs as they are measured, and the files that keep them.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    path::{Path, PathBuf},
+    time::Instant,
+};
 
 use warpsmith::{
-    design_rules::{About, Dag, Journal, Platform, RulesError, Run, Runs, Schedule, Timeline, Traversal},
+    design_rules::{About, Dag, Journal, Measured, Platform, RulesError, Run, Runs, Schedule, Timeline},
     files::{Destination, FileError},
 };
 
-use crate::cli::failure::Failure;
+use crate::cli::{failure::Failure, interrupt::Interrupt};
 
 /// Of more ranks, these and the last to be done are kept in timelines.
 const RANKS: usize = 8;
@@ -22,10 +26,18 @@ pub struct Session {
     /// Where all measurements go, in order, if they do.
     raw: Option<(Destination, Runs)>,
     journal: Journal,
-    /// What a search that this one continues has measured: its first runs.
+    /// What a search that this one continues has measured.
     before: Runs,
-    /// How many of these, failed ones among them, the search has come to again.
+    /// Its schedules in the order in which it came to them.
+    order: Vec<String>,
+    /// How many of these the search has come to again.
     again: usize,
+    /// Of each, what was measured, or that it failed, and isn't used yet.
+    unused: HashMap<String, VecDeque<Option<Measured>>>,
+    /// When the first measurement began; that of the search that this one continues, as if there were no time between.
+    start: Option<Instant>,
+    /// How long it had taken then, in seconds.
+    elapsed: f64,
 }
 
 impl Session {
@@ -64,17 +76,42 @@ impl Session {
             _ => none.clone(),
         };
         let raw = raw.map(|raw| (raw, none.clone()));
-        Ok(Session { runs: none, destination, raw, journal: Journal::new(journal, unfinished), before, again: 0 })
+        let (mut order, mut unused) = (Vec::new(), HashMap::<String, VecDeque<_>>::new());
+        let mut runs = before.runs.iter();
+        for (seconds, traversal) in before.rows() {
+            let text = traversal.to_string();
+            let measured = unused.entry(text.clone()).or_insert_with(|| {
+                order.push(text);
+                VecDeque::new()
+            });
+            match (seconds, seconds.and_then(|_| runs.next())) {
+                (Some(_), Some(run)) if !run.times.is_empty() => measured.extend(run.times.iter().copied().map(Some)),
+                (seconds, _) => measured.push_back(seconds.map(|seconds| Measured { at: 0.0, seconds })),
+            }
+        }
+        let elapsed = unused.values().flatten().flatten().map(|measured| measured.at).fold(0.0, f64::max);
+        let journal = Journal::new(journal, unfinished);
+        Ok(Session { runs: none, destination, raw, journal, before, order, again: 0, unused, start: None, elapsed })
     }
 
-    /// The schedules of before that the search has not come to again, with their times, if they didn't fail.
-    pub fn rest(&self) -> Vec<(Option<f64>, Traversal)> {
-        self.before.rows().skip(self.again).map(|(seconds, traversal)| (seconds, traversal.clone())).collect()
+    /// Whether the search has come to all schedules of before again.
+    pub fn is_continued(&self) -> bool {
+        self.again == self.order.len()
     }
 
-    /// Takes in a schedule that was tried; without a time it failed. It is in the journal from now on.
-    fn keep(&mut self, seconds: Option<f64>, text: &str) -> Result<(), RulesError> {
-        self.journal.add(&self.before, seconds, &text.parse().map_err(RulesError::Setup)?)
+    /// What was measured before and is not used yet, or that a schedule failed.
+    pub fn unused(&mut self) -> Vec<(String, Option<Measured>)> {
+        let mut all = Vec::new();
+        for text in &self.order {
+            let unused = self.unused.remove(text).unwrap_or_default();
+            all.extend(unused.into_iter().map(|measured| (text.clone(), measured)));
+        }
+        all
+    }
+
+    /// Takes in a measurement, or that a schedule failed. It is in the journal from now on.
+    fn keep(&mut self, measured: Option<Measured>, text: &str) -> Result<(), RulesError> {
+        self.journal.add(&self.before, measured, &text.parse().map_err(RulesError::Setup)?)
     }
 
     /// Takes in a time for the file of all measurements.
@@ -82,15 +119,6 @@ impl Session {
         if let Some((_, raw)) = &mut self.raw {
             raw.push(Some(seconds), text.parse().map_err(RulesError::Setup)?);
         }
-        Ok(())
-    }
-
-    /// Takes in that a schedule failed, as [`Kept::measure`] said.
-    pub fn failed(&mut self, text: &str) -> Result<(), RulesError> {
-        if self.runs.tried() >= self.again {
-            self.keep(None, text)?;
-        }
-        self.runs.push(None, text.parse().map_err(RulesError::Setup)?);
         Ok(())
     }
 
@@ -127,8 +155,57 @@ impl Session {
 pub struct Kept<'a> {
     pub session: &'a mut Session,
     pub platform: &'a mut dyn Platform,
-    /// Check each schedule before it is measured.
+    /// Check each schedule before it is measured for the first time.
     pub check: bool,
+    /// Those that were.
+    pub checked: HashSet<String>,
+    /// Whether a schedule that fails is kept, too: unless this says that it was stopped.
+    pub failures: Option<&'a Interrupt>,
+}
+
+impl Kept<'_> {
+    /// Measures a schedule once, or has its next measurement of before.
+    pub fn take(&mut self, schedule: &Schedule) -> Result<Measured, RulesError> {
+        let text = schedule.text(self.platform.dag());
+        let Session { order, again, unused, destination, start, elapsed, .. } = &mut *self.session;
+        if let Some(next) = order.get(*again) {
+            if *next == text {
+                *again += 1;
+            } else if !order[..*again].contains(&text) {
+                let reason = format!(
+                    "it can't be resumed: in iteration {again} this search measures `{text}`, and the file has another schedule"
+                );
+                return Err(FileError::new(destination.name(), reason).into());
+            }
+        }
+        if let Some(measured) = unused.get_mut(&text).and_then(VecDeque::pop_front) {
+            let failed = || RulesError::Failed { schedule: text.clone(), reason: "it failed before".to_owned() };
+            let measured = measured.ok_or_else(failed)?;
+            self.session.note(measured.seconds, &text)?;
+            return Ok(measured);
+        }
+        let start = *start.get_or_insert_with(Instant::now);
+        let elapsed = *elapsed;
+        if self.check && self.checked.insert(text.clone()) {
+            self.platform.check(schedule)?;
+        }
+        let seconds = match self.platform.measure(schedule) {
+            Ok(seconds) => seconds,
+            Err(error) => {
+                let failed = matches!(error, RulesError::Failed { .. });
+                if failed && self.failures.is_some_and(|interrupt| !interrupt.cancel().is_cancelled()) {
+                    self.session.keep(None, &text)?;
+                }
+                return Err(error);
+            }
+        };
+        // To the microsecond.
+        let at = ((elapsed + start.elapsed().as_secs_f64()) * 1e6).round() / 1e6;
+        let measured = Measured { at, seconds };
+        self.session.keep(Some(measured), &text)?;
+        self.session.note(seconds, &text)?;
+        Ok(measured)
+    }
 }
 
 impl Platform for Kept<'_> {
@@ -145,29 +222,11 @@ impl Platform for Kept<'_> {
     }
 
     fn measure(&mut self, schedule: &Schedule) -> Result<f64, RulesError> {
-        let Session { before, again, destination, .. } = &mut *self.session;
-        let text = schedule.text(self.platform.dag());
-        let known = before.rows().nth(*again).map(|(seconds, traversal)| (seconds, traversal.clone()));
-        if let Some((seconds, traversal)) = known {
-            if traversal.to_string() != text {
-                let reason = format!(
-                    "it can't be resumed: in iteration {again} this search measures `{text}`, and the file has another schedule"
-                );
-                return Err(FileError::new(destination.name(), reason).into());
-            }
-            *again += 1;
-            let failed = || RulesError::Failed { schedule: text.clone(), reason: "it failed before".to_owned() };
-            let seconds = seconds.ok_or_else(failed)?;
-            self.session.note(seconds, &text)?;
-            return Ok(seconds);
-        }
-        if self.check {
-            self.platform.check(schedule)?;
-        }
-        let seconds = self.platform.measure(schedule)?;
-        self.session.keep(Some(seconds), &text)?;
-        self.session.note(seconds, &text)?;
-        Ok(seconds)
+        Ok(self.take(schedule)?.seconds)
+    }
+
+    fn is_exact(&self) -> bool {
+        self.platform.is_exact()
     }
 
     fn check(&mut self, schedule: &Schedule) -> Result<(), RulesError> {

@@ -32,6 +32,11 @@ pub trait Platform {
     /// What went wrong, and on which rank. The platform can't be used any more then.
     fn measure(&mut self, schedule: &Schedule) -> Result<f64, RulesError>;
 
+    /// Whether it measures the same each time.
+    fn is_exact(&self) -> bool {
+        false
+    }
+
     /// Runs the schedule once, and compares what it computes with a reference.
     ///
     /// # Errors

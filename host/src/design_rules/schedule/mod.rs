@@ -105,6 +105,16 @@ impl Step {
     }
 }
 
+/// The operation that comes next by a step, in the order in which the program's author names them.
+pub(super) fn place(dag: &Dag, step: &Step) -> OpId {
+    match *step {
+        Step::Cpu(op) | Step::Gpu { op, .. } => op,
+        Step::EventSync { before, .. } | Step::StreamWait { before, .. } => before,
+        Step::EventRecord { after } => dag.successors(after).find(|&op| dag.kind(op) == Kind::Cpu).unwrap_or(dag.end()),
+        Step::Choose { .. } => dag.end(),
+    }
+}
+
 /// A complete traversal of a program: every operation once, of alternatives those of one, each after what it depends on,
 /// with the synchronisation that the streams take.
 ///
@@ -141,15 +151,14 @@ impl Schedule {
     /// they depend on, all in one stream, with the host waiting just before it has to; of each choice the first
     /// alternative.
     pub fn textbook(dag: &Dag) -> Self {
-        let mut prefix = Prefix::new(dag, 1).expect("there may be one stream");
-        // Steps are named after the operation that comes next by them.
-        let place = |step: &Step| match *step {
-            Step::Cpu(op) | Step::Gpu { op, .. } => op,
-            Step::EventSync { before, .. } | Step::StreamWait { before, .. } => before,
-            Step::EventRecord { after } => dag.successors(after).find(|&op| dag.kind(op) == Kind::Cpu).unwrap_or(dag.end()),
-            Step::Choose { .. } => dag.end(),
-        };
-        while let Some(step) = prefix.next().into_iter().min_by_key(place) {
+        Self::by_priority(dag, 1, |step| place(dag, step))
+    }
+
+    /// The schedule on at most this many streams of which each step is, of those that may come next, the first by this
+    /// order. There may be as many streams.
+    pub(super) fn by_priority<K: Ord>(dag: &Dag, streams: usize, priority: impl Fn(&Step) -> K) -> Self {
+        let mut prefix = Prefix::new(dag, streams).expect("there may be as many streams");
+        while let Some(step) = prefix.next().into_iter().min_by_key(&priority) {
             prefix.push(step);
         }
         prefix.finish().expect("every prefix can be completed")

@@ -102,9 +102,9 @@ impl<S: Strategy> Explorer<S> {
             return None;
         }
         let dag = self.dag.clone();
-        let wanted = self.strategy.candidates();
-        if wanted > 1 {
-            let found: BTreeSet<Schedule> = (0..wanted).filter_map(|_| self.sample(&dag)).collect();
+        let starts = self.strategy.starts(&dag, self.streams, &mut self.random);
+        if !starts.is_empty() {
+            let found: BTreeSet<Schedule> = starts.iter().filter_map(|start| self.sample(&dag, start)).collect();
             let mut found: Vec<Schedule> = found.into_iter().collect();
             let picked = self.strategy.pick(&dag, &found, &mut self.random);
             return Some(found.swap_remove(picked));
@@ -129,16 +129,27 @@ impl<S: Strategy> Explorer<S> {
         }
     }
 
-    /// A schedule that was not recorded yet, found by a random way down the tree, which doesn't grow.
-    fn sample(&mut self, dag: &Dag) -> Option<Schedule> {
+    /// A schedule that was not recorded yet, found by a way down the tree, which doesn't grow: it begins with these steps,
+    /// as far as that goes, and is random from there.
+    fn sample(&mut self, dag: &Dag, start: &[Step]) -> Option<Schedule> {
         let mut prefix = self.start(dag);
         let mut node = Some(0);
+        let mut start = start.iter();
         loop {
+            let wanted = start.next();
             // Where nothing was recorded, nothing is exhausted.
             match node.and_then(|node: usize| self.nodes[node].children.clone()) {
                 Some(children) => {
                     let children: Vec<usize> = children.collect();
-                    let open = pick(&children, |&child| !self.nodes[child].exhausted, &mut self.random);
+                    let is_open = |&child: &usize| !self.nodes[child].exhausted;
+                    let is_wanted = |child: &usize| wanted.is_some() && self.nodes[*child].step.as_ref() == wanted;
+                    let open = match children.iter().position(|child| is_open(child) && is_wanted(child)) {
+                        Some(open) => Some(open),
+                        None => {
+                            start = [].iter();
+                            pick(&children, is_open, &mut self.random)
+                        }
+                    };
                     let Some(open) = open else { return prefix.finish() };
                     node = Some(children[open]);
                     prefix.push(self.nodes[children[open]].step.expect("only the root has none"));
@@ -146,7 +157,9 @@ impl<S: Strategy> Explorer<S> {
                 None => {
                     node = None;
                     let next = prefix.next();
-                    let Some(chosen) = pick(&next, |_| true, &mut self.random) else { return prefix.finish() };
+                    let found = wanted.and_then(|wanted| next.iter().position(|step| step == wanted));
+                    let chosen = found.or_else(|| pick(&next, |_| true, &mut self.random));
+                    let Some(chosen) = chosen else { return prefix.finish() };
                     prefix.push(next[chosen]);
                 }
             }

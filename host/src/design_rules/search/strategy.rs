@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore;
 
-use super::super::{Dag, Schedule};
+use super::super::{Dag, Schedule, Step};
 
 /// What was measured below a node of the tree: of the schedules that begin with its prefix.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,10 +48,10 @@ pub trait Strategy {
     /// there is a schedule that was not recorded yet. All children of a node that no rollout went through are new.
     fn choose(&self, parent: &Statistics, children: &[Statistics], random: &mut ChaCha8Rng) -> usize;
 
-    /// How many schedules, found at random, it wants to pick one from; with 1 it goes down the tree by
-    /// [`choose`](Self::choose).
-    fn candidates(&self) -> usize {
-        1
+    /// How schedules begin from which it wants to [pick](Self::pick) one: the rest of each is found at random, and what was
+    /// recorded already is left where it first can be. Without any it goes down the tree by [`choose`](Self::choose).
+    fn starts(&mut self, _dag: &Dag, _streams: usize, _random: &mut ChaCha8Rng) -> Vec<Vec<Step>> {
+        Vec::new()
     }
 
     /// Takes in the time of a schedule of a program, in seconds; all are of one program.
@@ -72,8 +72,8 @@ impl<S: Strategy + ?Sized> Strategy for Box<S> {
         (**self).choose(parent, children, random)
     }
 
-    fn candidates(&self) -> usize {
-        (**self).candidates()
+    fn starts(&mut self, dag: &Dag, streams: usize, random: &mut ChaCha8Rng) -> Vec<Vec<Step>> {
+        (**self).starts(dag, streams, random)
     }
 
     fn observe(&mut self, dag: &Dag, schedule: &Schedule, seconds: f64) {

@@ -1,38 +1,59 @@
-//! A search by a model of the times: Bayesian optimization.
+//! A search by a model of the times.
 
 use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::RngCore as _;
 
+use super::super::schedule::place;
 use super::super::sim::normals;
 use super::super::{Dag, Kind, OpId, Schedule, Step};
-use super::strategy::{Mcts, Statistics, Strategy};
+use super::strategy::{Statistics, Strategy, pick};
 
-/// Schedules that a model is asked about per proposal.
+/// Schedules that a model is asked about per proposal, and how many of these are like fast ones.
 const CANDIDATES: usize = 128;
-/// Schedules that the tree search chooses before there is a model.
-const FIRST: usize = 6;
+const ALIKE: usize = 96;
+/// So many of the fastest schedules have others that are like them.
+const FASTEST: usize = 4;
+/// Schedules that are as different as can be before there is a model.
+const FIRST: usize = 8;
 /// And one of this many later: a model that only seeks the fastest does not learn what the others have in common.
-const TREE: usize = 3;
+const DIFFERENT: usize = 3;
+/// Trees of a model.
+const TREES: usize = 16;
 /// A model is made from this many runs at most: of more, from the fastest half of them and the latest.
 const MOST: usize = 256;
-/// Lengths of the kernel, and variances of the noise as parts of that of the times: those are taken under which the times
-/// are likeliest.
-const LENGTHS: [f64; 3] = [0.1, 0.3, 1.0];
-const NOISES: [f64; 4] = [0.01, 0.05, 0.2, 0.5];
 
-/// Thompson sampling with a Gaussian process over orders and shared streams.
+/// A search by an ensemble of regression trees over orders and shared streams.
 ///
-/// Two schedules are the more alike the fewer features they differ in: orders of two steps, shared streams. From the
-/// times that are known, the process gives each of a number of random schedules a mean and a variance; from each of
-/// these distributions one sample is drawn, and the schedule of the least is proposed. So what may be fast is measured,
-/// for its mean or for what isn't known of it. Every third schedule is the tree search's ([`Mcts`]), which goes where times
-/// differ: rules take slow schedules, too.
+/// It begins with the textbook's schedule and two that launch the GPU's operations as soon as can be: in streams of their
+/// own, and in one. Then it proposes those of random schedules that differ from all before by the most features: orders of
+/// two steps, shared streams. So it goes on with every third, since rules take slow schedules, too.
+///
+/// The others may be fast by a model of the logarithms of times: regression trees, each split by the feature that lowers
+/// the variance most, with chance where several do (as in extremely randomized trees: Geurts, Ernst and Wehenkel, 2006).
+/// Candidates are random schedules, and such as begin like one of the four fastest. Of each one's predictions a normal
+/// distribution's sample is drawn, and that of the least is proposed (Thompson sampling): what may be fast is measured, for
+/// its mean or for what isn't known of it.
 #[derive(Clone, Debug, Default)]
 pub struct Surrogate {
     places: Places,
-    /// Features and logarithms of times, in the order in which they were measured.
-    runs: Vec<(Vec<u64>, f64)>,
-    /// The kernel's length and the noise, and of how many runs they were estimated.
-    settings: Option<(f64, f64, usize)>,
+    /// In the order in which they were measured.
+    runs: Vec<Known>,
+}
+
+/// A schedule that was measured.
+#[derive(Clone, Debug)]
+struct Known {
+    features: Vec<u64>,
+    /// The logarithm of its time.
+    time: f64,
+    steps: Vec<Step>,
+}
+
+impl Surrogate {
+    /// Whether the next one is to differ from those before.
+    fn is_to_differ(&self) -> bool {
+        self.runs.len() < FIRST || self.runs.len().is_multiple_of(DIFFERENT)
+    }
 }
 
 impl Strategy for Surrogate {
@@ -40,150 +61,174 @@ impl Strategy for Surrogate {
         "surrogate"
     }
 
-    fn choose(&self, parent: &Statistics, children: &[Statistics], random: &mut ChaCha8Rng) -> usize {
-        Mcts::default().choose(parent, children, random)
+    fn choose(&self, _: &Statistics, children: &[Statistics], random: &mut ChaCha8Rng) -> usize {
+        pick(children, |_| true, random).unwrap_or(0)
     }
 
-    fn candidates(&self) -> usize {
-        let by_tree = self.runs.len() < FIRST || self.runs.len().is_multiple_of(TREE);
-        if by_tree { 1 } else { CANDIDATES }
+    fn starts(&mut self, dag: &Dag, streams: usize, random: &mut ChaCha8Rng) -> Vec<Vec<Step>> {
+        if let Some(schedule) = well_known(dag, streams, self.runs.len()) {
+            return vec![schedule.steps().to_vec()];
+        }
+        let mut starts = vec![Vec::new(); CANDIDATES];
+        if !self.is_to_differ() {
+            let mut fastest: Vec<&Known> = self.runs.iter().collect();
+            fastest.sort_by(|a, b| a.time.total_cmp(&b.time));
+            fastest.truncate(FASTEST);
+            for start in &mut starts[..ALIKE] {
+                let steps = &fastest[below(fastest.len(), random)].steps;
+                start.extend(&steps[..below(steps.len(), random)]);
+            }
+        }
+        starts
     }
 
     fn observe(&mut self, dag: &Dag, schedule: &Schedule, seconds: f64) {
         let features = self.places.features(dag, schedule);
         // No time is 0; what a formula says may be.
-        self.runs.push((features, seconds.max(1e-12).ln()));
+        self.runs.push(Known { features, time: seconds.max(1e-12).ln(), steps: schedule.steps().to_vec() });
     }
 
     fn pick(&mut self, dag: &Dag, candidates: &[Schedule], random: &mut ChaCha8Rng) -> usize {
-        let asked: Vec<Vec<u64>> = candidates.iter().map(|candidate| self.places.features(dag, candidate)).collect();
-        let runs = training(&self.runs);
-        let n = runs.len();
-        let mean = runs.iter().map(|(_, time)| time).sum::<f64>() / n as f64;
-        let deviation = (runs.iter().map(|(_, time)| (time - mean).powi(2)).sum::<f64>() / n as f64).sqrt();
-        if deviation == 0.0 {
+        if self.runs.is_empty() {
             return 0;
         }
-        let times: Vec<f64> = runs.iter().map(|(_, time)| (time - mean) / deviation).collect();
-
-        // Features that all runs share say nothing.
-        let differs = |word: usize| {
-            let (all, any) = runs.iter().fold((u64::MAX, 0), |(all, any), (bits, _)| (all & bits[word], any | bits[word]));
-            any & !all
+        let asked: Vec<Vec<u64>> = candidates.iter().map(|candidate| self.places.features(dag, candidate)).collect();
+        let values: Vec<f64> = if self.is_to_differ() {
+            let nearest = |features: &Vec<u64>| self.runs.iter().map(|run| differing(features, &run.features)).min();
+            asked.iter().map(|features| -f64::from(nearest(features).unwrap_or(0))).collect()
+        } else {
+            let runs = training(&self.runs);
+            let trees: Vec<Tree> = (0..TREES).map(|_| Tree::grow(&runs, random)).collect();
+            let sample = |features: &Vec<u64>| {
+                let times: Vec<f64> = trees.iter().map(|tree| tree.predict(features)).collect();
+                let mean = times.iter().sum::<f64>() / times.len() as f64;
+                let variance = times.iter().map(|time| (time - mean).powi(2)).sum::<f64>() / times.len() as f64;
+                mean + variance.sqrt() * normals(random)[0]
+            };
+            asked.iter().map(sample).collect()
         };
-        let mask: Vec<u64> = (0..runs[0].0.len()).map(differs).collect();
-        let varying = f64::from(mask.iter().map(|word| word.count_ones()).sum::<u32>().max(1));
-        let distance = |a: &[u64], b: &[u64]| {
-            let bits = a.iter().zip(b).zip(&mask).map(|((a, b), mask)| ((a ^ b) & mask).count_ones());
-            f64::from(bits.sum::<u32>()) / varying
-        };
-        // By rows, the lower triangle.
-        let distances: Vec<Vec<f64>> = (0..n).map(|i| (0..=i).map(|j| distance(&runs[i].0, &runs[j].0)).collect()).collect();
-        let (length, noise) = match self.settings {
-            Some((length, noise, estimated)) if n < estimated + estimated / 8 => (length, noise),
-            _ => {
-                let all = LENGTHS.iter().flat_map(|&length| NOISES.map(|noise| (length, noise)));
-                let likelihood = |&(length, noise): &(f64, f64)| Process::new(&distances, &times, length, noise).likelihood();
-                let valued = all.map(|settings| (settings, likelihood(&settings)));
-                let ((length, noise), _) = valued.reduce(|a, b| if b.1 > a.1 { b } else { a }).expect("there are some");
-                self.settings = Some((length, noise, n));
-                (length, noise)
-            }
-        };
-        let process = Process::new(&distances, &times, length, noise);
-        let mut least = (f64::INFINITY, 0);
-        for (index, features) in asked.iter().enumerate() {
-            let to: Vec<f64> = runs.iter().map(|(other, _)| distance(features, other)).collect();
-            let (mean, variance) = process.predict(&to);
-            let sample = mean + variance.sqrt() * normals(random)[0];
-            if sample < least.0 {
-                least = (sample, index);
-            }
-        }
-        least.1
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        pick(&values, |&value| value == least, random).unwrap_or(0)
     }
 }
 
+/// The first schedules, which need no model: there are three.
+fn well_known(dag: &Dag, streams: usize, index: usize) -> Option<Schedule> {
+    // The GPU's operations first, in other streams or in the first one, then what others wait for.
+    let eager = |own: bool| {
+        Schedule::by_priority(dag, streams, |step| {
+            let kind = match step {
+                Step::Choose { .. } | Step::Gpu { .. } => 0,
+                Step::EventRecord { .. } => 1,
+                Step::StreamWait { .. } => 2,
+                Step::Cpu(_) | Step::EventSync { .. } => 3,
+            };
+            let stream = step.bound().map_or(0, i16::from);
+            (kind, if own { -stream } else { stream }, place(dag, step))
+        })
+    };
+    match index {
+        0 => Some(Schedule::textbook(dag)),
+        1 => Some(eager(true)),
+        2 => Some(eager(false)),
+        _ => None,
+    }
+}
+
+/// A number below this one, which is more than 0.
+fn below(end: usize, random: &mut ChaCha8Rng) -> usize {
+    (random.next_u64() % end as u64) as usize
+}
+
+/// How many features differ.
+fn differing(a: &[u64], b: &[u64]) -> u32 {
+    a.iter().zip(b).map(|(a, b)| (a ^ b).count_ones()).sum()
+}
+
 /// The runs that a model is made from.
-fn training(runs: &[(Vec<u64>, f64)]) -> Vec<&(Vec<u64>, f64)> {
+fn training(runs: &[Known]) -> Vec<&Known> {
     let (early, late) = runs.split_at(runs.len().saturating_sub(MOST / 2));
     let mut early: Vec<_> = early.iter().collect();
-    early.sort_by(|a, b| a.1.total_cmp(&b.1));
+    early.sort_by(|a, b| a.time.total_cmp(&b.time));
     early.truncate(MOST / 2);
     early.extend(late);
     early
 }
 
-/// A Gaussian process of mean 0, conditioned on times.
-struct Process {
-    length: f64,
-    /// The Cholesky factor of the covariance, by rows.
-    factor: Vec<Vec<f64>>,
-    /// The covariance's inverse times the times.
-    weights: Vec<f64>,
-    /// The likeliest factor of the covariance.
-    scale: f64,
+/// A regression tree, whose leaves have a run each, or runs that don't differ.
+struct Tree {
+    /// The root is the first; children come after their parents.
+    nodes: Vec<Node>,
 }
 
-impl Process {
-    /// `distances` has the lower triangle.
-    fn new(distances: &[Vec<f64>], times: &[f64], length: f64, noise: f64) -> Self {
-        let mut factor: Vec<Vec<f64>> = Vec::with_capacity(times.len());
-        for (i, row) in distances.iter().enumerate() {
-            let mut next: Vec<f64> = row.iter().map(|&distance| covariance(distance, length)).collect();
-            next[i] += noise;
-            for j in 0..=i {
-                let (done, rest) = next.split_at_mut(j);
-                let known = if j < i { &factor[j][..j] } else { &*done };
-                let value = rest[0] - dot(done, known);
-                // What rounding leaves of a variance is no less than a part of the noise.
-                rest[0] = if j < i { value / factor[j][j] } else { value.max(1e-3 * noise).sqrt() };
+enum Node {
+    /// The mean of its times.
+    Leaf(f64),
+    /// Of a feature: the nodes of those that don't have it, and of those that do.
+    Split(usize, [usize; 2]),
+}
+
+impl Tree {
+    /// Grows one from runs, of which there is one at least.
+    fn grow(runs: &[&Known], random: &mut ChaCha8Rng) -> Self {
+        let mut nodes = vec![Node::Leaf(0.0)];
+        let mut left = vec![(0, runs.to_vec())];
+        while let Some((node, runs)) = left.pop() {
+            match best_split(&runs, random) {
+                Some(feature) => {
+                    let children = [nodes.len(), nodes.len() + 1];
+                    nodes[node] = Node::Split(feature, children);
+                    nodes.extend([Node::Leaf(0.0), Node::Leaf(0.0)]);
+                    let (with, without) = runs.into_iter().partition(|run| has(&run.features, feature));
+                    left.extend([(children[0], without), (children[1], with)]);
+                }
+                None => nodes[node] = Node::Leaf(runs.iter().map(|run| run.time).sum::<f64>() / runs.len() as f64),
             }
-            factor.push(next);
         }
-        let half = solve(&factor, times);
-        let scale = dot(&half, &half) / times.len() as f64;
-        let mut weights = half;
-        for i in (0..weights.len()).rev() {
-            weights[i] /= factor[i][i];
-            let weight = weights[i];
-            weights[..i].iter_mut().zip(&factor[i]).for_each(|(other, entry)| *other -= weight * entry);
+        Tree { nodes }
+    }
+
+    fn predict(&self, features: &[u64]) -> f64 {
+        let mut at = 0;
+        loop {
+            match self.nodes[at] {
+                Node::Leaf(time) => return time,
+                Node::Split(feature, children) => at = children[usize::from(has(features, feature))],
+            }
         }
-        Process { length, factor, weights, scale }
-    }
-
-    /// The logarithm of the likelihood, but for a constant.
-    fn likelihood(&self) -> f64 {
-        let determinant: f64 = self.factor.iter().enumerate().map(|(i, row)| row[i].ln()).sum();
-        -0.5 * self.factor.len() as f64 * self.scale.ln() - determinant
-    }
-
-    /// The mean and the variance at these distances.
-    fn predict(&self, distances: &[f64]) -> (f64, f64) {
-        let covariances: Vec<f64> = distances.iter().map(|&distance| covariance(distance, self.length)).collect();
-        let explained = solve(&self.factor, &covariances);
-        let variance = self.scale * (covariance(0.0, self.length) - dot(&explained, &explained)).max(0.0);
-        (dot(&covariances, &self.weights), variance)
     }
 }
 
-/// Of two schedules that differ in this share of the features: a linear part, a local part, and a constant.
-fn covariance(distance: f64, length: f64) -> f64 {
-    (1.0 - 2.0 * distance) + (-distance / length).exp() + 0.2
+fn has(features: &[u64], feature: usize) -> bool {
+    features[feature / 64] >> (feature % 64) & 1 == 1
 }
 
-/// Solves with a lower triangle.
-fn solve(factor: &[Vec<f64>], right: &[f64]) -> Vec<f64> {
-    let mut found: Vec<f64> = Vec::with_capacity(right.len());
-    for (row, value) in factor.iter().zip(right) {
-        let at = found.len();
-        found.push((value - dot(&found, &row[..at])) / row[at]);
+/// The feature that lowers the variance within both parts most, one of several at random; none where no feature tells
+/// runs apart or all take the same time.
+fn best_split(runs: &[&Known], random: &mut ChaCha8Rng) -> Option<usize> {
+    let n = runs.len() as f64;
+    let mean = runs.iter().map(|run| run.time).sum::<f64>() / n;
+    if runs.iter().all(|run| run.time == runs[0].time) {
+        return None;
     }
-    found
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
+    // Of those that have a feature: how many, and the sum of how far they are from the mean.
+    let mut with = vec![(0.0, 0.0); 64 * runs[0].features.len()];
+    for run in runs {
+        for (word, &bits) in run.features.iter().enumerate() {
+            let mut bits = bits;
+            while bits != 0 {
+                let (count, sum) = &mut with[64 * word + bits.trailing_zeros() as usize];
+                (*count, *sum) = (*count + 1.0, *sum + run.time - mean);
+                bits &= bits - 1;
+            }
+        }
+    }
+    // The sums of both parts are each other's negatives.
+    let gain =
+        |&(count, sum): &(f64, f64)| if count > 0.0 && count < n { sum * sum * (1.0 / count + 1.0 / (n - count)) } else { -1.0 };
+    let gains: Vec<f64> = with.iter().map(gain).collect();
+    let best = gains.iter().copied().fold(0.0, f64::max);
+    pick(&gains, |&gain| gain >= 0.0 && gain >= best * (1.0 - 1e-9), random)
 }
 
 /// Where a program's steps stand among those that a schedule may have.
@@ -263,33 +308,60 @@ impl Bits {
 
 #[cfg(test)]
 mod tests {
-    use nalgebra::{DMatrix, DVector};
+    use rand_chacha::rand_core::SeedableRng as _;
 
     use super::*;
 
-    /// Distances of points on a line, which need not be those of schedules.
-    fn distances(points: &[f64]) -> Vec<Vec<f64>> {
-        (0..points.len()).map(|i| (0..=i).map(|j| (points[i] - points[j]).abs() / 10.0).collect()).collect()
+    /// Runs with these features and times.
+    fn runs(times: impl Iterator<Item = (u64, f64)>) -> Vec<Known> {
+        times.map(|(bits, time)| Known { features: vec![bits], time, steps: Vec::new() }).collect()
     }
 
     #[test]
-    fn processes_are_those_of_their_formula() {
-        let (points, times) = ([0.0, 1.0, 2.5, 6.0], [0.3, -0.2, 1.1, 0.4]);
-        let (length, noise) = (0.3, 0.05);
-        let process = Process::new(&distances(&points), &times, length, noise);
-        let entry =
-            |i: usize, j: usize| covariance((points[i] - points[j]).abs() / 10.0, length) + if i == j { noise } else { 0.0 };
-        let matrix = DMatrix::from_fn(4, 4, entry);
-        let inverse = matrix.clone().try_inverse().unwrap();
-        let times = DVector::from_row_slice(&times);
-        let scale = (times.transpose() * &inverse * &times)[0] / 4.0;
-        assert!((process.scale - scale).abs() < 1e-9);
-        assert!((process.likelihood() + 2.0 * scale.ln() + 0.5 * matrix.determinant().ln()).abs() < 1e-9);
-        let to: Vec<f64> = points.iter().map(|point| (point - 4.0).abs() / 10.0).collect();
-        let (mean, variance) = process.predict(&to);
-        let k = DVector::from_iterator(4, to.iter().map(|&distance| covariance(distance, length)));
-        assert!((mean - (k.transpose() * &inverse * &times)[0]).abs() < 1e-9);
-        let wanted = scale * (covariance(0.0, length) - (k.transpose() * &inverse * &k)[0]);
-        assert!((variance - wanted).abs() < 1e-9);
+    fn trees_fit_what_features_tell_apart() {
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        // Both of two features together, which neither tells alone; and runs that don't differ.
+        let time = |bits: u64| if bits & 0b11 == 0b11 { 1.0 } else { 2.0 + (bits >> 2) as f64 };
+        let all = runs((0..16).map(|bits| (bits, time(bits))));
+        let tree = Tree::grow(&all.iter().collect::<Vec<_>>(), &mut random);
+        (0..16).for_each(|bits| assert_eq!(tree.predict(&[bits]), time(bits)));
+        let equal = runs([(5, 1.0), (5, 2.0)].into_iter());
+        assert_eq!(Tree::grow(&equal.iter().collect::<Vec<_>>(), &mut random).predict(&[9]), 1.5);
+        assert_eq!(best_split(&equal.iter().collect::<Vec<_>>(), &mut random), None);
+    }
+
+    #[test]
+    fn the_best_split_leaves_the_least_variance() {
+        let mut random = ChaCha8Rng::seed_from_u64(2);
+        let all = runs(
+            (0..32)
+                .map(|_| random.next_u64())
+                .map(|bits| (bits, (bits.wrapping_mul(37) % 101) as f64))
+                .collect::<Vec<_>>()
+                .into_iter(),
+        );
+        let all: Vec<&Known> = all.iter().collect();
+        let squares = |part: &[&&Known]| {
+            let mean = part.iter().map(|run| run.time).sum::<f64>() / part.len() as f64;
+            part.iter().map(|run| (run.time - mean).powi(2)).sum::<f64>()
+        };
+        let rest = |feature: usize| {
+            let (with, without): (Vec<&&Known>, Vec<&&Known>) = all.iter().partition(|run| has(&run.features, feature));
+            if with.is_empty() || without.is_empty() { f64::INFINITY } else { squares(&with) + squares(&without) }
+        };
+        let least = (0..64).map(rest).fold(f64::INFINITY, f64::min);
+        let found = rest(best_split(&all, &mut random).unwrap());
+        assert!((found - least).abs() < 1e-9 * least, "{found} {least}");
+    }
+
+    /// The first schedules are the textbook's, and two that are eager.
+    #[test]
+    fn well_known_schedules() {
+        let dag = super::super::super::programs::spmv::dag();
+        let text = |index| well_known(&dag, 2, index).map(|schedule| schedule.text(&dag));
+        assert_eq!(text(0), Some(Schedule::textbook(&dag).text(&dag)));
+        assert!(text(1).unwrap().starts_with("Pack@0;y_L@1;CER-after-Pack;CES-b4-PostSend;"), "{:?}", text(1));
+        assert!(text(2).unwrap().starts_with("Pack@0;y_L@0;CER-after-Pack;"), "{:?}", text(2));
+        assert_eq!(text(3), None);
     }
 }

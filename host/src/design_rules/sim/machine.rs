@@ -20,6 +20,12 @@ pub struct Machine {
     /// How much times vary: the standard deviation of their logarithms, for each step on each rank by itself. Their
     /// medians are those of the model. With 0 they don't vary.
     pub noise: f64,
+    /// The share of measurements that something disturbs: they find twice to four times the time.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub outliers: f64,
+    /// By which share of itself a time gets longer, and shorter again, in the course of every 1,000 measurements.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub drift: f64,
 }
 
 /// How long calls keep the host's thread busy.
@@ -191,6 +197,8 @@ impl Machine {
                 progress: Progress::InCalls,
             },
             noise: 0.0,
+            outliers: 0.0,
+            drift: 0.0,
         }
     }
 
@@ -275,14 +283,14 @@ impl Machine {
 
     /// # Errors
     /// [`RulesError::Setup`], which names the first field that can't be: a time that is not from 0 to 1e9 s, a
-    /// bandwidth in B/s or a number that is not from 1e-9 to 1e18, noise of more than 10.
+    /// bandwidth in B/s or a number that is not from 1e-9 to 1e18, noise or drift of more than 10, outliers of more than 1.
     pub fn validate(&self) -> Result<(), RulesError> {
         let mut copy = self.clone();
         let mut values = |quantities: &[Quantity]| -> Vec<(&str, f64)> {
             quantities.iter().map(|quantity| (quantity.name, *(quantity.of)(&mut copy))).collect()
         };
         let (mut times, mut positive) = (values(&TIMES), values(&BANDWIDTHS));
-        times.push(("noise", self.noise));
+        times.extend([("noise", self.noise), ("outliers", self.outliers), ("drift", self.drift)]);
         positive.extend([
             ("gpu.ranks", self.gpu.ranks as f64),
             ("gpu.threads", self.gpu.threads),
@@ -302,11 +310,17 @@ impl Machine {
             return wrong(odd, "is not from 1e-9 to 1e18");
         }
         // Such factors are no noise, and with more of it times would not be finite.
-        if self.noise > 10.0 {
-            return wrong(("noise", self.noise), "is more than 10");
+        let most = [("noise", self.noise, 10.0), ("outliers", self.outliers, 1.0), ("drift", self.drift, 10.0)];
+        if let Some((field, value, most)) = most.into_iter().find(|(_, value, most)| value > most) {
+            return wrong((field, value), &format!("is more than {most}"));
         }
         Ok(())
     }
+}
+
+/// Whether there is none of this, so that it need not be said.
+fn is_none(share: &f64) -> bool {
+    *share == 0.0
 }
 
 /// A time or bandwidth of a machine.

@@ -1,5 +1,8 @@
 //! The simulated machine as a platform.
 
+use std::collections::HashMap;
+use std::f64::consts::TAU;
+
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
 
@@ -12,7 +15,14 @@ pub struct SimPlatform {
     simulator: Simulator,
     samples: usize,
     seed: u64,
+    /// How often each schedule was measured, by its seed.
+    measured: HashMap<u64, usize>,
+    /// How many measurements there were.
+    count: usize,
 }
+
+/// The machine's drift comes back after so many measurements.
+const PERIOD: usize = 1000;
 
 impl SimPlatform {
     /// Without noise each measurement is one simulation, else the mean of ten.
@@ -20,7 +30,13 @@ impl SimPlatform {
     /// # Errors
     /// As [`Simulator::new`].
     pub fn new(workload: &(impl Workload + ?Sized), machine: Machine) -> Result<Self, RulesError> {
-        Ok(SimPlatform { simulator: Simulator::new(workload, machine)?, samples: 10, seed: 0 })
+        Ok(SimPlatform {
+            simulator: Simulator::new(workload, machine)?,
+            samples: 10,
+            seed: 0,
+            measured: HashMap::new(),
+            count: 0,
+        })
     }
 
     /// How many simulations a measurement is the mean of, where the machine has noise; at least one.
@@ -40,7 +56,7 @@ impl SimPlatform {
         &mut self.simulator
     }
 
-    /// The seed of a sample. It doesn't depend on what was measured before.
+    /// The seed of a sample. It doesn't depend on what was measured of other schedules.
     fn seed_of(&self, schedule: &Schedule, sample: usize) -> u64 {
         // FNV-1a, which is the same everywhere.
         let text = schedule.to_string();
@@ -69,15 +85,29 @@ impl Platform for SimPlatform {
     }
 
     fn measure(&mut self, schedule: &Schedule) -> Result<f64, RulesError> {
-        if self.simulator.machine().noise == 0.0 {
+        if self.is_exact() {
             return Ok(self.simulator.run(schedule.steps(), 0)?.seconds());
         }
+        let Machine { noise, outliers, drift, .. } = *self.simulator.machine();
+        let first = self.seed_of(schedule, 0);
+        let before = *self.measured.entry(first).and_modify(|count| *count += 1).or_insert(1) - 1;
+        let samples = if noise == 0.0 { 1 } else { self.samples };
         let mut sum = 0.0;
-        for sample in 0..self.samples {
-            let seed = self.seed_of(schedule, sample);
+        for sample in 0..samples {
+            let seed = self.seed_of(schedule, before * samples + sample);
             sum += self.simulator.run(schedule.steps(), seed)?.seconds();
         }
-        Ok(sum / self.samples as f64)
+        let mut chance = ChaCha8Rng::seed_from_u64(first.wrapping_add(before as u64));
+        let mut uniform = || chance.next_u64() as f64 / u64::MAX as f64;
+        let disturbed = if uniform() < outliers { 2.0 + 2.0 * uniform() } else { 1.0 };
+        let slow = 1.0 + drift * 0.5 * (1.0 - (TAU * self.count as f64 / PERIOD as f64).cos());
+        self.count += 1;
+        Ok(sum / samples as f64 * disturbed * slow)
+    }
+
+    fn is_exact(&self) -> bool {
+        let machine = self.simulator.machine();
+        [machine.noise, machine.outliers, machine.drift] == [0.0; 3]
     }
 
     /// No operation may start before what it depends on is done.

@@ -32,7 +32,7 @@
 //! let mut runs = Runs { about: About { ranks: 2, streams: 2, ..About::program(&dag) }, runs: Vec::new(), failed: Vec::new() };
 //! for schedule in Schedules::new(&dag, 2)?.step_by(20) {
 //!     let seconds = platform.measure(&schedule)?;
-//!     runs.runs.push(Run { seconds, traversal: schedule.text(&dag).parse()? });
+//!     runs.runs.push(Run::new(seconds, schedule.text(&dag).parse()?));
 //! }
 //! let fitted = fit(&model, &Machine::data_sheet(), &runs, &Options { sample: 100, ..Options::default() })?;
 //! assert!(fitted.after.rms < 0.01 && fitted.before.rms > 0.03);
