@@ -311,11 +311,12 @@ unsafe fn bin<V: Value>(
         }
         thread::sync_threads();
 
-        // Count, and take a place in the bin.
-        let mut places = [[0u32; 4]; TILE_VECTORS];
+        // Count, and take a place in the bin. A tile has fewer than 2^16 places: two of them share a register.
+        let mut places = [[0u32; 2]; TILE_VECTORS];
         of_tile!(V, k, i => {
             if words[k][i] < cut.n {
-                places[k][i] = atomic::block::fetch_add(starts.add((words[k][i] >> cut.window_bits) as usize), 1);
+                let place = atomic::block::fetch_add(starts.add((words[k][i] >> cut.window_bits) as usize), 1);
+                places[k][i / 2] |= place << (16 * (i % 2));
             }
         });
         thread::sync_threads();
@@ -351,7 +352,7 @@ unsafe fn bin<V: Value>(
         of_tile!(V, k, i => {
             let element = words[k][i];
             if element < cut.n {
-                let place = *starts.add((element >> cut.window_bits) as usize) + places[k][i];
+                let place = *starts.add((element >> cut.window_bits) as usize) + (places[k][i / 2] >> (16 * (i % 2)) & 0xffff);
                 staged.add(place as usize).write(V::record(element as i32, value(k, i)));
             }
         });
@@ -398,7 +399,7 @@ pub unsafe fn partition<V: Value>(
         return;
     }
     let part = thread % CHUNK_VECTORS;
-    let counted = offsets.is_empty();
+    let is_counted = offsets.is_empty();
     let head_lane = warp::lane_id() & !(CHUNK_VECTORS as u32 - 1);
     let mut words = [[NO_ELEMENT; 4]; TILE_VECTORS];
     // What comes before the sublist, or where elements are counted, before place 0 of the chunk.
@@ -416,7 +417,7 @@ pub unsafe fn partition<V: Value>(
         let mut list = 0;
         if part == 0 {
             if words[k][0] != NO_ELEMENT {
-                let offset = if counted { V::count(words[k][1] as i32) } else { V::ZERO };
+                let offset = if is_counted { V::count(words[k][1] as i32) } else { V::ZERO };
                 head = based(bases, words[k][0] as i32, offset);
                 list = words[k][0].wrapping_sub(bases.len() as u32);
             }
@@ -425,7 +426,7 @@ pub unsafe fn partition<V: Value>(
         }
         // A chunk's vectors lie in neighbouring lanes. In the first, two words of head come before the elements.
         before[k] = warp::shuffle_idx(warp::FULL_MASK, head, head_lane);
-        if size_of::<V>() == 8 && counted {
+        if size_of::<V>() == 8 && is_counted {
             lists[k] = warp::shuffle_idx(warp::FULL_MASK, list, head_lane);
             let mut of_word = |word: u32, i: usize| {
                 let starting = word & STARTS != 0 && (part > 0 || i >= HEAD);
@@ -441,12 +442,11 @@ pub unsafe fn partition<V: Value>(
         }
         words[k] = words[k].map(|word| word & !STARTS);
     });
-    let value = |k: usize, i: usize| {
-        if !counted {
-            let index = tile + k * threads + thread;
-            // SAFETY: there is an offset for each word of the chunks.
-            return before[k].plus(unsafe { *offsets.get_unchecked(4 * index + i) });
-        }
+    let weighted = |k: usize, i: usize| {
+        // SAFETY: there is an offset for each word of the chunks, and the words with elements are among these.
+        before[k].plus(unsafe { *offsets.get_unchecked(4 * (tile + k * threads + thread) + i) })
+    };
+    let counted = |k: usize, i: usize| {
         let place = 4 * part as u32 + i as u32;
         let started = starts[k] & ((2u32 << place) - 1);
         if started == 0 {
@@ -456,7 +456,13 @@ pub unsafe fn partition<V: Value>(
         V::head(lists[k].wrapping_add(started.count_ones())).plus(V::count((place - last) as i32))
     };
     // SAFETY: this kernel's contract.
-    unsafe { bin::<V>(pairs, filled, cut, words, value) };
+    unsafe {
+        if is_counted {
+            bin::<V>(pairs, filled, cut, words, counted);
+        } else {
+            bin::<V>(pairs, filled, cut, words, weighted);
+        }
+    }
 }
 
 /// Elements for each vector of a tile of [`invert()`]. (There is room for three and a half.)

@@ -154,9 +154,11 @@ impl Expected {
 #[inline(always)]
 unsafe fn add_up(status: *mut Status, mut ranked: i64, mut ends: u32) {
     if is_gpu() {
-        for distance in [16, 8, 4, 2, 1] {
+        ends = warp::reduce_add(warp::FULL_MASK, ends);
+        let mut distance = 16;
+        while distance > 0 {
             ranked += warp::shuffle_down(warp::FULL_MASK, ranked, distance);
-            ends += warp::shuffle_down(warp::FULL_MASK, ends, distance);
+            distance /= 2;
         }
     }
     if ranked != 0 && (!is_gpu() || warp::lane_id() == 0) {
