@@ -147,7 +147,10 @@ fn binned_with_little_shared_memory() {
             let (ranks, mut order) = (device.upload(&ranks).unwrap(), device.upload(&vec![-7; n as usize]).unwrap());
             ListRanker::new(&device, options).order(&stream, &ranks, &mut order).unwrap();
             let order = stream.download_vec(&order).unwrap();
-            assert!(order.iter().enumerate().all(|(rank, &element)| expected[element as usize] == rank as i32), "{n}, {shared:?}");
+            assert!(
+                order.iter().enumerate().all(|(rank, &element)| expected[element as usize] == rank as i32),
+                "{n}, {shared:?}"
+            );
         }
     }
     let too_little = Options { strategy: Walk::Binned, shared: Some(1000), ..Options::default() };

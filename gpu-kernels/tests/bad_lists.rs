@@ -117,7 +117,9 @@ fn records_are_one_walk_s() {
         let mut nodes = Nodes::<i32>::new(splitters);
         let out = Out::of(&mut placed);
         walk!(walk::split::<i32>, (&next, &[], out.ptr()), nodes, splitters, BLOCK, 0);
-        for (element, (sublist, offset)) in placed.into_iter().map(i32::parts).enumerate().filter(|(_, (sublist, _))| *sublist >= 0) {
+        for (element, (sublist, offset)) in
+            placed.into_iter().map(i32::parts).enumerate().filter(|(_, (sublist, _))| *sublist >= 0)
+        {
             assert!(is_there(&next, splitters, sublist, offset.into(), element), "{element}: {sublist}, {offset}");
         }
     }
@@ -157,12 +159,8 @@ fn chunks_hold_one_walk_s_elements() {
     let (mut values, mut counters) = ([0i32; 0], [0u32; 2]);
     let mut nodes = Nodes::<i32>::new(splitters);
     let outs = (Out::of(&mut chunks), Out::of(&mut values), Out::of(&mut counters));
-    let chunks_of = || binned::Chunks {
-        vectors: outs.0.ptr(),
-        values: outs.1.ptr(),
-        counters: outs.2.ptr(),
-        capacity: capacity as u32,
-    };
+    let chunks_of =
+        || binned::Chunks { vectors: outs.0.ptr(), values: outs.1.ptr(), counters: outs.2.ptr(), capacity: capacity as u32 };
     let shared = binned::walk_shared(0);
     walk!(binned::walk::<i32>, (&next, &[], chunks_of()), nodes, splitters, binned::WALK_THREADS, shared);
     assert!(nodes.status[0].overflows > 0 && counters[0] as usize > capacity);

@@ -233,7 +233,7 @@ unsafe fn collect<V: Value, const WEIGHTED: bool>(units: &Units<'_, V>, chunks: 
                     live = units.step(&mut unit, &load, |sublist, element, offset, passed_over| {
                         let starts = if sublist == list { 0 } else { STARTS };
                         list = sublist;
-                        own_words.add(place).write(if passed_over { NO_ELEMENT } else { element | starts });
+                        own_words.add(place).write(if passed_over { NO_ELEMENT & !STARTS } else { element } | starts);
                         if WEIGHTED {
                             own_values.add(place).write(offset);
                         }

@@ -125,7 +125,11 @@ pub unsafe fn solve<V: Value>(next: &[i32], sums: &[V], bases: *mut <V as Value>
 /// # Safety
 /// `bases` must be as long as `visits`, and must not overlap any other.
 #[kernel(for V in [i32, i64, f32, f64], max_threads = 256)]
-pub unsafe fn expand<V: Value>(visits: &[<V as Value>::Record], upper: &[<V as Value>::Record], bases: *mut <V as Value>::Record) {
+pub unsafe fn expand<V: Value>(
+    visits: &[<V as Value>::Record],
+    upper: &[<V as Value>::Record],
+    bases: *mut <V as Value>::Record,
+) {
     let node = thread::index_1d() as usize;
     if node >= visits.len() {
         return;

@@ -324,9 +324,13 @@ pub unsafe fn split<V: Value>(
     // SAFETY: the walk steps on indices of `next` alone, and `placed` is as long (this kernel's contract); each element
     // belongs to one sublist, and a list where it doesn't is found out by the totals.
     unsafe {
-        walk_all(&units, |element| load_two(next, weights, element), |element, sublist, offset| {
-            mem::store_relaxed(placed.add(element as usize), V::record(sublist as i32, offset));
-        });
+        walk_all(
+            &units,
+            |element| load_two(next, weights, element),
+            |element, sublist, offset| {
+                mem::store_relaxed(placed.add(element as usize), V::record(sublist as i32, offset));
+            },
+        );
     }
 }
 

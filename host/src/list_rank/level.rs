@@ -122,9 +122,7 @@ impl<V: Weight> Levels<V> {
         let grid = blocks(count, BLOCK).min(4 * stream.device().info().multiprocessors);
         let next = self.next.view(..count)?;
         // SAFETY: the first level's arrays have its number of nodes; the status is changed by atomics.
-        unsafe {
-            launch!(stream, nodes::tally::<V><<<grid, BLOCK>>>(next, &self.length, self.bases.view(..count)?, status))
-        }
+        unsafe { launch!(stream, nodes::tally::<V><<<grid, BLOCK>>>(next, &self.length, self.bases.view(..count)?, status)) }
     }
 
     fn rank_on_device(&mut self, stream: &Stream, seed: u32, status: &mut Buffer<Status>) -> Result<(), DeviceError> {
@@ -149,7 +147,9 @@ impl<V: Weight> Levels<V> {
         let (next, sum) = (self.next.view(start..)?, self.sum.view(start..)?);
         let shared = nodes::solve_shared(size_of::<V>());
         // SAFETY: the last level's arrays have its number of nodes.
-        unsafe { launch!(stream, nodes::solve::<V><<<1, nodes::SOLVE_THREADS, shared>>>(next, sum, self.bases.view_mut(start..)?))? };
+        unsafe {
+            launch!(stream, nodes::solve::<V><<<1, nodes::SOLVE_THREADS, shared>>>(next, sum, self.bases.view_mut(start..)?))?
+        };
         for &count in self.counts.iter().rev().skip(1) {
             let (mut bases, upper) = self.bases.split_at_mut(start)?;
             let above = start..;

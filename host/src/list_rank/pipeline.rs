@@ -93,9 +93,22 @@ impl<V: Weight> Job<'_, V> {
 /// Where results go.
 pub trait Results<V: Weight> {
     /// From a record for each element.
-    fn of_records(&mut self, job: &Job<'_, V>, placed: &Buffer<V::Record>, levels: &Levels<V>, status: &Buffer<Status>) -> Result<(), DeviceError>;
+    fn of_records(
+        &mut self,
+        job: &Job<'_, V>,
+        placed: &Buffer<V::Record>,
+        levels: &Levels<V>,
+        status: &Buffer<Status>,
+    ) -> Result<(), DeviceError>;
     /// From binned pairs.
-    fn of_pairs(&mut self, stream: &Stream, pairs: &Buffer<V::Record>, plan: Plan, status: &Buffer<Status>, expected: Expected) -> Result<(), DeviceError>;
+    fn of_pairs(
+        &mut self,
+        stream: &Stream,
+        pairs: &Buffer<V::Record>,
+        plan: Plan,
+        status: &Buffer<Status>,
+        expected: Expected,
+    ) -> Result<(), DeviceError>;
     /// Bytes of an element's.
     const BYTES: u64;
 }
@@ -104,12 +117,25 @@ pub trait Results<V: Weight> {
 impl<V: Weight> Results<V> for &mut Buffer<V> {
     const BYTES: u64 = size_of::<V>() as u64;
 
-    fn of_records(&mut self, job: &Job<'_, V>, placed: &Buffer<V::Record>, levels: &Levels<V>, status: &Buffer<Status>) -> Result<(), DeviceError> {
+    fn of_records(
+        &mut self,
+        job: &Job<'_, V>,
+        placed: &Buffer<V::Record>,
+        levels: &Levels<V>,
+        status: &Buffer<Status>,
+    ) -> Result<(), DeviceError> {
         let (grid, bases) = (blocks(job.n(), BLOCK), levels.bases.view(..levels.count())?);
         launch!(job.stream, finish::results::<V><<<grid, BLOCK>>>(placed, bases, &mut **self, status, job.expected()))
     }
 
-    fn of_pairs(&mut self, stream: &Stream, pairs: &Buffer<V::Record>, plan: Plan, status: &Buffer<Status>, expected: Expected) -> Result<(), DeviceError> {
+    fn of_pairs(
+        &mut self,
+        stream: &Stream,
+        pairs: &Buffer<V::Record>,
+        plan: Plan,
+        status: &Buffer<Status>,
+        expected: Expected,
+    ) -> Result<(), DeviceError> {
         let (grid, threads, shared) = plan.finish(pairs.len(), size_of::<V>());
         // SAFETY: there are as many results as pairs, and buffers are aligned to 256 bytes.
         unsafe {
@@ -131,12 +157,25 @@ pub struct Lists<'a> {
 impl Results<i64> for Lists<'_> {
     const BYTES: u64 = 8;
 
-    fn of_records(&mut self, job: &Job<'_, i64>, placed: &Buffer<<i64 as Value>::Record>, levels: &Levels<i64>, status: &Buffer<Status>) -> Result<(), DeviceError> {
+    fn of_records(
+        &mut self,
+        job: &Job<'_, i64>,
+        placed: &Buffer<<i64 as Value>::Record>,
+        levels: &Levels<i64>,
+        status: &Buffer<Status>,
+    ) -> Result<(), DeviceError> {
         let (grid, bases) = (blocks(job.n(), BLOCK), levels.bases.view(..levels.count())?);
         launch!(job.stream, finish::lists<<<grid, BLOCK>>>(placed, bases, &mut *self.ranks, &mut *self.lists, status, job.expected()))
     }
 
-    fn of_pairs(&mut self, stream: &Stream, pairs: &Buffer<<i64 as Value>::Record>, plan: Plan, status: &Buffer<Status>, expected: Expected) -> Result<(), DeviceError> {
+    fn of_pairs(
+        &mut self,
+        stream: &Stream,
+        pairs: &Buffer<<i64 as Value>::Record>,
+        plan: Plan,
+        status: &Buffer<Status>,
+        expected: Expected,
+    ) -> Result<(), DeviceError> {
         let (grid, threads, shared) = plan.finish(pairs.len(), size_of::<i64>());
         let (ranks, lists) = (&mut *self.ranks, &mut *self.lists);
         // SAFETY: there are as many ranks and numbers as pairs.
@@ -245,7 +284,13 @@ impl<V: Weight> Pipeline<V> {
         clock.end("sublists", Levels::<V>::bytes(self.levels.count()) as u64)
     }
 
-    fn run_placed<R: Results<V>>(&mut self, clock: &mut Clock<'_>, job: &Job<'_, V>, status: &mut Buffer<Status>, results: &mut R) -> Result<(), DeviceError> {
+    fn run_placed<R: Results<V>>(
+        &mut self,
+        clock: &mut Clock<'_>,
+        job: &Job<'_, V>,
+        status: &mut Buffer<Status>,
+        results: &mut R,
+    ) -> Result<(), DeviceError> {
         let (stream, n, record) = (job.stream, job.n() as u64, size_of::<V::Record>() as u64);
         self.placed.ensure(job.n())?;
         let per_unit = job.heads_per_unit();
@@ -270,7 +315,14 @@ impl<V: Weight> Pipeline<V> {
         clock.end(finish_name(job), n * (record + R::BYTES))
     }
 
-    fn run_binned<R: Results<V>>(&mut self, clock: &mut Clock<'_>, job: &Job<'_, V>, plan: Plan, status: &mut Buffer<Status>, results: &mut R) -> Result<(), DeviceError> {
+    fn run_binned<R: Results<V>>(
+        &mut self,
+        clock: &mut Clock<'_>,
+        job: &Job<'_, V>,
+        plan: Plan,
+        status: &mut Buffer<Status>,
+        results: &mut R,
+    ) -> Result<(), DeviceError> {
         let (stream, n) = (job.stream, job.n());
         let (record, per_unit) = (size_of::<V::Record>(), job.heads_per_unit());
         let splitters = job.splitters.count as usize;
@@ -353,7 +405,14 @@ impl Pipeline<i32> {
     }
 
     /// `order[ranks[i]] = i`, by way of windows.
-    pub fn invert(&mut self, stream: &Stream, ranks: &Buffer<i32>, plan: Plan, status: &mut Buffer<Status>, mut order: &mut Buffer<i32>) -> Result<(), DeviceError> {
+    pub fn invert(
+        &mut self,
+        stream: &Stream,
+        ranks: &Buffer<i32>,
+        plan: Plan,
+        status: &mut Buffer<Status>,
+        mut order: &mut Buffer<i32>,
+    ) -> Result<(), DeviceError> {
         let n = ranks.len();
         self.pairs.ensure(n)?;
         self.counters.ensure(plan.cut.windows() as usize)?;

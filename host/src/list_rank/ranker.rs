@@ -415,7 +415,11 @@ fn check_length(n: usize) -> Result<(), ListError> {
 
 /// Whether all `n` elements of the lists were ranked, and no walk met anything wrong.
 fn is_complete(status: &Status, n: usize, lists: usize) -> bool {
-    status.ranked == n as u64 && status.ends as usize == lists && status.out_of_range == 0 && status.circles == 0 && status.overflows == 0
+    status.ranked == n as u64
+        && status.ends as usize == lists
+        && status.out_of_range == 0
+        && status.circles == 0
+        && status.overflows == 0
 }
 
 fn same_length(what: &'static str, found: usize, n: usize) -> Result<(), ListError> {
