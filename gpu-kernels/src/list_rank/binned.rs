@@ -488,11 +488,11 @@ pub unsafe fn invert(targets: &[i32], pairs: *mut U32x2, filled: *mut u32, cut: 
     unsafe { bin::<i32>(pairs, filled, cut, words, |k, i| index(k, i) as i32) };
 }
 
-/// Puts the values of a window in place in shared memory; then `write(place, first)` writes what lies there from place
-/// `place` on, for all that `first` leaves to the thread.
+/// Puts the values of the block's window in place in shared memory. Returns the window, its first element and how many
+/// it has.
 ///
 /// # Safety
-/// As for [`finish()`]
+/// As for [`finish()`].
 #[inline(always)]
 unsafe fn place<V: Value>(pairs: &[V::Record], cut: Cut) -> (*const V, usize, usize) {
     let (thread, threads) = (thread::thread_idx_x() as usize, thread::block_dim_x() as usize);

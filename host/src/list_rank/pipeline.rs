@@ -242,7 +242,8 @@ impl<V: Weight> Pipeline<V> {
             + more(Levels::<V>::bytes(splitters), Levels::<V>::bytes(self.levels.bases.capacity()), 1)
     }
 
-    /// Enqueues the start of a ranking of one list from `head`, or of the lists whose heads are known (`None`).
+    /// Enqueues the start of a ranking: nothing is counted, and no node has a base. `head` is a buffer, and the head to put
+    /// there.
     pub fn start(
         &mut self,
         stream: &Stream,
