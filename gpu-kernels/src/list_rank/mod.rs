@@ -90,8 +90,8 @@ pub fn rank_and_list(value: i64) -> (i32, i32) {
 #[inline(always)]
 fn based<V: Value>(bases: &[V::Record], sublist: i32, offset: V) -> V {
     let sublist = sublist as u32 as usize;
-    // SAFETY: compared with the length. The load goes through the read-only cache, like all loads of slices.
     let base = if sublist < bases.len() {
+        // SAFETY: compared with the length. The load goes through the read-only cache, like all loads of slices.
         V::parts(unsafe { *bases.get_unchecked(sublist) }).1
     } else {
         V::head((sublist - bases.len()) as u32)
