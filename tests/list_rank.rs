@@ -127,21 +127,54 @@ fn expected_sums<V: Weight>(next: &[i32], weights: &[V]) -> Vec<V> {
     sums
 }
 
+/// Shared memory so small that 70,000 elements have windows that don't fit into it.
+const LITTLE: Option<usize> = Some(3200);
+
+/// `binned` as it is on a GPU, with little shared memory, and with so little that windows are wide.
+#[test]
+fn binned_with_little_shared_memory() {
+    let device = Device::best().unwrap();
+    let stream = device.stream().unwrap();
+    // One more and one less than what has 128 windows, the most that a block of 32 threads bins, of 2 KiB each.
+    for n in [1u32, 511, 512, 513, 65_535, 65_536, 65_537, 70_000] {
+        let next = generate::random(n, 77);
+        let expected = expected(&next);
+        for shared in [LITTLE, Some(5000), Some(64 << 10), Some(99 << 10)] {
+            let options = Options { strategy: Walk::Binned, shared, ..Options::default() };
+            let ranks = rank(&device, options.clone(), &next, None).unwrap();
+            assert!(ranks == expected, "{n}, {shared:?}");
+            // Its inverse, the same way.
+            let (ranks, mut order) = (device.upload(&ranks).unwrap(), device.upload(&vec![-7; n as usize]).unwrap());
+            ListRanker::new(&device, options).order(&stream, &ranks, &mut order).unwrap();
+            let order = stream.download_vec(&order).unwrap();
+            assert!(
+                order.iter().enumerate().all(|(rank, &element)| expected[element as usize] == rank as i32),
+                "{n}, {shared:?}"
+            );
+        }
+    }
+    let too_little = Options { strategy: Walk::Binned, shared: Some(1000), ..Options::default() };
+    let error = rank(&device, too_little, &[1, -1], None).unwrap_err();
+    assert!(error.to_string().contains("a block can't have the shared memory"), "{error}");
+}
+
 fn check_weights<V: Weight + Debug + PartialEq>(n: u32, weight: impl Fn(u32) -> V, agree: impl Fn(V, V) -> bool) {
     let device = Device::best().unwrap();
     let stream = device.stream().unwrap();
     let next = generate::random(n, 9);
     let weights: Vec<V> = (0..n).map(weight).collect();
     let expected = expected_sums(&next, &weights);
-    for scan in [Scan::Device, Scan::Host] {
+    let ways = [(Walk::Split, None), (Walk::Binned, None), (Walk::Binned, LITTLE)];
+    for (scan, (strategy, shared)) in [Scan::Device, Scan::Host].into_iter().flat_map(|scan| ways.map(|way| (scan, way))) {
         for sublists in [None, Some(n / 3)] {
-            let mut ranker = ListRanker::new(&device, Options { scan, sublists, ..Options::default() });
+            let options = Options { scan, sublists, strategy, shared, ..Options::default() };
+            let mut ranker = ListRanker::new(&device, options.clone());
             let (next, weights) = (device.upload(&next).unwrap(), device.upload(&weights).unwrap());
             let mut sums = device.alloc(n as usize).unwrap();
             ranker.prefix_sums(&stream, &next, None, &weights, &mut sums).unwrap();
             let sums = stream.download_vec(&sums).unwrap();
             for (element, (&found, &expected)) in sums.iter().zip(&expected).enumerate() {
-                assert!(agree(found, expected), "{scan:?}, {sublists:?}, element {element}: {found:?} for {expected:?}");
+                assert!(agree(found, expected), "{options:?}, element {element}: {found:?} for {expected:?}");
             }
         }
     }
@@ -199,16 +232,22 @@ fn expected_forest(next: &[i32]) -> (Vec<i32>, Vec<i32>) {
     (ranks, lists)
 }
 
-#[test]
-fn forests() {
+fn check_forests(options: &Options, sizes: &[u32]) {
     let device = Device::best().unwrap();
     let stream = device.stream().unwrap();
-    let mut ranker = ListRanker::new(&device, Options::default());
-    for n in [0u32, 1, 2, 33, 1000, 50_000] {
-        // Lists cut out of a random one: none, few, many, and every element on its own.
-        for every in [u32::MAX, 1000, 3, 1] {
+    let mut ranker = ListRanker::new(&device, options.clone());
+    for &n in sizes {
+        // Lists cut out of a random one: none, few, many, and every element on its own. Then one long list and single
+        // elements, and many of two.
+        for every in [u32::MAX, 1000, 3, 1, 0, 2] {
             let mut next = generate::random(n, 17);
-            for element in (0..n).filter(|element| element.wrapping_mul(2_654_435_769) % every == 0) {
+            let ranks = expected(&next);
+            let ends = |element: u32| match every {
+                0 => ranks[element as usize] as u32 >= n / 3,
+                2 => ranks[element as usize] % 2 == 1,
+                _ => element.wrapping_mul(2_654_435_769) % every == 0,
+            };
+            for element in (0..n).filter(|&element| ends(element)) {
                 next[element as usize] = -1;
             }
             let (ranks, lists) = expected_forest(&next);
@@ -216,9 +255,24 @@ fn forests() {
             let (mut found_ranks, mut found_lists) = (device.alloc(n as usize).unwrap(), device.alloc(n as usize).unwrap());
             let forest = ranker.forest(&stream, &next, &mut found_ranks, &mut found_lists).unwrap();
             assert_eq!(forest.lists, lists.iter().max().map_or(0, |last| *last as usize + 1));
-            assert_eq!(stream.download_vec(&found_ranks).unwrap(), ranks, "n = {n}, cut every {every}");
-            assert_eq!(stream.download_vec(&found_lists).unwrap(), lists, "n = {n}, cut every {every}");
+            assert!(stream.download_vec(&found_ranks).unwrap() == ranks, "n = {n}, cut every {every}, {options:?}");
+            assert!(stream.download_vec(&found_lists).unwrap() == lists, "n = {n}, cut every {every}, {options:?}");
         }
+    }
+}
+
+#[test]
+fn forests() {
+    for sublists in [None, Some(5000)] {
+        check_forests(&Options { sublists, ..Options::default() }, &[0, 1, 2, 33, 1000, 50_000]);
+    }
+}
+
+/// Several lists in a chunk, heads that are splitters, and ranks that come through windows of all kinds.
+#[test]
+fn binned_forests() {
+    for (sublists, shared) in [(None, None), (Some(5000), LITTLE)] {
+        check_forests(&Options { strategy: Walk::Binned, sublists, shared, ..Options::default() }, &[1, 2, 33, 1000, 40_000]);
     }
 }
 
@@ -226,13 +280,20 @@ fn forests() {
 fn bad_forests_are_named() {
     let device = Device::best().unwrap();
     let stream = device.stream().unwrap();
-    let forest = |next: &[i32]| {
-        let (mut ranks, mut lists) = (device.alloc(next.len())?, device.alloc(next.len())?);
-        ListRanker::new(&device, Options::default()).forest(&stream, &device.upload(next)?, &mut ranks, &mut lists)
-    };
-    assert_eq!(forest(&[1, -1, 3, 2]), Err(ListError::Cycle { element: 2 }));
-    assert_eq!(forest(&[2, 2, -1]), Err(ListError::TwoPredecessors { element: 2, first: 0, second: 1 }));
-    assert_eq!(forest(&[1, 7, -1]), Err(ListError::NextOutOfRange { element: 1, next: 7, n: 3 }));
+    for strategy in [Walk::Split, Walk::Binned] {
+        let forest = |next: &[i32]| {
+            let (mut ranks, mut lists) = (device.alloc(next.len())?, device.alloc(next.len())?);
+            let mut ranker = ListRanker::new(&device, Options { strategy, ..Options::default() });
+            ranker.forest(&stream, &device.upload(next)?, &mut ranks, &mut lists)
+        };
+        assert_eq!(forest(&[1, -1, 3, 2]), Err(ListError::Cycle { element: 2 }));
+        assert_eq!(forest(&[1, 0]), Err(ListError::Cycle { element: 0 }));
+        assert_eq!(forest(&[2, 2, -1]), Err(ListError::TwoPredecessors { element: 2, first: 0, second: 1 }));
+        // As many elements as lead to an end, and as many ends, but one on a cycle.
+        assert_eq!(forest(&[2, 2, -1, 3]), Err(ListError::TwoPredecessors { element: 2, first: 0, second: 1 }));
+        assert_eq!(forest(&[1, 7, -1]), Err(ListError::NextOutOfRange { element: 1, next: 7, n: 3 }));
+        assert_eq!(forest(&[1, -2, -1]), Err(ListError::NextOutOfRange { element: 1, next: -2, n: 3 }));
+    }
 }
 
 /// What it is, `next`, the head given, and the error.
@@ -384,12 +445,12 @@ fn lists_in_host_memory() {
 /// Under random schedules a missing barrier in the solving block would show.
 #[test]
 fn any_schedule_gives_the_same_ranks() {
-    for seed in 0..4 {
+    for (seed, strategy) in (0..4).flat_map(|seed| [(seed, Walk::Split), (seed, Walk::Binned)]) {
         let executor = simt::Executor::new(2).with_schedule(simt::Schedule::Random { seed });
         let next = generate::random(3000, seed);
         let device = Device::cpu_with(executor);
         let (stream, mut ranks) = (device.stream().unwrap(), device.alloc(3000).unwrap());
-        let mut ranker = ListRanker::new(&device, Options::default());
+        let mut ranker = ListRanker::new(&device, Options { strategy, ..Options::default() });
         ranker.rank(&stream, &device.upload(&next).unwrap(), None, &mut ranks).unwrap();
         assert_eq!(stream.download_vec(&ranks).unwrap(), expected(&next));
     }

@@ -5,16 +5,18 @@
 //!
 //! It measures on the GPU where there is one, each figure as the median of seven runs that take turns with those it is
 //! compared with; the peer is benches/peers/list_rank.cu. `--plot FILE.csv` draws the plot of an earlier run's CSV
-//! beside it, and measures nothing.
+//! beside it, and measures nothing. `--variants` checks and times every variant at size `--n` instead: other seeds of
+//! sublists, orders, weights, and forests.
 
 use std::{error::Error, ffi::c_void, fs, path::PathBuf};
 
 use gpu_kernels::floors;
 use plotters::prelude::*;
+use rayon::prelude::*;
 use warpsmith::{
     device::{Buffer, Device, LaunchConfig, Stream},
     launch,
-    list_rank::{ListRanker, Options, Report, SplitterRule, Strategy, generate},
+    list_rank::{ListRanker, Options, Report, SplitterRule, Strategy, generate, generate::Permutation},
 };
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -28,16 +30,18 @@ struct Arguments {
     peer: Option<PathBuf>,
     out: Option<PathBuf>,
     plot: Option<PathBuf>,
+    variants: bool,
 }
 
 fn parse(given: Vec<String>) -> Result<Arguments> {
-    let mut arguments = Arguments { n: 0, peer: None, out: None, plot: None };
+    let mut arguments = Arguments { n: 0, peer: None, out: None, plot: None, variants: false };
     let mut given = given.into_iter();
     while let Some(name) = given.next() {
         match name.as_str() {
             "--n" => arguments.n = given.next().ok_or("--n wants a number")?.parse::<f64>()? as u32,
             "--peer" => arguments.peer = given.next().map(PathBuf::from),
             "--plot" => arguments.plot = given.next().map(PathBuf::from),
+            "--variants" => arguments.variants = true,
             "--out" => arguments.out = given.next().map(PathBuf::from),
             other => return Err(format!("unknown argument {other}").into()),
         }
@@ -116,6 +120,9 @@ pub fn main(arguments: Vec<String>) -> Result<()> {
         n => n,
     };
     println!("{device}, n = {n}, medians of {RUNS}");
+    if arguments.variants {
+        return variants(&device, n);
+    }
     let stream = device.stream()?;
     let host_next = generate::random(n, 1);
     let next = device.upload(&host_next)?;
@@ -264,6 +271,121 @@ fn check(bench: &mut Bench) -> Result<()> {
     };
     let times = side_by_side(&mut [("checked", &mut || wall(&mut checked)), ("trusted", &mut || wall(&mut trusted))])?;
     println!("  the check adds {:.1} %", 100.0 * (times[0].median / times[1].median - 1.0));
+    Ok(())
+}
+
+/// Every variant's time at one size, in turns with nothing; its results are compared with what the list was made from.
+fn variants(device: &Device, n: u32) -> Result<()> {
+    let (stream, len) = (device.stream()?, n as usize);
+    let random = Permutation::new(n.into(), 1);
+    // The elements' ranks in the order of the one list of all that forests are cut from.
+    let ranks: Vec<u32> = (0..n).into_par_iter().map(|element| random.invert(element.into()) as u32).collect();
+    let options = || Options { timed: true, ..Options::default() };
+    let show = |what: &str, mut run: Box<dyn FnMut() -> Result<Report> + '_>| -> Result<f64> {
+        let mut reports = (0..=RUNS).map(|_| run()).collect::<Result<Vec<_>>>()?;
+        reports.remove(0);
+        reports.sort_by(|a, b| a.total_ms().total_cmp(&b.total_ms()));
+        let median = &reports[RUNS / 2];
+        let ms = median.total_ms();
+        let steps: Vec<String> = median.steps.iter().map(|step| format!("{} {:.3}", step.name, step.ms)).collect();
+        println!(
+            "{n:>10} {what:<28} {ms:9.4} ms {:7.4} ns per element  {} {} sublists: {}",
+            1e6 * ms / f64::from(n),
+            median.strategy.name(),
+            median.sublists,
+            steps.join(", ")
+        );
+        Ok(ms)
+    };
+    let check = |what: &str, right: bool| if right { Ok(()) } else { Err(format!("{what}: wrong results")) };
+
+    let next = device.upload(&generate::random(n, 1))?;
+    let head = random.apply(0) as i32;
+    let mut result = device.alloc::<i32>(len)?;
+    for strategy in [Strategy::Auto, Strategy::Binned, Strategy::Split] {
+        let mut ranker = ListRanker::new(device, Options { strategy, ..options() });
+        let what = format!("ranks, {}", strategy.name());
+        let ms = show(&what, Box::new(|| Ok(ranker.rank(&stream, &next, Some(head), &mut result)?)));
+        match ms {
+            Ok(_) => {}
+            Err(error) => {
+                println!("{what}: {error}");
+                continue;
+            }
+        }
+        let found = stream.download_vec(&result)?;
+        check(&what, found.par_iter().zip(&ranks).all(|(&found, &rank)| found as u32 == rank))?;
+    }
+    let mut ranker = ListRanker::new(device, options());
+    show("ranks, head found", Box::new(|| Ok(ranker.rank(&stream, &next, None, &mut result)?)))?;
+    if n <= 200_000_000 {
+        for factor in [1, 2, 4] {
+            let sublists = Some(factor * n.isqrt() * 75);
+            let mut ranker = ListRanker::new(device, Options { sublists, ..options() });
+            show("ranks, other sublists", Box::new(|| Ok(ranker.rank(&stream, &next, Some(head), &mut result)?)))?;
+        }
+        for shared in [100 << 10, 64 << 10] {
+            let mut ranker = ListRanker::new(device, Options { strategy: Strategy::Binned, shared: Some(shared), ..options() });
+            let what = format!("ranks, {} KiB", shared >> 10);
+            show(&what, Box::new(|| Ok(ranker.rank(&stream, &next, Some(head), &mut result)?)))?;
+        }
+        let sequential = device.upload(&generate::sequential(n))?;
+        show("ranks, sequential", Box::new(|| Ok(ranker.rank(&stream, &sequential, Some(0), &mut result)?)))?;
+        ranker.rank(&stream, &next, Some(head), &mut result)?;
+    }
+    let mut order = device.alloc_zeroed::<i32>(len)?;
+    for run in 0..3 {
+        let ms = stream.time(|stream| ranker.order(stream, &result, &mut order))?;
+        if run == 2 {
+            println!("{n:>10} {:<28} {ms:9.4} ms {:7.4} ns per element", "order", 1e6 * ms / f64::from(n));
+        }
+    }
+    let found = stream.download_vec(&order)?;
+    check("order", (0..len).into_par_iter().all(|rank| found[rank] as u64 == random.apply(rank as u64)))?;
+    drop((order, found, ranker));
+
+    macro_rules! weighted {
+        ($($t:ident)*) => {$({
+            let weights = device.upload(&vec![3 as $t; len])?;
+            let mut sums = device.alloc::<$t>(len)?;
+            let mut ranker = ListRanker::<$t>::new(device, options());
+            let what = concat!("weights, ", stringify!($t));
+            show(what, Box::new(|| Ok(ranker.prefix_sums(&stream, &next, Some(head), &weights, &mut sums)?)))?;
+            let found = stream.download_vec(&sums)?;
+            check(what, found.par_iter().zip(&ranks).all(|(&found, &rank)| {
+                // Above 2^24, sums of f32 are rounded.
+                found == (3 * i64::from(rank)) as $t || (3 * u64::from(rank) > 1 << 24 && size_of::<$t>() == 4)
+            }))?;
+        })*};
+    }
+    if n <= 1 << 30 {
+        weighted!(i32 f32 i64 f64);
+    }
+
+    drop(next);
+    let mut lists = device.alloc::<i32>(len)?;
+    // Where the list of the element of rank r starts.
+    let uniform = |length: u32| move |rank: u32| rank - rank % length;
+    let forests: [(&str, Box<dyn Fn(u32) -> u32 + Sync>); 6] = [
+        ("forest, 1 list", Box::new(|_| 0)),
+        ("forest, 1000 lists", Box::new(uniform(n.div_ceil(1000)))),
+        ("forest, 100,000 lists", Box::new(uniform(n.div_ceil(100_000)))),
+        ("forest, 2/3 and single ones", Box::new(move |rank| if rank < n / 3 * 2 { 0 } else { rank })),
+        ("forest, lists of two", Box::new(uniform(2))),
+        ("forest, single elements", Box::new(uniform(1))),
+    ];
+    for (what, start) in forests {
+        let ends = |rank: u32| rank + 1 == n || start(rank + 1) == rank + 1;
+        let successor = |&rank: &u32| if ends(rank) { -1 } else { random.apply(u64::from(rank) + 1) as i32 };
+        let next = device.upload(&ranks.par_iter().map(successor).collect::<Vec<_>>())?;
+        let mut ranker = ListRanker::new(device, options());
+        show(what, Box::new(|| Ok(ranker.forest(&stream, &next, &mut result, &mut lists)?.report)))?;
+        let found = stream.download_vec(&result)?;
+        check(what, found.par_iter().zip(&ranks).all(|(&found, &rank)| found as u32 == rank - start(rank)))?;
+        let found = stream.download_vec(&lists)?;
+        let of_head = |rank: u32| found[random.apply(start(rank).into()) as usize];
+        check(what, found.par_iter().zip(&ranks).all(|(&found, &rank)| found == of_head(rank)))?;
+    }
     Ok(())
 }
 

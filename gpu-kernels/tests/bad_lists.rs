@@ -4,7 +4,8 @@
 //! Under ThreadSanitizer (CONTRIBUTING.md says how) this shows stores that race. Without it, a record that is made of
 //! two threads' halves.
 
-use gpu_kernels::list_rank::{Offset, Placed8, Status, Value, splitters::Splitters, walk};
+use cuda_std::{I32x4, U32x2};
+use gpu_kernels::list_rank::{NONE, Status, Value, binned, splitters::Splitters, walk};
 use simt::{Executor, Launch};
 
 const N: u32 = 60_000;
@@ -51,10 +52,9 @@ fn splitters(seed: u32) -> Splitters {
     Splitters::hashed(N, 8, seed)
 }
 
-/// Runs `body` once for each node: the splitters and a head.
-fn run(splitters: Splitters, body: &(dyn Fn() + Sync)) {
-    let launch =
-        Launch { kernel: "walk", grid: (splitters.count + 1).div_ceil(BLOCK).into(), block: BLOCK.into(), dynamic_shared: 0 };
+/// Runs `body` in blocks of so many threads, with so much dynamic shared memory.
+fn run(threads: u32, block: u32, dynamic_shared: usize, body: &(dyn Fn() + Sync)) {
+    let launch = Launch { kernel: "walk", grid: threads.div_ceil(block).into(), block: block.into(), dynamic_shared };
     Executor::new(8).run(&launch, body).unwrap();
 }
 
@@ -68,40 +68,41 @@ fn is_there(next: &[i32], splitters: Splitters, sublist: i32, offset: i64, eleme
     at as usize == element
 }
 
-/// What a walk writes for each node.
-struct Nodes<V> {
+/// What a walk of elements writes for each node.
+struct Nodes<V: Value> {
     next: Vec<i32>,
     length: Vec<i32>,
     sum: Vec<V>,
-    of_head: [i32; 1],
+    bases: Vec<V::Record>,
     status: [Status; 1],
 }
 
 impl<V: Value> Nodes<V> {
     fn new(splitters: Splitters) -> Self {
-        let count = splitters.count as usize + 1;
-        let status = [Status { ranked: 0, out_of_range: 0, circles: 0, head: 0, overflows: 0 }];
-        Nodes { next: vec![0; count], length: vec![0; count], sum: vec![V::ZERO; count], of_head: [0], status }
+        let count = splitters.count as usize;
+        let bases = vec![V::record(NONE, V::ZERO); count];
+        Nodes { next: vec![0; count], length: vec![0; count], sum: vec![V::ZERO; count], bases, status: [Status::default()] }
     }
 }
 
-/// Calls a walk of `$nodes`, whose first arguments are given.
+/// Calls a walk of elements with `$nodes` in blocks of `$block` threads: `$kernel` of its first arguments, then the
+/// bases, the nodes and the splitters.
 macro_rules! walk {
-    ($kernel:ident($($array:expr),*), $nodes:ident, $splitters:expr) => {{
+    ($kernel:path, ($($array:expr),*), $nodes:ident, $splitters:expr, $block:expr, $shared:expr) => {{
         let (next, length, sum) = (Out::of(&mut $nodes.next), Out::of(&mut $nodes.length), Out::of(&mut $nodes.sum));
-        let (of_head, status) = (Out::of(&mut $nodes.of_head), Out::of(&mut $nodes.status));
-        run($splitters, &|| {
+        let (bases, status) = (Out::of(&mut $nodes.bases), Out::of(&mut $nodes.status));
+        run($splitters.count + 1, $block, $shared, &|| {
             // SAFETY: all arrays are as long as the kernel asks, and alive until `run` returns.
             unsafe {
                 let nodes = walk::Nodes {
                     heads: &[0],
-                    head_nodes: of_head.ptr(),
+                    heads_per_unit: 1,
                     next: next.ptr(),
                     length: length.ptr(),
                     sum: sum.ptr(),
                     status: status.ptr(),
                 };
-                walk::$kernel($($array,)* nodes, $splitters);
+                $kernel($($array,)* bases.ptr(), nodes, $splitters);
             }
         });
         assert!($nodes.status[0].out_of_range > 0 && $nodes.length.iter().all(|&length| length >= 0));
@@ -112,12 +113,14 @@ macro_rules! walk {
 fn records_are_one_walk_s() {
     for seed in 0..10 {
         let (next, splitters) = (successors(seed), splitters(seed));
-        let mut placed = vec![Offset { sublist: -1, offset: 0 }; N as usize];
+        let mut placed = vec![i32::record(-1, 0); N as usize];
         let mut nodes = Nodes::<i32>::new(splitters);
         let out = Out::of(&mut placed);
-        walk!(split(&next, out.ptr()), nodes, splitters);
-        for (element, record) in placed.iter().enumerate().filter(|(_, record)| record.sublist >= 0) {
-            assert!(is_there(&next, splitters, record.sublist, record.offset.into(), element), "{element}: {record:?}");
+        walk!(walk::split::<i32>, (&next, &[], out.ptr()), nodes, splitters, BLOCK, 0);
+        for (element, (sublist, offset)) in
+            placed.into_iter().map(i32::parts).enumerate().filter(|(_, (sublist, _))| *sublist >= 0)
+        {
+            assert!(is_there(&next, splitters, sublist, offset.into(), element), "{element}: {sublist}, {offset}");
         }
     }
 }
@@ -127,12 +130,12 @@ fn records_are_one_walk_s() {
 #[test]
 fn weighted_walks_end() {
     let (next, splitters, weights) = (successors(20), splitters(3), vec![1i64; N as usize]);
-    let mut placed = vec![Placed8 { sublist: -1, reserved: 0, offset: 0i64 }; N as usize];
+    let mut placed = vec![i64::record(-1, 0); N as usize];
     let mut nodes = Nodes::<i64>::new(splitters);
     let out = Out::of(&mut placed);
-    walk!(weighted(&next, &weights, out.ptr()), nodes, splitters);
+    walk!(walk::split::<i64>, (&next, &weights, out.ptr()), nodes, splitters, BLOCK, 0);
     let count = splitters.count as i32;
-    assert!(placed.iter().all(|record| (-1..=count).contains(&record.sublist) && record.reserved == 0));
+    assert!(placed.iter().all(|record| (-1..=count).contains(&i64::parts(*record).0) && record.x >> 32 == 0));
 }
 
 /// Walks that read what others overwrite end, too.
@@ -140,31 +143,58 @@ fn weighted_walks_end() {
 fn packed_walks_end() {
     for seed in 30..40 {
         let splitters = splitters(seed);
-        let mut placed: Vec<_> = successors(seed).into_iter().map(|sublist| Offset { sublist, offset: 0 }).collect();
+        let mut placed: Vec<U32x2> = successors(seed).into_iter().map(|next| i32::record(next, 0)).collect();
         let mut nodes = Nodes::<i32>::new(splitters);
         let out = Out::of(&mut placed);
-        walk!(packed(out.ptr(), N), nodes, splitters);
+        walk!(walk::packed, (out.ptr(), N), nodes, splitters, BLOCK, 0);
+    }
+}
+
+/// Walks that would take more chunks than there are are cut off, and what they have written is elements in order.
+#[test]
+fn chunks_hold_one_walk_s_elements() {
+    let (next, splitters) = (successors(40), splitters(2));
+    let capacity = binned::max_chunks(N as usize, splitters.count as usize + 1, 1);
+    let mut chunks = vec![I32x4::splat(-1); capacity * binned::CHUNK_VECTORS];
+    let (mut values, mut counters) = ([0i32; 0], [0u32; 2]);
+    let mut nodes = Nodes::<i32>::new(splitters);
+    let outs = (Out::of(&mut chunks), Out::of(&mut values), Out::of(&mut counters));
+    let chunks_of =
+        || binned::Chunks { vectors: outs.0.ptr(), values: outs.1.ptr(), counters: outs.2.ptr(), capacity: capacity as u32 };
+    let shared = binned::walk_shared(0);
+    walk!(binned::walk::<i32>, (&next, &[], chunks_of()), nodes, splitters, binned::WALK_THREADS, shared);
+    assert!(nodes.status[0].overflows > 0 && counters[0] as usize > capacity);
+    for chunk in chunks.chunks(binned::CHUNK_VECTORS) {
+        let words: Vec<i32> = chunk.iter().flat_map(|vector| vector.to_array()).collect();
+        for (place, &element) in words[2..].iter().take_while(|&&element| element >= 0).enumerate() {
+            let offset = i64::from(words[1]) + place as i64;
+            assert!(is_there(&next, splitters, words[0], offset, element as usize), "{words:?}");
+        }
     }
 }
 
 /// The nodes of one level as the elements of the next.
 #[test]
 fn walks_over_nodes_end() {
-    let (next, splitters, lengths, sums) = (successors(50), splitters(5), vec![1i32; N as usize], vec![1f64; N as usize]);
-    let (mut sublists, mut length_offsets, mut sum_offsets) =
-        (vec![-1i32; N as usize], vec![0i32; N as usize], vec![0f64; N as usize]);
+    let (next, splitters, sums) = (successors(50), splitters(5), vec![1f64; N as usize]);
+    // Every tenth node is a root.
+    let bases: Vec<_> = (0..N as i32).map(|node| f64::record(if node % 10 == 0 { 0 } else { NONE }, 0.0)).collect();
+    let mut visits = vec![f64::record(NONE, 0.0); N as usize];
     let mut nodes = Nodes::<f64>::new(splitters);
-    let outs = (Out::of(&mut sublists), Out::of(&mut length_offsets), Out::of(&mut sum_offsets));
-    let lower = || walk::Lower {
-        next: &next,
-        length: &lengths,
-        sum: &sums,
-        sublist: outs.0.ptr(),
-        length_offset: outs.1.ptr(),
-        sum_offset: outs.2.ptr(),
-    };
-    walk!(nodes(lower()), nodes, splitters);
+    let (visits_out, bases_out) = (Out::of(&mut visits), Out::of(&mut nodes.bases));
+    let (upper_next, upper_sum, status) = (Out::of(&mut nodes.next), Out::of(&mut nodes.sum), Out::of(&mut nodes.status));
+    run(splitters.count + N, BLOCK, 0, &|| {
+        // SAFETY: all arrays are as long as the kernel asks, and alive until `run` returns.
+        unsafe {
+            let lower = walk::Lower { next: &next, sum: &sums };
+            let upper = walk::Upper { next: upper_next.ptr(), sum: upper_sum.ptr() };
+            walk::nodes::<f64>(lower, &bases, visits_out.ptr(), upper, bases_out.ptr(), splitters, status.ptr());
+        }
+    });
     let count = splitters.count as i32;
-    assert!(sublists.iter().all(|sublist| (-1..=count).contains(sublist)));
-    assert!(length_offsets.iter().zip(&sum_offsets).all(|(&length, &sum)| length >= 0 && sum >= 0.0));
+    assert!(nodes.status[0].out_of_range > 0);
+    assert!(nodes.next.iter().all(|&next| (-3..count).contains(&next)) && nodes.sum.iter().all(|&sum| sum >= 0.0));
+    for (sublist, offset) in visits.into_iter().map(f64::parts) {
+        assert!((walk::ROOT..count).contains(&sublist) && offset >= 0.0, "{sublist}, {offset}");
+    }
 }

@@ -301,7 +301,6 @@ fn bad_arguments_are_explained() {
         (&["--n", "10", "--order", "o.npy", "--weights", "w.npy"], "cannot be used with"),
         (&["--n", "10", "--lists", "l.npy"], "--forest"),
         (&["--n", "10", "--forest", "--strategy", "packed"], "--strategy packed can't be used with --forest"),
-        (&["--n", "10", "--forest", "--strategy", "binned"], "--strategy binned can't be used with --forest"),
         (&["--n", "10", "--weights", "w.npy", "--strategy", "packed"], "--strategy packed can't be used with --weights"),
         (&["--n", "10", "--forest", "--scan", "host"], "--scan host can't be used with --forest"),
         (&["--n", "10", "--kind", "round"], "random, sequential, reversed, strided, block-shuffled"),

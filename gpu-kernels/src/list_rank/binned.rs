@@ -2,339 +2,631 @@
 //!
 //! A walk visits elements in random order, and a GPU's memory takes random 4- or 8-byte stores at a fraction of the
 //! rate of random loads. So the walk ([`walk()`]) stores the elements themselves, in the order of the list: each thread
-//! collects [`CHUNK_ELEMENTS`] in registers and writes them as 64 contiguous bytes, a *chunk*, with the sublist and the
-//! first offset in its head. Once the sublists are ranked, a chunk's elements have consecutive ranks, and what is left
-//! is to bring pairs (element, rank) to their places: [`partition()`] bins them in shared memory by *window* of
-//! [`WINDOW`] consecutive elements, and writes each bin in one run; [`finish()`] puts each window's ranks in place in
-//! shared memory, and writes them out in whole lines. A permutation has as many pairs for each window as the window has
-//! elements, so that the bins need no counting pass.
+//! collects [`CHUNK_ELEMENTS`] in shared memory, and they are written as 64 contiguous bytes, a *chunk*, with the
+//! sublist and the first offset in its head. Once the sublists are ranked, a chunk's elements have consecutive ranks,
+//! and what is left is to bring pairs (element, rank) to their places: [`partition()`] bins them in shared memory by
+//! *window* of consecutive elements, and writes each bin in one run. Windows that fit into shared memory get their
+//! ranks put in place there, and written out in whole lines ([`finish()`]); those of longer lists are larger, and get
+//! them put in place in the L2 cache ([`finish_wide()`]). A permutation has as many pairs for each window as the window
+//! has elements, so that the bins need no counting pass.
+//!
+//! With weights, the successor and the weight of an element are loaded together ([`join()`]), and the offsets of a
+//! chunk's elements are written beside it. In a forest, a chunk may hold several short lists.
 
 // Loops over several arrays of registers at once read best by their index.
 #![allow(clippy::needless_range_loop)]
 
 use cuda_std::prelude::*;
 
-use super::{ABSENT, BROKEN, Status, TAIL, finish::complete, splitters::Splitters, walk::Nodes};
+use super::{
+    Expected, NONE, Status, Value, based, rank_and_list,
+    splitters::Splitters,
+    walk::{Nodes, Unit, Units},
+};
 use crate::collectives::{
     Sum,
     block::{Block, STORAGE},
 };
 
-/// Elements that a chunk holds, after two words of head.
-pub const CHUNK_ELEMENTS: usize = 14;
+/// Words of a chunk: the sublist and the offset of its first element, then the elements.
+pub const CHUNK_WORDS: usize = 16;
+/// Elements that a chunk holds.
+pub const CHUNK_ELEMENTS: usize = CHUNK_WORDS - HEAD;
 /// 16-byte vectors of a chunk.
-pub const CHUNK_VECTORS: usize = 4;
-/// In place of an element, where the sublist ended before the chunk.
-const NONE: i32 = -1;
+pub const CHUNK_VECTORS: usize = CHUNK_WORDS / 4;
+/// Words before the elements.
+const HEAD: usize = 2;
+/// Set in the word of an element that starts the list after the one before it.
+const STARTS: u32 = 1 << 31;
+/// In place of an element: the sublist ended before, or a list was passed over.
+const NO_ELEMENT: u32 = u32::MAX;
 
-/// Threads of a block of [`partition()`] and [`finish()`].
+/// Threads of a block of [`walk()`].
+pub const WALK_THREADS: u32 = 128;
+/// Words between the chunks of neighbouring threads in shared memory: 16 bytes more than a chunk, so that they lie in
+/// different banks.
+const STAGE_WORDS: usize = CHUNK_WORDS + 4;
+
+/// The most threads of a block of [`partition()`] and [`finish()`].
 pub const THREADS: u32 = 1024;
-/// Chunks that one block of [`partition()`] takes.
-pub const TILE_CHUNKS: usize = 1024;
-/// Vectors that each of its threads takes.
-const TILE_VECTORS: usize = TILE_CHUNKS * CHUNK_VECTORS / THREADS as usize;
-/// Elements of a tile, at most.
-const TILE_ELEMENTS: usize = TILE_CHUNKS * CHUNK_ELEMENTS;
-/// Binary logarithm of [`WINDOW`].
-const WINDOW_BITS: u32 = 15;
-/// Elements of a window.
-pub const WINDOW: usize = 1 << WINDOW_BITS;
-/// The most windows that [`partition()`] can bin.
-pub const MAX_WINDOWS: usize = 4096;
-/// Bins that one thread of [`partition`] scans.
-const BINS_PER_THREAD: usize = MAX_WINDOWS / THREADS as usize;
+/// The most vectors that a thread of [`partition()`] takes.
+const TILE_VECTORS: usize = 4;
+/// The most bins that one thread of [`partition()`] scans.
+pub const BINS_PER_THREAD: usize = 4;
+/// Pairs that a thread of [`finish()`] loads at a time.
+const LOADS: usize = 4;
 
-/// Dynamic shared memory of [`partition()`], in bytes.
-pub const PARTITION_SHARED: usize = TILE_ELEMENTS * size_of::<Pair>() + 2 * MAX_WINDOWS * size_of::<u32>();
-/// Dynamic shared memory of [`finish()`], in bytes.
-pub const FINISH_SHARED: usize = WINDOW * size_of::<i32>();
-
-/// An element and its rank.
-pub type Pair = U32x2;
-
-/// The most chunks that a list of `n` elements in `sublists` takes.
-pub const fn max_chunks(n: usize, sublists: usize) -> usize {
-    n / CHUNK_ELEMENTS + sublists
+/// How many vectors a thread of [`partition()`] takes of values of so many bytes, at most.
+pub const fn tile_vectors(value: usize) -> u32 {
+    if value > 4 { 2 } else { TILE_VECTORS as u32 }
 }
 
-/// A number of the next chunk, for each lane that is here: one atomic for all lanes that come together.
+/// The block of code for each vector `k` of a thread's, or each word `i` of them, written out: what is in registers
+/// must not be indexed at run time.
+macro_rules! of_tile {
+    ($t:ty, $k:ident => $body:block) => { of_tile!(@ $t, $k, word => $body: 0 0, 1 0, 2 0, 3 0) };
+    ($t:ty, $k:ident, $i:ident => $body:block) => {
+        of_tile!(@ $t, $k, $i => $body: 0 0, 0 1, 0 2, 0 3, 1 0, 1 1, 1 2, 1 3, 2 0, 2 1, 2 2, 2 3, 3 0, 3 1, 3 2, 3 3)
+    };
+    (@ $t:ty, $k:ident, $i:ident => $body:block: $($vector:literal $word:literal),*) => {$(
+        if $vector < tile_vectors(size_of::<$t>()) {
+            #[allow(unused_variables)]
+            let ($k, $i): (usize, usize) = ($vector, $word);
+            $body
+        }
+    )*};
+}
+
+/// How a list's elements are cut into windows and tiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, KernelParam)]
+pub struct Cut {
+    /// The number of elements.
+    pub n: u32,
+    /// Binary logarithm of a window's elements.
+    pub window_bits: u32,
+    /// Vectors that each thread of [`partition()`] takes, at most [`tile_vectors`].
+    pub vectors: u32,
+}
+
+impl Cut {
+    /// How many windows there are.
+    #[inline(always)]
+    pub const fn windows(self) -> u32 {
+        self.n.div_ceil(1 << self.window_bits)
+    }
+
+    /// Elements that a tile of blocks of `threads` threads has at most.
+    #[inline(always)]
+    pub const fn tile_elements(self, threads: u32) -> u32 {
+        threads * self.vectors / CHUNK_VECTORS as u32 * CHUNK_ELEMENTS as u32
+    }
+
+    /// Dynamic shared memory of [`partition()`] with pairs of so many bytes, in bytes.
+    pub const fn partition_shared(self, threads: u32, pair: usize) -> usize {
+        self.tile_elements(threads) as usize * pair + 2 * self.windows() as usize * size_of::<u32>()
+    }
+
+    /// Dynamic shared memory of [`finish()`] with values of so many bytes, in bytes.
+    pub const fn finish_shared(self, value: usize) -> usize {
+        value << self.window_bits
+    }
+}
+
+/// Dynamic shared memory of [`walk()`], in bytes; `value` is the size of weights, or 0.
+pub const fn walk_shared(value: usize) -> usize {
+    let chunk = STAGE_WORDS * 4 + if value > 0 { CHUNK_WORDS * value + 16 } else { 0 };
+    WALK_THREADS as usize * (chunk + size_of::<u32>())
+}
+
+/// The most chunks that a list of `n` elements in `units` takes, `passed` of which are heads that are splitters.
+pub const fn max_chunks(n: usize, units: usize, passed: usize) -> usize {
+    (n + passed) / CHUNK_ELEMENTS + units
+}
+
+/// Numbers from a counter, for each lane that wants one: one atomic for all of a warp.
 ///
 /// # Safety
-/// `counter` must be valid for atomic access.
+/// `counter` must be valid for atomic access. All lanes of the warp are here.
 #[inline(always)]
-unsafe fn claim(counter: *mut u32) -> u32 {
-    let lanes = warp::active_mask();
-    let leader = lanes.trailing_zeros();
+unsafe fn claim(counter: *mut u32, wanted: bool) -> (u32, u32) {
+    let lanes = warp::ballot(warp::FULL_MASK, wanted);
     let mut first = 0;
-    if warp::lane_id() == leader {
+    if lanes != 0 && warp::lane_id() == 0 {
         // SAFETY: the counter is valid for atomic access (this function's contract).
         first = unsafe { atomic::device::fetch_add(counter, lanes.count_ones()) };
     }
-    warp::shuffle_idx(lanes, first, leader) + (lanes & warp::lane_mask_lt()).count_ones()
+    (warp::shuffle_idx(warp::FULL_MASK, first, 0), lanes)
 }
 
-/// Step 2: walks the sublists, and writes their elements in chunks. One thread per node, as in
-/// [`split`](super::walk::split()).
-///
-/// `chunks` has room for `capacity` chunks, of which `chunk_count`, which must start at 0, will count the used ones. A
-/// good list needs at most [`max_chunks`]; the walks of a bad one that would take more are cut off.
+/// Brings each element's successor and weight together.
+#[kernel(for V in [i32, i64, f32, f64], max_threads = 256)]
+pub fn join<V: Value>(next: &[i32], weights: &[V], mut joined: DisjointSlice<<V as Value>::Record>) {
+    let i = thread::index_1d() as usize;
+    if i < next.len() {
+        joined.set(V::record(next[i], weights[i]));
+    }
+}
+
+/// Where [`walk()`] writes.
+#[derive(Clone, Copy, Debug, KernelParam)]
+pub struct Chunks<V> {
+    /// Result: the elements in order of the list, in chunks.
+    pub vectors: *mut I32x4,
+    /// Result: with weights, the offset of the element at the same place in `vectors`.
+    pub values: *mut V,
+    /// How many chunks are used, and how many units were begun. Both must start at 0.
+    pub counters: *mut u32,
+    /// How many chunks there is room for. A good list needs at most [`max_chunks`]; the walks of a bad one that would
+    /// take more are cut off.
+    pub capacity: u32,
+}
+
+/// Step 2: walks the sublists, and writes their elements in chunks. Threads draw units until there are none. With
+/// `joined` (else it is empty) the successors are taken from there, with the weights.
 ///
 /// # Safety
-/// `chunks` must have `capacity * CHUNK_VECTORS` vectors, the arrays of nodes as many elements as there are, and the
-/// arrays written must not overlap any other.
-#[kernel(max_threads = 256)]
-pub unsafe fn walk(
+/// `chunks` must have room as it says, `joined` be empty or as long as `next`, the arrays of nodes and `bases` as long
+/// as there are splitters, and the arrays written must not overlap any other. Blocks of [`WALK_THREADS`] threads with
+/// [`walk_shared`] bytes of shared memory.
+#[kernel(for V in [i32, i64, f32, f64], max_threads = 128)]
+pub unsafe fn walk<V: Value>(
     next: &[i32],
-    chunks: *mut I32x4,
-    chunk_count: *mut u32,
-    capacity: u32,
-    nodes: Nodes<'_, i32>,
+    joined: &[<V as Value>::Record],
+    chunks: Chunks<V>,
+    bases: *mut <V as Value>::Record,
+    nodes: Nodes<'_, V>,
     splitters: Splitters,
 ) {
-    let (n, status) = (next.len() as u32, nodes.status);
-    let j = thread::index_1d();
-    if j as usize >= nodes.count(splitters) {
-        return;
-    }
-    let mut end = ABSENT;
-    let mut length = 0i32;
-    // SAFETY: `j` is a node, and `head_nodes` is as long as `heads`; indices into `next` are compared with its length
-    // before they are used, chunk numbers with `capacity`. A thread writes chunks and a node of its own; counter and
-    // status are changed by atomics alone.
+    let units = Units { nodes, splitters, bases, n: next.len() as u32 };
+    // SAFETY: walks load below `n`, which is the length of both arrays; the rest is this kernel's contract.
     unsafe {
-        if let Some(first) = nodes.start(j, n, splitters) {
-            let mut element = first;
-            let mut saved = u32::MAX;
-            let mut next_save = 1i32;
-            let mut successor = *next.get_unchecked(element as usize);
-            'walk: loop {
-                let chunk = claim(chunk_count);
-                if chunk >= capacity {
-                    atomic::device::fetch_add(&raw mut (*status).overflows, 1);
-                    end = BROKEN;
-                    break 'walk;
-                }
-                let mut elements = [NONE; CHUNK_ELEMENTS];
-                let offset = length;
-                let mut ended = false;
-                // One step for each place of the chunk, unrolled: a run-time index would put the array into local
-                // memory.
-                macro_rules! steps {
-                    ($($place:literal)*) => {'chunk: {
-                        $(
-                            // The load of the step after this one starts before this one's successor is looked at.
-                            let ahead = if (successor as u32) < n { successor as u32 } else { element };
-                            let after = *next.get_unchecked(ahead as usize);
-                            elements[$place] = element as i32;
-                            length += 1;
-                            if successor as u32 >= n {
-                                if successor == TAIL {
-                                    end = TAIL;
-                                } else {
-                                    atomic::device::fetch_add(&raw mut (*status).out_of_range, 1);
-                                    end = BROKEN;
-                                }
-                                ended = true;
-                                break 'chunk;
-                            }
-                            element = successor as u32;
-                            successor = after;
-                            if let Some(number) = splitters.number(element) {
-                                end = number as i32;
-                                ended = true;
-                                break 'chunk;
-                            }
-                        )*
-                    }};
-                }
-                steps!(0 1 2 3 4 5 6 7 8 9 10 11 12 13);
-                let e = elements;
-                let vectors = chunks.add(chunk as usize * CHUNK_VECTORS);
-                vectors.write(I32x4 { x: j as i32, y: offset, z: e[0], w: e[1] });
-                vectors.add(1).write(I32x4 { x: e[2], y: e[3], z: e[4], w: e[5] });
-                vectors.add(2).write(I32x4 { x: e[6], y: e[7], z: e[8], w: e[9] });
-                vectors.add(3).write(I32x4 { x: e[10], y: e[11], z: e[12], w: e[13] });
-                if ended {
-                    break 'walk;
-                }
-                // Brent's cycle detection, a chunk at a time: the walk compares one element in fourteen with the saved
-                // one, which it meets all the same, since places in chunks go round with the circle (at the latest
-                // after fourteen rounds).
-                if element == saved {
-                    atomic::device::fetch_add(&raw mut (*status).circles, 1);
-                    end = BROKEN;
-                    break 'walk;
-                }
-                if length >= next_save {
-                    saved = element;
-                    next_save = length.saturating_mul(2);
-                }
-            }
+        if joined.is_empty() {
+            collect::<V, false>(&units, chunks, |element| (*next.get_unchecked(element as usize), V::count(1)));
+        } else {
+            collect::<V, true>(&units, chunks, |element| V::parts(mem::load_nc(joined.as_ptr().add(element as usize))));
         }
-        nodes.write(j, end, length, length);
     }
 }
 
-/// Step 4a: bins the elements of all chunks by window, with their ranks. Blocks of [`THREADS`] threads, one for each
-/// [`TILE_CHUNKS`] chunks of `capacity`, with [`PARTITION_SHARED`] bytes of shared memory.
-///
-/// `filled` has a counter for each of the `windows`, which must start at 0; window `w`'s pairs go to `pairs[w * WINDOW
-/// ..]`.
+/// [`walk()`] with `load` for an element's successor and value.
 ///
 /// # Safety
-/// `chunks` must hold `chunk_count[0]` chunks, `pairs` `n` pairs, and `filled` `windows <= MAX_WINDOWS` counters.
-#[kernel(max_threads = 1024)]
-pub unsafe fn partition(
-    chunks: &[I32x4],
-    chunk_count: &u32,
-    base: &[i32],
-    pairs: *mut Pair,
-    filled: *mut u32,
-    windows: u32,
-    n: u32,
-) {
-    let tile = thread::block_idx_x() as usize;
-    let vectors = (*chunk_count as usize * CHUNK_VECTORS).min(chunks.len());
-    if tile * TILE_CHUNKS * CHUNK_VECTORS >= vectors {
-        // The whole block leaves: the grid is for the most chunks that there can be.
-        return;
+/// As for [`walk()`]; `load` may be called for indices below `n`.
+#[inline(always)]
+unsafe fn collect<V: Value, const WEIGHTED: bool>(units: &Units<'_, V>, chunks: Chunks<V>, load: impl Fn(u32) -> (i32, V)) {
+    let (count, status) = (units.count(), units.nodes.status);
+    let lane = warp::lane_id();
+    // SAFETY: the launch gives `walk_shared` bytes: first rows of values, which are the widest, then rows of words,
+    // then a lane number for each thread. Threads write rows of their own, and lane numbers by atomics' order: a
+    // `sync_warp` lies between the writes and the reads of other lanes. Chunk numbers are compared with the capacity,
+    // and units with their count. The rest is this function's contract.
+    unsafe {
+        let warp_row = (thread::thread_idx_x() - lane) as usize;
+        let value_row = CHUNK_WORDS + 16 / size_of::<V>();
+        let values = dynamic_shared::<V>();
+        let words = values.add(if WEIGHTED { WALK_THREADS as usize * value_row } else { 0 }).cast::<u32>();
+        let sources = words.add(WALK_THREADS as usize * STAGE_WORDS).add(warp_row);
+        let (values, words) = (values.add(warp_row * value_row), words.add(warp_row * STAGE_WORDS));
+        let (own_values, own_words) = (values.add(lane as usize * value_row), words.add(lane as usize * STAGE_WORDS));
+
+        let mut unit = Unit::<V>::idle();
+        let (mut live, mut more) = (false, true);
+        loop {
+            // The lanes whose units have ended draw others.
+            let wanted = !live && more;
+            let (first, lanes) = claim(chunks.counters.add(1), wanted);
+            if wanted {
+                let number = first.saturating_add((lanes & warp::lane_mask_lt()).count_ones());
+                more = number < count;
+                live = more && units.begin(&mut unit, number, &load);
+            }
+            if !warp::any(warp::FULL_MASK, live || more) {
+                break;
+            }
+            let full = live;
+            if live {
+                own_words.write(unit.sublist);
+                own_words.add(1).write(unit.walk.length as u32);
+                let mut place = HEAD;
+                let mut list = unit.sublist;
+                while place < CHUNK_WORDS && live {
+                    live = units.step(&mut unit, &load, |sublist, element, offset, passed_over| {
+                        let starts = if sublist == list { 0 } else { STARTS };
+                        list = sublist;
+                        own_words.add(place).write(if passed_over { NO_ELEMENT & !STARTS } else { element } | starts);
+                        if WEIGHTED {
+                            own_values.add(place).write(offset);
+                        }
+                    });
+                    place += 1;
+                }
+                while place < CHUNK_WORDS {
+                    own_words.add(place).write(NO_ELEMENT);
+                    place += 1;
+                }
+            }
+            // The warp writes its lanes' chunks, one after another.
+            let (first, lanes) = claim(chunks.counters, full);
+            if full {
+                sources.add((lanes & warp::lane_mask_lt()).count_ones() as usize).write(lane);
+            }
+            let taken = lanes.count_ones();
+            if first.saturating_add(taken) > chunks.capacity {
+                if full {
+                    atomic::device::fetch_add(&raw mut (*status).overflows, 1);
+                }
+                (live, more) = (false, false);
+                continue;
+            }
+            warp::sync_warp(warp::FULL_MASK);
+            let mut at = lane;
+            while at < taken * CHUNK_VECTORS as u32 {
+                let (chunk, vector) = ((at as usize) / CHUNK_VECTORS, at as usize % CHUNK_VECTORS);
+                let row = words.add(*sources.add(chunk) as usize * STAGE_WORDS).cast::<I32x4>();
+                chunks.vectors.add((first as usize) * CHUNK_VECTORS + at as usize).write(*row.add(vector));
+                at += 32;
+            }
+            if WEIGHTED {
+                let vectors = size_of::<V>() as u32;
+                let mut at = lane;
+                while at < taken * vectors {
+                    let row = values.add(*sources.add((at / vectors) as usize) as usize * value_row).cast::<I32x4>();
+                    let target = chunks.values.cast::<I32x4>().add((first * vectors) as usize + at as usize);
+                    target.write(*row.add((at % vectors) as usize));
+                    at += 32;
+                }
+            }
+            warp::sync_warp(warp::FULL_MASK);
+        }
+        unit.report(status);
     }
-    let thread = thread::thread_idx_x() as usize;
-    let staged = dynamic_shared::<Pair>();
-    // SAFETY: the launch gives PARTITION_SHARED bytes. Below, threads write places of their own, or by atomics, and a
+}
+
+/// Bins the pairs of a tile by window, and writes each bin in one run: `words` are the elements of the thread's pairs,
+/// none from `n` on, `value(k, i)` is what goes to `words[k][i]`.
+///
+/// # Safety
+/// As for [`partition()`]: its arrays, its launch.
+#[inline(always)]
+unsafe fn bin<V: Value>(
+    pairs: *mut V::Record,
+    filled: *mut u32,
+    cut: Cut,
+    words: [[u32; 4]; TILE_VECTORS],
+    value: impl Fn(usize, usize) -> V,
+) {
+    let (thread, threads) = (thread::thread_idx_x() as usize, thread::block_dim_x());
+    let windows = cut.windows() as usize;
+    let staged = dynamic_shared::<V::Record>();
+    // SAFETY: the launch gives `partition_shared` bytes. Below, threads write places of their own, or by atomics, and a
     // barrier lies between the writes of one stage and the reads of the next. Elements are compared with `n`, so that
     // bins are below `windows`.
     unsafe {
-        let starts = staged.add(TILE_ELEMENTS).cast::<u32>();
-        let moves = starts.add(MAX_WINDOWS);
-        for k in 0..BINS_PER_THREAD {
-            starts.add(thread + k * THREADS as usize).write(0);
+        let starts = staged.add(cut.tile_elements(threads) as usize).cast::<u32>();
+        let moves = starts.add(windows);
+        let mut bin = thread;
+        while bin < windows {
+            starts.add(bin).write(0);
+            bin += threads as usize;
         }
         thread::sync_threads();
 
-        // Count, and take a place in the bin.
-        let mut elements = [[NONE; 4]; TILE_VECTORS];
-        let mut places = [[0u32; 4]; TILE_VECTORS];
-        let mut ranks = [0i32; TILE_VECTORS];
-        for k in 0..TILE_VECTORS {
-            let index = tile * TILE_CHUNKS * CHUNK_VECTORS + k * THREADS as usize + thread;
-            let vector = if index < vectors {
-                mem::load_nc(chunks.as_ptr().add(index))
-            } else {
-                I32x4 { x: NONE, y: NONE, z: NONE, w: NONE }
-            };
-            elements[k] = [vector.x, vector.y, vector.z, vector.w];
-            let part = thread % CHUNK_VECTORS;
-            let mut first = 0;
-            if part == 0 {
-                let sublist = vector.x as u32 as usize;
-                if sublist < base.len() {
-                    first = base.get_unchecked(sublist).wrapping_add(vector.y);
-                }
-                elements[k][0] = NONE;
-                elements[k][1] = NONE;
+        // Count, and take a place in the bin. A tile has fewer than 2^16 places: two of them share a register.
+        let mut places = [[0u32; 2]; TILE_VECTORS];
+        of_tile!(V, k, i => {
+            if words[k][i] < cut.n {
+                let place = atomic::block::fetch_add(starts.add((words[k][i] >> cut.window_bits) as usize), 1);
+                places[k][i / 2] |= place << (16 * (i % 2));
             }
-            // A chunk's vectors lie in neighbouring lanes. In the first, two words of head come before the elements.
-            ranks[k] =
-                warp::shuffle_idx(warp::FULL_MASK, first, warp::lane_id() & !(CHUNK_VECTORS as u32 - 1)) + 4 * part as i32 - 2;
-            for i in 0..4 {
-                if (elements[k][i] as u32) < n {
-                    places[k][i] = atomic::block::fetch_add(starts.add((elements[k][i] as u32 >> WINDOW_BITS) as usize), 1);
-                }
-            }
-        }
+        });
         thread::sync_threads();
 
         // Where each bin starts in the tile, and how far it moves from there to its window.
         let mut counts = [0u32; BINS_PER_THREAD];
         let mut own = 0;
         for k in 0..BINS_PER_THREAD {
-            counts[k] = *starts.add(thread * BINS_PER_THREAD + k);
+            let bin = thread * BINS_PER_THREAD + k;
+            if bin < windows {
+                counts[k] = *starts.add(bin);
+            }
             own += counts[k];
         }
-        let scan = Block::with_threads(shared_array![u32; STORAGE], THREADS).exclusive_scan(own, Sum);
+        let scan = Block::with_threads(shared_array![u32; STORAGE], threads).exclusive_scan(own, Sum);
         let mut at = scan.prefix;
         for k in 0..BINS_PER_THREAD {
-            starts.add(thread * BINS_PER_THREAD + k).write(at);
+            let bin = thread * BINS_PER_THREAD + k;
+            if bin < windows {
+                starts.add(bin).write(at);
+                moves.add(bin).write(counts[k]);
+            }
             at += counts[k];
         }
-        for k in 0..BINS_PER_THREAD {
-            // Strided, so that a warp's atomics fall into one line.
-            moves.add(thread * BINS_PER_THREAD + k).write(counts[k]);
-        }
         thread::sync_threads();
-        for k in 0..BINS_PER_THREAD {
-            let bin = thread + k * THREADS as usize;
-            if bin < windows as usize {
-                let taken = atomic::device::fetch_add(filled.add(bin), *moves.add(bin));
-                moves.add(bin).write(((bin as u32) << WINDOW_BITS).wrapping_add(taken).wrapping_sub(*starts.add(bin)));
-            }
+        // Strided, so that a warp's atomics fall into one line.
+        let mut bin = thread;
+        while bin < windows {
+            let taken = atomic::device::fetch_add(filled.add(bin), *moves.add(bin));
+            moves.add(bin).write(((bin as u32) << cut.window_bits).wrapping_add(taken).wrapping_sub(*starts.add(bin)));
+            bin += threads as usize;
         }
-
-        // Stage by bin, then write runs.
-        for k in 0..TILE_VECTORS {
-            for i in 0..4 {
-                let element = elements[k][i] as u32;
-                if element < n {
-                    let place = *starts.add((element >> WINDOW_BITS) as usize) + places[k][i];
-                    staged.add(place as usize).write(Pair { x: element, y: (ranks[k] + i as i32) as u32 });
-                }
+        of_tile!(V, k, i => {
+            let element = words[k][i];
+            if element < cut.n {
+                let place = *starts.add((element >> cut.window_bits) as usize) + (places[k][i / 2] >> (16 * (i % 2)) & 0xffff);
+                staged.add(place as usize).write(V::record(element as i32, value(k, i)));
             }
-        }
+        });
         thread::sync_threads();
         let mut place = thread as u32;
         while place < scan.total {
             let pair = *staged.add(place as usize);
-            let target = (*moves.add((pair.x >> WINDOW_BITS) as usize)).wrapping_add(place);
+            let window = V::parts(pair).0 as u32 >> cut.window_bits;
+            let target = (*moves.add(window as usize)).wrapping_add(place);
             // Past the end, or in another window, only where a bad list has an element twice. Several blocks may then
             // write one place.
-            if target < n {
+            if target < cut.n {
                 mem::store_relaxed(pairs.add(target as usize), pair);
             }
-            place += THREADS;
+            place += threads;
         }
     }
 }
 
-/// Step 4b: puts the ranks of each window in place, if as many elements were ranked as `expected` (0: in any case). One
-/// block of [`THREADS`] threads per window, with [`FINISH_SHARED`] bytes of shared memory.
+/// Step 4a: bins the elements of all chunks by window, with their results. One block for each tile of chunks, of at
+/// most [`THREADS`] threads (a power of two from 32 on), with [`Cut::partition_shared`] bytes of shared memory.
+///
+/// `offsets` are those that [`walk()`] has written; where they are empty, elements are counted. `filled` has a counter
+/// for each window, which must start at 0; window `w`'s pairs go to `pairs[w << window_bits ..]`.
 ///
 /// # Safety
-/// `ranks` must have `pairs.len()` elements, and both must be aligned to 16 bytes.
-#[kernel(max_threads = 1024)]
-pub unsafe fn finish(pairs: &[Pair], ranks: *mut i32, status: &Status, expected: u64) {
-    if !complete(status, expected) {
-        // The whole block leaves. A bad list leaves pairs that nobody has written.
+/// `chunks` must hold `chunk_count[0]` chunks, `pairs` `n` pairs, and `filled` as many counters as there are windows,
+/// at most [`BINS_PER_THREAD`] for each thread.
+#[kernel(for V in [i32, i64, f32, f64], max_threads = 1024)]
+pub unsafe fn partition<V: Value>(
+    chunks: &[I32x4],
+    offsets: &[V],
+    chunk_count: &u32,
+    bases: &[<V as Value>::Record],
+    pairs: *mut <V as Value>::Record,
+    filled: *mut u32,
+    cut: Cut,
+) {
+    let (thread, threads) = (thread::thread_idx_x() as usize, thread::block_dim_x() as usize);
+    let tile = thread::block_idx_x() as usize * cut.vectors as usize * threads;
+    let vectors = (*chunk_count as usize * CHUNK_VECTORS).min(chunks.len());
+    if tile >= vectors {
+        // The whole block leaves: the grid is for the most chunks that there can be.
         return;
     }
-    let thread = thread::thread_idx_x() as usize;
-    let first = thread::block_idx_x() as usize * WINDOW;
-    let size = (pairs.len() - first).min(WINDOW);
-    let window = dynamic_shared::<i32>();
-    // Of a bad list that is trusted, two pairs may have one place.
-    // SAFETY: the launch gives FINISH_SHARED bytes, and places are below WINDOW; all writes before the barrier are
-    // atomic, and reads follow it; the window lies in both arrays.
+    let part = thread % CHUNK_VECTORS;
+    let is_counted = offsets.is_empty();
+    let head_lane = warp::lane_id() & !(CHUNK_VECTORS as u32 - 1);
+    let mut words = [[NO_ELEMENT; 4]; TILE_VECTORS];
+    // What comes before the sublist, or where elements are counted, before place 0 of the chunk.
+    let mut before = [V::ZERO; TILE_VECTORS];
+    // In a forest: the number of the list of the chunk's first element, and the places at which lists start.
+    let mut lists = [0u32; TILE_VECTORS];
+    let mut starts = [0u32; TILE_VECTORS];
+    of_tile!(V, k => {
+        let index = tile + k * threads + thread;
+        if k < cut.vectors as usize && index < vectors {
+            // SAFETY: compared with the length.
+            words[k] = unsafe { mem::load_nc(chunks.as_ptr().add(index)) }.to_array().map(i32::cast_unsigned);
+        }
+        let mut head = V::ZERO;
+        let mut list = 0;
+        if part == 0 {
+            if words[k][0] != NO_ELEMENT {
+                let offset = if is_counted { V::count(words[k][1] as i32) } else { V::ZERO };
+                head = based(bases, words[k][0] as i32, offset);
+                list = words[k][0].wrapping_sub(bases.len() as u32);
+            }
+            words[k][0] = NO_ELEMENT;
+            words[k][1] = NO_ELEMENT;
+        }
+        // A chunk's vectors lie in neighbouring lanes. In the first, two words of head come before the elements.
+        before[k] = warp::shuffle_idx(warp::FULL_MASK, head, head_lane);
+        if size_of::<V>() == 8 && is_counted {
+            lists[k] = warp::shuffle_idx(warp::FULL_MASK, list, head_lane);
+            let mut of_word = |word: u32, i: usize| {
+                let starting = word & STARTS != 0 && (part > 0 || i >= HEAD);
+                let of_chunk = warp::ballot(warp::FULL_MASK, starting) >> head_lane;
+                // From the bits of the chunk's four lanes to every fourth bit.
+                let spread = (of_chunk & 1) | (of_chunk & 2) << 3 | (of_chunk & 4) << 6 | (of_chunk & 8) << 9;
+                starts[k] |= spread << i;
+            };
+            of_word(words[k][0], 0);
+            of_word(words[k][1], 1);
+            of_word(words[k][2], 2);
+            of_word(words[k][3], 3);
+        }
+        words[k] = words[k].map(|word| word & !STARTS);
+    });
+    let weighted = |k: usize, i: usize| {
+        // SAFETY: there is an offset for each word of the chunks, and the words with elements are among these.
+        before[k].plus(unsafe { *offsets.get_unchecked(4 * (tile + k * threads + thread) + i) })
+    };
+    let counted = |k: usize, i: usize| {
+        let place = 4 * part as u32 + i as u32;
+        let started = starts[k] & ((2u32 << place) - 1);
+        if started == 0 {
+            return before[k].plus(V::count(place as i32 - HEAD as i32));
+        }
+        let last = u32::BITS - 1 - started.leading_zeros();
+        V::head(lists[k].wrapping_add(started.count_ones())).plus(V::count((place - last) as i32))
+    };
+    // SAFETY: this kernel's contract.
     unsafe {
-        let mut i = 2 * thread;
-        while i + 1 < size {
-            let two = mem::load_nc(pairs.as_ptr().add(first + i).cast::<U32x4>());
-            atomic::block::store(window.add(two.x as usize % WINDOW), two.y as i32);
-            atomic::block::store(window.add(two.z as usize % WINDOW), two.w as i32);
-            i += 2 * THREADS as usize;
+        if is_counted {
+            bin::<V>(pairs, filled, cut, words, counted);
+        } else {
+            bin::<V>(pairs, filled, cut, words, weighted);
         }
-        if i < size {
-            let last = pairs.get_unchecked(first + i);
-            atomic::block::store(window.add(last.x as usize % WINDOW), last.y as i32);
+    }
+}
+
+/// Elements for each vector of a tile of [`invert()`]. (There is room for three and a half.)
+pub const INVERSE_WORDS: usize = 3;
+
+/// Bins the pairs (`targets[i]`, i): [`partition()`] of an array, whose inverse permutation [`finish()`] then gives. One
+/// block for each [`Cut::vectors`] times [`INVERSE_WORDS`] elements for each thread, as for [`partition()`].
+///
+/// # Safety
+/// As for [`partition()`].
+#[kernel(max_threads = 1024)]
+pub unsafe fn invert(targets: &[i32], pairs: *mut U32x2, filled: *mut u32, cut: Cut) {
+    let threads = thread::block_dim_x() as usize;
+    let tile = thread::block_idx_x() as usize * cut.vectors as usize * threads * INVERSE_WORDS + thread::thread_idx_x() as usize;
+    let index = |k: usize, i: usize| tile + (INVERSE_WORDS * k + i) * threads;
+    let mut words = [[NO_ELEMENT; 4]; TILE_VECTORS];
+    of_tile!(i32, k, i => {
+        if i < INVERSE_WORDS && k < cut.vectors as usize && index(k, i) < targets.len() {
+            words[k][i] = targets[index(k, i)] as u32;
         }
-        thread::sync_threads();
-        let mut i = 4 * thread;
-        while i + 3 < size {
-            mem::store_streaming(ranks.add(first + i).cast::<I32x4>(), *window.add(i).cast::<I32x4>());
-            i += 4 * THREADS as usize;
+    });
+    // SAFETY: this kernel's contract.
+    unsafe { bin::<i32>(pairs, filled, cut, words, |k, i| index(k, i) as i32) };
+}
+
+/// Puts the values of the block's window in place in shared memory. Returns the window, its first element and how many
+/// it has.
+///
+/// # Safety
+/// As for [`finish()`].
+#[inline(always)]
+unsafe fn place<V: Value>(pairs: &[V::Record], cut: Cut) -> (*const V, usize, usize) {
+    let (thread, threads) = (thread::thread_idx_x() as usize, thread::block_dim_x() as usize);
+    let first = (thread::block_idx_x() as usize) << cut.window_bits;
+    let size = (pairs.len() - first).min(1 << cut.window_bits);
+    let window = dynamic_shared::<V>();
+    // Of a bad list that is trusted, two pairs may have one place.
+    // SAFETY: the launch gives `finish_shared` bytes, and places are below the window's size; all writes before the
+    // barrier are atomic, and reads follow it; the window lies in `pairs`.
+    unsafe {
+        let put = |pair: V::Record| {
+            let (element, value) = V::parts(pair);
+            atomic::block::store(window.add(element as usize & ((1 << cut.window_bits) - 1)), value);
+        };
+        let load = |i: usize| mem::load_nc(pairs.as_ptr().add(first + i));
+        let mut i = thread;
+        while i + (LOADS - 1) * threads < size {
+            let some: [V::Record; LOADS] = core::array::from_fn(|k| load(i + k * threads));
+            some.into_iter().for_each(put);
+            i += LOADS * threads;
         }
         while i < size {
-            ranks.add(first + i).write(*window.add(i));
+            put(load(i));
+            i += threads;
+        }
+    }
+    thread::sync_threads();
+    (window, first, size)
+}
+
+/// Step 4b: puts the results of each window in place, if the list is as expected. One block of at most [`THREADS`]
+/// threads per window, with [`Cut::finish_shared`] bytes of shared memory.
+///
+/// # Safety
+/// `results` must have `pairs.len()` elements, and be aligned to 16 bytes; a window has 16 bytes of results or more.
+#[kernel(for V in [i32, i64, f32, f64], max_threads = 1024)]
+pub unsafe fn finish<V: Value>(pairs: &[<V as Value>::Record], results: *mut V, cut: Cut, status: &Status, expected: Expected) {
+    if !expected.is_met(status) {
+        // The whole block leaves.
+        return;
+    }
+    let (thread, threads) = (thread::thread_idx_x() as usize, thread::block_dim_x() as usize);
+    let per_vector = 16 / size_of::<V>();
+    // SAFETY: this kernel's contract; the window lies in `results`, too.
+    unsafe {
+        let (window, first, size) = place::<V>(pairs, cut);
+        let results = results.add(first);
+        let mut i = thread * per_vector;
+        while i + per_vector <= size {
+            mem::store_streaming(results.add(i).cast::<I32x4>(), *window.add(i).cast::<I32x4>());
+            i += threads * per_vector;
+        }
+        while i < size {
+            results.add(i).write(*window.add(i));
             i += 1;
         }
     }
+}
+
+/// [`finish()`] for a forest: ranks and the numbers of lists.
+///
+/// # Safety
+/// `ranks` and `lists` must have `pairs.len()` elements.
+#[kernel(max_threads = 1024)]
+pub unsafe fn finish_lists(pairs: &[U64x2], ranks: *mut i32, lists: *mut i32, cut: Cut, status: &Status, expected: Expected) {
+    if !expected.is_met(status) {
+        // The whole block leaves.
+        return;
+    }
+    // SAFETY: this kernel's contract; the window lies in both arrays.
+    unsafe {
+        let (window, first, size) = place::<i64>(pairs, cut);
+        let mut i = thread::thread_idx_x() as usize;
+        while i < size {
+            let (rank, list) = rank_and_list(*window.add(i));
+            mem::store_streaming(ranks.add(first + i), rank);
+            mem::store_streaming(lists.add(first + i), list);
+            i += thread::block_dim_x() as usize;
+        }
+    }
+}
+
+/// [`finish()`] for windows that don't fit into shared memory: pairs are read in order and stored at once, so that few
+/// windows are being written at a time, and the L2 cache holds their lines until they are full. Any grid.
+///
+/// # Safety
+/// `results` must have `pairs.len()` elements.
+#[kernel(for V in [i32, i64, f32, f64], max_threads = 256)]
+pub unsafe fn finish_wide<V: Value>(pairs: &[<V as Value>::Record], results: *mut V, status: &Status, expected: Expected) {
+    // SAFETY: elements are below the length.
+    let put = |element: usize, value: V| unsafe { mem::store_relaxed(results.add(element), value) };
+    if expected.is_met(status) {
+        stream(pairs, put);
+    }
+}
+
+/// [`finish_wide()`] for a forest.
+///
+/// # Safety
+/// `ranks` and `lists` must have `pairs.len()` elements.
+#[kernel(max_threads = 256)]
+pub unsafe fn finish_wide_lists(pairs: &[U64x2], ranks: *mut i32, lists: *mut i32, status: &Status, expected: Expected) {
+    let put = |element: usize, value: i64| {
+        let (rank, list) = rank_and_list(value);
+        // SAFETY: elements are below the length.
+        unsafe {
+            mem::store_relaxed(ranks.add(element), rank);
+            mem::store_relaxed(lists.add(element), list);
+        }
+    };
+    if expected.is_met(status) {
+        stream::<i64>(pairs, put);
+    }
+}
+
+/// Calls `put` for the pairs of the thread's block, [`LOADS`] for each thread, whose elements are below their number.
+#[inline(always)]
+fn stream<V: Value>(pairs: &[V::Record], put: impl Fn(usize, V)) {
+    let threads = thread::block_dim_x() as usize;
+    let first = thread::block_idx_x() as usize * LOADS * threads + thread::thread_idx_x() as usize;
+    let some: [V::Record; LOADS] = core::array::from_fn(|k| {
+        let i = first + k * threads;
+        // SAFETY: compared with the length; nothing writes pairs while the kernel runs.
+        if i < pairs.len() { unsafe { mem::load_streaming(pairs.as_ptr().add(i)) } } else { V::record(NONE, V::ZERO) }
+    });
+    for pair in some {
+        let (element, value) = V::parts(pair);
+        if (element as u32 as usize) < pairs.len() {
+            put(element as u32 as usize, value);
+        }
+    }
+}
+
+/// Pairs that a block of `threads` threads of [`finish_wide()`] takes.
+pub const fn wide_pairs(threads: u32) -> usize {
+    LOADS * threads as usize
 }

@@ -12,7 +12,7 @@
 //! Source: Helman and JáJá, "Designing practical efficient algorithms for symmetric multiprocessors" (ALENEX 1999),
 //! with the load/store separation of "CUDA List Ranking Micro-Optimization" as the strategy `split`.
 
-use cuda_std::{U32x2, U64x2, mem};
+use cuda_std::{KernelParam, U32x2, U64x2, atomic, is_gpu, mem, warp};
 
 pub mod binned;
 pub mod finish;
@@ -21,81 +21,82 @@ pub mod prepare;
 pub mod splitters;
 pub mod walk;
 
-/// What ranks add up: `i32` (also for plain ranks), `i64`, `f32`, `f64`. Integers wrap.
-pub trait Value: mem::Word + Copy + Send + Sync + 'static {
+/// What ranks add up: `i32` (plain ranks, and weights), `i64` (the same, and ranks in forests), `f32`, `f64`. Integers
+/// wrap.
+pub trait Value: mem::Word + atomic::Value + warp::Shuffle + bytemuck::Pod + Send + Sync + 'static {
     /// The sum of nothing.
     const ZERO: Self;
-    /// What a walk leaves for an element: where its sublist's base is found, and what to add to it.
-    type Placed: bytemuck::Pod + Send + Sync;
-    /// The same as a word, which is stored by one instruction.
-    type Word: mem::Word;
+    /// An index and a value, which one instruction loads or stores.
+    type Record: mem::Word + bytemuck::Pod + Send + Sync;
     /// The sum.
     fn plus(self, other: Self) -> Self;
-    /// A record of the sublist's number and the sum over the elements before the own one in it.
-    fn place(sublist: i32, offset: Self) -> Self::Word;
-    /// The record's sublist and offset.
-    fn placed(record: Self::Placed) -> (i32, Self);
+    /// The sum over so many elements where each counts for one.
+    fn count(elements: i32) -> Self;
+    /// What comes before the head of list number `list`: nothing. An `i64` holds the list's number in its upper half,
+    /// so that the ranks in a forest are `i64`s.
+    fn head(list: u32) -> Self;
+    /// The record of an index and a value.
+    fn record(index: i32, value: Self) -> Self::Record;
+    /// The record's index and value.
+    fn parts(record: Self::Record) -> (i32, Self);
 }
-
-/// An element's sublist and offset, for values of four bytes. Aligned so that it is stored by one instruction.
-#[repr(C, align(8))]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Placed4<V> {
-    /// The number of the element's sublist. (The strategy `packed` keeps `next` here until the element is visited.)
-    pub sublist: i32,
-    /// The sum over the elements before it in its sublist; for plain ranks how many they are.
-    pub offset: V,
-}
-
-/// An element's sublist and offset, for values of eight bytes. Aligned so that it is stored by one instruction.
-#[repr(C, align(16))]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Placed8<V> {
-    /// The number of the element's sublist.
-    pub sublist: i32,
-    /// Always 0: pads the structure.
-    pub reserved: i32,
-    /// The sum over the elements before it in its sublist.
-    pub offset: V,
-}
-
-/// What the walk of a plain ranking leaves for an element.
-pub type Offset = Placed4<i32>;
 
 macro_rules! values {
-    ($($t:ty: $zero:expr, $plus:expr, $placed:ident, $word:ident($bits:expr);)*) => {$(
-        // SAFETY: `repr(C)`, of fields without padding between or after them, which take any bits.
-        unsafe impl bytemuck::Zeroable for $placed<$t> {}
-        // SAFETY: `repr(C)`, of fields without padding between or after them, which take any bits.
-        unsafe impl bytemuck::Pod for $placed<$t> {}
-
+    ($($t:ty: $zero:expr, $plus:expr, $count:expr, $head:expr, $record:ident($to_bits:expr, $from_bits:expr);)*) => {$(
         impl Value for $t {
             const ZERO: Self = $zero;
-            type Placed = $placed<$t>;
-            type Word = $word;
+            type Record = $record;
             #[inline(always)]
             fn plus(self, other: Self) -> Self {
                 let plus: fn($t, $t) -> $t = $plus;
                 plus(self, other)
             }
             #[inline(always)]
-            fn place(sublist: i32, offset: Self) -> Self::Word {
-                // The sublist, and in a record of 16 bytes four zeroes behind it, then the offset: GPUs and the host's
-                // are little-endian.
-                $word::new((sublist as u32).into(), $bits(offset))
+            fn count(elements: i32) -> Self {
+                let count: fn(i32) -> $t = $count;
+                count(elements)
             }
             #[inline(always)]
-            fn placed(record: Self::Placed) -> (i32, Self) {
-                (record.sublist, record.offset)
+            fn head(list: u32) -> Self {
+                let head: fn(u32) -> $t = $head;
+                head(list)
+            }
+            #[inline(always)]
+            fn record(index: i32, value: Self) -> Self::Record {
+                $record::new((index as u32).into(), $to_bits(value))
+            }
+            #[inline(always)]
+            fn parts(record: Self::Record) -> (i32, Self) {
+                (record.x as i32, $from_bits(record.y))
             }
         }
     )*};
 }
 values! {
-    i32: 0, i32::wrapping_add, Placed4, U32x2(i32::cast_unsigned);
-    i64: 0, i64::wrapping_add, Placed8, U64x2(i64::cast_unsigned);
-    f32: 0.0, |a, b| a + b, Placed4, U32x2(f32::to_bits);
-    f64: 0.0, |a, b| a + b, Placed8, U64x2(f64::to_bits);
+    i32: 0, i32::wrapping_add, |n| n, |_| 0, U32x2(i32::cast_unsigned, u32::cast_signed);
+    i64: 0, i64::wrapping_add, |n| n as i64, |list| (list as i64) << 32, U64x2(i64::cast_unsigned, u64::cast_signed);
+    f32: 0.0, |a, b| a + b, |n| n as f32, |_| 0.0, U32x2(f32::to_bits, f32::from_bits);
+    f64: 0.0, |a, b| a + b, |n| n as f64, |_| 0.0, U64x2(f64::to_bits, f64::from_bits);
+}
+
+/// The rank and the list's number that an `i64` holds in a forest.
+#[inline(always)]
+pub fn rank_and_list(value: i64) -> (i32, i32) {
+    (value as i32, (value >> 32) as i32)
+}
+
+/// The value of an element by its record of a sublist and an offset: the sublist's base, and the offset. Sublists
+/// beyond `bases` are those of heads.
+#[inline(always)]
+fn based<V: Value>(bases: &[V::Record], sublist: i32, offset: V) -> V {
+    let sublist = sublist as u32 as usize;
+    let base = if sublist < bases.len() {
+        // SAFETY: compared with the length. The load goes through the read-only cache, like all loads of slices.
+        V::parts(unsafe { *bases.get_unchecked(sublist) }).1
+    } else {
+        V::head((sublist - bases.len()) as u32)
+    };
+    base.plus(offset)
 }
 
 /// The end of a list, in `next` and among nodes.
@@ -106,12 +107,17 @@ pub const BROKEN: i32 = -2;
 /// splitter anyway).
 pub const ABSENT: i32 = -3;
 
+/// In a record in place of a sublist: nothing was recorded.
+pub const NONE: i32 = -1;
+
 /// What a ranking finds out about the list on its way.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct Status {
     /// Elements on the lists that start at the given heads, together.
     pub ranked: u64,
+    /// How many of those lists were followed to their end.
+    pub ends: u32,
     /// Walks that met an index out of range.
     pub out_of_range: u32,
     /// Walks that ran in a circle.
@@ -120,6 +126,48 @@ pub struct Status {
     pub head: i32,
     /// Walks that found no more room for their chunks.
     pub overflows: u32,
+    /// Always 0: pads the structure.
+    pub reserved: u32,
+}
+
+/// What a valid list or forest comes to. Steps that read what walks have left do nothing where it comes to anything
+/// else: a bad list leaves memory that nobody has written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, KernelParam)]
+pub struct Expected {
+    /// The elements; 0 for no such check.
+    pub ranked: u64,
+    /// The lists.
+    pub ends: u32,
+}
+
+impl Expected {
+    #[inline(always)]
+    fn is_met(self, status: &Status) -> bool {
+        self.ranked == 0 || (status.ranked == self.ranked && status.ends == self.ends)
+    }
+}
+
+/// Adds each thread's elements and ends to the status: on a GPU once a warp.
+///
+/// # Safety
+/// `status` is valid for atomic access. On a GPU all lanes of the warp are here.
+#[inline(always)]
+unsafe fn add_up(status: *mut Status, mut ranked: i64, mut ends: u32) {
+    if is_gpu() {
+        ends = warp::reduce_add(warp::FULL_MASK, ends);
+        let mut distance = 16;
+        while distance > 0 {
+            ranked += warp::shuffle_down(warp::FULL_MASK, ranked, distance);
+            distance /= 2;
+        }
+    }
+    if ranked != 0 && (!is_gpu() || warp::lane_id() == 0) {
+        // SAFETY: the status is valid for atomic access (this function's contract).
+        unsafe {
+            atomic::device::fetch_add(&raw mut (*status).ranked, ranked as u64);
+            atomic::device::fetch_add(&raw mut (*status).ends, ends);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -127,12 +175,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_records() {
-        let of_4 = |word: U32x2| bytemuck::cast::<U32x2, Placed4<i32>>(word);
-        assert_eq!(of_4(i32::place(-1, -5)), Placed4 { sublist: -1, offset: -5 });
-        assert_eq!(f32::placed(bytemuck::cast(f32::place(7, -1.5))), (7, -1.5));
-        let of_8 = |word: U64x2| bytemuck::cast::<U64x2, Placed8<i64>>(word);
-        assert_eq!(of_8(i64::place(-1, -5)), Placed8 { sublist: -1, reserved: 0, offset: -5 });
-        assert_eq!(f64::placed(bytemuck::cast(f64::place(7, -1.5))), (7, -1.5));
+    fn records_hold_an_index_and_a_value() {
+        assert_eq!(i32::parts(i32::record(-1, -5)), (-1, -5));
+        assert_eq!(f32::parts(f32::record(7, -1.5)), (7, -1.5));
+        assert_eq!(i64::parts(i64::record(-1, i64::MIN)), (-1, i64::MIN));
+        assert_eq!(f64::parts(f64::record(i32::MAX, -1.5)), (i32::MAX, -1.5));
+    }
+
+    #[test]
+    fn ranks_in_forests_hold_their_list() {
+        let last = i64::head(i32::MAX as u32 - 1).plus(i64::count(i32::MAX - 1));
+        assert_eq!(rank_and_list(last), (i32::MAX - 1, i32::MAX - 1));
+        assert_eq!(based::<i64>(&[i64::record(0, i64::head(3).plus(5))], 0, 2), i64::head(3).plus(7));
+        assert_eq!(based::<i64>(&[i64::record(0, 9)], 3, 2), i64::head(2).plus(2));
     }
 }

@@ -2,29 +2,45 @@
 
 use cuda_std::prelude::*;
 
-use super::{Offset, Status};
+use super::{NONE, Status, TAIL, Value};
 
-/// Resets the status and sets the head. One thread.
+/// What a ranking starts with: no node has a base or a visit, nothing is counted. Any grid.
 ///
 /// # Safety
-/// Both pointers must be valid for a write.
-#[kernel(max_threads = 32)]
-pub unsafe fn reset(status: *mut Status, heads: *mut i32, head: i32) {
+/// All pointers must be valid for as many writes as there are nodes and counters, and one of `status` and `heads`.
+#[kernel(for V in [i32, i64, f32, f64], max_threads = 256)]
+pub unsafe fn reset<V: Value>(
+    mut bases: DisjointSlice<<V as Value>::Record>,
+    mut visits: DisjointSlice<<V as Value>::Record>,
+    mut counters: DisjointSlice<u32>,
+    status: *mut Status,
+    heads: *mut i32,
+    head: i32,
+) {
+    for (_, base) in bases.grid_stride_mut() {
+        *base = V::record(NONE, V::ZERO);
+    }
+    for (_, visit) in visits.grid_stride_mut() {
+        *visit = V::record(NONE, V::ZERO);
+    }
+    for (_, counter) in counters.grid_stride_mut() {
+        *counter = 0;
+    }
     if thread::index_1d() == 0 {
         // SAFETY: both pointers are valid for a write (this kernel's contract), and only one thread writes.
         unsafe {
-            status.write(Status { ranked: 0, out_of_range: 0, circles: 0, head, overflows: 0 });
+            status.write(Status { head, ..Status::default() });
             heads.write(head);
         }
     }
 }
 
-/// Step 1 of the strategy `packed`: `placed[i].sublist = next[i]`.
+/// Step 1 of the strategy `packed`: records of the successors.
 #[kernel(max_threads = 256)]
-pub fn copy_next(next: &[i32], mut placed: DisjointSlice<Offset>) {
+pub fn copy_next(next: &[i32], mut placed: DisjointSlice<U32x2>) {
     let i = thread::index_1d() as usize;
     if i < next.len() {
-        placed.set(Offset { sublist: next[i], offset: 0 });
+        placed.set(i32::record(next[i], 0));
     }
 }
 
@@ -67,29 +83,26 @@ pub unsafe fn set_head(sum: &i64, n: u32, status: *mut Status, heads: *mut i32) 
     }
 }
 
-/// Marks every element that is some element's successor, in a bitmap of `n` bits that starts at 0; counts in
-/// `status.circles` those that were marked already, and in `status.out_of_range` successors that aren't elements.
+/// Marks every element that is some element's successor, in a bitmap of `n` bits that starts at 0; adds to `tails`,
+/// which starts at 0, how many elements have none. Any grid of whole warps.
 ///
 /// # Safety
-/// `marked` must have `ceil(n / 32)` words.
+/// `marked` must have `ceil(n / 32)` words, and `tails` be valid for atomic access.
 #[kernel(max_threads = 256)]
-pub unsafe fn mark_successors(next: &[i32], marked: *mut u32, status: *mut Status) {
-    let i = thread::index_1d() as usize;
-    if i >= next.len() {
-        return;
-    }
-    let successor = next[i] as u32;
-    // SAFETY: words below the bitmap's length; the status is changed by atomics alone.
-    unsafe {
+pub unsafe fn mark_successors(next: &[i32], marked: *mut u32, tails: *mut u32) {
+    let mut own = 0;
+    for i in thread::grid_stride(next.len()) {
+        let successor = next[i] as u32;
         if (successor as usize) < next.len() {
-            let bit = 1 << (successor % 32);
-            let old = atomic::device::fetch_or(marked.add(successor as usize / 32), bit);
-            if old & bit != 0 {
-                atomic::device::fetch_add(&raw mut (*status).circles, 1);
-            }
-        } else if next[i] != super::TAIL {
-            atomic::device::fetch_add(&raw mut (*status).out_of_range, 1);
+            // SAFETY: words below the bitmap's length, which is changed by atomics alone.
+            unsafe { atomic::device::fetch_or(marked.add(successor as usize / 32), 1 << (successor % 32)) };
         }
+        own += (next[i] == TAIL) as u32;
+    }
+    own = warp::reduce_add(warp::FULL_MASK, own);
+    if warp::lane_id() == 0 {
+        // SAFETY: `tails` is valid for atomic access (this kernel's contract).
+        unsafe { atomic::device::fetch_add(tails, own) };
     }
 }
 

@@ -1,25 +1,36 @@
-//! Levels of the recursion, and what they add up.
+//! Step 3: the levels of nodes, and what their sums are of.
 
-use bytemuck::Pod;
 use cuda_std::launch::IntoParam;
 use gpu_kernels::list_rank::{
-    Status, Value, finish, nodes,
-    walk::{self, Lower, LowerArgs, Nodes, NodesArgs},
+    NONE, Status, Value, binned, finish, nodes, prepare,
+    splitters::Splitters,
+    walk::{self, LowerArgs, Nodes, NodesArgs, UpperArgs},
 };
 
-use crate::device::{Buffer, Device, DeviceError};
+use super::{
+    Options, Scan,
+    ranker::{BLOCK, WALK_BLOCK, blocks},
+};
+use crate::{
+    device::{Buffer, Device, DeviceError, Stream},
+    launch,
+};
 
 /// A type that can be summed along a list: `i32`, `i64`, `f32`, `f64`.
 pub trait Weight:
     Value
-    + Pod
-    + walk::weighted::Instance
+    + prepare::reset::Instance
+    + walk::split::Instance
     + walk::nodes::Instance
     + nodes::solve::Instance
     + nodes::expand::Instance
-    + nodes::first_jump::Instance
-    + nodes::jump::Instance
-    + finish::sums::Instance
+    + nodes::tally::Instance
+    + binned::join::Instance
+    + binned::walk::Instance
+    + binned::partition::Instance
+    + binned::finish::Instance
+    + binned::finish_wide::Instance
+    + finish::results::Instance
 {
 }
 impl Weight for i32 {}
@@ -27,81 +38,146 @@ impl Weight for i64 {}
 impl Weight for f32 {}
 impl Weight for f64 {}
 
-/// A list of nodes on its way through step 3.
-pub struct Level<V: Pod> {
-    /// How many nodes: the splitters of the level below, and its heads.
-    pub(super) count: usize,
-    /// Each node's successor.
-    pub(super) next: Buffer<i32>,
-    /// How many elements each node stands for.
-    pub(super) length: Buffer<i32>,
-    /// The sum over them.
-    pub(super) sum: Buffer<V>,
-    /// The node of each head of the level below.
-    pub(super) heads: Buffer<i32>,
-    /// The sublist of each node, where the level is walked itself.
-    pub(super) sublist: Buffer<i32>,
-    /// How many elements come before it there.
-    pub(super) length_offset: Buffer<i32>,
-    /// Their sum.
-    pub(super) sum_offset: Buffer<V>,
-    /// Result: how many elements come before the node on its list.
-    pub(super) base_length: Buffer<i32>,
-    /// Result: their sum.
-    pub(super) base_sum: Buffer<V>,
-    /// Result: which node of the last level the node hangs from, or -1.
-    pub(super) root: Buffer<i32>,
+/// Nodes per splitter from one level to the next: walks stay a few dozen steps long, and levels few.
+const GROUP: u32 = 16;
+
+/// The nodes of all levels, one level after another. Those of the first are the splitters of the list.
+pub struct Levels<V: Weight> {
+    /// How many nodes each level has.
+    counts: Vec<usize>,
+    /// Each node's successor within its level.
+    next: Buffer<i32>,
+    /// The sum over the elements that it stands for.
+    sum: Buffer<V>,
+    /// How many elements those of the first level stand for.
+    length: Buffer<i32>,
+    /// What comes before each: for roots at first, in the end for all.
+    pub(super) bases: Buffer<V::Record>,
+    /// What the walk over the level left for each.
+    pub(super) visits: Buffer<V::Record>,
 }
 
-impl<V: Weight> Level<V> {
+impl<V: Weight> Levels<V> {
     pub(super) fn new(device: &Device) -> Self {
-        Level {
-            count: 0,
+        Levels {
+            counts: vec![0],
             next: device.empty(),
-            length: device.empty(),
             sum: device.empty(),
-            heads: device.empty(),
-            sublist: device.empty(),
-            length_offset: device.empty(),
-            sum_offset: device.empty(),
-            base_length: device.empty(),
-            base_sum: device.empty(),
-            root: device.empty(),
+            length: device.empty(),
+            bases: device.empty(),
+            visits: device.empty(),
         }
     }
 
-    /// Makes room for so many nodes, and heads of the level below.
-    pub(super) fn reserve(&mut self, nodes: usize, heads: usize) -> Result<(), DeviceError> {
-        self.count = nodes;
-        self.next.ensure(nodes)?;
+    /// Makes room for so many nodes, and the levels above them.
+    pub(super) fn reserve(&mut self, nodes: usize, scan: Scan) -> Result<(), DeviceError> {
+        self.counts = vec![nodes];
+        let mut count = nodes;
+        while scan == Scan::Device && count > nodes::SOLVE_NODES {
+            count = count.div_ceil(GROUP as usize);
+            self.counts.push(count);
+        }
+        let all = self.counts.iter().sum();
+        self.next.ensure(all)?;
+        self.sum.ensure(all)?;
         self.length.ensure(nodes)?;
-        self.sum.ensure(nodes)?;
-        self.heads.ensure(heads)?;
-        self.base_length.ensure(nodes)?;
-        self.base_sum.ensure(nodes)?;
-        self.root.ensure(nodes)
+        self.bases.ensure(all)?;
+        self.visits.ensure(all)
     }
 
-    /// Makes room for a walk of the level.
-    pub(super) fn reserve_walk(&mut self) -> Result<(), DeviceError> {
-        self.sublist.ensure(self.count)?;
-        self.length_offset.ensure(self.count)?;
-        self.sum_offset.ensure(self.count)
+    /// Bytes of all levels' arrays for so many nodes, about.
+    pub(super) const fn bytes(nodes: usize) -> usize {
+        nodes * (2 * size_of::<i32>() + size_of::<V>() + 2 * size_of::<V::Record>()) / 15 * 16
     }
 
-    /// The level's nodes, for a walk that starts at `heads` to find.
+    /// How many nodes the first level has.
+    pub(super) fn count(&self) -> usize {
+        self.counts[0]
+    }
+
+    /// The first level's nodes, for a walk of elements that starts at `heads` to find, and the bases of its roots.
     pub(super) fn nodes<'a>(
         &'a mut self,
         heads: &'a Buffer<i32>,
+        heads_per_unit: u32,
         status: &'a mut Buffer<Status>,
-    ) -> impl IntoParam<Nodes<'static, V>> + use<'a, V> {
-        let Level { heads: head_nodes, next, length, sum, .. } = self;
-        NodesArgs { heads, head_nodes, next, length, sum, status }
+    ) -> (impl IntoParam<Nodes<'static, V>> + use<'a, V>, &'a mut Buffer<V::Record>) {
+        let Levels { next, length, sum, bases, .. } = self;
+        (NodesArgs { heads, heads_per_unit, next, length, sum, status }, bases)
     }
 
-    /// The level's nodes, to be walked, and the nodes from which their lists start.
-    pub(super) fn lower<'a>(&'a mut self) -> (impl IntoParam<Lower<'static, V>> + use<'a, V>, &'a Buffer<i32>) {
-        let Level { next, length, sum, sublist, length_offset, sum_offset, heads, .. } = self;
-        (LowerArgs { next: &*next, length: &*length, sum: &*sum, sublist, length_offset, sum_offset }, heads)
+    /// Ranks the first level's nodes, and adds up in `status` what the heads lead to.
+    pub(super) fn rank(&mut self, stream: &Stream, options: &Options, status: &mut Buffer<Status>) -> Result<(), DeviceError> {
+        if self.count() == 0 {
+            return Ok(());
+        }
+        match options.scan {
+            Scan::Device => self.rank_on_device(stream, options.seed, status)?,
+            Scan::Host => self.rank_on_host(stream)?,
+        }
+        if options.trusted {
+            return Ok(());
+        }
+        let count = self.count();
+        let grid = blocks(count, BLOCK).min(4 * stream.device().info().multiprocessors);
+        let next = self.next.view(..count)?;
+        // SAFETY: the first level's arrays have its number of nodes; the status is changed by atomics.
+        unsafe { launch!(stream, nodes::tally::<V><<<grid, BLOCK>>>(next, &self.length, self.bases.view(..count)?, status)) }
+    }
+
+    fn rank_on_device(&mut self, stream: &Stream, seed: u32, status: &mut Buffer<Status>) -> Result<(), DeviceError> {
+        let mut start = 0;
+        for pair in self.counts.windows(2) {
+            let (count, end, above) = (pair[0], start + pair[0], pair[1]);
+            let splitters = Splitters::hashed(count as u32, GROUP, seed);
+            let (next, upper_next) = self.next.split_at_mut(end)?;
+            let (sum, upper_sum) = self.sum.split_at_mut(end)?;
+            let (bases, upper_bases) = self.bases.split_at_mut(end)?;
+            let lower = LowerArgs { next: next.as_view().view(start..)?, sum: sum.as_view().view(start..)? };
+            let upper = UpperArgs { next: upper_next, sum: upper_sum };
+            let grid = blocks(above + count, WALK_BLOCK);
+            // SAFETY: each level has its number of nodes in all arrays, and those of the upper one are the splitters.
+            unsafe {
+                launch!(stream, walk::nodes::<V><<<grid, WALK_BLOCK>>>(
+                    lower, bases.as_view().view(start..)?, self.visits.view_mut(start..end)?, upper, upper_bases, splitters, &mut *status
+                ))?;
+            }
+            start = end;
+        }
+        let (next, sum) = (self.next.view(start..)?, self.sum.view(start..)?);
+        let shared = nodes::solve_shared(size_of::<V>());
+        // SAFETY: the last level's arrays have its number of nodes.
+        unsafe {
+            launch!(stream, nodes::solve::<V><<<1, nodes::SOLVE_THREADS, shared>>>(next, sum, self.bases.view_mut(start..)?))?
+        };
+        for &count in self.counts.iter().rev().skip(1) {
+            let (mut bases, upper) = self.bases.split_at_mut(start)?;
+            let above = start..;
+            start -= count;
+            let visits = self.visits.view(start..above.start)?;
+            // SAFETY: the level was walked, so that its arrays have its number of nodes.
+            unsafe {
+                launch!(stream, nodes::expand::<V><<<blocks(count, BLOCK), BLOCK>>>(visits, upper.as_view(), bases.view_mut(start..)?))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ranks the nodes of one list sequentially from its root, between two transfers. Bounded by their number.
+    fn rank_on_host(&mut self, stream: &Stream) -> Result<(), DeviceError> {
+        let (next, sum) = (stream.download_vec(&self.next)?, stream.download_vec(&self.sum)?);
+        let mut bases = stream.download_vec(&self.bases)?;
+        let Some(root) = bases.iter().position(|&base| V::parts(base).0 != NONE) else {
+            return Ok(());
+        };
+        let (mut node, mut before) = (root as i32, V::parts(bases[root]).1);
+        bases[root] = V::record(NONE, V::ZERO);
+        let unvisited = |bases: &[V::Record], index: &usize| bases.get(*index).is_some_and(|&base| V::parts(base).0 == NONE);
+        while let Some(index) = usize::try_from(node).ok().filter(|index| unvisited(&bases, index)) {
+            bases[index] = V::record(0, before);
+            before = before.plus(sum[index]);
+            node = next[index];
+        }
+        stream.upload(&mut self.bases, &bases)
     }
 }

@@ -1,26 +1,25 @@
-//! The pipeline: what is launched, in which order, on which arrays.
+//! The rankers.
 
-use bytemuck::Pod;
-use cuda_std::I32x4;
-use gpu_kernels::list_rank::{Status, binned, finish, nodes, nodes::BasesArgs, prepare, splitters::Splitters, walk};
+use gpu_kernels::list_rank::{Status, finish, prepare, splitters::Splitters};
 
-use super::{ListError, Options, Scan, SplitterRule, Strategy, Weight, check, level::Level, scan};
+use super::{
+    ListError, Options, Scan, SplitterRule, Strategy, Weight, check,
+    clock::Clock,
+    pipeline::{Job, Lists, Pipeline, Plan},
+};
 use crate::{
     collectives::{ScanWorkspace, exclusive_scan},
-    device::{Backend, Buffer, Device, DeviceError, Event, LaunchConfig, Stream},
+    device::{Backend, Buffer, Device, DeviceError, LaunchConfig, Stream},
     launch,
 };
 
-/// Bytes of static shared memory that binning has beside its dynamic one: room for a scan.
-const BINS_STATIC_SHARED: usize = 256;
-
 /// Threads of a block where there is one an element.
-const BLOCK: u32 = 256;
+pub const BLOCK: u32 = 256;
 /// Threads of a block in the walks: small, so that a block ends soon after its longest sublist.
-const WALK_BLOCK: u32 = 128;
+pub const WALK_BLOCK: u32 = 128;
 
 /// Blocks for one thread per element.
-fn blocks(n: usize, block: u32) -> u32 {
+pub fn blocks(n: usize, block: u32) -> u32 {
     LaunchConfig::for_elements(n, block).grid.x
 }
 
@@ -76,84 +75,40 @@ pub struct Forest {
 pub struct ListRanker<V: Weight = i32> {
     device: Device,
     options: Options,
-    placed: Buffer<V::Placed>,
-    levels: Vec<Level<V>>,
+    pipeline: Pipeline<V>,
+    /// Where forests are ranked.
+    of_forests: Option<Box<Pipeline<i64>>>,
     heads: Buffer<i32>,
     status: Buffer<Status>,
     successor_sum: Buffer<i64>,
-    bins: Bins,
-    jumps: Option<Jumps<V>>,
+    marks: Marks,
     scan: Option<ScanWorkspace>,
 }
 
-/// The arrays of the strategy `binned`.
-struct Bins {
-    chunks: Buffer<I32x4>,
-    chunk_count: Buffer<u32>,
-    pairs: Buffer<binned::Pair>,
-    filled: Buffer<u32>,
-}
-
-/// What pointer jumping needs beyond a level's arrays.
-pub(super) struct Jumps<V: Pod> {
-    pub(super) predecessor: [Buffer<i32>; 2],
-    pub(super) length: Buffer<i32>,
-    pub(super) sum: Buffer<V>,
-    pub(super) labels: Buffer<i32>,
+/// What finding the heads of a forest needs.
+struct Marks {
+    /// A bit for each element.
     marked: Buffer<u32>,
+    /// How many heads each word of them has, and how many come before.
     counts: Buffer<u32>,
     places: Buffer<u32>,
-}
-
-/// Marks the ends of steps on a stream.
-struct Clock<'s> {
-    stream: &'s Stream,
-    timed: bool,
-    marks: Vec<(&'static str, u64, Option<Event>)>,
-}
-
-impl<'s> Clock<'s> {
-    fn start(stream: &'s Stream, timed: bool) -> Result<Self, DeviceError> {
-        let mut clock = Clock { stream, timed, marks: Vec::new() };
-        clock.end("", 0)?;
-        Ok(clock)
-    }
-
-    /// What was enqueued since the last mark was step `name`.
-    fn end(&mut self, name: &'static str, bytes: u64) -> Result<(), DeviceError> {
-        let event = if self.timed { Some(self.stream.record()?) } else { None };
-        self.marks.push((name, bytes, event));
-        Ok(())
-    }
-
-    fn steps(self) -> Result<Vec<StepTime>, DeviceError> {
-        self.marks
-            .windows(2)
-            .map(|pair| {
-                let (name, bytes, end) = &pair[1];
-                let ms = match (&pair[0].2, end) {
-                    (Some(start), Some(end)) => end.elapsed_ms(start)?,
-                    _ => 0.0,
-                };
-                Ok(StepTime { name, ms, bytes: *bytes })
-            })
-            .collect()
-    }
+    /// How many lists end.
+    tails: Buffer<u32>,
 }
 
 impl<V: Weight> ListRanker<V> {
     /// A ranker on `device`. Arrays are allocated at the first call.
     pub fn new(device: &Device, options: Options) -> Self {
+        let marks = Marks { marked: device.empty(), counts: device.empty(), places: device.empty(), tails: device.empty() };
         ListRanker {
             device: device.clone(),
             options,
-            placed: device.empty(),
-            levels: Vec::new(),
+            pipeline: Pipeline::new(device),
+            of_forests: None,
             heads: device.empty(),
             status: device.empty(),
             successor_sum: device.empty(),
-            bins: Bins { chunks: device.empty(), chunk_count: device.empty(), pairs: device.empty(), filled: device.empty() },
-            jumps: None,
+            marks,
             scan: None,
         }
     }
@@ -163,17 +118,19 @@ impl<V: Weight> ListRanker<V> {
         &self.options
     }
 
-    /// How many elements a group of splitters has: the device's threads times four have one each, unless there would be
-    /// few elements for each.
+    /// How many elements a group of splitters has.
     fn group(&self, n: usize) -> u32 {
+        let info = self.device.info();
         let sublists = match (self.options.sublists, self.device.backend()) {
             (Some(sublists), _) => return (n / sublists.max(1) as usize).clamp(2, 1 << 30) as u32,
+            // The device's threads have four each. For long lists there are more: the longest sublist takes its time
+            // after all others, and ranking them takes theirs, so that both grow like the root of n.
             (None, Backend::Cuda) => {
-                let info = self.device.info();
-                4 * (info.multiprocessors * info.max_threads_per_multiprocessor) as usize
+                let threads = (info.multiprocessors * info.max_threads_per_multiprocessor) as usize;
+                (4 * threads).max(150 * n.isqrt())
             }
             // Threads cost a core a few nanoseconds each; the more there are, the more evenly the cores share.
-            (None, Backend::Cpu) => 256 * self.device.info().multiprocessors as usize,
+            (None, Backend::Cpu) => 1024 * info.multiprocessors as usize,
         };
         (n / sublists).clamp(16, 1 << 30) as u32
     }
@@ -188,7 +145,7 @@ impl<V: Weight> ListRanker<V> {
     ///
     /// All arrays have `n` elements. Integers wrap. Floating-point sums are formed sublist by sublist: the order of
     /// additions, and so the result to the last bit, depends on the number of sublists, the splitters and their seed,
-    /// and on nothing else.
+    /// and on nothing else. [`Strategy::Packed`] does as [`Strategy::Split`].
     ///
     /// # Errors
     /// Where the list is not one, lengths differ, or the device fails.
@@ -202,24 +159,8 @@ impl<V: Weight> ListRanker<V> {
     ) -> Result<Report, ListError> {
         same_length("weights", weights.len(), next.len())?;
         same_length("sums", sums.len(), next.len())?;
-        let (n, size) = (next.len() as u64, size_of::<V>() as u64);
-        let placed_size = size_of::<V::Placed>() as u64;
-        self.run(stream, next, head, Strategy::Split, |ranker, clock, splitters| {
-            ranker.placed.ensure(next.len())?;
-            let Self { placed, heads, levels, status, .. } = ranker;
-            let grid = blocks(levels[0].count, WALK_BLOCK);
-            // SAFETY: weights and records are as many as elements, and `run` has made room for the level's nodes.
-            unsafe {
-                launch!(stream, walk::weighted::<V><<<grid, WALK_BLOCK>>>(
-                    next, weights, placed, levels[0].nodes(heads, status), splitters
-                ))?;
-            }
-            clock.end("walk", n * (4 + size + placed_size))?;
-            ranker.rank_nodes(stream, clock)?;
-            let (grid, expected) = (blocks(next.len(), BLOCK), ranker.expected(next.len()));
-            let base = &ranker.levels[0].base_sum;
-            launch!(stream, finish::sums::<V><<<grid, BLOCK>>>(&ranker.placed, base, sums, &ranker.status, expected))?;
-            clock.end("sums", n * (placed_size + size))
+        self.run(stream, next, head, Some(weights), |_, clock, job, plan, status, pipeline| {
+            pipeline.run(clock, job, plan, status, sums)
         })
     }
 
@@ -229,8 +170,15 @@ impl<V: Weight> ListRanker<V> {
         stream: &Stream,
         next: &Buffer<i32>,
         head: Option<i32>,
-        strategy: Strategy,
-        steps: impl FnOnce(&mut Self, &mut Clock<'_>, Splitters) -> Result<(), DeviceError>,
+        weights: Option<&Buffer<V>>,
+        steps: impl FnOnce(
+            Strategy,
+            &mut Clock<'_>,
+            &Job<'_, V>,
+            Option<Plan>,
+            &mut Buffer<Status>,
+            &mut Pipeline<V>,
+        ) -> Result<(), DeviceError>,
     ) -> Result<Report, ListError> {
         let n = next.len();
         check_length(n)?;
@@ -240,144 +188,83 @@ impl<V: Weight> ListRanker<V> {
             return Err(ListError::HeadOutOfRange { head, n });
         }
         if n == 0 {
+            let (strategy, _) = strategy(&self.device, &self.options, &self.pipeline, 1, 0, 1, false)?;
             return Ok(Report { n, sublists: 0, strategy, head: -1, steps: Vec::new() });
         }
         let splitters = self.splitters(n, 1);
-        let sublists = splitters.count as usize + 1;
-        self.reserve(sublists, 1)?;
+        let count = splitters.count as usize;
+        let (strategy, plan) = strategy(&self.device, &self.options, &self.pipeline, n, count, 1, weights.is_some())?;
+        self.heads.ensure(1)?;
+        self.status.ensure(1)?;
         let mut clock = Clock::start(stream, self.options.timed)?;
-        self.find_head(stream, next, head)?;
+        let windows = plan.map_or(0, Plan::windows);
+        let start = (&mut self.heads, head.unwrap_or(-1));
+        self.pipeline.start(stream, &self.options, splitters, windows, &mut self.status, start)?;
         if head.is_none() {
+            self.find_head(stream, next)?;
             clock.end("head", 4 * n as u64)?;
         }
-        steps(self, &mut clock, splitters)?;
+        let job = Job { stream, options: &self.options, next, weights, heads: &self.heads, splitters };
+        steps(strategy, &mut clock, &job, plan, &mut self.status, &mut self.pipeline)?;
 
         let mut found = head.unwrap_or(-1);
         if !self.options.trusted {
             let status = self.status(stream)?;
             found = status.head;
-            if !is_complete(&status, n) {
+            if !is_complete(&status, n, 1) {
                 check::diagnose(&stream.download_vec(next)?, head)?;
                 return Err(ListError::Miscounted { ranked: status.ranked, n });
             }
         }
-        Ok(Report { n, sublists, strategy, head: found, steps: clock.steps()? })
+        Ok(Report { n, sublists: count + 1, strategy, head: found, steps: clock.steps()? })
     }
 
-    /// Makes the arrays large enough for `nodes` sublists.
-    fn reserve(&mut self, nodes: usize, heads: usize) -> Result<(), DeviceError> {
-        self.heads.ensure(heads)?;
-        self.status.ensure(1)?;
+    fn find_head(&mut self, stream: &Stream, next: &Buffer<i32>) -> Result<(), DeviceError> {
         self.successor_sum.ensure(1)?;
-        self.reserve_level(0, nodes, heads)
-    }
-
-    pub(super) fn reserve_level(&mut self, index: usize, nodes: usize, heads: usize) -> Result<(), DeviceError> {
-        if self.levels.len() == index {
-            self.levels.push(Level::new(&self.device));
-        }
-        self.levels[index].reserve(nodes, heads)
-    }
-
-    fn find_head(&mut self, stream: &Stream, next: &Buffer<i32>, head: Option<i32>) -> Result<(), DeviceError> {
-        // SAFETY: both buffers have an element.
-        unsafe { launch!(stream, prepare::reset<<<1, 32>>>(&mut self.status, &mut self.heads, head.unwrap_or(-1)))? };
-        if head.is_none() {
-            stream.fill_zero(&mut self.successor_sum)?;
-            let grid = blocks(next.len(), BLOCK).min(16 * self.device.info().multiprocessors);
-            // SAFETY: the sum is one buffer's only element, and blocks are whole warps.
-            unsafe { launch!(stream, prepare::sum_successors<<<grid, BLOCK>>>(next, &mut self.successor_sum))? };
-            let n = next.len() as u32;
-            // SAFETY: all buffers have an element.
-            unsafe { launch!(stream, prepare::set_head<<<1, 32>>>(&self.successor_sum, n, &mut self.status, &mut self.heads))? };
-        }
-        Ok(())
-    }
-
-    /// Step 3 for one list: ranks the nodes of the first level, and adds up what was reached.
-    fn rank_nodes(&mut self, stream: &Stream, clock: &mut Clock<'_>) -> Result<(), DeviceError> {
-        match self.options.scan {
-            Scan::Device => {
-                let last = self.solve_levels(stream)?;
-                if !self.options.trusted {
-                    let head_root = std::mem::replace(&mut self.levels[last].heads, self.device.empty());
-                    let result = self.tally(stream, &head_root);
-                    self.levels[last].heads = head_root;
-                    result?;
-                }
-            }
-            Scan::Host => scan::on_host(stream, &mut self.levels[0], &mut self.status)?,
-        }
-        let nodes = self.levels[0].count as u64;
-        clock.end("sublists", nodes * (4 + 4 + size_of::<V>() as u64) * 2)
-    }
-
-    /// Ranks the first level's nodes recursively; returns which level was solved by one block.
-    fn solve_levels(&mut self, stream: &Stream) -> Result<usize, DeviceError> {
-        /// Nodes per group, level by level: walks stay a few dozen steps long, and levels few.
-        const GROUP: u32 = 16;
-        let mut index = 0;
-        while self.levels[index].count > nodes::SOLVE_NODES {
-            let count = self.levels[index].count;
-            let splitters = Splitters::hashed(count as u32, GROUP, self.options.seed);
-            self.reserve_level(index + 1, splitters.count as usize + 1, 1)?;
-            let (lower, upper) = self.levels.split_at_mut(index + 1);
-            let (lower, upper) = (&mut lower[index], &mut upper[0]);
-            lower.reserve_walk()?;
-            // What no walk reaches must not look reached.
-            stream.fill_u32(&mut lower.sublist, u32::MAX)?;
-            let grid = blocks(upper.count, WALK_BLOCK);
-            let (lower, heads) = lower.lower();
-            // SAFETY: both levels have room for their nodes, which for the upper are the splitters and a head.
-            unsafe {
-                launch!(stream, walk::nodes::<V><<<grid, WALK_BLOCK>>>(
-                    lower, upper.nodes(heads, &mut self.status), splitters
-                ))?;
-            }
-            index += 1;
-        }
-        let Level { next, length, sum, base_length, base_sum, root, .. } = &mut self.levels[index];
-        let bases = BasesArgs { length: base_length, sum: base_sum, root };
-        let shared = nodes::solve_shared(size_of::<V>());
-        // SAFETY: the level's arrays have its number of nodes.
-        unsafe { launch!(stream, nodes::solve::<V><<<1, nodes::SOLVE_THREADS, shared>>>(&*next, &*length, &*sum, bases))? };
-        for lower in (0..index).rev() {
-            let (below, above) = self.levels.split_at_mut(lower + 1);
-            let (lower, upper) = (&mut below[lower], &above[0]);
-            let bases = BasesArgs { length: &mut lower.base_length, sum: &mut lower.base_sum, root: &mut lower.root };
-            let grid = blocks(lower.count, BLOCK);
-            // SAFETY: the lower level was walked, so that its arrays have its number of nodes.
-            unsafe {
-                launch!(stream, nodes::expand::<V><<<grid, BLOCK>>>(
-                    &lower.sublist, &lower.length_offset, &lower.sum_offset, &upper.base_length, &upper.base_sum, &upper.root, bases
-                ))?;
-            }
-        }
-        Ok(index)
-    }
-
-    /// Adds up the elements on the lists of the first level whose root is in `roots`, or of all lists where that is
-    /// empty.
-    fn tally(&mut self, stream: &Stream, roots: &Buffer<i32>) -> Result<(), DeviceError> {
-        let level = &self.levels[0];
-        let grid = blocks(level.count, BLOCK);
-        // SAFETY: the level's arrays have one length; the status is changed by atomics.
-        unsafe {
-            launch!(stream, nodes::tally<<<grid, BLOCK>>>(
-                &level.next, &level.length, &level.base_length, &level.root, roots, &mut self.status
-            ))
-        }
-    }
-
-    /// How many elements step 4 wants to be ranked, for it to do anything: all `n`, or 0 for a trusted list.
-    fn expected(&self, n: usize) -> u64 {
-        if self.options.trusted { 0 } else { n as u64 }
+        stream.fill_zero(&mut self.successor_sum)?;
+        let grid = blocks(next.len(), BLOCK).min(16 * self.device.info().multiprocessors);
+        // SAFETY: the sum is one buffer's only element, and blocks are whole warps.
+        unsafe { launch!(stream, prepare::sum_successors<<<grid, BLOCK>>>(next, &mut self.successor_sum))? };
+        let n = next.len() as u32;
+        // SAFETY: all buffers have an element.
+        unsafe { launch!(stream, prepare::set_head<<<1, 32>>>(&self.successor_sum, n, &mut self.status, &mut self.heads)) }
     }
 
     fn status(&self, stream: &Stream) -> Result<Status, DeviceError> {
-        let mut status = [bytemuck::Zeroable::zeroed()];
+        let mut status = [Status::default()];
         stream.download(&self.status, &mut status)?;
         Ok(status[0])
+    }
+}
+
+/// The strategy for `n` elements of `lists` lists with so many splitters, and how `binned` does it.
+fn strategy<V: Weight>(
+    device: &Device,
+    options: &Options,
+    pipeline: &Pipeline<V>,
+    n: usize,
+    splitters: usize,
+    lists: usize,
+    weighted: bool,
+) -> Result<(Strategy, Option<Plan>), ListError> {
+    /// Below, launches dominate.
+    const WORTH_BINNING: usize = 1 << 20;
+    let info = device.info();
+    let most = info.max_shared_per_block;
+    let plan = Plan::new::<V>(n, options.shared.map_or(most, |shared| shared.min(most)), info.multiprocessors);
+    match (options.strategy, plan) {
+        (Strategy::Auto, Some(plan)) if n >= WORTH_BINNING && info.backend == Backend::Cuda => {
+            let missing = pipeline.missing(n, splitters, lists, weighted);
+            let fits = missing == 0 || missing < device.memory()?.free;
+            Ok(if fits { (Strategy::Binned, Some(plan)) } else { (Strategy::Split, None) })
+        }
+        (Strategy::Auto, _) => Ok((Strategy::Split, None)),
+        (Strategy::Binned, None) => {
+            let reason = "a block can't have the shared memory that it bins in, 4 KiB at least";
+            Err(ListError::Unsuitable { strategy: "binned", n, device: device.to_string(), reason })
+        }
+        (Strategy::Binned, plan) => Ok((Strategy::Binned, plan)),
+        (strategy, _) => Ok((strategy, None)),
     }
 }
 
@@ -396,142 +283,34 @@ impl ListRanker<i32> {
         ranks: &mut Buffer<i32>,
     ) -> Result<Report, ListError> {
         same_length("ranks", ranks.len(), next.len())?;
-        let strategy = self.strategy(next.len())?;
-        let n = next.len() as u64;
-        self.run(stream, next, head, strategy, |ranker, clock, splitters| {
-            if strategy == Strategy::Binned {
-                return ranker.rank_binned(stream, next, splitters, clock, ranks);
-            }
-            ranker.placed.ensure(next.len())?;
-            if strategy == Strategy::Packed {
-                let grid = blocks(next.len(), BLOCK);
-                launch!(stream, prepare::copy_next<<<grid, BLOCK>>>(next, &mut ranker.placed))?;
-                clock.end("copy", n * 12)?;
-            }
-            ranker.walk(stream, next, splitters, strategy)?;
-            clock.end("walk", n * if strategy == Strategy::Packed { 16 } else { 12 })?;
-            ranker.rank_nodes(stream, clock)?;
-            ranker.finish(stream, ranks)?;
-            clock.end("ranks", n * 12)
+        self.run(stream, next, head, None, |strategy, clock, job, plan, status, pipeline| match strategy {
+            Strategy::Packed => pipeline.run_packed(clock, job, status, ranks),
+            _ => pipeline.run(clock, job, plan, status, ranks),
         })
-    }
-
-    /// The strategy for `n` elements on this device.
-    fn strategy(&self, n: usize) -> Result<Strategy, ListError> {
-        /// Below, `next` fits into the L2 cache of a large GPU, or launches dominate.
-        const WORTH_BINNING: usize = 1 << 23;
-        let info = self.device.info();
-        let shared = binned::PARTITION_SHARED + BINS_STATIC_SHARED;
-        let against = if n > binned::MAX_WINDOWS * binned::WINDOW {
-            Some("it bins at most 2^27 elements")
-        } else if info.max_shared_per_block < shared {
-            Some("a block can't have the 145 KiB of shared memory that it bins in")
-        } else {
-            None
-        };
-        match (self.options.strategy, against) {
-            (Strategy::Auto, None) if n >= WORTH_BINNING && info.backend == Backend::Cuda => Ok(Strategy::Binned),
-            (Strategy::Auto, _) => Ok(Strategy::Split),
-            (Strategy::Binned, Some(reason)) => {
-                Err(ListError::Unsuitable { strategy: "binned", n, device: self.device.to_string(), reason })
-            }
-            (strategy, _) => Ok(strategy),
-        }
-    }
-
-    /// Steps 2 to 4 of the strategy `binned`.
-    fn rank_binned(
-        &mut self,
-        stream: &Stream,
-        next: &Buffer<i32>,
-        splitters: Splitters,
-        clock: &mut Clock<'_>,
-        ranks: &mut Buffer<i32>,
-    ) -> Result<(), DeviceError> {
-        let n = next.len();
-        let windows = n.div_ceil(binned::WINDOW);
-        let capacity = binned::max_chunks(n, self.levels[0].count);
-        self.bins.chunks.ensure(capacity * binned::CHUNK_VECTORS)?;
-        self.bins.chunk_count.ensure(1)?;
-        self.bins.pairs.ensure(n)?;
-        self.bins.filled.ensure(windows)?;
-        stream.fill_zero(&mut self.bins.chunk_count)?;
-        stream.fill_zero(&mut self.bins.filled)?;
-        let (level, bins) = (&mut self.levels[0], &mut self.bins);
-        let grid = blocks(level.count, WALK_BLOCK);
-        // SAFETY: `chunks` has room for `capacity` chunks, the node arrays hold count + heads, and all are different
-        // buffers.
-        unsafe {
-            launch!(stream, binned::walk<<<grid, WALK_BLOCK>>>(
-                next, &mut bins.chunks, &mut bins.chunk_count, capacity as u32, level.nodes(&self.heads, &mut self.status),
-                splitters
-            ))?;
-        }
-        let chunk_bytes = (capacity * binned::CHUNK_VECTORS * size_of::<I32x4>()) as u64;
-        clock.end("walk", 4 * n as u64 + chunk_bytes)?;
-        self.rank_nodes(stream, clock)?;
-
-        let expected = self.expected(n);
-        let (level, bins) = (&self.levels[0], &mut self.bins);
-        let tiles = capacity.div_ceil(binned::TILE_CHUNKS) as u32;
-        // SAFETY: `pairs` has n pairs, `filled` one counter per window.
-        unsafe {
-            launch!(stream, binned::partition<<<tiles, binned::THREADS, binned::PARTITION_SHARED>>>(
-                &bins.chunks, &bins.chunk_count, &level.base_sum, &mut bins.pairs, &mut bins.filled, windows as u32, n as u32
-            ))?;
-        }
-        clock.end("partition", chunk_bytes + 8 * n as u64)?;
-        // SAFETY: `ranks` has as many elements as `pairs`, and buffers are aligned to 256 bytes.
-        unsafe {
-            launch!(stream, binned::finish<<<windows as u32, binned::THREADS, binned::FINISH_SHARED>>>(
-                &bins.pairs, ranks, &self.status, expected
-            ))?;
-        }
-        clock.end("ranks", 12 * n as u64)
-    }
-
-    fn walk(&mut self, stream: &Stream, next: &Buffer<i32>, splitters: Splitters, strategy: Strategy) -> Result<(), DeviceError> {
-        let (n, level) = (next.len() as u32, &mut self.levels[0]);
-        let grid = blocks(level.count, WALK_BLOCK);
-        let nodes = level.nodes(&self.heads, &mut self.status);
-        // SAFETY: `placed` holds n records, the node arrays count + heads, and all are different buffers.
-        unsafe {
-            match strategy {
-                Strategy::Packed => {
-                    launch!(stream, walk::packed<<<grid, WALK_BLOCK>>>(&mut self.placed, n, nodes, splitters))
-                }
-                _ => launch!(stream, walk::split<<<grid, WALK_BLOCK>>>(next, &mut self.placed, nodes, splitters)),
-            }
-        }
-    }
-
-    fn finish(&mut self, stream: &Stream, ranks: &mut Buffer<i32>) -> Result<(), DeviceError> {
-        let expected = self.expected(ranks.len());
-        let grid = blocks(ranks.len().div_ceil(finish::RANKS_PER_THREAD), BLOCK);
-        // SAFETY: `ranks` is as long as `placed`, and buffers are aligned to 256 bytes.
-        unsafe {
-            launch!(stream, finish::ranks<<<grid, BLOCK>>>(
-                &self.placed, &self.levels[0].base_sum, ranks, &self.status, expected
-            ))
-        }
     }
 
     /// The list's order from its ranks: `order[r]` is the element of rank `r`.
     ///
     /// # Errors
     /// Where the lengths differ, or the device fails.
-    pub fn order(&self, stream: &Stream, ranks: &Buffer<i32>, order: &mut Buffer<i32>) -> Result<(), ListError> {
+    pub fn order(&mut self, stream: &Stream, ranks: &Buffer<i32>, order: &mut Buffer<i32>) -> Result<(), ListError> {
         same_length("order", order.len(), ranks.len())?;
-        let grid = blocks(ranks.len(), BLOCK);
+        let n = ranks.len();
+        if n > 0
+            && let (Strategy::Binned, Some(plan)) = strategy(&self.device, &self.options, &self.pipeline, n, 0, 1, false)?
+        {
+            return Ok(self.pipeline.invert(stream, ranks, plan, &mut self.status, order)?);
+        }
         // SAFETY: `order` is as long as `ranks`.
-        unsafe { launch!(stream, finish::order<<<grid, BLOCK>>>(ranks, order))? };
+        unsafe { launch!(stream, finish::order<<<blocks(n, BLOCK), BLOCK>>>(ranks, order))? };
         Ok(())
     }
 
     /// Ranks a forest of lists: `ranks[i]` is how many elements come before `i` on its list, `lists[i]` the number of
     /// that list. Lists are numbered by their heads' indices, ascending.
     ///
-    /// `next`, `ranks` and `lists` have `n` elements; each tail is -1. The sublists are ranked by pointer jumping.
+    /// `next`, `ranks` and `lists` have `n` elements; each tail is -1. The sublists are ranked on the device, and
+    /// [`Strategy::Packed`] does as [`Strategy::Split`].
     ///
     /// # Errors
     /// Where an element has two predecessors or lies on a cycle (the error names the first such), lengths differ, or
@@ -548,129 +327,70 @@ impl ListRanker<i32> {
         same_length("lists", lists.len(), n)?;
         check_length(n)?;
         if n == 0 {
-            return Ok(Forest {
-                lists: 0,
-                report: Report { n, sublists: 0, strategy: Strategy::Split, head: -1, steps: Vec::new() },
-            });
+            let report = Report { n, sublists: 0, strategy: Strategy::Split, head: -1, steps: Vec::new() };
+            return Ok(Forest { lists: 0, report });
         }
-        let mut clock = Clock::start(stream, self.options.timed)?;
-        let heads = self.find_heads(stream, next)?;
+        let options = Options { scan: Scan::Device, ..self.options.clone() };
+        let mut clock = Clock::start(stream, options.timed)?;
+        let (heads, tails) = self.find_heads(stream, next)?;
         clock.end("heads", 4 * n as u64 + n as u64 / 8)?;
-        let splitters = self.splitters(n, heads);
-        let sublists = splitters.count as usize + heads;
-        self.placed.ensure(n)?;
-        self.reserve(sublists, heads)?;
-        self.walk(stream, next, splitters, Strategy::Split)?;
-        clock.end("walk", 12 * n as u64)?;
-        self.jump(stream, sublists)?;
-        if !self.options.trusted {
-            let none = self.device.empty();
-            self.tally(stream, &none)?;
+        if heads != tails && !options.trusted || heads == 0 {
+            check::diagnose_forest(&stream.download_vec(next)?)?;
+            return Err(ListError::Miscounted { ranked: 0, n });
         }
-        clock.end("sublists", 24 * sublists as u64)?;
-        self.finish(stream, ranks)?;
-        let (grid, expected) = (blocks(n, BLOCK), self.expected(n));
-        launch!(stream, finish::lists<<<grid, BLOCK>>>(&self.placed, &self.levels[0].root, lists, &self.status, expected))?;
-        clock.end("ranks", 24 * n as u64)?;
-        if !self.options.trusted {
+        let splitters = self.splitters(n, heads);
+        let count = splitters.count as usize;
+        let pipeline = self.of_forests.get_or_insert_with(|| Box::new(Pipeline::new(&self.device)));
+        let (strategy, plan) = strategy(&self.device, &options, pipeline, n, count, heads, false)?;
+        let strategy = if plan.is_some() { strategy } else { Strategy::Split };
+        let windows = plan.map_or(0, Plan::windows);
+        self.status.ensure(1)?;
+        // There is a head, and it stays.
+        let mut unused = self.device.alloc(1)?;
+        pipeline.start(stream, &options, splitters, windows, &mut self.status, (&mut unused, -1))?;
+        let job = Job { stream, options: &options, next, weights: None, heads: &self.heads, splitters };
+        pipeline.run(&mut clock, &job, plan, &mut self.status, Lists { ranks, lists })?;
+        if !options.trusted {
             let status = self.status(stream)?;
-            if !is_complete(&status, n) {
+            if !is_complete(&status, n, heads) {
                 check::diagnose_forest(&stream.download_vec(next)?)?;
                 return Err(ListError::Miscounted { ranked: status.ranked, n });
             }
         }
-        Ok(Forest { lists: heads, report: Report { n, sublists, strategy: Strategy::Split, head: -1, steps: clock.steps()? } })
+        Ok(Forest { lists: heads, report: Report { n, sublists: count + heads, strategy, head: -1, steps: clock.steps()? } })
     }
 
-    /// Finds the elements without predecessor; returns how many.
-    fn find_heads(&mut self, stream: &Stream, next: &Buffer<i32>) -> Result<usize, DeviceError> {
+    /// Finds the elements without predecessor; returns how many, and how many elements have no successor.
+    fn find_heads(&mut self, stream: &Stream, next: &Buffer<i32>) -> Result<(usize, usize), DeviceError> {
         let n = next.len();
         let words = n.div_ceil(32);
-        self.reserve(1, 1)?;
-        let jumps = self.jumps.get_or_insert_with(|| Jumps::new(&self.device));
-        jumps.marked.ensure(words)?;
-        jumps.counts.ensure(words)?;
-        jumps.places.ensure(words)?;
-        // SAFETY: both buffers have an element.
-        unsafe { launch!(stream, prepare::reset<<<1, 32>>>(&mut self.status, &mut self.heads, -1))? };
-        stream.fill_zero(&mut jumps.marked)?;
-        let (per_element, per_word) = (blocks(n, BLOCK), blocks(words, BLOCK));
+        let Marks { marked, counts, places, tails } = &mut self.marks;
+        marked.ensure(words)?;
+        counts.ensure(words)?;
+        places.ensure(words)?;
+        tails.ensure(1)?;
+        stream.fill_zero(&mut *marked)?;
+        stream.fill_zero(&mut *tails)?;
+        let (per_element, per_word) = (blocks(n, BLOCK).min(16 * self.device.info().multiprocessors), blocks(words, BLOCK));
         // SAFETY: the bitmap has a bit for each element.
-        unsafe { launch!(stream, prepare::mark_successors<<<per_element, BLOCK>>>(next, &mut jumps.marked, &mut self.status))? };
-        launch!(stream, prepare::count_heads<<<per_word, BLOCK>>>(&jumps.marked, n as u32, &mut jumps.counts))?;
+        unsafe { launch!(stream, prepare::mark_successors<<<per_element, BLOCK>>>(next, &mut *marked, &mut *tails))? };
+        launch!(stream, prepare::count_heads<<<per_word, BLOCK>>>(&*marked, n as u32, &mut *counts))?;
         let workspace = match &mut self.scan {
             Some(workspace) => workspace,
             none => none.insert(ScanWorkspace::new(&self.device)?),
         };
-        exclusive_scan(stream, &jumps.counts, &mut jumps.places, workspace)?;
-        let (mut count, mut place) = ([0], [0]);
-        stream.download(jumps.counts.view(words - 1..)?, &mut count)?;
-        stream.download(jumps.places.view(words - 1..)?, &mut place)?;
+        exclusive_scan(stream, &*counts, &mut *places, workspace)?;
+        let (mut count, mut place, mut ends) = ([0], [0], [0]);
+        stream.download(counts.view(words - 1..)?, &mut count)?;
+        stream.download(places.view(words - 1..)?, &mut place)?;
+        stream.download(&*tails, &mut ends)?;
         let heads = (count[0] + place[0]) as usize;
         self.heads.ensure(heads)?;
         // SAFETY: there are as many heads as the scan counted.
         unsafe {
-            launch!(stream, prepare::collect_heads<<<per_word, BLOCK>>>(&jumps.marked, n as u32, &jumps.places, &mut self.heads))?
-        };
-        Ok(heads)
-    }
-
-    /// Step 3 for a forest: pointer jumping over the first level's nodes.
-    fn jump(&mut self, stream: &Stream, count: usize) -> Result<(), DeviceError> {
-        let jumps = self.jumps.get_or_insert_with(|| Jumps::new(&self.device));
-        jumps.reserve(count)?;
-        let level = &mut self.levels[0];
-        let grid = blocks(count, BLOCK);
-        let [from, to] = &mut jumps.predecessor;
-        launch!(stream, nodes::identity<<<grid, BLOCK>>>(&mut *from))?;
-        // SAFETY: as many predecessors as nodes.
-        unsafe { launch!(stream, nodes::find_predecessors<<<grid, BLOCK>>>(&level.next, &mut *from))? };
-        // SAFETY: predecessors are nodes, and as many as the level's.
-        unsafe {
-            launch!(stream, nodes::first_jump::<i32><<<grid, BLOCK>>>(
-                &*from, &level.length, &level.sum, &mut level.base_length, &mut level.base_sum
-            ))?;
+            launch!(stream, prepare::collect_heads<<<per_word, BLOCK>>>(&*marked, n as u32, &*places, &mut self.heads))?;
         }
-        let rounds = usize::BITS - (count - 1).leading_zeros();
-        for _ in 0..rounds {
-            // SAFETY: all have `count` elements, and predecessors are nodes.
-            unsafe {
-                launch!(stream, nodes::jump::<i32><<<grid, BLOCK>>>(
-                    &*from, &level.base_length, &level.base_sum, &mut *to, &mut jumps.length, &mut jumps.sum
-                ))?;
-            }
-            std::mem::swap(from, to);
-            std::mem::swap(&mut level.base_length, &mut jumps.length);
-            std::mem::swap(&mut level.base_sum, &mut jumps.sum);
-        }
-        stream.fill_u32(&mut jumps.labels, u32::MAX)?;
-        let per_head = blocks(level.heads.len(), BLOCK);
-        // SAFETY: as many labels as nodes.
-        unsafe { launch!(stream, nodes::label_heads<<<per_head, BLOCK>>>(&level.heads, &mut jumps.labels, count as u32))? };
-        launch!(stream, nodes::label<<<grid, BLOCK>>>(&*from, &jumps.labels, &mut level.root))
-    }
-}
-
-impl<V: Pod> Jumps<V> {
-    fn new(device: &Device) -> Self {
-        Jumps {
-            predecessor: [device.empty(), device.empty()],
-            length: device.empty(),
-            sum: device.empty(),
-            labels: device.empty(),
-            marked: device.empty(),
-            counts: device.empty(),
-            places: device.empty(),
-        }
-    }
-
-    fn reserve(&mut self, nodes: usize) -> Result<(), DeviceError> {
-        for predecessor in &mut self.predecessor {
-            predecessor.ensure(nodes)?;
-        }
-        self.length.ensure(nodes)?;
-        self.sum.ensure(nodes)?;
-        self.labels.ensure(nodes)
+        Ok((heads, ends[0] as usize))
     }
 }
 
@@ -693,9 +413,13 @@ fn check_length(n: usize) -> Result<(), ListError> {
     if n >= i32::MAX as usize { Err(ListError::TooLong { n }) } else { Ok(()) }
 }
 
-/// Whether all `n` elements were ranked, and no walk met anything wrong.
-fn is_complete(status: &Status, n: usize) -> bool {
-    status.ranked == n as u64 && status.out_of_range == 0 && status.circles == 0 && status.overflows == 0
+/// Whether all `n` elements of the lists were ranked, and no walk met anything wrong.
+fn is_complete(status: &Status, n: usize, lists: usize) -> bool {
+    status.ranked == n as u64
+        && status.ends as usize == lists
+        && status.out_of_range == 0
+        && status.circles == 0
+        && status.overflows == 0
 }
 
 fn same_length(what: &'static str, found: usize, n: usize) -> Result<(), ListError> {

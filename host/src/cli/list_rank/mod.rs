@@ -226,10 +226,8 @@ impl Arguments {
         let only = |option: &str, with: &str| Err(Failure::error(format_args!("{option} can't be used with {with}")));
         let with = if self.forest { "--forest" } else { "--weights" };
         if self.forest || self.weights.is_some() {
-            match self.strategy {
-                Some(WalkStrategy::Packed) => return only("--strategy packed", with),
-                Some(WalkStrategy::Binned) => return only("--strategy binned", with),
-                _ => {}
+            if self.strategy == Some(WalkStrategy::Packed) {
+                return only("--strategy packed", with);
             }
         }
         if self.scan == Some(Place::Host) && self.forest {
@@ -264,6 +262,7 @@ impl Arguments {
                 _ => Scan::Device,
             },
             trusted: self.trusted,
+            shared: None,
             // Its low half: the splitters' seed has 32 bits.
             seed: self.seed as u32,
             timed: true,

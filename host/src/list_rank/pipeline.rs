@@ -1,0 +1,430 @@
+//! Steps 2 to 4: what is launched, in which order, on which arrays.
+
+use cuda_std::I32x4;
+use gpu_kernels::list_rank::{
+    Expected, Status, Value, binned,
+    binned::{ChunksArgs, Cut},
+    finish, prepare,
+    splitters::Splitters,
+    walk,
+};
+
+use super::{
+    Options, Weight,
+    clock::Clock,
+    level::Levels,
+    ranker::{BLOCK, WALK_BLOCK, blocks},
+};
+use crate::{
+    device::{Backend, Buffer, Device, DeviceError, Stream},
+    launch,
+};
+
+/// Bytes of static shared memory that binning has beside its dynamic one: room for a scan.
+const STATIC_SHARED: usize = 256;
+/// The most windows.
+const MAX_WINDOWS: usize = binned::BINS_PER_THREAD * binned::THREADS as usize;
+/// Windows are no larger where they are put in place in shared memory.
+const MAX_WINDOW_BITS: u32 = 15;
+/// Elements that the heads' sublists of one piece of work should have together, about: two chunks.
+const UNIT: usize = 2 * binned::CHUNK_ELEMENTS;
+
+/// How `binned` does its work on a device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan {
+    cut: Cut,
+    /// Threads of a block of the partition.
+    threads: u32,
+    /// Whether windows are larger than shared memory.
+    wide: bool,
+}
+
+impl Plan {
+    /// The plan for `n` elements and values of `V`, if a block can have `shared` bytes of shared memory: the largest
+    /// tile of which each multiprocessor has one, and windows that are as small as need be. `None` where that is too
+    /// little for anything.
+    pub fn new<V: Weight>(n: usize, shared: usize, multiprocessors: u32) -> Option<Self> {
+        let shared = shared.checked_sub(STATIC_SHARED)?;
+        let (pair, value) = (size_of::<V::Record>(), size_of::<V>());
+        let vectors = (0..=binned::tile_vectors(value).ilog2()).rev().map(|bits| (binned::THREADS, 1 << bits));
+        let tiles = vectors.chain((5..10).rev().map(|bits| (1 << bits, 1)));
+        for (threads, vectors) in tiles {
+            let most = (binned::BINS_PER_THREAD * threads as usize).min(MAX_WINDOWS);
+            let fits = (shared / value).checked_ilog2()?.min(MAX_WINDOW_BITS);
+            let mut cut = Cut { n: n as u32, window_bits: (n / 256).max(1).ilog2().max(10).min(fits), vectors };
+            while cut.windows() as usize > most {
+                cut.window_bits += 1;
+            }
+            let tile = cut.tile_elements(threads) as usize;
+            let is_shared_out = n / tile >= multiprocessors as usize || threads == 32;
+            if is_shared_out && tile * pair + 2 * size_of::<u32>() * most <= shared && cut.window_bits >= 2 {
+                return Some(Plan { cut, threads, wide: cut.window_bits > fits });
+            }
+        }
+        None
+    }
+}
+
+/// What is ranked, and how.
+pub struct Job<'a, V: Weight> {
+    pub stream: &'a Stream,
+    pub options: &'a Options,
+    pub next: &'a Buffer<i32>,
+    pub weights: Option<&'a Buffer<V>>,
+    pub heads: &'a Buffer<i32>,
+    pub splitters: Splitters,
+}
+
+impl<V: Weight> Job<'_, V> {
+    fn n(&self) -> usize {
+        self.next.len()
+    }
+
+    /// How many lists are walked as one piece of work.
+    fn heads_per_unit(&self) -> usize {
+        (UNIT * self.heads.len() / self.n()).clamp(1, UNIT)
+    }
+
+    fn expected(&self) -> Expected {
+        Expected { ranked: if self.options.trusted { 0 } else { self.n() as u64 }, ends: self.heads.len() as u32 }
+    }
+}
+
+/// Where results go.
+pub trait Results<V: Weight> {
+    /// From a record for each element.
+    fn of_records(
+        &mut self,
+        job: &Job<'_, V>,
+        placed: &Buffer<V::Record>,
+        levels: &Levels<V>,
+        status: &Buffer<Status>,
+    ) -> Result<(), DeviceError>;
+    /// From binned pairs.
+    fn of_pairs(
+        &mut self,
+        stream: &Stream,
+        pairs: &Buffer<V::Record>,
+        plan: Plan,
+        status: &Buffer<Status>,
+        expected: Expected,
+    ) -> Result<(), DeviceError>;
+    /// Bytes of an element's.
+    const BYTES: u64;
+}
+
+/// One result for each element.
+impl<V: Weight> Results<V> for &mut Buffer<V> {
+    const BYTES: u64 = size_of::<V>() as u64;
+
+    fn of_records(
+        &mut self,
+        job: &Job<'_, V>,
+        placed: &Buffer<V::Record>,
+        levels: &Levels<V>,
+        status: &Buffer<Status>,
+    ) -> Result<(), DeviceError> {
+        let (grid, bases) = (blocks(job.n(), BLOCK), levels.bases.view(..levels.count())?);
+        launch!(job.stream, finish::results::<V><<<grid, BLOCK>>>(placed, bases, &mut **self, status, job.expected()))
+    }
+
+    fn of_pairs(
+        &mut self,
+        stream: &Stream,
+        pairs: &Buffer<V::Record>,
+        plan: Plan,
+        status: &Buffer<Status>,
+        expected: Expected,
+    ) -> Result<(), DeviceError> {
+        let (grid, threads, shared) = plan.finish(pairs.len(), size_of::<V>());
+        // SAFETY: there are as many results as pairs, and buffers are aligned to 256 bytes.
+        unsafe {
+            if plan.wide {
+                launch!(stream, binned::finish_wide::<V><<<grid, threads>>>(pairs, &mut **self, status, expected))
+            } else {
+                launch!(stream, binned::finish::<V><<<grid, threads, shared>>>(pairs, &mut **self, plan.cut, status, expected))
+            }
+        }
+    }
+}
+
+/// A rank and the number of a list for each element of a forest.
+pub struct Lists<'a> {
+    pub ranks: &'a mut Buffer<i32>,
+    pub lists: &'a mut Buffer<i32>,
+}
+
+impl Results<i64> for Lists<'_> {
+    const BYTES: u64 = 8;
+
+    fn of_records(
+        &mut self,
+        job: &Job<'_, i64>,
+        placed: &Buffer<<i64 as Value>::Record>,
+        levels: &Levels<i64>,
+        status: &Buffer<Status>,
+    ) -> Result<(), DeviceError> {
+        let (grid, bases) = (blocks(job.n(), BLOCK), levels.bases.view(..levels.count())?);
+        launch!(job.stream, finish::lists<<<grid, BLOCK>>>(placed, bases, &mut *self.ranks, &mut *self.lists, status, job.expected()))
+    }
+
+    fn of_pairs(
+        &mut self,
+        stream: &Stream,
+        pairs: &Buffer<<i64 as Value>::Record>,
+        plan: Plan,
+        status: &Buffer<Status>,
+        expected: Expected,
+    ) -> Result<(), DeviceError> {
+        let (grid, threads, shared) = plan.finish(pairs.len(), size_of::<i64>());
+        let (ranks, lists) = (&mut *self.ranks, &mut *self.lists);
+        // SAFETY: there are as many ranks and numbers as pairs.
+        unsafe {
+            if plan.wide {
+                launch!(stream, binned::finish_wide_lists<<<grid, threads>>>(pairs, ranks, lists, status, expected))
+            } else {
+                launch!(stream, binned::finish_lists<<<grid, threads, shared>>>(pairs, ranks, lists, plan.cut, status, expected))
+            }
+        }
+    }
+}
+
+impl Plan {
+    /// How many windows there are.
+    pub fn windows(self) -> usize {
+        self.cut.windows() as usize
+    }
+
+    /// The launch that puts results in place: grid, block and dynamic shared memory.
+    fn finish(self, n: usize, value: usize) -> (u32, u32, usize) {
+        if self.wide {
+            return (n.div_ceil(binned::wide_pairs(BLOCK)) as u32, BLOCK, 0);
+        }
+        let threads = (1 << self.cut.window_bits >> 2).clamp(32, binned::THREADS);
+        (self.cut.windows(), threads, self.cut.finish_shared(value))
+    }
+}
+
+/// The arrays of a ranking that adds up `V`.
+pub struct Pipeline<V: Weight> {
+    placed: Buffer<V::Record>,
+    levels: Levels<V>,
+    chunks: Buffer<I32x4>,
+    values: Buffer<V>,
+    joined: Buffer<V::Record>,
+    pairs: Buffer<V::Record>,
+    /// Two for the walk, then one for each window.
+    counters: Buffer<u32>,
+}
+
+impl<V: Weight> Pipeline<V> {
+    pub fn new(device: &Device) -> Self {
+        Pipeline {
+            placed: device.empty(),
+            levels: Levels::new(device),
+            chunks: device.empty(),
+            values: device.empty(),
+            joined: device.empty(),
+            pairs: device.empty(),
+            counters: device.empty(),
+        }
+    }
+
+    /// How much memory the strategy `binned` would allocate, in bytes.
+    pub fn missing(&self, n: usize, splitters: usize, lists: usize, weighted: bool) -> usize {
+        let chunks = binned::max_chunks(n, splitters + lists.min(n / UNIT + 1), splitters.min(lists));
+        let more = |needed: usize, held: usize, size: usize| needed.saturating_sub(held) * size;
+        let weights = if weighted { 1 } else { 0 };
+        more(chunks * binned::CHUNK_VECTORS, self.chunks.capacity(), size_of::<I32x4>())
+            + more(weights * chunks * binned::CHUNK_WORDS, self.values.capacity(), size_of::<V>())
+            + more(weights * n, self.joined.capacity(), size_of::<V::Record>())
+            + more(n, self.pairs.capacity(), size_of::<V::Record>())
+            + more(Levels::<V>::bytes(splitters), Levels::<V>::bytes(self.levels.bases.capacity()), 1)
+    }
+
+    /// Enqueues the start of a ranking: nothing is counted, and no node has a base. `head` is a buffer, and the head to put
+    /// there.
+    pub fn start(
+        &mut self,
+        stream: &Stream,
+        options: &Options,
+        splitters: Splitters,
+        windows: usize,
+        status: &mut Buffer<Status>,
+        head: (&mut Buffer<i32>, i32),
+    ) -> Result<(), DeviceError> {
+        self.levels.reserve(splitters.count as usize, options.scan)?;
+        self.counters.ensure(2 + windows)?;
+        let Levels { bases, visits, .. } = &mut self.levels;
+        let grid = blocks(bases.len().max(self.counters.len()), BLOCK).min(16 * stream.device().info().multiprocessors);
+        // SAFETY: the status and the head have an element.
+        unsafe {
+            launch!(stream, prepare::reset::<V><<<grid, BLOCK>>>(
+                &mut *bases, &mut *visits, &mut self.counters, status, head.0, head.1
+            ))
+        }
+    }
+
+    /// Enqueues steps 2 to 4.
+    pub fn run(
+        &mut self,
+        clock: &mut Clock<'_>,
+        job: &Job<'_, V>,
+        plan: Option<Plan>,
+        status: &mut Buffer<Status>,
+        mut results: impl Results<V>,
+    ) -> Result<(), DeviceError> {
+        match plan {
+            Some(plan) => self.run_binned(clock, job, plan, status, &mut results),
+            None => self.run_placed(clock, job, status, &mut results),
+        }
+    }
+
+    fn rank_nodes(&mut self, clock: &mut Clock<'_>, job: &Job<'_, V>, status: &mut Buffer<Status>) -> Result<(), DeviceError> {
+        self.levels.rank(job.stream, job.options, status)?;
+        clock.end("sublists", Levels::<V>::bytes(self.levels.count()) as u64)
+    }
+
+    fn run_placed<R: Results<V>>(
+        &mut self,
+        clock: &mut Clock<'_>,
+        job: &Job<'_, V>,
+        status: &mut Buffer<Status>,
+        results: &mut R,
+    ) -> Result<(), DeviceError> {
+        let (stream, n, record) = (job.stream, job.n() as u64, size_of::<V::Record>() as u64);
+        self.placed.ensure(job.n())?;
+        let per_unit = job.heads_per_unit();
+        let units = job.splitters.count as usize + job.heads.len().div_ceil(per_unit);
+        let (grid, block) = match stream.device().backend() {
+            Backend::Cuda => (blocks(units, WALK_BLOCK), WALK_BLOCK),
+            // Each thread has many units, which it walks in turns.
+            Backend::Cpu => (blocks(units, 1).min(CPU_THREADS * stream.device().info().multiprocessors), 1),
+        };
+        let (nodes, bases) = self.levels.nodes(job.heads, per_unit as u32, status);
+        let (placed, splitters) = (&mut self.placed, job.splitters);
+        let none = stream.device().empty();
+        let weights = job.weights.unwrap_or(&none);
+        // SAFETY: there is a record for each element, a node for each splitter, and all are different buffers.
+        unsafe {
+            launch!(stream, walk::split::<V><<<grid, block>>>(job.next, weights, placed, bases, nodes, splitters))?;
+        }
+        let weight = job.weights.map_or(0, |_| size_of::<V>() as u64);
+        clock.end("walk", n * (4 + weight + record))?;
+        self.rank_nodes(clock, job, status)?;
+        results.of_records(job, &self.placed, &self.levels, status)?;
+        clock.end(finish_name(job), n * (record + R::BYTES))
+    }
+
+    fn run_binned<R: Results<V>>(
+        &mut self,
+        clock: &mut Clock<'_>,
+        job: &Job<'_, V>,
+        plan: Plan,
+        status: &mut Buffer<Status>,
+        results: &mut R,
+    ) -> Result<(), DeviceError> {
+        let (stream, n) = (job.stream, job.n());
+        let (record, per_unit) = (size_of::<V::Record>(), job.heads_per_unit());
+        let splitters = job.splitters.count as usize;
+        let units = splitters + job.heads.len().div_ceil(per_unit);
+        let capacity = binned::max_chunks(n, units, splitters.min(job.heads.len()));
+        self.chunks.ensure(capacity * binned::CHUNK_VECTORS)?;
+        self.pairs.ensure(n)?;
+        let weighted = if job.weights.is_some() { 1 } else { 0 };
+        self.values.ensure(weighted * capacity * binned::CHUNK_WORDS)?;
+        self.joined.ensure(weighted * n)?;
+        if let Some(weights) = job.weights {
+            launch!(stream, binned::join::<V><<<blocks(n, BLOCK), BLOCK>>>(job.next, weights, &mut self.joined))?;
+            clock.end("join", (n * (4 + size_of::<V>() + record)) as u64)?;
+        }
+        let info = stream.device().info();
+        let resident = info.multiprocessors * (info.max_threads_per_multiprocessor / binned::WALK_THREADS).max(1);
+        let grid = blocks(units, binned::WALK_THREADS).min(resident);
+        let shared = binned::walk_shared(weighted * size_of::<V>());
+        let (nodes, bases) = self.levels.nodes(job.heads, per_unit as u32, status);
+        let chunks = ChunksArgs {
+            vectors: &mut self.chunks,
+            values: &mut self.values,
+            counters: &mut self.counters,
+            capacity: capacity as u32,
+        };
+        // SAFETY: there is room for `capacity` chunks, a node for each splitter, and all are different buffers.
+        unsafe {
+            launch!(stream, binned::walk::<V><<<grid, binned::WALK_THREADS, shared>>>(
+                job.next, &self.joined, chunks, bases, nodes, job.splitters
+            ))?;
+        }
+        let chunk_bytes = (capacity * (64 + weighted * binned::CHUNK_WORDS * size_of::<V>())) as u64;
+        clock.end("walk", (n * if weighted > 0 { record } else { 4 }) as u64 + chunk_bytes)?;
+        self.rank_nodes(clock, job, status)?;
+
+        let bases = self.levels.bases.view(..splitters)?;
+        let tiles = (capacity * binned::CHUNK_VECTORS).div_ceil((plan.threads * plan.cut.vectors) as usize) as u32;
+        let shared = plan.cut.partition_shared(plan.threads, record);
+        let (walked, filled) = self.counters.split_at_mut(2)?;
+        // SAFETY: there are n pairs, and a counter for each window.
+        unsafe {
+            launch!(stream, binned::partition::<V><<<tiles, plan.threads, shared>>>(
+                &self.chunks, &self.values, walked.as_view(), bases, &mut self.pairs, filled, plan.cut
+            ))?;
+        }
+        clock.end("partition", chunk_bytes + (n * record) as u64)?;
+        results.of_pairs(stream, &self.pairs, plan, status, job.expected())?;
+        clock.end(finish_name(job), n as u64 * (record as u64 + R::BYTES))
+    }
+}
+
+/// Threads for each core of a CPU: enough that cores share them evenly.
+const CPU_THREADS: u32 = 8;
+
+fn finish_name<V: Weight>(job: &Job<'_, V>) -> &'static str {
+    if job.weights.is_some() { "sums" } else { "ranks" }
+}
+
+impl Pipeline<i32> {
+    /// Steps 1 to 4 of the strategy `packed`.
+    pub fn run_packed(
+        &mut self,
+        clock: &mut Clock<'_>,
+        job: &Job<'_, i32>,
+        status: &mut Buffer<Status>,
+        mut ranks: &mut Buffer<i32>,
+    ) -> Result<(), DeviceError> {
+        let (stream, n, splitters) = (job.stream, job.n(), job.splitters);
+        self.placed.ensure(n)?;
+        launch!(stream, prepare::copy_next<<<blocks(n, BLOCK), BLOCK>>>(job.next, &mut self.placed))?;
+        clock.end("copy", n as u64 * 12)?;
+        let grid = blocks(splitters.count as usize + 1, WALK_BLOCK);
+        let (nodes, bases) = self.levels.nodes(job.heads, 1, status);
+        // SAFETY: there is a record for each element, a node for each splitter, and all are different buffers.
+        unsafe { launch!(stream, walk::packed<<<grid, WALK_BLOCK>>>(&mut self.placed, n as u32, bases, nodes, splitters))? };
+        clock.end("walk", n as u64 * 16)?;
+        self.rank_nodes(clock, job, status)?;
+        ranks.of_records(job, &self.placed, &self.levels, status)?;
+        clock.end("ranks", n as u64 * 12)
+    }
+
+    /// `order[ranks[i]] = i`, by way of windows.
+    pub fn invert(
+        &mut self,
+        stream: &Stream,
+        ranks: &Buffer<i32>,
+        plan: Plan,
+        status: &mut Buffer<Status>,
+        mut order: &mut Buffer<i32>,
+    ) -> Result<(), DeviceError> {
+        let n = ranks.len();
+        self.pairs.ensure(n)?;
+        self.counters.ensure(plan.cut.windows() as usize)?;
+        status.ensure(1)?;
+        stream.fill_zero(&mut self.counters)?;
+        let tiles = n.div_ceil(binned::INVERSE_WORDS * (plan.threads * plan.cut.vectors) as usize) as u32;
+        let shared = plan.cut.partition_shared(plan.threads, size_of::<cuda_std::U32x2>());
+        // SAFETY: there are n pairs, and a counter for each window.
+        unsafe {
+            launch!(stream, binned::invert<<<tiles, plan.threads, shared>>>(ranks, &mut self.pairs, &mut self.counters, plan.cut))?;
+        }
+        order.of_pairs(stream, &self.pairs, plan, status, Expected { ranked: 0, ends: 0 })
+    }
+}
