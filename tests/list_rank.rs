@@ -245,7 +245,7 @@ fn check_forests(options: &Options, sizes: &[u32]) {
             let ends = |element: u32| match every {
                 0 => ranks[element as usize] as u32 >= n / 3,
                 2 => ranks[element as usize] % 2 == 1,
-                _ => element.wrapping_mul(2_654_435_769) % every == 0,
+                _ => element.wrapping_mul(2_654_435_769).is_multiple_of(every),
             };
             for element in (0..n).filter(|&element| ends(element)) {
                 next[element as usize] = -1;

@@ -366,7 +366,8 @@ fn variants(device: &Device, n: u32) -> Result<()> {
     let mut lists = device.alloc::<i32>(len)?;
     // Where the list of the element of rank r starts.
     let uniform = |length: u32| move |rank: u32| rank - rank % length;
-    let forests: [(&str, Box<dyn Fn(u32) -> u32 + Sync>); 6] = [
+    type Lengths = Box<dyn Fn(u32) -> u32 + Sync>;
+    let forests: [(&str, Lengths); 6] = [
         ("forest, 1 list", Box::new(|_| 0)),
         ("forest, 1000 lists", Box::new(uniform(n.div_ceil(1000)))),
         ("forest, 100,000 lists", Box::new(uniform(n.div_ceil(100_000)))),

@@ -511,7 +511,7 @@ fn what_is_said_of_a_matrix() {
         value,
         json!({
             "system": "pcf", "command": "pdist", "p": 1.0, "inputs": ["a.npz"], "functions": [300], "breakpoints": [6000],
-            "entries": 44_850, "infinite": 0, "shape": [44_850], "dtype": "float32", "layout": "condensed", "output": "d.npy",
+            "entries": 44_850, "infinite": 0, "blocks_found": 0, "shape": [44_850], "dtype": "float32", "layout": "condensed", "output": "d.npy",
             "output_bytes": 179_400, "trace": null, "merge_steps": steps,
         })
     );

@@ -225,10 +225,8 @@ impl Arguments {
     fn check(&self) -> Result<(), Failure> {
         let only = |option: &str, with: &str| Err(Failure::error(format_args!("{option} can't be used with {with}")));
         let with = if self.forest { "--forest" } else { "--weights" };
-        if self.forest || self.weights.is_some() {
-            if self.strategy == Some(WalkStrategy::Packed) {
-                return only("--strategy packed", with);
-            }
+        if (self.forest || self.weights.is_some()) && self.strategy == Some(WalkStrategy::Packed) {
+            return only("--strategy packed", with);
         }
         if self.scan == Some(Place::Host) && self.forest {
             return only("--scan host", with);

@@ -22,7 +22,7 @@ pub mod block {
             staged.write(me, values[me]);
             if right {
                 thread::sync_threads();
-            } else if me % 2 == 0 {
+            } else if me.is_multiple_of(2) {
                 thread::sync_threads();
             } else {
                 thread::sync_threads();
