@@ -5,7 +5,8 @@
 //! elements (`TensorMap` and `TensorMapMut` of `warpsmith-device`). A kernel takes the description as a [`TensorMap`] to
 //! load boxes of, or as a [`TensorMapMut`] to store boxes to. Coordinates start with that of the dimension whose elements
 //! follow each other. A box may lie partly or wholly outside of the array: what is outside is loaded as zeroes, and not
-//! stored.
+//! stored. The hardware has two limits, beyond which it reports an illegal instruction (H100, H200), and the CPU a fault:
+//! the first coordinate lies a multiple of 16 bytes from the start of its row, and boxes are not stored at negative ones.
 //!
 //! ```
 //! use cuda_std::{mbarrier::{self, Barrier}, prelude::*};
@@ -137,7 +138,7 @@ impl<T, const RANK: usize> TensorMap<'_, T, RANK> {
     ///
     /// # Safety
     /// There is room for the box at `shared`, in shared memory, aligned as its [`Swizzle`] says (to 128 bytes without one),
-    /// and nobody else uses it before the phase is complete. The barrier has been made, and its phase been told to expect
+    /// and nobody else uses it before the phase is complete. `at[0]` elements are a multiple of 16 bytes. The barrier has been made, and its phase been told to expect
     /// the bytes, or will be.
     #[inline(always)]
     pub unsafe fn load(self, barrier: Barrier, shared: *mut T, at: [i32; RANK]) {
@@ -156,7 +157,7 @@ impl<T, const RANK: usize> TensorMapMut<'_, T, RANK> {
     ///
     /// # Safety
     /// The box is at `shared`, in shared memory, aligned as its [`Swizzle`] says (to 128 bytes without one), and nobody
-    /// writes it before the copy is done. Nobody else uses the elements in global memory before that.
+    /// writes it before the copy is done. No coordinate is negative, and `at[0]` elements are a multiple of 16 bytes. Nobody else uses the elements in global memory before that.
     #[inline(always)]
     pub unsafe fn store(self, shared: *const T, at: [i32; RANK]) {
         demand();

@@ -85,6 +85,12 @@ unsafe fn open<const RANK: usize>(descriptor: *const Descriptor, shared: *const 
             "a box of a tensor is copied from or to {shared:p} in shared memory, which isn't a multiple of {alignment}"
         ));
     }
+    if i64::from(at[0]) * layout.element as i64 % 16 != 0 {
+        fault(format!(
+            "a box of a tensor starts at {at:?}: its first element is {} bytes from the first one of its row, which isn't a multiple of 16",
+            i64::from(at[0]) * layout.element as i64
+        ));
+    }
     let mut all = [0; 3];
     all.iter_mut().zip(at).for_each(|(to, coordinate)| *to = i64::from(coordinate));
     (layout, all)
@@ -119,6 +125,9 @@ pub unsafe fn load<const RANK: usize>(descriptor: *const Descriptor, barrier: *m
 pub unsafe fn store<const RANK: usize>(descriptor: *const Descriptor, shared: *const u8, at: [i32; RANK]) {
     // SAFETY: the caller has promised what the function demands.
     let (layout, at) = unsafe { open(descriptor, shared, at) };
+    if at.iter().any(|&coordinate| coordinate < 0) {
+        fault(format!("a box of a tensor is to be stored at {:?}, and no coordinate may be negative", &at[..RANK]));
+    }
     layout.rows(at, |place, target, [before, within, behind]| {
         let target = core::ptr::with_exposed_provenance_mut::<u8>(target);
         layout.pieces(shared.addr() + place, before + within + behind, |from, offset, count| {

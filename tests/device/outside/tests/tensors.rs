@@ -59,11 +59,15 @@ macro_rules! boxes {
                     let value = place(&layout, element).map_or(0 as $t, |place| array[place]);
                     assert_eq!(found[slot], value, "box at {at:?}, element {element:?}");
                     values[slot] = (1000 + 3 * number) as $t;
-                    if let Some(place) = place(&layout, element) {
+                    // Boxes are not stored at negative coordinates.
+                    if let Some(place) = place(&layout, element).filter(|_| at.iter().all(|&i| i >= 0)) {
                         expected[place] = values[slot];
                     }
                 }
             }
+            let behind = layout.extents.map(|extent| extent as i32);
+            let stored: Vec<_> = at.iter().map(|&at| if at.iter().all(|&i| i >= 0) { at } else { behind }).collect();
+            let coordinates = device.upload(stored.as_flattened())?;
             let mut target = device.upload(&array)?;
             let mut map = TensorMap::new(ViewMut::from(&mut target), layout)?;
             // SAFETY: there are values for each block, and the boxes don't overlap.
@@ -78,17 +82,17 @@ boxes! {
     one_element: u32, 2, load_2d store_2d, TensorLayout { strides: [1, 4], ..TensorLayout::dense([1, 1], [4, 1]) },
         [[0, 0]];
     tiles: u32, 2, load_2d store_2d, TensorLayout::dense([100, 37], [16, 8]),
-        [[0, 0], [16, 8], [-3, 16], [90, 33], [-16, 0], [112, 40], [33, -7], [96, 24]];
+        [[0, 0], [16, 8], [-4, 16], [88, 33], [-16, 0], [112, 40], [32, -7], [96, 24]];
     tiles_of_rows_with_gaps: u32, 2, load_2d store_2d,
-        TensorLayout { strides: [1, 128], ..TensorLayout::dense([61, 37], [12, 5]) }, [[0, 0], [54, 34], [24, 11]];
+        TensorLayout { strides: [1, 128], ..TensorLayout::dense([61, 37], [12, 5]) }, [[0, 0], [56, 34], [24, 11]];
     swizzled_over_32: u32, 2, load_2d store_2d,
-        TensorLayout { swizzle: Swizzle::Bytes32, ..TensorLayout::dense([100, 37], [8, 32]) }, [[8, 0], [-3, 9], [95, 33]];
+        TensorLayout { swizzle: Swizzle::Bytes32, ..TensorLayout::dense([100, 37], [8, 32]) }, [[8, 0], [-4, 9], [96, 33]];
     swizzled_over_64: u32, 2, load_2d store_2d,
-        TensorLayout { swizzle: Swizzle::Bytes64, ..TensorLayout::dense([100, 37], [16, 32]) }, [[16, 0], [-3, 9], [95, 33]];
+        TensorLayout { swizzle: Swizzle::Bytes64, ..TensorLayout::dense([100, 37], [16, 32]) }, [[16, 0], [-4, 9], [92, 33]];
     swizzled_over_128: u32, 2, load_2d store_2d,
-        TensorLayout { swizzle: Swizzle::Bytes128, ..TensorLayout::dense([100, 37], [32, 32]) }, [[0, 0], [-3, 33], [95, -9]];
+        TensorLayout { swizzle: Swizzle::Bytes128, ..TensorLayout::dense([100, 37], [32, 32]) }, [[0, 0], [-4, 33], [96, -9]];
     bricks: u16, 3, load_3d store_3d, TensorLayout::dense([40, 9, 11], [8, 3, 5]),
-        [[0, 0, 0], [8, 3, 5], [-5, 7, 3], [36, -2, 9], [0, 0, -5], [24, 9, 0]];
+        [[0, 0, 0], [8, 3, 5], [-8, 7, 3], [32, -2, 9], [0, 0, -5], [24, 9, 0]];
 }
 
 fn dense<const RANK: usize>(extents: [usize; RANK], tile: [u32; RANK]) -> TensorLayout<RANK> {
@@ -156,4 +160,33 @@ fn ptx() {
             .unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
+}
+
+/// What GPUs report as an illegal instruction.
+#[test]
+fn where_boxes_do_not_start() -> Result {
+    let device = Device::cpu();
+    let stream = device.stream()?;
+    let mut array = device.upload(&[1.0f64; 100])?;
+    let mut out = device.alloc_zeroed::<f64>(96)?;
+    for (at, store, sentence) in [
+        (1, false, "starts at [1]: its first element is 8 bytes from the first one of its row, which isn't a multiple of 16"),
+        (-3, true, "isn't a multiple of 16"),
+        (-2, true, "is to be stored at [-2], and no coordinate may be negative"),
+    ] {
+        let coordinates = device.upload(&[at])?;
+        // SAFETY: there is a box's room for the one block.
+        let launched = unsafe {
+            if store {
+                let mut map = TensorMap::new(ViewMut::from(&mut array), dense([100], [96]))?;
+                launch!(stream, store_1d<<<1, 32>>>(&out, &coordinates, 768, &mut map))
+            } else {
+                let map = TensorMap::new(View::from(&array), dense([100], [96]))?;
+                launch!(stream, load_1d<<<1, 32>>>(&map, &coordinates, 768, &mut out))
+            }
+        };
+        let error = launched.and_then(|()| stream.synchronize()).unwrap_err().to_string();
+        assert!(error.contains(sentence), "{error}");
+    }
+    Ok(())
 }
