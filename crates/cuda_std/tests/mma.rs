@@ -119,11 +119,11 @@ fn bytes() {
         (row, lane % 4 * 4 + (i & 3) + if i < 8 { 0 } else { 16 })
     };
     const B: Place = |lane, i| (lane % 4 * 4 + (i & 3) + if i < 4 { 0 } else { 16 }, lane / 4);
-    let fours = |bytes: &[i32]| -> Vec<u32> {
-        bytes.chunks(4).map(|four| u32::from_le_bytes(std::array::from_fn(|i| four[i] as u8))).collect()
-    };
-    let multiply =
-        |a: [i32; 16], b: [i32; 8], c| mma::m16n8k32::<i8>(fours(&a).try_into().unwrap(), fours(&b).try_into().unwrap(), c);
+    // Without memory of the heap, which threads would get from each other.
+    fn fours<const N: usize>(bytes: &[i32]) -> [u32; N] {
+        std::array::from_fn(|k| u32::from_le_bytes(std::array::from_fn(|i| bytes[4 * k + i] as u8)))
+    }
+    let multiply = |a: [i32; 16], b: [i32; 8], c| mma::m16n8k32::<i8>(fours(&a), fours(&b), c);
     check((16, 8, 32), (A, B, C_16_8), |x| x, |x| x, multiply);
     // The largest bytes, with and without a sign; and a sum that wraps.
     run(1, 32, || {

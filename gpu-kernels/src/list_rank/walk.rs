@@ -1,7 +1,7 @@
 //! Step 2: walk the sublists.
 //!
 //! Sublist `j` starts at splitter `j`, or for `j >= splitters` at a head, and goes up to the next splitter or the end.
-//! What a [`Walk`] sees on the way is bounded: an index out of range ends it, and Brent's cycle detection (one
+//! What a walk sees on the way is bounded: an index out of range ends it, and Brent's cycle detection (one
 //! comparison per step) ends a walk in a circle after less than three times its length.
 //!
 //! In a bad list several walks may pass an element, and so write to it at the same time: all that is written of an
