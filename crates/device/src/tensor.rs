@@ -99,32 +99,42 @@ pub trait Elements {
     /// The elements' size, in bytes.
     #[doc(hidden)]
     const ELEMENT: usize;
+    /// Whether boxes are stored to them.
+    #[doc(hidden)]
+    const STORED: bool;
     /// Their device, the address of the first, and their number.
     #[doc(hidden)]
     fn place(&self) -> (&Device, usize, usize);
 }
 
 macro_rules! elements {
-    ($($view:ident)*) => {$(
+    ($($view:ident $stored:literal)*) => {$(
         impl<T: Pod> Elements for $view<'_, T> {
             const ELEMENT: usize = size_of::<T>();
+            const STORED: bool = $stored;
             fn place(&self) -> (&Device, usize, usize) {
                 (self.device(), self.as_device_ptr() as usize, self.len())
             }
         }
     )*};
 }
-elements!(View ViewMut);
+elements!(View false ViewMut true);
 
 impl<V: Elements, const RANK: usize> TensorMap<V, RANK> {
     /// Describes elements, on their device.
     ///
     /// # Errors
-    /// [`DeviceError::TensorMap`] where the layout isn't possible, goes beyond the elements, or the device has no such
+    /// [`DeviceError::TensorMap`] where the layout isn't possible (rows that are stored to have whole chunks of 16 bytes,
+    /// as the hardware writes no less), goes beyond the elements, or the device has no such
     /// copies (GPUs have them from compute capability 9.0 on); [`DeviceError::OutOfMemory`].
     pub fn new(elements: V, layout: TensorLayout<RANK>) -> Result<Self, DeviceError> {
         let (device, address, len) = elements.place();
         let error = |reason| DeviceError::TensorMap { reason };
+        let row = layout.extents[0].saturating_mul(V::ELEMENT);
+        if V::STORED && !row.is_multiple_of(16) {
+            let reason = format!("a row has {row} bytes, which isn't a multiple of 16: boxes would be stored beyond its end");
+            return Err(error(reason));
+        }
         let layout = layout.check(address, len, V::ELEMENT).map_err(error)?;
         let descriptor = match &device.inner {
             Inner::Cpu(_) => layout.encode(),

@@ -42,7 +42,7 @@ pub fn started() -> Result<Option<Arc<dyn Communicator>>, Failure> {
     };
     #[cfg(feature = "mpi")]
     {
-        let ranks = warpsmith::ranks::mpi::init().map_err(|error| Failure::error(error))?;
+        let ranks = warpsmith::ranks::mpi::init().map_err(Failure::error)?;
         let by_mpi = launched.as_ref().is_some_and(|launched| MPI_SIZES.contains(&launched.variable) && !launched.several);
         if ranks.size() > 1 || by_mpi {
             return Ok(Some(ranks));

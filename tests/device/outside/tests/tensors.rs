@@ -79,12 +79,12 @@ macro_rules! boxes {
 }
 boxes! {
     lines: f64, 1, load_1d store_1d, TensorLayout::dense([1000], [96]), [[96], [192], [-50], [950], [2000], [-96]];
-    one_element: u32, 2, load_2d store_2d, TensorLayout { strides: [1, 4], ..TensorLayout::dense([1, 1], [4, 1]) },
+    one_chunk: u32, 2, load_2d store_2d, TensorLayout::dense([4, 1], [4, 1]),
         [[0, 0]];
     tiles: u32, 2, load_2d store_2d, TensorLayout::dense([100, 37], [16, 8]),
         [[0, 0], [16, 8], [-4, 16], [88, 33], [-16, 0], [112, 40], [32, -7], [96, 24]];
     tiles_of_rows_with_gaps: u32, 2, load_2d store_2d,
-        TensorLayout { strides: [1, 128], ..TensorLayout::dense([61, 37], [12, 5]) }, [[0, 0], [56, 34], [24, 11]];
+        TensorLayout { strides: [1, 128], ..TensorLayout::dense([60, 37], [12, 5]) }, [[0, 0], [56, 34], [24, 11]];
     swizzled_over_32: u32, 2, load_2d store_2d,
         TensorLayout { swizzle: Swizzle::Bytes32, ..TensorLayout::dense([100, 37], [8, 32]) }, [[8, 0], [-4, 9], [96, 33]];
     swizzled_over_64: u32, 2, load_2d store_2d,
@@ -128,7 +128,10 @@ fn what_the_hardware_does_not_copy_is_said() {
         TensorLayout { swizzle: Swizzle::Bytes32, ..dense([99], [12]) },
         "a row of its box has 48 bytes, and is swizzled over 32",
     );
-    let buffer = Device::cpu().alloc_zeroed::<u32>(9).unwrap();
+    let mut buffer = Device::cpu().alloc_zeroed::<u32>(9).unwrap();
+    // The hardware would write the whole chunk.
+    let error = TensorMap::new(ViewMut::from(&mut buffer), dense([9], [4])).unwrap_err().to_string();
+    assert!(error.ends_with("a row has 36 bytes, which isn't a multiple of 16: boxes would be stored beyond its end"), "{error}");
     let error = TensorMap::new(buffer.view(1..).unwrap(), dense([8], [4])).unwrap_err().to_string();
     assert!(error.contains("which isn't a multiple of 16"), "{error}");
 }
