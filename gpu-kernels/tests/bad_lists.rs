@@ -154,7 +154,8 @@ fn packed_walks_end() {
 #[test]
 fn chunks_hold_one_walk_s_elements() {
     let (next, splitters) = (successors(40), splitters(2));
-    let capacity = binned::max_chunks(N as usize, splitters.count as usize + 1, 1);
+    // Less than any list takes.
+    let capacity = 8;
     let mut chunks = vec![I32x4::splat(-1); capacity * binned::CHUNK_VECTORS];
     let (mut values, mut counters) = ([0i32; 0], [0u32; 2]);
     let mut nodes = Nodes::<i32>::new(splitters);
