@@ -398,6 +398,7 @@ pub unsafe fn partition<V: Value>(
         // The whole block leaves: the grid is for the most chunks that there can be.
         return;
     }
+    let end = vectors.min(tile + cut.vectors as usize * threads);
     let part = thread % CHUNK_VECTORS;
     let is_counted = offsets.is_empty();
     let head_lane = warp::lane_id() & !(CHUNK_VECTORS as u32 - 1);
@@ -409,7 +410,7 @@ pub unsafe fn partition<V: Value>(
     let mut starts = [0u32; TILE_VECTORS];
     of_tile!(V, k => {
         let index = tile + k * threads + thread;
-        if k < cut.vectors as usize && index < vectors {
+        if index < end {
             // SAFETY: compared with the length.
             words[k] = unsafe { mem::load_nc(chunks.as_ptr().add(index)) }.to_array().map(i32::cast_unsigned);
         }
@@ -457,11 +458,7 @@ pub unsafe fn partition<V: Value>(
     };
     // SAFETY: this kernel's contract.
     unsafe {
-        if is_counted {
-            bin::<V>(pairs, filled, cut, words, counted);
-        } else {
-            bin::<V>(pairs, filled, cut, words, weighted);
-        }
+        bin::<V>(pairs, filled, cut, words, |k, i| if is_counted { counted(k, i) } else { weighted(k, i) });
     }
 }
 
