@@ -144,3 +144,26 @@ fn a_killed_command_goes_on() {
     assert!(resumed == fs::read(folder.path("d.npy")).unwrap(), "other bits than those of a run that wasn't killed");
     folder.bad("pdist a.npz --nearest 3 --resume --output d.npz", "cannot be used with");
 }
+
+/// Ranks begin one after the other: what one has noted stays when another one begins.
+#[test]
+fn processes_that_share_a_file() {
+    let folder = Folder::of("pcf");
+    let path = folder.path("d.npy");
+    let set = random::uniform::<f64>(40, 10, 1).unwrap();
+    let matrix = Pairwise::pdist(&set, 1.0).unwrap();
+    let schedule = matrix.schedule(&engine(Some(8))).unwrap();
+    let (file, first) = resume(&path, 40, 7).unwrap();
+    first.prepare(&schedule).unwrap();
+    assert_eq!((first.block_side(), first.blocks_found()), (Some(8), 0));
+    let join = || NpyFile::<f64>::join_at(Destination::prepare(&path).unwrap(), &[40 * 39 / 2], None, 7).unwrap();
+    let (_, second) = join();
+    assert_eq!(second.block_side(), Some(8));
+    second.begin(&schedule).unwrap();
+    second.done(3).unwrap();
+    first.begin(&schedule).unwrap();
+    first.done(5).unwrap();
+    assert_eq!(join().1.blocks_found(), 2);
+    drop((file, first));
+    assert_eq!(resume(&path, 40, 7).unwrap().1.blocks_found(), 2);
+}

@@ -138,8 +138,8 @@ impl<T, const RANK: usize> TensorMap<'_, T, RANK> {
     ///
     /// # Safety
     /// There is room for the box at `shared`, in shared memory, aligned as its [`Swizzle`] says (to 128 bytes without one),
-    /// and nobody else uses it before the phase is complete. `at[0]` elements are a multiple of 16 bytes. The barrier has been made, and its phase been told to expect
-    /// the bytes, or will be.
+    /// and nobody else uses it before the phase is complete. `at[0]` elements are a multiple of 16 bytes. The barrier has
+    /// been made, and its phase been told to expect the bytes, or will be.
     #[inline(always)]
     pub unsafe fn load(self, barrier: Barrier, shared: *mut T, at: [i32; RANK]) {
         demand();
@@ -157,7 +157,8 @@ impl<T, const RANK: usize> TensorMapMut<'_, T, RANK> {
     ///
     /// # Safety
     /// The box is at `shared`, in shared memory, aligned as its [`Swizzle`] says (to 128 bytes without one), and nobody
-    /// writes it before the copy is done. No coordinate is negative, and `at[0]` elements are a multiple of 16 bytes. Nobody else uses the elements in global memory before that.
+    /// writes it before the copy is done. No coordinate is negative, and `at[0]` elements are a multiple of 16 bytes. Nobody
+    /// else uses the elements in global memory before that.
     #[inline(always)]
     pub unsafe fn store(self, shared: *const T, at: [i32; RANK]) {
         demand();

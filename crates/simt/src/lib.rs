@@ -7,10 +7,10 @@
 //! about a mask.
 //!
 //! Blocks run in parallel over OS threads. [`Executor::run_cooperative`] runs all of a launch's blocks at once, which
-//! can then wait for each other; [`Executor::run_clusters`] does so with clusters of a few blocks. The
-//! threads of one block take turns on one OS thread: each runs until it waits, and only from then on are the others run on stacks of their own. A kernel without barriers costs one call per
-//! thread. [`Schedule::Random`] draws the order of the turns from a seed, so that a barrier left out shows as a wrong
-//! answer.
+//! can then wait for each other; [`Executor::run_clusters`] does so with clusters of a few blocks. The threads of one
+//! block take turns on one OS thread: each runs until it waits, and only from then on are the others run on stacks of
+//! their own. A kernel without barriers costs one call per thread. [`Schedule::Random`] draws the order of the turns from
+//! a seed, so that a barrier left out shows as a wrong answer.
 //!
 //! A thread that runs while others wait has a stack of 256 KiB with a guard page below it. Errors end a launch by
 //! unwinding its threads, so a program needs `panic = "unwind"` to get them. The message of a body's panic is not

@@ -333,8 +333,8 @@ impl Journal {
         Journal { path, continues, file: None, len: 0 }
     }
 
-    /// Adds a measurement of a schedule, or without one that it failed, to those that there `were` when the journal was made, which are
-    /// written, too.
+    /// Adds a measurement of a schedule, or without one that it failed, to those that there `were` when the journal was
+    /// made, which are written, too.
     ///
     /// # Errors
     /// [`RulesError::File`]; also where there is a file that it doesn't continue, which is not touched. What was added

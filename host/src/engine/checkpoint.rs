@@ -48,9 +48,8 @@ pub struct Checkpoint {
     at: u64,
     /// What the matrix is of.
     identity: u64,
-    /// The side of the blocks, and which are in place, as the file has it.
-    found: Option<(usize, Vec<u8>)>,
-    blocks: OnceLock<usize>,
+    /// The side of the blocks, and which were in place when the table was read or written.
+    found: OnceLock<(usize, Vec<u8>)>,
     next: AtomicUsize,
     deal: Option<Deal>,
 }
@@ -65,8 +64,9 @@ impl Checkpoint {
     /// Where the file can't be read, or its table is of another matrix.
     pub(super) fn open(file: File, path: &Path, at: u64, identity: u64) -> Result<Self, EngineError> {
         let io_error = |error| FileError::unwritten(path, error);
-        let found = match file.metadata().map_err(io_error)?.len().checked_sub(at + HEADER as u64) {
-            None => None,
+        let found = OnceLock::new();
+        match file.metadata().map_err(io_error)?.len().checked_sub(at + HEADER as u64) {
+            None => {}
             Some(blocks) => {
                 let mut header = [0; HEADER];
                 file.read_exact_at(&mut header, at).map_err(io_error)?;
@@ -78,29 +78,20 @@ impl Checkpoint {
                 }
                 let mut done = vec![0; usize::try_from(blocks).unwrap_or(0)];
                 file.read_exact_at(&mut done, at + HEADER as u64).map_err(io_error)?;
-                Some((usize::try_from(number(2)).unwrap_or(0), done))
+                let _ = found.set((usize::try_from(number(2)).unwrap_or(0), done));
             }
-        };
-        Ok(Checkpoint {
-            file,
-            path: path.to_owned(),
-            at,
-            identity,
-            found,
-            blocks: OnceLock::new(),
-            next: AtomicUsize::new(0),
-            deal: None,
-        })
+        }
+        Ok(Checkpoint { file, path: path.to_owned(), at, identity, found, next: AtomicUsize::new(0), deal: None })
     }
 
     /// The side of the blocks that some of are in place: for [`Settings::block_side`](super::Settings::block_side).
     pub fn block_side(&self) -> Option<usize> {
-        self.found.as_ref().map(|(side, _)| *side)
+        self.found.get().map(|(side, _)| *side)
     }
 
     /// How many blocks were in place when this was opened.
     pub fn blocks_found(&self) -> usize {
-        self.found.as_ref().map_or(0, |(_, done)| done.iter().filter(|&&done| done == 1).count())
+        self.found.get().map_or(0, |(_, done)| done.iter().filter(|&&done| done == 1).count())
     }
 
     /// Has processes that write to the same file deal out blocks by a counter that they share, instead of one's own. They
@@ -115,7 +106,7 @@ impl Checkpoint {
     /// Where it can't be written, or the blocks that are in place have another side.
     pub fn prepare(&self, scheduler: &BlockScheduler) -> Result<(), EngineError> {
         let blocks = scheduler.blocks();
-        match &self.found {
+        match self.found.get() {
             Some((side, done)) if (*side, done.len()) != (scheduler.side(), blocks.len()) => {
                 let reason = format!(
                     "has blocks of side {side}, and with the memory that there is they would be of side {}: give it as much as before, or \
@@ -131,13 +122,16 @@ impl Checkpoint {
                     table.extend(number.to_le_bytes());
                 }
                 table.resize(HEADER + blocks.len(), 0);
-                self.write(&table, self.at)
+                self.write(&table, self.at)?;
+                // From now on others may write to it.
+                let _ = self.found.set((scheduler.side(), vec![0; blocks.len()]));
+                Ok(())
             }
         }
     }
 
     fn is_done(&self, index: usize) -> bool {
-        self.found.as_ref().is_some_and(|(_, done)| done.get(index) == Some(&1))
+        self.found.get().is_some_and(|(_, done)| done.get(index) == Some(&1))
     }
 
     fn write(&self, bytes: &[u8], at: u64) -> Result<(), EngineError> {
@@ -155,14 +149,13 @@ impl Queue for Checkpoint {
     fn begin(&self, scheduler: &BlockScheduler) -> Result<usize, EngineError> {
         let blocks = scheduler.blocks();
         self.prepare(scheduler)?;
-        let _ = self.blocks.set(blocks.len());
         self.next.store(0, Ordering::Relaxed);
         let done = blocks.iter().enumerate().filter(|&(index, _)| self.is_done(index));
         Ok(done.map(|(_, block)| scheduler.coverage().work(block)).sum())
     }
 
     fn draw(&self) -> Result<Option<usize>, EngineError> {
-        let blocks = self.blocks.get().copied().unwrap_or(0);
+        let blocks = self.found.get().map_or(0, |(_, done)| done.len());
         loop {
             let index = match &self.deal {
                 Some(deal) => deal()?,

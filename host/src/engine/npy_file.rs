@@ -91,9 +91,7 @@ impl<T: Pod + WritableElement> NpyFile<T> {
             file.file().rewind().map_err(io_error)?;
             fill(&destination, file.file(), &start, size)?;
         }
-        let clone = file.file().try_clone().map_err(io_error)?;
-        let checkpoint = Checkpoint::open(clone, file.path(), size as u64, identity)?;
-        Ok((Self::map(destination, file, start.len(), size)?, checkpoint))
+        Self::with_checkpoint(destination, file, start.len(), size, identity)
     }
 
     /// As [`resume_at`](NpyFile::resume_at), for the file that another process has begun, and whose table it has
@@ -109,12 +107,25 @@ impl<T: Pod + WritableElement> NpyFile<T> {
     ) -> Result<(Self, Checkpoint), EngineError> {
         let (start, size) = header::<T>(&destination, shape, field)?;
         let file = destination.shared_partial()?;
+        let (file, checkpoint) = Self::with_checkpoint(destination, file, start.len(), size, identity)?;
+        if checkpoint.block_side().is_none() {
+            let reason = "is not what another process has begun: do they share the directory?";
+            return Err(FileError::new(file.temporary_path(), reason).into());
+        }
+        Ok((file, checkpoint))
+    }
+
+    /// The array in a file that is there as a whole, and the table of its blocks behind it.
+    fn with_checkpoint(
+        destination: Destination,
+        file: Temporary,
+        data: usize,
+        size: usize,
+        identity: u64,
+    ) -> Result<(Self, Checkpoint), EngineError> {
         let clone = file.file().try_clone().map_err(|error| FileError::unwritten(file.path(), error))?;
         let checkpoint = Checkpoint::open(clone, file.path(), size as u64, identity)?;
-        if checkpoint.block_side().is_none() {
-            return Err(FileError::new(file.path(), "is not what another process has begun: do they share the directory?").into());
-        }
-        Ok((Self::map(destination, file, start.len(), size)?, checkpoint))
+        Ok((Self::map(destination, file, data, size)?, checkpoint))
     }
 
     fn map(destination: Destination, file: Temporary, data: usize, size: usize) -> Result<Self, EngineError> {

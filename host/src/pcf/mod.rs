@@ -17,8 +17,8 @@
 //! # Ok::<(), warpsmith::pcf::PcfError>(())
 //! ```
 //!
-//! [`Pairwise`] is a matrix of distances or inner products, computed on GPUs, or what is kept of its rows. [`io`] loads and saves sets, [`barcode`]
-//! makes them from persistence barcodes, and [`random`] draws them.
+//! [`Pairwise`] is a matrix of distances or inner products, computed on GPUs, or what is kept of its rows. [`io`] loads
+//! and saves sets, [`barcode`] makes them from persistence barcodes, and [`random`] draws them.
 
 mod arithmetic;
 mod band;
