@@ -23,10 +23,12 @@ const SIGNALS: [(c_int, &str); 5] = [
 /// Who had the signals before.
 static PREVIOUS: OnceLock<[sigaction; SIGNALS.len()]> = OnceLock::new();
 
-/// Large enough for a report and the handler before.
+/// Large enough for a report, the handler before, and both again where that one aborts. With AVX-512 the system alone
+/// puts more than 3 KiB there for each signal.
 const STACK_SIZE: usize = 64 * 1024;
 
-/// A stack for the handlers of an OS thread that has none: one whose own stack is used up can't run them there.
+/// A stack for the handlers of an OS thread that has none, or a small one as from the standard library: a thread whose
+/// own stack is used up can't run them there.
 struct Stack(Option<Box<[MaybeUninit<u8>]>>);
 
 thread_local! {
@@ -62,13 +64,8 @@ pub(crate) fn install() {
 
 impl Stack {
     fn new() -> Self {
-        // SAFETY: without a new stack the call only fills in the old one.
-        let old = unsafe {
-            let mut old = MaybeUninit::<libc::stack_t>::zeroed();
-            libc::sigaltstack(ptr::null(), old.as_mut_ptr());
-            old.assume_init()
-        };
-        if old.ss_flags & libc::SS_DISABLE == 0 {
+        let old = Self::current();
+        if old.ss_flags & libc::SS_DISABLE == 0 && old.ss_size >= STACK_SIZE {
             return Stack(None);
         }
         let mut memory = Box::new_uninit_slice(STACK_SIZE);
@@ -77,11 +74,22 @@ impl Stack {
         unsafe { libc::sigaltstack(&stack, ptr::null_mut()) };
         Stack(Some(memory))
     }
+
+    /// The one that the system has for this thread.
+    fn current() -> libc::stack_t {
+        let mut current = MaybeUninit::<libc::stack_t>::zeroed();
+        // SAFETY: without a new stack the call only fills in the present one; all zeroes are one, too.
+        unsafe {
+            libc::sigaltstack(ptr::null(), current.as_mut_ptr());
+            current.assume_init()
+        }
+    }
 }
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        if self.0.is_some() {
+        // The standard library has taken it away already where it had given the thread one before.
+        if self.0.as_ref().is_some_and(|memory| ptr::eq(memory.as_ptr().cast(), Self::current().ss_sp)) {
             let none = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: STACK_SIZE };
             // SAFETY: no handler runs on the stack, since the thread is here.
             unsafe { libc::sigaltstack(&none, ptr::null_mut()) };
