@@ -59,8 +59,16 @@ fn demand() {
     assert!(!is_gpu() || arch() == 901, "products by warpgroups need sm_90a");
 }
 
+/// Sums to begin with, all zero. An array `[0.0; 128]` is filled by a loop, which the compiler doesn't unroll, so that it
+/// would be kept in local memory.
+#[inline(always)]
+pub const fn zeroes<const R: usize>() -> [f32; R] {
+    // SAFETY: all bits zero are the number 0.
+    unsafe { core::mem::zeroed() }
+}
+
 /// `D += A B` of 64 x 64 and 64 x N elements, in single precision; N is 64, 128 or 256, twice the number of elements of D
-/// that a thread has. It is done when the call returns. With t the thread's number in its warpgroup, `d[i]` is the
+/// that a thread has, which begin as [`zeroes`]. It is done when the call returns. With t the thread's number in its warpgroup, `d[i]` is the
 /// element of row `16 (t / 32) + t % 32 / 4 + 8 (i / 2 % 2)` and column `8 (i / 4) + 2 (t % 4) + i % 2`.
 ///
 /// GPU: `wgmma.fence`, four `wgmma.mma_async.sync.aligned.m64n..k16.f32`, `wgmma.commit_group`, `wgmma.wait_group`. CPU:

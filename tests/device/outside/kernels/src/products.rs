@@ -29,7 +29,7 @@ macro_rules! tiles {
                 }
                 wgmma::fence_writes();
                 thread::sync_threads();
-                let mut own = [0.0; $columns / 2];
+                let mut own = wgmma::zeroes::<{ $columns / 2 }>();
                 wgmma::multiply_add(&mut own, staged.cast::<H>().cast_const(), staged.cast::<H>().add(64 * 64).cast_const());
                 wgmma::pairs(&own, t as u32, |row, column, pair| {
                     let place = d.add(row * columns + column).cast::<F32x2>();
@@ -105,7 +105,7 @@ pub unsafe fn matmul_wgmma(a: TensorMap<f16, 2>, b: TensorMap<f16, 2>, c: *mut f
             }
             return;
         }
-        let mut sums = [0.0; COLUMNS / 2];
+        let mut sums = wgmma::zeroes::<{ COLUMNS / 2 }>();
         for step in 0..steps {
             let (stage, round) = (step % STAGES, step / STAGES);
             let part = staged.add(stage * PART);
