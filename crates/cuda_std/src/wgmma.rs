@@ -68,8 +68,9 @@ pub const fn zeroes<const R: usize>() -> [f32; R] {
 }
 
 /// `D += A B` of 64 x 64 and 64 x N elements, in single precision; N is 64, 128 or 256, twice the number of elements of D
-/// that a thread has, which begin as [`zeroes`]. It is done when the call returns. With t the thread's number in its warpgroup, `d[i]` is the
-/// element of row `16 (t / 32) + t % 32 / 4 + 8 (i / 2 % 2)` and column `8 (i / 4) + 2 (t % 4) + i % 2`.
+/// that a thread has, which begin as [`zeroes`]. It is done when the call returns. With t the thread's number in its
+/// warpgroup, `d[i]` is the element of row `16 (t / 32) + t % 32 / 4 + 8 (i / 2 % 2)` and column
+/// `8 (i / 4) + 2 (t % 4) + i % 2`.
 ///
 /// GPU: `wgmma.fence`, four `wgmma.mma_async.sync.aligned.m64n..k16.f32`, `wgmma.commit_group`, `wgmma.wait_group`. CPU:
 /// each warp meets in the executor.
