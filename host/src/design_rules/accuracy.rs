@@ -19,7 +19,8 @@ pub struct Accuracy {
 impl Accuracy {
     /// The class accuracy of a model over a measured space, `times` in seconds: each schedule is given a class, and its
     /// time has to be within its [bounds](super::Labels::bounds): as in the paper, from the least to the greatest of those
-    /// that the model learned this class from; by density, on its side of the valleys.
+    /// that the model learned this class from; by density, on its side of the valleys. Bounds are widened by 1e-12 of
+    /// themselves, since simulated times may differ by the order of their terms alone.
     ///
     /// # Errors
     /// [`RulesError::Learning`] without schedules, and unless there is a time for each.
@@ -31,7 +32,6 @@ impl Accuracy {
         let bounds: Vec<[f64; 2]> = model.labels.all().map(|class| model.labels.bounds(class)).collect();
         let within = model.classify(table).into_iter().zip(times).filter(|&(class, &time)| {
             let [least, greatest] = bounds[class.index()];
-            // Simulated times may differ by the order of their terms alone.
             (least * (1.0 - 1e-12)..=greatest * (1.0 + 1e-12)).contains(&time)
         });
         Ok(Accuracy { within: within.count(), schedules: times.len() })

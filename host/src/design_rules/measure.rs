@@ -38,9 +38,9 @@ pub struct Precision {
 }
 
 impl Default for Precision {
-    /// 1 %, and 12 measurements.
+    /// 1 %, and 6 measurements.
     fn default() -> Self {
-        Precision { interval: 0.01, repeats: 12 }
+        Precision { interval: 0.01, repeats: 6 }
     }
 }
 

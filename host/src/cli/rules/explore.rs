@@ -105,7 +105,7 @@ pub struct Arguments {
     #[arg(long, value_name = "PERCENT", conflicts_with = "exhaustive", value_parser = parse_percent)]
     interval: Option<f64>,
     /// The most measurements to spend on that; with 1, each schedule is measured once, and noise stays unknown
-    /// [default: 12]
+    /// [default: 6]
     #[arg(long, value_name = "N", conflicts_with = "exhaustive", value_parser = clap::value_parser!(u16).range(1..=10_000))]
     repeats_at_most: Option<u16>,
     /// Seed of all that is random

@@ -77,7 +77,7 @@ struct Settings {
     #[arg(long, value_name = "S")]
     streams: Option<usize>,
     /// How to choose schedules
-    #[arg(long, value_enum, default_value_t = Search::Mcts)]
+    #[arg(long, value_enum, default_value_t = Search::Surrogate)]
     search: Search,
     /// Seed of all that is random
     #[arg(long, value_name = "S", default_value_t = 0)]
