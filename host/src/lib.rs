@@ -68,6 +68,8 @@
 //! ```
 
 pub mod collectives;
+#[cfg(feature = "trees")]
+pub mod components;
 #[cfg(feature = "concurrency")]
 pub mod concurrency;
 #[cfg(feature = "rules")]
@@ -76,6 +78,8 @@ pub mod design_rules;
 pub mod engine;
 #[cfg(feature = "files")]
 pub mod files;
+#[cfg(feature = "graph")]
+pub mod graph;
 #[cfg(feature = "list-rank")]
 pub mod list_rank;
 #[cfg(feature = "files")]

@@ -22,6 +22,7 @@
 //! | memory | what is free, for the control group and under `ulimit`, too |
 
 mod lines;
+mod market;
 mod table;
 
 use std::{
@@ -31,7 +32,8 @@ use std::{
     path::Path,
 };
 
-pub(crate) use lines::{Lines, at};
+pub(crate) use lines::{Lines, at, number, words};
+pub(crate) use market::{Field, Market, Symmetry};
 pub(crate) use table::Table;
 
 pub use crate::files::Reason;
