@@ -3,7 +3,14 @@
 //!
 //! They run on the backend that `WARPSMITH_BACKEND` names, or on a GPU where there is one.
 
-#![cfg(all(feature = "concurrency", feature = "list-rank", feature = "overlap", feature = "pcf", feature = "spmv"))]
+#![cfg(all(
+    feature = "concurrency",
+    feature = "graph",
+    feature = "list-rank",
+    feature = "overlap",
+    feature = "pcf",
+    feature = "spmv"
+))]
 
 use bytemuck::Pod;
 use cuda_std::f16;
@@ -18,6 +25,7 @@ use warpsmith::{
     concurrency::{Kernels, Pose, Variant, poses},
     device::{Buffer, Device, Stream},
     engine::{Control, Engine},
+    graph::{self, EdgeList},
     launch,
     list_rank::{ListRanker, Options, Scan, Strategy, Weight, generate, rank_sequentially},
     overlap::{Boundary, Lattice, Overlap, OverlapKernel, OverlapReal, Packings, Shape, Wanted},
@@ -68,6 +76,22 @@ fn lists() -> Result {
     sums::<i64>(-3, |i| -3 * i as i64)?;
     sums::<f32>(0.5, |i| 0.5 * i as f32)?;
     sums::<f64>(0.5, |i| 0.5 * i as f64)
+}
+
+/// Triangles in a row, in more than two blocks of positions.
+#[test]
+fn graphs() -> Result {
+    let device = Device::best()?;
+    let triangles = graph::generate::cliques(30, 3);
+    assert_eq!(graph::components(&device, &triangles)?, [0; 90]);
+    for arcs in [false, true] {
+        let (bridges, parts) = graph::bridges(&device, &EdgeList { arcs, ..triangles.clone() })?;
+        assert_eq!(bridges.len(), 29);
+        assert!(parts.into_iter().eq((0..90).map(|vertex| vertex / 3 * 3)));
+    }
+    let (labels, points) = graph::biconnected(&device, &triangles)?;
+    assert_eq!((&labels[..5], points.len()), (&[1, 1, 1, 3, 4][..], 58));
+    Ok(())
 }
 
 fn matrices_of<T: PcfReal>() -> Result {
