@@ -19,6 +19,7 @@ const FEATURES: &[(&str, &str)] = &[
     ("pcf_", "PCF"),
     ("samples_", "PROBES"),
     ("spmv_", "SPMV"),
+    ("trees_", "TREES"),
 ];
 
 fn main() {

@@ -15,3 +15,4 @@ pub mod overlap;
 pub mod pcf;
 pub mod samples;
 pub mod spmv;
+pub mod trees;

@@ -16,6 +16,7 @@
 //! - [`npy`]: reads NumPy's arrays. [`npz`]: writes archives of them.
 //! - [`ranks`]: threads of a process, or processes under MPI, that run a program together.
 //! - [`spmv`]: sparse matrices times vectors: kernels, Matrix Market files, band matrices, division over ranks.
+//! - [`trees`]: rooted trees: parents, depths, subtrees, traversals, sums, lowest common ancestors.
 //! - [`threads`]: how many threads of the machine do the CPU's work.
 //!
 //! The kernels themselves are in the crate `gpu_kernels`, which this one embeds as PTX. Nothing of CUDA is needed to

@@ -1,0 +1,435 @@
+//! Rooting: from edges or parents to numbers.
+
+use bytemuck::Pod;
+use cuda_std::{I32x2, I32x4};
+use gpu_kernels::trees::{Status, edges, parents, tour};
+
+use super::{TreeError, check, error::MOST_VERTICES};
+use crate::{
+    collectives::{ScanWorkspace, SortWorkspace, exclusive_scan_in_place, sort},
+    components::{Components, EdgeError, THREADS, grid},
+    device::{Buffer, Device, DeviceError, Stream, View},
+    launch,
+    list_rank::{ListError, ListRanker, Options},
+};
+
+/// Which vertices are roots. Labels are an array of the host or of the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Roots<L> {
+    /// This one, of one tree.
+    At(i32),
+    /// Vertex v exactly where its label is v: one for each tree of a forest. Connected components, named by any of
+    /// their vertices, are such labels.
+    Labels(L),
+    /// The least vertex of each tree; of parents, those that have none.
+    Each,
+}
+
+/// A rooted forest on a device: what [`Rooter`] finds out about each vertex.
+///
+/// Trees follow each other by their roots, ascending, and children by their edges' numbers, or by their own where they
+/// come from parents: everything depends on the input alone.
+#[derive(Debug)]
+pub struct Rooting {
+    trees: usize,
+    parent: Buffer<i32>,
+    preorder: Buffer<i32>,
+    size: Buffer<i32>,
+    depth: Buffer<i32>,
+}
+
+impl Rooting {
+    /// A forest of no vertices, for [`Rooter`] to fill.
+    pub fn new(device: &Device) -> Self {
+        let [parent, preorder, size, depth] = [(); 4].map(|()| device.empty());
+        Rooting { trees: 0, parent, preorder, size, depth }
+    }
+
+    /// The number of vertices.
+    pub fn n(&self) -> usize {
+        self.parent.len()
+    }
+
+    /// The number of trees.
+    pub fn trees(&self) -> usize {
+        self.trees
+    }
+
+    /// Each vertex's parent, -1 for roots.
+    pub fn parent(&self) -> &Buffer<i32> {
+        &self.parent
+    }
+
+    /// Each vertex's preorder number, from 0 to n - 1 over all trees: how many vertices a depth-first search enters
+    /// before it.
+    pub fn preorder(&self) -> &Buffer<i32> {
+        &self.preorder
+    }
+
+    /// How many vertices each vertex's subtree has, with itself. Its preorder numbers follow the vertex's own.
+    pub fn size(&self) -> &Buffer<i32> {
+        &self.size
+    }
+
+    /// How many edges lie between each vertex and its root.
+    pub fn depth(&self) -> &Buffer<i32> {
+        &self.depth
+    }
+
+    /// Postorder numbers, and the positions at which the Euler tour, of two positions for each vertex, enters and leaves
+    /// each vertex. Doesn't wait.
+    ///
+    /// # Errors
+    /// Where the device fails.
+    pub fn visits(&self, stream: &Stream, visits: &mut Visits) -> Result<(), DeviceError> {
+        let Visits { postorder, first, last } = visits;
+        for buffer in [&mut *postorder, &mut *first, &mut *last] {
+            buffer.ensure(self.n())?;
+        }
+        let grid = grid(stream, self.n());
+        launch!(stream, tour::other_numbers<<<grid, THREADS>>>(
+            &self.preorder, &self.size, &self.depth, postorder, first, last
+        ))
+    }
+
+    fn ensure(&mut self, n: usize) -> Result<(), DeviceError> {
+        // Should anything fail, it is empty.
+        self.trees = 0;
+        for buffer in [&mut self.parent, &mut self.preorder, &mut self.size, &mut self.depth] {
+            buffer.ensure(n)?;
+        }
+        Ok(())
+    }
+}
+
+/// Other numbers of a [`Rooting`]'s vertices.
+#[derive(Debug)]
+pub struct Visits {
+    /// How many vertices a depth-first search leaves before each.
+    pub postorder: Buffer<i32>,
+    /// Where the tour enters each vertex, from 0 to 2n - 1.
+    pub first: Buffer<i32>,
+    /// Where the tour leaves it.
+    pub last: Buffer<i32>,
+}
+
+impl Visits {
+    /// No numbers, for [`Rooting::visits`] to fill.
+    pub fn new(device: &Device) -> Self {
+        Visits { postorder: device.empty(), first: device.empty(), last: device.empty() }
+    }
+}
+
+/// Roots forests on one device, and keeps its arrays from call to call: rooting a forest of the same size again
+/// allocates nothing. All arrays and streams must be of that device.
+pub struct Rooter {
+    ranker: ListRanker,
+    sort: SortWorkspace,
+    scan: ScanWorkspace,
+    status: Buffer<Status>,
+    components: Components,
+    /// Of edges that are there in both directions, those that ascend.
+    kept: Buffer<I32x2>,
+    /// What is sorted; flags and their scans before.
+    keys: Buffer<u32>,
+    labels: Buffer<i32>,
+    numbers: Buffer<u32>,
+    roots: Buffer<i32>,
+    firsts: Buffer<i32>,
+    next: Buffer<i32>,
+    positions: Buffer<i32>,
+    /// A bit for each position, and how many are set before each word.
+    entered: Buffer<u32>,
+    before: Buffer<u32>,
+    records: Buffer<I32x4>,
+}
+
+impl Rooter {
+    /// A rooter on `device`. Its large arrays are allocated at the first call.
+    ///
+    /// # Errors
+    /// Where the device fails.
+    pub fn new(device: &Device) -> Result<Self, DeviceError> {
+        Ok(Rooter {
+            ranker: ListRanker::new(device, Options::default()),
+            sort: SortWorkspace::new(device)?,
+            scan: ScanWorkspace::new(device)?,
+            status: device.alloc_zeroed(1)?,
+            components: Components::new(device)?,
+            kept: device.empty(),
+            keys: device.empty(),
+            labels: device.empty(),
+            numbers: device.empty(),
+            roots: device.empty(),
+            firsts: device.empty(),
+            next: device.empty(),
+            positions: device.empty(),
+            entered: device.empty(),
+            before: device.empty(),
+            records: device.empty(),
+        })
+    }
+
+    /// Roots a forest of `n` vertices, from its edges in any order and of any directions, each once, or all of them in
+    /// both directions.
+    ///
+    /// # Errors
+    /// Where the edges are not those of a forest with such roots (the error names the first that offends: see
+    /// [`diagnose_edges`](super::diagnose_edges)), or the device fails.
+    pub fn edges(
+        &mut self,
+        stream: &Stream,
+        n: usize,
+        edges: &Buffer<I32x2>,
+        roots: Roots<&Buffer<i32>>,
+        rooting: &mut Rooting,
+    ) -> Result<(), TreeError> {
+        check_roots(n, &roots)?;
+        let done = self.root_edges(stream, n, edges, roots, rooting)?;
+        if done {
+            return Ok(());
+        }
+        rooting.ensure(0)?;
+        let edges: Vec<[i32; 2]> = stream.download_vec(edges)?.into_iter().map(I32x2::to_array).collect();
+        match roots {
+            Roots::At(root) => check::diagnose_edges(n, &edges, Roots::At(root))?,
+            Roots::Labels(labels) => check::diagnose_edges(n, &edges, Roots::Labels(&stream.download_vec(labels)?))?,
+            Roots::Each => check::diagnose_edges(n, &edges, Roots::Each)?,
+        }
+        Err(TreeError::Miscounted { n })
+    }
+
+    /// [`edges`](Self::edges); false where the forest is bad.
+    fn root_edges(
+        &mut self,
+        stream: &Stream,
+        n: usize,
+        edges: &Buffer<I32x2>,
+        roots: Roots<&Buffer<i32>>,
+        rooting: &mut Rooting,
+    ) -> Result<bool, TreeError> {
+        let m = edges.len();
+        if m >= 2 * n.max(1) {
+            return Ok(false);
+        }
+        stream.fill_zero(&mut self.status)?;
+        // SAFETY: blocks are whole warps, and the status is a buffer's only element.
+        unsafe { launch!(stream, edges::check<<<grid(stream, m), THREADS>>>(edges, n as u32, &mut self.status))? };
+        let status = read(stream, &self.status)?;
+        if status.bad > 0 {
+            return Ok(false);
+        }
+        self.labels.ensure(n)?;
+        let labels = match roots {
+            Roots::Labels(labels) => labels,
+            Roots::At(root) => {
+                stream.fill(&mut self.labels, root)?;
+                &self.labels
+            }
+            Roots::Each => match self.components.label(stream, edges, &mut self.labels) {
+                Ok(_) => &self.labels,
+                Err(EdgeError::Device(error)) => return Err(error.into()),
+                Err(_) => return Ok(false),
+            },
+        };
+        self.numbers.ensure(n)?;
+        launch!(stream, edges::root_flags<<<grid(stream, n), THREADS>>>(labels, &mut self.numbers))?;
+        exclusive_scan_in_place(stream, &mut self.numbers, &mut self.scan)?;
+        let trees = read(stream, self.scan.total())? as usize;
+        let mirrored = m > 0 && status.difference == 0 && status.ascending as usize * 2 == m;
+        let kept = if mirrored { m / 2 } else { m };
+        if kept + trees != n {
+            return Ok(false);
+        }
+        rooting.ensure(n)?;
+        if n == 0 {
+            return Ok(true);
+        }
+        let all = edges;
+        let edges = if mirrored {
+            self.keys.ensure(m)?;
+            self.kept.ensure(kept)?;
+            launch!(stream, edges::ascending<<<grid(stream, m), THREADS>>>(all, &mut self.keys))?;
+            exclusive_scan_in_place(stream, &mut self.keys, &mut self.scan)?;
+            // SAFETY: as many edges ascend as were counted.
+            unsafe { launch!(stream, edges::keep_ascending<<<grid(stream, m), THREADS>>>(all, &self.keys, &mut self.kept))? };
+            &self.kept
+        } else {
+            all
+        };
+
+        // The arcs in order of their sources.
+        let arcs = 2 * kept;
+        self.keys.ensure(arcs)?;
+        launch!(stream, edges::sources<<<grid(stream, arcs), THREADS>>>(edges, &mut self.keys))?;
+        sort(stream, &self.keys, bits(n - 1), &mut self.sort)?;
+        self.roots.ensure(trees)?;
+        self.firsts.ensure(n)?;
+        self.next.ensure(2 * n)?;
+        stream.fill(&mut self.firsts, -1)?;
+        let (keys, order) = (self.sort.keys(), self.sort.order());
+        // SAFETY: sources are below n, and the labels have as many roots as were counted, so that there are two elements
+        // for each edge and each root, 2 n in all. Blocks are whole warps.
+        unsafe {
+            launch!(stream, edges::list_roots<<<grid(stream, n), THREADS>>>(labels, &self.numbers, &mut self.roots))?;
+            launch!(stream, edges::first_arcs<<<grid(stream, arcs), THREADS>>>(keys, order, &mut self.firsts))?;
+            launch!(stream, edges::link<<<grid(stream, arcs), THREADS>>>(
+                keys, order, labels, &self.numbers, &self.firsts, &mut self.next
+            ))?;
+            launch!(stream, edges::link_roots<<<grid(stream, n), THREADS>>>(
+                &self.roots, labels, &self.firsts, arcs as u32, &mut self.next, &mut self.status
+            ))?;
+        }
+        if !self.rank(stream, arcs as i32)? {
+            return Ok(false);
+        }
+        if read(stream, &self.status)?.loose > 0 {
+            return Ok(false);
+        }
+
+        self.mark(stream)?;
+        self.records.ensure(n)?;
+        let grid_n = grid(stream, n);
+        // SAFETY: all elements were ranked, so that the positions are a permutation; the tour enters each vertex once.
+        unsafe {
+            let edges = if mirrored { &self.kept } else { all };
+            launch!(stream, tour::of_edges<<<grid_n, THREADS>>>(
+                edges, &self.roots, &self.positions, &self.entered, &self.before, &mut self.records
+            ))?;
+        }
+        let Rooting { parent, preorder, size, depth, .. } = rooting;
+        launch!(stream, tour::split<<<grid_n, THREADS>>>(&self.records, &mut *parent, preorder, size, depth))?;
+        if mirrored {
+            self.entered.ensure(n.div_ceil(32))?;
+            stream.fill_zero(&mut self.entered)?;
+            // SAFETY: all edges are of vertices, for each of which there is a bit.
+            unsafe {
+                launch!(stream, edges::check_mirrored<<<grid(stream, m), THREADS>>>(
+                    all, &*parent, &mut self.entered, &mut self.status
+                ))?;
+            }
+            if read(stream, &self.status)?.unmirrored > 0 {
+                return Ok(false);
+            }
+        }
+        rooting.trees = trees;
+        Ok(true)
+    }
+
+    /// Roots a forest from the parent of each vertex, -1 for roots: of one tree where `root` is given, else any number.
+    ///
+    /// # Errors
+    /// Where the parents are not those of such a forest (the error names the first that offends: see
+    /// [`diagnose_parents`](super::diagnose_parents)), or the device fails.
+    pub fn parents(
+        &mut self,
+        stream: &Stream,
+        parents: &Buffer<i32>,
+        root: Option<i32>,
+        rooting: &mut Rooting,
+    ) -> Result<(), TreeError> {
+        let n = parents.len();
+        check_roots(n, &root.map_or(Roots::Each, Roots::At))?;
+        if self.root_parents(stream, parents, root, rooting)? {
+            return Ok(());
+        }
+        rooting.ensure(0)?;
+        check::diagnose_parents(&stream.download_vec(parents)?, root)?;
+        Err(TreeError::Miscounted { n })
+    }
+
+    /// [`parents`](Self::parents); false where the forest is bad.
+    fn root_parents(
+        &mut self,
+        stream: &Stream,
+        parents: &Buffer<i32>,
+        root: Option<i32>,
+        rooting: &mut Rooting,
+    ) -> Result<bool, TreeError> {
+        let n = parents.len();
+        rooting.ensure(n)?;
+        if n == 0 {
+            return Ok(true);
+        }
+        let per_vertex = grid(stream, n);
+        stream.fill_zero(&mut self.status)?;
+        // SAFETY: blocks are whole warps, and the status is a buffer's only element.
+        unsafe { launch!(stream, parents::check<<<per_vertex, THREADS>>>(parents, &mut self.status))? };
+        let status = read(stream, &self.status)?;
+        let trees = status.roots as usize;
+        if status.bad > 0 || trees == 0 || root.is_some() && trees != 1 {
+            return Ok(false);
+        }
+        self.keys.ensure(n)?;
+        self.next.ensure(2 * n)?;
+        launch!(stream, parents::keys<<<per_vertex, THREADS>>>(parents, &mut self.keys))?;
+        sort(stream, &self.keys, bits(n), &mut self.sort)?;
+        launch!(stream, parents::start<<<grid(stream, 2 * n), THREADS>>>(&mut self.next))?;
+        let (keys, order) = (self.sort.keys(), self.sort.order());
+        // SAFETY: keys are at most n, the order is a permutation of the vertices, and each has two elements.
+        unsafe { launch!(stream, parents::link<<<per_vertex, THREADS>>>(keys, order, &mut self.next))? };
+        // The roots come last.
+        let first = read(stream, order.view(n - trees..=n - trees)?)? as i32;
+        if root.is_some_and(|root| root != first) || !self.rank(stream, 2 * first)? {
+            return Ok(false);
+        }
+        self.mark(stream)?;
+        let Rooting { parent, preorder, size, depth, .. } = &mut *rooting;
+        stream.copy(parents, &mut *parent)?;
+        launch!(stream, tour::of_parents<<<per_vertex, THREADS>>>(
+            &self.positions, &self.entered, &self.before, preorder, size, depth
+        ))?;
+        rooting.trees = trees;
+        Ok(true)
+    }
+
+    /// The positions of the tour's elements; false where they don't all follow from its head.
+    fn rank(&mut self, stream: &Stream, head: i32) -> Result<bool, TreeError> {
+        self.positions.ensure(self.next.len())?;
+        match self.ranker.rank(stream, &self.next, Some(head), &mut self.positions) {
+            Ok(_) => Ok(true),
+            Err(ListError::Device(error)) => Err(error.into()),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Marks the positions at which vertices are entered, and counts them.
+    fn mark(&mut self, stream: &Stream) -> Result<(), DeviceError> {
+        let words = self.positions.len().div_ceil(32);
+        self.entered.ensure(words)?;
+        self.before.ensure(words)?;
+        stream.fill_zero(&mut self.entered)?;
+        let per_vertex = grid(stream, self.positions.len() / 2);
+        // SAFETY: all elements were ranked, so that the positions are a permutation; there is a bit for each.
+        unsafe { launch!(stream, tour::mark<<<per_vertex, THREADS>>>(&self.positions, &mut self.entered))? };
+        launch!(stream, tour::count<<<grid(stream, words), THREADS>>>(&self.entered, &mut self.before))?;
+        exclusive_scan_in_place(stream, &mut self.before, &mut self.scan)
+    }
+}
+
+/// The one element of a view.
+pub(super) fn read<'a, T: Pod>(stream: &Stream, view: impl Into<View<'a, T>>) -> Result<T, DeviceError> {
+    let mut value = [T::zeroed()];
+    stream.download(view, &mut value)?;
+    Ok(value[0])
+}
+
+/// How many bits the numbers up to `most` have.
+fn bits(most: usize) -> u32 {
+    usize::BITS - most.leading_zeros()
+}
+
+fn check_roots(n: usize, roots: &Roots<&Buffer<i32>>) -> Result<(), TreeError> {
+    if n > MOST_VERTICES {
+        return Err(TreeError::TooLarge { n });
+    }
+    match *roots {
+        Roots::At(root) if !usize::try_from(root).is_ok_and(|root| root < n) => Err(TreeError::RootOutOfRange { root, n }),
+        Roots::Labels(labels) => same_length("the labels", labels.len(), n),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn same_length(what: &'static str, found: usize, expected: usize) -> Result<(), TreeError> {
+    if found == expected { Ok(()) } else { Err(TreeError::Length { what, found, expected }) }
+}
