@@ -123,14 +123,7 @@ pub unsafe fn first_arcs(sources: &[u32], order: &[u32], firsts: *mut i32) {
 /// `sources` and `order` have two elements for each edge: the sorted sources, and a permutation of the arcs. All
 /// sources are below the lengths of `labels`, `numbers` and `firsts`. `next` points to an element for each arc.
 #[kernel(max_threads = 256)]
-pub unsafe fn link(
-    sources: &[u32],
-    order: &[u32],
-    labels: &[i32],
-    numbers: &[u32],
-    firsts: &[i32],
-    next: *mut i32,
-) {
+pub unsafe fn link(sources: &[u32], order: &[u32], labels: &[i32], numbers: &[u32], firsts: &[i32], next: *mut i32) {
     let arcs = sources.len();
     for i in thread::grid_stride(arcs) {
         let v = sources[i];
