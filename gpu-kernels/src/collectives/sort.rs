@@ -107,7 +107,7 @@ pub unsafe fn count(keys: &[u32], counts: *mut u32, digit: Digit) {
 /// Launched on [`tiles`]`(keys.len())` blocks of [`THREADS`] threads, in one dimension. `values` is empty or as long as
 /// `keys`; `starts` are those of these keys and this digit; the results point to as many elements as there are keys, and
 /// overlap nothing else.
-#[kernel(block = [256])]
+#[kernel(block = [256], min_blocks = 4)]
 pub unsafe fn scatter(
     keys: &[u32],
     values: &[u32],
