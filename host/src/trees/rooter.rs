@@ -489,7 +489,7 @@ fn bits(most: usize) -> u32 {
 
 /// The bytes that sorting by keys of so many bits moves.
 fn sort_bytes(keys: usize, bits: u32) -> u64 {
-    keys as u64 * (24 * u64::from(bits.div_ceil(8)) - 4)
+    keys as u64 * (24 * u64::from(bits.div_ceil(8).max(1)) - 4)
 }
 
 fn check_roots(n: usize, roots: &Roots<&Buffer<i32>>) -> Result<(), TreeError> {
