@@ -114,9 +114,9 @@ pub unsafe fn link(forest: &[I32x2], indices: &[u32], parents: &[i32], links: *m
 /// For each edge outside of the forest, brings the reach of one end to the other. Any grid.
 ///
 /// # Safety
-/// `reaches` has two elements for each of the vertices, which edges are between, and is valid for atomic access.
+/// Edges are between vertices, for each of which there is a link and, valid for atomic access, a reach.
 #[kernel(max_threads = 256)]
-pub unsafe fn reach(edges: &[I32x2], arcs: bool, links_of: &[U32x2], reaches: *mut u32) {
+pub unsafe fn reach(edges: &[I32x2], arcs: bool, links_of: &[U32x2], reaches: *mut U32x2) {
     for edge in thread::grid_stride(edges.len()) {
         let I32x2 { x: u, y: v } = edges[edge];
         let (a, b) = (links_of[u as usize], links_of[v as usize]);
@@ -126,7 +126,7 @@ pub unsafe fn reach(edges: &[I32x2], arcs: bool, links_of: &[U32x2], reaches: *m
         let (low, high) = (a.x.min(b.x), a.x.max(b.x));
         // SAFETY: positions of vertices, for which there are reaches (this kernel's contract).
         unsafe {
-            let (lows, highs) = (reaches.add(2 * high as usize), reaches.add(2 * low as usize + 1));
+            let (lows, highs) = (&raw mut (*reaches.add(high as usize)).x, &raw mut (*reaches.add(low as usize)).y);
             if low < atomic::device::load(lows) {
                 atomic::device::fetch_min(lows, low);
             }

@@ -7,12 +7,13 @@
 //! - [`concurrency`]: a study of what limits kernels like those of `overlap`: streams, graphs, reductions, memory.
 //! - [`design_rules`]: which orders of a CUDA+MPI program's operations, and which streams, make it fast; and rules that
 //!   say so.
+//! - [`graph`]: undirected graphs: bridges, biconnected components, files. [`components`]: connected components.
 //! - [`collectives`]: scans and reductions over a whole device, which the systems share.
 //! - [`device`]: one face for GPUs and the CPU: buffers, streams, events, graphs, and launches that are checked when
 //!   they compile ([`launch!`]).
 //! - [`engine`]: pairwise matrices by blocks, on several devices, into memory or files.
 //! - [`files`]: files that are written whole or not at all.
-//! - [`npy`]: reads NumPy's arrays.
+//! - [`npy`]: reads NumPy's arrays. [`npz`]: writes archives of them.
 //! - [`ranks`]: threads of a process, or processes under MPI, that run a program together.
 //! - [`spmv`]: sparse matrices times vectors: kernels, Matrix Market files, band matrices, division over ranks.
 //! - [`trees`]: rooted trees: parents, depths, subtrees, traversals, sums, lowest common ancestors.
@@ -85,6 +86,8 @@ pub mod graph;
 pub mod list_rank;
 #[cfg(feature = "files")]
 pub mod npy;
+#[cfg(feature = "files")]
+pub mod npz;
 #[cfg(feature = "overlap")]
 pub mod overlap;
 #[cfg(feature = "pcf")]

@@ -1,6 +1,6 @@
 //! What can be wrong with a graph.
 
-use crate::{components::EdgeError, device::DeviceError};
+use crate::{components::EdgeError, device::DeviceError, trees::TreeError};
 
 /// Why a graph can't be made or worked on.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -12,6 +12,9 @@ pub enum GraphError {
     /// An edge is none, or there are too many.
     #[error(transparent)]
     Edges(EdgeError),
+    /// A spanning forest can't be rooted.
+    #[error(transparent)]
+    Tree(#[from] TreeError),
     /// Rows of a matrix don't follow one another: the first such.
     #[error("row_ptr[{at}] is {found}, but it must be from {least} to {most}")]
     Rows {

@@ -133,16 +133,7 @@ fn dimacs(path: &Path) -> Result<EdgeList, Reason> {
                 if edges.len() as u64 == arcs {
                     return Err(lines.error(format_args!("there is more after the {arcs} arcs that were announced")));
                 }
-                let mut end =
-                    || {
-                        let word = word();
-                        match number(word) {
-                            Some(vertex) if (1..=vertices).contains(&vertex) => Ok(vertex - 1),
-                            Some(vertex) => Err(lines
-                                .error(format_args!("vertex {vertex} is out of range: they are numbered from 1 to {vertices}"))),
-                            None => Err(lines.error(format_args!("{} is not a vertex: an arc is `a U V WEIGHT`", shown(word)))),
-                        }
-                    };
+                let mut end = || vertex(&lines, word(), 1, vertices).map(|vertex| vertex - 1);
                 let arc = [end()?, end()?];
                 if word().is_empty() || !word().is_empty() {
                     return Err(lines.error("an arc is `a U V WEIGHT`"));
@@ -176,15 +167,7 @@ fn plain(path: &Path) -> Result<EdgeList, Reason> {
     let (mut vertices, mut line) = (0, 0);
     while lines.next_filled()? {
         let mut words = words(lines.line());
-        let mut end = || {
-            let Some(word) = words.next() else { return Err(lines.error("an edge is two vertices, and here is one")) };
-            match number(word) {
-                Some(vertex) if vertex < MOST as u64 => Ok(vertex),
-                Some(vertex) => Err(lines
-                    .error(format_args!("vertex {vertex} is out of range: they are numbered from 0 to {} at most", MOST - 1))),
-                None => Err(lines.error(format_args!("{} is not a vertex, a whole number from 0 on", shown(word)))),
-            }
-        };
+        let mut end = || vertex(&lines, words.next().unwrap_or_default(), 0, MOST as u64 - 1);
         match lines.line().trim_ascii_start() {
             [b'%', b'%', b'M', ..] if lines.number() == 1 => {
                 return Err(lines.error("this is a Matrix Market file, whose name must end in `.mtx`"));
@@ -204,6 +187,18 @@ fn plain(path: &Path) -> Result<EdgeList, Reason> {
         return Err(at(line, out_of_proportion(vertices as usize - 1, most)).into());
     }
     Ok(EdgeList { vertices: vertices as usize, edges, arcs: false })
+}
+
+/// The vertex of a word, which is to be from `first` to `last`.
+fn vertex(lines: &Lines, word: &[u8], first: u64, last: u64) -> Result<u64, Reason> {
+    match number(word) {
+        Some(vertex) if (first..=last).contains(&vertex) => Ok(vertex),
+        Some(vertex) => {
+            Err(lines.error(format_args!("vertex {vertex} is out of range: they are numbered from {first} to {last}")))
+        }
+        None if word.is_empty() => Err(lines.error("an edge has two vertices, and here is less")),
+        None => Err(lines.error(format_args!("{} is not the number of a vertex", shown(word)))),
+    }
 }
 
 /// Adds an edge between vertices below [`MOST`].
