@@ -31,6 +31,7 @@ use warpsmith::{
     overlap::{Boundary, Lattice, Overlap, OverlapKernel, OverlapReal, Packings, Shape, Wanted},
     pcf::{Layout, Measure, Pairwise, PcfKernel, PcfReal, PcfSet, lp_distance, random},
     spmv::{Csr, DeviceMatrix, SpmvKernel, SpmvReal, add, gather},
+    trees::{self, Ancestors, Rooted, Rooter, Rooting, Roots, TreeSums},
 };
 
 type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
@@ -93,6 +94,44 @@ fn graphs() -> Result {
     assert_eq!(graph::repeats(&stream, &triangles.upload(&device)?)?, 0);
     let (labels, points) = graph::biconnected(&device, &triangles)?;
     assert_eq!((&labels[..5], points.len()), (&[1, 1, 1, 3, 4][..], 58));
+    Ok(())
+}
+
+fn tree_sums<V: trees::Weight + PartialEq + std::fmt::Debug>(rooting: &Rooting, number: fn(u8) -> V) -> Result {
+    let stream = stream()?;
+    let weights = stream.device().upload(&vec![number(1); rooting.n()])?;
+    let mut found = stream.device().alloc(rooting.n())?;
+    let mut sums = TreeSums::new(stream.device())?;
+    sums.paths(&stream, rooting, &weights, &mut found)?;
+    assert!(stream.download_vec(&found)?.into_iter().eq((0..rooting.n()).map(|v| number(v as u8 + 1))));
+    sums.subtrees(&stream, rooting, &weights, &mut found)?;
+    assert!(stream.download_vec(&found)?.into_iter().eq((0..rooting.n()).map(|v| number((rooting.n() - v) as u8))));
+    Ok(())
+}
+
+/// A path long enough for two levels of minima.
+#[test]
+fn paths() -> Result {
+    let stream = stream()?;
+    let device = stream.device();
+    let n = 100;
+    let mut edges: Vec<[i32; 2]> = (1..n).map(|v| [v - 1, v]).collect();
+    let once = trees::root(device, n as usize, &edges, Roots::At(0))?;
+    edges.extend((1..n).map(|v| [v, v - 1]));
+    assert_eq!(trees::root(device, n as usize, &edges, Roots::Each)?, once);
+    assert_eq!(once.depth, (0..n).collect::<Vec<_>>());
+    let mut rooting = Rooting::new(device);
+    Rooter::new(device)?.parents(&stream, &device.upload(&once.parent)?, None, &mut rooting)?;
+    assert_eq!(Rooted::download(&stream, &rooting)?, once);
+    tree_sums::<i32>(&rooting, i32::from)?;
+    tree_sums::<i64>(&rooting, i64::from)?;
+    tree_sums::<f32>(&rooting, f32::from)?;
+    tree_sums::<f64>(&rooting, f64::from)?;
+    let mut ancestors = Ancestors::new(device)?;
+    ancestors.build(&stream, &rooting)?;
+    let mut found = device.alloc(2)?;
+    ancestors.of(&stream, &device.upload(&[[99, 7], [10, 12]].map(Into::into))?, &mut found)?;
+    assert_eq!(stream.download_vec(&found)?, [7, 10]);
     Ok(())
 }
 

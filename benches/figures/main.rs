@@ -12,6 +12,7 @@ mod overlap;
 mod pcf;
 mod scaling;
 mod spmv;
+mod trees;
 
 fn main() -> Result<(), Box<dyn Error>> {
     // Cargo adds `--bench`.
@@ -26,7 +27,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         "pcf" => pcf::main(arguments),
         "scaling" => scaling::main(arguments),
         "spmv" => spmv::main(arguments),
-        _ => Err("which figures? There are design_rules, graph, list_rank, overlap, pcf, scaling and spmv".into()),
+        "trees" => trees::main(arguments),
+        _ => Err("which figures? There are design_rules, graph, list_rank, overlap, pcf, scaling, spmv and trees".into()),
     }
 }
 

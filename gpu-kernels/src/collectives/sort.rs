@@ -28,6 +28,18 @@ pub const TILE: usize = THREADS as usize * ITEMS;
 /// The most bits of a digit.
 pub const MAX_BITS: u32 = THREADS.ilog2();
 
+/// The block of code for each item `i` of a thread's, written out: what is in registers must not be indexed at run time.
+macro_rules! of_items {
+    ($i:ident => $body:block) => { of_items!(@ $i => $body: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15) };
+    (@ $i:ident => $body:block: $($item:literal)*) => {
+        const { assert!(ITEMS == 16) };
+        $({
+            let $i: usize = $item;
+            $body
+        })*
+    };
+}
+
 const WARPS: usize = (THREADS / WARP_SIZE) as usize;
 /// The most digits: a thread has one each.
 const DIGITS: usize = THREADS as usize;
@@ -95,7 +107,7 @@ pub unsafe fn count(keys: &[u32], counts: *mut u32, digit: Digit) {
 /// Launched on [`tiles`]`(keys.len())` blocks of [`THREADS`] threads, in one dimension. `values` is empty or as long as
 /// `keys`; `starts` are those of these keys and this digit; the results point to as many elements as there are keys, and
 /// overlap nothing else.
-#[kernel(block = [256])]
+#[kernel(block = [256], min_blocks = 4)]
 pub unsafe fn scatter(
     keys: &[u32],
     values: &[u32],
@@ -125,16 +137,16 @@ pub unsafe fn scatter(
             digit_of_warp += WARP_SIZE as usize;
         }
         let mut own_keys = [0; ITEMS];
-        for i in 0..ITEMS {
+        of_items!(i => {
             if own(i) < valid {
                 own_keys[i] = *keys.get_unchecked(first + own(i));
             }
-        }
+        });
         sync_warp(FULL_MASK);
 
         // Each item's rank among those of its digit in the warp.
         let mut ranks = [0; ITEMS];
-        for i in 0..ITEMS {
+        of_items!(i => {
             let value = if own(i) < valid { digit.of(own_keys[i]) } else { NO_DIGIT };
             let equal = match_any(FULL_MASK, value);
             let below = (equal & lane_mask_lt()).count_ones();
@@ -146,7 +158,7 @@ pub unsafe fn scatter(
             }
             ranks[i] = shuffle_idx(FULL_MASK, before, equal.trailing_zeros()) + below;
             sync_warp(FULL_MASK);
-        }
+        });
         thread::sync_threads();
 
         // A thread for each digit: where it starts in the tile, for each warp, and how far it moves from there.
@@ -166,14 +178,14 @@ pub unsafe fn scatter(
         }
         thread::sync_threads();
 
-        for i in 0..ITEMS {
+        of_items!(i => {
             if own(i) < valid {
                 let place = (counts.read(warp * DIGITS + digit.of(own_keys[i]) as usize) + ranks[i]) as usize;
                 let index = first + own(i);
                 staged_keys.write(place, own_keys[i]);
                 staged_values.write(place, if values.is_empty() { index as u32 } else { *values.get_unchecked(index) });
             }
-        }
+        });
         thread::sync_threads();
 
         for i in 0..ITEMS {

@@ -117,25 +117,31 @@ pub unsafe fn first_arcs(sources: &[u32], order: &[u32], firsts: *mut i32) {
     }
 }
 
-/// The successors of all arcs, from the arcs in order of their sources. Any grid.
+/// The twin of each arc, and its successor: of the arcs in order of their sources. Any grid.
 ///
-/// # Safety
-/// `sources` and `order` have two elements for each edge: the sorted sources, and a permutation of the arcs. All
-/// sources are below the lengths of `labels`, `numbers` and `firsts`. `next` points to an element for each arc.
+/// # Panics
+/// Where a source is no vertex of `labels`, `numbers` and `firsts`.
 #[kernel(max_threads = 256)]
-pub unsafe fn link(sources: &[u32], order: &[u32], labels: &[i32], numbers: &[u32], firsts: &[i32], next: *mut i32) {
+pub fn link(
+    sources: &[u32],
+    order: &[u32],
+    labels: &[i32],
+    numbers: &[u32],
+    firsts: &[i32],
+    mut twins: DisjointSlice<i32>,
+    mut successors: DisjointSlice<i32>,
+) {
     let arcs = sources.len();
-    for i in thread::grid_stride(arcs) {
+    for ((i, twin), (_, successor)) in twins.grid_stride_mut().zip(successors.grid_stride_mut()) {
         let v = sources[i];
-        let successor = if i + 1 < arcs && sources[i + 1] == v {
+        *twin = (order[i] ^ 1) as i32;
+        *successor = if i + 1 < arcs && sources[i + 1] == v {
             order[i + 1] as i32
         } else if labels[v as usize] == v as i32 {
             (arcs as u32 + 2 * numbers[v as usize] + 1) as i32
         } else {
             firsts[v as usize]
         };
-        // SAFETY: the twin of an arc is an arc, and no other arc's.
-        unsafe { next.add((order[i] ^ 1) as usize).write(successor) };
     }
 }
 

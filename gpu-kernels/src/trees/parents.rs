@@ -41,37 +41,47 @@ pub fn keys(parents: &[i32], mut keys: DisjointSlice<u32>) {
     }
 }
 
-/// Leaving each vertex comes after entering it, as with leaves. Any grid.
-#[kernel(max_threads = 256)]
-pub fn start(mut next: DisjointSlice<i32>) {
-    for (element, next) in next.grid_stride_mut() {
-        *next = element as i32 + 1;
-    }
-}
-
-/// The successors of all other elements, from the vertices in order of their [`keys()`]. Any grid.
+/// What comes after leaving each vertex, with the vertices themselves, in order of their [`keys()`]; and what comes after entering the
+/// parent of each first child, where there is -1 for all others. Any grid.
 ///
 /// # Safety
 /// `keys` and `order` have an element for each vertex: the sorted keys, which are at most the number of vertices, and a
-/// permutation of the vertices. `next` points to two elements for each vertex.
+/// permutation of the vertices. `entered` points to an element for each vertex.
 #[kernel(max_threads = 256)]
-pub unsafe fn link(keys: &[u32], order: &[u32], next: *mut i32) {
+pub unsafe fn link(
+    keys: &[u32],
+    order: &[u32],
+    mut vertices: DisjointSlice<i32>,
+    mut left: DisjointSlice<i32>,
+    entered: *mut i32,
+) {
     let n = keys.len();
-    for i in thread::grid_stride(n) {
+    for ((i, vertex), (_, left)) in vertices.grid_stride_mut().zip(left.grid_stride_mut()) {
         let (parent, v) = (keys[i], order[i]);
-        let successor = if i + 1 < n && keys[i + 1] == parent {
+        *vertex = v as i32;
+        *left = if i + 1 < n && keys[i + 1] == parent {
             2 * order[i + 1] as i32
         } else if (parent as usize) < n {
             2 * parent as i32 + 1
         } else {
             -1
         };
-        // SAFETY: each vertex comes once in the order, and each parent has one first child.
-        unsafe {
-            next.add(2 * v as usize + 1).write(successor);
-            if (parent as usize) < n && (i == 0 || keys[i - 1] != parent) {
-                next.add(2 * parent as usize).write(2 * v as i32);
-            }
+        if (parent as usize) < n && (i == 0 || keys[i - 1] != parent) {
+            // SAFETY: compared with the length, and each parent has one first child.
+            unsafe { entered.add(parent as usize).write(2 * v as i32) };
         }
+    }
+}
+
+/// The successors of all elements, from those after entering and leaving each vertex: a leaf is left next. Any grid.
+#[kernel(max_threads = 256)]
+pub fn join(entered: &[i32], left: &[i32], mut next: DisjointSlice<i32>) {
+    for (element, next) in next.grid_stride_mut() {
+        let v = element / 2;
+        *next = match element % 2 {
+            1 => left[v],
+            _ if entered[v] < 0 => element as i32 + 1,
+            _ => entered[v],
+        };
     }
 }

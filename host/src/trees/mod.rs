@@ -37,7 +37,7 @@ mod sums;
 pub use check::{diagnose_edges, diagnose_parents};
 pub use error::{MOST_VERTICES, TreeError};
 pub use lca::Ancestors;
-pub use rooter::{Rooter, Rooting, Roots, Visits};
+pub use rooter::{Report, Rooter, Rooting, Roots, Visits};
 pub use sums::{TreeSums, Weight};
 
 use crate::device::{Device, Stream};
@@ -99,7 +99,7 @@ pub fn root(device: &Device, n: usize, edges: &[[i32; 2]], roots: Roots<&[i32]>)
         Roots::At(root) => rooter.edges(&stream, n, &edges, Roots::At(root), &mut rooting)?,
         Roots::Each => rooter.edges(&stream, n, &edges, Roots::Each, &mut rooting)?,
         Roots::Labels(labels) => rooter.edges(&stream, n, &edges, Roots::Labels(&device.upload(labels)?), &mut rooting)?,
-    }
+    };
     Rooted::download(&stream, &rooting)
 }
 

@@ -10,7 +10,7 @@ use crate::{
     components::{Components, EdgeError, THREADS, grid},
     device::{Buffer, Device, DeviceError, Stream, View},
     launch,
-    list_rank::{ListError, ListRanker, Options},
+    list_rank::{ListError, ListRanker, Options, StepTime, clock::Clock},
 };
 
 /// Which vertices are roots. Labels are an array of the host or of the device.
@@ -120,9 +120,29 @@ impl Visits {
     }
 }
 
+/// How a rooting went.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Report {
+    /// The number of vertices.
+    pub n: usize,
+    /// The number of trees.
+    pub trees: usize,
+    /// Its steps in order.
+    pub steps: Vec<StepTime>,
+}
+
+impl Report {
+    /// All steps together, in ms.
+    pub fn total_ms(&self) -> f64 {
+        self.steps.iter().map(|step| step.ms).sum()
+    }
+}
+
 /// Roots forests on one device, and keeps its arrays from call to call: rooting a forest of the same size again
 /// allocates nothing. All arrays and streams must be of that device.
 pub struct Rooter {
+    timed: bool,
     ranker: ListRanker,
     sort: SortWorkspace,
     scan: ScanWorkspace,
@@ -136,6 +156,7 @@ pub struct Rooter {
     numbers: Buffer<u32>,
     roots: Buffer<i32>,
     firsts: Buffer<i32>,
+    successors: Buffer<i32>,
     next: Buffer<i32>,
     positions: Buffer<i32>,
     /// A bit for each position, and how many are set before each word.
@@ -151,6 +172,7 @@ impl Rooter {
     /// Where the device fails.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         Ok(Rooter {
+            timed: false,
             ranker: ListRanker::new(device, Options::default()),
             sort: SortWorkspace::new(device)?,
             scan: ScanWorkspace::new(device)?,
@@ -162,12 +184,18 @@ impl Rooter {
             numbers: device.empty(),
             roots: device.empty(),
             firsts: device.empty(),
+            successors: device.empty(),
             next: device.empty(),
             positions: device.empty(),
             entered: device.empty(),
             before: device.empty(),
             records: device.empty(),
         })
+    }
+
+    /// The same, measuring each step (by events on the stream).
+    pub fn timed(self) -> Self {
+        Rooter { timed: true, ..self }
     }
 
     /// Roots a forest of `n` vertices, from its edges in any order and of any directions, each once, or all of them in
@@ -183,11 +211,11 @@ impl Rooter {
         edges: &Buffer<I32x2>,
         roots: Roots<&Buffer<i32>>,
         rooting: &mut Rooting,
-    ) -> Result<(), TreeError> {
+    ) -> Result<Report, TreeError> {
         check_roots(n, &roots)?;
-        let done = self.root_edges(stream, n, edges, roots, rooting)?;
-        if done {
-            return Ok(());
+        let mut clock = Clock::start(stream, self.timed)?;
+        if self.root_edges(&mut clock, stream, n, edges, roots, rooting)? {
+            return Ok(Report { n, trees: rooting.trees, steps: clock.steps()? });
         }
         rooting.ensure(0)?;
         let edges: Vec<[i32; 2]> = stream.download_vec(edges)?.into_iter().map(I32x2::to_array).collect();
@@ -202,6 +230,7 @@ impl Rooter {
     /// [`edges`](Self::edges); false where the forest is bad.
     fn root_edges(
         &mut self,
+        clock: &mut Clock<'_>,
         stream: &Stream,
         n: usize,
         edges: &Buffer<I32x2>,
@@ -245,6 +274,8 @@ impl Rooter {
         if n == 0 {
             return Ok(true);
         }
+        let (n_bytes, m_bytes) = (4 * n as u64, 8 * m as u64);
+        clock.end("check", m_bytes + 4 * n_bytes)?;
         let all = edges;
         let edges = if mirrored {
             self.keys.ensure(m)?;
@@ -260,9 +291,11 @@ impl Rooter {
 
         // The arcs in order of their sources.
         let arcs = 2 * kept;
+        let arc_bytes = 4 * arcs as u64;
         self.keys.ensure(arcs)?;
         launch!(stream, edges::sources<<<grid(stream, arcs), THREADS>>>(edges, &mut self.keys))?;
         sort(stream, &self.keys, bits(n - 1), &mut self.sort)?;
+        clock.end("sort", 2 * arc_bytes + sort_bytes(arcs, bits(n - 1)))?;
         self.roots.ensure(trees)?;
         self.firsts.ensure(n)?;
         self.next.ensure(2 * n)?;
@@ -273,16 +306,22 @@ impl Rooter {
         unsafe {
             launch!(stream, edges::list_roots<<<grid(stream, n), THREADS>>>(labels, &self.numbers, &mut self.roots))?;
             launch!(stream, edges::first_arcs<<<grid(stream, arcs), THREADS>>>(keys, order, &mut self.firsts))?;
-            launch!(stream, edges::link<<<grid(stream, arcs), THREADS>>>(
-                keys, order, labels, &self.numbers, &self.firsts, &mut self.next
-            ))?;
             launch!(stream, edges::link_roots<<<grid(stream, n), THREADS>>>(
                 &self.roots, labels, &self.firsts, arcs as u32, &mut self.next, &mut self.status
             ))?;
         }
+        // The positions' memory holds the twins before.
+        self.positions.ensure(arcs)?;
+        self.successors.ensure(arcs)?;
+        launch!(stream, edges::link<<<grid(stream, arcs), THREADS>>>(
+            keys, order, labels, &self.numbers, &self.firsts, &mut self.positions, &mut self.successors
+        ))?;
+        self.ranker.permute(stream, &self.positions, &self.successors, &mut self.next).map_err(of_device)?;
+        clock.end("links", 10 * arc_bytes + 6 * n_bytes)?;
         if !self.rank(stream, arcs as i32)? {
             return Ok(false);
         }
+        clock.end("ranks", 4 * n_bytes)?;
         if read(stream, &self.status)?.loose > 0 {
             return Ok(false);
         }
@@ -299,6 +338,7 @@ impl Rooter {
         }
         let Rooting { parent, preorder, size, depth, .. } = rooting;
         launch!(stream, tour::split<<<grid_n, THREADS>>>(&self.records, &mut *parent, preorder, size, depth))?;
+        clock.end("numbers", 4 * n_bytes + m_bytes + 8 * n_bytes)?;
         if mirrored {
             self.entered.ensure(n.div_ceil(32))?;
             stream.fill_zero(&mut self.entered)?;
@@ -311,6 +351,7 @@ impl Rooter {
             if read(stream, &self.status)?.unmirrored > 0 {
                 return Ok(false);
             }
+            clock.end("mirror", m_bytes + n_bytes)?;
         }
         rooting.trees = trees;
         Ok(true)
@@ -327,11 +368,12 @@ impl Rooter {
         parents: &Buffer<i32>,
         root: Option<i32>,
         rooting: &mut Rooting,
-    ) -> Result<(), TreeError> {
+    ) -> Result<Report, TreeError> {
         let n = parents.len();
         check_roots(n, &root.map_or(Roots::Each, Roots::At))?;
-        if self.root_parents(stream, parents, root, rooting)? {
-            return Ok(());
+        let mut clock = Clock::start(stream, self.timed)?;
+        if self.root_parents(&mut clock, stream, parents, root, rooting)? {
+            return Ok(Report { n, trees: rooting.trees, steps: clock.steps()? });
         }
         rooting.ensure(0)?;
         check::diagnose_parents(&stream.download_vec(parents)?, root)?;
@@ -341,6 +383,7 @@ impl Rooter {
     /// [`parents`](Self::parents); false where the forest is bad.
     fn root_parents(
         &mut self,
+        clock: &mut Clock<'_>,
         stream: &Stream,
         parents: &Buffer<i32>,
         root: Option<i32>,
@@ -360,25 +403,42 @@ impl Rooter {
         if status.bad > 0 || trees == 0 || root.is_some() && trees != 1 {
             return Ok(false);
         }
+        let n_bytes = 4 * n as u64;
+        clock.end("check", n_bytes)?;
         self.keys.ensure(n)?;
+        self.firsts.ensure(n)?;
+        // The positions' memory holds the vertices in order before.
+        self.positions.ensure(n)?;
+        self.successors.ensure(n)?;
         self.next.ensure(2 * n)?;
         launch!(stream, parents::keys<<<per_vertex, THREADS>>>(parents, &mut self.keys))?;
         sort(stream, &self.keys, bits(n), &mut self.sort)?;
-        launch!(stream, parents::start<<<grid(stream, 2 * n), THREADS>>>(&mut self.next))?;
+        clock.end("sort", 2 * n_bytes + sort_bytes(n, bits(n)))?;
+        stream.fill(&mut self.firsts, -1)?;
         let (keys, order) = (self.sort.keys(), self.sort.order());
-        // SAFETY: keys are at most n, the order is a permutation of the vertices, and each has two elements.
-        unsafe { launch!(stream, parents::link<<<per_vertex, THREADS>>>(keys, order, &mut self.next))? };
+        // SAFETY: keys are at most n, the order is a permutation of the vertices, and each has an element.
+        unsafe {
+            launch!(stream, parents::link<<<per_vertex, THREADS>>>(
+                keys, order, &mut self.positions, &mut self.successors, &mut self.firsts
+            ))?;
+        }
+        self.labels.ensure(n)?;
+        self.ranker.permute(stream, &self.positions, &self.successors, &mut self.labels).map_err(of_device)?;
+        launch!(stream, parents::join<<<grid(stream, 2 * n), THREADS>>>(&self.firsts, &self.labels, &mut self.next))?;
         // The roots come last.
         let first = read(stream, order.view(n - trees..=n - trees)?)? as i32;
+        clock.end("links", 14 * n_bytes)?;
         if root.is_some_and(|root| root != first) || !self.rank(stream, 2 * first)? {
             return Ok(false);
         }
+        clock.end("ranks", 4 * n_bytes)?;
         self.mark(stream)?;
         let Rooting { parent, preorder, size, depth, .. } = &mut *rooting;
         stream.copy(parents, &mut *parent)?;
         launch!(stream, tour::of_parents<<<per_vertex, THREADS>>>(
             &self.positions, &self.entered, &self.before, preorder, size, depth
         ))?;
+        clock.end("numbers", 10 * n_bytes)?;
         rooting.trees = trees;
         Ok(true)
     }
@@ -407,6 +467,14 @@ impl Rooter {
     }
 }
 
+/// What a permutation can fail of.
+fn of_device(error: ListError) -> DeviceError {
+    match error {
+        ListError::Device(error) => error,
+        other => unreachable!("{other}"),
+    }
+}
+
 /// The one element of a view.
 pub(super) fn read<'a, T: Pod>(stream: &Stream, view: impl Into<View<'a, T>>) -> Result<T, DeviceError> {
     let mut value = [T::zeroed()];
@@ -417,6 +485,11 @@ pub(super) fn read<'a, T: Pod>(stream: &Stream, view: impl Into<View<'a, T>>) ->
 /// How many bits the numbers up to `most` have.
 fn bits(most: usize) -> u32 {
     usize::BITS - most.leading_zeros()
+}
+
+/// The bytes that sorting by keys of so many bits moves.
+fn sort_bytes(keys: usize, bits: u32) -> u64 {
+    keys as u64 * (24 * u64::from(bits.div_ceil(8).max(1)) - 4)
 }
 
 fn check_roots(n: usize, roots: &Roots<&Buffer<i32>>) -> Result<(), TreeError> {
