@@ -22,7 +22,7 @@ use crate::{
         Max, Min,
         warp::{Lanes, inclusive_scan},
     },
-    components::{NONE, unite},
+    components::{NONE, are_known, unite},
 };
 
 /// In a vertex's bits: the edge to its parent is a bridge.
@@ -260,14 +260,17 @@ pub unsafe fn hook_tree(parents: &[i32], bits: &[u8], mask: u8, sets: *mut i32) 
     }
 }
 
-/// Unites the ends of edges of which neither is above the other. Any grid.
+/// Unites the ends of edges of which neither is above the other. `known` are earlier sets. Any grid.
 ///
 /// # Safety
-/// As [`hook_tree()`], and `links_of` has an element for each vertex, `spans` one for each of its positions.
+/// As [`hook_tree()`], and edges are between vertices.
 #[kernel(max_threads = 256)]
-pub unsafe fn hook_across(edges: &[I32x2], links_of: &[U32x2], spans: &[U32x2], sets: *mut i32) {
+pub unsafe fn hook_across(edges: &[I32x2], known: &[i32], links_of: &[U32x2], spans: &[U32x2], sets: *mut i32) {
     for edge in thread::grid_stride(edges.len()) {
         let I32x2 { x: u, y: v } = edges[edge];
+        if are_known(known, u, v) {
+            continue;
+        }
         let (a, b) = (links_of[u as usize].x, links_of[v as usize].x);
         if spans[a.min(b) as usize].x <= a.max(b) {
             // SAFETY: both are vertices, which have sets (this kernel's contract).
