@@ -58,6 +58,38 @@ fn join(a: U32x2, b: U32x2) -> U32x2 {
     U32x2::new(a.x.min(b.x), a.y.max(b.y))
 }
 
+/// The nonzeros of a matrix in compressed sparse rows as edges. Counts in `wrong` the elements of `row_ptr` that are less
+/// than those before, or more than there are nonzeros; edges are garbage if there are any. Any grid.
+///
+/// # Safety
+/// `wrong` is valid for atomic access.
+#[kernel(max_threads = 256)]
+pub unsafe fn rows(row_ptr: &[i32], columns: &[i32], mut edges: DisjointSlice<I32x2>, wrong: *mut u32) {
+    let mut count = 0;
+    for at in thread::grid_stride(row_ptr.len()) {
+        let least = if at == 0 { 0 } else { row_ptr[at - 1] };
+        let most = if at == 0 { 0 } else { columns.len() as i32 };
+        count += (row_ptr[at] < least || row_ptr[at] > most) as u32;
+    }
+    if count > 0 {
+        // SAFETY: the count is valid for atomic access (this kernel's contract).
+        unsafe { atomic::device::fetch_add(wrong, count) };
+    }
+    for (nonzero, edge) in edges.grid_stride_mut() {
+        // The first row that ends behind it.
+        let (mut row, mut last) = (0, row_ptr.len().saturating_sub(2));
+        while row < last {
+            let middle = (row + last) / 2;
+            if row_ptr[middle + 1] as usize <= nonzero {
+                row = middle + 1;
+            } else {
+                last = middle;
+            }
+        }
+        *edge = I32x2::new(row as i32, columns[nonzero]);
+    }
+}
+
 /// What is known of a rooted forest's vertices, by their own numbers.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Rooted<'a> {
