@@ -90,6 +90,8 @@ fn graphs() -> Result {
         assert_eq!(bridges.len(), 29);
         assert!(parts.into_iter().eq((0..90).map(|vertex| vertex / 3 * 3)));
     }
+    let stream = device.stream()?;
+    assert_eq!(graph::repeats(&stream, &triangles.upload(&device)?)?, 0);
     let (labels, points) = graph::biconnected(&device, &triangles)?;
     assert_eq!((&labels[..5], points.len()), (&[1, 1, 1, 3, 4][..], 58));
     Ok(())

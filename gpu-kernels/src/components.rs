@@ -3,8 +3,10 @@
 //! Each vertex has a *parent* in its set: a smaller vertex, or itself, which makes it the set's root. An edge between
 //! two sets *hooks* the larger root under the smaller one by one compare-and-swap. It succeeds exactly once for each
 //! vertex that ends up below another, so that the edges which did are a spanning forest. A set's root is its smallest
-//! vertex, whatever the order was; which edges are in the forest depends on it. On their way to a root, threads let
-//! vertices skip their parents (path halving).
+//! vertex, whatever the order was; which edges are in the forest depends on it.
+//!
+//! On their way to a root, threads let vertices skip their parents (path halving). They go that way after hooking a root,
+//! too: else a long path, whose vertices are all hooked at once, would be left to the one thread that comes by next.
 //!
 //! No thread ever waits for another: a compare-and-swap that fails was overtaken by one that succeeded.
 //!
@@ -46,8 +48,9 @@ unsafe fn find(parents: *mut i32, mut vertex: i32) -> i32 {
             if next == parent {
                 return parent;
             }
-            // Roots alone are hooked, and this vertex will never be one again.
-            atomic::device::store(parents.add(vertex as usize), next);
+            // The nearer to the root, the smaller: what other threads have found is kept. (Roots alone are hooked, and this
+            // vertex will never be one again.)
+            atomic::device::fetch_min(parents.add(vertex as usize), next);
             vertex = next;
         }
     }
@@ -75,6 +78,7 @@ pub unsafe fn unite(parents: *mut i32, u: i32, v: i32) -> Option<i32> {
             let (small, large) = if a < b { (a, b) } else { (b, a) };
             let found = atomic::device::compare_exchange(parents.add(large as usize), large, small);
             if found == large {
+                atomic::device::fetch_min(parents.add(large as usize), find(parents, small));
                 return Some(large);
             }
             (a, b) = (small, found);
@@ -137,18 +141,53 @@ pub unsafe fn hook(edges: &[I32x2], first: u32, n: u32, parents: *mut i32, hooks
 #[kernel(max_threads = 256)]
 pub unsafe fn flatten(parents: *mut i32, n: u32) {
     for vertex in thread::grid_stride(n as usize) {
-        // SAFETY: parents are vertices (this kernel's contract). Other threads store roots alone.
-        unsafe {
-            let mut root = atomic::device::load(parents.add(vertex));
-            loop {
-                let next = atomic::device::load(parents.add(root as usize));
-                if next == root {
-                    break;
-                }
-                root = next;
-            }
-            atomic::device::store(parents.add(vertex), root);
+        // SAFETY: parents are vertices (this kernel's contract), and no vertex of a set is smaller than its root.
+        unsafe { atomic::device::fetch_min(parents.add(vertex), find(parents, vertex as i32)) };
+    }
+}
+
+/// Counts edges between the same two vertices as others, in whatever direction: all but one of them. Any grid.
+///
+/// `table` is a hash table of the edges, empty (0) at first.
+///
+/// # Safety
+/// `table` has `mask + 1` elements, a power of two and more than there are edges, and is valid for atomic access, as
+/// `repeats` is.
+#[kernel(max_threads = 256)]
+pub unsafe fn count_repeats(edges: &[I32x2], table: *mut u64, mask: u64, repeats: *mut u32) {
+    let mut count = 0;
+    for &I32x2 { x: u, y: v } in thread::grid_stride(edges.len()).map(|edge| &edges[edge]) {
+        if u == v {
+            continue;
         }
+        // Not 0: the ends differ.
+        let key = (u.min(v) as u32 as u64) << 32 | u.max(v) as u32 as u64;
+        // SplitMix64's finaliser.
+        let mut hash = (key ^ key >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        hash = (hash ^ hash >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let mut place = (hash ^ hash >> 31) & mask;
+        loop {
+            // SAFETY: the mask keeps it in the table (this kernel's contract), which has a place left for each edge.
+            let found = unsafe {
+                let place = table.add(place as usize);
+                match atomic::device::load(place) {
+                    0 => atomic::device::compare_exchange(place, 0, key),
+                    found => found,
+                }
+            };
+            if found == 0 {
+                break;
+            }
+            if found == key {
+                count += 1;
+                break;
+            }
+            place = (place + 1) & mask;
+        }
+    }
+    if count > 0 {
+        // SAFETY: the count is valid for atomic access (this kernel's contract).
+        unsafe { atomic::device::fetch_add(repeats, count) };
     }
 }
 

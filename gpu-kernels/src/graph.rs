@@ -6,9 +6,9 @@
 //! [`level()`], [`judge()`]). Then
 //!
 //! - the edge from a vertex to its parent is a *bridge* where the reach of its subtree stays within the subtree;
-//! - it is a *fence* where it stays within the parent's subtree. Below a fence, a biconnected component starts. The
-//!   other edges of the forest, and the edges between vertices of which neither is above the other, connect what is in
-//!   one component: all of its vertices but the topmost, its *head*.
+//! - it is a *fence* where it stays within the parent's subtree. The other edges of the forest, and the edges between
+//!   vertices of which neither is above the other, connect what is in one biconnected component: all of its vertices but
+//!   the topmost, its *head*, below which all edges are fences.
 //!
 //! Sources: R. E. Tarjan and U. Vishkin, *An Efficient Parallel Biconnectivity Algorithm*, SIAM J. Comput. 14(4), 1985;
 //! L. Dong, Y. Gu, Y. Sun and Y. Wang, *Provably Fast and Space-Efficient Parallel Biconnectivity*, PPoPP 2023, for
@@ -190,7 +190,7 @@ impl Reaches<'_> {
         let mut reach = range;
         let mut power = 1;
         while power <= width {
-            let source = (warp::lane_id() + length.wrapping_sub(power)) & 31;
+            let source = warp::lane_id().wrapping_add(length).wrapping_sub(power) & 31;
             let second = U32x2::new(
                 warp::shuffle_idx(warp::FULL_MASK, range.x, source),
                 warp::shuffle_idx(warp::FULL_MASK, range.y, source),
@@ -298,16 +298,18 @@ pub fn edge_labels(edges: &[I32x2], links_of: &[U32x2], sets: &[i32], mut labels
     }
 }
 
-/// The head of each component, by its label. Any grid.
+/// The head of each component, by its label: the parent of those of its vertices whose parent has another label. (There
+/// are fences whose two vertices are connected in another way.) Any grid.
 ///
 /// # Safety
 /// `heads` has as many elements as there are vertices, and is valid for atomic access; `sets` are vertices.
 #[kernel(max_threads = 256)]
-pub unsafe fn find_heads(parents: &[i32], bits: &[u8], sets: &[i32], heads: *mut i32) {
+pub unsafe fn find_heads(parents: &[i32], sets: &[i32], heads: *mut i32) {
     for vertex in thread::grid_stride(parents.len()) {
-        if bits[vertex] & FENCE != 0 {
+        let (parent, label) = (parents[vertex], sets[vertex]);
+        if parent >= 0 && sets[parent as usize] != label {
             // SAFETY: labels are vertices (this kernel's contract). All that store a component's head store the same.
-            unsafe { atomic::device::store(heads.add(sets[vertex] as usize), parents[vertex]) };
+            unsafe { atomic::device::store(heads.add(label as usize), parent) };
         }
     }
 }

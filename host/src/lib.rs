@@ -124,6 +124,7 @@ mod documents {
     documents! {
         Contributing "CONTRIBUTING.md"
         DesignRules "docs/design-rules.md"
+        Graphs "docs/graphs.md"
         ListRanking "docs/list-ranking.md"
         Overlap "docs/overlap.md"
         Pcf "docs/pcf.md"

@@ -130,6 +130,20 @@ fn forests_span() {
 }
 
 #[test]
+fn edges_that_repeat_others() {
+    let device = Device::best().unwrap();
+    let stream = device.stream().unwrap();
+    for (name, graph) in small() {
+        let mut pairs: Vec<_> = graph.edges.iter().filter(|[u, v]| u != v).map(|&[u, v]| [u.min(v), u.max(v)]).collect();
+        let all = pairs.len();
+        pairs.sort_unstable();
+        pairs.dedup();
+        let edges = graph.upload(&device).unwrap();
+        assert_eq!(graph::repeats(&stream, &edges).unwrap(), all - pairs.len(), "{name}");
+    }
+}
+
+#[test]
 fn counts() {
     let device = Device::best().unwrap();
     let stream = device.stream().unwrap();

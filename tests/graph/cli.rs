@@ -69,7 +69,12 @@ fn both_directions() {
     {
         assert_eq!(folder.json(&format!("bridges {arguments}"))["bridges"], bridges, "{arguments}");
     }
+    assert_eq!(folder.json("components a.npy")["repeats"], 1);
     assert!(folder.good("bridges a.gr").contains("Edges between the same two vertices count as one"));
+    folder.write("twice.txt", "0 1\n1 0\n2 2\n1 2\n2 1\n");
+    assert!(
+        folder.good("bridges twice.txt").contains("Each edge is there twice. If they are its two directions, use --double one.")
+    );
 }
 
 #[test]

@@ -173,7 +173,7 @@ impl Connectivity {
         stream.fill_zero(&mut self.headed)?;
         // SAFETY: heads and their counts are of the vertices, as sets are; the counts are 0.
         unsafe {
-            launch!(stream, kernels::find_heads<<<of_vertices, THREADS>>>(parents, &self.bits, &self.sets, &mut self.heads))?;
+            launch!(stream, kernels::find_heads<<<of_vertices, THREADS>>>(parents, &self.sets, &mut self.heads))?;
             launch!(stream, kernels::count_heads<<<of_vertices, THREADS>>>(
                 parents, &self.sets, &self.heads, &mut self.headed, &mut self.counts
             ))?;

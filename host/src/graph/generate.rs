@@ -63,7 +63,7 @@ pub fn random(vertices: usize, edges: usize, seed: u64) -> EdgeList {
     assert!(n > 0 || m == 0, "there are {m} edges and no vertices");
     let edge = |edge: usize| {
         let bits = hash(seed, edge as u64);
-        [bits >> 32, bits & 0xffff_ffff].map(|half| (half * n >> 32) as i32)
+        [bits >> 32, bits & 0xffff_ffff].map(|half| ((half * n) >> 32) as i32)
     };
     EdgeList { vertices, edges: (0..m).into_par_iter().map(edge).collect(), arcs: false }
 }

@@ -34,7 +34,7 @@ mod error;
 pub mod generate;
 pub mod io;
 
-pub use crate::components::{Components, EdgeError, Found, MOST};
+pub use crate::components::{Components, EdgeError, Found, MOST, repeats};
 pub use connectivity::{Biconnected, Bridges, Connectivity};
 pub use edges::EdgeList;
 pub use error::GraphError;

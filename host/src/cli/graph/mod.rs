@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use cuda_std::I32x2;
 use serde::Serialize;
 use warpsmith::{
-    device::{Backend, Buffer, Device, Stream},
-    graph::{Components, Connectivity, EdgeList, Found, GraphError, io, places},
+    device::{Backend, Buffer, Device, DeviceError, Stream},
+    graph::{Components, Connectivity, EdgeList, Found, GraphError, io, places, repeats},
 };
 
 use super::{
@@ -116,6 +117,8 @@ struct Object<'a> {
     input: String,
     vertices: usize,
     edges: usize,
+    /// How many edges repeat others, if that is known.
+    repeats: Option<usize>,
     /// Whether edges between the same two vertices are one.
     #[serde(skip_serializing_if = "Option::is_none")]
     arcs: Option<bool>,
@@ -148,6 +151,9 @@ struct Job<'a> {
     device: Device,
     stream: Stream,
     graph: EdgeList,
+    edges: Buffer<I32x2>,
+    /// How many repeat others, if there was the memory to find out.
+    repeats: Option<usize>,
     output: Option<Arrays>,
 }
 
@@ -171,17 +177,23 @@ impl<'a> Job<'a> {
             size::check_memory(format::counted(graph.vertices, "vertex", "vertices"), bytes as f64)?;
         }
         let stream = device.stream()?;
-        Ok(Job { name, input, progress, device, stream, graph, output })
+        let edges = graph.upload(&device)?;
+        let repeats = match repeats(&stream, &edges) {
+            Ok(repeats) => Some(repeats),
+            Err(DeviceError::OutOfMemory { .. }) => None,
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Job { name, input, progress, device, stream, graph, edges, repeats, output })
     }
 
     fn components(self) -> Result<(), Failure> {
-        let edges = self.upload()?;
+        let edges = &self.edges;
         let mut labels = self.device.alloc(self.graph.vertices)?;
         let mut components = Components::new(&self.device)?;
         let made = self.repeat(|| {
             let mut found = None;
             let ms = self.stream.time(|stream| {
-                found = Some(components.label(stream, &edges, &mut labels)?);
+                found = Some(components.label(stream, edges, &mut labels)?);
                 Ok::<_, GraphError>(())
             })?;
             let bytes = 8 * self.graph.edges.len() as u64 + 8 * self.graph.vertices as u64;
@@ -192,11 +204,11 @@ impl<'a> Job<'a> {
     }
 
     fn bridges(self) -> Result<(), Failure> {
-        let edges = self.upload()?;
+        let edges = &self.edges;
         let (mut labels, mut bridges) = (self.device.alloc(self.graph.vertices)?, self.device.alloc(edges.len())?);
         let mut connectivity = Connectivity::new(&self.device, true)?;
         let made = self.repeat(|| {
-            let made = connectivity.bridges(&self.stream, &edges, self.graph.arcs, &mut labels, &mut bridges)?;
+            let made = connectivity.bridges(&self.stream, edges, self.graph.arcs, &mut labels, &mut bridges)?;
             let more = [("bridges", "bridges", made.bridges), ("parts", "2-edge-connected components", made.parts())];
             Ok(Made { counts: [&counts(made.found)[..], &more].concat(), steps: steps(&made.steps) })
         })?;
@@ -206,20 +218,16 @@ impl<'a> Job<'a> {
     }
 
     fn biconnected(self) -> Result<(), Failure> {
-        let edges = self.upload()?;
+        let edges = &self.edges;
         let (mut labels, mut points) = (self.device.alloc(edges.len())?, self.device.alloc(self.graph.vertices)?);
         let mut connectivity = Connectivity::new(&self.device, true)?;
         let made = self.repeat(|| {
-            let made = connectivity.biconnected(&self.stream, &edges, &mut labels, &mut points)?;
+            let made = connectivity.biconnected(&self.stream, edges, &mut labels, &mut points)?;
             let more =
                 [("biconnected", "biconnected components", made.components), ("points", "articulation points", made.points)];
             Ok(Made { counts: [&counts(made.found)[..], &more].concat(), steps: steps(&made.steps) })
         })?;
         self.finish(&made, None, || Ok([self.stream.download_vec(&labels)?, places(&self.stream.download_vec(&points)?)].into()))
-    }
-
-    fn upload(&self) -> Result<Buffer<cuda_std::I32x2>, Failure> {
-        Ok(self.graph.upload(&self.device)?)
     }
 
     /// One run, or a warm-up and as many as are asked for; gives what that of median time has made.
@@ -259,6 +267,7 @@ impl<'a> Job<'a> {
                 input,
                 vertices,
                 edges,
+                repeats: self.repeats,
                 arcs,
                 counts: made.counts.iter().map(|&(name, _, count)| (name.to_owned(), count.into())).collect(),
                 runs: self.input.repeat,
@@ -268,13 +277,25 @@ impl<'a> Job<'a> {
         }
         terminal::print(format_args!("graph {}: {input} on {}", self.name, self.device))?;
         let mut table = terminal::table(["what", "count"], 1..2);
-        let all = [("", "vertices", vertices), ("", "edges", edges)];
-        for (_, what, count) in all.iter().chain(&made.counts) {
-            table.add_row([(*what).to_owned(), format::grouped(*count)]);
+        let repeats = self.repeats.map(|repeats| ("", "of these, repeating others", repeats));
+        for (_, what, count) in
+            [("", "vertices", vertices), ("", "edges", edges)].into_iter().chain(repeats).chain(made.counts.clone())
+        {
+            table.add_row([what.to_owned(), format::grouped(count)]);
         }
         terminal::print(table)?;
-        if arcs == Some(true) {
-            terminal::print("Edges between the same two vertices count as one (--double apart: as edges of their own).")?;
+        let twice = made
+            .counts
+            .iter()
+            .any(|&(name, _, loops)| name == "loops" && self.repeats.map(|repeats| 2 * repeats) == Some(edges - loops));
+        match arcs {
+            Some(true) => {
+                terminal::print("Edges between the same two vertices count as one (--double apart: as edges of their own).")?
+            }
+            Some(false) if twice && edges > 0 => {
+                terminal::print("Each edge is there twice. If they are its two directions, use --double one.")?
+            }
+            _ => {}
         }
         if let Some(runs) = self.input.repeat {
             terminal::print(terminal::steps(made.steps.iter().map(|step| (step.name, step.ms, step.bytes))))?;
