@@ -119,7 +119,12 @@ fn show(n: usize, what: &str, mut reports: Vec<Report>) {
     let report = &reports[RUNS / 2];
     let ms = report.total_ms();
     let steps: Vec<String> = report.steps.iter().map(|step| format!("{} {:.3}", step.name, step.ms)).collect();
-    println!("  {what:<40} {ms:9.3} ms {:7.3} ns each (spread {:.1} %): {}", 1e6 * ms / n as f64, 100.0 * spread, steps.join(", "));
+    println!(
+        "  {what:<40} {ms:9.3} ms {:7.3} ns each (spread {:.1} %): {}",
+        1e6 * ms / n as f64,
+        100.0 * spread,
+        steps.join(", ")
+    );
 }
 
 /// The median time of some work on `n` elements.

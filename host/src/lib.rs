@@ -129,5 +129,6 @@ mod documents {
         Overlap "docs/overlap.md"
         Pcf "docs/pcf.md"
         Readme "README.md"
+        Trees "docs/trees.md"
     }
 }

@@ -60,13 +60,7 @@ weights! {
 /// `preorder`, `size` and `depth` are those of a forest's vertices, and `weights` is as long. `tour` points to twice as
 /// many elements.
 #[kernel(for V in [i32, i64, f32, f64], max_threads = 256)]
-pub unsafe fn along_tour<V: Weight>(
-    preorder: &[i32],
-    size: &[i32],
-    depth: &[i32],
-    weights: &[V],
-    tour: *mut <V as Weight>::Sum,
-) {
+pub unsafe fn along_tour<V: Weight>(preorder: &[i32], size: &[i32], depth: &[i32], weights: &[V], tour: *mut <V as Weight>::Sum) {
     for v in thread::grid_stride(weights.len()) {
         let first = 2 * preorder[v] - depth[v];
         let weight = weights[v].widen();

@@ -51,14 +51,7 @@ fn numbers((first, last): (u32, u32), entered: &[u32], before: &[u32]) -> (i32, 
 /// `positions` are those of a forest's tour with these edges and these roots. `records` points to an element for each
 /// vertex.
 #[kernel(max_threads = 256)]
-pub unsafe fn of_edges(
-    edges: &[I32x2],
-    roots: &[i32],
-    positions: &[i32],
-    entered: &[u32],
-    before: &[u32],
-    records: *mut I32x4,
-) {
+pub unsafe fn of_edges(edges: &[I32x2], roots: &[i32], positions: &[i32], entered: &[u32], before: &[u32], records: *mut I32x4) {
     for i in thread::grid_stride(positions.len() / 2) {
         let (child, parent) = if i >= edges.len() {
             (roots[i - edges.len()], -1)

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{Roots, TreeError};
+use super::{Roots, TreeError, error::MOST_VERTICES, rooter::same_length};
 
 /// The vertices' sets: each points to another of its set, or is its set's least vertex.
 struct Sets(Vec<u32>);
@@ -35,6 +35,10 @@ impl Sets {
 /// # Errors
 /// Where the forest is invalid.
 pub fn diagnose_edges(n: usize, edges: &[[i32; 2]], roots: Roots<&[i32]>) -> Result<(), TreeError> {
+    if edges.len() > i32::MAX as usize {
+        return Err(TreeError::TooManyEdges { m: edges.len() });
+    }
+    check_roots(n, roots.map(<[i32]>::len))?;
     let is_vertex = |vertex: i32| usize::try_from(vertex).is_ok_and(|vertex| vertex < n);
     for (edge, &ends) in edges.iter().enumerate() {
         if !ends.into_iter().all(is_vertex) {
@@ -97,6 +101,7 @@ pub fn diagnose_edges(n: usize, edges: &[[i32; 2]], roots: Roots<&[i32]>) -> Res
 /// Where the forest is invalid.
 pub fn diagnose_parents(parents: &[i32], root: Option<i32>) -> Result<(), TreeError> {
     let n = parents.len();
+    check_roots(n, root.map_or(Roots::Each, Roots::At))?;
     for (vertex, &parent) in parents.iter().enumerate() {
         if parent == vertex as i32 {
             return Err(TreeError::OwnParent { vertex });
@@ -142,5 +147,17 @@ pub fn diagnose_parents(parents: &[i32], root: Option<i32>) -> Result<(), TreeEr
     match on_circle {
         Some((vertex, length)) => Err(TreeError::Cycle { vertex, length }),
         None => Ok(()),
+    }
+}
+
+/// Whether there can be such roots of `n` vertices: labels by their number.
+pub(super) fn check_roots(n: usize, roots: Roots<usize>) -> Result<(), TreeError> {
+    if n > MOST_VERTICES {
+        return Err(TreeError::TooLarge { n });
+    }
+    match roots {
+        Roots::At(root) if !usize::try_from(root).is_ok_and(|root| root < n) => Err(TreeError::RootOutOfRange { root, n }),
+        Roots::Labels(labels) => same_length("the labels", labels, n),
+        _ => Ok(()),
     }
 }

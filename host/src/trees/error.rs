@@ -16,6 +16,12 @@ pub enum TreeError {
         /// The number of vertices.
         n: usize,
     },
+    /// More edges than can be numbered.
+    #[error("{m} edges are too many: at most 2^31 - 1 can be numbered")]
+    TooManyEdges {
+        /// The number of edges.
+        m: usize,
+    },
     /// An array has another length than it needs.
     #[error("{what} has {found} elements, but {expected} are needed")]
     Length {

@@ -32,12 +32,14 @@ mod check;
 mod error;
 mod lca;
 mod rooter;
+mod rooting;
 mod sums;
 
 pub use check::{diagnose_edges, diagnose_parents};
 pub use error::{MOST_VERTICES, TreeError};
 pub use lca::Ancestors;
-pub use rooter::{Report, Rooter, Rooting, Roots, Visits};
+pub use rooter::{Report, Rooter, Roots};
+pub use rooting::{Rooting, Visits};
 pub use sums::{TreeSums, Weight};
 
 use crate::device::{Device, Stream};
@@ -94,12 +96,11 @@ pub fn root(device: &Device, n: usize, edges: &[[i32; 2]], roots: Roots<&[i32]>)
     let stream = device.stream()?;
     let edges = device.upload(&edges.iter().map(|&edge| edge.into()).collect::<Vec<_>>())?;
     let mut rooting = Rooting::new(device);
-    let mut rooter = Rooter::new(device)?;
-    match roots {
-        Roots::At(root) => rooter.edges(&stream, n, &edges, Roots::At(root), &mut rooting)?,
-        Roots::Each => rooter.edges(&stream, n, &edges, Roots::Each, &mut rooting)?,
-        Roots::Labels(labels) => rooter.edges(&stream, n, &edges, Roots::Labels(&device.upload(labels)?), &mut rooting)?,
+    let labels = match roots {
+        Roots::Labels(labels) => device.upload(labels)?,
+        _ => device.empty(),
     };
+    Rooter::new(device)?.edges(&stream, n, &edges, roots.map(|_| &labels), &mut rooting)?;
     Rooted::download(&stream, &rooting)
 }
 

@@ -4,7 +4,10 @@ use bytemuck::Pod;
 use cuda_std::{I32x2, I32x4};
 use gpu_kernels::trees::{Status, edges, parents, tour};
 
-use super::{TreeError, check, error::MOST_VERTICES};
+use super::{
+    Rooting, TreeError,
+    check::{self, check_roots},
+};
 use crate::{
     collectives::{ScanWorkspace, SortWorkspace, exclusive_scan_in_place, sort},
     components::{Components, EdgeError, THREADS, grid},
@@ -25,98 +28,14 @@ pub enum Roots<L> {
     Each,
 }
 
-/// A rooted forest on a device: what [`Rooter`] finds out about each vertex.
-///
-/// Trees follow each other by their roots, ascending, and children by their edges' numbers, or by their own where they
-/// come from parents: everything depends on the input alone.
-#[derive(Debug)]
-pub struct Rooting {
-    trees: usize,
-    parent: Buffer<i32>,
-    preorder: Buffer<i32>,
-    size: Buffer<i32>,
-    depth: Buffer<i32>,
-}
-
-impl Rooting {
-    /// A forest of no vertices, for [`Rooter`] to fill.
-    pub fn new(device: &Device) -> Self {
-        let [parent, preorder, size, depth] = [(); 4].map(|()| device.empty());
-        Rooting { trees: 0, parent, preorder, size, depth }
-    }
-
-    /// The number of vertices.
-    pub fn n(&self) -> usize {
-        self.parent.len()
-    }
-
-    /// The number of trees.
-    pub fn trees(&self) -> usize {
-        self.trees
-    }
-
-    /// Each vertex's parent, -1 for roots.
-    pub fn parent(&self) -> &Buffer<i32> {
-        &self.parent
-    }
-
-    /// Each vertex's preorder number, from 0 to n - 1 over all trees: how many vertices a depth-first search enters
-    /// before it.
-    pub fn preorder(&self) -> &Buffer<i32> {
-        &self.preorder
-    }
-
-    /// How many vertices each vertex's subtree has, with itself. Its preorder numbers follow the vertex's own.
-    pub fn size(&self) -> &Buffer<i32> {
-        &self.size
-    }
-
-    /// How many edges lie between each vertex and its root.
-    pub fn depth(&self) -> &Buffer<i32> {
-        &self.depth
-    }
-
-    /// Postorder numbers, and the positions at which the Euler tour, of two positions for each vertex, enters and leaves
-    /// each vertex. Doesn't wait.
-    ///
-    /// # Errors
-    /// Where the device fails.
-    pub fn visits(&self, stream: &Stream, visits: &mut Visits) -> Result<(), DeviceError> {
-        let Visits { postorder, first, last } = visits;
-        for buffer in [&mut *postorder, &mut *first, &mut *last] {
-            buffer.ensure(self.n())?;
+impl<L> Roots<L> {
+    /// The same of other labels.
+    pub fn map<M>(self, labels: impl FnOnce(L) -> M) -> Roots<M> {
+        match self {
+            Roots::At(root) => Roots::At(root),
+            Roots::Labels(of) => Roots::Labels(labels(of)),
+            Roots::Each => Roots::Each,
         }
-        let grid = grid(stream, self.n());
-        launch!(stream, tour::other_numbers<<<grid, THREADS>>>(
-            &self.preorder, &self.size, &self.depth, postorder, first, last
-        ))
-    }
-
-    fn ensure(&mut self, n: usize) -> Result<(), DeviceError> {
-        // Should anything fail, it is empty.
-        self.trees = 0;
-        for buffer in [&mut self.parent, &mut self.preorder, &mut self.size, &mut self.depth] {
-            buffer.ensure(n)?;
-        }
-        Ok(())
-    }
-}
-
-/// Other numbers of a [`Rooting`]'s vertices.
-#[derive(Debug)]
-pub struct Visits {
-    /// How many vertices a depth-first search leaves before each.
-    pub postorder: Buffer<i32>,
-    /// Where the tour enters each vertex, from 0 to 2n - 1.
-    pub first: Buffer<i32>,
-    /// Where the tour leaves it.
-    pub last: Buffer<i32>,
-}
-
-impl Visits {
-    /// No numbers, for [`Rooting::visits`] to fill.
-    pub fn new(device: &Device) -> Self {
-        Visits { postorder: device.empty(), first: device.empty(), last: device.empty() }
     }
 }
 
@@ -212,18 +131,25 @@ impl Rooter {
         roots: Roots<&Buffer<i32>>,
         rooting: &mut Rooting,
     ) -> Result<Report, TreeError> {
-        check_roots(n, &roots)?;
+        check_roots(n, roots.map(Buffer::len))?;
+        if edges.len() > i32::MAX as usize {
+            return Err(TreeError::TooManyEdges { m: edges.len() });
+        }
         let mut clock = Clock::start(stream, self.timed)?;
-        if self.root_edges(&mut clock, stream, n, edges, roots, rooting)? {
+        let done = self.root_edges(&mut clock, stream, n, edges, roots, rooting);
+        if !matches!(done, Ok(true)) {
+            // What there is of it is no forest.
+            rooting.ensure(0)?;
+        }
+        if done? {
             return Ok(Report { n, trees: rooting.trees, steps: clock.steps()? });
         }
-        rooting.ensure(0)?;
         let edges: Vec<[i32; 2]> = stream.download_vec(edges)?.into_iter().map(I32x2::to_array).collect();
-        match roots {
-            Roots::At(root) => check::diagnose_edges(n, &edges, Roots::At(root))?,
-            Roots::Labels(labels) => check::diagnose_edges(n, &edges, Roots::Labels(&stream.download_vec(labels)?))?,
-            Roots::Each => check::diagnose_edges(n, &edges, Roots::Each)?,
-        }
+        let labels = match roots {
+            Roots::Labels(labels) => stream.download_vec(labels)?,
+            _ => Vec::new(),
+        };
+        check::diagnose_edges(n, &edges, roots.map(|_| &*labels))?;
         Err(TreeError::Miscounted { n })
     }
 
@@ -370,12 +296,15 @@ impl Rooter {
         rooting: &mut Rooting,
     ) -> Result<Report, TreeError> {
         let n = parents.len();
-        check_roots(n, &root.map_or(Roots::Each, Roots::At))?;
+        check_roots(n, root.map_or(Roots::Each, Roots::At))?;
         let mut clock = Clock::start(stream, self.timed)?;
-        if self.root_parents(&mut clock, stream, parents, root, rooting)? {
+        let done = self.root_parents(&mut clock, stream, parents, root, rooting);
+        if !matches!(done, Ok(true)) {
+            rooting.ensure(0)?;
+        }
+        if done? {
             return Ok(Report { n, trees: rooting.trees, steps: clock.steps()? });
         }
-        rooting.ensure(0)?;
         check::diagnose_parents(&stream.download_vec(parents)?, root)?;
         Err(TreeError::Miscounted { n })
     }
@@ -490,17 +419,6 @@ fn bits(most: usize) -> u32 {
 /// The bytes that sorting by keys of so many bits moves.
 fn sort_bytes(keys: usize, bits: u32) -> u64 {
     keys as u64 * (24 * u64::from(bits.div_ceil(8).max(1)) - 4)
-}
-
-fn check_roots(n: usize, roots: &Roots<&Buffer<i32>>) -> Result<(), TreeError> {
-    if n > MOST_VERTICES {
-        return Err(TreeError::TooLarge { n });
-    }
-    match *roots {
-        Roots::At(root) if !usize::try_from(root).is_ok_and(|root| root < n) => Err(TreeError::RootOutOfRange { root, n }),
-        Roots::Labels(labels) => same_length("the labels", labels.len(), n),
-        _ => Ok(()),
-    }
 }
 
 pub(super) fn same_length(what: &'static str, found: usize, expected: usize) -> Result<(), TreeError> {
