@@ -113,8 +113,8 @@ pub unsafe fn start(mut parents: DisjointSlice<i32>, status: *mut Status) {
 /// `hooks` gets the edge. `known` are earlier parents, or nothing. Any grid.
 ///
 /// # Safety
-/// `parents` and `hooks` have as many elements as there are vertices, those of [`start()`] and of earlier edges. `known`
-/// has no other number of elements but 0. `status` is valid for atomic access.
+/// `parents` and `hooks` have `n` elements, those of [`start()`] and of earlier edges. `status` is valid for atomic
+/// access.
 #[kernel(max_threads = 256)]
 pub unsafe fn hook(edges: &[I32x2], first: u32, n: u32, known: &[i32], parents: *mut i32, hooks: *mut u32, status: *mut Status) {
     let mut loops = 0;

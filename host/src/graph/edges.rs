@@ -27,8 +27,8 @@ impl EdgeList {
     /// `columns[row_ptr[i]..row_ptr[i + 1]]`.
     ///
     /// # Errors
-    /// [`GraphError::TooMany`], and [`GraphError::Rows`] where `row_ptr` doesn't ascend from 0 to the number of columns.
-    /// Columns are looked at by whatever takes the graph.
+    /// [`GraphError::Edges`] where there are too many, and [`GraphError::Rows`] where `row_ptr` doesn't ascend from 0 to
+    /// the number of columns. Columns are looked at by whatever takes the graph.
     pub fn from_rows(row_ptr: &[i32], columns: &[i32]) -> Result<Self, GraphError> {
         check_rows(row_ptr, columns.len())?;
         let vertices = row_ptr.len().saturating_sub(1);
