@@ -123,14 +123,14 @@ impl Connectivity {
         same_length("bridges", bridges.len(), m, "edges")?;
         let mut clock = Clock::start(stream, self.timed)?;
         let found = self.judge(stream, edges, arcs, n, &mut clock)?;
-        launch!(stream, kernels::bridges<<<grid(stream, m), THREADS>>>(edges, arcs, &self.links, &self.bits, bridges))?;
-        clock.end("bridges", (9 * m + 9 * n) as u64)?;
         start(stream, labels, &mut self.status)?;
         let parents = self.rooting.parent();
         // SAFETY: there are as many sets as vertices, which have been started.
         unsafe { launch!(stream, kernels::hook_tree<<<grid(stream, n), THREADS>>>(parents, &self.bits, BRIDGE, &mut *labels))? };
         flatten(stream, labels)?;
         clock.end("parts", 13 * n as u64)?;
+        launch!(stream, kernels::bridges<<<grid(stream, m), THREADS>>>(edges, &*labels, bridges))?;
+        clock.end("bridges", (9 * m + 4 * n) as u64)?;
         let counts = self.counts(stream)?;
         Ok(Bridges { found, bridges: counts.bridges as usize, steps: clock.steps()? })
     }
@@ -222,7 +222,7 @@ impl Connectivity {
         // SAFETY: all arrays are of the `n` vertices, of which the rooter gives preorder and parents.
         unsafe {
             launch!(stream, kernels::order<<<of_vertices, THREADS>>>(
-                rooted, &mut self.order, &mut self.spans, &mut self.reaches, &mut self.links
+                rooted, &mut self.order, &mut self.spans, &mut self.links, &mut self.reaches
             ))?;
         }
         if !arcs {
