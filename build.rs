@@ -8,15 +8,18 @@ use cuda_builder::{BuilderError, CudaBuilder, NvptxArch};
 /// Kernels that are embedded with a feature alone, by the beginnings of their names.
 const FEATURES: &[(&str, &str)] = &[
     ("collectives_probe_", "PROBES"),
+    ("components_", "TREES"),
     ("concurrency_", "CONCURRENCY"),
     ("engine_", "ENGINE"),
     ("floors_", "PROBES"),
+    ("graph_", "GRAPH"),
     ("halo_", "RULES"),
     ("list_rank_", "LIST_RANK"),
     ("overlap_", "OVERLAP"),
     ("pcf_", "PCF"),
     ("samples_", "PROBES"),
     ("spmv_", "SPMV"),
+    ("trees_", "TREES"),
 ];
 
 fn main() {

@@ -3,7 +3,14 @@
 //!
 //! They run on the backend that `WARPSMITH_BACKEND` names, or on a GPU where there is one.
 
-#![cfg(all(feature = "concurrency", feature = "list-rank", feature = "overlap", feature = "pcf", feature = "spmv"))]
+#![cfg(all(
+    feature = "concurrency",
+    feature = "graph",
+    feature = "list-rank",
+    feature = "overlap",
+    feature = "pcf",
+    feature = "spmv"
+))]
 
 use bytemuck::Pod;
 use cuda_std::f16;
@@ -18,11 +25,13 @@ use warpsmith::{
     concurrency::{Kernels, Pose, Variant, poses},
     device::{Buffer, Device, Stream},
     engine::{Control, Engine},
+    graph::{self, EdgeList},
     launch,
     list_rank::{ListRanker, Options, Scan, Strategy, Weight, generate, rank_sequentially},
     overlap::{Boundary, Lattice, Overlap, OverlapKernel, OverlapReal, Packings, Shape, Wanted},
     pcf::{Layout, Measure, Pairwise, PcfKernel, PcfReal, PcfSet, lp_distance, random},
     spmv::{Csr, DeviceMatrix, SpmvKernel, SpmvReal, add, gather},
+    trees::{self, Ancestors, Rooted, Rooter, Rooting, Roots, TreeSums},
 };
 
 type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
@@ -68,6 +77,65 @@ fn lists() -> Result {
     sums::<i64>(-3, |i| -3 * i as i64)?;
     sums::<f32>(0.5, |i| 0.5 * i as f32)?;
     sums::<f64>(0.5, |i| 0.5 * i as f64)
+}
+
+/// Triangles in a row, in more than two blocks of positions.
+#[test]
+fn graphs() -> Result {
+    let device = Device::best()?;
+    let triangles = graph::generate::cliques(30, 3);
+    assert_eq!(graph::components(&device, &triangles)?, [0; 90]);
+    for arcs in [false, true] {
+        let (bridges, parts) = graph::bridges(&device, &EdgeList { arcs, ..triangles.clone() })?;
+        assert_eq!(bridges.len(), 29);
+        assert!(parts.into_iter().eq((0..90).map(|vertex| vertex / 3 * 3)));
+    }
+    let stream = device.stream()?;
+    assert_eq!(graph::repeats(&stream, &triangles.upload(&device)?)?, 0);
+    let mut edges = device.empty();
+    graph::edges_of_rows(&stream, &device.upload(&[0, 2, 3])?, &device.upload(&[0, 1, 1])?, &mut edges)?;
+    assert_eq!(stream.download_vec(&edges)?, [[0, 0], [0, 1], [1, 1]].map(Into::into));
+    let (labels, points) = graph::biconnected(&device, &triangles)?;
+    assert_eq!((&labels[..5], points.len()), (&[1, 1, 1, 3, 4][..], 58));
+    Ok(())
+}
+
+fn tree_sums<V: trees::Weight + PartialEq + std::fmt::Debug>(rooting: &Rooting, number: fn(u8) -> V) -> Result {
+    let stream = stream()?;
+    let weights = stream.device().upload(&vec![number(1); rooting.n()])?;
+    let mut found = stream.device().alloc(rooting.n())?;
+    let mut sums = TreeSums::new(stream.device())?;
+    sums.paths(&stream, rooting, &weights, &mut found)?;
+    assert!(stream.download_vec(&found)?.into_iter().eq((0..rooting.n()).map(|v| number(v as u8 + 1))));
+    sums.subtrees(&stream, rooting, &weights, &mut found)?;
+    assert!(stream.download_vec(&found)?.into_iter().eq((0..rooting.n()).map(|v| number((rooting.n() - v) as u8))));
+    Ok(())
+}
+
+/// A path long enough for two levels of minima.
+#[test]
+fn paths() -> Result {
+    let stream = stream()?;
+    let device = stream.device();
+    let n = 100;
+    let mut edges: Vec<[i32; 2]> = (1..n).map(|v| [v - 1, v]).collect();
+    let once = trees::root(device, n as usize, &edges, Roots::At(0))?;
+    edges.extend((1..n).map(|v| [v, v - 1]));
+    assert_eq!(trees::root(device, n as usize, &edges, Roots::Each)?, once);
+    assert_eq!(once.depth, (0..n).collect::<Vec<_>>());
+    let mut rooting = Rooting::new(device);
+    Rooter::new(device)?.parents(&stream, &device.upload(&once.parent)?, None, &mut rooting)?;
+    assert_eq!(Rooted::download(&stream, &rooting)?, once);
+    tree_sums::<i32>(&rooting, i32::from)?;
+    tree_sums::<i64>(&rooting, i64::from)?;
+    tree_sums::<f32>(&rooting, f32::from)?;
+    tree_sums::<f64>(&rooting, f64::from)?;
+    let mut ancestors = Ancestors::new(device)?;
+    ancestors.build(&stream, &rooting)?;
+    let mut found = device.alloc(2)?;
+    ancestors.of(&stream, &device.upload(&[[99, 7], [10, 12]].map(Into::into))?, &mut found)?;
+    assert_eq!(stream.download_vec(&found)?, [7, 10]);
+    Ok(())
 }
 
 fn matrices_of<T: PcfReal>() -> Result {

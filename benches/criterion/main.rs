@@ -13,15 +13,17 @@ mod list_rank;
 mod overlap;
 mod pcf;
 mod spmv;
+mod trees;
 
 fn main() {
-    let groups: [(&str, fn()); 6] = [
+    let groups: [(&str, fn()); 7] = [
         ("list_rank", list_rank::benches),
         ("pcf", pcf::benches),
         ("overlap", overlap::benches),
         ("spmv", spmv::benches),
         ("halo", halo::benches),
         ("design_rules", design_rules::benches),
+        ("trees", trees::benches),
     ];
     // Criterion filters as well, but only after a system has made its input.
     let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));

@@ -6,11 +6,13 @@ use std::error::Error;
 use warpsmith::concurrency::Spread;
 
 mod design_rules;
+mod graph;
 mod list_rank;
 mod overlap;
 mod pcf;
 mod scaling;
 mod spmv;
+mod trees;
 
 fn main() -> Result<(), Box<dyn Error>> {
     // Cargo adds `--bench`.
@@ -19,12 +21,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments = arguments.collect();
     match &*system {
         "design_rules" => design_rules::main(arguments),
+        "graph" => graph::main(arguments),
         "list_rank" => list_rank::main(arguments),
         "overlap" => overlap::main(arguments),
         "pcf" => pcf::main(arguments),
         "scaling" => scaling::main(arguments),
         "spmv" => spmv::main(arguments),
-        _ => Err("which figures? There are design_rules, list_rank, overlap, pcf, scaling and spmv".into()),
+        "trees" => trees::main(arguments),
+        _ => Err("which figures? There are design_rules, graph, list_rank, overlap, pcf, scaling, spmv and trees".into()),
     }
 }
 

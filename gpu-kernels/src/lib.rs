@@ -1,15 +1,18 @@
-//! All device code of warpsmith: one module per system, and [`collectives`] that they share.
+//! All device code of warpsmith: one module per system, and [`collectives`] and [`components`] that they share.
 //!
 //! The crate is compiled twice: by `cuda_builder` to PTX, and as an ordinary library whose kernels run on the CPU.
 #![no_std]
 
 pub mod collectives;
+pub mod components;
 pub mod concurrency;
 pub mod engine;
 pub mod floors;
+pub mod graph;
 pub mod halo;
 pub mod list_rank;
 pub mod overlap;
 pub mod pcf;
 pub mod samples;
 pub mod spmv;
+pub mod trees;

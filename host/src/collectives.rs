@@ -1,6 +1,6 @@
-//! Scans and reductions of whole buffers.
+//! Scans, reductions and sorting of whole buffers.
 //!
-//! Both are one kernel each ([`gpu_kernels::collectives`]) that reads every item once. They need a workspace, which is
+//! The first two are one kernel each ([`gpu_kernels::collectives`]) that reads every item once. All need a workspace, which is
 //! made once and used again: then nothing is allocated, and no call waits for the device.
 //!
 //! ```
@@ -25,6 +25,10 @@
 //!
 //! Integers wrap. Sums of floats are grouped by the number of items alone: they are the same bits at each call, on
 //! every GPU and on the CPU.
+
+mod sort;
+
+pub use sort::{SortWorkspace, sort};
 
 use crate::device::{Buffer, Device, DeviceError, Stream, View, ViewMut};
 use crate::launch;

@@ -7,14 +7,16 @@
 //! - [`concurrency`]: a study of what limits kernels like those of `overlap`: streams, graphs, reductions, memory.
 //! - [`design_rules`]: which orders of a CUDA+MPI program's operations, and which streams, make it fast; and rules that
 //!   say so.
+//! - [`graph`]: undirected graphs: bridges, biconnected components, files. [`components`]: connected components.
 //! - [`collectives`]: scans and reductions over a whole device, which the systems share.
 //! - [`device`]: one face for GPUs and the CPU: buffers, streams, events, graphs, and launches that are checked when
 //!   they compile ([`launch!`]).
 //! - [`engine`]: pairwise matrices by blocks, on several devices, into memory or files.
 //! - [`files`]: files that are written whole or not at all.
-//! - [`npy`]: reads NumPy's arrays.
+//! - [`npy`]: reads NumPy's arrays. [`npz`]: writes archives of them.
 //! - [`ranks`]: threads of a process, or processes under MPI, that run a program together.
 //! - [`spmv`]: sparse matrices times vectors: kernels, Matrix Market files, band matrices, division over ranks.
+//! - [`trees`]: rooted trees: parents, depths, subtrees, traversals, sums, lowest common ancestors.
 //! - [`threads`]: how many threads of the machine do the CPU's work.
 //!
 //! The kernels themselves are in the crate `gpu_kernels`, which this one embeds as PTX. Nothing of CUDA is needed to
@@ -68,6 +70,8 @@
 //! ```
 
 pub mod collectives;
+#[cfg(feature = "trees")]
+pub mod components;
 #[cfg(feature = "concurrency")]
 pub mod concurrency;
 #[cfg(feature = "rules")]
@@ -76,10 +80,14 @@ pub mod design_rules;
 pub mod engine;
 #[cfg(feature = "files")]
 pub mod files;
+#[cfg(feature = "graph")]
+pub mod graph;
 #[cfg(feature = "list-rank")]
 pub mod list_rank;
 #[cfg(feature = "files")]
 pub mod npy;
+#[cfg(feature = "files")]
+pub mod npz;
 #[cfg(feature = "overlap")]
 pub mod overlap;
 #[cfg(feature = "pcf")]
@@ -94,6 +102,8 @@ pub mod read;
 pub mod real;
 #[cfg(feature = "spmv")]
 pub mod spmv;
+#[cfg(feature = "trees")]
+pub mod trees;
 
 #[cfg(feature = "files")]
 use warpsmith_device::memory;
@@ -114,9 +124,11 @@ mod documents {
     documents! {
         Contributing "CONTRIBUTING.md"
         DesignRules "docs/design-rules.md"
+        Graphs "docs/graphs.md"
         ListRanking "docs/list-ranking.md"
         Overlap "docs/overlap.md"
         Pcf "docs/pcf.md"
         Readme "README.md"
+        Trees "docs/trees.md"
     }
 }

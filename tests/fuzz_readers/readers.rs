@@ -15,6 +15,7 @@ use warpsmith::{
     design_rules::{Runs, sim::Machine},
     files::Destination,
     files::Reason,
+    graph,
     npy::{Kind, Reader},
     overlap::io::{PoseLayout, read_poses, read_shape, save_poses},
     pcf::{
@@ -38,6 +39,7 @@ const READERS: &[(&str, Read)] = &[
     ("poses", poses),
     ("shapes", shapes),
     ("matrices", matrices),
+    ("graphs", graphs),
     ("runs", runs),
     ("machines", machines),
     ("lists", lists),
@@ -272,6 +274,12 @@ fn matrices(path: &Path, _: u64) -> Result<(), String> {
         Err(error) => assert!(error.to_string().contains("in a file of this size"), "{error}"),
     }
     let _ = market::read::<f32>(path);
+    Ok(())
+}
+
+fn graphs(path: &Path, _: u64) -> Result<(), String> {
+    let graph = graph::io::read(path).map_err(words)?;
+    assert!(graph.edges.iter().flatten().all(|&vertex| usize::try_from(vertex).is_ok_and(|vertex| vertex < graph.vertices)));
     Ok(())
 }
 

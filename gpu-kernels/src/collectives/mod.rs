@@ -1,4 +1,4 @@
-//! What the systems' kernels share: reductions, scans and binning over a warp, a block and the whole device.
+//! What the systems' kernels share: reductions, scans, sorting and binning over a warp, a block and the whole device.
 //!
 //! The layers are CUB's. Each uses those before it:
 //!
@@ -10,7 +10,7 @@
 //! | [`histogram`] | a block of any size | [`Histogram`](histogram::Histogram) counts, [`Partition`](histogram::Partition) ranks items by bin |
 //! | [`tile`] | a block of 256 | moves 4096 items between global memory and registers, 16 bytes at a time |
 //! | [`look_back`] | the grid | what lies before a tile, without a second pass |
-//! | [`scan`](mod@scan), [`reduce`](mod@reduce) | the grid | the kernels that the host launches |
+//! | [`scan`](mod@scan), [`reduce`](mod@reduce), [`sort`] | the grid | the kernels that the host launches |
 //!
 //! Scans take two forms. The inclusive scan of `x` is `x[0], x[0]∘x[1], ..`: element `i` is of all items up to and with
 //! `i`. The exclusive one is of all items before `i`, and starts with the operator's identity.
@@ -26,6 +26,7 @@ pub mod op;
 pub mod probe;
 pub mod reduce;
 pub mod scan;
+pub mod sort;
 pub mod tile;
 pub mod warp;
 

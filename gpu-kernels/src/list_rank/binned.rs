@@ -465,13 +465,13 @@ pub unsafe fn partition<V: Value>(
 /// Elements for each vector of a tile of [`invert()`]. (There is room for three and a half.)
 pub const INVERSE_WORDS: usize = 3;
 
-/// Bins the pairs (`targets[i]`, i): [`partition()`] of an array, whose inverse permutation [`finish()`] then gives. One
-/// block for each [`Cut::vectors`] times [`INVERSE_WORDS`] elements for each thread, as for [`partition()`].
+/// Bins the pairs (`targets[i]`, `values[i]`), or (`targets[i]`, i) where there are no values: [`partition()`] of arrays,
+/// which [`finish()`] then puts in the order of a permutation, or the inverse of one. One block for each [`Cut::vectors`] times [`INVERSE_WORDS`] elements for each thread, as for [`partition()`].
 ///
 /// # Safety
 /// As for [`partition()`].
 #[kernel(max_threads = 1024)]
-pub unsafe fn invert(targets: &[i32], pairs: *mut U32x2, filled: *mut u32, cut: Cut) {
+pub unsafe fn invert(targets: &[i32], values: &[i32], pairs: *mut U32x2, filled: *mut u32, cut: Cut) {
     let threads = thread::block_dim_x() as usize;
     let tile = thread::block_idx_x() as usize * cut.vectors as usize * threads * INVERSE_WORDS + thread::thread_idx_x() as usize;
     let index = |k: usize, i: usize| tile + (INVERSE_WORDS * k + i) * threads;
@@ -481,8 +481,9 @@ pub unsafe fn invert(targets: &[i32], pairs: *mut U32x2, filled: *mut u32, cut: 
             words[k][i] = targets[index(k, i)] as u32;
         }
     });
+    let value = |k: usize, i: usize| values.get(index(k, i)).copied().unwrap_or(index(k, i) as i32);
     // SAFETY: this kernel's contract.
-    unsafe { bin::<i32>(pairs, filled, cut, words, |k, i| index(k, i) as i32) };
+    unsafe { bin::<i32>(pairs, filled, cut, words, value) };
 }
 
 /// Puts the values of the block's window in place in shared memory. Returns the window, its first element and how many

@@ -43,18 +43,18 @@ pub fn lists(
     }
 }
 
-/// The list's order: `order[ranks[i]] = i`.
+/// The list's order, `order[ranks[i]] = i`, or with values these in that order, `order[ranks[i]] = values[i]`.
 ///
 /// # Safety
 /// `order` must have `ranks.len()` elements. On a bad list two elements may claim one place; either gets it.
 #[kernel(max_threads = 256)]
-pub unsafe fn order(ranks: &[i32], order: *mut i32) {
+pub unsafe fn order(ranks: &[i32], values: &[i32], order: *mut i32) {
     let i = thread::index_1d() as usize;
     if i < ranks.len() {
         let rank = ranks[i] as u32 as usize;
         if rank < ranks.len() {
             // SAFETY: compared with the length.
-            unsafe { atomic::device::store(order.add(rank), i as i32) };
+            unsafe { atomic::device::store(order.add(rank), values.get(i).copied().unwrap_or(i as i32)) };
         }
     }
 }

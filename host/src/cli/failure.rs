@@ -8,6 +8,7 @@ use warpsmith::{
     device::DeviceError,
     engine::EngineError,
     files::{FileError, chain},
+    graph::GraphError,
     list_rank::ListError,
     overlap::OverlapError,
     pcf::{PairwiseError, PcfError},
@@ -59,7 +60,7 @@ macro_rules! sentences {
         }
     )*};
 }
-sentences!(DeviceError ListError ConcurrencyError FileError OverlapError PcfError SpmvError);
+sentences!(DeviceError ListError ConcurrencyError FileError GraphError OverlapError PcfError SpmvError);
 
 impl From<RulesError> for Failure {
     fn from(error: RulesError) -> Self {

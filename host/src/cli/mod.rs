@@ -8,6 +8,7 @@ mod demo;
 mod devices;
 mod failure;
 mod format;
+mod graph;
 mod interrupt;
 mod list_rank;
 mod new;
@@ -21,6 +22,7 @@ mod progress;
 mod rules;
 mod size;
 mod terminal;
+mod tree;
 
 use std::process::ExitCode;
 
@@ -48,6 +50,8 @@ use warpsmith::{
         warpsmith list-rank --n 1e7 --verify            rank a random list of 10 million elements\n  \
         warpsmith --backend cpu list-rank --n 1e6       the same on the CPU\n  \
         warpsmith list-rank --help                      all about ranking lists\n  \
+        warpsmith tree root edges.npy --root 0          depths, subtrees and orders of a tree\n  \
+        warpsmith graph bridges edges.npy               bridges of an undirected graph\n  \
         warpsmith pcf --help                            piecewise constant functions\n  \
         warpsmith pcf pdist set.npz --output d.npy      distances of all pairs of them\n  \
         warpsmith overlap total submission.csv          the score of a packing of polygons, and overlaps\n  \
@@ -103,6 +107,10 @@ enum Backend {
 enum Command {
     #[command(about = "Rank a linked list: how many elements come before each")]
     ListRank(list_rank::Arguments),
+    #[command(about = "Trees and forests: rooting, traversals, lowest common ancestors, sums")]
+    Tree(tree::Arguments),
+    #[command(about = "Undirected graphs: components, bridges, biconnected components")]
+    Graph(graph::Arguments),
     #[command(about = "Piecewise constant functions: sets, matrices of their distances, and pictures")]
     Pcf(pcf::Arguments),
     #[command(about = "Copies of polygons: the areas in which they overlap, their derivatives, and pictures")]
@@ -134,6 +142,8 @@ pub fn main() -> ExitCode {
     terminal::trace(global.verbose);
     let result = threads::start(global.threads).map_err(Failure::error).and_then(|_| match command.unwrap_or(Command::Demo) {
         Command::ListRank(arguments) => list_rank::run(&global, &arguments),
+        Command::Tree(arguments) => tree::run(&global, &arguments),
+        Command::Graph(arguments) => graph::run(&global, &arguments),
         Command::Pcf(arguments) => pcf::run(&global, &arguments),
         Command::Overlap(arguments) => overlap::run(&global, &arguments),
         Command::Concurrency(arguments) => concurrency::run(&global, &arguments),

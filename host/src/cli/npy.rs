@@ -72,6 +72,22 @@ pub fn read(path: &Path, what: &str, allowed: &[Kind], progress: Progress) -> Re
     Ok(array)
 }
 
+/// Reads the array `what` of indices, each of an `item` (as in "an element"), or -1; those of 64 bits must fit into 32.
+pub fn read_i32(path: &Path, what: &str, item: &str, progress: Progress) -> Result<Vec<i32>, Failure> {
+    let values = match read(path, what, &[Kind::I32, Kind::I64], progress)? {
+        Array::I32(values) => return Ok(values),
+        Array::I64(values) => values,
+        other => unreachable!("{} was not allowed", other.kind().name()),
+    };
+    let convert = |(index, value): (usize, &i64)| {
+        i32::try_from(*value).map_err(|_| {
+            let (path, n) = (path.display(), values.len());
+            Failure::Error(format!("{path}: {what}[{index}] is {value}, which is neither {item} (there are {n}, from 0) nor -1"))
+        })
+    };
+    values.iter().enumerate().map(convert).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

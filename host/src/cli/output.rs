@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use ndarray_npy::WritableElement;
-use warpsmith::{files::Destination, npy};
+use warpsmith::{
+    files::{Destination, FileError},
+    npy, npz,
+};
 
 use super::failure::Failure;
 
@@ -81,6 +84,102 @@ pub fn write_array<T: WritableElement>(destination: &Destination, values: &[T], 
     destination.write(|file| npy::write(file, values, shape))?;
     tracing::info!(elements = values.len(), "wrote {}", destination.name().display());
     Ok(())
+}
+
+/// Does the same for each type of column.
+macro_rules! each_column {
+    ($column:expr, $values:ident => $act:expr) => {
+        match *$column {
+            Column::I32($values) => $act,
+            Column::I64($values) => $act,
+            Column::F32($values) => $act,
+            Column::F64($values) => $act,
+        }
+    };
+}
+
+/// Named arrays to write: into one archive, or each into a file of its own in a folder.
+#[derive(Debug)]
+pub struct Arrays {
+    names: &'static [&'static str],
+    files: ArrayFiles,
+}
+
+#[derive(Debug)]
+enum ArrayFiles {
+    Archive(Destination),
+    Folder(Folder, Vec<Destination>),
+}
+
+/// A folder, which goes again where it was made and nothing was written to it.
+#[derive(Debug)]
+struct Folder {
+    path: PathBuf,
+    made: bool,
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if self.made {
+            // Fails where there is anything in it.
+            let _ = std::fs::remove_dir(&self.path);
+        }
+    }
+}
+
+impl Arrays {
+    /// Makes sure that they can be written: to `path` where that ends in `.npz`, else to the folder `path`, which is
+    /// made where there is none.
+    pub fn prepare(files: &mut Files, path: &Path, names: &'static [&'static str]) -> Result<Self, Failure> {
+        if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npz")) {
+            return Ok(Arrays { names, files: ArrayFiles::Archive(files.write(path)?) });
+        }
+        let folder = Folder { path: path.to_owned(), made: !path.is_dir() };
+        if folder.made {
+            std::fs::create_dir(path).map_err(|error| FileError::unwritten(path, error))?;
+        }
+        let destinations =
+            names.iter().map(|name| files.write(&path.join(name).with_extension("npy"))).collect::<Result<_, _>>()?;
+        Ok(Arrays { names, files: ArrayFiles::Folder(folder, destinations) })
+    }
+
+    /// Where they go, as it was named.
+    pub fn name(&self) -> &Path {
+        match &self.files {
+            ArrayFiles::Archive(destination) => destination.name(),
+            ArrayFiles::Folder(folder, _) => &folder.path,
+        }
+    }
+
+    /// Writes arrays of one dimension, in the order of the names.
+    pub fn write(&self, arrays: &[Column<'_>]) -> Result<(), Failure> {
+        let named = self.names.iter().zip(arrays);
+        match &self.files {
+            ArrayFiles::Archive(destination) => destination.write(|file| {
+                let mut archive = npz::Arrays::new(file);
+                for (name, array) in named {
+                    each_column!(array, values => archive.add(name, values, &[values.len()]))?;
+                }
+                archive.finish()
+            })?,
+            ArrayFiles::Folder(_, destinations) => {
+                for (destination, (_, array)) in destinations.iter().zip(named) {
+                    each_column!(array, values => write_array(destination, values, &[values.len()]))?;
+                }
+            }
+        }
+        tracing::info!(arrays = arrays.len(), "wrote {}", self.name().display());
+        Ok(())
+    }
+}
+
+/// An array of one dimension to write.
+#[derive(Clone, Copy, Debug)]
+pub enum Column<'a> {
+    I32(&'a [i32]),
+    I64(&'a [i64]),
+    F32(&'a [f32]),
+    F64(&'a [f64]),
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use serde::Serialize;
 use terminal_size::terminal_size_of;
 use tracing::Level;
 
-use super::failure::Failure;
+use super::{failure::Failure, format};
 
 /// Writes `text` and a line's end to stdout.
 pub fn print(text: impl std::fmt::Display) -> Result<(), Failure> {
@@ -62,6 +62,18 @@ pub fn table<'a>(header: impl IntoIterator<Item = &'a str>, numbers: impl IntoIt
         columns[index].number = true;
     }
     Table { columns, keys: 1 }
+}
+
+/// A table of steps by their names, times in ms and bytes moved, with a last row for all of them.
+pub fn steps<'a>(steps: impl Iterator<Item = (&'a str, f64, u64)> + Clone) -> Table {
+    let (ms, bytes) = steps.clone().fold((0.0, 0), |(ms, bytes), step| (ms + step.1, bytes + step.2));
+    let mut table = table(["step", "ms", "moved", "GB/s", "share"], 1..5);
+    let total = ms;
+    for (name, ms, bytes) in steps.chain([("total", total, bytes)]) {
+        let share = if total > 0.0 { format!("{:.1} %", 100.0 * ms / total) } else { String::new() };
+        table.add_row([name.to_owned(), format::digits(ms), format::bytes(bytes), format::bandwidth(bytes, ms), share]);
+    }
+    table
 }
 
 /// A table that is printed as wide as there is room. Where it is too wide, headers and texts are broken into lines;

@@ -23,7 +23,7 @@
 //! found on the host, and named.
 
 mod check;
-mod clock;
+pub(crate) mod clock;
 mod error;
 pub mod generate;
 mod level;

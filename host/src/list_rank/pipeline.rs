@@ -405,11 +405,12 @@ impl Pipeline<i32> {
         clock.end("ranks", n as u64 * 12)
     }
 
-    /// `order[ranks[i]] = i`, by way of windows.
+    /// `order[ranks[i]] = i`, or `values[i]` where there are values, by way of windows.
     pub fn invert(
         &mut self,
         stream: &Stream,
         ranks: &Buffer<i32>,
+        values: &Buffer<i32>,
         plan: Plan,
         status: &mut Buffer<Status>,
         mut order: &mut Buffer<i32>,
@@ -423,7 +424,9 @@ impl Pipeline<i32> {
         let shared = plan.cut.partition_shared(plan.threads, size_of::<cuda_std::U32x2>());
         // SAFETY: there are n pairs, and a counter for each window.
         unsafe {
-            launch!(stream, binned::invert<<<tiles, plan.threads, shared>>>(ranks, &mut self.pairs, &mut self.counters, plan.cut))?;
+            launch!(stream, binned::invert<<<tiles, plan.threads, shared>>>(
+                ranks, values, &mut self.pairs, &mut self.counters, plan.cut
+            ))?;
         }
         order.of_pairs(stream, &self.pairs, plan, status, Expected { ranked: 0, ends: 0 })
     }

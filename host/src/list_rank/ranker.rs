@@ -295,14 +295,26 @@ impl ListRanker<i32> {
     /// Where the lengths differ, or the device fails.
     pub fn order(&mut self, stream: &Stream, ranks: &Buffer<i32>, order: &mut Buffer<i32>) -> Result<(), ListError> {
         same_length("order", order.len(), ranks.len())?;
+        self.permute(stream, ranks, &self.device.empty(), order)
+    }
+
+    /// [`order`](Self::order), or with values `order[ranks[i]] = values[i]`. The order may be longer than the ranks.
+    pub(crate) fn permute(
+        &mut self,
+        stream: &Stream,
+        ranks: &Buffer<i32>,
+        values: &Buffer<i32>,
+        order: &mut Buffer<i32>,
+    ) -> Result<(), ListError> {
         let n = ranks.len();
+        assert!(order.len() >= n, "an order has a place for each rank");
         if n > 0
             && let (Strategy::Binned, Some(plan)) = strategy(&self.device, &self.options, &self.pipeline, n, 0, 1, false)?
         {
-            return Ok(self.pipeline.invert(stream, ranks, plan, &mut self.status, order)?);
+            return Ok(self.pipeline.invert(stream, ranks, values, plan, &mut self.status, order)?);
         }
         // SAFETY: `order` is as long as `ranks`.
-        unsafe { launch!(stream, finish::order<<<blocks(n, BLOCK), BLOCK>>>(ranks, order))? };
+        unsafe { launch!(stream, finish::order<<<blocks(n, BLOCK), BLOCK>>>(ranks, values, order))? };
         Ok(())
     }
 

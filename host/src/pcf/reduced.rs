@@ -2,8 +2,11 @@
 
 use std::io::{self, Seek, Write};
 
-use super::{Pairwise, PairwiseError, PcfReal, io::npz::Arrays};
-use crate::engine::{Below, ByRows, Control, Engine, Report, RowReducer, Smallest, Sums};
+use super::{Pairwise, PairwiseError, PcfReal};
+use crate::{
+    engine::{Below, ByRows, Control, Engine, Report, RowReducer, Smallest, Sums},
+    npz::Arrays,
+};
 
 /// Each function's nearest functions, in ascending order of their distances; equally near ones by their numbers.
 #[derive(Clone, Debug, PartialEq)]

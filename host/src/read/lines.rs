@@ -96,3 +96,20 @@ impl Lines {
 pub(crate) fn at(line: u64, reason: impl Display) -> String {
     format!("line {line}: {reason}")
 }
+
+/// The words of a line, which blanks and tabs separate.
+pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
+}
+
+/// A whole number from 0 on, written in digits alone.
+pub(crate) fn number(word: &[u8]) -> Option<u64> {
+    let digits = word.strip_prefix(b"+").unwrap_or(word);
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0u64, |number, byte| match byte {
+        b'0'..=b'9' => number.checked_mul(10)?.checked_add(u64::from(byte - b'0')),
+        _ => None,
+    })
+}

@@ -18,10 +18,11 @@
 //! | dimensions of an array | 64 |
 //! | an array in an archive (`.npz`) | [`archived`]: 64 MiB, or 100 times the archive's size where that is more |
 //! | what an array without elements has along its other dimensions | [`MOST_EMPTY`], 2^20 |
-//! | rows or columns of a sparse matrix (`.mtx`) | [`declared`]: 2^20, or 100 for each byte of the file where that is more |
+//! | rows or columns of a sparse matrix (`.mtx`), vertices of a graph | [`declared`]: 2^20, or 100 for each byte of the file where that is more |
 //! | memory | what is free, for the control group and under `ulimit`, too |
 
 mod lines;
+mod market;
 mod table;
 
 use std::{
@@ -31,7 +32,8 @@ use std::{
     path::Path,
 };
 
-pub(crate) use lines::{Lines, at};
+pub(crate) use lines::{Lines, at, number, words};
+pub(crate) use market::{Field, Market, Symmetry};
 pub(crate) use table::Table;
 
 pub use crate::files::Reason;
@@ -53,8 +55,8 @@ pub const fn archived(size: u64) -> u64 {
     if by_size > 64 << 20 { by_size } else { 64 << 20 }
 }
 
-/// The most rows or columns that a text of this many bytes may declare. Each takes memory, whether it has entries or
-/// not.
+/// The most rows, columns or vertices that a file of this many bytes may declare. Each takes memory, whether it has
+/// entries or not.
 pub const fn declared(size: u64) -> u64 {
     let by_size = size.saturating_mul(100);
     if by_size > 1 << 20 { by_size } else { 1 << 20 }

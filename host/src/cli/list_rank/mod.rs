@@ -4,10 +4,7 @@ mod ranking;
 mod show;
 pub mod verify;
 
-use std::{
-    path::{Path, PathBuf},
-    time::Instant,
-};
+use std::{path::PathBuf, time::Instant};
 
 use clap::{Args, ValueEnum};
 use ranking::Job;
@@ -21,7 +18,7 @@ use super::{
     Global, count,
     failure::Failure,
     format,
-    npy::{self, Array, Kind},
+    npy::{self, Array},
     output::Files,
     progress::Progress,
     size,
@@ -171,7 +168,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         None => None,
     };
     let (source, next) = match &arguments.input {
-        Some(path) => (path.display().to_string(), read_next(path, progress)?),
+        Some(path) => (path.display().to_string(), npy::read_i32(path, "next", "an element", progress)?),
         None => {
             let default = if device.backend() == Backend::Cuda { 100_000_000 } else { 10_000_000 };
             // Files hold no more than a u32 of elements.
@@ -272,23 +269,6 @@ impl Outputs {
     fn all(&self) -> Vec<&Destination> {
         [&self.result, &self.order, &self.lists].into_iter().flatten().collect()
     }
-}
-
-/// Reads successors; those of 64 bits must fit into 32.
-fn read_next(path: &Path, progress: Progress) -> Result<Vec<i32>, Failure> {
-    let values = match npy::read(path, "next", &[Kind::I32, Kind::I64], progress)? {
-        Array::I32(next) => return Ok(next),
-        Array::I64(values) => values,
-        other => unreachable!("{} was not allowed", other.kind().name()),
-    };
-    let convert = |(element, value): (usize, &i64)| {
-        i32::try_from(*value).map_err(|_| {
-            let (path, n) = (path.display(), values.len());
-            let text = format!("{path}: next[{element}] is {value}, which is neither an element (there are {n}, from 0) nor -1");
-            Failure::Error(text)
-        })
-    };
-    values.iter().enumerate().map(convert).collect()
 }
 
 /// Generates a list; gives its description, too.

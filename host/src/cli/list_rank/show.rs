@@ -100,14 +100,7 @@ impl Shown<'_> {
         ))?;
 
         let total = report.total_ms();
-        let bytes = report.steps.iter().map(|step| step.bytes).sum();
-        let mut table = terminal::table(["step", "ms", "moved", "GB/s", "share"], 1..5);
-        let steps = report.steps.iter().map(|step| (step.name, step.ms, step.bytes));
-        for (name, ms, bytes) in steps.chain([("total", total, bytes)]) {
-            let share = if total > 0.0 { format!("{:.1} %", 100.0 * ms / total) } else { String::new() };
-            table.add_row([name.to_owned(), format::digits(ms), format::bytes(bytes), format::bandwidth(bytes, ms), share]);
-        }
-        terminal::print(table)?;
+        terminal::print(terminal::steps(report.steps.iter().map(|step| (step.name, step.ms, step.bytes))))?;
         let runs = if job.runs == 1 { "One run".to_owned() } else { format!("The median of {} runs", format::grouped(job.runs)) };
         let rate = match format::rate(report.n, total, "elements") {
             rate if rate.is_empty() => rate,

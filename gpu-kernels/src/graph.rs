@@ -1,0 +1,396 @@
+//! Bridges and biconnected components of a graph, on a spanning forest that has been rooted.
+//!
+//! Vertices have their *positions* in preorder, by which a subtree is a range: from its vertex's position up to its
+//! *end*. For each subtree its *reach* is the least and the greatest position that its vertices and the edges from them
+//! outside of the forest ([`reach()`]) come to. That is a minimum over a range for each vertex ([`blocks()`],
+//! [`level()`], [`judge()`]). Then
+//!
+//! - the edge from a vertex to its parent is a *bridge* where the reach of its subtree stays within the subtree;
+//! - it is a *fence* where it stays within the parent's subtree. The other edges of the forest, and the edges between
+//!   vertices of which neither is above the other, connect what is in one biconnected component: all of its vertices but
+//!   the topmost, its *head*, below which all edges are fences.
+//!
+//! Sources: R. E. Tarjan and U. Vishkin, *An Efficient Parallel Biconnectivity Algorithm*, SIAM J. Comput. 14(4), 1985;
+//! L. Dong, Y. Gu, Y. Sun and Y. Wang, *Provably Fast and Space-Efficient Parallel Biconnectivity*, PPoPP 2023, for
+//! fences, heads, and the graph that isn't built.
+
+use bytemuck::{Pod, Zeroable};
+use cuda_std::prelude::*;
+
+use crate::{
+    collectives::{
+        Max, Min,
+        warp::{Lanes, inclusive_scan},
+    },
+    components::{NONE, are_known, edge_at, unite},
+};
+
+/// In a vertex's bits: the edge to its parent is a bridge.
+pub const BRIDGE: u8 = 1;
+/// In a vertex's bits: the edge to its parent is a fence.
+pub const FENCE: u8 = 2;
+
+/// Positions of a block of the table of minima: a warp's.
+pub const BLOCK: usize = 32;
+
+/// What is counted.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+pub struct Counts {
+    /// Bridges, in [`judge()`].
+    pub bridges: u32,
+    /// Biconnected components, in [`count_heads()`].
+    pub components: u32,
+    /// Articulation points, in [`cut_vertices()`].
+    pub cuts: u32,
+}
+
+/// Whether an edge is that of the forest between two vertices. A vertex's *link* is the number of the edge to its
+/// parent, or where edges between the same vertices are one, its parent; [`NONE`] for roots.
+#[inline(always)]
+const fn links(arcs: bool, link: u32, edge: u32, other: i32) -> bool {
+    link == if arcs { other as u32 } else { edge }
+}
+
+/// The greatest and the least.
+#[inline(always)]
+fn join(a: U32x2, b: U32x2) -> U32x2 {
+    U32x2::new(a.x.min(b.x), a.y.max(b.y))
+}
+
+/// The nonzeros of a matrix in compressed sparse rows as edges. Counts in `wrong` the elements of `row_ptr` that are less
+/// than those before, or more than there are nonzeros; edges are garbage if there are any. Any grid.
+///
+/// # Safety
+/// `wrong` is valid for atomic access.
+#[kernel(max_threads = 256)]
+pub unsafe fn rows(row_ptr: &[i32], columns: &[i32], mut edges: DisjointSlice<I32x2>, wrong: *mut u32) {
+    let mut count = 0;
+    for at in thread::grid_stride(row_ptr.len()) {
+        let least = if at == 0 { 0 } else { row_ptr[at - 1] };
+        let most = if at == 0 { 0 } else { columns.len() as i32 };
+        count += (row_ptr[at] < least || row_ptr[at] > most) as u32;
+    }
+    if count > 0 {
+        // SAFETY: the count is valid for atomic access (this kernel's contract).
+        unsafe { atomic::device::fetch_add(wrong, count) };
+    }
+    for (nonzero, edge) in edges.grid_stride_mut() {
+        // The first row that ends behind it.
+        let (mut row, mut last) = (0, row_ptr.len().saturating_sub(2));
+        while row < last {
+            let middle = (row + last) / 2;
+            if row_ptr[middle + 1] as usize <= nonzero {
+                row = middle + 1;
+            } else {
+                last = middle;
+            }
+        }
+        *edge = I32x2::new(row as i32, columns[nonzero]);
+    }
+}
+
+/// What is known of a rooted forest's vertices, by their own numbers.
+#[derive(Clone, Copy, Debug, KernelParam)]
+pub struct Rooted<'a> {
+    /// Parents; negative for roots.
+    pub parents: &'a [i32],
+    /// Positions in preorder.
+    pub positions: &'a [i32],
+    /// How many vertices the subtrees have.
+    pub sizes: &'a [i32],
+}
+
+/// Brings vertices into preorder: `order` gets the vertex at each position, `spans` its end and its parent's position
+/// ([`NONE`] for roots). `links` gets each vertex's position and, as its link, its parent; `reaches` each position
+/// twice. Any grid.
+///
+/// # Safety
+/// All arrays have as many elements as there are vertices. Positions are a permutation, and parents are vertices.
+#[kernel(max_threads = 256)]
+pub unsafe fn order(
+    rooted: Rooted<'_>,
+    order: *mut i32,
+    spans: *mut U32x2,
+    mut links: DisjointSlice<U32x2>,
+    mut reaches: DisjointSlice<U32x2>,
+) {
+    for (vertex, link) in links.grid_stride_mut() {
+        let (parent, position) = (rooted.parents[vertex], rooted.positions[vertex] as u32);
+        let above = if parent < 0 { NONE } else { rooted.positions[parent as usize] as u32 };
+        *link = U32x2::new(position, if parent < 0 { NONE } else { parent as u32 });
+        // SAFETY: positions are a permutation, so that they are in range, and no other vertex has this one (this
+        // kernel's contract).
+        unsafe {
+            order.add(position as usize).write(vertex as i32);
+            spans.add(position as usize).write(U32x2::new(position + rooted.sizes[vertex] as u32, above));
+        }
+    }
+    for (position, reach) in reaches.grid_stride_mut() {
+        *reach = U32x2::splat(position as u32);
+    }
+}
+
+/// Makes the edges of the forest the links of the lower of their vertices. Any grid.
+///
+/// # Safety
+/// `links` has as many elements as `parents`, and the forest is of these vertices: an edge for each that has a parent.
+#[kernel(max_threads = 256)]
+pub unsafe fn link(forest: &[I32x2], indices: &[u32], parents: &[i32], links: *mut U32x2) {
+    for i in thread::grid_stride(forest.len()) {
+        let I32x2 { x: u, y: v } = forest[i];
+        let lower = if parents[u as usize] == v { u } else { v };
+        // SAFETY: the vertex has a link, which no other edge of the forest is that of (this kernel's contract).
+        unsafe { (*links.add(lower as usize)).y = indices[i] };
+    }
+}
+
+/// For each edge outside of the forest, brings the reach of one end to the other. Any grid.
+///
+/// # Safety
+/// Edges are between vertices, for each of which there is a link and, valid for atomic access, a reach.
+#[kernel(max_threads = 256)]
+pub unsafe fn reach(edges: &[I32x2], arcs: bool, links_of: &[U32x2], reaches: *mut U32x2) {
+    for edge in thread::grid_stride(edges.len()) {
+        let I32x2 { x: u, y: v } = edge_at(edges, edge);
+        let (a, b) = (links_of[u as usize], links_of[v as usize]);
+        if u == v || links(arcs, a.y, edge as u32, v) || links(arcs, b.y, edge as u32, u) {
+            continue;
+        }
+        let (low, high) = (a.x.min(b.x), a.x.max(b.x));
+        // SAFETY: positions of vertices, for which there are reaches (this kernel's contract).
+        unsafe {
+            let (lows, highs) = (&raw mut (*reaches.add(high as usize)).x, &raw mut (*reaches.add(low as usize)).y);
+            if low < atomic::device::load(lows) {
+                atomic::device::fetch_min(lows, low);
+            }
+            if high > atomic::device::load(highs) {
+                atomic::device::fetch_max(highs, high);
+            }
+        }
+    }
+}
+
+/// The reach of each position together with those before it in its block; and of each whole block, the first level of
+/// the table. A thread for each position, in blocks of whole warps.
+///
+/// # Safety
+/// `before` has as many elements as `reaches`, and `table` one for every [`BLOCK`] of them.
+#[kernel(max_threads = 256)]
+pub unsafe fn blocks(reaches: &[U32x2], mut before: DisjointSlice<U32x2>, table: *mut U32x2) {
+    let position = thread::index_1d() as usize;
+    let own = reaches.get(position).copied().unwrap_or(U32x2::new(u32::MAX, 0));
+    let joined = U32x2::new(inclusive_scan(Lanes::FULL, own.x, Min), inclusive_scan(Lanes::FULL, own.y, Max));
+    before.set(joined);
+    // The last lane has all of the block, also where it is beyond the end.
+    if warp::lane_id() == 31 && position / BLOCK < reaches.len().div_ceil(BLOCK) {
+        // SAFETY: the table has an element for each block (this kernel's contract), which this warp alone writes.
+        unsafe { table.add(position / BLOCK).write(joined) };
+    }
+}
+
+/// The next level of the table, of `count` blocks each: what two ranges of the one below, `width` blocks long, have
+/// together. Where there is no second one, the element is not used. Any grid.
+#[kernel(max_threads = 256)]
+pub fn level(below: &[U32x2], width: u32, mut above: DisjointSlice<U32x2>) {
+    for (block, reach) in above.grid_stride_mut() {
+        let second = below.get(block + width as usize).copied();
+        *reach = second.map_or(below[block], |second| join(below[block], second));
+    }
+}
+
+/// Reaches of ranges of positions.
+#[derive(Clone, Copy, Debug, KernelParam)]
+pub struct Reaches<'a> {
+    /// That of each position.
+    pub own: &'a [U32x2],
+    /// Those of [`blocks()`].
+    pub before: &'a [U32x2],
+    /// All levels, one after another.
+    pub table: &'a [U32x2],
+}
+
+impl Reaches<'_> {
+    /// The reach of the positions from this thread's up to `end`, which is beyond it. All lanes of the warp, whose
+    /// positions are a block, come here.
+    #[inline(always)]
+    #[cfg_attr(not(cuda_device), track_caller)]
+    fn join(self, position: u32, end: u32) -> U32x2 {
+        let width = BLOCK as u32;
+        let (block, last) = (position / width, (end - 1) / width);
+        // Within the block: two ranges whose length is a power of two.
+        let length = end.min((block + 1) * width) - position;
+        let mut range = self.own.get(position as usize).copied().unwrap_or(U32x2::new(u32::MAX, 0));
+        let mut reach = range;
+        let mut power = 1;
+        while power <= width {
+            let source = warp::lane_id().wrapping_add(length).wrapping_sub(power) & 31;
+            let second = U32x2::new(
+                warp::shuffle_idx(warp::FULL_MASK, range.x, source),
+                warp::shuffle_idx(warp::FULL_MASK, range.y, source),
+            );
+            if power <= length && length < 2 * power {
+                reach = join(range, second);
+            }
+            let next = U32x2::new(
+                warp::shuffle_down(warp::FULL_MASK, range.x, power & 31),
+                warp::shuffle_down(warp::FULL_MASK, range.y, power & 31),
+            );
+            range = join(range, next);
+            power *= 2;
+        }
+        if last > block {
+            reach = join(reach, self.before[end as usize - 1]);
+        }
+        if last > block + 1 {
+            let level = (last - block - 1).ilog2();
+            let row = level as usize * self.own.len().div_ceil(BLOCK);
+            reach = join(reach, self.table[row + block as usize + 1]);
+            reach = join(reach, self.table[row + last as usize - (1 << level)]);
+        }
+        reach
+    }
+}
+
+/// Finds what each vertex's edge to its parent is, and counts bridges. A thread for each position, in blocks of whole
+/// warps.
+///
+/// # Safety
+/// `bits` has an element for each vertex, `order` has these in preorder, and `counts` is valid for atomic access.
+#[kernel(max_threads = 256)]
+pub unsafe fn judge(reaches: Reaches<'_>, spans: &[U32x2], order: &[i32], bits: *mut u8, counts: *mut Counts) {
+    let position = thread::index_1d();
+    let span = spans.get(position as usize).copied().unwrap_or(U32x2::new(position + 1, NONE));
+    let reach = reaches.join(position, span.x);
+    let mut found = 0;
+    if span.y != NONE {
+        let above = spans[span.y as usize];
+        found |= BRIDGE * (reach.x >= position && reach.y < span.x) as u8;
+        found |= FENCE * (reach.x >= span.y && reach.y < above.x) as u8;
+    }
+    if (position as usize) < spans.len() {
+        // SAFETY: there are bits for each vertex, and no other position is this vertex's (this kernel's contract).
+        unsafe { bits.add(order[position as usize] as usize).write(found) };
+    }
+    let bridges = warp::ballot(warp::FULL_MASK, found & BRIDGE != 0);
+    if bridges != 0 && warp::lane_id() == 0 {
+        // SAFETY: the counts are valid for atomic access (this kernel's contract).
+        unsafe { atomic::device::fetch_add(&raw mut (*counts).bridges, bridges.count_ones()) };
+    }
+}
+
+/// Unites vertices with their parents, but for those that have one of the bits in `mask`. Any grid.
+///
+/// # Safety
+/// `sets` has as many elements as there are vertices, those of [`components::start()`](crate::components::start());
+/// parents that aren't negative are vertices.
+#[kernel(max_threads = 256)]
+pub unsafe fn hook_tree(parents: &[i32], bits: &[u8], mask: u8, sets: *mut i32) {
+    for vertex in thread::grid_stride(parents.len()) {
+        if parents[vertex] >= 0 && bits[vertex] & mask == 0 {
+            // SAFETY: both are vertices, which have sets (this kernel's contract).
+            unsafe { unite(sets, vertex as i32, parents[vertex]) };
+        }
+    }
+}
+
+/// Unites the ends of edges of which neither is above the other. `known` are earlier sets. Any grid.
+///
+/// # Safety
+/// As [`hook_tree()`], and edges are between vertices.
+#[kernel(max_threads = 256)]
+pub unsafe fn hook_across(edges: &[I32x2], known: &[i32], links_of: &[U32x2], spans: &[U32x2], sets: *mut i32) {
+    for edge in thread::grid_stride(edges.len()) {
+        let I32x2 { x: u, y: v } = edge_at(edges, edge);
+        if are_known(known, u, v) {
+            continue;
+        }
+        let (a, b) = (links_of[u as usize].x, links_of[v as usize].x);
+        if spans[a.min(b) as usize].x <= a.max(b) {
+            // SAFETY: both are vertices, which have sets (this kernel's contract).
+            unsafe { unite(sets, u, v) };
+        }
+    }
+}
+
+/// Whether each edge is a bridge: between two sets, which are what is left without bridges. Any grid.
+#[kernel(max_threads = 256)]
+pub fn bridges(edges: &[I32x2], sets: &[i32], mut bridges: DisjointSlice<u8>) {
+    for (edge, bridge) in bridges.grid_stride_mut() {
+        let I32x2 { x: u, y: v } = edge_at(edges, edge);
+        *bridge = (sets[u as usize] != sets[v as usize]) as u8;
+    }
+}
+
+/// The biconnected component of each edge: that of its lower vertex (the other one is in it, too, or its head); -1 for
+/// edges from a vertex to itself. Any grid.
+#[kernel(max_threads = 256)]
+pub fn edge_labels(edges: &[I32x2], links_of: &[U32x2], sets: &[i32], mut labels: DisjointSlice<i32>) {
+    for (edge, label) in labels.grid_stride_mut() {
+        let I32x2 { x: u, y: v } = edge_at(edges, edge);
+        let (of_u, of_v) = (sets[u as usize], sets[v as usize]);
+        *label = if u == v {
+            -1
+        } else if of_u == of_v || links_of[u as usize].x > links_of[v as usize].x {
+            of_u
+        } else {
+            of_v
+        };
+    }
+}
+
+/// The head of each component, by its label: the parent of those of its vertices whose parent has another label. (There
+/// are fences whose two vertices are connected in another way.) Any grid.
+///
+/// # Safety
+/// `heads` has as many elements as there are vertices, and is valid for atomic access; `sets` are vertices.
+#[kernel(max_threads = 256)]
+pub unsafe fn find_heads(parents: &[i32], sets: &[i32], heads: *mut i32) {
+    for vertex in thread::grid_stride(parents.len()) {
+        let (parent, label) = (parents[vertex], sets[vertex]);
+        if parent >= 0 && sets[parent as usize] != label {
+            // SAFETY: labels are vertices (this kernel's contract). All that store a component's head store the same.
+            unsafe { atomic::device::store(heads.add(label as usize), parent) };
+        }
+    }
+}
+
+/// Counts components, and in `headed` those that each vertex is the head of. Any grid.
+///
+/// # Safety
+/// `headed` has an element for each vertex, 0 at first, and is valid for atomic access, as `counts` is. The heads are
+/// vertices.
+#[kernel(max_threads = 256)]
+pub unsafe fn count_heads(parents: &[i32], sets: &[i32], heads: &[i32], headed: *mut u32, counts: *mut Counts) {
+    let mut components = 0;
+    for vertex in thread::grid_stride(parents.len()) {
+        if parents[vertex] >= 0 && sets[vertex] == vertex as i32 {
+            components += 1;
+            // SAFETY: the head is a vertex, for which there is a count (this kernel's contract).
+            unsafe { atomic::device::fetch_add(headed.add(heads[vertex] as usize), 1) };
+        }
+    }
+    if components > 0 {
+        // SAFETY: the counts are valid for atomic access (this kernel's contract).
+        unsafe { atomic::device::fetch_add(&raw mut (*counts).components, components) };
+    }
+}
+
+/// Whether each vertex is an articulation point: the head of a component and in another one, which a root isn't by
+/// itself. Any grid.
+///
+/// # Safety
+/// `counts` is valid for atomic access.
+#[kernel(max_threads = 256)]
+pub unsafe fn cut_vertices(parents: &[i32], headed: &[u32], mut cuts: DisjointSlice<u8>, counts: *mut Counts) {
+    let mut count = 0;
+    for (vertex, cut) in cuts.grid_stride_mut() {
+        let is_cut = headed[vertex] > (parents[vertex] < 0) as u32;
+        *cut = is_cut as u8;
+        count += is_cut as u32;
+    }
+    if count > 0 {
+        // SAFETY: the counts are valid for atomic access (this kernel's contract).
+        unsafe { atomic::device::fetch_add(&raw mut (*counts).cuts, count) };
+    }
+}

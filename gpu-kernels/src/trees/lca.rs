@@ -1,0 +1,109 @@
+//! Lowest common ancestors by range minima.
+//!
+//! In preorder, let `up` be the preorder number of each vertex's parent. For two vertices u before v, all that come
+//! after u up to v lie below their lowest common ancestor w or are v's way down from it, so that the least `up` among
+//! them is w's number. The minimum over a range is that over two ends of blocks of [`BLOCK`] and over the whole blocks
+//! between, which a sparse table gives by two of its entries: of each power of two of blocks from each block on.
+//!
+//! A root has no parent: its `up` is -1, and so is the answer for vertices of different trees.
+//!
+//! Source: M. A. Bender and M. Farach-Colton, *The LCA problem revisited*, LATIN 2000.
+
+use cuda_std::prelude::*;
+
+/// Vertices of a block.
+pub const BLOCK: usize = 32;
+
+/// How many entries each level of the table has, and how many levels there are, for `n` vertices.
+pub const fn table_size(n: usize) -> (usize, usize) {
+    let blocks = n.div_ceil(BLOCK);
+    (blocks, if blocks == 0 { 0 } else { blocks.ilog2() as usize + 1 })
+}
+
+/// Each vertex in preorder: the preorder number of its parent, -1 for roots, and the vertex. Any grid.
+///
+/// # Safety
+/// `preorder` is a permutation of 0 .. n, and `entries` points to n elements.
+#[kernel(max_threads = 256)]
+pub unsafe fn entries(parent: &[i32], preorder: &[i32], entries: *mut I32x2) {
+    for v in thread::grid_stride(parent.len()) {
+        let up = if parent[v] < 0 { -1 } else { preorder[parent[v] as usize] };
+        // SAFETY: preorder numbers are below n, and different.
+        unsafe { entries.add(preorder[v] as usize).write(I32x2::new(up, v as i32)) };
+    }
+}
+
+/// The least `up` of the entries `from .. to`.
+#[inline(always)]
+fn least(entries: &[I32x2], from: usize, to: usize) -> i32 {
+    let mut least = i32::MAX;
+    for i in from..to {
+        least = least.min(entries[i].x);
+    }
+    least
+}
+
+/// The table's first level: the minimum of each block. Any grid.
+#[kernel(max_threads = 256)]
+pub fn block_minima(entries: &[I32x2], mut minima: DisjointSlice<i32>) {
+    for (block, minimum) in minima.grid_stride_mut() {
+        *minimum = least(entries, block * BLOCK, ((block + 1) * BLOCK).min(entries.len()));
+    }
+}
+
+/// A level of the table from the one before, whose entries are minima of `width` blocks. Any grid.
+#[kernel(max_threads = 256)]
+pub fn level(before: &[i32], width: u32, mut minima: DisjointSlice<i32>) {
+    for (block, minimum) in minima.grid_stride_mut() {
+        *minimum = match before.get(block + width as usize) {
+            Some(&other) => before[block].min(other),
+            None => before[block],
+        };
+    }
+}
+
+/// The lowest common ancestor of each pair of vertices: -1 for vertices of different trees, and where there is no such
+/// vertex, which is counted in `bad`. Any grid.
+///
+/// # Safety
+/// `bad` is valid for atomic access.
+#[kernel(max_threads = 256)]
+pub unsafe fn query(
+    pairs: &[I32x2],
+    preorder: &[i32],
+    entries: &[I32x2],
+    table: &[i32],
+    mut ancestors: DisjointSlice<i32>,
+    bad: *mut u32,
+) {
+    let blocks = entries.len().div_ceil(BLOCK);
+    for (i, ancestor) in ancestors.grid_stride_mut() {
+        let (u, v) = (pairs[i].x as u32 as usize, pairs[i].y as u32 as usize);
+        if u >= preorder.len() || v >= preorder.len() {
+            // SAFETY: the counter is valid for atomic access (this kernel's contract).
+            unsafe { atomic::device::fetch_add(bad, 1) };
+            *ancestor = -1;
+            continue;
+        }
+        let (p, q) = (preorder[u] as usize, preorder[v] as usize);
+        if p == q {
+            *ancestor = u as i32;
+            continue;
+        }
+        // From the vertex after the earlier one to the later one.
+        let (from, to) = (p.min(q) + 1, p.max(q) + 1);
+        let (first, last) = (from.div_ceil(BLOCK), to / BLOCK);
+        let mut up = i32::MAX;
+        if first > last {
+            up = least(entries, from, to);
+        } else {
+            up = up.min(least(entries, from, first * BLOCK)).min(least(entries, last * BLOCK, to));
+            if first < last {
+                let level = (last - first).ilog2() as usize;
+                let row = level * blocks;
+                up = up.min(table[row + first]).min(table[row + last - (1 << level)]);
+            }
+        }
+        *ancestor = if up < 0 { -1 } else { entries[up as usize].y };
+    }
+}

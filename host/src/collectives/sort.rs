@@ -1,0 +1,111 @@
+//! Sorting by keys.
+
+use gpu_kernels::collectives::sort::{self, Digit, MAX_BITS, THREADS};
+
+use super::{ScanWorkspace, exclusive_scan_in_place};
+use crate::{
+    device::{Buffer, Device, DeviceError, Stream, View},
+    launch,
+};
+
+/// What [`sort`] needs beside its keys, and the result that it leaves: 16 bytes for each key, and 4 for 16 (with digits
+/// of 8 bits). It grows with the longest input, and never shrinks.
+#[derive(Debug)]
+pub struct SortWorkspace {
+    /// Keys and indices after the last pass.
+    sorted: [Buffer<u32>; 2],
+    /// Those before it.
+    spare: [Buffer<u32>; 2],
+    counts: Buffer<u32>,
+    scan: ScanWorkspace,
+}
+
+impl SortWorkspace {
+    /// A workspace for sorting on streams of `device`.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfMemory`], and what earlier work on the device came to.
+    pub fn new(device: &Device) -> Result<Self, DeviceError> {
+        Ok(SortWorkspace {
+            sorted: [device.empty(), device.empty()],
+            spare: [device.empty(), device.empty()],
+            counts: device.empty(),
+            scan: ScanWorkspace::new(device)?,
+        })
+    }
+
+    /// The keys of the last [`sort`], ascending.
+    pub fn keys(&self) -> &Buffer<u32> {
+        &self.sorted[0]
+    }
+
+    /// The order of the last [`sort`]: `keys()[i]` was the key at the index `order()[i]`.
+    pub fn order(&self) -> &Buffer<u32> {
+        &self.sorted[1]
+    }
+}
+
+/// Sorts `keys`, all below 2^`bits`, and leaves them with their indices in `workspace`
+/// ([`keys`](SortWorkspace::keys), [`order`](SortWorkspace::order)). Equal keys keep their order. Doesn't wait.
+///
+/// A radix sort in `bits / 8` passes, rounded up, one at least: of each, the keys are read twice, and keys and indices
+/// written once. Bits from `bits` on are left out of account.
+///
+/// ```
+/// use warpsmith::{collectives::{SortWorkspace, sort}, device::{Device, DeviceError}};
+///
+/// let device = Device::best()?;
+/// let stream = device.stream()?;
+/// let mut workspace = SortWorkspace::new(&device)?;
+/// sort(&stream, &device.upload(&[3u32, 1, 4, 1, 5])?, 3, &mut workspace)?;
+/// assert_eq!(stream.download_vec(workspace.keys())?, [1, 1, 3, 4, 5]);
+/// assert_eq!(stream.download_vec(workspace.order())?, [1, 3, 0, 2, 4]);
+/// # Ok::<(), DeviceError>(())
+/// ```
+///
+/// # Errors
+/// [`DeviceError::LengthMismatch`] where there are 2^31 keys or more, [`DeviceError::ArgumentElsewhere`] where
+/// something is on another device than the stream, and what earlier work on the device came to.
+pub fn sort<'a>(
+    stream: &Stream,
+    keys: impl Into<View<'a, u32>>,
+    bits: u32,
+    workspace: &mut SortWorkspace,
+) -> Result<(), DeviceError> {
+    let keys = keys.into();
+    let n = keys.len();
+    if n > i32::MAX as usize {
+        return Err(DeviceError::LengthMismatch { what: "keys to sort", found: n, expected: i32::MAX as usize });
+    }
+    let SortWorkspace { sorted, spare, counts, scan } = workspace;
+    for buffer in sorted.iter_mut().chain(&mut *spare) {
+        buffer.ensure(n)?;
+    }
+    if n == 0 {
+        return Ok(());
+    }
+    // Passes of about as many bits each, as few as can be.
+    let bits = bits.clamp(1, u32::BITS);
+    let passes = bits.div_ceil(MAX_BITS);
+    let tiles = sort::tiles(n);
+    let none = stream.device().empty();
+    for pass in 0..passes {
+        let shift = bits * pass / passes;
+        let digit = Digit { shift, bits: bits * (pass + 1) / passes - shift };
+        counts.ensure(tiles * digit.values() as usize)?;
+        std::mem::swap(sorted, spare);
+        let (keys, values) = if pass == 0 { (keys, &none) } else { (spare[0].as_view(), &spare[1]) };
+        // SAFETY: there are as many blocks as tiles, and a count for each of them and each digit.
+        unsafe { launch!(stream, sort::count<<<tiles as u32, THREADS>>>(keys, &mut *counts, digit))? };
+        exclusive_scan_in_place(stream, &mut *counts, scan)?;
+        let [sorted_keys, sorted_values] = &mut *sorted;
+        // SAFETY: there are as many blocks as tiles; the starts are those of these keys and this digit, and all arrays
+        // are as long as the keys, or empty.
+        unsafe {
+            launch!(stream, sort::scatter<<<tiles as u32, THREADS>>>(
+                keys, values, &*counts, sorted_keys, sorted_values, digit
+            ))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,227 @@
+//! Connected components of undirected graphs, and spanning forests, on a device.
+//!
+//! ```
+//! use warpsmith::{components::Components, device::Device};
+//!
+//! let device = Device::best()?;
+//! let stream = device.stream()?;
+//! //  0 - 3 - 1    2    4 - 5, where one edge is there twice
+//! let edges = device.upload(&[[3, 1], [0, 3], [5, 4], [4, 5]].map(Into::into))?;
+//! let mut labels = device.alloc(6)?;
+//! let mut components = Components::new(&device)?;
+//! let found = components.label(&stream, &edges, &mut labels)?;
+//! assert_eq!((found.count, found.loops), (3, 0));
+//! assert_eq!(stream.download_vec(&labels)?, [0, 0, 2, 0, 4, 4]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use cuda_std::I32x2;
+use gpu_kernels::components::{self as kernels, NONE, Status};
+
+use crate::{
+    collectives::{ScanWorkspace, exclusive_scan_in_place},
+    device::{Backend, Buffer, Device, DeviceError, LaunchConfig, Stream, View},
+    launch,
+};
+
+/// The most vertices, and the most edges: an i32 numbers them, and one value more stands for none.
+pub const MOST: usize = i32::MAX as usize - 1;
+
+/// Threads of a block.
+pub(crate) const THREADS: u32 = 256;
+
+/// Edges of each vertex that are united before all others. Most of what is left then has one label already.
+const FIRST: usize = 2;
+
+/// Why there are no components.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EdgeError {
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// More than 32 bits can number.
+    #[error("{count} {what} are too many: at most 2^31 - 2 can be numbered")]
+    TooMany {
+        /// Of what: vertices or edges.
+        what: &'static str,
+        /// How many there are.
+        count: usize,
+    },
+    /// An end is no vertex: the first such edge.
+    #[error("edge {edge} is ({u}, {v}), but there are {vertices} vertices, from 0")]
+    OutOfRange {
+        /// The edge.
+        edge: usize,
+        /// One end.
+        u: i32,
+        /// The other.
+        v: i32,
+        /// The number of vertices.
+        vertices: usize,
+    },
+}
+
+/// What was found of a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The number of components.
+    pub count: usize,
+    /// The number of edges from a vertex to itself.
+    pub loops: usize,
+}
+
+/// Finds components on one device, and keeps its arrays from call to call: graphs of one size allocate nothing again.
+///
+/// It takes 8 bytes for each vertex beside the labels. All arrays and streams must be of its device.
+#[derive(Debug)]
+pub struct Components {
+    hooks: Buffer<u32>,
+    /// Earlier labels; then where each vertex's edge goes in a forest.
+    places: Buffer<i32>,
+    status: Buffer<Status>,
+    scan: ScanWorkspace<i32>,
+}
+
+impl Components {
+    /// For graphs on `device`.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfMemory`], and what earlier work on the device came to.
+    pub fn new(device: &Device) -> Result<Self, DeviceError> {
+        let scan = ScanWorkspace::new(device)?;
+        Ok(Components { hooks: device.empty(), places: device.empty(), status: device.alloc(1)?, scan })
+    }
+
+    /// Labels each vertex with the smallest vertex of its component. There are as many vertices as `labels`.
+    ///
+    /// # Errors
+    /// [`EdgeError`]: an edge's end is no vertex, or the device fails. The labels are garbage then.
+    pub fn label(&mut self, stream: &Stream, edges: &Buffer<I32x2>, labels: &mut Buffer<i32>) -> Result<Found, EdgeError> {
+        let (n, m) = (labels.len(), edges.len());
+        for (what, count) in [("vertices", n), ("edges", m)] {
+            if count > MOST {
+                return Err(EdgeError::TooMany { what, count });
+            }
+        }
+        self.hooks.ensure(n)?;
+        start(stream, labels, &mut self.status)?;
+        self.places.ensure(n)?;
+        let Components { hooks, places, status, .. } = self;
+        in_parts(stream, edges, labels, places, false, |edges, first, known, labels| {
+            let grid = grid(stream, edges.len());
+            // SAFETY: labels and hooks have `n` elements, of which the labels have been started; what is known has as many
+            // or none.
+            unsafe {
+                launch!(stream, kernels::hook<<<grid, THREADS>>>(edges, first, n as u32, known, labels, &mut *hooks, &mut *status))
+            }
+        })?;
+        launch!(stream, kernels::mark_hooked<<<grid(stream, n), THREADS>>>(&*labels, &mut self.places))?;
+        exclusive_scan_in_place(stream, &mut self.places, &mut self.scan)?;
+        let (mut status, mut hooked) = ([Status { outside: NONE, loops: 0 }], [0]);
+        stream.download(self.scan.total(), &mut hooked)?;
+        stream.download(&self.status, &mut status)?;
+        let [Status { outside, loops }] = status;
+        if outside != NONE {
+            let edge = outside as usize;
+            let I32x2 { x: u, y: v } = stream.download_vec(edges.view(edge..=edge)?)?[0];
+            return Err(EdgeError::OutOfRange { edge, u, v, vertices: n });
+        }
+        Ok(Found { count: n - hooked[0] as usize, loops: loops as usize })
+    }
+
+    /// [`label`](Self::label), and a spanning forest: `forest` gets the edges of one, as many as there are vertices
+    /// less components, and `indices` their numbers in `edges`. Which forest it is may differ from call to call.
+    ///
+    /// # Errors
+    /// As [`label`](Self::label).
+    pub fn forest(
+        &mut self,
+        stream: &Stream,
+        edges: &Buffer<I32x2>,
+        labels: &mut Buffer<i32>,
+        forest: &mut Buffer<I32x2>,
+        indices: &mut Buffer<u32>,
+    ) -> Result<Found, EdgeError> {
+        let found = self.label(stream, edges, labels)?;
+        let n = labels.len();
+        forest.ensure(n - found.count)?;
+        indices.ensure(n - found.count)?;
+        // SAFETY: the arrays are those of `label`, and the forest has an edge for each vertex that was hooked.
+        unsafe {
+            launch!(stream, kernels::collect<<<grid(stream, n), THREADS>>>(
+                edges, &*labels, &self.places, &self.hooks, forest, indices
+            ))?;
+        }
+        Ok(found)
+    }
+}
+
+/// How many edges are between the same two vertices as others, in whatever direction: all but one of them. Loops don't
+/// count. Takes 16 to 32 bytes for each edge while it works.
+///
+/// # Errors
+/// [`DeviceError::OutOfMemory`], and what earlier work on the device came to.
+pub fn repeats(stream: &Stream, edges: &Buffer<I32x2>) -> Result<usize, DeviceError> {
+    let device = stream.device();
+    let places = (2 * edges.len()).max(1).next_power_of_two();
+    let (mut table, mut repeats) = (device.alloc::<u64>(places)?, device.alloc::<u32>(1)?);
+    stream.fill_zero(&mut table)?;
+    stream.fill_zero(&mut repeats)?;
+    let mask = places as u64 - 1;
+    // SAFETY: the table has so many places, more than there are edges.
+    unsafe {
+        launch!(stream, kernels::count_repeats<<<grid(stream, edges.len()), THREADS>>>(edges, &mut table, mask, &mut repeats))?;
+    }
+    Ok(stream.download_vec(&repeats)?[0] as usize)
+}
+
+/// Unites by edges in two parts: a few for each vertex first, and by what is `known` then, most of the others need little
+/// more than a look. `hook` gets the edges of a part, the number of the first, the labels before them (nothing for the
+/// first part, unless they are `known_at_first`) and the labels. After each part the labels are roots.
+pub(crate) fn in_parts(
+    stream: &Stream,
+    edges: &Buffer<I32x2>,
+    labels: &mut Buffer<i32>,
+    known: &mut Buffer<i32>,
+    known_at_first: bool,
+    mut hook: impl FnMut(View<'_, I32x2>, u32, View<'_, i32>, &mut Buffer<i32>) -> Result<(), DeviceError>,
+) -> Result<(), DeviceError> {
+    let (n, m) = (labels.len(), edges.len());
+    let first = if m > 2 * FIRST * n { FIRST * n } else { m };
+    for range in [0..first, first..m] {
+        if !range.is_empty() {
+            let is_known = known_at_first || range.start > 0;
+            if is_known {
+                stream.copy(&*labels, &mut *known)?;
+            }
+            hook(edges.view(range.clone())?, range.start as u32, known.view(..if is_known { n } else { 0 })?, labels)?;
+            flatten(stream, labels)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes each vertex its own label.
+pub(crate) fn start(stream: &Stream, labels: &mut Buffer<i32>, status: &mut Buffer<Status>) -> Result<(), DeviceError> {
+    status.ensure(1)?;
+    // SAFETY: the status is one element.
+    unsafe { launch!(stream, kernels::start<<<grid(stream, labels.len()), THREADS>>>(labels, status)) }
+}
+
+/// Makes each vertex's root its label.
+pub(crate) fn flatten(stream: &Stream, labels: &mut Buffer<i32>) -> Result<(), DeviceError> {
+    let n = labels.len();
+    // SAFETY: there are `n` labels, all of them vertices.
+    unsafe { launch!(stream, kernels::flatten<<<grid(stream, n), THREADS>>>(labels, n as u32)) }
+}
+
+/// Blocks for a kernel that takes any grid: no more than run at once, but one at least.
+pub(crate) fn grid(stream: &Stream, n: usize) -> u32 {
+    let info = stream.device().info();
+    let most = match info.backend {
+        Backend::Cuda => info.multiprocessors * (info.max_threads_per_multiprocessor / THREADS),
+        Backend::Cpu => 4 * info.multiprocessors,
+    };
+    LaunchConfig::for_elements(n, THREADS).grid.x.clamp(1, most)
+}

@@ -1,0 +1,270 @@
+//! Bridges and biconnected components on a device.
+
+use cuda_std::{I32x2, U32x2};
+use gpu_kernels::{
+    components::Status,
+    graph::{self as kernels, BLOCK, BRIDGE, Counts, FENCE, ReachesArgs, RootedArgs},
+};
+
+use super::{Components, Found, GraphError};
+use crate::{
+    components::{THREADS, flatten, grid, in_parts, start},
+    device::{Buffer, Device, DeviceError, LaunchConfig, Stream},
+    launch,
+    list_rank::{StepTime, clock::Clock},
+    trees::{Rooter, Rooting, Roots},
+};
+
+/// What bridges leave of a graph.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Bridges {
+    /// The graph's components and loops.
+    pub found: Found,
+    /// The number of bridges. Of arcs between the same vertices, one counts.
+    pub bridges: usize,
+    /// The steps in order.
+    pub steps: Vec<StepTime>,
+}
+
+impl Bridges {
+    /// The number of 2-edge-connected components: each bridge divides one in two.
+    pub fn parts(&self) -> usize {
+        self.found.count + self.bridges
+    }
+}
+
+/// How many biconnected components a graph has.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Biconnected {
+    /// The graph's components and loops.
+    pub found: Found,
+    /// The number of biconnected components: of those that have edges.
+    pub components: usize,
+    /// The number of articulation points.
+    pub points: usize,
+    /// The steps in order.
+    pub steps: Vec<StepTime>,
+}
+
+/// Finds bridges and biconnected components on one device, and keeps its arrays from call to call. All arrays and
+/// streams must be of its device.
+pub struct Connectivity {
+    components: Components,
+    rooter: Rooter,
+    rooting: Rooting,
+    timed: bool,
+    /// Sets of vertices: components at first.
+    sets: Buffer<i32>,
+    status: Buffer<Status>,
+    forest: Buffer<I32x2>,
+    indices: Buffer<u32>,
+    /// See [`kernels::order()`].
+    order: Buffer<i32>,
+    spans: Buffer<U32x2>,
+    links: Buffer<U32x2>,
+    reaches: Buffer<U32x2>,
+    before: Buffer<U32x2>,
+    table: Buffer<U32x2>,
+    bits: Buffer<u8>,
+    /// Earlier sets; then the heads by their components' labels.
+    heads: Buffer<i32>,
+    headed: Buffer<u32>,
+    counts: Buffer<Counts>,
+}
+
+impl Connectivity {
+    /// For graphs on `device`. With `timed`, steps are measured by events on the stream.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfMemory`], and what earlier work on the device came to.
+    pub fn new(device: &Device, timed: bool) -> Result<Self, DeviceError> {
+        Ok(Connectivity {
+            components: Components::new(device)?,
+            rooter: Rooter::new(device)?,
+            rooting: Rooting::new(device),
+            timed,
+            sets: device.empty(),
+            status: device.empty(),
+            forest: device.empty(),
+            indices: device.empty(),
+            order: device.empty(),
+            spans: device.empty(),
+            links: device.empty(),
+            reaches: device.empty(),
+            before: device.empty(),
+            table: device.empty(),
+            bits: device.empty(),
+            heads: device.empty(),
+            headed: device.empty(),
+            counts: device.empty(),
+        })
+    }
+
+    /// The bridges of a graph, and what is left without them. There are as many vertices as `labels`, each of which
+    /// gets the smallest vertex of its 2-edge-connected component. `bridges` gets 1 for each edge that is a bridge, else
+    /// 0.
+    ///
+    /// With `arcs`, edges between the same two vertices, in whatever direction, are one, and all of them a bridge if
+    /// that is one. Otherwise none of them is a bridge. Loops never are.
+    ///
+    /// # Errors
+    /// [`GraphError`]: an edge's end is no vertex, a length doesn't fit, or the device fails.
+    pub fn bridges(
+        &mut self,
+        stream: &Stream,
+        edges: &Buffer<I32x2>,
+        arcs: bool,
+        labels: &mut Buffer<i32>,
+        bridges: &mut Buffer<u8>,
+    ) -> Result<Bridges, GraphError> {
+        let (n, m) = (labels.len(), edges.len());
+        same_length("bridges", bridges.len(), m, "edges")?;
+        let mut clock = Clock::start(stream, self.timed)?;
+        let found = self.judge(stream, edges, arcs, n, &mut clock)?;
+        start(stream, labels, &mut self.status)?;
+        let parents = self.rooting.parent();
+        // SAFETY: there are as many sets as vertices, which have been started.
+        unsafe { launch!(stream, kernels::hook_tree<<<grid(stream, n), THREADS>>>(parents, &self.bits, BRIDGE, &mut *labels))? };
+        flatten(stream, labels)?;
+        clock.end("parts", 13 * n as u64)?;
+        launch!(stream, kernels::bridges<<<grid(stream, m), THREADS>>>(edges, &*labels, bridges))?;
+        clock.end("bridges", (9 * m + 4 * n) as u64)?;
+        let counts = self.counts(stream)?;
+        Ok(Bridges { found, bridges: counts.bridges as usize, steps: clock.steps()? })
+    }
+
+    /// The biconnected components of a graph, and its articulation points. `labels` gets a number for each edge, the
+    /// same for those of one component: the smallest of the component's vertices but for the one that is nearest to the
+    /// smallest vertex of the graph's component. Loops are in none, and get -1. There are as many vertices as `points`,
+    /// each of which gets 1 for an articulation point, else 0.
+    ///
+    /// # Errors
+    /// [`GraphError`]: an edge's end is no vertex, a length doesn't fit, or the device fails.
+    pub fn biconnected(
+        &mut self,
+        stream: &Stream,
+        edges: &Buffer<I32x2>,
+        labels: &mut Buffer<i32>,
+        points: &mut Buffer<u8>,
+    ) -> Result<Biconnected, GraphError> {
+        let (n, m) = (points.len(), edges.len());
+        same_length("labels", labels.len(), m, "edges")?;
+        let mut clock = Clock::start(stream, self.timed)?;
+        // Whether edges are there twice makes no difference, and arcs are found without the numbers of the forest's.
+        let found = self.judge(stream, edges, true, n, &mut clock)?;
+
+        let (of_edges, of_vertices) = (grid(stream, m), grid(stream, n));
+        let parents = self.rooting.parent();
+        start(stream, &mut self.sets, &mut self.status)?;
+        // SAFETY: there are as many sets as vertices, which have been started.
+        unsafe { launch!(stream, kernels::hook_tree<<<of_vertices, THREADS>>>(parents, &self.bits, FENCE, &mut self.sets))? };
+        // Most other edges are within one of these sets.
+        flatten(stream, &mut self.sets)?;
+        self.heads.ensure(n)?;
+        let Connectivity { sets, heads: known, links, spans, .. } = self;
+        in_parts(stream, edges, sets, known, true, |edges, _, known, sets| {
+            let grid = grid(stream, edges.len());
+            // SAFETY: sets and what is known of them are of the vertices, which edges are between.
+            unsafe { launch!(stream, kernels::hook_across<<<grid, THREADS>>>(edges, known, &*links, &*spans, sets)) }
+        })?;
+        clock.end("connect", (8 * m + 29 * n) as u64)?;
+
+        launch!(stream, kernels::edge_labels<<<of_edges, THREADS>>>(edges, &self.links, &self.sets, labels))?;
+        clock.end("labels", (12 * m + 12 * n) as u64)?;
+        self.headed.ensure(n)?;
+        stream.fill_zero(&mut self.headed)?;
+        // SAFETY: heads and their counts are of the vertices, as sets are; the counts are 0.
+        unsafe {
+            launch!(stream, kernels::find_heads<<<of_vertices, THREADS>>>(parents, &self.sets, &mut self.heads))?;
+            launch!(stream, kernels::count_heads<<<of_vertices, THREADS>>>(
+                parents, &self.sets, &self.heads, &mut self.headed, &mut self.counts
+            ))?;
+            launch!(stream, kernels::cut_vertices<<<of_vertices, THREADS>>>(parents, &self.headed, points, &mut self.counts))?;
+        }
+        clock.end("points", 42 * n as u64)?;
+        let counts = self.counts(stream)?;
+        let (components, points) = (counts.components as usize, counts.cuts as usize);
+        Ok(Biconnected { found, components, points, steps: clock.steps()? })
+    }
+
+    /// Roots a spanning forest, and finds what its edges are.
+    fn judge(
+        &mut self,
+        stream: &Stream,
+        edges: &Buffer<I32x2>,
+        arcs: bool,
+        n: usize,
+        clock: &mut Clock<'_>,
+    ) -> Result<Found, GraphError> {
+        let m = edges.len();
+        self.sets.ensure(n)?;
+        let found = self.components.forest(stream, edges, &mut self.sets, &mut self.forest, &mut self.indices)?;
+        clock.end("forest", (8 * m + 40 * n) as u64)?;
+        self.rooter.edges(stream, n, &self.forest, Roots::Labels(&self.sets), &mut self.rooting)?;
+        clock.end("rooting", 24 * n as u64)?;
+
+        let blocks = n.div_ceil(BLOCK);
+        let levels = blocks.checked_ilog2().map_or(0, |last| last as usize + 1);
+        self.order.ensure(n)?;
+        self.spans.ensure(n)?;
+        self.links.ensure(n)?;
+        self.reaches.ensure(n)?;
+        self.before.ensure(n)?;
+        self.bits.ensure(n)?;
+        self.table.ensure(levels * blocks)?;
+        self.counts.ensure(1)?;
+        stream.fill_zero(&mut self.counts)?;
+        let parents = self.rooting.parent();
+        let rooted = RootedArgs { parents, positions: self.rooting.preorder(), sizes: self.rooting.size() };
+        let (of_edges, of_vertices) = (grid(stream, m), grid(stream, n));
+        // SAFETY: all arrays are of the `n` vertices, of which the rooter gives preorder and parents.
+        unsafe {
+            launch!(stream, kernels::order<<<of_vertices, THREADS>>>(
+                rooted, &mut self.order, &mut self.spans, &mut self.links, &mut self.reaches
+            ))?;
+        }
+        if !arcs {
+            let of_forest = grid(stream, self.forest.len());
+            // SAFETY: the forest is that which was rooted.
+            unsafe {
+                launch!(stream, kernels::link<<<of_forest, THREADS>>>(&self.forest, &self.indices, parents, &mut self.links))?
+            };
+        }
+        clock.end("order", (44 * n + if arcs { 0 } else { 20 * n }) as u64)?;
+        // SAFETY: edges are between the vertices, which `forest` has checked.
+        unsafe { launch!(stream, kernels::reach<<<of_edges, THREADS>>>(edges, arcs, &self.links, &mut self.reaches))? };
+        clock.end("reach", (8 * m + 16 * n) as u64)?;
+
+        let of_positions = LaunchConfig::for_elements(n, THREADS).grid.x;
+        // SAFETY: the table's first level has an element for each block.
+        unsafe {
+            launch!(stream, kernels::blocks<<<of_positions, THREADS>>>(&self.reaches, &mut self.before, &mut self.table))?;
+        }
+        for level in 1..levels {
+            let (below, mut above) = self.table.split_at_mut(level * blocks)?;
+            let (below, above) = (below.as_view().view((level - 1) * blocks..)?, above.view_mut(..blocks)?);
+            launch!(stream, kernels::level<<<grid(stream, blocks), THREADS>>>(below, 1 << (level - 1), above))?;
+        }
+        let reaches = ReachesArgs { own: &self.reaches, before: &self.before, table: &self.table };
+        // SAFETY: there are bits for each vertex; the rest is of the kernels before.
+        unsafe {
+            launch!(stream, kernels::judge<<<of_positions, THREADS>>>(
+                reaches, &self.spans, &self.order, &mut self.bits, &mut self.counts
+            ))?;
+        }
+        clock.end("ranges", (37 * n + 16 * levels * blocks) as u64)?;
+        Ok(found)
+    }
+
+    fn counts(&self, stream: &Stream) -> Result<Counts, DeviceError> {
+        let mut counts = [Counts::default()];
+        stream.download(&self.counts, &mut counts)?;
+        Ok(counts[0])
+    }
+}
+
+fn same_length(what: &'static str, found: usize, expected: usize, of: &'static str) -> Result<(), GraphError> {
+    if found == expected { Ok(()) } else { Err(GraphError::Length { what, found, expected, of }) }
+}

@@ -1,0 +1,83 @@
+//! Undirected graphs: bridges, 2-edge-connected components, articulation points and biconnected components.
+//!
+//! A graph is a number of vertices and an array of edges, of which each is two vertices: an [`EdgeList`] in host memory,
+//! which [`io`] reads from files, or a buffer on a device. [`Connectivity`] works on such a buffer, end to end on the
+//! device, and [`Components`] finds connected components and spanning forests. For graphs in host memory there are
+//! [`components`], [`bridges`] and [`biconnected`]:
+//!
+//! ```
+//! use warpsmith::{device::Device, graph::{self, EdgeList}};
+//!
+//! //  0 - 1
+//! //   \ / \
+//! //    2   3 - 4
+//! let edges = vec![[0, 1], [1, 2], [2, 0], [1, 3], [3, 4]];
+//! let graph = EdgeList { vertices: 5, edges, arcs: false };
+//! let device = Device::best()?;
+//! assert_eq!(graph::components(&device, &graph)?, [0, 0, 0, 0, 0]);
+//!
+//! let (bridges, parts) = graph::bridges(&device, &graph)?;
+//! assert_eq!((bridges, parts), (vec![3, 4], vec![0, 0, 0, 3, 4]));
+//!
+//! let (labels, points) = graph::biconnected(&device, &graph)?;
+//! assert_eq!((labels, points), (vec![1, 1, 1, 3, 4], vec![1, 3]));
+//! # Ok::<(), graph::GraphError>(())
+//! ```
+//!
+//! Loops, edges from a vertex to itself, and double edges are allowed. Results depend on the graph alone: neither on the
+//! order in which threads run, nor on the spanning forest that they find. Labels of edges and vertices don't depend on
+//! the order of the edges, either.
+
+mod connectivity;
+mod edges;
+mod error;
+pub mod generate;
+pub mod io;
+
+pub use crate::components::{Components, EdgeError, Found, MOST, repeats};
+pub use connectivity::{Biconnected, Bridges, Connectivity};
+pub use edges::{EdgeList, edges_of_rows};
+pub use error::GraphError;
+
+use crate::device::Device;
+
+/// The smallest vertex of each vertex's component.
+///
+/// # Errors
+/// [`GraphError`]: an edge's end is no vertex, or the device fails.
+pub fn components(device: &Device, graph: &EdgeList) -> Result<Vec<i32>, GraphError> {
+    let stream = device.stream()?;
+    let (edges, mut labels) = (graph.upload(device)?, device.alloc(graph.vertices)?);
+    Components::new(device)?.label(&stream, &edges, &mut labels)?;
+    Ok(stream.download_vec(&labels)?)
+}
+
+/// The numbers of the bridges, ascending, and the smallest vertex of each vertex's 2-edge-connected component.
+///
+/// # Errors
+/// As [`components`].
+pub fn bridges(device: &Device, graph: &EdgeList) -> Result<(Vec<i32>, Vec<i32>), GraphError> {
+    let stream = device.stream()?;
+    let edges = graph.upload(device)?;
+    let (mut labels, mut bridges) = (device.alloc(graph.vertices)?, device.alloc(edges.len())?);
+    Connectivity::new(device, false)?.bridges(&stream, &edges, graph.arcs, &mut labels, &mut bridges)?;
+    Ok((places(&stream.download_vec(&bridges)?), stream.download_vec(&labels)?))
+}
+
+/// The label of each edge's biconnected component ([`Connectivity::biconnected`] says which), and the articulation
+/// points, ascending.
+///
+/// # Errors
+/// As [`components`].
+pub fn biconnected(device: &Device, graph: &EdgeList) -> Result<(Vec<i32>, Vec<i32>), GraphError> {
+    let stream = device.stream()?;
+    let edges = graph.upload(device)?;
+    let (mut labels, mut points) = (device.alloc(edges.len())?, device.alloc(graph.vertices)?);
+    Connectivity::new(device, false)?.biconnected(&stream, &edges, &mut labels, &mut points)?;
+    Ok((stream.download_vec(&labels)?, places(&stream.download_vec(&points)?)))
+}
+
+/// Where there are others than 0.
+pub fn places(flags: &[u8]) -> Vec<i32> {
+    (0..).zip(flags).filter(|&(_, &flag)| flag != 0).map(|(place, _)| place).collect()
+}

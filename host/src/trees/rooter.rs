@@ -1,0 +1,426 @@
+//! Rooting: from edges or parents to numbers.
+
+use bytemuck::Pod;
+use cuda_std::{I32x2, I32x4};
+use gpu_kernels::trees::{Status, edges, parents, tour};
+
+use super::{
+    Rooting, TreeError,
+    check::{self, check_roots},
+};
+use crate::{
+    collectives::{ScanWorkspace, SortWorkspace, exclusive_scan_in_place, sort},
+    components::{Components, EdgeError, THREADS, grid},
+    device::{Buffer, Device, DeviceError, Stream, View},
+    launch,
+    list_rank::{ListError, ListRanker, Options, StepTime, clock::Clock},
+};
+
+/// Which vertices are roots. Labels are an array of the host or of the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Roots<L> {
+    /// This one, of one tree.
+    At(i32),
+    /// Vertex v exactly where its label is v: one for each tree of a forest. Connected components, named by any of
+    /// their vertices, are such labels.
+    Labels(L),
+    /// The least vertex of each tree; of parents, those that have none.
+    Each,
+}
+
+impl<L> Roots<L> {
+    /// The same of other labels.
+    pub fn map<M>(self, labels: impl FnOnce(L) -> M) -> Roots<M> {
+        match self {
+            Roots::At(root) => Roots::At(root),
+            Roots::Labels(of) => Roots::Labels(labels(of)),
+            Roots::Each => Roots::Each,
+        }
+    }
+}
+
+/// How a rooting went.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Report {
+    /// The number of vertices.
+    pub n: usize,
+    /// The number of trees.
+    pub trees: usize,
+    /// Its steps in order.
+    pub steps: Vec<StepTime>,
+}
+
+impl Report {
+    /// All steps together, in ms.
+    pub fn total_ms(&self) -> f64 {
+        self.steps.iter().map(|step| step.ms).sum()
+    }
+}
+
+/// Roots forests on one device, and keeps its arrays from call to call: rooting a forest of the same size again
+/// allocates nothing. All arrays and streams must be of that device.
+pub struct Rooter {
+    timed: bool,
+    ranker: ListRanker,
+    sort: SortWorkspace,
+    scan: ScanWorkspace,
+    status: Buffer<Status>,
+    components: Components,
+    /// Of edges that are there in both directions, those that ascend.
+    kept: Buffer<I32x2>,
+    /// What is sorted; flags and their scans before.
+    keys: Buffer<u32>,
+    labels: Buffer<i32>,
+    numbers: Buffer<u32>,
+    roots: Buffer<i32>,
+    firsts: Buffer<i32>,
+    successors: Buffer<i32>,
+    next: Buffer<i32>,
+    positions: Buffer<i32>,
+    /// A bit for each position, and how many are set before each word.
+    entered: Buffer<u32>,
+    before: Buffer<u32>,
+    records: Buffer<I32x4>,
+}
+
+impl Rooter {
+    /// A rooter on `device`. Its large arrays are allocated at the first call.
+    ///
+    /// # Errors
+    /// Where the device fails.
+    pub fn new(device: &Device) -> Result<Self, DeviceError> {
+        Ok(Rooter {
+            timed: false,
+            ranker: ListRanker::new(device, Options::default()),
+            sort: SortWorkspace::new(device)?,
+            scan: ScanWorkspace::new(device)?,
+            status: device.alloc_zeroed(1)?,
+            components: Components::new(device)?,
+            kept: device.empty(),
+            keys: device.empty(),
+            labels: device.empty(),
+            numbers: device.empty(),
+            roots: device.empty(),
+            firsts: device.empty(),
+            successors: device.empty(),
+            next: device.empty(),
+            positions: device.empty(),
+            entered: device.empty(),
+            before: device.empty(),
+            records: device.empty(),
+        })
+    }
+
+    /// The same, measuring each step (by events on the stream).
+    pub fn timed(self) -> Self {
+        Rooter { timed: true, ..self }
+    }
+
+    /// Roots a forest of `n` vertices, from its edges in any order and of any directions, each once, or all of them in
+    /// both directions.
+    ///
+    /// # Errors
+    /// Where the edges are not those of a forest with such roots (the error names the first that offends: see
+    /// [`diagnose_edges`](super::diagnose_edges)), or the device fails.
+    pub fn edges(
+        &mut self,
+        stream: &Stream,
+        n: usize,
+        edges: &Buffer<I32x2>,
+        roots: Roots<&Buffer<i32>>,
+        rooting: &mut Rooting,
+    ) -> Result<Report, TreeError> {
+        check_roots(n, roots.map(Buffer::len))?;
+        if edges.len() > i32::MAX as usize {
+            return Err(TreeError::TooManyEdges { m: edges.len() });
+        }
+        let mut clock = Clock::start(stream, self.timed)?;
+        let done = self.root_edges(&mut clock, stream, n, edges, roots, rooting);
+        if !matches!(done, Ok(true)) {
+            // What there is of it is no forest.
+            rooting.ensure(0)?;
+        }
+        if done? {
+            return Ok(Report { n, trees: rooting.trees, steps: clock.steps()? });
+        }
+        let edges: Vec<[i32; 2]> = stream.download_vec(edges)?.into_iter().map(I32x2::to_array).collect();
+        let labels = match roots {
+            Roots::Labels(labels) => stream.download_vec(labels)?,
+            _ => Vec::new(),
+        };
+        check::diagnose_edges(n, &edges, roots.map(|_| &*labels))?;
+        Err(TreeError::Miscounted { n })
+    }
+
+    /// [`edges`](Self::edges); false where the forest is bad.
+    fn root_edges(
+        &mut self,
+        clock: &mut Clock<'_>,
+        stream: &Stream,
+        n: usize,
+        edges: &Buffer<I32x2>,
+        roots: Roots<&Buffer<i32>>,
+        rooting: &mut Rooting,
+    ) -> Result<bool, TreeError> {
+        let m = edges.len();
+        if m >= 2 * n.max(1) {
+            return Ok(false);
+        }
+        stream.fill_zero(&mut self.status)?;
+        // SAFETY: blocks are whole warps, and the status is a buffer's only element.
+        unsafe { launch!(stream, edges::check<<<grid(stream, m), THREADS>>>(edges, n as u32, &mut self.status))? };
+        let status = read(stream, &self.status)?;
+        if status.bad > 0 {
+            return Ok(false);
+        }
+        self.labels.ensure(n)?;
+        let labels = match roots {
+            Roots::Labels(labels) => labels,
+            Roots::At(root) => {
+                stream.fill(&mut self.labels, root)?;
+                &self.labels
+            }
+            Roots::Each => match self.components.label(stream, edges, &mut self.labels) {
+                Ok(_) => &self.labels,
+                Err(EdgeError::Device(error)) => return Err(error.into()),
+                Err(_) => return Ok(false),
+            },
+        };
+        self.numbers.ensure(n)?;
+        launch!(stream, edges::root_flags<<<grid(stream, n), THREADS>>>(labels, &mut self.numbers))?;
+        exclusive_scan_in_place(stream, &mut self.numbers, &mut self.scan)?;
+        let trees = read(stream, self.scan.total())? as usize;
+        let mirrored = m > 0 && status.difference == 0 && status.ascending as usize * 2 == m;
+        let kept = if mirrored { m / 2 } else { m };
+        if kept + trees != n {
+            return Ok(false);
+        }
+        rooting.ensure(n)?;
+        if n == 0 {
+            return Ok(true);
+        }
+        let (n_bytes, m_bytes) = (4 * n as u64, 8 * m as u64);
+        clock.end("check", m_bytes + 4 * n_bytes)?;
+        let all = edges;
+        let edges = if mirrored {
+            self.keys.ensure(m)?;
+            self.kept.ensure(kept)?;
+            launch!(stream, edges::ascending<<<grid(stream, m), THREADS>>>(all, &mut self.keys))?;
+            exclusive_scan_in_place(stream, &mut self.keys, &mut self.scan)?;
+            // SAFETY: as many edges ascend as were counted.
+            unsafe { launch!(stream, edges::keep_ascending<<<grid(stream, m), THREADS>>>(all, &self.keys, &mut self.kept))? };
+            &self.kept
+        } else {
+            all
+        };
+
+        // The arcs in order of their sources.
+        let arcs = 2 * kept;
+        let arc_bytes = 4 * arcs as u64;
+        self.keys.ensure(arcs)?;
+        launch!(stream, edges::sources<<<grid(stream, arcs), THREADS>>>(edges, &mut self.keys))?;
+        sort(stream, &self.keys, bits(n - 1), &mut self.sort)?;
+        clock.end("sort", 2 * arc_bytes + sort_bytes(arcs, bits(n - 1)))?;
+        self.roots.ensure(trees)?;
+        self.firsts.ensure(n)?;
+        self.next.ensure(2 * n)?;
+        stream.fill(&mut self.firsts, -1)?;
+        let (keys, order) = (self.sort.keys(), self.sort.order());
+        // SAFETY: sources are below n, and the labels have as many roots as were counted, so that there are two elements
+        // for each edge and each root, 2 n in all. Blocks are whole warps.
+        unsafe {
+            launch!(stream, edges::list_roots<<<grid(stream, n), THREADS>>>(labels, &self.numbers, &mut self.roots))?;
+            launch!(stream, edges::first_arcs<<<grid(stream, arcs), THREADS>>>(keys, order, &mut self.firsts))?;
+            launch!(stream, edges::link_roots<<<grid(stream, n), THREADS>>>(
+                &self.roots, labels, &self.firsts, arcs as u32, &mut self.next, &mut self.status
+            ))?;
+        }
+        // The positions' memory holds the twins before.
+        self.positions.ensure(arcs)?;
+        self.successors.ensure(arcs)?;
+        launch!(stream, edges::link<<<grid(stream, arcs), THREADS>>>(
+            keys, order, labels, &self.numbers, &self.firsts, &mut self.positions, &mut self.successors
+        ))?;
+        self.ranker.permute(stream, &self.positions, &self.successors, &mut self.next).map_err(of_device)?;
+        clock.end("links", 10 * arc_bytes + 6 * n_bytes)?;
+        if !self.rank(stream, arcs as i32)? {
+            return Ok(false);
+        }
+        clock.end("ranks", 4 * n_bytes)?;
+        if read(stream, &self.status)?.loose > 0 {
+            return Ok(false);
+        }
+
+        self.mark(stream)?;
+        self.records.ensure(n)?;
+        let grid_n = grid(stream, n);
+        // SAFETY: all elements were ranked, so that the positions are a permutation; the tour enters each vertex once.
+        unsafe {
+            let edges = if mirrored { &self.kept } else { all };
+            launch!(stream, tour::of_edges<<<grid_n, THREADS>>>(
+                edges, &self.roots, &self.positions, &self.entered, &self.before, &mut self.records
+            ))?;
+        }
+        let Rooting { parent, preorder, size, depth, .. } = rooting;
+        launch!(stream, tour::split<<<grid_n, THREADS>>>(&self.records, &mut *parent, preorder, size, depth))?;
+        clock.end("numbers", 4 * n_bytes + m_bytes + 8 * n_bytes)?;
+        if mirrored {
+            self.entered.ensure(n.div_ceil(32))?;
+            stream.fill_zero(&mut self.entered)?;
+            // SAFETY: all edges are of vertices, for each of which there is a bit.
+            unsafe {
+                launch!(stream, edges::check_mirrored<<<grid(stream, m), THREADS>>>(
+                    all, &*parent, &mut self.entered, &mut self.status
+                ))?;
+            }
+            if read(stream, &self.status)?.unmirrored > 0 {
+                return Ok(false);
+            }
+            clock.end("mirror", m_bytes + n_bytes)?;
+        }
+        rooting.trees = trees;
+        Ok(true)
+    }
+
+    /// Roots a forest from the parent of each vertex, -1 for roots: of one tree where `root` is given, else any number.
+    ///
+    /// # Errors
+    /// Where the parents are not those of such a forest (the error names the first that offends: see
+    /// [`diagnose_parents`](super::diagnose_parents)), or the device fails.
+    pub fn parents(
+        &mut self,
+        stream: &Stream,
+        parents: &Buffer<i32>,
+        root: Option<i32>,
+        rooting: &mut Rooting,
+    ) -> Result<Report, TreeError> {
+        let n = parents.len();
+        check_roots(n, root.map_or(Roots::Each, Roots::At))?;
+        let mut clock = Clock::start(stream, self.timed)?;
+        let done = self.root_parents(&mut clock, stream, parents, root, rooting);
+        if !matches!(done, Ok(true)) {
+            rooting.ensure(0)?;
+        }
+        if done? {
+            return Ok(Report { n, trees: rooting.trees, steps: clock.steps()? });
+        }
+        check::diagnose_parents(&stream.download_vec(parents)?, root)?;
+        Err(TreeError::Miscounted { n })
+    }
+
+    /// [`parents`](Self::parents); false where the forest is bad.
+    fn root_parents(
+        &mut self,
+        clock: &mut Clock<'_>,
+        stream: &Stream,
+        parents: &Buffer<i32>,
+        root: Option<i32>,
+        rooting: &mut Rooting,
+    ) -> Result<bool, TreeError> {
+        let n = parents.len();
+        rooting.ensure(n)?;
+        if n == 0 {
+            return Ok(true);
+        }
+        let per_vertex = grid(stream, n);
+        stream.fill_zero(&mut self.status)?;
+        // SAFETY: blocks are whole warps, and the status is a buffer's only element.
+        unsafe { launch!(stream, parents::check<<<per_vertex, THREADS>>>(parents, &mut self.status))? };
+        let status = read(stream, &self.status)?;
+        let trees = status.roots as usize;
+        if status.bad > 0 || trees == 0 || root.is_some() && trees != 1 {
+            return Ok(false);
+        }
+        let n_bytes = 4 * n as u64;
+        clock.end("check", n_bytes)?;
+        self.keys.ensure(n)?;
+        self.firsts.ensure(n)?;
+        // The positions' memory holds the vertices in order before.
+        self.positions.ensure(n)?;
+        self.successors.ensure(n)?;
+        self.next.ensure(2 * n)?;
+        launch!(stream, parents::keys<<<per_vertex, THREADS>>>(parents, &mut self.keys))?;
+        sort(stream, &self.keys, bits(n), &mut self.sort)?;
+        clock.end("sort", 2 * n_bytes + sort_bytes(n, bits(n)))?;
+        stream.fill(&mut self.firsts, -1)?;
+        let (keys, order) = (self.sort.keys(), self.sort.order());
+        // SAFETY: keys are at most n, the order is a permutation of the vertices, and each has an element.
+        unsafe {
+            launch!(stream, parents::link<<<per_vertex, THREADS>>>(
+                keys, order, &mut self.positions, &mut self.successors, &mut self.firsts
+            ))?;
+        }
+        self.labels.ensure(n)?;
+        self.ranker.permute(stream, &self.positions, &self.successors, &mut self.labels).map_err(of_device)?;
+        launch!(stream, parents::join<<<grid(stream, 2 * n), THREADS>>>(&self.firsts, &self.labels, &mut self.next))?;
+        // The roots come last.
+        let first = read(stream, order.view(n - trees..=n - trees)?)? as i32;
+        clock.end("links", 14 * n_bytes)?;
+        if root.is_some_and(|root| root != first) || !self.rank(stream, 2 * first)? {
+            return Ok(false);
+        }
+        clock.end("ranks", 4 * n_bytes)?;
+        self.mark(stream)?;
+        let Rooting { parent, preorder, size, depth, .. } = &mut *rooting;
+        stream.copy(parents, &mut *parent)?;
+        launch!(stream, tour::of_parents<<<per_vertex, THREADS>>>(
+            &self.positions, &self.entered, &self.before, preorder, size, depth
+        ))?;
+        clock.end("numbers", 10 * n_bytes)?;
+        rooting.trees = trees;
+        Ok(true)
+    }
+
+    /// The positions of the tour's elements; false where they don't all follow from its head.
+    fn rank(&mut self, stream: &Stream, head: i32) -> Result<bool, TreeError> {
+        self.positions.ensure(self.next.len())?;
+        match self.ranker.rank(stream, &self.next, Some(head), &mut self.positions) {
+            Ok(_) => Ok(true),
+            Err(ListError::Device(error)) => Err(error.into()),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Marks the positions at which vertices are entered, and counts them.
+    fn mark(&mut self, stream: &Stream) -> Result<(), DeviceError> {
+        let words = self.positions.len().div_ceil(32);
+        self.entered.ensure(words)?;
+        self.before.ensure(words)?;
+        stream.fill_zero(&mut self.entered)?;
+        let per_vertex = grid(stream, self.positions.len() / 2);
+        // SAFETY: all elements were ranked, so that the positions are a permutation; there is a bit for each.
+        unsafe { launch!(stream, tour::mark<<<per_vertex, THREADS>>>(&self.positions, &mut self.entered))? };
+        launch!(stream, tour::count<<<grid(stream, words), THREADS>>>(&self.entered, &mut self.before))?;
+        exclusive_scan_in_place(stream, &mut self.before, &mut self.scan)
+    }
+}
+
+/// What a permutation can fail of.
+fn of_device(error: ListError) -> DeviceError {
+    match error {
+        ListError::Device(error) => error,
+        other => unreachable!("{other}"),
+    }
+}
+
+/// The one element of a view.
+pub(super) fn read<'a, T: Pod>(stream: &Stream, view: impl Into<View<'a, T>>) -> Result<T, DeviceError> {
+    let mut value = [T::zeroed()];
+    stream.download(view, &mut value)?;
+    Ok(value[0])
+}
+
+/// How many bits the numbers up to `most` have.
+fn bits(most: usize) -> u32 {
+    usize::BITS - most.leading_zeros()
+}
+
+/// The bytes that sorting by keys of so many bits moves.
+fn sort_bytes(keys: usize, bits: u32) -> u64 {
+    keys as u64 * (24 * u64::from(bits.div_ceil(8).max(1)) - 4)
+}
+
+pub(super) fn same_length(what: &'static str, found: usize, expected: usize) -> Result<(), TreeError> {
+    if found == expected { Ok(()) } else { Err(TreeError::Length { what, found, expected }) }
+}

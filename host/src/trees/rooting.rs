@@ -1,0 +1,105 @@
+//! What is known of a rooted forest, on a device.
+
+use gpu_kernels::trees::tour;
+
+use super::Rooter;
+use crate::{
+    components::{THREADS, grid},
+    device::{Buffer, Device, DeviceError, Stream},
+    launch,
+};
+
+/// A rooted forest on a device: what [`Rooter`] finds out about each vertex.
+///
+/// Trees follow each other by their roots, ascending, and children by their edges' numbers, or by their own where they
+/// come from parents: everything depends on the input alone.
+#[derive(Debug)]
+pub struct Rooting {
+    pub(super) trees: usize,
+    pub(super) parent: Buffer<i32>,
+    pub(super) preorder: Buffer<i32>,
+    pub(super) size: Buffer<i32>,
+    pub(super) depth: Buffer<i32>,
+}
+
+impl Rooting {
+    /// A forest of no vertices, for [`Rooter`] to fill.
+    pub fn new(device: &Device) -> Self {
+        let [parent, preorder, size, depth] = [(); 4].map(|()| device.empty());
+        Rooting { trees: 0, parent, preorder, size, depth }
+    }
+
+    /// The number of vertices.
+    pub fn n(&self) -> usize {
+        self.parent.len()
+    }
+
+    /// The number of trees.
+    pub fn trees(&self) -> usize {
+        self.trees
+    }
+
+    /// Each vertex's parent, -1 for roots.
+    pub fn parent(&self) -> &Buffer<i32> {
+        &self.parent
+    }
+
+    /// Each vertex's preorder number, from 0 to n - 1 over all trees: how many vertices a depth-first search enters
+    /// before it.
+    pub fn preorder(&self) -> &Buffer<i32> {
+        &self.preorder
+    }
+
+    /// How many vertices each vertex's subtree has, with itself. Its preorder numbers follow the vertex's own.
+    pub fn size(&self) -> &Buffer<i32> {
+        &self.size
+    }
+
+    /// How many edges lie between each vertex and its root.
+    pub fn depth(&self) -> &Buffer<i32> {
+        &self.depth
+    }
+
+    /// Postorder numbers, and the positions at which the Euler tour, of two positions for each vertex, enters and leaves
+    /// each vertex. Doesn't wait.
+    ///
+    /// # Errors
+    /// Where the device fails.
+    pub fn visits(&self, stream: &Stream, visits: &mut Visits) -> Result<(), DeviceError> {
+        let Visits { postorder, first, last } = visits;
+        for buffer in [&mut *postorder, &mut *first, &mut *last] {
+            buffer.ensure(self.n())?;
+        }
+        let grid = grid(stream, self.n());
+        launch!(stream, tour::other_numbers<<<grid, THREADS>>>(
+            &self.preorder, &self.size, &self.depth, postorder, first, last
+        ))
+    }
+
+    /// Makes room for the numbers of `n` vertices.
+    pub(super) fn ensure(&mut self, n: usize) -> Result<(), DeviceError> {
+        self.trees = 0;
+        for buffer in [&mut self.parent, &mut self.preorder, &mut self.size, &mut self.depth] {
+            buffer.ensure(n)?;
+        }
+        Ok(())
+    }
+}
+
+/// Other numbers of a [`Rooting`]'s vertices.
+#[derive(Debug)]
+pub struct Visits {
+    /// How many vertices a depth-first search leaves before each.
+    pub postorder: Buffer<i32>,
+    /// Where the tour enters each vertex, from 0 to 2n - 1.
+    pub first: Buffer<i32>,
+    /// Where the tour leaves it.
+    pub last: Buffer<i32>,
+}
+
+impl Visits {
+    /// No numbers, for [`Rooting::visits`] to fill.
+    pub fn new(device: &Device) -> Self {
+        Visits { postorder: device.empty(), first: device.empty(), last: device.empty() }
+    }
+}

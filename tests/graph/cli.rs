@@ -1,0 +1,94 @@
+//! The commands of `warpsmith graph`.
+
+use ndarray::arr2;
+use ndarray_npy::{NpzReader, write_npy};
+use serde_json::json;
+
+use crate::folder::Folder;
+
+/// Two triangles with a bridge between them, a loop, and a vertex alone.
+fn folder() -> Folder {
+    let folder = Folder::of("graph");
+    folder.write("a.txt", "# two triangles\n0 1\n1 2\n2 0\n2 3\n3 4\n4 5\n5 3\n6 6\n");
+    folder
+}
+
+#[test]
+fn help_shows_examples() {
+    let folder = folder();
+    let help = folder.good("--help");
+    assert!(help.contains("Examples:\n  warpsmith graph ") && help.contains("--backend"), "{help}");
+    for command in ["components", "bridges", "bcc"] {
+        let help = folder.good(&format!("{command} --help"));
+        assert!(help.contains("Arrays (int32): ") && help.contains("--output"), "{help}");
+    }
+}
+
+#[test]
+fn arrays_and_counts() {
+    let folder = folder();
+    let found = folder.json("components a.txt --output all --vertices 9");
+    assert_eq!(
+        (&found["components"], &found["loops"], &found["vertices"], &found["edges"]),
+        (&json!(4), &json!(1), &json!(9), &json!(8))
+    );
+    assert_eq!(folder.read::<i32>("all/labels.npy").into_raw_vec_and_offset().0, [0, 0, 0, 0, 0, 0, 6, 7, 8]);
+
+    let found = folder.json("bridges a.txt --output b.npz");
+    assert_eq!((&found["bridges"], &found["parts"], &found["arcs"]), (&json!(1), &json!(3), &json!(false)));
+    let mut archive = NpzReader::new(std::fs::File::open(folder.path("b.npz")).unwrap()).unwrap();
+    let mut array = |name: &str| archive.by_name::<ndarray::OwnedRepr<i32>, ndarray::Ix1>(name).unwrap().to_vec();
+    assert_eq!(array("bridges"), [3]);
+    assert_eq!(array("labels"), [0, 0, 0, 3, 3, 3, 6]);
+
+    let found = folder.json("bcc a.txt --output all --repeat 2");
+    assert_eq!((&found["biconnected"], &found["points"], &found["runs"]), (&json!(3), &json!(2), &json!(2)));
+    assert!(found["steps"].as_array().unwrap().len() > 3, "{found}");
+    assert_eq!(folder.read::<i32>("all/labels.npy").into_raw_vec_and_offset().0, [1, 1, 1, 3, 4, 4, 4, -1]);
+    assert_eq!(folder.read::<i32>("all/points.npy").into_raw_vec_and_offset().0, [2, 3]);
+}
+
+#[test]
+fn tables() {
+    let folder = folder();
+    let shown = folder.good("bridges a.txt --repeat 1");
+    for text in ["graph bridges: a.txt on ", "2-edge-connected components", "reach", "One run after a warm-up"] {
+        assert!(shown.contains(text), "{shown}");
+    }
+    let shown = folder.good("bcc a.txt --output x.npz");
+    assert!(shown.contains("articulation points") && shown.contains("Written: x.npz"), "{shown}");
+}
+
+#[test]
+fn both_directions() {
+    let folder = folder();
+    write_npy(folder.path("a.npy"), &arr2(&[[0i64, 1], [1, 0], [1, 2]])).unwrap();
+    folder.write("a.gr", "p sp 3 3\na 1 2 1\na 2 1 1\na 2 3 1\n");
+    for (arguments, bridges) in
+        [("a.npy", 1), ("a.npy --double one", 2), ("a.npy --double apart", 1), ("a.gr", 2), ("a.gr --double apart", 1)]
+    {
+        assert_eq!(folder.json(&format!("bridges {arguments}"))["bridges"], bridges, "{arguments}");
+    }
+    assert_eq!(folder.json("components a.npy")["repeats"], 1);
+    assert!(folder.good("bridges a.gr").contains("Edges between the same two vertices count as one"));
+    folder.write("twice.txt", "0 1\n1 0\n2 2\n1 2\n2 1\n");
+    assert!(
+        folder.good("bridges twice.txt").contains("Each edge is there twice. If they are its two directions, use --double one.")
+    );
+}
+
+#[test]
+fn what_can_t_be_done() {
+    let folder = folder();
+    folder.write("bad.txt", "0 1\n2 x\n");
+    for (arguments, text) in [
+        ("bridges bad.txt --output b.npz", "error: bad.txt: line 2: `x` is not the number of a vertex"),
+        ("bcc none.txt", "error: none.txt: can't be read: no such file or directory"),
+        ("bridges bad.txt --output b", "line 2"),
+        ("components a.txt --vertices 3", "error: --vertices 3 are too few: a.txt has 7"),
+        ("components a.txt --output no/such.npz", "error: no/such.npz can't be written: there is no directory no"),
+        ("components a.txt --output no/such", "error: no/such can't be written: no such file or directory"),
+    ] {
+        folder.bad(arguments, text);
+    }
+}

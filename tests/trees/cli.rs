@@ -1,0 +1,113 @@
+//! The commands of `warpsmith tree`.
+
+use std::fs::File;
+
+use ndarray::{arr1, arr2};
+use ndarray_npy::{NpzReader, ReadableElement, write_npy};
+use serde_json::json;
+
+use crate::folder::Folder;
+
+/// A tree of five vertices, its parents, and a forest.
+fn folder() -> Folder {
+    let folder = Folder::of("tree");
+    write_npy(folder.path("tree.npy"), &arr2(&[[1, 0], [1, 4], [0, 3], [2, 1]])).unwrap();
+    write_npy(folder.path("parents.npy"), &arr1(&[-1i64, 0, 1, 0, 1])).unwrap();
+    write_npy(folder.path("pairs.npy"), &arr2(&[[4, 2], [3, 2], [1, 1]])).unwrap();
+    folder.write("forest.txt", "# two trees\n2 3\n1 0\n");
+    folder
+}
+
+fn array<T: ReadableElement>(folder: &Folder, archive: &str, name: &str) -> Vec<T> {
+    let mut archive = NpzReader::new(File::open(folder.path(archive)).unwrap()).unwrap();
+    archive.by_name::<ndarray::OwnedRepr<T>, ndarray::Ix1>(name).unwrap().into_raw_vec_and_offset().0
+}
+
+#[test]
+fn help_shows_examples() {
+    let folder = folder();
+    let help = folder.good("--help");
+    assert!(help.contains("Examples:\n  warpsmith tree ") && help.contains("--backend"), "{help}");
+    for command in ["root", "lca", "sums"] {
+        assert!(folder.good(&format!("{command} --help")).contains("--output"));
+    }
+}
+
+#[test]
+fn roots() {
+    let folder = folder();
+    let found = folder.json("root tree.npy --root 0 --output tree.npz");
+    assert_eq!((&found["vertices"], &found["trees"], &found["height"]), (&json!(5), &json!(1), &json!(2)));
+    for (name, expected) in [
+        ("parent", [-1, 0, 1, 0, 1]),
+        ("depth", [0, 1, 2, 1, 2]),
+        ("size", [5, 3, 1, 1, 1]),
+        ("preorder", [0, 1, 3, 4, 2]),
+        ("postorder", [4, 2, 1, 3, 0]),
+        ("first", [0, 1, 4, 7, 2]),
+        ("last", [9, 6, 5, 8, 3]),
+    ] {
+        assert_eq!(array::<i32>(&folder, "tree.npz", name), expected, "{name}");
+    }
+    let found = folder.json("root parents.npy --parents --output all --repeat 2");
+    assert_eq!((&found["trees"], &found["runs"]), (&json!(1), &json!(2)));
+    assert!(found["steps"].as_array().unwrap().len() > 3, "{found}");
+    assert_eq!(folder.read::<i32>("all/preorder.npy").into_raw_vec_and_offset().0, [0, 1, 2, 4, 3]);
+    let shown = folder.good("root forest.txt --vertices 6 --output f.npz --repeat 1");
+    for text in ["tree root: forest.txt on ", "vertices", "One run after a warm-up", "Written: f.npz"] {
+        assert!(shown.contains(text), "{shown}");
+    }
+    assert_eq!(array::<i32>(&folder, "f.npz", "parent"), [-1, 0, -1, 2, -1, -1]);
+}
+
+#[test]
+fn ancestors() {
+    let folder = folder();
+    let found = folder.json("lca tree.npy pairs.npy --root 0 --output a.npy");
+    assert_eq!((&found["pairs"], &found["output"]), (&json!(3), &json!("a.npy")));
+    assert_eq!(folder.read::<i32>("a.npy").into_raw_vec_and_offset().0, [1, 0, 1]);
+    folder.good("lca tree.npy pairs.npy --root 2 --output a.npy");
+    assert_eq!(folder.read::<i32>("a.npy").into_raw_vec_and_offset().0, [1, 2, 1]);
+    folder.good("lca forest.txt pairs.npy --vertices 5 --output a.npy");
+    assert_eq!(folder.read::<i32>("a.npy").into_raw_vec_and_offset().0, [-1, 2, 1]);
+}
+
+#[test]
+fn sums() {
+    let folder = folder();
+    write_npy(folder.path("f32.npy"), &arr1(&[1.5f32, 2.0, 4.0, 8.0, 16.0])).unwrap();
+    write_npy(folder.path("i64.npy"), &arr1(&[1i64 << 60, 2, 4, 8, 16])).unwrap();
+    folder.good("sums tree.npy f32.npy --root 0 --output s.npz");
+    assert_eq!(array::<f32>(&folder, "s.npz", "paths"), [1.5, 3.5, 7.5, 9.5, 19.5]);
+    assert_eq!(array::<f32>(&folder, "s.npz", "subtrees"), [31.5, 22.0, 4.0, 8.0, 16.0]);
+    folder.good("sums parents.npy i64.npy --parents --output s.npz");
+    assert_eq!(array::<i64>(&folder, "s.npz", "subtrees"), [(1 << 60) + 30, 22, 4, 8, 16]);
+}
+
+#[test]
+fn what_can_t_be_done() {
+    let folder = folder();
+    folder.write("circle.txt", "0 1\n1 2\n2 0\n");
+    folder.write("loop.txt", "0 1\n2 2\n");
+    write_npy(folder.path("short.npy"), &arr1(&[1.0f64])).unwrap();
+    write_npy(folder.path("wide.npy"), &arr1(&[-1i64, 1 << 40])).unwrap();
+    write_npy(folder.path("cycle.npy"), &arr1(&[-1, 2, 1])).unwrap();
+    for (arguments, text) in [
+        ("root circle.txt --output t.npz", "error: circle.txt: edge 2, (2, 0), closes a circle with edges before it"),
+        ("root circle.txt --output folder", "closes a circle"),
+        ("root loop.txt", "error: loop.txt: edge 1 joins vertex 2 with itself"),
+        ("root forest.txt --root 0", "error: forest.txt: vertex 2 is not connected with root 0"),
+        ("root tree.npy --root 5", "error: tree.npy: root 5 is not a vertex: there are 5, from 0"),
+        ("root tree.npy --vertices 3", "error: --vertices 3 are too few: tree.npy has 5"),
+        ("root cycle.npy --parents", "error: cycle.npy: vertex 1 is its own ancestor"),
+        ("root parents.npy --parents --root 1", "error: parents.npy: vertex 1 is not the root: its parent is 0"),
+        ("root wide.npy --parents", "error: wide.npy: parent[1] is 1099511627776, which is neither a vertex"),
+        ("root tree.npy --parents", "error: tree.npy: holds a 2-D array"),
+        ("lca forest.txt pairs.npy", "error: pairs.npy: pair 0 is (4, 2), but there are 4 vertices, from 0"),
+        ("lca tree.npy pairs.npy --output pairs.npy", "error: pairs.npy can't be written: it is to be read"),
+        ("sums tree.npy short.npy", "error: short.npy has 1 weights, but tree.npy has 5 vertices"),
+        ("root none.npy", "error: none.npy: can't be read: no such file or directory"),
+    ] {
+        folder.bad(arguments, text);
+    }
+}
