@@ -76,41 +76,45 @@ fn numbers((first, last): (u32, u32), entered: &[U32x4]) -> (i32, i32, i32) {
     (preorder, ((last - first) / 2 + 1) as i32, 2 * preorder - first as i32)
 }
 
-/// Parent, preorder number, size and depth of each vertex, from the tour of edges and then of roots: the end of an edge
-/// that is entered by it is the child. Any grid.
-///
-/// # Safety
-/// `positions` are those of a forest's tour with these edges and these roots. `records` points to an element for each
-/// vertex.
+/// The child of each edge, which the tour enters by it, and then the roots; with each one's parent, -1 for roots, and
+/// where it is entered and left. Any grid.
 #[kernel(max_threads = 256)]
-pub unsafe fn of_edges(edges: &[I32x2], roots: &[i32], positions: &[i32], entered: &[U32x4], records: *mut I32x4) {
-    for i in thread::grid_stride(positions.len() / 2) {
-        let (child, parent) = if i >= edges.len() {
+pub fn of_edges(
+    edges: &[I32x2],
+    roots: &[i32],
+    positions: &[i32],
+    mut child: DisjointSlice<i32>,
+    mut parent: DisjointSlice<i32>,
+    mut first: DisjointSlice<i32>,
+    mut last: DisjointSlice<i32>,
+) {
+    let families = child.grid_stride_mut().zip(parent.grid_stride_mut());
+    for (((i, child), (_, parent)), ((_, first), (_, last))) in families.zip(first.grid_stride_mut().zip(last.grid_stride_mut()))
+    {
+        (*child, *parent) = if i >= edges.len() {
             (roots[i - edges.len()], -1)
         } else if positions[2 * i] < positions[2 * i + 1] {
             (edges[i].y, edges[i].x)
         } else {
             (edges[i].x, edges[i].y)
         };
-        let (preorder, size, depth) = numbers(visits(positions, i), entered);
-        // SAFETY: each vertex is a root or the child of one edge.
-        unsafe { records.add(child as usize).write(I32x4::new(parent, preorder, size, depth)) };
+        let (from, to) = visits(positions, i);
+        (*first, *last) = (from as i32, to as i32);
     }
 }
 
-/// Takes [`of_edges()`]' records apart. Any grid.
+/// Preorder number, size and depth of each vertex. Before, `preorder` and `size` have the positions at which it is
+/// entered and left. Any grid.
 #[kernel(max_threads = 256)]
-pub fn split(
-    records: &[I32x4],
-    mut parent: DisjointSlice<i32>,
+pub fn of_visits(
+    entered: &[U32x4],
     mut preorder: DisjointSlice<i32>,
     mut size: DisjointSlice<i32>,
     mut depth: DisjointSlice<i32>,
 ) {
-    let (parents, preorders) = (parent.grid_stride_mut(), preorder.grid_stride_mut());
-    let (sizes, depths) = (size.grid_stride_mut(), depth.grid_stride_mut());
-    for ((((v, parent), (_, preorder)), (_, size)), (_, depth)) in parents.zip(preorders).zip(sizes).zip(depths) {
-        [*parent, *preorder, *size, *depth] = records[v].to_array();
+    let others = size.grid_stride_mut().zip(depth.grid_stride_mut());
+    for ((_, preorder), ((_, size), (_, depth))) in preorder.grid_stride_mut().zip(others) {
+        (*preorder, *size, *depth) = numbers((*preorder as u32, *size as u32), entered);
     }
 }
 

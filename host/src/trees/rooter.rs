@@ -1,7 +1,7 @@
 //! Rooting: from edges or parents to numbers.
 
 use bytemuck::Pod;
-use cuda_std::{I32x2, I32x4, U32x4};
+use cuda_std::{I32x2, U32x4};
 use gpu_kernels::trees::{Status, edges, parents, tour};
 
 use super::{
@@ -82,7 +82,8 @@ pub struct Rooter {
     entered: Buffer<U32x4>,
     before: Buffer<u32>,
     mirrored: Buffer<u32>,
-    records: Buffer<I32x4>,
+    /// Each vertex, by the edge to its parent: the vertex, its parent, and where the tour enters and leaves it.
+    families: [Buffer<i32>; 4],
 }
 
 impl Rooter {
@@ -110,7 +111,7 @@ impl Rooter {
             entered: device.empty(),
             before: device.empty(),
             mirrored: device.empty(),
-            records: device.empty(),
+            families: [(); 4].map(|()| device.empty()),
         })
     }
 
@@ -255,18 +256,21 @@ impl Rooter {
         }
 
         self.mark(stream)?;
-        self.records.ensure(n)?;
         let grid_n = grid(stream, n);
-        // SAFETY: all elements were ranked, so that the positions are a permutation; the tour enters each vertex once.
-        unsafe {
-            let edges = if mirrored { &self.kept } else { all };
-            launch!(stream, tour::of_edges<<<grid_n, THREADS>>>(
-                edges, &self.roots, &self.positions, &self.entered, &mut self.records
-            ))?;
+        let [child, up, first, last] = &mut self.families;
+        for buffer in [&mut *child, &mut *up, &mut *first, &mut *last] {
+            buffer.ensure(n)?;
         }
+        let edges = if mirrored { &self.kept } else { all };
+        launch!(stream, tour::of_edges<<<grid_n, THREADS>>>(
+            edges, &self.roots, &self.positions, &mut *child, &mut *up, &mut *first, &mut *last
+        ))?;
         let Rooting { parent, preorder, size, depth, .. } = rooting;
-        launch!(stream, tour::split<<<grid_n, THREADS>>>(&self.records, &mut *parent, preorder, size, depth))?;
-        clock.end("numbers", 4 * n_bytes + m_bytes + 8 * n_bytes)?;
+        for (values, of_vertices) in [(up, &mut *parent), (first, &mut *preorder), (last, &mut *size)] {
+            self.ranker.permute(stream, child, values, of_vertices).map_err(of_device)?;
+        }
+        launch!(stream, tour::of_visits<<<grid_n, THREADS>>>(&self.entered, preorder, size, depth))?;
+        clock.end("numbers", 2 * n_bytes + 8 * kept as u64 + 29 * n_bytes)?;
         if mirrored {
             self.mirrored.ensure(n.div_ceil(32))?;
             stream.fill_zero(&mut self.mirrored)?;
