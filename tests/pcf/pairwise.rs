@@ -450,7 +450,7 @@ fn stays_on_the_device() -> Result {
     assert_eq!(error(engine(), &mut out), "the output has 44 elements, but a condensed matrix of 10 x 10 has 45");
     let mut out = device().alloc(45)?;
     let several = engine_of(2, Settings::default());
-    assert_eq!(error(several, &mut out), "a matrix that stays on a device is computed by that device alone, not by 2");
+    assert_eq!(error(several, &mut out), "what stays in the memory of a device is computed there, not by 2 devices");
     if device().backend() == Backend::Cuda {
         assert!(error(Engine::new([Device::cpu()])?, &mut out).starts_with("a buffer belongs to"));
     }

@@ -297,7 +297,7 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
     /// As [`compute_into`](Self::compute_into), into memory of the engine's one device. All is there when this returns.
     ///
     /// # Errors
-    /// As [`compute_into`](Self::compute_into), and [`EngineError::SeveralDevices`].
+    /// As [`compute_into`](Self::compute_into), and [`EngineError::OtherDevices`].
     pub fn compute_on_device(
         &self,
         engine: &Engine,
