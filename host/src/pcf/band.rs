@@ -193,6 +193,7 @@ impl<T: PcfReal> Bands<T> {
                 order: self.order.view(order..order + positions(functions.len()))?,
             },
             longest: self.longest[band],
+            long: 0,
         })
     }
 }

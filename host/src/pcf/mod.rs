@@ -22,6 +22,7 @@
 
 mod arithmetic;
 mod band;
+mod cuts;
 pub mod barcode;
 mod error;
 pub mod io;
