@@ -8,8 +8,6 @@
 //! Nearly all entries are looked at once, and compared with one number: what doesn't change what is kept of a line is
 //! found out by lanes on their own, and a warp comes together for the rest.
 
-use core::ops::BitOr;
-
 use cuda_std::{
     KernelParam,
     math::{self, Float},
@@ -293,6 +291,9 @@ impl<T: Entry> Clone for Lists<T> {
 
 impl<T: Entry> Copy for Lists<T> {}
 
+/// In lists of at most so many elements one lane finds an entry's place, as soon as a warp would.
+const ALONE: u32 = 16;
+
 /// A row's list: its place, and its last element.
 #[derive(Clone, Copy)]
 struct List<K> {
@@ -324,12 +325,36 @@ impl<T: Entry> Lists<T> {
         }
     }
 
-    /// Puts what comes before the last element in its place, in place of the last.
+    /// Puts what comes before the last element of the list from `first` on in its place, and drops the last.
+    ///
+    /// # Safety
+    /// A lane of the warp that has the list calls it, and the others wait.
+    #[inline(always)]
+    unsafe fn insert_alone(self, first: usize, found: (T::Key, u32)) {
+        let mut place = first + self.count as usize - 1;
+        // SAFETY: places from `first` to the last are the list's.
+        unsafe {
+            if self.at(place) <= found {
+                return;
+            }
+            while place > first {
+                let before = self.at(place - 1);
+                if before <= found {
+                    break;
+                }
+                self.set(place, before);
+                place -= 1;
+            }
+            self.set(place, found);
+        }
+    }
+
+    /// The same by all lanes, when it does come before the last element.
     ///
     /// # Safety
     /// All lanes of the warp that has the list call it, with the same arguments.
     #[inline(always)]
-    unsafe fn insert(self, list: &mut List<T::Key>, found: (T::Key, u32)) {
+    unsafe fn insert(self, first: usize, found: (T::Key, u32)) {
         let lane = warp::lane_id();
         // From the end on, elements that come after move on by one place.
         let mut start = (self.count - 1) / WARP_SIZE * WARP_SIZE;
@@ -338,7 +363,7 @@ impl<T: Entry> Lists<T> {
         unsafe {
             loop {
                 let i = start + lane;
-                let place = list.first + i as usize;
+                let place = first + i as usize;
                 let element = if i < self.count { self.at(place) } else { found };
                 warp::sync_warp(FULL_MASK);
                 if element >= found && i + 1 < self.count {
@@ -348,14 +373,13 @@ impl<T: Entry> Lists<T> {
                 let before = warp::ballot(FULL_MASK, element < found).count_ones();
                 if before > 0 || start == 0 {
                     if lane == 0 {
-                        self.set(list.first + (start + before) as usize, found);
+                        self.set(first + (start + before) as usize, found);
                     }
                     break;
                 }
                 start -= WARP_SIZE;
             }
             warp::sync_warp(FULL_MASK);
-            list.last = self.at(list.first + self.count as usize - 1);
         }
     }
 }
@@ -383,10 +407,22 @@ impl<T: Entry> Rows<T> for Lists<T> {
         let mut waiting = warp::ballot(FULL_MASK, present && found < row.last);
         while waiting != 0 {
             let lane = waiting.trailing_zeros();
-            let next = (warp::shuffle_idx(FULL_MASK, found.0, lane), warp::shuffle_idx(FULL_MASK, found.1, lane));
-            if next < row.last {
-                // SAFETY: the warp has this row.
-                unsafe { self.insert(row, next) };
+            // SAFETY: the warp has this row, and its lanes take turns.
+            unsafe {
+                if self.count <= ALONE {
+                    if warp::lane_id() == lane {
+                        self.insert_alone(row.first, found);
+                    }
+                    warp::sync_warp(FULL_MASK);
+                } else {
+                    let next = (warp::shuffle_idx(FULL_MASK, found.0, lane), warp::shuffle_idx(FULL_MASK, found.1, lane));
+                    if next < row.last {
+                        self.insert(row.first, next);
+                    }
+                }
+                row.last = self.at(row.first + self.count as usize - 1);
+                // The next one may write there.
+                warp::sync_warp(FULL_MASK);
             }
             waiting &= waiting - 1;
         }
@@ -440,17 +476,16 @@ struct Sums {
     scale: f64,
 }
 
-/// What a lane has of a row's sum.
+/// What a lane has of a row's sum: of a few entries of 50 bits, which fit, also those of all lanes.
 #[derive(Clone, Copy)]
-struct Part64 {
+struct Units {
     row: u32,
-    low: u64,
-    high: i64,
+    units: i64,
     kinds: u32,
 }
 
 impl<T: Entry> Rows<T> for Sums {
-    type Row = Part64;
+    type Row = Units;
 
     #[inline(always)]
     unsafe fn limit(self, _: u32) -> T {
@@ -458,20 +493,18 @@ impl<T: Entry> Rows<T> for Sums {
     }
 
     #[inline(always)]
-    unsafe fn open(self, row: u32) -> Part64 {
-        Part64 { row, low: 0, high: 0, kinds: 0 }
+    unsafe fn open(self, row: u32) -> Units {
+        Units { row, units: 0, kinds: 0 }
     }
 
     #[inline(always)]
-    unsafe fn take(self, row: &mut Part64, entry: T, _column: u32, present: bool) {
+    unsafe fn take(self, row: &mut Units, entry: T, _column: u32, present: bool) {
         let entry = entry.wide();
         if !present {
             return;
         }
         if math::abs(entry) < f64::INFINITY {
-            let units = math::round_ties_even(entry * self.scale) as i64;
-            row.low += units as u64 & u64::from(u32::MAX);
-            row.high += units >> 32;
+            row.units += math::round_ties_even(entry * self.scale) as i64;
         } else if entry == f64::INFINITY {
             row.kinds |= INFINITE;
         } else if entry == -f64::INFINITY {
@@ -482,16 +515,15 @@ impl<T: Entry> Rows<T> for Sums {
     }
 
     #[inline(always)]
-    unsafe fn close(self, row: Part64) {
-        let low = collective::reduce(Lanes::FULL, row.low, Sum);
-        let high = collective::reduce(Lanes::FULL, row.high, Sum);
-        let kinds = collective::reduce(Lanes::FULL, row.kinds, u32::bitor);
+    unsafe fn close(self, row: Units) {
+        let units = collective::reduce(Lanes::FULL, row.units, Sum);
+        let kinds = warp::reduce_or(FULL_MASK, row.kinds);
         if warp::lane_id() == 0 {
             let row = row.row as usize;
             // SAFETY: the row has a sum, which is this warp's.
             unsafe {
-                *self.low.add(row) += low;
-                *self.high.add(row) += high;
+                *self.low.add(row) += units as u64 & u64::from(u32::MAX);
+                *self.high.add(row) += units >> 32;
                 *self.kinds.add(row) |= kinds;
             }
         }

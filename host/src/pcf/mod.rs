@@ -22,8 +22,8 @@
 
 mod arithmetic;
 mod band;
-mod cuts;
 pub mod barcode;
+mod cuts;
 mod error;
 pub mod io;
 mod launches;
