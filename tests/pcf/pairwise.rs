@@ -199,20 +199,9 @@ fn compute_on_host<T: PcfReal>(matrix: Pairwise<'_, T>, engine: &Engine) -> Vec<
 fn merges_in_pieces() {
     long_merges::<f64>(&[9000, 5, 300, 12_000, 4096, 4097, 1, 30]);
     long_merges::<f32>(&[2, 6000, 5000]);
+    // More long ones than lanes.
     let half: Vec<usize> = (0..45).map(|i| if i % 9 == 0 { 5 } else { 4100 + i }).collect();
     long_merges::<f32>(&half);
-}
-
-/// Functions that are not cut, but taken for long ones beside much shorter ones.
-#[test]
-fn much_longer_than_most() {
-    let mut lengths: Vec<usize> = (0..70).map(|i| 1 + i % 20).collect();
-    lengths.extend([300, 900, 2000]);
-    lengths.extend([3; 30]);
-    long_merges::<f64>(&lengths);
-    // Of these functions there are as many as lanes, and all others are as long.
-    lengths[..32].fill(1000);
-    long_merges::<f32>(&lengths);
 }
 
 /// Where breakpoints lie.

@@ -129,16 +129,38 @@ macro_rules! entry {
 entry!(f32, u32);
 entry!(f64, u64);
 
+/// What an entry exceeds that can't change what is kept of a row.
+#[derive(Clone, Copy)]
+struct Limit<T> {
+    /// Greater numbers don't; where it is NaN, any may.
+    number: T,
+    /// Of equal ones, those in later columns don't.
+    column: u32,
+}
+
+impl<T: Entry> Limit<T> {
+    /// What no entry exceeds.
+    const NONE: Self = Limit { number: T::LAST, column: u32::MAX };
+
+    /// Whether an entry, of several in columns from `first` on, may change what is kept.
+    #[inline(always)]
+    fn allows(self, entry: T, first: u32) -> bool {
+        let beyond = if first < self.column { entry > self.number } else { entry >= self.number };
+        // NaN, as limit or as entry, compares with nothing.
+        !beyond
+    }
+}
+
 /// What is kept of all rows, and how a warp adds to that of one row.
 trait Rows<T: Entry>: Copy {
     /// What a warp has of a row while it adds to it.
     type Row: Copy;
 
-    /// The number that an entry exceeds if it can't change what is kept of a row; NaN where any may.
+    /// What an entry exceeds if it can't change what is kept of a row.
     ///
     /// # Safety
     /// There is such a row, and no other thread writes to it meanwhile.
-    unsafe fn limit(self, row: u32) -> T;
+    unsafe fn limit(self, row: u32) -> Limit<T>;
 
     /// Begins with a row.
     ///
@@ -179,8 +201,7 @@ unsafe fn straight<T: Entry>(entries: *const T, part: Part, rows: impl Rows<T>) 
         let mut start = 0;
         while start < end {
             let mut any = false;
-            // Not `<=`: NaN, as limit or as entry, may count.
-            let may_count = |at: u32| !(entries.add(at as usize).read() > limit);
+            let may_count = |at: u32| limit.allows(entries.add(at as usize).read(), part.column + start);
             if start + TOGETHER * WARP_SIZE <= end {
                 for k in 0..TOGETHER {
                     any |= may_count(start + k * WARP_SIZE + lane);
@@ -225,19 +246,20 @@ unsafe fn mirrored<T: Entry>(entries: *const T, part: Part, rows: impl Rows<T>) 
     // a tile is read where it has been written, between barriers, too.
     unsafe {
         let entry = |i: u32| entries.add(i as usize * part.width as usize + line as usize).read();
-        let mut limit = if present { rows.limit(part.column + line) } else { T::LAST };
+        let mut limit = if present { rows.limit(part.column + line) } else { Limit::NONE };
         let mut first = part.column_start(strip);
         while first < part.height {
             let end = part.height.min(first + TILE);
             let mut any = false;
+            let may_count = |i: u32| limit.allows(entry(i), part.row + first);
             if start <= first && first + TILE <= part.height {
                 for k in 0..TILE / WARPS {
-                    any |= !(entry(first + k * WARPS + warp) > limit);
+                    any |= may_count(first + k * WARPS + warp);
                 }
             } else {
                 for k in 0..TILE / WARPS {
                     let i = first + k * WARPS + warp;
-                    any |= i >= start && i < end && !(entry(i) > limit);
+                    any |= i >= start && i < end && may_count(i);
                 }
             }
             if thread::sync_threads_or(any) {
@@ -388,10 +410,10 @@ impl<T: Entry> Rows<T> for Lists<T> {
     type Row = List<T::Key>;
 
     #[inline(always)]
-    unsafe fn limit(self, row: u32) -> T {
+    unsafe fn limit(self, row: u32) -> Limit<T> {
         // SAFETY: each row has `count` elements, at least one.
         let (key, column) = unsafe { self.at(row as usize * self.count as usize + self.count as usize - 1) };
-        if column == u32::MAX { T::LAST } else { T::from_key(key) }
+        Limit { number: T::from_key(key), column }
     }
 
     #[inline(always)]
@@ -488,8 +510,8 @@ impl<T: Entry> Rows<T> for Sums {
     type Row = Units;
 
     #[inline(always)]
-    unsafe fn limit(self, _: u32) -> T {
-        T::LAST
+    unsafe fn limit(self, _: u32) -> Limit<T> {
+        Limit::NONE
     }
 
     #[inline(always)]
@@ -575,6 +597,7 @@ pub unsafe fn sums_mirrored<T: Entry>(
 /// `entries` are the block's, of which those that count have been written. `places` and `values` have `capacity`
 /// elements; nothing else uses them and `found` meanwhile.
 #[kernel(for T in [f32, f64], max_threads = 256)]
+#[allow(clippy::too_many_arguments)]
 pub unsafe fn below<T: Entry>(
     entries: *const T,
     part: Part,

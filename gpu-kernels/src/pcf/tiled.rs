@@ -349,6 +349,7 @@ pub unsafe fn integrals<O: Operation>(
     Lp<f64> { max_threads = 256, min_blocks = 2 },
     Inner<f64> { max_threads = 512 },
 ])]
+#[allow(clippy::too_many_arguments)]
 pub unsafe fn pieces<O: Operation>(
     first: Functions<'_, ScalarOf<O>>,
     second: Functions<'_, ScalarOf<O>>,
@@ -382,6 +383,7 @@ pub unsafe fn pieces<O: Operation>(
     for O in [L1<f32>, L2<f32>, Lp<f32>, Inner<f32>, L1<f64>, L2<f64>, Lp<f64>, Inner<f64>],
     max_threads = 256,
 )]
+#[allow(clippy::too_many_arguments)]
 pub unsafe fn combine<O: Operation>(
     first: Functions<'_, ScalarOf<O>>,
     second: Functions<'_, ScalarOf<O>>,

@@ -471,8 +471,11 @@ impl<O: BlockOp> Context<'_, O> {
         let mut entries = buffer.view_mut(..block.entries())?;
         let traced = self.origin.is_some();
         let start = if traced { Some(compute.record()?) } else { None };
-        compute.fill_zero(&mut entries)?;
         let (order, coverage) = (self.work.writer.order(), self.work.writer.coverage());
+        if coverage == Coverage::LowerTriangle && block.is_diagonal() {
+            // All entries of other blocks are computed.
+            compute.fill_zero(&mut entries)?;
+        }
         let target = Target { entries, order, coverage };
         self.work.op.run(storage, compute, block, target)?;
         let computed = compute.record()?;

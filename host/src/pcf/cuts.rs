@@ -9,11 +9,14 @@ use rayon::prelude::*;
 
 use super::{PcfReal, PcfSet};
 
-/// Functions of at most so many breakpoints are never cut.
+/// Merges of functions of at most so many breakpoints are never cut.
 const NEVER: usize = 4096;
 
-/// About how many breakpoints of the longest function a piece has. With more, the lanes of a warp come farther apart in
-/// the functions that they share than shared memory has segments of them.
+/// Where the merges of all pairs of functions take as long as so many of the longest, none is cut: there are enough to
+/// keep GPUs busy. An H200 has 2.7e5 lanes, of which half may be under way. (Each pair counts twice here.)
+const ENOUGH: u128 = 1 << 19;
+
+/// About how many breakpoints of the longest function a piece has.
 const PIECE: usize = 1024;
 
 /// The most pieces. A grid can't have twice as many.
@@ -21,12 +24,6 @@ const MOST_PIECES: usize = 1 << 15;
 
 /// Of so many breakpoints of a long function, one may be a cut.
 const SAMPLE: usize = 64;
-
-/// How much longer than the median a function is that is better merged with the kernel for long ones, though it isn't
-/// cut; and the fewest breakpoints of such a function.
-const UNEVEN: usize = 8;
-/// See [`UNEVEN`].
-const WORTHWHILE: usize = 256;
 
 /// Where merges are cut that have a function of more than so many breakpoints.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,29 +33,21 @@ pub struct Cuts<T> {
 }
 
 impl<T: PcfReal> Cuts<T> {
-    /// Those for matrices of these sets; none where all functions are about as long, and none is very long.
-    pub fn of(sets: &[&PcfSet<T>]) -> Option<Self> {
-        let lengths = || sets.iter().flat_map(|set| set.offsets().windows(2).map(|pair| pair[1] - pair[0]));
-        let most = lengths().max()?;
-        if most <= NEVER {
-            if most < WORTHWHILE {
-                return None;
-            }
-            let mut lengths: Vec<usize> = lengths().collect();
-            let middle = lengths.len() / 2;
-            let median = *lengths.select_nth_unstable(middle).1;
-            let cuts = Cuts { longest: (most / 2).min(UNEVEN / 2 * median) as u32, times: vec![T::ZERO, T::INFINITY] };
-            return (most > UNEVEN * median).then_some(cuts);
+    /// Those for matrices between these two sets, which may be the same; none where there is nothing to gain.
+    pub fn of([rows, cols]: [&PcfSet<T>; 2]) -> Option<Self> {
+        let longest = |set: &PcfSet<T>| set.offsets().windows(2).map(|pair| pair[1] - pair[0]).max();
+        let most = longest(rows)?.max(longest(cols)?);
+        let steps = |set: &PcfSet<T>, others: &PcfSet<T>| set.points().len() as u128 * others.len() as u128;
+        if most <= NEVER || steps(rows, cols) + steps(cols, rows) >= ENOUGH * 2 * most as u128 {
+            return None;
         }
         // Times with about as many breakpoints of long functions between them.
-        let long = |set: &PcfSet<T>| (0..set.len()).filter(|&i| set.get(i).points().len() > NEVER).collect::<Vec<_>>();
-        let mut samples: Vec<T> = Vec::new();
-        for set in sets {
-            let functions = long(set).into_par_iter().flat_map_iter(|i| {
-                set.get(i).points().iter().skip(SAMPLE / 2).step_by(SAMPLE).map(|point| point.t)
-            });
-            samples.par_extend(functions);
-        }
+        let samples = |set: &PcfSet<T>| {
+            let long: Vec<usize> = (0..set.len()).filter(|&i| set.get(i).points().len() > NEVER).collect();
+            let samples = |i: usize| set.get(i).points().iter().skip(SAMPLE / 2).step_by(SAMPLE).map(|point| point.t);
+            long.into_par_iter().flat_map_iter(samples).collect::<Vec<T>>()
+        };
+        let mut samples = [samples(rows), samples(cols)].concat();
         samples.par_sort_unstable_by(|a, b| a.to_f64().total_cmp(&b.to_f64()));
         let pieces = most.div_ceil(PIECE).min(MOST_PIECES);
         let mut times = vec![T::ZERO];

@@ -174,7 +174,7 @@ pub fn launch<T: PcfReal>(
     placement: Placement,
 ) -> Result<(), DeviceError> {
     let tile = tiled.then(|| Tile::new(stream.device(), measure, first, second));
-    for_measure!(T, measure, launch_one(stream, tile, longest, first, second, out, placement))
+    for_measure!(T, measure, launch_one(stream, tile, longest, [first, second], out, placement))
 }
 
 /// Launches the kernels that merge in pieces, over pairs of a function of a part of one band and a long one of another, for
@@ -251,8 +251,7 @@ fn launch_one<O: Operation>(
     stream: &Stream,
     tile: Option<Tile>,
     longest: u32,
-    first: &Side<'_, O::Scalar>,
-    second: &Side<'_, O::Scalar>,
+    [first, second]: [&Side<'_, O::Scalar>; 2],
     out: &mut ViewMut<'_, O::Scalar>,
     placement: Placement,
 ) -> Result<(), DeviceError> {

@@ -88,9 +88,9 @@ pub enum PairwiseError {
 ///
 /// Sums are made in the functions' precision, in order of time, with one term for each interval between two
 /// breakpoints; entries don't depend on the order of the pair, on the blocks or on the number of GPUs, bit for bit. On
-/// GPUs, those of functions of more than 4,096 breakpoints are made over pieces of time, and then added in their order.
-/// The pieces follow from the sets' breakpoints, so that such entries may differ in the last digits from those of other
-/// sets with the same functions, unless these are made [parts](Self::part_of).
+/// GPUs, those of functions of more than 4,096 breakpoints, where there are few pairs of these, are made over pieces of
+/// time and then added in their order. The pieces follow from the sets' breakpoints, so that such entries may differ in the
+/// last digits from those of other sets with the same functions, unless these are made [parts](Self::part_of).
 /// With u the unit roundoff and m and n the functions' numbers of breakpoints, a distance for p = 1 or 2 is within a
 /// relative (m + n + 2)·u of the exact one, for another p within (m + n + 16 p + 16)·u as long as its p-th power is
 /// neither tiny nor huge; an inner product is within (m + n + 2)·u·∫|f·g|. Distances are infinite where the functions
@@ -355,9 +355,7 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
 
     /// Where merges of long functions are cut.
     fn cuts(&self) -> Option<Cuts<T>> {
-        let sets = self.whole.unwrap_or([self.rows, self.cols.unwrap_or(self.rows)]);
-        let one = sets[0].identity().is(sets[1].identity());
-        Cuts::of(if one { &sets[..1] } else { &sets })
+        Cuts::of(self.whole.unwrap_or([self.rows, self.cols.unwrap_or(self.rows)]))
     }
 
     /// What a layout comes to for this matrix.
