@@ -154,6 +154,14 @@ fn matrices_of<T: PcfReal>() -> Result {
             }
         }
     }
+    let distances = Pairwise::pdist(&a, 1.0)?;
+    let (nearest, _) = distances.nearest(&engine, 2, Control::default())?;
+    assert!(nearest.indices.chunks(2).zip(0..).all(|(others, i)| !others.contains(&i) && others[0] != others[1]));
+    let (all, _) = distances.below(&engine, T::INFINITY, Control::default())?;
+    let (sums, _) = distances.row_sums(&engine, Control::default())?;
+    for (row, sum) in all.values.chunks(4).zip(sums) {
+        assert!((row.iter().map(|entry| entry.to_f64()).sum::<f64>() - sum).abs() <= 1e-5 * sum, "{row:?}: {sum}");
+    }
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 //! matrix: end to end, and the time in which a GPU computes (the union of the compute spans of a trace of one more
 //! run). `--gpus 1,2,4` measures the large case on so many GPUs; `--trace FOLDER` computes the first case once more and
 //! writes its trace there, for Perfetto (pcf_pipeline.json) and as a picture (pcf_pipeline.svg); `--quick` takes small
-//! cases. `BLOCK_SIDE=N` in the environment settles the side of the blocks.
+//! cases; `--shapes` takes sets with long functions in place of the table's. `BLOCK_SIDE=N` in the environment settles the side of the blocks.
 //!
 //! `--serve A.npz [B.npz]` is for benches/peers/pcf.py, which measures another program in turns with this one: for each
 //! line `pdist P`, `l2_kernel` or `cdist P` on stdin it computes the matrix once, and writes the time in ms; `save
@@ -122,6 +122,32 @@ fn table(quick: bool) -> Result<()> {
     measure(&engine, "pdist L1, 5,000 x 1..5,000, f32", &Pairwise::pdist(&uneven, 1.0)?, Layout::Condensed)?;
     let uneven: PcfSet<f64> = random::uneven(n(5_000), 5_000, 1)?;
     measure(&engine, "pdist L1, 5,000 x 1..5,000, f64", &Pairwise::pdist(&uneven, 1.0)?, Layout::Condensed)?;
+    Ok(())
+}
+
+/// The functions of some sets, one of each in turn.
+fn in_turns<T: PcfReal>(sets: &[PcfSet<T>]) -> PcfSet<T> {
+    let longest = sets.iter().map(PcfSet::len).max().unwrap_or(0);
+    let turn = |k: usize| sets.iter().filter(move |set| k < set.len()).map(move |set| set.get(k).to_pcf());
+    PcfSet::from_functions((0..longest).flat_map(turn))
+}
+
+fn shapes_of<T: PcfReal>(quick: bool) -> Result<()> {
+    let engine = engine(1)?;
+    let n = |n: usize| if quick { n.div_ceil(20) } else { n };
+    let pdist = |name: &str, set: &PcfSet<T>| {
+        let name = format!("{name}, {}", T::NAME);
+        measure(&engine, &name, &Pairwise::pdist(set, 1.0)?, Layout::Condensed)
+    };
+    pdist("10,000 x 100", &random::uniform(n(10_000), 100, 1)?)?;
+    pdist("5,000 x 1,000", &random::uniform(n(5_000), 1_000, 1)?)?;
+    pdist("5,000 x 1..5,000", &random::uneven(n(5_000), 5_000, 1)?)?;
+    pdist("64 x 300,000", &random::uniform(64, n(300_000), 1)?)?;
+    pdist("20,000 x 10 and 1 x 1,000,000", &in_turns(&[random::uniform(n(20_000), 10, 1)?, random::uniform(1, n(1_000_000), 2)?]))?;
+    let points = |i: usize| if i == 0 { 2_000 } else { 10 + 3 * i };
+    let sets = (0..32).map(|i| random::uniform(n(625), points(i), i as u64)).collect::<std::result::Result<Vec<_>, _>>()?;
+    pdist("20,000 x 13..103, one in 32 x 2,000", &in_turns(&sets))?;
+    pdist("2,000 x 20,000", &random::uniform(n(2_000), 20_000, 1)?)?;
     Ok(())
 }
 
@@ -244,19 +270,24 @@ fn serve<T: PcfReal>(a: &PcfSet<T>, b: Option<&PcfSet<T>>) -> Result<()> {
 }
 
 pub fn main(arguments: Vec<String>) -> Result<()> {
-    let (mut served, mut gpus, mut quick, mut folder) = (Vec::new(), None, false, None);
+    let (mut served, mut gpus, mut quick, mut shapes, mut folder) = (Vec::new(), None, false, false, None);
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--serve" => served.extend(arguments.by_ref()),
             "--gpus" => gpus = Some(arguments.next().ok_or("--gpus wants numbers")?),
             "--quick" => quick = true,
+            "--shapes" => shapes = true,
             "--trace" => folder = Some(arguments.next().ok_or("--trace wants a folder")?),
             other => return Err(format!("unknown argument {other}").into()),
         }
     }
     if let Some(folder) = folder {
         return trace(Path::new(&folder), quick);
+    }
+    if shapes {
+        shapes_of::<f64>(quick)?;
+        return shapes_of::<f32>(quick);
     }
     match (&served[..], gpus) {
         ([], None) => table(quick),

@@ -1,4 +1,6 @@
-//! The block engine's part on a device: blocks of a matrix go to their places in it.
+//! The block engine's part on a device: blocks of a matrix go to their places in it, or are reduced by [`rows`].
+
+pub mod rows;
 
 use cuda_std::{KernelParam, prelude::*};
 

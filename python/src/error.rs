@@ -97,7 +97,7 @@ impl From<EngineError> for Failure {
             EngineError::OutOfMemory { .. } | EngineError::TooLarge { .. } | EngineError::BudgetTooSmall { .. } => {
                 Failure::memory(error)
             }
-            EngineError::NoDevices | EngineError::SeveralDevices { .. } | EngineError::OutputLength { .. } => {
+            EngineError::NoDevices | EngineError::OtherDevices { .. } | EngineError::OutputLength { .. } => {
                 Failure::value(&error)
             }
             error => Failure::runtime(chain(&error)),

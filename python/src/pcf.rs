@@ -472,7 +472,7 @@ impl Job {
             }
             Target::NewOnDevice => {
                 let [device] = &self.devices[..] else {
-                    return Err(Failure::from(EngineError::SeveralDevices { devices: self.devices.len() }).into());
+                    return Err(Failure::from(EngineError::OtherDevices { homes: 1, devices: self.devices.len() }).into());
                 };
                 let new = self.work(py, pairwise, |engine, control| {
                     let mut new = kept::with_room(|| device.device.alloc::<T>(len)).map_err(EngineError::from)?;

@@ -144,6 +144,66 @@ fn agrees_with_masspcf() -> Result {
     Ok(())
 }
 
+/// Functions with so many breakpoints.
+fn of_lengths<T: PcfReal>(lengths: &[usize]) -> PcfSet<T> {
+    let function = |(i, &points): (usize, &usize)| random::uniform(1, points, i as u64).unwrap().get(0).to_pcf();
+    PcfSet::from_functions(lengths.iter().enumerate().map(function))
+}
+
+/// Entries of a set with long functions against the host's sums, and their bits against those in other blocks.
+fn long_merges<T: PcfReal>(lengths: &[usize]) {
+    let set = of_lengths::<T>(lengths);
+    let n = set.len();
+    for measure in [Measure::Lp(1.0), Measure::Lp(2.0), Measure::Lp(3.5), Measure::Inner] {
+        let what = format!("{measure:?} of {}, {n} functions", T::NAME);
+        let matrix = match measure {
+            Measure::Lp(p) => Pairwise::pdist(&set, p).unwrap(),
+            Measure::Inner => Pairwise::l2_kernel(&set),
+        };
+        let matrix = matrix.with_kernel(PcfKernel::Tiled);
+        let dense = compute(matrix, &engine(), Layout::Dense).unwrap();
+        let unit = if size_of::<T>() == 4 { f64::from(f32::EPSILON) / 2.0 } else { f64::EPSILON / 2.0 };
+        for i in 0..n.min(8) {
+            for j in 0..i {
+                let found: f64 = dense[i * n + j].into();
+                let points = |k| set.get(k).points().iter().map(|at| Point::new(at.t.into(), at.v.into())).collect::<Vec<_>>();
+                let (f, g) = (points(i), points(j));
+                let exact = brute(&f, &g, measure);
+                assert!((found - exact).abs() <= bound(&f, &g, measure, exact, unit), "{what} ({i}, {j}): {found} for {exact}");
+            }
+        }
+        let other = Settings { block_side: Some(n.div_ceil(3)), ..Settings::default() };
+        // As little memory as functions and a few sums take.
+        let bytes = 2 * (set.points().len() * 2 * size_of::<T>() + (1 << 17));
+        let small = Settings { memory_budget: Some(2 * bytes), ..Settings::default() };
+        for (gpus, settings) in [(1, other), (3, other), (1, small)] {
+            let engine = engine_of(gpus, settings);
+            assert!(compute_on_host(matrix, &engine) == dense, "{what}, {gpus} GPUs, {settings:?}");
+        }
+        let all = Pairwise::cdist(&set, &set, measure).unwrap().with_kernel(PcfKernel::Tiled);
+        let all = compute_on_host(all, &engine());
+        assert!((0..n * n).all(|k| k / n == k % n || all[k] == dense[k]), "{what}");
+        let rows: Vec<usize> = (0..n).rev().step_by(2).collect();
+        let part = set.take(&rows).unwrap();
+        let part = Pairwise::cdist(&part, &set, measure).unwrap().with_kernel(PcfKernel::Tiled).part_of(&set, &set);
+        let part = compute_on_host(part, &engine());
+        assert!(rows.iter().zip(part.chunks(n)).all(|(&i, row)| *row == all[i * n..(i + 1) * n]), "{what}");
+    }
+}
+
+fn compute_on_host<T: PcfReal>(matrix: Pairwise<'_, T>, engine: &Engine) -> Vec<T> {
+    matrix.compute(engine, Layout::Dense, Control::default()).unwrap()
+}
+
+#[test]
+fn merges_in_pieces() {
+    long_merges::<f64>(&[9000, 5, 300, 12_000, 4096, 4097, 1, 30]);
+    long_merges::<f32>(&[2, 6000, 5000]);
+    // More long ones than lanes.
+    let half: Vec<usize> = (0..45).map(|i| if i % 9 == 0 { 5 } else { 4100 + i }).collect();
+    long_merges::<f32>(&half);
+}
+
 /// Where breakpoints lie.
 #[derive(Clone, Copy, Debug)]
 enum Times {
@@ -450,7 +510,7 @@ fn stays_on_the_device() -> Result {
     assert_eq!(error(engine(), &mut out), "the output has 44 elements, but a condensed matrix of 10 x 10 has 45");
     let mut out = device().alloc(45)?;
     let several = engine_of(2, Settings::default());
-    assert_eq!(error(several, &mut out), "a matrix that stays on a device is computed by that device alone, not by 2");
+    assert_eq!(error(several, &mut out), "what stays in the memory of a device is computed there, not by 2 devices");
     if device().backend() == Backend::Cuda {
         assert!(error(Engine::new([Device::cpu()])?, &mut out).starts_with("a buffer belongs to"));
     }

@@ -37,16 +37,18 @@ fn agrees<T: PcfReal>(rows: usize, cols: Option<usize>, engine: &Engine) {
     };
     let all = distances(&a, b.as_ref().unwrap_or(&a));
     let row = |i| others(&all, i, b.is_none());
-    let count = 4.min(matrix.size().1 - usize::from(b.is_none()));
-    let (nearest, report) = matrix.nearest(engine, count, Control::default()).unwrap();
-    assert_eq!((nearest.indices.len(), nearest.distances.len()), (rows * count, rows * count));
-    for i in 0..rows {
-        let mut expected = row(i);
-        expected.sort_by(|x, y| x.partial_cmp(y).unwrap());
-        let found = (i * count..(i + 1) * count).map(|k| (nearest.distances[k], nearest.indices[k] as usize));
-        assert_eq!(found.collect::<Vec<_>>(), expected[..count], "row {i} of {rows} x {cols:?}, {report:?}");
+    // A part of a warp's turn, one, and several.
+    for count in [4, 32, 70].map(|count| count.min(matrix.size().1 - usize::from(b.is_none()))) {
+        let (nearest, report) = matrix.nearest(engine, count, Control::default()).unwrap();
+        assert_eq!((nearest.indices.len(), nearest.distances.len()), (rows * count, rows * count));
+        for i in 0..rows {
+            let mut expected = row(i);
+            expected.sort_by(|x, y| x.partial_cmp(y).unwrap());
+            let found = (i * count..(i + 1) * count).map(|k| (nearest.distances[k], nearest.indices[k] as usize));
+            assert_eq!(found.collect::<Vec<_>>(), expected[..count], "row {i} of {rows} x {cols:?}, {report:?}");
+        }
     }
-    let (sparse, _) = matrix.below(engine, T::from_f64(9.0), Control::default()).unwrap();
+    let (sparse, report) = matrix.below(engine, T::from_f64(9.0), Control::default()).unwrap();
     assert_eq!((sparse.shape, sparse.row_offsets.len(), sparse.row_offsets[0]), (matrix.size(), rows + 1, 0));
     for i in 0..rows {
         let expected = row(i).into_iter().filter(|&(distance, _)| distance < T::from_f64(9.0));
@@ -75,6 +77,15 @@ fn rows_are_those_of_the_matrix() {
     }
 }
 
+/// Blocks that have more entries below the bound than a device reports at a time.
+#[test]
+fn nearly_all_are_below() {
+    let set = functions::<f32>(1500);
+    let (sparse, _) = Pairwise::pdist(&set, 1.0).unwrap().below(&engine(1, Some(1500)), 1e6, Control::default()).unwrap();
+    assert!(sparse.row_offsets.into_iter().eq((0..=1500).map(|i| 1499 * i)));
+    assert!(sparse.columns.into_iter().eq((0..1500).flat_map(|i| (0..1500).filter(move |&j| i != j))));
+}
+
 #[test]
 fn sums_have_the_same_bits_whatever_the_blocks() {
     let set = warpsmith::pcf::random::uniform::<f64>(150, 20, 1).unwrap();
@@ -85,7 +96,7 @@ fn sums_have_the_same_bits_whatever_the_blocks() {
         (distances, products)
     };
     let (distances, products) = sums(1, None);
-    for (gpus, side) in [(1, Some(17)), (2, Some(64)), (4, Some(1))] {
+    for (gpus, side) in [(1, Some(17)), (2, Some(64)), (4, Some(9))] {
         assert!((&distances, &products) == (&sums(gpus, side).0, &sums(gpus, side).1), "{gpus} GPUs, blocks of {side:?}");
     }
     for (i, (sum, product)) in distances.iter().zip(&products).enumerate() {

@@ -29,16 +29,16 @@ pub trait Source<T: Scalar>: Copy {
 }
 
 impl<T: Scalar> Merge<T> {
-    /// The start of both functions, whose first segments are at these positions.
+    /// A merge from `time` on, when the functions are in the segments at these positions.
     ///
     /// # Safety
     /// There is a segment of each function at its position.
     #[inline(always)]
-    pub unsafe fn new(first: u32, second: u32, f: impl Source<T>, g: impl Source<T>) -> Self {
+    pub unsafe fn new(first: u32, second: u32, f: impl Source<T>, g: impl Source<T>, time: T) -> Self {
         // SAFETY: there is a segment at each position (this function's contract).
         let ((first_value, first_end), (second_value, second_end)) =
             unsafe { (T::parts(f.load(first)), T::parts(g.load(second))) };
-        Merge { first, second, first_value, first_end, second_value, second_end, time: T::zero(), sum: T::zero() }
+        Merge { first, second, first_value, first_end, second_value, second_end, time, sum: T::zero() }
     }
 
     /// Takes the breakpoint that comes first, and goes on to the next segment of its function.
@@ -83,6 +83,12 @@ impl<T: Scalar> Merge<T> {
                 left -= 1;
             }
         }
+    }
+
+    /// What it has come to.
+    #[inline(always)]
+    pub fn sum(&self) -> T {
+        self.sum
     }
 
     /// The result, after all steps.

@@ -9,7 +9,7 @@
 //!
 //! There are two kernels for each [operation](op):
 //! - [`tiled`], for GPUs: a block of threads takes 32 functions, one per lane, times one for each warp, and merges them
-//!   from shared memory;
+//!   from shared memory; merges of long functions in pieces;
 //! - [`direct`], for CPUs: a thread merges a pair from where the functions lie.
 
 pub mod direct;
@@ -18,4 +18,4 @@ pub mod op;
 pub mod set;
 pub mod tiled;
 
-pub use set::{Functions, LANES, Placement, Scalar, Triangle};
+pub use set::{Functions, LANES, Pairs, Placement, Scalar, Triangle};

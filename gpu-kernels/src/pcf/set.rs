@@ -97,15 +97,40 @@ impl Triangle {
         if greater { Triangle(self.0 | 4) } else { self }
     }
 
+    /// The same, where a kernel has the two sets in each other's place.
+    pub const fn swapped(self) -> Triangle {
+        Triangle(self.0 | 8)
+    }
+
+    /// Whether pairs are unordered.
+    pub const fn is_half(self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    /// What is of the first set, and of the second, from what a kernel has for the two.
+    #[inline(always)]
+    const fn in_order(self, first: u32, second: u32) -> (u32, u32) {
+        if self.0 & 8 != 0 { (second, first) } else { (first, second) }
+    }
+
     /// Whether the pair at these positions is computed.
     #[inline(always)]
     pub const fn wants(self, first: u32, second: u32) -> bool {
+        let (first, second) = self.in_order(first, second);
         self.0 & 1 == 0 || first < second || (self.0 & 2 != 0 && first == second)
+    }
+
+    /// Whether some pair of these positions may be computed.
+    #[inline(always)]
+    pub const fn wants_any(self, first: u32, firsts: u32, second: u32, seconds: u32) -> bool {
+        // The pair whose positions lie the right way, if any of them does.
+        if self.0 & 8 != 0 { self.wants(first + firsts - 1, second) } else { self.wants(first, second + seconds - 1) }
     }
 
     /// The places in the order in which the result's strides take them.
     #[inline(always)]
     pub const fn places(self, first: u32, second: u32) -> (u32, u32) {
+        let (first, second) = self.in_order(first, second);
         let swap = self.0 & 1 != 0 && ((first > second) != (self.0 & 4 != 0));
         if swap { (second, first) } else { (first, second) }
     }
@@ -130,11 +155,64 @@ impl Placement {
         Triangle(self.triangle).wants(first, second)
     }
 
+    /// As [`Triangle::wants_any`].
+    #[inline(always)]
+    pub const fn wants_any(self, first: u32, firsts: u32, second: u32, seconds: u32) -> bool {
+        Triangle(self.triangle).wants_any(first, firsts, second, seconds)
+    }
+
     /// The index of the result of this pair of functions.
     #[inline(always)]
     pub const fn index(self, first: u32, second: u32) -> usize {
         let (first, second) = Triangle(self.triangle).places(first, second);
         (first as u64 * self.first_stride + second as u64 * self.second_stride) as usize
+    }
+}
+
+/// Which pairs of parts of two bands are computed, by where the parts start and by the functions' lengths.
+#[derive(Debug, Clone, Copy, KernelParam)]
+pub struct Pairs {
+    /// The position of the first part in its band's order.
+    pub first_start: u32,
+    /// That of the second.
+    pub second_start: u32,
+    /// The fewest segments that a function of the first part has.
+    pub first_least: u32,
+    /// The most that it has.
+    pub first_most: u32,
+    /// The fewest that one of the second has.
+    pub second_least: u32,
+    /// The most that one of the second has.
+    pub second_most: u32,
+    /// The positions of the second part that there are, from its start on.
+    pub seconds: u32,
+}
+
+impl Pairs {
+    /// Pairs of functions with at most so many segments.
+    pub const fn of_at_most(segments: u32) -> Self {
+        Pairs {
+            first_start: 0,
+            second_start: 0,
+            first_least: 1,
+            first_most: segments,
+            second_least: 1,
+            second_most: segments,
+            seconds: u32::MAX,
+        }
+    }
+
+    /// Whether there are two functions of these lengths, and pairs of them are computed.
+    #[inline(always)]
+    pub fn wants(self, first: u32, second: u32) -> bool {
+        let within = |length, least, most| length >= least && length <= most;
+        within(first, self.first_least, self.first_most) && within(second, self.second_least, self.second_most)
+    }
+
+    /// The place of a pair of positions among the sums over a piece, of `firsts` positions of the first part.
+    #[inline(always)]
+    pub const fn partial(self, firsts: usize, piece: usize, first: u32, second: u32) -> usize {
+        (piece * self.seconds as usize + second as usize) * firsts + first as usize
     }
 }
 

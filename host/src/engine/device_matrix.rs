@@ -102,15 +102,15 @@ impl<T: Entry> Writer<T> for DeviceMatrix<'_, T> {
 
     fn scatter(&self, block: &Block, entries: &[T]) -> Result<(), EngineError> {
         let (entries, stream) = (self.device.upload(entries)?, self.device.stream()?);
-        self.place(&stream, block, entries.as_view())?;
+        self.place(0, 0, &stream, block, entries.as_view())?;
         Ok(stream.synchronize()?)
     }
 
-    fn device(&self) -> Option<&Device> {
-        Some(&self.device)
+    fn devices(&self) -> &[Device] {
+        std::slice::from_ref(&self.device)
     }
 
-    fn place(&self, stream: &Stream, block: &Block, entries: View<'_, T>) -> Result<(), EngineError> {
+    fn place(&self, _gpu: usize, _slot: usize, stream: &Stream, block: &Block, entries: View<'_, T>) -> Result<(), EngineError> {
         block.check(self.shape, entries.len())?;
         let columns = self.shape.1;
         let (lines, len) = match self.order() {

@@ -5,6 +5,11 @@ use crate::device::{Bytes, DeviceError};
 use crate::files::FileError;
 use crate::threads::ThreadsError;
 
+/// So many devices, in words.
+fn counted(devices: usize) -> String {
+    if devices == 1 { "a device".to_owned() } else { format!("{devices} devices") }
+}
+
 /// Why a matrix could not be computed or written. Entries are named by row and column, from 0.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -12,9 +17,11 @@ pub enum EngineError {
     /// There are no devices to compute on.
     #[error("an engine needs at least one device")]
     NoDevices,
-    /// A matrix that is to stay in one device's memory was asked of an engine with several.
-    #[error("a matrix that stays on a device is computed by that device alone, not by {devices}")]
-    SeveralDevices {
+    /// What is to stay in the memory of some devices was asked of an engine with others.
+    #[error("what stays in the memory of {} is computed there, not by {}", counted(*homes), counted(*devices))]
+    OtherDevices {
+        /// How many devices' memory it is to be in.
+        homes: usize,
         /// How many devices the engine has.
         devices: usize,
     },

@@ -7,7 +7,7 @@
 //! - A [`Writer`] puts the entries of blocks in place: [`Condensed`] and [`Packed`] triangles, [`Symmetric`] and
 //!   [`Dense`] matrices. The output is a slice, in memory ([`zeroed_vec`]) or mapped from a file ([`NpyFile`]), so that
 //!   a result may be larger than the memory. A [`DeviceMatrix`] keeps them on the device. [`ByRows`] stores no matrix: it
-//!   keeps each row's [`Smallest`] entries, those [`Below`] a bound, or the [`Sums`].
+//!   keeps each row's [`Smallest`] entries, those [`Below`] a bound, or the [`Sums`], on the devices.
 //! - [`Trace`] records a timeline of the work, for Perfetto; [`Cancel`] asks everything to stop. A [`Checkpoint`]
 //!   lets a computation that was ended go on.
 //!
@@ -26,7 +26,7 @@ mod schedule;
 mod trace;
 mod writer;
 
-pub use by_rows::{Below, ByRows, RowReducer, RowSum, Smallest, Sums};
+pub use by_rows::{Below, ByRows, DeviceEntry, Entries, FixedPoint, FoundBelow, Lists, RowReducer, Smallest, Sums};
 pub use cancel::Cancel;
 pub use cells::Cells;
 pub use checkpoint::{Checkpoint, Queue};

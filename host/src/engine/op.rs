@@ -8,7 +8,7 @@ use crate::device::{Device, Stream, ViewMut};
 /// Where a block's entries go in the memory of its device.
 #[derive(Debug)]
 pub struct Target<'a, T: Entry> {
-    /// As many as the block has, all zero.
+    /// As many as the block has. Those that aren't asked for are zero.
     pub entries: ViewMut<'a, T>,
     /// How they lie.
     pub order: Order,

@@ -217,13 +217,15 @@ impl Engine {
     ///
     /// # Errors
     /// [`EngineError::BudgetTooSmall`] where not even single rows and columns fit; [`EngineError::Cancelled`];
-    /// [`EngineError::SeveralDevices`] for a [`DeviceMatrix`](super::DeviceMatrix); what the operation, the writer or a
-    /// device reports. The output then is incomplete.
+    /// [`EngineError::OtherDevices`] where the output is to be in other devices' memory, such as that of a
+    /// [`DeviceMatrix`](super::DeviceMatrix) with several GPUs; what the operation, the writer or a device reports. The
+    /// output then is incomplete.
     pub fn run<O: BlockOp>(&self, op: &O, writer: &dyn Writer<O::Value>, control: Control<'_>) -> Result<Report, EngineError> {
-        if let Some(home) = writer.device() {
-            let [device] = &self.devices[..] else {
-                return Err(EngineError::SeveralDevices { devices: self.devices.len() });
-            };
+        let homes = writer.devices();
+        if !homes.is_empty() && homes.len() != self.devices.len() {
+            return Err(EngineError::OtherDevices { homes: homes.len(), devices: self.devices.len() });
+        }
+        for (device, home) in self.devices.iter().zip(homes) {
             device.stream()?.check_home(home)?;
         }
         let started = Instant::now();
@@ -284,9 +286,9 @@ impl Engine {
                 Err(error) => failure = failure.or(Some(error)),
             }
         }
-        if let (Some(home), Some(_)) = (writer.device(), &failure) {
+        if failure.is_some() {
             // What is under way writes to memory that the caller has again.
-            _ = home.synchronize();
+            homes.iter().for_each(|home| _ = home.synchronize());
         }
         // GPUs whose kernels are compiled at the same time wait for each other.
         let compiling = self.devices.iter().zip(compiled).map(|(device, before)| device.compile_time() - before);
@@ -405,7 +407,7 @@ fn worker<O: BlockOp>(
 ) -> Result<Outcome, EngineError> {
     let (lanes, storage) = seat.map_or((None, None), |seat| (Some(seat.0), Some(seat.1)));
     let mut lanes = lanes.map_or_else(|| Lanes::new(device), Ok)?;
-    let download = work.writer.device().is_none();
+    let download = work.writer.devices().is_empty();
     lanes.ensure(device, work.scheduler.blocks().len(), work.scheduler.max_entries(), download)?;
     let prepare = || work.op.storage(device, work.scheduler, work.data_budget, storage);
     let mut storage = match work.control.trace {
@@ -469,16 +471,19 @@ impl<O: BlockOp> Context<'_, O> {
         let mut entries = buffer.view_mut(..block.entries())?;
         let traced = self.origin.is_some();
         let start = if traced { Some(compute.record()?) } else { None };
-        compute.fill_zero(&mut entries)?;
         let (order, coverage) = (self.work.writer.order(), self.work.writer.coverage());
+        if coverage == Coverage::LowerTriangle && block.is_diagonal() {
+            // All entries of other blocks are computed.
+            compute.fill_zero(&mut entries)?;
+        }
         let target = Target { entries, order, coverage };
         self.work.op.run(storage, compute, block, target)?;
         let computed = compute.record()?;
         lanes.download.wait(&computed)?;
         let download_start = if traced { Some(lanes.download.record()?) } else { None };
         let entries = buffer.view(..block.entries())?;
-        let leaving = if self.work.writer.device().is_some() {
-            self.work.writer.place(&lanes.download, block, entries)?;
+        let leaving = if !self.work.writer.devices().is_empty() {
+            self.work.writer.place(self.gpu, slot, &lanes.download, block, entries)?;
             Leaving::Place(lanes.download.record()?)
         } else {
             let host = match host.take() {
@@ -503,7 +508,11 @@ impl<O: BlockOp> Context<'_, O> {
             Leaving::Download(pending) => Some(pending.wait()?),
             Leaving::Place(event) => event.synchronize().map(|()| None)?,
         };
-        let scatter = || host.as_ref().map_or(Ok(()), |host| writer.scatter(block, &host[..block.entries()]));
+        let entries = lanes.slots[slot].buffer.view(..block.entries())?;
+        let scatter = || match &host {
+            Some(host) => writer.scatter(block, &host[..block.entries()]),
+            None => writer.placed(self.gpu, slot, block, entries),
+        };
         match (control.trace, &self.origin, events) {
             (Some(trace), Some(origin), Some(events)) => {
                 self.record(trace, origin, index, stream, &events)?;

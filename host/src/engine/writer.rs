@@ -56,19 +56,34 @@ pub trait Writer<T>: Sync {
     ///   thread is just writing some of the same entries, [`Overlap`](EngineError::Overlap).
     fn scatter(&self, block: &Block, entries: &[T]) -> Result<(), EngineError>;
 
-    /// The device whose memory the output is in. Then blocks are [placed](Writer::place) there, and never leave it.
-    fn device(&self) -> Option<&Device> {
-        None
+    /// The devices whose memory the output is in: those of the engine, in its order. Then blocks are
+    /// [placed](Writer::place) there, and never leave the device that computed them.
+    fn devices(&self) -> &[Device] {
+        &[]
     }
 
-    /// Enqueues the way of a block's entries from one place in the device's memory to theirs in the output.
+    /// Enqueues the way of a block's entries from one place in a device's memory to theirs in the output. The device is
+    /// that of number `gpu`. Blocks of one `slot` are placed one after the other.
     ///
     /// # Errors
     /// What the device reports.
-    fn place(&self, _stream: &Stream, _block: &Block, _entries: View<'_, T>) -> Result<(), EngineError>
+    fn place(&self, gpu: usize, slot: usize, stream: &Stream, block: &Block, entries: View<'_, T>) -> Result<(), EngineError>
     where
         T: Pod,
     {
+        _ = (gpu, slot, stream, block, entries);
+        Ok(())
+    }
+
+    /// Called when what [`place`](Writer::place) has enqueued is done, and before the slot is used again.
+    ///
+    /// # Errors
+    /// What the device reports.
+    fn placed(&self, gpu: usize, slot: usize, block: &Block, entries: View<'_, T>) -> Result<(), EngineError>
+    where
+        T: Pod,
+    {
+        _ = (gpu, slot, block, entries);
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Functions on a device.
 
-use std::{cmp::Reverse, ops::Range};
+use std::{cmp::Reverse, collections::VecDeque, ops::Range};
 
 use bytemuck::Pod;
 use gpu_kernels::pcf::{
@@ -16,7 +16,11 @@ use crate::device::{Buffer, Device, DeviceError, Pending, PinnedBuffer, Stream, 
 const TASK: usize = 1 << 14;
 
 /// How many points are uploaded at a time.
-const PIECE: usize = 1 << 19;
+const PIECE: usize = 1 << 18;
+
+/// The most pieces that wait for their upload. While a device is idle it takes one or two, and page-locked memory for
+/// more would take longer than the upload.
+const MOST_STAGES: usize = 64;
 
 /// Positions for so many functions in an order.
 const fn positions(functions: usize) -> usize {
@@ -52,8 +56,8 @@ pub struct Bands<T: PcfReal> {
 
 /// Page-locked memory for one upload.
 struct Staging<T: PcfReal> {
-    /// One for each [`PIECE`].
-    segments: Vec<Stage<T::Segment>>,
+    /// One for each [`PIECE`] that isn't there yet, and others that are free again, in the order of their uploads.
+    segments: VecDeque<Stage<T::Segment>>,
     offsets: Stage<u64>,
     order: Stage<u32>,
 }
@@ -76,6 +80,15 @@ impl<T: Pod> Stage<T> {
 }
 
 impl<T: PcfReal> Staging<T> {
+    /// Memory for a piece: used again where an upload is done, or must be waited for.
+    fn stage(&mut self) -> Result<Stage<T::Segment>, DeviceError> {
+        let free = match self.segments.front() {
+            Some(Stage(Some(upload))) => self.segments.len() >= MOST_STAGES || upload.is_done()?,
+            first => first.is_some(),
+        };
+        Ok(if free { self.segments.pop_front() } else { None }.unwrap_or(Stage(None)))
+    }
+
     /// Whether its last upload is done.
     fn is_idle(&self) -> Result<bool, DeviceError> {
         // The last to be enqueued, on one stream.
@@ -86,7 +99,7 @@ impl<T: PcfReal> Staging<T> {
 impl<T: PcfReal> Bands<T> {
     /// No functions yet.
     pub fn new(device: &Device) -> Self {
-        let staging = || Staging { segments: Vec::new(), offsets: Stage(None), order: Stage(None) };
+        let staging = || Staging { segments: VecDeque::new(), offsets: Stage(None), order: Stage(None) };
         Bands {
             segments: device.empty(),
             offsets: device.empty(),
@@ -134,12 +147,11 @@ impl<T: PcfReal> Bands<T> {
         }
         let staging = &mut self.staging[self.turn];
         self.segments.ensure(points.len())?;
-        staging.segments.resize_with(points.len().div_ceil(PIECE), || Stage(None));
         let mut ends = offsets[1..].iter().map(|end| end - first - 1).peekable();
         // A piece is on its way while the next one is filled.
-        for (piece, stage) in staging.segments.iter_mut().enumerate() {
-            let start = piece * PIECE;
+        for start in (0..points.len()).step_by(PIECE) {
             let end = points.len().min(start + PIECE);
+            let mut stage = staging.stage()?;
             stage.upload(stream, self.segments.view_mut(start..end)?, |segments| {
                 segments.par_chunks_mut(TASK).enumerate().for_each(|(task, segments)| {
                     // A segment ends where the next one starts.
@@ -153,6 +165,7 @@ impl<T: PcfReal> Bands<T> {
                     segments[last - start] = T::segment(points[last].v, T::infinity());
                 }
             })?;
+            staging.segments.push_back(stage);
         }
         self.offsets.ensure(offsets.len())?;
         staging.offsets.upload(stream, self.offsets.as_view_mut(), |local| {
@@ -193,6 +206,7 @@ impl<T: PcfReal> Bands<T> {
                 order: self.order.view(order..order + positions(functions.len()))?,
             },
             longest: self.longest[band],
+            long: 0,
         })
     }
 }

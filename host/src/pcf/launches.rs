@@ -1,10 +1,12 @@
 //! Which kernel computes an integral, and how it is launched.
 
-use gpu_kernels::pcf::{LANES, Placement, Scalar, direct, op, set::FunctionsArgs, tiled};
+use std::ops::Range;
+
+use gpu_kernels::pcf::{LANES, Pairs, Placement, Scalar, direct, op, set::FunctionsArgs, tiled};
 
 use super::{Measure, PcfReal};
 use crate::{
-    device::{Device, DeviceError, Stream, View, ViewMut},
+    device::{Buffer, Device, DeviceError, Stream, View, ViewMut},
     launch,
 };
 
@@ -14,7 +16,56 @@ pub struct Side<'a, T: Scalar> {
     pub functions: FunctionsArgs<View<'a, T::Segment>, View<'a, u64>, View<'a, u32>>,
     /// The number of segments of the longest function.
     pub longest: usize,
+    /// How many functions, the first in the order, are long.
+    pub long: usize,
 }
+
+impl<'a, T: Scalar> Side<'a, T> {
+    /// The functions at some positions of the order, which have at most so many segments.
+    pub fn part(&self, positions: Range<usize>, longest: usize) -> Result<Side<'a, T>, DeviceError> {
+        let long = self.long.clamp(positions.start, positions.end) - positions.start;
+        let order = self.functions.order.view(positions)?;
+        Ok(Side { functions: FunctionsArgs { order, ..self.functions }, longest, long })
+    }
+
+    /// The functions that are long, up to a whole number of tiles.
+    pub fn long(&self) -> Result<Side<'a, T>, DeviceError> {
+        self.part(0..self.long.next_multiple_of(LANES as usize), self.longest)
+    }
+
+    /// Whether there are others.
+    pub fn has_rest(&self) -> bool {
+        self.functions.offsets.len() - 1 > self.long
+    }
+
+    /// The others, of at most so many segments, from a whole number of tiles on; and that position.
+    pub fn rest(&self, longest: u32) -> Result<(u32, Side<'a, T>), DeviceError> {
+        let start = self.long / LANES as usize * LANES as usize;
+        let rest = self.part(start..self.functions.order.len(), self.longest.min(longest as usize))?;
+        Ok((start as u32, rest))
+    }
+}
+
+/// How merges of long functions are cut.
+#[derive(Debug)]
+pub struct Cut<'a, T: Scalar> {
+    /// Functions with more segments are long.
+    pub longest: u32,
+    /// From 0 to infinity: one more than there are pieces.
+    pub cuts: View<'a, T>,
+    /// Where sums over pieces go, and how many there may be at a time.
+    pub partials: &'a mut Buffer<T>,
+    pub most_partials: usize,
+}
+
+/// The fewest sums of each piece that are computed at a time: those of a block.
+pub const LEAST_PARTIALS: usize = LANES as usize * MOST_WARPS as usize;
+
+/// The most warps of a block.
+const MOST_WARPS: u32 = 16;
+
+/// Threads of a block of the kernels that add up pieces.
+const COMBINE_THREADS: u32 = 256;
 
 /// Threads of a block of the kernels in `direct`.
 const DIRECT_THREADS: u32 = 128;
@@ -31,30 +82,53 @@ struct Tile {
     shared: usize,
 }
 
+/// The most warps of a block.
+fn most_warps<T>(measure: Measure) -> u32 {
+    // In double precision, powers take so many registers that there is no room for more.
+    if measure.has_power() && size_of::<T>() == 8 { 8 } else { MOST_WARPS }
+}
+
 impl Tile {
     fn new<T: Scalar>(device: &Device, measure: Measure, first: &Side<'_, T>, second: &Side<'_, T>) -> Self {
-        let single = size_of::<T>() == 4;
-        // In double precision, powers take so many registers that there is no room for more.
-        let warps = if measure.has_power() && !single { 8 } else { 16 };
+        let warps = most_warps::<T>(measure);
         // In single precision the window leaves room for three blocks per multiprocessor; in double precision that
         // would be too short a window, and two run as fast. A kilobyte of each block's shared memory is the system's.
-        let available = device.info().max_shared_per_block / if single { 3 } else { 2 } - 1024;
-        let window = (available / tiled::shared_bytes::<T>(1, warps)) as u32;
+        let available = device.info().max_shared_per_block / if size_of::<T>() == 4 { 3 } else { 2 } - 1024;
+        let window = (available / tiled::shared_bytes::<T>([1; 2], warps)) as u32;
         let longest = u32::try_from(first.longest.max(second.longest)).unwrap_or(u32::MAX);
         let window = window.min(longest).max(2);
         Tile {
             grid: (first.functions.order.len() as u32 / LANES, second.functions.order.len() as u32 / warps),
             warps,
             window,
-            shared: tiled::shared_bytes::<T>(window, warps),
+            shared: tiled::shared_bytes::<T>([window; 2], warps),
         }
     }
 }
 
-/// An operation that both kernels exist for.
-pub trait Operation: op::Operation + tiled::integrals::Instance + direct::integrals::Instance {}
+/// The windows of the kernel for pieces, in blocks of so many warps.
+fn windows<T: Scalar>(device: &Device, warps: u32, first: usize, second: usize) -> [u32; 2] {
+    // As many warps per multiprocessor, whatever the blocks.
+    let blocks = 32 / warps as usize;
+    let available = (device.info().max_shared_per_block / blocks - 1024) / size_of::<T::Segment>();
+    let (lanes, warps) = (LANES as usize, warps as usize);
+    let even = available / (lanes + warps);
+    // What short functions leave of their half is the others'.
+    let first_window = first.min(even);
+    let second_window = second.min((available - lanes * first_window) / warps);
+    [first_window, second_window].map(|window| window.max(2) as u32)
+}
 
-impl<O: tiled::integrals::Instance + direct::integrals::Instance> Operation for O {}
+/// An operation that all kernels exist for.
+pub trait Operation:
+    op::Operation + tiled::integrals::Instance + tiled::pieces::Instance + tiled::combine::Instance + direct::integrals::Instance
+{
+}
+
+impl<O> Operation for O where
+    O: tiled::integrals::Instance + tiled::pieces::Instance + tiled::combine::Instance + direct::integrals::Instance
+{
+}
 
 /// The operations in one precision.
 pub trait Operations: Scalar {
@@ -76,32 +150,108 @@ macro_rules! operations {
 }
 operations!(f32 f64);
 
-/// Launches the kernel of `tiled` or of `direct` for this measure.
+/// `$launch::<O>(p, ..)` for the operation of a measure, whose exponent is `p`.
+macro_rules! for_measure {
+    ($t:ident, $measure:expr, $launch:ident($($argument:expr),*)) => {
+        match $measure {
+            Measure::Lp(1.0) => $launch::<$t::L1>($t::ONE, $($argument),*),
+            Measure::Lp(2.0) => $launch::<$t::L2>($t::ONE, $($argument),*),
+            Measure::Lp(p) => $launch::<$t::Lp>($t::from_f64(p), $($argument),*),
+            Measure::Inner => $launch::<$t::Inner>($t::ONE, $($argument),*),
+        }
+    };
+}
+
+/// Launches the kernel of `tiled` or of `direct` for this measure. Pairs with a function of more than `longest` segments
+/// are left out by `tiled`.
 pub fn launch<T: PcfReal>(
     stream: &Stream,
     tiled: bool,
     measure: Measure,
-    first: &Side<'_, T>,
-    second: &Side<'_, T>,
+    longest: u32,
+    [first, second]: [&Side<'_, T>; 2],
     out: &mut ViewMut<'_, T>,
     placement: Placement,
 ) -> Result<(), DeviceError> {
     let tile = tiled.then(|| Tile::new(stream.device(), measure, first, second));
-    match measure {
-        Measure::Lp(1.0) => launch_one::<T::L1>(stream, tile, T::ONE, first, second, out, placement),
-        Measure::Lp(2.0) => launch_one::<T::L2>(stream, tile, T::ONE, first, second, out, placement),
-        Measure::Lp(p) => launch_one::<T::Lp>(stream, tile, T::from_f64(p), first, second, out, placement),
-        Measure::Inner => launch_one::<T::Inner>(stream, tile, T::ONE, first, second, out, placement),
+    for_measure!(T, measure, launch_one(stream, tile, longest, [first, second], out, placement))
+}
+
+/// Launches the kernels that merge in pieces, over pairs of a function of a part of one band and a long one of another, for
+/// a few of their positions at a time.
+pub fn launch_pieces<T: PcfReal>(
+    stream: &Stream,
+    measure: Measure,
+    cut: &mut Cut<'_, T>,
+    pairs: Pairs,
+    [first, second]: [&Side<'_, T>; 2],
+    out: &mut ViewMut<'_, T>,
+    placement: Placement,
+) -> Result<(), DeviceError> {
+    let (firsts, seconds, pieces) = (first.functions.order.len(), second.long, cut.cuts.len() - 1);
+    let (lanes, warps) = (LANES as usize, MOST_WARPS as usize);
+    let step = |most: usize, of: usize| (most / of * of).max(of);
+    let second_step = step(cut.most_partials / (pieces * lanes), warps).min(seconds);
+    let first_step = step(cut.most_partials / (pieces * second_step), lanes).min(firsts);
+    cut.partials.ensure(pieces * first_step * second_step)?;
+    for second_start in (0..seconds).step_by(second_step) {
+        let end = (second_start + second_step).next_multiple_of(warps).min(second.functions.order.len());
+        let part = second.part(second_start..end, second.longest)?;
+        for first_start in (0..firsts).step_by(first_step) {
+            let sides = [first.part(first_start..firsts.min(first_start + first_step), first.longest)?, part];
+            let pairs = Pairs {
+                first_start: pairs.first_start + first_start as u32,
+                second_start: pairs.second_start + second_start as u32,
+                seconds: second_step.min(seconds - second_start) as u32,
+                ..pairs
+            };
+            for_measure!(T, measure, launch_part(stream, measure, cut, pairs, &sides, out, placement))?;
+        }
+    }
+    Ok(())
+}
+
+/// Launches them for one operation, where there is room for all partial sums.
+#[expect(clippy::too_many_arguments, reason = "those of two kernels")]
+fn launch_part<O: Operation>(
+    p: O::Scalar,
+    stream: &Stream,
+    measure: Measure,
+    cut: &mut Cut<'_, O::Scalar>,
+    pairs: Pairs,
+    [first, second]: &[Side<'_, O::Scalar>; 2],
+    out: &mut ViewMut<'_, O::Scalar>,
+    placement: Placement,
+) -> Result<(), DeviceError> {
+    let (firsts, pieces) = (first.functions.order.len(), cut.cuts.len() - 1);
+    // Warps without a function are idle.
+    let warps = pairs.seconds.next_power_of_two().clamp(4, most_warps::<O::Scalar>(measure));
+    let [first_window, second_window] = windows::<O::Scalar>(stream.device(), warps, first.longest, second.longest);
+    let shared = tiled::shared_bytes::<O::Scalar>([first_window, second_window], warps);
+    let grid = (firsts as u32 / LANES, pairs.seconds.div_ceil(warps), pieces as u32);
+    let threads = (firsts * pairs.seconds as usize).div_ceil(COMBINE_THREADS as usize) as u32;
+    let (rows, columns) = (first.functions, second.functions);
+    let partials = &mut *cut.partials;
+    // SAFETY: `Side` is what the kernels take for functions; the strides are of a block as large as `out`, for the
+    // numbers of functions in both orders; the orders' lengths are multiples of 32, and shared memory fits the windows.
+    // There is room for all sums.
+    unsafe {
+        launch!(stream, tiled::pieces::<O><<<grid, warps * LANES, shared>>>(
+            rows, columns, first_window, second_window, &cut.cuts, pairs, p, placement, &mut *partials
+        ))?;
+        launch!(stream, tiled::combine::<O><<<threads, COMBINE_THREADS>>>(
+            rows, columns, pieces as u32, pairs, p, placement, &*partials, out
+        ))
     }
 }
 
 /// Launches it for one operation, of `tiled` where there is a tile.
 fn launch_one<O: Operation>(
+    p: O::Scalar,
     stream: &Stream,
     tile: Option<Tile>,
-    p: O::Scalar,
-    first: &Side<'_, O::Scalar>,
-    second: &Side<'_, O::Scalar>,
+    longest: u32,
+    [first, second]: [&Side<'_, O::Scalar>; 2],
     out: &mut ViewMut<'_, O::Scalar>,
     placement: Placement,
 ) -> Result<(), DeviceError> {
@@ -113,7 +263,9 @@ fn launch_one<O: Operation>(
             Some(Tile { grid, warps, window, shared }) => {
                 launch!(
                     stream,
-                    tiled::integrals::<O><<<grid, warps * LANES, shared>>>(rows, columns, window, p, placement, out)
+                    tiled::integrals::<O><<<grid, warps * LANES, shared>>>(
+                        rows, columns, window, longest, p, placement, out
+                    )
                 )
             }
             None => {

@@ -23,6 +23,7 @@
 mod arithmetic;
 mod band;
 pub mod barcode;
+mod cuts;
 mod error;
 pub mod io;
 mod launches;

@@ -1,16 +1,17 @@
 //! Integrals over pairs of functions as an operation of the engine.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
-use gpu_kernels::pcf::{Placement, Triangle};
+use gpu_kernels::pcf::{Pairs, Placement, Triangle};
 
 use super::{
     Measure, PcfReal, PcfSet,
     band::{self, Bands},
-    launches::{self, Side},
+    cuts::Cuts,
+    launches::{self, Cut, LEAST_PARTIALS, Side},
 };
 use crate::{
-    device::{Backend, Device, DeviceError, Stream},
+    device::{Backend, Buffer, Device, DeviceError, Stream},
     engine::{Block, BlockOp, BlockScheduler, Coverage, EngineError, Order, Target},
 };
 
@@ -35,6 +36,8 @@ pub struct PcfOp<'a, T: PcfReal> {
     pub kernel: PcfKernel,
     /// Whether entries (i, i) are computed, where only a triangle is.
     pub diagonal: bool,
+    /// Where merges of long functions are cut, if there are any.
+    pub cuts: Option<Cuts<T>>,
 }
 
 /// The functions on a device: all of them where they fit, else those of one block.
@@ -44,11 +47,23 @@ pub struct Storage<T: PcfReal> {
     resident: bool,
     side: usize,
     upload: Stream,
+    cuts: Buffer<T>,
+    /// Sums over pieces, for two blocks that are computed at a time in turns.
+    partials: [Buffer<T>; 2],
+    most_partials: usize,
 }
+
+/// The most sums over pieces that are computed at a time: with more, there is nothing to gain.
+const MOST_PARTIALS: usize = 1 << 22;
 
 impl<T: PcfReal> PcfOp<'_, T> {
     fn cols(&self) -> &PcfSet<T> {
         self.cols.unwrap_or(self.rows)
+    }
+
+    /// The fewest sums over pieces that there is room for.
+    fn least_partials(&self) -> usize {
+        self.cuts.as_ref().map_or(0, |cuts| cuts.pieces() * LEAST_PARTIALS)
     }
 }
 
@@ -57,7 +72,8 @@ impl<T: PcfReal> BlockOp for PcfOp<'_, T> {
     type Storage = Storage<T>;
 
     fn data_bytes(&self, rows: &Range<usize>, cols: &Range<usize>) -> usize {
-        band::bytes(self.rows, rows) + band::bytes(self.cols(), cols)
+        let partials = 2 * self.least_partials() * size_of::<T>();
+        band::bytes(self.rows, rows) + band::bytes(self.cols(), cols) + partials
     }
 
     fn storage(
@@ -70,12 +86,20 @@ impl<T: PcfReal> BlockOp for PcfOp<'_, T> {
         let mut storage = match kept {
             Some(kept) => kept,
             None => {
-                Storage { rows: Bands::new(device), cols: Bands::new(device), resident: false, side: 1, upload: device.stream()? }
+                let (rows, cols) = (Bands::new(device), Bands::new(device));
+                let (cuts, partials, upload) = (device.empty(), [device.empty(), device.empty()], device.stream()?);
+                Storage { rows, cols, resident: false, side: 1, upload, cuts, partials, most_partials: 0 }
             }
         };
+        if let Some(cuts) = &self.cuts {
+            storage.cuts = device.upload(cuts.times())?;
+        }
         storage.side = scheduler.side();
         let (all_rows, all_cols) = (0..self.rows.len(), 0..self.cols.map_or(0, PcfSet::len));
-        storage.resident = self.data_bytes(&all_rows, &all_cols) <= budget;
+        let all_bytes = self.data_bytes(&all_rows, &all_cols);
+        storage.resident = all_bytes <= budget;
+        let left = if storage.resident { (budget - all_bytes) / 2 / size_of::<T>() } else { 0 };
+        storage.most_partials = left.min(MOST_PARTIALS).max(self.least_partials());
         if storage.resident {
             storage.rows.load(&storage.upload, self.rows, all_rows, storage.side)?;
             if let Some(cols) = self.cols {
@@ -108,24 +132,37 @@ impl<T: PcfReal> BlockOp for PcfOp<'_, T> {
                 storage.cols.load(stream, self.cols(), block.cols.clone(), storage.side)?;
             }
         }
-        let rows = storage.rows.side(&block.rows)?;
-        let cols = if same_bands { &storage.rows } else { &storage.cols }.side(&block.cols)?;
+        let mut rows = storage.rows.side(&block.rows)?;
+        let mut cols = if same_bands { &storage.rows } else { &storage.cols }.side(&block.cols)?;
+        storage.partials.swap(0, 1);
+        let cut = self.cuts.as_ref().map(|cuts| {
+            rows.long = cuts.long(self.rows, &block.rows);
+            cols.long = cuts.long(self.cols(), &block.cols);
+            Cut {
+                longest: cuts.longest(),
+                cuts: storage.cuts.as_view(),
+                partials: &mut storage.partials[0],
+                most_partials: storage.most_partials,
+            }
+        });
 
         let triangle = match (on_diagonal, self.diagonal) {
             (false, _) => Triangle::NONE,
             (true, false) => Triangle::STRICT,
             (true, true) => Triangle::WITH_DIAGONAL,
         };
-        Ok(enqueue(stream, self.kernel, self.measure, [&rows, &cols], triangle, block, &mut target)?)
+        Ok(enqueue(stream, self.kernel, self.measure, [&rows, &cols], cut, triangle, block, &mut target)?)
     }
 }
 
 /// Enqueues the integrals between the functions of a block's rows and columns, which are on the stream's device.
+#[expect(clippy::too_many_arguments, reason = "each is something else")]
 pub fn enqueue<T: PcfReal>(
     stream: &Stream,
     kernel: PcfKernel,
     measure: Measure,
     [rows, cols]: [&Side<'_, T>; 2],
+    cut: Option<Cut<'_, T>>,
     triangle: Triangle,
     block: &Block,
     target: &mut Target<'_, T>,
@@ -138,12 +175,46 @@ pub fn enqueue<T: PcfReal>(
         Order::RowMajor => (cols, rows, col_stride, row_stride),
         Order::ColumnMajor => (rows, cols, row_stride, col_stride),
     };
-    let triangle = triangle.first_is_greater(target.order == Order::ColumnMajor).0;
-    let placement = Placement { triangle, first_stride, second_stride };
+    let triangle = triangle.first_is_greater(target.order == Order::ColumnMajor);
+    let placement = Placement { triangle: triangle.0, first_stride, second_stride };
     let tiled = match kernel {
         PcfKernel::Auto => stream.device().backend() == Backend::Cuda,
         PcfKernel::Tiled => true,
         PcfKernel::Direct => false,
     };
-    launches::launch(stream, tiled, measure, first, second, &mut target.entries, placement)
+    let entries = &mut target.entries;
+    let Some(mut cut) = cut.filter(|_| tiled && first.long + second.long > 0) else {
+        return launches::launch(stream, tiled, measure, u32::MAX, [first, second], entries, placement);
+    };
+    // Lanes have the others' functions, so that all have something to do however few long ones there are.
+    let longest = cut.longest;
+    let (of_long, of_rest) = (longest.saturating_add(1)..=u32::MAX, 1..=longest);
+    let mut pieces = |lengths: &RangeInclusive<u32>, start, sides: [&Side<'_, T>; 2], entries: &mut _, placement| {
+        let pairs = Pairs {
+            first_start: start,
+            first_least: *lengths.start(),
+            first_most: *lengths.end(),
+            second_least: *of_long.start(),
+            ..Pairs::of_at_most(u32::MAX)
+        };
+        launches::launch_pieces(stream, measure, &mut cut, pairs, sides, entries, placement)
+    };
+    let swapped = Placement { triangle: triangle.swapped().0, ..placement };
+    if first.long > 0 && second.long > 0 {
+        pieces(&of_long, 0, [&second.long()?, first], entries, swapped)?;
+    }
+    if first.long > 0 && second.has_rest() {
+        let (start, rest) = second.rest(longest)?;
+        pieces(&of_rest, start, [&rest, first], entries, swapped)?;
+    }
+    // Of a triangle, these were among the last.
+    if second.long > 0 && first.has_rest() && !triangle.is_half() {
+        let (start, rest) = first.rest(longest)?;
+        pieces(&of_rest, start, [&rest, second], entries, placement)?;
+    }
+    if first.has_rest() && second.has_rest() {
+        let (first, second) = (first.rest(longest)?.1, second.rest(longest)?.1);
+        launches::launch(stream, tiled, measure, longest, [&first, &second], entries, placement)?;
+    }
+    Ok(())
 }

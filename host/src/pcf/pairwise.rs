@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use super::{
     PcfError, PcfReal, PcfSet,
+    cuts::Cuts,
     op::{PcfKernel, PcfOp},
 };
 use crate::device::{Backend, Device, ViewMut};
@@ -86,7 +87,10 @@ pub enum PairwiseError {
 /// A matrix to compute: the measure of every pair of functions.
 ///
 /// Sums are made in the functions' precision, in order of time, with one term for each interval between two
-/// breakpoints; entries don't depend on the order of the pair, on the blocks or on the number of GPUs, bit for bit.
+/// breakpoints; entries don't depend on the order of the pair, on the blocks or on the number of GPUs, bit for bit. On
+/// GPUs, those of functions of more than 4,096 breakpoints, where there are few pairs of these, are made over pieces of
+/// time and then added in their order. The pieces follow from the sets' breakpoints, so that such entries may differ in the
+/// last digits from those of other sets with the same functions, unless these are made [parts](Self::part_of).
 /// With u the unit roundoff and m and n the functions' numbers of breakpoints, a distance for p = 1 or 2 is within a
 /// relative (m + n + 2)·u of the exact one, for another p within (m + n + 16 p + 16)·u as long as its p-th power is
 /// neither tiny nor huge; an inner product is within (m + n + 2)·u·∫|f·g|. Distances are infinite where the functions
@@ -112,6 +116,8 @@ pub struct Pairwise<'a, T: PcfReal> {
     cols: Option<&'a PcfSet<T>>,
     measure: Measure,
     kernel: PcfKernel,
+    /// The sets of the matrix that this one is a part of.
+    whole: Option<[&'a PcfSet<T>; 2]>,
 }
 
 impl<'a, T: PcfReal> Pairwise<'a, T> {
@@ -121,12 +127,12 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
     /// Where p is not a finite number from 1 on, also in the functions' type.
     pub fn pdist(set: &'a PcfSet<T>, p: f64) -> Result<Self, PcfError> {
         super::scalar::check_exponent::<T>(p)?;
-        Ok(Pairwise { rows: set, cols: None, measure: Measure::Lp(p), kernel: PcfKernel::Auto })
+        Ok(Pairwise { rows: set, cols: None, measure: Measure::Lp(p), kernel: PcfKernel::Auto, whole: None })
     }
 
     /// The inner product of every pair of functions of a set, and of each with itself: the kernel matrix of L².
     pub fn l2_kernel(set: &'a PcfSet<T>) -> Self {
-        Pairwise { rows: set, cols: None, measure: Measure::Inner, kernel: PcfKernel::Auto }
+        Pairwise { rows: set, cols: None, measure: Measure::Inner, kernel: PcfKernel::Auto, whole: None }
     }
 
     /// The measure of every function of one set against every function of another.
@@ -137,7 +143,12 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
         if let Measure::Lp(p) = measure {
             super::scalar::check_exponent::<T>(p)?;
         }
-        Ok(Pairwise { rows, cols: Some(cols), measure, kernel: PcfKernel::Auto })
+        Ok(Pairwise { rows, cols: Some(cols), measure, kernel: PcfKernel::Auto, whole: None })
+    }
+
+    /// The same as a part of a matrix between these sets, which have its functions: entries have that one's bits.
+    pub fn part_of(self, rows: &'a PcfSet<T>, cols: &'a PcfSet<T>) -> Self {
+        Pairwise { whole: Some([rows, cols]), ..self }
     }
 
     /// The same with this kernel.
@@ -197,6 +208,11 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
             Measure::Inner => (1, 0.0),
         };
         (self.cols.is_some(), measure, p.to_bits()).hash(&mut hasher);
+        if self.whole.is_some()
+            && let Some(cuts) = self.cuts()
+        {
+            hasher.write(bytemuck::cast_slice(cuts.times()));
+        }
         hasher.finish()
     }
 
@@ -297,7 +313,7 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
     /// As [`compute_into`](Self::compute_into), into memory of the engine's one device. All is there when this returns.
     ///
     /// # Errors
-    /// As [`compute_into`](Self::compute_into), and [`EngineError::SeveralDevices`].
+    /// As [`compute_into`](Self::compute_into), and [`EngineError::OtherDevices`].
     pub fn compute_on_device(
         &self,
         engine: &Engine,
@@ -327,7 +343,19 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
     pub(super) fn op(&self) -> PcfOp<'_, T> {
         // Functions have no distance from themselves.
         let diagonal = self.measure == Measure::Inner;
-        PcfOp { rows: self.rows, cols: self.cols, measure: self.measure, kernel: self.kernel, diagonal }
+        PcfOp {
+            rows: self.rows,
+            cols: self.cols,
+            measure: self.measure,
+            kernel: self.kernel,
+            diagonal,
+            cuts: self.cuts(),
+        }
+    }
+
+    /// Where merges of long functions are cut.
+    fn cuts(&self) -> Option<Cuts<T>> {
+        Cuts::of(self.whole.unwrap_or([self.rows, self.cols.unwrap_or(self.rows)]))
     }
 
     /// What a layout comes to for this matrix.

@@ -8,7 +8,7 @@ use crate::real::Real;
 pub trait PcfReal:
     Real
     + super::launches::Operations
-    + gpu_kernels::engine::place::Instance
+    + crate::engine::DeviceEntry
     + Into<f64>
     + Add<Output = Self>
     + Sub<Output = Self>

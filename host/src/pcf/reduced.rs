@@ -85,12 +85,8 @@ impl<T: PcfReal> Pairwise<'_, T> {
         if count > others && rows > 0 {
             return Err(PairwiseError::Nearest { count, others });
         }
-        let (found, report) = self.reduce(engine, Smallest { count }, control)?;
-        let (mut indices, mut distances) = (Vec::with_capacity(rows * count), Vec::with_capacity(rows * count));
-        for (distance, column) in found.into_rows().flatten() {
-            indices.push(column as i64);
-            distances.push(distance);
-        }
+        let ((distances, columns), report) = self.reduce(engine, Smallest { count }, control)?;
+        let indices = columns.into_iter().map(i64::from).collect();
         Ok((Nearest { count, indices, distances }, report))
     }
 
@@ -100,17 +96,12 @@ impl<T: PcfReal> Pairwise<'_, T> {
     /// What [`Engine::run`] reports; [`OutOfMemory`](crate::engine::EngineError::OutOfMemory) where the entries take
     /// more than half of the memory that is free.
     pub fn below(&self, engine: &Engine, bound: T, control: Control<'_>) -> Result<(Sparse<T>, Report), PairwiseError> {
-        let (found, report) = self.reduce(engine, Below { bound }, control)?;
-        let mut sparse = Sparse { shape: self.size(), row_offsets: vec![0], columns: Vec::new(), values: Vec::new() };
-        for mut row in found.into_rows() {
-            row.sort_unstable_by_key(|&(_, column)| column);
-            for (value, column) in row {
-                sparse.columns.push(column as i64);
-                sparse.values.push(value);
-            }
-            sparse.row_offsets.push(sparse.columns.len() as i64);
-        }
-        Ok((sparse, report))
+        let (found, report) = self.reduce(engine, Below::new(bound), control)?;
+        let rows = 0..=self.size().0;
+        let row_offsets = rows.map(|row| found.partition_point(|found| (found.0 as usize) < row) as i64).collect();
+        let columns = found.iter().map(|found| i64::from(found.1)).collect();
+        let values = found.into_iter().map(|found| found.2).collect();
+        Ok((Sparse { shape: self.size(), row_offsets, columns, values }, report))
     }
 
     /// The sum of each row's entries. Each entry is rounded by at most 2^-50 of the largest that numbers as large and
@@ -120,9 +111,7 @@ impl<T: PcfReal> Pairwise<'_, T> {
     /// # Errors
     /// What [`Engine::run`] reports.
     pub fn row_sums(&self, engine: &Engine, control: Control<'_>) -> Result<(Vec<f64>, Report), PairwiseError> {
-        let sums = Sums::up_to(self.largest_entry());
-        let (found, report) = self.reduce(engine, sums, control)?;
-        Ok((found.into_rows().map(|row| sums.value(&row)).collect(), report))
+        self.reduce(engine, Sums::up_to(self.largest_entry()), control)
     }
 
     fn reduce<R: RowReducer<T>>(
@@ -130,12 +119,15 @@ impl<T: PcfReal> Pairwise<'_, T> {
         engine: &Engine,
         reducer: R,
         control: Control<'_>,
-    ) -> Result<(ByRows<T, R>, Report), PairwiseError> {
-        let (rows, cols) = self.size();
-        let op = self.op();
-        let found =
-            if self.is_symmetric() { ByRows::symmetric(rows, op.diagonal, reducer) } else { ByRows::full(rows, cols, reducer) }?;
-        let report = engine.run(&op, &found, control)?;
-        Ok((found, report))
+    ) -> Result<(R::Kept, Report), PairwiseError> {
+        let ((rows, cols), op) = (self.size(), self.op());
+        let devices = engine.devices();
+        let kept = if self.is_symmetric() {
+            ByRows::symmetric(devices, rows, op.diagonal, reducer)
+        } else {
+            ByRows::full(devices, rows, cols, reducer)
+        }?;
+        let report = engine.run(&op, &kept, control)?;
+        Ok((kept.finish()?, report))
     }
 }

@@ -39,6 +39,6 @@ impl<T: PcfReal> ResidentRows<T> {
     pub fn enqueue(&self, stream: &Stream, block: &Block, entries: ViewMut<'_, T>) -> Result<(), DeviceError> {
         let sides: [Side<'_, T>; 2] = [self.rows.side(&block.rows)?, self.cols.side(&block.cols)?];
         let mut target = Target { entries, order: Order::RowMajor, coverage: Coverage::Full };
-        op::enqueue(stream, PcfKernel::Auto, Measure::Lp(1.0), [&sides[0], &sides[1]], Triangle::NONE, block, &mut target)
+        op::enqueue(stream, PcfKernel::Auto, Measure::Lp(1.0), [&sides[0], &sides[1]], None, Triangle::NONE, block, &mut target)
     }
 }

@@ -396,13 +396,18 @@ impl<'a> Job<'a> {
         {
             return Err(Failure::error(format_args!("p = {p:e} is too large for {}", T::NAME)));
         }
-        let sets = self.part(sets)?;
+        let part = self.part(&sets)?;
+        let whole = [&sets[0], sets.last().unwrap_or(&sets[0])];
+        let sets = if part.is_empty() { &sets } else { &part };
         let rows = &sets[0];
-        let pairwise = match (sets.get(1), self.measure) {
+        let mut pairwise = match (sets.get(1), self.measure) {
             (Some(columns), measure) => Pairwise::cdist(rows, columns, measure),
             (None, Measure::Lp(p)) => Pairwise::pdist(rows, p),
             (None, Measure::Inner) => Ok(Pairwise::l2_kernel(rows)),
         }?;
+        if self.common.is_part() {
+            pairwise = pairwise.part_of(whole[0], whole[1]);
+        }
         let engine = |block_side: Option<usize>| {
             let block_side = block_side.or(pairwise.block_side(&devices[0]));
             let settings = Settings { memory_budget: self.common.memory_budget, block_side, ..Settings::default() };
@@ -431,24 +436,23 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// The functions of the rows and columns that are computed.
-    fn part<T: PcfReal>(&self, mut sets: Vec<PcfSet<T>>) -> Result<Vec<PcfSet<T>>, Failure> {
+    /// The functions of the rows and columns that are computed, where these are only some.
+    fn part<T: PcfReal>(&self, sets: &[PcfSet<T>]) -> Result<Vec<PcfSet<T>>, Failure> {
         if !self.common.is_part() {
-            return Ok(sets);
+            return Ok(Vec::new());
         }
-        if sets.len() == 1 {
-            sets.push(sets[0].clone());
-        }
-        for (i, (option, range)) in [("rows", &self.common.rows), ("columns", &self.common.columns)].into_iter().enumerate() {
-            let Some(range) = range else { continue };
-            if range.end > sets[i].len() {
+        let options = [("rows", &self.common.rows), ("columns", &self.common.columns)];
+        let of_option = |(i, (option, range)): (usize, (&str, &Option<Range<usize>>))| {
+            let set = sets.get(i).unwrap_or(&sets[0]);
+            let Some(range) = range else { return Ok(set.clone()) };
+            if range.end > set.len() {
                 let input = self.inputs.get(i).unwrap_or(&self.inputs[0]).display();
-                let found = format::counted(sets[i].len(), "function", "functions");
+                let found = format::counted(set.len(), "function", "functions");
                 return Err(Failure::error(format_args!("--{option} {}..{}: {input} has {found}", range.start, range.end)));
             }
-            sets[i] = sets[i].take(&range.clone().collect::<Vec<_>>())?;
-        }
-        Ok(sets)
+            Ok(set.take(&range.clone().collect::<Vec<_>>())?)
+        };
+        options.into_iter().enumerate().map(of_option).collect()
     }
 
     /// Computes what is to be computed of `entries`, with progress, and with what ends it early.

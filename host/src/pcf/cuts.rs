@@ -1,0 +1,80 @@
+//! Where merges of long functions are cut into pieces, so that different blocks of threads take them.
+//!
+//! Whether a pair's merge is cut, and where, follows from the sets alone. So a sum has the same terms in the same order
+//! whatever the blocks of the matrix, the memory and the GPUs.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::{PcfReal, PcfSet};
+
+/// Merges of functions of at most so many breakpoints are never cut.
+const NEVER: usize = 4096;
+
+/// Where the merges of all pairs of functions take as long as so many of the longest, none is cut: there are enough to
+/// keep GPUs busy. An H200 has 2.7e5 lanes, of which half may be under way. (Each pair counts twice here.)
+const ENOUGH: u128 = 1 << 19;
+
+/// About how many breakpoints of the longest function a piece has.
+const PIECE: usize = 1024;
+
+/// The most pieces. A grid can't have twice as many.
+const MOST_PIECES: usize = 1 << 15;
+
+/// Of so many breakpoints of a long function, one may be a cut.
+const SAMPLE: usize = 64;
+
+/// Where merges are cut that have a function of more than so many breakpoints.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cuts<T> {
+    longest: u32,
+    times: Vec<T>,
+}
+
+impl<T: PcfReal> Cuts<T> {
+    /// Those for matrices between these two sets, which may be the same; none where there is nothing to gain.
+    pub fn of([rows, cols]: [&PcfSet<T>; 2]) -> Option<Self> {
+        let longest = |set: &PcfSet<T>| set.offsets().windows(2).map(|pair| pair[1] - pair[0]).max();
+        let most = longest(rows)?.max(longest(cols)?);
+        let steps = |set: &PcfSet<T>, others: &PcfSet<T>| set.points().len() as u128 * others.len() as u128;
+        if most <= NEVER || steps(rows, cols) + steps(cols, rows) >= ENOUGH * 2 * most as u128 {
+            return None;
+        }
+        // Times with about as many breakpoints of long functions between them.
+        let samples = |set: &PcfSet<T>| {
+            let long: Vec<usize> = (0..set.len()).filter(|&i| set.get(i).points().len() > NEVER).collect();
+            let samples = |i: usize| set.get(i).points().iter().skip(SAMPLE / 2).step_by(SAMPLE).map(|point| point.t);
+            long.into_par_iter().flat_map_iter(samples).collect::<Vec<T>>()
+        };
+        let mut samples = [samples(rows), samples(cols)].concat();
+        samples.par_sort_unstable_by(|a, b| a.to_f64().total_cmp(&b.to_f64()));
+        let pieces = most.div_ceil(PIECE).min(MOST_PIECES);
+        let mut times = vec![T::ZERO];
+        times.extend((1..pieces).map(|piece| samples[(piece as u128 * samples.len() as u128 / pieces as u128) as usize]));
+        times.push(T::INFINITY);
+        times.dedup();
+        Some(Cuts { longest: NEVER as u32, times })
+    }
+
+    /// From 0 to infinity, ascending.
+    pub fn times(&self) -> &[T] {
+        &self.times
+    }
+
+    /// Into how many pieces.
+    pub fn pieces(&self) -> usize {
+        self.times.len() - 1
+    }
+
+    /// Functions with more breakpoints are long.
+    pub fn longest(&self) -> u32 {
+        self.longest
+    }
+
+    /// How many of these functions are long.
+    pub fn long(&self, set: &PcfSet<T>, functions: &Range<usize>) -> usize {
+        let offsets = &set.offsets()[functions.start..=functions.end];
+        offsets.windows(2).filter(|pair| pair[1] - pair[0] > self.longest as usize).count()
+    }
+}
