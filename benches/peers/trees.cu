@@ -1,9 +1,9 @@
-// Repeats what trees.py measures of its peers, on input that is on the device before: with EULER defined the functions of
-// euler-meets-cuda, otherwise those of FAST-BCC-on-GPUs. Their own timers print to standard output; "wall" is one whole
-// call, of which FAST-BCC's last one downloads the result, too. Linked with --wrap=cudaMalloc --wrap=cudaFree, so that with POOL in the environment memory is of CUDA's pool, which
-// keeps it from call to call.
+// Repeats what trees.py measures of its peers, on input that is on the device before: with EULER defined the functions
+// of euler-meets-cuda, otherwise those of FAST-BCC-on-GPUs. Their own timers print to standard output; "wall" is one
+// whole call, of FAST-BCC's last one with the download of its result. To be linked with --wrap=cudaMalloc and
+// --wrap=cudaFree: with POOL in the environment memory is of CUDA's pool, which keeps it from call to call.
 //
-//   PROGRAM tour|lca|naive|hybrid|tarjan|bcc INPUT RUNS OUTPUT
+//   PROGRAM tour|lca|naive|tarjan|bcc INPUT RUNS OUTPUT
 #include <chrono>
 #include <climits>
 #include <cstdint>
@@ -148,9 +148,7 @@ int main(int argc, char** argv) {
         const int *offsets = upload(get<int>(file, n + 1)), *others = upload(get<int>(file, m));
         bool* bridges;
         ok(cudaMalloc(&bridges, m));
-        const auto find = what == "naive"    ? emc::cuda_bridges_naive
-                          : what == "hybrid" ? emc::cuda_bridges_hybrid
-                                             : emc::cuda_bridges_tarjan;
+        const auto find = what == "naive" ? emc::cuda_bridges_naive : emc::cuda_bridges_tarjan;
         repeat(runs, [&](bool) { find(n, m, offsets, others, bridges, context); });
         std::vector<char> marks(m);
         ok(cudaMemcpy(marks.data(), bridges, m, cudaMemcpyDeviceToHost));

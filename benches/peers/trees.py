@@ -6,38 +6,40 @@
     pip install numpy scipy
     cargo bench --no-run --bench figures          # prints the program's path
     python3 benches/peers/trees.py --euler euler-meets-cuda --bcc FAST-BCC-on-GPUs --moderngpu moderngpu \\
-        [--ours PATH/TO/figures] [--n 1e7] [--quick] [--rounds 3] [--work FOLDER] [--json FILE]
+        [--ours PATH/TO/figures] [--n 1e7] [--input NAME]... [--quick] [--rounds 3] [--work FOLDER] [--json FILE]
 
-It needs nvcc (CUDA 13 was tried) on the PATH, 16 GiB of memory and 5 GiB in the folder for temporary files. moderngpu is
-newer than the one that euler-meets-cuda names, which CUDA 13's headers refuse.
+It needs nvcc (CUDA 13.0 was tried, on an H200), 16 GiB of memory, and 5 GiB in the folder for temporary files.
+moderngpu is newer than the one that euler-meets-cuda names, which CUDA 13's headers refuse.
 
 Inputs. Trees of n vertices with random labels: the parent of each is any one before it (attachment), the one before it
-(path), or that for the first half and the middle one for the others (broom). A grid of 3,000 x 3,000 crossings, of whose
-streets a tenth is missing, and R-MAT with 2^22 vertices and 16 edges for each (0.57, 0.19, 0.19, 0.05). Neither peer
-takes graphs of several components, nor are double edges and loops for both: it's the largest component, as a simple
-graph, for warpsmith, too. For trees, warpsmith's program makes its own of these shapes, edges in random order and of
-random directions as the peers' are.
+(path), or that for the first half and the middle one for the others (broom). A grid of 3,000 x 3,000 crossings, of
+whose streets a tenth is missing, and R-MAT with 2^22 vertices and 16 edges for each (0.57, 0.19, 0.19, 0.05). Neither
+peer takes graphs of several components or with double edges, so it's the largest component as a simple graph, for
+warpsmith, too. Of trees, warpsmith's program makes its own of these shapes; as for the peers, edges are in random order
+and of random directions.
 
-Times are of work on the device, with its input there, medians after a first one to warm up. `trees.cu` repeats the peers'
-functions in one process. What is timed:
+Times are of work on the device, with its input there: medians after a first one to warm up. `trees.cu` repeats the
+peers' functions within a process. What is timed:
 
-    rooting     from edges. euler-meets-cuda: a whole call, of which only the arcs' ranks in the tour come. FAST-BCC: its
-                timer "Eulerian Tour" (parents, levels, first and last visits). warpsmith: parents, pre- and postorder, depth,
-                sizes, with the check of the input.
+    rooting     from edges. euler-meets-cuda: a whole call, from which come the arcs' ranks in the tour alone. FAST-BCC:
+                its timer "Eulerian Tour" (parents, levels, first and last visits). warpsmith: parents, preorder, depths
+                and sizes, and the check of its input.
     prepare     for lowest common ancestors, from parents. euler-meets-cuda's timer "Preprocessing"; warpsmith's rooting
                 from parents and its preparation.
-    ancestors   of 10^6 random pairs. euler-meets-cuda's timer "Queries", which frees memory, too.
-    forest      a spanning forest. FAST-BCC's timer "AST Construction", which leaves out setting up labels.
-    bridges     euler-meets-cuda's timer "Overall" of its algorithms tarjan and naive (breadth first). From CSR; the others
-                take edges.
-    blocks      biconnected components. FAST-BCC with its filter, "Total": the sum of its timers, which leave out most
-                allocations.
+    ancestors   of 10^6 random pairs. euler-meets-cuda's timer "Queries", which frees memory, too; warpsmith checks the
+                pairs.
+    forest      a spanning forest. FAST-BCC's timer "AST Construction": unions alone, without setting up. warpsmith: the
+                forest's edges one after the other, and the components' labels.
+    bridges     euler-meets-cuda's timer "Overall" of its algorithms tarjan and naive (breadth first). They take CSR,
+                the others edges.
+    blocks      biconnected components. FAST-BCC with its filter: the sum of its timers, which leave out setting up and
+                most allocations; and the whole call. warpsmith: articulation points, too.
 
-euler-meets-cuda allocates and frees its memory within its timers. So there are two columns: as it is, and with CUDA's
-pool in place of cudaMalloc (no line of the peer changes), which the ratio is of. warpsmith keeps its memory.
+euler-meets-cuda allocates and frees memory within its timers, and warpsmith keeps its own. So there are two columns:
+the peer as it is, and with CUDA's pool in place of cudaMalloc (no line of it changes). The ratio is of the latter.
 
-Results are checked: parents, common ancestors, numbers of bridges and of blocks. (FAST-BCC's own program prints one block
-more than its labels have.)
+Results are checked: parents, common ancestors, numbers of bridges and of blocks. (FAST-BCC's own program prints one
+block more than there are.)
 """
 
 import argparse
@@ -63,18 +65,20 @@ LIMIT = 60
 
 SHAPES = {"attachment": "random attachment", "path": "path", "broom": "broom"}
 GRAPHS = ["grid", "rmat"]
+LCA = "lowest common ancestors"
 # The task, the peer, what trees.cu is told, the peer's timer, warpsmith's lines.
 TREE_ROWS = [
     ("rooting", "euler-meets-cuda", "tour", "wall", ["rooting, from edges"]),
     ("rooting", "FAST-BCC", "tour", "Eulerian Tour", ["rooting, from edges"]),
-    ("prepare", "euler-meets-cuda", "lca", "Preprocessing", ["rooting, from parents", "lowest common ancestors, preparation"]),
-    ("ancestors", "euler-meets-cuda", "lca", "Queries", ["lowest common ancestors, 10^6 pairs"]),
+    ("prepare", "euler-meets-cuda", "lca", "Preprocessing", ["rooting, from parents", f"{LCA}, preparation"]),
+    ("ancestors", "euler-meets-cuda", "lca", "Queries", [f"{LCA}, 10^6 pairs"]),
 ]
 GRAPH_ROWS = [
     ("forest", "FAST-BCC", "bcc", "AST Construction", ["forest"]),
-    ("bridges", "euler-meets-cuda", "tarjan", "Overall", ["bridges"]),
-    ("bridges", "euler-meets-cuda", "naive", "Overall", ["bridges"]),
+    ("bridges, tarjan", "euler-meets-cuda", "tarjan", "Overall", ["bridges"]),
+    ("bridges, naive", "euler-meets-cuda", "naive", "Overall", ["bridges"]),
     ("blocks", "FAST-BCC", "bcc", "Total execution time for bcc", ["biconnected"]),
+    ("blocks, whole call", "FAST-BCC", "bcc", "wall", ["biconnected"]),
 ]
 
 
@@ -176,7 +180,7 @@ def build(arguments, folder):
     peers = {
         "euler-meets-cuda": (
             euler.with_suffix(".program"),
-            [euler / "src" / name for name in ("bfs.cu", "bridges.cu", "euler.cu", "lca.cu", "spanning_tree.cu", "timer.cpp")],
+            [file.parent / name for name in ("bfs.cu", "bridges.cu", "euler.cu", "lca.cu", "spanning_tree.cu", "timer.cpp")],
             ["-DEULER", f"-I{arguments.euler / 'include'}", f"-I{arguments.moderngpu / 'src'}"],
         ),
         "FAST-BCC": (
@@ -188,7 +192,8 @@ def build(arguments, folder):
     programs, running = {}, {}
     for name, (program, sources, flags) in peers.items():
         command = ["nvcc", "-O3", "-std=c++17", "-arch=native", "--expt-extended-lambda", "-w", "-t0", *flags]
-        command += ["-Xlinker", "--wrap=cudaMalloc", "-Xlinker", "--wrap=cudaFree", "-o", program, HERE / "trees.cu", *sources]
+        command += ["-Xlinker", "--wrap=cudaMalloc", "-Xlinker", "--wrap=cudaFree"]
+        command += ["-o", program, HERE / "trees.cu", *sources]
         log = open(program.with_suffix(".log"), "w")
         running[name] = subprocess.Popen(list(map(str, command)), stdout=log, stderr=subprocess.STDOUT)
         programs[name] = program
@@ -214,7 +219,8 @@ class Peers:
         try:
             done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=LIMIT, check=True)
         except subprocess.CalledProcessError as error:
-            self.wrong[peer, what, name] = (error.stderr.strip() or f"status {error.returncode}").splitlines()[-1].strip()
+            reason = error.stderr.strip() or f"status {error.returncode}"
+            self.wrong[peer, what, name] = reason.splitlines()[-1].strip()
             return
         except subprocess.TimeoutExpired:
             self.wrong[peer, what, name] = f"not done after {LIMIT} s"
@@ -233,7 +239,7 @@ class Peers:
             return
         kind = "blocks" if what == "bcc" else "bridges"
         if facts.setdefault(kind, int(found[0])) != found[0]:
-            self.wrong[peer, what, name] = f"{found[0]} {kind} instead of {facts[kind]}"
+            self.wrong[peer, what, name] = f"{found[0]} {kind}, not {facts[kind]} as another"
 
     def median(self, peer, what, name, pool, timer):
         runs = self.times.get((peer, what, name, pool, timer), [])
@@ -260,7 +266,7 @@ class Ours:
     def run(self, n, trees, graphs):
         name = None
         for line in self.lines("trees", "--n", n) if trees else []:
-            name = next((shape for shape in trees if SHAPES[shape] == line), name)
+            name = next((shape for shape in SHAPES if SHAPES[shape] == line), name)
             if name:
                 self.keep(name, line)
         for name in graphs:
@@ -270,7 +276,7 @@ class Ours:
                 for kind, pattern in ("bridges", r" +(\d+) bridges"), ("blocks", r" +(\d+) biconnected"):
                     found = re.match(pattern, line)
                     if found and facts.setdefault(kind, int(found[1])) != int(found[1]):
-                        print(f"{name}: warpsmith finds {found[1]} {kind} instead of {facts[kind]}", file=sys.stderr, flush=True)
+                        sys.exit(f"{name}: warpsmith finds {found[1]} {kind}, and before {facts[kind]} were found")
 
     def median(self, name, lines):
         found = [self.times.get((name, line)) for line in lines]
@@ -283,10 +289,10 @@ def main():
         parser.add_argument(f"--{name}", type=pathlib.Path, required=True, metavar="FOLDER", help="its clone")
     parser.add_argument("--ours", metavar="PATH", help="warpsmith's program of benches/figures")
     parser.add_argument("--n", type=float, default=1e7, help="vertices of a tree (default: 1e7)")
-    parser.add_argument("--input", action="append", choices=[*SHAPES, *GRAPHS], help="what to measure with (default: all)")
+    parser.add_argument("--input", action="append", choices=[*SHAPES, *GRAPHS], help="one to measure with (default: all)")
     parser.add_argument("--quick", action="store_true", help="small graphs")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each program (default: 3)")
-    parser.add_argument("--work", type=pathlib.Path, metavar="FOLDER", help="for inputs and programs (default: a temporary one)")
+    parser.add_argument("--work", type=pathlib.Path, metavar="FOLDER", help="keeps inputs and programs")
     parser.add_argument("--json", metavar="FILE", help="write the figures there, too")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
@@ -305,7 +311,7 @@ def measure(arguments, folder):
 
     peers = Peers(programs, folder, inputs)
     ours = Ours(arguments.ours, folder, inputs)
-    todo = [(name, *row) for names, rows in ((trees, TREE_ROWS), (graphs, GRAPH_ROWS)) for name in names for row in rows]
+    todo = [(name, *row) for name in trees for row in TREE_ROWS] + [(name, *row) for name in graphs for row in GRAPH_ROWS]
     for turn in range(arguments.rounds):
         if ours.path:
             ours.run(n, trees, graphs)
@@ -318,7 +324,8 @@ def measure(arguments, folder):
                 peers.run(peer, what, name, pooled)
 
     query = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
-    print(subprocess.run(query, capture_output=True, text=True).stdout.strip(), f"medians of {arguments.rounds} turns, ms\n")
+    device = subprocess.run(query, capture_output=True, text=True).stdout.strip()
+    print(f"{device}, ms, medians of {arguments.rounds} turns\n")
     print("| input | n | m | task | peer | as it is | of a pool | warpsmith | ratio |")
     print("| --- | ---: | ---: | --- | --- | ---: | ---: | ---: | ---: |")
     rows = []
@@ -331,14 +338,15 @@ def measure(arguments, folder):
         cells = [f"{time:.2f}" if time else "" for time in times] + [f"{ratio:.2f}" if ratio else ""]
         if wrong:
             cells[:2] = wrong, ""
-        kind = f"{peer}, {what}" if task == "bridges" else peer
-        print(f"| {name} | {facts['n']:,} | {facts['m']:,} | {task} | {kind} |", " | ".join(cells), "|")
-        rows.append({"input": name, "task": task, "peer": kind, "as_it_is": times[0], "pool": times[1], "ours": times[2], "wrong": wrong})
+        print(f"| {name} | {facts['n']:,} | {facts['m']:,} | {task} | {peer} |", " | ".join(cells), "|")
+        row = {"input": name, "task": task, "peer": peer, "as_it_is": times[0], "pool": times[1], "ours": times[2]}
+        rows.append({**row, "wrong": wrong})
     for name in graphs:
         print(f"\n{name}: {inputs[name].get('bridges')} bridges, {inputs[name].get('blocks')} blocks")
     if arguments.json:
         timers = [[*map(str, key), *times] for key, times in peers.times.items()]
-        report = {"inputs": inputs, "rows": rows, "timers": timers, "ours": [[*key, *times] for key, times in ours.times.items()]}
+        of_ours = [[*key, *times] for key, times in ours.times.items()]
+        report = {"inputs": inputs, "rows": rows, "timers": timers, "ours": of_ours}
         pathlib.Path(arguments.json).write_text(json.dumps(report, indent=1) + "\n")
 
 
