@@ -13,9 +13,6 @@
 //! With weights, the successor and the weight of an element are loaded together ([`join()`]), and the offsets of a
 //! chunk's elements are written beside it. In a forest, a chunk may hold several short lists.
 
-// Loops over several arrays of registers at once read best by their index.
-#![allow(clippy::needless_range_loop)]
-
 use cuda_std::prelude::*;
 
 use super::{
@@ -49,33 +46,13 @@ const STAGE_WORDS: usize = CHUNK_WORDS + 4;
 
 /// The most threads of a block of [`partition()`] and [`finish()`].
 pub const THREADS: u32 = 1024;
-/// The most vectors that a thread of [`partition()`] takes.
-const TILE_VECTORS: usize = 4;
 /// The most bins that one thread of [`partition()`] scans.
 pub const BINS_PER_THREAD: usize = 4;
 /// Pairs that a thread of [`finish()`] loads at a time.
 const LOADS: usize = 4;
 
-/// How many vectors a thread of [`partition()`] takes of values of so many bytes, at most.
-pub const fn tile_vectors(value: usize) -> u32 {
-    if value > 4 { 2 } else { TILE_VECTORS as u32 }
-}
-
-/// The block of code for each vector `k` of a thread's, or each word `i` of them, written out: what is in registers
-/// must not be indexed at run time.
-macro_rules! of_tile {
-    ($t:ty, $k:ident => $body:block) => { of_tile!(@ $t, $k, word => $body: 0 0, 1 0, 2 0, 3 0) };
-    ($t:ty, $k:ident, $i:ident => $body:block) => {
-        of_tile!(@ $t, $k, $i => $body: 0 0, 0 1, 0 2, 0 3, 1 0, 1 1, 1 2, 1 3, 2 0, 2 1, 2 2, 2 3, 3 0, 3 1, 3 2, 3 3)
-    };
-    (@ $t:ty, $k:ident, $i:ident => $body:block: $($vector:literal $word:literal),*) => {$(
-        if $vector < tile_vectors(size_of::<$t>()) {
-            #[allow(unused_variables)]
-            let ($k, $i): (usize, usize) = ($vector, $word);
-            $body
-        }
-    )*};
-}
+/// Vectors that a thread of [`partition()`] loads at a time.
+const AHEAD: usize = 2;
 
 /// How a list's elements are cut into windows and tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, KernelParam)]
@@ -84,7 +61,7 @@ pub struct Cut {
     pub n: u32,
     /// Binary logarithm of a window's elements.
     pub window_bits: u32,
-    /// Vectors that each thread of [`partition()`] takes, at most [`tile_vectors`].
+    /// Vectors that each thread of [`partition()`] takes.
     pub vectors: u32,
 }
 
@@ -282,8 +259,9 @@ unsafe fn collect<V: Value, const WEIGHTED: bool>(units: &Units<'_, V>, chunks: 
     }
 }
 
-/// Bins the pairs of a tile by window, and writes each bin in one run: `words` are the elements of the thread's pairs,
-/// none from `n` on, `value(k, i)` is what goes to `words[k][i]`.
+/// Bins the pairs of a tile by window, and writes each bin in one run: `words(k)` are the elements of the thread's vector
+/// `k`, `n` or more for none, and `pairs_of(k)` are they with what goes to them. Both are asked for once: a tile is larger
+/// than what registers could hold of it, and comes from the L2 cache the second time.
 ///
 /// # Safety
 /// As for [`partition()`]: its arrays, its launch.
@@ -292,70 +270,76 @@ unsafe fn bin<V: Value>(
     pairs: *mut V::Record,
     filled: *mut u32,
     cut: Cut,
-    words: [[u32; 4]; TILE_VECTORS],
-    value: impl Fn(usize, usize) -> V,
+    words: impl Fn(usize) -> [u32; 4],
+    pairs_of: impl Fn(usize) -> [(u32, V); 4],
 ) {
     let (thread, threads) = (thread::thread_idx_x() as usize, thread::block_dim_x());
-    let windows = cut.windows() as usize;
+    let (windows, vectors) = (cut.windows() as usize, cut.vectors as usize);
     let staged = dynamic_shared::<V::Record>();
     // SAFETY: the launch gives `partition_shared` bytes. Below, threads write places of their own, or by atomics, and a
     // barrier lies between the writes of one stage and the reads of the next. Elements are compared with `n`, so that
     // bins are below `windows`.
     unsafe {
-        let starts = staged.add(cut.tile_elements(threads) as usize).cast::<u32>();
-        let moves = starts.add(windows);
+        let places = staged.add(cut.tile_elements(threads) as usize).cast::<u32>();
+        let moves = places.add(windows);
         let mut bin = thread;
         while bin < windows {
-            starts.add(bin).write(0);
+            places.add(bin).write(0);
             bin += threads as usize;
         }
         thread::sync_threads();
-
-        // Count, and take a place in the bin. A tile has fewer than 2^16 places: two of them share a register.
-        let mut places = [[0u32; 2]; TILE_VECTORS];
-        of_tile!(V, k, i => {
-            if words[k][i] < cut.n {
-                let place = atomic::block::fetch_add(starts.add((words[k][i] >> cut.window_bits) as usize), 1);
-                places[k][i / 2] |= place << (16 * (i % 2));
+        let count = |element: u32| {
+            if element < cut.n {
+                atomic::block::fetch_add(places.add((element >> cut.window_bits) as usize), 1);
             }
-        });
+        };
+        let mut k = 0;
+        while k < vectors {
+            // (`map`, since what a loop indexes doesn't stay in registers.)
+            let _ = [words(k), words(k + 1)].map(|of_vector| of_vector.map(count));
+            k += AHEAD;
+        }
         thread::sync_threads();
 
         // Where each bin starts in the tile, and how far it moves from there to its window.
-        let mut counts = [0u32; BINS_PER_THREAD];
         let mut own = 0;
         for k in 0..BINS_PER_THREAD {
             let bin = thread * BINS_PER_THREAD + k;
             if bin < windows {
-                counts[k] = *starts.add(bin);
+                own += *places.add(bin);
             }
-            own += counts[k];
         }
         let scan = Block::with_threads(shared_array![u32; STORAGE], threads).exclusive_scan(own, Sum);
         let mut at = scan.prefix;
         for k in 0..BINS_PER_THREAD {
             let bin = thread * BINS_PER_THREAD + k;
             if bin < windows {
-                starts.add(bin).write(at);
-                moves.add(bin).write(counts[k]);
+                let count = *places.add(bin);
+                places.add(bin).write(at);
+                moves.add(bin).write(count);
+                at += count;
             }
-            at += counts[k];
         }
         thread::sync_threads();
         // Strided, so that a warp's atomics fall into one line.
         let mut bin = thread;
         while bin < windows {
             let taken = atomic::device::fetch_add(filled.add(bin), *moves.add(bin));
-            moves.add(bin).write(((bin as u32) << cut.window_bits).wrapping_add(taken).wrapping_sub(*starts.add(bin)));
+            moves.add(bin).write(((bin as u32) << cut.window_bits).wrapping_add(taken).wrapping_sub(*places.add(bin)));
             bin += threads as usize;
         }
-        of_tile!(V, k, i => {
-            let element = words[k][i];
+        thread::sync_threads();
+        let stage = |(element, value): (u32, V)| {
             if element < cut.n {
-                let place = *starts.add((element >> cut.window_bits) as usize) + (places[k][i / 2] >> (16 * (i % 2)) & 0xffff);
-                staged.add(place as usize).write(V::record(element as i32, value(k, i)));
+                let place = atomic::block::fetch_add(places.add((element >> cut.window_bits) as usize), 1);
+                staged.add(place as usize).write(V::record(element as i32, value));
             }
-        });
+        };
+        let mut k = 0;
+        while k < vectors {
+            let _ = [pairs_of(k), pairs_of(k + 1)].map(|of_vector| of_vector.map(stage));
+            k += AHEAD;
+        }
         thread::sync_threads();
         let mut place = thread as u32;
         while place < scan.total {
@@ -402,64 +386,63 @@ pub unsafe fn partition<V: Value>(
     let part = thread % CHUNK_VECTORS;
     let is_counted = offsets.is_empty();
     let head_lane = warp::lane_id() & !(CHUNK_VECTORS as u32 - 1);
-    let mut words = [[NO_ELEMENT; 4]; TILE_VECTORS];
-    // What comes before the sublist, or where elements are counted, before place 0 of the chunk.
-    let mut before = [V::ZERO; TILE_VECTORS];
-    // In a forest: the number of the list of the chunk's first element, and the places at which lists start.
-    let mut lists = [0u32; TILE_VECTORS];
-    let mut starts = [0u32; TILE_VECTORS];
-    of_tile!(V, k => {
+    let vector = |k: usize| -> [u32; 4] {
         let index = tile + k * threads + thread;
-        if index < end {
-            // SAFETY: compared with the length.
-            words[k] = unsafe { mem::load_nc(chunks.as_ptr().add(index)) }.to_array().map(i32::cast_unsigned);
+        if index >= end {
+            return [NO_ELEMENT; 4];
         }
-        let mut head = V::ZERO;
-        let mut list = 0;
+        // SAFETY: compared with the length.
+        unsafe { mem::load_nc(chunks.as_ptr().add(index)) }.to_array().map(i32::cast_unsigned)
+    };
+    let elements = |mut words: [u32; 4]| {
         if part == 0 {
-            if words[k][0] != NO_ELEMENT {
-                let offset = if is_counted { V::count(words[k][1] as i32) } else { V::ZERO };
-                head = based(bases, words[k][0] as i32, offset);
-                list = words[k][0].wrapping_sub(bases.len() as u32);
-            }
-            words[k][0] = NO_ELEMENT;
-            words[k][1] = NO_ELEMENT;
+            words[0] = NO_ELEMENT;
+            words[1] = NO_ELEMENT;
         }
-        // A chunk's vectors lie in neighbouring lanes. In the first, two words of head come before the elements.
-        before[k] = warp::shuffle_idx(warp::FULL_MASK, head, head_lane);
+        words.map(|word| word & !STARTS)
+    };
+    let pairs_of = |k: usize| {
+        let words = vector(k);
+        let (mut head, mut list) = (V::ZERO, 0);
+        if part == 0 && words[0] != NO_ELEMENT {
+            let offset = if is_counted { V::count(words[1] as i32) } else { V::ZERO };
+            head = based(bases, words[0] as i32, offset);
+            list = words[0].wrapping_sub(bases.len() as u32);
+        }
+        // A chunk's vectors lie in neighbouring lanes. In the first, two words of head come before the elements. What
+        // comes before the sublist, or where elements are counted, before its place in the chunk:
+        let before = warp::shuffle_idx(warp::FULL_MASK, head, head_lane);
+        // In a forest: the number of the list of the chunk's first element, and the places at which lists start.
+        let mut starts = 0;
         if size_of::<V>() == 8 && is_counted {
-            lists[k] = warp::shuffle_idx(warp::FULL_MASK, list, head_lane);
-            let mut of_word = |word: u32, i: usize| {
+            list = warp::shuffle_idx(warp::FULL_MASK, list, head_lane);
+            let of_word = |word: u32, i: usize| {
                 let starting = word & STARTS != 0 && (part > 0 || i >= HEAD);
                 let of_chunk = warp::ballot(warp::FULL_MASK, starting) >> head_lane;
                 // From the bits of the chunk's four lanes to every fourth bit.
-                let spread = (of_chunk & 1) | (of_chunk & 2) << 3 | (of_chunk & 4) << 6 | (of_chunk & 8) << 9;
-                starts[k] |= spread << i;
+                ((of_chunk & 1) | (of_chunk & 2) << 3 | (of_chunk & 4) << 6 | (of_chunk & 8) << 9) << i
             };
-            of_word(words[k][0], 0);
-            of_word(words[k][1], 1);
-            of_word(words[k][2], 2);
-            of_word(words[k][3], 3);
+            starts = of_word(words[0], 0) | of_word(words[1], 1) | of_word(words[2], 2) | of_word(words[3], 3);
         }
-        words[k] = words[k].map(|word| word & !STARTS);
-    });
-    let weighted = |k: usize, i: usize| {
-        // SAFETY: there is an offset for each word of the chunks, and the words with elements are among these.
-        before[k].plus(unsafe { *offsets.get_unchecked(4 * (tile + k * threads + thread) + i) })
-    };
-    let counted = |k: usize, i: usize| {
-        let place = 4 * part as u32 + i as u32;
-        let started = starts[k] & ((2u32 << place) - 1);
-        if started == 0 {
-            return before[k].plus(V::count(place as i32 - HEAD as i32));
-        }
-        let last = u32::BITS - 1 - started.leading_zeros();
-        V::head(lists[k].wrapping_add(started.count_ones())).plus(V::count((place - last) as i32))
+        let value = |i: usize, element: u32| {
+            if !is_counted {
+                // SAFETY: there is an offset for each word of the chunks, and the words with elements are among these.
+                let offset = || unsafe { *offsets.get_unchecked(4 * (tile + k * threads + thread) + i) };
+                return if element < cut.n { before.plus(offset()) } else { V::ZERO };
+            }
+            let place = 4 * part as u32 + i as u32;
+            let started = starts & ((2u32 << place) - 1);
+            if started == 0 {
+                return before.plus(V::count(place as i32 - HEAD as i32));
+            }
+            let last = u32::BITS - 1 - started.leading_zeros();
+            V::head(list.wrapping_add(started.count_ones())).plus(V::count((place - last) as i32))
+        };
+        let [a, b, c, d] = elements(words);
+        [(a, value(0, a)), (b, value(1, b)), (c, value(2, c)), (d, value(3, d))]
     };
     // SAFETY: this kernel's contract.
-    unsafe {
-        bin::<V>(pairs, filled, cut, words, |k, i| if is_counted { counted(k, i) } else { weighted(k, i) });
-    }
+    unsafe { bin::<V>(pairs, filled, cut, |k| elements(vector(k)), pairs_of) };
 }
 
 /// Elements for each vector of a tile of [`invert()`]. (There is room for three and a half.)
@@ -472,18 +455,23 @@ pub const INVERSE_WORDS: usize = 3;
 /// As for [`partition()`].
 #[kernel(max_threads = 1024)]
 pub unsafe fn invert(targets: &[i32], values: &[i32], pairs: *mut U32x2, filled: *mut u32, cut: Cut) {
-    let threads = thread::block_dim_x() as usize;
-    let tile = thread::block_idx_x() as usize * cut.vectors as usize * threads * INVERSE_WORDS + thread::thread_idx_x() as usize;
-    let index = |k: usize, i: usize| tile + (INVERSE_WORDS * k + i) * threads;
-    let mut words = [[NO_ELEMENT; 4]; TILE_VECTORS];
-    of_tile!(i32, k, i => {
-        if i < INVERSE_WORDS && k < cut.vectors as usize && index(k, i) < targets.len() {
-            words[k][i] = targets[index(k, i)] as u32;
-        }
-    });
-    let value = |k: usize, i: usize| values.get(index(k, i)).copied().unwrap_or(index(k, i) as i32);
+    let (threads, n) = (thread::block_dim_x(), targets.len() as u32);
+    let first = thread::block_idx_x() * cut.vectors * threads * INVERSE_WORDS as u32 + thread::thread_idx_x();
+    let index = |k: usize, i: usize| first + (INVERSE_WORDS * k + i) as u32 * threads;
+    let word = |k: usize, i: usize| {
+        let index = index(k, i);
+        // SAFETY: compared with the length.
+        if k < cut.vectors as usize && index < n { unsafe { *targets.get_unchecked(index as usize) as u32 } } else { NO_ELEMENT }
+    };
+    let words = |k: usize| [word(k, 0), word(k, 1), word(k, 2), NO_ELEMENT];
+    let pair = |k: usize, i: usize| {
+        let (word, index) = (word(k, i), index(k, i));
+        let value = if values.is_empty() || word == NO_ELEMENT { index as i32 } else { values[index as usize] };
+        (word, value)
+    };
+    let pairs_of = |k: usize| [pair(k, 0), pair(k, 1), pair(k, 2), (NO_ELEMENT, 0)];
     // SAFETY: this kernel's contract.
-    unsafe { bin::<i32>(pairs, filled, cut, words, value) };
+    unsafe { bin::<i32>(pairs, filled, cut, words, pairs_of) };
 }
 
 /// Puts the values of the block's window in place in shared memory. Returns the window, its first element and how many

@@ -46,8 +46,8 @@ impl Plan {
     pub fn new<V: Weight>(n: usize, shared: usize, multiprocessors: u32) -> Option<Self> {
         let shared = shared.checked_sub(STATIC_SHARED)?;
         let (pair, value) = (size_of::<V::Record>(), size_of::<V>());
-        let vectors = (0..=binned::tile_vectors(value).ilog2()).rev().map(|bits| (binned::THREADS, 1 << bits));
-        let tiles = vectors.chain((5..10).rev().map(|bits| (1 << bits, 1)));
+        let vectors = [6, 4, 3, 2, 1].map(|vectors| (binned::THREADS, vectors));
+        let tiles = vectors.into_iter().chain((5..10).rev().map(|bits| (1 << bits, 1)));
         for (threads, vectors) in tiles {
             let most = (binned::BINS_PER_THREAD * threads as usize).min(MAX_WINDOWS);
             let fits = (shared / value).checked_ilog2()?.min(MAX_WINDOW_BITS);
