@@ -471,13 +471,7 @@ pub unsafe fn smallest<T: Entry>(entries: *const T, part: Part, count: u32, keys
 /// # Safety
 /// As for [`smallest()`], where the matrix has as many rows as columns.
 #[kernel(for T in [f32, f64], max_threads = 256)]
-pub unsafe fn smallest_mirrored<T: Entry>(
-    entries: *const T,
-    part: Part,
-    count: u32,
-    keys: *mut KeyOf<T>,
-    columns: *mut u32,
-) {
+pub unsafe fn smallest_mirrored<T: Entry>(entries: *const T, part: Part, count: u32, keys: *mut KeyOf<T>, columns: *mut u32) {
     // SAFETY: this kernel's contract is that of `mirrored`.
     unsafe { mirrored(entries, part, Lists::<T> { keys, columns, count }) }
 }
@@ -559,14 +553,7 @@ impl<T: Entry> Rows<T> for Sums {
 /// `entries` are the block's, of which those that count have been written. Each row of the matrix has an element of the
 /// other arrays, which nothing else uses meanwhile.
 #[kernel(for T in [f32, f64], max_threads = 256)]
-pub unsafe fn sums<T: Entry>(
-    entries: *const T,
-    part: Part,
-    scale: f64,
-    low: *mut u64,
-    high: *mut i64,
-    kinds: *mut u32,
-) {
+pub unsafe fn sums<T: Entry>(entries: *const T, part: Part, scale: f64, low: *mut u64, high: *mut i64, kinds: *mut u32) {
     // SAFETY: this kernel's contract is that of `straight`.
     unsafe { straight(entries, part, Sums { low, high, kinds, scale }) }
 }
@@ -576,14 +563,7 @@ pub unsafe fn sums<T: Entry>(
 /// # Safety
 /// As for [`sums()`], where the matrix has as many rows as columns.
 #[kernel(for T in [f32, f64], max_threads = 256)]
-pub unsafe fn sums_mirrored<T: Entry>(
-    entries: *const T,
-    part: Part,
-    scale: f64,
-    low: *mut u64,
-    high: *mut i64,
-    kinds: *mut u32,
-) {
+pub unsafe fn sums_mirrored<T: Entry>(entries: *const T, part: Part, scale: f64, low: *mut u64, high: *mut i64, kinds: *mut u32) {
     // SAFETY: this kernel's contract is that of `mirrored`.
     unsafe { mirrored(entries, part, Sums { low, high, kinds, scale }) }
 }

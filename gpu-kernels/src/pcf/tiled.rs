@@ -108,12 +108,7 @@ impl Span {
 /// # Safety
 /// The segments are there.
 #[inline(always)]
-unsafe fn spans<T: Scalar>(
-    first: (*const T::Segment, u32),
-    second: (*const T::Segment, u32),
-    from: T,
-    to: T,
-) -> ([Span; 2], T) {
+unsafe fn spans<T: Scalar>(first: (*const T::Segment, u32), second: (*const T::Segment, u32), from: T, to: T) -> ([Span; 2], T) {
     let mut searches = [(first, from), (first, to), (second, from), (second, to)]
         .map(|((segments, length), time)| Search::new(segments, length, time));
     // Side by side, as each step waits for memory.
@@ -320,8 +315,7 @@ pub unsafe fn integrals<O: Operation>(
     let (op, pairs) = (O::new(p), Pairs::of_at_most(longest));
     // SAFETY: this kernel's contract is that of `tile`; the positions are those of the orders.
     unsafe {
-        let (merge, first_position, second_position) =
-            tile::<O, false>(first, second, [window; 2], &[], pairs, op, placement);
+        let (merge, first_position, second_position) = tile::<O, false>(first, second, [window; 2], &[], pairs, op, placement);
         if let Some(merge) = merge {
             // Read again (volatile, or the compiler would not): no registers hold them meanwhile.
             let first_function = first.order.as_ptr().add(first_position as usize).read_volatile();
@@ -364,8 +358,7 @@ pub unsafe fn pieces<O: Operation>(
     // SAFETY: this kernel's contract is that of `tile`; a pair and a piece have one place.
     unsafe {
         let windows = [first_window, second_window];
-        let (merge, first_position, second_position) =
-            tile::<O, true>(first, second, windows, cuts, pairs, O::new(p), placement);
+        let (merge, first_position, second_position) = tile::<O, true>(first, second, windows, cuts, pairs, O::new(p), placement);
         if let Some(merge) = merge {
             let piece = thread::block_idx_z() as usize;
             let at = pairs.partial(first.order.len(), piece, first_position, second_position);

@@ -343,14 +343,7 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
     pub(super) fn op(&self) -> PcfOp<'_, T> {
         // Functions have no distance from themselves.
         let diagonal = self.measure == Measure::Inner;
-        PcfOp {
-            rows: self.rows,
-            cols: self.cols,
-            measure: self.measure,
-            kernel: self.kernel,
-            diagonal,
-            cuts: self.cuts(),
-        }
+        PcfOp { rows: self.rows, cols: self.cols, measure: self.measure, kernel: self.kernel, diagonal, cuts: self.cuts() }
     }
 
     /// Where merges of long functions are cut.
