@@ -1,7 +1,7 @@
 //! Rooting: from edges or parents to numbers.
 
 use bytemuck::Pod;
-use cuda_std::{I32x2, I32x4};
+use cuda_std::{I32x2, U32x4};
 use gpu_kernels::trees::{Status, edges, parents, tour};
 
 use super::{
@@ -78,10 +78,12 @@ pub struct Rooter {
     successors: Buffer<i32>,
     next: Buffer<i32>,
     positions: Buffer<i32>,
-    /// A bit for each position, and how many are set before each word.
-    entered: Buffer<u32>,
+    /// A bit for each position, and how many are set before each block of them.
+    entered: Buffer<U32x4>,
     before: Buffer<u32>,
-    records: Buffer<I32x4>,
+    mirrored: Buffer<u32>,
+    /// Each vertex, by the edge to its parent: the vertex, its parent, and where the tour enters and leaves it.
+    families: [Buffer<i32>; 4],
 }
 
 impl Rooter {
@@ -108,7 +110,8 @@ impl Rooter {
             positions: device.empty(),
             entered: device.empty(),
             before: device.empty(),
-            records: device.empty(),
+            mirrored: device.empty(),
+            families: [(); 4].map(|()| device.empty()),
         })
     }
 
@@ -253,25 +256,28 @@ impl Rooter {
         }
 
         self.mark(stream)?;
-        self.records.ensure(n)?;
         let grid_n = grid(stream, n);
-        // SAFETY: all elements were ranked, so that the positions are a permutation; the tour enters each vertex once.
-        unsafe {
-            let edges = if mirrored { &self.kept } else { all };
-            launch!(stream, tour::of_edges<<<grid_n, THREADS>>>(
-                edges, &self.roots, &self.positions, &self.entered, &self.before, &mut self.records
-            ))?;
+        let [child, up, first, last] = &mut self.families;
+        for buffer in [&mut *child, &mut *up, &mut *first, &mut *last] {
+            buffer.ensure(n)?;
         }
+        let edges = if mirrored { &self.kept } else { all };
+        launch!(stream, tour::of_edges<<<grid_n, THREADS>>>(
+            edges, &self.roots, &self.positions, &mut *child, &mut *up, &mut *first, &mut *last
+        ))?;
         let Rooting { parent, preorder, size, depth, .. } = rooting;
-        launch!(stream, tour::split<<<grid_n, THREADS>>>(&self.records, &mut *parent, preorder, size, depth))?;
-        clock.end("numbers", 4 * n_bytes + m_bytes + 8 * n_bytes)?;
+        for (values, of_vertices) in [(up, &mut *parent), (first, &mut *preorder), (last, &mut *size)] {
+            self.ranker.permute(stream, child, values, of_vertices).map_err(of_device)?;
+        }
+        launch!(stream, tour::of_visits<<<grid_n, THREADS>>>(&self.entered, preorder, size, depth))?;
+        clock.end("numbers", 2 * n_bytes + 8 * kept as u64 + 29 * n_bytes)?;
         if mirrored {
-            self.entered.ensure(n.div_ceil(32))?;
-            stream.fill_zero(&mut self.entered)?;
+            self.mirrored.ensure(n.div_ceil(32))?;
+            stream.fill_zero(&mut self.mirrored)?;
             // SAFETY: all edges are of vertices, for each of which there is a bit.
             unsafe {
                 launch!(stream, edges::check_mirrored<<<grid(stream, m), THREADS>>>(
-                    all, &*parent, &mut self.entered, &mut self.status
+                    all, &*parent, &mut self.mirrored, &mut self.status
                 ))?;
             }
             if read(stream, &self.status)?.unmirrored > 0 {
@@ -365,7 +371,7 @@ impl Rooter {
         let Rooting { parent, preorder, size, depth, .. } = &mut *rooting;
         stream.copy(parents, &mut *parent)?;
         launch!(stream, tour::of_parents<<<per_vertex, THREADS>>>(
-            &self.positions, &self.entered, &self.before, preorder, size, depth
+            &self.positions, &self.entered, preorder, size, depth
         ))?;
         clock.end("numbers", 10 * n_bytes)?;
         rooting.trees = trees;
@@ -384,15 +390,17 @@ impl Rooter {
 
     /// Marks the positions at which vertices are entered, and counts them.
     fn mark(&mut self, stream: &Stream) -> Result<(), DeviceError> {
-        let words = self.positions.len().div_ceil(32);
-        self.entered.ensure(words)?;
-        self.before.ensure(words)?;
+        let blocks = tour::blocks(self.positions.len());
+        self.entered.ensure(blocks * tour::VECTORS)?;
+        self.before.ensure(blocks)?;
         stream.fill_zero(&mut self.entered)?;
-        let per_vertex = grid(stream, self.positions.len() / 2);
+        let (per_vertex, per_block) = (grid(stream, self.positions.len() / 2), grid(stream, blocks));
         // SAFETY: all elements were ranked, so that the positions are a permutation; there is a bit for each.
         unsafe { launch!(stream, tour::mark<<<per_vertex, THREADS>>>(&self.positions, &mut self.entered))? };
-        launch!(stream, tour::count<<<grid(stream, words), THREADS>>>(&self.entered, &mut self.before))?;
-        exclusive_scan_in_place(stream, &mut self.before, &mut self.scan)
+        launch!(stream, tour::count<<<per_block, THREADS>>>(&self.entered, &mut self.before))?;
+        exclusive_scan_in_place(stream, &mut self.before, &mut self.scan)?;
+        // SAFETY: there are as many blocks.
+        unsafe { launch!(stream, tour::set_before<<<per_block, THREADS>>>(&self.before, &mut self.entered)) }
     }
 }
 

@@ -2,14 +2,13 @@
 
 use gpu_kernels::trees::tour;
 
-use super::Rooter;
 use crate::{
     components::{THREADS, grid},
     device::{Buffer, Device, DeviceError, Stream},
     launch,
 };
 
-/// A rooted forest on a device: what [`Rooter`] finds out about each vertex.
+/// A rooted forest on a device: what [`Rooter`](super::Rooter) finds out about each vertex.
 ///
 /// Trees follow each other by their roots, ascending, and children by their edges' numbers, or by their own where they
 /// come from parents: everything depends on the input alone.
@@ -23,7 +22,7 @@ pub struct Rooting {
 }
 
 impl Rooting {
-    /// A forest of no vertices, for [`Rooter`] to fill.
+    /// A forest of no vertices, for [`Rooter`](super::Rooter) to fill.
     pub fn new(device: &Device) -> Self {
         let [parent, preorder, size, depth] = [(); 4].map(|()| device.empty());
         Rooting { trees: 0, parent, preorder, size, depth }
