@@ -17,7 +17,7 @@ use crate::{Random, kept, mutate::Content};
 const COMMANDS: &[&str] = &[
     "list-rank --n 1000",
     "list-rank --input list.npy",
-    "graph components snap.txt --output out.npz",
+    "graph components edges.npy --output out.npz",
     "graph bridges streets.gr --output out.npz",
     "graph bcc edges.npy --output out.npz",
     "graph random --vertices 100 --output out.npy",
@@ -64,7 +64,6 @@ const FILES: &[(&str, &str)] = &[
     ("shapes/path.svg", "path.svg"),
     ("matrices/general.mtx", "m.mtx"),
     ("runs/spmv.csv", "spmv.csv"),
-    ("graphs/snap.txt", "snap.txt"),
     ("graphs/streets.gr", "streets.gr"),
     ("graphs/edges.npy", "edges.npy"),
     ("lists/list.npy", "list.npy"),
