@@ -92,6 +92,9 @@ fn graphs() -> Result {
     }
     let stream = device.stream()?;
     assert_eq!(graph::repeats(&stream, &triangles.upload(&device)?)?, 0);
+    let mut edges = device.empty();
+    graph::edges_of_rows(&stream, &device.upload(&[0, 2, 3])?, &device.upload(&[0, 1, 1])?, &mut edges)?;
+    assert_eq!(stream.download_vec(&edges)?, [[0, 0], [0, 1], [1, 1]].map(Into::into));
     let (labels, points) = graph::biconnected(&device, &triangles)?;
     assert_eq!((&labels[..5], points.len()), (&[1, 1, 1, 3, 4][..], 58));
     Ok(())

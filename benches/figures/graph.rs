@@ -17,7 +17,7 @@ type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 const RUNS: usize = 7;
 const WARM_UP: usize = 2;
 
-const CASES: [&str; 4] = ["streets", "rmat", "random", "cliques"];
+const CASES: [&str; 5] = ["streets", "rmat", "random", "cliques", "path"];
 
 fn graph(case: &str, quick: bool) -> Result<EdgeList> {
     let less = if quick { 100 } else { 1 };
@@ -27,6 +27,10 @@ fn graph(case: &str, quick: bool) -> Result<EdgeList> {
         "rmat" => generate::rmat(if quick { 15 } else { 22 }, 16, 1),
         "random" => generate::random(10_000_000 / less, 20_000_000 / less, 1),
         "cliques" => generate::cliques(1_000_000 / less, 8),
+        "path" => {
+            let vertices = 10_000_000 / less;
+            EdgeList { vertices, edges: (1..vertices as i32).map(|v| [v - 1, v]).collect(), arcs: false }
+        }
         file if Path::new(file).exists() => io::read(file)?,
         _ => return Err(format!("there is no case {case}").into()),
     })

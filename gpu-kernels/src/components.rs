@@ -67,7 +67,6 @@ pub unsafe fn unite(parents: *mut i32, u: i32, v: i32) -> Option<i32> {
     // SAFETY: what is loaded are parents of the two vertices (this function's contract), and what is stored is a root
     // smaller than the one that it becomes the parent of.
     unsafe {
-        // Most edges of most graphs come after their ends were united.
         let mut a = atomic::device::load(parents.add(u as usize));
         let mut b = atomic::device::load(parents.add(v as usize));
         while a != b {
@@ -87,6 +86,22 @@ pub unsafe fn unite(parents: *mut i32, u: i32, v: i32) -> Option<i32> {
     }
 }
 
+/// Whether two vertices had one parent earlier, if that is known. These loads go through the L1 cache, as others' writes
+/// don't matter to them.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub fn are_known(known: &[i32], u: i32, v: i32) -> bool {
+    !known.is_empty() && known[u as usize] == known[v as usize]
+}
+
+/// An edge, whose memory others take the place of soon: what is kept in the caches should be that of the vertices.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub fn edge_at(edges: &[I32x2], edge: usize) -> I32x2 {
+    // SAFETY: a reference is valid for reads, and nothing writes to a slice that a kernel has.
+    unsafe { mem::load_streaming(&raw const edges[edge]) }
+}
+
 /// Each vertex alone. Any grid.
 ///
 /// # Safety
@@ -103,22 +118,22 @@ pub unsafe fn start(mut parents: DisjointSlice<i32>, status: *mut Status) {
 }
 
 /// Unites the ends of edges, the first of which is number `first` of its graph. Of each root that is hooked,
-/// `hooks` gets the edge. Any grid.
+/// `hooks` gets the edge. `known` are earlier parents, or nothing. Any grid.
 ///
 /// # Safety
 /// `parents` and `hooks` have `n` elements, those of [`start()`] and of earlier edges. `status` is valid for atomic
 /// access.
 #[kernel(max_threads = 256)]
-pub unsafe fn hook(edges: &[I32x2], first: u32, n: u32, parents: *mut i32, hooks: *mut u32, status: *mut Status) {
+pub unsafe fn hook(edges: &[I32x2], first: u32, n: u32, known: &[i32], parents: *mut i32, hooks: *mut u32, status: *mut Status) {
     let mut loops = 0;
     for i in thread::grid_stride(edges.len()) {
-        let (I32x2 { x: u, y: v }, edge) = (edges[i], first + i as u32);
+        let (I32x2 { x: u, y: v }, edge) = (edge_at(edges, i), first + i as u32);
         if u as u32 >= n || v as u32 >= n {
             // SAFETY: the status is valid for atomic access (this kernel's contract).
             unsafe { atomic::device::fetch_min(&raw mut (*status).outside, edge) };
         } else if u == v {
             loops += 1;
-        } else {
+        } else if !are_known(known, u, v) {
             // SAFETY: both are below `n`, as all parents are, none of which is larger than its vertex (this kernel's
             // contract). A vertex is hooked once, so that no other thread writes its edge.
             unsafe {
@@ -193,9 +208,9 @@ pub unsafe fn count_repeats(edges: &[I32x2], table: *mut u64, mask: u64, repeats
 
 /// Whether each vertex is below another. Any grid.
 #[kernel(max_threads = 256)]
-pub fn mark_hooked(labels: &[i32], mut hooked: DisjointSlice<u32>) {
+pub fn mark_hooked(labels: &[i32], mut hooked: DisjointSlice<i32>) {
     for (vertex, hooked) in hooked.grid_stride_mut() {
-        *hooked = (labels[vertex] != vertex as i32) as u32;
+        *hooked = (labels[vertex] != vertex as i32) as i32;
     }
 }
 
@@ -206,7 +221,7 @@ pub fn mark_hooked(labels: &[i32], mut hooked: DisjointSlice<u32>) {
 /// `labels` and `places` have the same length; `hooks` has it, too, and an edge for each vertex that isn't its own
 /// label. `forest` and `indices` have as many elements as there are such vertices.
 #[kernel(max_threads = 256)]
-pub unsafe fn collect(edges: &[I32x2], labels: &[i32], places: &[u32], hooks: *const u32, forest: *mut I32x2, indices: *mut u32) {
+pub unsafe fn collect(edges: &[I32x2], labels: &[i32], places: &[i32], hooks: *const u32, forest: *mut I32x2, indices: *mut u32) {
     for vertex in thread::grid_stride(labels.len()) {
         if labels[vertex] != vertex as i32 {
             let place = places[vertex] as usize;

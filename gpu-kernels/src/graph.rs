@@ -22,7 +22,7 @@ use crate::{
         Max, Min,
         warp::{Lanes, inclusive_scan},
     },
-    components::{NONE, unite},
+    components::{NONE, are_known, edge_at, unite},
 };
 
 /// In a vertex's bits: the edge to its parent is a bridge.
@@ -58,6 +58,38 @@ fn join(a: U32x2, b: U32x2) -> U32x2 {
     U32x2::new(a.x.min(b.x), a.y.max(b.y))
 }
 
+/// The nonzeros of a matrix in compressed sparse rows as edges. Counts in `wrong` the elements of `row_ptr` that are less
+/// than those before, or more than there are nonzeros; edges are garbage if there are any. Any grid.
+///
+/// # Safety
+/// `wrong` is valid for atomic access.
+#[kernel(max_threads = 256)]
+pub unsafe fn rows(row_ptr: &[i32], columns: &[i32], mut edges: DisjointSlice<I32x2>, wrong: *mut u32) {
+    let mut count = 0;
+    for at in thread::grid_stride(row_ptr.len()) {
+        let least = if at == 0 { 0 } else { row_ptr[at - 1] };
+        let most = if at == 0 { 0 } else { columns.len() as i32 };
+        count += (row_ptr[at] < least || row_ptr[at] > most) as u32;
+    }
+    if count > 0 {
+        // SAFETY: the count is valid for atomic access (this kernel's contract).
+        unsafe { atomic::device::fetch_add(wrong, count) };
+    }
+    for (nonzero, edge) in edges.grid_stride_mut() {
+        // The first row that ends behind it.
+        let (mut row, mut last) = (0, row_ptr.len().saturating_sub(2));
+        while row < last {
+            let middle = (row + last) / 2;
+            if row_ptr[middle + 1] as usize <= nonzero {
+                row = middle + 1;
+            } else {
+                last = middle;
+            }
+        }
+        *edge = I32x2::new(row as i32, columns[nonzero]);
+    }
+}
+
 /// What is known of a rooted forest's vertices, by their own numbers.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Rooted<'a> {
@@ -70,8 +102,8 @@ pub struct Rooted<'a> {
 }
 
 /// Brings vertices into preorder: `order` gets the vertex at each position, `spans` its end and its parent's position
-/// ([`NONE`] for roots), `reaches` the position twice. `links` gets each vertex's position and, as its link, its
-/// parent. Any grid.
+/// ([`NONE`] for roots). `links` gets each vertex's position and, as its link, its parent; `reaches` each position
+/// twice. Any grid.
 ///
 /// # Safety
 /// All arrays have as many elements as there are vertices. Positions are a permutation, and parents are vertices.
@@ -80,8 +112,8 @@ pub unsafe fn order(
     rooted: Rooted<'_>,
     order: *mut i32,
     spans: *mut U32x2,
-    reaches: *mut U32x2,
     mut links: DisjointSlice<U32x2>,
+    mut reaches: DisjointSlice<U32x2>,
 ) {
     for (vertex, link) in links.grid_stride_mut() {
         let (parent, position) = (rooted.parents[vertex], rooted.positions[vertex] as u32);
@@ -92,8 +124,10 @@ pub unsafe fn order(
         unsafe {
             order.add(position as usize).write(vertex as i32);
             spans.add(position as usize).write(U32x2::new(position + rooted.sizes[vertex] as u32, above));
-            reaches.add(position as usize).write(U32x2::splat(position));
         }
+    }
+    for (position, reach) in reaches.grid_stride_mut() {
+        *reach = U32x2::splat(position as u32);
     }
 }
 
@@ -118,7 +152,7 @@ pub unsafe fn link(forest: &[I32x2], indices: &[u32], parents: &[i32], links: *m
 #[kernel(max_threads = 256)]
 pub unsafe fn reach(edges: &[I32x2], arcs: bool, links_of: &[U32x2], reaches: *mut U32x2) {
     for edge in thread::grid_stride(edges.len()) {
-        let I32x2 { x: u, y: v } = edges[edge];
+        let I32x2 { x: u, y: v } = edge_at(edges, edge);
         let (a, b) = (links_of[u as usize], links_of[v as usize]);
         if u == v || links(arcs, a.y, edge as u32, v) || links(arcs, b.y, edge as u32, u) {
             continue;
@@ -260,14 +294,17 @@ pub unsafe fn hook_tree(parents: &[i32], bits: &[u8], mask: u8, sets: *mut i32) 
     }
 }
 
-/// Unites the ends of edges of which neither is above the other. Any grid.
+/// Unites the ends of edges of which neither is above the other. `known` are earlier sets. Any grid.
 ///
 /// # Safety
-/// As [`hook_tree()`], and `links_of` has an element for each vertex, `spans` one for each of its positions.
+/// As [`hook_tree()`], and edges are between vertices.
 #[kernel(max_threads = 256)]
-pub unsafe fn hook_across(edges: &[I32x2], links_of: &[U32x2], spans: &[U32x2], sets: *mut i32) {
+pub unsafe fn hook_across(edges: &[I32x2], known: &[i32], links_of: &[U32x2], spans: &[U32x2], sets: *mut i32) {
     for edge in thread::grid_stride(edges.len()) {
-        let I32x2 { x: u, y: v } = edges[edge];
+        let I32x2 { x: u, y: v } = edge_at(edges, edge);
+        if are_known(known, u, v) {
+            continue;
+        }
         let (a, b) = (links_of[u as usize].x, links_of[v as usize].x);
         if spans[a.min(b) as usize].x <= a.max(b) {
             // SAFETY: both are vertices, which have sets (this kernel's contract).
@@ -276,25 +313,29 @@ pub unsafe fn hook_across(edges: &[I32x2], links_of: &[U32x2], spans: &[U32x2], 
     }
 }
 
-/// Whether each edge is a bridge. Any grid.
+/// Whether each edge is a bridge: between two sets, which are what is left without bridges. Any grid.
 #[kernel(max_threads = 256)]
-pub fn bridges(edges: &[I32x2], arcs: bool, links_of: &[U32x2], bits: &[u8], mut bridges: DisjointSlice<u8>) {
+pub fn bridges(edges: &[I32x2], sets: &[i32], mut bridges: DisjointSlice<u8>) {
     for (edge, bridge) in bridges.grid_stride_mut() {
-        let I32x2 { x: u, y: v } = edges[edge];
-        let of = |lower: i32, upper: i32| {
-            links(arcs, links_of[lower as usize].y, edge as u32, upper) && bits[lower as usize] & BRIDGE != 0
-        };
-        *bridge = (of(u, v) || of(v, u)) as u8;
+        let I32x2 { x: u, y: v } = edge_at(edges, edge);
+        *bridge = (sets[u as usize] != sets[v as usize]) as u8;
     }
 }
 
-/// The biconnected component of each edge: that of its lower vertex; -1 for edges from a vertex to itself. Any grid.
+/// The biconnected component of each edge: that of its lower vertex (the other one is in it, too, or its head); -1 for
+/// edges from a vertex to itself. Any grid.
 #[kernel(max_threads = 256)]
 pub fn edge_labels(edges: &[I32x2], links_of: &[U32x2], sets: &[i32], mut labels: DisjointSlice<i32>) {
     for (edge, label) in labels.grid_stride_mut() {
-        let I32x2 { x: u, y: v } = edges[edge];
-        let lower = if links_of[u as usize].x > links_of[v as usize].x { u } else { v };
-        *label = if u == v { -1 } else { sets[lower as usize] };
+        let I32x2 { x: u, y: v } = edge_at(edges, edge);
+        let (of_u, of_v) = (sets[u as usize], sets[v as usize]);
+        *label = if u == v {
+            -1
+        } else if of_u == of_v || links_of[u as usize].x > links_of[v as usize].x {
+            of_u
+        } else {
+            of_v
+        };
     }
 }
 

@@ -20,7 +20,7 @@ use gpu_kernels::components::{self as kernels, NONE, Status};
 
 use crate::{
     collectives::{ScanWorkspace, exclusive_scan_in_place},
-    device::{Backend, Buffer, Device, DeviceError, LaunchConfig, Stream},
+    device::{Backend, Buffer, Device, DeviceError, LaunchConfig, Stream, View},
     launch,
 };
 
@@ -77,9 +77,10 @@ pub struct Found {
 #[derive(Debug)]
 pub struct Components {
     hooks: Buffer<u32>,
-    places: Buffer<u32>,
+    /// Earlier labels; then where each vertex's edge goes in a forest.
+    places: Buffer<i32>,
     status: Buffer<Status>,
-    scan: ScanWorkspace,
+    scan: ScanWorkspace<i32>,
 }
 
 impl Components {
@@ -105,21 +106,16 @@ impl Components {
         }
         self.hooks.ensure(n)?;
         start(stream, labels, &mut self.status)?;
-        let first = if m > 2 * FIRST * n { FIRST * n } else { m };
-        for range in [0..first, first..m] {
-            if !range.is_empty() {
-                let (grid, start) = (grid(stream, range.len()), range.start as u32);
-                let edges = edges.view(range)?;
-                // SAFETY: labels and hooks have `n` elements, of which the labels have been started.
-                unsafe {
-                    launch!(stream, kernels::hook<<<grid, THREADS>>>(
-                        edges, start, n as u32, &mut *labels, &mut self.hooks, &mut self.status
-                    ))?;
-                }
-                flatten(stream, labels)?;
-            }
-        }
         self.places.ensure(n)?;
+        let Components { hooks, places, status, .. } = self;
+        in_parts(stream, edges, labels, places, false, |edges, first, known, labels| {
+            let grid = grid(stream, edges.len());
+            // SAFETY: labels and hooks have `n` elements, of which the labels have been started; what is known has as many
+            // or none.
+            unsafe {
+                launch!(stream, kernels::hook<<<grid, THREADS>>>(edges, first, n as u32, known, labels, &mut *hooks, &mut *status))
+            }
+        })?;
         launch!(stream, kernels::mark_hooked<<<grid(stream, n), THREADS>>>(&*labels, &mut self.places))?;
         exclusive_scan_in_place(stream, &mut self.places, &mut self.scan)?;
         let (mut status, mut hooked) = ([Status { outside: NONE, loops: 0 }], [0]);
@@ -178,6 +174,32 @@ pub fn repeats(stream: &Stream, edges: &Buffer<I32x2>) -> Result<usize, DeviceEr
         launch!(stream, kernels::count_repeats<<<grid(stream, edges.len()), THREADS>>>(edges, &mut table, mask, &mut repeats))?;
     }
     Ok(stream.download_vec(&repeats)?[0] as usize)
+}
+
+/// Unites by edges in two parts: a few for each vertex first, and by what is `known` then, most of the others need little
+/// more than a look. `hook` gets the edges of a part, the number of the first, the labels before them (nothing for the
+/// first part, unless they are `known_at_first`) and the labels. After each part the labels are roots.
+pub(crate) fn in_parts(
+    stream: &Stream,
+    edges: &Buffer<I32x2>,
+    labels: &mut Buffer<i32>,
+    known: &mut Buffer<i32>,
+    known_at_first: bool,
+    mut hook: impl FnMut(View<'_, I32x2>, u32, View<'_, i32>, &mut Buffer<i32>) -> Result<(), DeviceError>,
+) -> Result<(), DeviceError> {
+    let (n, m) = (labels.len(), edges.len());
+    let first = if m > 2 * FIRST * n { FIRST * n } else { m };
+    for range in [0..first, first..m] {
+        if !range.is_empty() {
+            let is_known = known_at_first || range.start > 0;
+            if is_known {
+                stream.copy(&*labels, &mut *known)?;
+            }
+            hook(edges.view(range.clone())?, range.start as u32, known.view(..if is_known { n } else { 0 })?, labels)?;
+            flatten(stream, labels)?;
+        }
+    }
+    Ok(())
 }
 
 /// Makes each vertex its own label.

@@ -197,15 +197,35 @@ fn what_is_no_graph() {
 
 #[test]
 fn matrices_in_rows() {
-    let graph = EdgeList::from_rows(&[0, 2, 2, 3], &[1, 2, 0]).unwrap();
-    assert_eq!(graph, EdgeList { vertices: 3, edges: vec![[0, 1], [0, 2], [2, 0]], arcs: true });
-    assert_eq!(EdgeList::from_rows(&[], &[]).unwrap().vertices, 0);
+    let device = Device::best().unwrap();
+    let stream = device.stream().unwrap();
+    // On the host and on the device.
+    let both = |row_ptr: &[i32], columns: &[i32]| {
+        let mut edges = device.empty();
+        let found = graph::edges_of_rows(&stream, &device.upload(row_ptr).unwrap(), &device.upload(columns).unwrap(), &mut edges);
+        let on_host = EdgeList::from_rows(row_ptr, columns);
+        assert_eq!(found, on_host.as_ref().map(|_| ()).map_err(Clone::clone));
+        on_host.inspect(|graph| {
+            assert!(graph.arcs);
+            assert_eq!(stream.download_vec(&edges).unwrap(), graph.edges.iter().map(|&edge| edge.into()).collect::<Vec<_>>());
+        })
+    };
+    let graph = both(&[0, 2, 2, 3], &[1, 2, 0]).unwrap();
+    assert_eq!((graph.vertices, graph.edges), (3, vec![[0, 1], [0, 2], [2, 0]]));
+    assert_eq!(both(&[], &[]).unwrap().vertices, 0);
+    assert_eq!(both(&[0], &[]).unwrap().vertices, 0);
+    assert_eq!(both(&[0, 0, 0, 2, 2, 2], &[7, 9]).unwrap().edges, [[2, 7], [2, 9]]);
+    let starts: Vec<i32> = (0..1000).map(|row| row * row / 1000).collect();
+    both(&starts, &vec![3; starts[999] as usize]).unwrap();
     for (row_ptr, text) in [
-        (&[1, 3][..], "row_ptr[0] is 1, but it must be from 0 to 0"),
+        (&[][..], "columns has 3 elements, but there are 0 rows"),
+        (&[0], "row_ptr[0] is 0, but it must be from 3 to 3"),
+        (&[1, 3], "row_ptr[0] is 1, but it must be from 0 to 0"),
         (&[0, 2, 1, 3], "row_ptr[2] is 1, but it must be from 2 to 3"),
         (&[0, 4], "row_ptr[1] is 4, but it must be from 0 to 3"),
+        (&[0, -1, 3], "row_ptr[1] is -1, but it must be from 0 to 3"),
         (&[0, 1, 2], "row_ptr[2] is 2, but it must be from 3 to 3"),
     ] {
-        assert_eq!(EdgeList::from_rows(row_ptr, &[0, 0, 0]).unwrap_err().to_string(), text);
+        assert_eq!(both(row_ptr, &[0, 0, 0]).unwrap_err().to_string(), text);
     }
 }

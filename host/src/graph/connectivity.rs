@@ -8,7 +8,7 @@ use gpu_kernels::{
 
 use super::{Components, Found, GraphError};
 use crate::{
-    components::{THREADS, flatten, grid, start},
+    components::{THREADS, flatten, grid, in_parts, start},
     device::{Buffer, Device, DeviceError, LaunchConfig, Stream},
     launch,
     list_rank::{StepTime, clock::Clock},
@@ -68,6 +68,7 @@ pub struct Connectivity {
     before: Buffer<U32x2>,
     table: Buffer<U32x2>,
     bits: Buffer<u8>,
+    /// Earlier sets; then the heads by their components' labels.
     heads: Buffer<i32>,
     headed: Buffer<u32>,
     counts: Buffer<Counts>,
@@ -122,14 +123,14 @@ impl Connectivity {
         same_length("bridges", bridges.len(), m, "edges")?;
         let mut clock = Clock::start(stream, self.timed)?;
         let found = self.judge(stream, edges, arcs, n, &mut clock)?;
-        launch!(stream, kernels::bridges<<<grid(stream, m), THREADS>>>(edges, arcs, &self.links, &self.bits, bridges))?;
-        clock.end("bridges", (9 * m + 9 * n) as u64)?;
         start(stream, labels, &mut self.status)?;
         let parents = self.rooting.parent();
         // SAFETY: there are as many sets as vertices, which have been started.
         unsafe { launch!(stream, kernels::hook_tree<<<grid(stream, n), THREADS>>>(parents, &self.bits, BRIDGE, &mut *labels))? };
         flatten(stream, labels)?;
         clock.end("parts", 13 * n as u64)?;
+        launch!(stream, kernels::bridges<<<grid(stream, m), THREADS>>>(edges, &*labels, bridges))?;
+        clock.end("bridges", (9 * m + 4 * n) as u64)?;
         let counts = self.counts(stream)?;
         Ok(Bridges { found, bridges: counts.bridges as usize, steps: clock.steps()? })
     }
@@ -161,14 +162,17 @@ impl Connectivity {
         unsafe { launch!(stream, kernels::hook_tree<<<of_vertices, THREADS>>>(parents, &self.bits, FENCE, &mut self.sets))? };
         // Most other edges are within one of these sets.
         flatten(stream, &mut self.sets)?;
-        // SAFETY: as before; each vertex has a link, and each position a span.
-        unsafe { launch!(stream, kernels::hook_across<<<of_edges, THREADS>>>(edges, &self.links, &self.spans, &mut self.sets))? };
-        flatten(stream, &mut self.sets)?;
+        self.heads.ensure(n)?;
+        let Connectivity { sets, heads: known, links, spans, .. } = self;
+        in_parts(stream, edges, sets, known, true, |edges, _, known, sets| {
+            let grid = grid(stream, edges.len());
+            // SAFETY: sets and what is known of them are of the vertices, which edges are between.
+            unsafe { launch!(stream, kernels::hook_across<<<grid, THREADS>>>(edges, known, &*links, &*spans, sets)) }
+        })?;
         clock.end("connect", (8 * m + 29 * n) as u64)?;
 
         launch!(stream, kernels::edge_labels<<<of_edges, THREADS>>>(edges, &self.links, &self.sets, labels))?;
         clock.end("labels", (12 * m + 12 * n) as u64)?;
-        self.heads.ensure(n)?;
         self.headed.ensure(n)?;
         stream.fill_zero(&mut self.headed)?;
         // SAFETY: heads and their counts are of the vertices, as sets are; the counts are 0.
@@ -218,7 +222,7 @@ impl Connectivity {
         // SAFETY: all arrays are of the `n` vertices, of which the rooter gives preorder and parents.
         unsafe {
             launch!(stream, kernels::order<<<of_vertices, THREADS>>>(
-                rooted, &mut self.order, &mut self.spans, &mut self.reaches, &mut self.links
+                rooted, &mut self.order, &mut self.spans, &mut self.links, &mut self.reaches
             ))?;
         }
         if !arcs {

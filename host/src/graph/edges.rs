@@ -1,11 +1,13 @@
 //! Graphs in host memory.
 
 use cuda_std::I32x2;
+use gpu_kernels::graph as kernels;
 
 use super::GraphError;
 use crate::{
-    components::{EdgeError, MOST},
-    device::{Buffer, Device, DeviceError},
+    components::{EdgeError, MOST, THREADS, grid},
+    device::{Buffer, Device, DeviceError, Stream},
+    launch,
 };
 
 /// An undirected graph in host memory.
@@ -25,27 +27,11 @@ impl EdgeList {
     /// `columns[row_ptr[i]..row_ptr[i + 1]]`.
     ///
     /// # Errors
-    /// [`GraphError::TooMany`], and [`GraphError::Rows`] where `row_ptr` doesn't ascend from 0 to the number of columns.
-    /// Columns are looked at by whatever takes the graph.
+    /// [`GraphError::Edges`] where there are too many, and [`GraphError::Rows`] where `row_ptr` doesn't ascend from 0 to
+    /// the number of columns. Columns are looked at by whatever takes the graph.
     pub fn from_rows(row_ptr: &[i32], columns: &[i32]) -> Result<Self, GraphError> {
+        check_rows(row_ptr, columns.len())?;
         let vertices = row_ptr.len().saturating_sub(1);
-        for (what, count) in [("vertices", vertices), ("edges", columns.len())] {
-            if count > MOST {
-                return Err(EdgeError::TooMany { what, count }.into());
-            }
-        }
-        let start = row_ptr.first().copied().unwrap_or(0);
-        let wrong = |at: usize, found: i32, least: i32| GraphError::Rows { at, found, least, most: columns.len() };
-        if start != 0 {
-            return Err(GraphError::Rows { at: 0, found: start, least: 0, most: 0 });
-        }
-        if let Some(row) = row_ptr.windows(2).position(|pair| pair[1] < pair[0] || pair[1] as usize > columns.len()) {
-            return Err(wrong(row + 1, row_ptr[row + 1], row_ptr[row]));
-        }
-        let end = row_ptr.last().copied().unwrap_or(0);
-        if end as usize != columns.len() {
-            return Err(wrong(vertices, end, columns.len() as i32));
-        }
         let row = |row: usize| columns[row_ptr[row] as usize..row_ptr[row + 1] as usize].iter().map(move |&v| [row as i32, v]);
         Ok(EdgeList { vertices, edges: (0..vertices).flat_map(row).collect(), arcs: true })
     }
@@ -65,5 +51,59 @@ pub(super) fn upload(device: &Device, edges: &[[i32; 2]]) -> Result<Buffer<I32x2
         Ok(edges) => device.upload(edges),
         // Not at a multiple of 8 bytes.
         Err(_) => device.upload(&edges.iter().map(|&edge| edge.into()).collect::<Vec<_>>()),
+    }
+}
+
+/// The graph of a matrix in compressed sparse rows on a device, as [`EdgeList::from_rows`]: its edges, which are arcs, to
+/// `edges`.
+///
+/// # Errors
+/// As [`EdgeList::from_rows`], and where the device fails.
+pub fn edges_of_rows(
+    stream: &Stream,
+    row_ptr: &Buffer<i32>,
+    columns: &Buffer<i32>,
+    edges: &mut Buffer<I32x2>,
+) -> Result<(), GraphError> {
+    let m = columns.len();
+    check_numbers(row_ptr.len().saturating_sub(1), m)?;
+    edges.ensure(m)?;
+    let (mut wrong, mut end) = (stream.device().alloc_zeroed::<u32>(1)?, [0]);
+    // SAFETY: the count is one element.
+    unsafe {
+        let grid = grid(stream, m.max(row_ptr.len()));
+        launch!(stream, kernels::rows<<<grid, THREADS>>>(row_ptr, columns, edges, &mut wrong))?;
+    }
+    if !row_ptr.is_empty() {
+        stream.download(row_ptr.view(row_ptr.len() - 1..)?, &mut end)?;
+    }
+    if stream.download_vec(&wrong)?[0] > 0 || end[0] as usize != m {
+        check_rows(&stream.download_vec(row_ptr)?, m)?;
+    }
+    Ok(())
+}
+
+/// Makes sure that rows follow one another.
+fn check_rows(row_ptr: &[i32], nonzeros: usize) -> Result<(), GraphError> {
+    check_numbers(row_ptr.len().saturating_sub(1), nonzeros)?;
+    let wrong = |at: usize, least: i32, most: usize| Err(GraphError::Rows { at, found: row_ptr[at], least, most });
+    match row_ptr {
+        [] if nonzeros == 0 => return Ok(()),
+        [] => return Err(GraphError::Length { what: "columns", found: nonzeros, expected: 0, of: "rows" }),
+        [0, ..] => {}
+        _ => return wrong(0, 0, 0),
+    }
+    if let Some(row) = row_ptr.windows(2).position(|pair| pair[1] < pair[0] || pair[1] as usize > nonzeros) {
+        return wrong(row + 1, row_ptr[row], nonzeros);
+    }
+    let last = row_ptr.len() - 1;
+    if row_ptr[last] as usize == nonzeros { Ok(()) } else { wrong(last, nonzeros as i32, nonzeros) }
+}
+
+/// Makes sure that vertices and edges can be numbered.
+fn check_numbers(vertices: usize, edges: usize) -> Result<(), GraphError> {
+    match [("vertices", vertices), ("edges", edges)].into_iter().find(|&(_, count)| count > MOST) {
+        Some((what, count)) => Err(EdgeError::TooMany { what, count }.into()),
+        None => Ok(()),
     }
 }

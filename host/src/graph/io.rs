@@ -7,7 +7,7 @@
 //! | `.gr` | the format of the 9th DIMACS challenge: `p sp N M`, then `a U V WEIGHT`, from 1; weights don't matter |
 //! | any other | lines of two vertices from 0, separated by blanks or tabs; further words don't matter; lines that start with `#` or `%` are comments (SNAP, KONECT) |
 //!
-//! A vertex takes memory whether it has edges or not: there may be [`declared`](crate::read::declared) of them.
+//! A vertex takes memory whether it has edges or not: there may be [`declared`] of them.
 
 use std::path::Path;
 

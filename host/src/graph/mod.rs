@@ -36,7 +36,7 @@ pub mod io;
 
 pub use crate::components::{Components, EdgeError, Found, MOST, repeats};
 pub use connectivity::{Biconnected, Bridges, Connectivity};
-pub use edges::EdgeList;
+pub use edges::{EdgeList, edges_of_rows};
 pub use error::GraphError;
 
 use crate::device::Device;
