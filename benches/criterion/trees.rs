@@ -21,9 +21,8 @@ fn on(criterion: &mut Criterion, device: &Device, n: usize) {
     };
     let labels = Permutation::new(n as u64, 1);
     let label = |v: usize| labels.apply(v as u64) as i32;
-    let parents: [(&str, fn(usize) -> usize); 2] = [("path", |v| v - 1), ("binary", |v| (v - 1) / 2)];
-    for (shape, parent) in parents {
-        let edges: Vec<_> = (1..n).map(|v| I32x2::new(label(v), label(parent(v)))).collect();
+    for (shape, children) in [("path", 1), ("binary", 2)] {
+        let edges: Vec<_> = (1..n).map(|v| I32x2::new(label(v), label((v - 1) / children))).collect();
         let (Ok(edges), Ok(rooter)) = (device.upload(&edges), Rooter::new(device)) else {
             return eprintln!("skipped: {device} has too little memory for {n} vertices");
         };

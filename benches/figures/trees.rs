@@ -33,7 +33,9 @@ pub fn main(arguments: Vec<String>) -> Result<()> {
         _ => return Err("it takes --n and a number".into()),
     };
     println!("{device}, n = {n}, medians of {RUNS}");
-    let shapes: [(&str, fn(usize, usize) -> usize); 3] = [
+    /// The parent of a vertex by how many there are, and its number.
+    type Parent = fn(usize, usize) -> usize;
+    let shapes: [(&str, Parent); 3] = [
         ("random attachment", |_, v| hash(v as u64, 3) as usize % v),
         ("path", |_, v| v - 1),
         ("broom", |n, v| if v <= n / 2 { v - 1 } else { n / 2 }),
@@ -62,7 +64,7 @@ fn shape(device: &Device, n: usize, name: &str, parent: impl Fn(usize) -> usize 
     let edge = |place: usize| {
         let v = order.apply(place as u64) as usize + 1;
         let (u, v) = (label(parent(v)), label(v));
-        if hash(v as u64, 5) % 2 == 0 { I32x2::new(u, v) } else { I32x2::new(v, u) }
+        if hash(v as u64, 5).is_multiple_of(2) { I32x2::new(u, v) } else { I32x2::new(v, u) }
     };
     let root = label(0);
     let mut rooter = Rooter::new(device)?.timed();

@@ -21,7 +21,7 @@ impl Random {
     }
 
     pub fn below(&mut self, n: usize) -> usize {
-        (u128::from(self.0.next_u64()) * n as u128 >> 64) as usize
+        ((u128::from(self.0.next_u64()) * n as u128) >> 64) as usize
     }
 
     pub fn permutation(&mut self, n: usize) -> Vec<i32> {

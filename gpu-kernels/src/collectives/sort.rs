@@ -233,8 +233,8 @@ pub unsafe fn scatter_direct(
     digit: Digit,
 ) {
     let (tile, tiles) = (thread::block_idx_x() as usize, thread::grid_dim_x() as usize);
-    for i in tile * TILE..((tile + 1) * TILE).min(keys.len()) {
-        let key = keys[i];
+    let first = tile * TILE;
+    for (i, &key) in (first..).zip(&keys[first..(first + TILE).min(keys.len())]) {
         // SAFETY: the tile's starts are this thread's own, and by the scan, targets are a permutation of the results'
         // indices.
         unsafe {

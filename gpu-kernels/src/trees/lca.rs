@@ -36,11 +36,7 @@ pub unsafe fn entries(parent: &[i32], preorder: &[i32], entries: *mut I32x2) {
 /// The least `up` of the entries `from .. to`.
 #[inline(always)]
 fn least(entries: &[I32x2], from: usize, to: usize) -> i32 {
-    let mut least = i32::MAX;
-    for i in from..to {
-        least = least.min(entries[i].x);
-    }
-    least
+    entries[from..to].iter().fold(i32::MAX, |least, entry| least.min(entry.x))
 }
 
 /// The table's first level: the minimum of each block. Any grid.

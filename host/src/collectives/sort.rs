@@ -17,8 +17,8 @@ pub enum SortKernel {
     Direct,
 }
 
-/// What [`sort`] needs beside its keys, and the result that it leaves: 16 bytes for each key, and 4 for 16 (with digits
-/// of 8 bits). It grows with the longest input, and never shrinks.
+/// What [`sort()`] needs beside its keys, and the result that it leaves: a little more than 16 bytes for each key. It
+/// grows with the longest input, and never shrinks.
 #[derive(Debug)]
 pub struct SortWorkspace {
     /// Keys and indices after the last pass.
@@ -54,12 +54,12 @@ impl SortWorkspace {
         SortWorkspace { kernel, ..self }
     }
 
-    /// The keys of the last [`sort`], ascending.
+    /// The keys of the last [`sort()`], ascending.
     pub fn keys(&self) -> &Buffer<u32> {
         &self.sorted[0]
     }
 
-    /// The order of the last [`sort`]: `keys()[i]` was the key at the index `order()[i]`.
+    /// The order of the last [`sort()`]: `keys()[i]` was the key at the index `order()[i]`.
     pub fn order(&self) -> &Buffer<u32> {
         &self.sorted[1]
     }

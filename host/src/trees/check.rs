@@ -57,7 +57,7 @@ pub fn diagnose_edges(n: usize, edges: &[[i32; 2]], roots: Roots<&[i32]>) -> Res
     order.par_sort_unstable_by_key(key);
     let same = |pair: &[u32]| key(&pair[0]).0 == key(&pair[1]).0 && key(&pair[0]).1 == key(&pair[1]).1;
     let mirrored = !order.is_empty()
-        && order.len() % 2 == 0
+        && order.len().is_multiple_of(2)
         && order.chunks(2).all(|pair| same(pair) && !key(&pair[0]).2 && key(&pair[1]).2)
         && order.windows(2).skip(1).step_by(2).all(|pair| !same(pair));
     if !mirrored {
@@ -69,7 +69,8 @@ pub fn diagnose_edges(n: usize, edges: &[[i32; 2]], roots: Roots<&[i32]>) -> Res
     }
     let mut sets = Sets::new(n);
     for (edge, &ends) in edges.iter().enumerate() {
-        if !(mirrored && ends[0] > ends[1]) && !sets.join(ends) {
+        let is_mirror = mirrored && ends[0] > ends[1];
+        if !is_mirror && !sets.join(ends) {
             return Err(TreeError::Circle { edge, ends });
         }
     }
