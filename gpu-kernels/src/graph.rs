@@ -22,7 +22,7 @@ use crate::{
         Max, Min,
         warp::{Lanes, inclusive_scan},
     },
-    components::{NONE, are_known, edge_at, unite},
+    components::{NONE, are_known, unite},
 };
 
 /// In a vertex's bits: the edge to its parent is a bridge.
@@ -136,7 +136,7 @@ pub unsafe fn mark(indices: &[u32], bits: *mut u32) {
 #[kernel(max_threads = 256)]
 pub unsafe fn reach(edges: &[I32x2], forest: &[u32], parents: &[i32], positions: &[i32], reaches: *mut U32x2) {
     for edge in thread::grid_stride(edges.len()) {
-        let I32x2 { x: u, y: v } = edge_at(edges, edge);
+        let I32x2 { x: u, y: v } = edges[edge];
         let in_forest = (!forest.is_empty() && forest[edge / 32] >> (edge % 32) & 1 != 0)
             || (!parents.is_empty() && (parents[u as usize] == v || parents[v as usize] == u));
         if u == v || in_forest {
@@ -287,7 +287,7 @@ pub unsafe fn hook_tree(parents: &[i32], bits: &[u8], mask: u8, sets: *mut i32) 
 #[kernel(max_threads = 256)]
 pub unsafe fn hook_across(edges: &[I32x2], known: &[i32], positions: &[i32], spans: &[U32x2], sets: *mut i32) {
     for edge in thread::grid_stride(edges.len()) {
-        let I32x2 { x: u, y: v } = edge_at(edges, edge);
+        let I32x2 { x: u, y: v } = edges[edge];
         if are_known(known, u, v) {
             continue;
         }
@@ -303,7 +303,7 @@ pub unsafe fn hook_across(edges: &[I32x2], known: &[i32], positions: &[i32], spa
 #[kernel(max_threads = 256)]
 pub fn bridges(edges: &[I32x2], sets: &[i32], mut bridges: DisjointSlice<u8>) {
     for (edge, bridge) in bridges.grid_stride_mut() {
-        let I32x2 { x: u, y: v } = edge_at(edges, edge);
+        let I32x2 { x: u, y: v } = edges[edge];
         *bridge = (sets[u as usize] != sets[v as usize]) as u8;
     }
 }
@@ -313,7 +313,7 @@ pub fn bridges(edges: &[I32x2], sets: &[i32], mut bridges: DisjointSlice<u8>) {
 #[kernel(max_threads = 256)]
 pub fn edge_labels(edges: &[I32x2], positions: &[i32], sets: &[i32], mut labels: DisjointSlice<i32>) {
     for (edge, label) in labels.grid_stride_mut() {
-        let I32x2 { x: u, y: v } = edge_at(edges, edge);
+        let I32x2 { x: u, y: v } = edges[edge];
         let (of_u, of_v) = (sets[u as usize], sets[v as usize]);
         *label = if u == v {
             -1
