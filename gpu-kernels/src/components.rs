@@ -48,8 +48,8 @@ unsafe fn find(parents: *mut i32, mut vertex: i32) -> i32 {
             if next == parent {
                 return parent;
             }
-            // The nearer to the root, the smaller: what other threads have found is kept. (Roots alone are hooked, and this
-            // vertex will never be one again.)
+            // The nearer to the root, the smaller: what other threads have found is kept. (Roots alone are hooked, and
+            // this vertex will never be one again.)
             atomic::device::fetch_min(parents.add(vertex as usize), next);
             vertex = next;
         }
