@@ -21,7 +21,7 @@ use gpu_kernels::{
     samples::{self, matmul},
 };
 use warpsmith::{
-    collectives::{self, Operator, ReduceWorkspace, ScanWorkspace},
+    collectives::{self, Operator, ReduceWorkspace, ScanWorkspace, SortKernel, SortWorkspace},
     concurrency::{Kernels, Pose, Variant, poses},
     device::{Buffer, Device, Stream},
     engine::{Control, Engine},
@@ -263,6 +263,20 @@ fn collectives_of<T: collectives::Value + Pod + PartialEq + std::fmt::Debug>(num
     let expected: Vec<T> = (0..n).map(|i| number((i.saturating_sub(8) / 1000 + usize::from(i > 7)) as u8)).collect();
     assert_eq!(stream.download_vec(&sums)?, expected);
     assert_eq!(stream.download_vec(&values)?, expected);
+    Ok(())
+}
+
+#[test]
+fn sorts() -> Result {
+    let stream = stream()?;
+    // More than a tile, and more than a digit.
+    let keys = stream.device().upload(&(0..4100).rev().collect::<Vec<u32>>())?;
+    for kernel in [SortKernel::Tiled, SortKernel::Direct] {
+        let mut workspace = SortWorkspace::new(stream.device())?.with_kernel(kernel);
+        collectives::sort(&stream, &keys, 13, &mut workspace)?;
+        assert!(stream.download_vec(workspace.keys())?.into_iter().eq(0..4100), "{kernel:?}");
+        assert!(stream.download_vec(workspace.order())?.into_iter().eq((0..4100).rev()), "{kernel:?}");
+    }
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Scans, reductions and sorting of whole buffers.
 //!
-//! The first two are one kernel each ([`gpu_kernels::collectives`]) that reads every item once. All need a workspace, which is
-//! made once and used again: then nothing is allocated, and no call waits for the device.
+//! The first two are one kernel each ([`gpu_kernels::collectives`]) that reads every item once. All need a workspace,
+//! which is made once and used again: then nothing is allocated, and no call waits for the device.
 //!
 //! ```
 //! use warpsmith::collectives::{self, Operator, ReduceWorkspace, ScanWorkspace};
@@ -28,7 +28,7 @@
 
 mod sort;
 
-pub use sort::{SortWorkspace, sort};
+pub use sort::{SortKernel, SortWorkspace, sort};
 
 use crate::device::{Buffer, Device, DeviceError, Stream, View, ViewMut};
 use crate::launch;

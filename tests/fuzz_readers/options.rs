@@ -17,6 +17,10 @@ use crate::{Random, kept, mutate::Content};
 const COMMANDS: &[&str] = &[
     "list-rank --n 1000",
     "list-rank --input list.npy",
+    "graph components edges.npy --output out.npz",
+    "graph bridges streets.gr --output out.npz",
+    "graph bcc edges.npy --output out.npz",
+    "graph random --vertices 100 --output out.npy",
     "pcf random --count 3 --points 4 --output out.npz",
     "pcf info three.csv",
     "pcf convert three.csv --output out.npz",
@@ -60,6 +64,8 @@ const FILES: &[(&str, &str)] = &[
     ("shapes/path.svg", "path.svg"),
     ("matrices/general.mtx", "m.mtx"),
     ("runs/spmv.csv", "spmv.csv"),
+    ("graphs/streets.gr", "streets.gr"),
+    ("graphs/edges.npy", "edges.npy"),
     ("lists/list.npy", "list.npy"),
     ("lists/weights.npy", "weights.npy"),
 ];

@@ -78,6 +78,34 @@ fn both_directions() {
 }
 
 #[test]
+fn graphs_at_random() {
+    let folder = Folder::of("graph");
+    for (options, vertices, edges) in [
+        ("--vertices 1000 --seed 5", 31 * 32, None),
+        ("--vertices 100 --missing 0", 100, Some(180)),
+        ("--vertices 100 --missing 1", 100, Some(0)),
+        ("--vertices 1000 --kind rmat", 1024, Some(16 * 1024)),
+        ("--vertices 1000 --kind uniform --degree 3", 1000, Some(3000)),
+    ] {
+        let found = folder.json(&format!("random {options} --output a.npy"));
+        assert_eq!(found["vertices"], vertices, "{options}");
+        if let Some(edges) = edges {
+            assert_eq!(found["edges"], edges, "{options}");
+        }
+        let written = folder.read::<i32>("a.npy");
+        assert_eq!(written.shape(), [found["edges"].as_u64().unwrap() as usize, 2]);
+        assert!(written.iter().all(|&end| (0..vertices).contains(&end)));
+        assert_eq!(folder.json(&format!("components a.npy --vertices {vertices}"))["vertices"], vertices);
+    }
+    let shown = folder.good("random --vertices 9 --missing 0 --output b.npy");
+    assert_eq!(shown, "Written: b.npy (9 vertices, 12 edges)\n");
+    folder.bad("random --missing 2 --output c.npy", "error: --missing must be from 0 to 1, and is 2");
+    folder.bad("random --missing nan --output c.npy", "error: --missing must be from 0 to 1, and is NaN");
+    folder.bad("random --vertices 2e9 --output c.npy", "2000000000 vertices with 4000000000 edges are too many");
+    folder.bad("random --vertices 2e9 --kind rmat --output c.npy", "2147483648 vertices with 34359738368 edges are too many");
+}
+
+#[test]
 fn what_can_t_be_done() {
     let folder = folder();
     folder.write("bad.txt", "0 1\n2 x\n");

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use rand_chacha::rand_core::RngCore;
 use warpsmith::{
-    collectives::{SortWorkspace, sort},
+    collectives::{SortKernel, SortWorkspace, sort},
     device::Device,
     trees::{Ancestors, TreeError, TreeSums, Weight},
 };
@@ -14,22 +14,25 @@ use crate::reference::{Edges, Random, forest, on_device, shapes, upload};
 #[test]
 fn sorts_as_the_standard_library_does() {
     let stream = Device::best().unwrap().stream().unwrap();
-    let mut workspace = SortWorkspace::new(stream.device()).unwrap();
-    // One tile and less, several, and all digits.
-    for (n, bits) in [(0, 8), (1, 1), (31, 5), (4096, 12), (4097, 13), (20_000, 32), (20_000, 17), (9000, 1), (5000, 0)] {
-        let mut random = Random::new(u64::from(bits) + n as u64);
-        let most = (1u64 << bits) - 1;
-        let keys: Vec<u32> = (0..n).map(|_| random.0.next_u32() & most as u32).collect();
-        let mut order: Vec<u32> = (0..n as u32).collect();
-        order.sort_by_key(|&i| keys[i as usize]);
-        sort(&stream, &stream.device().upload(&keys).unwrap(), bits, &mut workspace).unwrap();
-        assert!(stream.download_vec(workspace.order()).unwrap() == order, "{n} keys of {bits} bits");
-        assert!(stream.download_vec(workspace.keys()).unwrap().into_iter().eq(order.iter().map(|&i| keys[i as usize])));
+    for kernel in [SortKernel::Tiled, SortKernel::Direct] {
+        let mut workspace = SortWorkspace::new(stream.device()).unwrap().with_kernel(kernel);
+        // One tile and less, several, and all digits.
+        for (n, bits) in [(0, 8), (1, 1), (31, 5), (4096, 12), (4097, 13), (20_000, 32), (20_000, 17), (9000, 1), (5000, 0)] {
+            let mut random = Random::new(u64::from(bits) + n as u64);
+            let most = (1u64 << bits) - 1;
+            let keys: Vec<u32> = (0..n).map(|_| random.0.next_u32() & most as u32).collect();
+            let mut order: Vec<u32> = (0..n as u32).collect();
+            order.sort_by_key(|&i| keys[i as usize]);
+            sort(&stream, &stream.device().upload(&keys).unwrap(), bits, &mut workspace).unwrap();
+            assert!(stream.download_vec(workspace.order()).unwrap() == order, "{n} keys of {bits} bits, {kernel:?}");
+            let sorted = stream.download_vec(workspace.keys()).unwrap();
+            assert!(sorted.into_iter().eq(order.iter().map(|&i| keys[i as usize])), "{n} keys of {bits} bits, {kernel:?}");
+        }
+        // One key, and the greatest.
+        let keys = vec![u32::MAX; 10_000];
+        sort(&stream, &stream.device().upload(&keys).unwrap(), 32, &mut workspace).unwrap();
+        assert!(stream.download_vec(workspace.order()).unwrap().into_iter().eq(0..10_000));
     }
-    // One key, and the greatest.
-    let keys = vec![u32::MAX; 10_000];
-    sort(&stream, &stream.device().upload(&keys).unwrap(), 32, &mut workspace).unwrap();
-    assert!(stream.download_vec(workspace.order()).unwrap().into_iter().eq(0..10_000));
 }
 
 /// Compares all sums with those by parents, added up by `plus`.

@@ -199,3 +199,50 @@ pub unsafe fn scatter(
         }
     }
 }
+
+/// [`count()`] by a thread for each tile: for CPUs, which have few.
+///
+/// # Safety
+/// As for [`count()`], with one thread per block.
+#[kernel(block = [1])]
+pub unsafe fn count_direct(keys: &[u32], counts: *mut u32, digit: Digit) {
+    let (tile, tiles) = (thread::block_idx_x() as usize, thread::grid_dim_x() as usize);
+    let first = tile * TILE;
+    // SAFETY: the tile's counts of all digits are this thread's own.
+    unsafe {
+        for value in 0..digit.values() as usize {
+            counts.add(value * tiles + tile).write(0);
+        }
+        for &key in &keys[first..(first + TILE).min(keys.len())] {
+            *counts.add(digit.of(key) as usize * tiles + tile) += 1;
+        }
+    }
+}
+
+/// [`scatter()`] by a thread for each tile. Leaves nothing of use in `starts`.
+///
+/// # Safety
+/// As for [`scatter()`], with one thread per block; `starts` are used by nothing else.
+#[kernel(block = [1])]
+pub unsafe fn scatter_direct(
+    keys: &[u32],
+    values: &[u32],
+    starts: *mut u32,
+    sorted_keys: *mut u32,
+    sorted_values: *mut u32,
+    digit: Digit,
+) {
+    let (tile, tiles) = (thread::block_idx_x() as usize, thread::grid_dim_x() as usize);
+    let first = tile * TILE;
+    for (i, &key) in (first..).zip(&keys[first..(first + TILE).min(keys.len())]) {
+        // SAFETY: the tile's starts are this thread's own, and by the scan, targets are a permutation of the results'
+        // indices.
+        unsafe {
+            let start = starts.add(digit.of(key) as usize * tiles + tile);
+            let target = *start as usize;
+            *start += 1;
+            sorted_keys.add(target).write(key);
+            sorted_values.add(target).write(values.get(i).copied().unwrap_or(i as u32));
+        }
+    }
+}

@@ -4,12 +4,21 @@ use gpu_kernels::collectives::sort::{self, Digit, MAX_BITS, THREADS};
 
 use super::{ScanWorkspace, exclusive_scan_in_place};
 use crate::{
-    device::{Buffer, Device, DeviceError, Stream, View},
+    device::{Backend, Buffer, Device, DeviceError, Stream, View},
     launch,
 };
 
-/// What [`sort`] needs beside its keys, and the result that it leaves: 16 bytes for each key, and 4 for 16 (with digits
-/// of 8 bits). It grows with the longest input, and never shrinks.
+/// What a tile of keys is sorted by. The result is the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SortKernel {
+    /// A block, in shared memory: the default on GPUs.
+    Tiled,
+    /// A single thread: the default on CPUs.
+    Direct,
+}
+
+/// What [`sort()`] needs beside its keys, and the result that it leaves: a little more than 16 bytes for each key. It
+/// grows with the longest input, and never shrinks.
 #[derive(Debug)]
 pub struct SortWorkspace {
     /// Keys and indices after the last pass.
@@ -18,6 +27,7 @@ pub struct SortWorkspace {
     spare: [Buffer<u32>; 2],
     counts: Buffer<u32>,
     scan: ScanWorkspace,
+    kernel: SortKernel,
 }
 
 impl SortWorkspace {
@@ -26,7 +36,12 @@ impl SortWorkspace {
     /// # Errors
     /// [`DeviceError::OutOfMemory`], and what earlier work on the device came to.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
+        let kernel = match device.backend() {
+            Backend::Cuda => SortKernel::Tiled,
+            Backend::Cpu => SortKernel::Direct,
+        };
         Ok(SortWorkspace {
+            kernel,
             sorted: [device.empty(), device.empty()],
             spare: [device.empty(), device.empty()],
             counts: device.empty(),
@@ -34,12 +49,17 @@ impl SortWorkspace {
         })
     }
 
-    /// The keys of the last [`sort`], ascending.
+    /// The same for sorting by `kernel`, whatever the device.
+    pub fn with_kernel(self, kernel: SortKernel) -> Self {
+        SortWorkspace { kernel, ..self }
+    }
+
+    /// The keys of the last [`sort()`], ascending.
     pub fn keys(&self) -> &Buffer<u32> {
         &self.sorted[0]
     }
 
-    /// The order of the last [`sort`]: `keys()[i]` was the key at the index `order()[i]`.
+    /// The order of the last [`sort()`]: `keys()[i]` was the key at the index `order()[i]`.
     pub fn order(&self) -> &Buffer<u32> {
         &self.sorted[1]
     }
@@ -77,7 +97,7 @@ pub fn sort<'a>(
     if n > i32::MAX as usize {
         return Err(DeviceError::LengthMismatch { what: "keys to sort", found: n, expected: i32::MAX as usize });
     }
-    let SortWorkspace { sorted, spare, counts, scan } = workspace;
+    let SortWorkspace { sorted, spare, counts, scan, kernel } = workspace;
     for buffer in sorted.iter_mut().chain(&mut *spare) {
         buffer.ensure(n)?;
     }
@@ -95,16 +115,27 @@ pub fn sort<'a>(
         counts.ensure(tiles * digit.values() as usize)?;
         std::mem::swap(sorted, spare);
         let (keys, values) = if pass == 0 { (keys, &none) } else { (spare[0].as_view(), &spare[1]) };
+        let grid = tiles as u32;
         // SAFETY: there are as many blocks as tiles, and a count for each of them and each digit.
-        unsafe { launch!(stream, sort::count<<<tiles as u32, THREADS>>>(keys, &mut *counts, digit))? };
+        unsafe {
+            match kernel {
+                SortKernel::Tiled => launch!(stream, sort::count<<<grid, THREADS>>>(keys, &mut *counts, digit))?,
+                SortKernel::Direct => launch!(stream, sort::count_direct<<<grid, 1>>>(keys, &mut *counts, digit))?,
+            }
+        }
         exclusive_scan_in_place(stream, &mut *counts, scan)?;
         let [sorted_keys, sorted_values] = &mut *sorted;
         // SAFETY: there are as many blocks as tiles; the starts are those of these keys and this digit, and all arrays
         // are as long as the keys, or empty.
         unsafe {
-            launch!(stream, sort::scatter<<<tiles as u32, THREADS>>>(
-                keys, values, &*counts, sorted_keys, sorted_values, digit
-            ))?;
+            match kernel {
+                SortKernel::Tiled => launch!(stream, sort::scatter<<<grid, THREADS>>>(
+                    keys, values, &*counts, sorted_keys, sorted_values, digit
+                ))?,
+                SortKernel::Direct => launch!(stream, sort::scatter_direct<<<grid, 1>>>(
+                    keys, values, &mut *counts, sorted_keys, sorted_values, digit
+                ))?,
+            }
         }
     }
     Ok(())

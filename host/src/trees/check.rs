@@ -69,8 +69,8 @@ pub fn diagnose_edges(n: usize, edges: &[[i32; 2]], roots: Roots<&[i32]>) -> Res
     }
     let mut sets = Sets::new(n);
     for (edge, &ends) in edges.iter().enumerate() {
-        let is_there_before = mirrored && ends[0] > ends[1];
-        if !is_there_before && !sets.join(ends) {
+        let is_mirror = mirrored && ends[0] > ends[1];
+        if !is_mirror && !sets.join(ends) {
             return Err(TreeError::Circle { edge, ends });
         }
     }

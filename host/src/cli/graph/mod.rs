@@ -1,5 +1,7 @@
 //! `warpsmith graph`.
 
+mod random;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -33,6 +35,8 @@ const EDGE_BYTES: usize = 16;
         A graph is read from a file of edges: .npy (int32 or int64 of shape (m, 2), vertices from 0), .mtx (Matrix Market), .gr \
         (DIMACS), or lines of two vertices from 0, as SNAP's are, in any other file. Loops and double edges are allowed.",
     after_help = "Examples:\n  \
+        warpsmith graph random --vertices 9e6 --output streets.npy\n  \
+        warpsmith graph bridges streets.npy --repeat 7\n  \
         warpsmith graph components web-Google.txt --output labels.npz\n  \
         warpsmith graph bridges USA-road-d.NY.gr --output bridges.npz\n  \
         warpsmith graph bcc edges.npy --output folder --json"
@@ -65,6 +69,8 @@ enum Command {
     /// Arrays (int32): `labels`, for each edge the number of its biconnected component, which is a vertex of it; -1 for
     /// loops. `points`, the articulation points, ascending.
     Bcc(Input),
+    /// Draw a graph at random, to try the others
+    Random(random::Arguments),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -139,6 +145,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
             job.graph.arcs = double.map_or(job.graph.arcs, |double| double == Double::One);
             job.bridges()
         }
+        Command::Random(arguments) => random::run(arguments, global.verbose > 0),
         Command::Bcc(input) => Job::prepare(global, "bcc", input, &["labels", "points"])?.biconnected(),
     }
 }
