@@ -17,6 +17,9 @@ use crate::{Random, kept, mutate::Content};
 const COMMANDS: &[&str] = &[
     "list-rank --n 1000",
     "list-rank --input list.npy",
+    "tree root list.npy --parents --output out.npz",
+    "tree lca list.npy edges.npy --parents --output out.npy",
+    "tree sums list.npy weights.npy --parents --output out.npz",
     "graph components edges.npy --output out.npz",
     "graph bridges streets.gr --output out.npz",
     "graph bcc edges.npy --output out.npz",

@@ -105,7 +105,7 @@ fn what_can_t_be_done() {
         ("root tree.npy --parents", "error: tree.npy: holds a 2-D array"),
         ("lca forest.txt pairs.npy", "error: pairs.npy: pair 0 is (4, 2), but there are 4 vertices, from 0"),
         ("lca tree.npy pairs.npy --output pairs.npy", "error: pairs.npy can't be written: it is to be read"),
-        ("sums tree.npy short.npy", "error: short.npy has 1 weights, but tree.npy has 5 vertices"),
+        ("sums tree.npy short.npy", "error: short.npy has 1 weight, but tree.npy has 5 vertices"),
         ("root none.npy", "error: none.npy: can't be read: no such file or directory"),
     ] {
         folder.bad(arguments, text);

@@ -1,5 +1,5 @@
-//! Trees against a sequential depth-first search, on the backend that `WARPSMITH_BACKEND` names (by default whichever is
-//! there), and the command.
+//! Trees against a sequential depth-first search, on the backend that `WARPSMITH_BACKEND` names (by default whichever
+//! is there), and the command.
 
 #![cfg(feature = "trees")]
 

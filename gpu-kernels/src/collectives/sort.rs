@@ -6,8 +6,8 @@
 //! tile is put in order in shared memory, so that keys of one digit leave it as one run. Keys of equal digits keep
 //! their order, whatever the schedule, and the result depends on the input alone.
 //!
-//! Sources: N. Satish, M. Harris and M. Garland, *Designing efficient sorting algorithms for manycore GPUs*, IPDPS 2009;
-//! A. Adinets and D. Merrill, *Onesweep*, 2022, for ranking by `match.any`.
+//! Sources: N. Satish, M. Harris and M. Garland, *Designing efficient sorting algorithms for manycore GPUs*, IPDPS
+//! 2009; A. Adinets and D. Merrill, *Onesweep*, 2022, for ranking by `match.any`.
 
 use super::{
     Sum,
@@ -28,7 +28,8 @@ pub const TILE: usize = THREADS as usize * ITEMS;
 /// The most bits of a digit.
 pub const MAX_BITS: u32 = THREADS.ilog2();
 
-/// The block of code for each item `i` of a thread's, written out: what is in registers must not be indexed at run time.
+/// The block of code for each item `i` of a thread's, written out: what is in registers must not be indexed at run
+/// time.
 macro_rules! of_items {
     ($i:ident => $body:block) => { of_items!(@ $i => $body: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15) };
     (@ $i:ident => $body:block: $($item:literal)*) => {
@@ -105,8 +106,8 @@ pub unsafe fn count(keys: &[u32], counts: *mut u32, digit: Digit) {
 ///
 /// # Safety
 /// Launched on [`tiles`]`(keys.len())` blocks of [`THREADS`] threads, in one dimension. `values` is empty or as long as
-/// `keys`; `starts` are those of these keys and this digit; the results point to as many elements as there are keys, and
-/// overlap nothing else.
+/// `keys`; `starts` are those of these keys and this digit; the results point to as many elements as there are keys,
+/// and overlap nothing else.
 #[kernel(block = [256], min_blocks = 4)]
 pub unsafe fn scatter(
     keys: &[u32],

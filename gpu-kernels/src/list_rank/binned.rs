@@ -448,8 +448,9 @@ pub unsafe fn partition<V: Value>(
 /// Elements for each vector of a tile of [`invert()`]. (There is room for three and a half.)
 pub const INVERSE_WORDS: usize = 3;
 
-/// Bins the pairs (`targets[i]`, `values[i]`), or (`targets[i]`, i) where there are no values: [`partition()`] of arrays,
-/// which [`finish()`] then puts in the order of a permutation, or the inverse of one. One block for each [`Cut::vectors`] times [`INVERSE_WORDS`] elements for each thread, as for [`partition()`].
+/// Bins the pairs (`targets[i]`, `values[i]`), or (`targets[i]`, i) where there are no values: [`partition()`] of
+/// arrays, which [`finish()`] then puts in the order of a permutation, or the inverse of one. One block for each
+/// [`Cut::vectors`] times [`INVERSE_WORDS`] elements for each thread, as for [`partition()`].
 ///
 /// # Safety
 /// As for [`partition()`].

@@ -1,9 +1,9 @@
 //! The tour of a forest from its edges.
 //!
 //! Edge e = (u, v) has two arcs: 2e leads from u to v, 2e + 1 back, and the twin of arc a is `a ^ 1`. The arcs out of a
-//! vertex are in the order of their numbers, in a circle. The tour follows arc a by the arc that comes after its twin in
-//! that circle, which walks once around each tree. At a root it is cut: root r of number k (roots ascend by vertex) has
-//! the elements 2m + 2k, which enters it and is followed by its first arc, and 2m + 2k + 1, which leaves it and is
+//! vertex are in the order of their numbers, in a circle. The tour follows arc a by the arc that comes after its twin
+//! in that circle, which walks once around each tree. At a root it is cut: root r of number k (roots ascend by vertex)
+//! has the elements 2m + 2k, which enters it and is followed by its first arc, and 2m + 2k + 1, which leaves it and is
 //! followed by the next root's. So a forest of m edges and n - m trees is one list of 2n elements.
 //!
 //! A vertex is a root where its label is its own number.
@@ -172,8 +172,8 @@ pub unsafe fn link_roots(roots: &[i32], labels: &[i32], firsts: &[i32], arcs: u3
     }
 }
 
-/// Counts the edges (u, v) with u > v that mirror no edge of the tree, or one that was mirrored before: `mirrored` has a
-/// bit for each vertex, 0 at first, which stands for the edge to its parent. Any grid.
+/// Counts the edges (u, v) with u > v that mirror no edge of the tree, or one that was mirrored before: `mirrored` has
+/// a bit for each vertex, 0 at first, which stands for the edge to its parent. Any grid.
 ///
 /// # Safety
 /// All edges are of vertices that `parents` has. `mirrored` points to as many bits, and is changed by nothing else;

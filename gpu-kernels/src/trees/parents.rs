@@ -41,8 +41,8 @@ pub fn keys(parents: &[i32], mut keys: DisjointSlice<u32>) {
     }
 }
 
-/// What comes after leaving each vertex, with the vertices themselves, in order of their [`keys()`]; and what comes after entering the
-/// parent of each first child, where there is -1 for all others. Any grid.
+/// What comes after leaving each vertex, with the vertices themselves, in order of their [`keys()`]; and what comes
+/// after entering the parent of each first child, where there is -1 for all others. Any grid.
 ///
 /// # Safety
 /// `keys` and `order` have an element for each vertex: the sorted keys, which are at most the number of vertices, and a

@@ -2,8 +2,8 @@
 //!
 //! The preorder number of a vertex is how many vertices are entered before it. So the positions at which one is entered
 //! are marked in a bitmap, and each vertex looks its position up. The bitmap lies in blocks of 32 bytes, which are one
-//! sector of memory: the number of bits set before the block, and then [`BITS`] bits. For 10^8 vertices these are 29 MB,
-//! most of which a large GPU's L2 cache holds. Depth and size follow from the two positions.
+//! sector of memory: the number of bits set before the block, and then [`BITS`] bits. For 10^8 vertices these are 29
+//! MB, most of which a large GPU's L2 cache holds. Depth and size follow from the two positions.
 
 use cuda_std::prelude::*;
 
@@ -22,8 +22,8 @@ pub const fn blocks(positions: usize) -> usize {
 /// Marks the positions at which a vertex is entered. Elements 2i and 2i + 1 are one vertex's. Any grid.
 ///
 /// # Safety
-/// `positions` are a permutation of 0 .. 2n. `entered` has as many [`blocks`] of [`VECTORS`], 0 at first, and is changed
-/// by nothing else.
+/// `positions` are a permutation of 0 .. 2n. `entered` has as many [`blocks`] of [`VECTORS`], 0 at first, and is
+/// changed by nothing else.
 #[kernel(max_threads = 256)]
 pub unsafe fn mark(positions: &[i32], entered: *mut U32x4) {
     for i in thread::grid_stride(positions.len() / 2) {

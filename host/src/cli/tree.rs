@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use cuda_std::I32x2;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use warpsmith::{
     collectives::{Operator, ReduceWorkspace, reduce},
@@ -180,6 +181,21 @@ struct Made {
     steps: Vec<Step>,
 }
 
+#[derive(Serialize)]
+struct Object<'a> {
+    system: &'static str,
+    result: &'static str,
+    backend: String,
+    device: &'a str,
+    input: String,
+    #[serde(flatten)]
+    counts: Map<String, Value>,
+    runs: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steps: Option<Value>,
+    output: Option<String>,
+}
+
 impl<'a> Job<'a> {
     fn new(global: &Global, name: &'static str, input: &'a Input) -> Result<Self, Failure> {
         let progress = Progress::new(input.json || global.verbose > 0);
@@ -271,7 +287,9 @@ impl<'a> Job<'a> {
         let (n, found) = (self.tree.n(), weights.len());
         if found != n {
             let (path, tree) = (path.display(), self.input.tree.display());
-            return Err(Failure::error(format_args!("{path} has {found} weights, but {tree} has {n} vertices")));
+            let [found, n] =
+                [(found, "weight", "weights"), (n, "vertex", "vertices")].map(|(n, one, many)| format::counted(n, one, many));
+            return Err(Failure::error(format_args!("{path} has {found}, but {tree} has {n}")));
         }
         let weights = self.device.upload(weights)?;
         let (mut paths, mut subtrees) = (self.device.alloc(n)?, self.device.alloc(n)?);
@@ -302,23 +320,18 @@ impl<'a> Job<'a> {
     fn finish(&self, made: Made, output: Option<&Path>) -> Result<(), Failure> {
         let (input, output) = (self.input.tree.display(), output.map(|output| output.display().to_string()));
         if self.input.json {
-            let mut object = Map::new();
-            for (name, value) in [
-                ("system", json!("tree")),
-                ("result", json!(self.name)),
-                ("backend", json!(self.device.backend().to_string())),
-                ("device", json!(self.device.name())),
-                ("input", json!(input.to_string())),
-                ("runs", json!(self.input.repeat)),
-                ("output", json!(output)),
-            ] {
-                object.insert(name.to_owned(), value);
-            }
-            object.extend(made.counts.iter().map(|&(name, count)| (name.to_owned(), count.into())));
-            if self.input.repeat.is_some() {
-                let step = |&(name, ms, bytes): &Step| json!({ "name": name, "ms": ms, "bytes": bytes });
-                object.insert("steps".to_owned(), made.steps.iter().map(step).collect::<Value>());
-            }
+            let step = |&(name, ms, bytes): &Step| json!({ "name": name, "ms": ms, "bytes": bytes });
+            let object = Object {
+                system: "tree",
+                result: self.name,
+                backend: self.device.backend().to_string(),
+                device: self.device.name(),
+                input: input.to_string(),
+                counts: made.counts.iter().map(|&(name, count)| (name.to_owned(), count.into())).collect(),
+                runs: self.input.repeat,
+                steps: self.input.repeat.map(|_| made.steps.iter().map(step).collect()),
+                output,
+            };
             return terminal::print_json(&object);
         }
         terminal::print(format_args!("tree {}: {input} on {}", self.name, self.device))?;

@@ -95,8 +95,8 @@ pub fn diagnose_edges(n: usize, edges: &[[i32; 2]], roots: Roots<&[i32]>) -> Res
     }
 }
 
-/// Says what is wrong with the parents of a forest's vertices, if anything: the first that is out of range or the vertex
-/// itself; else a root that isn't the one asked for, or the lack of one; else the first vertex on a circle.
+/// Says what is wrong with the parents of a forest's vertices, if anything: the first that is out of range or the
+/// vertex itself; else a root that isn't the one asked for, or the lack of one; else the first vertex on a circle.
 ///
 /// # Errors
 /// Where the forest is invalid.

@@ -2,8 +2,8 @@
 
 use crate::device::DeviceError;
 
-/// Why a tree could not be rooted, or not be asked. Vertices and edges are named by their indices, from 0; where several
-/// offend, by the first.
+/// Why a tree could not be rooted, or not be asked. Vertices and edges are named by their indices, from 0; where
+/// several offend, by the first.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TreeError {

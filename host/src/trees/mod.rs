@@ -20,13 +20,13 @@
 //! # Ok::<(), warpsmith::trees::TreeError>(())
 //! ```
 //!
-//! The method is Tarjan and Vishkin's (SIAM J. Comput. 1985): the Euler tour of the forest is made as a linked list, and
-//! ranked ([`list_rank`](crate::list_rank)) once. All else are scans and lookups. The kernels are in
+//! The method is Tarjan and Vishkin's (SIAM J. Comput. 1985): the Euler tour of the forest is made as a linked list,
+//! and ranked ([`list_rank`](crate::list_rank)) once. All else are scans and lookups. The kernels are in
 //! `gpu_kernels::trees`.
 //!
 //! Input is checked, at the price of reading it once more and of reading back a few bytes: edges are those of a forest
-//! exactly if they are as many as vertices less roots, each vertex has one or is a root, and the tour that starts at the
-//! first root comes by all of them. What is wrong is then found on the host, and named.
+//! exactly if they are as many as vertices less roots, each vertex has one or is a root, and the tour that starts at
+//! the first root comes by all of them. What is wrong is then found on the host, and named.
 
 mod check;
 mod error;

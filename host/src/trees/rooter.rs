@@ -230,8 +230,8 @@ impl Rooter {
         self.next.ensure(2 * n)?;
         stream.fill(&mut self.firsts, -1)?;
         let (keys, order) = (self.sort.keys(), self.sort.order());
-        // SAFETY: sources are below n, and the labels have as many roots as were counted, so that there are two elements
-        // for each edge and each root, 2 n in all. Blocks are whole warps.
+        // SAFETY: sources are below n, and the labels have as many roots as were counted, so that there are two
+        // elements for each edge and each root, 2 n in all. Blocks are whole warps.
         unsafe {
             launch!(stream, edges::list_roots<<<grid(stream, n), THREADS>>>(labels, &self.numbers, &mut self.roots))?;
             launch!(stream, edges::first_arcs<<<grid(stream, arcs), THREADS>>>(keys, order, &mut self.firsts))?;

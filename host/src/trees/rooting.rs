@@ -59,8 +59,8 @@ impl Rooting {
         &self.depth
     }
 
-    /// Postorder numbers, and the positions at which the Euler tour, of two positions for each vertex, enters and leaves
-    /// each vertex. Doesn't wait.
+    /// Postorder numbers, and the positions at which the Euler tour, of two positions for each vertex, enters and
+    /// leaves each vertex. Doesn't wait.
     ///
     /// # Errors
     /// Where the device fails.

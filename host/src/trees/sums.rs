@@ -26,9 +26,9 @@ impl Weight for f64 {}
 
 /// Sums weights of vertices on one device, and keeps its arrays from call to call.
 ///
-/// Integers wrap. Sums of `f32` are formed in `f64` and rounded once at the end. All sums are differences of prefix sums
-/// over the whole forest: with s the sum of all weights' magnitudes, the error of a sum of floats is at most a few dozen
-/// times 2^-53 s, however small the sum itself is. Results are the same bits at each call, on every device.
+/// Integers wrap. Sums of `f32` are formed in `f64` and rounded once at the end. All sums are differences of prefix
+/// sums over the whole forest: with s the sum of all weights' magnitudes, the error of a sum of floats is at most a few
+/// dozen times 2^-53 s, however small the sum itself is. Results are the same bits at each call, on every device.
 pub struct TreeSums<V: Weight> {
     placed: Buffer<V::Sum>,
     scan: ScanWorkspace<V::Sum>,
