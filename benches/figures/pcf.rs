@@ -143,7 +143,10 @@ fn shapes_of<T: PcfReal>(quick: bool) -> Result<()> {
     pdist("5,000 x 1,000", &random::uniform(n(5_000), 1_000, 1)?)?;
     pdist("5,000 x 1..5,000", &random::uneven(n(5_000), 5_000, 1)?)?;
     pdist("64 x 300,000", &random::uniform(64, n(300_000), 1)?)?;
-    pdist("20,000 x 10 and 1 x 1,000,000", &in_turns(&[random::uniform(n(20_000), 10, 1)?, random::uniform(1, n(1_000_000), 2)?]))?;
+    pdist(
+        "20,000 x 10 and 1 x 1,000,000",
+        &in_turns(&[random::uniform(n(20_000), 10, 1)?, random::uniform(1, n(1_000_000), 2)?]),
+    )?;
     let points = |i: usize| if i == 0 { 2_000 } else { 10 + 3 * i };
     let sets = (0..32).map(|i| random::uniform(n(625), points(i), i as u64)).collect::<std::result::Result<Vec<_>, _>>()?;
     pdist("20,000 x 13..103, one in 32 x 2,000", &in_turns(&sets))?;

@@ -25,8 +25,8 @@ use super::{
 };
 use cuda_std::prelude::*;
 
-/// Dynamic shared memory that a block of `warps` warps needs, in bytes, with windows of so many segments of each function
-/// of the first band and of the second.
+/// Dynamic shared memory that a block of `warps` warps needs, in bytes, with windows of so many segments of each
+/// function of the first band and of the second.
 pub const fn shared_bytes<T: Scalar>(windows: [u32; 2], warps: u32) -> usize {
     (LANES * windows[0] + warps * windows[1]) as usize * size_of::<T::Segment>()
 }
@@ -108,12 +108,7 @@ impl Span {
 /// # Safety
 /// The segments are there.
 #[inline(always)]
-unsafe fn spans<T: Scalar>(
-    first: (*const T::Segment, u32),
-    second: (*const T::Segment, u32),
-    from: T,
-    to: T,
-) -> ([Span; 2], T) {
+unsafe fn spans<T: Scalar>(first: (*const T::Segment, u32), second: (*const T::Segment, u32), from: T, to: T) -> ([Span; 2], T) {
     let mut searches = [(first, from), (first, to), (second, from), (second, to)]
         .map(|((segments, length), time)| Search::new(segments, length, time));
     // Side by side, as each step waits for memory.
@@ -133,9 +128,9 @@ unsafe fn spans<T: Scalar>(
     }
 }
 
-/// Merges a tile of pairs: those of functions in the part of the first band from position 32 x on and in the second from
-/// `warps` y on, for the block (x, y). Gives the merge of the thread's pair, where it is wanted, and the pair's positions
-/// in the two parts.
+/// Merges a tile of pairs: those of functions in the part of the first band from position 32 x on and in the second
+/// from `warps` y on, for the block (x, y). Gives the merge of the thread's pair, where it is wanted, and the pair's
+/// positions in the two parts.
 ///
 /// With `PIECES` it goes from the cut z to the next one.
 ///
@@ -320,8 +315,7 @@ pub unsafe fn integrals<O: Operation>(
     let (op, pairs) = (O::new(p), Pairs::of_at_most(longest));
     // SAFETY: this kernel's contract is that of `tile`; the positions are those of the orders.
     unsafe {
-        let (merge, first_position, second_position) =
-            tile::<O, false>(first, second, [window; 2], &[], pairs, op, placement);
+        let (merge, first_position, second_position) = tile::<O, false>(first, second, [window; 2], &[], pairs, op, placement);
         if let Some(merge) = merge {
             // Read again (volatile, or the compiler would not): no registers hold them meanwhile.
             let first_function = first.order.as_ptr().add(first_position as usize).read_volatile();
@@ -332,13 +326,13 @@ pub unsafe fn integrals<O: Operation>(
 }
 
 /// The sums over pieces of time of pairs of functions, of which the second are long. A grid of (positions of the first
-/// part / 32, `seconds` of `pairs` / warps, pieces), blocks of 4, 8 or 16 warps, [`shared_bytes`] of shared memory for the
-/// windows, which are at least 2.
+/// part / 32, `seconds` of `pairs` / warps, pieces), blocks of 4, 8 or 16 warps, [`shared_bytes`] of shared memory for
+/// the windows, which are at least 2.
 ///
 /// # Safety
-/// Both parts are as [`Functions`] says, for positions from those of `pairs` on; functions at positions of the second part
-/// from `seconds` on are not long. There are as many cuts as pieces and one more, from 0 to infinity. `partials` has an
-/// element for each piece and each pair of a position of the first part and one of the `seconds` of the second.
+/// Both parts are as [`Functions`] says, for positions from those of `pairs` on; functions at positions of the second
+/// part from `seconds` on are not long. There are as many cuts as pieces and one more, from 0 to infinity. `partials`
+/// has an element for each piece and each pair of a position of the first part and one of the `seconds` of the second.
 #[kernel(for O in [
     L1<f32> { max_threads = 512, min_blocks = 2 },
     L2<f32> { max_threads = 512, min_blocks = 2 },
@@ -364,8 +358,7 @@ pub unsafe fn pieces<O: Operation>(
     // SAFETY: this kernel's contract is that of `tile`; a pair and a piece have one place.
     unsafe {
         let windows = [first_window, second_window];
-        let (merge, first_position, second_position) =
-            tile::<O, true>(first, second, windows, cuts, pairs, O::new(p), placement);
+        let (merge, first_position, second_position) = tile::<O, true>(first, second, windows, cuts, pairs, O::new(p), placement);
         if let Some(merge) = merge {
             let piece = thread::block_idx_z() as usize;
             let at = pairs.partial(first.order.len(), piece, first_position, second_position);
