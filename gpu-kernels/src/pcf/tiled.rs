@@ -14,9 +14,9 @@
 //! far a pair is in a function depends on the time that it has come to alone, so the pair that is furthest behind in
 //! time is at the start of both its windows: every phase makes progress.
 //!
-//! A merge of long functions is cut into pieces of time ([`pieces`]), which different blocks take, so that few long
+//! A merge of long functions is cut into pieces of time ([`pieces()`]), which different blocks take, so that few long
 //! functions fill a GPU, and lanes don't come far apart in the functions that they share. The cuts are those of a whole
-//! set. The sums over the pieces are added in their order by [`combine`].
+//! set. The sums over the pieces are added in their order by [`combine()`].
 
 use super::{
     Functions, LANES, Pairs, Placement, Scalar,
@@ -135,7 +135,7 @@ unsafe fn spans<T: Scalar>(first: (*const T::Segment, u32), second: (*const T::S
 /// With `PIECES` it goes from the cut z to the next one.
 ///
 /// # Safety
-/// As for [`integrals`] and [`pieces`].
+/// As for [`integrals()`] and [`pieces()`].
 #[inline(always)]
 unsafe fn tile<O: Operation, const PIECES: bool>(
     first: Functions<'_, ScalarOf<O>>,
@@ -371,7 +371,7 @@ pub unsafe fn pieces<O: Operation>(
 /// the `seconds` of the second.
 ///
 /// # Safety
-/// As for [`pieces`], which has computed the sums over so many pieces; and every result has its place in `out`.
+/// As for [`pieces()`], which has computed the sums over so many pieces; and every result has its place in `out`.
 #[kernel(
     for O in [L1<f32>, L2<f32>, Lp<f32>, Inner<f32>, L1<f64>, L2<f64>, Lp<f64>, Inner<f64>],
     max_threads = 256,
