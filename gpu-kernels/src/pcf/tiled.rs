@@ -289,7 +289,7 @@ unsafe fn tile<O: Operation, const PIECES: bool>(
 /// warps), blocks of 4, 8 or 16 warps, [`shared_bytes`] of shared memory; `window` is at least 2. Pairs with a function
 /// of more than `longest` segments are left out.
 ///
-/// With these launch bounds no registers spill on sm_90.
+/// With these launch bounds next to no registers spill on sm_90.
 ///
 /// # Safety
 /// Both bands are as [`Functions`] says, and every result has its place in `out`.
