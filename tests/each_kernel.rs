@@ -154,6 +154,17 @@ fn matrices_of<T: PcfReal>() -> Result {
             }
         }
     }
+    // So long that merges are cut into pieces.
+    let long: PcfSet<T> = random::uniform(1, 4100, 3)?;
+    for measure in [Measure::Lp(1.0), Measure::Lp(2.0), Measure::Lp(3.0), Measure::Inner] {
+        let matrix = Pairwise::cdist(&long, &b, measure)?.with_kernel(PcfKernel::Tiled);
+        let entries = matrix.compute(&engine, Layout::Dense, Control::default())?;
+        let Measure::Lp(p) = measure else { continue };
+        for (k, entry) in entries.into_iter().enumerate() {
+            let (entry, expected) = (entry.to_f64(), lp_distance(long.get(0), b.get(k), p)?.to_f64());
+            assert!((entry - expected).abs() <= 1e-3 * expected, "{measure:?} in pieces: {entry} for {expected}");
+        }
+    }
     let distances = Pairwise::pdist(&a, 1.0)?;
     let (nearest, _) = distances.nearest(&engine, 2, Control::default())?;
     assert!(nearest.indices.chunks(2).zip(0..).all(|(others, i)| !others.contains(&i) && others[0] != others[1]));

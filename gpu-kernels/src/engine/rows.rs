@@ -2,8 +2,8 @@
 //!
 //! An entry (row, column) of a block counts for its row and, in the lower triangle of a symmetric matrix, for the row
 //! that it is mirrored to. So a block has two kinds of *lines*: its rows, and its columns where these are rows of the
-//! other half. [`rows`](smallest) has a warp take a row. [`columns`](smallest_mirrored) has a block of threads take 32
-//! columns: it reads tiles by rows, and only those in which an entry may count are transposed, in shared memory.
+//! other half. A warp takes a row ([`smallest()`]). A block of threads takes 32 columns ([`smallest_mirrored()`]): it
+//! reads tiles by rows, and transposes in shared memory only those in which an entry may count.
 //!
 //! Nearly all entries are looked at once, and compared with one number: what doesn't change what is kept of a line is
 //! found out by lanes on their own, and a warp comes together for the rest.
@@ -465,8 +465,8 @@ pub unsafe fn smallest<T: Entry>(entries: *const T, part: Part, count: u32, keys
     unsafe { straight(entries, part, Lists::<T> { keys, columns, count }) }
 }
 
-/// Keeps the smallest entries of a block's columns as [`smallest()`] does those of rows. A block of [`THREADS`] for each
-/// 32 columns.
+/// Keeps the smallest entries of a block's columns as [`smallest()`] does those of rows. A block of [`THREADS`] for
+/// each 32 columns.
 ///
 /// # Safety
 /// As for [`smallest()`], where the matrix has as many rows as columns.
@@ -546,8 +546,8 @@ impl<T: Entry> Rows<T> for Sums {
     }
 }
 
-/// Adds the entries of a block's rows, in units of 1 / `scale`, to the sums of these rows. A warp for each row, in blocks
-/// of [`THREADS`].
+/// Adds the entries of a block's rows, in units of 1 / `scale`, to the sums of these rows. A warp for each row, in
+/// blocks of [`THREADS`].
 ///
 /// # Safety
 /// `entries` are the block's, of which those that count have been written. Each row of the matrix has an element of the

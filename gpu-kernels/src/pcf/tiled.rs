@@ -14,9 +14,9 @@
 //! far a pair is in a function depends on the time that it has come to alone, so the pair that is furthest behind in
 //! time is at the start of both its windows: every phase makes progress.
 //!
-//! A merge of long functions is cut into pieces of time ([`pieces`]), which different blocks take, so that few long
+//! A merge of long functions is cut into pieces of time ([`pieces()`]), which different blocks take, so that few long
 //! functions fill a GPU, and lanes don't come far apart in the functions that they share. The cuts are those of a whole
-//! set. The sums over the pieces are added in their order by [`combine`].
+//! set. The sums over the pieces are added in their order by [`combine()`].
 
 use super::{
     Functions, LANES, Pairs, Placement, Scalar,
@@ -25,8 +25,8 @@ use super::{
 };
 use cuda_std::prelude::*;
 
-/// Dynamic shared memory that a block of `warps` warps needs, in bytes, with windows of so many segments of each function
-/// of the first band and of the second.
+/// Dynamic shared memory that a block of `warps` warps needs, in bytes, with windows of so many segments of each
+/// function of the first band and of the second.
 pub const fn shared_bytes<T: Scalar>(windows: [u32; 2], warps: u32) -> usize {
     (LANES * windows[0] + warps * windows[1]) as usize * size_of::<T::Segment>()
 }
@@ -128,14 +128,14 @@ unsafe fn spans<T: Scalar>(first: (*const T::Segment, u32), second: (*const T::S
     }
 }
 
-/// Merges a tile of pairs: those of functions in the part of the first band from position 32 x on and in the second from
-/// `warps` y on, for the block (x, y). Gives the merge of the thread's pair, where it is wanted, and the pair's positions
-/// in the two parts.
+/// Merges a tile of pairs: those of functions in the part of the first band from position 32 x on and in the second
+/// from `warps` y on, for the block (x, y). Gives the merge of the thread's pair, where it is wanted, and the pair's
+/// positions in the two parts.
 ///
 /// With `PIECES` it goes from the cut z to the next one.
 ///
 /// # Safety
-/// As for [`integrals`] and [`pieces`].
+/// As for [`integrals()`] and [`pieces()`].
 #[inline(always)]
 unsafe fn tile<O: Operation, const PIECES: bool>(
     first: Functions<'_, ScalarOf<O>>,
@@ -289,7 +289,7 @@ unsafe fn tile<O: Operation, const PIECES: bool>(
 /// warps), blocks of 4, 8 or 16 warps, [`shared_bytes`] of shared memory; `window` is at least 2. Pairs with a function
 /// of more than `longest` segments are left out.
 ///
-/// With these launch bounds no registers spill on sm_90.
+/// With these launch bounds next to no registers spill on sm_90.
 ///
 /// # Safety
 /// Both bands are as [`Functions`] says, and every result has its place in `out`.
@@ -326,13 +326,13 @@ pub unsafe fn integrals<O: Operation>(
 }
 
 /// The sums over pieces of time of pairs of functions, of which the second are long. A grid of (positions of the first
-/// part / 32, `seconds` of `pairs` / warps, pieces), blocks of 4, 8 or 16 warps, [`shared_bytes`] of shared memory for the
-/// windows, which are at least 2.
+/// part / 32, `seconds` of `pairs` / warps, pieces), blocks of 4, 8 or 16 warps, [`shared_bytes`] of shared memory for
+/// the windows, which are at least 2.
 ///
 /// # Safety
-/// Both parts are as [`Functions`] says, for positions from those of `pairs` on; functions at positions of the second part
-/// from `seconds` on are not long. There are as many cuts as pieces and one more, from 0 to infinity. `partials` has an
-/// element for each piece and each pair of a position of the first part and one of the `seconds` of the second.
+/// Both parts are as [`Functions`] says, for positions from those of `pairs` on; functions at positions of the second
+/// part from `seconds` on are not long. There are as many cuts as pieces and one more, from 0 to infinity. `partials`
+/// has an element for each piece and each pair of a position of the first part and one of the `seconds` of the second.
 #[kernel(for O in [
     L1<f32> { max_threads = 512, min_blocks = 2 },
     L2<f32> { max_threads = 512, min_blocks = 2 },
@@ -371,7 +371,7 @@ pub unsafe fn pieces<O: Operation>(
 /// the `seconds` of the second.
 ///
 /// # Safety
-/// As for [`pieces`], which has computed the sums over so many pieces; and every result has its place in `out`.
+/// As for [`pieces()`], which has computed the sums over so many pieces; and every result has its place in `out`.
 #[kernel(
     for O in [L1<f32>, L2<f32>, Lp<f32>, Inner<f32>, L1<f64>, L2<f64>, Lp<f64>, Inner<f64>],
     max_threads = 256,

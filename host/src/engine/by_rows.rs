@@ -1,8 +1,10 @@
 //! What is kept of the rows of a matrix that isn't stored: their smallest entries, those below a bound, their sums.
 //!
-//! Blocks are reduced on the device that computed them (`gpu_kernels::engine::rows`), and never leave it. What there is of
-//! the rows on each device is brought together at the end, in a way in which neither the blocks nor the devices matter.
+//! Blocks are reduced on the device that computed them (`gpu_kernels::engine::rows`), and never leave it. What there is
+//! of the rows on each device is brought together at the end, in a way in which neither the blocks nor the devices
+//! matter.
 
+use std::ops::Range;
 use std::sync::{
     Mutex, MutexGuard, PoisonError,
     atomic::{AtomicUsize, Ordering::Relaxed},
@@ -50,7 +52,7 @@ const MOST_ROWS: usize = i32::MAX as usize;
 
 /// A block whose entries are in its device's memory.
 #[derive(Clone, Copy, Debug)]
-pub struct Entries<'a, T: Entry> {
+pub struct BlockEntries<'a, T: Entry> {
     /// The block, and which of its entries count. Unless all do, they count for the rows that they are mirrored to as
     /// well, but for those on the diagonal.
     pub part: Part,
@@ -78,13 +80,13 @@ pub trait RowReducer<T: Entry>: Sync {
     ///
     /// # Errors
     /// What the device reports.
-    fn reduce(&self, state: &mut Self::State, stream: &Stream, block: Entries<'_, T>) -> Result<(), EngineError>;
+    fn reduce(&self, state: &mut Self::State, stream: &Stream, block: BlockEntries<'_, T>) -> Result<(), EngineError>;
 
     /// Takes from the device what a block came to, when its reduction is done.
     ///
     /// # Errors
     /// What the device reports, and [`OutOfMemory`](EngineError::OutOfMemory).
-    fn collect(&self, state: &mut Self::State, block: Entries<'_, T>) -> Result<(), EngineError> {
+    fn collect(&self, state: &mut Self::State, block: BlockEntries<'_, T>) -> Result<(), EngineError> {
         _ = (state, block);
         Ok(())
     }
@@ -110,8 +112,8 @@ pub struct ByRows<T: Entry, R: RowReducer<T>> {
 }
 
 impl<T: Entry, R: RowReducer<T>> ByRows<T, R> {
-    /// Of a symmetric matrix of `n` x `n`, by an engine that has these devices. Without `diagonal`, no entry is of a row
-    /// and of the column of the same number.
+    /// Of a symmetric matrix of `n` x `n`, by an engine that has these devices. Without `diagonal`, no entry is of a
+    /// row and of the column of the same number.
     ///
     /// # Errors
     /// [`TooLarge`](EngineError::TooLarge), and what [`RowReducer::begin`] reports.
@@ -150,7 +152,7 @@ impl<T: Entry, R: RowReducer<T>> ByRows<T, R> {
         self.states[gpu].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn entries<'a>(&self, slot: usize, block: &Block, entries: View<'a, T>) -> Result<Entries<'a, T>, EngineError> {
+    fn entries<'a>(&self, slot: usize, block: &Block, entries: View<'a, T>) -> Result<BlockEntries<'a, T>, EngineError> {
         block.check(self.shape, entries.len())?;
         // None is above `MOST_ROWS`.
         let part = Part {
@@ -160,7 +162,7 @@ impl<T: Entry, R: RowReducer<T>> ByRows<T, R> {
             width: block.width() as u32,
             coverage: self.coverage,
         };
-        Ok(Entries { part, entries, slot })
+        Ok(BlockEntries { part, entries, slot })
     }
 
     /// Reduces a block on one of the devices.
@@ -229,7 +231,8 @@ fn affordable(requested: usize) -> Result<(), EngineError> {
     if requested > memory().free / 2 { Err(EngineError::OutOfMemory { requested }) } else { Ok(()) }
 }
 
-/// Keeps the smallest entries of each row, in ascending order; of equal ones those in the first columns. NaN comes last.
+/// Keeps the smallest entries of each row, in ascending order; of equal ones those in the first columns. NaN comes
+/// last.
 ///
 /// What is kept are the entries and their columns, `count` for each row; where a row has fewer, NaN and `u32::MAX`.
 #[derive(Clone, Copy, Debug)]
@@ -261,17 +264,17 @@ impl<T: DeviceEntry> RowReducer<T> for Smallest {
         Ok(Lists { keys, columns })
     }
 
-    fn reduce(&self, lists: &mut Lists<T>, stream: &Stream, block: Entries<'_, T>) -> Result<(), EngineError> {
-        let Entries { part, entries, .. } = block;
+    fn reduce(&self, lists: &mut Lists<T>, stream: &Stream, block: BlockEntries<'_, T>) -> Result<(), EngineError> {
+        let BlockEntries { part, entries, .. } = block;
         // A longer list would have needed more memory than there is.
         let count = self.count as u32;
         if count == 0 {
             return Ok(());
         }
         let (keys, columns) = (&mut lists.keys, &mut lists.columns);
-        // SAFETY: the entries are a block's of the matrix, by rows, and those that count have been computed on this or an
-        // earlier stream. There are `count` keys and columns for each of the matrix's rows, of which it has as many as
-        // columns where blocks are mirrored. The state is borrowed mutably, and its uses are in the stream's order.
+        // SAFETY: the entries are a block's of the matrix, by rows, and those that count have been computed on this or
+        // an earlier stream. There are `count` keys and columns for each of the matrix's rows, of which it has as many
+        // as columns where blocks are mirrored. The state is borrowed mutably, and its uses are in the stream's order.
         unsafe {
             launch!(stream, rows::smallest::<T><<<warps(part.height), THREADS>>>(&entries, part, count, &mut *keys, &mut *columns))?;
             if part.coverage != ALL {
@@ -349,15 +352,15 @@ impl<T: DeviceEntry> Below<T> {
         &self,
         report: &mut BelowReport<T>,
         stream: &Stream,
-        block: Entries<'_, T>,
-        lines: std::ops::Range<u32>,
+        block: BlockEntries<'_, T>,
+        lines: Range<u32>,
     ) -> Result<(), EngineError> {
-        let Entries { part, entries, .. } = block;
+        let BlockEntries { part, entries, .. } = block;
         let BelowReport { count, places, values } = report;
         let (capacity, part) = (places.len().min(values.len()) as u64, Part { height: lines.end, ..part });
         stream.fill_zero(&mut *count)?;
-        // SAFETY: the entries are a block's of the matrix, by rows, and those that count have been computed on this or an
-        // earlier stream. There is one counter, and room for `capacity` elements.
+        // SAFETY: the entries are a block's of the matrix, by rows, and those that count have been computed on this or
+        // an earlier stream. There is one counter, and room for `capacity` elements.
         unsafe {
             launch!(stream, rows::below::<T><<<warps(lines.end - lines.start), THREADS>>>(
                 &entries, part, lines.start, self.bound, capacity, count, places, values
@@ -408,7 +411,7 @@ impl<T: DeviceEntry> RowReducer<T> for Below<T> {
         Ok(FoundBelow { stream: device.stream()?, reports: Vec::new(), found: Vec::new() })
     }
 
-    fn reduce(&self, state: &mut FoundBelow<T>, stream: &Stream, block: Entries<'_, T>) -> Result<(), EngineError> {
+    fn reduce(&self, state: &mut FoundBelow<T>, stream: &Stream, block: BlockEntries<'_, T>) -> Result<(), EngineError> {
         while state.reports.len() <= block.slot {
             state.reports.push(BelowReport::new(stream.device())?);
         }
@@ -420,8 +423,8 @@ impl<T: DeviceEntry> RowReducer<T> for Below<T> {
         self.search(report, stream, block, 0..block.part.height)
     }
 
-    fn collect(&self, state: &mut FoundBelow<T>, block: Entries<'_, T>) -> Result<(), EngineError> {
-        let Entries { part, slot, .. } = block;
+    fn collect(&self, state: &mut FoundBelow<T>, block: BlockEntries<'_, T>) -> Result<(), EngineError> {
+        let BlockEntries { part, slot, .. } = block;
         let before = state.found.len();
         let count = state.reports[slot].count(&state.stream)?;
         let capacity = state.reports[slot].places.len();
@@ -503,13 +506,13 @@ impl<T: DeviceEntry> RowReducer<T> for Sums {
         Ok(FixedPoint { low: device.alloc_zeroed(rows)?, high: device.alloc_zeroed(rows)?, kinds: device.alloc_zeroed(rows)? })
     }
 
-    fn reduce(&self, sums: &mut FixedPoint, stream: &Stream, block: Entries<'_, T>) -> Result<(), EngineError> {
-        let Entries { part, entries, .. } = block;
+    fn reduce(&self, sums: &mut FixedPoint, stream: &Stream, block: BlockEntries<'_, T>) -> Result<(), EngineError> {
+        let BlockEntries { part, entries, .. } = block;
         let FixedPoint { low, high, kinds } = sums;
         let (rows, columns) = (warps(part.height), strips(part.width));
-        // SAFETY: the entries are a block's of the matrix, by rows, and those that count have been computed on this or an
-        // earlier stream. Each array has an element for each of the matrix's rows, of which it has as many as columns
-        // where blocks are mirrored. The state is borrowed mutably, and its uses are in the stream's order.
+        // SAFETY: the entries are a block's of the matrix, by rows, and those that count have been computed on this or
+        // an earlier stream. Each array has an element for each of the matrix's rows, of which it has as many as
+        // columns where blocks are mirrored. The state is borrowed mutably, and its uses are in the stream's order.
         unsafe {
             launch!(stream, rows::sums::<T><<<rows, THREADS>>>(&entries, part, self.scale, &mut *low, &mut *high, &mut *kinds))?;
             if part.coverage != ALL {

@@ -26,7 +26,7 @@ mod schedule;
 mod trace;
 mod writer;
 
-pub use by_rows::{Below, ByRows, DeviceEntry, Entries, FixedPoint, FoundBelow, Lists, RowReducer, Smallest, Sums};
+pub use by_rows::{Below, BlockEntries, ByRows, DeviceEntry, FixedPoint, FoundBelow, Lists, RowReducer, Smallest, Sums};
 pub use cancel::Cancel;
 pub use cells::Cells;
 pub use checkpoint::{Checkpoint, Queue};

@@ -34,8 +34,8 @@ const BLOCKS_PER_GPU: usize = 16;
 /// idle at each one's end. For one GPU; several are better served by more of them.
 const WORTHWHILE_SIDE: usize = 2048;
 
-/// The most bytes of a block. Page-locked memory for [`SLOTS`] is allocated, which is slow, and larger ones are downloaded no
-/// faster.
+/// The most bytes of a block. Page-locked memory for [`SLOTS`] is allocated, which is slow, and larger ones are
+/// downloaded no faster.
 const MAX_BLOCK_BYTES: usize = 64 << 20;
 
 /// How an [`Engine`] divides its work. The default leaves it to the engine.
@@ -97,8 +97,8 @@ pub struct Report {
 ///
 /// Every GPU has a worker thread (the first the calling one), which draws blocks from one queue. For each block it
 /// enqueues the operation on a compute stream and the download behind it on another; while they run it waits for the
-/// last block but one, and puts that in place. Where the functions are on the GPU as a whole, two compute streams take turns,
-/// so that a block fills the multiprocessors that the one before it leaves idle at its end.
+/// last block but one, and puts that in place. Where the functions are on the GPU as a whole, two compute streams take
+/// turns, so that a block fills the multiprocessors that the one before it leaves idle at its end.
 #[derive(Debug)]
 pub struct Engine {
     devices: Vec<Device>,

@@ -162,8 +162,8 @@ macro_rules! for_measure {
     };
 }
 
-/// Launches the kernel of `tiled` or of `direct` for this measure. Pairs with a function of more than `longest` segments
-/// are left out by `tiled`.
+/// Launches the kernel of `tiled` or of `direct` for this measure. Pairs with a function of more than `longest`
+/// segments are left out by `tiled`.
 pub fn launch<T: PcfReal>(
     stream: &Stream,
     tiled: bool,
@@ -177,8 +177,8 @@ pub fn launch<T: PcfReal>(
     for_measure!(T, measure, launch_one(stream, tile, longest, [first, second], out, placement))
 }
 
-/// Launches the kernels that merge in pieces, over pairs of a function of a part of one band and a long one of another, for
-/// a few of their positions at a time.
+/// Launches the kernels that merge in pieces, over pairs of a function of a part of one band and a long one of another,
+/// for a few of their positions at a time.
 pub fn launch_pieces<T: PcfReal>(
     stream: &Stream,
     measure: Measure,

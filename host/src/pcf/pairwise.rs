@@ -89,9 +89,9 @@ pub enum PairwiseError {
 /// Sums are made in the functions' precision, in order of time, with one term for each interval between two
 /// breakpoints; entries don't depend on the order of the pair, on the blocks or on the number of GPUs, bit for bit. On
 /// GPUs, those of functions of more than 4,096 breakpoints, where there are few pairs of these, are made over pieces of
-/// time and then added in their order. The pieces follow from the sets' breakpoints, so that such entries may differ in the
-/// last digits from those of other sets with the same functions, unless these are made [parts](Self::part_of).
-/// With u the unit roundoff and m and n the functions' numbers of breakpoints, a distance for p = 1 or 2 is within a
+/// time and then added in their order. The pieces follow from the sets' breakpoints, so that such entries may differ in
+/// the last digits from those of other sets with the same functions, unless these are made [parts](Self::part_of). With
+/// u the unit roundoff and m and n the functions' numbers of breakpoints, a distance for p = 1 or 2 is within a
 /// relative (m + n + 2)·u of the exact one, for another p within (m + n + 16 p + 16)·u as long as its p-th power is
 /// neither tiny nor huge; an inner product is within (m + n + 2)·u·∫|f·g|. Distances are infinite where the functions
 /// differ for ever, and so are inner products where neither ends at zero.
@@ -216,8 +216,8 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
         hasher.finish()
     }
 
-    /// On the CPU, the side of blocks that are done soon: it is at the end of a block that the computation is cancelled,
-    /// and that progress is told. Elsewhere, and where that is no restriction, the engine's choice. For
+    /// On the CPU, the side of blocks that are done soon: it is at the end of a block that the computation is
+    /// cancelled, and that progress is told. Elsewhere, and where that is no restriction, the engine's choice. For
     /// [`Settings::block_side`](crate::engine::Settings::block_side).
     pub fn block_side(&self, device: &Device) -> Option<usize> {
         let (rows, columns) = self.size();
