@@ -48,8 +48,8 @@ unsafe fn find(parents: *mut i32, mut vertex: i32) -> i32 {
             if next == parent {
                 return parent;
             }
-            // The nearer to the root, the smaller: what other threads have found is kept. (Roots alone are hooked, and this
-            // vertex will never be one again.)
+            // The nearer to the root, the smaller: what other threads have found is kept. (Roots alone are hooked, and
+            // this vertex will never be one again.)
             atomic::device::fetch_min(parents.add(vertex as usize), next);
             vertex = next;
         }
@@ -94,14 +94,6 @@ pub fn are_known(known: &[i32], u: i32, v: i32) -> bool {
     !known.is_empty() && known[u as usize] == known[v as usize]
 }
 
-/// An edge, whose memory others take the place of soon: what is kept in the caches should be that of the vertices.
-#[inline(always)]
-#[cfg_attr(not(cuda_device), track_caller)]
-pub fn edge_at(edges: &[I32x2], edge: usize) -> I32x2 {
-    // SAFETY: a reference is valid for reads, and nothing writes to a slice that a kernel has.
-    unsafe { mem::load_streaming(&raw const edges[edge]) }
-}
-
 /// Each vertex alone. Any grid.
 ///
 /// # Safety
@@ -127,7 +119,7 @@ pub unsafe fn start(mut parents: DisjointSlice<i32>, status: *mut Status) {
 pub unsafe fn hook(edges: &[I32x2], first: u32, n: u32, known: &[i32], parents: *mut i32, hooks: *mut u32, status: *mut Status) {
     let mut loops = 0;
     for i in thread::grid_stride(edges.len()) {
-        let (I32x2 { x: u, y: v }, edge) = (edge_at(edges, i), first + i as u32);
+        let (I32x2 { x: u, y: v }, edge) = (edges[i], first + i as u32);
         if u as u32 >= n || v as u32 >= n {
             // SAFETY: the status is valid for atomic access (this kernel's contract).
             unsafe { atomic::device::fetch_min(&raw mut (*status).outside, edge) };

@@ -22,7 +22,7 @@ use crate::{
         Max, Min,
         warp::{Lanes, inclusive_scan},
     },
-    components::{NONE, are_known, edge_at, unite},
+    components::{NONE, are_known, unite},
 };
 
 /// In a vertex's bits: the edge to its parent is a bridge.
@@ -43,13 +43,6 @@ pub struct Counts {
     pub components: u32,
     /// Articulation points, in [`cut_vertices()`].
     pub cuts: u32,
-}
-
-/// Whether an edge is that of the forest between two vertices. A vertex's *link* is the number of the edge to its
-/// parent, or where edges between the same vertices are one, its parent; [`NONE`] for roots.
-#[inline(always)]
-const fn links(arcs: bool, link: u32, edge: u32, other: i32) -> bool {
-    link == if arcs { other as u32 } else { edge }
 }
 
 /// The greatest and the least.
@@ -102,23 +95,17 @@ pub struct Rooted<'a> {
 }
 
 /// Brings vertices into preorder: `order` gets the vertex at each position, `spans` its end and its parent's position
-/// ([`NONE`] for roots). `links` gets each vertex's position and, as its link, its parent; `reaches` each position
-/// twice. Any grid.
+/// ([`NONE`] for roots), `reaches` the position twice. Any grid.
 ///
 /// # Safety
 /// All arrays have as many elements as there are vertices. Positions are a permutation, and parents are vertices.
 #[kernel(max_threads = 256)]
-pub unsafe fn order(
-    rooted: Rooted<'_>,
-    order: *mut i32,
-    spans: *mut U32x2,
-    mut links: DisjointSlice<U32x2>,
-    mut reaches: DisjointSlice<U32x2>,
-) {
-    for (vertex, link) in links.grid_stride_mut() {
+pub unsafe fn order(rooted: Rooted<'_>, order: *mut i32, spans: *mut U32x2, mut reaches: DisjointSlice<U32x2>) {
+    for (vertex, reach) in reaches.grid_stride_mut() {
+        // As many positions as vertices.
+        *reach = U32x2::splat(vertex as u32);
         let (parent, position) = (rooted.parents[vertex], rooted.positions[vertex] as u32);
         let above = if parent < 0 { NONE } else { rooted.positions[parent as usize] as u32 };
-        *link = U32x2::new(position, if parent < 0 { NONE } else { parent as u32 });
         // SAFETY: positions are a permutation, so that they are in range, and no other vertex has this one (this
         // kernel's contract).
         unsafe {
@@ -126,38 +113,37 @@ pub unsafe fn order(
             spans.add(position as usize).write(U32x2::new(position + rooted.sizes[vertex] as u32, above));
         }
     }
-    for (position, reach) in reaches.grid_stride_mut() {
-        *reach = U32x2::splat(position as u32);
+}
+
+/// Sets the bits of the forest's edges. Any grid.
+///
+/// # Safety
+/// `bits` has a bit for each edge, and is valid for atomic access.
+#[kernel(max_threads = 256)]
+pub unsafe fn mark(indices: &[u32], bits: *mut u32) {
+    for i in thread::grid_stride(indices.len()) {
+        let edge = indices[i];
+        // SAFETY: there is a bit for the edge (this kernel's contract).
+        unsafe { atomic::device::fetch_or(bits.add(edge as usize / 32), 1 << (edge % 32)) };
     }
 }
 
-/// Makes the edges of the forest the links of the lower of their vertices. Any grid.
+/// For each edge, brings the reach of one end to the other. Edges of the forest are left out by their bits in `forest`
+/// or, where edges between the same two vertices are one, by `parents`; either may be empty. Any grid.
 ///
 /// # Safety
-/// `links` has as many elements as `parents`, and the forest is of these vertices: an edge for each that has a parent.
+/// Edges are between vertices, for each of which there is a position and, valid for atomic access, a reach.
 #[kernel(max_threads = 256)]
-pub unsafe fn link(forest: &[I32x2], indices: &[u32], parents: &[i32], links: *mut U32x2) {
-    for i in thread::grid_stride(forest.len()) {
-        let I32x2 { x: u, y: v } = forest[i];
-        let lower = if parents[u as usize] == v { u } else { v };
-        // SAFETY: the vertex has a link, which no other edge of the forest is that of (this kernel's contract).
-        unsafe { (*links.add(lower as usize)).y = indices[i] };
-    }
-}
-
-/// For each edge outside of the forest, brings the reach of one end to the other. Any grid.
-///
-/// # Safety
-/// Edges are between vertices, for each of which there is a link and, valid for atomic access, a reach.
-#[kernel(max_threads = 256)]
-pub unsafe fn reach(edges: &[I32x2], arcs: bool, links_of: &[U32x2], reaches: *mut U32x2) {
+pub unsafe fn reach(edges: &[I32x2], forest: &[u32], parents: &[i32], positions: &[i32], reaches: *mut U32x2) {
     for edge in thread::grid_stride(edges.len()) {
-        let I32x2 { x: u, y: v } = edge_at(edges, edge);
-        let (a, b) = (links_of[u as usize], links_of[v as usize]);
-        if u == v || links(arcs, a.y, edge as u32, v) || links(arcs, b.y, edge as u32, u) {
+        let I32x2 { x: u, y: v } = edges[edge];
+        let in_forest = (!forest.is_empty() && forest[edge / 32] >> (edge % 32) & 1 != 0)
+            || (!parents.is_empty() && (parents[u as usize] == v || parents[v as usize] == u));
+        if u == v || in_forest {
             continue;
         }
-        let (low, high) = (a.x.min(b.x), a.x.max(b.x));
+        let (a, b) = (positions[u as usize] as u32, positions[v as usize] as u32);
+        let (low, high) = (a.min(b), a.max(b));
         // SAFETY: positions of vertices, for which there are reaches (this kernel's contract).
         unsafe {
             let (lows, highs) = (&raw mut (*reaches.add(high as usize)).x, &raw mut (*reaches.add(low as usize)).y);
@@ -299,13 +285,13 @@ pub unsafe fn hook_tree(parents: &[i32], bits: &[u8], mask: u8, sets: *mut i32) 
 /// # Safety
 /// As [`hook_tree()`], and edges are between vertices.
 #[kernel(max_threads = 256)]
-pub unsafe fn hook_across(edges: &[I32x2], known: &[i32], links_of: &[U32x2], spans: &[U32x2], sets: *mut i32) {
+pub unsafe fn hook_across(edges: &[I32x2], known: &[i32], positions: &[i32], spans: &[U32x2], sets: *mut i32) {
     for edge in thread::grid_stride(edges.len()) {
-        let I32x2 { x: u, y: v } = edge_at(edges, edge);
+        let I32x2 { x: u, y: v } = edges[edge];
         if are_known(known, u, v) {
             continue;
         }
-        let (a, b) = (links_of[u as usize].x, links_of[v as usize].x);
+        let (a, b) = (positions[u as usize] as u32, positions[v as usize] as u32);
         if spans[a.min(b) as usize].x <= a.max(b) {
             // SAFETY: both are vertices, which have sets (this kernel's contract).
             unsafe { unite(sets, u, v) };
@@ -317,7 +303,7 @@ pub unsafe fn hook_across(edges: &[I32x2], known: &[i32], links_of: &[U32x2], sp
 #[kernel(max_threads = 256)]
 pub fn bridges(edges: &[I32x2], sets: &[i32], mut bridges: DisjointSlice<u8>) {
     for (edge, bridge) in bridges.grid_stride_mut() {
-        let I32x2 { x: u, y: v } = edge_at(edges, edge);
+        let I32x2 { x: u, y: v } = edges[edge];
         *bridge = (sets[u as usize] != sets[v as usize]) as u8;
     }
 }
@@ -325,13 +311,13 @@ pub fn bridges(edges: &[I32x2], sets: &[i32], mut bridges: DisjointSlice<u8>) {
 /// The biconnected component of each edge: that of its lower vertex (the other one is in it, too, or its head); -1 for
 /// edges from a vertex to itself. Any grid.
 #[kernel(max_threads = 256)]
-pub fn edge_labels(edges: &[I32x2], links_of: &[U32x2], sets: &[i32], mut labels: DisjointSlice<i32>) {
+pub fn edge_labels(edges: &[I32x2], positions: &[i32], sets: &[i32], mut labels: DisjointSlice<i32>) {
     for (edge, label) in labels.grid_stride_mut() {
-        let I32x2 { x: u, y: v } = edge_at(edges, edge);
+        let I32x2 { x: u, y: v } = edges[edge];
         let (of_u, of_v) = (sets[u as usize], sets[v as usize]);
         *label = if u == v {
             -1
-        } else if of_u == of_v || links_of[u as usize].x > links_of[v as usize].x {
+        } else if of_u == of_v || positions[u as usize] > positions[v as usize] {
             of_u
         } else {
             of_v

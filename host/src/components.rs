@@ -30,7 +30,8 @@ pub const MOST: usize = i32::MAX as usize - 1;
 /// Threads of a block.
 pub(crate) const THREADS: u32 = 256;
 
-/// Edges of each vertex that are united before all others. Most of what is left then has one label already.
+/// Edges of each vertex that are united before all others. Most of what is left then has one label already. On an H200, 1
+/// is as good as 2; a half takes a third longer on random graphs, and 4 a fifth longer on R-MAT.
 const FIRST: usize = 2;
 
 /// Why there are no components.
@@ -110,8 +111,7 @@ impl Components {
         let Components { hooks, places, status, .. } = self;
         in_parts(stream, edges, labels, places, false, |edges, first, known, labels| {
             let grid = grid(stream, edges.len());
-            // SAFETY: labels and hooks have `n` elements, of which the labels have been started; what is known has as many
-            // or none.
+            // SAFETY: labels and hooks have `n` elements, of which the labels have been started.
             unsafe {
                 launch!(stream, kernels::hook<<<grid, THREADS>>>(edges, first, n as u32, known, labels, &mut *hooks, &mut *status))
             }

@@ -63,7 +63,8 @@ pub struct Connectivity {
     /// See [`kernels::order()`].
     order: Buffer<i32>,
     spans: Buffer<U32x2>,
-    links: Buffer<U32x2>,
+    /// A bit for each edge.
+    in_forest: Buffer<u32>,
     reaches: Buffer<U32x2>,
     before: Buffer<U32x2>,
     table: Buffer<U32x2>,
@@ -91,7 +92,7 @@ impl Connectivity {
             indices: device.empty(),
             order: device.empty(),
             spans: device.empty(),
-            links: device.empty(),
+            in_forest: device.empty(),
             reaches: device.empty(),
             before: device.empty(),
             table: device.empty(),
@@ -122,7 +123,7 @@ impl Connectivity {
         let (n, m) = (labels.len(), edges.len());
         same_length("bridges", bridges.len(), m, "edges")?;
         let mut clock = Clock::start(stream, self.timed)?;
-        let found = self.judge(stream, edges, arcs, n, &mut clock)?;
+        let found = self.judge(stream, edges, Some(arcs), n, &mut clock)?;
         start(stream, labels, &mut self.status)?;
         let parents = self.rooting.parent();
         // SAFETY: there are as many sets as vertices, which have been started.
@@ -152,26 +153,25 @@ impl Connectivity {
         let (n, m) = (points.len(), edges.len());
         same_length("labels", labels.len(), m, "edges")?;
         let mut clock = Clock::start(stream, self.timed)?;
-        // Whether edges are there twice makes no difference, and arcs are found without the numbers of the forest's.
-        let found = self.judge(stream, edges, true, n, &mut clock)?;
+        let found = self.judge(stream, edges, None, n, &mut clock)?;
 
         let (of_edges, of_vertices) = (grid(stream, m), grid(stream, n));
-        let parents = self.rooting.parent();
+        let (parents, positions) = (self.rooting.parent(), self.rooting.preorder());
         start(stream, &mut self.sets, &mut self.status)?;
         // SAFETY: there are as many sets as vertices, which have been started.
         unsafe { launch!(stream, kernels::hook_tree<<<of_vertices, THREADS>>>(parents, &self.bits, FENCE, &mut self.sets))? };
         // Most other edges are within one of these sets.
         flatten(stream, &mut self.sets)?;
         self.heads.ensure(n)?;
-        let Connectivity { sets, heads: known, links, spans, .. } = self;
-        in_parts(stream, edges, sets, known, true, |edges, _, known, sets| {
+        let spans = &self.spans;
+        in_parts(stream, edges, &mut self.sets, &mut self.heads, true, |edges, _, known, sets| {
             let grid = grid(stream, edges.len());
             // SAFETY: sets and what is known of them are of the vertices, which edges are between.
-            unsafe { launch!(stream, kernels::hook_across<<<grid, THREADS>>>(edges, known, &*links, &*spans, sets)) }
+            unsafe { launch!(stream, kernels::hook_across<<<grid, THREADS>>>(edges, known, positions, spans, sets)) }
         })?;
         clock.end("connect", (8 * m + 29 * n) as u64)?;
 
-        launch!(stream, kernels::edge_labels<<<of_edges, THREADS>>>(edges, &self.links, &self.sets, labels))?;
+        launch!(stream, kernels::edge_labels<<<of_edges, THREADS>>>(edges, positions, &self.sets, labels))?;
         clock.end("labels", (12 * m + 12 * n) as u64)?;
         self.headed.ensure(n)?;
         stream.fill_zero(&mut self.headed)?;
@@ -189,12 +189,13 @@ impl Connectivity {
         Ok(Biconnected { found, components, points, steps: clock.steps()? })
     }
 
-    /// Roots a spanning forest, and finds what its edges are.
+    /// Roots a spanning forest, and finds what its edges are. Without `arcs` the forest's edges are not left out of the
+    /// reaches, which matters to bridges alone.
     fn judge(
         &mut self,
         stream: &Stream,
         edges: &Buffer<I32x2>,
-        arcs: bool,
+        arcs: Option<bool>,
         n: usize,
         clock: &mut Clock<'_>,
     ) -> Result<Found, GraphError> {
@@ -209,7 +210,6 @@ impl Connectivity {
         let levels = blocks.checked_ilog2().map_or(0, |last| last as usize + 1);
         self.order.ensure(n)?;
         self.spans.ensure(n)?;
-        self.links.ensure(n)?;
         self.reaches.ensure(n)?;
         self.before.ensure(n)?;
         self.bits.ensure(n)?;
@@ -222,20 +222,26 @@ impl Connectivity {
         // SAFETY: all arrays are of the `n` vertices, of which the rooter gives preorder and parents.
         unsafe {
             launch!(stream, kernels::order<<<of_vertices, THREADS>>>(
-                rooted, &mut self.order, &mut self.spans, &mut self.links, &mut self.reaches
+                rooted, &mut self.order, &mut self.spans, &mut self.reaches
             ))?;
         }
-        if !arcs {
-            let of_forest = grid(stream, self.forest.len());
-            // SAFETY: the forest is that which was rooted.
-            unsafe {
-                launch!(stream, kernels::link<<<of_forest, THREADS>>>(&self.forest, &self.indices, parents, &mut self.links))?
-            };
+        let words = if arcs == Some(false) { m.div_ceil(32) } else { 0 };
+        self.in_forest.ensure(words)?;
+        if words > 0 {
+            let grid = grid(stream, self.indices.len());
+            stream.fill_zero(&mut self.in_forest)?;
+            // SAFETY: there is a bit for each edge.
+            unsafe { launch!(stream, kernels::mark<<<grid, THREADS>>>(&self.indices, &mut self.in_forest))? };
         }
-        clock.end("order", (44 * n + if arcs { 0 } else { 20 * n }) as u64)?;
+        clock.end("order", (36 * n + if words > 0 { m / 8 + 4 * n } else { 0 }) as u64)?;
+        let (positions, left_out) = (self.rooting.preorder(), parents.view(..if arcs == Some(true) { n } else { 0 })?);
         // SAFETY: edges are between the vertices, which `forest` has checked.
-        unsafe { launch!(stream, kernels::reach<<<of_edges, THREADS>>>(edges, arcs, &self.links, &mut self.reaches))? };
-        clock.end("reach", (8 * m + 16 * n) as u64)?;
+        unsafe {
+            launch!(stream, kernels::reach<<<of_edges, THREADS>>>(
+                edges, &self.in_forest, left_out, positions, &mut self.reaches
+            ))?;
+        }
+        clock.end("reach", (8 * m + 12 * n) as u64)?;
 
         let of_positions = LaunchConfig::for_elements(n, THREADS).grid.x;
         // SAFETY: the table's first level has an element for each block.
