@@ -17,4 +17,6 @@ mod contest;
 mod data;
 mod evaluation;
 mod pack;
+mod periodic;
+mod submission;
 mod touching;

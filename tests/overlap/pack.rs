@@ -87,10 +87,10 @@ fn shapes() -> Vec<Shape> {
 fn few_trees() -> Result {
     // Some percent more than the smallest squares known, by the number of trees.
     for (count, most) in [(1, 0.82), (2, 1.0), (3, 1.22), (4, 1.38), (6, 1.68)] {
-        let packed = pack(&Shape::tree(), count, 4, 2400, 1)?;
+        let packed = pack(&Shape::tree(), count, 4, 4800, 1)?;
         check(&Shape::tree(), count, &packed);
         assert!(packed.side < most, "{count}: {}", packed.side);
-        assert!(!packed.cancelled && packed.steps == 2400 && packed.starts == 4);
+        assert!(!packed.cancelled && packed.steps == 4800 && packed.starts == 4);
     }
     Ok(())
 }

@@ -5,9 +5,11 @@ mod draw;
 mod files;
 mod gradient;
 mod input;
+mod lattice;
 mod pack;
 mod pairs;
 mod plot;
+mod submission;
 mod total;
 
 use clap::{Args, Subcommand};
@@ -31,7 +33,8 @@ use super::{Global, failure::Failure};
         warpsmith overlap pairs poses.npy --output pairs.csv        the pairs that overlap\n  \
         warpsmith overlap gradient poses.npy --output gradient.npy  derivatives by every pose\n  \
         warpsmith overlap plot poses.npy packing.svg                a picture, overlaps in red\n  \
-        warpsmith overlap pack --count 50 --output packed.csv       a small square for 50 trees"
+        warpsmith overlap pack --count 50 --output packed.csv       a small square for 50 trees\n  \
+        warpsmith overlap improve submission.csv --time 10m         smaller squares for all that it has"
 )]
 pub struct Arguments {
     #[command(subcommand)]
@@ -52,6 +55,10 @@ enum Command {
     Plot(plot::Arguments),
     #[command(about = "Pack copies of a shape into as small a square as can be found")]
     Pack(pack::Arguments),
+    #[command(about = "Make the packings of a submission smaller")]
+    Improve(submission::Arguments),
+    #[command(about = "Find the densest packings that repeat by a lattice")]
+    Lattice(lattice::Arguments),
 }
 
 /// Runs the command.
@@ -62,5 +69,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         Command::Gradient(arguments) => gradient::run(global, arguments),
         Command::Plot(arguments) => plot::run(global, arguments),
         Command::Pack(arguments) => pack::run(global, arguments),
+        Command::Improve(arguments) => submission::run(global, arguments),
+        Command::Lattice(arguments) => lattice::run(arguments),
     }
 }

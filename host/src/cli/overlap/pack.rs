@@ -10,7 +10,7 @@ use std::{
 use clap::Args;
 use serde::Serialize;
 use warpsmith::{
-    device::Backend,
+    device::{Backend, Device},
     files::{Destination, chain},
     overlap::{
         OverlapError, Packings, Shape,
@@ -19,7 +19,10 @@ use warpsmith::{
     },
 };
 
-use super::draw::{Picture, Polygons};
+use super::{
+    draw::{Picture, Polygons},
+    submission::{self, Counts, Plan, parse_counts},
+};
 use crate::cli::{
     Global, count,
     failure::Failure,
@@ -32,37 +35,48 @@ use crate::cli::{
 };
 
 /// For how long to search where nothing is said.
-const TIME: Duration = Duration::from_secs(30);
+pub const TIME: Duration = Duration::from_secs(30);
 /// The most steps: for ever.
-const MOST_STEPS: usize = 1_000_000_000_000;
+pub const MOST_STEPS: usize = 1_000_000_000_000;
 /// About what a pose takes of the host's memory: on the CPU, and beside a GPU.
 const CPU_BYTES: f64 = 1400.0;
 const HOST_BYTES: f64 = 300.0;
 /// Progress is shown in thousandths.
-const THOUSAND: usize = 1000;
+pub const THOUSAND: usize = 1000;
 
 /// Options of `overlap pack`.
 #[derive(Args, Debug)]
 #[command(
-    long_about = "Pack copies of a shape into as small a square as can be found, from random starts.\n\n\
+    long_about = "Pack copies of a shape into as small a square as can be found.\n\n\
         Many packings are squeezed at once on the device, changed a little and squeezed again, for as long as --time or --steps say. \
+        They start as squares cut out of the densest lattices of the shape, and few copies also at random. \
         The best one is let out until no two copies overlap, and written with the square centred at the origin. Ctrl-C or SIGTERM ends \
         the search early: what was found until then is settled and written in the same way, with exit code 130 or 143; a second one ends \
         at once.\n\n\
         Every few seconds the best packing so far is written to a file beside the output, POSES.partial.csv for POSES.csv, which goes at \
         the end. Where a search doesn't come to its end, --resume goes on from there, and nothing larger comes of it.\n\n\
+        With --counts and --submission, packings of many counts are searched for at once, and written as a submission to Kaggle's \
+        Santa 2025. Where the file is there already, the search goes on from it, and none of its packings becomes larger; it is \
+        written anew, whole, every few seconds.\n\n\
         With --steps, a seed gives the same packing each time on the same kind of device.",
     after_help = "Examples:\n  \
         warpsmith overlap pack --count 50 --output poses.csv                                30 s of search\n  \
         warpsmith overlap pack --count 50 --time 5m --output poses.npy --plot packing.svg   and a picture\n  \
         warpsmith overlap pack --count 12 --steps 20000 --starts 16 --seed 7 --output poses.csv\n  \
         warpsmith overlap pack --count 50 --time 10h --resume --output poses.csv            go on from poses.csv\n  \
-        warpsmith overlap pack --count 30 --shape l.svg --output poses.csv --json           one JSON object"
+        warpsmith overlap pack --count 30 --shape l.svg --output poses.csv --json           one JSON object\n  \
+        warpsmith overlap pack --counts 1..200 --submission out.csv --time 20m              a whole submission"
 )]
 pub struct Arguments {
     /// How many copies
-    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_POSES), allow_negative_numbers = true)]
-    count: usize,
+    #[arg(
+        long, value_name = "N", value_parser = count::up_to(MOST_POSES), allow_negative_numbers = true,
+        required_unless_present = "counts"
+    )]
+    count: Option<usize>,
+    /// Of how many trees a submission is to have packings: 1..200, 7, 10..20,50
+    #[arg(long, value_name = "COUNTS", value_parser = parse_counts, requires = "submission", conflicts_with = "count")]
+    counts: Option<Counts>,
     /// The shape: `tree`, a file .json, .svg or .wkt, or WKT
     #[arg(long, value_name = "SHAPE", default_value = "tree", value_parser = utf8())]
     shape: String,
@@ -81,9 +95,15 @@ pub struct Arguments {
     /// Go on from the output's packing, or from what a search left beside it, if there is one: the smaller of both
     #[arg(long)]
     resume: bool,
+    /// Go on from the packings of this submission, too
+    #[arg(long, value_name = "SUBMISSION.CSV", requires = "submission")]
+    from: Option<PathBuf>,
     /// Write the poses: .npy of shape (N, 3), or .csv
-    #[arg(long, value_name = "POSES.CSV")]
-    output: PathBuf,
+    #[arg(long, value_name = "POSES.CSV", required_unless_present = "submission")]
+    output: Option<PathBuf>,
+    /// Write a submission to Kaggle's Santa 2025; what is there already only becomes better
+    #[arg(long, value_name = "OUT.CSV", requires = "counts", conflicts_with_all = ["count", "output", "plot", "resume"])]
+    submission: Option<PathBuf>,
     /// Draw the packing: .png or .svg
     #[arg(long, value_name = "OUT.SVG")]
     plot: Option<PathBuf>,
@@ -118,21 +138,37 @@ struct Object<'a> {
 
 /// Runs the command.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
-    let format = Format::of(&arguments.output)?;
+    let budget = submission::budget(arguments.steps, arguments.time);
+    let (output, n) = match (&arguments.output, arguments.count, &arguments.submission) {
+        (_, _, Some(file)) => {
+            let plan = Plan {
+                command: "pack",
+                file,
+                shape: &arguments.shape,
+                counts: arguments.counts.as_ref(),
+                from: arguments.from.as_deref(),
+                seed: arguments.seed,
+                starts: arguments.starts,
+                budget,
+                json: arguments.json,
+            };
+            return submission::pack(global, &plan);
+        }
+        (Some(output), Some(n), None) => (output, n),
+        // The options' own rules leave nothing else.
+        _ => return Err(Failure::error("--count goes with --output, and --counts with --submission")),
+    };
+    let format = Format::of(output)?;
     let mut files = Files::reading([&arguments.shape]);
-    let destination = files.write(&arguments.output)?;
+    let destination = files.write(output)?;
     let plot = arguments.plot.as_ref().map(|path| picture::prepare(&mut files, path)).transpose()?;
-    let mut partial = Partial::prepare(&mut files, &beside(&arguments.output), arguments.resume)?;
+    let mut partial = Partial::prepare(&mut files, &beside(output), arguments.resume)?;
     let shape = read_shape(&arguments.shape)?;
     let device = global.open()?;
-    let budget = match arguments.steps {
-        Some(steps) => Budget::Steps(steps),
-        None => Budget::Time(arguments.time.unwrap_or(TIME)),
-    };
-    let found = if arguments.resume { smallest([partial.path(), Some(&arguments.output)], &shape)? } else { None };
+    let found = if arguments.resume { smallest([partial.path(), Some(output)], &shape)? } else { None };
     let settings = Settings {
         shape: shape.clone(),
-        count: arguments.count,
+        count: n,
         seed: arguments.seed,
         starts: arguments.starts,
         from: found.as_ref().map(|(_, poses)| poses.clone()),
@@ -147,9 +183,8 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let packer = Packer::new(&device, settings).map_err(failure)?;
     let interrupt = Interrupt::first_sets("stopping with the best so far");
     let packer = packer.cancelled_by(interrupt.cancel());
-    let poses = arguments.count * packer.starts();
-    let each = if device.backend() == Backend::Cpu { CPU_BYTES } else { HOST_BYTES };
-    size::check_memory(format::counted(poses, "pose", "poses"), poses as f64 * each)?;
+    let poses = n * packer.starts();
+    size::check_memory(format::counted(poses, "pose", "poses"), poses as f64 * pose_bytes(&device))?;
 
     let progress = Progress::new(arguments.json || global.verbose > 0);
     let work = progress.costly_bar(THOUSAND, usize::MAX, format!("packing on {device}"));
@@ -177,10 +212,9 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         }
     })?;
 
-    let n = arguments.count;
     write(&packed.poses, &destination, format)?;
     partial.remove();
-    tracing::info!("wrote {}", arguments.output.display());
+    tracing::info!("wrote {}", output.display());
     let score = packed.side * packed.side / n as f64;
     if let Some((format, destination)) = &plot {
         let copies = format::counted(n, "copy", "copies");
@@ -212,11 +246,16 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         density: packed.density,
         cancelled: packed.cancelled,
         history: packed.history.iter().map(|reached| (reached.steps, reached.seconds, reached.side)).collect(),
-        output: arguments.output.display().to_string(),
+        output: output.display().to_string(),
         plot: arguments.plot.as_ref().map(|path| path.display().to_string()),
     };
     if arguments.json { terminal::print_json(&object) } else { object.print(&packed) }?;
     if packed.cancelled { Err(Failure::Cancelled) } else { Ok(()) }
+}
+
+/// About what a pose takes of the host's memory.
+pub fn pose_bytes(device: &Device) -> f64 {
+    if device.backend() == Backend::Cpu { CPU_BYTES } else { HOST_BYTES }
 }
 
 /// The file beside the output: of the same format.
@@ -284,7 +323,7 @@ impl Object<'_> {
 }
 
 /// Reads a time: `30s`, `5m`, `1.5h`, `500ms`; seconds without a unit.
-fn parse_time(text: &str) -> Result<Duration, String> {
+pub fn parse_time(text: &str) -> Result<Duration, String> {
     let text = text.trim();
     let units = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
     let (number, unit) = units.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?, *unit))).unwrap_or((text, 1.0));

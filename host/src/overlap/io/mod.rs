@@ -19,6 +19,6 @@ mod poses;
 mod shapes;
 mod svg;
 
-pub use poses::{Format, PoseFile, PoseLayout, read_poses, save_poses, save_poses_at};
+pub use poses::{Format, PoseFile, PoseLayout, read_poses, save_poses, save_poses_at, submission_lines};
 pub use shapes::read_shape;
 pub use svg::CURVE_TOLERANCE;

@@ -340,15 +340,15 @@ fn write_csv(packings: &Packings, single: bool, file: impl Write) -> io::Result<
     writer.flush()
 }
 
-fn write_submission(packings: &Packings, order: &[usize], file: impl Write) -> io::Result<()> {
-    let mut writer = Writer::from_writer(file);
-    writer.write_record(SUBMISSION)?;
-    for &packing in order {
-        let poses = packings.get(packing);
-        for (tree, &[x, y, theta]) in poses.iter().enumerate() {
-            let number = |number: f64| format!("s{number:?}");
-            writer.write_record([id_of(poses.len(), tree), number(x), number(y), number(theta.to_degrees())])?;
-        }
-    }
-    writer.flush()
+fn write_submission(packings: &Packings, order: &[usize], mut file: impl Write) -> io::Result<()> {
+    writeln!(file, "{}", SUBMISSION.join(","))?;
+    order.iter().flat_map(|&packing| submission_lines(packings.get(packing))).try_for_each(|line| writeln!(file, "{line}"))
+}
+
+/// The lines that a submission has of one packing, with as many digits as tell each number from its neighbours.
+pub fn submission_lines(poses: &[[f64; 3]]) -> impl Iterator<Item = String> + '_ {
+    let line = |(tree, &[x, y, theta]): (usize, &[f64; 3])| {
+        format!("{},s{x:?},s{y:?},s{:?}", id_of(poses.len(), tree), theta.to_degrees())
+    };
+    poses.iter().enumerate().map(line)
 }

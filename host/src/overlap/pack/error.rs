@@ -22,6 +22,12 @@ pub enum PackError {
         /// How many poses there can be.
         most: usize,
     },
+    /// A series has a number of copies twice.
+    #[error("there are to be two packings of {count}, but a series has one of each number of copies")]
+    CountTwice {
+        /// The number of copies.
+        count: usize,
+    },
     /// The packing to start from has another number of copies.
     #[error("the packing to start from has {found} copies, and not {count}")]
     StartCount {

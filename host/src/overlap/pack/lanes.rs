@@ -1,4 +1,4 @@
-//! Many packings of one size at once, on a device.
+//! Many packings at once, on a device.
 
 use std::{ops::Range, time::Instant};
 
@@ -27,6 +27,31 @@ pub struct Squeeze {
     pub pressure: Option<[f64; 2]>,
 }
 
+impl Squeeze {
+    /// Brings the steps to the device, and says how many they are.
+    fn upload(&self, stream: &Stream, steps: &mut Buffer<Step<f64>>, turn: f64) -> Result<usize, PackError> {
+        let between = |[from, to]: [f64; 2], step: usize| {
+            let share = step as f64 / self.steps.saturating_sub(1).max(1) as f64;
+            from * (to / from).powf(share)
+        };
+        let plan: Vec<Step<f64>> = (0..self.steps)
+            .map(|step| Step {
+                rate: between(self.rate, step),
+                turn,
+                scale_rate: if self.pressure.is_some() { 1.0 } else { 0.0 },
+                pressure: self.pressure.map_or(0.0, |pressure| between(pressure, step)),
+                beta1: 0.9,
+                beta2: 0.99,
+                epsilon: 1e-12,
+                limit: 0.5,
+            })
+            .collect();
+        steps.ensure(plan.len())?;
+        stream.upload(&mut *steps, &plan)?;
+        Ok(plan.len())
+    }
+}
+
 /// When to stop early.
 #[derive(Clone, Debug, Default)]
 pub struct Limit {
@@ -40,23 +65,88 @@ impl Limit {
     }
 }
 
-/// Packings of one size that are squeezed together.
+/// Packings that are squeezed together.
 pub struct Lanes {
     overlap: Overlap<f64>,
     stream: Stream,
     scene: Scene<f64>,
-    each: usize,
-    rates: Buffer<f64>,
-    pose_memory: Buffer<f64>,
-    scale_memory: Buffer<f64>,
+    memory: Memory,
     steps: Buffer<Step<f64>>,
+    /// Single copies that look for places, once there were some.
+    probes: Option<(Scene<f64>, Memory)>,
     /// Radians for a unit of length.
     turn: f64,
+}
+
+/// What steps keep of a scene.
+struct Memory {
+    /// How far each packing goes, in units of the step's rate.
+    rates: Buffer<f64>,
+    poses: Buffer<f64>,
+    scales: Buffer<f64>,
+}
+
+impl Memory {
+    fn new(device: &Device, scene: &Scene<f64>) -> Result<Self, PackError> {
+        Ok(Memory {
+            rates: device.upload(&vec![1.0; scene.packings()])?,
+            poses: device.alloc(POSE_MEMORY * scene.len())?,
+            scales: device.alloc(scene.packings())?,
+        })
+    }
+
+    /// Forgets all but the rates.
+    fn clear(&mut self, stream: &Stream) -> Result<(), PackError> {
+        stream.fill_zero(&mut self.poses)?;
+        Ok(stream.fill_zero(&mut self.scales)?)
+    }
+
+    /// Takes step `number` of these with poses, by the derivatives that the scene has, and with scales where they are
+    /// to move.
+    fn step(
+        &mut self,
+        stream: &Stream,
+        scene: &mut Scene<f64>,
+        steps: &Buffer<Step<f64>>,
+        number: usize,
+        with_scales: bool,
+    ) -> Result<(), PackError> {
+        let slopes = |scene: &Scene<f64>| scene.by_pose.gradients.len().min(scene.outside.gradients.len());
+        let fits = self.poses.len() == POSE_MEMORY * scene.len() && self.rates.len() == scene.packings();
+        assert!(fits && scene.scales.len() == scene.packings(), "memory of another scene");
+        assert!(number < steps.len() && slopes(scene) >= 3 * scene.len(), "no such step, or no derivatives");
+        assert!(!with_scales || scene.by_scale_totals.len() >= scene.packings(), "no derivatives by the scale");
+        let (poses, lanes, number) = (scene.len() as u32, scene.packings() as u32, number as u32);
+        let Scene { packing_of, scales, by_pose, outside, by_scale_totals, poses: moved, .. } = scene;
+        // SAFETY: the scene has a packing for each pose; a rate and a scale for each packing, three derivatives for each
+        // pose, one for each packing where scales move, memory for all of them, and such a step were just checked.
+        unsafe {
+            let lanes_of = LanesArgs { packing_of: &*packing_of, rates: &self.rates, scales: &*scales };
+            let slopes = SlopesArgs { overlap: &by_pose.gradients, outside: &outside.gradients };
+            launch!(
+                stream,
+                adam::poses::<f64><<<poses.div_ceil(THREADS), THREADS>>>(
+                    steps, number, lanes_of, slopes, &mut self.poses, moved
+                )
+            )?;
+            if with_scales {
+                launch!(
+                    stream,
+                    adam::scales::<f64><<<lanes.div_ceil(THREADS), THREADS>>>(
+                        steps, number, &self.rates, &*by_scale_totals, &mut self.scales, scales
+                    )
+                )?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// What is in the lanes.
 #[derive(Clone, Debug, Default)]
 pub struct State {
+    /// Where each lane's poses start, and the end.
+    pub offsets: Vec<usize>,
     /// All lanes' poses, one lane after the other.
     pub poses: Vec<[f64; 3]>,
     /// The sides of the lanes' squares.
@@ -78,18 +168,28 @@ impl State {
     }
 
     fn range(&self, lane: usize) -> Range<usize> {
-        let each = self.poses.len() / self.sides.len();
-        lane * each..(lane + 1) * each
+        self.offsets[lane]..self.offsets[lane + 1]
     }
 
-    /// Takes over what a lane of `other`, which is as large, has.
+    /// Adds a lane.
+    pub fn push(&mut self, poses: &[[f64; 3]], side: f64, energy: f64) {
+        if self.offsets.is_empty() {
+            self.offsets.push(0);
+        }
+        self.poses.extend_from_slice(poses);
+        self.offsets.push(self.poses.len());
+        self.sides.push(side);
+        self.energies.push(energy);
+    }
+
+    /// Takes over what a lane of `other`, which has as many copies, has.
     pub fn take(&mut self, other: &State, lane: usize) {
         self.poses_mut(lane).copy_from_slice(other.poses(lane));
         self.sides[lane] = other.sides[lane];
         self.energies[lane] = other.energies[lane];
     }
 
-    /// Puts what one lane has in another's place, too.
+    /// Puts what one lane has in the place of another, which has as many copies.
     pub fn spread(&mut self, from: usize, to: usize) {
         let range = self.range(from);
         let start = self.range(to).start;
@@ -97,70 +197,46 @@ impl State {
         self.sides[to] = self.sides[from];
         self.energies[to] = self.energies[from];
     }
-
-    /// These lanes alone, in this order.
-    pub fn only(&self, lanes: &[usize]) -> State {
-        State {
-            poses: lanes.iter().flat_map(|&lane| self.poses(lane)).copied().collect(),
-            sides: lanes.iter().map(|&lane| self.sides[lane]).collect(),
-            energies: lanes.iter().map(|&lane| self.energies[lane]).collect(),
-        }
-    }
 }
 
 impl Lanes {
-    /// Lanes of `each` copies of a shape whose circle's centre is the origin.
-    pub fn new(device: &Device, shape: &Shape, each: usize, lanes: usize) -> Result<Self, PackError> {
+    /// Lanes of so many copies each of a shape whose circle's centre is the origin: with these offsets.
+    pub fn new(device: &Device, shape: &Shape, offsets: &[usize]) -> Result<Self, PackError> {
         let overlap = Overlap::new(device, std::slice::from_ref(shape))?.boundary(Boundary::square())?.deterministic(true);
         let stream = device.stream()?;
-        let mut scene = overlap.load(&Packings::ensembles(vec![[0.0; 3]; each * lanes], each)?)?;
+        let (lanes, poses) = (offsets.len() - 1, offsets[offsets.len() - 1]);
+        let mut scene = overlap.load(&Packings::ragged(vec![[0.0; 3]; poses], offsets.to_vec())?)?;
         scene.set_scales(&stream, &vec![1.0; lanes])?;
         Ok(Lanes {
-            rates: device.upload(&vec![1.0; lanes])?,
-            pose_memory: device.alloc_zeroed(POSE_MEMORY * each * lanes)?,
-            scale_memory: device.alloc_zeroed(lanes)?,
+            memory: Memory::new(device, &scene)?,
             steps: device.empty(),
+            probes: None,
             turn: 1.0 / shape.radius(),
             overlap,
             stream,
             scene,
-            each,
         })
     }
 
     /// Puts packings into the lanes.
     pub fn set(&mut self, poses: Vec<[f64; 3]>, sides: &[f64]) -> Result<(), PackError> {
-        let packings = Packings::ensembles(poses, self.each)?;
+        let packings = Packings::ragged(poses, self.scene.offsets().to_vec())?;
         self.scene.set_poses(&self.stream, &packings)?;
         self.scene.set_scales(&self.stream, sides)?;
         Ok(())
     }
 
+    /// Sets how far each lane goes in a step, in units of the schedule's rate: 1 unless it was set.
+    pub fn set_rates(&mut self, rates: &[f64]) -> Result<(), PackError> {
+        Ok(self.stream.upload(&mut self.memory.rates, rates)?)
+    }
+
     /// Moves poses and sides by the schedule's steps, or as many as there are until the limit; says how many.
     pub fn squeeze(&mut self, schedule: &Squeeze, limit: &Limit) -> Result<usize, PackError> {
-        let Lanes { overlap, stream, scene, rates, pose_memory, scale_memory, steps, .. } = self;
-        let between = |[from, to]: [f64; 2], step: usize| {
-            let share = step as f64 / schedule.steps.saturating_sub(1).max(1) as f64;
-            from * (to / from).powf(share)
-        };
-        let plan: Vec<Step<f64>> = (0..schedule.steps)
-            .map(|step| Step {
-                rate: between(schedule.rate, step),
-                turn: self.turn,
-                scale_rate: if schedule.pressure.is_some() { 1.0 } else { 0.0 },
-                pressure: schedule.pressure.map_or(0.0, |pressure| between(pressure, step)),
-                beta1: 0.9,
-                beta2: 0.99,
-                epsilon: 1e-12,
-                limit: 0.5,
-            })
-            .collect();
-        steps.ensure(plan.len())?;
-        stream.upload(&mut *steps, &plan)?;
-        stream.fill_zero(&mut *pose_memory)?;
-        stream.fill_zero(&mut *scale_memory)?;
-        let (poses, lanes) = (scene.len() as u32, scene.packings() as u32);
-        for step in 0..plan.len() {
+        let Lanes { overlap, stream, scene, memory, steps, turn, .. } = self;
+        let number = schedule.upload(stream, steps, *turn)?;
+        memory.clear(stream)?;
+        for step in 0..number {
             if step % STEPS_AHEAD == 0 {
                 stream.synchronize()?;
                 if limit.reached() {
@@ -168,31 +244,40 @@ impl Lanes {
                 }
             }
             overlap.enqueue(stream, scene, Wanted::GRADIENT)?;
-            let number = step as u32;
-            let Scene { packing_of, scales, by_pose, outside, by_scale_totals, poses: moved, .. } = &mut *scene;
-            // SAFETY: the scene has a packing for each pose, a rate and a scale for each packing, and three derivatives
-            // for each pose; there is memory for all poses and packings, and as many steps.
-            unsafe {
-                let lanes_of = LanesArgs { packing_of: &*packing_of, rates: &*rates, scales: &*scales };
-                let slopes = SlopesArgs { overlap: &by_pose.gradients, outside: &outside.gradients };
-                launch!(
-                    stream,
-                    adam::poses::<f64><<<poses.div_ceil(THREADS), THREADS>>>(
-                        &*steps, number, lanes_of, slopes, &mut *pose_memory, moved
-                    )
-                )?;
-                if schedule.pressure.is_some() {
-                    launch!(
-                        stream,
-                        adam::scales::<f64><<<lanes.div_ceil(THREADS), THREADS>>>(
-                            &*steps, number, &*rates, &*by_scale_totals, &mut *scale_memory, scales
-                        )
-                    )?;
-                }
-            }
+            memory.step(stream, scene, steps, step, schedule.pressure.is_some())?;
         }
         stream.synchronize()?;
-        Ok(plan.len())
+        Ok(number)
+    }
+
+    /// Looks for places in the lanes, which stay as they are: equally many single copies in each go down by the
+    /// schedule's steps, without heeding each other. Gives their poses, one lane after the other, and their areas of
+    /// overlap and outside.
+    pub fn probe(&mut self, poses: Vec<[f64; 3]>, schedule: &Squeeze) -> Result<(Vec<[f64; 3]>, Vec<f64>), PackError> {
+        let Lanes { overlap, stream, scene, steps, turn, probes, .. } = self;
+        let each = poses.len() / scene.packings();
+        let packings = Packings::ensembles(poses, each)?;
+        let (probes, memory) = match probes {
+            Some(probes) if probes.0.fits(&packings) => probes,
+            probes => {
+                let scene = overlap.load(&packings)?;
+                let memory = Memory::new(overlap.device(), &scene)?;
+                probes.insert((scene, memory))
+            }
+        };
+        probes.set_poses(stream, &packings)?;
+        probes.set_scales(stream, &stream.download_vec(scene.scales())?)?;
+        memory.clear(stream)?;
+        for step in 0..schedule.upload(stream, steps, *turn)? {
+            overlap.enqueue_between(stream, probes, scene, Wanted::GRADIENT)?;
+            memory.step(stream, probes, steps, step, false)?;
+        }
+        overlap.enqueue_between(stream, probes, scene, Wanted { per_pose: true, gradient: false })?;
+        let found: Vec<f64> = stream.download_vec(probes.poses())?;
+        let overlaps = stream.download_vec(probes.per_pose())?;
+        let outside = stream.download_vec(probes.outside_per_pose())?;
+        let energies = overlaps.iter().zip(outside).map(|(overlap, outside)| overlap + outside).collect();
+        Ok((found.as_chunks().0.to_vec(), energies))
     }
 
     /// What the lanes have come to.
@@ -203,6 +288,7 @@ impl Lanes {
         let overlaps = stream.download_vec(scene.totals())?;
         let outside = stream.download_vec(scene.outside_totals())?;
         Ok(State {
+            offsets: scene.offsets().to_vec(),
             poses: poses.as_chunks().0.to_vec(),
             sides: stream.download_vec(scene.scales())?,
             energies: overlaps.iter().zip(outside).map(|(overlap, outside)| overlap + outside).collect(),

@@ -1,11 +1,17 @@
 //! Packs copies of a shape into as small a square as it can.
 //!
-//! Many packings are worked on at once, all on the device. Each has a square of its own, whose side is a variable like
-//! the copies' poses. What is made small is the area in which copies overlap or are outside, plus a *pressure* times
-//! the side, by steps of Adam whose rate and pressure fall together: copies give way while the pressure is high, and
-//! come to rest as it goes. Then every packing is changed a little at random and squeezed again; what came of it is
-//! kept if it is smaller, or by chance if it is not much larger (N. Metropolis et al., *Equation of State Calculations
-//! by Fast Computing Machines*, 1953). Now and then the best packings take the place of the worst.
+//! Many packings are worked on at once, all on the device: of one number of copies ([`Packer`]) or of several
+//! ([`Series`]). Each has a square of its own, whose side is a variable like the copies' poses. What is made small is
+//! the area in which copies overlap or are outside, plus a *pressure* times the side, by steps of Adam whose rate and
+//! pressure fall together: copies give way while the pressure is high, and come to rest as it goes.
+//!
+//! Packings start as squares cut out of the densest lattices of the shape and its half turn
+//! ([`Periodic`](super::Periodic)), and few copies also at random. Then a few copies of each are taken away, placed
+//! anew where there is most room, and all squeezed again. What came of it is kept if it is smaller, or by chance if it
+//! is not much larger (N. Metropolis et al., *Equation of State Calculations by Fast Computing Machines*, 1953). Now and
+//! then a packing takes the place of a worse one. Half of the packings of an even number of copies are such as half a
+//! turn takes to themselves. Lattices of pairs as cores, that symmetry, and packings that come from those of a copy more
+//! are known from what did well in Kaggle's Santa 2025.
 //!
 //! At the end the best ones are squeezed by ever smaller steps, and let out by as much as it takes until no two copies
 //! overlap. All of this works on a copy of the shape that is larger by a hair, so that shapes that touch there are
@@ -24,6 +30,7 @@ mod error;
 mod lanes;
 mod moves;
 mod search;
+mod starts;
 mod valid;
 
 use std::time::{Duration, Instant};
@@ -34,13 +41,14 @@ use crate::{
     overlap::Shape,
 };
 use lanes::Limit;
-use search::Search;
-use valid::Valid;
+use search::{Group, Search, Task};
 
 pub use error::PackError;
 
 /// Poses of all packings together, at most.
 pub const MOST_POSES: usize = 1 << 26;
+/// About so many poses keep a GPU busy.
+const FULL: usize = 160_000;
 /// Packings that are settled at the end.
 const FINALISTS: usize = 4;
 /// The most steps of the last squeeze, and the least.
@@ -70,8 +78,7 @@ pub struct Settings {
     pub seed: u64,
     /// How many packings are worked on at once; by default 256 on a GPU, and 4 on the CPU.
     pub starts: Option<usize>,
-    /// A pose for each copy to go on from, of which no two overlap: nothing larger comes of it. By default none, and
-    /// copies are thrown into squares at random.
+    /// A pose for each copy to go on from, of which no two overlap: nothing larger comes of it. By default none.
     pub from: Option<Vec<[f64; 3]>>,
     /// For how long; 20,000 steps by default.
     pub budget: Budget,
@@ -132,6 +139,15 @@ impl Default for Saving {
     }
 }
 
+/// A packing that is valid.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Packing {
+    /// A pose for each copy. No two overlap, and the smallest square around all is centred at the origin.
+    pub poses: Vec<[f64; 3]>,
+    /// The side of that square, with sides along the axes.
+    pub side: f64,
+}
+
 /// A search for a dense packing.
 #[derive(Debug)]
 pub struct Packer<'a> {
@@ -149,19 +165,7 @@ impl<'a> Packer<'a> {
     /// [`PackError::NoCopies`], [`PackError::NoStarts`], [`PackError::TooMany`], [`PackError::StartCount`].
     pub fn new(device: &'a Device, settings: Settings) -> Result<Self, PackError> {
         let packer = Packer { device, settings, cancel: Cancel::new(), abandoned: false };
-        let (count, starts) = (packer.settings.count, packer.starts());
-        if count == 0 {
-            return Err(PackError::NoCopies);
-        }
-        if starts == 0 {
-            return Err(PackError::NoStarts);
-        }
-        if count.checked_mul(starts).is_none_or(|poses| poses > MOST_POSES) {
-            return Err(PackError::TooMany { starts, count, most: MOST_POSES });
-        }
-        if let Some(found) = packer.settings.from.as_ref().map(Vec::len).filter(|&found| found != count) {
-            return Err(PackError::StartCount { found, count });
-        }
+        check_sizes([(packer.settings.count, packer.starts(), packer.settings.from.as_ref().map(Vec::len))])?;
         Ok(packer)
     }
 
@@ -175,10 +179,6 @@ impl<'a> Packer<'a> {
     pub fn abandoned_by(mut self, cancel: &Cancel) -> Self {
         self.abandoned = true;
         self.cancelled_by(cancel)
-    }
-
-    fn check(&self) -> Result<(), PackError> {
-        if self.abandoned && self.cancel.is_cancelled() { Err(PackError::Cancelled) } else { Ok(()) }
     }
 
     /// How many packings are worked on at once.
@@ -207,51 +207,33 @@ impl<'a> Packer<'a> {
         saving: Saving,
         mut save: impl FnMut(&[[f64; 3]], f64),
     ) -> Result<Packed, PackError> {
-        self.search(progress, Some((saving, &mut save)))
+        self.search(progress, Some((saving, &mut |packings: &[Packing]| save(&packings[0].poses, packings[0].side))))
     }
 
     fn search(&self, mut progress: impl FnMut(Progress), saving: Option<(Saving, Save<'_>)>) -> Result<Packed, PackError> {
         let start = Instant::now();
-        let Settings { shape, count, budget, .. } = &self.settings;
-        let starts = self.starts();
+        let Settings { shape, count, seed, budget, .. } = &self.settings;
         let from = self.settings.from.as_ref().map(|poses| valid::start(shape, poses)).transpose()?;
-        let mut search = Search::new(self.device, &self.settings, starts, from.as_ref())?;
-        let mut saver = saving.map(|(saving, save)| Saver {
-            saving,
-            save,
-            last: start,
-            pause: saving.pause,
-            score: search.best_score(),
-            saved: None,
-        });
-        let deadline = match budget {
-            Budget::Steps(_) => None,
-            Budget::Time(time) => Some(start + time.mul_f64(1.0 - SETTLING)),
-        };
-        search.run(start, &Limit { deadline, cancel: self.cancel.clone() }, |search, reached| {
-            progress(reached);
-            saver.as_mut().map_or(Ok(()), |saver| saver.save_in_time(self, search, from.as_ref()))
-        })?;
-        let finalists = search.best(FINALISTS.min(starts));
-        let settling = match budget {
-            Budget::Steps(steps) => (steps / 4).clamp(LEAST_SETTLING_STEPS, SETTLING_STEPS),
-            // As many as fit, going by those that there were.
-            Budget::Time(time) => {
-                let each = start.elapsed().as_secs_f64() / (search.steps.max(1) * starts) as f64 * finalists.sides.len() as f64;
-                ((SETTLING * time.as_secs_f64() / each) as usize).clamp(LEAST_SETTLING_STEPS, SETTLING_STEPS)
+        let groups = vec![Group { count: *count, starts: self.starts(), from }];
+        let task = Task { shape, groups, seed: *seed, budget: *budget };
+        let run = Run { device: self.device, task: &task, cancel: self.cancel.clone(), abandoned: self.abandoned };
+        let mut history: Vec<Progress> = Vec::new();
+        let (mut found, steps) = run.search(start, saving, |search| {
+            let side = search.best_score(0);
+            let now = Progress { steps: search.steps, seconds: start.elapsed().as_secs_f64(), side };
+            if history.last().is_none_or(|last| side < last.side) {
+                history.push(now);
             }
-        };
-        // With a budget of steps it is the same whenever something was saved.
-        let saved = saver.and_then(|saver| saver.saved).filter(|_| matches!(budget, Budget::Time(_)));
-        let found = valid::settle(self, saved.as_ref().or(from.as_ref()), finalists, settling)?;
-        let Search { steps, mut history, .. } = search;
+            progress(now);
+        })?;
+        let Packing { poses, side } = found.swap_remove(0);
         let seconds = start.elapsed().as_secs_f64();
-        history.push(Progress { steps, seconds, side: found.side });
+        history.push(Progress { steps, seconds, side });
         Ok(Packed {
-            density: *count as f64 * shape.area() / (found.side * found.side),
-            poses: found.poses,
-            side: found.side,
-            starts,
+            density: *count as f64 * shape.area() / (side * side),
+            poses,
+            side,
+            starts: self.starts(),
             steps,
             seconds,
             history,
@@ -260,8 +242,214 @@ impl<'a> Packer<'a> {
     }
 }
 
-/// What gets a packing's poses and its side.
-type Save<'a> = &'a mut dyn FnMut(&[[f64; 3]], f64);
+/// What to pack in several numbers of copies.
+#[derive(Clone, Debug)]
+pub struct SeriesSettings {
+    /// The shape.
+    pub shape: Shape,
+    /// How many copies, each number once, and a packing of so many to go on from where there is one: nothing larger
+    /// comes of it.
+    pub packings: Vec<(usize, Option<Vec<[f64; 3]>>)>,
+    /// Where random numbers start.
+    pub seed: u64,
+    /// How many packings of each number are worked on at once; by default 8 to 256 on a GPU, the fewer the more copies
+    /// they have and the longer the series is, and 4 on the CPU.
+    pub starts: Option<usize>,
+    /// For how long.
+    pub budget: Budget,
+}
+
+/// How far a series is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SeriesProgress {
+    /// Steps of every packing.
+    pub steps: usize,
+    /// Since the start.
+    pub seconds: f64,
+    /// The sum of side^2 / n over all numbers of copies, about.
+    pub score: f64,
+}
+
+/// What came of a series.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeriesPacked {
+    /// A packing of each number of copies, in the order of the settings.
+    pub packings: Vec<Packing>,
+    /// The sum of side^2 / n over them.
+    pub score: f64,
+    /// Steps that each of them took.
+    pub steps: usize,
+    /// How long all of it took.
+    pub seconds: f64,
+    /// How the score became less; the last one is `score`.
+    pub history: Vec<SeriesProgress>,
+    /// Whether it was cancelled.
+    pub cancelled: bool,
+}
+
+/// A search for dense packings of several numbers of copies, all at once: what is found for a number helps its
+/// neighbours.
+#[derive(Debug)]
+pub struct Series<'a> {
+    device: &'a Device,
+    settings: SeriesSettings,
+    cancel: Cancel,
+}
+
+impl<'a> Series<'a> {
+    /// A search on `device`.
+    ///
+    /// # Errors
+    /// [`PackError::NoCopies`], [`PackError::NoStarts`], [`PackError::TooMany`], [`PackError::StartCount`],
+    /// [`PackError::CountTwice`].
+    pub fn new(device: &'a Device, settings: SeriesSettings) -> Result<Self, PackError> {
+        let series = Series { device, settings, cancel: Cancel::new() };
+        let packings = &series.settings.packings;
+        check_sizes(packings.iter().map(|(count, from)| (*count, series.starts(*count), from.as_ref().map(Vec::len))))?;
+        let mut counts: Vec<usize> = packings.iter().map(|(count, _)| *count).collect();
+        counts.sort_unstable();
+        match counts.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(PackError::CountTwice { count: pair[0] }),
+            None => Ok(series),
+        }
+    }
+
+    /// Stops when this is set, with what was found until then.
+    pub fn cancelled_by(mut self, cancel: &Cancel) -> Self {
+        self.cancel = cancel.clone();
+        self
+    }
+
+    /// How many packings of so many copies are worked on at once.
+    pub fn starts(&self, count: usize) -> usize {
+        self.settings.starts.unwrap_or(match self.device.backend() {
+            Backend::Cuda => (FULL / self.settings.packings.len().max(1) / count.max(1)).clamp(8, 256),
+            Backend::Cpu => 4,
+        })
+    }
+
+    /// Searches. `progress` hears after every squeeze how far it is. Now and then `save` gets a packing of each number
+    /// of copies, in the order of the settings: what the search has made valid so far.
+    ///
+    /// # Errors
+    /// [`PackError::StartOverlaps`]; [`PackError::Invalid`], which should not happen, and device errors.
+    pub fn run_saving(
+        &self,
+        mut progress: impl FnMut(SeriesProgress),
+        saving: Saving,
+        mut save: impl FnMut(&[Packing]),
+    ) -> Result<SeriesPacked, PackError> {
+        let start = Instant::now();
+        let SeriesSettings { shape, packings, seed, budget, .. } = &self.settings;
+        let group = |(count, from): &(usize, Option<Vec<_>>)| {
+            let from = from.as_ref().map(|poses| valid::start(shape, poses)).transpose()?;
+            Ok(Group { count: *count, starts: self.starts(*count), from })
+        };
+        let groups = packings.iter().map(group).collect::<Result<Vec<Group>, PackError>>()?;
+        let task = Task { shape, groups, seed: *seed, budget: *budget };
+        let run = Run { device: self.device, task: &task, cancel: self.cancel.clone(), abandoned: false };
+        let mut history: Vec<SeriesProgress> = Vec::new();
+        let score = |sides: &mut dyn Iterator<Item = f64>| -> f64 {
+            sides.zip(packings).map(|(side, (count, _))| side * side / *count as f64).sum()
+        };
+        let (packings, steps) = run.search(start, Some((saving, &mut save)), |search| {
+            let score = score(&mut (0..task.groups.len()).map(|group| search.best_score(group)));
+            let now = SeriesProgress { steps: search.steps, seconds: start.elapsed().as_secs_f64(), score };
+            if history.last().is_none_or(|last| score < last.score) {
+                history.push(now);
+            }
+            progress(now);
+        })?;
+        let (score, seconds) = (score(&mut packings.iter().map(|packing| packing.side)), start.elapsed().as_secs_f64());
+        history.push(SeriesProgress { steps, seconds, score });
+        let cancelled = self.cancel.is_cancelled();
+        Ok(SeriesPacked { packings, score, steps, seconds, history, cancelled })
+    }
+}
+
+/// Checks numbers of copies, those of packings to start from, and starts.
+fn check_sizes(sizes: impl IntoIterator<Item = (usize, usize, Option<usize>)>) -> Result<(), PackError> {
+    let mut all = 0usize;
+    for (count, starts, from) in sizes {
+        if count == 0 {
+            return Err(PackError::NoCopies);
+        }
+        if starts == 0 {
+            return Err(PackError::NoStarts);
+        }
+        all = all.saturating_add(count.saturating_mul(starts));
+        if all > MOST_POSES {
+            return Err(PackError::TooMany { starts, count, most: MOST_POSES });
+        }
+        if let Some(found) = from.filter(|&found| found != count) {
+            return Err(PackError::StartCount { found, count });
+        }
+    }
+    if all == 0 { Err(PackError::NoCopies) } else { Ok(()) }
+}
+
+/// A search from its start to valid packings.
+struct Run<'a> {
+    device: &'a Device,
+    task: &'a Task<'a>,
+    cancel: Cancel,
+    abandoned: bool,
+}
+
+impl Run<'_> {
+    fn check(&self) -> Result<(), PackError> {
+        if self.abandoned && self.cancel.is_cancelled() { Err(PackError::Cancelled) } else { Ok(()) }
+    }
+
+    /// A packing for each group, and the steps that were taken. `progress` hears of every squeeze.
+    fn search(
+        &self,
+        start: Instant,
+        saving: Option<(Saving, Save<'_>)>,
+        mut progress: impl FnMut(&Search<'_>),
+    ) -> Result<(Vec<Packing>, usize), PackError> {
+        let Task { groups, budget, .. } = self.task;
+        let mut search = Search::new(self.device, self.task)?;
+        let mut saver = saving.map(|(saving, save)| Saver {
+            saving,
+            save,
+            last: start,
+            pause: saving.pause,
+            scores: (0..groups.len()).map(|group| search.best_score(group)).collect(),
+            saved: vec![None; groups.len()],
+        });
+        let deadline = match budget {
+            Budget::Steps(_) => None,
+            Budget::Time(time) => Some(start + time.mul_f64(1.0 - SETTLING)),
+        };
+        search.run(start, &Limit { deadline, cancel: self.cancel.clone() }, |search| {
+            progress(search);
+            saver.as_mut().map_or(Ok(()), |saver| saver.save_in_time(self, search))
+        })?;
+        let finalists = search.best(0..groups.len(), FINALISTS);
+        let settling = match budget {
+            Budget::Steps(steps) => (steps / 4).clamp(LEAST_SETTLING_STEPS, SETTLING_STEPS),
+            // As many as fit, going by those that there were.
+            Budget::Time(time) => {
+                let poses: usize = groups.iter().map(|group| group.count * group.starts).sum();
+                let share = finalists.state.poses.len() as f64 / poses as f64;
+                let each = start.elapsed().as_secs_f64() / search.steps.max(1) as f64 * share;
+                ((SETTLING * time.as_secs_f64() / each) as usize).clamp(LEAST_SETTLING_STEPS, SETTLING_STEPS)
+            }
+        };
+        // With a budget of steps it is the same whenever something was saved.
+        let saved = saver.map(|saver| saver.saved).filter(|_| matches!(budget, Budget::Time(_)));
+        let there_is: Vec<_> = groups
+            .iter()
+            .enumerate()
+            .map(|(index, group)| saved.as_ref().and_then(|saved| saved[index].as_ref()).or(group.from.as_ref()))
+            .collect();
+        Ok((valid::settle(self, &there_is, &finalists, settling)?, search.steps))
+    }
+}
+
+/// What gets a packing for each group.
+type Save<'a> = &'a mut dyn FnMut(&[Packing]);
 
 /// Saves packings while the search goes on.
 struct Saver<'a> {
@@ -270,26 +458,32 @@ struct Saver<'a> {
     /// When that was last tried, and how long until it is again.
     last: Instant,
     pause: Duration,
-    /// The search's best score then.
-    score: f64,
-    saved: Option<Valid>,
+    /// The search's best scores then, by groups.
+    scores: Vec<f64>,
+    saved: Vec<Option<Packing>>,
 }
 
 impl Saver<'_> {
-    /// Saves the best packing, if it is time to and there is a better one.
-    fn save_in_time(&mut self, packer: &Packer<'_>, search: &Search<'_>, from: Option<&Valid>) -> Result<(), PackError> {
-        let score = search.best_score();
-        if self.last.elapsed() < self.pause || score >= self.score {
+    /// Saves the best packings, if it is time to and there are better ones.
+    fn save_in_time(&mut self, run: &Run<'_>, search: &Search<'_>) -> Result<(), PackError> {
+        if self.last.elapsed() < self.pause {
+            return Ok(());
+        }
+        let better: Vec<usize> = (0..self.scores.len()).filter(|&group| search.best_score(group) < self.scores[group]).collect();
+        if better.is_empty() {
             return Ok(());
         }
         let start = Instant::now();
-        let best = self.saved.as_ref().or(from);
-        let found = valid::settle(packer, best, search.best(1), LEAST_SETTLING_STEPS)?;
-        if best.is_none_or(|best| found.side < best.side) {
-            (self.save)(&found.poses, found.side);
-            self.saved = Some(found);
+        let from = run.task.groups.iter().map(|group| group.from.as_ref());
+        let there_is: Vec<_> = self.saved.iter().zip(from).map(|(saved, from)| saved.as_ref().or(from)).collect();
+        let found = valid::settle(run, &there_is, &search.best(better.iter().copied(), 1), LEAST_SETTLING_STEPS)?;
+        if there_is.iter().zip(&found).any(|(before, found)| before.is_none_or(|before| found.side < before.side)) {
+            (self.save)(&found);
+            self.saved = found.into_iter().map(Some).collect();
         }
-        self.score = score;
+        for group in better {
+            self.scores[group] = search.best_score(group);
+        }
         self.last = Instant::now();
         self.pause = self.saving.pause.max(start.elapsed().div_f64(self.saving.share));
         Ok(())

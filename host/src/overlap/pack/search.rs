@@ -1,14 +1,20 @@
 //! The search: squeezes, changes and choices.
+//!
+//! There are groups of lanes, one for each number of copies.
 
-use std::time::Instant;
+use std::{ops::Range, time::Instant};
 
 use super::{
-    Budget, PackError, Progress, Settings,
+    Budget, PackError, Packing,
     lanes::{Lanes, Limit, Squeeze, State},
-    moves::{Random, change, scattered},
-    valid::{Valid, about_center, squeezed},
+    moves::{change, probes, scattered},
+    starts::{Cuts, mirror, paired},
+    valid::{Finalists, about_center, squeezed},
 };
-use crate::device::Device;
+use crate::{
+    device::Device,
+    overlap::{Periodic, Shape, random::Random},
+};
 
 /// Steps of a squeeze.
 const SQUEEZE: usize = 600;
@@ -24,14 +30,50 @@ const PRESSURE: [f64; 2] = [0.2, 3e-3];
 const FIRST_DENSITY: f64 = 0.4;
 /// A square is made larger by up to this share before it is squeezed again.
 const GROWTH: f64 = 0.02;
-/// Packings that are larger by this share, at the start of the search, are kept with a chance of 1 in e.
-const WARMTH: f64 = 0.004;
-/// After this many squeezes the best quarter takes the place of the worst.
+/// Packings that are larger by this share over the root of their number of copies, at the start of the search, are kept
+/// with a chance of 1 in e.
+const WARMTH: f64 = 0.06;
+/// After this many squeezes packings take the places of worse ones.
 const EXCHANGE: usize = 8;
+/// From so many copies on, lattices are worth a start; beyond, no others are.
+const LATTICES_FROM: usize = 12;
+const LATTICES_ONLY: usize = 40;
+/// Lattices that cover less than this share of what the densest one does are not cut.
+const WORTH: f64 = 0.93;
+/// So much larger is a packing that comes from one with a copy less, at most, in units of what its number asks for.
+const PASSED: f64 = 1.1;
+
+/// Copies that look for a place, of each packing, and how they do so: steps, and rates in units of the radius.
+const PROBES: usize = 64;
+const PROBE_STEPS: usize = 60;
+const PROBE_RATE: [f64; 2] = [0.1, 0.01];
+/// Two that are nearer to each other than this, in units of the radius, are in the same place.
+const APART: f64 = 0.5;
+/// Out of the way.
+const AWAY: [f64; 3] = [1e6, 1e6, 0.0];
+
+/// What to search for.
+pub struct Task<'a> {
+    pub shape: &'a Shape,
+    pub groups: Vec<Group>,
+    pub seed: u64,
+    pub budget: Budget,
+}
+
+/// One number of copies.
+pub struct Group {
+    pub count: usize,
+    /// How many lanes it has.
+    pub starts: usize,
+    /// What to go on from.
+    pub from: Option<Packing>,
+}
 
 /// A search under way.
 pub struct Search<'a> {
-    settings: &'a Settings,
+    task: &'a Task<'a>,
+    /// Where each group's lanes start, and the end.
+    offsets: Vec<usize>,
     lanes: Lanes,
     /// Each lane's random numbers, and those for choices between lanes.
     randoms: Vec<Random>,
@@ -42,119 +84,212 @@ pub struct Search<'a> {
     /// The best that each lane has had.
     best: State,
     best_scores: Vec<f64>,
-    /// Whether lanes are as they were thrown, and not yet packings.
-    scattered: bool,
+    /// Lanes that have something to squeeze as it is, and their poses that are still to be placed.
+    fresh: Vec<Option<Vec<usize>>>,
+    /// Lanes whose packings half a turn takes to themselves.
+    symmetric: Vec<bool>,
     squeezes: usize,
     pub steps: usize,
-    pub history: Vec<Progress>,
 }
 
 impl<'a> Search<'a> {
-    /// Copies thrown into squares, or `from` in every lane.
-    pub fn new(device: &Device, settings: &'a Settings, starts: usize, from: Option<&Valid>) -> Result<Self, PackError> {
-        let Settings { shape, count, seed, .. } = settings;
-        let mut randoms: Vec<Random> = (0..starts as u64).map(|lane| Random::new(*seed, lane)).collect();
-        let (current, score) = match from {
-            Some(from) => {
-                let poses = about_center(shape, &from.poses);
-                let poses = (0..starts).flat_map(|_| poses.iter().copied()).collect();
-                (State { poses, sides: vec![from.side; starts], energies: vec![0.0; starts] }, from.side)
+    /// Copies thrown into squares or cut out of lattices, or what a group is to go on from.
+    pub fn new(device: &Device, task: &'a Task<'a>) -> Result<Self, PackError> {
+        let Task { shape, groups, seed, .. } = task;
+        let centred = squeezed(shape);
+        let cut = || groups.iter().map(|group| group.count).filter(|&count| count >= LATTICES_FROM);
+        let lattices = if cut().next().is_some() { lattices(&centred, *seed) } else { Vec::new() };
+        let counts = cut().min().zip(cut().max());
+        let most_starts = groups.iter().map(|group| group.starts).max().unwrap_or(0);
+        let cuts = counts.map(|(least, most)| Cuts::new(&centred, &lattices, least..=most, most_starts, *seed));
+        let mut offsets = vec![0];
+        for group in groups {
+            offsets.push(offsets[offsets.len() - 1] + group.starts);
+        }
+        let mut randoms: Vec<Random> = (0..offsets[groups.len()] as u64).map(|lane| Random::new(*seed, lane)).collect();
+        let lanes = groups.iter().flat_map(|group| (0..group.starts).map(move |number| (group, number)));
+        let mut current = State::default();
+        let (mut fresh, mut scores, mut symmetric) = (Vec::new(), Vec::new(), Vec::new());
+        for (random, (Group { count, starts, from }, lane)) in randoms.iter_mut().zip(lanes) {
+            let (pairs, number) = role(*count, *starts, lane);
+            // Of those that go on from something, one in four starts afresh.
+            let poses = from.as_ref().filter(|_| number % 4 != 3).map(|from| about_center(shape, &from.poses));
+            if let (Some(from), Some(poses)) = (from, poses.and_then(|poses| if pairs { paired(&poses) } else { Some(poses) })) {
+                current.push(&poses, from.side, 0.0);
+                fresh.push(None);
+                symmetric.push(pairs);
+                scores.push(from.side);
+                continue;
             }
-            None => {
+            let cuts = cuts.as_ref().filter(|_| match *count {
+                ..LATTICES_FROM => false,
+                LATTICES_FROM..LATTICES_ONLY => number.is_multiple_of(2),
+                LATTICES_ONLY.. => true,
+            });
+            let cut = cuts.and_then(|cuts| cuts.start(random, lane, *count, pairs, number % 4 == 0));
+            let (poses, side, loose) = cut.unwrap_or_else(|| {
                 let side = (*count as f64 * shape.area() / FIRST_DENSITY).sqrt().max(2.0 * shape.radius());
-                let poses = randoms.iter_mut().flat_map(|random| scattered(random, *count, side)).collect();
-                (State { poses, sides: vec![side; starts], energies: vec![f64::INFINITY; starts] }, f64::INFINITY)
-            }
-        };
+                let mut poses = scattered(random, if pairs { count / 2 } else { *count }, side);
+                if pairs {
+                    mirror(&mut poses);
+                }
+                (poses, side, Vec::new())
+            });
+            current.push(&poses, side, f64::INFINITY);
+            fresh.push(Some(loose));
+            symmetric.push(pairs);
+            scores.push(f64::INFINITY);
+        }
         Ok(Search {
-            lanes: Lanes::new(device, &squeezed(shape), *count, starts)?,
+            lanes: Lanes::new(device, &centred, &current.offsets)?,
             randoms,
             choices: Random::new(*seed, u64::MAX),
             best: current.clone(),
             current,
-            scores: vec![score; starts],
-            best_scores: vec![score; starts],
-            scattered: from.is_none(),
+            best_scores: scores.clone(),
+            scores,
+            fresh,
+            symmetric,
             squeezes: 0,
             steps: 0,
-            history: Vec::new(),
-            settings,
+            offsets,
+            task,
         })
     }
 
-    /// Searches until the budget is used up, or to the limit; says after every squeeze what it has `reached`.
+    /// Searches until the budget is used up, or to the limit; calls `reached` after every squeeze.
     pub fn run(
         &mut self,
         start: Instant,
         limit: &Limit,
-        mut reached: impl FnMut(&Self, Progress) -> Result<(), PackError>,
+        mut reached: impl FnMut(&Self) -> Result<(), PackError>,
     ) -> Result<(), PackError> {
         loop {
-            let left = match self.settings.budget {
+            let left = match self.task.budget {
                 Budget::Steps(all) => all - self.steps,
                 Budget::Time(_) => usize::MAX,
             };
             if left == 0 || limit.reached() {
                 return Ok(());
             }
+            let first = self.squeezes == 0;
             let whole = self.squeeze(left, limit)?;
-            let share = match self.settings.budget {
+            let share = match self.task.budget {
                 Budget::Steps(all) => self.steps as f64 / all as f64,
                 Budget::Time(time) => start.elapsed().as_secs_f64() / time.as_secs_f64(),
             };
             // The first one is the better for half a squeeze; later ones are the worse for their changes.
-            if whole || self.scattered {
+            if whole || first {
                 let tried = self.lanes.state()?;
                 self.choose(&tried, 1.0 - share.min(1.0));
             }
-            self.scattered = false;
             self.squeezes += 1;
             if self.squeezes.is_multiple_of(EXCHANGE) {
                 self.exchange();
             }
-            let side = self.best_score();
-            let now = Progress { steps: self.steps, seconds: start.elapsed().as_secs_f64(), side };
-            if self.history.last().is_none_or(|last| side < last.side) {
-                self.history.push(now);
-            }
-            reached(self, now)?;
+            reached(self)?;
         }
     }
 
     /// Changes all packings, unless they are new, and squeezes them by at most this many steps. Says whether it went
     /// all the way.
     fn squeeze(&mut self, most: usize, limit: &Limit) -> Result<bool, PackError> {
-        let radius = self.settings.shape.radius();
-        let first = self.scattered;
-        let State { mut poses, mut sides, .. } = self.current.clone();
-        if !first {
-            let lanes = poses.chunks_exact_mut(self.settings.count).zip(&mut sides);
-            for ((poses, side), random) in lanes.zip(&mut self.randoms) {
-                change(random, poses, *side, radius);
-                *side *= 1.0 + GROWTH * random.unit();
+        let radius = self.task.shape.radius();
+        let mut state = self.current.clone();
+        let mut loose: Vec<Vec<usize>> = Vec::new();
+        for (lane, random) in self.randoms.iter_mut().enumerate() {
+            if let Some(fresh) = self.fresh[lane].take() {
+                loose.push(fresh);
+                continue;
             }
+            let poses = state.poses_mut(lane);
+            let own = if self.symmetric[lane] { poses.len() / 2 } else { poses.len() };
+            let moved = change(random, poses, own, radius);
+            loose.push(moved);
+            if self.symmetric[lane] {
+                let mut pairs = poses[..own].to_vec();
+                mirror(&mut pairs);
+                poses.copy_from_slice(&pairs);
+            }
+            state.sides[lane] *= 1.0 + GROWTH * random.unit();
         }
+        self.place(&mut state, &loose)?;
+        let first = self.squeezes == 0;
         let schedule = Squeeze {
             steps: most.min(if first { FIRST_SQUEEZE } else { SQUEEZE }),
             rate: [if first { FIRST_RATE } else { RATE } * radius, LAST_RATE * radius],
             pressure: Some(PRESSURE.map(|pressure| pressure * radius)),
         };
-        self.lanes.set(poses, &sides)?;
+        self.lanes.set(state.poses, &state.sides)?;
         let taken = self.lanes.squeeze(&schedule, limit)?;
         self.steps += taken;
         Ok(taken == schedule.steps)
     }
 
+    /// Puts loose poses of every lane where there is most room for them.
+    fn place(&mut self, state: &mut State, loose: &[Vec<usize>]) -> Result<(), PackError> {
+        if loose.iter().all(Vec::is_empty) {
+            return Ok(());
+        }
+        let radius = self.task.shape.radius();
+        // Meanwhile they are out of the way.
+        let mut placed = state.clone();
+        let mut starts = Vec::with_capacity(PROBES * loose.len());
+        for (lane, (loose, random)) in loose.iter().zip(&mut self.randoms).enumerate() {
+            let poses = placed.poses_mut(lane);
+            let half = poses.len() / 2;
+            for &pose in loose {
+                poses[pose] = AWAY;
+                if self.symmetric[lane] {
+                    poses[half + pose] = AWAY;
+                }
+            }
+            if loose.is_empty() {
+                starts.resize(starts.len() + PROBES, AWAY);
+            } else {
+                starts.extend(probes(random, PROBES, placed.sides[lane]));
+            }
+        }
+        self.lanes.set(placed.poses, &placed.sides)?;
+        let schedule = Squeeze { steps: PROBE_STEPS, rate: PROBE_RATE.map(|rate| rate * radius), pressure: None };
+        let (found, energies) = self.lanes.probe(starts, &schedule)?;
+        for (lane, loose) in loose.iter().enumerate() {
+            let probes = lane * PROBES..(lane + 1) * PROBES;
+            let mut order: Vec<usize> = probes.collect();
+            order.sort_by(|&a, &b| energies[a].total_cmp(&energies[b]));
+            let half = state.poses(lane).len() / 2;
+            let mut taken: Vec<[f64; 3]> = Vec::new();
+            for &pose in loose {
+                let free = |probe: &&usize| {
+                    let [x, y, _] = found[**probe];
+                    taken.iter().all(|other| (other[0] - x).hypot(other[1] - y) > APART * radius)
+                };
+                let Some(&probe) = order.iter().find(free) else { break };
+                let one = vec![found[probe]];
+                state.poses_mut(lane)[pose] = one[0];
+                taken.push(one[0]);
+                if self.symmetric[lane] {
+                    let mut pair = one;
+                    mirror(&mut pair);
+                    state.poses_mut(lane)[half + pose] = pair[1];
+                    taken.push(pair[1]);
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Keeps of what was tried what is good enough.
     fn choose(&mut self, tried: &State, warmth: f64) {
-        let pressure = PRESSURE[1] * self.settings.shape.radius();
+        let pressure = PRESSURE[1] * self.task.shape.radius();
         for (lane, random) in self.randoms.iter_mut().enumerate() {
             // The side at which nothing would overlap any more: where overlaps grow by the square of their depth, at
             // rest under pressure, that takes twice what they come to over the pressure.
             let score = tried.sides[lane] + 2.0 * tried.energies[lane] / pressure;
             let kept = self.scores[lane];
+            let warmth = WARMTH * warmth / (tried.poses(lane).len() as f64).sqrt();
             let chance = random.unit();
-            if kept.is_infinite() || score < kept - WARMTH * warmth * kept * chance.ln() {
+            if kept.is_infinite() || score < kept - warmth * kept * chance.ln() {
                 self.scores[lane] = score;
                 self.current.take(tried, lane);
             }
@@ -165,31 +300,108 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Puts packings of the best quarter in the place of the worst.
+    /// The lanes of a group.
+    fn group(&self, group: usize) -> Range<usize> {
+        self.offsets[group]..self.offsets[group + 1]
+    }
+
+    /// Lanes stand in a ring, and every other pair of neighbours comes to have the better packing of both: what is good
+    /// spreads, but slowly. Then each group's worst lane that need
+    /// not be symmetric gets a packing from the group with a copy more or less.
     fn exchange(&mut self) {
-        let order = ascending(&self.scores);
-        let quarter = order.len() / 4;
-        for &to in order.iter().rev().take(quarter) {
-            let from = order[self.choices.below(quarter)];
-            self.current.spread(from, to);
-            self.scores[to] = self.scores[from];
+        let odd = (self.squeezes / EXCHANGE) % 2;
+        for group in 0..self.task.groups.len() {
+            let lanes = self.group(group);
+            for pair in 0..lanes.len() / 2 {
+                let [one, other] = [0, 1].map(|k| lanes.start + (2 * pair + odd + k) % lanes.len());
+                let (from, to) = if self.scores[one] < self.scores[other] { (one, other) } else { (other, one) };
+                if self.choices.unit() < 0.5 {
+                    self.spread(from, to);
+                }
+            }
+        }
+        for group in 0..self.task.groups.len() {
+            if self.group(group).len() > 1 {
+                self.pass(group);
+            }
         }
     }
 
-    /// The best score.
-    pub fn best_score(&self) -> f64 {
-        self.best_scores.iter().copied().fold(f64::INFINITY, f64::min)
+    /// Puts a lane's packing in the place of another one's, unless that is to be symmetric and it isn't.
+    fn spread(&mut self, from: usize, to: usize) {
+        if self.symmetric[to] && !self.symmetric[from] {
+            let Some(poses) = paired(self.current.poses(from)) else { return };
+            self.current.poses_mut(to).copy_from_slice(&poses);
+            self.current.sides[to] = self.current.sides[from];
+        } else {
+            self.current.spread(from, to);
+        }
+        self.scores[to] = self.scores[from];
     }
 
-    /// The best packings.
-    pub fn best(&self, count: usize) -> State {
-        self.best.only(&ascending(&self.best_scores)[..count])
+    /// Gives a group's worst lane the best packing of the group with a copy more, without that copy, or of that with
+    /// a copy less and one thrown in.
+    fn pass(&mut self, group: usize) {
+        let count = self.task.groups[group].count;
+        let wanted = if self.choices.unit() < 0.6 { count + 1 } else { count - 1 };
+        let Some(other) = self.task.groups.iter().position(|group| group.count == wanted) else { return };
+        let best = |lanes: Range<usize>| lanes.min_by(|&a, &b| self.best_scores[a].total_cmp(&self.best_scores[b]));
+        let Some(from) = best(self.group(other)) else { return };
+        let free = self.group(group).filter(|&lane| !self.symmetric[lane]);
+        let Some(to) = free.max_by(|&a, &b| self.scores[a].total_cmp(&self.scores[b])) else { return };
+        let side = self.best.sides[from];
+        if self.best_scores[from].is_infinite() || side > PASSED * self.scores[to] {
+            return;
+        }
+        let mut poses = self.best.poses(from).to_vec();
+        let loose = if wanted > count { Vec::new() } else { vec![count - 1] };
+        if wanted > count {
+            // One of those that stand farthest out.
+            let reach = |pose: &[f64; 3]| pose[0].abs().max(pose[1].abs());
+            let mut order: Vec<usize> = (0..poses.len()).collect();
+            order.sort_by(|&a, &b| reach(&poses[b]).total_cmp(&reach(&poses[a])));
+            poses.swap_remove(order[self.choices.below(poses.len().min(8))]);
+        } else {
+            poses.push(AWAY);
+        }
+        self.current.poses_mut(to).copy_from_slice(&poses);
+        self.current.sides[to] = side;
+        // Whatever comes of it is taken.
+        self.scores[to] = f64::INFINITY;
+        self.fresh[to] = Some(loose);
+    }
+
+    /// The least score of a group.
+    pub fn best_score(&self, group: usize) -> f64 {
+        self.best_scores[self.group(group)].iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    /// The best packings of these groups, so many of each at most.
+    pub fn best(&self, groups: impl IntoIterator<Item = usize>, each: usize) -> Finalists {
+        let mut finalists = Finalists::default();
+        for group in groups {
+            let mut order: Vec<usize> = self.group(group).collect();
+            order.sort_by(|&a, &b| self.best_scores[a].total_cmp(&self.best_scores[b]));
+            for lane in order.into_iter().take(each) {
+                finalists.state.push(self.best.poses(lane), self.best.sides[lane], self.best.energies[lane]);
+                finalists.groups.push(group);
+            }
+        }
+        finalists
     }
 }
 
-/// The lanes from the best score to the worst.
-fn ascending(scores: &[f64]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..scores.len()).collect();
-    order.sort_by(|&a, &b| scores[a].total_cmp(&scores[b]));
-    order
+/// Whether a lane, by its number in its group, has a packing that half a turn takes to itself, and its number among
+/// those that have or haven't: of even numbers of copies, the first half of the lanes does.
+fn role(count: usize, starts: usize, number: usize) -> (bool, usize) {
+    let half = if count.is_multiple_of(2) { starts / 2 } else { 0 };
+    if number < half { (true, number) } else { (false, number - half) }
+}
+
+/// The lattices to cut, the densest first.
+fn lattices(shape: &Shape, seed: u64) -> Vec<Periodic> {
+    let mut lattices = Periodic::doubles(shape, seed);
+    let densest = lattices[0].density;
+    lattices.retain(|lattice| lattice.density > WORTH * densest);
+    lattices
 }

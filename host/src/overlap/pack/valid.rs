@@ -1,8 +1,11 @@
 //! From packings that overlap a little to one that doesn't.
 
+use rayon::prelude::*;
+
 use super::{
-    PackError, Packer, Settings,
+    PackError, Packing, Run,
     lanes::{Lanes, Limit, Squeeze, State},
+    search::Task,
 };
 use crate::overlap::{
     Packings, Shape,
@@ -24,13 +27,6 @@ const FIRST_ROOM: f64 = 1e-6;
 /// Beyond this, copies are put side by side.
 const LAST_ROOM: f64 = 4.0;
 
-/// Poses that are valid, around the origin, and the side of the square around them.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Valid {
-    pub poses: Vec<[f64; 3]>,
-    pub side: f64,
-}
-
 /// The shape as it is squeezed: its circle's centre at the origin, and grown.
 pub fn squeezed(shape: &Shape) -> Shape {
     let [x, y] = shape.center();
@@ -39,7 +35,7 @@ pub fn squeezed(shape: &Shape) -> Shape {
 
 /// The shape's own poses from those about its centre, moved so that the square around them is about the origin; and its
 /// side.
-fn own(shape: &Shape, poses: &[[f64; 3]]) -> Valid {
+fn own(shape: &Shape, poses: &[[f64; 3]]) -> Packing {
     let [u, v] = shape.center();
     let mut poses: Vec<_> = poses
         .iter()
@@ -62,7 +58,7 @@ fn own(shape: &Shape, poses: &[[f64; 3]]) -> Valid {
     }
     // Rounding may leave it a little off the middle.
     let farthest = bounds(&poses).as_flattened().iter().fold(0.0f64, |farthest, number| farthest.max(number.abs()));
-    Valid { poses, side: 2.0 * farthest }
+    Packing { poses, side: 2.0 * farthest }
 }
 
 /// Poses about the shape's centre from its own.
@@ -76,7 +72,7 @@ pub fn about_center(shape: &Shape, poses: &[[f64; 3]]) -> Vec<[f64; 3]> {
 }
 
 /// A packing to start from, if it is valid.
-pub fn start(shape: &Shape, poses: &[[f64; 3]]) -> Result<Valid, PackError> {
+pub fn start(shape: &Shape, poses: &[[f64; 3]]) -> Result<Packing, PackError> {
     let valid = own(shape, &about_center(shape, poses));
     match overlapping(shape, &valid.poses)? {
         None => Ok(valid),
@@ -91,28 +87,37 @@ pub fn overlapping(shape: &Shape, poses: &[[f64; 3]]) -> Result<Option<Meeting>,
 }
 
 /// Copies apart from each other, in rows.
-fn rows(shape: &Shape, n: usize) -> Valid {
+fn rows(shape: &Shape, n: usize) -> Packing {
     let columns = (1..).find(|columns| columns * columns >= n).unwrap_or(n);
     let step = 2.0 * shape.radius();
     let poses: Vec<_> = (0..n).map(|k| [step * (k % columns) as f64, step * (k / columns) as f64, 0.0]).collect();
     own(shape, &poses)
 }
 
-/// Settles packings: the best valid one that comes of them, or `from` where that is smaller. They are squeezed once
-/// more, by this many steps, as long as that isn't cancelled; then each is let out until nothing overlaps any more.
-pub fn settle(packer: &Packer<'_>, from: Option<&Valid>, state: State, steps: usize) -> Result<Valid, PackError> {
-    let Settings { shape, count: n, .. } = &packer.settings;
+/// Settles packings: for each group the best valid one that comes of its lanes, or what there is where that is smaller.
+/// They are squeezed once more, by this many steps, as long as that isn't cancelled; then each is let out until nothing
+/// overlaps any more.
+pub fn settle(
+    run: &Run<'_>,
+    there_is: &[Option<&Packing>],
+    finalists: &Finalists,
+    steps: usize,
+) -> Result<Vec<Packing>, PackError> {
+    let Task { shape, groups, .. } = run.task;
     let radius = shape.radius();
-    let mut best = from.cloned().unwrap_or_else(|| rows(shape, *n));
-    let mut lanes = Lanes::new(packer.device, &squeezed(shape), *n, state.sides.len())?;
-    lanes.set(state.poses, &state.sides)?;
+    let there_is = there_is.iter().zip(groups);
+    let mut best: Vec<Packing> = there_is.map(|(one, group)| one.cloned().unwrap_or_else(|| rows(shape, group.count))).collect();
+    let Finalists { state, groups } = finalists;
+    let mut lanes = Lanes::new(run.device, &squeezed(shape), &state.offsets)?;
+    lanes.set(state.poses.clone(), &state.sides)?;
     let schedule =
         Squeeze { steps, rate: RATE.map(|rate| rate * radius), pressure: Some(PRESSURE.map(|pressure| pressure * radius)) };
-    let limit = Limit { deadline: None, cancel: packer.cancel.clone() };
+    let limit = Limit { deadline: None, cancel: run.cancel.clone() };
     lanes.squeeze(&schedule, &limit)?;
     // A packing that is wanted all the same is let out as a whole.
-    let limit = if packer.abandoned { limit } else { Limit::default() };
-    let State { mut poses, sides, .. } = lanes.state()?;
+    let limit = if run.abandoned { limit } else { Limit::default() };
+    let State { mut poses, sides, offsets, .. } = lanes.state()?;
+    lanes.set_rates(&sides)?;
     let (mut before, mut room) = (0.0, FIRST_ROOM);
     // Poses move apart as the square grows, and are pushed apart where they still overlap.
     while room <= LAST_ROOM {
@@ -120,29 +125,43 @@ pub fn settle(packer: &Packer<'_>, from: Option<&Valid>, state: State, steps: us
         let factor = (1.0 + room) / (1.0 + before);
         let spread: Vec<_> = poses.iter().map(|[x, y, theta]| [x * factor, y * factor, *theta]).collect();
         lanes.set(spread, &larger)?;
-        let step = room * larger[0];
-        let schedule = Squeeze { steps: PUSHES, rate: [0.3 * step, 1e-3 * step], pressure: None };
+        let schedule = Squeeze { steps: PUSHES, rate: [0.3 * room, 1e-3 * room], pressure: None };
         lanes.squeeze(&schedule, &limit)?;
-        packer.check()?;
+        run.check()?;
         let settled = lanes.state()?;
-        for (lane, energy) in settled.energies.iter().enumerate() {
-            if *energy > ROUNDING * *n as f64 {
-                continue;
-            }
-            let valid = own(shape, settled.poses(lane));
-            if valid.side < best.side && overlapping(shape, &valid.poses)?.is_none() {
-                best = valid;
+        let own = |lane: usize| {
+            let few = settled.energies[lane] <= ROUNDING * (offsets[lane + 1] - offsets[lane]) as f64;
+            let valid = few.then(|| own(shape, settled.poses(lane))).filter(|valid| valid.side < best[groups[lane]].side);
+            valid.map_or(Ok(None), |valid| {
+                let apart = overlapping(shape, &valid.poses)?.is_none();
+                Ok(apart.then_some((groups[lane], valid)))
+            })
+        };
+        let found: Vec<_> = (0..groups.len()).into_par_iter().map(own).collect::<Result<_, PackError>>()?;
+        for (group, valid) in found.into_iter().flatten() {
+            if valid.side < best[group].side {
+                best[group] = valid;
             }
         }
         // With more room there is nothing smaller to come.
-        if sides.iter().all(|side| side * (1.0 + room) >= best.side) {
+        if sides.iter().zip(groups).all(|(side, group)| side * (1.0 + room) >= best[*group].side) {
             break;
         }
         poses = settled.poses;
         (before, room) = (room, 2.0 * room);
     }
-    match overlapping(shape, &best.poses)? {
-        None => Ok(best),
-        Some(Meeting { poses: [first, second], depth, .. }) => Err(PackError::Invalid { first, second, depth }),
+    for packing in &best {
+        if let Some(Meeting { poses: [first, second], depth, .. }) = overlapping(shape, &packing.poses)? {
+            return Err(PackError::Invalid { first, second, depth });
+        }
     }
+    Ok(best)
+}
+
+/// Packings that are to be settled.
+#[derive(Clone, Debug, Default)]
+pub struct Finalists {
+    pub state: State,
+    /// Each lane's group.
+    pub groups: Vec<usize>,
 }

@@ -1,0 +1,245 @@
+//! Submissions: valid as they are written, never worse than they were, and the same for a seed.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use assert_cmd::{Command, cargo::cargo_bin};
+use num_bigint::BigInt;
+use warpsmith::{
+    device::Device,
+    overlap::{
+        Packings, Shape,
+        contest::Check,
+        io::{PoseLayout, read_poses},
+        pack::{Budget, PackError, Saving, Series, SeriesSettings},
+    },
+};
+
+type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
+
+fn run(folder: &Path, arguments: &str) -> Result<std::process::Output> {
+    let mut command = Command::new(cargo_bin!("warpsmith"));
+    Ok(command.current_dir(folder).arg("overlap").args(arguments.split_whitespace()).output()?)
+}
+
+#[track_caller]
+fn good(folder: &Path, arguments: &str) -> serde_json::Value {
+    let output = run(folder, &format!("{arguments} --json")).expect("it runs");
+    assert_eq!((output.status.code(), &*String::from_utf8_lossy(&output.stderr)), (Some(0), ""), "{arguments}");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// What follows the `s` of each number of each packing's trees, by the text of the file.
+fn texts(path: &Path) -> Result<BTreeMap<usize, Vec<[String; 3]>>> {
+    let mut packings: BTreeMap<usize, Vec<[String; 3]>> = BTreeMap::new();
+    for line in fs::read_to_string(path)?.lines().skip(1) {
+        let fields: Vec<&str> = line.split(',').collect();
+        let number = |field: usize| fields[field].strip_prefix('s').expect("an s").to_owned();
+        packings.entry(fields[0].split('_').next().expect("an id").parse()?).or_default().push([1, 2, 3].map(number));
+    }
+    Ok(packings)
+}
+
+/// A decimal number in units of 10^-40, rounded to nothing where it has up to 40 decimals.
+fn exact(text: &str) -> BigInt {
+    let (text, exponent) = text.split_once('e').map_or((text, 0), |(text, exponent)| (text, exponent.parse().expect("a power")));
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits: BigInt = format!("{whole}{fraction}").parse().expect("digits");
+    let shift = 40 + exponent - fraction.len() as i32;
+    assert!(shift >= 0, "{text} has too many decimals");
+    digits * BigInt::from(10).pow(shift as u32)
+}
+
+/// That trees are apart as the file has them: the positions exactly as written, and turned vertices to the nearest of
+/// 10^-40, less than what a copy a millionth of a millionth larger takes.
+#[track_caller]
+fn check_exactly(path: &Path) -> BTreeMap<usize, f64> {
+    let tree = Shape::tree();
+    let packings = texts(path).expect("a submission");
+    for (count, trees) in &packings {
+        assert_eq!(trees.len(), *count);
+        let place = |[x, y, degrees]: &[String; 3]| -> Vec<Vec<[BigInt; 2]>> {
+            let (sine, cosine) = degrees.parse::<f64>().expect("a number").to_radians().sin_cos();
+            // Beyond the rounding of sine and cosine, so that what is apart here is apart.
+            let grown = 1.0 + 1e-12;
+            let decimal = |number: f64| exact(&format!("{number:.30}"));
+            let vertex = |&[u, v]: &[f64; 2]| {
+                let (u, v) = (u * grown, v * grown);
+                [exact(x) + decimal(cosine * u - sine * v), exact(y) + decimal(sine * u + cosine * v)]
+            };
+            tree.pieces().iter().map(|piece| piece.iter().map(vertex).collect()).collect()
+        };
+        let placed: Vec<_> = trees.iter().map(place).collect();
+        for (first, one) in placed.iter().enumerate() {
+            for other in &placed[..first] {
+                let meet = one.iter().any(|one| other.iter().any(|other| !(apart(one, other) || apart(other, one))));
+                assert!(!meet, "{count}: tree {first}");
+            }
+        }
+    }
+    let side = |trees: &Vec<[String; 3]>| {
+        let pose = |[x, y, degrees]: &[String; 3]| [x, y, degrees].map(|text| text.parse::<f64>().expect("a number"));
+        let vertices: Vec<[f64; 2]> = trees
+            .iter()
+            .map(pose)
+            .flat_map(|[x, y, degrees]| tree.posed([x, y, degrees.to_radians()]).flatten().collect::<Vec<_>>())
+            .collect();
+        let width = |axis: usize| {
+            let along = || vertices.iter().map(move |vertex| vertex[axis]);
+            along().fold(f64::MIN, f64::max) - along().fold(f64::MAX, f64::min)
+        };
+        width(0).max(width(1))
+    };
+    packings.iter().map(|(count, trees)| (*count, side(trees))).collect()
+}
+
+/// Whether some edge of the first convex polygon has the other one wholly beyond it.
+fn apart(one: &[[BigInt; 2]], other: &[[BigInt; 2]]) -> bool {
+    (0..one.len()).any(|k| {
+        let ([a, b], [c, d]) = (&one[k], &one[(k + 1) % one.len()]);
+        other.iter().all(|[x, y]| (c - a) * (y - b) - (d - b) * (x - a) <= BigInt::ZERO)
+    })
+}
+
+#[test]
+fn packed_from_nothing_and_gone_on_with() -> Result {
+    let folder = tempfile::tempdir()?;
+    let (path, file) = (folder.path(), folder.path().join("s.csv"));
+    let first = good(path, "pack --counts 1..4,6 --submission s.csv --steps 700 --starts 2 --seed 3");
+    assert_eq!((&first["command"], &first["before"], &first["steps"]), (&"pack".into(), &serde_json::Value::Null, &700.into()));
+    let sides = check_exactly(&file);
+    assert_eq!(sides.keys().copied().collect::<Vec<_>>(), [1, 2, 3, 4, 6]);
+    let score: f64 = sides.iter().map(|(count, side)| side * side / *count as f64).sum();
+    assert!((first["score"].as_f64().expect("a number") - score).abs() < 1e-12);
+    let read = read_poses(&file, false)?;
+    assert_eq!(read.layout, PoseLayout::Submission);
+    let check = Check::of(&read.packings, &[Shape::tree()]);
+    assert!(check.is_valid() && check.touching.is_empty(), "{check:?}");
+
+    // The same once more gives the same file.
+    good(path, "pack --counts 1..4,6 --submission t.csv --steps 700 --starts 2 --seed 3");
+    let before = fs::read_to_string(&file)?;
+    assert_eq!(fs::read_to_string(path.join("t.csv"))?, before);
+
+    // Whatever is done, nothing becomes larger, and what isn't asked for stays as it is.
+    for (arguments, asked) in [
+        ("pack --counts 3,5 --submission s.csv --steps 650 --starts 3 --seed 4", vec![3, 5]),
+        ("improve s.csv --steps 650 --starts 2 --seed 5", vec![1, 2, 3, 4, 5, 6]),
+        ("improve s.csv --counts 1..3 --steps 1 --starts 1 --from t.csv", vec![1, 2, 3]),
+    ] {
+        let (were, lines) = (check_exactly(&file), texts(&file)?);
+        let object = good(path, arguments);
+        let now = check_exactly(&file);
+        for (count, side) in &were {
+            assert!(now[count] <= *side, "{arguments}: {count}: {} {side}", now[count]);
+            let same = texts(&file)?[count] == lines[count];
+            let improved = object["packings"]
+                .as_array()
+                .expect("an array")
+                .iter()
+                .any(|row| row["count"] == *count && row["improved"] == true);
+            assert_eq!(same, !improved, "{arguments}: {count}");
+            assert!(same || asked.contains(count), "{arguments}: {count}");
+        }
+        assert!(asked.iter().all(|count| now.contains_key(count)));
+    }
+    let output = run(path, "improve s.csv --steps 1 --starts 1")?;
+    let text = String::from_utf8(output.stdout)?;
+    assert!(output.status.success() && text.contains("1 to 6") && text.contains(", before "), "{text}");
+    Ok(())
+}
+
+/// Digits of others are theirs, and a file that another one improves takes over its lines.
+#[test]
+fn what_is_not_smaller_stays_digit_by_digit() -> Result {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path();
+    let two = "002_0,s-0.50,s0.000,s0.0\n002_1,s+0.50,s0.0,s360.00\n";
+    fs::write(path.join("a.csv"), format!("id,x,y,deg\n001_0,s9.0,s-3e0,s90.0\n{two}"))?;
+    fs::write(path.join("b.csv"), "id,x,y,deg\n001_0,s0.10,s0.20,s45.00\n")?;
+    good(path, "improve a.csv --counts 1 --from b.csv --steps 1 --starts 1");
+    let text = fs::read_to_string(path.join("a.csv"))?;
+    assert!(text.ends_with(two) && text.starts_with("id,x,y,deg\n001_0,s"), "{text}");
+    // 45° is the best of a single tree; nothing is smaller by more than rounding.
+    assert!(check_exactly(&path.join("a.csv"))[&1] < 0.813_172_8);
+    Ok(())
+}
+
+#[test]
+fn what_is_wrong_is_named() -> Result {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path();
+    let files = [
+        ("one.csv", "x,y,theta\n0,0,0\n"),
+        ("overlap.csv", "id,x,y,deg\n001_0,s0,s0,s0\n002_0,s0,s0,s0\n002_1,s0.1,s0,s0\n"),
+        ("far.csv", "id,x,y,deg\n001_0,s100.5,s0,s0\n"),
+        ("short.csv", "id,x,y,deg\n002_1,s0,s0,s0\n"),
+        ("good.csv", "id,x,y,deg\n001_0,s0,s0,s0\n"),
+        ("none.csv", "id,x,y,deg\n"),
+    ];
+    for (name, text) in files {
+        fs::write(path.join(name), text)?;
+    }
+    for (arguments, sentence) in [
+        ("improve missing.csv", "missing.csv"),
+        ("improve one.csv", "one.csv: it is no submission"),
+        ("improve overlap.csv", "overlap.csv: trees 0 and 1 of 2 overlap by an area of"),
+        ("improve far.csv", "far.csv: tree 0 of 1 is out of bounds: x = 100.5"),
+        ("improve short.csv", "short.csv: there is no `002_0`"),
+        ("improve none.csv", "there must be at least one copy"),
+        ("improve good.csv --from overlap.csv", "overlap.csv: trees 0 and 1 of 2 overlap"),
+        ("improve good.csv --from good.csv", "good.csv can't be written: it is to be read"),
+        ("improve good.csv --counts 0", "is not a number of trees from 1 to 200"),
+        ("improve good.csv --counts 3..1", "the first must not be above the last"),
+        ("improve good.csv --steps 3 --time 3s", "cannot be used with"),
+        ("pack --counts 1..3 --submission overlap.csv", "overlap.csv: trees 0 and 1 of 2 overlap"),
+        ("pack --counts 1..3", "--submission"),
+        ("pack --submission good.csv", "--count"),
+        ("pack --counts 1 --submission good.csv --output p.csv", "cannot be used with"),
+        ("pack --count 1 --submission good.csv", "--count"),
+        ("pack --counts 1 --submission good.csv --shape none.json", "none.json"),
+    ] {
+        let output = run(path, arguments)?;
+        let stderr = String::from_utf8(output.stderr)?;
+        assert!(output.status.code() == Some(2) && stderr.contains(sentence), "{arguments}: {stderr}");
+    }
+    for (name, text) in files {
+        assert_eq!(fs::read_to_string(path.join(name))?, text);
+    }
+    assert_eq!(fs::read_dir(path)?.count(), files.len());
+    Ok(())
+}
+
+#[test]
+fn a_series_is_of_different_numbers() -> Result {
+    let device = Device::best()?;
+    let settings = |packings: Vec<(usize, Option<Vec<[f64; 3]>>)>| SeriesSettings {
+        shape: Shape::tree(),
+        packings,
+        seed: 0,
+        starts: Some(2),
+        budget: Budget::Steps(300),
+    };
+    let error = |packings| Series::new(&device, settings(packings)).err();
+    assert_eq!(error(vec![(3, None), (2, None), (3, None)]), Some(PackError::CountTwice { count: 3 }));
+    assert_eq!(error(vec![(3, Some(vec![[0.0; 3]; 2]))]), Some(PackError::StartCount { found: 2, count: 3 }));
+    assert_eq!(error(vec![]), Some(PackError::NoCopies));
+    assert_eq!(error(vec![(1, None), (0, None)]), Some(PackError::NoCopies));
+
+    // What is saved on the way is valid, and no smaller than what comes of it in the end.
+    let saving = Saving { pause: std::time::Duration::ZERO, share: 1.0 };
+    let mut saved = Vec::new();
+    let settings = SeriesSettings { budget: Budget::Steps(1900), ..settings(vec![(14, None), (2, None), (13, None)]) };
+    let packed = Series::new(&device, settings.clone())?.run_saving(|_| {}, saving, |packings| saved.push(packings.to_vec()))?;
+    assert!(!saved.is_empty() && !packed.cancelled && packed.steps == 1900);
+    for packings in saved.iter().chain([&packed.packings]) {
+        assert_eq!(packings.iter().map(|packing| packing.poses.len()).collect::<Vec<_>>(), [14, 2, 13]);
+        for packing in packings {
+            assert!(Check::of(&Packings::one(packing.poses.clone())?, &[Shape::tree()]).is_valid());
+        }
+    }
+    // Fourteen trees cut out of a lattice: far less than what random starts come to.
+    assert!(packed.packings[0].side < 2.5, "{}", packed.packings[0].side);
+    let again = Series::new(&device, settings)?.run_saving(|_| {}, Saving::default(), |_| {})?;
+    assert_eq!(again.packings, packed.packings);
+    Ok(())
+}
