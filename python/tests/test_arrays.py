@@ -206,7 +206,7 @@ def test_matrices_in_words() -> None:
     assert pcf.pdist(fs, out=out, device=[str(home())]) is out
     with pytest.raises(ValueError, match="lies on"):
         pcf.pdist(fs, out=out, device=[str(home()), "cpu"])
-    with pytest.raises(ValueError, match="alone"):
+    with pytest.raises(ValueError, match="not by 2 devices"):
         pcf.pdist(fs, on_device=True, device=["cpu", "cpu"])
 
 

@@ -27,7 +27,7 @@ Examples
 >>> rules.learn(explorer.runs).rulesets[0].rules
 ['copy before kernel']
 >>> schedules = ["a;b;c", "a;c;b", "c;a;b", "b;a;c", "b;c;a", "c;b;a"] * 10
->>> seconds = [1.0, 1.1, 1.2, 2.0, 2.1, 2.2] * 10
+>>> seconds = [1.0, 1.0, 1.0, 2.0, 2.0, 2.0] * 10
 >>> model = rules.learn(rules.Runs(schedules, seconds))
 >>> for ruleset in model.rulesets:
 ...     print(ruleset.class_, ruleset.rules, ruleset.samples)

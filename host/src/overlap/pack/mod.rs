@@ -409,7 +409,7 @@ impl Run<'_> {
         mut progress: impl FnMut(&Search<'_>),
     ) -> Result<(Vec<Packing>, usize), PackError> {
         let Task { groups, budget, .. } = self.task;
-        let mut search = Search::new(self.device, self.task)?;
+        let mut search = Search::new(self.device, self.task, &self.cancel)?;
         let mut saver = saving.map(|(saving, save)| Saver {
             saving,
             save,

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     device::Device,
+    engine::Cancel,
     overlap::{Periodic, Shape, random::Random},
 };
 
@@ -94,11 +95,11 @@ pub struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// Copies thrown into squares or cut out of lattices, or what a group is to go on from.
-    pub fn new(device: &Device, task: &'a Task<'a>) -> Result<Self, PackError> {
+    pub fn new(device: &Device, task: &'a Task<'a>, cancel: &Cancel) -> Result<Self, PackError> {
         let Task { shape, groups, seed, .. } = task;
         let centred = squeezed(shape);
         let cut = || groups.iter().map(|group| group.count).filter(|&count| count >= LATTICES_FROM);
-        let lattices = if cut().next().is_some() { lattices(&centred, *seed) } else { Vec::new() };
+        let lattices = if cut().next().is_some() { lattices(&centred, *seed, cancel) } else { Vec::new() };
         let counts = cut().min().zip(cut().max());
         let most_starts = groups.iter().map(|group| group.starts).max().unwrap_or(0);
         let cuts = counts.map(|(least, most)| Cuts::new(&centred, &lattices, least..=most, most_starts, *seed));
@@ -399,8 +400,8 @@ fn role(count: usize, starts: usize, number: usize) -> (bool, usize) {
 }
 
 /// The lattices to cut, the densest first.
-fn lattices(shape: &Shape, seed: u64) -> Vec<Periodic> {
-    let mut lattices = Periodic::doubles(shape, seed);
+fn lattices(shape: &Shape, seed: u64, cancel: &Cancel) -> Vec<Periodic> {
+    let mut lattices = Periodic::doubles_until(shape, seed, cancel);
     let densest = lattices[0].density;
     lattices.retain(|lattice| lattice.density > WORTH * densest);
     lattices
