@@ -14,13 +14,13 @@ use warpsmith::{
 };
 
 use super::{
-    Global, count,
+    Global, count, edges,
     failure::Failure,
     format,
     npy::{self, Array, NUMBERS},
     output::{Arrays, Column, Files, write_array},
     progress::Progress,
-    size, terminal,
+    repeat, size, terminal,
 };
 
 /// The most runs.
@@ -223,16 +223,8 @@ impl<'a> Job<'a> {
             more(&rooting, &mut steps)?;
             Ok::<_, Failure>(steps)
         };
-        let first = run()?;
-        let steps = match self.input.repeat {
-            None => Vec::new(),
-            Some(0) => first,
-            Some(runs) => {
-                let mut all = (0..runs).map(|_| run()).collect::<Result<Vec<_>, _>>()?;
-                all.sort_by(|a, b| total_ms(a).total_cmp(&total_ms(b)));
-                all.swap_remove((runs - 1) / 2)
-            }
-        };
+        let steps = repeat::median(self.input.repeat, &mut run, |steps| total_ms(steps))?;
+        let steps = if self.input.repeat.is_some() { steps } else { Vec::new() };
         let mut greatest = ReduceWorkspace::new(&self.device)?;
         reduce(&self.stream, rooting.depth(), Operator::Max, &mut greatest)?;
         let height = self.stream.download_vec(greatest.result())?[0].max(0);
@@ -342,7 +334,7 @@ impl<'a> Job<'a> {
         terminal::print(table)?;
         if let Some(runs) = self.input.repeat {
             terminal::print(terminal::steps(made.steps.iter().copied()))?;
-            let runs = if runs == 1 { "One run".to_owned() } else { format!("The median of {} runs", format::grouped(runs)) };
+            let runs = repeat::in_words(runs);
             let rate = format::rate(self.tree.n(), total_ms(&made.steps), "vertices");
             terminal::print(format_args!("{runs} after a warm-up: {rate}."))?;
         }
@@ -373,15 +365,7 @@ fn read(device: &Device, input: &Input, progress: Progress) -> Result<Tree, Fail
         check(parents.len())?;
         return Ok(Tree::Parents(device.upload(&parents)?));
     }
-    // About as many edges as there may be.
-    let size = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-    let _work = progress.spinner((size / 8) as usize, format!("reading {}", path.display()));
-    let list = io::read(path)?;
-    let n = input.vertices.map_or(list.vertices, |vertices| vertices as usize);
-    if n < list.vertices {
-        let text = format!("--vertices {n} are too few: {} has {}", path.display(), list.vertices);
-        return Err(Failure::Error(text));
-    }
-    check(n)?;
-    Ok(Tree::Edges(n, list.upload(device)?))
+    let list = edges::read(path, input.vertices, progress)?;
+    check(list.vertices)?;
+    Ok(Tree::Edges(list.vertices, list.upload(device)?))
 }

@@ -9,16 +9,16 @@ use cuda_std::I32x2;
 use serde::Serialize;
 use warpsmith::{
     device::{Backend, Buffer, Device, DeviceError, Stream},
-    graph::{Components, Connectivity, EdgeList, Found, GraphError, io, places, repeats},
+    graph::{Components, Connectivity, EdgeList, Found, GraphError, places, repeats},
 };
 
 use super::{
-    Global, count,
+    Global, count, edges,
     failure::Failure,
     format,
     output::{Arrays, Column, Files},
     progress::Progress,
-    size, terminal,
+    repeat, size, terminal,
 };
 
 /// The most runs.
@@ -170,15 +170,7 @@ impl<'a> Job<'a> {
         let output = input.output.as_deref().map(|path| Arrays::prepare(&mut files, path, arrays)).transpose()?;
         let progress = Progress::new(input.json || global.verbose > 0);
         let device = global.open()?;
-        let mut graph = read(input, progress)?;
-        if let Some(vertices) = input.vertices {
-            let (vertices, path) = (vertices as usize, input.edges.display());
-            if vertices < graph.vertices {
-                let of_file = graph.vertices;
-                return Err(Failure::error(format_args!("--vertices {vertices} are too few: {path} has {of_file}")));
-            }
-            graph.vertices = vertices;
-        }
+        let graph = edges::read(&input.edges, input.vertices, progress)?;
         if device.backend() == Backend::Cpu {
             let bytes = VERTEX_BYTES * graph.vertices + EDGE_BYTES * graph.edges.len();
             size::check_memory(format::counted(graph.vertices, "vertex", "vertices"), bytes as f64)?;
@@ -238,16 +230,13 @@ impl<'a> Job<'a> {
     }
 
     /// One run, or a warm-up and as many as are asked for; gives what that of median time has made.
-    fn repeat(&self, mut run: impl FnMut() -> Result<Made, GraphError>) -> Result<Made, Failure> {
+    fn repeat(&self, run: impl FnMut() -> Result<Made, GraphError>) -> Result<Made, Failure> {
         let _work = self.progress.spinner(self.graph.edges.len(), format!("{} on {}", self.name, self.device));
-        let mut first = run()?;
-        let Some(runs) = self.input.repeat else {
-            first.steps.clear();
-            return Ok(first);
-        };
-        let mut all = (0..runs).map(|_| run()).collect::<Result<Vec<_>, _>>()?;
-        all.sort_by(|a, b| a.total_ms().total_cmp(&b.total_ms()));
-        Ok(all.swap_remove((runs - 1) / 2))
+        let mut made = repeat::median(self.input.repeat, run, Made::total_ms)?;
+        if self.input.repeat.is_none() {
+            made.steps.clear();
+        }
+        Ok(made)
     }
 
     /// Writes the arrays, and says what was found.
@@ -306,7 +295,7 @@ impl<'a> Job<'a> {
         }
         if let Some(runs) = self.input.repeat {
             terminal::print(terminal::steps(made.steps.iter().map(|step| (step.name, step.ms, step.bytes))))?;
-            let runs = if runs == 1 { "One run".to_owned() } else { format!("The median of {} runs", format::grouped(runs)) };
+            let runs = repeat::in_words(runs);
             terminal::print(format_args!("{runs} after a warm-up: {}.", format::rate(edges, made.total_ms(), "edges")))?;
         }
         output.map_or(Ok(()), |output| terminal::print(format_args!("Written: {output}")))
@@ -317,15 +306,6 @@ impl Made {
     fn total_ms(&self) -> f64 {
         self.steps.iter().map(|step| step.ms).sum()
     }
-}
-
-fn read(input: &Input, progress: Progress) -> Result<EdgeList, Failure> {
-    // About as many edges as there may be.
-    let size = std::fs::metadata(&input.edges).map_or(0, |metadata| metadata.len());
-    let _work = progress.spinner((size / 8) as usize, format!("reading {}", input.edges.display()));
-    let graph = io::read(&input.edges)?;
-    tracing::info!(vertices = graph.vertices, edges = graph.edges.len(), "read {}", input.edges.display());
-    Ok(graph)
 }
 
 fn counts(found: Found) -> [(&'static str, &'static str, usize); 2] {

@@ -7,7 +7,7 @@ use super::{
     Outputs,
     ranking::{Job, Made},
 };
-use crate::cli::{failure::Failure, format, npy::Kind, terminal};
+use crate::cli::{failure::Failure, format, npy::Kind, repeat, terminal};
 
 /// What is shown.
 pub struct Shown<'a> {
@@ -101,7 +101,7 @@ impl Shown<'_> {
 
         let total = report.total_ms();
         terminal::print(terminal::steps(report.steps.iter().map(|step| (step.name, step.ms, step.bytes))))?;
-        let runs = if job.runs == 1 { "One run".to_owned() } else { format!("The median of {} runs", format::grouped(job.runs)) };
+        let runs = repeat::in_words(job.runs);
         let rate = match format::rate(report.n, total, "elements") {
             rate if rate.is_empty() => rate,
             rate => format!(": {rate}"),
