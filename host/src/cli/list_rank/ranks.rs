@@ -85,6 +85,10 @@ pub fn run(
     output: Option<Destination>,
     processes: Option<Arc<dyn Communicator>>,
 ) -> Result<(), Failure> {
+    if let Err(failure) = refuse(arguments, processes.is_some()) {
+        // All ranks come to it; one says so.
+        return Err(if processes.is_some_and(|ranks| ranks.rank() > 0) { Failure::Elsewhere } else { failure });
+    }
     let result = run_all(global, arguments, output, processes.as_ref());
     if let (Err(failure), Some(ranks)) = (&result, &processes) {
         // Ends all of them.
@@ -107,10 +111,6 @@ fn run_all(
     output: Option<Destination>,
     processes: Option<&Arc<dyn Communicator>>,
 ) -> Result<(), Failure> {
-    refuse(arguments)?;
-    if processes.is_some() && arguments.gpus.is_some() {
-        return Err(Failure::error("--gpus can't be used with mpirun: each rank takes one GPU"));
-    }
     let (devices, ranks) = match processes {
         Some(ranks) => (vec![processes::device(&**ranks, &global.open_all()?).clone()], vec![ranks.clone()]),
         None => {
@@ -128,7 +128,7 @@ fn run_all(
         if let ([ranks], [device]) = (&ranks[..], &devices[..]) {
             return vec![job.run(device, ranks.clone())];
         }
-        let start = |(device, ranks): (_, &Arc<dyn Communicator>)| {
+        let start = |(device, ranks): (_, Arc<dyn Communicator>)| {
             scope.spawn(move || {
                 let result = job.run(device, ranks.clone());
                 if let Err(failure) = &result {
@@ -137,7 +137,7 @@ fn run_all(
                 result
             })
         };
-        let running: Vec<_> = devices.iter().zip(&ranks).map(start).collect();
+        let running: Vec<_> = devices.iter().zip(ranks.iter().cloned()).map(start).collect();
         let join = |running: thread::ScopedJoinHandle<'_, _>| {
             running.join().unwrap_or_else(|_| Err(Failure::error("a rank's thread panicked")))
         };
@@ -153,7 +153,10 @@ fn run_all(
 }
 
 /// Refuses options of the rankers of one device.
-fn refuse(arguments: &Arguments) -> Result<(), Failure> {
+fn refuse(arguments: &Arguments, are_processes: bool) -> Result<(), Failure> {
+    if are_processes && arguments.gpus.is_some() {
+        return Err(Failure::error("--gpus can't be used with mpirun: each rank takes one GPU"));
+    }
     let Arguments { weights, forest, order, strategy, splitters, sublists, scan, trusted, kind, .. } = arguments;
     let given = [
         ("--weights", weights.is_some()),
