@@ -49,7 +49,7 @@ impl Blocks {
     #[inline(always)]
     pub fn place(self, index: u64) -> (u32, u32) {
         // At most one too small: the inverse is less than one smaller than 2^64 / block.
-        let mut rank = (index as u128 * self.inverse as u128 >> 64) as u64;
+        let mut rank = ((index as u128 * self.inverse as u128) >> 64) as u64;
         let mut local = index - rank * self.block;
         if local >= self.block {
             rank += 1;
@@ -146,23 +146,29 @@ pub struct Travellers {
     pub start: u32,
 }
 
-/// Walks this thread's traveller as far as it comes on this rank; returns it, and the rank that it leaves to.
-/// `visit` is given each element with the sum before it, `arrive` the splitter at which the walk ends.
-///
-/// # Safety
-/// `weights` has as many elements as `next`, or none. `findings` is valid for atomic access, and for writes of `last`
-/// and `sum`.
-#[inline(always)]
-unsafe fn travel(
-    part: &Part<'_>,
+/// What a launch walks through.
+#[derive(Clone, Copy)]
+struct Land<'a> {
+    part: Part<'a>,
     blocks: Blocks,
     splitters: Splitters,
+    findings: *mut Findings,
+}
+
+/// Walks a traveller as far as it comes on this rank; returns it, and the rank that it leaves to. `visit` is given each
+/// element with the sum before it, `arrive` the splitter at which the walk ends.
+///
+/// # Safety
+/// `weights` has as many elements as `next`, or none. `findings` is valid for atomic access, and for writes.
+#[inline(always)]
+unsafe fn travel(
+    land: &Land<'_>,
     mut traveller: Traveller,
     mut is_start: bool,
-    findings: *mut Findings,
     visit: impl Fn(u32, u64),
     arrive: impl Fn(u32, &Traveller),
 ) -> Option<(Traveller, u32)> {
+    let Land { part, blocks, splitters, findings } = *land;
     let len = part.next.len() as u64;
     // Brent's detection of circles: an earlier element, and when the next is saved.
     let (mut saved, mut steps, mut next_save) = (NOWHERE, 0u32, 1u32);
@@ -256,21 +262,13 @@ unsafe fn replace_all(travellers: Travellers, leave: impl Fn(u32, *const U64x2) 
 /// # Safety
 /// As for [`measure()`].
 #[inline(always)]
-unsafe fn travel_all(
-    part: &Part<'_>,
-    blocks: Blocks,
-    splitters: Splitters,
-    travellers: Travellers,
-    findings: *mut Findings,
-    visit: impl Fn(u32, u64),
-    arrive: impl Fn(u32, &Traveller),
-) {
+unsafe fn travel_all(land: &Land<'_>, travellers: Travellers, visit: impl Fn(u32, u64), arrive: impl Fn(u32, &Traveller)) {
     // SAFETY: this function's contract; each thread is given its own traveller.
     unsafe {
         replace_all(travellers, |_, own| {
             let traveller = Traveller::unpack(*own);
             let is_start = travellers.start != 0 && traveller.origin != HEAD;
-            travel(part, blocks, splitters, traveller, is_start, findings, &visit, &arrive)
+            travel(land, traveller, is_start, &visit, &arrive)
         });
     }
 }
@@ -303,8 +301,9 @@ pub unsafe fn measure(
             mem::store_relaxed(distance.add(number as usize), traveller.sum as i64);
         }
     };
+    let land = Land { part, blocks, splitters, findings };
     // SAFETY: this kernel's contract.
-    unsafe { travel_all(&part, blocks, splitters, travellers, findings, |_, _| {}, arrive) };
+    unsafe { travel_all(&land, travellers, |_, _| {}, arrive) };
 }
 
 /// Walks the travellers, whose sums have begun with what comes before their splitters, and leaves each element what
@@ -323,8 +322,9 @@ pub unsafe fn number(
 ) {
     // SAFETY: visits are of the part's elements, of which there are as many sums (this kernel's contract).
     let visit = |element: u32, sum: u64| unsafe { mem::store_relaxed(sums.add(element as usize), sum as i64) };
+    let land = Land { part, blocks, splitters, findings };
     // SAFETY: this kernel's contract.
-    unsafe { travel_all(&part, blocks, splitters, travellers, findings, visit, |_, _| {}) };
+    unsafe { travel_all(&land, travellers, visit, |_, _| {}) };
 }
 
 /// Puts a traveller at each splitter: number `first_node` and on. Its sum begins with `total - after[i]`, or nothing

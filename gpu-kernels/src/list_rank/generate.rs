@@ -104,7 +104,7 @@ impl Runs {
     /// The element after this one, or -1.
     #[inline(always)]
     pub fn next(self, order: Permutation, element: u64) -> i64 {
-        if (element + 1) % self.run != 0 && element + 1 < self.n {
+        if !(element + 1).is_multiple_of(self.run) && element + 1 < self.n {
             return element as i64 + 1;
         }
         let rank = self.rank(order, element) + 1;

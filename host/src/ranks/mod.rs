@@ -161,7 +161,7 @@ pub trait Link: Send + Sync {
 
 /// That bytes can be divided among ranks.
 fn check_parts(bytes: &[u8], size: usize) -> Result<(), RanksError> {
-    if bytes.len() % size == 0 {
+    if bytes.len().is_multiple_of(size) {
         return Ok(());
     }
     Err(RanksError::Message(format!("{} bytes can't be divided among {size} ranks", bytes.len())))
