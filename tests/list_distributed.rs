@@ -1,5 +1,5 @@
-//! Lists over ranks against a plain walk, on the backend that `WARPSMITH_BACKEND` names. Ranks are threads; as processes
-//! they are tested by tests/mpi.rs and ci/mpi-lists.
+//! Lists over ranks against a plain walk, on the backend that `WARPSMITH_BACKEND` names. Ranks are threads; as
+//! processes they are tested by tests/mpi.rs and ci/mpi-lists.
 
 #![cfg(all(feature = "list-rank", feature = "ranks"))]
 

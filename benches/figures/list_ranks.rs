@@ -1,11 +1,11 @@
 //! The figures of docs/cluster.md on lists over ranks.
 //!
-//! `cargo bench --bench figures -- list_ranks --n 2e9` ranks lists of so many elements for each rank, on one rank and on
-//! as many as there are GPUs (or `--ranks R`, which share them): a random list, one of runs of 1,024 elements, and a
+//! `cargo bench --bench figures -- list_ranks --n 2e9` ranks lists of so many elements for each rank, on one rank and
+//! on as many as there are GPUs (or `--ranks R`, which share them): a random list, one of runs of 1,024 elements, and a
 //! sequential one. Each time is the median of five of the slowest rank's, after one that isn't counted; all ranks are
 //! compared with what the list was made from. `--groups 16,32,64` tries other numbers of elements for each splitter.
-//! Where each rank has a GPU of its own, a model of weak scaling to 1,024 GPUs follows, by the rates that were measured:
-//! see [`Model`].
+//! Where each rank has a GPU of its own, a model of weak scaling to 1,024 GPUs follows, by the rates that were
+//! measured: see [`Model`].
 
 use std::{error::Error, sync::Arc, thread};
 
@@ -180,7 +180,8 @@ struct Model {
     walk: f64,
     /// What a message adds, to make, send and take up within a host: ns.
     message: f64,
-    /// A round in which next to nothing is sent: us. It was measured on so many GPUs, of which a list took so many rounds.
+    /// A round in which next to nothing is sent: us. It was measured on so many GPUs, of which a list took so many
+    /// rounds.
     round: f64,
     gpus: usize,
     rounds: usize,
@@ -192,7 +193,8 @@ struct Model {
 
 /// GPUs of a host; the rest of the messages takes the network.
 const OF_HOST: f64 = 8.0;
-/// Assumed: 400 Gbit/s for each GPU, in bytes for each ns; and 1 us for each message that a rank posts, whatever is in it.
+/// Assumed: 400 Gbit/s for each GPU, in bytes for each ns; and 1 us for each message that a rank posts, whatever is in
+/// it.
 const NETWORK: f64 = 50.0;
 const POST: f64 = 1.0;
 /// Bytes of a traveller, and of a splitter to the remainder's rank and back.

@@ -2,9 +2,9 @@
 //!
 //! As on one device, some elements are splitters ([`Splitters`], of each rank's own indices), and with the head they
 //! start sublists. A *traveller* walks each sublist. It walks on its rank as far as the list stays there; then it is a
-//! message of 16 bytes to the rank that has the next element, and walks on there. [`measure()`] has it tell the splitter
-//! at which it ends where it came from, and how far that is: the splitters make up a list that is shorter, of weights,
-//! and runs backwards. When that is ranked, [`number()`] has the same travellers leave each element its rank.
+//! message of 16 bytes to the rank that has the next element, and walks on there. [`measure()`] has it tell the
+//! splitter at which it ends where it came from, and how far that is: the splitters make up a list that is shorter, of
+//! weights, and runs backwards. When that is ranked, [`number()`] has the same travellers leave each element its rank.
 //!
 //! Between two such launches the ranks send each other the travellers that leave, which [`sort()`] puts together by
 //! destination.
@@ -228,8 +228,8 @@ unsafe fn travel(
 /// `travellers` has as many elements as it says.
 #[inline(always)]
 unsafe fn replace_all(travellers: Travellers, leave: impl Fn(u32, *const U64x2) -> Option<(Traveller, u32)>) {
-    // SAFETY: this function's contract: the launch gave as much shared memory, all threads of the block come here and to
-    // the barriers, and each has its own traveller.
+    // SAFETY: this function's contract: the launch gave as much shared memory, all threads of the block come here and
+    // to the barriers, and each has its own traveller.
     unsafe {
         let histogram = Histogram::new(dynamic_shared(), travellers.ranks);
         histogram.clear(THREADS);
@@ -378,7 +378,8 @@ pub unsafe fn sort(travellers: &[U64x2], targets: &[u32], ranks: u32, places: *m
     }
 }
 
-/// Adds up all successors, modulo 2^64: see [`sum_successors`](super::prepare::sum_successors()). `sum` must start at 0.
+/// Adds up all successors, modulo 2^64: see [`sum_successors`](super::prepare::sum_successors()). `sum` must start at
+/// 0.
 ///
 /// # Safety
 /// `sum` must be valid for atomic access. Blocks are whole warps.
@@ -397,8 +398,8 @@ pub unsafe fn sum_successors(next: &[i64], sum: *mut u64) {
     }
 }
 
-/// The list of one rank's 32-bit indices from one of all ranks' parts, one after the other: `starts[r]` is where that of
-/// rank `r` begins. What is in no part becomes -2, which is no successor.
+/// The list of one rank's 32-bit indices from one of all ranks' parts, one after the other: `starts[r]` is where that
+/// of rank `r` begins. What is in no part becomes -2, which is no successor.
 #[kernel(max_threads = 256)]
 pub fn narrow(next: &[i64], blocks: Blocks, starts: &[u32], mut narrow: DisjointSlice<i32>) {
     for (i, narrow) in narrow.grid_stride_mut() {
@@ -439,8 +440,8 @@ pub unsafe fn claim(part: Part<'_>, blocks: Blocks, ranks: &[i64], from: u32, tr
     unsafe { replace_all(travellers, |i, _| claim(i)) };
 }
 
-/// Compares ranks with what others [claim](claim()): `wrong`, which starts at `u32::MAX`, becomes the first element whose
-/// rank is another one.
+/// Compares ranks with what others [claim](claim()): `wrong`, which starts at `u32::MAX`, becomes the first element
+/// whose rank is another one.
 ///
 /// # Safety
 /// `wrong` is valid for atomic access.

@@ -98,8 +98,8 @@ pub trait Communicator: Send + Sync {
     /// nor reads or writes what is received.
     unsafe fn link(&self, plan: Plan) -> Result<Box<dyn Link>, RanksError>;
 
-    /// Sends and receives the messages of a plan, once (`MPI_Alltoallv`). Collective: all ranks call it, with plans that
-    /// match. Messages may be of any length.
+    /// Sends and receives the messages of a plan, once (`MPI_Alltoallv`). Collective: all ranks call it, with plans
+    /// that match. Messages may be of any length.
     ///
     /// # Errors
     /// As [`link`](Self::link) and the [`Link`]'s methods.

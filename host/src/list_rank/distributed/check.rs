@@ -17,8 +17,8 @@ const CHUNK: usize = 1 << 24;
 const NONE: u64 = u64::MAX;
 
 /// Says what is wrong with a list, if anything: the first successor out of range; else the first element with two
-/// predecessors; else that there is no head, or several, or that the one given isn't the first. It may still have cycles
-/// beside the list. Takes O(n) time and 16 bytes of the host's memory for each of a rank's elements.
+/// predecessors; else that there is no head, or several, or that the one given isn't the first. It may still have
+/// cycles beside the list. Takes O(n) time and 16 bytes of the host's memory for each of a rank's elements.
 pub fn diagnose(
     group: &mut Group,
     stream: &Stream,

@@ -69,8 +69,8 @@ use crate::{
     ranks::{Communicator, RanksError},
 };
 
-/// Which indices each of `ranks` ranks has: `first(rank)` and on, `len(rank)` of them. All have as many, but for the last
-/// ones, which may have fewer or none.
+/// Which indices each of `ranks` ranks has: `first(rank)` and on, `len(rank)` of them. All have as many, but for the
+/// last ones, which may have fewer or none.
 ///
 /// # Errors
 /// [`DistributedError::TooLong`].
@@ -93,8 +93,8 @@ const MOST_PATIENCE: usize = 5000;
 /// How to rank.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How many elements there are for each splitter, 2 at least. The fewer, the fewer rounds of messages; the more, the
-    /// shorter is what remains for one rank, which gets 16 bytes for each splitter.
+    /// How many elements there are for each splitter, 2 at least. The fewer, the fewer rounds of messages; the more,
+    /// the shorter is what remains for one rank, which gets 16 bytes for each splitter.
     pub group: u32,
     /// The most splitters that are ranked on one rank's device, which takes about 90 bytes of memory for each. Of more,
     /// splitters are taken again.
@@ -137,8 +137,8 @@ impl Report {
     }
 }
 
-/// Ranks lists of which this rank has a block, and keeps its arrays from call to call. All buffers and streams must be of
-/// its device.
+/// Ranks lists of which this rank has a block, and keeps its arrays from call to call. All buffers and streams must be
+/// of its device.
 pub struct DistributedRanker {
     device: Device,
     group: Group,
@@ -191,8 +191,8 @@ impl DistributedRanker {
     /// `next` and `ranks` have as many elements as this rank's block in the [`layout`].
     ///
     /// # Errors
-    /// Where the list is not one (the error, the same on all ranks, names the first offending element), lengths differ, or
-    /// a device fails. The latter ends all ranks' work: see [`Communicator::abort`].
+    /// Where the list is not one (the error, the same on all ranks, names the first offending element), lengths differ,
+    /// or a device fails. The latter ends all ranks' work: see [`Communicator::abort`].
     pub fn rank(
         &mut self,
         stream: &Stream,
@@ -460,7 +460,7 @@ pub fn generate(stream: &Stream, layout: Blocks, rank: usize, run: u64, seed: u6
     Ok(next)
 }
 
-/// The first element of this rank whose rank is not what it is by the way in which [`generate`] made the list.
+/// The first element of this rank whose rank is not what it is by the way in which [`generate()`] made the list.
 ///
 /// # Errors
 /// What earlier work on the device came to.

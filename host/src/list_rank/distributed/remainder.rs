@@ -36,8 +36,8 @@ impl Remainder {
         }
     }
 
-    /// The exclusive prefix sums of `weights` along the list from `head` to `tail`, for this rank's part of it; less than
-    /// 0 for elements that aren't on it. Returns the sum of all, and whether all are.
+    /// The exclusive prefix sums of `weights` along the list from `head` to `tail`, for this rank's part of it; less
+    /// than 0 for elements that aren't on it. Returns the sum of all, and whether all are.
     pub fn rank(
         &mut self,
         group: &mut Group,

@@ -58,8 +58,8 @@ impl Travel {
         }
     }
 
-    /// Puts travellers at this rank's first `nodes` splitters, which are number `first_node` and on among all, and one at
-    /// the head if it is here. Returns how many there are. See [`distributed::start`] for `after` and `total`.
+    /// Puts travellers at this rank's first `nodes` splitters, which are number `first_node` and on among all, and one
+    /// at the head if it is here. Returns how many there are. See [`distributed::start`] for `after` and `total`.
     pub fn start(
         &mut self,
         stream: &Stream,
@@ -85,8 +85,8 @@ impl Travel {
         Ok(nodes + usize::from(is_home))
     }
 
-    /// Has `count` travellers walk until all of all ranks have come to their ends. Whether they have: after `rounds.limit`,
-    /// some may be walking in a circle.
+    /// Has `count` travellers walk until all of all ranks have come to their ends. Whether they have: after
+    /// `rounds.limit`, some may be walking in a circle.
     pub fn run(
         &mut self,
         group: &mut Group,
@@ -102,8 +102,9 @@ impl Travel {
                 let (grid, shared, blocks, splitters) = (args.grid, args.shared, level.blocks, level.splitters);
                 let (travellers, findings) = travel.args(&args);
                 match task {
-                    // SAFETY: there is a thread for each traveller and shared memory for each rank's count; weights are as
-                    // many as elements, or none; there are two numbers for each splitter, and all are different buffers.
+                    // SAFETY: there is a thread for each traveller and shared memory for each rank's count; weights are
+                    // as many as elements, or none; there are two numbers for each splitter, and all are different
+                    // buffers.
                     Task::Measure { before, distance } => unsafe {
                         launch!(stream, distributed::measure<<<grid, THREADS, shared>>>(
                             part, blocks, splitters, travellers, findings, &mut **before, &mut **distance
@@ -168,8 +169,8 @@ impl Travel {
             self.places.ensure(size)?;
             stream.upload(&mut self.places, &sends[..size].iter().map(|&start| start as u32).collect::<Vec<_>>())?;
             let (all, targets) = (self.all.view(..*count)?, self.targets.view(..*count)?);
-            // SAFETY: there is a thread for each traveller and shared memory for each rank's count, and places for all that
-            // were counted.
+            // SAFETY: there is a thread for each traveller and shared memory for each rank's count, and places for all
+            // that were counted.
             unsafe {
                 launch!(stream, distributed::sort<<<grid, THREADS, shared>>>(
                     all, targets, size as u32, &mut self.places, &mut self.sorted
