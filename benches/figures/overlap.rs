@@ -365,5 +365,5 @@ pub fn main(arguments: Vec<String>) -> Result {
     let device = Device::best()?;
     println!("{device}: {n} poses, with gradients");
     scenes::<f64>(&device, names, n, has("--count"))?;
-    scenes::<f32>(&device, names, n, has("--count"))
+    scenes::<f32>(&device, names, n, false)
 }

@@ -6,7 +6,9 @@ use rand_chacha::{
     ChaCha8Rng,
     rand_core::{RngCore as _, SeedableRng as _},
 };
-use warpsmith::overlap::{Lattice, Overlap, OverlapPair, OverlapReal, Packings, Search, Shape, Wanted};
+use warpsmith::overlap::{
+    Evaluation, Lattice, Overlap, OverlapKernel, OverlapPair, OverlapReal, Packings, Search, Shape, Wanted,
+};
 
 use crate::{
     evaluation::{KERNELS, Result, assert_pairs, overlap, random_poses, star, uniform},
@@ -63,33 +65,33 @@ fn moved(poses: Vec<Pose>, by: [f64; 2], scale: f64) -> Vec<Pose> {
 /// What is compared, with its name and the largest coordinates at which it makes sense.
 fn scenes(far: f64) -> Result<Vec<(&'static str, Packings)>> {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
-    let clusters = |apart: f64| [moved(random_poses(150, 1), [-apart; 2], 1.0), moved(random_poses(150, 2), [apart, 0.0], 1.0)];
+    let clusters = |apart: f64| [moved(random_poses(60, 1), [-apart; 2], 1.0), moved(random_poses(60, 2), [apart, 0.0], 1.0)];
     let with = |mut poses: Vec<Pose>, others: &[Pose]| {
         poses.extend_from_slice(others);
         poses
     };
     let lonely = [[far, -far, 0.3], [-far, 0.0, 1.0], [0.5 * far, far, 2.0], [0.5 * far, far, 2.5]];
-    let line = |x: f64, y: f64| (0..300).map(|k| [0.4 * x * f64::from(k), 0.4 * y * f64::from(k), f64::from(k)]).collect();
-    let scattered = (0..300)
+    let line = |x: f64, y: f64| (0..100).map(|k| [0.4 * x * f64::from(k), 0.4 * y * f64::from(k), f64::from(k)]).collect();
+    let scattered = (0..100)
         .map(|k| {
             let size = 10f64.powf(uniform(&mut rng, -3.0, far.log10()));
             [size * f64::from(k).cos(), size * f64::from(k).sin(), uniform(&mut rng, -PI, PI)]
         })
         .collect();
-    let several: Vec<Pose> = [random_poses(100, 7), moved(random_poses(60, 8), [1e4, 0.0], 1.0), random_poses(41, 9)].concat();
+    let several: Vec<Pose> = [random_poses(50, 7), moved(random_poses(30, 8), [1e4, 0.0], 1.0), random_poses(21, 9)].concat();
     Ok(vec![
-        ("uniform", Packings::one(random_poses(300, 3))?),
+        ("uniform", Packings::one(random_poses(100, 3))?),
         ("clusters", Packings::one(clusters(1e4).concat())?),
         ("distant clusters", Packings::one(clusters(1e-7 * far.min(1e11)).concat())?),
-        ("outliers", Packings::one(with(random_poses(300, 4), &lonely))?),
+        ("outliers", Packings::one(with(random_poses(100, 4), &lonely))?),
         ("line", Packings::one(line(1.0, 0.0))?),
         ("upright line", Packings::one(line(0.0, -1.0))?),
         ("diagonal", Packings::one(line(0.7, 0.7))?),
         ("scattered over magnitudes", Packings::one(scattered)?),
-        ("heap", Packings::one(with(random_poses(250, 6), &[[1.0, 2.0, 0.5]; 70]))?),
-        ("all at one point", Packings::one(vec![[far / 1e6, 0.25, 0.0]; 60])?),
-        ("next to nothing", Packings::one(moved(random_poses(60, 11), [0.0; 2], 1e-30))?),
-        ("several", Packings::ragged(several, vec![0, 0, 100, 160, 160, 161, 201, 201])?),
+        ("heap", Packings::one(with(random_poses(80, 6), &[[1.0, 2.0, 0.5]; 40]))?),
+        ("all at one point", Packings::one(vec![[far / 1e6, 0.25, 0.0]; 40])?),
+        ("next to nothing", Packings::one(moved(random_poses(30, 11), [0.0; 2], 1e-30))?),
+        ("several", Packings::ragged(several, vec![0, 0, 50, 80, 80, 81, 101, 101])?),
         ("one", Packings::one(vec![[far, far, 1.0]])?),
         ("none", Packings::one(Vec::new())?),
     ])
@@ -98,26 +100,26 @@ fn scenes(far: f64) -> Result<Vec<(&'static str, Packings)>> {
 fn agrees<T: OverlapReal>(name: &str, shapes: &[Shape], packings: &Packings, tolerance: f64) -> Result {
     let expected = all_pairs(shapes, packings);
     let sum = |packing| expected.iter().filter(|pair| pair.packing == packing).map(|pair| pair.area).sum::<f64>();
+    for search in SEARCHES {
+        assert_pairs(&searched(overlap::<T>(shapes, OverlapKernel::Direct), search).pairs(packings)?, &expected, tolerance);
+    }
+    let all = overlap::<T>(shapes, OverlapKernel::Direct).deterministic(true).evaluate(packings, Wanted::ALL)?;
+    let numbers = |of: &Evaluation<T>| {
+        let gradient = of.gradient.as_flattened().iter().chain(&of.per_pose);
+        gradient.map(|number| number.to_f64()).collect::<Vec<_>>()
+    };
+    let size = numbers(&all).into_iter().fold(1.0, |size: f64, number| size.max(number.abs()));
     for kernel in KERNELS {
-        let all = overlap::<T>(shapes, kernel).deterministic(true).evaluate(packings, Wanted::ALL)?;
         for search in SEARCHES {
-            for deterministic in [false, true] {
-                let made = || searched(overlap::<T>(shapes, kernel), search).deterministic(deterministic);
-                assert_pairs(&made().pairs(packings)?, &expected, tolerance);
-                let found = made().evaluate(packings, Wanted::ALL)?;
-                let totals = made().evaluate(packings, Wanted::TOTALS)?.totals;
+            for (deterministic, wanted) in [(false, Wanted::TOTALS), (false, Wanted::ALL), (true, Wanted::ALL)] {
+                let mut overlap = searched(overlap::<T>(shapes, kernel), search).deterministic(deterministic);
+                let found = overlap.evaluate(packings, wanted)?;
                 for packing in 0..packings.len() {
                     let (total, expected) = (found.totals[packing].to_f64(), sum(packing));
-                    let difference = (total - expected).abs().max((totals[packing].to_f64() - expected).abs());
+                    let difference = (total - expected).abs();
                     assert!(difference <= 300.0 * tolerance * expected.max(1.0), "{name}: {total} and {expected}");
                 }
-                let numbers = |of: &warpsmith::overlap::Evaluation<T>| {
-                    let gradient = of.gradient.as_flattened().iter().chain(&of.per_pose);
-                    gradient.map(|number| number.to_f64()).collect::<Vec<_>>()
-                };
-                let (found, all) = (numbers(&found), numbers(&all));
-                let size = all.iter().fold(1.0, |size: f64, number| size.max(number.abs()));
-                for (k, (x, y)) in found.iter().zip(&all).enumerate() {
+                for (k, (x, y)) in numbers(&found).iter().zip(numbers(&all)).enumerate() {
                     assert!((x - y).abs() <= 10.0 * tolerance * size, "{name}, {kernel:?}, {search:?}, {k}: {x} and {y}");
                 }
             }
@@ -149,9 +151,8 @@ fn any_scene_in_single_precision() -> Result {
 fn shapes_of_all_sizes() -> Result {
     let shapes = [1.0, 1e-3, 40.0, 1000.0].map(scaled);
     let mut rng = ChaCha8Rng::seed_from_u64(21);
-    let poses =
-        [random_poses(200, 22), moved(random_poses(100, 23), [0.5; 2], 1e-3), moved(random_poses(40, 24), [0.0; 2], 40.0)];
-    let mut kinds: Vec<u32> = [vec![0; 200], vec![1; 100], vec![2; 40]].concat();
+    let poses = [random_poses(80, 22), moved(random_poses(40, 23), [0.5; 2], 1e-3), moved(random_poses(20, 24), [0.0; 2], 40.0)];
+    let mut kinds: Vec<u32> = [vec![0; 80], vec![1; 40], vec![2; 20]].concat();
     let mut poses = poses.concat();
     for k in 0..6 {
         poses.push([400.0 * f64::from(k), uniform(&mut rng, -900.0, 900.0), uniform(&mut rng, -PI, PI)]);
@@ -163,7 +164,7 @@ fn shapes_of_all_sizes() -> Result {
         poses.swap(k, other);
         kinds.swap(k, other);
     }
-    let packings = Packings::ragged(poses, vec![0, 150, 346])?.with_shapes(kinds)?;
+    let packings = Packings::ragged(poses, vec![0, 60, 146])?.with_shapes(kinds)?;
     agrees::<f64>("sizes", &shapes, &packings, 1e-9)
 }
 
@@ -171,8 +172,8 @@ fn shapes_of_all_sizes() -> Result {
 #[test]
 fn clusters_in_lattices() -> Result {
     let shapes = [scaled(1.0)];
-    let packings = Packings::ensembles(moved(random_poses(200, 31), [7.0, 1e3], 1.0), 100)?;
-    for lattice in [Lattice::new([5000.0, 0.0], [100.0, 4000.0])?, Lattice::new([1.5, 0.2], [-0.3, 1.1])?] {
+    let packings = Packings::ensembles(moved(random_poses(80, 31), [7.0, 1e3], 1.0), 40)?;
+    for lattice in [Lattice::new([5000.0, 0.0], [100.0, 4000.0])?, Lattice::new([3.5, 0.2], [-0.3, 3.1])?] {
         for kernel in KERNELS {
             let made = |deterministic: bool| {
                 Ok::<_, Box<dyn std::error::Error>>(
@@ -226,7 +227,7 @@ fn one_list_against_another() -> Result {
 /// With `deterministic`, and totals always.
 #[test]
 fn trees_give_the_same_bits() -> Result {
-    let packings = Packings::one([random_poses(700, 51), moved(random_poses(700, 52), [3e5, 1.0], 1.0)].concat())?;
+    let packings = Packings::one([random_poses(300, 51), moved(random_poses(300, 52), [3e5, 1.0], 1.0)].concat())?;
     for kernel in KERNELS {
         for (deterministic, wanted) in [(true, Wanted::ALL), (false, Wanted::TOTALS)] {
             let run = || {
@@ -237,9 +238,8 @@ fn trees_give_the_same_bits() -> Result {
                 Ok::<_, Box<dyn std::error::Error>>(numbers.map(|number| number.to_bits()).collect::<Vec<_>>())
             };
             let first = run()?;
-            for _ in 0..3 {
-                assert_eq!(first, run()?);
-            }
+            assert_eq!(first, run()?);
+            assert_eq!(first, run()?);
         }
     }
     Ok(())
@@ -248,7 +248,7 @@ fn trees_give_the_same_bits() -> Result {
 /// Other kernels may move poses far from where the tree's marks were, and write what is no number.
 #[test]
 fn poses_that_move_away() -> Result {
-    let packings = Packings::ensembles([random_poses(90, 61), moved(random_poses(90, 62), [1e5, 0.0], 1.0)].concat(), 90)?;
+    let packings = Packings::ensembles([random_poses(40, 61), moved(random_poses(40, 62), [1e5, 0.0], 1.0)].concat(), 40)?;
     for kernel in KERNELS {
         let overlap = overlap::<f64>(&[scaled(1.0)], kernel).search(Search::Tree).grid_from(1);
         let stream = overlap.device().stream()?;
@@ -261,7 +261,7 @@ fn poses_that_move_away() -> Result {
         let expected = total(packings.poses())?;
         for scale in [0.0, 1e-30, 1e12] {
             let scaled = moved(packings.poses().to_vec(), [1e7, 0.0], scale);
-            let all = Packings::ensembles(scaled.clone(), 90)?;
+            let all = Packings::ensembles(scaled.clone(), 40)?;
             let expected = self::overlap::<f64>(&[self::scaled(1.0)], kernel).evaluate(&all, Wanted::TOTALS)?.totals;
             for (x, y) in total(&scaled)?.iter().zip(expected) {
                 assert!((x - y).abs() <= 1e-12 * y.max(1.0), "{scale}: {x} and {y}");
@@ -269,7 +269,7 @@ fn poses_that_move_away() -> Result {
         }
         for (x, y) in [(f64::NAN, 0.0), (f64::INFINITY, 1.0), (1e300, f64::NEG_INFINITY), (f64::NAN, f64::NAN)] {
             let mut poses = packings.poses().to_vec();
-            for pose in (90..180).step_by(2) {
+            for pose in (40..80).step_by(2) {
                 poses[pose] = [x, y, 0.1];
             }
             assert!((total(&poses)?[0] - expected[0]).abs() < 1e-12, "packings don't touch each other");

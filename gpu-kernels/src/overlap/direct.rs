@@ -147,7 +147,7 @@ pub struct Pairs<T> {
     /// How many there is room for.
     pub capacity: u32,
     /// How many there are.
-    pub count: *mut u32,
+    pub count: *mut u64,
     /// The row's pose, the candidate's, and the lattice vectors that the candidate is moved by.
     pub pairs: *mut I32x4,
     /// Their areas.
@@ -182,7 +182,7 @@ pub unsafe fn pairs<T: Scalar>(
         for_candidates(row, (rows, candidates), frame, cells, mode, |candidate, _, shift, common| {
             if common.twice_area > T::ZERO {
                 let number = atomic::device::fetch_add(out.count, 1);
-                if number < out.capacity {
+                if number < u64::from(out.capacity) {
                     let candidate = *candidates.order.add(candidate as usize);
                     *out.pairs.add(number as usize) = I32x4::new(pose as i32, candidate as i32, shift[0], shift[1]);
                     *out.areas.add(number as usize) = T::HALF * common.twice_area;

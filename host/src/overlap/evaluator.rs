@@ -18,7 +18,7 @@ use super::{
     Wanted,
     buffers::{ByPose, List, Pairs, Region},
     lattice::length,
-    scene::GridBuffers,
+    scene::{GridBuffers, check_count},
     search::{self, Around},
     tree::TreeBuffers,
 };
@@ -747,6 +747,7 @@ impl<T: OverlapReal> Overlap<T> {
                 )?;
             }
             let count = stream.download_vec(&out.count)?[0] as usize;
+            check_count("pairs", count)?;
             if count <= capacity {
                 break count;
             }

@@ -343,7 +343,7 @@ impl<T: OverlapReal> Scene<T> {
     }
 }
 
-fn check_count(what: &'static str, count: usize) -> Result<(), OverlapError> {
+pub(super) fn check_count(what: &'static str, count: usize) -> Result<(), OverlapError> {
     if u32::try_from(count).is_ok() { Ok(()) } else { Err(OverlapError::TooMany { what, count }) }
 }
 
