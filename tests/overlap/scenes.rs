@@ -97,31 +97,39 @@ fn scenes(far: f64) -> Result<Vec<(&'static str, Packings)>> {
     ])
 }
 
-fn agrees<T: OverlapReal>(name: &str, shapes: &[Shape], packings: &Packings, tolerance: f64) -> Result {
-    let expected = all_pairs(shapes, packings);
-    let sum = |packing| expected.iter().filter(|pair| pair.packing == packing).map(|pair| pair.area).sum::<f64>();
-    for search in SEARCHES {
-        assert_pairs(&searched(overlap::<T>(shapes, OverlapKernel::Direct), search).pairs(packings)?, &expected, tolerance);
-    }
-    let all = overlap::<T>(shapes, OverlapKernel::Direct).deterministic(true).evaluate(packings, Wanted::ALL)?;
-    let numbers = |of: &Evaluation<T>| {
-        let gradient = of.gradient.as_flattened().iter().chain(&of.per_pose);
-        gradient.map(|number| number.to_f64()).collect::<Vec<_>>()
-    };
-    let size = numbers(&all).into_iter().fold(1.0, |size: f64, number| size.max(number.abs()));
+/// Compares all scenes, evaluated in all ways.
+fn agree<T: OverlapReal>(shapes: &[Shape], scenes: &[(&str, Packings)], tolerance: f64) -> Result {
+    let mut looking_at_all = overlap::<T>(shapes, OverlapKernel::Direct).deterministic(true);
+    let mut ways = Vec::new();
     for kernel in KERNELS {
         for search in SEARCHES {
-            for (deterministic, wanted) in [(false, Wanted::TOTALS), (false, Wanted::ALL), (true, Wanted::ALL)] {
-                let mut overlap = searched(overlap::<T>(shapes, kernel), search).deterministic(deterministic);
-                let found = overlap.evaluate(packings, wanted)?;
-                for packing in 0..packings.len() {
-                    let (total, expected) = (found.totals[packing].to_f64(), sum(packing));
-                    let difference = (total - expected).abs();
-                    assert!(difference <= 300.0 * tolerance * expected.max(1.0), "{name}: {total} and {expected}");
-                }
-                for (k, (x, y)) in numbers(&found).iter().zip(numbers(&all)).enumerate() {
-                    assert!((x - y).abs() <= 10.0 * tolerance * size, "{name}, {kernel:?}, {search:?}, {k}: {x} and {y}");
-                }
+            for (deterministic, wanted) in [(false, Wanted::TOTALS), (false, Wanted::GRADIENT), (true, Wanted::ALL)] {
+                let overlap = searched(overlap::<T>(shapes, kernel), search).deterministic(deterministic);
+                ways.push((format!("{kernel:?}, {search:?}, {wanted:?}"), overlap, wanted));
+            }
+        }
+    }
+    for (name, packings) in scenes {
+        let expected = all_pairs(shapes, packings);
+        let sum = |packing| expected.iter().filter(|pair| pair.packing == packing).map(|pair| pair.area).sum::<f64>();
+        let all = looking_at_all.evaluate(packings, Wanted::ALL)?;
+        let numbers = |of: &Evaluation<T>| {
+            let gradient = of.gradient.as_flattened().iter().chain(&of.per_pose);
+            gradient.map(|number| number.to_f64()).collect::<Vec<_>>()
+        };
+        let size = numbers(&all).into_iter().fold(1.0, |size: f64, number| size.max(number.abs()));
+        for (way, overlap, wanted) in &mut ways {
+            if *wanted == Wanted::TOTALS {
+                assert_pairs(&overlap.pairs(packings)?, &expected, tolerance);
+            }
+            let found = overlap.evaluate(packings, *wanted)?;
+            for packing in 0..packings.len() {
+                let (total, expected) = (found.totals[packing].to_f64(), sum(packing));
+                let difference = (total - expected).abs();
+                assert!(difference <= 300.0 * tolerance * expected.max(1.0), "{name}, {way}: {total} and {expected}");
+            }
+            for (k, (x, y)) in numbers(&found).iter().zip(numbers(&all)).enumerate() {
+                assert!((x - y).abs() <= 10.0 * tolerance * size, "{name}, {way}, {k}: {x} and {y}");
             }
         }
     }
@@ -130,20 +138,17 @@ fn agrees<T: OverlapReal>(name: &str, shapes: &[Shape], packings: &Packings, tol
 
 #[test]
 fn any_scene_in_double_precision() -> Result {
-    for (name, packings) in scenes(1e18)? {
-        agrees::<f64>(name, &[scaled(1.0)], &packings, 1e-13)?;
-    }
-    Ok(())
+    agree::<f64>(&[scaled(1.0)], &scenes(1e18)?, 1e-13)
 }
 
 #[test]
 fn any_scene_in_single_precision() -> Result {
-    for (name, packings) in scenes(1e9)? {
-        // Poses that single precision can hold.
-        let exact = packings.poses().iter().map(|pose| pose.map(|number| f64::from(number as f32))).collect();
-        agrees::<f32>(name, &[scaled(1.0)], &Packings::ragged(exact, packings.offsets().to_vec())?, 2e-6)?;
-    }
-    Ok(())
+    // Poses that single precision can hold.
+    let exact = |(name, packings): (&'static str, Packings)| {
+        let poses = packings.poses().iter().map(|pose| pose.map(|number| f64::from(number as f32))).collect();
+        Ok((name, Packings::ragged(poses, packings.offsets().to_vec())?))
+    };
+    agree::<f32>(&[scaled(1.0)], &scenes(1e9)?.into_iter().map(exact).collect::<Result<Vec<_>>>()?, 2e-6)
 }
 
 /// Shapes a thousand times as large as others, among and far from them.
@@ -165,7 +170,7 @@ fn shapes_of_all_sizes() -> Result {
         kinds.swap(k, other);
     }
     let packings = Packings::ragged(poses, vec![0, 60, 146])?.with_shapes(kinds)?;
-    agrees::<f64>("sizes", &shapes, &packings, 1e-9)
+    agree::<f64>(&shapes, &[("sizes", packings)], 1e-9)
 }
 
 /// One that fills a small part of the lattice's cell, and one whose images overlap.

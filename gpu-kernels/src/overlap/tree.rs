@@ -186,13 +186,13 @@ unsafe fn place_of<T: Scalar>(source: &Source<'_, T>, pose: u32, frame: &Frame<T
     (circle.center.minus(vector), circle.radius)
 }
 
-/// Each packing's marks, those in x and then those in y. Blocks of [`MARKS`] threads: one for each packing, along the
-/// grid's x, and direction.
+/// Each packing's marks, those in x and then those in y. Blocks of whole warps, up to [`MARKS`] threads: one for each
+/// packing, along the grid's x, and direction, with a thread for each mark.
 ///
 /// # Safety
 /// There are poses, shapes, packings and frames as the arrays say; each packing with poses has a mark, and none more
-/// than [`MARKS`] or than it has poses; there is room for twice as many as `mark_offsets` says.
-#[kernel(for T in [f32, f64], block = [1024])]
+/// than a block has threads or than it has poses; there is room for twice as many as `mark_offsets` says.
+#[kernel(for T in [f32, f64], max_threads = 1024)]
 pub unsafe fn marks<T: Scalar>(source: Source<'_, T>, order: Order<'_>, frames: &[Frame<T>], marks: *mut Mark<T>)
 where
     Sum: Identity<T>,
@@ -236,7 +236,7 @@ where
         } else if thread < count {
             mine = sorted.read(own);
         }
-        let before = Block::with_threads(shared_array![T; STORAGE], MARKS).exclusive_scan(width, Sum).prefix;
+        let before = Block::new(shared_array![T; STORAGE]).exclusive_scan(width, Sum).prefix;
         if thread < count {
             // What is below the first mark has room, too.
             *marks.add((2 * first + upright * count + thread) as usize) = Mark { at: mine, number: most + before };
@@ -377,6 +377,8 @@ pub unsafe fn parents<T: Scalar>(leaves: u32, level: u32, boxes: *mut Extent<T>)
 #[cfg(test)]
 mod tests {
     use super::*;
+    extern crate std;
+    use std::{vec, vec::Vec};
 
     /// Points that follow one another are neighbours, and each comes once.
     #[test]

@@ -108,7 +108,8 @@ fn tiles(offsets: &[usize], multiprocessors: u32, sorted: bool) -> (Vec<Tile>, V
     (tiles, tile_offsets)
 }
 
-fn longest(offsets: &[u32]) -> usize {
+/// The longest range.
+pub(super) fn longest(offsets: &[u32]) -> usize {
     offsets.windows(2).map(|range| (range[1] - range[0]) as usize).max().unwrap_or(0)
 }
 
@@ -151,7 +152,7 @@ impl<T: OverlapReal> Scene<T> {
         let (tiles, tile_offsets) = tiles(packings.offsets(), device.info().multiprocessors.max(1), search.is_some());
         let identity: Vec<u32> = (0..n as u32).collect();
         let tree = if search == Some(Search::Tree) && n > 0 {
-            Some(TreeBuffers::new(device, packings, &search::Radii::of::<T>(packings, &shapes.around))?)
+            Some(TreeBuffers::new(device, packings, search::radii(packings, &shapes.around))?)
         } else {
             None
         };

@@ -41,29 +41,19 @@ pub(super) fn cells_of_lattice(lattice: &Lattice, reach: f64, poses: usize) -> [
     cells
 }
 
-/// The radii of the poses' circles.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Radii {
-    /// The least radius of a shape that has poses.
-    pub least: f64,
-    /// The largest radius with what rounding adds to it.
-    pub most: f64,
-}
-
-impl Radii {
-    /// Those of packings of these shapes.
-    pub fn of<T: OverlapReal>(packings: &Packings, shapes: &[Around]) -> Self {
-        let mut used = vec![packings.shapes().is_none(); shapes.len()];
-        packings.shapes().unwrap_or_default().iter().for_each(|&shape| used[shape as usize] = true);
-        let radii = || shapes.iter().zip(&used).filter(|(_, used)| **used).map(|(shape, _)| shape.radius);
-        let far = packings.poses().iter().fold(0.0, |far: f64, [x, y, _]| far.max(x.abs() + y.abs()));
-        let (least, most) = (radii().fold(f64::INFINITY, f64::min), radii().fold(0.0, f64::max));
-        Radii { least: if least < f64::INFINITY { least } else { 1.0 }, most: most + slack::<T>(far) }
+/// The least and the largest radius of a shape that has poses.
+pub(super) fn radii(packings: &Packings, shapes: &[Around]) -> [f64; 2] {
+    let mut used = vec![false; shapes.len()];
+    match packings.shapes() {
+        Some(indices) => indices.iter().for_each(|&shape| used[shape as usize] = true),
+        None => used.iter_mut().take(1).for_each(|first| *first = true),
     }
+    let radii = shapes.iter().zip(used).filter(|(_, used)| *used).map(|(shape, _)| shape.radius);
+    radii.fold([f64::INFINITY, 0.0], |[least, most], radius| [least.min(radius), most.max(radius)])
 }
 
 /// What a circle's radius grows by, where rounding may have moved its centre.
-fn slack<T: OverlapReal>(far: f64) -> f64 {
+pub(super) fn slack<T: OverlapReal>(far: f64) -> f64 {
     16.0 * T::UNIT_ROUNDOFF * far
 }
 
@@ -82,7 +72,7 @@ pub(super) fn choose<T: OverlapReal>(
     lattice: Option<&Lattice>,
     from: usize,
 ) -> Search {
-    let radii = Radii::of::<T>(packings, shapes);
+    let [least, _] = radii(packings, shapes);
     // Poses, others per cell of the grid, and others in cells of a pose's own size: sums over packings.
     let (mut poses, mut crowd, mut near) = (0.0, 0.0, 0.0);
     for packing in 0..packings.len() {
@@ -92,15 +82,15 @@ pub(super) fn choose<T: OverlapReal>(
             continue;
         }
         poses += n as f64;
-        let extent = |k: usize| {
-            own.iter().fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], pose| [low.min(pose[k]), high.max(pose[k])])
-        };
-        let [x, y] = [extent(0), extent(1)];
-        let far = x.into_iter().chain(y).fold(0.0, |far: f64, number| far.max(number.abs()));
+        let (mut low, mut high) = ([f64::INFINITY; 2], [f64::NEG_INFINITY; 2]);
+        for pose in own {
+            (low, high) = ([low[0].min(pose[0]), low[1].min(pose[1])], [high[0].max(pose[0]), high[1].max(pose[1])]);
+        }
+        let far = low.into_iter().chain(high).fold(0.0, |far: f64, number| far.max(number.abs()));
         let mut width = reach * 1.000_01 + 64.0 * T::UNIT_ROUNDOFF * far;
-        let crowded = |width: f64| ((x[1] - x[0]) / width + 1.0) * ((y[1] - y[0]) / width + 1.0) > n as f64;
+        let crowded = |width: f64| ((high[0] - low[0]) / width + 1.0) * ((high[1] - low[1]) / width + 1.0) > n as f64;
         if lattice.is_none() {
-            if reach < 4.0 * radii.least && width < 1.1 * reach && !crowded(width) {
+            if reach < 4.0 * least && width < 1.1 * reach && !crowded(width) {
                 continue;
             }
             while crowded(width) {
@@ -128,8 +118,8 @@ pub(super) fn choose<T: OverlapReal>(
             }
             cells.push(at.map(|number| number.floor() as i64));
             let radius = shape.radius + slack::<T>(x.abs() + y.abs());
-            let class = (radius / radii.least).log2().ceil().max(0.0);
-            let own_width = 2.0 * radii.least * class.exp2();
+            let class = (radius / least).log2().ceil().max(0.0);
+            let own_width = 2.0 * least * class.exp2();
             own_cells.push((class as i64, [x, y].map(|number| (number / own_width).floor() as i64)));
         }
         // Of as many others as there are in the sample; of all, there are more.

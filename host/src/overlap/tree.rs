@@ -7,7 +7,7 @@ use gpu_kernels::overlap::{
     tree::{self, OrderArgs},
 };
 
-use super::{OverlapError, OverlapReal, Packings, search::Radii};
+use super::{OverlapError, OverlapReal, Packings, scene::longest, search};
 use crate::{
     collectives::{self, SortWorkspace},
     device::{Buffer, Device, DeviceError, Stream},
@@ -23,6 +23,8 @@ const THREADS: u32 = 128;
 /// The tree, and what makes it.
 #[derive(Debug)]
 pub(super) struct TreeBuffers<T: OverlapReal> {
+    /// The most marks of a packing.
+    most_marks: usize,
     /// Where each packing's marks start, and the end.
     mark_offsets: Buffer<u32>,
     marks: Buffer<Mark<T>>,
@@ -42,7 +44,8 @@ fn bits(count: usize) -> u32 {
 }
 
 impl<T: OverlapReal> TreeBuffers<T> {
-    pub fn new(device: &Device, packings: &Packings, radii: &Radii) -> Result<Self, OverlapError> {
+    /// Those for packings of shapes whose radii are from `least` to `most`.
+    pub fn new(device: &Device, packings: &Packings, [least, most]: [f64; 2]) -> Result<Self, OverlapError> {
         let n = packings.poses().len();
         let mut mark_offsets = vec![0u32];
         for packing in 0..packings.len() {
@@ -52,18 +55,20 @@ impl<T: OverlapReal> TreeBuffers<T> {
         }
         let leaves = n.div_ceil(tree::LEAF as usize) as u32;
         // Classes are of a factor of four; what is larger than the last one's goes there, too.
-        let classes = (radii.most / radii.least).log2().max(0.0) / 2.0;
-        let class_bits = bits(classes as usize + 1).min(4);
+        let far = packings.poses().iter().fold(0.0, |far: f64, [x, y, _]| far.max(x.abs() + y.abs()));
+        let classes = ((most + search::slack::<T>(far)) / least).log2().max(0.0) / 2.0;
         let packing_bits = bits(packings.len());
-        let axis_bits = (u32::BITS - packing_bits.min(24) - class_bits) / 2;
+        let class_bits = bits(classes as usize + 1).min(4).min(u32::BITS - packing_bits);
+        let axis_bits = (u32::BITS - packing_bits - class_bits) / 2;
         Ok(TreeBuffers {
+            most_marks: longest(&mark_offsets),
             marks: device.alloc(2 * mark_offsets[packings.len()] as usize)?,
             mark_offsets: device.upload(&mark_offsets)?,
             keys: device.alloc(n)?,
             sort: SortWorkspace::new(device)?,
             boxes: device.alloc(tree::place(tree::depth(leaves), 0, leaves) as usize)?,
             leaves,
-            unit: radii.least,
+            unit: least,
             bits: [packing_bits, class_bits, axis_bits],
         })
     }
@@ -82,11 +87,12 @@ impl<T: OverlapReal> TreeBuffers<T> {
     ) -> Result<(), DeviceError> {
         let [packing_bits, class_bits, axis_bits] = self.bits;
         let (n, packings) = (to.len() as u32, frames.len() as u32);
+        let threads = self.most_marks.next_multiple_of(32) as u32;
         let order = OrderArgs { packing_of, offsets, mark_offsets: &self.mark_offsets, unit: self.unit, class_bits, axis_bits };
         // SAFETY: all arrays are of these poses and packings (this function's contract, and how `new` made them), each
-        // packing with poses has a mark, and every pose has a thread.
+        // packing with poses has a mark, every mark a thread, and every pose.
         unsafe {
-            launch!(stream, tree::marks::<T><<<(packings, 2), tree::MARKS>>>(source, order, frames, &mut self.marks))?;
+            launch!(stream, tree::marks::<T><<<(packings, 2), threads>>>(source, order, frames, &mut self.marks))?;
             launch!(
                 stream,
                 tree::keys::<T><<<n.div_ceil(THREADS), THREADS>>>(n, source, order, frames, &self.marks, &mut self.keys)
