@@ -26,6 +26,7 @@ use crate::collectives::{
     Identity, Max, Min, Sum,
     warp::{Lanes, exclusive_scan, inclusive_scan, reduce},
 };
+use core::ptr;
 use cuda_std::prelude::*;
 use warp::{FULL_MASK, shuffle_idx, shuffle_up};
 
@@ -220,6 +221,13 @@ where
     }
 }
 
+/// Where the running warp has such a box: in shared memory, as registers are few.
+#[inline(always)]
+fn shared_extent<T: Scalar>() -> *mut Extent<T> {
+    // SAFETY: a block has that many warps.
+    unsafe { shared_array![Extent<T>; WARPS as usize].at(warp::warp_id() as usize) }
+}
+
 impl<T: Scalar> Memory<T> {
     /// The running warp's.
     #[inline(always)]
@@ -282,13 +290,18 @@ unsafe fn run<T: Scalar, const GRADIENT: bool, const TREE: bool>(
         // With a tree, the box around the tile, and the way to its leaves, each of which has a run for each row.
         let tree = cells.tree();
         let mut way = Way::new(tree.depth);
-        let mut extent = Extent::empty();
+        let mut extent = ptr::null_mut();
         if TREE {
+            let mut own = Extent::empty();
             if lane < tile.count {
-                let row = tile.first + lane * tile.step;
-                extent = Extent::around(&*rows.circles.add(row as usize));
+                own = Extent::around(&*rows.circles.add((tile.first + lane * tile.step) as usize));
             }
-            extent = extent_of_warp(extent);
+            let all = extent_of_warp(own);
+            extent = shared_extent();
+            if lane == 0 {
+                *extent = all;
+            }
+            warp::sync_warp(FULL_MASK);
         }
         let (mut at, mut candidate_count) = (0, 0);
         // Near pairs, one a lane, whose pieces are being looked at, and their items: one for each of the row's pieces
@@ -474,7 +487,7 @@ unsafe fn run<T: Scalar, const GRADIENT: bool, const TREE: bool>(
                 let range = frame.rows(starts);
                 let first = if mode.has(Mode::HALF) { range.0.max(tile.first) } else { range.0 };
                 let mut run = Run { start: 0, len: 0, shift: image };
-                if let Some(leaf) = way.next(tree, leaves_of((first, range.1)), &extent.moved_back(vector)) {
+                if let Some(leaf) = way.next(tree, leaves_of((first, range.1)), &(*extent).moved_back(vector)) {
                     let row = tile.first + lane * tile.step;
                     if lane < tile.count {
                         let own = Extent::around(&*rows.circles.add(row as usize)).moved_back(vector);
