@@ -4,9 +4,9 @@
 //! the distances between clusters, and the sizes of shapes.
 //!
 //! 1. *Marks*: of each packing, up to [`MARKS`] positions in both directions, taken from poses and put in order.
-//! 2. *Keys*: positions become whole numbers that grow with them, at most by one for each [`Order::unit`] of length, and
-//!    between two marks by no more than there is room for, so that wide gaps take none; poses are sorted by packing,
-//!    class of size, and place along the Hilbert curve through these numbers.
+//! 2. *Keys*: positions become whole numbers that grow with them, at most by one for each [`Order::unit`] of length,
+//!    and between two marks by no more than there is room for, so that wide gaps take none; poses are sorted by
+//!    packing, class of size, and place along the Hilbert curve through these numbers.
 //! 3. *Boxes*: around each [`LEAF`] consecutive circles, and each [`FAN`] boxes of one level.
 //!
 //! Keys decide how small boxes are, not what is found: poses of equal keys, in the worst case all, are merely not told
@@ -295,8 +295,8 @@ pub fn hilbert([mut x, mut y]: [u32; 2], bits: u32) -> u64 {
     place
 }
 
-/// Each pose's key: its packing, its class of size, from the smallest shapes' on by factors of four, and its place along
-/// the curve. A thread for each of `n` poses.
+/// Each pose's key: its packing, its class of size, from the smallest shapes' on by factors of four, and its place
+/// along the curve. A thread for each of `n` poses.
 ///
 /// # Safety
 /// There are poses, shapes, packings and frames as the arrays say, with their packings' marks, and room for keys.

@@ -28,7 +28,8 @@ use crate::{
     launch,
 };
 
-/// From this many poses per packing on, candidates are found by a grid or a tree, unless [`Overlap::grid_from`] says otherwise.
+/// From this many poses per packing on, candidates are found by a grid or a tree, unless [`Overlap::grid_from`] says
+/// otherwise.
 const GRID_FROM: usize = 4096;
 
 /// Threads of a block of the kernels with a thread for each pose.

@@ -221,7 +221,7 @@ impl<T: OverlapReal> Scene<T> {
         self.sizes.offsets == packings.offsets() && self.sizes.shapes.as_deref() == packings.shapes()
     }
 
-    /// Replaces the poses. Waits until they are copied.
+    /// Replaces the poses. Waits until they are copied. They are searched as those that were loaded ([`Search`]).
     ///
     /// # Errors
     /// [`OverlapError::TooFar`], device errors.
