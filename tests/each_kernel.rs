@@ -35,7 +35,7 @@ use warpsmith::{
         distributed::{self, DistributedError, DistributedRanker},
         generate, rank_sequentially,
     },
-    overlap::{Boundary, Lattice, Overlap, OverlapKernel, OverlapReal, Packings, Shape, Wanted},
+    overlap::{Boundary, Lattice, Overlap, OverlapKernel, OverlapReal, Packings, Search, Shape, Wanted},
     pcf::{Layout, Measure, Pairwise, PcfKernel, PcfReal, PcfSet, lp_distance, random},
     ranks::{Communicator, threads},
     spmv::{Csr, DeviceMatrix, SpmvKernel, SpmvReal, add, gather},
@@ -234,6 +234,18 @@ fn overlaps_of<T: OverlapReal>() -> Result {
             let of_pairs: f64 = pairs.iter().filter(|pair| pair.packing == 1).map(|pair| pair.area.to_f64()).sum();
             assert!(sum > 0.0 && (sum - of_pairs).abs() < 1e-5 * sum, "{sum} and {of_pairs}");
             totals.push(sum);
+        }
+    }
+    assert!(totals.iter().all(|total| (total - totals[0]).abs() < 1e-5 * totals[0]), "{totals:?}");
+    // Two leaves, and the box around both.
+    let packings = Packings::one(crowd(17, 4))?;
+    let mut totals = Vec::new();
+    for kernel in [OverlapKernel::Queue, OverlapKernel::Direct] {
+        for wanted in [Wanted::TOTALS, Wanted::ALL] {
+            for search in [Search::Tree, Search::Grid] {
+                let overlap = Overlap::<T>::new(&Device::best()?, &[Shape::tree()])?.kernel(kernel).grid_from(1);
+                totals.push(overlap.search(search).evaluate(&packings, wanted)?.totals[0].to_f64());
+            }
         }
     }
     assert!(totals.iter().all(|total| (total - totals[0]).abs() < 1e-5 * totals[0]), "{totals:?}");
