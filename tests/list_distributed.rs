@@ -235,8 +235,8 @@ fn bad_lists_are_named() {
     let on_cycle = (101..=150).map(at).min().unwrap() as u64;
     let first_cycle = (0..200).filter(|&element| (101..=150).contains(&ranks[element])).min().unwrap() as u64;
     assert_eq!(on_cycle, first_cycle);
-    for (size, groups) in [(1, [2, 1000]), (2, [4, 16]), (3, [16, 1000]), (7, [2, 5])] {
-        for group in groups {
+    for (size, groups) in [(1, &[2, 1000][..]), (2, &[4]), (3, &[16, 1000]), (7, &[5])] {
+        for &group in groups {
             let options = Options { group, ..Options::default() };
             let error = |next: &[i64], head| rank(size, next, head, &options).unwrap_err();
             let n = 200;

@@ -26,8 +26,8 @@
 //! # Ok::<(), DistributedError>(())
 //! ```
 //!
-//! How it works is told in `docs/cluster.md`, and of a rank's part of it in [`gpu_kernels::list_rank::distributed`].
-//! Beside `next` and the ranks it takes memory for splitters alone.
+//! `docs/cluster.md` says how it works, [`gpu_kernels::list_rank::distributed`] what a rank's device does. Beside `next`
+//! and the ranks it takes memory for splitters alone.
 //!
 //! Lists are checked at no price. Splitters to which two travellers came would show; where there are none, each element
 //! is passed once at most, and the list is right exactly if `n` are passed on the way from its head. What is wrong is
