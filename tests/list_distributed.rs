@@ -98,15 +98,14 @@ fn every_list_on_any_number_of_ranks() {
         for (name, next) in lists(n) {
             let expected = expected(&next);
             let head = expected.iter().position(|&rank| rank == 0).map(|head| head as u64);
-            for (size, group, remainder) in
-                [(1, 2, 0), (1, 32, 100), (2, 2, 0), (2, 5, 1 << 20), (3, 3, 10), (4, 32, 0), (7, 2, 50)]
+            for (turn, (size, group, remainder)) in
+                [(1, 2, 0), (1, 32, 100), (2, 2, 0), (2, 5, 1 << 20), (3, 3, 10), (4, 32, 0), (7, 2, 50)].into_iter().enumerate()
             {
                 let options = Options { group, remainder, seed: group };
-                for head in [None, head] {
-                    let (ranks, report) = rank(size, &next, head, &options).unwrap();
-                    assert_eq!(ranks, expected, "{name}, n = {n}, {size} ranks, head {head:?}, {options:?}");
-                    assert_eq!(report.n, u64::from(n));
-                }
+                let head = head.filter(|_| turn % 2 == 1);
+                let (ranks, report) = rank(size, &next, head, &options).unwrap();
+                assert_eq!(ranks, expected, "{name}, n = {n}, {size} ranks, head {head:?}, {options:?}");
+                assert_eq!(report.n, u64::from(n));
             }
         }
     }

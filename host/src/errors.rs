@@ -1,9 +1,10 @@
 //! Errors as sentences.
 
-use std::{error::Error, io};
+use std::io;
 
 /// An error as a whole sentence: its text and those of its sources, of the system's without their numbers.
-pub fn chain(error: &(dyn Error + 'static)) -> String {
+#[cfg(any(feature = "files", feature = "list-rank"))]
+pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(source) = next {

@@ -259,7 +259,7 @@ fn a_list_over_ranks() {
     }
     // More memory than any host has.
     let most = ["--backend", "cpu", "list-rank", "--n", "2e12", "--gpus", "1024"];
-    expect_bad(path, &most, "2 000 000 000 000 elements would take about");
+    expect_bad(path, &most, "2,000,000,000,000 elements would take about");
     assert_eq!(files(&directory), ["cycle.npy", "next.npy"]);
 }
 
