@@ -54,13 +54,13 @@ impl Room {
         Ok(Some(room))
     }
 
-    /// Waits until there is room for the array's elements up to `end`, of `size` bytes each, and meanwhile asks `go_on`
-    /// again and again whether to wait on.
+    /// Waits until there is room for the array's elements up to `end`, of `size` bytes each, or for all where there are
+    /// fewer. Meanwhile asks `go_on` again and again whether to wait on.
     ///
     /// # Errors
     /// [`File`](EngineError::File) where there is no room, and that of `go_on`.
     pub fn wait(&self, size: usize, end: usize, go_on: impl Fn() -> Result<(), EngineError>) -> Result<(), EngineError> {
-        self.wait_for(self.data + end * size, go_on)
+        self.wait_for(end.saturating_mul(size).saturating_add(self.data).min(self.size), go_on)
     }
 
     /// Waits for all of it.
@@ -148,7 +148,7 @@ mod tests {
         room.wait(4, all, || Err(EngineError::Cancelled)).unwrap();
         assert_eq!(room.wait(4, all + 1, || Err(EngineError::Cancelled)), Err(EngineError::Cancelled));
         thread::scope(|scope| {
-            let waiting = [all + 1, (SIZE - 128) / 4].map(|end| {
+            let waiting = [all + 1, (SIZE - 128) / 4, usize::MAX].map(|end| {
                 let room = &room;
                 scope.spawn(move || room.wait(4, end, || Ok(())))
             });
