@@ -3,8 +3,8 @@
 //! `cargo bench --bench figures -- list_ranks --n 2e9` ranks lists of so many elements for each rank, on one rank and
 //! on as many as there are GPUs (or `--ranks R`, which share them): a random list, one of runs of 1,024 elements, and a
 //! sequential one. Each time is the median of five of the slowest rank's, after one that isn't counted; all ranks are
-//! verified. `--groups 16,32,64` tries other numbers of elements for each splitter. Where there are several ranks, a
-//! model of weak scaling to 1,024 GPUs follows, by the rates that were measured: see [`Model`].
+//! verified. `--groups 16,32,64` tries other numbers of elements for each splitter. For several ranks
+//! on GPUs, a model of weak scaling to 1,024 GPUs follows, by the rates that were measured: see [`Model`].
 
 use std::{error::Error, sync::Arc};
 
@@ -76,7 +76,9 @@ pub fn main(given: Vec<String>) -> std::result::Result<(), Box<dyn Error>> {
         if report.rounds > 0 {
             println!("  {round:.1} us for each of {} rounds of a short list", report.rounds);
         }
-        if let [(1, alone), (several, together)] = &measured[..] {
+        if let [(1, alone), (several, together)] = &measured[..]
+            && best.backend() == Backend::Cuda
+        {
             Model::new(alone, (*several, together), sharing, round).print(arguments.n);
         }
     }
