@@ -196,8 +196,9 @@ fn overlaps_of<T: OverlapReal>() -> Result {
                 let overlap = Overlap::<T>::new(&Device::best()?, &[Shape::tree()])?.kernel(kernel);
                 Ok::<_, Box<dyn std::error::Error>>(overlap.deterministic(deterministic).grid_from(grid_from))
             };
-            let mut bounded = overlap()?.boundary(Boundary::square())?;
-            bounded.evaluate_within(&packings, &[2.0], Wanted::ALL)?;
+            for boundary in [Boundary::square(), Boundary::disk()] {
+                overlap()?.boundary(boundary)?.evaluate_within(&packings, &[1.0], Wanted::ALL)?;
+            }
             overlap()?.lattice(Lattice::new([3.0, 0.0], [0.5, 3.0])?)?.evaluate(&packings, Wanted::ALL)?;
             let sum = overlap()?.evaluate(&packings, Wanted::TOTALS)?.totals[1].to_f64();
             let pairs = overlap()?.pairs(&packings)?;

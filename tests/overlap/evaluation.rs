@@ -528,17 +528,50 @@ fn periodic_images_agree_with_explicit_ones() -> Result {
     Ok(())
 }
 
+/// The area that a polygon has in common with a disk about the origin: the sum over its edges of the integral, over the
+/// angle, of half of the squared distance to the edge or to the circle, whichever is less.
+fn in_disk(ring: &[Point], radius: f64) -> f64 {
+    let edges = ring.iter().zip(ring.iter().cycle().skip(1));
+    edges
+        .map(|(a, b)| {
+            let along = [b[0] - a[0], b[1] - a[1]];
+            let length = along[0].hypot(along[1]);
+            let height = (a[0] * b[1] - a[1] * b[0]) / length;
+            let angle = |p: &Point| ((p[0] * along[0] + p[1] * along[1]) / length).atan2(height.abs());
+            // From the foot of the perpendicular up to an angle.
+            let up_to = |angle: f64| {
+                let farthest = (height.abs() / radius).min(1.0).acos();
+                let (within, beyond) = (angle.abs().min(farthest), (angle.abs() - farthest).max(0.0));
+                angle.signum() * 0.5 * (height * height * within.tan() + radius * radius * beyond)
+            };
+            height.signum() * (up_to(angle(b)) - up_to(angle(a)))
+        })
+        .sum()
+}
+
 #[test]
 fn what_is_outside_a_boundary() -> Result {
     let shapes = shapes();
     let hexagon: Vec<Point> =
         (0..6).map(|k| (f64::from(k) * PI / 3.0).sin_cos()).map(|(s, c)| [0.6 * c + 0.1, 0.5 * s]).collect();
     let packings = random_pairs(&shapes, 150, 17)?;
-    for (boundary, scale) in [(Boundary::square(), 4.5), (Boundary::polygon(&hexagon)?, 5.0)] {
-        let region = |scale: f64| -> Vec<Point> { boundary.vertices().iter().map(|[x, y]| [x * scale, y * scale]).collect() };
+    let boundaries = [
+        (Boundary::square(), 4.5),
+        (Boundary::polygon(&hexagon)?, 5.0),
+        (Boundary::strip(3.5)?, 4.0),
+        // Lower than copies are.
+        (Boundary::strip(5.0)?, 0.7),
+        (Boundary::disk(), 2.4),
+        (Boundary::disk(), 0.4),
+    ];
+    for (boundary, scale) in boundaries {
         let outside = |shape: &Shape, pose: Pose, scale: f64| {
-            let outline = &shape.outlines()[0];
-            shape.area() - brute(&place(outline, pose), &region(scale))
+            let outline = place(&shape.outlines()[0], pose);
+            let inside = match boundary.scale_name() {
+                "radius" => in_disk(&outline, scale),
+                _ => brute(&outline, &boundary.outline(scale)),
+            };
+            shape.area() - inside
         };
         for kernel in KERNELS {
             let mut overlap = overlap::<f64>(&shapes, kernel).boundary(boundary.clone())?;

@@ -28,8 +28,16 @@ fn device() -> Device {
     Device::best().expect("the backend that was asked for")
 }
 
+fn copies(shape: &Shape, count: usize) -> Settings {
+    Settings { copies: vec![(shape.clone(), count)], ..Settings::default() }
+}
+
+fn trees(count: usize) -> Settings {
+    copies(&Shape::tree(), count)
+}
+
 fn pack(shape: &Shape, count: usize, starts: usize, steps: usize, seed: u64) -> Result<Packed> {
-    let settings = Settings { shape: shape.clone(), count, seed, starts: Some(starts), from: None, budget: Budget::Steps(steps) };
+    let settings = Settings { seed, starts: Some(starts), budget: Budget::Steps(steps), ..copies(shape, count) };
     Ok(Packer::new(&device(), settings)?.run(|_| {})?)
 }
 
@@ -130,7 +138,7 @@ fn a_seed_gives_the_same_bits() -> Result {
 fn cancelled_before_it_starts() -> Result {
     let cancel = Cancel::new();
     cancel.cancel();
-    let settings = Settings { count: 9, starts: Some(3), ..Settings::default() };
+    let settings = Settings { starts: Some(3), ..trees(9) };
     let packed = Packer::new(&device(), settings)?.cancelled_by(&cancel).run(|_| {})?;
     assert!(packed.cancelled && packed.steps == 0);
     check(&Shape::tree(), 9, &packed);
@@ -140,7 +148,7 @@ fn cancelled_before_it_starts() -> Result {
 #[test]
 fn cancelled_on_the_way() -> Result {
     let cancel = Cancel::new();
-    let settings = Settings { count: 8, starts: Some(2), budget: Budget::Time(Duration::from_secs(3600)), ..Settings::default() };
+    let settings = Settings { starts: Some(2), budget: Budget::Time(Duration::from_secs(3600)), ..trees(8) };
     let mut calls = 0;
     let packed = Packer::new(&device(), settings)?.cancelled_by(&cancel).run(|reached| {
         calls += 1;
@@ -157,7 +165,7 @@ fn cancelled_on_the_way() -> Result {
 #[test]
 fn abandoned_on_the_way() -> Result {
     let cancel = Cancel::new();
-    let settings = Settings { count: 8, starts: Some(2), budget: Budget::Steps(1_000_000), ..Settings::default() };
+    let settings = Settings { starts: Some(2), budget: Budget::Steps(1_000_000), ..trees(8) };
     let found = Packer::new(&device(), settings.clone())?.abandoned_by(&cancel).run(|_| cancel.cancel());
     assert_eq!(found, Err(PackError::Cancelled));
     // Until it is cancelled, it is a search like others.
@@ -169,7 +177,7 @@ fn abandoned_on_the_way() -> Result {
 
 #[test]
 fn no_time_at_all() -> Result {
-    let settings = Settings { count: 4, starts: Some(2), budget: Budget::Time(Duration::ZERO), ..Settings::default() };
+    let settings = Settings { starts: Some(2), budget: Budget::Time(Duration::ZERO), ..trees(4) };
     let packed = Packer::new(&device(), settings)?.run(|_| {})?;
     assert!(!packed.cancelled);
     check(&Shape::tree(), 4, &packed);
@@ -179,7 +187,7 @@ fn no_time_at_all() -> Result {
 #[test]
 fn bad_settings_are_named() {
     let new = |count: usize, starts: usize| {
-        let settings = Settings { count, starts: Some(starts), ..Settings::default() };
+        let settings = Settings { starts: Some(starts), ..trees(count) };
         Packer::new(&device(), settings).err()
     };
     assert_eq!(new(0, 1), Some(PackError::NoCopies));
@@ -230,7 +238,6 @@ macro_rules! adam_is_adam {
                     beta1: 0.9,
                     beta2: 0.99,
                     epsilon: 1e-3,
-                    limit: 0.5,
                 })
                 .collect();
             let steps = device.upload(&plan)?;
@@ -240,6 +247,9 @@ macro_rules! adam_is_adam {
             let mut memory = device.alloc_zeroed::<$t>(POSE_MEMORY * N)?;
             let mut scale_memory = device.alloc_zeroed::<$t>(LANES)?;
             let (packing_of_device, rates_device) = (device.upload(&packing_of)?, device.upload(&rates)?);
+            // A square: half of the scale from the origin.
+            let planes = [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]].map(|[x, y]| [x, y, 0.0, 0.5]);
+            let half_planes = device.upload(planes.as_flattened())?;
 
             let mut expected: Vec<f64> = start.iter().map(|&number| f64::from(number)).collect();
             let mut expected_scales = first_scales.map(f64::from);
@@ -251,7 +261,7 @@ macro_rules! adam_is_adam {
                 let number = number as u32;
                 // SAFETY: there are as many numbers for poses and packings as the kernels say.
                 unsafe {
-                    let lanes = LanesArgs { packing_of: &packing_of_device, rates: &rates_device, scales: &scales };
+                    let lanes = LanesArgs { packing_of: &packing_of_device, rates: &rates_device, scales: &scales, half_planes: &half_planes };
                     let slopes = SlopesArgs { overlap: &a, outside: &b };
                     launch!(
                         stream,
@@ -315,8 +325,7 @@ fn far_apart() -> Vec<[f64; 3]> {
 /// What is saved meanwhile is valid and ever smaller, and changes nothing of what comes of a seed.
 #[test]
 fn packings_are_saved_while_the_search_goes_on() -> Result {
-    let settings =
-        || Settings { count: 5, starts: Some(2), from: Some(far_apart()), budget: Budget::Steps(3000), ..Settings::default() };
+    let settings = || Settings { starts: Some(2), from: Some(far_apart()), budget: Budget::Steps(3000), ..trees(5) };
     let saving = Saving { pause: Duration::ZERO, share: 1.0 };
     let (shape, mut sides) = (Shape::tree(), Vec::new());
     let packed = Packer::new(&device(), settings())?.run_saving(
@@ -338,12 +347,10 @@ fn a_search_goes_on_from_a_packing() -> Result {
     for shape in [Shape::tree(), shapes().remove(0)] {
         let first = pack(&shape, 5, 2, 4000, 1)?;
         let from = |poses: &[[f64; 3]], steps| Settings {
-            shape: shape.clone(),
-            count: 5,
             starts: Some(2),
             from: Some(poses.to_vec()),
             budget: Budget::Steps(steps),
-            ..Settings::default()
+            ..copies(&shape, 5)
         };
         for steps in [1, 3000] {
             let next = Packer::new(&device(), from(&first.poses, steps))?.run(|_| {})?;

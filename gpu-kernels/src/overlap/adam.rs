@@ -13,7 +13,7 @@
 //! Copies that lie flat against the boundary push with all of an edge's length or not at all. Adam would divide by the
 //! memory of that for long, and not come back.
 
-use super::Scalar;
+use super::{Scalar, boundary::kept, clip::Point};
 use cuda_std::prelude::*;
 
 /// Numbers that Adam keeps of a pose: three first moments, three second ones, and the sums of either's weights.
@@ -37,11 +37,9 @@ pub struct Step<T> {
     pub beta2: T,
     /// What keeps the quotient of moments finite.
     pub epsilon: T,
-    /// Positions are kept within this times the scale, in x and in y.
-    pub limit: T,
 }
 
-// SAFETY: eight numbers of one type leave no gaps, and any bits are numbers.
+// SAFETY: seven numbers of one type leave no gaps, and any bits are numbers.
 unsafe impl<T: Scalar> bytemuck::Zeroable for Step<T> {}
 // SAFETY: no gaps, and any bits are numbers.
 unsafe impl<T: Scalar> bytemuck::Pod for Step<T> {}
@@ -67,6 +65,8 @@ pub struct Lanes<'a, T> {
     pub rates: &'a [T],
     /// Each packing's scale.
     pub scales: &'a [T],
+    /// The half-planes that positions are [kept] in.
+    pub half_planes: &'a [T],
 }
 
 /// Derivatives by poses.
@@ -92,7 +92,7 @@ pub unsafe fn poses<T: Scalar>(
     memory: *mut T,
     poses: *mut T,
 ) {
-    let (step, Lanes { packing_of, rates, scales }) = (&steps[number as usize], lanes);
+    let (step, Lanes { packing_of, rates, scales, half_planes }) = (&steps[number as usize], lanes);
     let pose = thread::index_1d() as usize;
     let Some(&packing) = packing_of.get(pose) else { return };
     // SAFETY: the arrays fit each other (this kernel's contract); each thread's numbers are its pose's own.
@@ -101,7 +101,7 @@ pub unsafe fn poses<T: Scalar>(
         if rate == T::ZERO {
             return;
         }
-        let limit = step.limit * *scales.get_unchecked(packing as usize);
+        let scale = *scales.get_unchecked(packing as usize);
         let memory = memory.add(POSE_MEMORY * pose);
         let poses = poses.add(3 * pose);
         let weights = (blend(*memory.add(6), T::ONE, step.beta1), blend(*memory.add(7), T::ONE, step.beta2));
@@ -114,9 +114,11 @@ pub unsafe fn poses<T: Scalar>(
             *memory.add(k) = first;
             *memory.add(3 + k) = second;
             let rate = if k == 2 { rate * step.turn } else { rate };
-            let next = *poses.add(k) - rate * quotient(first, second, weights, step.epsilon);
-            *poses.add(k) = if k == 2 { next } else { math::min(math::max(next, -limit), limit) };
+            *poses.add(k) = *poses.add(k) - rate * quotient(first, second, weights, step.epsilon);
         }
+        let position = kept(half_planes, scale, Point::new(*poses, *poses.add(1)));
+        *poses = position.x;
+        *poses.add(1) = position.y;
     }
 }
 

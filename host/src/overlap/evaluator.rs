@@ -220,6 +220,7 @@ impl<T: OverlapReal> Overlap<T> {
         let region = Region {
             half_planes: self.device.upload(&half_planes)?,
             quads: self.device.upload(&points(boundary.quads().as_flattened().iter().copied()))?,
+            strip: boundary.width().is_some(),
         };
         self.region = Some((boundary, region));
         self.scene = None;
@@ -267,6 +268,11 @@ impl<T: OverlapReal> Overlap<T> {
     /// Whether it measures what is outside a boundary.
     pub fn has_boundary(&self) -> bool {
         self.region.is_some()
+    }
+
+    /// The half-planes that poses are kept in, on the device: none where there is no boundary.
+    pub(super) fn half_planes(&self) -> Option<&Buffer<T>> {
+        self.region.as_ref().map(|(_, region)| &region.half_planes)
     }
 
     /// The device.
@@ -538,7 +544,7 @@ impl<T: OverlapReal> Overlap<T> {
     }
 
     fn outside(&self, stream: &Stream, scene: &mut Scene<T>) -> Result<(), DeviceError> {
-        let Some((_, region)) = &self.region else { return Ok(()) };
+        let Some((boundary, region)) = &self.region else { return Ok(()) };
         if !scene.sizes.scaled {
             return Ok(());
         }
@@ -555,12 +561,21 @@ impl<T: OverlapReal> Overlap<T> {
         // SAFETY: the scene was prepared by this evaluator, for its shapes, so that its arrays fit each other; the
         // results have room for all poses and packings. There is one scale, or one for each packing.
         unsafe {
-            launch!(
-                stream,
-                boundary::outside::<T><<<grid, THREADS>>>(
-                    order, source, list.argument(), &*packing_of, &*scales, region.argument(), outside.argument()
-                )
-            )?;
+            if boundary.is_disk() {
+                launch!(
+                    stream,
+                    boundary::outside_disk::<T><<<grid, THREADS>>>(
+                        order, source, list.argument(), &*packing_of, &*scales, outside.argument()
+                    )
+                )?;
+            } else {
+                launch!(
+                    stream,
+                    boundary::outside::<T><<<grid, THREADS>>>(
+                        order, source, list.argument(), &*packing_of, &*scales, region.argument(), outside.argument()
+                    )
+                )?;
+            }
             sum_ranges(stream, &outside.areas, offsets, sizes.longest, T::ONE, &mut scene.outside_totals)?;
             sum_ranges(stream, &outside.by_scale, offsets, sizes.longest, T::ONE, &mut scene.by_scale_totals)
         }

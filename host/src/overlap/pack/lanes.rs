@@ -4,16 +4,19 @@ use std::{ops::Range, time::Instant};
 
 use gpu_kernels::overlap::adam::{self, LanesArgs, POSE_MEMORY, SlopesArgs, Step};
 
-use super::PackError;
+use super::{PackError, Turns, problem::Problem};
 use crate::{
     device::{Buffer, Device, Stream},
     engine::Cancel,
     launch,
-    overlap::{Boundary, Overlap, Packings, Scene, Shape, Wanted},
+    overlap::{Overlap, OverlapError, Packings, Scene, Wanted},
 };
 
 /// Threads of a block of the kernels that step.
 const THREADS: u32 = 128;
+/// Copies that look for a place, of each packing, and at least so many of each shape.
+const PROBES: usize = 64;
+const LEAST_PROBES: usize = 8;
 /// After this many steps the host waits, and looks whether it is to go on.
 const STEPS_AHEAD: usize = 50;
 
@@ -25,9 +28,22 @@ pub struct Squeeze {
     pub rate: [f64; 2],
     /// Area for a unit of scale; none where the scale is to stay.
     pub pressure: Option<[f64; 2]>,
+    /// How far the scale goes for a unit of length.
+    pub scale_rate: f64,
 }
 
 impl Squeeze {
+    /// No steps yet, of rates and pressures in units of the problem's radius.
+    pub fn new(problem: &Problem, rate: [f64; 2], pressure: Option<[f64; 2]>) -> Self {
+        let Problem { radius, pressure: factor, scale_rate, .. } = problem;
+        Squeeze {
+            steps: 0,
+            rate: rate.map(|rate| rate * radius),
+            pressure: pressure.map(|pressure| pressure.map(|pressure| pressure * factor * radius)),
+            scale_rate: *scale_rate,
+        }
+    }
+
     /// Brings the steps to the device, and says how many they are.
     fn upload(&self, stream: &Stream, steps: &mut Buffer<Step<f64>>, turn: f64) -> Result<usize, PackError> {
         let between = |[from, to]: [f64; 2], step: usize| {
@@ -38,12 +54,11 @@ impl Squeeze {
             .map(|step| Step {
                 rate: between(self.rate, step),
                 turn,
-                scale_rate: if self.pressure.is_some() { 1.0 } else { 0.0 },
+                scale_rate: if self.pressure.is_some() { self.scale_rate } else { 0.0 },
                 pressure: self.pressure.map_or(0.0, |pressure| between(pressure, step)),
                 beta1: 0.9,
                 beta2: 0.99,
                 epsilon: 1e-12,
-                limit: 0.5,
             })
             .collect();
         steps.ensure(plan.len())?;
@@ -65,6 +80,23 @@ impl Limit {
     }
 }
 
+fn with_kinds(packings: Packings, kinds: Option<&[u32]>) -> Result<Packings, PackError> {
+    Ok(match kinds {
+        Some(kinds) => packings.with_shapes(kinds.to_vec())?,
+        None => packings,
+    })
+}
+
+/// Of each shape so many that there is a choice.
+fn probe_kinds(shapes: usize) -> Vec<u32> {
+    let each = (PROBES / shapes).max(LEAST_PROBES);
+    (0..shapes as u32).flat_map(|kind| std::iter::repeat_n(kind, each)).collect()
+}
+
+fn half_planes(overlap: &Overlap<f64>) -> Result<&Buffer<f64>, OverlapError> {
+    overlap.half_planes().ok_or(OverlapError::NoBoundary)
+}
+
 /// Packings that are squeezed together.
 pub struct Lanes {
     overlap: Overlap<f64>,
@@ -74,8 +106,11 @@ pub struct Lanes {
     steps: Buffer<Step<f64>>,
     /// Single copies that look for places, once there were some.
     probes: Option<(Scene<f64>, Memory)>,
-    /// Radians for a unit of length.
+    /// Radians for a unit of length; 0 where angles stay.
     turn: f64,
+    /// Each pose's shape, where there are several; and those of a lane's single copies.
+    kinds: Option<Vec<u32>>,
+    probe_kinds: Vec<u32>,
 }
 
 /// What steps keep of a scene.
@@ -107,6 +142,7 @@ impl Memory {
         &mut self,
         stream: &Stream,
         scene: &mut Scene<f64>,
+        half_planes: &Buffer<f64>,
         steps: &Buffer<Step<f64>>,
         number: usize,
         with_scales: bool,
@@ -121,7 +157,7 @@ impl Memory {
         // SAFETY: the scene has a packing for each pose; a rate and a scale for each packing, three derivatives for each
         // pose, one for each packing where scales move, memory for all of them, and such a step were just checked.
         unsafe {
-            let lanes_of = LanesArgs { packing_of: &*packing_of, rates: &self.rates, scales: &*scales };
+            let lanes_of = LanesArgs { packing_of: &*packing_of, rates: &self.rates, scales: &*scales, half_planes };
             let slopes = SlopesArgs { overlap: &by_pose.gradients, outside: &outside.gradients };
             launch!(
                 stream,
@@ -200,27 +236,37 @@ impl State {
 }
 
 impl Lanes {
-    /// Lanes of so many copies each of a shape whose circle's centre is the origin: with these offsets.
-    pub fn new(device: &Device, shape: &Shape, offsets: &[usize]) -> Result<Self, PackError> {
-        let overlap = Overlap::new(device, std::slice::from_ref(shape))?.boundary(Boundary::square())?.deterministic(true);
+    /// Lanes with these offsets, and these shapes of each lane's copies.
+    pub fn new<'k>(
+        device: &Device,
+        problem: &Problem,
+        offsets: &[usize],
+        kinds: impl Iterator<Item = &'k [u32]>,
+    ) -> Result<Self, PackError> {
+        let shapes = &problem.squeezed;
+        let overlap = Overlap::new(device, shapes)?.boundary(problem.container.clone())?.deterministic(true);
         let stream = device.stream()?;
         let (lanes, poses) = (offsets.len() - 1, offsets[offsets.len() - 1]);
-        let mut scene = overlap.load(&Packings::ragged(vec![[0.0; 3]; poses], offsets.to_vec())?)?;
+        let kinds = (shapes.len() > 1).then(|| kinds.flatten().copied().collect::<Vec<u32>>());
+        let packings = with_kinds(Packings::ragged(vec![[0.0; 3]; poses], offsets.to_vec())?, kinds.as_deref())?;
+        let mut scene = overlap.load(&packings)?;
         scene.set_scales(&stream, &vec![1.0; lanes])?;
         Ok(Lanes {
             memory: Memory::new(device, &scene)?,
             steps: device.empty(),
             probes: None,
-            turn: 1.0 / shape.radius(),
+            turn: if problem.turns == Turns::Any { 1.0 / problem.radius } else { 0.0 },
+            probe_kinds: probe_kinds(shapes.len()),
             overlap,
             stream,
             scene,
+            kinds,
         })
     }
 
     /// Puts packings into the lanes.
     pub fn set(&mut self, poses: Vec<[f64; 3]>, sides: &[f64]) -> Result<(), PackError> {
-        let packings = Packings::ragged(poses, self.scene.offsets().to_vec())?;
+        let packings = with_kinds(Packings::ragged(poses, self.scene.offsets().to_vec())?, self.kinds.as_deref())?;
         self.scene.set_poses(&self.stream, &packings)?;
         self.scene.set_scales(&self.stream, sides)?;
         Ok(())
@@ -244,19 +290,20 @@ impl Lanes {
                 }
             }
             overlap.enqueue(stream, scene, Wanted::GRADIENT)?;
-            memory.step(stream, scene, steps, step, schedule.pressure.is_some())?;
+            memory.step(stream, scene, half_planes(overlap)?, steps, step, schedule.pressure.is_some())?;
         }
         stream.synchronize()?;
         Ok(number)
     }
 
-    /// Looks for places in the lanes, which stay as they are: equally many single copies in each go down by the
-    /// schedule's steps, without heeding each other. Gives their poses, one lane after the other, and their areas of
+    /// Looks for places in the lanes, which stay as they are: single copies of the shapes of
+    /// [`probe_kinds`](Self::probe_kinds) in each go down by the schedule's steps, without heeding each other. Gives their poses, one lane after the other, and their areas of
     /// overlap and outside.
     pub fn probe(&mut self, poses: Vec<[f64; 3]>, schedule: &Squeeze) -> Result<(Vec<[f64; 3]>, Vec<f64>), PackError> {
-        let Lanes { overlap, stream, scene, steps, turn, probes, .. } = self;
-        let each = poses.len() / scene.packings();
-        let packings = Packings::ensembles(poses, each)?;
+        let Lanes { overlap, stream, scene, steps, turn, probes, kinds, probe_kinds, .. } = self;
+        let packings = Packings::ensembles(poses, probe_kinds.len())?;
+        let kinds = kinds.as_ref().map(|_| probe_kinds.repeat(scene.packings()));
+        let packings = with_kinds(packings, kinds.as_deref())?;
         let (probes, memory) = match probes {
             Some(probes) if probes.0.fits(&packings) => probes,
             probes => {
@@ -270,7 +317,7 @@ impl Lanes {
         memory.clear(stream)?;
         for step in 0..schedule.upload(stream, steps, *turn)? {
             overlap.enqueue_between(stream, probes, scene, Wanted::GRADIENT)?;
-            memory.step(stream, probes, steps, step, false)?;
+            memory.step(stream, probes, half_planes(overlap)?, steps, step, false)?;
         }
         overlap.enqueue_between(stream, probes, scene, Wanted { per_pose: true, gradient: false })?;
         let found: Vec<f64> = stream.download_vec(probes.poses())?;
@@ -278,6 +325,11 @@ impl Lanes {
         let outside = stream.download_vec(probes.outside_per_pose())?;
         let energies = overlaps.iter().zip(outside).map(|(overlap, outside)| overlap + outside).collect();
         Ok((found.as_chunks().0.to_vec(), energies))
+    }
+
+    /// The shapes of the single copies that look for places in a lane.
+    pub fn probe_kinds(&self) -> &[u32] {
+        &self.probe_kinds
     }
 
     /// What the lanes have come to.

@@ -1,12 +1,13 @@
-//! Packs copies of a shape into as small a square as it can.
+//! Packs copies of shapes into as small a container as it can: a square, a strip, a disk or a convex polygon
+//! ([`Boundary`]).
 //!
 //! Many packings are worked on at once, all on the device: of one number of copies ([`Packer`]) or of several
-//! ([`Series`]). Each has a square of its own, whose side is a variable like the copies' poses. What is made small is
-//! the area in which copies overlap or are outside, plus a *pressure* times the side, by steps of Adam whose rate and
+//! ([`Series`]). Each has a container of its own, whose scale is a variable like the copies' poses. What is made small is
+//! the area in which copies overlap or are outside, plus a *pressure* times the scale, by steps of Adam whose rate and
 //! pressure fall together: copies give way while the pressure is high, and come to rest as it goes.
 //!
-//! Packings start as squares cut out of the densest lattices of the shape and its half turn
-//! ([`Periodic`](super::Periodic)), and few copies also at random. Then a few copies of each are taken away, placed
+//! Packings of one shape start as containers cut out of the densest lattices of the shape and its half turn
+//! ([`Periodic`](super::Periodic)); few copies, and several shapes, start at random. Then a few copies of each are taken away, placed
 //! anew where there is most room, and all squeezed again. What came of it is kept if it is smaller, or by chance if it
 //! is not much larger (N. Metropolis et al., *Equation of State Calculations by Fast Computing Machines*, 1953). Now and
 //! then a packing takes the place of a worse one. Half of the packings of an even number of copies are such as half a
@@ -18,9 +19,9 @@
 //! apart.
 //!
 //! ```
-//! use warpsmith::{device::Device, overlap::pack::{Budget, Packer, Settings}};
+//! use warpsmith::{device::Device, overlap::{Shape, pack::{Budget, Packer, Settings}}};
 //!
-//! let settings = Settings { count: 2, starts: Some(2), budget: Budget::Steps(500), ..Settings::default() };
+//! let settings = Settings { copies: vec![(Shape::tree(), 2)], starts: Some(2), budget: Budget::Steps(500), ..Settings::default() };
 //! let packed = Packer::new(&Device::best()?, settings)?.run(|_| {})?;
 //! assert!(packed.poses.len() == 2 && packed.side < 1.5);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -29,8 +30,10 @@
 mod error;
 mod lanes;
 mod moves;
+mod problem;
 mod search;
 mod starts;
+mod turns;
 mod valid;
 
 use std::time::{Duration, Instant};
@@ -38,12 +41,14 @@ use std::time::{Duration, Instant};
 use crate::{
     device::{Backend, Device},
     engine::Cancel,
-    overlap::Shape,
+    overlap::{Boundary, Shape},
 };
 use lanes::Limit;
+use problem::Problem;
 use search::{Group, Search, Task};
 
 pub use error::PackError;
+pub use turns::Turns;
 
 /// Poses of all packings together, at most.
 pub const MOST_POSES: usize = 1 << 26;
@@ -70,15 +75,18 @@ pub enum Budget {
 /// What to pack, and how hard to try.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The shape; a tree by default.
-    pub shape: Shape,
-    /// How many copies; 10 by default.
-    pub count: usize,
+    /// The shapes, and how many copies of each; 10 trees by default.
+    pub copies: Vec<(Shape, usize)>,
+    /// What they are packed into; a square by default.
+    pub container: Boundary,
+    /// How they may be turned; by any angle by default.
+    pub turns: Turns,
     /// Where random numbers start; 0 by default.
     pub seed: u64,
     /// How many packings are worked on at once; by default 256 on a GPU, and 4 on the CPU.
     pub starts: Option<usize>,
-    /// A pose for each copy to go on from, of which no two overlap: nothing larger comes of it. By default none.
+    /// A pose for each copy to go on from, those of the first shape first, of which no two overlap: nothing larger comes
+    /// of it. By default none.
     pub from: Option<Vec<[f64; 3]>>,
     /// For how long; 20,000 steps by default.
     pub budget: Budget,
@@ -86,7 +94,28 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { shape: Shape::tree(), count: 10, seed: 0, starts: None, from: None, budget: Budget::Steps(20_000) }
+        Settings {
+            copies: vec![(Shape::tree(), 10)],
+            container: Boundary::square(),
+            turns: Turns::Any,
+            seed: 0,
+            starts: None,
+            from: None,
+            budget: Budget::Steps(20_000),
+        }
+    }
+}
+
+impl Settings {
+    /// How many copies there are, of all shapes.
+    pub fn count(&self) -> usize {
+        self.copies.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))
+    }
+
+    /// The index of each copy's shape.
+    pub fn shapes(&self) -> Vec<u32> {
+        let of = |(index, (_, count)): (usize, &(Shape, usize))| std::iter::repeat_n(index as u32, *count);
+        self.copies.iter().enumerate().flat_map(of).collect()
     }
 }
 
@@ -97,18 +126,20 @@ pub struct Progress {
     pub steps: usize,
     /// Since the start.
     pub seconds: f64,
-    /// The side of the best packing so far (length), about: what still overlaps is counted as if it took room.
+    /// The side of the best packing so far, or another container's scale, about: what still overlaps is counted as if it
+    /// took room.
     pub side: f64,
 }
 
 /// What came of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Packed {
-    /// A pose for each copy. No two overlap, and the smallest square around all is centred at the origin.
+    /// A pose for each copy, those of the first shape first. No two overlap, and the smallest container around all is
+    /// about the origin.
     pub poses: Vec<[f64; 3]>,
-    /// The side of that square, with sides along the axes.
+    /// The side of that square, with sides along the axes; or the scale of another container.
     pub side: f64,
-    /// The share of the square that the copies cover.
+    /// The share of the container that the copies cover.
     pub density: f64,
     /// How many packings were worked on.
     pub starts: usize,
@@ -142,9 +173,9 @@ impl Default for Saving {
 /// A packing that is valid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Packing {
-    /// A pose for each copy. No two overlap, and the smallest square around all is centred at the origin.
+    /// A pose for each copy. No two overlap, and the smallest container around all is about the origin.
     pub poses: Vec<[f64; 3]>,
-    /// The side of that square, with sides along the axes.
+    /// The side of that square, with sides along the axes; or the scale of another container.
     pub side: f64,
 }
 
@@ -162,11 +193,24 @@ impl<'a> Packer<'a> {
     /// A search on `device`.
     ///
     /// # Errors
-    /// [`PackError::NoCopies`], [`PackError::NoStarts`], [`PackError::TooMany`], [`PackError::StartCount`].
+    /// [`PackError::NoCopies`], [`PackError::NoStarts`], [`PackError::TooMany`], [`PackError::StartCount`],
+    /// [`PackError::TooNarrow`].
     pub fn new(device: &'a Device, settings: Settings) -> Result<Self, PackError> {
         let packer = Packer { device, settings, cancel: Cancel::new(), abandoned: false };
-        check_sizes([(packer.settings.count, packer.starts(), packer.settings.from.as_ref().map(Vec::len))])?;
+        let Settings { copies, from, .. } = &packer.settings;
+        if copies.iter().any(|(_, count)| *count == 0) {
+            return Err(PackError::NoCopies);
+        }
+        check_sizes([(packer.settings.count(), packer.starts(), from.as_ref().map(Vec::len))])?;
+        // One copy of each shape tells whether they fit into a strip.
+        packer.problem().rows(&Vec::from_iter(0..copies.len() as u32))?;
         Ok(packer)
+    }
+
+    fn problem(&self) -> Problem {
+        let Settings { copies, container, turns, .. } = &self.settings;
+        let copies: Vec<(&Shape, usize)> = copies.iter().map(|(shape, count)| (shape, *count)).collect();
+        Problem::new(&copies, container.clone(), *turns)
     }
 
     /// Stops when this is set, with what was found until then.
@@ -212,10 +256,12 @@ impl<'a> Packer<'a> {
 
     fn search(&self, mut progress: impl FnMut(Progress), saving: Option<(Saving, Save<'_>)>) -> Result<Packed, PackError> {
         let start = Instant::now();
-        let Settings { shape, count, seed, budget, .. } = &self.settings;
-        let from = self.settings.from.as_ref().map(|poses| valid::start(shape, poses)).transpose()?;
-        let groups = vec![Group { count: *count, starts: self.starts(), from }];
-        let task = Task { shape, groups, seed: *seed, budget: *budget };
+        let Settings { container, seed, budget, .. } = &self.settings;
+        let (problem, kinds) = (self.problem(), self.settings.shapes());
+        let from = self.settings.from.as_ref().map(|poses| problem.start(&kinds, poses)).transpose()?;
+        let area = problem.area(&kinds);
+        let groups = vec![Group { kinds, starts: self.starts(), from }];
+        let task = Task { problem: &problem, groups, seed: *seed, budget: *budget };
         let run = Run { device: self.device, task: &task, cancel: self.cancel.clone(), abandoned: self.abandoned };
         let mut history: Vec<Progress> = Vec::new();
         let (mut found, steps) = run.search(start, saving, |search| {
@@ -230,7 +276,7 @@ impl<'a> Packer<'a> {
         let seconds = start.elapsed().as_secs_f64();
         history.push(Progress { steps, seconds, side });
         Ok(Packed {
-            density: *count as f64 * shape.area() / (side * side),
+            density: area / container.area(side),
             poses,
             side,
             starts: self.starts(),
@@ -341,12 +387,15 @@ impl<'a> Series<'a> {
     ) -> Result<SeriesPacked, PackError> {
         let start = Instant::now();
         let SeriesSettings { shape, packings, seed, budget, .. } = &self.settings;
+        let most = packings.iter().map(|(count, _)| *count).max().unwrap_or(0);
+        let problem = Problem::new(&[(shape, most)], Boundary::square(), Turns::Any);
         let group = |(count, from): &(usize, Option<Vec<_>>)| {
-            let from = from.as_ref().map(|poses| valid::start(shape, poses)).transpose()?;
-            Ok(Group { count: *count, starts: self.starts(*count), from })
+            let kinds = vec![0; *count];
+            let from = from.as_ref().map(|poses| problem.start(&kinds, poses)).transpose()?;
+            Ok(Group { kinds, starts: self.starts(*count), from })
         };
         let groups = packings.iter().map(group).collect::<Result<Vec<Group>, PackError>>()?;
-        let task = Task { shape, groups, seed: *seed, budget: *budget };
+        let task = Task { problem: &problem, groups, seed: *seed, budget: *budget };
         let run = Run { device: self.device, task: &task, cancel: self.cancel.clone(), abandoned: false };
         let mut history: Vec<SeriesProgress> = Vec::new();
         let score = |sides: &mut dyn Iterator<Item = f64>| -> f64 {
@@ -431,7 +480,7 @@ impl Run<'_> {
             Budget::Steps(steps) => (steps / 4).clamp(LEAST_SETTLING_STEPS, SETTLING_STEPS),
             // As many as fit, going by those that there were.
             Budget::Time(time) => {
-                let poses: usize = groups.iter().map(|group| group.count * group.starts).sum();
+                let poses: usize = groups.iter().map(|group| group.count() * group.starts).sum();
                 let share = finalists.state.poses.len() as f64 / poses as f64;
                 let each = start.elapsed().as_secs_f64() / search.steps.max(1) as f64 * share;
                 ((SETTLING * time.as_secs_f64() / each) as usize).clamp(LEAST_SETTLING_STEPS, SETTLING_STEPS)

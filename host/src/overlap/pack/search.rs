@@ -7,14 +7,15 @@ use std::{ops::Range, time::Instant};
 use super::{
     Budget, PackError, Packing,
     lanes::{Lanes, Limit, Squeeze, State},
-    moves::{change, probes, scattered},
+    moves::change,
+    problem::Problem,
     starts::{Cuts, mirror, paired},
-    valid::{Finalists, about_center, squeezed},
+    valid::Finalists,
 };
 use crate::{
     device::Device,
     engine::Cancel,
-    overlap::{Periodic, Shape, random::Random},
+    overlap::{Periodic, random::Random},
 };
 
 /// Steps of a squeeze.
@@ -27,9 +28,9 @@ const RATE: f64 = 0.02;
 const LAST_RATE: f64 = 1e-4;
 /// Pressures at the start and the end of a squeeze, in the same unit.
 const PRESSURE: [f64; 2] = [0.2, 3e-3];
-/// What copies cover of the square that they are thrown into.
+/// What copies cover of the container that they are thrown into.
 const FIRST_DENSITY: f64 = 0.4;
-/// A square is made larger by up to this share before it is squeezed again.
+/// A container is made larger by up to this share before it is squeezed again.
 const GROWTH: f64 = 0.02;
 /// Packings that are larger by this share over the root of their number of copies, at the start of the search, are kept
 /// with a chance of 1 in e.
@@ -44,8 +45,7 @@ const WORTH: f64 = 0.93;
 /// So much larger is a packing that comes from one with a copy less, at most, in units of what its number asks for.
 const PASSED: f64 = 1.1;
 
-/// Copies that look for a place, of each packing, and how they do so: steps, and rates in units of the radius.
-const PROBES: usize = 64;
+/// How copies look for a place: steps, and rates in units of the radius.
 const PROBE_STEPS: usize = 60;
 const PROBE_RATE: [f64; 2] = [0.1, 0.01];
 /// Two that are nearer to each other than this, in units of the radius, are in the same place.
@@ -55,7 +55,7 @@ const AWAY: [f64; 3] = [1e6, 1e6, 0.0];
 
 /// What to search for.
 pub struct Task<'a> {
-    pub shape: &'a Shape,
+    pub problem: &'a Problem,
     pub groups: Vec<Group>,
     pub seed: u64,
     pub budget: Budget,
@@ -63,11 +63,18 @@ pub struct Task<'a> {
 
 /// One number of copies.
 pub struct Group {
-    pub count: usize,
+    /// The shape of each.
+    pub kinds: Vec<u32>,
     /// How many lanes it has.
     pub starts: usize,
     /// What to go on from.
     pub from: Option<Packing>,
+}
+
+impl Group {
+    pub fn count(&self) -> usize {
+        self.kinds.len()
+    }
 }
 
 /// A search under way.
@@ -94,15 +101,15 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Copies thrown into squares or cut out of lattices, or what a group is to go on from.
+    /// Copies thrown into containers or cut out of lattices, or what a group is to go on from.
     pub fn new(device: &Device, task: &'a Task<'a>, cancel: &Cancel) -> Result<Self, PackError> {
-        let Task { shape, groups, seed, .. } = task;
-        let centred = squeezed(shape);
-        let cut = || groups.iter().map(|group| group.count).filter(|&count| count >= LATTICES_FROM);
-        let lattices = if cut().next().is_some() { lattices(&centred, *seed, cancel) } else { Vec::new() };
+        let Task { problem, groups, seed, .. } = task;
+        // Lattices are of one shape.
+        let cut = || groups.iter().map(Group::count).filter(|&count| count >= LATTICES_FROM && problem.shapes.len() == 1);
+        let lattices = if cut().next().is_some() { lattices(problem, *seed, cancel) } else { Vec::new() };
         let counts = cut().min().zip(cut().max());
         let most_starts = groups.iter().map(|group| group.starts).max().unwrap_or(0);
-        let cuts = counts.map(|(least, most)| Cuts::new(&centred, &lattices, least..=most, most_starts, *seed));
+        let cuts = counts.map(|(least, most)| Cuts::new(problem, &lattices, least..=most, most_starts, *seed));
         let mut offsets = vec![0];
         for group in groups {
             offsets.push(offsets[offsets.len() - 1] + group.starts);
@@ -111,10 +118,11 @@ impl<'a> Search<'a> {
         let lanes = groups.iter().flat_map(|group| (0..group.starts).map(move |number| (group, number)));
         let mut current = State::default();
         let (mut fresh, mut scores, mut symmetric) = (Vec::new(), Vec::new(), Vec::new());
-        for (random, (Group { count, starts, from }, lane)) in randoms.iter_mut().zip(lanes) {
-            let (pairs, number) = role(*count, *starts, lane);
+        for (random, (group @ Group { kinds, starts, from }, lane)) in randoms.iter_mut().zip(lanes) {
+            let count = group.count();
+            let (pairs, number) = role(if problem.is_symmetric() { count } else { 1 }, *starts, lane);
             // Of those that go on from something, one in four starts afresh.
-            let poses = from.as_ref().filter(|_| number % 4 != 3).map(|from| about_center(shape, &from.poses));
+            let poses = from.as_ref().filter(|_| number % 4 != 3).map(|from| problem.about_centers(kinds, &from.poses));
             if let (Some(from), Some(poses)) = (from, poses.and_then(|poses| if pairs { paired(&poses) } else { Some(poses) })) {
                 current.push(&poses, from.side, 0.0);
                 fresh.push(None);
@@ -122,15 +130,17 @@ impl<'a> Search<'a> {
                 scores.push(from.side);
                 continue;
             }
-            let cuts = cuts.as_ref().filter(|_| match *count {
+            let cuts = cuts.as_ref().filter(|_| match count {
                 ..LATTICES_FROM => false,
                 LATTICES_FROM..LATTICES_ONLY => number.is_multiple_of(2),
                 LATTICES_ONLY.. => true,
             });
-            let cut = cuts.and_then(|cuts| cuts.start(random, lane, *count, pairs, number % 4 == 0));
+            let cut = cuts.and_then(|cuts| cuts.start(random, lane, count, pairs, number % 4 == 0));
             let (poses, side, loose) = cut.unwrap_or_else(|| {
-                let side = (*count as f64 * shape.area() / FIRST_DENSITY).sqrt().max(2.0 * shape.radius());
-                let mut poses = scattered(random, if pairs { count / 2 } else { *count }, side);
+                let most = problem.shapes.iter().map(|shape| shape.radius()).fold(0.0, f64::max);
+                let container = &problem.container;
+                let side = container.scale_of(problem.area(kinds) / FIRST_DENSITY).max(container.scale_around_circle(most));
+                let mut poses = problem.scattered(random, if pairs { count / 2 } else { count }, side);
                 if pairs {
                     mirror(&mut poses);
                 }
@@ -142,7 +152,7 @@ impl<'a> Search<'a> {
             scores.push(f64::INFINITY);
         }
         Ok(Search {
-            lanes: Lanes::new(device, &centred, &current.offsets)?,
+            lanes: Lanes::new(device, problem, &current.offsets, kinds_of(groups))?,
             randoms,
             choices: Random::new(*seed, u64::MAX),
             best: current.clone(),
@@ -195,17 +205,17 @@ impl<'a> Search<'a> {
     /// Changes all packings, unless they are new, and squeezes them by at most this many steps. Says whether it went
     /// all the way.
     fn squeeze(&mut self, most: usize, limit: &Limit) -> Result<bool, PackError> {
-        let radius = self.task.shape.radius();
+        let Task { problem, groups, .. } = self.task;
         let mut state = self.current.clone();
         let mut loose: Vec<Vec<usize>> = Vec::new();
-        for (lane, random) in self.randoms.iter_mut().enumerate() {
+        for ((lane, random), kinds) in self.randoms.iter_mut().enumerate().zip(kinds_of(groups)) {
             if let Some(fresh) = self.fresh[lane].take() {
                 loose.push(fresh);
                 continue;
             }
             let poses = state.poses_mut(lane);
             let own = if self.symmetric[lane] { poses.len() / 2 } else { poses.len() };
-            let moved = change(random, poses, own, radius);
+            let moved = change(random, problem, kinds, poses, own);
             loose.push(moved);
             if self.symmetric[lane] {
                 let mut pairs = poses[..own].to_vec();
@@ -216,11 +226,9 @@ impl<'a> Search<'a> {
         }
         self.place(&mut state, &loose)?;
         let first = self.squeezes == 0;
-        let schedule = Squeeze {
-            steps: most.min(if first { FIRST_SQUEEZE } else { SQUEEZE }),
-            rate: [if first { FIRST_RATE } else { RATE } * radius, LAST_RATE * radius],
-            pressure: Some(PRESSURE.map(|pressure| pressure * radius)),
-        };
+        let rate = [if first { FIRST_RATE } else { RATE }, LAST_RATE];
+        let steps = most.min(if first { FIRST_SQUEEZE } else { SQUEEZE });
+        let schedule = Squeeze { steps, ..Squeeze::new(problem, rate, Some(PRESSURE)) };
         self.lanes.set(state.poses, &state.sides)?;
         let taken = self.lanes.squeeze(&schedule, limit)?;
         self.steps += taken;
@@ -232,10 +240,12 @@ impl<'a> Search<'a> {
         if loose.iter().all(Vec::is_empty) {
             return Ok(());
         }
-        let radius = self.task.shape.radius();
+        let Task { problem, groups, .. } = self.task;
         // Meanwhile they are out of the way.
         let mut placed = state.clone();
-        let mut starts = Vec::with_capacity(PROBES * loose.len());
+        let probe_kinds = self.lanes.probe_kinds().to_vec();
+        let each = probe_kinds.len();
+        let mut starts = Vec::with_capacity(each * loose.len());
         for (lane, (loose, random)) in loose.iter().zip(&mut self.randoms).enumerate() {
             let poses = placed.poses_mut(lane);
             let half = poses.len() / 2;
@@ -246,16 +256,16 @@ impl<'a> Search<'a> {
                 }
             }
             if loose.is_empty() {
-                starts.resize(starts.len() + PROBES, AWAY);
+                starts.resize(starts.len() + each, AWAY);
             } else {
-                starts.extend(probes(random, PROBES, placed.sides[lane]));
+                starts.extend(problem.scattered(random, each, placed.sides[lane]));
             }
         }
         self.lanes.set(placed.poses, &placed.sides)?;
-        let schedule = Squeeze { steps: PROBE_STEPS, rate: PROBE_RATE.map(|rate| rate * radius), pressure: None };
+        let schedule = Squeeze { steps: PROBE_STEPS, ..Squeeze::new(problem, PROBE_RATE, None) };
         let (found, energies) = self.lanes.probe(starts, &schedule)?;
-        for (lane, loose) in loose.iter().enumerate() {
-            let probes = lane * PROBES..(lane + 1) * PROBES;
+        for ((lane, loose), kinds) in loose.iter().enumerate().zip(kinds_of(groups)) {
+            let probes = lane * each..(lane + 1) * each;
             let mut order: Vec<usize> = probes.collect();
             order.sort_by(|&a, &b| energies[a].total_cmp(&energies[b]));
             let half = state.poses(lane).len() / 2;
@@ -263,9 +273,10 @@ impl<'a> Search<'a> {
             for &pose in loose {
                 let free = |probe: &&usize| {
                     let [x, y, _] = found[**probe];
-                    taken.iter().all(|other| (other[0] - x).hypot(other[1] - y) > APART * radius)
+                    probe_kinds[**probe - lane * each] == kinds[pose]
+                        && taken.iter().all(|other| (other[0] - x).hypot(other[1] - y) > APART * problem.radius)
                 };
-                let Some(&probe) = order.iter().find(free) else { break };
+                let Some(&probe) = order.iter().find(free) else { continue };
                 let one = vec![found[probe]];
                 state.poses_mut(lane)[pose] = one[0];
                 taken.push(one[0]);
@@ -282,7 +293,7 @@ impl<'a> Search<'a> {
 
     /// Keeps of what was tried what is good enough.
     fn choose(&mut self, tried: &State, warmth: f64) {
-        let pressure = PRESSURE[1] * self.task.shape.radius();
+        let pressure = PRESSURE[1] * self.task.problem.radius * self.task.problem.pressure;
         for (lane, random) in self.randoms.iter_mut().enumerate() {
             // The side at which nothing would overlap any more: where overlaps grow by the square of their depth, at
             // rest under pressure, that takes twice what they come to over the pressure.
@@ -343,9 +354,10 @@ impl<'a> Search<'a> {
     /// Gives a group's worst lane the best packing of the group with a copy more, without that copy, or of that with
     /// a copy less and one thrown in.
     fn pass(&mut self, group: usize) {
-        let count = self.task.groups[group].count;
+        let Task { problem, groups, .. } = self.task;
+        let count = groups[group].count();
         let wanted = if self.choices.unit() < 0.6 { count + 1 } else { count - 1 };
-        let Some(other) = self.task.groups.iter().position(|group| group.count == wanted) else { return };
+        let Some(other) = groups.iter().position(|group| group.count() == wanted) else { return };
         let best = |lanes: Range<usize>| lanes.min_by(|&a, &b| self.best_scores[a].total_cmp(&self.best_scores[b]));
         let Some(from) = best(self.group(other)) else { return };
         let free = self.group(group).filter(|&lane| !self.symmetric[lane]);
@@ -358,7 +370,7 @@ impl<'a> Search<'a> {
         let loose = if wanted > count { Vec::new() } else { vec![count - 1] };
         if wanted > count {
             // One of those that stand farthest out.
-            let reach = |pose: &[f64; 3]| pose[0].abs().max(pose[1].abs());
+            let reach = |pose: &[f64; 3]| problem.container.level([pose[0], pose[1]]);
             let mut order: Vec<usize> = (0..poses.len()).collect();
             order.sort_by(|&a, &b| reach(&poses[b]).total_cmp(&reach(&poses[a])));
             poses.swap_remove(order[self.choices.below(poses.len().min(8))]);
@@ -399,9 +411,14 @@ fn role(count: usize, starts: usize, number: usize) -> (bool, usize) {
     if number < half { (true, number) } else { (false, number - half) }
 }
 
+/// The shapes of each lane's copies.
+fn kinds_of(groups: &[Group]) -> impl Iterator<Item = &[u32]> {
+    groups.iter().flat_map(|group| std::iter::repeat_n(&group.kinds[..], group.starts))
+}
+
 /// The lattices to cut, the densest first.
-fn lattices(shape: &Shape, seed: u64, cancel: &Cancel) -> Vec<Periodic> {
-    let mut lattices = Periodic::doubles_until(shape, seed, cancel);
+fn lattices(problem: &Problem, seed: u64, cancel: &Cancel) -> Vec<Periodic> {
+    let mut lattices = Periodic::doubles_turned(&problem.squeezed[0], problem.turns, seed, cancel);
     let densest = lattices[0].density;
     lattices.retain(|lattice| lattice.density > WORTH * densest);
     lattices
