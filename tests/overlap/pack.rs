@@ -6,7 +6,7 @@ use std::{fs, path::Path, time::Duration};
 
 use crate::polygon::{brute, place};
 use assert_cmd::{Command, cargo::cargo_bin};
-use gpu_kernels::overlap::adam::{self, LanesArgs, POSE_MEMORY, SlopesArgs, Step};
+use gpu_kernels::overlap::adam::{self, LanesArgs, MemoryArgs, POSE_MEMORY, SlopesArgs, Step};
 use rand_chacha::{
     ChaCha8Rng,
     rand_core::{RngCore, SeedableRng},
@@ -234,35 +234,32 @@ macro_rules! adam_is_adam {
                 })
                 .collect();
             let steps = device.upload(&plan)?;
-            let packing_of: Vec<u32> = (0..N as u32).map(|pose| pose / EACH as u32).collect();
+            let offsets: Vec<u32> = (0..=LANES).map(|lane| (EACH * lane) as u32).collect();
             let (start, first_scales) = (draw(3 * N), [1.0 as $t, 2.0, 0.9]);
             let (mut poses, mut scales) = (device.upload(&start)?, device.upload(&first_scales)?);
             let mut memory = device.alloc_zeroed::<$t>(POSE_MEMORY * N)?;
             let mut scale_memory = device.alloc_zeroed::<$t>(LANES)?;
-            let (packing_of_device, rates_device) = (device.upload(&packing_of)?, device.upload(&rates)?);
+            let (offsets, rates_device) = (device.upload(&offsets)?, device.upload(&rates)?);
 
             let mut expected: Vec<f64> = start.iter().map(|&number| f64::from(number)).collect();
             let mut expected_scales = first_scales.map(f64::from);
             let mut references = vec![Reference::default(); 3 * N];
             let mut drives = [0.0; LANES];
             for (number, step) in plan.iter().enumerate() {
-                let (gradient, outside, by_scale) = (draw(3 * N), draw(3 * N), draw(LANES));
-                let (a, b, c) = (device.upload(&gradient)?, device.upload(&outside)?, device.upload(&by_scale)?);
-                let number = number as u32;
-                // SAFETY: there are as many numbers for poses and packings as the kernels say.
+                let (gradient, outside) = (draw(3 * N), draw(3 * N));
+                // Most of their sums are neither above the pressure nor far below.
+                let by_pose: Vec<$t> = draw(N).into_iter().map(|slope| 0.05 * slope).collect();
+                let by_scale: Vec<f64> =
+                    by_pose.chunks(EACH).map(|slopes| slopes.iter().map(|&slope| f64::from(slope)).sum()).collect();
+                let (a, b, c) = (device.upload(&gradient)?, device.upload(&outside)?, device.upload(&by_pose)?);
+                // Of one warp, fewer threads than poses, and of several.
+                let threads = 32 << (number % 3);
+                // SAFETY: there are as many numbers for poses and packings as the kernel says, and blocks of whole warps.
                 unsafe {
-                    let lanes = LanesArgs { packing_of: &packing_of_device, rates: &rates_device, scales: &scales };
-                    let slopes = SlopesArgs { overlap: &a, outside: &b };
-                    launch!(
-                        stream,
-                        adam::poses::<$t><<<(N as u32).div_ceil(64), 64>>>(
-                            &steps, number, lanes, slopes, &mut memory, &mut poses
-                        )
-                    )?;
-                    launch!(
-                        stream,
-                        adam::scales::<$t><<<1, 64>>>(&steps, number, &rates_device, &c, &mut scale_memory, &mut scales)
-                    )?;
+                    let lanes = LanesArgs { offsets: &offsets, rates: &rates_device, poses: &mut poses, scales: &mut scales };
+                    let slopes = SlopesArgs { overlap: &a, outside: &b, by_scale: &c };
+                    let memory = MemoryArgs { poses: &mut memory, scales: &mut scale_memory };
+                    launch!(stream, adam::step::<$t><<<LANES as u32, threads>>>(&steps, number as u32, lanes, slopes, memory))?;
                 }
                 let betas = (f64::from(step.beta1), f64::from(step.beta2));
                 let epsilon = f64::from(step.epsilon);
@@ -282,7 +279,7 @@ macro_rules! adam_is_adam {
                     }
                 }
                 for lane in 0..LANES {
-                    let drive = (1.0 + f64::from(by_scale[lane]) / f64::from(step.pressure)).clamp(-1.0, 1.0);
+                    let drive = (1.0 + by_scale[lane] / f64::from(step.pressure)).clamp(-1.0, 1.0);
                     drives[lane] = betas.0 * drives[lane] + (1.0 - betas.0) * drive;
                     let by = drives[lane];
                     expected_scales[lane] -= f64::from(step.rate) * f64::from(step.scale_rate) * f64::from(rates[lane]) * by;

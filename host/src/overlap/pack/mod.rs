@@ -45,6 +45,9 @@ use search::{Group, Search, Task};
 
 pub use error::PackError;
 
+/// The numbers that packings are squeezed in until they are settled.
+type Squeezed = f64;
+
 /// Poses of all packings together, at most.
 pub const MOST_POSES: usize = 1 << 26;
 /// About so many poses keep a GPU busy.
@@ -406,10 +409,10 @@ impl Run<'_> {
         &self,
         start: Instant,
         saving: Option<(Saving, Save<'_>)>,
-        mut progress: impl FnMut(&Search<'_>),
+        mut progress: impl FnMut(&Search<'_, Squeezed>),
     ) -> Result<(Vec<Packing>, usize), PackError> {
         let Task { groups, budget, .. } = self.task;
-        let mut search = Search::new(self.device, self.task, &self.cancel)?;
+        let mut search = Search::<Squeezed>::new(self.device, self.task, &self.cancel)?;
         let mut saver = saving.map(|(saving, save)| Saver {
             saving,
             save,
@@ -465,7 +468,7 @@ struct Saver<'a> {
 
 impl Saver<'_> {
     /// Saves the best packings, if it is time to and there are better ones.
-    fn save_in_time(&mut self, run: &Run<'_>, search: &Search<'_>) -> Result<(), PackError> {
+    fn save_in_time(&mut self, run: &Run<'_>, search: &Search<'_, Squeezed>) -> Result<(), PackError> {
         if self.last.elapsed() < self.pause {
             return Ok(());
         }

@@ -4,9 +4,11 @@
 
 use std::{ops::Range, time::Instant};
 
+use rayon::prelude::*;
+
 use super::{
     Budget, PackError, Packing,
-    lanes::{Lanes, Limit, Squeeze, State},
+    lanes::{LaneReal, Lanes, Limit, Squeeze, State},
     moves::{change, probes, scattered},
     starts::{Cuts, mirror, paired},
     valid::{Finalists, about_center, squeezed},
@@ -71,11 +73,11 @@ pub struct Group {
 }
 
 /// A search under way.
-pub struct Search<'a> {
+pub struct Search<'a, T: LaneReal> {
     task: &'a Task<'a>,
     /// Where each group's lanes start, and the end.
     offsets: Vec<usize>,
-    lanes: Lanes,
+    lanes: Lanes<T>,
     /// Each lane's random numbers, and those for choices between lanes.
     randoms: Vec<Random>,
     choices: Random,
@@ -93,7 +95,7 @@ pub struct Search<'a> {
     pub steps: usize,
 }
 
-impl<'a> Search<'a> {
+impl<'a, T: LaneReal> Search<'a, T> {
     /// Copies thrown into squares or cut out of lattices, or what a group is to go on from.
     pub fn new(device: &Device, task: &'a Task<'a>, cancel: &Cancel) -> Result<Self, PackError> {
         let Task { shape, groups, seed, .. } = task;
@@ -142,7 +144,7 @@ impl<'a> Search<'a> {
             scores.push(f64::INFINITY);
         }
         Ok(Search {
-            lanes: Lanes::new(device, &centred, &current.offsets)?,
+            lanes: Lanes::new(device, &centred, &current.offsets, matches!(task.budget, Budget::Steps(_)))?,
             randoms,
             choices: Random::new(*seed, u64::MAX),
             best: current.clone(),
@@ -196,23 +198,25 @@ impl<'a> Search<'a> {
     /// all the way.
     fn squeeze(&mut self, most: usize, limit: &Limit) -> Result<bool, PackError> {
         let radius = self.task.shape.radius();
-        let mut state = self.current.clone();
-        let mut loose: Vec<Vec<usize>> = Vec::new();
-        for (lane, random) in self.randoms.iter_mut().enumerate() {
-            if let Some(fresh) = self.fresh[lane].take() {
-                loose.push(fresh);
-                continue;
+        let Search { randoms, fresh, current, symmetric, .. } = self;
+        let changed = |(lane, (random, fresh)): (usize, (&mut Random, &mut Option<Vec<usize>>))| {
+            let (mut poses, side) = (current.poses(lane).to_vec(), current.sides[lane]);
+            if let Some(fresh) = fresh.take() {
+                return (poses, side, fresh);
             }
-            let poses = state.poses_mut(lane);
-            let own = if self.symmetric[lane] { poses.len() / 2 } else { poses.len() };
-            let moved = change(random, poses, own, radius);
+            let own = if symmetric[lane] { poses.len() / 2 } else { poses.len() };
+            let moved = change(random, &mut poses, own, radius);
+            if symmetric[lane] {
+                poses.truncate(own);
+                mirror(&mut poses);
+            }
+            (poses, side * (1.0 + GROWTH * random.unit()), moved)
+        };
+        let changed: Vec<_> = randoms.par_iter_mut().zip(fresh).enumerate().map(changed).collect();
+        let (mut state, mut loose) = (State::default(), Vec::with_capacity(changed.len()));
+        for (poses, side, moved) in changed {
+            state.push(&poses, side, 0.0);
             loose.push(moved);
-            if self.symmetric[lane] {
-                let mut pairs = poses[..own].to_vec();
-                mirror(&mut pairs);
-                poses.copy_from_slice(&pairs);
-            }
-            state.sides[lane] *= 1.0 + GROWTH * random.unit();
         }
         self.place(&mut state, &loose)?;
         let first = self.squeezes == 0;
@@ -235,8 +239,7 @@ impl<'a> Search<'a> {
         let radius = self.task.shape.radius();
         // Meanwhile they are out of the way.
         let mut placed = state.clone();
-        let mut starts = Vec::with_capacity(PROBES * loose.len());
-        for (lane, (loose, random)) in loose.iter().zip(&mut self.randoms).enumerate() {
+        for (lane, loose) in loose.iter().enumerate() {
             let poses = placed.poses_mut(lane);
             let half = poses.len() / 2;
             for &pose in loose {
@@ -245,35 +248,42 @@ impl<'a> Search<'a> {
                     poses[half + pose] = AWAY;
                 }
             }
-            if loose.is_empty() {
-                starts.resize(starts.len() + PROBES, AWAY);
-            } else {
-                starts.extend(probes(random, PROBES, placed.sides[lane]));
-            }
         }
+        let starts = |(random, (loose, &side)): (&mut Random, (&Vec<usize>, &f64))| -> Vec<[f64; 3]> {
+            if loose.is_empty() { vec![AWAY; PROBES] } else { probes(random, PROBES, side).collect() }
+        };
+        let starts: Vec<_> = self.randoms.par_iter_mut().zip(loose.par_iter().zip(&placed.sides)).map(starts).collect();
         self.lanes.set(placed.poses, &placed.sides)?;
         let schedule = Squeeze { steps: PROBE_STEPS, rate: PROBE_RATE.map(|rate| rate * radius), pressure: None };
-        let (found, energies) = self.lanes.probe(starts, &schedule)?;
-        for (lane, loose) in loose.iter().enumerate() {
+        let (found, energies) = self.lanes.probe(starts.concat(), &schedule)?;
+        // For each loose pose, or as many as find one, a place that is free.
+        let places = |(lane, loose): (usize, &Vec<usize>)| {
             let probes = lane * PROBES..(lane + 1) * PROBES;
             let mut order: Vec<usize> = probes.collect();
             order.sort_by(|&a, &b| energies[a].total_cmp(&energies[b]));
-            let half = state.poses(lane).len() / 2;
-            let mut taken: Vec<[f64; 3]> = Vec::new();
-            for &pose in loose {
+            let (mut taken, mut places): (Vec<[f64; 3]>, Vec<_>) = (Vec::new(), Vec::new());
+            for _ in loose {
                 let free = |probe: &&usize| {
                     let [x, y, _] = found[**probe];
                     taken.iter().all(|other| (other[0] - x).hypot(other[1] - y) > APART * radius)
                 };
                 let Some(&probe) = order.iter().find(free) else { break };
-                let one = vec![found[probe]];
-                state.poses_mut(lane)[pose] = one[0];
-                taken.push(one[0]);
+                let mut pair = vec![found[probe]];
                 if self.symmetric[lane] {
-                    let mut pair = one;
                     mirror(&mut pair);
-                    state.poses_mut(lane)[half + pose] = pair[1];
-                    taken.push(pair[1]);
+                }
+                taken.extend(&pair);
+                places.push(pair);
+            }
+            places
+        };
+        let places: Vec<_> = loose.par_iter().enumerate().map(places).collect();
+        for (lane, (loose, places)) in loose.iter().zip(places).enumerate() {
+            let poses = state.poses_mut(lane);
+            let half = poses.len() / 2;
+            for (&pose, pair) in loose.iter().zip(places) {
+                for (k, place) in pair.into_iter().enumerate() {
+                    poses[k * half + pose] = place;
                 }
             }
         }

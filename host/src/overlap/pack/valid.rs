@@ -108,7 +108,7 @@ pub fn settle(
     let there_is = there_is.iter().zip(groups);
     let mut best: Vec<Packing> = there_is.map(|(one, group)| one.cloned().unwrap_or_else(|| rows(shape, group.count))).collect();
     let Finalists { state, groups } = finalists;
-    let mut lanes = Lanes::new(run.device, &squeezed(shape), &state.offsets)?;
+    let mut lanes = Lanes::<f64>::new(run.device, &squeezed(shape), &state.offsets, true)?;
     lanes.set(state.poses.clone(), &state.sides)?;
     let schedule =
         Squeeze { steps, rate: RATE.map(|rate| rate * radius), pressure: Some(PRESSURE.map(|pressure| pressure * radius)) };
