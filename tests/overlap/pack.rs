@@ -2,7 +2,7 @@
 //!
 //! They run on the backend that `WARPSMITH_BACKEND` names, or on a GPU where there is one.
 
-use std::{fs, path::Path, time::Duration};
+use std::{fs, path::Path, sync::Arc, thread, time::Duration};
 
 use crate::polygon::{brute, place};
 use assert_cmd::{Command, cargo::cargo_bin};
@@ -12,7 +12,7 @@ use rand_chacha::{
     rand_core::{RngCore, SeedableRng},
 };
 use warpsmith::{
-    device::Device,
+    device::{Backend, Device},
     engine::Cancel,
     launch,
     overlap::{
@@ -20,6 +20,7 @@ use warpsmith::{
         io::{PoseLayout, read_poses},
         pack::{Budget, PackError, Packed, Packer, Saving, Settings},
     },
+    ranks::{Communicator, threads},
 };
 
 type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
@@ -187,6 +188,61 @@ fn bad_settings_are_named() {
     assert!(matches!(new(1 << 20, 1 << 20), Some(PackError::TooMany { .. })));
     assert!(matches!(new(usize::MAX, 2), Some(PackError::TooMany { .. })));
     assert_eq!(new(1, 1), None);
+}
+
+/// What comes of a seed depends on how many islands there are, and not on which of them is fast.
+#[test]
+fn islands() -> Result {
+    let device = device();
+    // Islands meet after 6,000 steps.
+    let packer = || {
+        let budget = Budget::Steps(7300);
+        Packer::new(&device, Settings { count: 4, starts: Some(1), seed: 4, budget, ..Settings::default() })
+    };
+    let on = |more: usize| packer()?.also_on(&vec![device.clone(); more]).run(|_| {});
+    let (alone, three) = (on(0)?, on(2)?);
+    check(&Shape::tree(), 4, &three);
+    assert!((three.starts, three.steps) == (3, 7300) && three.side < 1.45, "{three:?}");
+    assert_eq!(alone.poses, packer()?.run(|_| {})?.poses);
+
+    let saving = Saving { pause: Duration::ZERO, share: 1.0 };
+    let rank = |ranks: &Arc<dyn Communicator>| {
+        let mut saved = 0;
+        let packed = packer()?.among(ranks).run_saving(|_| {}, saving, |_, _| saved += 1)?;
+        Ok::<_, PackError>((packed, saved))
+    };
+    let all: Vec<(Packed, usize)> = thread::scope(|scope| {
+        let ranks = threads::communicators(3);
+        let spawned: Vec<_> = ranks.into_iter().map(|ranks| scope.spawn(move || rank(&ranks))).collect();
+        spawned.into_iter().map(|island| island.join().expect("it doesn't panic")).collect::<Result<_, _>>()
+    })?;
+    for (rank, (packed, saved)) in all.iter().enumerate() {
+        assert_eq!((&packed.poses, packed.side), (&three.poses, three.side));
+        assert_eq!(*saved > 0, rank == 0, "rank {rank} saved {saved} times");
+    }
+
+    let ranks = threads::communicators(2);
+    ranks[1].abort("there is no disk");
+    let error = packer()?.among(&ranks[0]).run(|_| {}).unwrap_err();
+    assert_eq!(error.to_string(), "rank 1 gave up: there is no disk");
+    Ok(())
+}
+
+/// One that ends early ends the others, and what they have found is the result.
+#[test]
+fn islands_end_together() -> Result {
+    let (cancel, device) = (Cancel::new(), device());
+    let settings = Settings { count: 5, starts: Some(1), budget: Budget::Time(Duration::from_secs(3600)), ..Settings::default() };
+    let mut calls = 0;
+    let packed = Packer::new(&device, settings)?.also_on(&[device.clone()]).cancelled_by(&cancel).run(|_| {
+        calls += 1;
+        if calls == 3 {
+            cancel.cancel();
+        }
+    })?;
+    assert!(packed.cancelled && calls == 3, "{calls}");
+    check(&Shape::tree(), 5, &packed);
+    Ok(())
 }
 
 /// Adam as it was published, of one number.
@@ -377,6 +433,11 @@ fn the_command_writes_poses_and_a_picture() -> Result {
         check_poses(&Shape::tree(), file.packings.poses(), side);
         assert!(fs::read_to_string(folder.path().join("p.svg"))?.starts_with("<svg"));
     }
+    let output = command(folder.path(), "--count 2 --steps 50 --starts 3 --gpus 2 --output p.csv --json").output()?;
+    if device().backend() == Backend::Cpu {
+        let object: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+        assert_eq!((&object["starts"], &object["device"]), (&6.into(), &format!("{} and 1 more", device()).into()));
+    }
     let output = command(folder.path(), "--count 1 --steps 50 --starts 1 --output p.csv").output()?;
     let text = String::from_utf8(output.stdout)?;
     assert!(output.status.success() && text.contains("side^2 / n") && text.contains("Written: p.csv"), "{text}");
@@ -391,6 +452,7 @@ fn the_command_says_what_is_wrong() -> Result {
         ("--count 3e9 --output p.csv", "it must be at most 67,108,864"),
         ("--count 3 --steps 9 --time 3s --output p.csv", "cannot be used with"),
         ("--count 3 --time 3x --output p.csv", "not a time"),
+        ("--count 3 --gpus 0 --output p.csv", "'0' for '--gpus <N>': it must be at least 1"),
         ("--count 3 --output p.txt", "the name must end in .npy or .csv"),
         ("--count 3 --output p.csv --plot p.csv", ".png or .svg"),
         ("--count 3 --output p.csv --shape none.json", "none.json"),
@@ -408,7 +470,7 @@ fn the_command_says_what_is_wrong() -> Result {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_killed_search_leaves_its_best() -> Result {
-    use std::{process::Stdio, thread, time::Instant};
+    use std::{process::Stdio, time::Instant};
 
     let folder = tempfile::tempdir()?;
     let at = |name: &str| folder.path().join(name);
@@ -456,7 +518,7 @@ fn a_killed_search_leaves_its_best() -> Result {
 #[cfg(target_os = "linux")]
 fn a_signal_ends_the_search_and_the_best_is_written() -> Result {
     use rustix::process::{Pid, Signal, kill_process};
-    use std::{process::Stdio, thread};
+    use std::process::Stdio;
 
     let folder = tempfile::tempdir()?;
     let mut command = std::process::Command::new(cargo_bin!("warpsmith"));

@@ -268,11 +268,7 @@ impl<T: LaneReal> Lanes<T> {
         scene.set_scales(&stream, &vec![1.0; lanes])?;
         Ok(Lanes {
             own: Walk::new(device, scene)?,
-            steps: Steps {
-                all: device.empty(),
-                next: device.alloc(STEPS_AHEAD)?,
-                done: [device.event()?, device.event()?],
-            },
+            steps: Steps { all: device.empty(), next: device.alloc(STEPS_AHEAD)?, done: [device.event()?, device.event()?] },
             probes: None,
             turn: 1.0 / shape.radius(),
             judge: Overlap::new(device, shapes)?.boundary(Boundary::square())?,

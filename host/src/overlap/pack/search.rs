@@ -8,6 +8,7 @@ use rayon::prelude::*;
 
 use super::{
     Budget, PackError, Packing,
+    islands::{Island, read, written},
     lanes::{LaneReal, Lanes, Limit, Squeeze, State},
     moves::{change, probes, scattered},
     starts::{Cuts, mirror, paired},
@@ -36,7 +37,7 @@ const GROWTH: f64 = 0.02;
 /// Packings that are larger by this share over the root of their number of copies, at the start of the search, are kept
 /// with a chance of 1 in e.
 const WARMTH: f64 = 0.06;
-/// After this many squeezes packings take the places of worse ones.
+/// After this many squeezes packings take the places of worse ones, and islands meet.
 const EXCHANGE: usize = 8;
 /// From so many copies on, lattices are worth a start; beyond, no others are.
 const LATTICES_FROM: usize = 12;
@@ -96,20 +97,21 @@ pub struct Search<'a, T: LaneReal> {
 }
 
 impl<'a, T: LaneReal> Search<'a, T> {
-    /// Copies thrown into squares or cut out of lattices, or what a group is to go on from.
-    pub fn new(device: &Device, task: &'a Task<'a>, cancel: &Cancel) -> Result<Self, PackError> {
-        let Task { shape, groups, seed, .. } = task;
+    /// Copies thrown into squares or cut out of lattices, or what a group is to go on from, by random numbers that start
+    /// at `seed`.
+    pub fn new(device: &Device, task: &'a Task<'a>, seed: u64, cancel: &Cancel) -> Result<Self, PackError> {
+        let Task { shape, groups, .. } = task;
         let centred = squeezed(shape);
         let cut = || groups.iter().map(|group| group.count).filter(|&count| count >= LATTICES_FROM);
-        let lattices = if cut().next().is_some() { lattices(&centred, *seed, cancel) } else { Vec::new() };
+        let lattices = if cut().next().is_some() { lattices(&centred, seed, cancel) } else { Vec::new() };
         let counts = cut().min().zip(cut().max());
         let most_starts = groups.iter().map(|group| group.starts).max().unwrap_or(0);
-        let cuts = counts.map(|(least, most)| Cuts::new(&centred, &lattices, least..=most, most_starts, *seed));
+        let cuts = counts.map(|(least, most)| Cuts::new(&centred, &lattices, least..=most, most_starts, seed));
         let mut offsets = vec![0];
         for group in groups {
             offsets.push(offsets[offsets.len() - 1] + group.starts);
         }
-        let mut randoms: Vec<Random> = (0..offsets[groups.len()] as u64).map(|lane| Random::new(*seed, lane)).collect();
+        let mut randoms: Vec<Random> = (0..offsets[groups.len()] as u64).map(|lane| Random::new(seed, lane)).collect();
         let lanes = groups.iter().flat_map(|group| (0..group.starts).map(move |number| (group, number)));
         let mut current = State::default();
         let (mut fresh, mut scores, mut symmetric) = (Vec::new(), Vec::new(), Vec::new());
@@ -146,7 +148,7 @@ impl<'a, T: LaneReal> Search<'a, T> {
         Ok(Search {
             lanes: Lanes::new(device, &centred, &current.offsets, matches!(task.budget, Budget::Steps(_)))?,
             randoms,
-            choices: Random::new(*seed, u64::MAX),
+            choices: Random::new(seed, u64::MAX),
             best: current.clone(),
             current,
             best_scores: scores.clone(),
@@ -160,11 +162,13 @@ impl<'a, T: LaneReal> Search<'a, T> {
         })
     }
 
-    /// Searches until the budget is used up, or to the limit; calls `reached` after every squeeze.
+    /// Searches until the budget is used up, or to the limit; calls `reached` after every squeeze. An island ends with
+    /// the first of all.
     pub fn run(
         &mut self,
         start: Instant,
         limit: &Limit,
+        island: Option<&Island<'_>>,
         mut reached: impl FnMut(&Self) -> Result<(), PackError>,
     ) -> Result<(), PackError> {
         loop {
@@ -172,8 +176,17 @@ impl<'a, T: LaneReal> Search<'a, T> {
                 Budget::Steps(all) => all - self.steps,
                 Budget::Time(_) => usize::MAX,
             };
-            if left == 0 || limit.reached() {
+            let ends = left == 0 || limit.reached();
+            let meets = ends || self.squeezes > 0 && self.squeezes.is_multiple_of(EXCHANGE);
+            let goes_on = match island.filter(|_| meets) {
+                Some(island) => island.all(!ends)?,
+                None => !ends,
+            };
+            if !goes_on {
                 return Ok(());
+            }
+            if let Some(island) = island.filter(|_| meets) {
+                self.trade(island)?;
             }
             let first = self.squeezes == 0;
             let whole = self.squeeze(left, limit)?;
@@ -317,8 +330,8 @@ impl<'a, T: LaneReal> Search<'a, T> {
     }
 
     /// Lanes stand in a ring, and every other pair of neighbours comes to have the better packing of both: what is good
-    /// spreads, but slowly. Then each group's worst lane that need
-    /// not be symmetric gets a packing from the group with a copy more or less.
+    /// spreads, but slowly. Then each group's worst lane that need not be symmetric gets a packing from the group with a
+    /// copy more or less.
     fn exchange(&mut self) {
         let odd = (self.squeezes / EXCHANGE) % 2;
         for group in 0..self.task.groups.len() {
@@ -336,6 +349,44 @@ impl<'a, T: LaneReal> Search<'a, T> {
                 self.pass(group);
             }
         }
+    }
+
+    /// Gets the best packing of each number from the island before, and puts it in the place of the worst.
+    fn trade(&mut self, island: &Island<'_>) -> Result<(), PackError> {
+        let mut numbers = Vec::new();
+        for group in 0..self.task.groups.len() {
+            let lane = self.best_lane(group);
+            numbers.push(self.best_scores[lane]);
+            numbers.extend(written(self.best.sides[lane], self.best.poses(lane)));
+        }
+        let found = island.from_neighbour(&numbers)?;
+        let mut rest = &found[..];
+        for group in 0..self.task.groups.len() {
+            let score = rest[0];
+            rest = &rest[1..];
+            let (side, poses) = read(&mut rest, self.task.groups[group].count);
+            let Some(to) = self.worst_lane(group).filter(|&lane| score < self.scores[lane]) else { continue };
+            self.current.poses_mut(to).copy_from_slice(&poses);
+            self.current.sides[to] = side;
+            (self.scores[to], self.fresh[to]) = (score, None);
+            if score < self.best_scores[to] {
+                self.best_scores[to] = score;
+                self.best.take(&self.current, to);
+            }
+        }
+        Ok(())
+    }
+
+    /// The lane that has had a group's best packing.
+    fn best_lane(&self, group: usize) -> usize {
+        let Range { start, end } = self.group(group);
+        (start..end).min_by(|&a, &b| self.best_scores[a].total_cmp(&self.best_scores[b])).unwrap_or(start)
+    }
+
+    /// The lane of a group's worst packing that need not be symmetric.
+    fn worst_lane(&self, group: usize) -> Option<usize> {
+        let free = self.group(group).filter(|&lane| !self.symmetric[lane]);
+        free.max_by(|&a, &b| self.scores[a].total_cmp(&self.scores[b]))
     }
 
     /// Puts a lane's packing in the place of another one's, unless that is to be symmetric and it isn't.
@@ -356,10 +407,8 @@ impl<'a, T: LaneReal> Search<'a, T> {
         let count = self.task.groups[group].count;
         let wanted = if self.choices.unit() < 0.6 { count + 1 } else { count - 1 };
         let Some(other) = self.task.groups.iter().position(|group| group.count == wanted) else { return };
-        let best = |lanes: Range<usize>| lanes.min_by(|&a, &b| self.best_scores[a].total_cmp(&self.best_scores[b]));
-        let Some(from) = best(self.group(other)) else { return };
-        let free = self.group(group).filter(|&lane| !self.symmetric[lane]);
-        let Some(to) = free.max_by(|&a, &b| self.scores[a].total_cmp(&self.scores[b])) else { return };
+        let from = self.best_lane(other);
+        let Some(to) = self.worst_lane(group) else { return };
         let side = self.best.sides[from];
         if self.best_scores[from].is_infinite() || side > PASSED * self.scores[to] {
             return;
@@ -384,7 +433,7 @@ impl<'a, T: LaneReal> Search<'a, T> {
 
     /// The least score of a group.
     pub fn best_score(&self, group: usize) -> f64 {
-        self.best_scores[self.group(group)].iter().copied().fold(f64::INFINITY, f64::min)
+        self.best_scores[self.best_lane(group)]
     }
 
     /// The best packings of these groups, so many of each at most.
