@@ -1,10 +1,10 @@
 //! Ranks that `mpirun` or `srun` started.
 
-use std::{env, sync::Arc};
+use std::{env, fmt, sync::Arc};
 
 use warpsmith::{device::Device, ranks::Communicator};
 
-use super::failure::Failure;
+use super::{Global, failure::Failure};
 
 /// In which launchers of MPI say how many processes they started: Open MPI's, MVAPICH's, and those that speak PMI.
 const MPI_SIZES: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE"];
@@ -56,6 +56,42 @@ pub fn started() -> Result<Option<Arc<dyn Communicator>>, Failure> {
 /// Whether a launcher says that it started this process.
 pub fn is_launched() -> bool {
     launched().is_some()
+}
+
+/// The most GPUs that can be asked for.
+pub const MOST_GPUS: usize = 64;
+
+/// Where a command works: on devices of this process, or as one of several ranks.
+pub struct Places {
+    pub devices: Vec<Device>,
+    pub ranks: Option<Arc<dyn Communicator>>,
+}
+
+/// The ranks that a launcher started, with a device for each, or the devices that `--gpus` asks for.
+pub fn places(global: &Global, gpus: Option<usize>) -> Result<Places, Failure> {
+    let ranks = if is_launched() { started()? } else { None };
+    let ranks = ranks.filter(|ranks| ranks.size() > 1);
+    let devices = match &ranks {
+        Some(_) if gpus.is_some() => return Err(Failure::error("--gpus can't be used with mpirun: each rank takes one GPU")),
+        Some(ranks) => vec![device(&**ranks, &global.open_all()?).clone()],
+        None => global.open_several(gpus)?,
+    };
+    Ok(Places { devices, ranks })
+}
+
+impl Places {
+    /// Whether this process says and writes what comes of it.
+    pub fn is_first(&self) -> bool {
+        self.ranks.as_ref().is_none_or(|ranks| ranks.rank() == 0)
+    }
+}
+
+impl fmt::Display for Places {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let more = self.ranks.as_ref().map_or(self.devices.len(), |ranks| ranks.size()) - 1;
+        write!(f, "{}", self.devices[0])?;
+        if more > 0 { write!(f, " and {more} more") } else { Ok(()) }
+    }
 }
 
 /// The device of this rank: of the ranks of one host, each takes another one, as far as there are enough.

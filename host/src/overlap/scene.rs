@@ -60,6 +60,8 @@ pub(super) struct Sizes {
     pub most_tiles: usize,
     /// Whether the scale of the boundary has been set.
     pub scaled: bool,
+    /// Whether it has been evaluated, so that its arrays say what is there.
+    pub prepared: bool,
 }
 
 /// What sorting into cells needs.
@@ -173,6 +175,7 @@ impl<T: OverlapReal> Scene<T> {
                 longest: longest(&offsets),
                 most_tiles: longest(&tile_offsets),
                 scaled: false,
+                prepared: false,
             },
             poses: device.alloc(3 * n)?,
             scales: device.empty(),

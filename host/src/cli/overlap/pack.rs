@@ -32,6 +32,7 @@ use crate::cli::{
     interrupt::Interrupt,
     output::{Files, Partial},
     picture,
+    processes::{self, MOST_GPUS},
     progress::Progress,
     size, terminal, utf8,
 };
@@ -62,7 +63,9 @@ pub const THOUSAND: usize = 1000;
         With --counts and --submission, packings of many counts are searched for at once, and written as a submission to Kaggle's \
         Santa 2025. Where the file is there already, the search goes on from it, and none of its packings becomes larger; it is \
         written anew, whole, every few seconds.\n\n\
-        With --steps, a seed gives the same packing each time on the same kind of device.",
+        With --gpus, each GPU searches with as many packings and other random numbers, and now and then gets the best packings of \
+        another; ranks under mpirun do the same (in builds with the feature mpi), and rank 0 writes.\n\n\
+        With --steps, a seed gives the same packing each time on as many devices of the same kind.",
     after_help = "Examples:\n  \
         warpsmith overlap pack --count 50 --output poses.csv                                30 s of search\n  \
         warpsmith overlap pack --count 50 --time 5m --output poses.npy --plot packing.svg   and a picture\n  \
@@ -71,7 +74,8 @@ pub const THOUSAND: usize = 1000;
         warpsmith overlap pack --count 30 --shape l.svg --output poses.csv --json           one JSON object\n  \
         warpsmith overlap pack --count 50 --container strip:3 --output poses.csv            the least height of width 3\n  \
         warpsmith overlap pack --shape l.svg:7 --shape tree:9 --container circle --turns 90 --output poses.csv\n  \
-        warpsmith overlap pack --counts 1..200 --submission out.csv --time 20m              a whole submission"
+        warpsmith overlap pack --counts 1..200 --submission out.csv --time 20m              a whole submission\n  \
+        warpsmith overlap pack --count 100 --gpus 2 --output poses.csv                      on two GPUs"
 )]
 pub struct Arguments {
     /// How many copies, of one shape
@@ -114,6 +118,9 @@ pub struct Arguments {
     /// Write a submission to Kaggle's Santa 2025; what is there already only becomes better
     #[arg(long, value_name = "OUT.CSV", requires = "counts", conflicts_with_all = ["count", "output", "plot", "resume", "container", "turns"])]
     submission: Option<PathBuf>,
+    /// Search on the first N GPUs; on the CPU, N searches beside each other [default: 1, that of --device]
+    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_GPUS), allow_negative_numbers = true)]
+    gpus: Option<usize>,
     /// Draw the packing: .png or .svg
     #[arg(long, value_name = "OUT.SVG")]
     plot: Option<PathBuf>,
@@ -196,6 +203,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
                 from: arguments.from.as_deref(),
                 seed: arguments.seed,
                 starts: arguments.starts,
+                gpus: arguments.gpus,
                 budget,
                 json: arguments.json,
             };
@@ -220,7 +228,8 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let read = |(text, count): &(&str, usize)| Ok::<_, OverlapError>((read_shape(text)?, *count));
     let copies = kinds.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let container = read_container(&arguments.container)?;
-    let device = global.open()?;
+    let places = processes::places(global, arguments.gpus)?;
+    let device = &places.devices[0];
     let found = if arguments.resume { smallest([partial.path(), Some(output)], &copies, &container)? } else { None };
     let settings = Settings {
         copies: copies.clone(),
@@ -244,21 +253,26 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         (PackError::TooNarrow { .. }, _) => Failure::error(format_args!("--container {}: {error}", arguments.container)),
         _ => Failure::error(chain(&error)),
     };
-    let packer = Packer::new(&device, settings).map_err(failure)?;
+    let mut packer = Packer::new(device, settings).map_err(failure)?.also_on(&places.devices[1..]);
+    if let Some(ranks) = &places.ranks {
+        // All have read what there was before any writes.
+        ranks.barrier().map_err(Failure::error)?;
+        packer = packer.among(ranks);
+    }
     let interrupt = Interrupt::first_sets("stopping with the best so far");
     let packer = packer.cancelled_by(interrupt.cancel());
-    let poses = n * packer.starts();
-    size::check_memory(format::counted(poses, "pose", "poses"), poses as f64 * pose_bytes(&device))?;
+    let poses = n * packer.starts() * places.devices.len();
+    size::check_memory(format::counted(poses, "pose", "poses"), poses as f64 * pose_bytes(device))?;
 
-    let progress = Progress::new(arguments.json || global.verbose > 0);
-    let work = progress.costly_bar(THOUSAND, usize::MAX, format!("packing on {device}"));
+    let progress = Progress::new(arguments.json || global.verbose > 0 || !places.is_first());
+    let work = progress.costly_bar(THOUSAND, usize::MAX, format!("packing on {places}"));
     let told = |reached: pack::Progress| {
         let share = match budget {
             Budget::Steps(steps) => reached.steps as f64 / steps as f64,
             Budget::Time(time) => reached.seconds / time.as_secs_f64(),
         };
         work.reach((share.min(1.0) * THOUSAND as f64) as usize, THOUSAND);
-        work.say(format!("packing on {device}: {} {:.6}", container.scale_name(), reached.side));
+        work.say(format!("packing on {places}: {} {:.6}", container.scale_name(), reached.side));
         tracing::debug!(steps = reached.steps, side = reached.side, "squeezed");
     };
     let save = |poses: &[[f64; 3]], side: f64| {
@@ -276,6 +290,9 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         }
     })?;
 
+    if !places.is_first() {
+        return if packed.cancelled { Err(Failure::Cancelled) } else { Ok(()) };
+    }
     write(&packed.poses, &copies, &destination, format)?;
     partial.remove();
     tracing::info!("wrote {}", output.display());
@@ -307,7 +324,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         command: "pack",
         shape: names,
         shapes: copies.iter().map(|(shape, count)| Kind { shape: shape.name().to_owned(), count: *count }).collect(),
-        device: device.to_string(),
+        device: places.to_string(),
         count: n,
         container: &arguments.container,
         corners: (container.scale_name() == "scale").then(|| container.outline(packed.side)),

@@ -1,6 +1,6 @@
 //! Why copies could not be packed.
 
-use crate::{device::DeviceError, overlap::OverlapError};
+use crate::{device::DeviceError, overlap::OverlapError, ranks::RanksError};
 
 /// Why copies could not be packed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -86,6 +86,9 @@ pub enum PackError {
     /// The search was abandoned.
     #[error("the search was cancelled")]
     Cancelled,
+    /// Another island failed, or can't be reached.
+    #[error(transparent)]
+    Ranks(#[from] RanksError),
     /// The evaluation failed.
     #[error(transparent)]
     Overlap(#[from] OverlapError),

@@ -28,6 +28,7 @@
 //! ```
 
 mod error;
+mod islands;
 mod lanes;
 mod moves;
 mod problem;
@@ -36,19 +37,28 @@ mod starts;
 mod turns;
 mod valid;
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
 
 use crate::{
     device::{Backend, Device},
     engine::Cancel,
     overlap::{Boundary, Shape},
+    ranks::{Communicator, threads},
 };
+use islands::Island;
 use lanes::Limit;
 use problem::Problem;
 use search::{Group, Search, Task};
 
 pub use error::PackError;
 pub use turns::Turns;
+
+/// The numbers that packings are squeezed in until they are settled.
+type Squeezed = f64;
 
 /// Poses of all packings together, at most.
 pub const MOST_POSES: usize = 1 << 26;
@@ -184,6 +194,7 @@ pub struct Packing {
 pub struct Packer<'a> {
     device: &'a Device,
     settings: Settings,
+    islands: Islands,
     cancel: Cancel,
     /// Whether nothing is wanted any more once it is cancelled.
     abandoned: bool,
@@ -196,7 +207,7 @@ impl<'a> Packer<'a> {
     /// [`PackError::NoCopies`], [`PackError::NoStarts`], [`PackError::TooMany`], [`PackError::StartCount`],
     /// [`PackError::TooNarrow`].
     pub fn new(device: &'a Device, settings: Settings) -> Result<Self, PackError> {
-        let packer = Packer { device, settings, cancel: Cancel::new(), abandoned: false };
+        let packer = Packer { device, settings, islands: Islands::default(), cancel: Cancel::new(), abandoned: false };
         let Settings { copies, from, .. } = &packer.settings;
         if copies.iter().any(|(_, count)| *count == 0) {
             return Err(PackError::NoCopies);
@@ -211,6 +222,21 @@ impl<'a> Packer<'a> {
         let Settings { copies, container, turns, .. } = &self.settings;
         let copies: Vec<(&Shape, usize)> = copies.iter().map(|(shape, count)| (shape, *count)).collect();
         Problem::new(&copies, container.clone(), *turns)
+    }
+
+    /// Searches on these devices, too, each with a thread of its own. They are *islands*: each searches for itself, with
+    /// as many packings and other random numbers, and now and then gets the best packing of another. With a budget of
+    /// steps, a seed and a number of devices give the same bits.
+    pub fn also_on(mut self, devices: &[Device]) -> Self {
+        self.islands.devices = devices.to_vec();
+        self
+    }
+
+    /// Searches as one of these ranks, which all do the same, in the way of [`also_on`](Self::also_on): each gets what is
+    /// the best of all, and rank 0 alone saves. A rank whose search fails gives up for all.
+    pub fn among(mut self, ranks: &Arc<dyn Communicator>) -> Self {
+        self.islands.ranks = Some(ranks.clone());
+        self
     }
 
     /// Stops when this is set, with what was found until then.
@@ -262,7 +288,8 @@ impl<'a> Packer<'a> {
         let area = problem.area(&kinds);
         let groups = vec![Group { kinds, starts: self.starts(), from }];
         let task = Task { problem: &problem, groups, seed: *seed, budget: *budget };
-        let run = Run { device: self.device, task: &task, cancel: self.cancel.clone(), abandoned: self.abandoned };
+        let Packer { device, islands, abandoned, .. } = self;
+        let run = Run { device, islands, task: &task, cancel: self.cancel.clone(), abandoned: *abandoned };
         let mut history: Vec<Progress> = Vec::new();
         let (mut found, steps) = run.search(start, saving, |search| {
             let side = search.best_score(0);
@@ -279,7 +306,7 @@ impl<'a> Packer<'a> {
             density: area / container.area(side),
             poses,
             side,
-            starts: self.starts(),
+            starts: self.starts() * self.islands.len(),
             steps,
             seconds,
             history,
@@ -339,6 +366,7 @@ pub struct SeriesPacked {
 pub struct Series<'a> {
     device: &'a Device,
     settings: SeriesSettings,
+    islands: Islands,
     cancel: Cancel,
 }
 
@@ -349,7 +377,7 @@ impl<'a> Series<'a> {
     /// [`PackError::NoCopies`], [`PackError::NoStarts`], [`PackError::TooMany`], [`PackError::StartCount`],
     /// [`PackError::CountTwice`].
     pub fn new(device: &'a Device, settings: SeriesSettings) -> Result<Self, PackError> {
-        let series = Series { device, settings, cancel: Cancel::new() };
+        let series = Series { device, settings, islands: Islands::default(), cancel: Cancel::new() };
         let packings = &series.settings.packings;
         check_sizes(packings.iter().map(|(count, from)| (*count, series.starts(*count), from.as_ref().map(Vec::len))))?;
         let mut counts: Vec<usize> = packings.iter().map(|(count, _)| *count).collect();
@@ -358,6 +386,21 @@ impl<'a> Series<'a> {
             Some(pair) => Err(PackError::CountTwice { count: pair[0] }),
             None => Ok(series),
         }
+    }
+
+    /// Searches on these devices, too, each with a thread of its own. They are *islands*: each searches for itself, with
+    /// as many packings and other random numbers, and now and then gets the best packing of another. With a budget of
+    /// steps, a seed and a number of devices give the same bits.
+    pub fn also_on(mut self, devices: &[Device]) -> Self {
+        self.islands.devices = devices.to_vec();
+        self
+    }
+
+    /// Searches as one of these ranks, which all do the same, in the way of [`also_on`](Self::also_on): each gets what is
+    /// the best of all, and rank 0 alone saves. A rank whose search fails gives up for all.
+    pub fn among(mut self, ranks: &Arc<dyn Communicator>) -> Self {
+        self.islands.ranks = Some(ranks.clone());
+        self
     }
 
     /// Stops when this is set, with what was found until then.
@@ -396,7 +439,8 @@ impl<'a> Series<'a> {
         };
         let groups = packings.iter().map(group).collect::<Result<Vec<Group>, PackError>>()?;
         let task = Task { problem: &problem, groups, seed: *seed, budget: *budget };
-        let run = Run { device: self.device, task: &task, cancel: self.cancel.clone(), abandoned: false };
+        let Series { device, islands, .. } = self;
+        let run = Run { device, islands, task: &task, cancel: self.cancel.clone(), abandoned: false };
         let mut history: Vec<SeriesProgress> = Vec::new();
         let score = |sides: &mut dyn Iterator<Item = f64>| -> f64 {
             sides.zip(packings).map(|(side, (count, _))| side * side / *count as f64).sum()
@@ -437,9 +481,31 @@ fn check_sizes(sizes: impl IntoIterator<Item = (usize, usize, Option<usize>)>) -
     if all == 0 { Err(PackError::NoCopies) } else { Ok(()) }
 }
 
+/// Where else is searched.
+#[derive(Clone, Default)]
+struct Islands {
+    devices: Vec<Device>,
+    ranks: Option<Arc<dyn Communicator>>,
+}
+
+impl Islands {
+    /// How many there are.
+    fn len(&self) -> usize {
+        self.ranks.as_ref().map_or(1 + self.devices.len(), |ranks| ranks.size())
+    }
+}
+
+impl std::fmt::Debug for Islands {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} islands", self.len())
+    }
+}
+
 /// A search from its start to valid packings.
+#[derive(Clone)]
 struct Run<'a> {
     device: &'a Device,
+    islands: &'a Islands,
     task: &'a Task<'a>,
     cancel: Cancel,
     abandoned: bool,
@@ -455,11 +521,52 @@ impl Run<'_> {
         &self,
         start: Instant,
         saving: Option<(Saving, Save<'_>)>,
-        mut progress: impl FnMut(&Search<'_>),
+        progress: impl FnMut(&Search<'_, Squeezed>),
     ) -> Result<(Vec<Packing>, usize), PackError> {
-        let Task { groups, budget, .. } = self.task;
-        let mut search = Search::new(self.device, self.task, &self.cancel)?;
-        let mut saver = saving.map(|(saving, save)| Saver {
+        let Islands { devices, ranks } = self.islands;
+        if devices.is_empty() || ranks.is_some() {
+            return self.among(ranks.as_ref(), start, saving, progress);
+        }
+        let ranks = threads::communicators(self.islands.len());
+        thread::scope(|scope| {
+            for (device, ranks) in devices.iter().zip(&ranks[1..]) {
+                let run = Run { device, ..self.clone() };
+                // What fails there fails here, too.
+                scope.spawn(move || run.among(Some(ranks), start, None, |_| {}));
+            }
+            self.among(Some(&ranks[0]), start, saving, progress)
+        })
+    }
+
+    /// The same as one of the ranks, if there are any.
+    fn among(
+        &self,
+        ranks: Option<&Arc<dyn Communicator>>,
+        start: Instant,
+        saving: Option<(Saving, Save<'_>)>,
+        progress: impl FnMut(&Search<'_, Squeezed>),
+    ) -> Result<(Vec<Packing>, usize), PackError> {
+        let island = ranks.map(Island::new);
+        let result = self.settled(island.as_ref(), start, saving, progress);
+        if let (Some(ranks), Err(error)) = (ranks, &result)
+            && !matches!(error, PackError::Ranks(_))
+        {
+            ranks.abort(&error.to_string());
+        }
+        result
+    }
+
+    fn settled(
+        &self,
+        island: Option<&Island<'_>>,
+        start: Instant,
+        saving: Option<(Saving, Save<'_>)>,
+        mut progress: impl FnMut(&Search<'_, Squeezed>),
+    ) -> Result<(Vec<Packing>, usize), PackError> {
+        let Task { groups, budget, seed, .. } = self.task;
+        let seed = island.map_or(*seed, |island| island.seed(*seed));
+        let mut search = Search::<Squeezed>::new(self.device, self.task, seed, &self.cancel)?;
+        let mut saver = saving.filter(|_| island.is_none_or(Island::is_first)).map(|(saving, save)| Saver {
             saving,
             save,
             last: start,
@@ -471,7 +578,7 @@ impl Run<'_> {
             Budget::Steps(_) => None,
             Budget::Time(time) => Some(start + time.mul_f64(1.0 - SETTLING)),
         };
-        search.run(start, &Limit { deadline, cancel: self.cancel.clone() }, |search| {
+        search.run(start, &Limit { deadline, cancel: self.cancel.clone() }, island, |search| {
             progress(search);
             saver.as_mut().map_or(Ok(()), |saver| saver.save_in_time(self, search))
         })?;
@@ -493,7 +600,8 @@ impl Run<'_> {
             .enumerate()
             .map(|(index, group)| saved.as_ref().and_then(|saved| saved[index].as_ref()).or(group.from.as_ref()))
             .collect();
-        Ok((valid::settle(self, &there_is, &finalists, settling)?, search.steps))
+        let packings = valid::settle(self, &there_is, &finalists, settling)?;
+        Ok((island.map_or(Ok(packings.clone()), |island| island.smallest(packings))?, search.steps))
     }
 }
 
@@ -514,7 +622,7 @@ struct Saver<'a> {
 
 impl Saver<'_> {
     /// Saves the best packings, if it is time to and there are better ones.
-    fn save_in_time(&mut self, run: &Run<'_>, search: &Search<'_>) -> Result<(), PackError> {
+    fn save_in_time(&mut self, run: &Run<'_>, search: &Search<'_, Squeezed>) -> Result<(), PackError> {
         if self.last.elapsed() < self.pause {
             return Ok(());
         }

@@ -4,9 +4,12 @@
 
 use std::{ops::Range, time::Instant};
 
+use rayon::prelude::*;
+
 use super::{
     Budget, PackError, Packing,
-    lanes::{Lanes, Limit, Squeeze, State},
+    islands::{Island, read, written},
+    lanes::{LaneReal, Lanes, Limit, Squeeze, State},
     moves::change,
     problem::Problem,
     starts::{Cuts, mirror, paired},
@@ -35,7 +38,7 @@ const GROWTH: f64 = 0.02;
 /// Packings that are larger by this share over the root of their number of copies, at the start of the search, are kept
 /// with a chance of 1 in e.
 const WARMTH: f64 = 0.06;
-/// After this many squeezes packings take the places of worse ones.
+/// After this many squeezes packings take the places of worse ones, and islands meet.
 const EXCHANGE: usize = 8;
 /// From so many copies on, lattices are worth a start; beyond, no others are.
 const LATTICES_FROM: usize = 12;
@@ -78,11 +81,11 @@ impl Group {
 }
 
 /// A search under way.
-pub struct Search<'a> {
+pub struct Search<'a, T: LaneReal> {
     task: &'a Task<'a>,
     /// Where each group's lanes start, and the end.
     offsets: Vec<usize>,
-    lanes: Lanes,
+    lanes: Lanes<T>,
     /// Each lane's random numbers, and those for choices between lanes.
     randoms: Vec<Random>,
     choices: Random,
@@ -100,21 +103,22 @@ pub struct Search<'a> {
     pub steps: usize,
 }
 
-impl<'a> Search<'a> {
-    /// Copies thrown into containers or cut out of lattices, or what a group is to go on from.
-    pub fn new(device: &Device, task: &'a Task<'a>, cancel: &Cancel) -> Result<Self, PackError> {
-        let Task { problem, groups, seed, .. } = task;
+impl<'a, T: LaneReal> Search<'a, T> {
+    /// Copies thrown into containers or cut out of lattices, or what a group is to go on from, by random numbers that start
+    /// at `seed`.
+    pub fn new(device: &Device, task: &'a Task<'a>, seed: u64, cancel: &Cancel) -> Result<Self, PackError> {
+        let Task { problem, groups, .. } = task;
         // Lattices are of one shape.
         let cut = || groups.iter().map(Group::count).filter(|&count| count >= LATTICES_FROM && problem.shapes.len() == 1);
-        let lattices = if cut().next().is_some() { lattices(problem, *seed, cancel) } else { Vec::new() };
+        let lattices = if cut().next().is_some() { lattices(problem, seed, cancel) } else { Vec::new() };
         let counts = cut().min().zip(cut().max());
         let most_starts = groups.iter().map(|group| group.starts).max().unwrap_or(0);
-        let cuts = counts.map(|(least, most)| Cuts::new(problem, &lattices, least..=most, most_starts, *seed));
+        let cuts = counts.map(|(least, most)| Cuts::new(problem, &lattices, least..=most, most_starts, seed));
         let mut offsets = vec![0];
         for group in groups {
             offsets.push(offsets[offsets.len() - 1] + group.starts);
         }
-        let mut randoms: Vec<Random> = (0..offsets[groups.len()] as u64).map(|lane| Random::new(*seed, lane)).collect();
+        let mut randoms: Vec<Random> = (0..offsets[groups.len()] as u64).map(|lane| Random::new(seed, lane)).collect();
         let lanes = groups.iter().flat_map(|group| (0..group.starts).map(move |number| (group, number)));
         let mut current = State::default();
         let (mut fresh, mut scores, mut symmetric) = (Vec::new(), Vec::new(), Vec::new());
@@ -152,9 +156,15 @@ impl<'a> Search<'a> {
             scores.push(f64::INFINITY);
         }
         Ok(Search {
-            lanes: Lanes::new(device, problem, &current.offsets, kinds_of(groups))?,
+            lanes: Lanes::new(
+                device,
+                problem,
+                &current.offsets,
+                kinds_of(groups),
+                matches!(task.budget, Budget::Steps(_)),
+            )?,
             randoms,
-            choices: Random::new(*seed, u64::MAX),
+            choices: Random::new(seed, u64::MAX),
             best: current.clone(),
             current,
             best_scores: scores.clone(),
@@ -168,11 +178,13 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Searches until the budget is used up, or to the limit; calls `reached` after every squeeze.
+    /// Searches until the budget is used up, or to the limit; calls `reached` after every squeeze. An island ends with
+    /// the first of all.
     pub fn run(
         &mut self,
         start: Instant,
         limit: &Limit,
+        island: Option<&Island<'_>>,
         mut reached: impl FnMut(&Self) -> Result<(), PackError>,
     ) -> Result<(), PackError> {
         loop {
@@ -180,8 +192,17 @@ impl<'a> Search<'a> {
                 Budget::Steps(all) => all - self.steps,
                 Budget::Time(_) => usize::MAX,
             };
-            if left == 0 || limit.reached() {
+            let ends = left == 0 || limit.reached();
+            let meets = ends || self.squeezes > 0 && self.squeezes.is_multiple_of(EXCHANGE);
+            let goes_on = match island.filter(|_| meets) {
+                Some(island) => island.all(!ends)?,
+                None => !ends,
+            };
+            if !goes_on {
                 return Ok(());
+            }
+            if let Some(island) = island.filter(|_| meets) {
+                self.trade(island)?;
             }
             let first = self.squeezes == 0;
             let whole = self.squeeze(left, limit)?;
@@ -206,23 +227,26 @@ impl<'a> Search<'a> {
     /// all the way.
     fn squeeze(&mut self, most: usize, limit: &Limit) -> Result<bool, PackError> {
         let Task { problem, groups, .. } = self.task;
-        let mut state = self.current.clone();
-        let mut loose: Vec<Vec<usize>> = Vec::new();
-        for ((lane, random), kinds) in self.randoms.iter_mut().enumerate().zip(kinds_of(groups)) {
-            if let Some(fresh) = self.fresh[lane].take() {
-                loose.push(fresh);
-                continue;
+        let Search { randoms, fresh, current, symmetric, .. } = self;
+        let kinds: Vec<&[u32]> = kinds_of(groups).collect();
+        let changed = |(lane, (random, fresh)): (usize, (&mut Random, &mut Option<Vec<usize>>))| {
+            let (mut poses, side) = (current.poses(lane).to_vec(), current.sides[lane]);
+            if let Some(fresh) = fresh.take() {
+                return (poses, side, fresh);
             }
-            let poses = state.poses_mut(lane);
-            let own = if self.symmetric[lane] { poses.len() / 2 } else { poses.len() };
-            let moved = change(random, problem, kinds, poses, own);
+            let own = if symmetric[lane] { poses.len() / 2 } else { poses.len() };
+            let moved = change(random, problem, kinds[lane], &mut poses, own);
+            if symmetric[lane] {
+                poses.truncate(own);
+                mirror(&mut poses);
+            }
+            (poses, side * (1.0 + GROWTH * random.unit()), moved)
+        };
+        let changed: Vec<_> = randoms.par_iter_mut().zip(fresh).enumerate().map(changed).collect();
+        let (mut state, mut loose) = (State::default(), Vec::with_capacity(changed.len()));
+        for (poses, side, moved) in changed {
+            state.push(&poses, side, 0.0);
             loose.push(moved);
-            if self.symmetric[lane] {
-                let mut pairs = poses[..own].to_vec();
-                mirror(&mut pairs);
-                poses.copy_from_slice(&pairs);
-            }
-            state.sides[lane] *= 1.0 + GROWTH * random.unit();
         }
         self.place(&mut state, &loose)?;
         let first = self.squeezes == 0;
@@ -243,10 +267,7 @@ impl<'a> Search<'a> {
         let Task { problem, groups, .. } = self.task;
         // Meanwhile they are out of the way.
         let mut placed = state.clone();
-        let probe_kinds = self.lanes.probe_kinds().to_vec();
-        let each = probe_kinds.len();
-        let mut starts = Vec::with_capacity(each * loose.len());
-        for (lane, (loose, random)) in loose.iter().zip(&mut self.randoms).enumerate() {
+        for (lane, loose) in loose.iter().enumerate() {
             let poses = placed.poses_mut(lane);
             let half = poses.len() / 2;
             for &pose in loose {
@@ -255,36 +276,46 @@ impl<'a> Search<'a> {
                     poses[half + pose] = AWAY;
                 }
             }
-            if loose.is_empty() {
-                starts.resize(starts.len() + each, AWAY);
-            } else {
-                starts.extend(problem.scattered(random, each, placed.sides[lane]));
-            }
         }
+        let probe_kinds = self.lanes.probe_kinds().to_vec();
+        let each = probe_kinds.len();
+        let starts = |(random, (loose, &side)): (&mut Random, (&Vec<usize>, &f64))| -> Vec<[f64; 3]> {
+            if loose.is_empty() { vec![AWAY; each] } else { problem.scattered(random, each, side) }
+        };
+        let starts: Vec<_> = self.randoms.par_iter_mut().zip(loose.par_iter().zip(&placed.sides)).map(starts).collect();
         self.lanes.set(placed.poses, &placed.sides)?;
         let schedule = Squeeze { steps: PROBE_STEPS, ..Squeeze::new(problem, PROBE_RATE, None) };
-        let (found, energies) = self.lanes.probe(starts, &schedule)?;
-        for ((lane, loose), kinds) in loose.iter().enumerate().zip(kinds_of(groups)) {
+        let (found, energies) = self.lanes.probe(starts.concat(), &schedule)?;
+        let kinds: Vec<&[u32]> = kinds_of(groups).collect();
+        // For each loose pose a place that is free, if there is one.
+        let places = |(lane, loose): (usize, &Vec<usize>)| {
             let probes = lane * each..(lane + 1) * each;
             let mut order: Vec<usize> = probes.collect();
             order.sort_by(|&a, &b| energies[a].total_cmp(&energies[b]));
-            let half = state.poses(lane).len() / 2;
-            let mut taken: Vec<[f64; 3]> = Vec::new();
+            let (mut taken, mut places): (Vec<[f64; 3]>, Vec<_>) = (Vec::new(), Vec::new());
             for &pose in loose {
                 let free = |probe: &&usize| {
                     let [x, y, _] = found[**probe];
-                    probe_kinds[**probe - lane * each] == kinds[pose]
+                    probe_kinds[**probe - lane * each] == kinds[lane][pose]
                         && taken.iter().all(|other| (other[0] - x).hypot(other[1] - y) > APART * problem.radius)
                 };
                 let Some(&probe) = order.iter().find(free) else { continue };
-                let one = vec![found[probe]];
-                state.poses_mut(lane)[pose] = one[0];
-                taken.push(one[0]);
+                let mut pair = vec![found[probe]];
                 if self.symmetric[lane] {
-                    let mut pair = one;
                     mirror(&mut pair);
-                    state.poses_mut(lane)[half + pose] = pair[1];
-                    taken.push(pair[1]);
+                }
+                taken.extend(&pair);
+                places.push((pose, pair));
+            }
+            places
+        };
+        let places: Vec<_> = loose.par_iter().enumerate().map(places).collect();
+        for (lane, places) in places.into_iter().enumerate() {
+            let poses = state.poses_mut(lane);
+            let half = poses.len() / 2;
+            for (pose, pair) in places {
+                for (k, place) in pair.into_iter().enumerate() {
+                    poses[k * half + pose] = place;
                 }
             }
         }
@@ -318,8 +349,8 @@ impl<'a> Search<'a> {
     }
 
     /// Lanes stand in a ring, and every other pair of neighbours comes to have the better packing of both: what is good
-    /// spreads, but slowly. Then each group's worst lane that need
-    /// not be symmetric gets a packing from the group with a copy more or less.
+    /// spreads, but slowly. Then each group's worst lane that need not be symmetric gets a packing from the group with a
+    /// copy more or less.
     fn exchange(&mut self) {
         let odd = (self.squeezes / EXCHANGE) % 2;
         for group in 0..self.task.groups.len() {
@@ -337,6 +368,44 @@ impl<'a> Search<'a> {
                 self.pass(group);
             }
         }
+    }
+
+    /// Gets the best packing of each number from the island before, and puts it in the place of the worst.
+    fn trade(&mut self, island: &Island<'_>) -> Result<(), PackError> {
+        let mut numbers = Vec::new();
+        for group in 0..self.task.groups.len() {
+            let lane = self.best_lane(group);
+            numbers.push(self.best_scores[lane]);
+            numbers.extend(written(self.best.sides[lane], self.best.poses(lane)));
+        }
+        let found = island.from_neighbour(&numbers)?;
+        let mut rest = &found[..];
+        for group in 0..self.task.groups.len() {
+            let score = rest[0];
+            rest = &rest[1..];
+            let (side, poses) = read(&mut rest, self.task.groups[group].count());
+            let Some(to) = self.worst_lane(group).filter(|&lane| score < self.scores[lane]) else { continue };
+            self.current.poses_mut(to).copy_from_slice(&poses);
+            self.current.sides[to] = side;
+            (self.scores[to], self.fresh[to]) = (score, None);
+            if score < self.best_scores[to] {
+                self.best_scores[to] = score;
+                self.best.take(&self.current, to);
+            }
+        }
+        Ok(())
+    }
+
+    /// The lane that has had a group's best packing.
+    fn best_lane(&self, group: usize) -> usize {
+        let Range { start, end } = self.group(group);
+        (start..end).min_by(|&a, &b| self.best_scores[a].total_cmp(&self.best_scores[b])).unwrap_or(start)
+    }
+
+    /// The lane of a group's worst packing that need not be symmetric.
+    fn worst_lane(&self, group: usize) -> Option<usize> {
+        let free = self.group(group).filter(|&lane| !self.symmetric[lane]);
+        free.max_by(|&a, &b| self.scores[a].total_cmp(&self.scores[b]))
     }
 
     /// Puts a lane's packing in the place of another one's, unless that is to be symmetric and it isn't.
@@ -358,10 +427,8 @@ impl<'a> Search<'a> {
         let count = groups[group].count();
         let wanted = if self.choices.unit() < 0.6 { count + 1 } else { count - 1 };
         let Some(other) = groups.iter().position(|group| group.count() == wanted) else { return };
-        let best = |lanes: Range<usize>| lanes.min_by(|&a, &b| self.best_scores[a].total_cmp(&self.best_scores[b]));
-        let Some(from) = best(self.group(other)) else { return };
-        let free = self.group(group).filter(|&lane| !self.symmetric[lane]);
-        let Some(to) = free.max_by(|&a, &b| self.scores[a].total_cmp(&self.scores[b])) else { return };
+        let from = self.best_lane(other);
+        let Some(to) = self.worst_lane(group) else { return };
         let side = self.best.sides[from];
         if self.best_scores[from].is_infinite() || side > PASSED * self.scores[to] {
             return;
@@ -386,7 +453,7 @@ impl<'a> Search<'a> {
 
     /// The least score of a group.
     pub fn best_score(&self, group: usize) -> f64 {
-        self.best_scores[self.group(group)].iter().copied().fold(f64::INFINITY, f64::min)
+        self.best_scores[self.best_lane(group)]
     }
 
     /// The best packings of these groups, so many of each at most.

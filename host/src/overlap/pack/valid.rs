@@ -38,7 +38,8 @@ pub fn settle(
     let mut best: Vec<Packing> = there_is.collect::<Result<_, _>>()?;
     let Finalists { state, groups: of_group } = finalists;
     let kinds = |lane: usize| &groups[of_group[lane]].kinds;
-    let mut lanes = Lanes::new(run.device, problem, &state.offsets, (0..of_group.len()).map(|lane| &kinds(lane)[..]))?;
+    let all_kinds = (0..of_group.len()).map(|lane| &kinds(lane)[..]);
+    let mut lanes = Lanes::<f64>::new(run.device, problem, &state.offsets, all_kinds, true)?;
     lanes.set(state.poses.clone(), &state.sides)?;
     let schedule = Squeeze { steps, ..Squeeze::new(problem, RATE, Some(PRESSURE)) };
     let limit = Limit { deadline: None, cancel: run.cancel.clone() };

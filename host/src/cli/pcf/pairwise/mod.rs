@@ -27,11 +27,16 @@ use super::{
     files::{self, in_file},
 };
 use crate::cli::{
-    Global, count, failure::Failure, format, interrupt::Interrupt, output::Files, processes, progress::Progress, size, terminal,
+    Global, count,
+    failure::Failure,
+    format,
+    interrupt::Interrupt,
+    output::Files,
+    processes::{self, MOST_GPUS, Places},
+    progress::Progress,
+    size, terminal,
 };
 
-/// The most GPUs that can be asked for.
-const MOST_GPUS: usize = 64;
 /// The most nearest functions that can be asked for.
 const MOST_NEAREST: usize = 1 << 20;
 /// What is said of all three at the end of their help.
@@ -356,16 +361,11 @@ impl<'a> Job<'a> {
         let mut written = Files::reading(&self.inputs);
         let destination = written.write(output)?;
         let trace = trace.as_ref().map(|path| Ok::<_, Failure>((Trace::new(), written.write(path)?))).transpose()?;
-        let ranks = if processes::is_launched() { processes::started()? } else { None };
-        let ranks = ranks.filter(|ranks| ranks.size() > 1).map(Ranks);
-        let devices = match &ranks {
-            Some(_) if gpus.is_some() => return Err(Failure::error("--gpus can't be used with mpirun: each rank takes one GPU")),
-            Some(_) if !matches!(self.kept, Kept::All(_)) => {
-                return Err(Failure::error("--nearest, --below and --row-sums are computed by one process, not under mpirun"));
-            }
-            Some(Ranks(ranks)) => vec![processes::device(&**ranks, &global.open_all()?).clone()],
-            None => global.open_several(*gpus)?,
-        };
+        let Places { devices, ranks } = processes::places(global, *gpus)?;
+        let ranks = ranks.map(Ranks);
+        if ranks.is_some() && !matches!(self.kept, Kept::All(_)) {
+            return Err(Failure::error("--nearest, --below and --row-sums are computed by one process, not under mpirun"));
+        }
         let tools = Tools { devices, ranks, output: destination, trace, progress: Progress::new(*json || global.verbose > 0) };
         let result = self.load(*dtype, &tools);
         if let (Err(error), Some(ranks)) = (&result, &tools.ranks) {
