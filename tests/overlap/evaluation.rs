@@ -565,6 +565,8 @@ fn what_is_outside_a_boundary() -> Result {
         (Boundary::disk(), 0.4),
     ];
     for (boundary, scale) in boundaries {
+        // Areas in a disk aren't quadratic in small steps.
+        let tolerance = if boundary.scale_name() == "radius" { 2e-7 } else { 1e-9 };
         let outside = |shape: &Shape, pose: Pose, scale: f64| {
             let outline = place(&shape.outlines()[0], pose);
             let inside = match boundary.scale_name() {
@@ -592,13 +594,17 @@ fn what_is_outside_a_boundary() -> Result {
                     for (slope, found) in slopes.into_iter().zip(result.gradient[index]) {
                         let Some(slope) = slope else { continue };
                         compared += usize::from(slope != 0.0);
-                        assert!((slope - found).abs() < 1e-9, "pose {index}: {slope} and {found}");
+                        assert!((slope - found).abs() < tolerance, "pose {index}: {slope} and {found}");
                     }
                     let [slope, ..] = differences(|step, _| outside(shape, pose, scale + step));
                     by_scale = by_scale.zip(slope).map(|(sum, slope)| sum + slope);
                 }
                 if let Some(by_scale) = by_scale {
-                    assert!((result.by_scale[packing] - by_scale).abs() < 1e-9, "{} and {by_scale}", result.by_scale[packing]);
+                    assert!(
+                        (result.by_scale[packing] - by_scale).abs() < tolerance,
+                        "{} and {by_scale}",
+                        result.by_scale[packing]
+                    );
                 }
                 let sum = result.per_pose[2 * packing] + result.per_pose[2 * packing + 1];
                 assert!((result.totals[packing] - sum).abs() < 1e-15);

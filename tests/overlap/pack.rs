@@ -306,6 +306,9 @@ macro_rules! adam_is_adam {
             // A square: half of the scale from the origin.
             let planes = [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]].map(|[x, y]| [x, y, 0.0, 0.5]);
             let half_planes = device.upload(planes.as_flattened())?;
+            // The last scale comes to its end.
+            let least: [$t; LANES] = [0.1, 0.1, 0.85];
+            let least_device = device.upload(&least)?;
 
             let mut expected: Vec<f64> = start.iter().map(|&number| f64::from(number)).collect();
             let mut expected_scales = first_scales.map(f64::from);
@@ -322,8 +325,9 @@ macro_rules! adam_is_adam {
                 let threads = 32 << (number % 3);
                 // SAFETY: there are as many numbers for poses and packings as the kernel says, and blocks of whole warps.
                 unsafe {
-                    let (rates, half_planes) = (&rates_device, &half_planes);
-                    let lanes = LanesArgs { offsets: &offsets, rates, poses: &mut poses, scales: &mut scales, half_planes };
+                    let (rates, least, half_planes) = (&rates_device, &least_device, &half_planes);
+                    let (poses, scales) = (&mut poses, &mut scales);
+                    let lanes = LanesArgs { offsets: &offsets, rates, poses, scales, least, half_planes };
                     let slopes = SlopesArgs { overlap: &a, outside: &b, by_scale: &c };
                     let memory = MemoryArgs { poses: &mut memory, scales: &mut scale_memory };
                     launch!(stream, adam::step::<$t><<<LANES as u32, threads>>>(&steps, number as u32, lanes, slopes, memory))?;
@@ -349,7 +353,10 @@ macro_rules! adam_is_adam {
                     let drive = (1.0 + by_scale[lane] / f64::from(step.pressure)).clamp(-1.0, 1.0);
                     drives[lane] = betas.0 * drives[lane] + (1.0 - betas.0) * drive;
                     let by = drives[lane];
-                    expected_scales[lane] -= f64::from(step.rate) * f64::from(step.scale_rate) * f64::from(rates[lane]) * by;
+                    if rates[lane] != 0.0 {
+                        let rate = f64::from(step.rate) * f64::from(step.scale_rate) * f64::from(rates[lane]);
+                        expected_scales[lane] = (expected_scales[lane] - rate * by).max(f64::from(least[lane]));
+                    }
                 }
             }
             let (found, found_scales) = (stream.download_vec(&poses)?, stream.download_vec(&scales)?);

@@ -70,6 +70,8 @@ pub struct Lanes<'a, T> {
     pub poses: *mut T,
     /// Each packing's scale.
     pub scales: *mut T,
+    /// The least that each scale may become.
+    pub least: &'a [T],
     /// The half-planes that positions are [kept] in.
     pub half_planes: &'a [T],
 }
@@ -98,7 +100,7 @@ pub struct Memory<T> {
 /// `scale_rate` is 0. A block for each packing, of whole warps.
 ///
 /// # Safety
-/// There is one offset more than packings, a rate and a scale for each, and all that `Lanes`, `Slopes` and `Memory` say
+/// There is one offset more than packings, a rate, a scale and its least for each, and all that `Lanes`, `Slopes` and `Memory` say
 /// for each pose of theirs. Blocks are one-dimensional.
 #[kernel(for T in [f32, f64], max_threads = 1024)]
 pub unsafe fn step<T: Scalar>(steps: &[Step<T>], number: u32, lanes: Lanes<'_, T>, slopes: Slopes<'_, T>, memory: Memory<T>)
@@ -152,8 +154,8 @@ where
             let drive = T::ONE + by_scale / step.pressure;
             let drive = blend(*memory, math::min(math::max(drive, -T::ONE), T::ONE), step.beta1);
             *memory = drive;
-            // Whatever happens, there is a boundary left.
-            *lanes.scales.add(packing) = math::max(math::mul_add(-rate, drive, scale), T::HALF * scale);
+            let least = *lanes.least.get_unchecked(packing);
+            *lanes.scales.add(packing) = math::max(math::mul_add(-rate, drive, scale), least);
         }
     }
 }

@@ -17,6 +17,8 @@ const MOST_THREADS: usize = 1024;
 /// Copies that look for a place, of each packing, and at least so many of each shape.
 const PROBES: usize = 64;
 const LEAST_PROBES: usize = 8;
+/// Scales stay above this, in units of that at which copies would cover all of the container.
+const PRESSED: f64 = 0.9;
 /// Steps of a graph. When this many are enqueued and those before are done, the host looks whether it is to go on.
 const STEPS_AHEAD: usize = 50;
 
@@ -130,6 +132,8 @@ struct Walk<T: LaneReal> {
     scene: Scene<T>,
     /// How far each packing goes, in units of the step's rate.
     rates: Buffer<T>,
+    /// The least that each packing's scale may become.
+    least: Buffer<T>,
     /// What steps keep of poses, and of scales.
     poses: Buffer<T>,
     scales: Buffer<T>,
@@ -138,8 +142,9 @@ struct Walk<T: LaneReal> {
 }
 
 impl<T: LaneReal> Walk<T> {
-    fn new(device: &Device, scene: Scene<T>) -> Result<Self, PackError> {
+    fn new(device: &Device, scene: Scene<T>, least: &[T]) -> Result<Self, PackError> {
         Ok(Walk {
+            least: device.upload(least)?,
             rates: device.upload(&vec![T::ONE; scene.packings()])?,
             poses: device.alloc(POSE_MEMORY * scene.len())?,
             scales: device.alloc(scene.packings())?,
@@ -163,13 +168,15 @@ impl<T: LaneReal> Walk<T> {
         let Scene { offsets, scales, by_pose, outside, poses, .. } = &mut self.scene;
         let slopes = by_pose.gradients.len().min(outside.gradients.len()).min(3 * outside.by_scale.len());
         let fits = self.poses.len() == POSE_MEMORY * n && self.scales.len() == packings && self.rates.len() == packings;
+        let fits = fits && self.least.len() == packings;
         assert!(fits && scales.len() == packings && offsets.len() == packings + 1, "memory of another scene");
         assert!(number < steps.len() && slopes >= 3 * n, "no such step, or no derivatives");
-        // SAFETY: the scene has an offset more than packings, which are of its poses; a rate and a scale for each packing,
+        // SAFETY: the scene has an offset more than packings, which are of its poses; a rate, a scale and its least for each packing,
         // derivatives for each pose, memory for all of them, and such a step were just checked. Blocks are of whole
         // warps, one for each packing.
         unsafe {
-            let lanes = LanesArgs { offsets: &*offsets, rates: &self.rates, poses, scales, half_planes };
+            let (rates, least) = (&self.rates, &self.least);
+            let lanes = LanesArgs { offsets: &*offsets, rates, poses, scales, least, half_planes };
             let slopes = SlopesArgs { overlap: &by_pose.gradients, outside: &outside.gradients, by_scale: &outside.by_scale };
             let memory = MemoryArgs { poses: &mut self.poses, scales: &mut self.scales };
             launch!(stream, adam::step::<T><<<packings as u32, threads>>>(steps, number as u32, lanes, slopes, memory))?;
@@ -227,7 +234,7 @@ impl<T: LaneReal> Walk<T> {
                 // By now all memory is there, and all kernels are compiled.
                 let device = stream.device().clone();
                 let next = &steps.next;
-                let step = |stream: &Stream, number: usize| self.step(stream, half_planes, next, number, slopes);
+                let mut step = |stream: &Stream, number: usize| self.step(stream, half_planes, next, number, slopes);
                 let all = |stream: &Stream| (0..STEPS_AHEAD).try_for_each(|number| step(stream, number));
                 let graph = device.capture(all)?;
                 graph.prepare(stream)?;
@@ -310,12 +317,19 @@ impl<T: LaneReal> Lanes<T> {
         let overlap = Overlap::new(device, shapes)?.boundary(container.clone())?.deterministic(deterministic);
         let stream = device.stream()?;
         let (lanes, poses) = (offsets.len() - 1, offsets[offsets.len() - 1]);
-        let kinds = (shapes.len() > 1).then(|| kinds.flatten().copied().collect::<Vec<u32>>());
+        let (mut least, mut all_kinds) = (Vec::with_capacity(lanes), Vec::new());
+        for kinds in kinds {
+            least.push(T::from_f64(PRESSED * container.scale_of(problem.area(kinds))));
+            if shapes.len() > 1 {
+                all_kinds.extend_from_slice(kinds);
+            }
+        }
+        let kinds = (shapes.len() > 1).then_some(all_kinds);
         let packings = with_kinds(Packings::ragged(vec![[0.0; 3]; poses], offsets.to_vec())?, kinds.as_deref())?;
         let mut scene = overlap.load(&packings)?;
         scene.set_scales(&stream, &vec![1.0; lanes])?;
         Ok(Lanes {
-            own: Walk::new(device, scene)?,
+            own: Walk::new(device, scene, &least)?,
             steps: Steps { all: device.empty(), next: device.alloc(STEPS_AHEAD)?, done: [device.event()?, device.event()?] },
             probes: None,
             turn: if problem.turns == Turns::Any { 1.0 / problem.radius } else { 0.0 },
@@ -359,7 +373,11 @@ impl<T: LaneReal> Lanes<T> {
         let packings = with_kinds(Packings::ensembles(poses, probe_kinds.len())?, kinds.as_deref())?;
         let probes = match probes {
             Some(probes) if probes.scene.fits(&packings) => probes,
-            probes => probes.insert(Walk::new(overlap.device(), overlap.load(&packings)?)?),
+            probes => {
+                // Their scales stay.
+                let least = vec![T::ZERO; others.packings()];
+                probes.insert(Walk::new(overlap.device(), overlap.load(&packings)?, &least)?)
+            }
         };
         probes.scene.set_poses(stream, &packings)?;
         // Of as many packings: the scales' memory is the same each time.

@@ -156,13 +156,7 @@ impl<'a, T: LaneReal> Search<'a, T> {
             scores.push(f64::INFINITY);
         }
         Ok(Search {
-            lanes: Lanes::new(
-                device,
-                problem,
-                &current.offsets,
-                kinds_of(groups),
-                matches!(task.budget, Budget::Steps(_)),
-            )?,
+            lanes: Lanes::new(device, problem, &current.offsets, kinds_of(groups), matches!(task.budget, Budget::Steps(_)))?,
             randoms,
             choices: Random::new(seed, u64::MAX),
             best: current.clone(),
