@@ -12,7 +12,7 @@
 
 use super::{
     Scalar,
-    clip::{Intersection, Point, nearness, nudged},
+    clip::{Intersection, Point, edge_near, moved, nearness, nudged},
     layout::List,
     transform::Source,
 };
@@ -144,20 +144,22 @@ pub unsafe fn outside<T: Scalar>(
             for quad in quads.chunks_exact(4) {
                 let corner = |k: usize| Point::new(if strip == 1 { quad[k].x } else { scale * quad[k].x }, scale * quad[k].y);
                 let region = [corner(0), corner(1), corner(2), corner(3)];
-                common = common.plus(nudged(&corners, &region, Point::ORIGIN.minus(position), nudge));
+                let at = Point::ORIGIN.minus(position);
+                common = common.plus(nudged(&corners, &region, at, nudge));
+                if strip == 1 {
+                    // Seen where the derivatives are.
+                    let there = moved(&region, at);
+                    let there = if edge_near(&corners, &there, limit) { moved(&there, nudge) } else { there };
+                    let [a, _, c, _] = there;
+                    let (low, high) = (math::min(a.x, c.x), math::max(a.x, c.x));
+                    ends = ends + chord(&corners, a.y, low, high) + chord(&corners, c.y, low, high);
+                }
             }
             if depth < T::ZERO {
                 let twice = corners[2].minus(corners[0]).cross(corners[3].minus(corners[1]));
                 outside = outside + T::HALF * math::max(twice - common.twice_area, T::ZERO);
             }
             inside = inside.plus(common);
-            if strip == 1 {
-                // Seen where derivatives are.
-                let to = nudge.minus(position);
-                let (across, up) = (quads[0].x, scale * quads[0].y);
-                let (low, high) = (to.x - math::abs(across), to.x + math::abs(across));
-                ends = ends + chord(&corners, to.y + up, low, high) + chord(&corners, to.y - up, low, high);
-            }
         }
         *out.areas.add(pose as usize) = math::min(outside, shape.area);
         let gradient = inside.gradient();
