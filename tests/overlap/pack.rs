@@ -126,7 +126,8 @@ fn any_shape() -> Result {
 
 #[test]
 fn a_seed_gives_the_same_bits() -> Result {
-    let packed = |seed: u64| pack(&Shape::tree(), 7, 5, 3100, seed);
+    // Long enough for packings to take others' places and parts of them.
+    let packed = |seed: u64| pack(&Shape::tree(), 6, 6, 6700, seed);
     let (one, two, other) = (packed(5)?, packed(5)?, packed(6)?);
     assert_eq!(one.poses, two.poses);
     assert_ne!(one.poses, other.poses);

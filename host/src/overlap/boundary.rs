@@ -4,7 +4,10 @@ use std::f64::consts::{PI, TAU};
 
 use robust::{Coord, incircle, orient2d};
 
-use super::{OverlapError, Point, Shape, convex, shape::enclosing_circle};
+use super::{
+    OverlapError, Point, Shape, convex,
+    shape::{LARGEST, SMALLEST, enclosing_circle},
+};
 
 /// Half-planes around a disk, to keep centres in; and the sides of a disk that is drawn.
 const AROUND_DISK: usize = 32;
@@ -56,7 +59,7 @@ impl Boundary {
     /// # Errors
     /// [`OverlapError::Width`] where the width isn't positive, or 10^6 or more.
     pub fn strip(width: f64) -> Result<Self, OverlapError> {
-        if width >= super::shape::SMALLEST && width < super::shape::LARGEST {
+        if (SMALLEST..LARGEST).contains(&width) {
             Ok(Boundary { form: Form::Strip { width, unit: rectangle(width) } })
         } else {
             Err(OverlapError::Width { width })

@@ -2,7 +2,7 @@
 //!
 //! There are groups of lanes, one for each number of copies.
 
-use std::{ops::Range, time::Instant};
+use std::{f64::consts::TAU, ops::Range, time::Instant};
 
 use rayon::prelude::*;
 
@@ -43,6 +43,10 @@ const EXCHANGE: usize = 8;
 /// From so many copies on, lattices are worth a start; beyond, no others are.
 const LATTICES_FROM: usize = 12;
 const LATTICES_ONLY: usize = 40;
+/// So often a packing that takes the place of a worse one takes a part of it alone; of the copies, at most one and one
+/// in so many are then placed anew.
+const CROSSED: f64 = 0.5;
+const MOST_LOST: usize = 12;
 /// Lattices that cover less than this share of what the densest one does are not cut.
 const WORTH: f64 = 0.93;
 /// So much larger is a packing that comes from one with a copy less, at most, in units of what its number asks for.
@@ -120,19 +124,15 @@ impl<'a, T: LaneReal> Search<'a, T> {
         }
         let mut randoms: Vec<Random> = (0..offsets[groups.len()] as u64).map(|lane| Random::new(seed, lane)).collect();
         let lanes = groups.iter().flat_map(|group| (0..group.starts).map(move |number| (group, number)));
-        let mut current = State::default();
-        let (mut fresh, mut scores, mut symmetric) = (Vec::new(), Vec::new(), Vec::new());
-        for (random, (group @ Group { kinds, starts, from }, lane)) in randoms.iter_mut().zip(lanes) {
-            let count = group.count();
+        let lanes: Vec<(&Group, usize)> = lanes.collect();
+        // A packing, its side and its score; loose poses where it is new; whether it is symmetric.
+        let start = |(random, &(group, lane)): (&mut Random, &(&Group, usize))| {
+            let (Group { kinds, starts, from }, count) = (group, group.count());
             let (pairs, number) = role(if problem.is_symmetric() { count } else { 1 }, *starts, lane);
             // Of those that go on from something, one in four starts afresh.
             let poses = from.as_ref().filter(|_| number % 4 != 3).map(|from| problem.about_centers(kinds, &from.poses));
             if let (Some(from), Some(poses)) = (from, poses.and_then(|poses| if pairs { paired(&poses) } else { Some(poses) })) {
-                current.push(&poses, from.side, 0.0);
-                fresh.push(None);
-                symmetric.push(pairs);
-                scores.push(from.side);
-                continue;
+                return (poses, from.side, from.side, None, pairs);
             }
             let cuts = cuts.as_ref().filter(|_| match count {
                 ..LATTICES_FROM => false,
@@ -150,10 +150,16 @@ impl<'a, T: LaneReal> Search<'a, T> {
                 }
                 (poses, side, Vec::new())
             });
-            current.push(&poses, side, f64::INFINITY);
-            fresh.push(Some(loose));
+            (poses, side, f64::INFINITY, Some(loose), pairs)
+        };
+        let starts: Vec<_> = randoms.par_iter_mut().zip(&lanes).map(start).collect();
+        let mut current = State::default();
+        let (mut fresh, mut scores, mut symmetric) = (Vec::new(), Vec::new(), Vec::new());
+        for (poses, side, score, loose, pairs) in starts {
+            current.push(&poses, side, if score.is_finite() { 0.0 } else { f64::INFINITY });
+            fresh.push(loose);
             symmetric.push(pairs);
-            scores.push(f64::INFINITY);
+            scores.push(score);
         }
         Ok(Search {
             lanes: Lanes::new(device, problem, &current.offsets, kinds_of(groups), matches!(task.budget, Budget::Steps(_)))?,
@@ -352,7 +358,7 @@ impl<'a, T: LaneReal> Search<'a, T> {
             for pair in 0..lanes.len() / 2 {
                 let [one, other] = [0, 1].map(|k| lanes.start + (2 * pair + odd + k) % lanes.len());
                 let (from, to) = if self.scores[one] < self.scores[other] { (one, other) } else { (other, one) };
-                if self.choices.unit() < 0.5 {
+                if self.choices.unit() < 0.5 && !(self.choices.unit() < CROSSED && self.cross(from, to)) {
                     self.spread(from, to);
                 }
             }
@@ -412,6 +418,62 @@ impl<'a, T: LaneReal> Search<'a, T> {
             self.current.spread(from, to);
         }
         self.scores[to] = self.scores[from];
+    }
+
+    /// Puts a part of a lane's packing in the place of that part of another one's: what is beyond a line or, of packings
+    /// that half a turn takes to themselves, outside of a band. Copies that have none are placed anew. Says whether it
+    /// could.
+    fn cross(&mut self, from: usize, to: usize) -> bool {
+        let pairs = self.symmetric[to];
+        if pairs && !self.symmetric[from] || self.scores[from] == self.scores[to] || self.scores[to].is_infinite() {
+            return false;
+        }
+        let (sine, cosine) = self.choices.between(0.0, TAU).sin_cos();
+        let Task { problem, groups, .. } = self.task;
+        let line = self.choices.between(-0.3, 0.3) * problem.container.area(self.current.sides[to]).sqrt();
+        let beyond = |[x, y, _]: &[f64; 3]| {
+            let along = cosine * x + sine * y;
+            if pairs { along.abs() > line.abs() } else { along > line }
+        };
+        let kinds = &groups[self.offsets.partition_point(|&offset| offset <= to) - 1].kinds;
+        let count = kinds.len();
+        let part = |lane: usize, side: bool| {
+            let all = self.current.poses(lane).iter().zip(kinds);
+            all.filter(move |(pose, _)| beyond(pose) == side).map(|(pose, &kind)| (*pose, kind as usize))
+        };
+        let mut chosen: Vec<_> = part(from, true).collect();
+        let taken = chosen.len();
+        chosen.extend(part(to, false));
+        if taken == 0 || taken == count || chosen.len() > count || count - chosen.len() > 1 + count / MOST_LOST {
+            return false;
+        }
+        let (mut poses, mut loose) = (vec![AWAY; count], Vec::new());
+        if pairs {
+            let Some(paired) = paired(&chosen.iter().map(|(pose, _)| *pose).collect::<Vec<_>>()) else { return false };
+            let own = &paired[..paired.len() / 2];
+            poses.truncate(count / 2);
+            poses[..own.len()].copy_from_slice(own);
+            loose.extend(own.len()..count / 2);
+            mirror(&mut poses);
+        } else {
+            // Copies of one shape are next to each other.
+            let first = |kind: usize| kinds.partition_point(|&other| (other as usize) < kind);
+            let mut next: Vec<usize> = (0..problem.shapes.len()).map(first).collect();
+            for (pose, kind) in chosen {
+                if next[kind] == first(kind + 1) {
+                    return false;
+                }
+                poses[next[kind]] = pose;
+                next[kind] += 1;
+            }
+            loose.extend(next.into_iter().enumerate().flat_map(|(kind, from)| from..first(kind + 1)));
+        }
+        self.current.poses_mut(to).copy_from_slice(&poses);
+        self.current.sides[to] = self.current.sides[to].max(self.current.sides[from]);
+        // Whatever comes of it is taken.
+        self.scores[to] = f64::INFINITY;
+        self.fresh[to] = Some(loose);
+        true
     }
 
     /// Gives a group's worst lane the best packing of the group with a copy more, without that copy, or of that with

@@ -20,6 +20,8 @@ type Point = [f64; 2];
 /// For each lane so many ways to cut are tried, for each copy fewer where that takes long.
 const TRIES: usize = 400;
 const MOST_POSES: usize = 1 << 17;
+/// Then the one for its number of copies is made better in so many steps.
+const REFINEMENTS: usize = 60;
 /// Copies that are still to be placed, at most, as a share of all.
 const MOST_LOOSE: f64 = 0.1;
 
@@ -71,6 +73,30 @@ impl<'a> Cuts<'a> {
         Cuts { problem, lattices, least, ways: (0..lanes).into_par_iter().map(one).collect() }
     }
 
+    /// The way after ever smaller turns and moves that made its container smaller.
+    fn refined(&self, random: &mut Random, mut way: Way, count: usize) -> Way {
+        let [a, b] = self.lattices[way.lattice].lattice.vectors();
+        for step in 0..REFINEMENTS {
+            let size = 0.3 * 0.01f64.powf(step as f64 / REFINEMENTS as f64);
+            let mut tried = way;
+            if self.problem.turns == Turns::Any {
+                tried.angle += 0.3 * size * random.bell();
+            }
+            if !way.symmetric {
+                let [s, t] = [(); 2].map(|()| size * random.bell());
+                tried.middle = [0, 1].map(|axis| way.middle[axis] + s * a[axis] + t * b[axis]);
+            }
+            let mut sides: Vec<f64> = around(self.problem, self.lattices, &tried, count).map(|(side, _)| side).collect();
+            if sides.len() >= count {
+                tried.side = *sides.select_nth_unstable_by(count - 1, f64::total_cmp).1;
+                if tried.side < way.side {
+                    way = tried;
+                }
+            }
+        }
+        way
+    }
+
     /// The start of a lane: poses, the container's scale, and which poses are still to be placed.
     /// None is with `whole`.
     pub fn start(
@@ -85,6 +111,7 @@ impl<'a> Cuts<'a> {
         let loose = (share * count as f64).round() as usize & !usize::from(symmetric);
         let kept = count - loose;
         let way = self.ways[lane][usize::from(symmetric)].get(kept.checked_sub(self.least)?).copied().flatten()?;
+        let way = self.refined(random, way, kept);
         let mut copies: Vec<_> = around(self.problem, self.lattices, &way, kept).collect();
         if symmetric {
             // One of each pair, in the upper half.
@@ -222,9 +249,39 @@ fn around<'a>(problem: &'a Problem, lattices: &'a [Periodic], way: &Way, count: 
                         most = f64::NEG_INFINITY;
                     }
                 }
-                let ends = if least <= most { least.ceil() as i64..=most.floor() as i64 } else { 1..=0 };
-                ends.map(move |j| [from[0] + j as f64 * b[0], from[1] + j as f64 * b[1]])
+                (least.ceil() as i64..=most.floor() as i64).map(move |j| [from[0] + j as f64 * b[0], from[1] + j as f64 * b[1]])
             })
             .filter_map(move |at| footprint.scale(at).map(|scale| (scale, [at[0], at[1], theta])))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::overlap::{Lattice, Shape};
+
+    /// The least squares around squares on a chessboard are known; the copies are within what is said, and none is twice.
+    #[test]
+    fn cuts_of_a_chessboard() {
+        let corners = [[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]];
+        let square = Shape::polygon("square", &corners).expect("it is simple");
+        let lattice = Lattice::new([1.0, 0.0], [0.0, 1.0]).expect("it is one");
+        let board = [Periodic { poses: vec![[0.0; 3]], lattice, density: 1.0 }];
+        for (count, least) in [(4, 2.0), (9, 3.0), (16, 4.0)] {
+            let problem = Problem::new(&[(&square, count)], Boundary::square(), Turns::Any);
+            let cuts = Cuts::new(&problem, &board, count..=count, 1, 5);
+            let mut random = Random::new(5, 1);
+            let way = cuts.ways[0][0].last().copied().flatten().expect("there is a way");
+            let refined = cuts.refined(&mut random, way, count);
+            assert!(refined.side <= way.side && (least..1.06 * least).contains(&refined.side), "{way:?} {refined:?}");
+            let (poses, side, loose) = cuts.start(&mut random, 0, count, false, true).expect("there is one");
+            assert!(poses.len() == count && loose.is_empty());
+            for (k, pose) in poses.iter().enumerate() {
+                let [low, high] = bounds(square.posed(*pose).collect::<Vec<_>>().iter().flatten());
+                let farthest = [low, high].as_flattened().iter().fold(0.0f64, |farthest, number| farthest.max(number.abs()));
+                assert!(2.0 * farthest <= side * (1.0 + 1e-12), "{farthest} {side}");
+                assert!(poses[..k].iter().all(|other| (other[0] - pose[0]).hypot(other[1] - pose[1]) > 0.999));
+            }
+        }
+    }
 }
