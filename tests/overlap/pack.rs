@@ -243,7 +243,7 @@ fn islands_end_together() -> Result {
     let (cancel, device) = (Cancel::new(), device());
     let settings = Settings { starts: Some(1), budget: Budget::Time(Duration::from_secs(3600)), ..trees(5) };
     let mut calls = 0;
-    let packed = Packer::new(&device, settings)?.also_on(&[device.clone()]).cancelled_by(&cancel).run(|_| {
+    let packed = Packer::new(&device, settings)?.also_on(std::slice::from_ref(&device)).cancelled_by(&cancel).run(|_| {
         calls += 1;
         if calls == 3 {
             cancel.cancel();

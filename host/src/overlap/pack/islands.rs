@@ -37,7 +37,7 @@ impl<'a> Island<'a> {
     }
 
     /// What the island before this one gives, on the ring.
-    pub fn from_neighbour(&self, numbers: &[f64]) -> Result<Vec<f64>, PackError> {
+    pub fn neighbours(&self, numbers: &[f64]) -> Result<Vec<f64>, PackError> {
         let before = (self.0.rank() + self.0.size() - 1) % self.0.size();
         Ok(self.share(numbers)?.swap_remove(before))
     }

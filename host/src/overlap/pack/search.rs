@@ -378,7 +378,7 @@ impl<'a, T: LaneReal> Search<'a, T> {
             numbers.push(self.best_scores[lane]);
             numbers.extend(written(self.best.sides[lane], self.best.poses(lane)));
         }
-        let found = island.from_neighbour(&numbers)?;
+        let found = island.neighbours(&numbers)?;
         let mut rest = &found[..];
         for group in 0..self.task.groups.len() {
             let score = rest[0];
