@@ -9,8 +9,11 @@
     feature = "list-rank",
     feature = "overlap",
     feature = "pcf",
+    feature = "ranks",
     feature = "spmv"
 ))]
+
+use std::sync::Arc;
 
 use bytemuck::Pod;
 use cuda_std::f16;
@@ -19,7 +22,6 @@ use gpu_kernels::{
     floors,
     halo::{Brick, faces, stencil},
     overlap::{
-        Scalar,
         adam::{self, LanesArgs, MemoryArgs, POSE_MEMORY, SlopesArgs, Step},
     },
     samples::{self, matmul},
@@ -31,9 +33,14 @@ use warpsmith::{
     engine::{Control, Engine},
     graph::{self, EdgeList},
     launch,
-    list_rank::{ListRanker, Options, Scan, Strategy, Weight, generate, rank_sequentially},
-    overlap::{Boundary, Lattice, Overlap, OverlapKernel, OverlapReal, Packings, Shape, Wanted},
+    list_rank::{
+        ListRanker, Options, Scan, Strategy, Weight,
+        distributed::{self, DistributedError, DistributedRanker},
+        generate, rank_sequentially,
+    },
+    overlap::{Boundary, Lattice, Overlap, OverlapKernel, OverlapReal, Packings, Search, Shape, Wanted},
     pcf::{Layout, Measure, Pairwise, PcfKernel, PcfReal, PcfSet, lp_distance, random},
+    ranks::{Communicator, threads},
     spmv::{Csr, DeviceMatrix, SpmvKernel, SpmvReal, add, gather},
     trees::{self, Ancestors, Rooted, Rooter, Rooting, Roots, TreeSums},
 };
@@ -84,6 +91,28 @@ fn lists() -> Result {
 }
 
 /// Triangles in a row, in more than two blocks of positions.
+/// A list over two ranks that share the device, and its ranks checked.
+#[test]
+fn lists_over_ranks() -> Result {
+    let device = Device::best()?;
+    let work = |ranks: Arc<dyn Communicator>| {
+        let (rank, layout, stream) = (ranks.rank(), distributed::layout(300, 2)?, device.stream()?);
+        let next = distributed::generate(&stream, layout, rank, 1, 5)?;
+        let mut result = device.alloc(next.len())?;
+        let mut ranker = DistributedRanker::new(&device, ranks, distributed::Options { group: 4, ..Default::default() });
+        ranker.rank(&stream, 300, &next, None, &mut result)?;
+        ranker.verify(&stream, 300, &next, &result)?;
+        Ok::<_, DistributedError>(distributed::first_wrong(&stream, layout, rank, (1, 5), &result)?)
+    };
+    let (ranks, work) = (threads::on_devices(&[device.clone(), device.clone()])?, &work);
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let running: Vec<_> = ranks.into_iter().map(|ranks| scope.spawn(move || work(ranks))).collect();
+        running.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(results, [Ok(None), Ok(None)]);
+    Ok(())
+}
+
 #[test]
 fn graphs() -> Result {
     let device = Device::best()?;
@@ -212,6 +241,18 @@ fn overlaps_of<T: OverlapReal>() -> Result {
         }
     }
     assert!(totals.iter().all(|total| (total - totals[0]).abs() < 1e-5 * totals[0]), "{totals:?}");
+    // Two leaves, and the box around both.
+    let packings = Packings::one(crowd(17, 4))?;
+    let mut totals = Vec::new();
+    for kernel in [OverlapKernel::Queue, OverlapKernel::Direct] {
+        for wanted in [Wanted::TOTALS, Wanted::ALL] {
+            for search in [Search::Tree, Search::Grid] {
+                let overlap = Overlap::<T>::new(&Device::best()?, &[Shape::tree()])?.kernel(kernel).grid_from(1);
+                totals.push(overlap.search(search).evaluate(&packings, wanted)?.totals[0].to_f64());
+            }
+        }
+    }
+    assert!(totals.iter().all(|total| (total - totals[0]).abs() < 1e-5 * totals[0]), "{totals:?}");
     Ok(())
 }
 
@@ -228,16 +269,19 @@ fn steps_of<T: OverlapReal + adam::step::Instance>() -> Result {
         beta1: number(0.9),
         beta2: number(0.99),
         epsilon: number(1e-9),
-        limit: T::ONE,
     };
     let (steps, offsets, rates) = (device.upload(&[step])?, device.upload(&[0u32, 35, 36])?, device.upload(&[T::ONE; 2])?);
     let (slopes, by_scale) = (device.upload(&[T::ZERO; 3 * 36])?, device.upload(&[T::ZERO; 36])?);
     let (mut poses, mut scales) = (device.upload(&[T::HALF; 3 * 36])?, device.upload(&[T::ONE; 2])?);
+    // Nothing is kept in a half-plane or from shrinking.
+    let (least, half_planes) = (device.upload(&[T::ZERO; 2])?, device.alloc_zeroed(0)?);
     let (mut of_poses, mut of_scales) = (device.alloc_zeroed(POSE_MEMORY * 36)?, device.alloc_zeroed(2)?);
     for threads in [32, 64] {
         // SAFETY: there are two packings of 36 poses, and for each as many numbers as the kernel says.
         unsafe {
-            let lanes = LanesArgs { offsets: &offsets, rates: &rates, poses: &mut poses, scales: &mut scales };
+            let (poses, scales) = (&mut poses, &mut scales);
+            let (offsets, rates, least, half_planes) = (&offsets, &rates, &least, &half_planes);
+            let lanes = LanesArgs { offsets, rates, poses, scales, least, half_planes };
             let slopes = SlopesArgs { overlap: &slopes, outside: &slopes, by_scale: &by_scale };
             let memory = MemoryArgs { poses: &mut of_poses, scales: &mut of_scales };
             launch!(stream, adam::step::<T><<<2, threads>>>(&steps, 0, lanes, slopes, memory))?;

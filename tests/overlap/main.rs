@@ -19,5 +19,6 @@ mod data;
 mod evaluation;
 mod pack;
 mod periodic;
+mod scenes;
 mod submission;
 mod touching;

@@ -67,15 +67,28 @@ pub struct Places {
     pub ranks: Option<Arc<dyn Communicator>>,
 }
 
-/// The ranks that a launcher started, with a device for each, or the devices that `--gpus` asks for.
-pub fn places(global: &Global, gpus: Option<usize>) -> Result<Places, Failure> {
+/// The ranks that a launcher started, if there are several. Each takes one GPU: `--gpus` is an error then.
+pub fn several(gpus: Option<usize>) -> Result<Option<Arc<dyn Communicator>>, Failure> {
     let ranks = if is_launched() { started()? } else { None };
     let ranks = ranks.filter(|ranks| ranks.size() > 1);
-    let devices = match &ranks {
-        Some(_) if gpus.is_some() => return Err(Failure::error("--gpus can't be used with mpirun: each rank takes one GPU")),
-        Some(ranks) => vec![device(&**ranks, &global.open_all()?).clone()],
-        None => global.open_several(gpus)?,
-    };
+    if ranks.is_some() && gpus.is_some() {
+        return Err(Failure::error("--gpus can't be used with mpirun: each rank takes one GPU"));
+    }
+    Ok(ranks)
+}
+
+/// The device of this one of several ranks, or the devices that `--gpus` asks for.
+pub fn devices(global: &Global, ranks: Option<&dyn Communicator>, gpus: Option<usize>) -> Result<Vec<Device>, Failure> {
+    match ranks {
+        Some(ranks) => Ok(vec![device(ranks, &global.open_all()?).clone()]),
+        None => global.open_several(gpus),
+    }
+}
+
+/// The ranks that a launcher started, with this one's device, or the devices that `--gpus` asks for.
+pub fn places(global: &Global, gpus: Option<usize>) -> Result<Places, Failure> {
+    let ranks = several(gpus)?;
+    let devices = devices(global, ranks.as_deref(), gpus)?;
     Ok(Places { devices, ranks })
 }
 

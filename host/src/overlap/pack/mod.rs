@@ -58,7 +58,7 @@ pub use error::PackError;
 pub use turns::Turns;
 
 /// The numbers that packings are squeezed in until they are settled.
-type Squeezed = f64;
+type Squeezed = f32;
 
 /// Poses of all packings together, at most.
 pub const MOST_POSES: usize = 1 << 26;
