@@ -21,9 +21,7 @@ use gpu_kernels::{
     collectives::probe,
     floors,
     halo::{Brick, faces, stencil},
-    overlap::{
-        adam::{self, LanesArgs, MemoryArgs, POSE_MEMORY, SlopesArgs, Step},
-    },
+    overlap::adam::{self, LanesArgs, MemoryArgs, POSE_MEMORY, SlopesArgs, Step},
     samples::{self, matmul},
 };
 use warpsmith::{

@@ -790,3 +790,43 @@ fn bad_input_is_named() -> Result {
     assert!(matches!(error, OverlapError::PackingCount { first: 2, second: 1 }), "{error}");
     Ok(())
 }
+
+/// Sides that are parallel to each other, in the units of a chip and in those of a city.
+fn units_of<T: OverlapReal>(tolerance: f64) -> Result {
+    let l = [[0.0, 0.0], [2.0, 0.0], [2.0, 1.0], [1.0, 1.0], [1.0, 3.0], [0.0, 3.0]];
+    let poses = [[0.0, 0.0, 0.0], [0.5, 0.25, 0.0], [-1.25, 0.5, PI], [0.75, -2.5, -PI / 2.0], [7.0, 0.5, 0.0]];
+    // Powers of two, which round nothing.
+    for kernel in KERNELS {
+        for boundary in [Boundary::square(), Boundary::disk()] {
+            let evaluated = |unit: f64| -> Result<Vec<f64>> {
+                let shape = Shape::polygon("L", &l.map(|corner| corner.map(|number| unit * number)))?;
+                let packings = Packings::one(poses.map(|[x, y, theta]| [unit * x, unit * y, theta]).to_vec())?;
+                let found = overlap::<T>(&[shape], kernel).boundary(boundary.clone())?.evaluate_within(
+                    &packings,
+                    &[5.0 * unit],
+                    Wanted::ALL,
+                )?;
+                let outside = found.outside.ok_or("there is a boundary")?;
+                let slopes = found.gradient.iter().chain(&outside.gradient).flatten();
+                let sizes = [unit, unit, unit * unit].map(f64::recip);
+                let mut all: Vec<f64> = slopes.zip(sizes.iter().cycle()).map(|(slope, size)| slope.to_f64() * size).collect();
+                all.extend([found.totals[0], outside.totals[0]].map(|area| area.to_f64() / (unit * unit)));
+                Ok(all)
+            };
+            let expected = evaluated(1.0)?;
+            assert!(expected[expected.len() - 2] > 1.0 && expected[expected.len() - 1] > 1.0, "{expected:?}");
+            for unit in [2f64.powi(-17), 2f64.powi(8), 2f64.powi(17)] {
+                for (k, (found, expected)) in evaluated(unit)?.iter().zip(&expected).enumerate() {
+                    assert!((found - expected).abs() <= tolerance, "{kernel:?} {unit} {k}: {found} and {expected}");
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn units() -> Result {
+    units_of::<f32>(1e-5)?;
+    units_of::<f64>(1e-13)
+}

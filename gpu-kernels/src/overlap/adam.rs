@@ -100,8 +100,8 @@ pub struct Memory<T> {
 /// `scale_rate` is 0. A block for each packing, of whole warps.
 ///
 /// # Safety
-/// There is one offset more than packings, a rate, a scale and its least for each, and all that `Lanes`, `Slopes` and `Memory` say
-/// for each pose of theirs. Blocks are one-dimensional.
+/// There is one offset more than packings, a rate, a scale and its least for each, and all that `Lanes`, `Slopes` and
+/// `Memory` say for each pose of theirs. Blocks are one-dimensional.
 #[kernel(for T in [f32, f64], max_threads = 1024)]
 pub unsafe fn step<T: Scalar>(steps: &[Step<T>], number: u32, lanes: Lanes<'_, T>, slopes: Slopes<'_, T>, memory: Memory<T>)
 where

@@ -159,6 +159,17 @@ fn points<T: OverlapReal>(points: impl IntoIterator<Item = Point>) -> Vec<clip::
 }
 
 impl<T: OverlapReal> Shapes<T> {
+    /// Where the pieces of each of these shapes start, if they stand one after the other, and how many there are.
+    pub fn first_pieces(&self, of_poses: &[u32]) -> (Vec<u32>, usize) {
+        let mut next = 0;
+        let first = of_poses.iter().map(|&shape| {
+            let first = next as u32;
+            next += self.counts[shape as usize];
+            first
+        });
+        (first.collect(), next)
+    }
+
     fn new(device: &Device, shapes: &[Shape]) -> Result<Self, OverlapError> {
         let mut first = 0;
         let extent = shapes.iter().map(|shape| length(shape.center()) + shape.radius()).fold(0.0, f64::max);
@@ -378,6 +389,14 @@ impl<T: OverlapReal> Overlap<T> {
             scene.wraps.ensure(packings.poses().len())?;
         }
         Ok(scene)
+    }
+
+    /// Replaces the shapes of a scene's poses ([`Scene::set_shapes`]).
+    pub(super) fn set_shapes(&self, stream: &Stream, scene: &mut Scene<T>, of_poses: &[u32]) -> Result<(), OverlapError> {
+        if scene.owner != self.id {
+            return Err(OverlapError::ForeignScene);
+        }
+        scene.set_shapes(stream, &self.shapes, of_poses)
     }
 
     /// Phase one, after the order by cells where there is a grid. Makes room for what is wanted by pose, and clears it.

@@ -14,9 +14,6 @@ use crate::{
 
 /// Threads of a block of the kernel that steps, at most.
 const MOST_THREADS: usize = 1024;
-/// Copies that look for a place, of each packing, and at least so many of each shape.
-const PROBES: usize = 64;
-const LEAST_PROBES: usize = 8;
 /// Scales stay above this, in units of that at which copies would cover all of the container.
 const PRESSED: f64 = 0.9;
 /// Steps of a graph. When this many are enqueued and those before are done, the host looks whether it is to go on.
@@ -91,12 +88,6 @@ fn with_kinds(packings: Packings, kinds: Option<&[u32]>) -> Result<Packings, Pac
     })
 }
 
-/// Of each shape so many that there is a choice.
-fn probe_kinds(shapes: usize) -> Vec<u32> {
-    let each = (PROBES / shapes).max(LEAST_PROBES);
-    (0..shapes as u32).flat_map(|kind| std::iter::repeat_n(kind, each)).collect()
-}
-
 fn half_planes<T: LaneReal>(overlap: &Overlap<T>) -> Result<&Buffer<T>, OverlapError> {
     overlap.half_planes().ok_or(OverlapError::NoBoundary)
 }
@@ -111,9 +102,9 @@ pub struct Lanes<T: LaneReal> {
     probes: Option<Walk<T>>,
     /// Radians for a unit of length; 0 where angles stay.
     turn: f64,
-    /// Each pose's shape, where there are several; and those of a lane's single copies.
+    /// Each pose's shape, where there are several; and the one of the most pieces.
     kinds: Option<Vec<u32>>,
-    probe_kinds: Vec<u32>,
+    largest: u32,
     /// What says how good a packing is.
     judge: Overlap<f64>,
 }
@@ -171,9 +162,9 @@ impl<T: LaneReal> Walk<T> {
         let fits = fits && self.least.len() == packings;
         assert!(fits && scales.len() == packings && offsets.len() == packings + 1, "memory of another scene");
         assert!(number < steps.len() && slopes >= 3 * n, "no such step, or no derivatives");
-        // SAFETY: the scene has an offset more than packings, which are of its poses; a rate, a scale and its least for each packing,
-        // derivatives for each pose, memory for all of them, and such a step were just checked. Blocks are of whole
-        // warps, one for each packing.
+        // SAFETY: the scene has an offset more than packings, which are of its poses; a rate, a scale and its least for
+        // each packing, derivatives for each pose, memory for all of them, and such a step were just checked. Blocks
+        // are of whole warps, one for each packing.
         unsafe {
             let (rates, least) = (&self.rates, &self.least);
             let lanes = LanesArgs { offsets: &*offsets, rates, poses, scales, least, half_planes };
@@ -333,7 +324,7 @@ impl<T: LaneReal> Lanes<T> {
             steps: Steps { all: device.empty(), next: device.alloc(STEPS_AHEAD)?, done: [device.event()?, device.event()?] },
             probes: None,
             turn: if problem.turns == Turns::Any { 1.0 / problem.radius } else { 0.0 },
-            probe_kinds: probe_kinds(shapes.len()),
+            largest: (0..shapes.len()).max_by_key(|&kind| shapes[kind].quads().len()).unwrap_or(0) as u32,
             judge: Overlap::new(device, shapes)?.boundary(container.clone())?,
             overlap,
             stream,
@@ -363,22 +354,34 @@ impl<T: LaneReal> Lanes<T> {
         own.run(stream, half_planes(overlap)?, steps, &plan, limit, |stream, scene| Ok(overlap.enqueue_slopes(stream, scene)?))
     }
 
-    /// Looks for places in the lanes, which stay as they are: single copies of the shapes of
-    /// [`probe_kinds`](Self::probe_kinds) in each go down by the schedule's steps, without heeding each other. Gives their poses, one lane after the other, and their areas of
-    /// overlap and outside.
-    pub fn probe(&mut self, poses: Vec<[f64; 3]>, schedule: &Squeeze) -> Result<(Vec<[f64; 3]>, Vec<f64>), PackError> {
-        let Lanes { overlap, stream, own, steps, turn, probes, kinds, probe_kinds, .. } = self;
+    /// Looks for places in the lanes, which stay as they are: single copies of these shapes, as many in each lane, go
+    /// down by the schedule's steps, without heeding each other. Gives their poses, one lane after the other, and their
+    /// areas of overlap and outside.
+    pub fn probe(
+        &mut self,
+        poses: Vec<[f64; 3]>,
+        kinds: &[u32],
+        schedule: &Squeeze,
+    ) -> Result<(Vec<[f64; 3]>, Vec<f64>), PackError> {
+        let Lanes { overlap, stream, own, steps, turn, probes, kinds: several, largest, .. } = self;
         let others = &mut own.scene;
-        let kinds = kinds.as_ref().map(|_| probe_kinds.repeat(others.packings()));
-        let packings = with_kinds(Packings::ensembles(poses, probe_kinds.len())?, kinds.as_deref())?;
+        let (each, several) = (poses.len() / others.packings(), several.is_some());
+        let packings = Packings::ensembles(poses, each)?;
         let probes = match probes {
-            Some(probes) if probes.scene.fits(&packings) => probes,
+            Some(probes) if probes.scene.offsets() == packings.offsets() => probes,
             probes => {
+                // There is room for any shapes then.
+                let largest = vec![*largest; kinds.len()];
+                let scene = overlap.load(&with_kinds(packings.clone(), several.then_some(&largest))?)?;
                 // Their scales stay.
                 let least = vec![T::ZERO; others.packings()];
-                probes.insert(Walk::new(overlap.device(), overlap.load(&packings)?, &least)?)
+                probes.insert(Walk::new(overlap.device(), scene, &least)?)
             }
         };
+        if several {
+            overlap.set_shapes(stream, &mut probes.scene, kinds)?;
+        }
+        let packings = with_kinds(packings, several.then_some(kinds))?;
         probes.scene.set_poses(stream, &packings)?;
         // Of as many packings: the scales' memory is the same each time.
         let scales: Vec<f64> = stream.download_vec(others.scales())?.into_iter().map(T::to_f64).collect();
@@ -394,11 +397,6 @@ impl<T: LaneReal> Lanes<T> {
         let outside = stream.download_vec(probes.scene.outside_per_pose())?;
         let energies = overlaps.iter().zip(outside).map(|(&overlap, outside)| (overlap + outside).to_f64()).collect();
         Ok((poses_of(&stream.download_vec(probes.scene.poses())?), energies))
-    }
-
-    /// The shapes of the single copies that look for places in a lane.
-    pub fn probe_kinds(&self) -> &[u32] {
-        &self.probe_kinds
     }
 
     /// What the lanes have come to.

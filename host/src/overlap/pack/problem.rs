@@ -81,6 +81,13 @@ impl Problem {
         (0..count).map(|_| anywhere(random, self, scale, [low, high])).collect()
     }
 
+    /// Where a copy is out of the way of all in the container.
+    pub fn away(&self, scale: f64) -> Pose {
+        let [_, [x, y]] = bounds(&self.container.outline(scale));
+        let radius = self.shapes.iter().map(Shape::radius).fold(0.0, f64::max);
+        [x + 4.0 * radius, y + 4.0 * radius, 0.0]
+    }
+
     /// The shapes' own poses from those about their centres, moved to where the least container is around them; and its
     /// scale. None where a strip is too narrow for them.
     pub fn own(&self, kinds: &[u32], poses: &[Pose]) -> Option<Packing> {

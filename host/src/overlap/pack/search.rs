@@ -52,13 +52,13 @@ const WORTH: f64 = 0.93;
 /// So much larger is a packing that comes from one with a copy less, at most, in units of what its number asks for.
 const PASSED: f64 = 1.1;
 
-/// How copies look for a place: steps, and rates in units of the radius.
+/// How many copies look for places in each packing that has loose ones, and how: steps, and rates in units of the
+/// radius.
+const PROBES: usize = 64;
 const PROBE_STEPS: usize = 60;
 const PROBE_RATE: [f64; 2] = [0.1, 0.01];
 /// Two that are nearer to each other than this, in units of the radius, are in the same place.
 const APART: f64 = 0.5;
-/// Out of the way.
-const AWAY: [f64; 3] = [1e6, 1e6, 0.0];
 
 /// What to search for.
 pub struct Task<'a> {
@@ -268,35 +268,39 @@ impl<'a, T: LaneReal> Search<'a, T> {
         // Meanwhile they are out of the way.
         let mut placed = state.clone();
         for (lane, loose) in loose.iter().enumerate() {
+            let away = problem.away(placed.sides[lane]);
             let poses = placed.poses_mut(lane);
             let half = poses.len() / 2;
             for &pose in loose {
-                poses[pose] = AWAY;
+                poses[pose] = away;
                 if self.symmetric[lane] {
-                    poses[half + pose] = AWAY;
+                    poses[half + pose] = away;
                 }
             }
         }
-        let probe_kinds = self.lanes.probe_kinds().to_vec();
-        let each = probe_kinds.len();
+        let kinds: Vec<&[u32]> = kinds_of(groups).collect();
+        // As many for each loose pose.
+        let probe_kinds = |(kinds, loose): (&&[u32], &Vec<usize>)| -> Vec<u32> {
+            (0..PROBES).map(|probe| loose.get(probe % loose.len().max(1)).map_or(0, |&pose| kinds[pose])).collect()
+        };
+        let probe_kinds: Vec<u32> = kinds.iter().zip(loose).flat_map(probe_kinds).collect();
         let starts = |(random, (loose, &side)): (&mut Random, (&Vec<usize>, &f64))| -> Vec<[f64; 3]> {
-            if loose.is_empty() { vec![AWAY; each] } else { problem.scattered(random, each, side) }
+            if loose.is_empty() { vec![problem.away(side); PROBES] } else { problem.scattered(random, PROBES, side) }
         };
         let starts: Vec<_> = self.randoms.par_iter_mut().zip(loose.par_iter().zip(&placed.sides)).map(starts).collect();
         self.lanes.set(placed.poses, &placed.sides)?;
         let schedule = Squeeze { steps: PROBE_STEPS, ..Squeeze::new(problem, PROBE_RATE, None) };
-        let (found, energies) = self.lanes.probe(starts.concat(), &schedule)?;
-        let kinds: Vec<&[u32]> = kinds_of(groups).collect();
+        let (found, energies) = self.lanes.probe(starts.concat(), &probe_kinds, &schedule)?;
         // For each loose pose a place that is free, if there is one.
         let places = |(lane, loose): (usize, &Vec<usize>)| {
-            let probes = lane * each..(lane + 1) * each;
+            let probes = lane * PROBES..(lane + 1) * PROBES;
             let mut order: Vec<usize> = probes.collect();
             order.sort_by(|&a, &b| energies[a].total_cmp(&energies[b]));
             let (mut taken, mut places): (Vec<[f64; 3]>, Vec<_>) = (Vec::new(), Vec::new());
             for &pose in loose {
                 let free = |probe: &&usize| {
                     let [x, y, _] = found[**probe];
-                    probe_kinds[**probe - lane * each] == kinds[lane][pose]
+                    probe_kinds[**probe] == kinds[lane][pose]
                         && taken.iter().all(|other| (other[0] - x).hypot(other[1] - y) > APART * problem.radius)
                 };
                 let Some(&probe) = order.iter().find(free) else { continue };
@@ -447,7 +451,7 @@ impl<'a, T: LaneReal> Search<'a, T> {
         if taken == 0 || taken == count || chosen.len() > count || count - chosen.len() > 1 + count / MOST_LOST {
             return false;
         }
-        let (mut poses, mut loose) = (vec![AWAY; count], Vec::new());
+        let (mut poses, mut loose) = (vec![problem.away(self.current.sides[to]); count], Vec::new());
         if pairs {
             let Some(paired) = paired(&chosen.iter().map(|(pose, _)| *pose).collect::<Vec<_>>()) else { return false };
             let own = &paired[..paired.len() / 2];
@@ -498,7 +502,7 @@ impl<'a, T: LaneReal> Search<'a, T> {
             order.sort_by(|&a, &b| reach(&poses[b]).total_cmp(&reach(&poses[a])));
             poses.swap_remove(order[self.choices.below(poses.len().min(8))]);
         } else {
-            poses.push(AWAY);
+            poses.push(problem.away(side));
         }
         self.current.poses_mut(to).copy_from_slice(&poses);
         self.current.sides[to] = side;
