@@ -54,7 +54,7 @@ fn check(settings: &Settings, packed: &Packed) {
     for (first, one) in rings.iter().enumerate() {
         for (second, other) in rings[..first].iter().enumerate() {
             let area: f64 = one.iter().flat_map(|ring| other.iter().map(|other| brute(ring, other))).sum();
-            assert!(area <= 1e-12, "{first} and {second}: {area:e}");
+            assert!(area <= 1e-12 * shape_of(first).radius().powi(2), "{first} and {second}: {area:e}");
         }
     }
     let vertices: Vec<_> = (0..shapes.len()).flat_map(|pose| shape_of(pose).posed(packed.poses[pose])).flatten().collect();
@@ -161,6 +161,32 @@ fn turns_and_shapes() -> Result {
                 let error = pack(Settings { from: Some(from), ..settings }).unwrap_err();
                 assert!(error.to_string().contains("copy 0 of the packing to start from is turned by 0.1"), "{error}");
             }
+        }
+    }
+    Ok(())
+}
+
+/// Rectangles that can't be turned, so that their sides are parallel: in nanometres, or in kilometres.
+#[test]
+fn units() -> Result {
+    for unit in [1e-5, 1e5] {
+        let rectangle = |width: f64, height: f64| {
+            let corners = [[0.0, 0.0], [width, 0.0], [width, height], [0.0, height]];
+            Shape::polygon("rectangle", &corners.map(|corner| corner.map(|number| unit * number)))
+        };
+        for container in [Boundary::square(), Boundary::strip(4.0 * unit)?] {
+            let copies = vec![(rectangle(3.0, 1.0)?, 2), (rectangle(1.0, 1.0)?, 2)];
+            let settings = Settings {
+                copies,
+                container,
+                turns: Turns::None,
+                starts: Some(2),
+                budget: Budget::Steps(1900),
+                ..Settings::default()
+            };
+            let packed = pack(settings.clone())?;
+            check(&settings, &packed);
+            assert!(packed.density > 0.25, "{unit}: {}", packed.density);
         }
     }
     Ok(())
