@@ -19,6 +19,7 @@ use gpu_kernels::{
     collectives::probe,
     floors,
     halo::{Brick, faces, stencil},
+    overlap::adam::{self, LanesArgs, MemoryArgs, POSE_MEMORY, SlopesArgs, Step},
     samples::{self, matmul},
 };
 use warpsmith::{
@@ -217,8 +218,9 @@ fn overlaps_of<T: OverlapReal>() -> Result {
                 let overlap = Overlap::<T>::new(&Device::best()?, &[Shape::tree()])?.kernel(kernel);
                 Ok::<_, Box<dyn std::error::Error>>(overlap.deterministic(deterministic).grid_from(grid_from))
             };
-            let mut bounded = overlap()?.boundary(Boundary::square())?;
-            bounded.evaluate_within(&packings, &[2.0], Wanted::ALL)?;
+            for boundary in [Boundary::square(), Boundary::disk()] {
+                overlap()?.boundary(boundary)?.evaluate_within(&packings, &[1.0], Wanted::ALL)?;
+            }
             overlap()?.lattice(Lattice::new([3.0, 0.0], [0.5, 3.0])?)?.evaluate(&packings, Wanted::ALL)?;
             let sum = overlap()?.evaluate(&packings, Wanted::TOTALS)?.totals[1].to_f64();
             let pairs = overlap()?.pairs(&packings)?;
@@ -241,6 +243,50 @@ fn overlaps_of<T: OverlapReal>() -> Result {
     }
     assert!(totals.iter().all(|total| (total - totals[0]).abs() < 1e-5 * totals[0]), "{totals:?}");
     Ok(())
+}
+
+/// Where nothing is in the way, poses stay and scales shrink.
+fn steps_of<T: OverlapReal + adam::step::Instance>() -> Result {
+    let stream = stream()?;
+    let device = stream.device();
+    let number = T::from_f64;
+    let step = Step {
+        rate: number(0.5),
+        turn: T::ONE,
+        scale_rate: T::ONE,
+        pressure: T::ONE,
+        beta1: number(0.9),
+        beta2: number(0.99),
+        epsilon: number(1e-9),
+    };
+    let (steps, offsets, rates) = (device.upload(&[step])?, device.upload(&[0u32, 35, 36])?, device.upload(&[T::ONE; 2])?);
+    let (slopes, by_scale) = (device.upload(&[T::ZERO; 3 * 36])?, device.upload(&[T::ZERO; 36])?);
+    let (mut poses, mut scales) = (device.upload(&[T::HALF; 3 * 36])?, device.upload(&[T::ONE; 2])?);
+    // Nothing is kept in a half-plane or from shrinking.
+    let (least, half_planes) = (device.upload(&[T::ZERO; 2])?, device.alloc_zeroed(0)?);
+    let (mut of_poses, mut of_scales) = (device.alloc_zeroed(POSE_MEMORY * 36)?, device.alloc_zeroed(2)?);
+    for threads in [32, 64] {
+        // SAFETY: there are two packings of 36 poses, and for each as many numbers as the kernel says.
+        unsafe {
+            let (poses, scales) = (&mut poses, &mut scales);
+            let (offsets, rates, least, half_planes) = (&offsets, &rates, &least, &half_planes);
+            let lanes = LanesArgs { offsets, rates, poses, scales, least, half_planes };
+            let slopes = SlopesArgs { overlap: &slopes, outside: &slopes, by_scale: &by_scale };
+            let memory = MemoryArgs { poses: &mut of_poses, scales: &mut of_scales };
+            launch!(stream, adam::step::<T><<<2, threads>>>(&steps, 0, lanes, slopes, memory))?;
+        }
+    }
+    assert!(stream.download_vec(&poses)?.into_iter().all(|number| number == T::HALF));
+    // Means of 0 and ones: 0.1 and 0.19.
+    let expected = 1.0 - 0.5 * (0.1 + 0.19);
+    assert!(stream.download_vec(&scales)?.into_iter().all(|scale| (scale.to_f64() - expected).abs() < 1e-6));
+    Ok(())
+}
+
+#[test]
+fn steps() -> Result {
+    steps_of::<f32>()?;
+    steps_of::<f64>()
 }
 
 #[test]

@@ -8,6 +8,10 @@ use warpsmith::design_rules::programs::spmv::{self, Multiplication};
 use warpsmith::design_rules::schedule::Schedules;
 use warpsmith::design_rules::{Platform as _, RulesError};
 use warpsmith::device::Device;
+use warpsmith::overlap::{
+    Shape,
+    pack::{Budget, Packer, Settings},
+};
 use warpsmith::ranks::{Communicator, Message, Plan, Region, mpi};
 use warpsmith::spmv::Band;
 
@@ -21,6 +25,7 @@ fn main() {
     counters(&*ranks);
     every_schedule_multiplies(&ranks);
     refused_setups(&ranks);
+    islands(&ranks);
     ranks.barrier().unwrap();
     if ranks.rank() == 0 {
         println!("test result: ok. 7 passed; 0 failed; 0 ignored; {} ranks under MPI", ranks.size());
@@ -153,4 +158,24 @@ fn refused_setups(ranks: &Arc<dyn Communicator>) {
         Group::processes(&device, ranks.clone(), &setup, 2).map(drop)
     };
     assert!(matches!(result, Err(RulesError::Spmv(_))), "{result:?}");
+}
+
+/// All get the same packing: that of as many threads.
+fn islands(ranks: &Arc<dyn Communicator>) {
+    let device = device(&**ranks);
+    // They meet after 6,000 steps.
+    let settings = Settings {
+        copies: vec![(Shape::tree(), 3)],
+        starts: Some(1),
+        seed: 2,
+        budget: Budget::Steps(7300),
+        ..Settings::default()
+    };
+    let packed = Packer::new(&device, settings.clone()).unwrap().among(ranks).run(|_| {}).unwrap();
+    let all = ranks.gather(bytemuck::cast_slice(&packed.poses).to_vec()).unwrap();
+    if ranks.rank() == 0 {
+        let others = vec![device.clone(); ranks.size() - 1];
+        let threads = Packer::new(&device, settings).unwrap().also_on(&others).run(|_| {}).unwrap();
+        assert!(all.iter().all(|poses| poses == bytemuck::cast_slice::<_, u8>(&threads.poses)));
+    }
 }

@@ -32,7 +32,8 @@ pub fn pack<'py>(
 ) -> PyResult<Arrays<'py>> {
     let from = initial.map(|poses| poses.as_array().rows().into_iter().map(|row| [row[0], row[1], row[2]]).collect());
     let budget = seconds.map_or(Budget::Steps(steps), |seconds| Budget::Time(Duration::from_secs_f64(seconds.min(LONGEST))));
-    let settings = Settings { shape: shape.get().0.clone(), count, seed, starts, from, budget };
+    let copies = vec![(shape.get().0.clone(), count)];
+    let settings = Settings { copies, seed, starts, from, budget, ..Settings::default() };
     let device = Device::of(py, device)?.device;
     let packed = work::cancellable(py, progress.as_ref(), |control| {
         let packer = Packer::new(&device, settings)?;

@@ -96,3 +96,32 @@ fn areas_in_closed_form() {
     );
     assert_eq!(common_area(&[[0.0, 0.0], [1.0, 0.0], [1.0, thin], [0.0, thin]], &square(0.0, 0.0)), thin);
 }
+
+/// Numbers as multiples of a power of two that all of them are multiples of.
+fn integers(numbers: &[f64]) -> Vec<BigInt> {
+    let smallest = numbers.iter().map(|&number| odd(number).1).min().unwrap_or(0);
+    let integer = |&number: &f64| {
+        let (odd, exponent) = odd(number);
+        BigInt::from(odd) << (exponent - smallest)
+    };
+    numbers.iter().map(integer).collect()
+}
+
+/// Whether a point is in a convex polygon, counter-clockwise, or on its boundary.
+pub fn in_convex(ring: &[Point], point: Point) -> bool {
+    let numbers: Vec<f64> = ring.iter().flatten().copied().chain(point).collect();
+    let integers = integers(&numbers);
+    let (corners, point) = integers.split_at(2 * ring.len());
+    (0..ring.len()).all(|k| {
+        let at = |k: usize| &corners[2 * (k % ring.len())..][..2];
+        let (from, to) = (at(k), at(k + 1));
+        let (along, up) = (&to[0] - &from[0], &to[1] - &from[1]);
+        along * (&point[1] - &from[1]) - up * (&point[0] - &from[0]) >= BigInt::ZERO
+    })
+}
+
+/// Whether a point is in a disk about the origin, or on its boundary.
+pub fn in_disk(radius: f64, [x, y]: Point) -> bool {
+    let integers = integers(&[radius, x, y]);
+    &integers[1] * &integers[1] + &integers[2] * &integers[2] <= &integers[0] * &integers[0]
+}

@@ -152,7 +152,13 @@ fn what_overlaps_is_what_the_contest_refuses() {
 #[test]
 fn what_is_packed_is_valid() {
     for seed in 3..7 {
-        let settings = Settings { count: 8, starts: Some(2), budget: Budget::Steps(3000), seed, ..Settings::default() };
+        let settings = Settings {
+            copies: vec![(Shape::tree(), 8)],
+            starts: Some(2),
+            budget: Budget::Steps(3000),
+            seed,
+            ..Settings::default()
+        };
         let packed = Packer::new(&Device::cpu(), settings).unwrap().run(|_| {}).unwrap();
         let check = Check::of(&Packings::one(packed.poses).unwrap(), &[Shape::tree()]);
         assert!(check.is_valid(), "{seed}: {check:?}");

@@ -531,17 +531,52 @@ fn periodic_images_agree_with_explicit_ones() -> Result {
     Ok(())
 }
 
+/// The area that a polygon has in common with a disk about the origin: the sum over its edges of the integral, over the
+/// angle, of half of the squared distance to the edge or to the circle, whichever is less.
+fn in_disk(ring: &[Point], radius: f64) -> f64 {
+    let edges = ring.iter().zip(ring.iter().cycle().skip(1));
+    edges
+        .map(|(a, b)| {
+            let along = [b[0] - a[0], b[1] - a[1]];
+            let length = along[0].hypot(along[1]);
+            let height = (a[0] * b[1] - a[1] * b[0]) / length;
+            let angle = |p: &Point| ((p[0] * along[0] + p[1] * along[1]) / length).atan2(height.abs());
+            // From the foot of the perpendicular up to an angle.
+            let up_to = |angle: f64| {
+                let farthest = (height.abs() / radius).min(1.0).acos();
+                let (within, beyond) = (angle.abs().min(farthest), (angle.abs() - farthest).max(0.0));
+                angle.signum() * 0.5 * (height * height * within.tan() + radius * radius * beyond)
+            };
+            height.signum() * (up_to(angle(b)) - up_to(angle(a)))
+        })
+        .sum()
+}
+
 #[test]
 fn what_is_outside_a_boundary() -> Result {
     let shapes = shapes();
     let hexagon: Vec<Point> =
         (0..6).map(|k| (f64::from(k) * PI / 3.0).sin_cos()).map(|(s, c)| [0.6 * c + 0.1, 0.5 * s]).collect();
     let packings = random_pairs(&shapes, 150, 17)?;
-    for (boundary, scale) in [(Boundary::square(), 4.5), (Boundary::polygon(&hexagon)?, 5.0)] {
-        let region = |scale: f64| -> Vec<Point> { boundary.vertices().iter().map(|[x, y]| [x * scale, y * scale]).collect() };
+    let boundaries = [
+        (Boundary::square(), 4.5),
+        (Boundary::polygon(&hexagon)?, 5.0),
+        (Boundary::strip(3.5)?, 4.0),
+        // Lower than copies are.
+        (Boundary::strip(5.0)?, 0.7),
+        (Boundary::disk(), 2.4),
+        (Boundary::disk(), 0.4),
+    ];
+    for (boundary, scale) in boundaries {
+        // Areas in a disk aren't quadratic in small steps.
+        let tolerance = if boundary.scale_name() == "radius" { 2e-7 } else { 1e-9 };
         let outside = |shape: &Shape, pose: Pose, scale: f64| {
-            let outline = &shape.outlines()[0];
-            shape.area() - brute(&place(outline, pose), &region(scale))
+            let outline = place(&shape.outlines()[0], pose);
+            let inside = match boundary.scale_name() {
+                "radius" => in_disk(&outline, scale),
+                _ => brute(&outline, &boundary.outline(scale)),
+            };
+            shape.area() - inside
         };
         for kernel in KERNELS {
             let mut overlap = overlap::<f64>(&shapes, kernel).boundary(boundary.clone())?;
@@ -562,13 +597,17 @@ fn what_is_outside_a_boundary() -> Result {
                     for (slope, found) in slopes.into_iter().zip(result.gradient[index]) {
                         let Some(slope) = slope else { continue };
                         compared += usize::from(slope != 0.0);
-                        assert!((slope - found).abs() < 1e-9, "pose {index}: {slope} and {found}");
+                        assert!((slope - found).abs() < tolerance, "pose {index}: {slope} and {found}");
                     }
                     let [slope, ..] = differences(|step, _| outside(shape, pose, scale + step));
                     by_scale = by_scale.zip(slope).map(|(sum, slope)| sum + slope);
                 }
                 if let Some(by_scale) = by_scale {
-                    assert!((result.by_scale[packing] - by_scale).abs() < 1e-9, "{} and {by_scale}", result.by_scale[packing]);
+                    assert!(
+                        (result.by_scale[packing] - by_scale).abs() < tolerance,
+                        "{} and {by_scale}",
+                        result.by_scale[packing]
+                    );
                 }
                 let sum = result.per_pose[2 * packing] + result.per_pose[2 * packing + 1];
                 assert!((result.totals[packing] - sum).abs() < 1e-15);
@@ -758,4 +797,44 @@ fn bad_input_is_named() -> Result {
         overlap::<f64>(&tree, OverlapKernel::Direct).pairs_between(&packings, &Packings::one(vec![[0.0; 3]])?).unwrap_err();
     assert!(matches!(error, OverlapError::PackingCount { first: 2, second: 1 }), "{error}");
     Ok(())
+}
+
+/// Sides that are parallel to each other, in the units of a chip and in those of a city.
+fn units_of<T: OverlapReal>(tolerance: f64) -> Result {
+    let l = [[0.0, 0.0], [2.0, 0.0], [2.0, 1.0], [1.0, 1.0], [1.0, 3.0], [0.0, 3.0]];
+    let poses = [[0.0, 0.0, 0.0], [0.5, 0.25, 0.0], [-1.25, 0.5, PI], [0.75, -2.5, -PI / 2.0], [7.0, 0.5, 0.0]];
+    // Powers of two, which round nothing.
+    for kernel in KERNELS {
+        for boundary in [Boundary::square(), Boundary::disk()] {
+            let evaluated = |unit: f64| -> Result<Vec<f64>> {
+                let shape = Shape::polygon("L", &l.map(|corner| corner.map(|number| unit * number)))?;
+                let packings = Packings::one(poses.map(|[x, y, theta]| [unit * x, unit * y, theta]).to_vec())?;
+                let found = overlap::<T>(&[shape], kernel).boundary(boundary.clone())?.evaluate_within(
+                    &packings,
+                    &[5.0 * unit],
+                    Wanted::ALL,
+                )?;
+                let outside = found.outside.ok_or("there is a boundary")?;
+                let slopes = found.gradient.iter().chain(&outside.gradient).flatten();
+                let sizes = [unit, unit, unit * unit].map(f64::recip);
+                let mut all: Vec<f64> = slopes.zip(sizes.iter().cycle()).map(|(slope, size)| slope.to_f64() * size).collect();
+                all.extend([found.totals[0], outside.totals[0]].map(|area| area.to_f64() / (unit * unit)));
+                Ok(all)
+            };
+            let expected = evaluated(1.0)?;
+            assert!(expected[expected.len() - 2] > 1.0 && expected[expected.len() - 1] > 1.0, "{expected:?}");
+            for unit in [2f64.powi(-17), 2f64.powi(8), 2f64.powi(17)] {
+                for (k, (found, expected)) in evaluated(unit)?.iter().zip(&expected).enumerate() {
+                    assert!((found - expected).abs() <= tolerance, "{kernel:?} {unit} {k}: {found} and {expected}");
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn units() -> Result {
+    units_of::<f32>(1e-5)?;
+    units_of::<f64>(1e-13)
 }

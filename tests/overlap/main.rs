@@ -13,6 +13,7 @@ mod polygon;
 mod signals;
 
 mod cli;
+mod containers;
 mod contest;
 mod data;
 mod evaluation;

@@ -2,17 +2,17 @@
 //!
 //! They run on the backend that `WARPSMITH_BACKEND` names, or on a GPU where there is one.
 
-use std::{fs, path::Path, time::Duration};
+use std::{fs, path::Path, sync::Arc, thread, time::Duration};
 
 use crate::polygon::{brute, place};
 use assert_cmd::{Command, cargo::cargo_bin};
-use gpu_kernels::overlap::adam::{self, LanesArgs, POSE_MEMORY, SlopesArgs, Step};
+use gpu_kernels::overlap::adam::{self, LanesArgs, MemoryArgs, POSE_MEMORY, SlopesArgs, Step};
 use rand_chacha::{
     ChaCha8Rng,
     rand_core::{RngCore, SeedableRng},
 };
 use warpsmith::{
-    device::Device,
+    device::{Backend, Device},
     engine::Cancel,
     launch,
     overlap::{
@@ -20,6 +20,7 @@ use warpsmith::{
         io::{PoseLayout, read_poses},
         pack::{Budget, PackError, Packed, Packer, Saving, Settings},
     },
+    ranks::{Communicator, threads},
 };
 
 type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
@@ -28,8 +29,16 @@ fn device() -> Device {
     Device::best().expect("the backend that was asked for")
 }
 
+fn copies(shape: &Shape, count: usize) -> Settings {
+    Settings { copies: vec![(shape.clone(), count)], ..Settings::default() }
+}
+
+fn trees(count: usize) -> Settings {
+    copies(&Shape::tree(), count)
+}
+
 fn pack(shape: &Shape, count: usize, starts: usize, steps: usize, seed: u64) -> Result<Packed> {
-    let settings = Settings { shape: shape.clone(), count, seed, starts: Some(starts), from: None, budget: Budget::Steps(steps) };
+    let settings = Settings { seed, starts: Some(starts), budget: Budget::Steps(steps), ..copies(shape, count) };
     Ok(Packer::new(&device(), settings)?.run(|_| {})?)
 }
 
@@ -117,7 +126,8 @@ fn any_shape() -> Result {
 
 #[test]
 fn a_seed_gives_the_same_bits() -> Result {
-    let packed = |seed: u64| pack(&Shape::tree(), 7, 5, 3100, seed);
+    // Long enough for packings to take others' places and parts of them.
+    let packed = |seed: u64| pack(&Shape::tree(), 6, 6, 6700, seed);
     let (one, two, other) = (packed(5)?, packed(5)?, packed(6)?);
     assert_eq!(one.poses, two.poses);
     assert_ne!(one.poses, other.poses);
@@ -130,7 +140,7 @@ fn a_seed_gives_the_same_bits() -> Result {
 fn cancelled_before_it_starts() -> Result {
     let cancel = Cancel::new();
     cancel.cancel();
-    let settings = Settings { count: 9, starts: Some(3), ..Settings::default() };
+    let settings = Settings { starts: Some(3), ..trees(9) };
     let packed = Packer::new(&device(), settings)?.cancelled_by(&cancel).run(|_| {})?;
     assert!(packed.cancelled && packed.steps == 0);
     check(&Shape::tree(), 9, &packed);
@@ -140,7 +150,7 @@ fn cancelled_before_it_starts() -> Result {
 #[test]
 fn cancelled_on_the_way() -> Result {
     let cancel = Cancel::new();
-    let settings = Settings { count: 8, starts: Some(2), budget: Budget::Time(Duration::from_secs(3600)), ..Settings::default() };
+    let settings = Settings { starts: Some(2), budget: Budget::Time(Duration::from_secs(3600)), ..trees(8) };
     let mut calls = 0;
     let packed = Packer::new(&device(), settings)?.cancelled_by(&cancel).run(|reached| {
         calls += 1;
@@ -157,7 +167,7 @@ fn cancelled_on_the_way() -> Result {
 #[test]
 fn abandoned_on_the_way() -> Result {
     let cancel = Cancel::new();
-    let settings = Settings { count: 8, starts: Some(2), budget: Budget::Steps(1_000_000), ..Settings::default() };
+    let settings = Settings { starts: Some(2), budget: Budget::Steps(1_000_000), ..trees(8) };
     let found = Packer::new(&device(), settings.clone())?.abandoned_by(&cancel).run(|_| cancel.cancel());
     assert_eq!(found, Err(PackError::Cancelled));
     // Until it is cancelled, it is a search like others.
@@ -169,7 +179,7 @@ fn abandoned_on_the_way() -> Result {
 
 #[test]
 fn no_time_at_all() -> Result {
-    let settings = Settings { count: 4, starts: Some(2), budget: Budget::Time(Duration::ZERO), ..Settings::default() };
+    let settings = Settings { starts: Some(2), budget: Budget::Time(Duration::ZERO), ..trees(4) };
     let packed = Packer::new(&device(), settings)?.run(|_| {})?;
     assert!(!packed.cancelled);
     check(&Shape::tree(), 4, &packed);
@@ -179,7 +189,7 @@ fn no_time_at_all() -> Result {
 #[test]
 fn bad_settings_are_named() {
     let new = |count: usize, starts: usize| {
-        let settings = Settings { count, starts: Some(starts), ..Settings::default() };
+        let settings = Settings { starts: Some(starts), ..trees(count) };
         Packer::new(&device(), settings).err()
     };
     assert_eq!(new(0, 1), Some(PackError::NoCopies));
@@ -187,6 +197,61 @@ fn bad_settings_are_named() {
     assert!(matches!(new(1 << 20, 1 << 20), Some(PackError::TooMany { .. })));
     assert!(matches!(new(usize::MAX, 2), Some(PackError::TooMany { .. })));
     assert_eq!(new(1, 1), None);
+}
+
+/// What comes of a seed depends on how many islands there are, and not on which of them is fast.
+#[test]
+fn islands() -> Result {
+    let device = device();
+    // Islands meet after 6,000 steps.
+    let packer = || {
+        let budget = Budget::Steps(7300);
+        Packer::new(&device, Settings { starts: Some(1), seed: 4, budget, ..trees(4) })
+    };
+    let on = |more: usize| packer()?.also_on(&vec![device.clone(); more]).run(|_| {});
+    let (alone, three) = (on(0)?, on(2)?);
+    check(&Shape::tree(), 4, &three);
+    assert!((three.starts, three.steps) == (3, 7300) && three.side < 1.45, "{three:?}");
+    assert_eq!(alone.poses, packer()?.run(|_| {})?.poses);
+
+    let saving = Saving { pause: Duration::ZERO, share: 1.0 };
+    let rank = |ranks: &Arc<dyn Communicator>| {
+        let mut saved = 0;
+        let packed = packer()?.among(ranks).run_saving(|_| {}, saving, |_, _| saved += 1)?;
+        Ok::<_, PackError>((packed, saved))
+    };
+    let all: Vec<(Packed, usize)> = thread::scope(|scope| {
+        let ranks = threads::communicators(3);
+        let spawned: Vec<_> = ranks.into_iter().map(|ranks| scope.spawn(move || rank(&ranks))).collect();
+        spawned.into_iter().map(|island| island.join().expect("it doesn't panic")).collect::<Result<_, _>>()
+    })?;
+    for (rank, (packed, saved)) in all.iter().enumerate() {
+        assert_eq!((&packed.poses, packed.side), (&three.poses, three.side));
+        assert_eq!(*saved > 0, rank == 0, "rank {rank} saved {saved} times");
+    }
+
+    let ranks = threads::communicators(2);
+    ranks[1].abort("there is no disk");
+    let error = packer()?.among(&ranks[0]).run(|_| {}).unwrap_err();
+    assert_eq!(error.to_string(), "rank 1 gave up: there is no disk");
+    Ok(())
+}
+
+/// One that ends early ends the others, and what they have found is the result.
+#[test]
+fn islands_end_together() -> Result {
+    let (cancel, device) = (Cancel::new(), device());
+    let settings = Settings { starts: Some(1), budget: Budget::Time(Duration::from_secs(3600)), ..trees(5) };
+    let mut calls = 0;
+    let packed = Packer::new(&device, settings)?.also_on(std::slice::from_ref(&device)).cancelled_by(&cancel).run(|_| {
+        calls += 1;
+        if calls == 3 {
+            cancel.cancel();
+        }
+    })?;
+    assert!(packed.cancelled && calls == 3, "{calls}");
+    check(&Shape::tree(), 5, &packed);
+    Ok(())
 }
 
 /// Adam as it was published, of one number.
@@ -230,39 +295,43 @@ macro_rules! adam_is_adam {
                     beta1: 0.9,
                     beta2: 0.99,
                     epsilon: 1e-3,
-                    limit: 0.5,
                 })
                 .collect();
             let steps = device.upload(&plan)?;
-            let packing_of: Vec<u32> = (0..N as u32).map(|pose| pose / EACH as u32).collect();
+            let offsets: Vec<u32> = (0..=LANES).map(|lane| (EACH * lane) as u32).collect();
             let (start, first_scales) = (draw(3 * N), [1.0 as $t, 2.0, 0.9]);
             let (mut poses, mut scales) = (device.upload(&start)?, device.upload(&first_scales)?);
             let mut memory = device.alloc_zeroed::<$t>(POSE_MEMORY * N)?;
             let mut scale_memory = device.alloc_zeroed::<$t>(LANES)?;
-            let (packing_of_device, rates_device) = (device.upload(&packing_of)?, device.upload(&rates)?);
+            let (offsets, rates_device) = (device.upload(&offsets)?, device.upload(&rates)?);
+            // A square: half of the scale from the origin.
+            let planes = [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]].map(|[x, y]| [x, y, 0.0, 0.5]);
+            let half_planes = device.upload(planes.as_flattened())?;
+            // The last scale comes to its end.
+            let least: [$t; LANES] = [0.1, 0.1, 0.85];
+            let least_device = device.upload(&least)?;
 
             let mut expected: Vec<f64> = start.iter().map(|&number| f64::from(number)).collect();
             let mut expected_scales = first_scales.map(f64::from);
             let mut references = vec![Reference::default(); 3 * N];
             let mut drives = [0.0; LANES];
             for (number, step) in plan.iter().enumerate() {
-                let (gradient, outside, by_scale) = (draw(3 * N), draw(3 * N), draw(LANES));
-                let (a, b, c) = (device.upload(&gradient)?, device.upload(&outside)?, device.upload(&by_scale)?);
-                let number = number as u32;
-                // SAFETY: there are as many numbers for poses and packings as the kernels say.
+                let (gradient, outside) = (draw(3 * N), draw(3 * N));
+                // Most of their sums are neither above the pressure nor far below.
+                let by_pose: Vec<$t> = draw(N).into_iter().map(|slope| 0.05 * slope).collect();
+                let by_scale: Vec<f64> =
+                    by_pose.chunks(EACH).map(|slopes| slopes.iter().map(|&slope| f64::from(slope)).sum()).collect();
+                let (a, b, c) = (device.upload(&gradient)?, device.upload(&outside)?, device.upload(&by_pose)?);
+                // Of one warp, fewer threads than poses, and of several.
+                let threads = 32 << (number % 3);
+                // SAFETY: there are as many numbers for poses and packings as the kernel says, and blocks of whole warps.
                 unsafe {
-                    let lanes = LanesArgs { packing_of: &packing_of_device, rates: &rates_device, scales: &scales };
-                    let slopes = SlopesArgs { overlap: &a, outside: &b };
-                    launch!(
-                        stream,
-                        adam::poses::<$t><<<(N as u32).div_ceil(64), 64>>>(
-                            &steps, number, lanes, slopes, &mut memory, &mut poses
-                        )
-                    )?;
-                    launch!(
-                        stream,
-                        adam::scales::<$t><<<1, 64>>>(&steps, number, &rates_device, &c, &mut scale_memory, &mut scales)
-                    )?;
+                    let (rates, least, half_planes) = (&rates_device, &least_device, &half_planes);
+                    let (poses, scales) = (&mut poses, &mut scales);
+                    let lanes = LanesArgs { offsets: &offsets, rates, poses, scales, least, half_planes };
+                    let slopes = SlopesArgs { overlap: &a, outside: &b, by_scale: &c };
+                    let memory = MemoryArgs { poses: &mut memory, scales: &mut scale_memory };
+                    launch!(stream, adam::step::<$t><<<LANES as u32, threads>>>(&steps, number as u32, lanes, slopes, memory))?;
                 }
                 let betas = (f64::from(step.beta1), f64::from(step.beta2));
                 let epsilon = f64::from(step.epsilon);
@@ -282,10 +351,13 @@ macro_rules! adam_is_adam {
                     }
                 }
                 for lane in 0..LANES {
-                    let drive = (1.0 + f64::from(by_scale[lane]) / f64::from(step.pressure)).clamp(-1.0, 1.0);
+                    let drive = (1.0 + by_scale[lane] / f64::from(step.pressure)).clamp(-1.0, 1.0);
                     drives[lane] = betas.0 * drives[lane] + (1.0 - betas.0) * drive;
                     let by = drives[lane];
-                    expected_scales[lane] -= f64::from(step.rate) * f64::from(step.scale_rate) * f64::from(rates[lane]) * by;
+                    if rates[lane] != 0.0 {
+                        let rate = f64::from(step.rate) * f64::from(step.scale_rate) * f64::from(rates[lane]);
+                        expected_scales[lane] = (expected_scales[lane] - rate * by).max(f64::from(least[lane]));
+                    }
                 }
             }
             let (found, found_scales) = (stream.download_vec(&poses)?, stream.download_vec(&scales)?);
@@ -315,8 +387,7 @@ fn far_apart() -> Vec<[f64; 3]> {
 /// What is saved meanwhile is valid and ever smaller, and changes nothing of what comes of a seed.
 #[test]
 fn packings_are_saved_while_the_search_goes_on() -> Result {
-    let settings =
-        || Settings { count: 5, starts: Some(2), from: Some(far_apart()), budget: Budget::Steps(3000), ..Settings::default() };
+    let settings = || Settings { starts: Some(2), from: Some(far_apart()), budget: Budget::Steps(3000), ..trees(5) };
     let saving = Saving { pause: Duration::ZERO, share: 1.0 };
     let (shape, mut sides) = (Shape::tree(), Vec::new());
     let packed = Packer::new(&device(), settings())?.run_saving(
@@ -338,12 +409,10 @@ fn a_search_goes_on_from_a_packing() -> Result {
     for shape in [Shape::tree(), shapes().remove(0)] {
         let first = pack(&shape, 5, 2, 4000, 1)?;
         let from = |poses: &[[f64; 3]], steps| Settings {
-            shape: shape.clone(),
-            count: 5,
             starts: Some(2),
             from: Some(poses.to_vec()),
             budget: Budget::Steps(steps),
-            ..Settings::default()
+            ..copies(&shape, 5)
         };
         for steps in [1, 3000] {
             let next = Packer::new(&device(), from(&first.poses, steps))?.run(|_| {})?;
@@ -380,6 +449,11 @@ fn the_command_writes_poses_and_a_picture() -> Result {
         check_poses(&Shape::tree(), file.packings.poses(), side);
         assert!(fs::read_to_string(folder.path().join("p.svg"))?.starts_with("<svg"));
     }
+    let output = command(folder.path(), "--count 2 --steps 50 --starts 3 --gpus 2 --output p.csv --json").output()?;
+    if device().backend() == Backend::Cpu {
+        let object: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+        assert_eq!((&object["starts"], &object["device"]), (&6.into(), &format!("{} and 1 more", device()).into()));
+    }
     let output = command(folder.path(), "--count 1 --steps 50 --starts 1 --output p.csv").output()?;
     let text = String::from_utf8(output.stdout)?;
     assert!(output.status.success() && text.contains("side^2 / n") && text.contains("Written: p.csv"), "{text}");
@@ -394,6 +468,7 @@ fn the_command_says_what_is_wrong() -> Result {
         ("--count 3e9 --output p.csv", "it must be at most 67,108,864"),
         ("--count 3 --steps 9 --time 3s --output p.csv", "cannot be used with"),
         ("--count 3 --time 3x --output p.csv", "not a time"),
+        ("--count 3 --gpus 0 --output p.csv", "'0' for '--gpus <N>': it must be at least 1"),
         ("--count 3 --output p.txt", "the name must end in .npy or .csv"),
         ("--count 3 --output p.csv --plot p.csv", ".png or .svg"),
         ("--count 3 --output p.csv --shape none.json", "none.json"),
@@ -411,7 +486,7 @@ fn the_command_says_what_is_wrong() -> Result {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_killed_search_leaves_its_best() -> Result {
-    use std::{process::Stdio, thread, time::Instant};
+    use std::{process::Stdio, time::Instant};
 
     let folder = tempfile::tempdir()?;
     let at = |name: &str| folder.path().join(name);
@@ -459,7 +534,7 @@ fn a_killed_search_leaves_its_best() -> Result {
 #[cfg(target_os = "linux")]
 fn a_signal_ends_the_search_and_the_best_is_written() -> Result {
     use rustix::process::{Pid, Signal, kill_process};
-    use std::{process::Stdio, thread};
+    use std::process::Stdio;
 
     let folder = tempfile::tempdir()?;
     let mut command = std::process::Command::new(cargo_bin!("warpsmith"));

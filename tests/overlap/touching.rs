@@ -414,7 +414,7 @@ fn polygons_that_touch_a_boundary_have_their_derivatives() -> Result {
         (0..6).map(|k| (f64::from(k) * PI / 3.0).sin_cos()).map(|(sin, cos)| [0.6 * cos + 0.1, 0.5 * sin]).collect();
     let scale = 1.75;
     for boundary in [Boundary::square(), Boundary::polygon(&hexagon)?] {
-        let ring: Vec<Point> = boundary.vertices().iter().map(|vertex| vertex.map(|number| scale * number)).collect();
+        let ring: Vec<Point> = boundary.outline(scale);
         let region = Shape::from_pieces("region", std::slice::from_ref(&ring))?;
         let kinds: Vec<u32> = (0..5_000).map(|_| random.below(shapes.len()) as u32).collect();
         let kinds: Vec<u32> = kinds.into_iter().filter(|&kind| shapes[kind as usize].area() > 0.01).collect();

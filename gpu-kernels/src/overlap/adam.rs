@@ -2,8 +2,7 @@
 //! 2015).
 //!
 //! What is made small is a packing's overlap and its area outside the boundary, plus a *pressure* times the boundary's
-//! scale. Poses and scales are stepped by kernels of their own, since a thread for a pose and one for a packing have
-//! nothing in common.
+//! scale.
 //!
 //! The running means start at zero. What the original divides by, 1 - beta^t, is kept as the sum of a mean's weights,
 //! so that no thread needs to know how many steps there were: zeros in all of a packing's memory start it afresh.
@@ -13,7 +12,11 @@
 //! Copies that lie flat against the boundary push with all of an edge's length or not at all. Adam would divide by the
 //! memory of that for long, and not come back.
 
-use super::Scalar;
+use super::{Scalar, boundary::kept, clip::Point};
+use crate::collectives::{
+    Sum,
+    block::{Block, STORAGE},
+};
 use cuda_std::prelude::*;
 
 /// Numbers that Adam keeps of a pose: three first moments, three second ones, and the sums of either's weights.
@@ -37,11 +40,9 @@ pub struct Step<T> {
     pub beta2: T,
     /// What keeps the quotient of moments finite.
     pub epsilon: T,
-    /// Positions are kept within this times the scale, in x and in y.
-    pub limit: T,
 }
 
-// SAFETY: eight numbers of one type leave no gaps, and any bits are numbers.
+// SAFETY: seven numbers of one type leave no gaps, and any bits are numbers.
 unsafe impl<T: Scalar> bytemuck::Zeroable for Step<T> {}
 // SAFETY: no gaps, and any bits are numbers.
 unsafe impl<T: Scalar> bytemuck::Pod for Step<T> {}
@@ -58,90 +59,103 @@ fn quotient<T: Scalar>(first: T, second: T, weights: (T, T), epsilon: T) -> T {
     (first / weights.0) / (math::sqrt(second / weights.1) + epsilon)
 }
 
-/// The packings of poses.
+/// Packings that are stepped.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Lanes<'a, T> {
-    /// Each pose's packing.
-    pub packing_of: &'a [u32],
-    /// Each packing's rate, in units of the step's; poses of rate 0 stay.
+    /// Where each packing's poses start, and the end.
+    pub offsets: &'a [u32],
+    /// Each packing's rate, in units of the step's; those of rate 0 stay.
     pub rates: &'a [T],
+    /// x, y and theta of every pose.
+    pub poses: *mut T,
     /// Each packing's scale.
-    pub scales: &'a [T],
+    pub scales: *mut T,
+    /// The least that each scale may become.
+    pub least: &'a [T],
+    /// The half-planes that positions are [kept] in.
+    pub half_planes: &'a [T],
 }
 
-/// Derivatives by poses.
+/// Derivatives, by pose.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Slopes<'a, T> {
-    /// Of the overlap.
+    /// Of the overlap, by the pose.
     pub overlap: &'a [T],
-    /// Of what is outside.
+    /// Of what is outside, by the pose.
     pub outside: &'a [T],
+    /// Of what is outside, by the scale.
+    pub by_scale: &'a [T],
 }
 
-/// Moves every pose by one step, `steps[number]`. A thread for each.
-///
-/// # Safety
-/// There are packings as `packing_of` says, three numbers for each pose in the slopes and in `poses`, and
-/// [`POSE_MEMORY`] in `memory`.
-#[kernel(for T in [f32, f64], max_threads = 128)]
-pub unsafe fn poses<T: Scalar>(
-    steps: &[Step<T>],
-    number: u32,
-    lanes: Lanes<'_, T>,
-    slopes: Slopes<'_, T>,
-    memory: *mut T,
-    poses: *mut T,
-) {
-    let (step, Lanes { packing_of, rates, scales }) = (&steps[number as usize], lanes);
-    let pose = thread::index_1d() as usize;
-    let Some(&packing) = packing_of.get(pose) else { return };
-    // SAFETY: the arrays fit each other (this kernel's contract); each thread's numbers are its pose's own.
-    unsafe {
-        let rate = step.rate * *rates.get_unchecked(packing as usize);
-        if rate == T::ZERO {
-            return;
-        }
-        let limit = step.limit * *scales.get_unchecked(packing as usize);
-        let memory = memory.add(POSE_MEMORY * pose);
-        let poses = poses.add(3 * pose);
-        let weights = (blend(*memory.add(6), T::ONE, step.beta1), blend(*memory.add(7), T::ONE, step.beta2));
-        *memory.add(6) = weights.0;
-        *memory.add(7) = weights.1;
-        for k in 0..3 {
-            let slope = *slopes.overlap.get_unchecked(3 * pose + k) + *slopes.outside.get_unchecked(3 * pose + k);
-            let first = blend(*memory.add(k), slope, step.beta1);
-            let second = blend(*memory.add(3 + k), slope * slope, step.beta2);
-            *memory.add(k) = first;
-            *memory.add(3 + k) = second;
-            let rate = if k == 2 { rate * step.turn } else { rate };
-            let next = *poses.add(k) - rate * quotient(first, second, weights, step.epsilon);
-            *poses.add(k) = if k == 2 { next } else { math::min(math::max(next, -limit), limit) };
-        }
-    }
+/// What steps keep.
+#[derive(Clone, Copy, Debug, KernelParam)]
+pub struct Memory<T> {
+    /// [`POSE_MEMORY`] numbers for each pose.
+    pub poses: *mut T,
+    /// One for each packing.
+    pub scales: *mut T,
 }
 
-/// Moves every packing's scale by one step, `steps[number]`. A thread for each of `rates`; those of rate 0 stay.
-/// `by_scale` is the derivative of what is outside, and the step's pressure is above 0.
+/// Moves the poses and the scale of every packing by one step, `steps[number]`, whose pressure is above 0 unless its
+/// `scale_rate` is 0. A block for each packing, of whole warps.
 ///
 /// # Safety
-/// There is a number for each packing in `by_scale`, `memory` and `scales`.
-#[kernel(for T in [f32, f64], max_threads = 128)]
-pub unsafe fn scales<T: Scalar>(steps: &[Step<T>], number: u32, rates: &[T], by_scale: &[T], memory: *mut T, scales: *mut T) {
-    let step = &steps[number as usize];
-    let packing = thread::index_1d() as usize;
-    let Some(&rate) = rates.get(packing) else { return };
-    let rate = rate * step.rate * step.scale_rate;
+/// There is one offset more than packings, a rate, a scale and its least for each, and all that `Lanes`, `Slopes` and
+/// `Memory` say for each pose of theirs. Blocks are one-dimensional.
+#[kernel(for T in [f32, f64], max_threads = 1024)]
+pub unsafe fn step<T: Scalar>(steps: &[Step<T>], number: u32, lanes: Lanes<'_, T>, slopes: Slopes<'_, T>, memory: Memory<T>)
+where
+    Sum: crate::collectives::Op<T>,
+{
+    let (step, packing) = (&steps[number as usize], thread::block_idx_x() as usize);
+    let (thread, threads) = (thread::thread_idx_x() as usize, thread::block_dim_x() as usize);
+    let Some(&rate) = lanes.rates.get(packing) else { return };
+    let rate = step.rate * rate;
     if rate == T::ZERO {
         return;
     }
-    // SAFETY: the arrays fit each other (this kernel's contract); each thread's numbers are its packing's own.
+    // SAFETY: the arrays fit each other (this kernel's contract); each thread's numbers are its poses' own. The scale is
+    // written by one thread, after a barrier that all pass once they have read it. The rates of a step and of a packing
+    // are the same for all threads of the block, so that all of them come to the reduction, which uses its shared array
+    // once.
     unsafe {
-        let memory = memory.add(packing);
-        let drive = T::ONE + *by_scale.get_unchecked(packing) / step.pressure;
-        let drive = blend(*memory, math::min(math::max(drive, -T::ONE), T::ONE), step.beta1);
-        *memory = drive;
-        // Whatever happens, there is a boundary left.
-        let scale = *scales.add(packing);
-        *scales.add(packing) = math::max(math::mul_add(-rate, drive, scale), T::HALF * scale);
+        let (start, end) = (*lanes.offsets.get_unchecked(packing) as usize, *lanes.offsets.get_unchecked(packing + 1) as usize);
+        let scale = *lanes.scales.add(packing);
+        let mut by_scale = T::ZERO;
+        for pose in (start..end).skip(thread).step_by(threads) {
+            let memory = memory.poses.add(POSE_MEMORY * pose);
+            let weights = (blend(*memory.add(6), T::ONE, step.beta1), blend(*memory.add(7), T::ONE, step.beta2));
+            *memory.add(6) = weights.0;
+            *memory.add(7) = weights.1;
+            for k in 0..3 {
+                let slope = *slopes.overlap.get_unchecked(3 * pose + k) + *slopes.outside.get_unchecked(3 * pose + k);
+                let first = blend(*memory.add(k), slope, step.beta1);
+                let second = blend(*memory.add(3 + k), slope * slope, step.beta2);
+                *memory.add(k) = first;
+                *memory.add(3 + k) = second;
+                let rate = if k == 2 { rate * step.turn } else { rate };
+                let to = lanes.poses.add(3 * pose + k);
+                *to = *to - rate * quotient(first, second, weights, step.epsilon);
+            }
+            let [x, y] = [0, 1].map(|k| lanes.poses.add(3 * pose + k));
+            let position = kept(lanes.half_planes, scale, Point::new(*x, *y));
+            *x = position.x;
+            *y = position.y;
+            by_scale = by_scale + *slopes.by_scale.get_unchecked(pose);
+        }
+        let rate = rate * step.scale_rate;
+        if rate == T::ZERO {
+            return;
+        }
+        let by_scale = Block::new(shared_array![T; STORAGE]).reduce(by_scale, Sum);
+        thread::sync_threads();
+        if thread == 0 {
+            let memory = memory.scales.add(packing);
+            let drive = T::ONE + by_scale / step.pressure;
+            let drive = blend(*memory, math::min(math::max(drive, -T::ONE), T::ONE), step.beta1);
+            *memory = drive;
+            let least = *lanes.least.get_unchecked(packing);
+            *lanes.scales.add(packing) = math::max(math::mul_add(-rate, drive, scale), least);
+        }
     }
 }

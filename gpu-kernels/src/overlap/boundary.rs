@@ -1,32 +1,70 @@
 //! What of each copy is outside a convex region.
 //!
-//! The region is a convex polygon, times a *scale* about the origin that each packing has of its own: the side of the
-//! square, where it is the unit square. It is given as half-planes, and cut into quads like a shape. What is outside of
-//! a piece is its area less what it has in common with the quads; a copy with all corners inside has exactly nothing
-//! outside, and no derivatives, also where it touches the boundary.
+//! Each packing has a *scale* of its own. The region is a convex polygon times the scale, about the origin: the scale is
+//! the side of the square, where it is the unit square. Or it is a strip, of which the scale is the height alone, or a
+//! disk, whose radius it is. What is outside of a piece is its area less what it has in common with the region; a copy
+//! with all corners inside has exactly nothing outside, and no derivatives, also where it touches the boundary.
 //!
-//! As the scale grows, the region's edges move outwards by their distance from the origin: the derivative of the common
-//! area is what the region's own segments of the common boundary sweep, seen from the origin, over the scale.
+//! A polygon is given as half-planes, and cut into quads like a shape. As the scale grows, its edges move outwards by
+//! their distance from the origin: the derivative of the common area is what the region's own segments of the common
+//! boundary sweep, seen from the origin, over the scale. Of a strip it is half of the segments' length at both ends, and
+//! of a disk that of the arcs.
 
 use super::{
     Scalar,
-    clip::{Intersection, Point, nearness, nudged},
+    clip::{Intersection, Point, edge_near, moved, nearness, nudged},
     layout::List,
     transform::Source,
 };
 use cuda_std::prelude::*;
 
-/// A half-plane: x and y of its inward normal, and its offset at scale 1. Inside is where
-/// `normal * point + scale * offset >= 0`.
-pub const HALF_PLANE: usize = 3;
+/// A half-plane: x and y of its inward normal, its offset at scale 0, and what a unit of scale adds to it. Inside is
+/// where `normal * point + offset + scale * growth >= 0`.
+pub const HALF_PLANE: usize = 4;
 
-/// A region at scale 1.
+/// A polygon, or a strip, at scale 1.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Region<'a, T> {
     /// [`HALF_PLANE`] numbers for each.
     pub half_planes: &'a [T],
     /// Four corners for each.
     pub quads: &'a [Point<T>],
+    /// 1 where the scale is that of y alone: the region is one quad then, a rectangle about the origin. Else 0.
+    pub strip: u32,
+}
+
+/// A half-plane at a scale: its normal, and its offset.
+#[inline(always)]
+fn plane_at<T: Scalar>(plane: &[T], scale: T) -> (Point<T>, T) {
+    (Point::new(plane[0], plane[1]), math::mul_add(scale, plane[3], plane[2]))
+}
+
+/// Brings a point that is beyond half-planes back to their lines, one after the other. `half_planes` has
+/// [`HALF_PLANE`] numbers for each.
+#[inline(always)]
+pub fn kept<T: Scalar>(half_planes: &[T], scale: T, mut point: Point<T>) -> Point<T> {
+    for plane in half_planes.chunks_exact(HALF_PLANE) {
+        let (normal, offset) = plane_at(plane, scale);
+        let depth = normal.dot(point) + offset;
+        if depth < T::ZERO {
+            point = point.minus(normal.times(depth));
+        }
+    }
+    point
+}
+
+/// The length of the part of the level line at `y` that is in a convex quad, from `low` to `high`.
+#[inline(always)]
+fn chord<T: Scalar>(quad: &[Point<T>; 4], y: T, low: T, high: T) -> T {
+    let (mut from, mut to) = (T::INFINITY, -T::INFINITY);
+    for k in 0..4 {
+        let (a, b) = (quad[k], quad[(k + 1) % 4]);
+        if (a.y < y) != (b.y < y) {
+            let x = math::mul_add((y - a.y) / (b.y - a.y), b.x - a.x, a.x);
+            (from, to) = (math::min(from, x), math::max(to, x));
+        }
+    }
+    math::max(math::min(to, high) - math::max(from, low), T::ZERO)
 }
 
 /// What is outside, by pose.
@@ -54,7 +92,7 @@ pub unsafe fn outside<T: Scalar>(
     region: Region<'_, T>,
     out: Outside<T>,
 ) {
-    let Region { half_planes, quads } = region;
+    let Region { half_planes, quads, strip } = region;
     let row = thread::index_1d() as usize;
     let Some(&pose) = order.get(row) else { return };
     // SAFETY: the arrays fit each other (this kernel's contract); each thread writes what is its pose's.
@@ -69,9 +107,9 @@ pub unsafe fn outside<T: Scalar>(
         let mut circle_inside = true;
         let mut size = T::ZERO;
         for plane in half_planes.chunks_exact(HALF_PLANE) {
-            let depth = math::mul_add(scale, plane[2], Point::new(plane[0], plane[1]).dot(circle.center));
-            circle_inside &= depth >= circle.radius;
-            size = math::max(size, scale * plane[2]);
+            let (normal, offset) = plane_at(plane, scale);
+            circle_inside &= normal.dot(circle.center) + offset >= circle.radius;
+            size = math::max(size, offset);
         }
         // Rounding does more where the region is larger than the copy.
         let nudge = (*rows.nudges.add(row)).times(T::ONE + size / shape.radius);
@@ -81,8 +119,8 @@ pub unsafe fn outside<T: Scalar>(
             let corners = (*rows.pieces.add((place.first + k) as usize)).corners;
             let mut least = T::INFINITY;
             for plane in half_planes.chunks_exact(HALF_PLANE) {
-                let normal = Point::new(plane[0], plane[1]);
-                let offset = math::mul_add(scale, plane[2], normal.dot(position));
+                let (normal, offset) = plane_at(plane, scale);
+                let offset = normal.dot(position) + offset;
                 for corner in corners {
                     least = math::min(least, normal.dot(corner) + offset);
                 }
@@ -94,6 +132,8 @@ pub unsafe fn outside<T: Scalar>(
         let mut outside = T::ZERO;
         // Of the pieces that aren't wholly inside, what is.
         let mut inside = Intersection::NONE;
+        // The segments of the region's boundary in it, at both ends of a strip.
+        let mut ends = T::ZERO;
         for k in 0..pieces_to_see {
             let depth = depth(k);
             if depth >= limit {
@@ -102,9 +142,18 @@ pub unsafe fn outside<T: Scalar>(
             let corners = (*rows.pieces.add((place.first + k) as usize)).corners;
             let mut common = Intersection::NONE;
             for quad in quads.chunks_exact(4) {
-                let corner = |k: usize| quad[k].times(scale);
+                let corner = |k: usize| Point::new(if strip == 1 { quad[k].x } else { scale * quad[k].x }, scale * quad[k].y);
                 let region = [corner(0), corner(1), corner(2), corner(3)];
-                common = common.plus(nudged(&corners, &region, Point::ORIGIN.minus(position), nudge));
+                let at = Point::ORIGIN.minus(position);
+                common = common.plus(nudged(&corners, &region, at, nudge));
+                if strip == 1 {
+                    // Seen where the derivatives are.
+                    let there = moved(&region, at);
+                    let there = if edge_near(&corners, &there, limit) { moved(&there, nudge) } else { there };
+                    let [a, _, c, _] = there;
+                    let (low, high) = (math::min(a.x, c.x), math::max(a.x, c.x));
+                    ends = ends + chord(&corners, a.y, low, high) + chord(&corners, c.y, low, high);
+                }
             }
             if depth < T::ZERO {
                 let twice = corners[2].minus(corners[0]).cross(corners[3].minus(corners[1]));
@@ -121,6 +170,111 @@ pub unsafe fn outside<T: Scalar>(
         // The whole boundary sweeps the double of the area, wherever it is seen from; the copy's part is moved to the
         // origin.
         let swept = inside.swept + position.cross(inside.along);
-        *out.by_scale.add(pose as usize) = (swept - inside.twice_area) / scale;
+        let by_scale = if strip == 1 { -T::HALF * ends } else { (swept - inside.twice_area) / scale };
+        *out.by_scale.add(pose as usize) = by_scale;
+    }
+}
+
+/// What a convex piece has in common with a disk.
+struct InDisk<T> {
+    /// As an intersection, seen from the disk's centre.
+    common: Intersection<T>,
+    /// The angle of the disk's arcs on its boundary.
+    arcs: T,
+}
+
+impl<T: Scalar> InDisk<T> {
+    /// Adds what the edge from `a` to `b`, relative to the pose at `position`, contributes: the triangle up to the
+    /// centre of what is in the disk, and sectors for the rest.
+    #[inline(always)]
+    fn add(&mut self, a: Point<T>, b: Point<T>, position: Point<T>, square: T) {
+        let edge = b.minus(a);
+        let (from, to) = (a.plus(position), b.plus(position));
+        let (length, along) = (edge.dot(edge), edge.dot(from));
+        // Where the line is in the disk: between the roots of `length t^2 + 2 along t + (|from|^2 - square)`.
+        let side = from.cross(edge);
+        let root = math::sqrt(math::max(math::mul_add(length, square, -side * side), T::ZERO));
+        let share = if length > T::ZERO { T::ONE / length } else { T::ZERO };
+        let start = math::max((-along - root) * share, T::ZERO);
+        let end = math::min((root - along) * share, T::ONE);
+        let angle = |u: Point<T>, v: Point<T>| math::atan2(u.cross(v), u.dot(v));
+        if root > T::ZERO && start < end {
+            let at = |place: T| Point::new(math::mul_add(place, edge.x, a.x), math::mul_add(place, edge.y, a.y));
+            let (enters, leaves) = (at(start), at(end));
+            if start > T::ZERO {
+                self.arcs = self.arcs + angle(from, enters.plus(position));
+            }
+            if end < T::ONE {
+                self.arcs = self.arcs + angle(leaves.plus(position), to);
+            }
+            let vector = leaves.minus(enters);
+            let own = &mut self.common;
+            own.swept = own.swept + enters.plus(position).cross(vector);
+            own.along = own.along.plus(vector);
+            own.squares = own.squares + vector.dot(enters.plus(leaves));
+        } else {
+            self.arcs = self.arcs + angle(from, to);
+        }
+    }
+}
+
+/// As [`outside`], of a disk about the origin whose radius is the scale.
+///
+/// # Safety
+/// As of [`outside`].
+#[kernel(for T in [f32, f64], max_threads = 128)]
+pub unsafe fn outside_disk<T: Scalar>(
+    order: &[u32],
+    source: Source<'_, T>,
+    rows: List<T>,
+    packing_of: &[u32],
+    scales: &[T],
+    out: Outside<T>,
+) {
+    let row = thread::index_1d() as usize;
+    let Some(&pose) = order.get(row) else { return };
+    // SAFETY: the arrays fit each other (this kernel's contract); each thread writes what is its pose's.
+    unsafe {
+        let packing = *packing_of.get_unchecked(pose as usize) as usize;
+        let radius = *scales.get_unchecked(if scales.len() == 1 { 0 } else { packing });
+        let square = radius * radius;
+        let place = *rows.places.add(row);
+        let circle = *rows.circles.add(row);
+        let room = radius - circle.radius;
+        let circle_inside = room >= T::ZERO && circle.center.dot(circle.center) <= room * room;
+        let corners_of = |k: u32| (*rows.pieces.add((place.first + k) as usize)).corners;
+        let holds = |corners: [Point<T>; 4]| {
+            let mut farthest = T::ZERO;
+            for corner in corners {
+                let corner = corner.plus(place.position);
+                farthest = math::max(farthest, corner.dot(corner));
+            }
+            farthest <= square
+        };
+        let copy_inside = circle_inside || (0..place.count).all(|k| holds(corners_of(k)));
+        let pieces_to_see = if copy_inside { 0 } else { place.count };
+        let mut outside = T::ZERO;
+        let mut inside = InDisk { common: Intersection::NONE, arcs: T::ZERO };
+        for k in 0..pieces_to_see {
+            let corners = corners_of(k);
+            if holds(corners) {
+                continue;
+            }
+            let mut one = InDisk { common: Intersection::NONE, arcs: T::ZERO };
+            for k in 0..4 {
+                one.add(corners[k], corners[(k + 1) % 4], place.position, square);
+            }
+            let twice = corners[2].minus(corners[0]).cross(corners[3].minus(corners[1]));
+            let common = math::mul_add(square, one.arcs, one.common.swept);
+            outside = outside + T::HALF * math::max(twice - common, T::ZERO);
+            inside = InDisk { common: inside.common.plus(one.common), arcs: inside.arcs + one.arcs };
+        }
+        *out.areas.add(pose as usize) = math::min(outside, source.shape(pose).area);
+        let gradient = inside.common.gradient();
+        let to = out.gradients.add(3 * pose as usize);
+        *to = -gradient.x;
+        *to.add(1) = -gradient.y;
+        *to.add(2) = -gradient.theta;
+        *out.by_scale.add(pose as usize) = -radius * inside.arcs;
     }
 }

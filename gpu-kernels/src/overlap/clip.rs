@@ -382,7 +382,8 @@ pub fn intersect<T: Scalar>(first: &Quad<T>, second: &Quad<T>) -> Intersection<T
             let vector = second.minus(first);
             Point::new(math::mul_add(place, vector.x, first.x), math::mul_add(place, vector.y, first.y))
         };
-        let start = if edge.entered == OWN { T::ZERO } else { edge.start };
+        // Of what doesn't remain, the start may be too far away for the type.
+        let start = if edge.entered == OWN || !remains { T::ZERO } else { edge.start };
         let end = if edge.left == OWN { T::ONE } else { edge.end };
         let from = at(start);
         let to = at(if remains { end } else { start });

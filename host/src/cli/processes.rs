@@ -1,10 +1,10 @@
 //! Ranks that `mpirun` or `srun` started.
 
-use std::{env, sync::Arc};
+use std::{env, fmt, sync::Arc};
 
 use warpsmith::{device::Device, ranks::Communicator};
 
-use super::failure::Failure;
+use super::{Global, failure::Failure};
 
 /// In which launchers of MPI say how many processes they started: Open MPI's, MVAPICH's, and those that speak PMI.
 const MPI_SIZES: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE"];
@@ -56,6 +56,55 @@ pub fn started() -> Result<Option<Arc<dyn Communicator>>, Failure> {
 /// Whether a launcher says that it started this process.
 pub fn is_launched() -> bool {
     launched().is_some()
+}
+
+/// The most GPUs that can be asked for.
+pub const MOST_GPUS: usize = 64;
+
+/// Where a command works: on devices of this process, or as one of several ranks.
+pub struct Places {
+    pub devices: Vec<Device>,
+    pub ranks: Option<Arc<dyn Communicator>>,
+}
+
+/// The ranks that a launcher started, if there are several. Each takes one GPU: `--gpus` is an error then.
+pub fn several(gpus: Option<usize>) -> Result<Option<Arc<dyn Communicator>>, Failure> {
+    let ranks = if is_launched() { started()? } else { None };
+    let ranks = ranks.filter(|ranks| ranks.size() > 1);
+    if ranks.is_some() && gpus.is_some() {
+        return Err(Failure::error("--gpus can't be used with mpirun: each rank takes one GPU"));
+    }
+    Ok(ranks)
+}
+
+/// The device of this one of several ranks, or the devices that `--gpus` asks for.
+pub fn devices(global: &Global, ranks: Option<&dyn Communicator>, gpus: Option<usize>) -> Result<Vec<Device>, Failure> {
+    match ranks {
+        Some(ranks) => Ok(vec![device(ranks, &global.open_all()?).clone()]),
+        None => global.open_several(gpus),
+    }
+}
+
+/// The ranks that a launcher started, with this one's device, or the devices that `--gpus` asks for.
+pub fn places(global: &Global, gpus: Option<usize>) -> Result<Places, Failure> {
+    let ranks = several(gpus)?;
+    let devices = devices(global, ranks.as_deref(), gpus)?;
+    Ok(Places { devices, ranks })
+}
+
+impl Places {
+    /// Whether this process says and writes what comes of it.
+    pub fn is_first(&self) -> bool {
+        self.ranks.as_ref().is_none_or(|ranks| ranks.rank() == 0)
+    }
+}
+
+impl fmt::Display for Places {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let more = self.ranks.as_ref().map_or(self.devices.len(), |ranks| ranks.size()) - 1;
+        write!(f, "{}", self.devices[0])?;
+        if more > 0 { write!(f, " and {more} more") } else { Ok(()) }
+    }
 }
 
 /// The device of this rank: of the ranks of one host, each takes another one, as far as there are enough.

@@ -71,11 +71,12 @@ impl<T: Scalar> Pairs<T> {
 pub struct Region<T: Scalar> {
     pub half_planes: Buffer<T>,
     pub quads: Buffer<Point<T>>,
+    pub strip: bool,
 }
 
 impl<T: Scalar> Region<T> {
     pub fn argument(&self) -> impl IntoParam<boundary::Region<'static, T>> {
-        RegionArgs { half_planes: &self.half_planes, quads: &self.quads }
+        RegionArgs { half_planes: &self.half_planes, quads: &self.quads, strip: u32::from(self.strip) }
     }
 }
 

@@ -59,6 +59,28 @@ pub(super) fn grown(ring: &[Point], margin: f64) -> Vec<Point> {
     (0..n).map(corner).collect()
 }
 
+/// The corners of the least convex polygon around points, counter-clockwise (A. M. Andrew, *Another Efficient Algorithm
+/// for Convex Hulls in Two Dimensions*, 1979).
+pub(super) fn hull(mut points: Vec<Point>) -> Vec<Point> {
+    points.sort_by(|a, b| a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1])));
+    points.dedup();
+    let chain = |points: &mut dyn Iterator<Item = Point>| {
+        let mut chain: Vec<Point> = Vec::new();
+        for point in points {
+            while let [.., a, b] = chain[..]
+                && cross(a, b, point) <= 0.0
+            {
+                chain.pop();
+            }
+            chain.push(point);
+        }
+        chain.pop();
+        chain
+    };
+    let (lower, upper) = (chain(&mut points.iter().copied()), chain(&mut points.iter().rev().copied()));
+    if lower.is_empty() { points } else { [lower, upper].concat() }
+}
+
 /// A sum of many terms, as if it were rounded but once (Neumaier's way).
 pub(super) fn sum(terms: impl IntoIterator<Item = f64>) -> f64 {
     let (mut sum, mut lost) = (0.0f64, 0.0);
@@ -91,6 +113,14 @@ mod tests {
 
     fn moved(ring: &[Point], x: f64, y: f64) -> Vec<Point> {
         ring.iter().map(|point| [point[0] + x, point[1] + y]).collect()
+    }
+
+    #[test]
+    fn hulls() {
+        let inner = [[0.5, 0.5], [0.5, 0.0], [1.0, 0.25]];
+        assert_eq!(hull([&SQUARE[..], &inner, &SQUARE].concat()), SQUARE);
+        assert_eq!(hull(vec![[1.0, 2.0], [1.0, 2.0]]), [[1.0, 2.0]]);
+        assert_eq!(hull(vec![[0.0, 0.0], [2.0, 2.0], [1.0, 1.0]]), [[0.0, 0.0], [2.0, 2.0]]);
     }
 
     #[test]

@@ -105,6 +105,12 @@ pub enum OverlapError {
         /// The edge from the vertex of this index to the next.
         edge: usize,
     },
+    /// A strip's width is invalid.
+    #[error("a strip of width {width}: it must be a number from {min:e} to {max:e}", min = super::shape::SMALLEST, max = super::shape::LARGEST)]
+    Width {
+        /// The width.
+        width: f64,
+    },
     /// A boundary together with a lattice.
     #[error("a boundary and a lattice exclude each other: nothing is outside where everything repeats")]
     BoundaryInLattice,

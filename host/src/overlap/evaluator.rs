@@ -159,6 +159,17 @@ fn points<T: OverlapReal>(points: impl IntoIterator<Item = Point>) -> Vec<clip::
 }
 
 impl<T: OverlapReal> Shapes<T> {
+    /// Where the pieces of each of these shapes start, if they stand one after the other, and how many there are.
+    pub fn first_pieces(&self, of_poses: &[u32]) -> (Vec<u32>, usize) {
+        let mut next = 0;
+        let first = of_poses.iter().map(|&shape| {
+            let first = next as u32;
+            next += self.counts[shape as usize];
+            first
+        });
+        (first.collect(), next)
+    }
+
     fn new(device: &Device, shapes: &[Shape]) -> Result<Self, OverlapError> {
         let mut first = 0;
         let extent = shapes.iter().map(|shape| length(shape.center()) + shape.radius()).fold(0.0, f64::max);
@@ -233,6 +244,7 @@ impl<T: OverlapReal> Overlap<T> {
         let region = Region {
             half_planes: self.device.upload(&half_planes)?,
             quads: self.device.upload(&points(boundary.quads().as_flattened().iter().copied()))?,
+            strip: boundary.width().is_some(),
         };
         self.region = Some((boundary, region));
         self.scene = None;
@@ -300,6 +312,11 @@ impl<T: OverlapReal> Overlap<T> {
     /// Whether it measures what is outside a boundary.
     pub fn has_boundary(&self) -> bool {
         self.region.is_some()
+    }
+
+    /// The half-planes that poses are kept in, on the device: none where there is no boundary.
+    pub(super) fn half_planes(&self) -> Option<&Buffer<T>> {
+        self.region.as_ref().map(|(_, region)| &region.half_planes)
     }
 
     /// The device.
@@ -375,6 +392,14 @@ impl<T: OverlapReal> Overlap<T> {
         Ok(scene)
     }
 
+    /// Replaces the shapes of a scene's poses ([`Scene::set_shapes`]).
+    pub(super) fn set_shapes(&self, stream: &Stream, scene: &mut Scene<T>, of_poses: &[u32]) -> Result<(), OverlapError> {
+        if scene.owner != self.id {
+            return Err(OverlapError::ForeignScene);
+        }
+        scene.set_shapes(stream, &self.shapes, of_poses)
+    }
+
     /// Phase one, after the order by cells where there is a grid. Makes room for what is wanted by pose, and clears it.
     fn prepare(&self, stream: &Stream, scene: &mut Scene<T>, wanted: Wanted) -> Result<(), OverlapError> {
         if scene.owner != self.id {
@@ -431,6 +456,7 @@ impl<T: OverlapReal> Overlap<T> {
                 tree.build(stream, &list.circles)?;
             }
         }
+        scene.sizes.prepared = true;
         Ok(())
     }
 
@@ -508,9 +534,29 @@ impl<T: OverlapReal> Overlap<T> {
     /// # Errors
     /// [`OverlapError::ForeignScene`], device errors.
     pub fn enqueue(&self, stream: &Stream, scene: &mut Scene<T>, wanted: Wanted) -> Result<(), OverlapError> {
+        self.overlaps(stream, scene, wanted)?;
+        // There is twice each area; and each pair twice, where it was taken twice.
+        self.total(stream, scene, if self.is_full(wanted) { 0.25 } else { 0.5 })?;
+        self.outside(stream, scene)?;
+        self.total_outside(stream, scene)?;
+        Ok(())
+    }
+
+    /// As much of [`enqueue`](Self::enqueue) as a descent needs: derivatives by pose, without totals.
+    pub(super) fn enqueue_slopes(&self, stream: &Stream, scene: &mut Scene<T>) -> Result<(), OverlapError> {
+        self.overlaps(stream, scene, Wanted::GRADIENT)?;
+        Ok(self.outside(stream, scene)?)
+    }
+
+    /// Whether each pair is taken twice, once for either pose.
+    fn is_full(&self, wanted: Wanted) -> bool {
+        self.deterministic && wanted != Wanted::TOTALS
+    }
+
+    /// Overlaps within each packing, by pose and by tile.
+    fn overlaps(&self, stream: &Stream, scene: &mut Scene<T>, wanted: Wanted) -> Result<(), OverlapError> {
         self.prepare(stream, scene, wanted)?;
-        let full = self.deterministic && wanted != Wanted::TOTALS;
-        let mode = if full { Mode::FULL } else { Mode::HALF.with(Mode::CANDIDATES) };
+        let mode = if self.is_full(wanted) { Mode::FULL } else { Mode::HALF.with(Mode::CANDIDATES) };
         let Scene { list, frames, offsets, grid, tree, by_pose, nothing, partial, tiles, packing_of, .. } = scene;
         let cells = self.cells(frames, offsets, grid.as_ref(), tree.as_ref());
         let mode = with_wanted(mode, wanted);
@@ -519,9 +565,6 @@ impl<T: OverlapReal> Overlap<T> {
         // that its arrays fit each other. Tiles are of rows and packings that exist. What is wanted by pose has room,
         // and is zero where it is added to.
         unsafe { self.intersect(stream, rows, list, cells, mode, nothing)? };
-        // There is twice each area; and each pair twice, where it was taken twice.
-        self.total(stream, scene, if full { 0.25 } else { 0.5 })?;
-        self.outside(stream, scene)?;
         Ok(())
     }
 
@@ -541,17 +584,41 @@ impl<T: OverlapReal> Overlap<T> {
         for scene in [&mut *first, &mut *second] {
             self.prepare(stream, scene, wanted)?;
         }
-        let apart = self.deterministic && wanted != Wanted::TOTALS;
+        let apart = self.is_full(wanted);
         self.rows_of(stream, first, second, wanted, if apart { Pass::Rows } else { Pass::Both })?;
+        self.total(stream, first, 0.5)?;
         if apart {
             self.rows_of(stream, second, first, wanted, Pass::Rows)?;
+            self.total(stream, second, 0.5)?;
         } else {
             stream.copy(&first.totals, &mut second.totals)?;
         }
         for scene in [first, second] {
             self.outside(stream, scene)?;
+            self.total_outside(stream, scene)?;
         }
         Ok(())
+    }
+
+    /// As [`enqueue_slopes`](Self::enqueue_slopes) of `scene` among the poses of `others` alone, which are taken as
+    /// they were at their last evaluation.
+    ///
+    /// # Panics
+    /// Where `others` was never evaluated.
+    pub(super) fn enqueue_slopes_among(
+        &self,
+        stream: &Stream,
+        scene: &mut Scene<T>,
+        others: &mut Scene<T>,
+    ) -> Result<(), OverlapError> {
+        check_packings(scene.packings(), others.packings())?;
+        if others.owner != self.id {
+            return Err(OverlapError::ForeignScene);
+        }
+        assert!(others.sizes.prepared, "a scene without an evaluation");
+        self.prepare(stream, scene, Wanted::GRADIENT)?;
+        self.rows_of(stream, scene, others, Wanted::GRADIENT, Pass::Rows)?;
+        Ok(self.outside(stream, scene)?)
     }
 
     /// Phase two with the rows of one scene and the candidates of another.
@@ -572,8 +639,7 @@ impl<T: OverlapReal> Overlap<T> {
         // SAFETY: both scenes were prepared by this evaluator, for its shapes and lattice, and have equally many
         // packings, so that their arrays fit each other. What is wanted by pose has room, and is zero where it is added
         // to.
-        unsafe { self.intersect(stream, own, others, cells, mode, out)? };
-        self.total(stream, rows, 0.5)
+        unsafe { self.intersect(stream, own, others, cells, mode, out) }
     }
 
     /// Sums up what phase two left, by packing.
@@ -587,30 +653,49 @@ impl<T: OverlapReal> Overlap<T> {
         unsafe { sum_ranges(stream, partial, offsets, longest, T::from_f64(factor), totals) }
     }
 
+    /// What is outside the boundary, by pose.
     fn outside(&self, stream: &Stream, scene: &mut Scene<T>) -> Result<(), DeviceError> {
-        let Some((_, region)) = &self.region else { return Ok(()) };
-        if !scene.sizes.scaled {
-            return Ok(());
-        }
-        let (n, packings) = (scene.len(), scene.packings());
+        let Some((boundary, region)) = self.region.as_ref().filter(|_| scene.sizes.scaled) else { return Ok(()) };
+        let n = scene.len();
         scene.outside.areas.ensure(n)?;
         scene.outside.gradients.ensure(3 * n)?;
         scene.outside.by_scale.ensure(n)?;
-        scene.outside_totals.ensure(packings)?;
-        scene.by_scale_totals.ensure(packings)?;
-        let Scene { poses, scales, shape_of, first_piece, packing_of, offsets, list, outside, sizes, .. } = scene;
+        let Scene { poses, scales, shape_of, first_piece, packing_of, list, outside, .. } = scene;
         let (poses, shape_of, first_piece) = (&*poses, &*shape_of, &*first_piece);
         let source = SourceArgs { poses, shapes: &self.shapes.spans, quads: &self.shapes.quads, shape_of, first_piece };
         let (order, grid) = (&list.order, blocks(list.order.len()));
         // SAFETY: the scene was prepared by this evaluator, for its shapes, so that its arrays fit each other; the
-        // results have room for all poses and packings. There is one scale, or one for each packing.
+        // results have room for all poses. There is one scale, or one for each packing.
         unsafe {
-            launch!(
-                stream,
-                boundary::outside::<T><<<grid, THREADS>>>(
-                    order, source, list.argument(), &*packing_of, &*scales, region.argument(), outside.argument()
+            if boundary.is_disk() {
+                launch!(
+                    stream,
+                    boundary::outside_disk::<T><<<grid, THREADS>>>(
+                        order, source, list.argument(), &*packing_of, &*scales, outside.argument()
+                    )
                 )
-            )?;
+            } else {
+                launch!(
+                    stream,
+                    boundary::outside::<T><<<grid, THREADS>>>(
+                        order, source, list.argument(), &*packing_of, &*scales, region.argument(), outside.argument()
+                    )
+                )
+            }
+        }
+    }
+
+    /// Sums it up, by packing.
+    fn total_outside(&self, stream: &Stream, scene: &mut Scene<T>) -> Result<(), DeviceError> {
+        if self.region.is_none() || !scene.sizes.scaled {
+            return Ok(());
+        }
+        let packings = scene.packings();
+        scene.outside_totals.ensure(packings)?;
+        scene.by_scale_totals.ensure(packings)?;
+        let Scene { offsets, outside, sizes, .. } = scene;
+        // SAFETY: `outside` has made room for a number for each pose, which are as many as the offsets say.
+        unsafe {
             sum_ranges(stream, &outside.areas, offsets, sizes.longest, T::ONE, &mut scene.outside_totals)?;
             sum_ranges(stream, &outside.by_scale, offsets, sizes.longest, T::ONE, &mut scene.by_scale_totals)
         }

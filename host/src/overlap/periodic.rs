@@ -12,7 +12,7 @@ use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
 use rayon::prelude::*;
 
-use super::{Lattice, Point, Shape, convex::bounds, random::Random};
+use super::{Lattice, Point, Shape, convex::bounds, pack::Turns, random::Random};
 use crate::engine::Cancel;
 
 /// A packing that repeats by a lattice.
@@ -49,23 +49,29 @@ type Way = [f64; 5];
 impl Periodic {
     /// The densest packing with one copy in a cell that was found. The same seed gives the same one.
     pub fn single(shape: &Shape, seed: u64) -> Periodic {
-        densest(shape, 1, seed, &Cancel::new()).swap_remove(0)
+        densest(shape, 1, None, seed, &Cancel::new()).swap_remove(0)
     }
 
     /// The densest packing with two copies in a cell that was found.
     pub fn double(shape: &Shape, seed: u64) -> Periodic {
-        densest(shape, 2, seed, &Cancel::new()).swap_remove(0)
+        densest(shape, 2, None, seed, &Cancel::new()).swap_remove(0)
     }
 
     /// Packings with two copies in a cell from which no small change leads to a denser one, the densest first. There is
     /// at least one.
     pub fn doubles(shape: &Shape, seed: u64) -> Vec<Periodic> {
-        Self::doubles_until(shape, seed, &Cancel::new())
+        densest(shape, 2, None, seed, &Cancel::new())
     }
 
-    /// [`doubles`](Self::doubles), or what was found until the flag is set.
-    pub(super) fn doubles_until(shape: &Shape, seed: u64, cancel: &Cancel) -> Vec<Periodic> {
-        densest(shape, 2, seed, cancel)
+    /// [`doubles`](Self::doubles) whose two copies may be turned so from each other, or what was found until the flag is
+    /// set.
+    pub(super) fn doubles_turned(shape: &Shape, turns: Turns, seed: u64, cancel: &Cancel) -> Vec<Periodic> {
+        let between = match turns {
+            Turns::Any => None,
+            Turns::None => Some(0.0),
+            Turns::Half | Turns::Quarters => Some(PI),
+        };
+        densest(shape, 2, between, seed, cancel)
     }
 
     /// Area per copy.
@@ -75,22 +81,24 @@ impl Periodic {
     }
 }
 
-fn densest(shape: &Shape, copies: usize, seed: u64, cancel: &Cancel) -> Vec<Periodic> {
+/// With an angle `between` both copies, or any.
+fn densest(shape: &Shape, copies: usize, between: Option<f64>, seed: u64, cancel: &Cancel) -> Vec<Periodic> {
     let radius = shape.radius();
+    let first_between = between.unwrap_or(PI);
     let grid = |index: usize| {
         let angle = PI * index as f64 / ANGLES as f64;
         // The first is there in any case.
         let widths = if cancel.is_cancelled() { usize::from(index == 0) } else { WIDTHS };
         (0..widths).map(move |width| {
             let wider = WIDEST * width as f64 / WIDTHS as f64;
-            // Of two copies, one is turned by half: then each row lies on the next as that does on it.
-            let rows = Rows::new(shape, copies, [angle, PI, wider, 0.0, 0.0]);
+            // Of two copies, one is turned by half, mostly: then each row lies on the next as that does on it.
+            let rows = Rows::new(shape, copies, [angle, first_between, wider, 0.0, 0.0]);
             let offsets = |lower: usize, upper: usize| {
                 let tries = (0..OFFSETS).map(|k| rows.width * k as f64 / OFFSETS as f64);
                 let heights = tries.map(|by| (rows.height(lower, upper, by), by));
                 heights.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(0.0, |(_, by)| by / radius)
             };
-            let way = [angle, PI, wider, offsets(0, copies - 1), offsets(copies - 1, 0)];
+            let way = [angle, first_between, wider, offsets(0, copies - 1), offsets(copies - 1, 0)];
             (Rows::new(shape, copies, way).area(way, radius), way)
         })
     };
@@ -113,7 +121,7 @@ fn densest(shape: &Shape, copies: usize, seed: u64, cancel: &Cancel) -> Vec<Peri
         let stream = |index: usize| (round * REFINED + index) as u64;
         refined.par_iter_mut().take(count).enumerate().for_each(|(index, one)| {
             let area = |way| Rows::new(shape, copies, way).area(way, radius);
-            *one = refine(*one, &mut Random::new(seed, stream(index)), area, cancel);
+            *one = refine(*one, between, &mut Random::new(seed, stream(index)), area, cancel);
         });
         refined.sort_by(|a, b| a.0.total_cmp(&b.0));
     }
@@ -274,7 +282,13 @@ fn above(lower: &[Piece], upper: &[Piece], by: f64) -> f64 {
 }
 
 /// Makes `area` smaller. A step's length doubles, about, in five that lead down, and is halved in as many that don't.
-fn refine(mut best: (f64, Way), random: &mut Random, area: impl Fn(Way) -> f64, cancel: &Cancel) -> (f64, Way) {
+fn refine(
+    mut best: (f64, Way),
+    between: Option<f64>,
+    random: &mut Random,
+    area: impl Fn(Way) -> f64,
+    cancel: &Cancel,
+) -> (f64, Way) {
     const N: usize = 5;
     let n = N as f64;
     let (target, smoothing, damping, learning) = (2.0 / 11.0, 1.0 / 12.0, 1.0 + 0.5 * n, 2.0 / (n * n + 6.0));
@@ -289,7 +303,10 @@ fn refine(mut best: (f64, Way), random: &mut Random, area: impl Fn(Way) -> f64, 
         }
         let z: [f64; N] = std::array::from_fn(|_| random.bell());
         let step: [f64; N] = std::array::from_fn(|i| (0..N).map(|j| factor[i][j] * z[j]).sum());
-        let way = std::array::from_fn(|i| best.1[i] + length * step[i]);
+        let mut way: Way = std::array::from_fn(|i| best.1[i] + length * step[i]);
+        if let Some(between) = between {
+            way[1] = between;
+        }
         let found = area(way);
         let better = found <= best.0;
         successes = (1.0 - smoothing) * successes + if better { smoothing } else { 0.0 };

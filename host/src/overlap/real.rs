@@ -14,6 +14,7 @@ pub trait OverlapReal:
     + direct::direct::Instance
     + direct::pairs::Instance
     + boundary::outside::Instance
+    + boundary::outside_disk::Instance
     + sums::sums::Instance
     + grid::extent::Instance
     + grid::frame::Instance

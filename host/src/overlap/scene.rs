@@ -65,6 +65,8 @@ pub(super) struct Sizes {
     pub search: Option<Search>,
     /// Whether the scale of the boundary has been set.
     pub scaled: bool,
+    /// Whether it has been evaluated, so that its arrays say what is there.
+    pub prepared: bool,
 }
 
 /// What sorting into cells needs.
@@ -133,20 +135,12 @@ impl<T: OverlapReal> Scene<T> {
         let poses = packings.poses();
         let n = poses.len();
         check_count("poses", n)?;
-        let count_of = |pose: usize| shapes.counts[packings.shape_of(pose) as usize];
-        let pieces: usize = if shapes.counts.len() == 1 { n * shapes.counts[0] } else { (0..n).map(count_of).sum() };
+        let shape_of: Vec<u32> =
+            if shapes.counts.len() > 1 { (0..n).map(|pose| packings.shape_of(pose)).collect() } else { Vec::new() };
+        let (first_piece, of_several) = shapes.first_pieces(&shape_of);
+        let pieces = if shapes.counts.len() == 1 { n * shapes.counts[0] } else { of_several };
         check_count("pieces", pieces)?;
         let offsets: Vec<u32> = packings.offsets().iter().map(|&offset| offset as u32).collect();
-        let (mut first_piece, mut shape_of) = (Vec::new(), Vec::new());
-        if shapes.counts.len() > 1 {
-            shape_of = (0..n).map(|pose| packings.shape_of(pose)).collect();
-            first_piece.reserve(n);
-            let mut next = 0;
-            for pose in 0..n {
-                first_piece.push(next);
-                next += count_of(pose) as u32;
-            }
-        }
         let packing_of: Vec<u32> =
             offsets.windows(2).zip(0..).flat_map(|(range, packing)| (range[0]..range[1]).map(move |_| packing)).collect();
         let (tiles, tile_offsets) = tiles(packings.offsets(), device.info().multiprocessors.max(1), search.is_some());
@@ -184,6 +178,7 @@ impl<T: OverlapReal> Scene<T> {
                 most_tiles: longest(&tile_offsets),
                 search,
                 scaled: false,
+                prepared: false,
             },
             poses: device.alloc(3 * n)?,
             scales: device.empty(),
@@ -233,6 +228,18 @@ impl<T: OverlapReal> Scene<T> {
         packings.check_positions::<T>()?;
         let poses: Vec<T> = packings.poses().iter().flat_map(convert::<T>).collect();
         Ok(stream.upload(&mut self.poses, &poses)?)
+    }
+
+    /// Replaces the shapes of the poses, of which there are several. Waits until they are copied. They must have no more
+    /// pieces than those that were loaded, so that no memory is moved, and must not be in a tree, which has their sizes.
+    pub(super) fn set_shapes(&mut self, stream: &Stream, shapes: &Shapes<T>, of_poses: &[u32]) -> Result<(), OverlapError> {
+        let (first_piece, pieces) = shapes.first_pieces(of_poses);
+        let fits = of_poses.len() == self.shape_of.len() && pieces <= self.list.pieces.len();
+        assert!(fits && self.tree.is_none(), "shapes of another layout");
+        stream.upload(&mut self.shape_of, of_poses)?;
+        stream.upload(&mut self.first_piece, &first_piece)?;
+        self.sizes.shapes = Some(of_poses.to_vec());
+        Ok(())
     }
 
     /// Sets the boundary's scale: one for all packings, or one for each. Waits until they are copied.

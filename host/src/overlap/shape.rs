@@ -366,7 +366,7 @@ fn overlapping(pieces: &[Vec<Point>]) -> Option<ShapeProblem> {
 }
 
 /// The smallest circle around all points (Welzl, *Smallest enclosing disks*, 1991, without recursion).
-fn enclosing_circle(mut points: Vec<Point>) -> (Point, f64) {
+pub(super) fn enclosing_circle(mut points: Vec<Point>) -> (Point, f64) {
     // In an order that has nothing to do with their places: then there are only so many steps to take. Any will do,
     // always the same.
     let mut state = 1u64;

@@ -41,7 +41,7 @@ const SHAPES: [RGBColor; 6] = [
 ];
 const EDGES: RGBColor = RGBColor(72, 84, 76);
 const COMMON: RGBColor = RGBColor(214, 39, 40);
-const SQUARE: RGBColor = RGBColor(40, 40, 40);
+const CONTAINER: RGBColor = RGBColor(40, 40, 40);
 
 /// The rings of one pose.
 pub struct Polygons {
@@ -56,7 +56,8 @@ pub struct Picture<'a> {
     pub polygons: Vec<Polygons>,
     /// Where two of them overlap.
     pub common: Vec<Vec<[f64; 2]>>,
-    pub square: [[f64; 2]; 4],
+    /// A polygon around them.
+    pub container: Vec<[f64; 2]>,
 }
 
 impl Picture<'_> {
@@ -98,7 +99,7 @@ impl Picture<'_> {
 
     /// From the lowest to the highest of each coordinate, with a margin.
     fn ranges(&self) -> [[f64; 2]; 2] {
-        let rings = self.polygons.iter().flat_map(|polygons| &polygons.rings).flatten().chain(&self.square);
+        let rings = self.polygons.iter().flat_map(|polygons| &polygons.rings).flatten().chain(&self.container);
         let none = [[f64::INFINITY, f64::NEG_INFINITY]; 2];
         let ranges = rings
             .fold(none, |[x, y], point| [[x[0].min(point[0]), x[1].max(point[0])], [y[0].min(point[1]), y[1].max(point[1])]]);
@@ -178,7 +179,7 @@ impl Picture<'_> {
         chart.draw_series(rings().map(|(shape, ring)| Polygon::new(points(ring), SHAPES[shape % SHAPES.len()].filled())))?;
         chart.draw_series(self.common.iter().map(|ring| Polygon::new(points(ring), COMMON.filled())))?;
         chart.draw_series(rings().map(|(_, ring)| PathElement::new(closed(ring), EDGES.stroke_width(finer))))?;
-        chart.draw_series([PathElement::new(closed(&self.square), SQUARE.stroke_width(2 * finer))])?;
+        chart.draw_series([PathElement::new(closed(&self.container), CONTAINER.stroke_width(2 * finer))])?;
         root.present()?;
         Ok(())
     }

@@ -91,8 +91,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let polygons = copies.map(|pose| Polygons { shape: 0, rings: shape.posed(pose).collect() }).collect();
         let title = format!("{}: density {:.6}", shape.name(), densest.density);
         // The cell.
-        let square = [[0.0, 0.0], a, [a[0] + b[0], a[1] + b[1]], b];
-        let drawn = Picture { title: &title, polygons, common: Vec::new(), square };
+        let container = vec![[0.0, 0.0], a, [a[0] + b[0], a[1] + b[1]], b];
+        let drawn = Picture { title: &title, polygons, common: Vec::new(), container };
         let bytes = match format {
             picture::Format::Png => drawn.png(),
             picture::Format::Svg => drawn.svg(),

@@ -91,14 +91,15 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         Some(side) => ([0.0, 0.0], side),
         None => ([0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1])], tight),
     };
-    let square = [[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]]
-        .map(|corner| [middle[0] + side * corner[0], middle[1] + side * corner[1]]);
+    let container = [[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]]
+        .map(|corner| [middle[0] + side * corner[0], middle[1] + side * corner[1]])
+        .to_vec();
     let count = format::counted(poses.len(), "pose", "poses");
     let default_title = || format!("{count}, side {side:.6}, overlap {}", area(total));
     let title = arguments.title.clone().unwrap_or_else(default_title);
     let posed = |pose: usize| loaded.shapes[shape_of(pose)].posed(poses[pose]);
     let polygons = (0..poses.len()).map(|pose| Polygons { shape: shape_of(pose), rings: posed(pose).collect() }).collect();
-    let drawn = Picture { title: &title, polygons, common, square };
+    let drawn = Picture { title: &title, polygons, common, container };
     let bytes = match format {
         picture::Format::Png => drawn.png(),
         picture::Format::Svg => drawn.svg(),

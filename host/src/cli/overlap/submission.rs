@@ -25,7 +25,14 @@ use super::{
     pack::{MOST_STEPS, TIME, parse_time},
 };
 use crate::cli::{
-    Global, count, failure::Failure, format, interrupt::Interrupt, output::Files, progress::Progress, size, terminal,
+    Global, count,
+    failure::Failure,
+    format,
+    interrupt::Interrupt,
+    output::Files,
+    processes::{self, MOST_GPUS},
+    progress::Progress,
+    size, terminal,
 };
 
 /// The header of a submission.
@@ -74,6 +81,9 @@ struct Search {
     /// Search for about this long: 30s, 5m, 1.5h [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
     time: Option<Duration>,
+    /// Search on the first N GPUs; on the CPU, N searches beside each other [default: 1, that of --device]
+    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_GPUS), allow_negative_numbers = true)]
+    gpus: Option<usize>,
     /// Print one JSON object instead of a table
     #[arg(long)]
     json: bool,
@@ -93,6 +103,7 @@ pub struct Plan<'a> {
     pub from: Option<&'a Path>,
     pub seed: u64,
     pub starts: Option<usize>,
+    pub gpus: Option<usize>,
     pub budget: Budget,
     pub json: bool,
 }
@@ -140,6 +151,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
             from: search.from.as_deref(),
             seed: search.seed,
             starts: search.starts,
+            gpus: search.gpus,
             budget: budget(search.steps, search.time),
             json: search.json,
         },
@@ -241,24 +253,32 @@ pub fn pack(global: &Global, plan: &Plan<'_>) -> Result<(), Failure> {
             }
         }
     }
-    let device = global.open()?;
+    let places = processes::places(global, plan.gpus)?;
+    let device = &places.devices[0];
     let packings = counts.iter().map(|count| (*count, entries.get(count).map(|entry| entry.poses.clone()))).collect();
     let settings = SeriesSettings { shape: shape.clone(), packings, seed: plan.seed, starts: plan.starts, budget: plan.budget };
-    let series = Series::new(&device, settings).map_err(|error| Failure::error(chain(&error)))?;
+    let series = Series::new(device, settings).map_err(|error| Failure::error(chain(&error)))?;
+    let mut series = series.also_on(&places.devices[1..]);
+    if let Some(ranks) = &places.ranks {
+        // All have read what there was before any writes.
+        ranks.barrier().map_err(Failure::error)?;
+        series = series.among(ranks);
+    }
     let interrupt = Interrupt::first_sets("stopping with the best so far");
     let series = series.cancelled_by(interrupt.cancel());
-    let poses: usize = counts.iter().map(|&count| count * series.starts(count)).sum();
-    size::check_memory(format::counted(poses, "pose", "poses"), poses as f64 * super::pack::pose_bytes(&device))?;
+    let each: usize = counts.iter().map(|&count| count * series.starts(count)).sum();
+    let poses = each * places.devices.len();
+    size::check_memory(format::counted(poses, "pose", "poses"), poses as f64 * super::pack::pose_bytes(device))?;
 
-    let progress = Progress::new(plan.json || global.verbose > 0);
-    let work = progress.costly_bar(super::pack::THOUSAND, usize::MAX, format!("packing on {device}"));
+    let progress = Progress::new(plan.json || global.verbose > 0 || !places.is_first());
+    let work = progress.costly_bar(super::pack::THOUSAND, usize::MAX, format!("packing on {places}"));
     let told = |reached: SeriesProgress| {
         let share = match plan.budget {
             Budget::Steps(steps) => reached.steps as f64 / steps as f64,
             Budget::Time(time) => reached.seconds / time.as_secs_f64(),
         };
         work.reach((share.min(1.0) * super::pack::THOUSAND as f64) as usize, super::pack::THOUSAND);
-        work.say(format!("packing on {device}: score {:.6}", reached.score));
+        work.say(format!("packing on {places}: score {:.6}", reached.score));
         tracing::debug!(steps = reached.steps, score = reached.score, "squeezed");
     };
     let save = |packings: &[Packing]| {
@@ -276,12 +296,15 @@ pub fn pack(global: &Global, plan: &Plan<'_>) -> Result<(), Failure> {
     let packed = series.run_saving(told, Saving::default(), save);
     drop(work);
     let packed = packed.map_err(|error| Failure::error(chain(&error)))?;
+    if !places.is_first() {
+        return if packed.cancelled { Err(Failure::Cancelled) } else { Ok(()) };
+    }
     changed.extend(take(&mut entries, &packed.packings, &shape));
     if !changed.is_empty() {
         write(&entries, &destination)?;
         tracing::info!("wrote {}", plan.file.display());
     }
-    report(plan, &entries, &packed, before, &changed, device.to_string())
+    report(plan, &entries, &packed, before, &changed, places.to_string())
 }
 
 fn report(

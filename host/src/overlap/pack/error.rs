@@ -1,6 +1,6 @@
 //! Why copies could not be packed.
 
-use crate::{device::DeviceError, overlap::OverlapError};
+use crate::{device::DeviceError, overlap::OverlapError, ranks::RanksError};
 
 /// Why copies could not be packed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -46,6 +46,33 @@ pub enum PackError {
         /// What they have in common.
         area: f64,
     },
+    /// A copy of the packing to start from is turned as it must not be.
+    #[error("copy {pose} of the packing to start from is turned by {theta}, which is not allowed")]
+    StartTurned {
+        /// The copy.
+        pose: usize,
+        /// Its angle (radians).
+        theta: f64,
+    },
+    /// The packing to start from is wider than the strip.
+    #[error("the packing to start from is wider than the strip, whose width is {width}")]
+    StartWide {
+        /// The strip's width.
+        width: f64,
+    },
+    /// A shape doesn't fit into the strip.
+    #[error("the strip is too narrow: its width is {width}, but at the allowed turns a copy of {shape} is at least {least} wide")]
+    TooNarrow {
+        /// The strip's width.
+        width: f64,
+        /// The shape's name.
+        shape: String,
+        /// Its least width.
+        least: f64,
+    },
+    /// Coordinates so large that a container around them can't be told.
+    #[error("there is no container around the copies in double precision")]
+    NoRoom,
     /// What was found isn't valid.
     #[error("copies {first} and {second} of the packing that was found overlap by a depth of {depth:e}")]
     Invalid {
@@ -59,6 +86,9 @@ pub enum PackError {
     /// The search was abandoned.
     #[error("the search was cancelled")]
     Cancelled,
+    /// Another island failed, or can't be reached.
+    #[error(transparent)]
+    Ranks(#[from] RanksError),
     /// The evaluation failed.
     #[error(transparent)]
     Overlap(#[from] OverlapError),

@@ -2,20 +2,28 @@
 
 use std::{ops::Range, time::Instant};
 
-use gpu_kernels::overlap::adam::{self, LanesArgs, POSE_MEMORY, SlopesArgs, Step};
+use gpu_kernels::overlap::adam::{self, LanesArgs, MemoryArgs, POSE_MEMORY, SlopesArgs, Step};
 
-use super::PackError;
+use super::{PackError, Turns, problem::Problem};
 use crate::{
-    device::{Buffer, Device, Stream},
+    device::{Buffer, Device, Event, Graph, Stream},
     engine::Cancel,
     launch,
-    overlap::{Boundary, Overlap, Packings, Scene, Shape, Wanted},
+    overlap::{Overlap, OverlapError, OverlapReal, Packings, Scene, Wanted},
 };
 
-/// Threads of a block of the kernels that step.
-const THREADS: u32 = 128;
-/// After this many steps the host waits, and looks whether it is to go on.
+/// Threads of a block of the kernel that steps, at most.
+const MOST_THREADS: usize = 1024;
+/// Scales stay above this, in units of that at which copies would cover all of the container.
+const PRESSED: f64 = 0.9;
+/// Steps of a graph. When this many are enqueued and those before are done, the host looks whether it is to go on.
 const STEPS_AHEAD: usize = 50;
+
+/// The numbers that packings are squeezed in.
+pub trait LaneReal: OverlapReal + adam::step::Instance {}
+
+impl LaneReal for f32 {}
+impl LaneReal for f64 {}
 
 /// How the rate and the pressure go from a start to an end, by a constant factor per step.
 #[derive(Clone, Copy, Debug)]
@@ -25,30 +33,38 @@ pub struct Squeeze {
     pub rate: [f64; 2],
     /// Area for a unit of scale; none where the scale is to stay.
     pub pressure: Option<[f64; 2]>,
+    /// How far the scale goes for a unit of length.
+    pub scale_rate: f64,
 }
 
 impl Squeeze {
-    /// Brings the steps to the device, and says how many they are.
-    fn upload(&self, stream: &Stream, steps: &mut Buffer<Step<f64>>, turn: f64) -> Result<usize, PackError> {
+    /// No steps yet, of rates and pressures in units of the problem's radius.
+    pub fn new(problem: &Problem, rate: [f64; 2], pressure: Option<[f64; 2]>) -> Self {
+        let Problem { radius, pressure: factor, scale_rate, .. } = problem;
+        Squeeze {
+            steps: 0,
+            rate: rate.map(|rate| rate * radius),
+            pressure: pressure.map(|pressure| pressure.map(|pressure| pressure * factor * radius)),
+            scale_rate: *scale_rate,
+        }
+    }
+
+    /// Its steps, for angles that turn by so much for a unit of length.
+    fn plan<T: LaneReal>(&self, turn: f64) -> Vec<Step<T>> {
         let between = |[from, to]: [f64; 2], step: usize| {
             let share = step as f64 / self.steps.saturating_sub(1).max(1) as f64;
-            from * (to / from).powf(share)
+            T::from_f64(from * (to / from).powf(share))
         };
-        let plan: Vec<Step<f64>> = (0..self.steps)
-            .map(|step| Step {
-                rate: between(self.rate, step),
-                turn,
-                scale_rate: if self.pressure.is_some() { 1.0 } else { 0.0 },
-                pressure: self.pressure.map_or(0.0, |pressure| between(pressure, step)),
-                beta1: 0.9,
-                beta2: 0.99,
-                epsilon: 1e-12,
-                limit: 0.5,
-            })
-            .collect();
-        steps.ensure(plan.len())?;
-        stream.upload(&mut *steps, &plan)?;
-        Ok(plan.len())
+        let step = |step: usize| Step {
+            rate: between(self.rate, step),
+            turn: T::from_f64(turn),
+            scale_rate: T::from_f64(if self.pressure.is_some() { self.scale_rate } else { 0.0 }),
+            pressure: self.pressure.map_or(T::ZERO, |pressure| between(pressure, step)),
+            beta1: T::from_f64(0.9),
+            beta2: T::from_f64(0.99),
+            epsilon: T::from_f64(1e-12),
+        };
+        (0..self.steps).map(step).collect()
     }
 }
 
@@ -65,80 +81,159 @@ impl Limit {
     }
 }
 
+fn with_kinds(packings: Packings, kinds: Option<&[u32]>) -> Result<Packings, PackError> {
+    Ok(match kinds {
+        Some(kinds) => packings.with_shapes(kinds.to_vec())?,
+        None => packings,
+    })
+}
+
+fn half_planes<T: LaneReal>(overlap: &Overlap<T>) -> Result<&Buffer<T>, OverlapError> {
+    overlap.half_planes().ok_or(OverlapError::NoBoundary)
+}
+
 /// Packings that are squeezed together.
-pub struct Lanes {
-    overlap: Overlap<f64>,
+pub struct Lanes<T: LaneReal> {
+    overlap: Overlap<T>,
     stream: Stream,
-    scene: Scene<f64>,
-    memory: Memory,
-    steps: Buffer<Step<f64>>,
+    own: Walk<T>,
+    steps: Steps<T>,
     /// Single copies that look for places, once there were some.
-    probes: Option<(Scene<f64>, Memory)>,
-    /// Radians for a unit of length.
+    probes: Option<Walk<T>>,
+    /// Radians for a unit of length; 0 where angles stay.
     turn: f64,
+    /// Each pose's shape, where there are several; and the one of the most pieces.
+    kinds: Option<Vec<u32>>,
+    largest: u32,
+    /// What says how good a packing is.
+    judge: Overlap<f64>,
 }
 
-/// What steps keep of a scene.
-struct Memory {
+/// Steps to take.
+struct Steps<T: LaneReal> {
+    all: Buffer<Step<T>>,
+    /// Those of a graph, which are copied here before it is launched.
+    next: Buffer<Step<T>>,
+    /// Reached when the graphs before are done, one after the other.
+    done: [Event; 2],
+}
+
+/// A scene that goes downhill.
+struct Walk<T: LaneReal> {
+    scene: Scene<T>,
     /// How far each packing goes, in units of the step's rate.
-    rates: Buffer<f64>,
-    poses: Buffer<f64>,
-    scales: Buffer<f64>,
+    rates: Buffer<T>,
+    /// The least that each packing's scale may become.
+    least: Buffer<T>,
+    /// What steps keep of poses, and of scales.
+    poses: Buffer<T>,
+    scales: Buffer<T>,
+    /// The steps of `Steps::next`. It has the addresses of all that is here.
+    graph: Option<Graph>,
 }
 
-impl Memory {
-    fn new(device: &Device, scene: &Scene<f64>) -> Result<Self, PackError> {
-        Ok(Memory {
-            rates: device.upload(&vec![1.0; scene.packings()])?,
+impl<T: LaneReal> Walk<T> {
+    fn new(device: &Device, scene: Scene<T>, least: &[T]) -> Result<Self, PackError> {
+        Ok(Walk {
+            least: device.upload(least)?,
+            rates: device.upload(&vec![T::ONE; scene.packings()])?,
             poses: device.alloc(POSE_MEMORY * scene.len())?,
             scales: device.alloc(scene.packings())?,
+            graph: None,
+            scene,
         })
     }
 
-    /// Forgets all but the rates.
-    fn clear(&mut self, stream: &Stream) -> Result<(), PackError> {
-        stream.fill_zero(&mut self.poses)?;
-        Ok(stream.fill_zero(&mut self.scales)?)
-    }
-
-    /// Takes step `number` of these with poses, by the derivatives that the scene has, and with scales where they are
-    /// to move.
+    /// Enqueues step `number` of these, by the derivatives that `slopes` enqueues.
     fn step(
         &mut self,
         stream: &Stream,
-        scene: &mut Scene<f64>,
-        steps: &Buffer<Step<f64>>,
+        half_planes: &Buffer<T>,
+        steps: &Buffer<Step<T>>,
         number: usize,
-        with_scales: bool,
+        slopes: &mut impl FnMut(&Stream, &mut Scene<T>) -> Result<(), PackError>,
     ) -> Result<(), PackError> {
-        let slopes = |scene: &Scene<f64>| scene.by_pose.gradients.len().min(scene.outside.gradients.len());
-        let fits = self.poses.len() == POSE_MEMORY * scene.len() && self.rates.len() == scene.packings();
-        assert!(fits && scene.scales.len() == scene.packings(), "memory of another scene");
-        assert!(number < steps.len() && slopes(scene) >= 3 * scene.len(), "no such step, or no derivatives");
-        assert!(!with_scales || scene.by_scale_totals.len() >= scene.packings(), "no derivatives by the scale");
-        let (poses, lanes, number) = (scene.len() as u32, scene.packings() as u32, number as u32);
-        let Scene { packing_of, scales, by_pose, outside, by_scale_totals, poses: moved, .. } = scene;
-        // SAFETY: the scene has a packing for each pose; a rate and a scale for each packing, three derivatives for each
-        // pose, one for each packing where scales move, memory for all of them, and such a step were just checked.
+        slopes(stream, &mut self.scene)?;
+        let threads = self.scene.sizes.longest.next_multiple_of(32).clamp(32, MOST_THREADS) as u32;
+        let (n, packings) = (self.scene.len(), self.scene.packings());
+        let Scene { offsets, scales, by_pose, outside, poses, .. } = &mut self.scene;
+        let slopes = by_pose.gradients.len().min(outside.gradients.len()).min(3 * outside.by_scale.len());
+        let fits = self.poses.len() == POSE_MEMORY * n && self.scales.len() == packings && self.rates.len() == packings;
+        let fits = fits && self.least.len() == packings;
+        assert!(fits && scales.len() == packings && offsets.len() == packings + 1, "memory of another scene");
+        assert!(number < steps.len() && slopes >= 3 * n, "no such step, or no derivatives");
+        // SAFETY: the scene has an offset more than packings, which are of its poses; a rate, a scale and its least for
+        // each packing, derivatives for each pose, memory for all of them, and such a step were just checked. Blocks
+        // are of whole warps, one for each packing.
         unsafe {
-            let lanes_of = LanesArgs { packing_of: &*packing_of, rates: &self.rates, scales: &*scales };
-            let slopes = SlopesArgs { overlap: &by_pose.gradients, outside: &outside.gradients };
-            launch!(
-                stream,
-                adam::poses::<f64><<<poses.div_ceil(THREADS), THREADS>>>(
-                    steps, number, lanes_of, slopes, &mut self.poses, moved
-                )
-            )?;
-            if with_scales {
-                launch!(
-                    stream,
-                    adam::scales::<f64><<<lanes.div_ceil(THREADS), THREADS>>>(
-                        steps, number, &self.rates, &*by_scale_totals, &mut self.scales, scales
-                    )
-                )?;
-            }
+            let (rates, least) = (&self.rates, &self.least);
+            let lanes = LanesArgs { offsets: &*offsets, rates, poses, scales, least, half_planes };
+            let slopes = SlopesArgs { overlap: &by_pose.gradients, outside: &outside.gradients, by_scale: &outside.by_scale };
+            let memory = MemoryArgs { poses: &mut self.poses, scales: &mut self.scales };
+            launch!(stream, adam::step::<T><<<packings as u32, threads>>>(steps, number as u32, lanes, slopes, memory))?;
         }
         Ok(())
+    }
+
+    /// Takes these steps from where it is, or as many as there are until the limit; says how many. `slopes` enqueues the
+    /// derivatives by poses and scales, without waiting, and of memory that is the same each time. Poses are kept in the
+    /// half-planes.
+    fn run(
+        &mut self,
+        stream: &Stream,
+        half_planes: &Buffer<T>,
+        steps: &mut Steps<T>,
+        plan: &[Step<T>],
+        limit: &Limit,
+        mut slopes: impl FnMut(&Stream, &mut Scene<T>) -> Result<(), PackError>,
+    ) -> Result<usize, PackError> {
+        steps.all.ensure(plan.len())?;
+        stream.upload(&mut steps.all, plan)?;
+        stream.fill_zero(&mut self.poses)?;
+        stream.fill_zero(&mut self.scales)?;
+        let taken = self.enqueue(stream, half_planes, steps, plan.len(), limit, &mut slopes);
+        // Graphs hold nothing: what they use stays as it is until they are done.
+        stream.synchronize()?;
+        taken
+    }
+
+    fn enqueue(
+        &mut self,
+        stream: &Stream,
+        half_planes: &Buffer<T>,
+        steps: &mut Steps<T>,
+        count: usize,
+        limit: &Limit,
+        slopes: &mut impl FnMut(&Stream, &mut Scene<T>) -> Result<(), PackError>,
+    ) -> Result<usize, PackError> {
+        for (turn, first) in (0..count).step_by(STEPS_AHEAD).enumerate() {
+            steps.done[turn % 2].synchronize()?;
+            if limit.reached() {
+                return Ok(first);
+            }
+            let some = STEPS_AHEAD.min(count - first);
+            stream.copy(steps.all.view(first..first + some)?, steps.next.view_mut(..some)?)?;
+            match &self.graph {
+                Some(graph) if some == STEPS_AHEAD => {
+                    // SAFETY: the scene's memory, the walk's and that of `next` is what it was when the graph was made:
+                    // nobody makes it larger. `run` waits before it returns, and until then this stream alone uses it.
+                    unsafe { graph.launch(stream)? };
+                }
+                _ => (0..some).try_for_each(|number| self.step(stream, half_planes, &steps.next, number, slopes))?,
+            }
+            if self.graph.is_none() {
+                // By now all memory is there, and all kernels are compiled.
+                let device = stream.device().clone();
+                let next = &steps.next;
+                let mut step = |stream: &Stream, number: usize| self.step(stream, half_planes, next, number, slopes);
+                let all = |stream: &Stream| (0..STEPS_AHEAD).try_for_each(|number| step(stream, number));
+                let graph = device.capture(all)?;
+                graph.prepare(stream)?;
+                self.graph = Some(graph);
+            }
+            stream.record_into(&steps.done[turn % 2])?;
+        }
+        Ok(count)
     }
 }
 
@@ -199,99 +294,125 @@ impl State {
     }
 }
 
-impl Lanes {
-    /// Lanes of so many copies each of a shape whose circle's centre is the origin: with these offsets.
-    pub fn new(device: &Device, shape: &Shape, offsets: &[usize]) -> Result<Self, PackError> {
-        let overlap = Overlap::new(device, std::slice::from_ref(shape))?.boundary(Boundary::square())?.deterministic(true);
+impl<T: LaneReal> Lanes<T> {
+    /// Lanes with these offsets, and these shapes of each lane's copies. The same steps give the same bits if they are
+    /// `deterministic`, and else take less time.
+    pub fn new<'k>(
+        device: &Device,
+        problem: &Problem,
+        offsets: &[usize],
+        kinds: impl Iterator<Item = &'k [u32]>,
+        deterministic: bool,
+    ) -> Result<Self, PackError> {
+        let (shapes, container) = (&problem.squeezed, &problem.container);
+        let overlap = Overlap::new(device, shapes)?.boundary(container.clone())?.deterministic(deterministic);
         let stream = device.stream()?;
         let (lanes, poses) = (offsets.len() - 1, offsets[offsets.len() - 1]);
-        let mut scene = overlap.load(&Packings::ragged(vec![[0.0; 3]; poses], offsets.to_vec())?)?;
+        let (mut least, mut all_kinds) = (Vec::with_capacity(lanes), Vec::new());
+        for kinds in kinds {
+            least.push(T::from_f64(PRESSED * container.scale_of(problem.area(kinds))));
+            if shapes.len() > 1 {
+                all_kinds.extend_from_slice(kinds);
+            }
+        }
+        let kinds = (shapes.len() > 1).then_some(all_kinds);
+        let packings = with_kinds(Packings::ragged(vec![[0.0; 3]; poses], offsets.to_vec())?, kinds.as_deref())?;
+        let mut scene = overlap.load(&packings)?;
         scene.set_scales(&stream, &vec![1.0; lanes])?;
         Ok(Lanes {
-            memory: Memory::new(device, &scene)?,
-            steps: device.empty(),
+            own: Walk::new(device, scene, &least)?,
+            steps: Steps { all: device.empty(), next: device.alloc(STEPS_AHEAD)?, done: [device.event()?, device.event()?] },
             probes: None,
-            turn: 1.0 / shape.radius(),
+            turn: if problem.turns == Turns::Any { 1.0 / problem.radius } else { 0.0 },
+            largest: (0..shapes.len()).max_by_key(|&kind| shapes[kind].quads().len()).unwrap_or(0) as u32,
+            judge: Overlap::new(device, shapes)?.boundary(container.clone())?,
             overlap,
             stream,
-            scene,
+            kinds,
         })
     }
 
     /// Puts packings into the lanes.
     pub fn set(&mut self, poses: Vec<[f64; 3]>, sides: &[f64]) -> Result<(), PackError> {
-        let packings = Packings::ragged(poses, self.scene.offsets().to_vec())?;
-        self.scene.set_poses(&self.stream, &packings)?;
-        self.scene.set_scales(&self.stream, sides)?;
+        let scene = &mut self.own.scene;
+        let packings = with_kinds(Packings::ragged(poses, scene.offsets().to_vec())?, self.kinds.as_deref())?;
+        scene.set_poses(&self.stream, &packings)?;
+        scene.set_scales(&self.stream, sides)?;
         Ok(())
     }
 
     /// Sets how far each lane goes in a step, in units of the schedule's rate: 1 unless it was set.
     pub fn set_rates(&mut self, rates: &[f64]) -> Result<(), PackError> {
-        Ok(self.stream.upload(&mut self.memory.rates, rates)?)
+        let rates: Vec<T> = rates.iter().map(|&rate| T::from_f64(rate)).collect();
+        Ok(self.stream.upload(&mut self.own.rates, &rates)?)
     }
 
     /// Moves poses and sides by the schedule's steps, or as many as there are until the limit; says how many.
     pub fn squeeze(&mut self, schedule: &Squeeze, limit: &Limit) -> Result<usize, PackError> {
-        let Lanes { overlap, stream, scene, memory, steps, turn, .. } = self;
-        let number = schedule.upload(stream, steps, *turn)?;
-        memory.clear(stream)?;
-        for step in 0..number {
-            if step % STEPS_AHEAD == 0 {
-                stream.synchronize()?;
-                if limit.reached() {
-                    return Ok(step);
-                }
-            }
-            overlap.enqueue(stream, scene, Wanted::GRADIENT)?;
-            memory.step(stream, scene, steps, step, schedule.pressure.is_some())?;
-        }
-        stream.synchronize()?;
-        Ok(number)
+        let Lanes { overlap, stream, own, steps, turn, .. } = self;
+        let plan = schedule.plan(*turn);
+        own.run(stream, half_planes(overlap)?, steps, &plan, limit, |stream, scene| Ok(overlap.enqueue_slopes(stream, scene)?))
     }
 
-    /// Looks for places in the lanes, which stay as they are: equally many single copies in each go down by the
-    /// schedule's steps, without heeding each other. Gives their poses, one lane after the other, and their areas of
-    /// overlap and outside.
-    pub fn probe(&mut self, poses: Vec<[f64; 3]>, schedule: &Squeeze) -> Result<(Vec<[f64; 3]>, Vec<f64>), PackError> {
-        let Lanes { overlap, stream, scene, steps, turn, probes, .. } = self;
-        let each = poses.len() / scene.packings();
+    /// Looks for places in the lanes, which stay as they are: single copies of these shapes, as many in each lane, go
+    /// down by the schedule's steps, without heeding each other. Gives their poses, one lane after the other, and their
+    /// areas of overlap and outside.
+    pub fn probe(
+        &mut self,
+        poses: Vec<[f64; 3]>,
+        kinds: &[u32],
+        schedule: &Squeeze,
+    ) -> Result<(Vec<[f64; 3]>, Vec<f64>), PackError> {
+        let Lanes { overlap, stream, own, steps, turn, probes, kinds: several, largest, .. } = self;
+        let others = &mut own.scene;
+        let (each, several) = (poses.len() / others.packings(), several.is_some());
         let packings = Packings::ensembles(poses, each)?;
-        let (probes, memory) = match probes {
-            Some(probes) if probes.0.fits(&packings) => probes,
+        let probes = match probes {
+            Some(probes) if probes.scene.offsets() == packings.offsets() => probes,
             probes => {
-                let scene = overlap.load(&packings)?;
-                let memory = Memory::new(overlap.device(), &scene)?;
-                probes.insert((scene, memory))
+                // There is room for any shapes then.
+                let largest = vec![*largest; kinds.len()];
+                let scene = overlap.load(&with_kinds(packings.clone(), several.then_some(&largest))?)?;
+                // Their scales stay.
+                let least = vec![T::ZERO; others.packings()];
+                probes.insert(Walk::new(overlap.device(), scene, &least)?)
             }
         };
-        probes.set_poses(stream, &packings)?;
-        probes.set_scales(stream, &stream.download_vec(scene.scales())?)?;
-        memory.clear(stream)?;
-        for step in 0..schedule.upload(stream, steps, *turn)? {
-            overlap.enqueue_between(stream, probes, scene, Wanted::GRADIENT)?;
-            memory.step(stream, probes, steps, step, false)?;
+        if several {
+            overlap.set_shapes(stream, &mut probes.scene, kinds)?;
         }
-        overlap.enqueue_between(stream, probes, scene, Wanted { per_pose: true, gradient: false })?;
-        let found: Vec<f64> = stream.download_vec(probes.poses())?;
-        let overlaps = stream.download_vec(probes.per_pose())?;
-        let outside = stream.download_vec(probes.outside_per_pose())?;
-        let energies = overlaps.iter().zip(outside).map(|(overlap, outside)| overlap + outside).collect();
-        Ok((found.as_chunks().0.to_vec(), energies))
+        let packings = with_kinds(packings, several.then_some(kinds))?;
+        probes.scene.set_poses(stream, &packings)?;
+        // Of as many packings: the scales' memory is the same each time.
+        let scales: Vec<f64> = stream.download_vec(others.scales())?.into_iter().map(T::to_f64).collect();
+        probes.scene.set_scales(stream, &scales)?;
+        let wanted = Wanted { per_pose: true, gradient: false };
+        overlap.enqueue_between(stream, &mut probes.scene, others, wanted)?;
+        let plan = schedule.plan(*turn);
+        probes.run(stream, half_planes(overlap)?, steps, &plan, &Limit::default(), |stream, scene| {
+            Ok(overlap.enqueue_slopes_among(stream, scene, others)?)
+        })?;
+        overlap.enqueue_between(stream, &mut probes.scene, others, wanted)?;
+        let overlaps = stream.download_vec(probes.scene.per_pose())?;
+        let outside = stream.download_vec(probes.scene.outside_per_pose())?;
+        let energies = overlaps.iter().zip(outside).map(|(&overlap, outside)| (overlap + outside).to_f64()).collect();
+        Ok((poses_of(&stream.download_vec(probes.scene.poses())?), energies))
     }
 
     /// What the lanes have come to.
     pub fn state(&mut self) -> Result<State, PackError> {
-        let Lanes { overlap, stream, scene, .. } = self;
-        overlap.enqueue(stream, scene, Wanted::TOTALS)?;
-        let poses: Vec<f64> = stream.download_vec(scene.poses())?;
-        let overlaps = stream.download_vec(scene.totals())?;
-        let outside = stream.download_vec(scene.outside_totals())?;
-        Ok(State {
-            offsets: scene.offsets().to_vec(),
-            poses: poses.as_chunks().0.to_vec(),
-            sides: stream.download_vec(scene.scales())?,
-            energies: overlaps.iter().zip(outside).map(|(overlap, outside)| overlap + outside).collect(),
-        })
+        let Lanes { stream, own: Walk { scene, .. }, judge, kinds, .. } = self;
+        let poses = poses_of(&stream.download_vec(scene.poses())?);
+        let sides: Vec<f64> = stream.download_vec(scene.scales())?.into_iter().map(T::to_f64).collect();
+        let offsets = scene.offsets().to_vec();
+        let packings = with_kinds(Packings::ragged(poses.clone(), offsets.clone())?, kinds.as_deref())?;
+        let found = judge.evaluate_within(&packings, &sides, Wanted::TOTALS)?;
+        let outside = found.outside.map(|outside| outside.totals).unwrap_or_default();
+        let energies = found.totals.iter().zip(outside).map(|(overlap, outside)| overlap + outside).collect();
+        Ok(State { offsets, poses, sides, energies })
     }
+}
+
+fn poses_of<T: LaneReal>(numbers: &[T]) -> Vec<[f64; 3]> {
+    numbers.as_chunks().0.iter().map(|pose: &[T; 3]| pose.map(T::to_f64)).collect()
 }

@@ -1,13 +1,14 @@
-//! Packs copies of a shape into as small a square as it can.
+//! Packs copies of shapes into as small a container as it can: a square, a strip, a disk or a convex polygon
+//! ([`Boundary`]).
 //!
 //! Many packings are worked on at once, all on the device: of one number of copies ([`Packer`]) or of several
-//! ([`Series`]). Each has a square of its own, whose side is a variable like the copies' poses. What is made small is
-//! the area in which copies overlap or are outside, plus a *pressure* times the side, by steps of Adam whose rate and
+//! ([`Series`]). Each has a container of its own, whose scale is a variable like the copies' poses. What is made small is
+//! the area in which copies overlap or are outside, plus a *pressure* times the scale, by steps of Adam whose rate and
 //! pressure fall together: copies give way while the pressure is high, and come to rest as it goes.
 //!
-//! Packings start as squares cut out of the densest lattices of the shape and its half turn
-//! ([`Periodic`](super::Periodic)), and few copies also at random. Then a few copies of each are taken away, placed
-//! anew where there is most room, and all squeezed again. What came of it is kept if it is smaller, or by chance if it
+//! Packings of one shape start as containers cut out of the densest lattices of the shape and its half turn
+//! ([`Periodic`](super::Periodic)); few copies, and several shapes, start at random. Then a few copies of each are taken
+//! away, placed anew where there is most room, and all squeezed again. What came of it is kept if it is smaller, or by chance if it
 //! is not much larger (N. Metropolis et al., *Equation of State Calculations by Fast Computing Machines*, 1953). Now and
 //! then a packing takes the place of a worse one. Half of the packings of an even number of copies are such as half a
 //! turn takes to themselves. Lattices of pairs as cores, that symmetry, and packings that come from those of a copy more
@@ -18,32 +19,47 @@
 //! apart.
 //!
 //! ```
-//! use warpsmith::{device::Device, overlap::pack::{Budget, Packer, Settings}};
+//! use warpsmith::{device::Device, overlap::{Shape, pack::{Budget, Packer, Settings}}};
 //!
-//! let settings = Settings { count: 2, starts: Some(2), budget: Budget::Steps(500), ..Settings::default() };
+//! let settings = Settings { copies: vec![(Shape::tree(), 2)], starts: Some(2), budget: Budget::Steps(500), ..Settings::default() };
 //! let packed = Packer::new(&Device::best()?, settings)?.run(|_| {})?;
 //! assert!(packed.poses.len() == 2 && packed.side < 1.5);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod error;
+mod islands;
 mod lanes;
 mod moves;
+mod problem;
 mod search;
 mod starts;
+mod turns;
 mod valid;
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
 
 use crate::{
     device::{Backend, Device},
     engine::Cancel,
-    overlap::Shape,
+    overlap::{Boundary, Shape},
+    ranks::{Communicator, threads},
 };
+use islands::Island;
 use lanes::Limit;
+use problem::Problem;
 use search::{Group, Search, Task};
 
 pub use error::PackError;
+pub use turns::Turns;
+
+/// The numbers that packings are squeezed in until they are settled, which is in `f64`. They make the search 1.2 times as
+/// fast as `f64`, and what comes of it as good.
+type Squeezed = f32;
 
 /// Poses of all packings together, at most.
 pub const MOST_POSES: usize = 1 << 26;
@@ -70,15 +86,18 @@ pub enum Budget {
 /// What to pack, and how hard to try.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The shape; a tree by default.
-    pub shape: Shape,
-    /// How many copies; 10 by default.
-    pub count: usize,
+    /// The shapes, and how many copies of each; 10 trees by default.
+    pub copies: Vec<(Shape, usize)>,
+    /// What they are packed into; a square by default.
+    pub container: Boundary,
+    /// How they may be turned; by any angle by default.
+    pub turns: Turns,
     /// Where random numbers start; 0 by default.
     pub seed: u64,
     /// How many packings are worked on at once; by default 256 on a GPU, and 4 on the CPU.
     pub starts: Option<usize>,
-    /// A pose for each copy to go on from, of which no two overlap: nothing larger comes of it. By default none.
+    /// A pose for each copy to go on from, those of the first shape first, of which no two overlap: nothing larger comes
+    /// of it. By default none.
     pub from: Option<Vec<[f64; 3]>>,
     /// For how long; 20,000 steps by default.
     pub budget: Budget,
@@ -86,7 +105,28 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { shape: Shape::tree(), count: 10, seed: 0, starts: None, from: None, budget: Budget::Steps(20_000) }
+        Settings {
+            copies: vec![(Shape::tree(), 10)],
+            container: Boundary::square(),
+            turns: Turns::Any,
+            seed: 0,
+            starts: None,
+            from: None,
+            budget: Budget::Steps(20_000),
+        }
+    }
+}
+
+impl Settings {
+    /// How many copies there are, of all shapes.
+    pub fn count(&self) -> usize {
+        self.copies.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))
+    }
+
+    /// The index of each copy's shape.
+    pub fn shapes(&self) -> Vec<u32> {
+        let of = |(index, (_, count)): (usize, &(Shape, usize))| std::iter::repeat_n(index as u32, *count);
+        self.copies.iter().enumerate().flat_map(of).collect()
     }
 }
 
@@ -97,18 +137,20 @@ pub struct Progress {
     pub steps: usize,
     /// Since the start.
     pub seconds: f64,
-    /// The side of the best packing so far (length), about: what still overlaps is counted as if it took room.
+    /// The side of the best packing so far, or another container's scale, about: what still overlaps is counted as if it
+    /// took room.
     pub side: f64,
 }
 
 /// What came of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Packed {
-    /// A pose for each copy. No two overlap, and the smallest square around all is centred at the origin.
+    /// A pose for each copy, those of the first shape first. No two overlap, and the smallest container around all is
+    /// about the origin.
     pub poses: Vec<[f64; 3]>,
-    /// The side of that square, with sides along the axes.
+    /// The side of that square, with sides along the axes; or the scale of another container.
     pub side: f64,
-    /// The share of the square that the copies cover.
+    /// The share of the container that the copies cover.
     pub density: f64,
     /// How many packings were worked on.
     pub starts: usize,
@@ -142,9 +184,9 @@ impl Default for Saving {
 /// A packing that is valid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Packing {
-    /// A pose for each copy. No two overlap, and the smallest square around all is centred at the origin.
+    /// A pose for each copy. No two overlap, and the smallest container around all is about the origin.
     pub poses: Vec<[f64; 3]>,
-    /// The side of that square, with sides along the axes.
+    /// The side of that square, with sides along the axes; or the scale of another container.
     pub side: f64,
 }
 
@@ -153,6 +195,7 @@ pub struct Packing {
 pub struct Packer<'a> {
     device: &'a Device,
     settings: Settings,
+    islands: Islands,
     cancel: Cancel,
     /// Whether nothing is wanted any more once it is cancelled.
     abandoned: bool,
@@ -162,11 +205,39 @@ impl<'a> Packer<'a> {
     /// A search on `device`.
     ///
     /// # Errors
-    /// [`PackError::NoCopies`], [`PackError::NoStarts`], [`PackError::TooMany`], [`PackError::StartCount`].
+    /// [`PackError::NoCopies`], [`PackError::NoStarts`], [`PackError::TooMany`], [`PackError::StartCount`],
+    /// [`PackError::TooNarrow`].
     pub fn new(device: &'a Device, settings: Settings) -> Result<Self, PackError> {
-        let packer = Packer { device, settings, cancel: Cancel::new(), abandoned: false };
-        check_sizes([(packer.settings.count, packer.starts(), packer.settings.from.as_ref().map(Vec::len))])?;
+        let packer = Packer { device, settings, islands: Islands::default(), cancel: Cancel::new(), abandoned: false };
+        let Settings { copies, from, .. } = &packer.settings;
+        if copies.iter().any(|(_, count)| *count == 0) {
+            return Err(PackError::NoCopies);
+        }
+        check_sizes([(packer.settings.count(), packer.starts(), from.as_ref().map(Vec::len))])?;
+        // One copy of each shape tells whether they fit into a strip.
+        packer.problem().rows(&Vec::from_iter(0..copies.len() as u32))?;
         Ok(packer)
+    }
+
+    fn problem(&self) -> Problem {
+        let Settings { copies, container, turns, .. } = &self.settings;
+        let copies: Vec<(&Shape, usize)> = copies.iter().map(|(shape, count)| (shape, *count)).collect();
+        Problem::new(&copies, container.clone(), *turns)
+    }
+
+    /// Searches on these devices, too, each with a thread of its own. They are *islands*: each searches for itself, with
+    /// as many packings and other random numbers, and now and then gets the best packing of another. With a budget of
+    /// steps, a seed and a number of devices give the same bits.
+    pub fn also_on(mut self, devices: &[Device]) -> Self {
+        self.islands.devices = devices.to_vec();
+        self
+    }
+
+    /// Searches as one of these ranks, which all do the same, in the way of [`also_on`](Self::also_on): each gets what is
+    /// the best of all, and rank 0 alone saves. A rank whose search fails gives up for all.
+    pub fn among(mut self, ranks: &Arc<dyn Communicator>) -> Self {
+        self.islands.ranks = Some(ranks.clone());
+        self
     }
 
     /// Stops when this is set, with what was found until then.
@@ -212,11 +283,14 @@ impl<'a> Packer<'a> {
 
     fn search(&self, mut progress: impl FnMut(Progress), saving: Option<(Saving, Save<'_>)>) -> Result<Packed, PackError> {
         let start = Instant::now();
-        let Settings { shape, count, seed, budget, .. } = &self.settings;
-        let from = self.settings.from.as_ref().map(|poses| valid::start(shape, poses)).transpose()?;
-        let groups = vec![Group { count: *count, starts: self.starts(), from }];
-        let task = Task { shape, groups, seed: *seed, budget: *budget };
-        let run = Run { device: self.device, task: &task, cancel: self.cancel.clone(), abandoned: self.abandoned };
+        let Settings { container, seed, budget, .. } = &self.settings;
+        let (problem, kinds) = (self.problem(), self.settings.shapes());
+        let from = self.settings.from.as_ref().map(|poses| problem.start(&kinds, poses)).transpose()?;
+        let area = problem.area(&kinds);
+        let groups = vec![Group { kinds, starts: self.starts(), from }];
+        let task = Task { problem: &problem, groups, seed: *seed, budget: *budget };
+        let Packer { device, islands, abandoned, .. } = self;
+        let run = Run { device, islands, task: &task, cancel: self.cancel.clone(), abandoned: *abandoned };
         let mut history: Vec<Progress> = Vec::new();
         let (mut found, steps) = run.search(start, saving, |search| {
             let side = search.best_score(0);
@@ -230,10 +304,10 @@ impl<'a> Packer<'a> {
         let seconds = start.elapsed().as_secs_f64();
         history.push(Progress { steps, seconds, side });
         Ok(Packed {
-            density: *count as f64 * shape.area() / (side * side),
+            density: area / container.area(side),
             poses,
             side,
-            starts: self.starts(),
+            starts: self.starts() * self.islands.len(),
             steps,
             seconds,
             history,
@@ -293,6 +367,7 @@ pub struct SeriesPacked {
 pub struct Series<'a> {
     device: &'a Device,
     settings: SeriesSettings,
+    islands: Islands,
     cancel: Cancel,
 }
 
@@ -303,7 +378,7 @@ impl<'a> Series<'a> {
     /// [`PackError::NoCopies`], [`PackError::NoStarts`], [`PackError::TooMany`], [`PackError::StartCount`],
     /// [`PackError::CountTwice`].
     pub fn new(device: &'a Device, settings: SeriesSettings) -> Result<Self, PackError> {
-        let series = Series { device, settings, cancel: Cancel::new() };
+        let series = Series { device, settings, islands: Islands::default(), cancel: Cancel::new() };
         let packings = &series.settings.packings;
         check_sizes(packings.iter().map(|(count, from)| (*count, series.starts(*count), from.as_ref().map(Vec::len))))?;
         let mut counts: Vec<usize> = packings.iter().map(|(count, _)| *count).collect();
@@ -312,6 +387,21 @@ impl<'a> Series<'a> {
             Some(pair) => Err(PackError::CountTwice { count: pair[0] }),
             None => Ok(series),
         }
+    }
+
+    /// Searches on these devices, too, each with a thread of its own. They are *islands*: each searches for itself, with
+    /// as many packings and other random numbers, and now and then gets the best packing of another. With a budget of
+    /// steps, a seed and a number of devices give the same bits.
+    pub fn also_on(mut self, devices: &[Device]) -> Self {
+        self.islands.devices = devices.to_vec();
+        self
+    }
+
+    /// Searches as one of these ranks, which all do the same, in the way of [`also_on`](Self::also_on): each gets what is
+    /// the best of all, and rank 0 alone saves. A rank whose search fails gives up for all.
+    pub fn among(mut self, ranks: &Arc<dyn Communicator>) -> Self {
+        self.islands.ranks = Some(ranks.clone());
+        self
     }
 
     /// Stops when this is set, with what was found until then.
@@ -341,13 +431,17 @@ impl<'a> Series<'a> {
     ) -> Result<SeriesPacked, PackError> {
         let start = Instant::now();
         let SeriesSettings { shape, packings, seed, budget, .. } = &self.settings;
+        let most = packings.iter().map(|(count, _)| *count).max().unwrap_or(0);
+        let problem = Problem::new(&[(shape, most)], Boundary::square(), Turns::Any);
         let group = |(count, from): &(usize, Option<Vec<_>>)| {
-            let from = from.as_ref().map(|poses| valid::start(shape, poses)).transpose()?;
-            Ok(Group { count: *count, starts: self.starts(*count), from })
+            let kinds = vec![0; *count];
+            let from = from.as_ref().map(|poses| problem.start(&kinds, poses)).transpose()?;
+            Ok(Group { kinds, starts: self.starts(*count), from })
         };
         let groups = packings.iter().map(group).collect::<Result<Vec<Group>, PackError>>()?;
-        let task = Task { shape, groups, seed: *seed, budget: *budget };
-        let run = Run { device: self.device, task: &task, cancel: self.cancel.clone(), abandoned: false };
+        let task = Task { problem: &problem, groups, seed: *seed, budget: *budget };
+        let Series { device, islands, .. } = self;
+        let run = Run { device, islands, task: &task, cancel: self.cancel.clone(), abandoned: false };
         let mut history: Vec<SeriesProgress> = Vec::new();
         let score = |sides: &mut dyn Iterator<Item = f64>| -> f64 {
             sides.zip(packings).map(|(side, (count, _))| side * side / *count as f64).sum()
@@ -388,9 +482,31 @@ fn check_sizes(sizes: impl IntoIterator<Item = (usize, usize, Option<usize>)>) -
     if all == 0 { Err(PackError::NoCopies) } else { Ok(()) }
 }
 
+/// Where else is searched.
+#[derive(Clone, Default)]
+struct Islands {
+    devices: Vec<Device>,
+    ranks: Option<Arc<dyn Communicator>>,
+}
+
+impl Islands {
+    /// How many there are.
+    fn len(&self) -> usize {
+        self.ranks.as_ref().map_or(1 + self.devices.len(), |ranks| ranks.size())
+    }
+}
+
+impl std::fmt::Debug for Islands {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} islands", self.len())
+    }
+}
+
 /// A search from its start to valid packings.
+#[derive(Clone)]
 struct Run<'a> {
     device: &'a Device,
+    islands: &'a Islands,
     task: &'a Task<'a>,
     cancel: Cancel,
     abandoned: bool,
@@ -406,11 +522,52 @@ impl Run<'_> {
         &self,
         start: Instant,
         saving: Option<(Saving, Save<'_>)>,
-        mut progress: impl FnMut(&Search<'_>),
+        progress: impl FnMut(&Search<'_, Squeezed>),
     ) -> Result<(Vec<Packing>, usize), PackError> {
-        let Task { groups, budget, .. } = self.task;
-        let mut search = Search::new(self.device, self.task, &self.cancel)?;
-        let mut saver = saving.map(|(saving, save)| Saver {
+        let Islands { devices, ranks } = self.islands;
+        if devices.is_empty() || ranks.is_some() {
+            return self.among(ranks.as_ref(), start, saving, progress);
+        }
+        let ranks = threads::communicators(self.islands.len());
+        thread::scope(|scope| {
+            for (device, ranks) in devices.iter().zip(&ranks[1..]) {
+                let run = Run { device, ..self.clone() };
+                // What fails there fails here, too.
+                scope.spawn(move || run.among(Some(ranks), start, None, |_| {}));
+            }
+            self.among(Some(&ranks[0]), start, saving, progress)
+        })
+    }
+
+    /// The same as one of the ranks, if there are any.
+    fn among(
+        &self,
+        ranks: Option<&Arc<dyn Communicator>>,
+        start: Instant,
+        saving: Option<(Saving, Save<'_>)>,
+        progress: impl FnMut(&Search<'_, Squeezed>),
+    ) -> Result<(Vec<Packing>, usize), PackError> {
+        let island = ranks.map(Island::new);
+        let result = self.settled(island.as_ref(), start, saving, progress);
+        if let (Some(ranks), Err(error)) = (ranks, &result)
+            && !matches!(error, PackError::Ranks(_))
+        {
+            ranks.abort(&error.to_string());
+        }
+        result
+    }
+
+    fn settled(
+        &self,
+        island: Option<&Island<'_>>,
+        start: Instant,
+        saving: Option<(Saving, Save<'_>)>,
+        mut progress: impl FnMut(&Search<'_, Squeezed>),
+    ) -> Result<(Vec<Packing>, usize), PackError> {
+        let Task { groups, budget, seed, .. } = self.task;
+        let seed = island.map_or(*seed, |island| island.seed(*seed));
+        let mut search = Search::<Squeezed>::new(self.device, self.task, seed, &self.cancel)?;
+        let mut saver = saving.filter(|_| island.is_none_or(Island::is_first)).map(|(saving, save)| Saver {
             saving,
             save,
             last: start,
@@ -422,7 +579,7 @@ impl Run<'_> {
             Budget::Steps(_) => None,
             Budget::Time(time) => Some(start + time.mul_f64(1.0 - SETTLING)),
         };
-        search.run(start, &Limit { deadline, cancel: self.cancel.clone() }, |search| {
+        search.run(start, &Limit { deadline, cancel: self.cancel.clone() }, island, |search| {
             progress(search);
             saver.as_mut().map_or(Ok(()), |saver| saver.save_in_time(self, search))
         })?;
@@ -431,7 +588,7 @@ impl Run<'_> {
             Budget::Steps(steps) => (steps / 4).clamp(LEAST_SETTLING_STEPS, SETTLING_STEPS),
             // As many as fit, going by those that there were.
             Budget::Time(time) => {
-                let poses: usize = groups.iter().map(|group| group.count * group.starts).sum();
+                let poses: usize = groups.iter().map(|group| group.count() * group.starts).sum();
                 let share = finalists.state.poses.len() as f64 / poses as f64;
                 let each = start.elapsed().as_secs_f64() / search.steps.max(1) as f64 * share;
                 ((SETTLING * time.as_secs_f64() / each) as usize).clamp(LEAST_SETTLING_STEPS, SETTLING_STEPS)
@@ -444,7 +601,8 @@ impl Run<'_> {
             .enumerate()
             .map(|(index, group)| saved.as_ref().and_then(|saved| saved[index].as_ref()).or(group.from.as_ref()))
             .collect();
-        Ok((valid::settle(self, &there_is, &finalists, settling)?, search.steps))
+        let packings = valid::settle(self, &there_is, &finalists, settling)?;
+        Ok((island.map_or(Ok(packings.clone()), |island| island.smallest(packings))?, search.steps))
     }
 }
 
@@ -465,7 +623,7 @@ struct Saver<'a> {
 
 impl Saver<'_> {
     /// Saves the best packings, if it is time to and there are better ones.
-    fn save_in_time(&mut self, run: &Run<'_>, search: &Search<'_>) -> Result<(), PackError> {
+    fn save_in_time(&mut self, run: &Run<'_>, search: &Search<'_, Squeezed>) -> Result<(), PackError> {
         if self.last.elapsed() < self.pause {
             return Ok(());
         }

@@ -2,39 +2,48 @@
 
 use std::f64::consts::{PI, TAU};
 
+use super::{Turns, problem::Problem};
 use crate::overlap::random::Random;
 
 type Pose = [f64; 3];
 
-/// Copies anywhere in the square.
-pub fn scattered(random: &mut Random, n: usize, side: f64) -> Vec<Pose> {
-    (0..n).map(|_| anywhere(random, side)).collect()
+/// Of several shapes, two copies take each other's places as often as this.
+const EXCHANGE: f64 = 0.3;
+/// A point on the boundary may be as much outside by rounding.
+const ROUNDING: f64 = 1e-12;
+
+/// A copy anywhere in the container, in this box around it.
+pub fn anywhere(random: &mut Random, problem: &Problem, scale: f64, [low, high]: [[f64; 2]; 2]) -> Pose {
+    loop {
+        let [x, y] = [0, 1].map(|axis| random.between(low[axis], high[axis]));
+        if problem.container.level([x, y]) <= scale * (1.0 + ROUNDING) {
+            return [x, y, problem.turns.some(random)];
+        }
+    }
 }
 
-fn anywhere(random: &mut Random, side: f64) -> Pose {
-    [random.between(-0.5, 0.5) * side, random.between(-0.5, 0.5) * side, random.between(-PI, PI)]
-}
-
-/// Poses to look for places from.
-pub fn probes(random: &mut Random, count: usize, side: f64) -> impl Iterator<Item = Pose> {
-    (0..count).map(move |_| anywhere(random, side))
-}
-
-/// Changes a packing in the square for another try: only the first `own` poses. Those that are to go elsewhere are left
-/// for others to place: their indices come back.
-pub fn change(random: &mut Random, poses: &mut [Pose], own: usize, radius: f64) -> Vec<usize> {
-    let reach = |pose: &Pose| pose[0].abs().max(pose[1].abs());
-    let kind = random.unit();
+/// Changes a packing in the container for another try: only the first `own` poses, of these shapes. Those that are to
+/// go elsewhere are left for others to place: their indices come back.
+pub fn change(random: &mut Random, problem: &Problem, kinds: &[u32], poses: &mut [Pose], own: usize) -> Vec<usize> {
+    let Problem { container, turns, radius, .. } = problem;
+    let radius = *radius;
+    let reach = |pose: &Pose| container.level([pose[0], pose[1]]);
     let mut loose = Vec::new();
+    if problem.shapes.len() > 1 && random.unit() < EXCHANGE {
+        exchange(random, turns, kinds, poses);
+        return loose;
+    }
+    let kind = random.unit();
     if kind < 0.12 {
         let length = radius * 0.01 * 20f64.powf(random.unit());
         for pose in &mut poses[..own] {
-            jiggle(random, pose, length, radius);
+            jiggle(random, pose, length, if *turns == Turns::Any { length / radius } else { 0.0 });
         }
     } else if kind < 0.15 {
         for _ in 0..=random.below(1 + own.div_ceil(20)) {
             let pose = random.below(own);
-            poses[pose][2] += if random.unit() < 0.6 { PI } else { random.between(-PI, PI) };
+            let half = random.unit() < 0.6 && turns.halves();
+            poses[pose][2] += if half { PI } else { turns.some(random) };
         }
     } else if kind < 0.6 {
         // Some of those that stand farthest out.
@@ -61,8 +70,24 @@ pub fn change(random: &mut Random, poses: &mut [Pose], own: usize, radius: f64) 
     loose
 }
 
-fn jiggle(random: &mut Random, pose: &mut Pose, length: f64, radius: f64) {
+fn jiggle(random: &mut Random, pose: &mut Pose, length: f64, angle: f64) {
     pose[0] += length * random.bell();
     pose[1] += length * random.bell();
-    pose[2] += length / radius * random.bell();
+    pose[2] += angle * random.bell();
+}
+
+/// Two copies of different shapes, if there are any, take each other's places.
+fn exchange(random: &mut Random, turns: &Turns, kinds: &[u32], poses: &mut [Pose]) {
+    let first = random.below(poses.len());
+    let others: Vec<usize> = (0..poses.len()).filter(|&other| kinds[other] != kinds[first]).collect();
+    if others.is_empty() {
+        return;
+    }
+    let second = others[random.below(others.len())];
+    poses.swap(first, second);
+    for pose in [first, second] {
+        if random.unit() < 0.5 {
+            poses[pose][2] = turns.some(random);
+        }
+    }
 }

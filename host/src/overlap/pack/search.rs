@@ -2,19 +2,23 @@
 //!
 //! There are groups of lanes, one for each number of copies.
 
-use std::{ops::Range, time::Instant};
+use std::{f64::consts::TAU, ops::Range, time::Instant};
+
+use rayon::prelude::*;
 
 use super::{
     Budget, PackError, Packing,
-    lanes::{Lanes, Limit, Squeeze, State},
-    moves::{change, probes, scattered},
+    islands::{Island, read, written},
+    lanes::{LaneReal, Lanes, Limit, Squeeze, State},
+    moves::change,
+    problem::Problem,
     starts::{Cuts, mirror, paired},
-    valid::{Finalists, about_center, squeezed},
+    valid::Finalists,
 };
 use crate::{
     device::Device,
     engine::Cancel,
-    overlap::{Periodic, Shape, random::Random},
+    overlap::{Periodic, random::Random},
 };
 
 /// Steps of a squeeze.
@@ -27,35 +31,38 @@ const RATE: f64 = 0.02;
 const LAST_RATE: f64 = 1e-4;
 /// Pressures at the start and the end of a squeeze, in the same unit.
 const PRESSURE: [f64; 2] = [0.2, 3e-3];
-/// What copies cover of the square that they are thrown into.
+/// What copies cover of the container that they are thrown into.
 const FIRST_DENSITY: f64 = 0.4;
-/// A square is made larger by up to this share before it is squeezed again.
+/// A container is made larger by up to this share before it is squeezed again.
 const GROWTH: f64 = 0.02;
 /// Packings that are larger by this share over the root of their number of copies, at the start of the search, are kept
 /// with a chance of 1 in e.
 const WARMTH: f64 = 0.06;
-/// After this many squeezes packings take the places of worse ones.
+/// After this many squeezes packings take the places of worse ones, and islands meet.
 const EXCHANGE: usize = 8;
 /// From so many copies on, lattices are worth a start; beyond, no others are.
 const LATTICES_FROM: usize = 12;
 const LATTICES_ONLY: usize = 40;
+/// So often a packing that takes the place of a worse one takes a part of it alone; of the copies, at most one and one
+/// in so many are then placed anew.
+const CROSSED: f64 = 0.5;
+const MOST_LOST: usize = 12;
 /// Lattices that cover less than this share of what the densest one does are not cut.
 const WORTH: f64 = 0.93;
 /// So much larger is a packing that comes from one with a copy less, at most, in units of what its number asks for.
 const PASSED: f64 = 1.1;
 
-/// Copies that look for a place, of each packing, and how they do so: steps, and rates in units of the radius.
+/// How many copies look for places in each packing that has loose ones, and how: steps, and rates in units of the
+/// radius.
 const PROBES: usize = 64;
 const PROBE_STEPS: usize = 60;
 const PROBE_RATE: [f64; 2] = [0.1, 0.01];
 /// Two that are nearer to each other than this, in units of the radius, are in the same place.
 const APART: f64 = 0.5;
-/// Out of the way.
-const AWAY: [f64; 3] = [1e6, 1e6, 0.0];
 
 /// What to search for.
 pub struct Task<'a> {
-    pub shape: &'a Shape,
+    pub problem: &'a Problem,
     pub groups: Vec<Group>,
     pub seed: u64,
     pub budget: Budget,
@@ -63,19 +70,26 @@ pub struct Task<'a> {
 
 /// One number of copies.
 pub struct Group {
-    pub count: usize,
+    /// The shape of each.
+    pub kinds: Vec<u32>,
     /// How many lanes it has.
     pub starts: usize,
     /// What to go on from.
     pub from: Option<Packing>,
 }
 
+impl Group {
+    pub fn count(&self) -> usize {
+        self.kinds.len()
+    }
+}
+
 /// A search under way.
-pub struct Search<'a> {
+pub struct Search<'a, T: LaneReal> {
     task: &'a Task<'a>,
     /// Where each group's lanes start, and the end.
     offsets: Vec<usize>,
-    lanes: Lanes,
+    lanes: Lanes<T>,
     /// Each lane's random numbers, and those for choices between lanes.
     randoms: Vec<Random>,
     choices: Random,
@@ -93,58 +107,64 @@ pub struct Search<'a> {
     pub steps: usize,
 }
 
-impl<'a> Search<'a> {
-    /// Copies thrown into squares or cut out of lattices, or what a group is to go on from.
-    pub fn new(device: &Device, task: &'a Task<'a>, cancel: &Cancel) -> Result<Self, PackError> {
-        let Task { shape, groups, seed, .. } = task;
-        let centred = squeezed(shape);
-        let cut = || groups.iter().map(|group| group.count).filter(|&count| count >= LATTICES_FROM);
-        let lattices = if cut().next().is_some() { lattices(&centred, *seed, cancel) } else { Vec::new() };
+impl<'a, T: LaneReal> Search<'a, T> {
+    /// Copies thrown into containers or cut out of lattices, or what a group is to go on from, by random numbers that start
+    /// at `seed`.
+    pub fn new(device: &Device, task: &'a Task<'a>, seed: u64, cancel: &Cancel) -> Result<Self, PackError> {
+        let Task { problem, groups, .. } = task;
+        // Lattices are of one shape.
+        let cut = || groups.iter().map(Group::count).filter(|&count| count >= LATTICES_FROM && problem.shapes.len() == 1);
+        let lattices = if cut().next().is_some() { lattices(problem, seed, cancel) } else { Vec::new() };
         let counts = cut().min().zip(cut().max());
         let most_starts = groups.iter().map(|group| group.starts).max().unwrap_or(0);
-        let cuts = counts.map(|(least, most)| Cuts::new(&centred, &lattices, least..=most, most_starts, *seed));
+        let cuts = counts.map(|(least, most)| Cuts::new(problem, &lattices, least..=most, most_starts, seed));
         let mut offsets = vec![0];
         for group in groups {
             offsets.push(offsets[offsets.len() - 1] + group.starts);
         }
-        let mut randoms: Vec<Random> = (0..offsets[groups.len()] as u64).map(|lane| Random::new(*seed, lane)).collect();
+        let mut randoms: Vec<Random> = (0..offsets[groups.len()] as u64).map(|lane| Random::new(seed, lane)).collect();
         let lanes = groups.iter().flat_map(|group| (0..group.starts).map(move |number| (group, number)));
-        let mut current = State::default();
-        let (mut fresh, mut scores, mut symmetric) = (Vec::new(), Vec::new(), Vec::new());
-        for (random, (Group { count, starts, from }, lane)) in randoms.iter_mut().zip(lanes) {
-            let (pairs, number) = role(*count, *starts, lane);
+        let lanes: Vec<(&Group, usize)> = lanes.collect();
+        // A packing, its side and its score; loose poses where it is new; whether it is symmetric.
+        let start = |(random, &(group, lane)): (&mut Random, &(&Group, usize))| {
+            let (Group { kinds, starts, from }, count) = (group, group.count());
+            let (pairs, number) = role(if problem.is_symmetric() { count } else { 1 }, *starts, lane);
             // Of those that go on from something, one in four starts afresh.
-            let poses = from.as_ref().filter(|_| number % 4 != 3).map(|from| about_center(shape, &from.poses));
+            let poses = from.as_ref().filter(|_| number % 4 != 3).map(|from| problem.about_centers(kinds, &from.poses));
             if let (Some(from), Some(poses)) = (from, poses.and_then(|poses| if pairs { paired(&poses) } else { Some(poses) })) {
-                current.push(&poses, from.side, 0.0);
-                fresh.push(None);
-                symmetric.push(pairs);
-                scores.push(from.side);
-                continue;
+                return (poses, from.side, from.side, None, pairs);
             }
-            let cuts = cuts.as_ref().filter(|_| match *count {
+            let cuts = cuts.as_ref().filter(|_| match count {
                 ..LATTICES_FROM => false,
                 LATTICES_FROM..LATTICES_ONLY => number.is_multiple_of(2),
                 LATTICES_ONLY.. => true,
             });
-            let cut = cuts.and_then(|cuts| cuts.start(random, lane, *count, pairs, number % 4 == 0));
+            let cut = cuts.and_then(|cuts| cuts.start(random, lane, count, pairs, number % 4 == 0));
             let (poses, side, loose) = cut.unwrap_or_else(|| {
-                let side = (*count as f64 * shape.area() / FIRST_DENSITY).sqrt().max(2.0 * shape.radius());
-                let mut poses = scattered(random, if pairs { count / 2 } else { *count }, side);
+                let most = problem.shapes.iter().map(|shape| shape.radius()).fold(0.0, f64::max);
+                let container = &problem.container;
+                let side = container.scale_of(problem.area(kinds) / FIRST_DENSITY).max(container.scale_around_circle(most));
+                let mut poses = problem.scattered(random, if pairs { count / 2 } else { count }, side);
                 if pairs {
                     mirror(&mut poses);
                 }
                 (poses, side, Vec::new())
             });
-            current.push(&poses, side, f64::INFINITY);
-            fresh.push(Some(loose));
+            (poses, side, f64::INFINITY, Some(loose), pairs)
+        };
+        let starts: Vec<_> = randoms.par_iter_mut().zip(&lanes).map(start).collect();
+        let mut current = State::default();
+        let (mut fresh, mut scores, mut symmetric) = (Vec::new(), Vec::new(), Vec::new());
+        for (poses, side, score, loose, pairs) in starts {
+            current.push(&poses, side, if score.is_finite() { 0.0 } else { f64::INFINITY });
+            fresh.push(loose);
             symmetric.push(pairs);
-            scores.push(f64::INFINITY);
+            scores.push(score);
         }
         Ok(Search {
-            lanes: Lanes::new(device, &centred, &current.offsets)?,
+            lanes: Lanes::new(device, problem, &current.offsets, kinds_of(groups), matches!(task.budget, Budget::Steps(_)))?,
             randoms,
-            choices: Random::new(*seed, u64::MAX),
+            choices: Random::new(seed, u64::MAX),
             best: current.clone(),
             current,
             best_scores: scores.clone(),
@@ -158,11 +178,13 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Searches until the budget is used up, or to the limit; calls `reached` after every squeeze.
+    /// Searches until the budget is used up, or to the limit; calls `reached` after every squeeze. An island ends with
+    /// the first of all.
     pub fn run(
         &mut self,
         start: Instant,
         limit: &Limit,
+        island: Option<&Island<'_>>,
         mut reached: impl FnMut(&Self) -> Result<(), PackError>,
     ) -> Result<(), PackError> {
         loop {
@@ -170,8 +192,17 @@ impl<'a> Search<'a> {
                 Budget::Steps(all) => all - self.steps,
                 Budget::Time(_) => usize::MAX,
             };
-            if left == 0 || limit.reached() {
+            let ends = left == 0 || limit.reached();
+            let meets = ends || self.squeezes > 0 && self.squeezes.is_multiple_of(EXCHANGE);
+            let goes_on = match island.filter(|_| meets) {
+                Some(island) => island.all(!ends)?,
+                None => !ends,
+            };
+            if !goes_on {
                 return Ok(());
+            }
+            if let Some(island) = island.filter(|_| meets) {
+                self.trade(island)?;
             }
             let first = self.squeezes == 0;
             let whole = self.squeeze(left, limit)?;
@@ -195,32 +226,33 @@ impl<'a> Search<'a> {
     /// Changes all packings, unless they are new, and squeezes them by at most this many steps. Says whether it went
     /// all the way.
     fn squeeze(&mut self, most: usize, limit: &Limit) -> Result<bool, PackError> {
-        let radius = self.task.shape.radius();
-        let mut state = self.current.clone();
-        let mut loose: Vec<Vec<usize>> = Vec::new();
-        for (lane, random) in self.randoms.iter_mut().enumerate() {
-            if let Some(fresh) = self.fresh[lane].take() {
-                loose.push(fresh);
-                continue;
+        let Task { problem, groups, .. } = self.task;
+        let Search { randoms, fresh, current, symmetric, .. } = self;
+        let kinds: Vec<&[u32]> = kinds_of(groups).collect();
+        let changed = |(lane, (random, fresh)): (usize, (&mut Random, &mut Option<Vec<usize>>))| {
+            let (mut poses, side) = (current.poses(lane).to_vec(), current.sides[lane]);
+            if let Some(fresh) = fresh.take() {
+                return (poses, side, fresh);
             }
-            let poses = state.poses_mut(lane);
-            let own = if self.symmetric[lane] { poses.len() / 2 } else { poses.len() };
-            let moved = change(random, poses, own, radius);
+            let own = if symmetric[lane] { poses.len() / 2 } else { poses.len() };
+            let moved = change(random, problem, kinds[lane], &mut poses, own);
+            if symmetric[lane] {
+                poses.truncate(own);
+                mirror(&mut poses);
+            }
+            (poses, side * (1.0 + GROWTH * random.unit()), moved)
+        };
+        let changed: Vec<_> = randoms.par_iter_mut().zip(fresh).enumerate().map(changed).collect();
+        let (mut state, mut loose) = (State::default(), Vec::with_capacity(changed.len()));
+        for (poses, side, moved) in changed {
+            state.push(&poses, side, 0.0);
             loose.push(moved);
-            if self.symmetric[lane] {
-                let mut pairs = poses[..own].to_vec();
-                mirror(&mut pairs);
-                poses.copy_from_slice(&pairs);
-            }
-            state.sides[lane] *= 1.0 + GROWTH * random.unit();
         }
         self.place(&mut state, &loose)?;
         let first = self.squeezes == 0;
-        let schedule = Squeeze {
-            steps: most.min(if first { FIRST_SQUEEZE } else { SQUEEZE }),
-            rate: [if first { FIRST_RATE } else { RATE } * radius, LAST_RATE * radius],
-            pressure: Some(PRESSURE.map(|pressure| pressure * radius)),
-        };
+        let rate = [if first { FIRST_RATE } else { RATE }, LAST_RATE];
+        let steps = most.min(if first { FIRST_SQUEEZE } else { SQUEEZE });
+        let schedule = Squeeze { steps, ..Squeeze::new(problem, rate, Some(PRESSURE)) };
         self.lanes.set(state.poses, &state.sides)?;
         let taken = self.lanes.squeeze(&schedule, limit)?;
         self.steps += taken;
@@ -232,48 +264,62 @@ impl<'a> Search<'a> {
         if loose.iter().all(Vec::is_empty) {
             return Ok(());
         }
-        let radius = self.task.shape.radius();
+        let Task { problem, groups, .. } = self.task;
         // Meanwhile they are out of the way.
         let mut placed = state.clone();
-        let mut starts = Vec::with_capacity(PROBES * loose.len());
-        for (lane, (loose, random)) in loose.iter().zip(&mut self.randoms).enumerate() {
+        for (lane, loose) in loose.iter().enumerate() {
+            let away = problem.away(placed.sides[lane]);
             let poses = placed.poses_mut(lane);
             let half = poses.len() / 2;
             for &pose in loose {
-                poses[pose] = AWAY;
+                poses[pose] = away;
                 if self.symmetric[lane] {
-                    poses[half + pose] = AWAY;
+                    poses[half + pose] = away;
                 }
             }
-            if loose.is_empty() {
-                starts.resize(starts.len() + PROBES, AWAY);
-            } else {
-                starts.extend(probes(random, PROBES, placed.sides[lane]));
-            }
         }
+        let kinds: Vec<&[u32]> = kinds_of(groups).collect();
+        // As many for each loose pose.
+        let probe_kinds = |(kinds, loose): (&&[u32], &Vec<usize>)| -> Vec<u32> {
+            (0..PROBES).map(|probe| loose.get(probe % loose.len().max(1)).map_or(0, |&pose| kinds[pose])).collect()
+        };
+        let probe_kinds: Vec<u32> = kinds.iter().zip(loose).flat_map(probe_kinds).collect();
+        let starts = |(random, (loose, &side)): (&mut Random, (&Vec<usize>, &f64))| -> Vec<[f64; 3]> {
+            if loose.is_empty() { vec![problem.away(side); PROBES] } else { problem.scattered(random, PROBES, side) }
+        };
+        let starts: Vec<_> = self.randoms.par_iter_mut().zip(loose.par_iter().zip(&placed.sides)).map(starts).collect();
         self.lanes.set(placed.poses, &placed.sides)?;
-        let schedule = Squeeze { steps: PROBE_STEPS, rate: PROBE_RATE.map(|rate| rate * radius), pressure: None };
-        let (found, energies) = self.lanes.probe(starts, &schedule)?;
-        for (lane, loose) in loose.iter().enumerate() {
+        let schedule = Squeeze { steps: PROBE_STEPS, ..Squeeze::new(problem, PROBE_RATE, None) };
+        let (found, energies) = self.lanes.probe(starts.concat(), &probe_kinds, &schedule)?;
+        // For each loose pose a place that is free, if there is one.
+        let places = |(lane, loose): (usize, &Vec<usize>)| {
             let probes = lane * PROBES..(lane + 1) * PROBES;
             let mut order: Vec<usize> = probes.collect();
             order.sort_by(|&a, &b| energies[a].total_cmp(&energies[b]));
-            let half = state.poses(lane).len() / 2;
-            let mut taken: Vec<[f64; 3]> = Vec::new();
+            let (mut taken, mut places): (Vec<[f64; 3]>, Vec<_>) = (Vec::new(), Vec::new());
             for &pose in loose {
                 let free = |probe: &&usize| {
                     let [x, y, _] = found[**probe];
-                    taken.iter().all(|other| (other[0] - x).hypot(other[1] - y) > APART * radius)
+                    probe_kinds[**probe] == kinds[lane][pose]
+                        && taken.iter().all(|other| (other[0] - x).hypot(other[1] - y) > APART * problem.radius)
                 };
-                let Some(&probe) = order.iter().find(free) else { break };
-                let one = vec![found[probe]];
-                state.poses_mut(lane)[pose] = one[0];
-                taken.push(one[0]);
+                let Some(&probe) = order.iter().find(free) else { continue };
+                let mut pair = vec![found[probe]];
                 if self.symmetric[lane] {
-                    let mut pair = one;
                     mirror(&mut pair);
-                    state.poses_mut(lane)[half + pose] = pair[1];
-                    taken.push(pair[1]);
+                }
+                taken.extend(&pair);
+                places.push((pose, pair));
+            }
+            places
+        };
+        let places: Vec<_> = loose.par_iter().enumerate().map(places).collect();
+        for (lane, places) in places.into_iter().enumerate() {
+            let poses = state.poses_mut(lane);
+            let half = poses.len() / 2;
+            for (pose, pair) in places {
+                for (k, place) in pair.into_iter().enumerate() {
+                    poses[k * half + pose] = place;
                 }
             }
         }
@@ -282,7 +328,7 @@ impl<'a> Search<'a> {
 
     /// Keeps of what was tried what is good enough.
     fn choose(&mut self, tried: &State, warmth: f64) {
-        let pressure = PRESSURE[1] * self.task.shape.radius();
+        let pressure = PRESSURE[1] * self.task.problem.radius * self.task.problem.pressure;
         for (lane, random) in self.randoms.iter_mut().enumerate() {
             // The side at which nothing would overlap any more: where overlaps grow by the square of their depth, at
             // rest under pressure, that takes twice what they come to over the pressure.
@@ -307,8 +353,8 @@ impl<'a> Search<'a> {
     }
 
     /// Lanes stand in a ring, and every other pair of neighbours comes to have the better packing of both: what is good
-    /// spreads, but slowly. Then each group's worst lane that need
-    /// not be symmetric gets a packing from the group with a copy more or less.
+    /// spreads, but slowly. Then each group's worst lane that need not be symmetric gets a packing from the group with a
+    /// copy more or less.
     fn exchange(&mut self) {
         let odd = (self.squeezes / EXCHANGE) % 2;
         for group in 0..self.task.groups.len() {
@@ -316,7 +362,7 @@ impl<'a> Search<'a> {
             for pair in 0..lanes.len() / 2 {
                 let [one, other] = [0, 1].map(|k| lanes.start + (2 * pair + odd + k) % lanes.len());
                 let (from, to) = if self.scores[one] < self.scores[other] { (one, other) } else { (other, one) };
-                if self.choices.unit() < 0.5 {
+                if self.choices.unit() < 0.5 && !(self.choices.unit() < CROSSED && self.cross(from, to)) {
                     self.spread(from, to);
                 }
             }
@@ -326,6 +372,44 @@ impl<'a> Search<'a> {
                 self.pass(group);
             }
         }
+    }
+
+    /// Gets the best packing of each number from the island before, and puts it in the place of the worst.
+    fn trade(&mut self, island: &Island<'_>) -> Result<(), PackError> {
+        let mut numbers = Vec::new();
+        for group in 0..self.task.groups.len() {
+            let lane = self.best_lane(group);
+            numbers.push(self.best_scores[lane]);
+            numbers.extend(written(self.best.sides[lane], self.best.poses(lane)));
+        }
+        let found = island.neighbours(&numbers)?;
+        let mut rest = &found[..];
+        for group in 0..self.task.groups.len() {
+            let score = rest[0];
+            rest = &rest[1..];
+            let (side, poses) = read(&mut rest, self.task.groups[group].count());
+            let Some(to) = self.worst_lane(group).filter(|&lane| score < self.scores[lane]) else { continue };
+            self.current.poses_mut(to).copy_from_slice(&poses);
+            self.current.sides[to] = side;
+            (self.scores[to], self.fresh[to]) = (score, None);
+            if score < self.best_scores[to] {
+                self.best_scores[to] = score;
+                self.best.take(&self.current, to);
+            }
+        }
+        Ok(())
+    }
+
+    /// The lane that has had a group's best packing.
+    fn best_lane(&self, group: usize) -> usize {
+        let Range { start, end } = self.group(group);
+        (start..end).min_by(|&a, &b| self.best_scores[a].total_cmp(&self.best_scores[b])).unwrap_or(start)
+    }
+
+    /// The lane of a group's worst packing that need not be symmetric.
+    fn worst_lane(&self, group: usize) -> Option<usize> {
+        let free = self.group(group).filter(|&lane| !self.symmetric[lane]);
+        free.max_by(|&a, &b| self.scores[a].total_cmp(&self.scores[b]))
     }
 
     /// Puts a lane's packing in the place of another one's, unless that is to be symmetric and it isn't.
@@ -340,16 +424,71 @@ impl<'a> Search<'a> {
         self.scores[to] = self.scores[from];
     }
 
+    /// Puts a part of a lane's packing in the place of that part of another one's: what is beyond a line or, of packings
+    /// that half a turn takes to themselves, outside of a band. Copies that have none are placed anew. Says whether it
+    /// could.
+    fn cross(&mut self, from: usize, to: usize) -> bool {
+        let pairs = self.symmetric[to];
+        if pairs && !self.symmetric[from] || self.scores[from] == self.scores[to] || self.scores[to].is_infinite() {
+            return false;
+        }
+        let (sine, cosine) = self.choices.between(0.0, TAU).sin_cos();
+        let Task { problem, groups, .. } = self.task;
+        let line = self.choices.between(-0.3, 0.3) * problem.container.area(self.current.sides[to]).sqrt();
+        let beyond = |[x, y, _]: &[f64; 3]| {
+            let along = cosine * x + sine * y;
+            if pairs { along.abs() > line.abs() } else { along > line }
+        };
+        let kinds = &groups[self.offsets.partition_point(|&offset| offset <= to) - 1].kinds;
+        let count = kinds.len();
+        let part = |lane: usize, side: bool| {
+            let all = self.current.poses(lane).iter().zip(kinds);
+            all.filter(move |(pose, _)| beyond(pose) == side).map(|(pose, &kind)| (*pose, kind as usize))
+        };
+        let mut chosen: Vec<_> = part(from, true).collect();
+        let taken = chosen.len();
+        chosen.extend(part(to, false));
+        if taken == 0 || taken == count || chosen.len() > count || count - chosen.len() > 1 + count / MOST_LOST {
+            return false;
+        }
+        let (mut poses, mut loose) = (vec![problem.away(self.current.sides[to]); count], Vec::new());
+        if pairs {
+            let Some(paired) = paired(&chosen.iter().map(|(pose, _)| *pose).collect::<Vec<_>>()) else { return false };
+            let own = &paired[..paired.len() / 2];
+            poses.truncate(count / 2);
+            poses[..own.len()].copy_from_slice(own);
+            loose.extend(own.len()..count / 2);
+            mirror(&mut poses);
+        } else {
+            // Copies of one shape are next to each other.
+            let first = |kind: usize| kinds.partition_point(|&other| (other as usize) < kind);
+            let mut next: Vec<usize> = (0..problem.shapes.len()).map(first).collect();
+            for (pose, kind) in chosen {
+                if next[kind] == first(kind + 1) {
+                    return false;
+                }
+                poses[next[kind]] = pose;
+                next[kind] += 1;
+            }
+            loose.extend(next.into_iter().enumerate().flat_map(|(kind, from)| from..first(kind + 1)));
+        }
+        self.current.poses_mut(to).copy_from_slice(&poses);
+        self.current.sides[to] = self.current.sides[to].max(self.current.sides[from]);
+        // Whatever comes of it is taken.
+        self.scores[to] = f64::INFINITY;
+        self.fresh[to] = Some(loose);
+        true
+    }
+
     /// Gives a group's worst lane the best packing of the group with a copy more, without that copy, or of that with
     /// a copy less and one thrown in.
     fn pass(&mut self, group: usize) {
-        let count = self.task.groups[group].count;
+        let Task { problem, groups, .. } = self.task;
+        let count = groups[group].count();
         let wanted = if self.choices.unit() < 0.6 { count + 1 } else { count - 1 };
-        let Some(other) = self.task.groups.iter().position(|group| group.count == wanted) else { return };
-        let best = |lanes: Range<usize>| lanes.min_by(|&a, &b| self.best_scores[a].total_cmp(&self.best_scores[b]));
-        let Some(from) = best(self.group(other)) else { return };
-        let free = self.group(group).filter(|&lane| !self.symmetric[lane]);
-        let Some(to) = free.max_by(|&a, &b| self.scores[a].total_cmp(&self.scores[b])) else { return };
+        let Some(other) = groups.iter().position(|group| group.count() == wanted) else { return };
+        let from = self.best_lane(other);
+        let Some(to) = self.worst_lane(group) else { return };
         let side = self.best.sides[from];
         if self.best_scores[from].is_infinite() || side > PASSED * self.scores[to] {
             return;
@@ -358,12 +497,12 @@ impl<'a> Search<'a> {
         let loose = if wanted > count { Vec::new() } else { vec![count - 1] };
         if wanted > count {
             // One of those that stand farthest out.
-            let reach = |pose: &[f64; 3]| pose[0].abs().max(pose[1].abs());
+            let reach = |pose: &[f64; 3]| problem.container.level([pose[0], pose[1]]);
             let mut order: Vec<usize> = (0..poses.len()).collect();
             order.sort_by(|&a, &b| reach(&poses[b]).total_cmp(&reach(&poses[a])));
             poses.swap_remove(order[self.choices.below(poses.len().min(8))]);
         } else {
-            poses.push(AWAY);
+            poses.push(problem.away(side));
         }
         self.current.poses_mut(to).copy_from_slice(&poses);
         self.current.sides[to] = side;
@@ -374,7 +513,7 @@ impl<'a> Search<'a> {
 
     /// The least score of a group.
     pub fn best_score(&self, group: usize) -> f64 {
-        self.best_scores[self.group(group)].iter().copied().fold(f64::INFINITY, f64::min)
+        self.best_scores[self.best_lane(group)]
     }
 
     /// The best packings of these groups, so many of each at most.
@@ -399,9 +538,14 @@ fn role(count: usize, starts: usize, number: usize) -> (bool, usize) {
     if number < half { (true, number) } else { (false, number - half) }
 }
 
+/// The shapes of each lane's copies.
+fn kinds_of(groups: &[Group]) -> impl Iterator<Item = &[u32]> {
+    groups.iter().flat_map(|group| std::iter::repeat_n(&group.kinds[..], group.starts))
+}
+
 /// The lattices to cut, the densest first.
-fn lattices(shape: &Shape, seed: u64, cancel: &Cancel) -> Vec<Periodic> {
-    let mut lattices = Periodic::doubles_until(shape, seed, cancel);
+fn lattices(problem: &Problem, seed: u64, cancel: &Cancel) -> Vec<Periodic> {
+    let mut lattices = Periodic::doubles_turned(&problem.squeezed[0], problem.turns, seed, cancel);
     let densest = lattices[0].density;
     lattices.retain(|lattice| lattice.density > WORTH * densest);
     lattices

@@ -28,12 +28,18 @@ use super::{
     files::{self, in_file},
 };
 use crate::cli::{
-    Global, count, failure::Failure, format, interrupt::Interrupt, opening::Opening, output::Files, processes,
-    progress::Progress, size, terminal, timeline::Timeline,
+    Global, count,
+    failure::Failure,
+    format,
+    interrupt::Interrupt,
+    opening::Opening,
+    output::Files,
+    processes::{self, MOST_GPUS},
+    progress::Progress,
+    size, terminal,
+    timeline::Timeline,
 };
 
-/// The most GPUs that can be asked for.
-const MOST_GPUS: usize = 64;
 /// The most nearest functions that can be asked for.
 const MOST_NEAREST: usize = 1 << 20;
 /// What is said of all three at the end of their help.
@@ -359,20 +365,12 @@ impl<'a> Job<'a> {
         let mut written = Files::reading(&self.inputs);
         let destination = written.write(output)?;
         let trace = trace.as_ref().map(|path| Ok::<_, Failure>((Trace::new(), written.write(path)?))).transpose()?;
-        let ranks = if processes::is_launched() { processes::started()? } else { None };
-        let ranks = ranks.filter(|ranks| ranks.size() > 1).map(Ranks);
-        match &ranks {
-            Some(_) if gpus.is_some() => return Err(Failure::error("--gpus can't be used with mpirun: each rank takes one GPU")),
-            Some(_) if !matches!(self.kept, Kept::All(_)) => {
-                return Err(Failure::error("--nearest, --below and --row-sums are computed by one process, not under mpirun"));
-            }
-            _ => {}
+        let ranks = processes::several(*gpus)?.map(Ranks);
+        if ranks.is_some() && !matches!(self.kept, Kept::All(_)) {
+            return Err(Failure::error("--nearest, --below and --row-sums are computed by one process, not under mpirun"));
         }
         let communicator = ranks.as_ref().map(|Ranks(ranks)| Arc::clone(ranks));
-        let open = || match communicator {
-            Some(ranks) => Ok(vec![processes::device(&*ranks, &global.open_all()?).clone()]),
-            None => global.open_several(*gpus),
-        };
+        let open = || processes::devices(global, communicator.as_deref(), *gpus);
         thread::scope(|scope| {
             let devices = Opening::start(scope, open)?;
             let progress = Progress::new(*json || global.verbose > 0);
