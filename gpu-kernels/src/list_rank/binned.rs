@@ -6,8 +6,8 @@
 //! sublist and the first offset in its head. Once the sublists are ranked, a chunk's elements have consecutive ranks,
 //! and what is left is to bring pairs (element, rank) to their places: [`partition()`] bins them in shared memory by
 //! *window* of consecutive elements, and writes each bin in one run. Windows that fit into shared memory get their
-//! ranks put in place there, and written out in whole lines ([`finish()`]); those of longer lists are larger, and get
-//! them put in place in the L2 cache ([`finish_wide()`]). A permutation has as many pairs for each window as the window
+//! ranks put in place there, and written out in whole lines ([`finish()`]), twice as large ones in two parts; those of
+//! longer lists are larger, and get them put in place in the L2 cache ([`finish_wide()`]). A permutation has as many pairs for each window as the window
 //! has elements, so that the bins need no counting pass.
 //!
 //! With weights, the successor and the weight of an element are loaded together ([`join()`]), and the offsets of a
@@ -63,6 +63,9 @@ pub struct Cut {
     pub window_bits: u32,
     /// Vectors that each thread of [`partition()`] takes.
     pub vectors: u32,
+    /// Binary logarithm of the elements of a part of a window, which a block of [`finish()`] puts in place: at most that of
+    /// the window's.
+    pub part_bits: u32,
 }
 
 impl Cut {
@@ -70,6 +73,12 @@ impl Cut {
     #[inline(always)]
     pub const fn windows(self) -> u32 {
         self.n.div_ceil(1 << self.window_bits)
+    }
+
+    /// How many parts all windows have.
+    #[inline(always)]
+    pub const fn parts(self) -> u32 {
+        self.n.div_ceil(1 << self.part_bits)
     }
 
     /// Elements that a tile of blocks of `threads` threads has at most.
@@ -85,7 +94,7 @@ impl Cut {
 
     /// Dynamic shared memory of [`finish()`] with values of so many bytes, in bytes.
     pub const fn finish_shared(self, value: usize) -> usize {
-        value << self.window_bits
+        value << self.part_bits
     }
 }
 
@@ -475,46 +484,51 @@ pub unsafe fn invert(targets: &[i32], values: &[i32], pairs: *mut U32x2, filled:
     unsafe { bin::<i32>(pairs, filled, cut, words, pairs_of) };
 }
 
-/// Puts the values of the block's window in place in shared memory. Returns the window, its first element and how many
-/// it has.
+/// Puts the values of the block's part of a window in place in shared memory. Returns them, the first element and how many
+/// there are.
 ///
 /// # Safety
 /// As for [`finish()`].
 #[inline(always)]
 unsafe fn place<V: Value>(pairs: &[V::Record], cut: Cut) -> (*const V, usize, usize) {
     let (thread, threads) = (thread::thread_idx_x() as usize, thread::block_dim_x() as usize);
-    let first = (thread::block_idx_x() as usize) << cut.window_bits;
-    let size = (pairs.len() - first).min(1 << cut.window_bits);
-    let window = dynamic_shared::<V>();
+    let (part, split) = (thread::block_idx_x(), cut.window_bits - cut.part_bits);
+    let window = ((part >> split) as usize) << cut.window_bits;
+    let in_window = (pairs.len() - window).min(1 << cut.window_bits);
+    let first = (part as usize) << cut.part_bits;
+    let size = (pairs.len() - first).min(1 << cut.part_bits);
+    let values = dynamic_shared::<V>();
     // Of a bad list that is trusted, two pairs may have one place.
-    // SAFETY: the launch gives `finish_shared` bytes, and places are below the window's size; all writes before the
+    // SAFETY: the launch gives `finish_shared` bytes, and places are below the part's size; all writes before the
     // barrier are atomic, and reads follow it; the window lies in `pairs`.
     unsafe {
         let put = |pair: V::Record| {
             let (element, value) = V::parts(pair);
-            atomic::block::store(window.add(element as usize & ((1 << cut.window_bits) - 1)), value);
+            if split == 0 || element as u32 >> cut.part_bits == part {
+                atomic::block::store(values.add(element as usize & ((1 << cut.part_bits) - 1)), value);
+            }
         };
-        let load = |i: usize| mem::load_nc(pairs.as_ptr().add(first + i));
+        let load = |i: usize| mem::load_nc(pairs.as_ptr().add(window + i));
         let mut i = thread;
-        while i + (LOADS - 1) * threads < size {
+        while i + (LOADS - 1) * threads < in_window {
             let some: [V::Record; LOADS] = core::array::from_fn(|k| load(i + k * threads));
             some.into_iter().for_each(put);
             i += LOADS * threads;
         }
-        while i < size {
+        while i < in_window {
             put(load(i));
             i += threads;
         }
     }
     thread::sync_threads();
-    (window, first, size)
+    (values, first, size)
 }
 
 /// Step 4b: puts the results of each window in place, if the list is as expected. One block of at most [`THREADS`]
-/// threads per window, with [`Cut::finish_shared`] bytes of shared memory.
+/// threads for each of [`Cut::parts`], with [`Cut::finish_shared`] bytes of shared memory.
 ///
 /// # Safety
-/// `results` must have `pairs.len()` elements, and be aligned to 16 bytes; a window has 16 bytes of results or more.
+/// `results` must have `pairs.len()` elements, and be aligned to 16 bytes; a part has 16 bytes of results or more.
 #[kernel(for V in [i32, i64, f32, f64], max_threads = 1024)]
 pub unsafe fn finish<V: Value>(pairs: &[<V as Value>::Record], results: *mut V, cut: Cut, status: &Status, expected: Expected) {
     if !expected.is_met(status) {
@@ -523,7 +537,7 @@ pub unsafe fn finish<V: Value>(pairs: &[<V as Value>::Record], results: *mut V, 
     }
     let (thread, threads) = (thread::thread_idx_x() as usize, thread::block_dim_x() as usize);
     let per_vector = 16 / size_of::<V>();
-    // SAFETY: this kernel's contract; the window lies in `results`, too.
+    // SAFETY: this kernel's contract; the part lies in `results`, too.
     unsafe {
         let (window, first, size) = place::<V>(pairs, cut);
         let results = results.add(first);
@@ -549,7 +563,7 @@ pub unsafe fn finish_lists(pairs: &[U64x2], ranks: *mut i32, lists: *mut i32, cu
         // The whole block leaves.
         return;
     }
-    // SAFETY: this kernel's contract; the window lies in both arrays.
+    // SAFETY: this kernel's contract; the part lies in both arrays.
     unsafe {
         let (window, first, size) = place::<i64>(pairs, cut);
         let mut i = thread::thread_idx_x() as usize;

@@ -1,21 +1,46 @@
 //! Step 1 and what else comes before the walk: heads, and the copy for the strategy `packed`.
 
+use bytemuck::{Pod, Zeroable};
 use cuda_std::prelude::*;
 
 use super::{NONE, Status, TAIL, Value};
+use crate::collectives::{
+    Sum,
+    block::{Block, STORAGE},
+};
 
-/// What a ranking starts with: no node has a base or a visit, nothing is counted. Any grid.
+/// How far the search for a head is. All 0 between searches.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+pub struct Search {
+    /// The sum of the successors.
+    pub sum: i64,
+    /// How many blocks have added theirs.
+    pub blocks: u32,
+    /// Always 0: pads the structure.
+    pub reserved: u32,
+}
+
+/// Vectors of successors that a thread loads at a time.
+const LOADS: usize = 4;
+
+/// What a ranking starts with: no node has a base or a visit, nothing is counted. The head is `head`, or where `next` has
+/// elements, found: in a list, every element but the head is the successor of one other, so that the head is what the sum
+/// of all successors lacks from `n (n - 1) / 2`; 0 where that gives none (the list is bad then). With neither, `heads`
+/// stays as it is. Any grid of whole warps.
 ///
 /// # Safety
-/// All pointers must be valid for as many writes as there are nodes and counters, and one of `status` and `heads`.
+/// `search` must be valid for atomic access, and all 0; `next` aligned to 16 bytes; `status` and `heads` valid for a write.
 #[kernel(for V in [i32, i64, f32, f64], max_threads = 256)]
 pub unsafe fn reset<V: Value>(
+    next: &[i32],
+    search: *mut Search,
     mut bases: DisjointSlice<<V as Value>::Record>,
     mut visits: DisjointSlice<<V as Value>::Record>,
     mut counters: DisjointSlice<u32>,
     status: *mut Status,
     heads: *mut i32,
-    head: i32,
+    mut head: i32,
 ) {
     for (_, base) in bases.grid_stride_mut() {
         *base = V::record(NONE, V::ZERO);
@@ -26,10 +51,47 @@ pub unsafe fn reset<V: Value>(
     for (_, counter) in counters.grid_stride_mut() {
         *counter = 0;
     }
-    if thread::index_1d() == 0 {
-        // SAFETY: both pointers are valid for a write (this kernel's contract), and only one thread writes.
+    let (first, stride) = (thread::index_1d() as usize, thread::grid_stride_1d() as usize);
+    if !next.is_empty() {
+        let mut own = 0;
+        let mut add = |successor: i32| own += successor.max(0) as i64;
+        let vectors = next.len() / 4;
+        // SAFETY: vectors below their number, of an array that is aligned to them (this kernel's contract).
+        let load = |vector: usize| unsafe { mem::load_nc(next.as_ptr().cast::<I32x4>().add(vector)) };
+        let mut vector = first;
+        while vector + (LOADS - 1) * stride < vectors {
+            let some: [I32x4; LOADS] = core::array::from_fn(|k| load(vector + k * stride));
+            some.into_iter().for_each(|of_vector| of_vector.to_array().into_iter().for_each(&mut add));
+            vector += LOADS * stride;
+        }
+        while vector < vectors {
+            load(vector).to_array().into_iter().for_each(&mut add);
+            vector += stride;
+        }
+        next.get(4 * vectors + first).copied().into_iter().for_each(&mut add);
+        // SAFETY: all threads of the block are here, once; `search` is valid for atomic access, and the block that adds its
+        // sum last has it for itself (this kernel's contract).
         unsafe {
-            status.write(Status { head, ..Status::default() });
+            let sum = Block::new(shared_array![i64; STORAGE]).reduce(own, Sum);
+            if thread::thread_idx_x() != 0 {
+                return;
+            }
+            atomic::device::fetch_add(&raw mut (*search).sum, sum);
+            if atomic::device::fetch_add_acq_rel(&raw mut (*search).blocks, 1) + 1 < thread::grid_dim_x() {
+                return;
+            }
+            let n = next.len() as i64;
+            let lacking = n * (n - 1) / 2 - atomic::device::load(&raw const (*search).sum);
+            head = if (0..n).contains(&lacking) { lacking as i32 } else { 0 };
+            search.write(Search::default());
+        }
+    } else if first > 0 {
+        return;
+    }
+    // SAFETY: both pointers are valid for a write (this kernel's contract), and one thread alone comes here.
+    unsafe {
+        status.write(Status { head, ..Status::default() });
+        if head >= 0 {
             heads.write(head);
         }
     }
@@ -41,45 +103,6 @@ pub fn copy_next(next: &[i32], mut placed: DisjointSlice<U32x2>) {
     let i = thread::index_1d() as usize;
     if i < next.len() {
         placed.set(i32::record(next[i], 0));
-    }
-}
-
-/// Adds up all successors: in a list, every element but the head is the successor of one other, so that the head is
-/// what the sum lacks from `n (n - 1) / 2`. `sum` must start at 0.
-///
-/// # Safety
-/// `sum` must be valid for atomic access.
-#[kernel(max_threads = 256)]
-pub unsafe fn sum_successors(next: &[i32], sum: *mut i64) {
-    let mut own = 0i64;
-    for i in thread::grid_stride(next.len()) {
-        own += next[i].max(0) as i64;
-    }
-    // Every lane of the block's full warps is here; blocks are launched with whole warps.
-    for distance in [16, 8, 4, 2, 1] {
-        own += warp::shuffle_down(warp::FULL_MASK, own, distance);
-    }
-    if warp::lane_id() == 0 {
-        // SAFETY: `sum` is valid for atomic access (this kernel's contract).
-        unsafe { atomic::device::fetch_add(sum, own) };
-    }
-}
-
-/// Takes the head from [`sum_successors()`]' sum; 0 where that gives none (the list is bad then). One thread.
-///
-/// # Safety
-/// The pointers must be valid.
-#[kernel(max_threads = 32)]
-pub unsafe fn set_head(sum: &i64, n: u32, status: *mut Status, heads: *mut i32) {
-    if thread::index_1d() == 0 {
-        let n = n as i64;
-        let head = n * (n - 1) / 2 - *sum;
-        let head = if (0..n).contains(&head) { head as i32 } else { 0 };
-        // SAFETY: both pointers are valid (this kernel's contract), and only one thread writes.
-        unsafe {
-            (*status).head = head;
-            heads.write(head);
-        }
     }
 }
 

@@ -112,24 +112,25 @@ impl<V: Weight> Levels<V> {
             return Ok(());
         }
         match options.scan {
-            Scan::Device => self.rank_on_device(stream, options.seed, status)?,
+            Scan::Device => self.rank_on_device(stream, options, status)?,
             Scan::Host => self.rank_on_host(stream)?,
         }
-        if options.trusted {
+        if options.trusted || self.counts.len() > 1 {
             return Ok(());
         }
         let count = self.count();
-        let grid = blocks(count, BLOCK).min(4 * stream.device().info().multiprocessors);
+        let grid = blocks(count, BLOCK).min(8 * stream.device().info().multiprocessors);
         let next = self.next.view(..count)?;
         // SAFETY: the first level's arrays have its number of nodes; the status is changed by atomics.
         unsafe { launch!(stream, nodes::tally::<V><<<grid, BLOCK>>>(next, &self.length, self.bases.view(..count)?, status)) }
     }
 
-    fn rank_on_device(&mut self, stream: &Stream, seed: u32, status: &mut Buffer<Status>) -> Result<(), DeviceError> {
+    /// Where there is more than one level, adds up what the heads lead to as well, unless lists are trusted.
+    fn rank_on_device(&mut self, stream: &Stream, options: &Options, status: &mut Buffer<Status>) -> Result<(), DeviceError> {
         let mut start = 0;
         for pair in self.counts.windows(2) {
             let (count, end, above) = (pair[0], start + pair[0], pair[1]);
-            let splitters = Splitters::hashed(count as u32, GROUP, seed);
+            let splitters = Splitters::hashed(count as u32, GROUP, options.seed);
             let (next, upper_next) = self.next.split_at_mut(end)?;
             let (sum, upper_sum) = self.sum.split_at_mut(end)?;
             let (bases, upper_bases) = self.bases.split_at_mut(end)?;
@@ -155,9 +156,14 @@ impl<V: Weight> Levels<V> {
             let above = start..;
             start -= count;
             let visits = self.visits.view(start..above.start)?;
-            // SAFETY: the level was walked, so that its arrays have its number of nodes.
+            let tallied = if start == 0 && !options.trusted { count } else { 0 };
+            let (next, lengths) = (self.next.view(..tallied)?, self.length.view(..tallied)?);
+            let grid = blocks(count, BLOCK).min(8 * stream.device().info().multiprocessors);
+            // SAFETY: the level was walked, so that its arrays have its number of nodes; the status is changed by atomics.
             unsafe {
-                launch!(stream, nodes::expand::<V><<<blocks(count, BLOCK), BLOCK>>>(visits, upper.as_view(), bases.view_mut(start..)?))?;
+                launch!(stream, nodes::expand::<V><<<grid, BLOCK>>>(
+                    visits, upper.as_view(), bases.view_mut(start..)?, next, lengths, &mut *status
+                ))?;
             }
         }
         Ok(())

@@ -4,7 +4,8 @@ use cuda_std::I32x4;
 use gpu_kernels::list_rank::{
     Expected, Status, Value, binned,
     binned::{ChunksArgs, Cut},
-    finish, prepare,
+    finish,
+    prepare::{self, Search},
     splitters::Splitters,
     walk,
 };
@@ -26,6 +27,8 @@ const STATIC_SHARED: usize = 256;
 const MAX_WINDOWS: usize = binned::BINS_PER_THREAD * binned::THREADS as usize;
 /// Windows are no larger where they are put in place in shared memory.
 const MAX_WINDOW_BITS: u32 = 15;
+/// Binary logarithm of the most parts of a window that are put in place one by one.
+const MAX_SPLIT: u32 = 1;
 /// Elements that the heads' sublists of one piece of work should have together, about: two chunks.
 const UNIT: usize = 2 * binned::CHUNK_ELEMENTS;
 
@@ -35,7 +38,7 @@ pub struct Plan {
     cut: Cut,
     /// Threads of a block of the partition.
     threads: u32,
-    /// Whether windows are larger than shared memory.
+    /// Whether windows are that much larger than shared memory that they aren't put in place there.
     wide: bool,
 }
 
@@ -51,14 +54,15 @@ impl Plan {
         for (threads, vectors) in tiles {
             let most = (binned::BINS_PER_THREAD * threads as usize).min(MAX_WINDOWS);
             let fits = (shared / value).checked_ilog2()?.min(MAX_WINDOW_BITS);
-            let mut cut = Cut { n: n as u32, window_bits: (n / 256).max(1).ilog2().max(10).min(fits), vectors };
+            let mut cut = Cut { n: n as u32, window_bits: (n / 256).max(1).ilog2().max(10).min(fits), vectors, part_bits: fits };
             while cut.windows() as usize > most {
                 cut.window_bits += 1;
             }
+            cut.part_bits = cut.window_bits.min(fits);
             let tile = cut.tile_elements(threads) as usize;
             let is_shared_out = n / tile >= multiprocessors as usize || threads == 32;
             if is_shared_out && tile * pair + 2 * size_of::<u32>() * most <= shared && cut.window_bits >= 2 {
-                return Some(Plan { cut, threads, wide: cut.window_bits > fits });
+                return Some(Plan { cut, threads, wide: cut.window_bits > cut.part_bits + MAX_SPLIT });
             }
         }
         None
@@ -88,6 +92,16 @@ impl<V: Weight> Job<'_, V> {
     fn expected(&self) -> Expected {
         Expected { ranked: if self.options.trusted { 0 } else { self.n() as u64 }, ends: self.heads.len() as u32 }
     }
+}
+
+/// Where lists start.
+pub enum Head<'a> {
+    /// At this element.
+    At(i32),
+    /// Where this list does.
+    Of(&'a Buffer<i32>),
+    /// At several elements, which are known.
+    Many,
 }
 
 /// Where results go.
@@ -200,8 +214,8 @@ impl Plan {
         if self.wide {
             return (n.div_ceil(binned::wide_pairs(BLOCK)) as u32, BLOCK, 0);
         }
-        let threads = (1 << self.cut.window_bits >> 2).clamp(32, binned::THREADS);
-        (self.cut.windows(), threads, self.cut.finish_shared(value))
+        let threads = (1 << self.cut.part_bits >> 2).clamp(32, binned::THREADS);
+        (self.cut.parts(), threads, self.cut.finish_shared(value))
     }
 }
 
@@ -215,6 +229,7 @@ pub struct Pipeline<V: Weight> {
     pairs: Buffer<V::Record>,
     /// Two for the walk, then one for each window.
     counters: Buffer<u32>,
+    search: Buffer<Search>,
 }
 
 impl<V: Weight> Pipeline<V> {
@@ -227,6 +242,7 @@ impl<V: Weight> Pipeline<V> {
             joined: device.empty(),
             pairs: device.empty(),
             counters: device.empty(),
+            search: device.empty(),
         }
     }
 
@@ -242,8 +258,8 @@ impl<V: Weight> Pipeline<V> {
             + more(Levels::<V>::bytes(splitters), Levels::<V>::bytes(self.levels.bases.capacity()), 1)
     }
 
-    /// Enqueues the start of a ranking: nothing is counted, and no node has a base. `head` is a buffer, and the head to put
-    /// there.
+    /// Enqueues the start of a ranking: nothing is counted, and no node has a base. `heads` gets the head that is given or
+    /// searched for; those of a forest stay.
     pub fn start(
         &mut self,
         stream: &Stream,
@@ -251,16 +267,29 @@ impl<V: Weight> Pipeline<V> {
         splitters: Splitters,
         windows: usize,
         status: &mut Buffer<Status>,
-        head: (&mut Buffer<i32>, i32),
+        heads: &mut Buffer<i32>,
+        head: Head<'_>,
     ) -> Result<(), DeviceError> {
         self.levels.reserve(splitters.count as usize, options.scan)?;
         self.counters.ensure(2 + windows)?;
+        if self.search.is_empty() {
+            self.search.ensure(1)?;
+            stream.fill_zero(&mut self.search)?;
+        }
+        let none = stream.device().empty();
+        let (next, head) = match head {
+            Head::At(head) => (&none, head),
+            Head::Of(next) => (next, -1),
+            Head::Many => (&none, -1),
+        };
         let Levels { bases, visits, .. } = &mut self.levels;
-        let grid = blocks(bases.len().max(self.counters.len()), BLOCK).min(16 * stream.device().info().multiprocessors);
-        // SAFETY: the status and the head have an element.
+        let most = bases.len().max(self.counters.len()).max(next.len() / 4);
+        let grid = blocks(most, BLOCK).min(8 * stream.device().info().multiprocessors);
+        // SAFETY: the search, the status and the heads have an element; the search is 0, as each leaves it; buffers are
+        // aligned to 256 bytes.
         unsafe {
             launch!(stream, prepare::reset::<V><<<grid, BLOCK>>>(
-                &mut *bases, &mut *visits, &mut self.counters, status, head.0, head.1
+                next, &mut self.search, &mut *bases, &mut *visits, &mut self.counters, status, heads, head
             ))
         }
     }

@@ -5,7 +5,7 @@ use gpu_kernels::list_rank::{Status, finish, prepare, splitters::Splitters};
 use super::{
     ListError, Options, Scan, SplitterRule, Strategy, Weight, check,
     clock::Clock,
-    pipeline::{Job, Lists, Pipeline, Plan},
+    pipeline::{Head, Job, Lists, Pipeline, Plan},
 };
 use crate::{
     collectives::{ScanWorkspace, exclusive_scan},
@@ -80,7 +80,6 @@ pub struct ListRanker<V: Weight = i32> {
     of_forests: Option<Box<Pipeline<i64>>>,
     heads: Buffer<i32>,
     status: Buffer<Status>,
-    successor_sum: Buffer<i64>,
     marks: Marks,
     scan: Option<ScanWorkspace>,
 }
@@ -107,7 +106,6 @@ impl<V: Weight> ListRanker<V> {
             of_forests: None,
             heads: device.empty(),
             status: device.empty(),
-            successor_sum: device.empty(),
             marks,
             scan: None,
         }
@@ -198,10 +196,9 @@ impl<V: Weight> ListRanker<V> {
         self.status.ensure(1)?;
         let mut clock = Clock::start(stream, self.options.timed)?;
         let windows = plan.map_or(0, Plan::windows);
-        let start = (&mut self.heads, head.unwrap_or(-1));
-        self.pipeline.start(stream, &self.options, splitters, windows, &mut self.status, start)?;
+        let start = head.map_or(Head::Of(next), Head::At);
+        self.pipeline.start(stream, &self.options, splitters, windows, &mut self.status, &mut self.heads, start)?;
         if head.is_none() {
-            self.find_head(stream, next)?;
             clock.end("head", 4 * n as u64)?;
         }
         let job = Job { stream, options: &self.options, next, weights, heads: &self.heads, splitters };
@@ -217,17 +214,6 @@ impl<V: Weight> ListRanker<V> {
             }
         }
         Ok(Report { n, sublists: count + 1, strategy, head: found, steps: clock.steps()? })
-    }
-
-    fn find_head(&mut self, stream: &Stream, next: &Buffer<i32>) -> Result<(), DeviceError> {
-        self.successor_sum.ensure(1)?;
-        stream.fill_zero(&mut self.successor_sum)?;
-        let grid = blocks(next.len(), BLOCK).min(16 * self.device.info().multiprocessors);
-        // SAFETY: the sum is one buffer's only element, and blocks are whole warps.
-        unsafe { launch!(stream, prepare::sum_successors<<<grid, BLOCK>>>(next, &mut self.successor_sum))? };
-        let n = next.len() as u32;
-        // SAFETY: all buffers have an element.
-        unsafe { launch!(stream, prepare::set_head<<<1, 32>>>(&self.successor_sum, n, &mut self.status, &mut self.heads)) }
     }
 
     fn status(&self, stream: &Stream) -> Result<Status, DeviceError> {
@@ -357,9 +343,7 @@ impl ListRanker<i32> {
         let strategy = if plan.is_some() { strategy } else { Strategy::Split };
         let windows = plan.map_or(0, Plan::windows);
         self.status.ensure(1)?;
-        // There is a head, and it stays.
-        let mut unused = self.device.alloc(1)?;
-        pipeline.start(stream, &options, splitters, windows, &mut self.status, (&mut unused, -1))?;
+        pipeline.start(stream, &options, splitters, windows, &mut self.status, &mut self.heads, Head::Many)?;
         let job = Job { stream, options: &options, next, weights: None, heads: &self.heads, splitters };
         pipeline.run(&mut clock, &job, plan, &mut self.status, Lists { ranks, lists })?;
         if !options.trusted {
