@@ -13,6 +13,7 @@ use warpsmith::{
     overlap::OverlapError,
     pcf::{PairwiseError, PcfError},
     spmv::SpmvError,
+    trees::TreeError,
 };
 
 /// Why a command ended early.
@@ -60,7 +61,7 @@ macro_rules! sentences {
         }
     )*};
 }
-sentences!(DeviceError ListError ConcurrencyError FileError GraphError OverlapError PcfError SpmvError);
+sentences!(DeviceError ListError ConcurrencyError FileError GraphError OverlapError PcfError SpmvError TreeError);
 
 impl From<RulesError> for Failure {
     fn from(error: RulesError) -> Self {
