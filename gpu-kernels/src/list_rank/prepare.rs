@@ -21,27 +21,38 @@ pub struct Search {
     pub reserved: u32,
 }
 
+/// Where lists start.
+#[derive(Clone, Copy, Debug, KernelParam)]
+pub struct Start<'a> {
+    /// The list whose head is to be found, or nothing.
+    pub next: &'a [i32],
+    /// For that.
+    pub search: *mut Search,
+    /// The head, if it is given; else -1.
+    pub head: i32,
+    /// Result: the head. With nothing to find and none given, it stays as it is.
+    pub heads: *mut i32,
+}
+
 /// Vectors of successors that a thread loads at a time.
 const LOADS: usize = 4;
 
-/// What a ranking starts with: no node has a base or a visit, nothing is counted. The head is `head`, or where `next` has
-/// elements, found: in a list, every element but the head is the successor of one other, so that the head is what the sum
-/// of all successors lacks from `n (n - 1) / 2`; 0 where that gives none (the list is bad then). With neither, `heads`
-/// stays as it is. Any grid of whole warps.
+/// What a ranking starts with: no node has a base or a visit, nothing is counted. A head is found by the sum of all
+/// successors: in a list, every element but the head is the successor of one other, so that the head is what the sum lacks
+/// from `n (n - 1) / 2`; 0 where that gives none (the list is bad then). Any grid of whole warps.
 ///
 /// # Safety
-/// `search` must be valid for atomic access, and all 0; `next` aligned to 16 bytes; `status` and `heads` valid for a write.
+/// `start.search` must be valid for atomic access, and all 0; `start.next` aligned to 16 bytes; `status` and `start.heads`
+/// valid for a write.
 #[kernel(for V in [i32, i64, f32, f64], max_threads = 256)]
 pub unsafe fn reset<V: Value>(
-    next: &[i32],
-    search: *mut Search,
+    start: Start<'_>,
     mut bases: DisjointSlice<<V as Value>::Record>,
     mut visits: DisjointSlice<<V as Value>::Record>,
     mut counters: DisjointSlice<u32>,
     status: *mut Status,
-    heads: *mut i32,
-    mut head: i32,
 ) {
+    let Start { next, search, mut head, heads } = start;
     for (_, base) in bases.grid_stride_mut() {
         *base = V::record(NONE, V::ZERO);
     }

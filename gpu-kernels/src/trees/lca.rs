@@ -104,9 +104,8 @@ pub unsafe fn query(
         let (block, last_block) = (first / BLOCK, last / BLOCK);
         let mut up = i32::MAX;
         if block == last_block {
-            for entry in first..=last {
-                up = up.min(entries[entry].x);
-            }
+            let entries = entries.get(first..=last).unwrap_or_default();
+            up = entries.iter().fold(up, |least, entry| least.min(entry.x));
         } else {
             up = up.min(ends[first].y).min(ends[last].x);
             let between = last_block - block - 1;

@@ -5,7 +5,7 @@ use gpu_kernels::list_rank::{
     Expected, Status, Value, binned,
     binned::{ChunksArgs, Cut},
     finish,
-    prepare::{self, Search},
+    prepare::{self, Search, StartArgs},
     splitters::Splitters,
     walk,
 };
@@ -258,8 +258,8 @@ impl<V: Weight> Pipeline<V> {
             + more(Levels::<V>::bytes(splitters), Levels::<V>::bytes(self.levels.bases.capacity()), 1)
     }
 
-    /// Enqueues the start of a ranking: nothing is counted, and no node has a base. `heads` gets the head that is given or
-    /// searched for; those of a forest stay.
+    /// Enqueues the start of a ranking: nothing is counted, and no node has a base. The buffer beside the head gets the one
+    /// that is given or found; those of a forest stay.
     pub fn start(
         &mut self,
         stream: &Stream,
@@ -267,8 +267,7 @@ impl<V: Weight> Pipeline<V> {
         splitters: Splitters,
         windows: usize,
         status: &mut Buffer<Status>,
-        heads: &mut Buffer<i32>,
-        head: Head<'_>,
+        (heads, head): (&mut Buffer<i32>, Head<'_>),
     ) -> Result<(), DeviceError> {
         self.levels.reserve(splitters.count as usize, options.scan)?;
         self.counters.ensure(2 + windows)?;
@@ -288,9 +287,8 @@ impl<V: Weight> Pipeline<V> {
         // SAFETY: the search, the status and the heads have an element; the search is 0, as each leaves it; buffers are
         // aligned to 256 bytes.
         unsafe {
-            launch!(stream, prepare::reset::<V><<<grid, BLOCK>>>(
-                next, &mut self.search, &mut *bases, &mut *visits, &mut self.counters, status, heads, head
-            ))
+            let start = StartArgs { next, search: &mut self.search, head, heads };
+            launch!(stream, prepare::reset::<V><<<grid, BLOCK>>>(start, &mut *bases, &mut *visits, &mut self.counters, status))
         }
     }
 

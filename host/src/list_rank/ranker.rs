@@ -196,8 +196,8 @@ impl<V: Weight> ListRanker<V> {
         self.status.ensure(1)?;
         let mut clock = Clock::start(stream, self.options.timed)?;
         let windows = plan.map_or(0, Plan::windows);
-        let start = head.map_or(Head::Of(next), Head::At);
-        self.pipeline.start(stream, &self.options, splitters, windows, &mut self.status, &mut self.heads, start)?;
+        let start = (&mut self.heads, head.map_or(Head::Of(next), Head::At));
+        self.pipeline.start(stream, &self.options, splitters, windows, &mut self.status, start)?;
         if head.is_none() {
             clock.end("head", 4 * n as u64)?;
         }
@@ -343,7 +343,7 @@ impl ListRanker<i32> {
         let strategy = if plan.is_some() { strategy } else { Strategy::Split };
         let windows = plan.map_or(0, Plan::windows);
         self.status.ensure(1)?;
-        pipeline.start(stream, &options, splitters, windows, &mut self.status, &mut self.heads, Head::Many)?;
+        pipeline.start(stream, &options, splitters, windows, &mut self.status, (&mut self.heads, Head::Many))?;
         let job = Job { stream, options: &options, next, weights: None, heads: &self.heads, splitters };
         pipeline.run(&mut clock, &job, plan, &mut self.status, Lists { ranks, lists })?;
         if !options.trusted {
