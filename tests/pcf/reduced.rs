@@ -135,16 +135,18 @@ fn commands_write_what_is_kept() {
     let open = |name: &str| NpzReader::new(std::fs::File::open(folder.path(name)).unwrap()).unwrap();
     for (command, all, one_set) in [("pdist a.npz", distances(&a, &a), true), ("cdist a.npz b.npz", distances(&a, &b), false)] {
         let columns = all[0].len();
-        let table = folder.good(&format!("{command} --nearest 3 --gpus 2 --output nearest.npz"));
-        assert!(table.contains("nearest (40 x 3)"), "{table}");
-        let mut npz = open("nearest.npz");
-        let indices: Array2<i64> = npz.by_name("indices").unwrap();
-        let found: Array2<f64> = npz.by_name("distances").unwrap();
-        for i in 0..40 {
-            let mut expected = others(&all, i, one_set);
-            expected.sort_by(|x, y| x.partial_cmp(y).unwrap());
-            let row = (0..3).map(|k| (found[[i, k]], indices[[i, k]] as usize));
-            assert!(row.eq(expected[..3].iter().copied()), "{command}, row {i}");
+        for workers in ["", "--backend cpu --gpus 2"] {
+            let table = folder.good(&format!("{command} --nearest 3 {workers} --output nearest.npz"));
+            assert!(table.contains("nearest (40 x 3)"), "{table}");
+            let mut npz = open("nearest.npz");
+            let indices: Array2<i64> = npz.by_name("indices").unwrap();
+            let found: Array2<f64> = npz.by_name("distances").unwrap();
+            for i in 0..40 {
+                let mut expected = others(&all, i, one_set);
+                expected.sort_by(|x, y| x.partial_cmp(y).unwrap());
+                let row = (0..3).map(|k| (found[[i, k]], indices[[i, k]] as usize));
+                assert!(row.eq(expected[..3].iter().copied()), "{command} {workers}, row {i}");
+            }
         }
 
         let json = folder.good(&format!("{command} --below 2.5 --output sparse.npz --json"));

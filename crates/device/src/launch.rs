@@ -1,5 +1,6 @@
 //! How large a launch is, and what is checked before the driver or the executor sees it.
 
+use super::Device;
 use super::error::{Bytes, DeviceError};
 use cuda_std::launch::{Arguments, KernelInfo, Location};
 
@@ -29,20 +30,17 @@ pub(super) fn place(location: Location) -> String {
 }
 
 /// Whether there is anything to launch, if it is launched rightly.
-///
-/// `home` is where the stream's device has its memory, and `device` the device in words.
 pub(super) fn check(
     kernel: &KernelInfo,
     arguments: &Arguments,
     config: &LaunchConfig,
-    limits: &Limits,
-    home: Location,
-    device: impl Fn() -> String,
+    device: &Device,
 ) -> Result<bool, DeviceError> {
     let LaunchConfig { grid, block, shared } = *config;
+    let (limits, home) = (device.limits(), device.location());
     for location in arguments.memory().iter().map(|(memory, _)| memory.location).filter(|&location| location != home) {
         if location != NOWHERE {
-            return Err(DeviceError::ArgumentElsewhere { kernel: kernel.name(), buffer: place(location), stream: device() });
+            return Err(DeviceError::ArgumentElsewhere { kernel: kernel.name(), buffer: place(location), stream: device.to_string() });
         }
         if grid.count() > 0 {
             return Err(refused(kernel, "a reference to one element was asked of an empty buffer".to_owned()));

@@ -10,7 +10,7 @@ use super::order::{Access, Lane, lock};
 use super::pinned::{Pending, PinnedBuffer};
 use super::{Device, DeviceError, Inner, image};
 use bytemuck::Pod;
-use cuda_std::launch::{Bound, KernelInfo};
+use cuda_std::launch::{Arguments, Bound, KernelInfo};
 use simt::memory::{self, Memory};
 use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -164,16 +164,31 @@ impl Stream {
     /// [`DeviceError::ArgumentElsewhere`] where a buffer belongs to another device. CPU: [`DeviceError::Simt`] where
     /// the kernel itself fails.
     pub fn launch<F: Fn() + Sync>(&self, bound: Bound<F>) -> Result<(), DeviceError> {
-        let (kernel, config, arguments) = (bound.kernel(), bound.config(), bound.arguments());
-        let device = &self.device;
-        if !launch::check(kernel, arguments, &config, device.limits(), device.location(), || device.to_string())? {
+        let (kernel, config) = (bound.kernel(), bound.config());
+        if !self.needs_body(kernel, bound.arguments(), &config)? {
             return Ok(());
         }
-        let memory = cfg!(simt_check).then(|| {
-            let memory = arguments.memory().iter();
-            memory.map(|(memory, writes)| Memory { bytes: memory.bytes.clone(), writes: *writes }).collect::<Vec<_>>()
-        });
-        match (&self.queue, &device.inner) {
+        let memory = checked_memory(bound.arguments());
+        // SAFETY: the arguments are in this process's memory, as this device's is, and the configuration has been
+        // checked.
+        let body = unsafe { bound.into_body() };
+        match &self.queue {
+            Queue::Recording(work) => {
+                // SAFETY: only `Graph::launch` calls it, whose contract is that the arguments are still there.
+                record_launch(work, kernel, config, memory, unsafe { Body::new(body) });
+                Ok(())
+            }
+            _ => self.run_on_cpu(kernel, &config, memory.as_deref(), &body),
+        }
+    }
+
+    /// Checks a launch. A GPU then has it, if there is anything to launch; on the CPU the kernel's body is still to be
+    /// called. Apart from [`launch`](Self::launch), which is compiled for each kernel.
+    fn needs_body(&self, kernel: &'static KernelInfo, arguments: &Arguments, config: &LaunchConfig) -> Result<bool, DeviceError> {
+        if !launch::check(kernel, arguments, config, &self.device)? {
+            return Ok(false);
+        }
+        match (&self.queue, &self.device.inner) {
             (Queue::Cuda(lane), Inner::Cuda(cuda)) => {
                 let module = cuda.module(image::of(kernel)?)?;
                 let accesses = arguments.memory().iter().filter_map(|(memory, writes)| {
@@ -181,23 +196,28 @@ impl Stream {
                 });
                 // SAFETY: the image is one of the kernel's own crate, built from its source, as whoever declared it has
                 // promised. `bind` made the arguments for the kernel, of buffers of this device.
-                enqueue(lane, accesses, |stream| unsafe { stream.launch(module, kernel, arguments, &config) })
+                enqueue(lane, accesses, &|stream| unsafe { stream.launch(module, kernel, arguments, config) })?;
+                Ok(false)
             }
+            (Queue::Cpu(_) | Queue::Recording(_), Inner::Cpu(_)) => Ok(true),
+            // A stream's queue is of its device's kind.
+            _ => Err(refused(kernel, "its stream belongs to no device".to_owned())),
+        }
+    }
+
+    /// Runs a kernel that has been checked, on a stream of the CPU.
+    fn run_on_cpu(
+        &self,
+        kernel: &KernelInfo,
+        config: &LaunchConfig,
+        memory: Option<&[Memory]>,
+        body: &(dyn Fn() + Sync),
+    ) -> Result<(), DeviceError> {
+        match (&self.queue, &self.device.inner) {
             (Queue::Cpu(turn), Inner::Cpu(cpu)) => {
                 let _turn = take_turn(turn);
-                // SAFETY: the arguments are in this process's memory, as this device's is, and the configuration has
-                // been checked.
-                let body = unsafe { bound.into_body() };
-                run_on_cpu(cpu, kernel, &config, memory.as_deref(), &body)
+                run_on_cpu(cpu, kernel, config, memory, body)
             }
-            (Queue::Recording(work), Inner::Cpu(_)) => {
-                // SAFETY: only `Graph::launch` calls it, whose contract is that the arguments are still there; they are
-                // in this process's memory, as this device's is, and the configuration has been checked.
-                let body = unsafe { Body::new(bound.into_body()) };
-                lock(work).push(Work::new(move |cpu| run_on_cpu(cpu, kernel, &config, memory.as_deref(), body.get())));
-                Ok(())
-            }
-            // A stream's queue is of its device's kind.
             _ => Err(refused(kernel, "its stream belongs to no device".to_owned())),
         }
     }
@@ -279,7 +299,7 @@ impl Stream {
             Queue::Cuda(lane) => {
                 let accesses = source.access(false).into_iter().chain(target.access(true));
                 // SAFETY: both are as long, and of this device.
-                enqueue(lane, accesses, |stream| unsafe { stream.copy(target.as_device_ptr(), source.as_device_ptr(), bytes) })
+                enqueue(lane, accesses, &|stream| unsafe { stream.copy(target.as_device_ptr(), source.as_device_ptr(), bytes) })
             }
             Queue::Cpu(turn) => {
                 let _turn = take_turn(turn);
@@ -357,7 +377,7 @@ impl Stream {
             return Ok(());
         }
         match &self.queue {
-            Queue::Cuda(lane) => enqueue(lane, target.access(true).into_iter(), |stream| {
+            Queue::Cuda(lane) => enqueue(lane, target.access(true).into_iter(), &|stream| {
                 // SAFETY: these are the target's bytes. It starts at a multiple of the element's size, and so of the
                 // pattern's width.
                 unsafe { stream.fill(target.as_device_ptr(), pattern, width, bytes / width) }
@@ -612,7 +632,7 @@ impl Stream {
         let bytes = target.byte_len();
         match &self.queue {
             _ if bytes == 0 => Ok(()),
-            Queue::Cuda(lane) => enqueue(lane, target.access(true).into_iter(), |stream| {
+            Queue::Cuda(lane) => enqueue(lane, target.access(true).into_iter(), &|stream| {
                 // SAFETY: the source is as long and stays until the copy is done, by the contract of this function; the
                 // target is of this device.
                 unsafe { stream.copy_from_host(target.as_device_ptr(), source.cast(), bytes) }
@@ -639,7 +659,7 @@ impl Stream {
         let bytes = source.byte_len();
         match &self.queue {
             _ if bytes == 0 => Ok(()),
-            Queue::Cuda(lane) => enqueue(lane, source.access(false).into_iter(), |stream| {
+            Queue::Cuda(lane) => enqueue(lane, source.access(false).into_iter(), &|stream| {
                 // SAFETY: there is room at the target until the copy is done, by the contract of this function; the
                 // source is of this device.
                 unsafe { stream.copy_to_host(target.cast(), source.as_device_ptr(), bytes) }
@@ -672,7 +692,7 @@ impl Stream {
 fn enqueue(
     lane: &Arc<Lane<CudaStream>>,
     accesses: impl Iterator<Item = Access> + Clone,
-    work: impl FnOnce(&CudaStream) -> Result<(), DeviceError>,
+    work: &dyn Fn(&CudaStream) -> Result<(), DeviceError>,
 ) -> Result<(), DeviceError> {
     if lane.queue.is_captured() {
         // Nothing happens yet, and whoever launches the graph sees to the order.
@@ -684,6 +704,24 @@ fn enqueue(
         lane.queue.wait(&event)
     };
     lane.enqueue(lane.queue.cuda().ledger(), accesses, wait, work)
+}
+
+/// The memory of a kernel's arguments, where a checked run watches it.
+fn checked_memory(arguments: &Arguments) -> Option<Vec<Memory>> {
+    cfg!(simt_check).then(|| {
+        let memory = arguments.memory().iter();
+        memory.map(|(memory, writes)| Memory { bytes: memory.bytes.clone(), writes: *writes }).collect()
+    })
+}
+
+fn record_launch(
+    work: &Mutex<Vec<Work>>,
+    kernel: &'static KernelInfo,
+    config: LaunchConfig,
+    memory: Option<Vec<Memory>>,
+    body: Body,
+) {
+    lock(work).push(Work::new(move |cpu| run_on_cpu(cpu, kernel, &config, memory.as_deref(), body.get())));
 }
 
 fn run_on_cpu(
