@@ -12,7 +12,10 @@
 use std::{error::Error, ffi::c_void, fs, path::PathBuf};
 
 use gpu_kernels::floors;
-use plotters::prelude::*;
+use plotters::{
+    prelude::*,
+    style::{FontStyle, register_font},
+};
 use rayon::prelude::*;
 use warpsmith::{
     device::{Buffer, Device, LaunchConfig, Stream},
@@ -114,6 +117,7 @@ impl Bench {
 
 pub fn main(arguments: Vec<String>) -> Result<()> {
     let arguments = parse(arguments)?;
+    register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular()).map_err(|_| "the font can't be read")?;
     if let Some(csv) = arguments.plot {
         return if fs::read_to_string(&csv)?.starts_with("n,") { by_n::plot(&csv) } else { plot(&csv) };
     }

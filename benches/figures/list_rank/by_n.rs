@@ -169,7 +169,7 @@ pub fn plot(csv: &Path) -> Result<()> {
         .y_desc("ns per element")
         .label_style(("sans-serif", 14))
         .x_label_formatter(&|x| format!("10^{:.0}", x.log10()))
-        .y_label_formatter(&|y| format!("{y}"))
+        .y_label_formatter(&|y| format!("{}", (1e4 * y).round() / 1e4))
         .light_line_style(WHITE)
         .draw()?;
     for (name, color) in SERIES {
