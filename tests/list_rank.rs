@@ -135,8 +135,9 @@ const LITTLE: Option<usize> = Some(3200);
 fn binned_with_little_shared_memory() {
     let device = Device::best().unwrap();
     let stream = device.stream().unwrap();
-    // One more and one less than what has 128 windows, the most that a block of 32 threads bins, of 2 KiB each.
-    for n in [1u32, 511, 512, 513, 65_535, 65_536, 65_537, 70_000] {
+    // One more and one less than what has 128 windows, the most that a block of 32 threads bins, of 2 KiB each; the same of
+    // windows twice as large, which are put in place in two parts.
+    for n in [1u32, 511, 512, 513, 65_535, 65_536, 65_537, 70_000, 131_072, 131_073] {
         let next = generate::random(n, 77);
         let expected = expected(&next);
         for shared in [LITTLE, Some(5000), Some(64 << 10), Some(99 << 10)] {

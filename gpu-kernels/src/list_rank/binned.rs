@@ -63,9 +63,6 @@ pub struct Cut {
     pub window_bits: u32,
     /// Vectors that each thread of [`partition()`] takes.
     pub vectors: u32,
-    /// Binary logarithm of the elements of a part of a window, which a block of [`finish()`] puts in place: at most that of
-    /// the window's.
-    pub part_bits: u32,
 }
 
 impl Cut {
@@ -73,12 +70,6 @@ impl Cut {
     #[inline(always)]
     pub const fn windows(self) -> u32 {
         self.n.div_ceil(1 << self.window_bits)
-    }
-
-    /// How many parts all windows have.
-    #[inline(always)]
-    pub const fn parts(self) -> u32 {
-        self.n.div_ceil(1 << self.part_bits)
     }
 
     /// Elements that a tile of blocks of `threads` threads has at most.
@@ -90,11 +81,6 @@ impl Cut {
     /// Dynamic shared memory of [`partition()`] with pairs of so many bytes, in bytes.
     pub const fn partition_shared(self, threads: u32, pair: usize) -> usize {
         self.tile_elements(threads) as usize * pair + 2 * self.windows() as usize * size_of::<u32>()
-    }
-
-    /// Dynamic shared memory of [`finish()`] with values of so many bytes, in bytes.
-    pub const fn finish_shared(self, value: usize) -> usize {
-        value << self.part_bits
     }
 }
 
@@ -490,22 +476,22 @@ pub unsafe fn invert(targets: &[i32], values: &[i32], pairs: *mut U32x2, filled:
 /// # Safety
 /// As for [`finish()`].
 #[inline(always)]
-unsafe fn place<V: Value>(pairs: &[V::Record], cut: Cut) -> (*const V, usize, usize) {
+unsafe fn place<V: Value>(pairs: &[V::Record], cut: Cut, part_bits: u32) -> (*const V, usize, usize) {
     let (thread, threads) = (thread::thread_idx_x() as usize, thread::block_dim_x() as usize);
-    let (part, split) = (thread::block_idx_x(), cut.window_bits - cut.part_bits);
+    let (part, split) = (thread::block_idx_x(), cut.window_bits - part_bits);
     let window = ((part >> split) as usize) << cut.window_bits;
     let in_window = (pairs.len() - window).min(1 << cut.window_bits);
-    let first = (part as usize) << cut.part_bits;
-    let size = (pairs.len() - first).min(1 << cut.part_bits);
+    let first = (part as usize) << part_bits;
+    let size = (pairs.len() - first).min(1 << part_bits);
     let values = dynamic_shared::<V>();
     // Of a bad list that is trusted, two pairs may have one place.
-    // SAFETY: the launch gives `finish_shared` bytes, and places are below the part's size; all writes before the
+    // SAFETY: the launch gives room for a part's values, and places are below the part's size; all writes before the
     // barrier are atomic, and reads follow it; the window lies in `pairs`.
     unsafe {
         let put = |pair: V::Record| {
             let (element, value) = V::parts(pair);
-            if split == 0 || element as u32 >> cut.part_bits == part {
-                atomic::block::store(values.add(element as usize & ((1 << cut.part_bits) - 1)), value);
+            if element as u32 >> part_bits == part {
+                atomic::block::store(values.add(element as usize & ((1 << part_bits) - 1)), value);
             }
         };
         let load = |i: usize| mem::load_nc(pairs.as_ptr().add(window + i));
@@ -525,12 +511,20 @@ unsafe fn place<V: Value>(pairs: &[V::Record], cut: Cut) -> (*const V, usize, us
 }
 
 /// Step 4b: puts the results of each window in place, if the list is as expected. One block of at most [`THREADS`]
-/// threads for each of [`Cut::parts`], with [`Cut::finish_shared`] bytes of shared memory.
+/// threads for each part of a window, `1 << part_bits` elements at most as large as the window, with shared memory for
+/// their values.
 ///
 /// # Safety
 /// `results` must have `pairs.len()` elements, and be aligned to 16 bytes; a part has 16 bytes of results or more.
 #[kernel(for V in [i32, i64, f32, f64], max_threads = 1024)]
-pub unsafe fn finish<V: Value>(pairs: &[<V as Value>::Record], results: *mut V, cut: Cut, status: &Status, expected: Expected) {
+pub unsafe fn finish<V: Value>(
+    pairs: &[<V as Value>::Record],
+    results: *mut V,
+    cut: Cut,
+    part_bits: u32,
+    status: &Status,
+    expected: Expected,
+) {
     if !expected.is_met(status) {
         // The whole block leaves.
         return;
@@ -539,7 +533,7 @@ pub unsafe fn finish<V: Value>(pairs: &[<V as Value>::Record], results: *mut V, 
     let per_vector = 16 / size_of::<V>();
     // SAFETY: this kernel's contract; the part lies in `results`, too.
     unsafe {
-        let (window, first, size) = place::<V>(pairs, cut);
+        let (window, first, size) = place::<V>(pairs, cut, part_bits);
         let results = results.add(first);
         let mut i = thread * per_vector;
         while i + per_vector <= size {
@@ -558,14 +552,22 @@ pub unsafe fn finish<V: Value>(pairs: &[<V as Value>::Record], results: *mut V, 
 /// # Safety
 /// `ranks` and `lists` must have `pairs.len()` elements.
 #[kernel(max_threads = 1024)]
-pub unsafe fn finish_lists(pairs: &[U64x2], ranks: *mut i32, lists: *mut i32, cut: Cut, status: &Status, expected: Expected) {
+pub unsafe fn finish_lists(
+    pairs: &[U64x2],
+    ranks: *mut i32,
+    lists: *mut i32,
+    cut: Cut,
+    part_bits: u32,
+    status: &Status,
+    expected: Expected,
+) {
     if !expected.is_met(status) {
         // The whole block leaves.
         return;
     }
     // SAFETY: this kernel's contract; the part lies in both arrays.
     unsafe {
-        let (window, first, size) = place::<i64>(pairs, cut);
+        let (window, first, size) = place::<i64>(pairs, cut, part_bits);
         let mut i = thread::thread_idx_x() as usize;
         while i < size {
             let (rank, list) = rank_and_list(*window.add(i));

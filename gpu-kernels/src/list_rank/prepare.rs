@@ -34,6 +34,8 @@ pub struct Start<'a> {
     pub heads: *mut i32,
 }
 
+/// Blocks of [`reset()`] that a multiprocessor has at a time.
+pub const RESET_BLOCKS: u32 = 6;
 /// Vectors of successors that a thread loads at a time.
 const LOADS: usize = 4;
 
@@ -44,7 +46,7 @@ const LOADS: usize = 4;
 /// # Safety
 /// `start.search` must be valid for atomic access, and all 0; `start.next` aligned to 16 bytes; `status` and `start.heads`
 /// valid for a write.
-#[kernel(for V in [i32, i64, f32, f64], max_threads = 256)]
+#[kernel(for V in [i32, i64, f32, f64], max_threads = 256, min_blocks = 6)]
 pub unsafe fn reset<V: Value>(
     start: Start<'_>,
     mut bases: DisjointSlice<<V as Value>::Record>,

@@ -38,6 +38,8 @@ pub struct Plan {
     cut: Cut,
     /// Threads of a block of the partition.
     threads: u32,
+    /// Binary logarithm of the elements of a part of a window that a block puts in place.
+    part_bits: u32,
     /// Whether windows are that much larger than shared memory that they aren't put in place there.
     wide: bool,
 }
@@ -54,15 +56,15 @@ impl Plan {
         for (threads, vectors) in tiles {
             let most = (binned::BINS_PER_THREAD * threads as usize).min(MAX_WINDOWS);
             let fits = (shared / value).checked_ilog2()?.min(MAX_WINDOW_BITS);
-            let mut cut = Cut { n: n as u32, window_bits: (n / 256).max(1).ilog2().max(10).min(fits), vectors, part_bits: fits };
+            let mut cut = Cut { n: n as u32, window_bits: (n / 256).max(1).ilog2().max(10).min(fits), vectors };
             while cut.windows() as usize > most {
                 cut.window_bits += 1;
             }
-            cut.part_bits = cut.window_bits.min(fits);
+            let part_bits = cut.window_bits.min(fits);
             let tile = cut.tile_elements(threads) as usize;
             let is_shared_out = n / tile >= multiprocessors as usize || threads == 32;
             if is_shared_out && tile * pair + 2 * size_of::<u32>() * most <= shared && cut.window_bits >= 2 {
-                return Some(Plan { cut, threads, wide: cut.window_bits > cut.part_bits + MAX_SPLIT });
+                return Some(Plan { cut, threads, part_bits, wide: cut.window_bits > part_bits + MAX_SPLIT });
             }
         }
         None
@@ -156,7 +158,7 @@ impl<V: Weight> Results<V> for &mut Buffer<V> {
             if plan.wide {
                 launch!(stream, binned::finish_wide::<V><<<grid, threads>>>(pairs, &mut **self, status, expected))
             } else {
-                launch!(stream, binned::finish::<V><<<grid, threads, shared>>>(pairs, &mut **self, plan.cut, status, expected))
+                launch!(stream, binned::finish::<V><<<grid, threads, shared>>>(pairs, &mut **self, plan.cut, plan.part_bits, status, expected))
             }
         }
     }
@@ -197,7 +199,7 @@ impl Results<i64> for Lists<'_> {
             if plan.wide {
                 launch!(stream, binned::finish_wide_lists<<<grid, threads>>>(pairs, ranks, lists, status, expected))
             } else {
-                launch!(stream, binned::finish_lists<<<grid, threads, shared>>>(pairs, ranks, lists, plan.cut, status, expected))
+                launch!(stream, binned::finish_lists<<<grid, threads, shared>>>(pairs, ranks, lists, plan.cut, plan.part_bits, status, expected))
             }
         }
     }
@@ -214,8 +216,8 @@ impl Plan {
         if self.wide {
             return (n.div_ceil(binned::wide_pairs(BLOCK)) as u32, BLOCK, 0);
         }
-        let threads = (1 << self.cut.part_bits >> 2).clamp(32, binned::THREADS);
-        (self.cut.parts(), threads, self.cut.finish_shared(value))
+        let threads = (1 << self.part_bits >> 2).clamp(32, binned::THREADS);
+        (self.cut.n.div_ceil(1 << self.part_bits), threads, value << self.part_bits)
     }
 }
 
@@ -283,7 +285,7 @@ impl<V: Weight> Pipeline<V> {
         };
         let Levels { bases, visits, .. } = &mut self.levels;
         let most = bases.len().max(self.counters.len()).max(next.len() / 4);
-        let grid = blocks(most, BLOCK).min(8 * stream.device().info().multiprocessors);
+        let grid = blocks(most, BLOCK).min(prepare::RESET_BLOCKS * stream.device().info().multiprocessors);
         // SAFETY: the search, the status and the heads have an element; the search is 0, as each leaves it; buffers are
         // aligned to 256 bytes.
         unsafe {
