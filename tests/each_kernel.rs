@@ -9,8 +9,11 @@
     feature = "list-rank",
     feature = "overlap",
     feature = "pcf",
+    feature = "ranks",
     feature = "spmv"
 ))]
+
+use std::sync::Arc;
 
 use bytemuck::Pod;
 use cuda_std::f16;
@@ -27,9 +30,14 @@ use warpsmith::{
     engine::{Control, Engine},
     graph::{self, EdgeList},
     launch,
-    list_rank::{ListRanker, Options, Scan, Strategy, Weight, generate, rank_sequentially},
-    overlap::{Boundary, Lattice, Overlap, OverlapKernel, OverlapReal, Packings, Shape, Wanted},
+    list_rank::{
+        ListRanker, Options, Scan, Strategy, Weight,
+        distributed::{self, DistributedError, DistributedRanker},
+        generate, rank_sequentially,
+    },
+    overlap::{Boundary, Lattice, Overlap, OverlapKernel, OverlapReal, Packings, Search, Shape, Wanted},
     pcf::{Layout, Measure, Pairwise, PcfKernel, PcfReal, PcfSet, lp_distance, random},
+    ranks::{Communicator, threads},
     spmv::{Csr, DeviceMatrix, SpmvKernel, SpmvReal, add, gather},
     trees::{self, Ancestors, Rooted, Rooter, Rooting, Roots, TreeSums},
 };
@@ -80,6 +88,28 @@ fn lists() -> Result {
 }
 
 /// Triangles in a row, in more than two blocks of positions.
+/// A list over two ranks that share the device, and its ranks checked.
+#[test]
+fn lists_over_ranks() -> Result {
+    let device = Device::best()?;
+    let work = |ranks: Arc<dyn Communicator>| {
+        let (rank, layout, stream) = (ranks.rank(), distributed::layout(300, 2)?, device.stream()?);
+        let next = distributed::generate(&stream, layout, rank, 1, 5)?;
+        let mut result = device.alloc(next.len())?;
+        let mut ranker = DistributedRanker::new(&device, ranks, distributed::Options { group: 4, ..Default::default() });
+        ranker.rank(&stream, 300, &next, None, &mut result)?;
+        ranker.verify(&stream, 300, &next, &result)?;
+        Ok::<_, DistributedError>(distributed::first_wrong(&stream, layout, rank, (1, 5), &result)?)
+    };
+    let (ranks, work) = (threads::on_devices(&[device.clone(), device.clone()])?, &work);
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let running: Vec<_> = ranks.into_iter().map(|ranks| scope.spawn(move || work(ranks))).collect();
+        running.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(results, [Ok(None), Ok(None)]);
+    Ok(())
+}
+
 #[test]
 fn graphs() -> Result {
     let device = Device::best()?;
@@ -204,6 +234,18 @@ fn overlaps_of<T: OverlapReal>() -> Result {
             let of_pairs: f64 = pairs.iter().filter(|pair| pair.packing == 1).map(|pair| pair.area.to_f64()).sum();
             assert!(sum > 0.0 && (sum - of_pairs).abs() < 1e-5 * sum, "{sum} and {of_pairs}");
             totals.push(sum);
+        }
+    }
+    assert!(totals.iter().all(|total| (total - totals[0]).abs() < 1e-5 * totals[0]), "{totals:?}");
+    // Two leaves, and the box around both.
+    let packings = Packings::one(crowd(17, 4))?;
+    let mut totals = Vec::new();
+    for kernel in [OverlapKernel::Queue, OverlapKernel::Direct] {
+        for wanted in [Wanted::TOTALS, Wanted::ALL] {
+            for search in [Search::Tree, Search::Grid] {
+                let overlap = Overlap::<T>::new(&Device::best()?, &[Shape::tree()])?.kernel(kernel).grid_from(1);
+                totals.push(overlap.search(search).evaluate(&packings, wanted)?.totals[0].to_f64());
+            }
         }
     }
     assert!(totals.iter().all(|total| (total - totals[0]).abs() < 1e-5 * totals[0]), "{totals:?}");

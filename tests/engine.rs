@@ -306,6 +306,51 @@ fn blocks_across_the_diagonal() {
     }
 }
 
+/// What is written of the output is within the places that a block is said to have.
+#[test]
+fn places_of_blocks() {
+    let n = 50;
+    for layout in LAYOUTS {
+        for (rows, cols) in [(20..50, 0..11), (7..20, 7..20), (20..50, 11..45), (0..7, 0..50), (49..50, 0..50), (3..3, 0..4)] {
+            let mut output = vec![f64::UNWRITTEN; layout.expected::<f64>(n, n).len()];
+            let writer = layout.writer(n, n, &mut output).unwrap();
+            let block = Block { rows, cols };
+            let places = writer.places(&block);
+            writer.scatter(&block, &layout.entries(&block, writer.order())).unwrap();
+            drop(writer);
+            let mut within = vec![false; output.len()];
+            places.into_iter().for_each(|place| within[place].fill(true));
+            assert!(output.iter().zip(within).all(|(&value, within)| value == f64::UNWRITTEN || within), "{layout:?}: {block}");
+        }
+    }
+}
+
+/// Pages of a file in memory are made before they are written, and hold what was written, wherever the file is.
+#[test]
+fn pages_are_made_meanwhile() -> Result<(), EngineError> {
+    let in_memory = tempfile::tempdir_in("/dev/shm").ok();
+    for directory in in_memory.into_iter().chain(tempfile::tempdir()) {
+        let path = directory.path().join("d.npy");
+        let (rows, cols) = (700, 3000);
+        let destination = warpsmith::files::Destination::prepare(&path)?;
+        let mut file = NpyFile::<f64>::begin_at(destination, &[rows, cols], None)?;
+        let pages = file.pages();
+        let engine = Engine::new([Device::cpu(), Device::cpu()])?;
+        let op = Numbers { before: |_| () };
+        engine.prepare(&op, (rows, cols), Coverage::Full)?;
+        thread::scope(|scope| {
+            let making = pages.clone().map(|pages| scope.spawn(move || pages.make_all()));
+            let writer = Dense::new(rows, cols, file.as_mut_slice())?;
+            engine.run(&op, &writer, Control { pages: pages.as_deref(), ..Control::default() })?;
+            making.map_or(Ok(()), |making| making.join().unwrap())
+        })?;
+        file.finish()?;
+        let read: ndarray::Array2<f64> = ndarray_npy::read_npy(&path).unwrap();
+        assert!(read.indexed_iter().all(|((row, column), &value)| value == (1000 * row + column) as f64));
+    }
+    Ok(())
+}
+
 #[test]
 fn straight_into_a_file() {
     let directory = tempfile::tempdir().unwrap();
@@ -384,6 +429,40 @@ fn numbers(engine: &Engine, before: impl Fn(&Block) + Sync) -> Result<Report, En
     let report = engine.run(&Numbers { before }, &Dense::new(70, 30, &mut out)?, Control::default())?;
     assert!(out.iter().enumerate().all(|(place, &value)| value == (place / 30 * 1000 + place % 30) as f64));
     Ok(report)
+}
+
+/// What was prepared is used.
+#[test]
+fn prepared_once() -> Result<(), EngineError> {
+    struct Counted(AtomicUsize);
+
+    impl BlockOp for Counted {
+        type Value = f64;
+        type Storage = usize;
+
+        fn data_bytes(&self, _: &Range<usize>, _: &Range<usize>) -> usize {
+            8
+        }
+
+        fn storage(&self, _: &Device, _: &BlockScheduler, _: usize, kept: Option<usize>) -> Result<usize, EngineError> {
+            Ok(kept.unwrap_or_else(|| self.0.fetch_add(1, Ordering::Relaxed)))
+        }
+
+        fn run(&self, _: &mut usize, stream: &Stream, block: &Block, target: Target<'_, f64>) -> Result<(), EngineError> {
+            Ok(stream.upload(target.entries, &vec![1.0; block.entries()])?)
+        }
+    }
+    let engine = Engine::new([Device::cpu(), Device::cpu(), Device::cpu()])?;
+    let engine = engine.with_settings(Settings { block_side: Some(20), ..Settings::default() });
+    let op = Counted(AtomicUsize::new(0));
+    for _ in 0..2 {
+        engine.prepare(&op, (50, 20), Coverage::Full)?;
+        assert_eq!(op.0.load(Ordering::Relaxed), 3);
+    }
+    let mut out = vec![0.0; 1000];
+    engine.run(&op, &Dense::new(50, 20, &mut out)?, Control::default())?;
+    assert!(op.0.load(Ordering::Relaxed) == 3 && out.iter().all(|&value| value == 1.0));
+    Ok(())
 }
 
 #[test]

@@ -16,13 +16,14 @@ fn main() {
     assert!(mpi::init().is_err(), "it can't start twice");
     collective(&*ranks);
     messages(&*ranks);
+    bulk_exchanges(&*ranks);
     other_threads(&ranks);
     counters(&*ranks);
     every_schedule_multiplies(&ranks);
     refused_setups(&ranks);
     ranks.barrier().unwrap();
     if ranks.rank() == 0 {
-        println!("test result: ok. 6 passed; 0 failed; 0 ignored; {} ranks under MPI", ranks.size());
+        println!("test result: ok. 7 passed; 0 failed; 0 ignored; {} ranks under MPI", ranks.size());
     }
 }
 
@@ -84,6 +85,25 @@ fn messages(ranks: &dyn Communicator) {
     // SAFETY: it is refused.
     let error = unsafe { ranks.link(bad) }.err().expect("there is no such rank").to_string();
     assert!(error.contains(&format!("rank {size}")), "{error}");
+}
+
+/// Each rank sends each other one as many bytes as its own number, and its own number as what all have in common.
+fn bulk_exchanges(ranks: &dyn Communicator) {
+    let (rank, size) = (ranks.rank(), ranks.size());
+    let for_all: Vec<u8> = (0..size).flat_map(|to| [rank as u8, to as u8]).collect();
+    let from_all: Vec<u8> = (0..size).flat_map(|from| [from as u8, rank as u8]).collect();
+    assert_eq!(ranks.all_to_all(&for_all).unwrap(), from_all);
+    assert!(ranks.all_to_all(&[]).unwrap().is_empty());
+    let others = || (0..size).filter(|&other| other != rank);
+    let (mut send, mut receive) = (vec![rank as u8; size], vec![u8::MAX; size * size]);
+    let sends = others().map(|to| Message { rank: to, bytes: 0..rank }).collect();
+    let receives = others().map(|from| Message { rank: from, bytes: from * size..from * size + from }).collect();
+    let (send, received) = (Region::new(send.as_mut_ptr(), send.len()), Region::new(receive.as_mut_ptr(), receive.len()));
+    // SAFETY: both vectors live longer than the call, and nobody else has them.
+    unsafe { ranks.exchange(&Plan { tag: 6, sends, receives, send, receive: received }).unwrap() };
+    for from in others() {
+        assert!(receive[from * size..from * size + from].iter().all(|&byte| byte == from as u8), "{receive:?}");
+    }
 }
 
 /// MPI was started for one thread.

@@ -39,6 +39,37 @@ fn collective_calls() {
     }
 }
 
+/// Each rank sends each other one another number of bytes, and some none, several times over.
+#[test]
+fn bulk_exchanges() {
+    for size in [1, 2, 5] {
+        on_ranks(size, |ranks| {
+            let rank = ranks.rank();
+            let for_all: Vec<u8> = (0..size).flat_map(|to| [rank as u8, to as u8]).collect();
+            let from_all: Vec<u8> = (0..size).flat_map(|from| [from as u8, rank as u8]).collect();
+            assert_eq!(ranks.all_to_all(&for_all).unwrap(), from_all);
+            assert!(ranks.all_to_all(&[]).unwrap().is_empty());
+            let error = (size > 1).then(|| ranks.all_to_all(&vec![0; size + 1]).unwrap_err().to_string());
+            assert!(error.is_none_or(|error| error == format!("{} bytes can't be divided among {size} ranks", size + 1)));
+            for round in 0..20 {
+                let len = |from: usize, to: usize| (3 * from + 5 * to + round) % 4;
+                let others = || (0..size).filter(|&other| other != rank);
+                let (mut send, mut receive) = (vec![rank as u8; 4 * size], vec![u8::MAX; 4 * size]);
+                let sends = others().map(|to| Message { rank: to, bytes: 4 * to..4 * to + len(rank, to) }).collect();
+                let receives = others().map(|from| Message { rank: from, bytes: 4 * from..4 * from + len(from, rank) }).collect();
+                let (send, received) =
+                    (Region::new(send.as_mut_ptr(), send.len()), Region::new(receive.as_mut_ptr(), receive.len()));
+                // SAFETY: both vectors live longer than the call, and nobody else has them.
+                unsafe { ranks.exchange(&Plan { tag: 5, sends, receives, send, receive: received }).unwrap() };
+                for from in others() {
+                    let (came, rest) = receive[4 * from..4 * from + 4].split_at(len(from, rank));
+                    assert!(came.iter().all(|&byte| byte == from as u8) && rest.iter().all(|&byte| byte == u8::MAX));
+                }
+            }
+        });
+    }
+}
+
 /// Ranks that wait for one that does something else for long, as they do between measurements, leave the processor
 /// alone; and they hear of it when it gives up.
 #[test]

@@ -5,6 +5,9 @@
 //! wait for the last kernel. `--quick` takes small cases. With each case come the pairs of poses compared, the pairs of
 //! pieces clipped (their octagons meet), and those that overlap, counted on the host.
 //!
+//! `--scenes` measures scenes of 10^6 poses (`--poses N`) that aren't uniform, beside one that is; words that follow
+//! choose among them. `--count` adds the pairs of poses whose circles meet.
+//!
 //! `--serve` is for benches/peers/overlap.py, which measures another program in turns with this one; it says how.
 
 use std::{
@@ -210,6 +213,76 @@ fn table(quick: bool) -> Result {
     Ok(())
 }
 
+/// Scenes whose poses have about as many neighbours as in the uniform one, and how their shapes are scaled.
+const SCENES: [&str; 10] =
+    ["uniform", "two-clusters", "hundred-clusters", "outliers", "far", "line", "diagonal", "ring", "heap", "sizes"];
+
+/// `n` poses of the scene of this name; of the second shape, 100 times as large, are the last of "sizes".
+fn scene(name: &str, n: usize, most: f64) -> Result<Packings> {
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    let mut uniform = |half: f64| half * (2.0 * (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64 - 1.0);
+    let half = |n: usize| 0.325 * (n as f64).sqrt();
+    let centers: Vec<[f64; 2]> = match name {
+        "two-clusters" => vec![[0.0; 2], [8e4, 6e4]],
+        "hundred-clusters" => (0..100).map(|_| [uniform(1e6), uniform(1e6)]).collect(),
+        _ => vec![[0.0; 2]],
+    };
+    let each = n.div_ceil(centers.len());
+    let mut poses: Vec<[f64; 3]> = (0..n)
+        .map(|pose| {
+            let [x, y] = centers[pose / each];
+            [x + uniform(half(each)), y + uniform(half(each)), uniform(PI)]
+        })
+        .collect();
+    let along = |k: usize| 0.22 * (k as f64 - 0.5 * n as f64);
+    match name {
+        "outliers" => (0..10).for_each(|k| poses[n - 1 - k] = [1e6 * (k as f64 - 4.5), 1e6 * (k % 3) as f64, 0.0]),
+        "far" => (0..10).for_each(|k| poses[n - 1 - k] = [most * (k as f64 / 4.5 - 1.0), most * (k % 3) as f64 / 2.0, 0.0]),
+        "line" => (0..n).for_each(|k| poses[k][..2].copy_from_slice(&[along(k), 0.0])),
+        "diagonal" => (0..n).for_each(|k| poses[k][..2].copy_from_slice(&[0.8 * along(k), 0.6 * along(k)])),
+        "ring" => (0..n).for_each(|k| {
+            let (sine, cosine) = (2.0 * PI * k as f64 / n as f64).sin_cos();
+            let radius = 0.22 * n as f64 / (2.0 * PI);
+            poses[k][..2].copy_from_slice(&[radius * cosine, radius * sine]);
+        }),
+        "heap" => poses[n - n.min(2000)..].iter_mut().for_each(|pose| *pose = [1.0, 2.0, 0.5]),
+        _ => {}
+    }
+    let packings = Packings::one(poses)?;
+    let large = (0..n).map(|k| u32::from(name == "sizes" && k + 64 >= n)).collect();
+    Ok(if name == "sizes" { packings.with_shapes(large)? } else { packings })
+}
+
+fn scenes<T: OverlapReal>(device: &Device, names: &[&str], n: usize, count: bool) -> Result {
+    let tree = Shape::tree();
+    let large: Vec<[f64; 2]> = tree.outlines()[0].iter().map(|vertex| vertex.map(|number| 100.0 * number)).collect();
+    let shapes = [tree, Shape::polygon("large", &large)?];
+    for name in names {
+        let packings = scene(name, n, T::MAX_POSITION)?;
+        let overlap = Overlap::<T>::new(device, if *name == "sizes" { &shapes } else { &shapes[..1] })?;
+        let stream = overlap.stream();
+        let start = Instant::now();
+        let mut loaded = overlap.load(&packings)?;
+        overlap.enqueue(stream, &mut loaded, Wanted::GRADIENT)?;
+        stream.synchronize()?;
+        let first = 1e3 * start.elapsed().as_secs_f64();
+        let (start, mut times) = (Instant::now(), Vec::new());
+        while times.is_empty() || (times.len() < RUNS && start.elapsed().as_secs_f64() < 1.0) {
+            times.push(stream.time(|stream| overlap.enqueue(stream, &mut loaded, Wanted::GRADIENT))?);
+        }
+        let total = overlap.read(stream, &loaded, Wanted::TOTALS)?.totals[0];
+        let (time, spread) = crate::median(times);
+        let near = if count && *name != "sizes" { format!("{} near", work(&shapes[0], &packings).near) } else { String::new() };
+        println!(
+            "{name:<18} {} {time:10.3} ms ({:4.1} %)  loaded and evaluated once {first:8.1} ms  total {total:.6e} {near}",
+            T::NAME,
+            100.0 * spread,
+        );
+        stdout().flush()?;
+    }
+    Ok(())
+}
+
 /// What benches/peers/overlap.py asks for, one per line.
 #[derive(serde::Deserialize)]
 struct Request {
@@ -279,5 +352,18 @@ fn serve() -> Result {
 
 pub fn main(arguments: Vec<String>) -> Result {
     let has = |name: &str| arguments.iter().any(|argument| argument == name);
-    if has("--serve") { serve() } else { table(has("--quick")) }
+    if has("--serve") {
+        return serve();
+    }
+    if !has("--scenes") {
+        return table(has("--quick"));
+    }
+    let chosen: Vec<&str> = SCENES.into_iter().filter(|name| has(name)).collect();
+    let names = if chosen.is_empty() { &SCENES[..] } else { &chosen };
+    let poses = arguments.iter().position(|argument| argument == "--poses").and_then(|at| arguments.get(at + 1));
+    let n = poses.map_or(Ok(1_000_000), |number| number.parse())?;
+    let device = Device::best()?;
+    println!("{device}: {n} poses, with gradients");
+    scenes::<f64>(&device, names, n, has("--count"))?;
+    scenes::<f32>(&device, names, n, false)
 }

@@ -95,7 +95,7 @@ fn help_shows_examples() {
     let help = good(&["list-rank", "--help"]);
     assert!(help.contains("-1 after the last"), "{help}");
     let options = "--n --input --kind --head --seed --weights --strategy --splitters --sublists --scan --trusted --forest --lists \
-        --output --order --verify --repeat --json";
+        --output --order --verify --repeat --gpus --json";
     for option in options.split(' ') {
         assert!(help.contains(option), "{option}");
     }

@@ -19,15 +19,15 @@ use warpsmith::{
     },
 };
 
-type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
+pub(super) type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
-const KERNELS: [OverlapKernel; 2] = [OverlapKernel::Queue, OverlapKernel::Direct];
+pub(super) const KERNELS: [OverlapKernel; 2] = [OverlapKernel::Queue, OverlapKernel::Direct];
 
-fn device() -> Device {
+pub(super) fn device() -> Device {
     Device::best().expect("the backend that was asked for")
 }
 
-fn overlap<T: OverlapReal>(shapes: &[Shape], kernel: OverlapKernel) -> Overlap<T> {
+pub(super) fn overlap<T: OverlapReal>(shapes: &[Shape], kernel: OverlapKernel) -> Overlap<T> {
     Overlap::new(&device(), shapes).expect("shapes fit the device").kernel(kernel)
 }
 
@@ -42,18 +42,18 @@ fn the_brute_force_knows_squares() {
     assert_eq!(brute(&square, &place(&square, [1.0, 0.0, 0.0])), 0.0);
 }
 
-fn uniform(rng: &mut ChaCha8Rng, low: f64, high: f64) -> f64 {
+pub(super) fn uniform(rng: &mut ChaCha8Rng, low: f64, high: f64) -> f64 {
     low + (high - low) * (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64
 }
 
 /// Poses in a square of the density that the benchmarks have.
-fn random_poses(n: usize, seed: u64) -> Vec<Pose> {
+pub(super) fn random_poses(n: usize, seed: u64) -> Vec<Pose> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let half = 0.325 * (n as f64).sqrt();
     (0..n).map(|_| [uniform(&mut rng, -half, half), uniform(&mut rng, -half, half), uniform(&mut rng, -PI, PI)]).collect()
 }
 
-fn star(points: usize, inner: f64) -> Shape {
+pub(super) fn star(points: usize, inner: f64) -> Shape {
     let vertex = |k: usize| {
         let (sine, cosine) = (PI * k as f64 / points as f64).sin_cos();
         let radius = if k.is_multiple_of(2) { 0.6 } else { inner };
@@ -86,7 +86,7 @@ fn brute_pairs(shapes: &[Shape], packings: &Packings) -> Vec<OverlapPair<f64>> {
 }
 
 /// Compares pairs that have more than rounding in common.
-fn assert_pairs<T: OverlapReal>(found: &[OverlapPair<T>], expected: &[OverlapPair<f64>], tolerance: f64) {
+pub(super) fn assert_pairs<T: OverlapReal>(found: &[OverlapPair<T>], expected: &[OverlapPair<f64>], tolerance: f64) {
     let key = |pair: &OverlapPair<f64>| (pair.packing, pair.first, pair.second, pair.shift);
     let found: Vec<OverlapPair<f64>> = found
         .iter()
@@ -447,7 +447,7 @@ fn deterministic_results_are_the_same_bits() -> Result {
 }
 
 /// A packing and all images of it that may matter, as poses of their own.
-fn images(poses: &[Pose], [a, b]: [Point; 2], far: i32) -> Vec<(usize, [i32; 2], Pose)> {
+pub(super) fn images(poses: &[Pose], [a, b]: [Point; 2], far: i32) -> Vec<(usize, [i32; 2], Pose)> {
     let mut all = Vec::new();
     for (k, &[x, y, theta]) in poses.iter().enumerate() {
         for m in -far..=far {

@@ -18,5 +18,6 @@ mod data;
 mod evaluation;
 mod pack;
 mod periodic;
+mod scenes;
 mod submission;
 mod touching;

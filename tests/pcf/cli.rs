@@ -501,6 +501,12 @@ fn what_is_said_of_a_matrix() {
     let steps = 300 * 299 * 19;
     assert!(ms > 0.0 && (rate * ms / 1e3 / f64::from(steps) - 1.0).abs() < 1e-9 && take("write_ms").as_f64().unwrap() >= 0.0);
     assert!(take("compile_ms").as_f64().unwrap() >= 0.0);
+    let (elapsed, parts) = (take("elapsed_ms").as_f64().unwrap(), take("elapsed"));
+    let parts: Vec<_> =
+        parts.as_array().unwrap().iter().map(|part| (part["name"].clone(), part["ms"].as_f64().unwrap())).collect();
+    let names = ["starting", "reading", "getting ready", "computing", "writing", "freeing memory"];
+    assert!(parts.iter().map(|(name, _)| name).eq(&names), "{parts:?}");
+    assert!((parts.iter().map(|(_, ms)| ms).sum::<f64>() - elapsed).abs() < 1e-6 && elapsed >= ms, "{parts:?}");
     let (gpus, blocks) = (take("gpus"), take("blocks").as_u64().unwrap());
     assert!(gpus.as_array().unwrap().len() == 1 && gpus[0]["blocks"] == blocks && blocks > 0 && !gpus[0]["device"].is_null());
     let (side, downloaded) = (take("side").as_u64().unwrap(), take("downloaded_bytes").as_u64().unwrap());
@@ -535,6 +541,8 @@ fn what_is_said_of_a_matrix() {
         "/s",
         "of side",
         "downloaded",
+        "time since the start",
+        "getting ready",
         "Written: d.npy (179 kB)\nWritten: t.json\n",
     ] {
         assert!(table.contains(word), "{word}: {table}");

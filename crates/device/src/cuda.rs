@@ -39,7 +39,6 @@ use super::info::{Backend, DeviceInfo, KernelAttributes, MemoryInfo};
 use super::launch::{Dim3, Limits};
 use super::order::Ledger;
 use cust::sys::{CUcontext, CUdevice};
-use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
 use std::ptr;
@@ -252,21 +251,27 @@ impl Attributes {
 impl Cuda {
     /// The device with this ordinal.
     pub(super) fn get(ordinal: u32) -> Result<&'static Self, DeviceError> {
-        static DEVICES: Mutex<BTreeMap<u32, &'static Cuda>> = Mutex::new(BTreeMap::new());
-        let mut devices = DEVICES.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(cuda) = devices.get(&ordinal) {
-            return Ok(cuda);
-        }
-        let count = count()?;
-        if ordinal >= count {
-            let last = count.saturating_sub(1);
+        // A lock for each, so that several are opened side by side.
+        static DEVICES: OnceLock<Vec<Mutex<Option<&Cuda>>>> = OnceLock::new();
+        let devices = match DEVICES.get() {
+            Some(devices) => devices,
+            None => {
+                let count = count()?;
+                DEVICES.get_or_init(|| (0..count).map(|_| Mutex::default()).collect())
+            }
+        };
+        let Some(device) = devices.get(ordinal as usize) else {
+            let last = devices.len().saturating_sub(1);
             return Err(DeviceError::NoDevice {
                 reason: format!("there is none with ordinal {ordinal}; they are numbered from 0 to {last}"),
             });
+        };
+        let mut device = device.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cuda) = *device {
+            return Ok(cuda);
         }
         let cuda: &'static Self = Box::leak(Box::new(Self::new(ordinal)?));
-        devices.insert(ordinal, cuda);
-        Ok(cuda)
+        Ok(device.insert(cuda))
     }
 
     fn new(ordinal: u32) -> Result<Self, DeviceError> {

@@ -1,6 +1,7 @@
 //! What is known of a device.
 
-use std::fmt;
+use crate::DeviceError;
+use std::{env, fmt};
 
 /// What runs the kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -9,6 +10,22 @@ pub enum Backend {
     Cuda,
     /// The cores of this machine, by way of the [`simt`] executor.
     Cpu,
+}
+
+impl Backend {
+    /// What `WARPSMITH_BACKEND` says, if anything.
+    ///
+    /// # Errors
+    /// [`DeviceError::InvalidBackend`] where it says something else than `cuda` or `cpu`.
+    pub fn wished() -> Result<Option<Self>, DeviceError> {
+        let wish = env::var_os("WARPSMITH_BACKEND").unwrap_or_default();
+        match wish.to_str() {
+            Some("") => Ok(None),
+            Some("cuda") => Ok(Some(Backend::Cuda)),
+            Some("cpu") => Ok(Some(Backend::Cpu)),
+            _ => Err(DeviceError::InvalidBackend { value: wish.to_string_lossy().into_owned() }),
+        }
+    }
 }
 
 impl fmt::Display for Backend {

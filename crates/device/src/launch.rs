@@ -40,7 +40,11 @@ pub(super) fn check(
     let (limits, home) = (device.limits(), device.location());
     for location in arguments.memory().iter().map(|(memory, _)| memory.location).filter(|&location| location != home) {
         if location != NOWHERE {
-            return Err(DeviceError::ArgumentElsewhere { kernel: kernel.name(), buffer: place(location), stream: device.to_string() });
+            return Err(DeviceError::ArgumentElsewhere {
+                kernel: kernel.name(),
+                buffer: place(location),
+                stream: device.to_string(),
+            });
         }
         if grid.count() > 0 {
             return Err(refused(kernel, "a reference to one element was asked of an empty buffer".to_owned()));

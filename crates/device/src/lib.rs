@@ -78,9 +78,11 @@ use cpu::Cpu;
 use cuda::{Cuda, CudaModule};
 use cuda_std::constant::Constant;
 use cuda_std::launch::{KernelInfo, Location};
-use std::env;
 use std::fmt;
+use std::ops::Range;
+use std::panic::resume_unwind;
 use std::sync::{Arc, OnceLock};
+use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 /// Launches a kernel on a stream: `launch!(stream, module::kernel<<<grid, block>>>(arguments))`, and with dynamic
@@ -208,13 +210,11 @@ impl Device {
     /// where it says something else; on the CPU [`DeviceError::Threads`] where `WARPSMITH_THREADS` isn't a number of
     /// threads.
     pub fn best() -> Result<Self, DeviceError> {
-        let wish = env::var_os("WARPSMITH_BACKEND").unwrap_or_default();
         let cpu = || threads::count().map(|_| Self::cpu()).map_err(DeviceError::from);
-        match wish.to_str() {
-            Some("") => cuda::first().map_or_else(|_| cpu(), |cuda| Ok(Self::of_cuda(cuda))),
-            Some("cuda") => cuda::first().map(Self::of_cuda),
-            Some("cpu") => cpu(),
-            _ => Err(DeviceError::InvalidBackend { value: wish.to_string_lossy().into_owned() }),
+        match Backend::wished()? {
+            None => cuda::first().map_or_else(|_| cpu(), |cuda| Ok(Self::of_cuda(cuda))),
+            Some(Backend::Cuda) => cuda::first().map(Self::of_cuda),
+            Some(Backend::Cpu) => cpu(),
         }
     }
 
@@ -235,7 +235,20 @@ impl Device {
     /// # Errors
     /// [`DeviceError::NoDevice`] where there are none.
     pub fn all_cuda() -> Result<Vec<Self>, DeviceError> {
-        (0..cuda::count()?).map(Self::cuda).collect()
+        Self::several_cuda(0..cuda::count()?).into_iter().collect()
+    }
+
+    /// Each of the CUDA devices with these ordinals, or why it can't be used. They are opened side by side.
+    pub fn several_cuda(ordinals: Range<u32>) -> Vec<Result<Self, DeviceError>> {
+        // The first by this thread.
+        let others = ordinals.clone().skip(1);
+        thread::scope(|scope| {
+            let open = |ordinal| threads::spawn(scope, format!("open-{ordinal}"), move || Self::cuda(ordinal));
+            let others: Vec<_> = others.map(open).collect();
+            let first = ordinals.take(1).map(Self::cuda);
+            let join = |opened: ScopedJoinHandle<'_, _>| opened.join().unwrap_or_else(|panic| resume_unwind(panic));
+            first.chain(others.into_iter().map(|opened| opened.map_err(DeviceError::from).and_then(join))).collect()
+        })
     }
 
     /// As [`best`](Self::best), but all of its kind: every CUDA device, or the CPU.

@@ -15,7 +15,9 @@
 use cuda_std::{KernelParam, U32x2, U64x2, atomic, is_gpu, mem, warp};
 
 pub mod binned;
+pub mod distributed;
 pub mod finish;
+pub mod generate;
 pub mod nodes;
 pub mod prepare;
 pub mod splitters;

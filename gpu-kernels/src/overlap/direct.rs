@@ -4,7 +4,7 @@ use super::{
     Scalar,
     clip::{Gradient, Intersection, Point, intersect, moved, nudged},
     layout::{Cells, Circle, Frame, List, Mode, Piece, Place, Sums, parallel},
-    walk::{near, nudge},
+    walk::{Runs, near, nudge},
 };
 use cuda_std::prelude::*;
 
@@ -42,23 +42,21 @@ unsafe fn overlap<T: Scalar>(
 /// Calls `found(candidate, second_at, shift, intersection)` for every candidate of a row that is near.
 ///
 /// # Safety
-/// Both lists have what the frame and `starts` say.
+/// Both lists have what the frame and the cells say.
 #[inline(always)]
 unsafe fn for_candidates<T: Scalar>(
     row: u32,
     (rows, candidates): (List<T>, List<T>),
     frame: &Frame<T>,
-    (starts, parallels): (*const u32, *const u32),
+    cells: Cells<'_, T>,
     mode: Mode,
     mut found: impl FnMut(u32, Point<T>, [i32; 2], Intersection<T>),
 ) {
-    // SAFETY: both lists have what the frame and `starts` say (this function's contract).
+    // SAFETY: both lists have what the frame and the cells say (this function's contract).
     unsafe {
         let circle = *rows.circles.add(row as usize);
         let place = *rows.places.add(row as usize);
-        let cell = frame.cell(circle.center);
-        for number in 0..frame.runs() {
-            let run = frame.run(number, row, cell, mode, starts);
+        for run in Runs::new(frame, (cells.starts, cells.tree()), row, circle, mode) {
             let shift = frame.shift(run.shift);
             for candidate in run.start..run.start + run.len {
                 let other_circle: Circle<T> = *candidates.circles.add(candidate as usize);
@@ -67,7 +65,7 @@ unsafe fn for_candidates<T: Scalar>(
                 }
                 let other = *candidates.places.add(candidate as usize);
                 let at = other.position.minus(place.position).plus(shift);
-                let parallel = mode.has(Mode::GRADIENT) && parallel(parallels, circle.angle, other_circle.angle);
+                let parallel = mode.has(Mode::GRADIENT) && parallel(cells.parallels, circle.angle, other_circle.angle);
                 let nudge = parallel.then(|| nudge((rows, row), (candidates, candidate), run.shift, mode));
                 let common = overlap((rows.pieces, place), (candidates.pieces, other), at, nudge);
                 found(candidate, at, run.shift, common);
@@ -107,7 +105,7 @@ pub unsafe fn direct<T: Scalar>(
     mode: Mode,
     out: Sums<T>,
 ) {
-    let (Cells { frames, starts, parallels }, out) = (cells, out.of(mode));
+    let out = out.of(mode);
     let row = thread::index_1d();
     if row >= n {
         return;
@@ -116,9 +114,9 @@ pub unsafe fn direct<T: Scalar>(
     // areas and gradients others may add at the same time.
     unsafe {
         let pose = *rows.order.add(row as usize);
-        let frame = frames.get_unchecked(*packing_of.get_unchecked(pose as usize) as usize);
+        let frame = cells.frames.get_unchecked(*packing_of.get_unchecked(pose as usize) as usize);
         let mut sum = Intersection::NONE;
-        for_candidates(row, (rows, candidates), frame, (starts, parallels), mode, |candidate, at, _, common| {
+        for_candidates(row, (rows, candidates), frame, cells, mode, |candidate, at, _, common| {
             if common.is_none() {
                 return;
             }
@@ -149,7 +147,7 @@ pub struct Pairs<T> {
     /// How many there is room for.
     pub capacity: u32,
     /// How many there are.
-    pub count: *mut u32,
+    pub count: *mut u64,
     /// The row's pose, the candidate's, and the lattice vectors that the candidate is moved by.
     pub pairs: *mut I32x4,
     /// Their areas.
@@ -172,7 +170,6 @@ pub unsafe fn pairs<T: Scalar>(
     mode: Mode,
     out: Pairs<T>,
 ) {
-    let Cells { frames, starts, parallels } = cells;
     let row = thread::index_1d();
     if row >= n {
         return;
@@ -181,11 +178,11 @@ pub unsafe fn pairs<T: Scalar>(
     // counter's is this thread's alone.
     unsafe {
         let pose = *rows.order.add(row as usize);
-        let frame = frames.get_unchecked(*packing_of.get_unchecked(pose as usize) as usize);
-        for_candidates(row, (rows, candidates), frame, (starts, parallels), mode, |candidate, _, shift, common| {
+        let frame = cells.frames.get_unchecked(*packing_of.get_unchecked(pose as usize) as usize);
+        for_candidates(row, (rows, candidates), frame, cells, mode, |candidate, _, shift, common| {
             if common.twice_area > T::ZERO {
                 let number = atomic::device::fetch_add(out.count, 1);
-                if number < out.capacity {
+                if number < u64::from(out.capacity) {
                     let candidate = *candidates.order.add(candidate as usize);
                     *out.pairs.add(number as usize) = I32x4::new(pose as i32, candidate as i32, shift[0], shift[1]);
                     *out.areas.add(number as usize) = T::HALF * common.twice_area;

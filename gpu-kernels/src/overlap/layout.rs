@@ -113,6 +113,26 @@ pub struct Frame<T> {
     pub periodic: u32,
 }
 
+/// A box with level sides.
+#[repr(C, align(16))]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Extent<T> {
+    /// The lower left corner.
+    pub low: Point<T>,
+    /// The upper right one.
+    pub high: Point<T>,
+}
+
+/// A position in one direction, and the number that it becomes when poses are put in order.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mark<T> {
+    /// The position.
+    pub at: T,
+    /// Its number.
+    pub number: T,
+}
+
 macro_rules! pod {
     ($($name:ident)*) => {$(
         // SAFETY: of numbers of one size, or first those of 4 or 8 bytes and then an even number of 4, `repr(C)`: no
@@ -122,7 +142,7 @@ macro_rules! pod {
         unsafe impl<T: Scalar> Pod for $name<T> {}
     )*};
 }
-pod!(Point Circle Place Piece ShapeSpan Frame);
+pod!(Point Circle Place Piece ShapeSpan Frame Extent Mark);
 
 /// Rows of a packing that a warp takes: `first`, `first + step`, ..., `count` of them, at most [`ROWS`].
 #[repr(C)]
@@ -189,6 +209,17 @@ pub struct List<T> {
     pub order: *const u32,
 }
 
+/// A tree of boxes over all poses, whose leaves have consecutive ones: [`super::tree`].
+#[derive(Clone, Copy, Debug)]
+pub struct Tree<T> {
+    /// The boxes, level by level.
+    pub boxes: *const Extent<T>,
+    /// How many leaves there are: 0, where there is no tree.
+    pub leaves: u32,
+    /// The root's level.
+    pub depth: u32,
+}
+
 /// Where candidates are.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Cells<'a, T> {
@@ -196,8 +227,20 @@ pub struct Cells<'a, T> {
     pub frames: &'a [Frame<T>],
     /// Each cell's first candidate, and one element more, for the end of the last.
     pub starts: *const u32,
+    /// The [`Tree`]'s boxes. Where there is a tree, each packing is one cell.
+    pub boxes: *const Extent<T>,
+    /// The tree's leaves: 0, where there is none.
+    pub leaves: u32,
     /// The angles between copies at which they may have parallel sides: [`parallel`]'s bits.
     pub parallels: *const u32,
+}
+
+impl<T> Cells<'_, T> {
+    /// The tree.
+    #[inline(always)]
+    pub fn tree(&self) -> Tree<T> {
+        Tree { boxes: self.boxes, leaves: self.leaves, depth: super::tree::depth(self.leaves) }
+    }
 }
 
 /// How many ranges of angles [`parallel`] tells apart, each with a bit, in words of 32: so many that few pairs of

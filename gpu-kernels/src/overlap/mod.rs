@@ -7,6 +7,7 @@
 //! | step | module | what |
 //! |---|---|---|
 //! | 1 | [`grid`] | where there are many poses: their order by the cells of a uniform grid |
+//! | | [`tree`] | where these would be too crowded: their order along a curve, and a tree of boxes |
 //! | 2 | [`transform`] | each pose's pieces, turned, with their bounds; its enclosing circle |
 //! | 3 | [`queue`], for GPUs; [`direct`], for CPUs | the pairs of poses that are near ([`walk`]), of pieces whose bounds meet, and their intersections ([`clip`]) |
 //! | 4 | [`sums`] | totals of the packings |
@@ -26,6 +27,7 @@ pub mod queue;
 pub mod scalar;
 pub mod sums;
 pub mod transform;
+pub mod tree;
 pub mod walk;
 
 pub use scalar::Scalar;

@@ -18,13 +18,15 @@ use super::{
     Scalar,
     clip::{Point, edge_near, intersect, moved, nearness},
     direct::add_gradient,
-    layout::{Bounds, Cells, Circle, List, Mode, Place, ROWS, Sums, Tile, parallel},
-    walk::{Run, near, nudge},
+    layout::{Bounds, Cells, Circle, Extent, List, Mode, Place, ROWS, Sums, Tile, Tree, parallel},
+    tree::FAN,
+    walk::{Run, leaves_of, near, nudge, run_of_leaf},
 };
 use crate::collectives::{
-    Sum,
+    Identity, Max, Min, Sum,
     warp::{Lanes, exclusive_scan, inclusive_scan, reduce},
 };
+use core::ptr;
 use cuda_std::prelude::*;
 use warp::{FULL_MASK, shuffle_idx, shuffle_up};
 
@@ -143,6 +145,89 @@ unsafe fn add_by_row<T: Scalar>(sums: *mut T, slot: u32, count: u32, (mut a, mut
     }
 }
 
+/// A warp's way through a tree, from leaf to leaf.
+#[derive(Clone, Copy)]
+struct Way {
+    /// The image of the poses, one of [`Frame::runs`](super::layout::Frame::runs).
+    image: u32,
+    /// The level and the index of a box, and which of those in it are still to be gone to. Above the root there is one
+    /// more.
+    level: u32,
+    index: u32,
+    rest: u32,
+}
+
+impl Way {
+    /// Where it begins.
+    #[inline(always)]
+    fn new(depth: u32) -> Self {
+        Way { image: 0, level: depth + 1, index: 0, rest: 1 }
+    }
+
+    /// The next leaf that meets `extent` and is from the first to the end of `leaves`. At the end of the image's, none.
+    ///
+    /// # Safety
+    /// All lanes come here, with the same arguments. The tree is there.
+    #[inline(always)]
+    unsafe fn next<T: Scalar>(&mut self, tree: Tree<T>, leaves: (u32, u32), extent: &Extent<T>) -> Option<u32> {
+        loop {
+            if self.rest == 0 {
+                if self.level > tree.depth {
+                    return None;
+                }
+                // Back to the box that this one is in, and on from there.
+                let child = self.index % FAN;
+                self.level += 1;
+                self.index /= FAN;
+                // SAFETY: as below.
+                let meet = unsafe { self.children(tree, leaves, extent) };
+                self.rest = meet & (u32::MAX << child << 1);
+                continue;
+            }
+            let child = self.index * FAN + self.rest.trailing_zeros();
+            self.rest &= self.rest - 1;
+            if self.level == 1 {
+                return Some(child);
+            }
+            (self.level, self.index) = (self.level - 1, child);
+            // SAFETY: all lanes are here, and the tree is there (this function's contract).
+            self.rest = unsafe { self.children(tree, leaves, extent) };
+        }
+    }
+
+    /// Which boxes in this one meet `extent`.
+    ///
+    /// # Safety
+    /// As for [`next`](Self::next).
+    #[inline(always)]
+    unsafe fn children<T: Scalar>(&self, tree: Tree<T>, leaves: (u32, u32), extent: &Extent<T>) -> u32 {
+        let child = self.index * FAN + warp::lane_id();
+        // SAFETY: the tree is there, and this level is above the leaves'.
+        warp::ballot(FULL_MASK, unsafe { tree.meets(self.level - 1, child, leaves, extent) })
+    }
+}
+
+/// The box around what lanes have.
+#[inline(always)]
+fn extent_of_warp<T: Scalar>(extent: Extent<T>) -> Extent<T>
+where
+    Min: Identity<T>,
+    Max: Identity<T>,
+{
+    let (low, high) = (extent.low, extent.high);
+    Extent {
+        low: Point::new(reduce(Lanes::FULL, low.x, Min), reduce(Lanes::FULL, low.y, Min)),
+        high: Point::new(reduce(Lanes::FULL, high.x, Max), reduce(Lanes::FULL, high.y, Max)),
+    }
+}
+
+/// Where the running warp has such a box: in shared memory, as registers are few.
+#[inline(always)]
+fn shared_extent<T: Scalar>() -> *mut Extent<T> {
+    // SAFETY: a block has that many warps.
+    unsafe { shared_array![Extent<T>; WARPS as usize].at(warp::warp_id() as usize) }
+}
+
 impl<T: Scalar> Memory<T> {
     /// The running warp's.
     #[inline(always)]
@@ -160,7 +245,7 @@ impl<T: Scalar> Memory<T> {
 
 /// As the kernels below.
 #[inline(always)]
-unsafe fn run<T: Scalar, const GRADIENT: bool>(
+unsafe fn run<T: Scalar, const GRADIENT: bool, const TREE: bool>(
     tiles: &[Tile],
     rows: List<T>,
     candidates: List<T>,
@@ -169,8 +254,10 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
     out: Sums<T>,
 ) where
     Sum: crate::collectives::Op<T>,
+    Min: Identity<T>,
+    Max: Identity<T>,
 {
-    let Cells { frames, starts, parallels } = cells;
+    let Cells { frames, starts, parallels, .. } = cells;
     let (memory, out) = (Memory::<T>::of_warp(), out.of(mode));
     let lane = warp::lane_id();
     let tile_number = thread::block_idx_x() * WARPS + warp::warp_id();
@@ -200,6 +287,22 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
         let mut candidate_base = 0u32;
         let mut shift = [0; 2];
         let mut run_end = 0;
+        // With a tree, the box around the tile, and the way to its leaves, each of which has a run for each row.
+        let tree = cells.tree();
+        let mut way = Way::new(tree.depth);
+        let mut extent = ptr::null_mut();
+        if TREE {
+            let mut own = Extent::empty();
+            if lane < tile.count {
+                own = Extent::around(&*rows.circles.add((tile.first + lane * tile.step) as usize));
+            }
+            let all = extent_of_warp(own);
+            extent = shared_extent();
+            if lane == 0 {
+                *extent = all;
+            }
+            warp::sync_warp(FULL_MASK);
+        }
         let (mut at, mut candidate_count) = (0, 0);
         // Near pairs, one a lane, whose pieces are being looked at, and their items: one for each of the row's pieces
         // and each four of the candidate's.
@@ -209,7 +312,7 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
         let (mut pair_count, mut clip_count) = (0u32, 0u32);
 
         loop {
-            let exhausted = at >= candidate_count && next_run >= run_count;
+            let exhausted = at >= candidate_count && if TREE { way.image >= runs } else { next_run >= run_count };
             let no_items = item >= item_count;
             if clip_count >= LANES || (exhausted && no_items && pair_count == 0) {
                 // Step 3.
@@ -377,6 +480,29 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
                 };
                 queue(hit, tag, candidate);
                 queue(second_hit, second_tag, second_candidate);
+            } else if TREE {
+                // The next leaf, of which each row that meets it has a run.
+                let image = frame.image(way.image);
+                let vector = if periodic { frame.shift(image) } else { Point::ORIGIN };
+                let range = frame.rows(starts);
+                let first = if mode.has(Mode::HALF) { range.0.max(tile.first) } else { range.0 };
+                let mut run = Run { start: 0, len: 0, shift: image };
+                if let Some(leaf) = way.next(tree, leaves_of((first, range.1)), &(*extent).moved_back(vector)) {
+                    let row = tile.first + lane * tile.step;
+                    if lane < tile.count {
+                        let own = Extent::around(&*rows.circles.add(row as usize)).moved_back(vector);
+                        if tree.meets(0, leaf, (leaf, leaf + 1), &own) {
+                            run = run_of_leaf(leaf, row, range, image, mode);
+                        }
+                    }
+                } else {
+                    way = Way { image: way.image + 1, ..Way::new(tree.depth) };
+                }
+                slot = lane;
+                shift = run.shift;
+                run_end = inclusive_scan(Lanes::FULL, run.len, Sum);
+                candidate_base = run.start.wrapping_sub(run_end - run.len);
+                (at, candidate_count) = (0, shuffle_idx(FULL_MASK, run_end, LANES - 1));
             } else {
                 // The next runs.
                 let mine = next_run + lane;
@@ -437,9 +563,11 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
 pub unsafe fn area<T: Scalar>(tiles: &[Tile], rows: List<T>, candidates: List<T>, cells: Cells<'_, T>, mode: Mode, out: Sums<T>)
 where
     Sum: crate::collectives::Op<T>,
+    Min: Identity<T>,
+    Max: Identity<T>,
 {
     // SAFETY: tiles, lists, cells and sums fit each other (this kernel's contract).
-    unsafe { run::<T, false>(tiles, rows, candidates, cells, mode, out) }
+    unsafe { run::<T, false, false>(tiles, rows, candidates, cells, mode, out) }
 }
 
 /// Areas and gradients, as [`area()`] does.
@@ -457,7 +585,51 @@ pub unsafe fn gradient<T: Scalar>(
     out: Sums<T>,
 ) where
     Sum: crate::collectives::Op<T>,
+    Min: Identity<T>,
+    Max: Identity<T>,
 {
     // SAFETY: tiles, lists, cells and sums fit each other (this kernel's contract).
-    unsafe { run::<T, true>(tiles, rows, candidates, cells, mode, out) }
+    unsafe { run::<T, true, false>(tiles, rows, candidates, cells, mode, out) }
+}
+
+/// Areas, as [`area()`] does, where the cells have a tree.
+///
+/// # Safety
+/// As for [`area()`]; there is a tree.
+#[kernel(for T in [f32 { min_blocks = 5 }, f64 { min_blocks = 4 }], max_threads = 128)]
+pub unsafe fn tree_area<T: Scalar>(
+    tiles: &[Tile],
+    rows: List<T>,
+    candidates: List<T>,
+    cells: Cells<'_, T>,
+    mode: Mode,
+    out: Sums<T>,
+) where
+    Sum: crate::collectives::Op<T>,
+    Min: Identity<T>,
+    Max: Identity<T>,
+{
+    // SAFETY: tiles, lists, cells and sums fit each other, and there is a tree (this kernel's contract).
+    unsafe { run::<T, false, true>(tiles, rows, candidates, cells, mode, out) }
+}
+
+/// Areas and gradients, as [`gradient()`] does, where the cells have a tree.
+///
+/// # Safety
+/// As for [`gradient()`]; there is a tree.
+#[kernel(for T in [f32 { min_blocks = 5 }, f64 { min_blocks = 4 }], max_threads = 128)]
+pub unsafe fn tree_gradient<T: Scalar>(
+    tiles: &[Tile],
+    rows: List<T>,
+    candidates: List<T>,
+    cells: Cells<'_, T>,
+    mode: Mode,
+    out: Sums<T>,
+) where
+    Sum: crate::collectives::Op<T>,
+    Min: Identity<T>,
+    Max: Identity<T>,
+{
+    // SAFETY: tiles, lists, cells and sums fit each other, and there is a tree (this kernel's contract).
+    unsafe { run::<T, true, true>(tiles, rows, candidates, cells, mode, out) }
 }

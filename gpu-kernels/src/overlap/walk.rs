@@ -1,13 +1,14 @@
-//! Which poses may overlap a given one: those in the cells around it.
+//! Which poses may overlap a given one: those in the cells around it, or in the leaves of a tree that meet it.
 
 use super::{
     Scalar,
     clip::Point,
-    layout::{Circle, Frame, List, Mode},
+    layout::{Circle, Extent, Frame, List, Mode, Tree},
+    tree::LEAF,
 };
 use cuda_std::prelude::*;
 
-/// Candidates that are consecutive in the order of cells, and the images of theirs that are meant.
+/// Candidates that are consecutive in order, and the images of theirs that are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// The first.
@@ -78,11 +79,117 @@ impl<T: Scalar> Frame<T> {
             (*cells.add(first as usize), *cells.add(last as usize + 1))
         };
         if mode.has(Mode::HALF) {
-            // Later poses; of its own images, one of each two that are opposite.
-            let own = shift[0] > 0 || (shift[0] == 0 && shift[1] > 0);
-            start = start.max(row + u32::from(!own));
+            start = start.max(first_later(row, shift));
         }
         Run { start, len: end.saturating_sub(start), shift }
+    }
+
+    /// The lattice vectors of image number `number`, one of [`runs`](Self::runs), where the packing is one cell.
+    #[inline(always)]
+    pub fn image(&self, number: u32) -> [i32; 2] {
+        let (reach_x, reach_y, number) = (self.reach[0] as i32, self.reach[1] as i32, number as i32);
+        let width = 2 * reach_x + 1;
+        if self.periodic == 0 { [0; 2] } else { [number % width - reach_x, number / width - reach_y] }
+    }
+
+    /// The rows of the packing, which is one cell.
+    ///
+    /// # Safety
+    /// As for [`run`](Self::run).
+    #[inline(always)]
+    pub unsafe fn rows(&self, starts: *const u32) -> (u32, u32) {
+        // SAFETY: the packing has a cell, with a start and an end (this function's contract).
+        unsafe {
+            let starts = starts.add(self.first_cell as usize);
+            (*starts, *starts.add(1))
+        }
+    }
+}
+
+/// The first candidate of a row whose later poses are its candidates; of its own images, one of each two that are
+/// opposite.
+#[inline(always)]
+fn first_later(row: u32, shift: [i32; 2]) -> u32 {
+    let own = shift[0] > 0 || (shift[0] == 0 && shift[1] > 0);
+    row + u32::from(!own)
+}
+
+/// The leaves from the one that has `first`, to that before `end`.
+#[inline(always)]
+pub fn leaves_of((first, end): (u32, u32)) -> (u32, u32) {
+    (first / LEAF, end.div_ceil(LEAF))
+}
+
+/// Those of a leaf's poses that are candidates of a row, of the packing's from `first` to `end`.
+#[inline(always)]
+pub fn run_of_leaf(leaf: u32, row: u32, (first, end): (u32, u32), shift: [i32; 2], mode: Mode) -> Run {
+    let mut start = first.max(leaf * LEAF);
+    if mode.has(Mode::HALF) {
+        start = start.max(first_later(row, shift));
+    }
+    Run { start, len: end.min(leaf * LEAF + LEAF).saturating_sub(start), shift }
+}
+
+/// All runs of one row.
+#[derive(Clone, Copy, Debug)]
+pub struct Runs<'a, T> {
+    frame: &'a Frame<T>,
+    starts: *const u32,
+    tree: Tree<T>,
+    mode: Mode,
+    row: u32,
+    circle: Circle<T>,
+    cell: [i32; 2],
+    /// Of the run; in a tree, of the image.
+    number: u32,
+    /// The level and the index of the box to look at next.
+    at: (u32, u32),
+}
+
+impl<'a, T: Scalar> Runs<'a, T> {
+    /// Those of a row with this circle.
+    ///
+    /// # Safety
+    /// `starts` and the tree, if there is one, are of the frame's cells, and stay as they are.
+    #[inline(always)]
+    pub unsafe fn new(
+        frame: &'a Frame<T>,
+        (starts, tree): (*const u32, Tree<T>),
+        row: u32,
+        circle: Circle<T>,
+        mode: Mode,
+    ) -> Self {
+        Runs { frame, starts, tree, mode, row, circle, cell: frame.cell(circle.center), number: 0, at: (tree.depth, 0) }
+    }
+}
+
+impl<T: Scalar> Iterator for Runs<'_, T> {
+    type Item = Run;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Run> {
+        let Runs { frame, starts, tree, mode, row, .. } = *self;
+        let mut found = None;
+        while found.is_none() && self.number < frame.runs() {
+            if tree.is_none() {
+                // SAFETY: `starts` are of the frame's cells (`new`'s contract).
+                found = Some(unsafe { frame.run(self.number, row, self.cell, mode, starts) });
+                self.number += 1;
+                continue;
+            }
+            let shift = frame.image(self.number);
+            // SAFETY: `starts` and the tree are of the frame's cells (`new`'s contract).
+            unsafe {
+                let rows = frame.rows(starts);
+                let first = if mode.has(Mode::HALF) { rows.0.max(row) } else { rows.0 };
+                let extent = Extent::around(&self.circle).moved_back(frame.shift(shift));
+                match tree.next_leaf(&mut self.at, leaves_of((first, rows.1)), &extent) {
+                    Some(leaf) => found = Some(run_of_leaf(leaf, row, rows, shift, mode)),
+                    None => (self.number, self.at) = (self.number + 1, (tree.depth, 0)),
+                }
+            }
+        }
+        found
     }
 }
 

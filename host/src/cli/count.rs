@@ -8,14 +8,22 @@ pub const MAX: u32 = i32::MAX as u32 - 1;
 
 /// Reads a number of elements: `100000000`, `100_000_000`, `1e8`, `1.5e6`, `100M` (k, M and G are powers of ten).
 pub fn parse(text: &str) -> Result<u32, String> {
+    parse_long(text).and_then(short)
+}
+
+/// The same of a list over several ranks.
+pub fn parse_long(text: &str) -> Result<u64, String> {
     match exact(text) {
         Some(0) => Err("there must be at least 1 element".into()),
-        Some(n) => {
-            u32::try_from(n).ok().filter(|&n| n <= MAX).ok_or_else(|| format!("at most 2^31 - 2 = {MAX} elements can be indexed"))
-        }
+        Some(n) => Ok(n),
         None if text.starts_with('-') && exact(&text[1..]).is_some() => Err("there must be at least 1 element".into()),
         None => Err("not a whole number; write 100000000, 100_000_000, 1e8 or 100M".into()),
     }
+}
+
+/// The number, if the elements of a list on one device can be as many.
+pub fn short(n: u64) -> Result<u32, String> {
+    u32::try_from(n).ok().filter(|&n| n <= MAX).ok_or_else(|| format!("at most 2^31 - 2 = {MAX} elements can be indexed"))
 }
 
 /// A reader of whole numbers from 1 to `most`, written as those of elements are.

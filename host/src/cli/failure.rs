@@ -17,7 +17,7 @@ use warpsmith::{
 };
 
 /// Why a command ended early.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Failure {
     /// It could not be done; a sentence for the user.
     Error(String),

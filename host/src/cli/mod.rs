@@ -14,6 +14,7 @@ mod interrupt;
 mod list_rank;
 mod new;
 mod npy;
+mod opening;
 mod output;
 mod overlap;
 mod pcf;
@@ -24,6 +25,7 @@ mod repeat;
 mod rules;
 mod size;
 mod terminal;
+mod timeline;
 mod tree;
 
 use std::process::ExitCode;
@@ -139,6 +141,7 @@ fn utf8() -> impl TypedValueParser<Value = String> {
 
 /// Parses the arguments, runs the command and reports how it ended.
 pub fn main() -> ExitCode {
+    timeline::start();
     interrupt::handle();
     let Arguments { global, command } = Arguments::parse();
     terminal::trace(global.verbose);
@@ -190,18 +193,24 @@ impl Global {
         if self.device.is_some() {
             return Err(Failure::error("--gpus can't be used with --device: it takes the GPUs from 0 on"));
         }
+        // Side by side. Only then is it known whether they are used.
+        let may_be_cuda = match self.backend {
+            Backend::Auto => device::Backend::wished()? != Some(device::Backend::Cpu),
+            backend => backend == Backend::Cuda,
+        };
+        let opened_all = if may_be_cuda { Device::several_cuda(0..gpus as u32) } else { Vec::new() };
         let first = self.open()?;
         if first.backend() == device::Backend::Cpu {
             return Ok(vec![first; gpus]);
         }
-        let open = |ordinal| match Device::cuda(ordinal) {
+        let opened = |(ordinal, device): (usize, Result<Device, DeviceError>)| match device {
             // The first of those that are not there.
             Err(DeviceError::NoDevice { .. }) if ordinal > 0 => {
-                let (are, there) = (if ordinal == 1 { "is" } else { "are" }, format::counted(ordinal as usize, "GPU", "GPUs"));
+                let (are, there) = (if ordinal == 1 { "is" } else { "are" }, format::counted(ordinal, "GPU", "GPUs"));
                 Err(Failure::error(format_args!("--gpus {gpus} is asked for, but there {are} {there}")))
             }
             device => Ok(device?),
         };
-        (0..gpus as u32).map(open).collect()
+        opened_all.into_iter().enumerate().map(opened).collect()
     }
 }

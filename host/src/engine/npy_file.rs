@@ -4,13 +4,17 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::marker::PhantomData;
 use std::path::Path;
+use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
-use memmap2::{MmapMut, MmapOptions};
+use memmap2::{MmapOptions, MmapRaw};
 use ndarray_npy::WritableElement;
 use ndarray_npy::npy::header::{FormatHeaderError, Header, Layout, WriteHeaderError};
 
-use super::{Checkpoint, EngineError};
+use super::{
+    Checkpoint, EngineError,
+    pages::{self, Pages},
+};
 use crate::device::{Bytes, memory::memory};
 use crate::files::{Destination, FileError, Temporary};
 
@@ -36,11 +40,13 @@ use crate::files::{Destination, FileError, Temporary};
 #[derive(Debug)]
 pub struct NpyFile<T> {
     // The mapping goes before the file.
-    map: MmapMut,
+    map: Arc<MmapRaw>,
     file: Temporary,
     destination: Destination,
     /// The header's size in bytes.
     data: usize,
+    /// Those that may be missing.
+    pages: Option<Arc<Pages>>,
     element: PhantomData<T>,
 }
 
@@ -60,10 +66,35 @@ impl<T: Pod + WritableElement> NpyFile<T> {
     /// With a `field`, elements are structures of one field of this name, which takes nothing: NumPy has the numbers as
     /// `load(path)[field]`, and whoever expects plain numbers sees that they are something else.
     pub fn create_at(destination: Destination, shape: &[usize], field: Option<&str>) -> Result<Self, EngineError> {
+        let file = Self::begin_at(destination, shape, field)?;
+        if let Some(pages) = &file.pages {
+            pages.make_all()?;
+        }
+        Ok(file)
+    }
+
+    /// As [`create_at`](NpyFile::create_at), but where [`pages`](NpyFile::pages) gives some, they have to be made before
+    /// they are written.
+    ///
+    /// # Errors
+    /// As [`create`](NpyFile::create).
+    pub fn begin_at(destination: Destination, shape: &[usize], field: Option<&str>) -> Result<Self, EngineError> {
         let (start, size) = header::<T>(&destination, shape, field)?;
         let file = destination.temporary()?;
-        fill(&destination, file.file(), &start, size)?;
-        Self::map(destination, file, start.len(), size)
+        begin(&destination, file.file(), &start, size)?;
+        let in_memory = in_memory(file.file());
+        if in_memory {
+            file.file().set_len(size as u64).map_err(|error| destination.error(error))?;
+        } else {
+            allocate(file.file(), start.len(), size).map_err(|error| destination.error(error))?;
+        }
+        let mut file = Self::map(destination, file, start.len(), size)?;
+        if in_memory && pages::can_be_made(&file.map) {
+            file.pages = Some(Arc::new(Pages::new(Arc::clone(&file.map), file.destination.clone(), file.data)));
+        } else if in_memory {
+            allocate(file.file.file(), size, size).map_err(|error| file.destination.error(error))?;
+        }
+        Ok(file)
     }
 
     /// As [`create_at`](NpyFile::create_at), in a [partial](Destination::partial) file: where there is one that has some
@@ -89,7 +120,8 @@ impl<T: Pod + WritableElement> NpyFile<T> {
         if file.file().metadata().map_err(io_error)?.len() <= size as u64 {
             file.file().set_len(0).map_err(io_error)?;
             file.file().rewind().map_err(io_error)?;
-            fill(&destination, file.file(), &start, size)?;
+            begin(&destination, file.file(), &start, size)?;
+            allocate(file.file(), start.len(), size).map_err(|error| destination.error(error))?;
         }
         Self::with_checkpoint(destination, file, start.len(), size, identity)
     }
@@ -129,21 +161,30 @@ impl<T: Pod + WritableElement> NpyFile<T> {
     }
 
     fn map(destination: Destination, file: Temporary, data: usize, size: usize) -> Result<Self, EngineError> {
-        // SAFETY: this process has just made the file, or has locked it, and leaves the array's part of its size as it is.
-        // That another one shrinks it can't be ruled out; it would end this process by a signal.
-        let map = unsafe { MmapOptions::new().len(size).map_mut(file.file()) }.map_err(|error| destination.error(error))?;
-        Ok(NpyFile { map, file, destination, data, element: PhantomData })
+        let map = MmapOptions::new().len(size).map_raw(file.file()).map_err(|error| destination.error(error))?;
+        Ok(NpyFile { map: Arc::new(map), file, destination, data, pages: None, element: PhantomData })
+    }
+
+    /// What has to be made of a file in memory before it is written: none where it was [created](NpyFile::create) whole.
+    pub fn pages(&self) -> Option<Arc<Pages>> {
+        self.pages.clone()
     }
 
     /// The array's elements in C order.
     pub fn as_slice(&self) -> &[T] {
+        // SAFETY: the mapping is as long, stays as long as this, and holds bytes that nobody writes meanwhile: `Pages`
+        // but has the system make pages. This process has made the file or has locked it, and leaves the array's part of
+        // its size as it is. That another one shrinks it can't be ruled out; it would end this process by a signal.
+        let bytes = unsafe { std::slice::from_raw_parts(self.map.as_ptr(), self.map.len()) };
         // The header's size is a multiple of 64, and mappings start at a page.
-        bytemuck::cast_slice(&self.map[self.data..])
+        bytemuck::cast_slice(&bytes[self.data..])
     }
 
     /// The array's elements in C order, to be written.
     pub fn as_mut_slice(&mut self) -> &mut [T] {
-        bytemuck::cast_slice_mut(&mut self.map[self.data..])
+        // SAFETY: as above; and this is the only reference to the bytes.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(self.map.as_mut_ptr(), self.map.len()) };
+        bytemuck::cast_slice_mut(&mut bytes[self.data..])
     }
 
     /// The name under which it is until it is [finished](NpyFile::finish).
@@ -168,7 +209,8 @@ impl<T: Pod + WritableElement> NpyFile<T> {
         self.map.flush().map_err(|error| self.destination.error(error))?;
         // Without a table of blocks behind it.
         self.file.file().set_len(self.map.len() as u64).map_err(|error| self.destination.error(error))?;
-        drop(self.map);
+        pages::release(&self.map);
+        drop((self.map, self.pages));
         self.destination.persist(self.file)?;
         tracing::info!("wrote {}", self.destination.name().display());
         Ok(())
@@ -201,16 +243,29 @@ fn header<T: WritableElement>(
     Ok((start, size))
 }
 
-/// Writes the header to an empty file, and zeros up to its size.
-fn fill(destination: &Destination, mut file: &File, start: &[u8], size: usize) -> Result<(), EngineError> {
+/// Writes the header to an empty file that will have this size.
+fn begin(destination: &Destination, mut file: &File, start: &[u8], size: usize) -> Result<(), EngineError> {
     // Before the disk is filled up for nothing.
     if let Some(free) = free_space(file).filter(|&free| free < size) {
         let reason = format!("it takes {}, and the disk has {} free", Bytes(size), Bytes(free));
         return Err(FileError::unwritable(destination.name(), reason).into());
     }
-    let io_error = |error: io::Error| destination.error(error);
-    file.write_all(start).map_err(io_error)?;
-    Ok(allocate(file, start.len(), size).map_err(io_error)?)
+    Ok(file.write_all(start).map_err(|error| destination.error(error))?)
+}
+
+/// Whether the file is in a file system that keeps its files in memory.
+fn in_memory(file: &File) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        /// `TMPFS_MAGIC` of Linux's `magic.h`.
+        const TMPFS: u64 = 0x0102_1994;
+        rustix::fs::fstatfs(file).is_ok_and(|system| system.f_type as u64 == TMPFS)
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = file;
+        false
+    }
 }
 
 /// What is free on the file's disk, in bytes. None where the system doesn't say.

@@ -5,7 +5,7 @@ use std::{
     collections::{HashMap, VecDeque},
     fmt,
     sync::{
-        Mutex, OnceLock, PoisonError,
+        Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     thread::ScopedJoinHandle,
@@ -13,7 +13,7 @@ use std::{
 };
 
 use super::{
-    Block, BlockOp, BlockScheduler, Cancel, Coverage, EngineError, Entry, Queue, SideRule, Span, Target, Trace, Writer,
+    Block, BlockOp, BlockScheduler, Cancel, Coverage, EngineError, Entry, Pages, Queue, SideRule, Span, Target, Trace, Writer,
     max_output_elements, min_block_side,
 };
 use crate::{
@@ -62,14 +62,16 @@ pub struct Control<'a> {
     pub trace: Option<&'a Trace>,
     /// Deals out the blocks.
     pub queue: Option<&'a dyn Queue>,
+    /// What has to be made of the output before it is written.
+    pub pages: Option<&'a Pages>,
 }
 
 impl fmt::Debug for Control<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Control { progress, cancel, trace, queue } = self;
+        let Control { progress, cancel, trace, queue, pages } = self;
         let mut debug = f.debug_struct("Control");
         debug.field("progress", &progress.is_some()).field("cancel", cancel);
-        debug.field("trace", &trace.is_some()).field("queue", &queue.is_some()).finish()
+        debug.field("trace", &trace.is_some()).field("queue", &queue.is_some()).field("pages", &pages.is_some()).finish()
     }
 }
 
@@ -105,8 +107,11 @@ pub struct Engine {
     settings: Settings,
     /// How much of each GPU's memory may be used: what there was at first, since kept buffers are used again.
     budget: OnceLock<usize>,
-    kept: Mutex<HashMap<(usize, TypeId), Box<dyn Any + Send>>>,
+    kept: Mutex<Kept>,
 }
+
+/// What computations have left, by the GPU's number and the type of its [`Seat`].
+type Kept = HashMap<(usize, TypeId), Box<dyn Any + Send>>;
 
 /// A GPU's buffers.
 struct Lanes<T: Entry> {
@@ -230,7 +235,7 @@ impl Engine {
         }
         let started = Instant::now();
         let compiled: Vec<Duration> = self.devices.iter().map(Device::compile_time).collect();
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept();
         let (rows, cols) = writer.shape();
         let budget = self.budget()?;
         let scheduler = self.schedule_within(op, writer.shape(), writer.coverage(), budget)?;
@@ -247,39 +252,21 @@ impl Engine {
             done: AtomicUsize::new(done),
             failed: Cancel::new(),
         };
-        // More workers than blocks would have nothing to do.
-        let workers = self.devices.len().min(scheduler.blocks().len());
-        let key = TypeId::of::<Seat<O>>();
-        let run = |gpu: usize, seat: Option<Box<dyn Any + Send>>| {
+        let run = |gpu: usize, seat: Option<Box<Seat<O>>>| {
             let stop = StopOthers(&work.failed);
-            let seat = seat.and_then(|seat| seat.downcast::<Seat<O>>().ok());
             let result = worker(&work, gpu, &self.devices[gpu], seat, total);
             if result.is_ok() {
                 std::mem::forget(stop);
             }
             result
         };
-        let mut seats = (0..workers).map(|gpu| (gpu, kept.remove(&(gpu, key)))).collect::<Vec<_>>().into_iter();
-        let results: Vec<_> = std::thread::scope(|scope| {
-            let first = seats.next();
-            let others: Vec<_> = seats
-                .map(|(gpu, seat)| {
-                    let run = &run;
-                    let started = threads::spawn(scope, format!("engine-{gpu}"), move || run(gpu, seat));
-                    // The others need not begin.
-                    started.inspect_err(|_| work.failed.cancel())
-                })
-                .collect();
-            let first = first.map(|(gpu, seat)| run(gpu, seat));
-            let join = |handle: ScopedJoinHandle<'_, _>| handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            first.into_iter().chain(others.into_iter().map(|handle| handle.map_err(EngineError::from).and_then(join))).collect()
-        });
+        let results = self.on_each(&scheduler, &mut kept, &work.failed, run);
         let mut report = Report { side: scheduler.side(), blocks: scheduler.blocks().len(), ..Report::default() };
         let mut failure = None;
         for (gpu, result) in results.into_iter().enumerate() {
             match result {
                 Ok((seat, blocks, downloaded)) => {
-                    kept.insert((gpu, key), seat);
+                    kept.insert((gpu, TypeId::of::<Seat<O>>()), seat);
                     report.blocks_by_gpu.push(blocks);
                     report.downloaded += downloaded;
                 }
@@ -295,6 +282,57 @@ impl Engine {
         report.compile_time = compiling.max().unwrap_or_default();
         report.time = started.elapsed().saturating_sub(report.compile_time);
         failure.map_or(Ok(report), Err)
+    }
+
+    /// Does what [`run`](Self::run) would do before its first block of a matrix that goes to the host's memory: loads
+    /// kernels, allocates, and uploads functions. So that may go on beside something else. It has no influence on what
+    /// `run` computes.
+    ///
+    /// # Errors
+    /// [`EngineError::BudgetTooSmall`], and what the operation or a device reports.
+    pub fn prepare<O: BlockOp>(&self, op: &O, shape: (usize, usize), coverage: Coverage) -> Result<(), EngineError> {
+        let mut kept = self.kept();
+        let budget = self.budget()?;
+        let scheduler = self.schedule_within(op, shape, coverage, budget)?;
+        let prepare =
+            |gpu: usize, seat: Option<Box<Seat<O>>>| prepare(op, &self.devices[gpu], &scheduler, budget / 2, true, seat);
+        for (gpu, seat) in self.on_each(&scheduler, &mut kept, &Cancel::new(), prepare).into_iter().enumerate() {
+            kept.insert((gpu, TypeId::of::<Seat<O>>()), Box::new(seat?));
+        }
+        Ok(())
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls `work` for each GPU that has something to do, on a thread of its own but for the first, with what an
+    /// earlier computation has left there.
+    fn on_each<S: Send + 'static, R: Send>(
+        &self,
+        scheduler: &BlockScheduler,
+        kept: &mut Kept,
+        failed: &Cancel,
+        work: impl Fn(usize, Option<Box<S>>) -> Result<R, EngineError> + Sync,
+    ) -> Vec<Result<R, EngineError>> {
+        // More workers than blocks would have nothing to do.
+        let workers = self.devices.len().min(scheduler.blocks().len());
+        let mut seats = (0..workers).map(|gpu| (gpu, kept.remove(&(gpu, TypeId::of::<S>()))));
+        let run = |gpu, seat: Option<Box<dyn Any + Send>>| work(gpu, seat.and_then(|seat| seat.downcast().ok()));
+        std::thread::scope(|scope| {
+            let first = seats.next();
+            let others: Vec<_> = seats
+                .map(|(gpu, seat)| {
+                    let run = &run;
+                    let started = threads::spawn(scope, format!("engine-{gpu}"), move || run(gpu, seat));
+                    // The others need not begin.
+                    started.inspect_err(|_| failed.cancel())
+                })
+                .collect();
+            let first = first.map(|(gpu, seat)| run(gpu, seat));
+            let join = |handle: ScopedJoinHandle<'_, _>| handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            first.into_iter().chain(others.into_iter().map(|handle| handle.map_err(EngineError::from).and_then(join))).collect()
+        })
     }
 
     /// The blocks that [`run`](Self::run) would compute.
@@ -398,6 +436,24 @@ type Seat<O> = (Lanes<<O as BlockOp>::Value>, <O as BlockOp>::Storage);
 /// What a worker leaves, how many blocks it had, and how many bytes it downloaded.
 type Outcome = (Box<dyn Any + Send>, usize, usize);
 
+/// Makes ready a GPU with what an earlier computation left there.
+fn prepare<O: BlockOp>(
+    op: &O,
+    device: &Device,
+    scheduler: &BlockScheduler,
+    data_budget: usize,
+    download: bool,
+    seat: Option<Box<Seat<O>>>,
+) -> Result<Seat<O>, EngineError> {
+    let (lanes, storage) = seat.map_or((None, None), |seat| (Some(seat.0), Some(seat.1)));
+    let mut lanes = lanes.map_or_else(|| Lanes::new(device), Ok)?;
+    lanes.ensure(device, scheduler.blocks().len(), scheduler.max_entries(), download)?;
+    tracing::debug!("{device}: memory for blocks");
+    let storage = op.storage(device, scheduler, data_budget, storage)?;
+    tracing::debug!("{device}: functions");
+    Ok((lanes, storage))
+}
+
 fn worker<O: BlockOp>(
     work: &Shared<'_, O>,
     gpu: usize,
@@ -405,17 +461,14 @@ fn worker<O: BlockOp>(
     seat: Option<Box<Seat<O>>>,
     total: usize,
 ) -> Result<Outcome, EngineError> {
-    let (lanes, storage) = seat.map_or((None, None), |seat| (Some(seat.0), Some(seat.1)));
-    let mut lanes = lanes.map_or_else(|| Lanes::new(device), Ok)?;
     let download = work.writer.devices().is_empty();
-    lanes.ensure(device, work.scheduler.blocks().len(), work.scheduler.max_entries(), download)?;
-    let prepare = || work.op.storage(device, work.scheduler, work.data_budget, storage);
-    let mut storage = match work.control.trace {
+    let ready = || prepare(work.op, device, work.scheduler, work.data_budget, download, seat);
+    let (mut lanes, mut storage) = match work.control.trace {
         Some(trace) => {
             trace.name_process(gpu, device.to_string());
-            trace.time(gpu, "host", "functions to the device", prepare)
+            trace.time(gpu, "host", "functions to the device", ready)
         }
-        None => prepare(),
+        None => ready(),
     }?;
     let streams = if work.op.is_resident(&storage) { 2 } else { 1 };
     // A point in both times, the device's and the host's.
@@ -504,6 +557,9 @@ impl<O: BlockOp> Context<'_, O> {
         let Shared { scheduler, writer, control, done, .. } = self.work;
         let InFlight { index, slot, stream, leaving, events } = in_flight;
         let block = &scheduler.blocks()[index];
+        if let Some(pages) = control.pages {
+            pages.make(size_of::<O::Value>(), &writer.places(block))?;
+        }
         let host = match leaving {
             Leaving::Download(pending) => Some(pending.wait()?),
             Leaving::Place(event) => event.synchronize().map(|()| None)?,

@@ -56,6 +56,12 @@ pub trait Writer<T>: Sync {
     ///   thread is just writing some of the same entries, [`Overlap`](EngineError::Overlap).
     fn scatter(&self, block: &Block, entries: &[T]) -> Result<(), EngineError>;
 
+    /// Where in the output a block's entries go, as ranges of its elements; none where it is no slice.
+    fn places(&self, block: &Block) -> Vec<Range<usize>> {
+        _ = block;
+        Vec::new()
+    }
+
     /// The devices whose memory the output is in: those of the engine, in its order. Then blocks are
     /// [placed](Writer::place) there, and never leave the device that computed them.
     fn devices(&self) -> &[Device] {
@@ -141,6 +147,10 @@ impl<T: Entry> Writer<T> for Condensed<'_, T> {
         self.0.shape
     }
 
+    fn places(&self, block: &Block) -> Vec<Range<usize>> {
+        block.cols.clone().map(|column| condensed_place(self.0.shape.0, column, &block.rows)).collect()
+    }
+
     fn scatter(&self, block: &Block, entries: &[T]) -> Result<(), EngineError> {
         let Some(cells) = self.0.open(block, entries)? else { return Ok(()) };
         let (n, rows, height) = (self.0.shape.0, &block.rows, block.height());
@@ -152,15 +162,25 @@ impl<T: Entry> Writer<T> for Condensed<'_, T> {
                 return Some((rows.start + i, column));
             }
             if !computed.is_empty() {
-                let at = n * column - column * (column + 1) / 2 + (rows.start + skipped.len()) - column - 1;
+                let place = condensed_place(n, column, rows);
                 // SAFETY: a pair has one place, no pair is twice in this block, and no other block with any of them is
                 // open.
-                copy(unsafe { cells.slice_mut(at..at + computed.len()) }, computed);
+                copy(unsafe { cells.slice_mut(place) }, computed);
             }
             None
         });
         not_zero(self.order(), block, entries, wrong.min())
     }
+}
+
+/// The place in a condensed matrix of a column's entries in these rows, as far as they are below the diagonal.
+fn condensed_place(n: usize, column: usize, rows: &Range<usize>) -> Range<usize> {
+    let first = (column + 1).clamp(rows.start, rows.end);
+    if first == rows.end {
+        return 0..0;
+    }
+    let at = n * column - column * (column + 1) / 2 + first - column - 1;
+    at..at + rows.end - first
 }
 
 /// A symmetric matrix's lower triangle with its diagonal, row by row, n (n + 1) / 2 entries: masspcf's
@@ -189,6 +209,14 @@ impl<T: Entry> Writer<T> for Packed<'_, T> {
 
     fn shape(&self) -> (usize, usize) {
         self.0.shape
+    }
+
+    fn places(&self, block: &Block) -> Vec<Range<usize>> {
+        let place = |row: usize| {
+            let end = (row + 1).clamp(block.cols.start, block.cols.end);
+            row * (row + 1) / 2 + block.cols.start..row * (row + 1) / 2 + end
+        };
+        block.rows.clone().map(place).collect()
     }
 
     fn scatter(&self, block: &Block, entries: &[T]) -> Result<(), EngineError> {
@@ -296,6 +324,12 @@ impl<T: Entry> Writer<T> for Symmetric<'_, T> {
         self.output.shape
     }
 
+    fn places(&self, block: &Block) -> Vec<Range<usize>> {
+        let line = |row: usize, cols: &Range<usize>| row * self.output.shape.0 + cols.start..row * self.output.shape.0 + cols.end;
+        let computed = block.rows.clone().map(|row| line(row, &block.cols));
+        computed.chain(block.cols.clone().map(|column| line(column, &block.rows))).collect()
+    }
+
     fn scatter(&self, block: &Block, entries: &[T]) -> Result<(), EngineError> {
         let Some(cells) = self.output.open(block, entries)? else { return Ok(()) };
         let across = block.width().div_ceil(PIECE);
@@ -333,6 +367,11 @@ impl<T: Entry> Writer<T> for Dense<'_, T> {
 
     fn shape(&self) -> (usize, usize) {
         self.0.shape
+    }
+
+    fn places(&self, block: &Block) -> Vec<Range<usize>> {
+        let columns = self.0.shape.1;
+        block.rows.clone().map(|row| row * columns + block.cols.start..row * columns + block.cols.end).collect()
     }
 
     fn scatter(&self, block: &Block, entries: &[T]) -> Result<(), EngineError> {

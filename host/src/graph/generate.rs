@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::EdgeList;
-use crate::list_rank::generate::mix;
+use gpu_kernels::list_rank::generate::mix;
 
 /// A number from 0 to 2^64 - 1 for each pair of numbers.
 fn hash(seed: u64, index: u64) -> u64 {

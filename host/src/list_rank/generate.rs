@@ -4,66 +4,7 @@
 
 use rayon::prelude::*;
 
-/// A pseudorandom permutation of `0..n` that can be evaluated at any point in both directions: a Feistel network of
-/// four rounds on the next even number of bits, walking on until it falls below `n` (Black and Rogaway 2002).
-#[derive(Clone, Copy, Debug)]
-pub struct Permutation {
-    n: u64,
-    half: u32,
-    keys: [u64; 4],
-}
-
-impl Permutation {
-    /// The permutation of `n` numbers that `seed` names.
-    pub fn new(n: u64, seed: u64) -> Self {
-        let bits = 64 - n.saturating_sub(1).leading_zeros();
-        let mut state = seed;
-        let keys = std::array::from_fn(|_| {
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            mix(state)
-        });
-        Permutation { n, half: bits.div_ceil(2).max(1), keys }
-    }
-
-    fn round(&self, key: u64, half: u64) -> u64 {
-        mix(half ^ key) & ((1 << self.half) - 1)
-    }
-
-    /// Where `index` goes. `index` must be below `n`.
-    pub fn apply(&self, mut index: u64) -> u64 {
-        loop {
-            let (mut left, mut right) = (index >> self.half, index & ((1 << self.half) - 1));
-            for key in self.keys {
-                (left, right) = (right, left ^ self.round(key, right));
-            }
-            index = left << self.half | right;
-            if index < self.n {
-                return index;
-            }
-        }
-    }
-
-    /// Where `index` comes from. `index` must be below `n`.
-    pub fn invert(&self, mut index: u64) -> u64 {
-        loop {
-            let (mut left, mut right) = (index >> self.half, index & ((1 << self.half) - 1));
-            for key in self.keys.into_iter().rev() {
-                (left, right) = (right ^ self.round(key, left), left);
-            }
-            index = left << self.half | right;
-            if index < self.n {
-                return index;
-            }
-        }
-    }
-}
-
-/// SplitMix64's finaliser.
-pub(crate) fn mix(mut value: u64) -> u64 {
-    value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
-}
+pub use gpu_kernels::list_rank::generate::{Permutation, Runs};
 
 /// A list whose element of rank `r` is `element(r)`, given with its inverse. `element` must be a permutation of `0..n`.
 fn from_permutation(n: u32, element: impl Fn(u32) -> u32 + Sync, rank: impl Fn(u32) -> u32 + Sync) -> Vec<i32> {
@@ -76,15 +17,21 @@ fn from_permutation(n: u32, element: impl Fn(u32) -> u32 + Sync, rank: impl Fn(u
         .collect()
 }
 
+/// A list of runs of consecutive elements in pseudorandom order.
+fn of_runs(n: u32, run: u32, seed: u64) -> Vec<i32> {
+    let runs = Runs { n: u64::from(n), run: u64::from(run) };
+    let order = Permutation::new(runs.whole(), seed);
+    (0..n).into_par_iter().map(|element| runs.next(order, u64::from(element)) as i32).collect()
+}
+
 /// A list in pseudorandom order.
 pub fn random(n: u32, seed: u64) -> Vec<i32> {
-    let permutation = Permutation::new(u64::from(n), seed);
-    from_permutation(n, |rank| permutation.apply(u64::from(rank)) as u32, |element| permutation.invert(u64::from(element)) as u32)
+    of_runs(n, 1, seed)
 }
 
 /// 0, 1, 2, ...
 pub fn sequential(n: u32) -> Vec<i32> {
-    from_permutation(n, |rank| rank, |element| element)
+    of_runs(n, n.max(1), 0)
 }
 
 /// n - 1, n - 2, ..., 0.
@@ -108,13 +55,7 @@ pub fn strided(n: u32, stride: u32) -> Vec<i32> {
 /// Blocks of `block` consecutive elements in pseudorandom order. The last one, if shorter, stays last. `block` must not
 /// be 0.
 pub fn block_shuffled(n: u32, block: u32, seed: u64) -> Vec<i32> {
-    let whole = n / block;
-    let permutation = Permutation::new(u64::from(whole), seed);
-    let place = |index: u32, blocks: &dyn Fn(u64) -> u64| match index / block {
-        number if number < whole => blocks(u64::from(number)) as u32 * block + index % block,
-        _ => index,
-    };
-    from_permutation(n, |rank| place(rank, &|b| permutation.apply(b)), |element| place(element, &|b| permutation.invert(b)))
+    of_runs(n, block, seed)
 }
 
 #[cfg(test)]

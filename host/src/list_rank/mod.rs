@@ -24,6 +24,8 @@
 
 mod check;
 pub(crate) mod clock;
+#[cfg(feature = "ranks")]
+pub mod distributed;
 mod error;
 pub mod generate;
 mod level;

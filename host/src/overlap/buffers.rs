@@ -54,7 +54,7 @@ impl<T: Scalar> ByPose<T> {
 /// Where pairs go.
 #[derive(Debug)]
 pub struct Pairs<T: Scalar> {
-    pub count: Buffer<u32>,
+    pub count: Buffer<u64>,
     pub pairs: Buffer<I32x4>,
     pub areas: Buffer<T>,
 }

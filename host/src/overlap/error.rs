@@ -148,7 +148,7 @@ pub enum OverlapError {
     /// More of something than 32-bit numbers can count.
     #[error("{count} {what}: there can be at most {most}", most = u32::MAX)]
     TooMany {
-        /// Of what: poses, or pieces.
+        /// Of what: poses, pieces, or pairs.
         what: &'static str,
         /// How many.
         count: usize,

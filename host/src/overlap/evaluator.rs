@@ -8,15 +8,19 @@ use std::{
 use cuda_std::I32x2;
 use gpu_kernels::overlap::{
     boundary, clip, direct, grid,
-    layout::{ANGLES, CellsArgs, Frame, MAX_SHIFT, Mode, ShapeSpan, Tile},
+    layout::{ANGLES, CellsArgs, Extent, Frame, MAX_SHIFT, Mode, ShapeSpan, Tile},
     queue, sums,
     transform::{self, OutputsArgs, SourceArgs},
 };
 
 use super::{
-    Boundary, Evaluation, Lattice, Outside, OverlapError, OverlapPair, OverlapReal, Packings, Point, Scene, Shape, Wanted,
+    Boundary, Evaluation, Lattice, Outside, OverlapError, OverlapPair, OverlapReal, Packings, Point, Scene, Search, Shape,
+    Wanted,
     buffers::{ByPose, List, Pairs, Region},
     lattice::length,
+    scene::{GridBuffers, check_count},
+    search::{self, Around},
+    tree::TreeBuffers,
 };
 use crate::{
     collectives,
@@ -24,7 +28,8 @@ use crate::{
     launch,
 };
 
-/// From this many poses per packing on, candidates are found by a grid, unless [`Overlap::grid_from`] says otherwise.
+/// From this many poses per packing on, candidates are found by a grid or a tree, unless [`Overlap::grid_from`] says
+/// otherwise.
 const GRID_FROM: usize = 4096;
 
 /// Threads of a block of the kernels with a thread for each pose.
@@ -82,6 +87,7 @@ pub struct Overlap<T: OverlapReal> {
     deterministic: bool,
     kernel: OverlapKernel,
     grid_from: usize,
+    search: Option<Search>,
     /// Which scenes are its own: those loaded since shapes and lattice are what they are.
     id: u64,
     /// What the last call of [`evaluate`](Self::evaluate) left.
@@ -97,6 +103,10 @@ pub(super) struct Shapes<T: OverlapReal> {
     parallels: Buffer<u32>,
     /// How many quads each has.
     pub counts: Vec<usize>,
+    /// In place of a tree's boxes.
+    no_boxes: Buffer<Extent<T>>,
+    /// Their enclosing circles.
+    pub around: Vec<Around>,
     /// The largest enclosing circle's diameter.
     reach: f64,
 }
@@ -174,6 +184,8 @@ impl<T: OverlapReal> Shapes<T> {
             quads: device.upload(&points(shapes.iter().flat_map(|shape| shape.quads().as_flattened()).copied()))?,
             parallels: device.upload(&parallels::<T>(shapes))?,
             counts: shapes.iter().map(|shape| shape.quads().len()).collect(),
+            no_boxes: device.empty(),
+            around: shapes.iter().map(|shape| Around { center: shape.center(), radius: shape.radius() }).collect(),
             reach: 2.0 * shapes.iter().map(Shape::radius).fold(0.0, f64::max),
         })
     }
@@ -203,6 +215,7 @@ impl<T: OverlapReal> Overlap<T> {
             deterministic: false,
             kernel: if device.backend() == Backend::Cuda { OverlapKernel::Queue } else { OverlapKernel::Direct },
             grid_from: GRID_FROM,
+            search: None,
             id: next_id(),
             scene: None,
         })
@@ -257,11 +270,30 @@ impl<T: OverlapReal> Overlap<T> {
         self
     }
 
-    /// From how many poses in a packing on candidates are found by a uniform grid, rather than by looking at all.
+    /// From how many poses in a packing on candidates are found by a grid or a tree, rather than by looking at all.
     pub fn grid_from(mut self, poses: usize) -> Self {
         self.grid_from = poses;
         self.scene = None;
         self
+    }
+
+    /// By which of the two. Without it, [`load`](Self::load) and [`evaluate`](Self::evaluate) choose by the poses. The
+    /// results are the same, but for the order of sums.
+    pub fn search(mut self, search: Search) -> Self {
+        self.search = Some(search);
+        self.scene = None;
+        self
+    }
+
+    /// How candidates are found in these packings; none, where all poses are.
+    fn search_of(&self, packings: &Packings) -> Result<Option<Search>, OverlapError> {
+        packings.check_shapes(self.shapes.counts.len())?;
+        let largest = packings.offsets().windows(2).map(|range| range[1] - range[0]).max().unwrap_or(0);
+        Ok((largest >= self.grid_from).then(|| {
+            let Shapes { around, reach, .. } = &self.shapes;
+            let choose = || search::choose::<T>(packings, around, *reach, self.lattice.as_ref(), self.grid_from);
+            self.search.unwrap_or_else(choose)
+        }))
     }
 
     /// Whether it measures what is outside a boundary.
@@ -309,16 +341,7 @@ impl<T: OverlapReal> Overlap<T> {
             let reach = self.periodic_reach();
             let mut cells = [1.0, 1.0];
             if scene.grid.is_some() {
-                cells = inverse.map(|row| (1.0 / (reach * length(row))).floor().clamp(1.0, n.max(1) as f64));
-                let too_many = cells[0] * cells[1] / n.max(1) as f64;
-                if too_many > 1.0 {
-                    cells = cells.map(|count| (count / too_many.sqrt()).floor().max(1.0));
-                    // One of both may have been as small as it gets.
-                    cells = cells.map(|count| count.min(n.max(1) as f64));
-                    if cells[0] * cells[1] > n.max(1) as f64 {
-                        cells = [1.0, 1.0];
-                    }
-                }
+                cells = search::cells_of_lattice(&lattice, reach, n);
             }
             for k in 0..2 {
                 frame.cells[k] = cells[k] as u32;
@@ -337,9 +360,12 @@ impl<T: OverlapReal> Overlap<T> {
     /// # Errors
     /// [`OverlapError::UnknownShape`], [`OverlapError::TooFar`], [`OverlapError::TooMany`], device errors.
     pub fn load(&self, packings: &Packings) -> Result<Scene<T>, OverlapError> {
-        let largest = packings.offsets().windows(2).map(|range| range[1] - range[0]).max().unwrap_or(0);
-        let grid = largest >= self.grid_from;
-        let mut scene = Scene::new(&self.device, &self.stream, packings, &self.shapes, grid, self.id)?;
+        let search = self.search_of(packings)?;
+        self.load_with(packings, search)
+    }
+
+    fn load_with(&self, packings: &Packings, search: Option<Search>) -> Result<Scene<T>, OverlapError> {
+        let mut scene = Scene::new(&self.device, &self.stream, packings, &self.shapes, search, self.id)?;
         let frames = self.frames(&scene);
         self.stream.upload(&mut scene.frames, &frames)?;
         if self.lattice.is_some() {
@@ -355,7 +381,7 @@ impl<T: OverlapReal> Overlap<T> {
         }
         scene.ensure_by_pose(wanted)?;
         let reach = T::from_f64(self.shapes.reach);
-        let Scene { poses, shape_of, first_piece, packing_of, offsets, frames, list, wraps, grid, by_pose, .. } = scene;
+        let Scene { poses, shape_of, first_piece, packing_of, offsets, frames, list, wraps, grid, tree, by_pose, .. } = scene;
         let (poses, shape_of, first_piece) = (&*poses, &*shape_of, &*first_piece);
         let source = SourceArgs { poses, shapes: &self.shapes.spans, quads: &self.shapes.quads, shape_of, first_piece };
         let (rows, packings) = (list.order.len(), frames.len() as u32);
@@ -385,6 +411,9 @@ impl<T: OverlapReal> Overlap<T> {
                 launch!(stream, grid::scatter<<<blocks, THREADS>>>(cell_of, numbers, starts, &mut grid.unordered))?;
                 launch!(stream, grid::rank<<<blocks, THREADS>>>(cell_of, starts, &grid.unordered, &mut list.order))?;
             }
+            if let Some(tree) = tree.as_mut() {
+                tree.order(stream, source, (packing_of, offsets), frames, &mut list.order)?;
+            }
             let none = self.device.empty();
             let packing_of = if self.lattice.is_some() { &*packing_of } else { &none };
             let threads = if first_piece.is_empty() { rows.max(list.pieces.len()) } else { rows };
@@ -397,8 +426,28 @@ impl<T: OverlapReal> Overlap<T> {
                     source, &*order, packing_of, &*frames, with_wanted(Mode(0), wanted), out
                 )
             )?;
+            if let Some(tree) = tree {
+                tree.build(stream, &list.circles)?;
+            }
         }
         Ok(())
+    }
+
+    /// Where candidates are that are found by a grid, by a tree, or by looking at all.
+    fn cells<'a>(
+        &'a self,
+        frames: &'a Buffer<Frame<T>>,
+        offsets: &'a Buffer<u32>,
+        grid: Option<&'a GridBuffers<T>>,
+        tree: Option<&'a TreeBuffers<T>>,
+    ) -> Cells<'a, T> {
+        CellsArgs {
+            frames,
+            starts: grid.map_or(offsets, |grid| &grid.starts),
+            boxes: tree.map_or(&self.shapes.no_boxes, |tree| &tree.boxes),
+            leaves: tree.map_or(0, |tree| tree.leaves),
+            parallels: &self.shapes.parallels,
+        }
     }
 
     /// Phase two: the rows of one scene, or of the same, against the candidates of `cells`. `candidates_out` is for
@@ -413,7 +462,7 @@ impl<T: OverlapReal> Overlap<T> {
         stream: &Stream,
         rows: Rows<'_, T>,
         candidates: &List<T>,
-        cells: CellsArgs<&Buffer<Frame<T>>, &Buffer<u32>, &Buffer<u32>>,
+        cells: Cells<'_, T>,
         mode: Mode,
         candidates_out: &mut ByPose<T>,
     ) -> Result<(), DeviceError> {
@@ -425,6 +474,14 @@ impl<T: OverlapReal> Overlap<T> {
         // for each row.
         unsafe {
             match self.kernel {
+                OverlapKernel::Queue if cells.leaves > 0 && mode.has(Mode::GRADIENT) => launch!(
+                    stream,
+                    queue::tree_gradient::<T><<<warps, queue::WARPS * 32>>>(tiles, list, candidates, cells, mode, out)
+                ),
+                OverlapKernel::Queue if cells.leaves > 0 => launch!(
+                    stream,
+                    queue::tree_area::<T><<<warps, queue::WARPS * 32>>>(tiles, list, candidates, cells, mode, out)
+                ),
                 OverlapKernel::Queue if mode.has(Mode::GRADIENT) => launch!(
                     stream,
                     queue::gradient::<T><<<warps, queue::WARPS * 32>>>(tiles, list, candidates, cells, mode, out)
@@ -453,12 +510,8 @@ impl<T: OverlapReal> Overlap<T> {
         self.prepare(stream, scene, wanted)?;
         let full = self.deterministic && wanted != Wanted::TOTALS;
         let mode = if full { Mode::FULL } else { Mode::HALF.with(Mode::CANDIDATES) };
-        let Scene { list, frames, offsets, grid, by_pose, nothing, partial, tiles, packing_of, .. } = scene;
-        let cells = CellsArgs {
-            frames: &*frames,
-            starts: grid.as_ref().map_or(&*offsets, |grid| &grid.starts),
-            parallels: &self.shapes.parallels,
-        };
+        let Scene { list, frames, offsets, grid, tree, by_pose, nothing, partial, tiles, packing_of, .. } = scene;
+        let cells = self.cells(frames, offsets, grid.as_ref(), tree.as_ref());
         let mode = with_wanted(mode, wanted);
         let rows = Rows { list, tiles, packing_of, partial, by_pose };
         // SAFETY: `prepare` has checked that the scene was loaded by this evaluator, for its shapes and lattice, so
@@ -511,12 +564,8 @@ impl<T: OverlapReal> Overlap<T> {
     ) -> Result<(), DeviceError> {
         let mode = if pass == Pass::Both { Mode::BETWEEN.with(Mode::CANDIDATES) } else { Mode::BETWEEN };
         let mode = with_wanted(mode, wanted);
-        let Scene { frames, offsets, grid, list: others, by_pose: out, .. } = candidates;
-        let cells = CellsArgs {
-            frames: &*frames,
-            starts: grid.as_ref().map_or(&*offsets, |grid| &grid.starts),
-            parallels: &self.shapes.parallels,
-        };
+        let Scene { frames, offsets, grid, tree, list: others, by_pose: out, .. } = candidates;
+        let cells = self.cells(frames, offsets, grid.as_ref(), tree.as_ref());
         let Scene { list, tiles, packing_of, partial, by_pose, .. } = &mut *rows;
         let own = Rows { list, tiles, packing_of, partial, by_pose };
         // SAFETY: both scenes were prepared by this evaluator, for its shapes and lattice, and have equally many
@@ -589,15 +638,16 @@ impl<T: OverlapReal> Overlap<T> {
         })
     }
 
-    /// A scene of these packings: the last one, if it fits them.
+    /// A scene of these packings: the last one, if it fits them, and they are to be searched in the same way.
     fn scene(&mut self, packings: &Packings) -> Result<Scene<T>, OverlapError> {
+        let search = self.search_of(packings)?;
         match self.scene.take() {
-            Some(mut scene) if scene.fits(packings) => {
+            Some(mut scene) if scene.fits(packings) && scene.sizes.search == search => {
                 scene.set_poses(&self.stream, packings)?;
                 scene.sizes.scaled = false;
                 Ok(scene)
             }
-            _ => self.load(packings),
+            _ => self.load_with(packings, search),
         }
     }
 
@@ -679,9 +729,8 @@ impl<T: OverlapReal> Overlap<T> {
 
     fn list_pairs(&self, rows: &Scene<T>, candidates: &Scene<T>, mode: Mode) -> Result<Vec<OverlapPair<T>>, OverlapError> {
         let stream = &self.stream;
-        let Scene { frames, offsets, grid, .. } = candidates;
-        let cells =
-            CellsArgs { frames, starts: grid.as_ref().map_or(offsets, |grid| &grid.starts), parallels: &self.shapes.parallels };
+        let Scene { frames, offsets, grid, tree, .. } = candidates;
+        let cells = self.cells(frames, offsets, grid.as_ref(), tree.as_ref());
         let (n, grid) = (rows.list.order.len() as u32, blocks(rows.list.order.len()));
         let mut capacity = 4 * rows.len() + 1024;
         let mut out =
@@ -699,6 +748,7 @@ impl<T: OverlapReal> Overlap<T> {
                 )?;
             }
             let count = stream.download_vec(&out.count)?[0] as usize;
+            check_count("pairs", count)?;
             if count <= capacity {
                 break count;
             }
@@ -732,6 +782,9 @@ impl<T: OverlapReal> Overlap<T> {
         Ok(pairs)
     }
 }
+
+/// Where candidates are.
+type Cells<'a, T> = CellsArgs<&'a Buffer<Frame<T>>, &'a Buffer<u32>, &'a Buffer<Extent<T>>, u32, &'a Buffer<u32>>;
 
 /// The rows of phase two.
 struct Rows<'a, T: OverlapReal> {

@@ -27,7 +27,9 @@ mod periodic;
 pub mod random;
 mod real;
 mod scene;
+mod search;
 mod shape;
+mod tree;
 
 pub use boundary::Boundary;
 pub use convex::convex_intersection;
@@ -39,6 +41,7 @@ pub use packings::Packings;
 pub use periodic::Periodic;
 pub use real::OverlapReal;
 pub use scene::Scene;
+pub use search::Search;
 pub use shape::Shape;
 
 /// x and y, in length units.

@@ -1,6 +1,6 @@
 //! The numbers that areas are computed in.
 
-use gpu_kernels::overlap::{Scalar, boundary, direct, grid, queue, sums, transform};
+use gpu_kernels::overlap::{Scalar, boundary, direct, grid, queue, sums, transform, tree};
 
 use crate::real::Real;
 
@@ -18,6 +18,12 @@ pub trait OverlapReal:
     + grid::extent::Instance
     + grid::frame::Instance
     + grid::bin::Instance
+    + queue::tree_area::Instance
+    + queue::tree_gradient::Instance
+    + tree::marks::Instance
+    + tree::keys::Instance
+    + tree::leaves::Instance
+    + tree::parents::Instance
 {
     /// The largest magnitude of a position: squares of larger ones would be too large for the type, or say nothing any
     /// more.

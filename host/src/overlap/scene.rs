@@ -4,9 +4,11 @@ use cuda_std::I32x2;
 use gpu_kernels::overlap::layout::{Frame, ROWS, Tile};
 
 use super::{
-    OverlapError, OverlapReal, Packings, Wanted,
+    OverlapError, OverlapReal, Packings, Search, Wanted,
     buffers::{ByPose, List, OutsideByPose},
     evaluator::Shapes,
+    search,
+    tree::TreeBuffers,
 };
 use crate::{
     collectives::ScanWorkspace,
@@ -37,6 +39,7 @@ pub struct Scene<T: OverlapReal> {
     pub(super) list: List<T>,
     pub(super) wraps: Buffer<I32x2>,
     pub(super) grid: Option<GridBuffers<T>>,
+    pub(super) tree: Option<TreeBuffers<T>>,
     pub(super) tiles: Buffer<Tile>,
     /// Where each packing's tiles start, and the end.
     pub(super) tile_offsets: Buffer<u32>,
@@ -58,6 +61,8 @@ pub(super) struct Sizes {
     /// The most poses of a packing, and the most tiles.
     pub longest: usize,
     pub most_tiles: usize,
+    /// How candidates are found; none, where all are.
+    pub search: Option<Search>,
     /// Whether the scale of the boundary has been set.
     pub scaled: bool,
 }
@@ -103,7 +108,8 @@ fn tiles(offsets: &[usize], multiprocessors: u32, sorted: bool) -> (Vec<Tile>, V
     (tiles, tile_offsets)
 }
 
-fn longest(offsets: &[u32]) -> usize {
+/// The longest range.
+pub(super) fn longest(offsets: &[u32]) -> usize {
     offsets.windows(2).map(|range| (range[1] - range[0]) as usize).max().unwrap_or(0)
 }
 
@@ -121,13 +127,12 @@ impl<T: OverlapReal> Scene<T> {
         stream: &Stream,
         packings: &Packings,
         shapes: &Shapes<T>,
-        grid: bool,
+        search: Option<Search>,
         owner: u64,
     ) -> Result<Self, OverlapError> {
         let poses = packings.poses();
         let n = poses.len();
         check_count("poses", n)?;
-        packings.check_shapes(shapes.counts.len())?;
         let count_of = |pose: usize| shapes.counts[packings.shape_of(pose) as usize];
         let pieces: usize = if shapes.counts.len() == 1 { n * shapes.counts[0] } else { (0..n).map(count_of).sum() };
         check_count("pieces", pieces)?;
@@ -144,9 +149,14 @@ impl<T: OverlapReal> Scene<T> {
         }
         let packing_of: Vec<u32> =
             offsets.windows(2).zip(0..).flat_map(|(range, packing)| (range[0]..range[1]).map(move |_| packing)).collect();
-        let (tiles, tile_offsets) = tiles(packings.offsets(), device.info().multiprocessors.max(1), grid);
+        let (tiles, tile_offsets) = tiles(packings.offsets(), device.info().multiprocessors.max(1), search.is_some());
         let identity: Vec<u32> = (0..n as u32).collect();
-        let grid = if grid {
+        let tree = if search == Some(Search::Tree) && n > 0 {
+            Some(TreeBuffers::new(device, packings, search::radii(packings, &shapes.around))?)
+        } else {
+            None
+        };
+        let grid = if search == Some(Search::Grid) {
             // One cell per pose, at least one per packing.
             let mut capacity = vec![0u32];
             for range in offsets.windows(2) {
@@ -172,6 +182,7 @@ impl<T: OverlapReal> Scene<T> {
                 shapes: packings.shapes().map(<[u32]>::to_vec),
                 longest: longest(&offsets),
                 most_tiles: longest(&tile_offsets),
+                search,
                 scaled: false,
             },
             poses: device.alloc(3 * n)?,
@@ -190,6 +201,7 @@ impl<T: OverlapReal> Scene<T> {
             },
             wraps: device.empty(),
             grid,
+            tree,
             partial: device.alloc(tiles.len().max(n))?,
             tiles: device.upload(&tiles)?,
             tile_offsets: device.upload(&tile_offsets)?,
@@ -209,7 +221,7 @@ impl<T: OverlapReal> Scene<T> {
         self.sizes.offsets == packings.offsets() && self.sizes.shapes.as_deref() == packings.shapes()
     }
 
-    /// Replaces the poses. Waits until they are copied.
+    /// Replaces the poses. Waits until they are copied. They are searched as those that were loaded ([`Search`]).
     ///
     /// # Errors
     /// [`OverlapError::TooFar`], device errors.
@@ -332,7 +344,7 @@ impl<T: OverlapReal> Scene<T> {
     }
 }
 
-fn check_count(what: &'static str, count: usize) -> Result<(), OverlapError> {
+pub(super) fn check_count(what: &'static str, count: usize) -> Result<(), OverlapError> {
     if u32::try_from(count).is_ok() { Ok(()) } else { Err(OverlapError::TooMany { what, count }) }
 }
 

@@ -162,6 +162,16 @@ macro_rules! for_measure {
     };
 }
 
+/// Has the driver load the kernel that [`launch`] launches, which it would do before its first launch.
+pub fn load<T: PcfReal>(device: &Device, tiled: bool, measure: Measure) -> Result<(), DeviceError> {
+    for_measure!(T, measure, load_one(device, tiled))
+}
+
+fn load_one<O: Operation>(_: O::Scalar, device: &Device, tiled: bool) -> Result<(), DeviceError> {
+    let kernel = if tiled { tiled::integrals::kernel::<O>() } else { direct::integrals::kernel::<O>() };
+    device.kernel_attributes(kernel).map(drop)
+}
+
 /// Launches the kernel of `tiled` or of `direct` for this measure. Pairs with a function of more than `longest`
 /// segments are left out by `tiled`.
 pub fn launch<T: PcfReal>(

@@ -27,6 +27,17 @@ pub enum PcfKernel {
     Direct,
 }
 
+impl PcfKernel {
+    /// Whether the kernel on this device is that of `tiled`.
+    fn is_tiled(self, device: &Device) -> bool {
+        match self {
+            PcfKernel::Auto => device.backend() == Backend::Cuda,
+            PcfKernel::Tiled => true,
+            PcfKernel::Direct => false,
+        }
+    }
+}
+
 /// The integral over each pair of a function of `rows` and one of `cols`.
 pub struct PcfOp<'a, T: PcfReal> {
     pub rows: &'a PcfSet<T>,
@@ -83,6 +94,7 @@ impl<T: PcfReal> BlockOp for PcfOp<'_, T> {
         budget: usize,
         kept: Option<Storage<T>>,
     ) -> Result<Storage<T>, EngineError> {
+        launches::load::<T>(device, self.kernel.is_tiled(device), self.measure)?;
         let mut storage = match kept {
             Some(kept) => kept,
             None => {
@@ -177,11 +189,7 @@ pub fn enqueue<T: PcfReal>(
     };
     let triangle = triangle.first_is_greater(target.order == Order::ColumnMajor);
     let placement = Placement { triangle: triangle.0, first_stride, second_stride };
-    let tiled = match kernel {
-        PcfKernel::Auto => stream.device().backend() == Backend::Cuda,
-        PcfKernel::Tiled => true,
-        PcfKernel::Direct => false,
-    };
+    let tiled = kernel.is_tiled(stream.device());
     let entries = &mut target.entries;
     let Some(mut cut) = cut.filter(|_| tiled && first.long + second.long > 0) else {
         return launches::launch(stream, tiled, measure, u32::MAX, [first, second], entries, placement);

@@ -310,6 +310,15 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
         Ok(report?)
     }
 
+    /// Does what [`compute_into`](Self::compute_into) would do before it computes, for a caller that has something else
+    /// to do meanwhile: [`Engine::prepare`].
+    ///
+    /// # Errors
+    /// As [`Engine::prepare`].
+    pub fn prepare(&self, engine: &Engine) -> Result<(), PairwiseError> {
+        Ok(engine.prepare(&self.op(), self.size(), self.coverage())?)
+    }
+
     /// As [`compute_into`](Self::compute_into), into memory of the engine's one device. All is there when this returns.
     ///
     /// # Errors
@@ -336,8 +345,11 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
     /// # Errors
     /// As [`Engine::schedule`].
     pub fn schedule(&self, engine: &Engine) -> Result<BlockScheduler, PairwiseError> {
-        let coverage = if self.is_symmetric() { Coverage::LowerTriangle } else { Coverage::Full };
-        Ok(engine.schedule(&self.op(), self.size(), coverage)?)
+        Ok(engine.schedule(&self.op(), self.size(), self.coverage())?)
+    }
+
+    fn coverage(&self) -> Coverage {
+        if self.is_symmetric() { Coverage::LowerTriangle } else { Coverage::Full }
     }
 
     pub(super) fn op(&self) -> PcfOp<'_, T> {

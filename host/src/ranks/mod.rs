@@ -74,6 +74,13 @@ pub trait Communicator: Send + Sync {
     /// [`RanksError::Aborted`].
     fn gather(&self, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, RanksError>;
 
+    /// Sends the ranks equal parts of `bytes`, in order, and gives what they send this one (`MPI_Alltoall`). All ranks
+    /// give as many bytes, which their number divides.
+    ///
+    /// # Errors
+    /// [`RanksError::Aborted`], [`RanksError::Message`] where these don't divide.
+    fn all_to_all(&self, bytes: &[u8]) -> Result<Vec<u8>, RanksError>;
+
     /// A number that starts at 0 and that all ranks share, on rank 0. Collective, also when it is dropped.
     ///
     /// # Errors
@@ -90,6 +97,26 @@ pub trait Communicator: Send + Sync {
     /// The regions are live as long as the link. From a post to the end of the wait for it, nobody writes what is sent,
     /// nor reads or writes what is received.
     unsafe fn link(&self, plan: Plan) -> Result<Box<dyn Link>, RanksError>;
+
+    /// Sends and receives the messages of a plan, once (`MPI_Alltoallv`). Collective: all ranks call it, with plans
+    /// that match. Messages may be of any length.
+    ///
+    /// # Errors
+    /// As [`link`](Self::link) and the [`Link`]'s methods.
+    ///
+    /// # Safety
+    /// The regions are live, nobody writes what is sent, nor reads or writes what is received, until it returns.
+    unsafe fn exchange(&self, plan: &Plan) -> Result<(), RanksError> {
+        for piece in plan.pieces() {
+            // SAFETY: this function's contract; the link is dropped before it returns.
+            let link = unsafe { self.link(piece)? };
+            link.post_receives()?;
+            link.post_sends()?;
+            link.wait_receives()?;
+            link.wait_sends()?;
+        }
+        Ok(())
+    }
 
     /// Lets all ranks know that this one gives up; their waits fail. With MPI it ends all processes.
     fn abort(&self, reason: &str);
@@ -130,4 +157,12 @@ pub trait Link: Send + Sync {
     /// # Errors
     /// [`RanksError::Aborted`], [`RanksError::Mpi`].
     fn wait_receives(&self) -> Result<(), RanksError>;
+}
+
+/// That bytes can be divided among ranks.
+fn check_parts(bytes: &[u8], size: usize) -> Result<(), RanksError> {
+    if bytes.len().is_multiple_of(size) {
+        return Ok(());
+    }
+    Err(RanksError::Message(format!("{} bytes can't be divided among {size} ranks", bytes.len())))
 }

@@ -12,7 +12,7 @@ use mpi::ffi;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{AsRaw as _, Communicator as _, CommunicatorCollectives as _, Root as _};
 
-use super::{Communicator, Counter, Link, Message, Plan, RanksError, Region};
+use super::{Communicator, Counter, Link, Message, Plan, RanksError, Region, check_parts};
 
 /// This process among those that `mpirun` started; one alone without it. MPI ends when the last reference goes.
 ///
@@ -120,6 +120,17 @@ impl Communicator for MpiCommunicator {
             all.push(bytes);
         }
         Ok(all)
+    }
+
+    fn all_to_all(&self, bytes: &[u8]) -> Result<Vec<u8>, RanksError> {
+        self.home.check()?;
+        check_parts(bytes, self.size)?;
+        let mut received = vec![0; bytes.len()];
+        // Where there are no bytes, their address may be one that means something else to MPI.
+        if !bytes.is_empty() {
+            self.world.all_to_all_into(bytes, &mut received[..]);
+        }
+        Ok(received)
     }
 
     fn counter(&self) -> Result<Box<dyn Counter>, RanksError> {

@@ -73,7 +73,30 @@ pub struct Plan {
     pub receive: Region,
 }
 
+/// The most bytes of a message that is sent at once. MPI counts them by an `int`.
+const MOST: usize = 1 << 30;
+
 impl Plan {
+    /// Plans whose messages, one after another, are those of this one, and not too long for MPI.
+    pub(super) fn pieces(&self) -> impl Iterator<Item = Plan> {
+        let longest = self.sends.iter().chain(&self.receives).map(|message| message.bytes.len()).max().unwrap_or(0);
+        let of = |messages: &[Message], piece: usize| {
+            let cut = |message: &Message| {
+                let Range { start, end } = message.bytes;
+                let first = start + piece * MOST;
+                (first < end).then(|| Message { rank: message.rank, bytes: first..end.min(first + MOST) })
+            };
+            messages.iter().filter_map(cut).collect()
+        };
+        (0..longest.div_ceil(MOST)).map(move |piece| Plan {
+            tag: self.tag,
+            sends: of(&self.sends, piece),
+            receives: of(&self.receives, piece),
+            send: self.send,
+            receive: self.receive,
+        })
+    }
+
     /// Sees to it that messages go to other ranks, one to each, and lie within their regions.
     pub(super) fn check(&self, rank: usize, size: usize) -> Result<(), RanksError> {
         for (what, messages, region) in [("to", &self.sends, &self.send), ("from", &self.receives, &self.receive)] {
@@ -96,5 +119,26 @@ impl Plan {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_messages_go_in_pieces() {
+        let region = Region::new(std::ptr::null_mut(), 9 * MOST);
+        let message = |rank, bytes| Message { rank, bytes };
+        let (long, short) = (message(1, 5..2 * MOST + 6), message(2, 0..MOST));
+        let plan = Plan { tag: 7, sends: vec![long, short], receives: vec![message(2, 8..8)], send: region, receive: region };
+        let pieces: Vec<_> = plan.pieces().map(|piece| (piece.sends, piece.receives)).collect();
+        let expected = [
+            vec![message(1, 5..MOST + 5), message(2, 0..MOST)],
+            vec![message(1, MOST + 5..2 * MOST + 5)],
+            vec![message(1, 2 * MOST + 5..2 * MOST + 6)],
+        ];
+        assert_eq!(pieces, expected.map(|sends| (sends, Vec::new())));
+        assert_eq!(Plan { sends: Vec::new(), ..plan }.pieces().count(), 0);
     }
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use super::{Communicator, Counter, Link, Message, Plan, RanksError, Region};
+use super::{Communicator, Counter, Link, Message, Plan, RanksError, Region, check_parts};
 use crate::device::{Backend, Device, DeviceError, Stream};
 
 /// How often a wait looks before it lets others run.
@@ -62,7 +62,8 @@ fn connect(devices: Vec<Option<Device>>) -> Vec<Arc<dyn Communicator>> {
     });
     let connection = |(rank, device): (usize, Option<Device>)| {
         let links = Arc::default();
-        Arc::new(ThreadCommunicator { rank, device, group: group.clone(), links }) as Arc<dyn Communicator>
+        Arc::new(ThreadCommunicator { rank, device, stream: Mutex::default(), group: group.clone(), links })
+            as Arc<dyn Communicator>
     };
     devices.into_iter().enumerate().map(connection).collect()
 }
@@ -191,20 +192,50 @@ struct ThreadCommunicator {
     rank: usize,
     /// What copies messages in GPUs' memory.
     device: Option<Device>,
+    /// That of exchanges.
+    stream: Mutex<Option<Arc<Stream>>>,
     group: Arc<Group>,
     /// This rank's links: whoever waits sees to all that it is to receive, since the sender may wait for that.
     links: Arc<Mutex<Vec<Weak<Receives>>>>,
 }
 
 impl ThreadCommunicator {
-    /// What all ranks give, in order.
-    fn exchange(&self, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, RanksError> {
+    /// What `read` makes of what all ranks give, in order.
+    fn share<R>(&self, bytes: Vec<u8>, read: impl FnOnce(&[Vec<u8>]) -> R) -> Result<R, RanksError> {
         lock(&self.group.values)[self.rank] = bytes;
         self.barrier()?;
-        let values = lock(&self.group.values).clone();
+        let result = read(&lock(&self.group.values));
         // Nobody may give the next before all have these.
         self.barrier()?;
-        Ok(values)
+        Ok(result)
+    }
+
+    /// Connects the messages of a plan, which are copied on `stream` where they are in a GPU's memory.
+    fn connect(
+        &self,
+        plan: Plan,
+        stream: impl FnOnce(&Device) -> Result<Arc<Stream>, DeviceError>,
+    ) -> Result<ThreadLink, RanksError> {
+        plan.check(self.rank, self.group.size)?;
+        let Plan { tag, sends, receives, send, receive } = plan;
+        if self.device.is_none() && (send.is_on_device() || receive.is_on_device()) {
+            let reason = "messages are to be in a GPU's memory, but the ranks have no GPUs to copy them";
+            return Err(RanksError::Message(reason.to_owned()));
+        }
+        let mailbox = |from: usize, to: usize| lock(&self.group.mailboxes).entry((from, to, tag)).or_default().clone();
+        let sends = sends.into_iter().map(|message| (mailbox(self.rank, message.rank), message)).collect();
+        let receives: Vec<_> = receives.into_iter().map(|message| (mailbox(message.rank, self.rank), message)).collect();
+        let stream = match &self.device {
+            Some(device) if receive.is_on_device() => Some(stream(device)?),
+            _ => None,
+        };
+        let pending = AtomicUsize::new(0);
+        let done = receives.iter().map(|_| AtomicBool::new(true)).collect();
+        let receives = Arc::new(Receives { region: receive, stream, messages: receives, done, pending });
+        let mut links = lock(&self.links);
+        links.retain(|link| link.strong_count() > 0);
+        links.push(Arc::downgrade(&receives));
+        Ok(ThreadLink { group: self.group.clone(), links: self.links.clone(), region: send, sends, receives })
     }
 }
 
@@ -238,19 +269,18 @@ impl Communicator for ThreadCommunicator {
     }
 
     fn max(&self, value: f64) -> Result<f64, RanksError> {
-        let values = self.exchange(value.to_le_bytes().to_vec())?;
+        let values = self.share(value.to_le_bytes().to_vec(), <[_]>::to_vec)?;
         let number = |bytes: Vec<u8>| bytes.try_into().map_or(f64::NAN, f64::from_le_bytes);
         Ok(values.into_iter().map(number).fold(f64::NEG_INFINITY, f64::max))
     }
 
     fn broadcast(&self, bytes: Vec<u8>) -> Result<Vec<u8>, RanksError> {
         let own = if self.rank == 0 { bytes } else { Vec::new() };
-        Ok(self.exchange(own)?.swap_remove(0))
+        self.share(own, |values| values[0].clone())
     }
 
     fn gather(&self, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, RanksError> {
-        let values = self.exchange(bytes)?;
-        Ok(if self.rank == 0 { values } else { Vec::new() })
+        self.share(bytes, |values| if self.rank == 0 { values.to_vec() } else { Vec::new() })
     }
 
     fn counter(&self) -> Result<Box<dyn Counter>, RanksError> {
@@ -268,27 +298,32 @@ impl Communicator for ThreadCommunicator {
         Ok(Box::new(ThreadCounter(shared)))
     }
 
-    unsafe fn link(&self, plan: Plan) -> Result<Box<dyn Link>, RanksError> {
-        plan.check(self.rank, self.group.size)?;
-        let Plan { tag, sends, receives, send, receive } = plan;
-        if self.device.is_none() && (send.is_on_device() || receive.is_on_device()) {
-            let reason = "messages are to be in a GPU's memory, but the ranks have no GPUs to copy them";
-            return Err(RanksError::Message(reason.to_owned()));
-        }
-        let mailbox = |from: usize, to: usize| lock(&self.group.mailboxes).entry((from, to, tag)).or_default().clone();
-        let sends = sends.into_iter().map(|message| (mailbox(self.rank, message.rank), message)).collect();
-        let receives: Vec<_> = receives.into_iter().map(|message| (mailbox(message.rank, self.rank), message)).collect();
-        let stream = match &self.device {
-            Some(device) if receive.is_on_device() => Some(Arc::new(device.stream()?)),
-            _ => None,
+    fn all_to_all(&self, bytes: &[u8]) -> Result<Vec<u8>, RanksError> {
+        check_parts(bytes, self.group.size)?;
+        let part = bytes.len() / self.group.size;
+        let mine = self.rank * part..(self.rank + 1) * part;
+        let parts = |all: &[Vec<u8>]| {
+            all.iter().map(|bytes| bytes.get(mine.clone())).collect::<Option<Vec<_>>>().map(|parts| parts.concat())
         };
-        let pending = AtomicUsize::new(0);
-        let done = receives.iter().map(|_| AtomicBool::new(true)).collect();
-        let receives = Arc::new(Receives { region: receive, stream, messages: receives, done, pending });
-        let mut links = lock(&self.links);
-        links.retain(|link| link.strong_count() > 0);
-        links.push(Arc::downgrade(&receives));
-        Ok(Box::new(ThreadLink { group: self.group.clone(), links: self.links.clone(), region: send, sends, receives }))
+        let parts = self.share(bytes.to_vec(), parts)?;
+        parts.ok_or_else(|| RanksError::Message("ranks give unequal numbers of bytes".to_owned()))
+    }
+
+    unsafe fn link(&self, plan: Plan) -> Result<Box<dyn Link>, RanksError> {
+        Ok(Box::new(self.connect(plan, |device| Ok(Arc::new(device.stream()?)))?))
+    }
+
+    unsafe fn exchange(&self, plan: &Plan) -> Result<(), RanksError> {
+        // Making a stream takes longer than many a message.
+        let kept = |device: &Device| match &mut *lock(&self.stream) {
+            Some(stream) => Ok(stream.clone()),
+            none => Ok(none.insert(Arc::new(device.stream()?)).clone()),
+        };
+        let link = self.connect(plan.clone(), kept)?;
+        link.post_receives()?;
+        link.post_sends()?;
+        link.wait_receives()?;
+        link.wait_sends()
     }
 
     fn abort(&self, reason: &str) {

@@ -1,6 +1,7 @@
 //! `warpsmith list-rank`.
 
 mod ranking;
+mod ranks;
 mod show;
 pub mod verify;
 
@@ -12,6 +13,7 @@ use warpsmith::{
     device::{Backend, Device},
     files::Destination,
     list_rank::{Options, Scan, SplitterRule, Strategy, generate},
+    ranks::threads,
 };
 
 use super::{
@@ -20,6 +22,7 @@ use super::{
     format,
     npy::{self, Array},
     output::Files,
+    processes,
     progress::Progress,
     size,
 };
@@ -45,14 +48,16 @@ const MOST_RUNS: usize = 100_000;
         warpsmith list-rank --strategy packed --json            another strategy; one JSON object\n  \
         warpsmith list-rank --input next.npy --output ranks.npy --order order.npy\n  \
         warpsmith list-rank --input next.npy --weights w.npy --output sums.npy\n  \
-        warpsmith list-rank --input next.npy --forest --output ranks.npy --lists lists.npy\n\n\
-        Write next.npy with numpy: numpy.save(\"next.npy\", next.astype(numpy.int32))"
+        warpsmith list-rank --input next.npy --forest --output ranks.npy --lists lists.npy\n  \
+        warpsmith list-rank --n 4e9 --gpus 2 --verify           a list over two GPUs, of 64-bit indices\n  \
+        mpirun -n 8 warpsmith list-rank --input next.npy --output ranks.npy\n\n\
+        Write next.npy with numpy: numpy.save(\"next.npy\", next.astype(numpy.int32)), or numpy.int64 for several ranks"
 )]
 pub struct Arguments {
     /// Elements of the generated list: 100000000, 100_000_000, 1e8 or 100M [default: as many as --weights has; else 1e8
-    /// on CUDA, 1e7 on the CPU]
-    #[arg(long, value_name = "N", value_parser = count::parse, allow_negative_numbers = true, conflicts_with = "input")]
-    n: Option<u32>,
+    /// on CUDA, 1e7 on the CPU]. Of several ranks, each takes up to 2^31 - 2
+    #[arg(long, value_name = "N", value_parser = count::parse_long, allow_negative_numbers = true, conflicts_with = "input")]
+    n: Option<u64>,
     /// The list's successors: int32 (or int64 of such values), 1-D, -1 for the last element's
     #[arg(long, value_name = "NEXT.NPY")]
     input: Option<PathBuf>,
@@ -60,8 +65,8 @@ pub struct Arguments {
     #[arg(long, value_enum, conflicts_with = "input")]
     kind: Option<ListKind>,
     /// The first element [default: found]
-    #[arg(long, value_name = "H", value_parser = clap::value_parser!(i32).range(0..), allow_negative_numbers = true)]
-    head: Option<i32>,
+    #[arg(long, value_name = "H", value_parser = clap::value_parser!(i64).range(0..), allow_negative_numbers = true)]
+    head: Option<i64>,
     /// Seed of the generated list and of the hashed splitters
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
@@ -102,6 +107,9 @@ pub struct Arguments {
     /// Runs after one warm-up; the one of median time is shown [default: 10 on CUDA, 1 on the CPU]
     #[arg(long, value_name = "R", value_parser = count::up_to(MOST_RUNS), allow_negative_numbers = true)]
     repeat: Option<usize>,
+    /// Distribute the list over the first N GPUs; on the CPU, over N threads. Under mpirun it is over the processes
+    #[arg(long, value_name = "N", value_parser = count::up_to(threads::MAX_RANKS), allow_negative_numbers = true)]
+    gpus: Option<usize>,
     /// Print one JSON object instead of a table; times in ms
     #[arg(long)]
     json: bool,
@@ -160,6 +168,12 @@ struct Outputs {
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     arguments.check()?;
     let outputs = arguments.outputs()?;
+    let started = if processes::is_launched() { processes::started()? } else { None };
+    let started = started.filter(|ranks| ranks.size() > 1);
+    if started.is_some() || arguments.gpus.is_some() {
+        return ranks::run(global, arguments, outputs.result, started);
+    }
+    let n = arguments.n.map(count::short).transpose().map_err(Failure::Error)?;
     let progress = Progress::new(arguments.json || global.verbose > 0);
     let device = global.open()?;
 
@@ -172,8 +186,8 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         None => {
             let default = if device.backend() == Backend::Cuda { 100_000_000 } else { 10_000_000 };
             // Files hold no more than a u32 of elements.
-            let n = arguments.n.unwrap_or(weights.as_ref().map_or(default, |weights| weights.len() as u32));
-            check_head(arguments.head, n as usize)?;
+            let n = n.unwrap_or(weights.as_ref().map_or(default, |weights| weights.len() as u32));
+            check_head(arguments.head, n as u64)?;
             check_memory(&device, n as usize, arguments)?;
             generate(arguments.kind.unwrap_or(ListKind::Random), n, arguments.seed, progress)
         }
@@ -185,7 +199,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         let list = arguments.input.as_ref().map_or_else(|| "the list".to_owned(), |input| input.display().to_string());
         return Err(Failure::error(format_args!("{path} has {found} elements, but {list} has {n}")));
     }
-    check_head(arguments.head, next.len())?;
+    check_head(arguments.head, next.len() as u64)?;
     if arguments.input.is_some() {
         check_memory(&device, next.len(), arguments)?;
     }
@@ -197,7 +211,8 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         stream: &stream,
         options: arguments.options(),
         next: &next,
-        head: arguments.head,
+        // It is an element, which an i32 numbers.
+        head: arguments.head.map(|head| head as i32),
         input: arguments.input.as_deref(),
         runs: arguments.repeat.unwrap_or(default),
         verify: arguments.verify,
@@ -287,10 +302,10 @@ fn generate(kind: ListKind, n: u32, seed: u64, progress: Progress) -> (String, V
     (name, next)
 }
 
-fn check_head(head: Option<i32>, n: usize) -> Result<(), Failure> {
+fn check_head(head: Option<i64>, n: u64) -> Result<(), Failure> {
     match head {
-        Some(head) if head as usize >= n => {
-            Err(Failure::error(format_args!("head {head} is not an element: there are {}, from 0", format::grouped(n))))
+        Some(head) if head as u64 >= n => {
+            Err(Failure::error(format_args!("head {head} is not an element: there are {}, from 0", format::grouped(n as usize))))
         }
         _ => Ok(()),
     }

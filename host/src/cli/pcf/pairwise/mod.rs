@@ -6,7 +6,10 @@ mod show;
 use std::{
     hash::{DefaultHasher, Hash, Hasher as _},
     ops::Range,
+    panic::resume_unwind,
     path::{Path, PathBuf},
+    sync::Arc,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -15,11 +18,11 @@ use ranks::Ranks;
 use rayon::prelude::*;
 use show::Shown;
 use warpsmith::{
-    device::Device,
-    engine::{Checkpoint, Control, Engine, EngineError, NpyFile, Queue, Report, Settings, Trace, condensed_len, dense_len},
+    engine::{Checkpoint, Control, Engine, NpyFile, Pages, Queue, Report, Settings, Trace, condensed_len, dense_len},
     files::Destination,
     npy::{self, Kind},
     pcf::{Layout, Measure, Pairwise, PairwiseError, PcfError, PcfReal, PcfSet, io::PcfData},
+    threads,
 };
 
 use super::{
@@ -27,7 +30,8 @@ use super::{
     files::{self, in_file},
 };
 use crate::cli::{
-    Global, count, failure::Failure, format, interrupt::Interrupt, output::Files, processes, progress::Progress, size, terminal,
+    Global, count, failure::Failure, format, interrupt::Interrupt, opening::Opening, output::Files, processes,
+    progress::Progress, size, terminal, timeline::Timeline,
 };
 
 /// The most GPUs that can be asked for.
@@ -319,13 +323,14 @@ struct Outcome {
 }
 
 /// What it is done with.
-struct Tools {
-    devices: Vec<Device>,
+struct Tools<'scope> {
+    devices: Opening<'scope>,
     /// The processes that compute together, where there are several.
     ranks: Option<Ranks>,
     output: Destination,
     trace: Option<(Trace, Destination)>,
     progress: Progress,
+    timeline: Timeline,
 }
 
 impl<'a> Job<'a> {
@@ -358,30 +363,36 @@ impl<'a> Job<'a> {
         let trace = trace.as_ref().map(|path| Ok::<_, Failure>((Trace::new(), written.write(path)?))).transpose()?;
         let ranks = if processes::is_launched() { processes::started()? } else { None };
         let ranks = ranks.filter(|ranks| ranks.size() > 1).map(Ranks);
-        let devices = match &ranks {
+        match &ranks {
             Some(_) if gpus.is_some() => return Err(Failure::error("--gpus can't be used with mpirun: each rank takes one GPU")),
             Some(_) if !matches!(self.kept, Kept::All(_)) => {
                 return Err(Failure::error("--nearest, --below and --row-sums are computed by one process, not under mpirun"));
             }
-            Some(Ranks(ranks)) => vec![processes::device(&**ranks, &global.open_all()?).clone()],
-            None => global.open_several(*gpus)?,
-        };
-        let tools = Tools { devices, ranks, output: destination, trace, progress: Progress::new(*json || global.verbose > 0) };
-        let result = self.load(*dtype, &tools);
-        if let (Err(error), Some(ranks)) = (&result, &tools.ranks) {
-            // Ends all of them.
-            ranks.abort(error);
+            _ => {}
         }
-        result
+        let communicator = ranks.as_ref().map(|Ranks(ranks)| Arc::clone(ranks));
+        let open = || match communicator {
+            Some(ranks) => Ok(vec![processes::device(&*ranks, &global.open_all()?).clone()]),
+            None => global.open_several(*gpus),
+        };
+        thread::scope(|scope| {
+            let devices = Opening::start(scope, open)?;
+            let progress = Progress::new(*json || global.verbose > 0);
+            let tools = Tools { devices, ranks, output: destination, trace, progress, timeline: Timeline::new() };
+            tools.timeline.end("starting");
+            let result = self.load(*dtype, &tools);
+            if let (Err(error), Some(ranks)) = (&result, &tools.ranks) {
+                // Ends all of them.
+                ranks.abort(error);
+            }
+            result
+        })
     }
 
-    fn load(&self, dtype: Option<Dtype>, tools: &Tools) -> Result<(), Failure> {
+    fn load(&self, dtype: Option<Dtype>, tools: &Tools<'_>) -> Result<(), Failure> {
         let sets: Vec<_> = self.inputs.iter().map(|input| files::load(input, dtype, tools.progress)).collect::<Result<_, _>>()?;
-        if sets.iter().any(|set| set.kind() == Kind::F64) {
-            self.compute(self.cast::<f64>(sets)?, tools)
-        } else {
-            self.compute(self.cast::<f32>(sets)?, tools)
-        }
+        let double = sets.iter().any(|set| set.kind() == Kind::F64);
+        if double { self.compute::<f64>(sets, tools) } else { self.compute::<f32>(sets, tools) }
     }
 
     /// The sets in one precision, which is at least that of each.
@@ -389,8 +400,9 @@ impl<'a> Job<'a> {
         sets.into_iter().zip(&self.inputs).map(|(set, input)| set.into_set().map_err(in_file(input))).collect()
     }
 
-    fn compute<T: PcfReal>(&self, sets: Vec<PcfSet<T>>, tools: &Tools) -> Result<(), Failure> {
-        let Tools { devices, .. } = tools;
+    fn compute<T: PcfReal>(&self, sets: Vec<PcfData>, tools: &Tools<'_>) -> Result<(), Failure> {
+        let sets = self.cast::<T>(sets)?;
+        tools.timeline.end("reading");
         if let Measure::Lp(p) = self.measure
             && !T::from_f64(p).is_finite()
         {
@@ -409,9 +421,10 @@ impl<'a> Job<'a> {
             pairwise = pairwise.part_of(whole[0], whole[1]);
         }
         let engine = |block_side: Option<usize>| {
+            let devices = tools.devices.devices()?;
             let block_side = block_side.or(pairwise.block_side(&devices[0]));
             let settings = Settings { memory_budget: self.common.memory_budget, block_side, ..Settings::default() };
-            Ok::<_, EngineError>(Engine::new(devices.iter().cloned())?.with_settings(settings))
+            Ok::<_, Failure>(Engine::new(devices.iter().cloned())?.with_settings(settings))
         };
         let outcome = match self.kept {
             Kept::All(layout) => self.all(&pairwise, layout, engine, tools),
@@ -424,6 +437,7 @@ impl<'a> Job<'a> {
         let shown = Shown {
             job: self,
             tools,
+            devices: tools.devices.devices()?,
             functions: sets.iter().map(PcfSet::len).collect(),
             breakpoints: sets.iter().map(|set| set.points().len()).collect(),
             steps: pairwise.merge_steps(),
@@ -460,7 +474,7 @@ impl<'a> Job<'a> {
         &self,
         steps: u128,
         entries: usize,
-        tools: &Tools,
+        tools: &Tools<'_>,
         interrupt: &Interrupt,
         compute: impl FnOnce(Control<'_>) -> Result<R, PairwiseError>,
     ) -> Result<R, PairwiseError> {
@@ -469,14 +483,14 @@ impl<'a> Job<'a> {
         let work = tools.progress.costly_bar(entries, cost, format!("{} of {}", self.command, names.join(" and ")));
         let advance = |done, total| work.reach(done, total);
         let trace = tools.trace.as_ref().map(|(trace, _)| trace);
-        compute(Control { progress: Some(&advance), cancel: Some(interrupt.cancel()), trace, queue: None })
+        compute(Control { progress: Some(&advance), cancel: Some(interrupt.cancel()), trace, ..Control::default() })
     }
 
     /// Writes the output to the disk by `write`, and the trace.
     fn to_disk<E: Into<Failure>>(
         &self,
         entries: usize,
-        tools: &Tools,
+        tools: &Tools<'_>,
         interrupt: &Interrupt,
         write: impl FnOnce() -> Result<(), E>,
     ) -> Result<(), Failure> {
@@ -496,41 +510,58 @@ impl<'a> Job<'a> {
         &self,
         pairwise: &Pairwise<'_, T>,
         layout: Layout,
-        engine: impl Fn(Option<usize>) -> Result<Engine, EngineError>,
-        tools: &Tools,
+        engine: impl Fn(Option<usize>) -> Result<Engine, Failure>,
+        tools: &Tools<'_>,
     ) -> Result<Outcome, Failure> {
         let shape = pairwise.shape(layout)?;
         let interrupt = Interrupt::first_sets("stopping after the blocks under way");
         let field = (layout == Layout::Packed).then_some(Layout::PACKED_FIELD);
         let output = tools.output.clone();
-        let backend = tools.devices[0].backend().to_string();
-        let identity = hash(&(pairwise.fingerprint(), layout, T::NAME, backend, env!("CARGO_PKG_VERSION")));
+        let identity = || {
+            let backend = tools.devices.devices()?[0].backend().to_string();
+            Ok::<_, Failure>(hash(&(pairwise.fingerprint(), layout, T::NAME, backend, env!("CARGO_PKG_VERSION"))))
+        };
         let (mut file, checkpoint) = match &tools.ranks {
             Some(ranks) => {
                 let schedule = |side| Ok::<_, Failure>(pairwise.schedule(&engine(side)?)?);
-                let open = || ranks.open(output, &shape, field, identity, self.common.resume, schedule);
-                let (file, checkpoint) = open()?;
+                let (file, checkpoint) = ranks.open(output, &shape, field, identity()?, self.common.resume, schedule)?;
                 (file, Some(checkpoint))
             }
             None if self.common.resume => {
-                let (file, checkpoint) = NpyFile::<T>::resume_at(output, &shape, field, identity)?;
+                let (file, checkpoint) = NpyFile::<T>::resume_at(output, &shape, field, identity()?)?;
                 (file, Some(checkpoint))
             }
-            None => (NpyFile::<T>::create_at(output, &shape, field)?, None),
+            None => (NpyFile::<T>::begin_at(output, &shape, field)?, None),
         };
         let entries = file.as_slice().len();
-        let engine = engine(checkpoint.as_ref().and_then(Checkpoint::block_side))?;
-        let report = self.with_control(pairwise.merge_steps(), entries, tools, &interrupt, |control| {
-            let queue = checkpoint.as_ref().map(|checkpoint| checkpoint as &dyn Queue);
-            pairwise.compute_into(&engine, layout, file.as_mut_slice(), Control { queue, ..control })
+        let pages = file.pages();
+        let (engine, report) = thread::scope(|scope| {
+            let make = |pages: &Arc<Pages>| {
+                let pages = Arc::clone(pages);
+                threads::spawn(scope, "pages".to_owned(), move || pages.make_all().inspect(|()| tracing::debug!("pages made")))
+            };
+            let making = pages.as_ref().map(make).transpose().map_err(Failure::error)?;
+            let engine = engine(checkpoint.as_ref().and_then(Checkpoint::block_side))?;
+            tracing::debug!("devices open");
+            pairwise.prepare(&engine)?;
+            tools.timeline.end("getting ready");
+            let report = self.with_control(pairwise.merge_steps(), entries, tools, &interrupt, |control| {
+                let queue = checkpoint.as_ref().map(|checkpoint| checkpoint as &dyn Queue);
+                let control = Control { queue, pages: pages.as_deref(), ..control };
+                pairwise.compute_into(&engine, layout, file.as_mut_slice(), control)
+            })?;
+            making.map_or(Ok(()), |making| making.join().unwrap_or_else(|panic| resume_unwind(panic)))?;
+            Ok::<_, Failure>((engine, report))
         })?;
-        let mut devices: Vec<_> = tools.devices.iter().map(|device| device.name().to_owned()).collect();
+        tools.timeline.end("computing");
+        let opened = tools.devices.devices()?;
+        let mut devices: Vec<_> = opened.iter().map(|device| device.name().to_owned()).collect();
         let (found, mut report) = (checkpoint.as_ref().map_or(0, Checkpoint::blocks_found), report);
         if let Some(ranks) = &tools.ranks {
             file.flush()?;
             // All let go of it together.
             drop(checkpoint);
-            devices = ranks.join(&mut report, &tools.devices[0])?;
+            devices = ranks.join(&mut report, &opened[0])?;
             if ranks.0.rank() > 0 {
                 return Ok(Outcome {
                     shape,
@@ -549,11 +580,16 @@ impl<'a> Job<'a> {
         let start = Instant::now();
         self.to_disk(entries, tools, &interrupt, || file.flush())?;
         interrupt.commit(|| file.finish())?;
-        Ok(Outcome { shape, kind: T::KIND, infinite, entries, devices, found, report, written: start.elapsed() })
+        let written = start.elapsed();
+        tools.timeline.end("writing");
+        drop(engine);
+        tools.timeline.end("freeing memory");
+        Ok(Outcome { shape, kind: T::KIND, infinite, entries, devices, found, report, written })
     }
 
     /// Computes what is kept of a matrix, and writes it.
-    fn reduced<T: PcfReal>(&self, pairwise: &Pairwise<'_, T>, engine: &Engine, tools: &Tools) -> Result<Outcome, Failure> {
+    fn reduced<T: PcfReal>(&self, pairwise: &Pairwise<'_, T>, engine: &Engine, tools: &Tools<'_>) -> Result<Outcome, Failure> {
+        tools.timeline.end("getting ready");
         let (rows, columns) = pairwise.size();
         let interrupt = Interrupt::first_sets("stopping after the blocks under way");
         let all = if pairwise.is_symmetric() { condensed_len(rows) } else { dense_len(rows, columns) }?;
@@ -565,6 +601,7 @@ impl<'a> Job<'a> {
         let start;
         macro_rules! write {
             ($entries:expr, $write:expr) => {{
+                tools.timeline.end("computing");
                 start = Instant::now();
                 interrupt.commit(|| self.to_disk($entries, tools, &interrupt, || tools.output.write($write)))?;
             }};
@@ -591,8 +628,10 @@ impl<'a> Job<'a> {
                 write!(entries, |file| npy::write(file, &sums, &[rows]));
             }
         }
-        let devices = tools.devices.iter().map(|device| device.name().to_owned()).collect();
-        Ok(Outcome { shape, kind, infinite, entries, devices, found: 0, report, written: start.elapsed() })
+        let written = start.elapsed();
+        tools.timeline.end("writing");
+        let devices = tools.devices.devices()?.iter().map(|device| device.name().to_owned()).collect();
+        Ok(Outcome { shape, kind, infinite, entries, devices, found: 0, report, written })
     }
 
     /// Says that entries are infinite, and why.

@@ -1,5 +1,7 @@
 //! What was computed, as a table or as JSON.
 
+use std::time::Duration;
+
 use serde::Serialize;
 use warpsmith::{
     device::{Backend, Device},
@@ -8,12 +10,13 @@ use warpsmith::{
 };
 
 use super::{Job, Kept, Outcome, Tools};
-use crate::cli::{failure::Failure, format, terminal};
+use crate::cli::{failure::Failure, format, terminal, timeline::Part};
 
 /// What is shown.
-pub struct Shown<'a> {
+pub struct Shown<'a, 's> {
     pub job: &'a Job<'a>,
-    pub tools: &'a Tools,
+    pub tools: &'a Tools<'s>,
+    pub devices: &'a [Device],
     /// The numbers of functions, of each set.
     pub functions: Vec<usize>,
     /// The numbers of their breakpoints.
@@ -42,6 +45,10 @@ struct Object<'a> {
     output: String,
     output_bytes: u64,
     trace: Option<String>,
+    /// From the program's start on, and what they went to.
+    elapsed_ms: f64,
+    elapsed: Vec<Part>,
+    /// Of the engine alone.
     total_ms: f64,
     compile_ms: f64,
     write_ms: f64,
@@ -62,14 +69,14 @@ struct Gpu<'a> {
     blocks: usize,
 }
 
-impl Shown<'_> {
+impl Shown<'_, '_> {
     /// Prints one JSON object.
     pub fn json(&self) -> Result<(), Failure> {
         let seconds = self.outcome.report.time.as_secs_f64();
         terminal::print_json(&Object {
             system: "pcf",
             command: self.job.command,
-            backend: self.tools.devices[0].backend().to_string(),
+            backend: self.devices[0].backend().to_string(),
             p: self.exponent(),
             inputs: self.inputs(),
             functions: &self.functions,
@@ -82,8 +89,10 @@ impl Shown<'_> {
             output: self.output(),
             output_bytes: self.bytes(),
             trace: self.trace(),
+            elapsed_ms: self.tools.timeline.total_ms(),
+            elapsed: self.tools.timeline.parts(),
             total_ms: 1e3 * seconds,
-            compile_ms: 1e3 * self.outcome.report.compile_time.as_secs_f64(),
+            compile_ms: 1e3 * self.compile_time().as_secs_f64(),
             write_ms: 1e3 * self.outcome.written.as_secs_f64(),
             merge_steps: self.steps,
             merge_steps_per_second: (seconds > 0.0).then(|| self.steps as f64 / seconds),
@@ -97,7 +106,8 @@ impl Shown<'_> {
 
     /// Prints a row for each number, and what was written.
     pub fn table(&self) -> Result<(), Failure> {
-        let Report { side, blocks, downloaded, time, compile_time, .. } = &self.outcome.report;
+        let Report { side, blocks, downloaded, time, .. } = &self.outcome.report;
+        let compile_time = self.compile_time();
         let title = match self.exponent() {
             Some(p) => format!("{}, p = {p}: {}", self.job.command, self.inputs().join(" x ")),
             None => format!("{}, inner products: {}", self.job.command, self.inputs().join(" x ")),
@@ -113,8 +123,6 @@ impl Shown<'_> {
             ("dtype", self.outcome.kind.name().to_owned()),
             ("layout", format!("{} ({})", self.layout(), joined(&self.outcome.shape))),
             ("device", self.device()),
-            ("time", format::time(ms)),
-            ("time to the disk", format::time(1e3 * self.outcome.written.as_secs_f64())),
             ("merge steps", format::rate(usize::try_from(self.steps).unwrap_or(usize::MAX), ms, "")),
             ("blocks", format!("{} of side {}", format::grouped(*blocks), format::grouped(*side))),
         ];
@@ -129,6 +137,10 @@ impl Shown<'_> {
             rows.push(("  of each GPU", gpus.iter().map(|gpu| format::grouped(gpu.blocks)).collect::<Vec<_>>().join(", ")));
         }
         rows.push(("downloaded", format::bytes(*downloaded as u64)));
+        rows.push(("time since the start", format::time(self.tools.timeline.total_ms())));
+        let parts = self.tools.timeline.parts();
+        let parts: Vec<_> = parts.iter().map(|part| (format!("  {}", part.name), format::time(part.ms))).collect();
+        rows.extend(parts.iter().map(|(name, time)| (name.as_str(), time.clone())));
         let mut table = terminal::table([title.as_str(), ""], []);
         for (name, value) in rows {
             table.add_row([name.to_owned(), value]);
@@ -136,6 +148,11 @@ impl Shown<'_> {
         terminal::print(table)?;
         terminal::print(format_args!("Written: {} ({})", self.output(), format::bytes(self.bytes())))?;
         self.trace().map_or(Ok(()), |trace| terminal::print(format_args!("Written: {trace}")))
+    }
+
+    /// Also what the engine had loaded before it computed. Several GPUs wait for the driver together.
+    fn compile_time(&self) -> Duration {
+        self.devices.iter().map(Device::compile_time).max().unwrap_or_default()
     }
 
     fn exponent(&self) -> Option<f64> {
@@ -178,7 +195,7 @@ impl Shown<'_> {
         if self.tools.ranks.is_some() {
             return self.outcome.devices.join(", ");
         }
-        let devices = &self.tools.devices;
+        let devices = self.devices;
         match (devices[0].backend(), devices.len()) {
             (Backend::Cuda, _) => devices.iter().map(Device::to_string).collect::<Vec<_>>().join(", "),
             (Backend::Cpu, n) => {

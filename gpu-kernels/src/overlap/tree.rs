@@ -1,0 +1,450 @@
+//! Where no uniform grid fits: a tree of boxes over poses in the order of a space-filling curve.
+//!
+//! A grid's cells are as wide as the scene's extent makes them. What a tree costs depends on neighbours alone, whatever
+//! the distances between clusters, and the sizes of shapes.
+//!
+//! 1. *Marks*: of each packing, up to [`MARKS`] positions in both directions, taken from poses and put in order.
+//! 2. *Keys*: positions become whole numbers that grow with them, at most by one for each [`Order::unit`] of length,
+//!    and between two marks by no more than there is room for, so that wide gaps take none; poses are sorted by
+//!    packing, class of size, and place along the Hilbert curve through these numbers.
+//! 3. *Boxes*: around each [`LEAF`] consecutive circles, and each [`FAN`] boxes of one level.
+//!
+//! Keys decide how small boxes are, not what is found: poses of equal keys, in the worst case all, are merely not told
+//! apart.
+//!
+//! Sources: I. Kamel and C. Faloutsos, *On packing R-trees*, CIKM 1993.
+
+use super::{
+    Scalar,
+    clip::Point,
+    layout::{Circle, Extent, Frame, Mark, Tree},
+    transform::{Source, circle, image},
+};
+use crate::collectives::{
+    Identity, Sum,
+    block::{Block, STORAGE},
+};
+use cuda_std::prelude::*;
+
+/// The most marks of a packing in one direction, each found by a thread.
+pub const MARKS: u32 = 1024;
+/// Rows of a leaf.
+pub const LEAF: u32 = 16;
+/// Boxes of one level in one of the next: a lane for each.
+pub const FAN: u32 = 1 << FAN_BITS;
+const FAN_BITS: u32 = 5;
+
+impl<T: Scalar> Extent<T> {
+    /// The box around nothing.
+    #[inline(always)]
+    pub fn empty() -> Self {
+        Extent { low: Point::new(T::INFINITY, T::INFINITY), high: Point::new(-T::INFINITY, -T::INFINITY) }
+    }
+
+    /// The box around a circle.
+    #[inline(always)]
+    pub fn around(circle: &Circle<T>) -> Self {
+        let size = Point::new(circle.radius, circle.radius);
+        Extent { low: circle.center.minus(size), high: circle.center.plus(size) }
+    }
+
+    /// The same moved back by `shift`, with what rounding does to that.
+    #[inline(always)]
+    pub fn moved_back(&self, shift: Point<T>) -> Self {
+        let slack = T::from_f64(4.0) * T::EPSILON * (math::abs(shift.x) + math::abs(shift.y));
+        let slack = Point::new(slack, slack);
+        Extent { low: self.low.minus(shift).minus(slack), high: self.high.minus(shift).plus(slack) }
+    }
+
+    /// The box around both.
+    #[inline(always)]
+    pub fn with(&self, other: &Self) -> Self {
+        let (low, high) = (other.low, other.high);
+        Extent {
+            low: Point::new(math::min(self.low.x, low.x), math::min(self.low.y, low.y)),
+            high: Point::new(math::max(self.high.x, high.x), math::max(self.high.y, high.y)),
+        }
+    }
+
+    /// Whether both have a point in common.
+    #[inline(always)]
+    pub fn meets(&self, other: &Self) -> bool {
+        (self.low.x <= other.high.x) & (self.low.y <= other.high.y) & (other.low.x <= self.high.x) & (other.low.y <= self.high.y)
+    }
+}
+
+/// The level of the root of so many leaves; they are level 0.
+pub const fn depth(leaves: u32) -> u32 {
+    let mut depth = 0;
+    while (leaves as u64) > 1 << (FAN_BITS * depth) {
+        depth += 1;
+    }
+    depth
+}
+
+/// The place of a box among all. Levels lie one after the other from the root's, each with room for as many as there
+/// can be.
+#[inline(always)]
+pub const fn place(depth: u32, level: u32, index: u32) -> u32 {
+    ((1 << (FAN_BITS * (depth - level))) - 1) / (FAN - 1) + index
+}
+
+/// How many boxes a level has.
+#[inline(always)]
+pub const fn count(leaves: u32, level: u32) -> u32 {
+    ((leaves - 1) >> (FAN_BITS * level)) + 1
+}
+
+impl<T: Scalar> Tree<T> {
+    /// Whether there is none, and candidates are found by cells.
+    #[inline(always)]
+    pub fn is_none(&self) -> bool {
+        self.leaves == 0
+    }
+
+    /// Whether a box has leaves from `first` to `end`, and meets `extent`.
+    ///
+    /// # Safety
+    /// The tree is there, and has this level.
+    #[inline(always)]
+    pub unsafe fn meets(&self, level: u32, index: u32, (first, end): (u32, u32), extent: &Extent<T>) -> bool {
+        let bits = FAN_BITS * level;
+        index < count(self.leaves, level)
+            && (index + 1) << bits > first
+            && index << bits < end
+            // SAFETY: the level has this box.
+            && unsafe { (*self.boxes.add(place(self.depth, level, index) as usize)).meets(extent) }
+    }
+
+    /// The leaf after another, in depth-first order, that meets `extent`, of those from `first` to `end`: `at` is the
+    /// level and index of the box to look at next, the root's to begin with.
+    ///
+    /// # Safety
+    /// The tree is there.
+    #[inline(always)]
+    pub unsafe fn next_leaf(&self, at: &mut (u32, u32), leaves: (u32, u32), extent: &Extent<T>) -> Option<u32> {
+        let (mut level, mut index) = *at;
+        let mut found = None;
+        while found.is_none() && index < count(self.leaves, level) {
+            // SAFETY: the tree is there, and the level is at most the root's.
+            if unsafe { self.meets(level, index, leaves, extent) } {
+                if level > 0 {
+                    level -= 1;
+                    index *= FAN;
+                    continue;
+                }
+                found = Some(index);
+            }
+            index += 1;
+            while index.is_multiple_of(FAN) {
+                index /= FAN;
+                level += 1;
+            }
+        }
+        *at = (level, index);
+        found
+    }
+}
+
+/// How poses are put in order.
+#[derive(Clone, Copy, Debug, KernelParam)]
+pub struct Order<'a> {
+    /// Each pose's packing.
+    pub packing_of: &'a [u32],
+    /// Where each packing's poses start, and the end.
+    pub offsets: &'a [u32],
+    /// Where each packing's marks in one direction start, and the end.
+    pub mark_offsets: &'a [u32],
+    /// The least length that numbers tell apart; the smallest shape's radius.
+    pub unit: f64,
+    /// The bits of a key that are for the class of size.
+    pub class_bits: u32,
+    /// Those for either direction.
+    pub axis_bits: u32,
+}
+
+impl Order<'_> {
+    /// Between two marks, numbers grow by so much at most, where there are `marks`.
+    #[inline(always)]
+    fn most<T: Scalar>(&self, marks: u32) -> T {
+        T::from_u32(1 << self.axis_bits) / T::from_u32(marks + 1)
+    }
+}
+
+/// The centre of a pose's circle, brought into the lattice's cell, and its radius.
+///
+/// # Safety
+/// The source has this pose, and its shape.
+#[inline(always)]
+unsafe fn place_of<T: Scalar>(source: &Source<'_, T>, pose: u32, frame: &Frame<T>) -> (Point<T>, T) {
+    // SAFETY: the source has this pose, and its shape (this function's contract).
+    let circle = unsafe {
+        let (position, theta) = source.pose(pose);
+        circle(position, theta.sin_cos(), &source.shape(pose))
+    };
+    let vector = if frame.periodic == 0 { Point::ORIGIN } else { image(circle.center, frame).1 };
+    (circle.center.minus(vector), circle.radius)
+}
+
+/// Each packing's marks, those in x and then those in y. Blocks of whole warps, up to [`MARKS`] threads: one for each
+/// packing, along the grid's x, and direction, with a thread for each mark.
+///
+/// # Safety
+/// There are poses, shapes, packings and frames as the arrays say; each packing with poses has a mark, and none more
+/// than a block has threads or than it has poses; there is room for twice as many as `mark_offsets` says.
+#[kernel(for T in [f32, f64], max_threads = 1024)]
+pub unsafe fn marks<T: Scalar>(source: Source<'_, T>, order: Order<'_>, frames: &[Frame<T>], marks: *mut Mark<T>)
+where
+    Sum: Identity<T>,
+{
+    let (packing, upright) = (thread::block_idx_x() as usize, thread::block_idx_y());
+    let (thread, own) = (thread::thread_idx_x(), thread::thread_idx_x() as usize);
+    let (taken, sorted) = (shared_array![T; MARKS as usize], shared_array![T; MARKS as usize]);
+    // SAFETY: the arrays fit each other, and have room (this kernel's contract). Threads write elements of their own,
+    // of `sorted` those of different ranks, and barriers stand between writes and reads of others.
+    unsafe {
+        let (start, end) = (*order.offsets.get_unchecked(packing), *order.offsets.get_unchecked(packing + 1));
+        let first = *order.mark_offsets.get_unchecked(packing);
+        let count = *order.mark_offsets.get_unchecked(packing + 1) - first;
+        let mut mine = T::INFINITY;
+        if thread < count {
+            // One of each so many poses; which, is scattered, in case that poses repeat in step.
+            let nth = |k: u32| start + (u64::from(k) * u64::from(end - start) / u64::from(count)) as u32;
+            let (from, to) = (nth(thread), nth(thread + 1));
+            let pose = from + thread.wrapping_mul(0x9e37_79b9) % (to - from);
+            let (center, _) = place_of(&source, pose, frames.get_unchecked(packing));
+            let at = if upright == 0 { center.x } else { center.y };
+            // What is no number counts as 0.
+            mine = if math::abs(at) < T::INFINITY { at } else { T::ZERO };
+            taken.write(own, mine);
+        }
+        thread::sync_threads();
+        let mut rank = 0;
+        if thread < count {
+            for other in 0..count {
+                let at = taken.read(other as usize);
+                rank += u32::from(at < mine || (at == mine && other < thread));
+            }
+            sorted.write(rank as usize, mine);
+        }
+        thread::sync_threads();
+        let (unit, most): (T, T) = (T::from_f64(order.unit), order.most(count));
+        let mut width = T::ZERO;
+        if thread + 1 < count {
+            mine = sorted.read(own);
+            width = math::min((sorted.read(own + 1) - mine) / unit, most);
+        } else if thread < count {
+            mine = sorted.read(own);
+        }
+        let before = Block::new(shared_array![T; STORAGE]).exclusive_scan(width, Sum).prefix;
+        if thread < count {
+            // What is below the first mark has room, too.
+            *marks.add((2 * first + upright * count + thread) as usize) = Mark { at: mine, number: most + before };
+        }
+    }
+}
+
+/// The number that a position becomes, with `count` marks.
+///
+/// # Safety
+/// The marks are there, one at least.
+#[inline(always)]
+unsafe fn number<T: Scalar>(at: T, marks: *const Mark<T>, count: u32, order: &Order<'_>) -> u32 {
+    let (unit, most): (T, T) = (T::from_f64(order.unit), order.most(count));
+    // SAFETY: from here on, indices are below `count`.
+    unsafe {
+        // How many marks are not above it.
+        let (mut low, mut high) = (0, count);
+        while low < high {
+            let middle = low.midpoint(high);
+            if (*marks.add(middle as usize)).at <= at {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        let number = if low == 0 {
+            let first = *marks;
+            first.number - math::min((first.at - at) / unit, most)
+        } else {
+            let mark = *marks.add(low as usize - 1);
+            let unit = if low < count { math::max(unit, ((*marks.add(low as usize)).at - mark.at) / most) } else { unit };
+            mark.number + math::min((at - mark.at) / unit, most)
+        };
+        (number.to_i32().max(0) as u32).min((1 << order.axis_bits) - 1)
+    }
+}
+
+/// The place of a point along the Hilbert curve through a square of 2^`bits` to a side.
+#[inline(always)]
+pub fn hilbert([mut x, mut y]: [u32; 2], bits: u32) -> u64 {
+    let mut place = 0u64;
+    let mut bit = bits;
+    while bit > 0 {
+        bit -= 1;
+        let (right, up) = (x >> bit & 1, y >> bit & 1);
+        place = place << 2 | u64::from((3 * right) ^ up);
+        // Each quarter's curve is the whole one's, turned.
+        if up == 0 {
+            if right == 1 {
+                (x, y) = (!x, !y);
+            }
+            (x, y) = (y, x);
+        }
+    }
+    place
+}
+
+/// Each pose's key: its packing, its class of size, from the smallest shapes' on by factors of four, and its place
+/// along the curve. A thread for each of `n` poses.
+///
+/// # Safety
+/// There are poses, shapes, packings and frames as the arrays say, with their packings' marks, and room for keys.
+#[kernel(for T in [f32, f64], max_threads = 128)]
+pub unsafe fn keys<T: Scalar>(
+    n: u32,
+    source: Source<'_, T>,
+    order: Order<'_>,
+    frames: &[Frame<T>],
+    marks: *const Mark<T>,
+    keys: *mut u32,
+) {
+    let pose = thread::index_1d();
+    if pose >= n {
+        return;
+    }
+    // SAFETY: the arrays fit each other, and have room (this kernel's contract).
+    unsafe {
+        let packing = *order.packing_of.get_unchecked(pose as usize);
+        let (center, radius) = place_of(&source, pose, frames.get_unchecked(packing as usize));
+        let first = *order.mark_offsets.get_unchecked(packing as usize);
+        let count = *order.mark_offsets.get_unchecked(packing as usize + 1) - first;
+        let marks = marks.add(2 * first as usize);
+        let x = number(center.x, marks, count, &order);
+        let y = number(center.y, marks.add(count as usize), count, &order);
+        let mut class = 0;
+        let mut next = T::from_f64(4.0 * order.unit);
+        while class + 1 < 1 << order.class_bits && radius > next {
+            class += 1;
+            next = T::from_f64(4.0) * next;
+        }
+        let group = u64::from(packing) << order.class_bits | class;
+        *keys.add(pose as usize) = (group << (2 * order.axis_bits) | hilbert([x, y], order.axis_bits)) as u32;
+    }
+}
+
+/// The boxes of leaves: a thread for each, around up to [`LEAF`] of `n` circles.
+///
+/// # Safety
+/// There are as many circles, and room for their tree's boxes.
+#[kernel(for T in [f32, f64], max_threads = 128)]
+pub unsafe fn leaves<T: Scalar>(n: u32, circles: *const Circle<T>, leaves: u32, boxes: *mut Extent<T>) {
+    let leaf = thread::index_1d();
+    if leaf >= leaves {
+        return;
+    }
+    // SAFETY: each row has a circle, and each leaf a box (this kernel's contract).
+    unsafe {
+        let mut extent = Extent::empty();
+        for row in leaf * LEAF..(leaf * LEAF + LEAF).min(n) {
+            extent = extent.with(&Extent::around(&*circles.add(row as usize)));
+        }
+        *boxes.add(place(depth(leaves), 0, leaf) as usize) = extent;
+    }
+}
+
+/// The boxes of a level above the leaves': a thread for each, around up to [`FAN`] of the level below.
+///
+/// # Safety
+/// There is room for the boxes of the tree of so many leaves, and those of the level below are there.
+#[kernel(for T in [f32, f64], max_threads = 128)]
+pub unsafe fn parents<T: Scalar>(leaves: u32, level: u32, boxes: *mut Extent<T>) {
+    let index = thread::index_1d();
+    if index >= count(leaves, level) {
+        return;
+    }
+    let depth = depth(leaves);
+    // SAFETY: these are boxes of the tree; nothing writes those of the level below meanwhile (this kernel's contract).
+    unsafe {
+        let mut extent = Extent::empty();
+        for child in index * FAN..(index * FAN + FAN).min(count(leaves, level - 1)) {
+            extent = extent.with(&*boxes.add(place(depth, level - 1, child) as usize));
+        }
+        *boxes.add(place(depth, level, index) as usize) = extent;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    extern crate std;
+    use std::{vec, vec::Vec};
+
+    /// Points that follow one another are neighbours, and each comes once.
+    #[test]
+    fn the_curve_has_no_gaps() {
+        for bits in 1..6 {
+            let side = 1u32 << bits;
+            let mut points = vec![None; (side * side) as usize];
+            for x in 0..side {
+                for y in 0..side {
+                    let place = hilbert([x, y], bits) as usize;
+                    assert!(points[place].replace([x, y]).is_none());
+                }
+            }
+            for pair in points.windows(2) {
+                let ([x, y], [u, v]) = (pair[0].unwrap_or_default(), pair[1].unwrap_or_default());
+                assert_eq!(x.abs_diff(u) + y.abs_diff(v), 1, "{bits} bits");
+            }
+        }
+    }
+
+    /// Levels neither overlap nor leave each other's room.
+    #[test]
+    fn boxes_have_places_of_their_own() {
+        for leaves in [1, 2, 31, 32, 33, 1024, 1025, 40_000, 1 << 28] {
+            let depth = depth(leaves);
+            assert_eq!(count(leaves, depth), 1);
+            for level in 1..=depth {
+                assert!(place(depth, level, count(leaves, level)) <= place(depth, level - 1, 0));
+                assert!(count(leaves, level) <= 1 << (FAN_BITS * (depth - level)));
+            }
+        }
+    }
+
+    /// The leaves that meet a box are those that looking at all finds, in order.
+    #[test]
+    fn leaves_in_order() {
+        for n in [1u32, 2, 31, 32, 33, 500, 1024, 1025, 3000] {
+            let depth = depth(n);
+            let mut boxes = vec![Extent::<f64>::empty(); place(depth, 0, n) as usize];
+            let at = |leaf: u32| Point::new(f64::from(leaf.wrapping_mul(0x9e37_79b9) % 100), f64::from(leaf % 7));
+            for leaf in 0..n {
+                boxes[place(depth, 0, leaf) as usize] = Extent { low: at(leaf), high: at(leaf) };
+            }
+            for level in 1..=depth {
+                for index in 0..count(n, level) {
+                    let children = index * FAN..(index * FAN + FAN).min(count(n, level - 1));
+                    let extent = children
+                        .fold(Extent::empty(), |extent, child| extent.with(&boxes[place(depth, level - 1, child) as usize]));
+                    boxes[place(depth, level, index) as usize] = extent;
+                }
+            }
+            let tree = Tree { boxes: boxes.as_ptr(), leaves: n, depth };
+            for (range, low, high) in
+                [((0, n), 20.0, 50.0), ((n / 3, n / 2), 0.0, 90.0), ((0, n), 200.0, 300.0), ((0, n), 0.0, 100.0)]
+            {
+                let extent = Extent { low: Point::new(low, 2.0), high: Point::new(high, 5.0) };
+                let mut next = (depth, 0);
+                let mut found = Vec::new();
+                // SAFETY: the boxes are there.
+                while let Some(leaf) = unsafe { tree.next_leaf(&mut next, range, &extent) } {
+                    found.push(leaf);
+                }
+                let inside =
+                    |leaf: &u32| (range.0..range.1).contains(leaf) && Extent { low: at(*leaf), high: at(*leaf) }.meets(&extent);
+                assert_eq!(found, (0..n).filter(inside).collect::<Vec<_>>(), "{n} leaves, {range:?}");
+            }
+        }
+    }
+}

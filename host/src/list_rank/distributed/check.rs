@@ -1,0 +1,136 @@
+//! What is wrong with a list that isn't one, and whether ranks are right.
+
+use gpu_kernels::list_rank::{
+    TAIL,
+    distributed::{self, Blocks, PartArgs, THREADS},
+};
+
+use super::{DistributedError, group::Group, travel::Travel};
+use crate::{
+    device::{Buffer, Stream},
+    launch,
+    list_rank::ranker::{BLOCK, blocks},
+};
+
+/// How many elements send something at once.
+const CHUNK: usize = 1 << 24;
+const NONE: u64 = u64::MAX;
+
+/// Says what is wrong with a list, if anything: the first successor out of range; else the first element with two
+/// predecessors; else that there is no head, or several, or that the one given isn't the first. It may still have
+/// cycles beside the list. Takes O(n) time and 16 bytes of the host's memory for each of a rank's elements.
+pub fn diagnose(
+    group: &mut Group,
+    stream: &Stream,
+    layout: Blocks,
+    next: &Buffer<i64>,
+    head: Option<u64>,
+) -> Result<(), DistributedError> {
+    let (n, first) = (layout.n, layout.first(group.rank()));
+    let next = stream.download_vec(next)?;
+    let is_valid = |next: i64| next == i64::from(TAIL) || (next as u64) < n;
+    let wrong = next.iter().position(|&next| !is_valid(next));
+    let mine = wrong.map_or([NONE, 0], |element| [first + element as u64, next[element] as u64]);
+    if let Some([element, next]) = group.share(mine)?.into_iter().find(|&[element, _]| element != NONE) {
+        return Err(DistributedError::NextOutOfRange { element, next: next as i64, n });
+    }
+
+    // Who comes before each element.
+    let mut predecessors = vec![NONE; next.len()];
+    let mut twice = NONE;
+    let chunks = group.share(next.len().div_ceil(CHUNK) as u64)?.into_iter().max().unwrap_or(0) as usize;
+    for chunk in 0..chunks {
+        let mut sent = vec![Vec::new(); group.size()];
+        let from = (chunk * CHUNK).min(next.len());
+        for (element, &next) in next[from..].iter().take(CHUNK).enumerate().filter(|&(_, &next)| next >= 0) {
+            let (rank, local) = layout.place(next as u64);
+            sent[rank as usize].push([u64::from(local), first + (from + element) as u64]);
+        }
+        for [element, predecessor] in group.exchange_vecs(&sent)? {
+            let known = &mut predecessors[element as usize];
+            if *known == NONE {
+                *known = predecessor;
+            } else {
+                twice = twice.min(first + element);
+            }
+        }
+    }
+    let twice = group.share(twice)?.into_iter().min().unwrap_or(NONE);
+    if twice != NONE {
+        let mut before = next.iter().enumerate().filter(|&(_, &next)| next as u64 == twice).map(|(i, _)| first + i as u64);
+        let mine = [before.next().unwrap_or(NONE), before.next().unwrap_or(NONE)];
+        let mut all = group.share(mine)?.concat();
+        all.sort_unstable();
+        return Err(DistributedError::TwoPredecessors { element: twice, first: all[0], second: all[1] });
+    }
+
+    let mut heads = predecessors.iter().enumerate().filter(|&(_, &before)| before == NONE).map(|(i, _)| first + i as u64);
+    let two = [heads.next().unwrap_or(NONE), heads.next().unwrap_or(NONE)];
+    let count = two.iter().filter(|&&head| head != NONE).count() + heads.count();
+    let all = group.share([count as u64, two[0], two[1]])?;
+    let mut named: Vec<u64> = all.iter().flat_map(|of_rank| [of_rank[1], of_rank[2]]).filter(|&head| head != NONE).collect();
+    named.sort_unstable();
+    match named[..] {
+        [] => return Err(DistributedError::NoHead { n }),
+        [first, second, ..] => {
+            let lists = all.iter().map(|of_rank| of_rank[0]).sum();
+            return Err(DistributedError::SeveralHeads { lists, first, second });
+        }
+        [_] => {}
+    }
+    if let Some(head) = head {
+        let (rank, local) = layout.place(head);
+        let mine = if rank as usize == group.rank() { predecessors[local as usize] } else { NONE };
+        if let Some(predecessor) = group.share(mine)?.into_iter().find(|&predecessor| predecessor != NONE) {
+            return Err(DistributedError::WrongHead { head, predecessor });
+        }
+    }
+    Ok(())
+}
+
+/// The first element whose rank is less than 0.
+pub fn unreached(group: &Group, stream: &Stream, layout: Blocks, ranks: &Buffer<i64>) -> Result<Option<u64>, DistributedError> {
+    let first = layout.first(group.rank());
+    let element = stream.download_vec(ranks)?.iter().position(|&rank| rank < 0);
+    let mine = element.map_or(NONE, |element| first + element as u64);
+    Ok(group.share(mine)?.into_iter().find(|&element| element != NONE))
+}
+
+/// That each successor's rank is one more than its element's, and that of the last element `n - 1`. Of a list that is
+/// one, this proves all ranks.
+pub fn verify(
+    group: &mut Group,
+    travel: &mut Travel,
+    stream: &Stream,
+    layout: Blocks,
+    next: &Buffer<i64>,
+    ranks: &Buffer<i64>,
+) -> Result<(), DistributedError> {
+    let first = layout.first(group.rank());
+    let none = stream.device().empty();
+    let mut wrong = stream.device().upload(&[u32::MAX])?;
+    let chunks = group.share(next.len().div_ceil(CHUNK) as u64)?.into_iter().max().unwrap_or(0) as usize;
+    for chunk in 0..chunks {
+        let from = (chunk * CHUNK).min(next.len());
+        let mut count = (next.len() - from).min(CHUNK);
+        travel.all.ensure(count)?;
+        let claimed = travel.round(group, stream, &mut count, false, |travel, args| {
+            let (grid, shared) = (args.grid, args.shared);
+            let (part, claims) = (PartArgs { next, weights: &none, first }, travel.args(&args).0);
+            // SAFETY: there is a thread for each traveller and shared memory for each rank's count, and a rank for each
+            // element, of which there are as many from `from` on as travellers.
+            unsafe { launch!(stream, distributed::claim<<<grid, THREADS, shared>>>(part, layout, ranks, from as u32, claims)) }
+        })?;
+        if claimed && count > 0 {
+            let claims = travel.all.view(..count)?;
+            // SAFETY: there is a number.
+            unsafe { launch!(stream, distributed::confirm<<<blocks(count, BLOCK), BLOCK>>>(claims, ranks, &mut wrong))? };
+        }
+    }
+    let wrong = stream.download_vec(&wrong)?;
+    let mine = if wrong[0] == u32::MAX { NONE } else { first + u64::from(wrong[0]) };
+    match group.share(mine)?.into_iter().min() {
+        Some(element) if element != NONE => Err(DistributedError::WrongRank { element }),
+        _ => Ok(()),
+    }
+}

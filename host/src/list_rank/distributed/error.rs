@@ -1,0 +1,123 @@
+//! What can be wrong with a list over several ranks.
+
+use crate::{device::DeviceError, ranks::RanksError};
+
+/// Why a distributed list could not be ranked. Elements are named by their index in the whole list; where several
+/// offend, by the first. Where the list is at fault, all ranks get the same error.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DistributedError {
+    /// This rank's device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// Ranks can't reach each other, or another one failed.
+    #[error(transparent)]
+    Ranks(#[from] RanksError),
+    /// More elements than the ranks can number.
+    #[error("a list of {n} elements is too long for {ranks} ranks: at most 2^31 - 2 for each, and 2^47 in all")]
+    TooLong {
+        /// The number of elements.
+        n: u64,
+        /// The number of ranks.
+        ranks: usize,
+    },
+    /// An array of a rank is not as long as its block.
+    #[error("{what} of rank {rank} has {found} elements, but its block has {expected}")]
+    Length {
+        /// Which array.
+        what: &'static str,
+        /// Whose.
+        rank: usize,
+        /// Its length.
+        found: usize,
+        /// The length of the rank's block.
+        expected: usize,
+    },
+    /// The head isn't an element.
+    #[error("head {head} is not an element: there are {n}, from 0")]
+    HeadOutOfRange {
+        /// The head given.
+        head: u64,
+        /// The number of elements.
+        n: u64,
+    },
+    /// A successor isn't an element.
+    #[error("next[{element}] is {next}, which is neither an element (there are {n}, from 0) nor -1")]
+    NextOutOfRange {
+        /// The element.
+        element: u64,
+        /// Its successor.
+        next: i64,
+        /// The number of elements.
+        n: u64,
+    },
+    /// Two elements have one successor.
+    #[error("element {element} has two predecessors: next[{first}] and next[{second}]")]
+    TwoPredecessors {
+        /// The element.
+        element: u64,
+        /// The first element before it.
+        first: u64,
+        /// The second element before it.
+        second: u64,
+    },
+    /// Each element has a predecessor.
+    #[error("the list has no head: each of its {n} elements is the next of another, and no next is -1")]
+    NoHead {
+        /// The number of elements.
+        n: u64,
+    },
+    /// There are several lists.
+    #[error("there are {lists} lists: no next leads to element {first}, nor to {second}")]
+    SeveralHeads {
+        /// How many.
+        lists: u64,
+        /// The first element without predecessor.
+        first: u64,
+        /// The second.
+        second: u64,
+    },
+    /// The head is not the first.
+    #[error("{head} is not the head: next[{predecessor}] leads to it")]
+    WrongHead {
+        /// The head given.
+        head: u64,
+        /// The element before it.
+        predecessor: u64,
+    },
+    /// Elements are on cycles.
+    #[error("element {element} is on a cycle: the list from head {head} has {reached} of {n} elements")]
+    Cycle {
+        /// The first element that isn't reached.
+        element: u64,
+        /// The head.
+        head: u64,
+        /// How many elements are.
+        reached: u64,
+        /// The number of elements.
+        n: u64,
+    },
+    /// The list is right, and was not ranked.
+    #[error("the ranks numbered {ranked} of {n} elements of a list that is right: a device or its driver is at fault")]
+    Miscounted {
+        /// How many elements were found to be on the list.
+        ranked: u64,
+        /// The number of elements.
+        n: u64,
+    },
+    /// An element's rank isn't one more than its predecessor's.
+    #[error(
+        "the rank of element {element} is wrong: the element before it has another one than one less, or it isn't at its end of the list"
+    )]
+    WrongRank {
+        /// The first such element.
+        element: u64,
+    },
+}
+
+impl DistributedError {
+    /// Whether all ranks get it.
+    pub fn is_shared(&self) -> bool {
+        !matches!(self, DistributedError::Device(_) | DistributedError::Ranks(_))
+    }
+}

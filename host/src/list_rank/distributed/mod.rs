@@ -1,0 +1,485 @@
+//! Lists over several ranks: longer than a device's memory, or than 2^31 elements.
+//!
+//! A list is an array `next` of `n` 64-bit indices, -1 after the last element, of which each rank has a block on its
+//! device: [`layout`] says which. Ranks are threads of a process with a GPU each, or processes under MPI: see
+//! [`ranks`](crate::ranks). [`DistributedRanker`] gives each element the number of those before it, in as many blocks:
+//!
+//! ```
+//! use std::thread;
+//! use warpsmith::{device::Device, list_rank::distributed::{DistributedRanker, Options, layout}, ranks::threads};
+//!
+//! //              2 -> 0 -> 3 -> 1
+//! let next = [3i64, -1, 0, 1];
+//! let device = Device::cpu();
+//! thread::scope(|scope| {
+//!     for ranks in threads::communicators(2) {
+//!         let device = &device;
+//!         scope.spawn(move || {
+//!             let layout = layout(4, 2)?;
+//!             let first = layout.first(ranks.rank()) as usize;
+//!             let own = device.upload(&next[first..first + layout.len(ranks.rank())])?;
+//!             let (stream, mut result) = (device.stream()?, device.alloc(own.len())?);
+//!             let rank = ranks.rank();
+//!             DistributedRanker::new(device, ranks, Options::default()).rank(&stream, 4, &own, None, &mut result)?;
+//!             assert_eq!(stream.download_vec(&result)?, [[1, 3], [0, 2]][rank]);
+//!             Ok::<(), warpsmith::list_rank::distributed::DistributedError>(())
+//!         });
+//!     }
+//! });
+//! ```
+//!
+//! One element of every few is a *splitter*. Travellers walk from each splitter to the next one on the list, as far as
+//! they can on a rank, and then on as messages of 16 bytes, which the ranks send each other in bulk, round by round: of
+//! a list that stays on a rank for long there are few. The splitters are a list again, a fraction as long; one that is
+//! short enough is ranked on one rank's device, by [`ListRanker`](super::ListRanker). Then the travellers walk once
+//! more, and leave each element its rank. Beside `next` and the ranks that takes memory for splitters alone.
+//!
+//! Lists are checked at no price: a list is right exactly if all its indices are in range and the elements reached from
+//! its head are `n`. What is wrong is then found by way of the host, and named.
+//!
+//! Source: the idea that a list is first made short where it lies is that of Sanders, Schimek, Uhl and Weidmann,
+//! "Engineering Scalable Distributed List Ranking" (arXiv 2606.09318); splitters are those of one device.
+
+mod check;
+mod error;
+mod group;
+mod remainder;
+mod travel;
+
+use std::{sync::Arc, time::Instant};
+
+use gpu_kernels::list_rank::{
+    distributed::{self, Blocks, HEAD, UNREACHED},
+    generate::{self, Permutation, Runs},
+    splitters::Splitters,
+};
+
+pub use error::DistributedError;
+use group::Group;
+use remainder::Remainder;
+use travel::{Level, Rounds, Task, Travel};
+
+use super::{
+    StepTime,
+    ranker::{BLOCK, blocks},
+};
+use crate::{
+    device::{Buffer, Device, DeviceError, Stream},
+    launch,
+    ranks::{Communicator, RanksError},
+};
+
+/// Which indices each of `ranks` ranks has: `first(rank)` and on, `len(rank)` of them. All have as many, but for the
+/// last ones, which may have fewer or none.
+///
+/// # Errors
+/// [`DistributedError::TooLong`].
+pub fn layout(n: u64, ranks: usize) -> Result<Blocks, DistributedError> {
+    let block = n.div_ceil(ranks as u64).max(1);
+    if block >= i32::MAX as u64 || n > 1 << 47 || ranks > MOST_RANKS {
+        return Err(DistributedError::TooLong { n, ranks });
+    }
+    Ok(Blocks::new(n, block))
+}
+
+/// As many counts fit into a block's shared memory on any device.
+const MOST_RANKS: usize = 8192;
+
+/// After so many rounds for each element between two splitters, the list is checked before it goes on. (Sublists of
+/// a random list are rarely longer than 30 times their average.)
+const PATIENCE: usize = 50;
+const MOST_PATIENCE: usize = 5000;
+
+/// How to rank.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How many elements there are for each splitter, 2 at least. The fewer, the fewer rounds of messages; the more,
+    /// the shorter is what remains for one rank, which gets 16 bytes for each splitter.
+    pub group: u32,
+    /// The most splitters that are ranked on one rank's device, which takes about 90 bytes of memory for each. Of more,
+    /// splitters are taken again.
+    pub remainder: u64,
+    /// Seed of the splitters.
+    pub seed: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { group: 32, remainder: 1 << 28, seed: 0 }
+    }
+}
+
+/// How a ranking went, on this rank.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Report {
+    /// The number of elements on all ranks.
+    pub n: u64,
+    /// The head, found or given.
+    pub head: u64,
+    /// How many splitters all ranks have, and those of these and so on.
+    pub nodes: Vec<u64>,
+    /// How many times ranks exchanged travellers.
+    pub rounds: usize,
+    /// How many bytes this rank sent.
+    pub sent: u64,
+    /// How long it was at that, in ms.
+    pub exchange_ms: f64,
+    /// Its steps, by this rank's clock: `measure`, `remainder`, `number`. The bytes are those that a rank must move of
+    /// its elements.
+    pub steps: Vec<StepTime>,
+}
+
+impl Report {
+    /// All steps together, in ms.
+    pub fn total_ms(&self) -> f64 {
+        self.steps.iter().map(|step| step.ms).sum()
+    }
+}
+
+/// Ranks lists of which this rank has a block, and keeps its arrays from call to call. All buffers and streams must be
+/// of its device.
+pub struct DistributedRanker {
+    device: Device,
+    group: Group,
+    options: Options,
+    travel: Travel,
+    remainder: Remainder,
+    /// Of each level but the remainder.
+    nodes: Vec<Option<Nodes>>,
+    /// No weights.
+    none: Buffer<i64>,
+}
+
+/// This rank's splitters of a level.
+struct Nodes {
+    /// Which splitter comes before each on the list, and how far.
+    before: Buffer<i64>,
+    distance: Buffer<i64>,
+    /// How much comes after each, splitters and all: the list of splitters runs backwards.
+    after: Buffer<i64>,
+}
+
+/// What the splitters of a level come to.
+struct Measured {
+    /// The sum of the whole list, and of the part up to its last splitter.
+    total: i64,
+    to_last: i64,
+    /// Whether all splitters are on the list.
+    is_whole: bool,
+    first_node: u64,
+    nodes: usize,
+}
+
+impl DistributedRanker {
+    /// A ranker of this rank, on its device. All ranks make one with the same options.
+    pub fn new(device: &Device, ranks: Arc<dyn Communicator>, options: Options) -> Self {
+        DistributedRanker {
+            device: device.clone(),
+            group: Group::new(ranks, device.backend()),
+            options,
+            travel: Travel::new(device),
+            remainder: Remainder::new(device),
+            nodes: Vec::new(),
+            none: device.empty(),
+        }
+    }
+
+    /// Ranks a list of `n` elements: `ranks[i]` is how many come before this rank's element `i`. All ranks call it with
+    /// the same `n` and `head`, the first element, which is found where it isn't given.
+    ///
+    /// `next` and `ranks` have as many elements as this rank's block in the [`layout`].
+    ///
+    /// # Errors
+    /// Where the list is not one (the error, the same on all ranks, names the first offending element), lengths differ,
+    /// or a device fails. The latter ends all ranks' work: see [`Communicator::abort`].
+    pub fn rank(
+        &mut self,
+        stream: &Stream,
+        n: u64,
+        next: &Buffer<i64>,
+        head: Option<u64>,
+        ranks: &mut Buffer<i64>,
+    ) -> Result<Report, DistributedError> {
+        let result = self.rank_all(stream, n, next, head, ranks);
+        self.tell(result)
+    }
+
+    /// Has the others know of an error that they don't get themselves.
+    fn tell<T>(&self, result: Result<T, DistributedError>) -> Result<T, DistributedError> {
+        match &result {
+            Err(error) if !error.is_shared() => self.group.ranks.abort(&error.to_string()),
+            _ => {}
+        }
+        result
+    }
+
+    fn rank_all(
+        &mut self,
+        stream: &Stream,
+        n: u64,
+        next: &Buffer<i64>,
+        head: Option<u64>,
+        ranks: &mut Buffer<i64>,
+    ) -> Result<Report, DistributedError> {
+        let layout = self.check(n, head, &[("next", next.len()), ("ranks", ranks.len())])?;
+        if n == 0 {
+            let steps = Vec::new();
+            return Ok(Report { n, head: 0, nodes: Vec::new(), rounds: 0, sent: 0, exchange_ms: 0.0, steps });
+        }
+        (self.group.sent, self.group.exchanging_ms) = (0, 0.0);
+        let mut clock = Clock { last: Instant::now(), steps: Vec::new() };
+        let bytes = 8 * next.len() as u64;
+        let first = match head {
+            Some(head) => head,
+            None => self.find_head(stream, layout, next)?,
+        };
+        let none = self.device.empty();
+        let splitters = self.splitters(next.len());
+        let level = Level { blocks: layout, next, weights: &none, splitters, head: first };
+        let mut counts = Counts::default();
+        let measured = match self.measure(stream, &level, 0, head, &mut counts, &mut clock)? {
+            Some(measured) if measured.is_whole && measured.total as u64 == n => measured,
+            found => {
+                check::diagnose(&mut self.group, stream, layout, next, head)?;
+                let reached = found.as_ref().map_or(0, |found| found.total as u64);
+                if let Some(measured) = found {
+                    stream.fill(&mut *ranks, -1)?;
+                    self.number(stream, &level, 0, &measured, ranks, &mut counts)?;
+                    if let Some(element) = check::unreached(&self.group, stream, layout, ranks)? {
+                        return Err(DistributedError::Cycle { element, head: first, reached, n });
+                    }
+                }
+                return Err(DistributedError::Miscounted { ranked: reached, n });
+            }
+        };
+        self.number(stream, &level, 0, &measured, ranks, &mut counts)?;
+        stream.synchronize()?;
+        clock.end("number", 2 * bytes);
+        let Group { sent, exchanging_ms, .. } = self.group;
+        let Counts { nodes, rounds } = counts;
+        Ok(Report { n, head: first, nodes, rounds, sent, exchange_ms: exchanging_ms, steps: clock.steps })
+    }
+
+    /// Checks what can be seen without the list: the same on all ranks.
+    fn check(&self, n: u64, head: Option<u64>, arrays: &[(&'static str, usize)]) -> Result<Blocks, DistributedError> {
+        let given =
+            [n, head.unwrap_or(u64::MAX), u64::from(self.options.group), self.options.remainder, u64::from(self.options.seed)];
+        if self.group.share(given)?.iter().any(|of_rank| *of_rank != given) {
+            return Err(RanksError::Message("ranks were given other lists, heads or options than others".to_owned()).into());
+        }
+        let layout = layout(n, self.group.size())?;
+        for &(what, found) in arrays {
+            for (rank, found) in self.group.share(found as u64)?.into_iter().enumerate() {
+                let (found, expected) = (found as usize, layout.len(rank));
+                if found != expected {
+                    return Err(DistributedError::Length { what, rank, found, expected });
+                }
+            }
+        }
+        match head {
+            Some(head) if head >= n => Err(DistributedError::HeadOutOfRange { head, n }),
+            _ => Ok(layout),
+        }
+    }
+
+    /// The element that the sum of all successors lacks; some element, where `next` is not a list.
+    fn find_head(&self, stream: &Stream, layout: Blocks, next: &Buffer<i64>) -> Result<u64, DistributedError> {
+        let mut sum = self.device.alloc_zeroed(1)?;
+        let grid = blocks(next.len(), BLOCK).min(16 * self.device.info().multiprocessors);
+        // SAFETY: the sum is one buffer's only element, and blocks are whole warps.
+        unsafe { launch!(stream, distributed::sum_successors<<<grid, BLOCK>>>(next, &mut sum))? };
+        let mut own = [0u64];
+        stream.download(&sum, &mut own)?;
+        let sum = self.group.share(own[0])?.into_iter().fold(0, u64::wrapping_add);
+        let n = u128::from(layout.n);
+        let head = ((n * (n - 1) / 2) as u64).wrapping_sub(sum);
+        Ok(if head < layout.n { head } else { 0 })
+    }
+
+    fn splitters(&self, len: usize) -> Splitters {
+        Splitters::hashed(len as u32, self.options.group.clamp(2, 1 << 30), self.options.seed)
+    }
+
+    /// Finds what comes after each splitter; nothing where the list is found to be bad.
+    fn measure(
+        &mut self,
+        stream: &Stream,
+        level: &Level<'_>,
+        depth: usize,
+        given: Option<u64>,
+        counts: &mut Counts,
+        clock: &mut Clock,
+    ) -> Result<Option<Measured>, DistributedError> {
+        let (rank, size) = (self.group.rank(), self.group.size());
+        let splitters = level.splitters;
+        // As many on each rank, the last ones not counted; in a short group, the last may stand for no element.
+        let block = level.blocks.block.div_ceil(u64::from(splitters.group));
+        let is_there = |number: u32| (splitters.element(number) as usize) < level.next.len();
+        let nodes = match splitters.count {
+            count @ 1.. if !is_there(count - 1) => count - 1,
+            count => count,
+        } as usize;
+        let layout = Blocks::new(size as u64 * block, block);
+        let first_node = rank as u64 * block;
+        counts.nodes.push(self.group.share(nodes as u64)?.iter().sum());
+
+        if self.nodes.len() == depth {
+            self.nodes.push(None);
+        }
+        let none = || Nodes { before: self.device.empty(), distance: self.device.empty(), after: self.device.empty() };
+        let mut of_level = self.nodes[depth].take().unwrap_or_else(none);
+        let Nodes { before, distance, after } = &mut of_level;
+        before.ensure(nodes)?;
+        distance.ensure(nodes)?;
+        stream.fill(&mut *before, UNREACHED)?;
+        stream.fill_zero(&mut *distance)?;
+        let count = self.travel.start(stream, level, (first_node, nodes), &self.none, 0, rank)?;
+        let limit = (depth == 0).then(|| (PATIENCE * splitters.group as usize).min(MOST_PATIENCE));
+        let mut rounds = Rounds { limit, ..Rounds::default() };
+        let mut task = Task::Measure { before, distance };
+        if !self.travel.run(&mut self.group, stream, level, count, &mut task, &mut rounds)? {
+            check::diagnose(&mut self.group, stream, level.blocks, level.next, given)?;
+            let count = rounds.waiting;
+            rounds.limit = None;
+            self.travel.run(&mut self.group, stream, level, count, &mut task, &mut rounds)?;
+        }
+        counts.rounds += rounds.done;
+
+        let found = self.travel.findings(stream)?;
+        let all = self.group.share(found)?;
+        let place = |(rank, first): (usize, u32)| rank as u64 * block + u64::from(first) - 1;
+        let first = all.iter().map(|found| found.first).enumerate().find(|&(_, first)| first > 0).map(place);
+        let last = all.iter().find(|found| found.ends > 0);
+        let is_sound = all.iter().map(|found| found.ends).sum::<u32>() == 1 && all.iter().all(|found| found.lost == 0);
+        let Some(last) = last.filter(|_| is_sound) else {
+            self.nodes[depth] = Some(of_level);
+            return Ok(None);
+        };
+        clock.end(if depth == 0 { "measure" } else { "remainder" }, if depth == 0 { 8 * level.next.len() as u64 } else { 0 });
+        let mut to_last = 0;
+        let (mut is_complete, mut is_whole) = (true, true);
+        if last.last == HEAD {
+            // No splitter is on the list.
+            after.ensure(nodes)?;
+            stream.fill(&mut *after, -1)?;
+            is_whole = counts.nodes.last() == Some(&0);
+        } else if let Some(first) = first {
+            if layout.n <= self.options.remainder || block <= u64::from(splitters.group) {
+                let list = (&*before, &*distance);
+                (to_last, is_whole) = self.remainder.rank(&mut self.group, stream, layout, list, (last.last, first), after)?;
+            } else {
+                let above =
+                    Level { blocks: layout, next: before, weights: distance, splitters: self.splitters(nodes), head: last.last };
+                after.ensure(nodes)?;
+                stream.fill(&mut *after, -1)?;
+                match self.measure(stream, &above, depth + 1, None, counts, clock)? {
+                    Some(measured) => {
+                        self.number(stream, &above, depth + 1, &measured, after, counts)?;
+                        (to_last, is_whole) = (measured.total, measured.is_whole);
+                    }
+                    None => is_complete = false,
+                }
+            }
+        } else {
+            is_complete = false;
+        }
+        stream.synchronize()?;
+        clock.end("remainder", 0);
+        self.nodes[depth] = Some(of_level);
+        Ok(is_complete.then(|| Measured { total: to_last + last.sum as i64, to_last, is_whole, first_node, nodes }))
+    }
+
+    /// Leaves each element what comes before it.
+    fn number(
+        &mut self,
+        stream: &Stream,
+        level: &Level<'_>,
+        depth: usize,
+        measured: &Measured,
+        sums: &mut Buffer<i64>,
+        counts: &mut Counts,
+    ) -> Result<(), DistributedError> {
+        let Measured { to_last, first_node, nodes, .. } = *measured;
+        let rank = self.group.rank();
+        let after = self.nodes[depth].as_ref().map_or(&self.none, |nodes| &nodes.after);
+        let count = self.travel.start(stream, level, (first_node, nodes), after, to_last, rank)?;
+        let mut rounds = Rounds::default();
+        self.travel.run(&mut self.group, stream, level, count, &mut Task::Number { sums }, &mut rounds)?;
+        counts.rounds += rounds.done;
+        Ok(())
+    }
+
+    /// Checks ranks of a list that is one, by its elements alone: each successor's rank is one more, and the last
+    /// element's is `n - 1`. All ranks call it, with arguments as for [`rank`](Self::rank).
+    ///
+    /// # Errors
+    /// [`DistributedError::WrongRank`], and what can go wrong on the way.
+    pub fn verify(&mut self, stream: &Stream, n: u64, next: &Buffer<i64>, ranks: &Buffer<i64>) -> Result<(), DistributedError> {
+        let layout = self.check(n, None, &[("next", next.len()), ("ranks", ranks.len())])?;
+        let result = check::verify(&mut self.group, &mut self.travel, stream, layout, next, ranks);
+        self.tell(result)
+    }
+}
+
+#[derive(Default)]
+struct Counts {
+    nodes: Vec<u64>,
+    rounds: usize,
+}
+
+/// The time since the last step.
+struct Clock {
+    last: Instant,
+    steps: Vec<StepTime>,
+}
+
+impl Clock {
+    /// Adds the time since the last call to step `name`.
+    fn end(&mut self, name: &'static str, bytes: u64) {
+        let now = Instant::now();
+        let ms = (now - self.last).as_secs_f64() * 1e3;
+        self.last = now;
+        match self.steps.iter_mut().find(|step| step.name == name) {
+            Some(step) => step.ms += ms,
+            None => self.steps.push(StepTime { name, ms, bytes }),
+        }
+    }
+}
+
+/// This rank's block of a list of runs of `run` consecutive elements each in pseudorandom order, made on its device: of
+/// one element each, a random list. The last run, if shorter, stays last.
+///
+/// # Errors
+/// Where the device has too little memory.
+pub fn generate(stream: &Stream, layout: Blocks, rank: usize, run: u64, seed: u64) -> Result<Buffer<i64>, DeviceError> {
+    let (runs, order) = of_runs(layout, run, seed);
+    let mut next = stream.device().alloc(layout.len(rank))?;
+    let grid = blocks(next.len(), BLOCK);
+    launch!(stream, generate::runs<<<grid, BLOCK>>>(runs, order, layout.first(rank), &mut next))?;
+    Ok(next)
+}
+
+/// The first element of this rank whose rank is not what it is by the way in which [`generate()`] made the list.
+///
+/// # Errors
+/// What earlier work on the device came to.
+pub fn first_wrong(
+    stream: &Stream,
+    layout: Blocks,
+    rank: usize,
+    (run, seed): (u64, u64),
+    ranks: &Buffer<i64>,
+) -> Result<Option<u64>, DeviceError> {
+    let (runs, order) = of_runs(layout, run, seed);
+    let mut wrong = stream.device().upload(&[u64::MAX])?;
+    let grid = blocks(ranks.len(), BLOCK);
+    // SAFETY: there is a number.
+    unsafe { launch!(stream, generate::check_runs<<<grid, BLOCK>>>(runs, order, layout.first(rank), ranks, &mut wrong))? };
+    Ok(Some(stream.download_vec(&wrong)?[0]).filter(|&element| element != u64::MAX))
+}
+
+fn of_runs(layout: Blocks, run: u64, seed: u64) -> (Runs, Permutation) {
+    let runs = Runs { n: layout.n, run: run.max(1) };
+    (runs, Permutation::new(runs.whole(), seed))
+}

@@ -1,0 +1,239 @@
+//! Lists over ranks against a plain walk, on the backend that `WARPSMITH_BACKEND` names. Ranks are threads; as
+//! processes they are tested by tests/mpi.rs and ci/mpi-lists.
+
+#![cfg(all(feature = "list-rank", feature = "ranks"))]
+
+use std::sync::Arc;
+
+use warpsmith::{
+    device::Device,
+    list_rank::{
+        distributed::{self, DistributedError, DistributedRanker, Options, Report, layout},
+        generate,
+    },
+    ranks::{Communicator, threads},
+};
+
+/// The ranks by the plainest walk there is.
+fn expected(next: &[i64]) -> Vec<i64> {
+    let mut is_successor = vec![false; next.len()];
+    next.iter().filter(|&&next| next >= 0).for_each(|&next| is_successor[next as usize] = true);
+    let mut element = is_successor.iter().position(|&successor| !successor).map_or(-1, |head| head as i64);
+    let mut ranks = vec![-1; next.len()];
+    for rank in 0.. {
+        if element < 0 {
+            break;
+        }
+        ranks[element as usize] = rank;
+        element = next[element as usize];
+    }
+    ranks
+}
+
+/// What `work` gives on each rank's own thread; ranks take turns with the devices.
+fn on_ranks<R: Send>(size: usize, work: impl Fn(&Device, Arc<dyn Communicator>) -> R + Sync) -> Vec<R> {
+    let best = Device::best().unwrap();
+    let all: Vec<_> = Device::all().unwrap().into_iter().filter(|device| device.backend() == best.backend()).collect();
+    let devices: Vec<_> = all.into_iter().cycle().take(size).collect();
+    let (ranks, work) = (threads::on_devices(&devices).unwrap(), &work);
+    std::thread::scope(|scope| {
+        let start = |(ranks, device)| scope.spawn(move || work(device, ranks));
+        let running: Vec<_> = ranks.into_iter().zip(&devices).map(start).collect();
+        running.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+/// The ranks of a whole list, or the error that all ranks get.
+fn rank(size: usize, next: &[i64], head: Option<u64>, options: &Options) -> Result<(Vec<i64>, Report), DistributedError> {
+    let n = next.len() as u64;
+    let results = on_ranks(size, |device, ranks| {
+        let layout = layout(n, size)?;
+        let first = layout.first(ranks.rank()) as usize;
+        let stream = device.stream()?;
+        let own = device.upload(&next[first..first + layout.len(ranks.rank())])?;
+        // Garbage, so that an element that isn't written shows.
+        let mut result = device.upload(&vec![-7; own.len()])?;
+        let mut ranker = DistributedRanker::new(device, ranks, options.clone());
+        let report = ranker.rank(&stream, n, &own, head, &mut result)?;
+        ranker.verify(&stream, n, &own, &result)?;
+        Ok::<_, DistributedError>((stream.download_vec(&result)?, report))
+    });
+    let error = results.iter().find_map(|result| result.as_ref().err()).cloned();
+    if let Some(error) = error {
+        assert!(results.iter().all(|result| result.as_ref().err() == Some(&error)), "{results:?}");
+        return Err(error);
+    }
+    let (parts, reports): (Vec<_>, Vec<_>) = results.into_iter().map(Result::unwrap).unzip();
+    Ok((parts.concat(), reports[0].clone()))
+}
+
+fn wide(next: Vec<i32>) -> Vec<i64> {
+    next.into_iter().map(i64::from).collect()
+}
+
+fn lists(n: u32) -> [(&'static str, Vec<i64>); 5] {
+    [
+        ("random", wide(generate::random(n, 42))),
+        ("sequential", wide(generate::sequential(n))),
+        ("reversed", wide(generate::reversed(n))),
+        ("strided", wide(generate::strided(n, 96))),
+        ("block-shuffled", wide(generate::block_shuffled(n, 32, 42))),
+    ]
+}
+
+#[test]
+fn every_list_on_any_number_of_ranks() {
+    for n in [0, 1, 2, 3, 7, 33, 1000] {
+        for (name, next) in lists(n) {
+            let expected = expected(&next);
+            let head = expected.iter().position(|&rank| rank == 0).map(|head| head as u64);
+            for (size, group, remainder) in
+                [(1, 2, 0), (1, 32, 100), (2, 2, 0), (2, 5, 1 << 20), (3, 3, 10), (4, 32, 0), (7, 2, 50)]
+            {
+                let options = Options { group, remainder, seed: group };
+                for head in [None, head] {
+                    let (ranks, report) = rank(size, &next, head, &options).unwrap();
+                    assert_eq!(ranks, expected, "{name}, n = {n}, {size} ranks, head {head:?}, {options:?}");
+                    assert_eq!(report.n, u64::from(n));
+                }
+            }
+        }
+    }
+}
+
+/// Splitters of splitters, so often that few remain, and messages enough for several blocks of threads.
+#[test]
+fn several_levels() {
+    for (name, next) in lists(60_000) {
+        let expected = expected(&next);
+        for (size, group, remainder) in [(2, 4, 0), (3, 4, 2000), (4, 32, 1 << 28)] {
+            let (ranks, report) = rank(size, &next, None, &Options { group, remainder, seed: 1 }).unwrap();
+            assert!(ranks == expected, "{name}, {size} ranks");
+            let levels = report.nodes.len();
+            assert!(if remainder == 0 { levels >= 6 } else { levels <= 3 }, "{report:?}");
+            // Of a list that seldom leaves a rank, few messages are sent.
+            assert!(name != "sequential" || report.rounds <= 2 * size * levels, "{report:?}");
+            assert_eq!(report.steps.iter().map(|step| step.name).collect::<Vec<_>>(), ["measure", "remainder", "number"]);
+        }
+    }
+}
+
+#[test]
+fn generated_lists() {
+    for (n, run) in [(5000u64, 1), (5000, 64), (5001, 5001), (10, 64), (0, 1)] {
+        let parts = on_ranks(3, |device, ranks| {
+            let (rank, layout, stream) = (ranks.rank(), layout(n, 3).unwrap(), device.stream().unwrap());
+            let next = distributed::generate(&stream, layout, rank, run, 9).unwrap();
+            let mut result = device.alloc(next.len()).unwrap();
+            let mut ranker = DistributedRanker::new(device, ranks, Options::default());
+            ranker.rank(&stream, n, &next, None, &mut result).unwrap();
+            assert_eq!(distributed::first_wrong(&stream, layout, rank, (run, 9), &result).unwrap(), None);
+            ranker.verify(&stream, n, &next, &result).unwrap();
+            // A wrong rank shows, by either check.
+            let mut wrong = stream.download_vec(&result).unwrap();
+            let element = layout.first(1) + 1;
+            if rank == 1 && n > 0 {
+                wrong[1] += 1;
+            }
+            stream.upload(&mut result, &wrong).unwrap();
+            if n > 0 {
+                let expected = (rank == 1).then_some(element);
+                assert_eq!(distributed::first_wrong(&stream, layout, rank, (run, 9), &result).unwrap(), expected);
+                let error = ranker.verify(&stream, n, &next, &result).unwrap_err();
+                assert!(matches!(error, DistributedError::WrongRank { element: found } if found <= n), "{error:?}");
+            }
+            stream.download_vec(&next).unwrap()
+        });
+        if run == 64 {
+            assert_eq!(parts.concat(), wide(generate::block_shuffled(n as u32, 64, 9)));
+        }
+    }
+}
+
+#[test]
+fn bad_lists_are_named() {
+    use DistributedError as Error;
+    let good = wide(generate::random(200, 3));
+    let ranks = expected(&good);
+    let at = |rank: i64| ranks.iter().position(|&found| found == rank).unwrap();
+    let with = |changes: &[(usize, i64)]| {
+        let mut next = good.clone();
+        changes.iter().for_each(|&(element, successor)| next[element] = successor);
+        next
+    };
+    let (head, tail) = (at(0), at(199));
+    let two = |a: usize, b: usize| (a.min(b) as u64, a.max(b) as u64);
+    let rejoined = two(at(60), at(100));
+    let heads = two(head, at(101));
+    let cut = two(head, at(151));
+    let on_cycle = (101..=150).map(at).min().unwrap() as u64;
+    let first_cycle = (0..200).filter(|&element| (101..=150).contains(&ranks[element])).min().unwrap() as u64;
+    assert_eq!(on_cycle, first_cycle);
+    for (size, groups) in [(1, [2, 1000]), (2, [4, 16]), (3, [16, 1000]), (7, [2, 5])] {
+        for group in groups {
+            let options = Options { group, ..Options::default() };
+            let error = |next: &[i64], head| rank(size, next, head, &options).unwrap_err();
+            let n = 200;
+            for bad in [200, -2, i64::MAX, i64::MIN, 1 << 40] {
+                let expected = Error::NextOutOfRange { element: at(5).min(at(7)) as u64, next: bad, n };
+                assert_eq!(error(&with(&[(at(5), bad), (at(7), bad)]), None), expected);
+            }
+            let (first, second) = rejoined;
+            let expected = Error::TwoPredecessors { element: at(61) as u64, first, second };
+            assert_eq!(error(&with(&[(at(100), at(61) as i64)]), None), expected);
+            assert_eq!(error(&with(&[(tail, head as i64)]), None), Error::NoHead { n });
+            assert_eq!(error(&with(&[(tail, head as i64)]), Some(head as u64)), Error::NoHead { n });
+            let (first, second) = heads;
+            assert_eq!(error(&with(&[(at(100), -1)]), None), Error::SeveralHeads { lists: 2, first, second });
+            // A loop to itself leaves the element after it without predecessor.
+            let (first, second) = cut;
+            let itself = Error::TwoPredecessors {
+                element: at(150) as u64,
+                first: two(at(149), at(150)).0,
+                second: two(at(149), at(150)).1,
+            };
+            assert_eq!(error(&with(&[(at(150), at(150) as i64)]), None), itself);
+            assert_eq!(error(&with(&[(at(150), -1)]), None), Error::SeveralHeads { lists: 2, first, second });
+            let predecessor = at(29) as u64;
+            assert_eq!(error(&good, Some(at(30) as u64)), Error::WrongHead { head: at(30) as u64, predecessor });
+            assert_eq!(error(&good, Some(200)), Error::HeadOutOfRange { head: 200, n });
+            // The elements of ranks 101 to 150 go round and round, beside the list.
+            let cycle = with(&[(at(100), at(151) as i64), (at(150), at(101) as i64)]);
+            let expected = Error::Cycle { element: on_cycle, head: head as u64, reached: 150, n };
+            assert_eq!(error(&cycle, None), expected);
+            assert_eq!(error(&cycle, Some(head as u64)), expected);
+        }
+    }
+    // Two elements of two ranks that lead to each other, and no splitter among them.
+    let mut next = wide(generate::sequential(40));
+    (next[10], next[30]) = (30, 10);
+    let expected = Error::TwoPredecessors { element: 10, first: 9, second: 30 };
+    for seed in 0..4 {
+        assert_eq!(rank(2, &next, Some(0), &Options { group: 20, seed, ..Options::default() }).unwrap_err(), expected);
+    }
+}
+
+#[test]
+fn what_the_ranks_were_given() {
+    let lengths = on_ranks(2, |device, ranks| {
+        let stream = device.stream().unwrap();
+        let next = device.upload(&vec![-1i64; 5 + ranks.rank()]).unwrap();
+        let mut result = device.alloc(5).unwrap();
+        let mut ranker = DistributedRanker::new(device, ranks, Options::default());
+        ranker.rank(&stream, 10, &next, None, &mut result).unwrap_err().to_string()
+    });
+    assert_eq!(lengths, ["next of rank 1 has 6 elements, but its block has 5"; 2]);
+    let other = on_ranks(2, |device, ranks| {
+        let stream = device.stream().unwrap();
+        let next = device.upload(&[1i64, -1]).unwrap();
+        let (head, mut result) = (Some(ranks.rank() as u64), device.alloc(2).unwrap());
+        let mut ranker = DistributedRanker::new(device, ranks, Options::default());
+        ranker.rank(&stream, 4, &next, head, &mut result).unwrap_err().to_string()
+    });
+    assert_eq!(other, ["ranks were given other lists, heads or options than others"; 2]);
+    assert_eq!(
+        layout(5_000_000_000, 2).unwrap_err().to_string(),
+        "a list of 5000000000 elements is too long for 2 ranks: at most 2^31 - 2 for each, and 2^47 in all"
+    );
+    assert!(layout(4_000_000_000, 2).is_ok() && layout((1 << 47) + 1, 8192).is_err());
+}

@@ -1,0 +1,284 @@
+//! Scenes that aren't uniform: what a grid and a tree find, against looking at all pairs without a device.
+
+use std::f64::consts::PI;
+
+use rand_chacha::{
+    ChaCha8Rng,
+    rand_core::{RngCore as _, SeedableRng as _},
+};
+use warpsmith::overlap::{
+    Evaluation, Lattice, Overlap, OverlapKernel, OverlapPair, OverlapReal, Packings, Search, Shape, Wanted,
+};
+
+use crate::{
+    evaluation::{KERNELS, Result, assert_pairs, overlap, random_poses, star, uniform},
+    polygon::{Pose, brute, place},
+};
+
+const SEARCHES: [Option<Search>; 3] = [Some(Search::Tree), Some(Search::Grid), None];
+
+fn searched<T: OverlapReal>(overlap: Overlap<T>, search: Option<Search>) -> Overlap<T> {
+    match search {
+        Some(search) => overlap.search(search).grid_from(1),
+        None => overlap.grid_from(1),
+    }
+}
+
+/// A star, and the same larger or smaller.
+fn scaled(scale: f64) -> Shape {
+    let outline: Vec<_> = star(5, 0.25).outlines()[0].iter().map(|vertex| vertex.map(|number| scale * number)).collect();
+    Shape::polygon("star", &outline).expect("a star is simple")
+}
+
+/// All pairs of each packing whose circles meet, by an intersection that is of no use for anything else.
+fn all_pairs(shapes: &[Shape], packings: &Packings) -> Vec<OverlapPair<f64>> {
+    let mut pairs = Vec::new();
+    for packing in 0..packings.len() {
+        let (start, poses) = (packings.offsets()[packing], packings.get(packing));
+        let shape = |pose: usize| &shapes[packings.shape_of(start + pose) as usize];
+        // No vertex is further from its pose than this.
+        let reach: Vec<f64> =
+            (0..poses.len()).map(|pose| shape(pose).outlines()[0].iter().map(|[x, y]| x.hypot(*y)).fold(0.0, f64::max)).collect();
+        for first in 0..poses.len() {
+            for second in first + 1..poses.len() {
+                let apart = [0, 1].map(|k| poses[second][k] - poses[first][k]);
+                if apart[0].hypot(apart[1]) > reach[first] + reach[second] {
+                    continue;
+                }
+                // Near the origin, wherever both are.
+                let one = place(&shape(first).outlines()[0], [0.0, 0.0, poses[first][2]]);
+                let other = place(&shape(second).outlines()[0], [apart[0], apart[1], poses[second][2]]);
+                let area = brute(&one, &other);
+                if area > 0.0 {
+                    pairs.push(OverlapPair { packing, first, second, shift: [0; 2], area });
+                }
+            }
+        }
+    }
+    pairs
+}
+
+fn moved(poses: Vec<Pose>, by: [f64; 2], scale: f64) -> Vec<Pose> {
+    poses.into_iter().map(|[x, y, theta]| [scale * x + by[0], scale * y + by[1], theta]).collect()
+}
+
+/// What is compared, with its name and the largest coordinates at which it makes sense.
+fn scenes(far: f64) -> Result<Vec<(&'static str, Packings)>> {
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let clusters = |apart: f64| [moved(random_poses(60, 1), [-apart; 2], 1.0), moved(random_poses(60, 2), [apart, 0.0], 1.0)];
+    let with = |mut poses: Vec<Pose>, others: &[Pose]| {
+        poses.extend_from_slice(others);
+        poses
+    };
+    let lonely = [[far, -far, 0.3], [-far, 0.0, 1.0], [0.5 * far, far, 2.0], [0.5 * far, far, 2.5]];
+    let line = |x: f64, y: f64| (0..100).map(|k| [0.4 * x * f64::from(k), 0.4 * y * f64::from(k), f64::from(k)]).collect();
+    let scattered = (0..100)
+        .map(|k| {
+            let size = 10f64.powf(uniform(&mut rng, -3.0, far.log10()));
+            [size * f64::from(k).cos(), size * f64::from(k).sin(), uniform(&mut rng, -PI, PI)]
+        })
+        .collect();
+    let several: Vec<Pose> = [random_poses(50, 7), moved(random_poses(30, 8), [1e4, 0.0], 1.0), random_poses(21, 9)].concat();
+    Ok(vec![
+        ("uniform", Packings::one(random_poses(100, 3))?),
+        ("clusters", Packings::one(clusters(1e4).concat())?),
+        ("distant clusters", Packings::one(clusters(1e-7 * far.min(1e11)).concat())?),
+        ("outliers", Packings::one(with(random_poses(100, 4), &lonely))?),
+        ("line", Packings::one(line(1.0, 0.0))?),
+        ("upright line", Packings::one(line(0.0, -1.0))?),
+        ("diagonal", Packings::one(line(0.7, 0.7))?),
+        ("scattered over magnitudes", Packings::one(scattered)?),
+        ("heap", Packings::one(with(random_poses(80, 6), &[[1.0, 2.0, 0.5]; 40]))?),
+        ("all at one point", Packings::one(vec![[far / 1e6, 0.25, 0.0]; 40])?),
+        ("next to nothing", Packings::one(moved(random_poses(30, 11), [0.0; 2], 1e-30))?),
+        ("several", Packings::ragged(several, vec![0, 0, 50, 80, 80, 81, 101, 101])?),
+        ("one", Packings::one(vec![[far, far, 1.0]])?),
+        ("none", Packings::one(Vec::new())?),
+    ])
+}
+
+/// Compares all scenes, evaluated in all ways.
+fn agree<T: OverlapReal>(shapes: &[Shape], scenes: &[(&str, Packings)], tolerance: f64) -> Result {
+    let mut looking_at_all = overlap::<T>(shapes, OverlapKernel::Direct).deterministic(true);
+    let mut ways = Vec::new();
+    for kernel in KERNELS {
+        for search in SEARCHES {
+            for (deterministic, wanted) in [(false, Wanted::TOTALS), (false, Wanted::GRADIENT), (true, Wanted::ALL)] {
+                let overlap = searched(overlap::<T>(shapes, kernel), search).deterministic(deterministic);
+                ways.push((format!("{kernel:?}, {search:?}, {wanted:?}"), overlap, wanted));
+            }
+        }
+    }
+    for (name, packings) in scenes {
+        let expected = all_pairs(shapes, packings);
+        let sum = |packing| expected.iter().filter(|pair| pair.packing == packing).map(|pair| pair.area).sum::<f64>();
+        let all = looking_at_all.evaluate(packings, Wanted::ALL)?;
+        let numbers = |of: &Evaluation<T>| {
+            let gradient = of.gradient.as_flattened().iter().chain(&of.per_pose);
+            gradient.map(|number| number.to_f64()).collect::<Vec<_>>()
+        };
+        let size = numbers(&all).into_iter().fold(1.0, |size: f64, number| size.max(number.abs()));
+        for (way, overlap, wanted) in &mut ways {
+            if *wanted == Wanted::TOTALS {
+                assert_pairs(&overlap.pairs(packings)?, &expected, tolerance);
+            }
+            let found = overlap.evaluate(packings, *wanted)?;
+            for packing in 0..packings.len() {
+                let (total, expected) = (found.totals[packing].to_f64(), sum(packing));
+                let difference = (total - expected).abs();
+                assert!(difference <= 300.0 * tolerance * expected.max(1.0), "{name}, {way}: {total} and {expected}");
+            }
+            for (k, (x, y)) in numbers(&found).iter().zip(numbers(&all)).enumerate() {
+                assert!((x - y).abs() <= 10.0 * tolerance * size, "{name}, {way}, {k}: {x} and {y}");
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn any_scene_in_double_precision() -> Result {
+    agree::<f64>(&[scaled(1.0)], &scenes(1e18)?, 1e-13)
+}
+
+#[test]
+fn any_scene_in_single_precision() -> Result {
+    // Poses that single precision can hold.
+    let exact = |(name, packings): (&'static str, Packings)| {
+        let poses = packings.poses().iter().map(|pose| pose.map(|number| f64::from(number as f32))).collect();
+        Ok((name, Packings::ragged(poses, packings.offsets().to_vec())?))
+    };
+    agree::<f32>(&[scaled(1.0)], &scenes(1e9)?.into_iter().map(exact).collect::<Result<Vec<_>>>()?, 2e-6)
+}
+
+/// Shapes a thousand times as large as others, among and far from them.
+#[test]
+fn shapes_of_all_sizes() -> Result {
+    let shapes = [1.0, 1e-3, 40.0, 1000.0].map(scaled);
+    let mut rng = ChaCha8Rng::seed_from_u64(21);
+    let poses = [random_poses(80, 22), moved(random_poses(40, 23), [0.5; 2], 1e-3), moved(random_poses(20, 24), [0.0; 2], 40.0)];
+    let mut kinds: Vec<u32> = [vec![0; 80], vec![1; 40], vec![2; 20]].concat();
+    let mut poses = poses.concat();
+    for k in 0..6 {
+        poses.push([400.0 * f64::from(k), uniform(&mut rng, -900.0, 900.0), uniform(&mut rng, -PI, PI)]);
+        kinds.push(3);
+    }
+    // In no order.
+    for k in (1..poses.len()).rev() {
+        let other = rng.next_u32() as usize % (k + 1);
+        poses.swap(k, other);
+        kinds.swap(k, other);
+    }
+    let packings = Packings::ragged(poses, vec![0, 60, 146])?.with_shapes(kinds)?;
+    agree::<f64>(&shapes, &[("sizes", packings)], 1e-9)
+}
+
+/// One that fills a small part of the lattice's cell, and one whose images overlap.
+#[test]
+fn clusters_in_lattices() -> Result {
+    let shapes = [scaled(1.0)];
+    let packings = Packings::ensembles(moved(random_poses(80, 31), [7.0, 1e3], 1.0), 40)?;
+    for lattice in [Lattice::new([5000.0, 0.0], [100.0, 4000.0])?, Lattice::new([3.5, 0.2], [-0.3, 3.1])?] {
+        for kernel in KERNELS {
+            let made = |deterministic: bool| {
+                Ok::<_, Box<dyn std::error::Error>>(
+                    overlap::<f64>(&shapes, kernel).deterministic(deterministic).lattice(lattice)?,
+                )
+            };
+            let expected = made(true)?.pairs(&packings)?;
+            let all = made(true)?.evaluate(&packings, Wanted::ALL)?;
+            for search in SEARCHES {
+                for deterministic in [false, true] {
+                    assert_pairs(&searched(made(deterministic)?, search).pairs(&packings)?, &expected, 1e-14);
+                    let found = searched(made(deterministic)?, search).evaluate(&packings, Wanted::ALL)?;
+                    for (x, y) in all.gradient.as_flattened().iter().zip(found.gradient.as_flattened()) {
+                        assert!((x - y).abs() <= 1e-10, "{kernel:?}, {search:?}: {x} and {y}");
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Rows of one list, of any order and size, against candidates that are searched in any way.
+#[test]
+fn one_list_against_another() -> Result {
+    let shapes = [scaled(1.0), scaled(30.0)];
+    let kinds = |n: usize, every: usize| (0..n).map(|k| u32::from(k % every == 0)).collect::<Vec<_>>();
+    let cluster = |seed: u64, by: [f64; 2]| moved(random_poses(100, seed), by, 1.0);
+    let first =
+        Packings::ensembles([cluster(41, [0.0; 2]), cluster(42, [1e6, 0.0])].concat(), 100)?.with_shapes(kinds(200, 9))?;
+    let second = [cluster(43, [0.0; 2]), random_poses(20, 44), cluster(45, [1e6, 5.0])].concat();
+    let second = Packings::ragged(second, vec![0, 100, 220])?.with_shapes(kinds(220, 70))?;
+    for kernel in KERNELS {
+        let (one, other) = overlap::<f64>(&shapes, kernel).deterministic(true).evaluate_between(&first, &second, Wanted::ALL)?;
+        for search in SEARCHES {
+            for deterministic in [false, true] {
+                let made = searched(overlap::<f64>(&shapes, kernel), search).deterministic(deterministic);
+                let found = made.evaluate_between(&first, &second, Wanted::ALL)?;
+                for (found, expected) in [(&found.0, &one), (&found.1, &other)] {
+                    assert!(expected.totals[1] > 1.0 && (found.totals[1] - expected.totals[1]).abs() < 1e-9 * expected.totals[1]);
+                    for (x, y) in found.gradient.as_flattened().iter().zip(expected.gradient.as_flattened()) {
+                        assert!((x - y).abs() <= 1e-9, "{kernel:?}, {search:?}: {x} and {y}");
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// With `deterministic`, and totals always.
+#[test]
+fn trees_give_the_same_bits() -> Result {
+    let packings = Packings::one([random_poses(300, 51), moved(random_poses(300, 52), [3e5, 1.0], 1.0)].concat())?;
+    for kernel in KERNELS {
+        for (deterministic, wanted) in [(true, Wanted::ALL), (false, Wanted::TOTALS)] {
+            let run = || {
+                let mut overlap = overlap::<f64>(&[scaled(1.0)], kernel).deterministic(deterministic);
+                overlap = overlap.search(Search::Tree).grid_from(1);
+                let result = overlap.evaluate(&packings, wanted)?;
+                let numbers = result.totals.iter().chain(&result.per_pose).chain(result.gradient.as_flattened());
+                Ok::<_, Box<dyn std::error::Error>>(numbers.map(|number| number.to_bits()).collect::<Vec<_>>())
+            };
+            let first = run()?;
+            assert_eq!(first, run()?);
+            assert_eq!(first, run()?);
+        }
+    }
+    Ok(())
+}
+
+/// Other kernels may move poses far from where the tree's marks were, and write what is no number.
+#[test]
+fn poses_that_move_away() -> Result {
+    let packings = Packings::ensembles([random_poses(40, 61), moved(random_poses(40, 62), [1e5, 0.0], 1.0)].concat(), 40)?;
+    for kernel in KERNELS {
+        let overlap = overlap::<f64>(&[scaled(1.0)], kernel).search(Search::Tree).grid_from(1);
+        let stream = overlap.device().stream()?;
+        let mut scene = overlap.load(&packings)?;
+        let mut total = |poses: &[Pose]| {
+            stream.upload(scene.poses_mut(), poses.as_flattened())?;
+            overlap.enqueue(&stream, &mut scene, Wanted::ALL)?;
+            Ok::<_, Box<dyn std::error::Error>>(overlap.read(&stream, &scene, Wanted::ALL)?.totals)
+        };
+        let expected = total(packings.poses())?;
+        for scale in [0.0, 1e-30, 1e12] {
+            let scaled = moved(packings.poses().to_vec(), [1e7, 0.0], scale);
+            let all = Packings::ensembles(scaled.clone(), 40)?;
+            let expected = self::overlap::<f64>(&[self::scaled(1.0)], kernel).evaluate(&all, Wanted::TOTALS)?.totals;
+            for (x, y) in total(&scaled)?.iter().zip(expected) {
+                assert!((x - y).abs() <= 1e-12 * y.max(1.0), "{scale}: {x} and {y}");
+            }
+        }
+        for (x, y) in [(f64::NAN, 0.0), (f64::INFINITY, 1.0), (1e300, f64::NEG_INFINITY), (f64::NAN, f64::NAN)] {
+            let mut poses = packings.poses().to_vec();
+            for pose in (40..80).step_by(2) {
+                poses[pose] = [x, y, 0.1];
+            }
+            assert!((total(&poses)?[0] - expected[0]).abs() < 1e-12, "packings don't touch each other");
+        }
+    }
+    Ok(())
+}
