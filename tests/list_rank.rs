@@ -127,7 +127,8 @@ fn expected_sums<V: Weight>(next: &[i32], weights: &[V]) -> Vec<V> {
     sums
 }
 
-/// Shared memory so small that 70,000 elements have windows that don't fit into it.
+/// Shared memory so small that 70,000 elements have windows that are put in place in parts, and 300,000 of 8 bytes such
+/// that are not put in place there.
 const LITTLE: Option<usize> = Some(3200);
 
 /// `binned` as it is on a GPU, with little shared memory, and with so little that windows are wide.
@@ -136,11 +137,12 @@ fn binned_with_little_shared_memory() {
     let device = Device::best().unwrap();
     let stream = device.stream().unwrap();
     // One more and one less than what has 128 windows, the most that a block of 32 threads bins, of 2 KiB each; the same of
-    // windows twice as large, which are put in place in two parts.
-    for n in [1u32, 511, 512, 513, 65_535, 65_536, 65_537, 70_000, 131_072, 131_073] {
+    // windows eight times as large, the largest that are put in place in parts.
+    for n in [1u32, 511, 512, 513, 65_535, 65_536, 65_537, 70_000, 131_073, 524_288, 524_289] {
         let next = generate::random(n, 77);
         let expected = expected(&next);
-        for shared in [LITTLE, Some(5000), Some(64 << 10), Some(99 << 10)] {
+        let more = [Some(5000), Some(64 << 10), Some(99 << 10)];
+        for &shared in [LITTLE].iter().chain(&more[..if n > 200_000 { 0 } else { 3 }]) {
             let options = Options { strategy: Walk::Binned, shared, ..Options::default() };
             let ranks = rank(&device, options.clone(), &next, None).unwrap();
             assert!(ranks == expected, "{n}, {shared:?}");
@@ -272,8 +274,8 @@ fn forests() {
 /// Several lists in a chunk, heads that are splitters, and ranks that come through windows of all kinds.
 #[test]
 fn binned_forests() {
-    for (sublists, shared) in [(None, None), (Some(5000), LITTLE)] {
-        check_forests(&Options { strategy: Walk::Binned, sublists, shared, ..Options::default() }, &[1, 2, 33, 1000, 40_000]);
+    for (sublists, shared, longest) in [(None, None, 40_000), (Some(5000), LITTLE, 300_000)] {
+        check_forests(&Options { strategy: Walk::Binned, sublists, shared, ..Options::default() }, &[1, 2, 33, 1000, longest]);
     }
 }
 

@@ -64,24 +64,10 @@ pub unsafe fn reset<V: Value>(
     for (_, counter) in counters.grid_stride_mut() {
         *counter = 0;
     }
-    let (first, stride) = (thread::index_1d() as usize, thread::grid_stride_1d() as usize);
     if !next.is_empty() {
         let mut own = 0;
-        let mut add = |successor: i32| own += successor.max(0) as i64;
-        let vectors = next.len() / 4;
-        // SAFETY: vectors below their number, of an array that is aligned to them (this kernel's contract).
-        let load = |vector: usize| unsafe { mem::load_nc(next.as_ptr().cast::<I32x4>().add(vector)) };
-        let mut vector = first;
-        while vector + (LOADS - 1) * stride < vectors {
-            let some: [I32x4; LOADS] = core::array::from_fn(|k| load(vector + k * stride));
-            some.into_iter().for_each(|of_vector| of_vector.to_array().into_iter().for_each(&mut add));
-            vector += LOADS * stride;
-        }
-        while vector < vectors {
-            load(vector).to_array().into_iter().for_each(&mut add);
-            vector += stride;
-        }
-        next.get(4 * vectors + first).copied().into_iter().for_each(&mut add);
+        // SAFETY: the array is aligned to vectors (this kernel's contract), and only read.
+        unsafe { each_successor(next, |vector| mem::load_nc(vector), |successor| own += successor.max(0) as i64) };
         // SAFETY: all threads of the block are here, once; `search` is valid for atomic access, and the block that adds its
         // sum last has it for itself (this kernel's contract).
         unsafe {
@@ -98,7 +84,7 @@ pub unsafe fn reset<V: Value>(
             head = if (0..n).contains(&lacking) { lacking as i32 } else { 0 };
             search.write(Search::default());
         }
-    } else if first > 0 {
+    } else if thread::index_1d() > 0 {
         return;
     }
     // SAFETY: both pointers are valid for a write (this kernel's contract), and one thread alone comes here.
@@ -110,6 +96,29 @@ pub unsafe fn reset<V: Value>(
     }
 }
 
+/// Calls `visit` for successors, each in one thread of the grid, which has four threads at least.
+///
+/// # Safety
+/// `next` must be aligned to 16 bytes, and `load` sound for its vectors.
+#[inline(always)]
+unsafe fn each_successor(next: &[i32], load: impl Fn(*const I32x4) -> I32x4, mut visit: impl FnMut(i32)) {
+    let (first, stride) = (thread::index_1d() as usize, thread::grid_stride_1d() as usize);
+    let vectors = next.len() / 4;
+    // SAFETY: vectors below their number, of an array that is aligned to them (this function's contract).
+    let load = |vector: usize| load(unsafe { next.as_ptr().cast::<I32x4>().add(vector) });
+    let mut vector = first;
+    while vector + (LOADS - 1) * stride < vectors {
+        let some: [I32x4; LOADS] = core::array::from_fn(|k| load(vector + k * stride));
+        some.into_iter().for_each(|of_vector| of_vector.to_array().into_iter().for_each(&mut visit));
+        vector += LOADS * stride;
+    }
+    while vector < vectors {
+        load(vector).to_array().into_iter().for_each(&mut visit);
+        vector += stride;
+    }
+    next.get(4 * vectors + first).copied().into_iter().for_each(visit);
+}
+
 /// Step 1 of the strategy `packed`: records of the successors.
 #[kernel(max_threads = 256)]
 pub fn copy_next(next: &[i32], mut placed: DisjointSlice<U32x2>) {
@@ -119,24 +128,28 @@ pub fn copy_next(next: &[i32], mut placed: DisjointSlice<U32x2>) {
     }
 }
 
-/// Marks every element that is some element's successor, in a bitmap of `n` bits that starts at 0; adds to `tails`,
-/// which starts at 0, how many elements have none. Any grid of whole warps.
+/// Marks every element from `first` on, `count` of them, that is some element's successor, in a bitmap of `n` bits that
+/// starts at 0. With `first` 0, adds to `tails`, which starts at 0, how many elements have none. Any grid of whole warps.
 ///
 /// # Safety
-/// `marked` must have `ceil(n / 32)` words, and `tails` be valid for atomic access.
+/// `next` must be aligned to 16 bytes, `marked` have a bit for each of the elements up to `first + count`, and `tails` be
+/// valid for atomic access.
 #[kernel(max_threads = 256)]
-pub unsafe fn mark_successors(next: &[i32], marked: *mut u32, tails: *mut u32) {
+pub unsafe fn mark_successors(next: &[i32], first: u32, count: u32, marked: *mut u32, tails: *mut u32) {
     let mut own = 0;
-    for i in thread::grid_stride(next.len()) {
-        let successor = next[i] as u32;
-        if (successor as usize) < next.len() {
-            // SAFETY: words below the bitmap's length, which is changed by atomics alone.
-            unsafe { atomic::device::fetch_or(marked.add(successor as usize / 32), 1 << (successor % 32)) };
+    let mark = |successor: i32| {
+        let element = successor as u32;
+        if element.wrapping_sub(first) < count {
+            // SAFETY: words below the bitmap's length (this kernel's contract), which is changed by atomics alone.
+            unsafe { atomic::device::fetch_or(marked.add(element as usize / 32), 1 << (element % 32)) };
         }
-        own += (next[i] == TAIL) as u32;
-    }
+        own += (successor == TAIL) as u32;
+    };
+    // Streaming: the bitmap stays in the L2 cache.
+    // SAFETY: the array is aligned to vectors (this kernel's contract), and only read.
+    unsafe { each_successor(next, |vector| mem::load_streaming(vector), mark) };
     own = warp::reduce_add(warp::FULL_MASK, own);
-    if warp::lane_id() == 0 {
+    if first == 0 && warp::lane_id() == 0 {
         // SAFETY: `tails` is valid for atomic access (this kernel's contract).
         unsafe { atomic::device::fetch_add(tails, own) };
     }

@@ -38,8 +38,9 @@ impl Weight for i64 {}
 impl Weight for f32 {}
 impl Weight for f64 {}
 
-/// Nodes per splitter from one level to the next: walks stay a few dozen steps long, and levels few.
-const GROUP: u32 = 16;
+/// Nodes per splitter from one level to the next: the longest walk of a level, and how many levels there are, take about
+/// as long.
+const GROUP: u32 = 6;
 
 /// The nodes of all levels, one level after another. Those of the first are the splitters of the list.
 pub struct Levels<V: Weight> {
@@ -87,7 +88,7 @@ impl<V: Weight> Levels<V> {
 
     /// Bytes of all levels' arrays for so many nodes, about.
     pub(super) const fn bytes(nodes: usize) -> usize {
-        nodes * (2 * size_of::<i32>() + size_of::<V>() + 2 * size_of::<V::Record>()) / 15 * 16
+        nodes * (2 * size_of::<i32>() + size_of::<V>() + 2 * size_of::<V::Record>()) / (GROUP as usize - 1) * GROUP as usize
     }
 
     /// How many nodes the first level has.

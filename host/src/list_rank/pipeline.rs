@@ -27,8 +27,9 @@ const STATIC_SHARED: usize = 256;
 const MAX_WINDOWS: usize = binned::BINS_PER_THREAD * binned::THREADS as usize;
 /// Windows are no larger where they are put in place in shared memory.
 const MAX_WINDOW_BITS: u32 = 15;
-/// Binary logarithm of the most parts of a window that are put in place one by one.
-const MAX_SPLIT: u32 = 1;
+/// Binary logarithm of the most parts of a window that are put in place one by one: each reads all of the window, from
+/// the L2 cache.
+const MAX_SPLIT: u32 = 3;
 /// Elements that the heads' sublists of one piece of work should have together, about: two chunks.
 const UNIT: usize = 2 * binned::CHUNK_ELEMENTS;
 
@@ -227,7 +228,7 @@ pub struct Pipeline<V: Weight> {
     levels: Levels<V>,
     chunks: Buffer<I32x4>,
     values: Buffer<V>,
-    joined: Buffer<V::Record>,
+    /// Successors with their weights until they have been walked, then pairs for the windows.
     pairs: Buffer<V::Record>,
     /// Two for the walk, then one for each window.
     counters: Buffer<u32>,
@@ -241,7 +242,6 @@ impl<V: Weight> Pipeline<V> {
             levels: Levels::new(device),
             chunks: device.empty(),
             values: device.empty(),
-            joined: device.empty(),
             pairs: device.empty(),
             counters: device.empty(),
             search: device.empty(),
@@ -255,7 +255,6 @@ impl<V: Weight> Pipeline<V> {
         let weights = if weighted { 1 } else { 0 };
         more(chunks * binned::CHUNK_VECTORS, self.chunks.capacity(), size_of::<I32x4>())
             + more(weights * chunks * binned::CHUNK_WORDS, self.values.capacity(), size_of::<V>())
-            + more(weights * n, self.joined.capacity(), size_of::<V::Record>())
             + more(n, self.pairs.capacity(), size_of::<V::Record>())
             + more(Levels::<V>::bytes(splitters), Levels::<V>::bytes(self.levels.bases.capacity()), 1)
     }
@@ -362,9 +361,8 @@ impl<V: Weight> Pipeline<V> {
         self.pairs.ensure(n)?;
         let weighted = if job.weights.is_some() { 1 } else { 0 };
         self.values.ensure(weighted * capacity * binned::CHUNK_WORDS)?;
-        self.joined.ensure(weighted * n)?;
         if let Some(weights) = job.weights {
-            launch!(stream, binned::join::<V><<<blocks(n, BLOCK), BLOCK>>>(job.next, weights, &mut self.joined))?;
+            launch!(stream, binned::join::<V><<<blocks(n, BLOCK), BLOCK>>>(job.next, weights, &mut self.pairs))?;
             clock.end("join", (n * (4 + size_of::<V>() + record)) as u64)?;
         }
         let info = stream.device().info();
@@ -381,7 +379,7 @@ impl<V: Weight> Pipeline<V> {
         // SAFETY: there is room for `capacity` chunks, a node for each splitter, and all are different buffers.
         unsafe {
             launch!(stream, binned::walk::<V><<<grid, binned::WALK_THREADS, shared>>>(
-                job.next, &self.joined, chunks, bases, nodes, job.splitters
+                job.next, self.pairs.view(..weighted * n)?, chunks, bases, nodes, job.splitters
             ))?;
         }
         let chunk_bytes = (capacity * (64 + weighted * binned::CHUNK_WORDS * size_of::<V>())) as u64;
