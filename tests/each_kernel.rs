@@ -87,7 +87,6 @@ fn lists() -> Result {
     sums::<f64>(0.5, |i| 0.5 * i as f64)
 }
 
-/// Triangles in a row, in more than two blocks of positions.
 /// A list over two ranks that share the device, and its ranks checked.
 #[test]
 fn lists_over_ranks() -> Result {
@@ -110,6 +109,7 @@ fn lists_over_ranks() -> Result {
     Ok(())
 }
 
+/// Triangles in a row, in more than two blocks of positions.
 #[test]
 fn graphs() -> Result {
     let device = Device::best()?;

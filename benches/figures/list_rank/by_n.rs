@@ -24,10 +24,10 @@ const SERIES: [(&str, RGBColor); 9] = [
     ("gather", RGBColor(0x99, 0x99, 0x99)),
     ("scatter", RGBColor(0x33, 0x33, 0x33)),
     ("ranks", RGBColor(0x1a, 0x8a, 0x4c)),
-    ("int32", RGBColor(0x1b, 0x6c, 0xa8)),
-    ("float32", RGBColor(0x7f, 0xb8, 0xe0)),
-    ("int64", RGBColor(0xd9, 0x5f, 0x02)),
-    ("float64", RGBColor(0xf2, 0xa6, 0x5a)),
+    ("int32", RGBColor(0xa6, 0xcf, 0xee)),
+    ("float32", RGBColor(0x1b, 0x6c, 0xa8)),
+    ("int64", RGBColor(0xf8, 0xc1, 0x8a)),
+    ("float64", RGBColor(0xd9, 0x5f, 0x02)),
     ("order", RGBColor(0x9b, 0x4f, 0x96)),
     ("forest", RGBColor(0xc4, 0x1e, 0x3a)),
 ];
@@ -158,7 +158,7 @@ pub fn plot(csv: &Path) -> Result<()> {
     let area = SVGBackend::new(&svg, (860, 520)).into_drawing_area();
     area.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&area)
-        .caption(format!("Ranking of random lists, {device}"), ("sans-serif", 20))
+        .caption(format!("Time per element of a random list, by its length ({device})"), ("sans-serif", 20))
         .margin(16)
         .x_label_area_size(44)
         .y_label_area_size(64)
@@ -168,9 +168,10 @@ pub fn plot(csv: &Path) -> Result<()> {
         .x_desc("elements")
         .y_desc("ns per element")
         .label_style(("sans-serif", 14))
-        .x_label_formatter(&|x| format!("10^{:.0}", x.log10()))
+        .x_label_formatter(&|x| format!("10{}", ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'][x.log10().round() as usize % 10]))
         .y_label_formatter(&|y| format!("{}", (1e4 * y).round() / 1e4))
-        .light_line_style(WHITE)
+        .bold_line_style(BLACK.mix(0.35))
+        .light_line_style(BLACK.mix(0.1))
         .draw()?;
     for (name, color) in SERIES {
         let label = match name {
@@ -182,10 +183,12 @@ pub fn plot(csv: &Path) -> Result<()> {
             _ => name,
         };
         let weights = if label == name && name != "ranks" { "sums of " } else { "" };
+        // Integers are broad, so that floats of the same time don't hide them.
+        let style = color.stroke_width(if name.starts_with("int") { 6 } else { 2 });
         chart
-            .draw_series(LineSeries::new(column(name)?, color.stroke_width(2)).point_size(3))?
+            .draw_series(LineSeries::new(column(name)?, style.filled()).point_size(3))?
             .label(format!("{weights}{label}"))
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], color.stroke_width(2)));
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], style));
     }
     chart
         .configure_series_labels()

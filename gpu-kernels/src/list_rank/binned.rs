@@ -72,6 +72,12 @@ impl Cut {
         self.n.div_ceil(1 << self.window_bits)
     }
 
+    /// Whether all of these are elements of one window, as in most vectors of a list whose neighbours lie side by side.
+    #[inline(always)]
+    const fn is_of_one_window(self, [a, b, c, d]: [u32; 4]) -> bool {
+        ((a ^ b) | (a ^ c) | (a ^ d)) >> self.window_bits == 0 && a < self.n && b < self.n && c < self.n && d < self.n
+    }
+
     /// Elements that a tile of blocks of `threads` threads has at most.
     #[inline(always)]
     pub const fn tile_elements(self, threads: u32) -> u32 {
@@ -283,15 +289,18 @@ unsafe fn bin<V: Value>(
             bin += threads as usize;
         }
         thread::sync_threads();
-        let count = |element: u32| {
-            if element < cut.n {
-                atomic::block::fetch_add(places.add((element >> cut.window_bits) as usize), 1);
+        let claim = |element: u32, count: u32| atomic::block::fetch_add(places.add((element >> cut.window_bits) as usize), count);
+        let count = |of_vector: [u32; 4]| {
+            if cut.is_of_one_window(of_vector) {
+                claim(of_vector[0], 4);
+            } else {
+                // (`map`, since what a loop indexes doesn't stay in registers.)
+                let _ = of_vector.map(|element| if element < cut.n { claim(element, 1) } else { 0 });
             }
         };
         let mut k = 0;
         while k < vectors {
-            // (`map`, since what a loop indexes doesn't stay in registers.)
-            let _ = [words(k), words(k + 1)].map(|of_vector| of_vector.map(count));
+            let _ = [words(k), words(k + 1)].map(count);
             k += AHEAD;
         }
         thread::sync_threads();
@@ -324,15 +333,22 @@ unsafe fn bin<V: Value>(
             bin += threads as usize;
         }
         thread::sync_threads();
-        let stage = |(element, value): (u32, V)| {
-            if element < cut.n {
-                let place = atomic::block::fetch_add(places.add((element >> cut.window_bits) as usize), 1);
-                staged.add(place as usize).write(V::record(element as i32, value));
+        let stage = |of_vector: [(u32, V); 4]| {
+            let put = |place: u32, (element, value): (u32, V)| staged.add(place as usize).write(V::record(element as i32, value));
+            if cut.is_of_one_window(of_vector.map(|(element, _)| element)) {
+                let first = claim(of_vector[0].0, 4);
+                let [a, b, c, d] = of_vector;
+                put(first, a);
+                put(first + 1, b);
+                put(first + 2, c);
+                put(first + 3, d);
+            } else {
+                let _ = of_vector.map(|pair| if pair.0 < cut.n { put(claim(pair.0, 1), pair) });
             }
         };
         let mut k = 0;
         while k < vectors {
-            let _ = [pairs_of(k), pairs_of(k + 1)].map(|of_vector| of_vector.map(stage));
+            let _ = [pairs_of(k), pairs_of(k + 1)].map(stage);
             k += AHEAD;
         }
         thread::sync_threads();

@@ -34,8 +34,8 @@ pub struct Start<'a> {
     pub heads: *mut i32,
 }
 
-/// Blocks of [`reset()`] that a multiprocessor has at a time.
-pub const RESET_BLOCKS: u32 = 6;
+/// Blocks of [`reset()`] and [`mark_successors()`] that a multiprocessor has at a time.
+pub const READ_BLOCKS: u32 = 6;
 /// Vectors of successors that a thread loads at a time.
 const LOADS: usize = 4;
 
@@ -134,7 +134,7 @@ pub fn copy_next(next: &[i32], mut placed: DisjointSlice<U32x2>) {
 /// # Safety
 /// `next` must be aligned to 16 bytes, `marked` have a bit for each of the elements up to `first + count`, and `tails` be
 /// valid for atomic access.
-#[kernel(max_threads = 256)]
+#[kernel(max_threads = 256, min_blocks = 6)]
 pub unsafe fn mark_successors(next: &[i32], first: u32, count: u32, marked: *mut u32, tails: *mut u32) {
     let mut own = 0;
     let mark = |successor: i32| {

@@ -284,7 +284,7 @@ impl<V: Weight> Pipeline<V> {
         };
         let Levels { bases, visits, .. } = &mut self.levels;
         let most = bases.len().max(self.counters.len()).max(next.len() / 4);
-        let grid = blocks(most, BLOCK).min(prepare::RESET_BLOCKS * stream.device().info().multiprocessors);
+        let grid = blocks(most, BLOCK).min(prepare::READ_BLOCKS * stream.device().info().multiprocessors);
         // SAFETY: the search, the status and the heads have an element; the search is 0, as each leaves it; buffers are
         // aligned to 256 bytes.
         unsafe {

@@ -369,7 +369,8 @@ impl ListRanker<i32> {
         tails.ensure(1)?;
         stream.fill_zero(&mut *marked)?;
         stream.fill_zero(&mut *tails)?;
-        let (per_vector, per_word) = (blocks(n.div_ceil(4), BLOCK).min(8 * self.device.info().multiprocessors), blocks(words, BLOCK));
+        let most = prepare::READ_BLOCKS * self.device.info().multiprocessors;
+        let (per_vector, per_word) = (blocks(n.div_ceil(4), BLOCK).min(most), blocks(words, BLOCK));
         for first in (0..n).step_by(part) {
             let count = part.min(n - first) as u32;
             // SAFETY: the bitmap has a bit for each element, and buffers are aligned to 256 bytes.
