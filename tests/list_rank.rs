@@ -136,9 +136,9 @@ const LITTLE: Option<usize> = Some(3200);
 fn binned_with_little_shared_memory() {
     let device = Device::best().unwrap();
     let stream = device.stream().unwrap();
-    // One more and one less than what has 128 windows, the most that a block of 32 threads bins, of 2 KiB each; the same of
-    // windows eight times as large, the largest that are put in place in parts.
-    for n in [1u32, 511, 512, 513, 65_535, 65_536, 65_537, 70_000, 131_073, 524_288, 524_289] {
+    // One more and one less than what has 128 windows, the most that a block of 32 threads bins, of 2 KiB each; then windows
+    // of two, four and eight parts, and larger ones.
+    for n in [1u32, 511, 512, 513, 65_535, 65_536, 65_537, 70_000, 131_073, 262_145, 524_289] {
         let next = generate::random(n, 77);
         let expected = expected(&next);
         let more = [Some(5000), Some(64 << 10), Some(99 << 10)];
@@ -240,9 +240,10 @@ fn check_forests(options: &Options, sizes: &[u32]) {
     let stream = device.stream().unwrap();
     let mut ranker = ListRanker::new(&device, options.clone());
     for &n in sizes {
-        // Lists cut out of a random one: none, few, many, and every element on its own. Then one long list and single
-        // elements, and many of two.
-        for every in [u32::MAX, 1000, 3, 1, 0, 2] {
+        // Lists cut out of a random one: few, which alone are tried of long ones; none, many, and every element on its
+        // own. Then one long list and single elements, and many of two.
+        let all = [1000, u32::MAX, 3, 1, 0, 2];
+        for &every in &all[..if n > 100_000 { 1 } else { 6 }] {
             let mut next = generate::random(n, 17);
             let ranks = expected(&next);
             let ends = |element: u32| match every {

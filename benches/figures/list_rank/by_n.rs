@@ -19,6 +19,8 @@ const LISTS: usize = 1000;
 /// Ranks that are compared with the permutation that the list was made from.
 const SAMPLE: usize = 100_000;
 
+const SUPERSCRIPTS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+
 /// Names and colours of the columns.
 const SERIES: [(&str, RGBColor); 9] = [
     ("gather", RGBColor(0x99, 0x99, 0x99)),
@@ -168,9 +170,9 @@ pub fn plot(csv: &Path) -> Result<()> {
         .x_desc("elements")
         .y_desc("ns per element")
         .label_style(("sans-serif", 14))
-        .x_label_formatter(&|x| format!("10{}", ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'][x.log10().round() as usize % 10]))
+        .x_label_formatter(&|x| format!("10{}", SUPERSCRIPTS[x.log10().round() as usize % 10]))
         .y_label_formatter(&|y| format!("{}", (1e4 * y).round() / 1e4))
-        .bold_line_style(BLACK.mix(0.35))
+        .bold_line_style(BLACK.mix(0.2))
         .light_line_style(BLACK.mix(0.1))
         .draw()?;
     for (name, color) in SERIES {

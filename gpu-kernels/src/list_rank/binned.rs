@@ -6,9 +6,9 @@
 //! sublist and the first offset in its head. Once the sublists are ranked, a chunk's elements have consecutive ranks,
 //! and what is left is to bring pairs (element, rank) to their places: [`partition()`] bins them in shared memory by
 //! *window* of consecutive elements, and writes each bin in one run. Windows that fit into shared memory get their
-//! ranks put in place there, and written out in whole lines ([`finish()`]), twice as large ones in two parts; those of
-//! longer lists are larger, and get them put in place in the L2 cache ([`finish_wide()`]). A permutation has as many pairs for each window as the window
-//! has elements, so that the bins need no counting pass.
+//! ranks put in place there, and written out in whole lines ([`finish()`]), and larger ones part by part; those of the
+//! longest lists get them put in place in the L2 cache ([`finish_wide()`]). A permutation has as many pairs for each
+//! window as the window has elements, so that the bins need no counting pass.
 //!
 //! With weights, the successor and the weight of an element are loaded together ([`join()`]), and the offsets of a
 //! chunk's elements are written beside it. In a forest, a chunk may hold several short lists.
@@ -343,7 +343,11 @@ unsafe fn bin<V: Value>(
                 put(first + 2, c);
                 put(first + 3, d);
             } else {
-                let _ = of_vector.map(|pair| if pair.0 < cut.n { put(claim(pair.0, 1), pair) });
+                let _ = of_vector.map(|pair| {
+                    if pair.0 < cut.n {
+                        put(claim(pair.0, 1), pair)
+                    }
+                });
             }
         };
         let mut k = 0;

@@ -107,6 +107,8 @@ pub fn run(global: &Global) -> Result<(), Failure> {
     terminal::print(
         "Try next:\n  \
          warpsmith list-rank --n 1e7 --verify         each step's time, bytes and rate\n  \
+         warpsmith graph random --output edges.npy\n  \
+         warpsmith graph bridges edges.npy            what a network falls apart without\n  \
          warpsmith pcf random --count 5000 --points 100 --output set.npz\n  \
          warpsmith pcf pdist set.npz --output d.npy\n  \
          warpsmith pcf plot d.npy heat.png            a heat map of the distances\n  \
