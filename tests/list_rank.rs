@@ -127,8 +127,8 @@ fn expected_sums<V: Weight>(next: &[i32], weights: &[V]) -> Vec<V> {
     sums
 }
 
-/// Shared memory so small that 70,000 elements have windows that are put in place in parts, and 300,000 of 8 bytes such
-/// that are not put in place there.
+/// Shared memory so small that 70,000 elements have windows that are put in place in parts, and 140,000 of 8 bytes such
+/// that are binned once more.
 const LITTLE: Option<usize> = Some(3200);
 
 /// `binned` as it is on a GPU, with little shared memory, and with so little that windows are wide.
@@ -137,8 +137,8 @@ fn binned_with_little_shared_memory() {
     let device = Device::best().unwrap();
     let stream = device.stream().unwrap();
     // One more and one less than what has 128 windows, the most that a block of 32 threads bins, of 2 KiB each; then windows
-    // of two, four and eight parts, and larger ones.
-    for n in [1u32, 511, 512, 513, 65_535, 65_536, 65_537, 70_000, 131_073, 262_145, 524_289] {
+    // of two and four parts, and larger ones.
+    for n in [1u32, 511, 512, 513, 65_535, 65_536, 65_537, 70_000, 131_072, 131_073, 262_145] {
         let next = generate::random(n, 77);
         let expected = expected(&next);
         let more = [Some(5000), Some(64 << 10), Some(99 << 10)];
@@ -156,6 +156,14 @@ fn binned_with_little_shared_memory() {
             );
         }
     }
+    // Sums of 8 bytes, through windows that are binned once more.
+    let next = generate::random(140_000, 5);
+    let weights: Vec<i64> = (0..140_000).map(|i| i * i).collect();
+    let (list, on_device, mut sums) =
+        (device.upload(&next).unwrap(), device.upload(&weights).unwrap(), device.alloc(140_000).unwrap());
+    let options = Options { strategy: Walk::Binned, shared: LITTLE, ..Options::default() };
+    ListRanker::new(&device, options).prefix_sums(&stream, &list, None, &on_device, &mut sums).unwrap();
+    assert!(stream.download_vec(&sums).unwrap() == expected_sums(&next, &weights));
     let too_little = Options { strategy: Walk::Binned, shared: Some(1000), ..Options::default() };
     let error = rank(&device, too_little, &[1, -1], None).unwrap_err();
     assert!(error.to_string().contains("a block can't have the shared memory"), "{error}");
@@ -275,7 +283,7 @@ fn forests() {
 /// Several lists in a chunk, heads that are splitters, and ranks that come through windows of all kinds.
 #[test]
 fn binned_forests() {
-    for (sublists, shared, longest) in [(None, None, 40_000), (Some(5000), LITTLE, 300_000)] {
+    for (sublists, shared, longest) in [(None, None, 40_000), (Some(5000), LITTLE, 140_000)] {
         check_forests(&Options { strategy: Walk::Binned, sublists, shared, ..Options::default() }, &[1, 2, 33, 1000, longest]);
     }
 }

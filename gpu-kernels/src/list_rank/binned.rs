@@ -7,8 +7,8 @@
 //! and what is left is to bring pairs (element, rank) to their places: [`partition()`] bins them in shared memory by
 //! *window* of consecutive elements, and writes each bin in one run. Windows that fit into shared memory get their
 //! ranks put in place there, and written out in whole lines ([`finish()`]), and larger ones part by part; those of the
-//! longest lists get them put in place in the L2 cache ([`finish_wide()`]). A permutation has as many pairs for each
-//! window as the window has elements, so that the bins need no counting pass.
+//! longest lists get them put in place in the L2 cache ([`finish_wide()`]), or are binned once more ([`regroup()`]). A
+//! permutation has as many pairs for each window as the window has elements, so that the bins need no counting pass.
 //!
 //! With weights, the successor and the weight of an element are loaded together ([`join()`]), and the offsets of a
 //! chunk's elements are written beside it. In a forest, a chunk may hold several short lists.
@@ -490,6 +490,43 @@ pub unsafe fn invert(targets: &[i32], values: &[i32], pairs: *mut U32x2, filled:
     unsafe { bin::<i32>(pairs, filled, cut, words, pairs_of) };
 }
 
+/// Bins the pairs of a few windows, which begin at the element `first`, once more: into windows that fit into shared
+/// memory, and elements that count from `first` on. One block for each [`Cut::vectors`] times [`INVERSE_WORDS`] pairs for
+/// each thread, as for [`partition()`]; if the list is as expected.
+///
+/// # Safety
+/// As for [`partition()`], where `n` is the number of pairs.
+#[kernel(for V in [i32, i64, f32, f64], max_threads = 1024)]
+pub unsafe fn regroup<V: Value>(
+    pairs: &[<V as Value>::Record],
+    first: u32,
+    finer: *mut <V as Value>::Record,
+    filled: *mut u32,
+    cut: Cut,
+    status: &Status,
+    expected: Expected,
+) {
+    if !expected.is_met(status) {
+        // The whole block leaves.
+        return;
+    }
+    let threads = thread::block_dim_x() as usize;
+    let tile = thread::block_idx_x() as usize * cut.vectors as usize * threads * INVERSE_WORDS;
+    let pair = |k: usize, i: usize| {
+        let index = tile + (INVERSE_WORDS * k + i) * threads + thread::thread_idx_x() as usize;
+        if k >= cut.vectors as usize || index >= pairs.len() {
+            return (NO_ELEMENT, V::ZERO);
+        }
+        // SAFETY: compared with the length.
+        let (element, value) = V::parts(unsafe { mem::load_nc(pairs.as_ptr().add(index)) });
+        ((element as u32).wrapping_sub(first), value)
+    };
+    let pairs_of = |k: usize| [pair(k, 0), pair(k, 1), pair(k, 2), (NO_ELEMENT, V::ZERO)];
+    let words = |k: usize| pairs_of(k).map(|(element, _)| element);
+    // SAFETY: this kernel's contract.
+    unsafe { bin::<V>(finer, filled, cut, words, pairs_of) };
+}
+
 /// Puts the values of the block's part of a window in place in shared memory. Returns them, the first element and how many
 /// there are.
 ///
@@ -609,25 +646,6 @@ pub unsafe fn finish_wide<V: Value>(pairs: &[<V as Value>::Record], results: *mu
     let put = |element: usize, value: V| unsafe { mem::store_relaxed(results.add(element), value) };
     if expected.is_met(status) {
         stream(pairs, put);
-    }
-}
-
-/// [`finish_wide()`] for a forest.
-///
-/// # Safety
-/// `ranks` and `lists` must have `pairs.len()` elements.
-#[kernel(max_threads = 256)]
-pub unsafe fn finish_wide_lists(pairs: &[U64x2], ranks: *mut i32, lists: *mut i32, status: &Status, expected: Expected) {
-    let put = |element: usize, value: i64| {
-        let (rank, list) = rank_and_list(value);
-        // SAFETY: elements are below the length.
-        unsafe {
-            mem::store_relaxed(ranks.add(element), rank);
-            mem::store_relaxed(lists.add(element), list);
-        }
-    };
-    if expected.is_met(status) {
-        stream::<i64>(pairs, put);
     }
 }
 

@@ -28,6 +28,7 @@ pub trait Weight:
     + binned::join::Instance
     + binned::walk::Instance
     + binned::partition::Instance
+    + binned::regroup::Instance
     + binned::finish::Instance
     + binned::finish_wide::Instance
     + finish::results::Instance

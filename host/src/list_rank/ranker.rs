@@ -237,7 +237,7 @@ fn strategy<V: Weight>(
     let plan = Plan::new::<V>(n, options.shared.map_or(most, |shared| shared.min(most)), info.multiprocessors);
     match (options.strategy, plan) {
         (Strategy::Auto, Some(plan)) if is_worth_binning => {
-            let missing = pipeline.missing(n, splitters, lists, weighted);
+            let missing = pipeline.missing(n, plan, splitters, lists, weighted);
             let fits = missing == 0 || missing < device.memory()?.free;
             Ok(if fits { (Strategy::Binned, Some(plan)) } else { (Strategy::Split, None) })
         }
