@@ -13,8 +13,6 @@
     feature = "spmv"
 ))]
 
-use std::sync::Arc;
-
 use bytemuck::Pod;
 use cuda_std::f16;
 use gpu_kernels::{
@@ -36,12 +34,12 @@ use warpsmith::{
     launch,
     list_rank::{
         ListRanker, Options, Scan, Strategy, Weight,
-        distributed::{self, DistributedError, DistributedRanker},
+        distributed::{self, DistributedRanker},
         generate, rank_sequentially,
     },
     overlap::{Boundary, Lattice, Overlap, OverlapKernel, OverlapReal, Packings, Search, Shape, Wanted},
     pcf::{Layout, Measure, Pairwise, PcfKernel, PcfReal, PcfSet, lp_distance, random},
-    ranks::{Communicator, threads},
+    ranks::threads,
     spmv::{Csr, DeviceMatrix, SpmvKernel, SpmvReal, add, gather},
     trees::{self, Ancestors, Rooted, Rooter, Rooting, Roots, TreeSums},
 };
@@ -130,21 +128,14 @@ fn lists() -> Result {
 #[test]
 fn lists_over_ranks() -> Result {
     let device = Device::best()?;
-    let work = |ranks: Arc<dyn Communicator>| {
+    threads::run(&[device.clone(), device], |device, ranks| {
         let (rank, layout, stream) = (ranks.rank(), distributed::layout(300, 2)?, device.stream()?);
         let next = distributed::generate(&stream, layout, rank, 1, 5)?;
         let mut result = device.alloc(next.len())?;
-        let mut ranker = DistributedRanker::new(&device, ranks, distributed::Options { group: 4, ..Default::default() });
+        let mut ranker = DistributedRanker::new(device, ranks, distributed::Options { group: 4, ..Default::default() });
         ranker.rank(&stream, 300, &next, None, &mut result)?;
-        ranker.verify(&stream, 300, &next, &result)?;
-        Ok::<_, DistributedError>(distributed::first_wrong(&stream, layout, rank, (1, 5), &result)?)
-    };
-    let (ranks, work) = (threads::on_devices(&[device.clone(), device.clone()])?, &work);
-    let results: Vec<_> = std::thread::scope(|scope| {
-        let running: Vec<_> = ranks.into_iter().map(|ranks| scope.spawn(move || work(ranks))).collect();
-        running.into_iter().map(|thread| thread.join().unwrap()).collect()
-    });
-    assert_eq!(results, [Ok(None), Ok(None)]);
+        ranker.verify(&stream, 300, &next, &result)
+    })?;
     Ok(())
 }
 

@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
+use gpu_kernels::list_rank::splitters::Splitters;
 use warpsmith::{
-    device::Device,
+    device::{Buffer, Device, Stream},
     list_rank::{
         distributed::{self, DistributedError, DistributedRanker, Options, Report, layout},
         generate,
@@ -30,34 +31,44 @@ fn expected(next: &[i64]) -> Vec<i64> {
     ranks
 }
 
-/// What `work` gives on each rank's own thread; ranks take turns with the devices.
-fn on_ranks<R: Send>(size: usize, work: impl Fn(&Device, Arc<dyn Communicator>) -> R + Sync) -> Vec<R> {
+/// What `work` gives on each rank; ranks take turns with the devices.
+fn on_ranks<R: Send>(
+    size: usize,
+    work: impl Fn(&Device, Arc<dyn Communicator>) -> Result<R, DistributedError> + Sync,
+) -> Result<Vec<R>, DistributedError> {
     let best = Device::best().unwrap();
     let all: Vec<_> = Device::all().unwrap().into_iter().filter(|device| device.backend() == best.backend()).collect();
     let devices: Vec<_> = all.into_iter().cycle().take(size).collect();
-    let (ranks, work) = (threads::on_devices(&devices).unwrap(), &work);
-    std::thread::scope(|scope| {
-        let start = |(ranks, device)| scope.spawn(move || work(device, ranks));
-        let running: Vec<_> = ranks.into_iter().zip(&devices).map(start).collect();
-        running.into_iter().map(|thread| thread.join().unwrap()).collect()
-    })
+    threads::run(&devices, work)
+}
+
+/// What a rank has of a list of `n` elements, and its ranker.
+fn part(
+    device: &Device,
+    ranks: Arc<dyn Communicator>,
+    next: &[i64],
+    options: &Options,
+) -> Result<(Stream, Buffer<i64>, DistributedRanker), DistributedError> {
+    let layout = layout(next.len() as u64, ranks.size())?;
+    let first = layout.first(ranks.rank()) as usize;
+    let own = device.upload(&next[first..first + layout.len(ranks.rank())])?;
+    Ok((device.stream()?, own, DistributedRanker::new(device, ranks, options.clone())))
 }
 
 /// The ranks of a whole list, or the error that all ranks get.
 fn rank(size: usize, next: &[i64], head: Option<u64>, options: &Options) -> Result<(Vec<i64>, Report), DistributedError> {
     let n = next.len() as u64;
     let results = on_ranks(size, |device, ranks| {
-        let layout = layout(n, size)?;
-        let first = layout.first(ranks.rank()) as usize;
-        let stream = device.stream()?;
-        let own = device.upload(&next[first..first + layout.len(ranks.rank())])?;
+        let (stream, own, mut ranker) = part(device, ranks, next, options)?;
         // Garbage, so that an element that isn't written shows.
         let mut result = device.upload(&vec![-7; own.len()])?;
-        let mut ranker = DistributedRanker::new(device, ranks, options.clone());
-        let report = ranker.rank(&stream, n, &own, head, &mut result)?;
+        let report = match ranker.rank(&stream, n, &own, head, &mut result) {
+            Err(error) if error.is_shared() => return Ok(Err(error)),
+            report => report?,
+        };
         ranker.verify(&stream, n, &own, &result)?;
-        Ok::<_, DistributedError>((stream.download_vec(&result)?, report))
-    });
+        Ok(Ok((stream.download_vec(&result)?, report)))
+    })?;
     let error = results.iter().find_map(|result| result.as_ref().err()).cloned();
     if let Some(error) = error {
         assert!(results.iter().all(|result| result.as_ref().err() == Some(&error)), "{results:?}");
@@ -87,15 +98,14 @@ fn every_list_on_any_number_of_ranks() {
         for (name, next) in lists(n) {
             let expected = expected(&next);
             let head = expected.iter().position(|&rank| rank == 0).map(|head| head as u64);
-            for (size, group, remainder) in
-                [(1, 2, 0), (1, 32, 100), (2, 2, 0), (2, 5, 1 << 20), (3, 3, 10), (4, 32, 0), (7, 2, 50)]
+            for (turn, (size, group, remainder)) in
+                [(1, 2, 0), (1, 32, 100), (2, 2, 0), (2, 5, 1 << 20), (3, 3, 10), (4, 32, 0), (7, 2, 50)].into_iter().enumerate()
             {
                 let options = Options { group, remainder, seed: group };
-                for head in [None, head] {
-                    let (ranks, report) = rank(size, &next, head, &options).unwrap();
-                    assert_eq!(ranks, expected, "{name}, n = {n}, {size} ranks, head {head:?}, {options:?}");
-                    assert_eq!(report.n, u64::from(n));
-                }
+                let head = head.filter(|_| turn % 2 == 1);
+                let (ranks, report) = rank(size, &next, head, &options).unwrap();
+                assert_eq!(ranks, expected, "{name}, n = {n}, {size} ranks, head {head:?}, {options:?}");
+                assert_eq!(report.n, u64::from(n));
             }
         }
     }
@@ -122,30 +132,85 @@ fn several_levels() {
 fn generated_lists() {
     for (n, run) in [(5000u64, 1), (5000, 64), (5001, 5001), (10, 64), (0, 1)] {
         let parts = on_ranks(3, |device, ranks| {
-            let (rank, layout, stream) = (ranks.rank(), layout(n, 3).unwrap(), device.stream().unwrap());
-            let next = distributed::generate(&stream, layout, rank, run, 9).unwrap();
-            let mut result = device.alloc(next.len()).unwrap();
+            let (rank, layout, stream) = (ranks.rank(), layout(n, 3)?, device.stream()?);
+            let next = distributed::generate(&stream, layout, rank, run, 9)?;
+            let mut result = device.alloc(next.len())?;
             let mut ranker = DistributedRanker::new(device, ranks, Options::default());
-            ranker.rank(&stream, n, &next, None, &mut result).unwrap();
-            assert_eq!(distributed::first_wrong(&stream, layout, rank, (run, 9), &result).unwrap(), None);
-            ranker.verify(&stream, n, &next, &result).unwrap();
-            // A wrong rank shows, by either check.
-            let mut wrong = stream.download_vec(&result).unwrap();
-            let element = layout.first(1) + 1;
-            if rank == 1 && n > 0 {
-                wrong[1] += 1;
-            }
-            stream.upload(&mut result, &wrong).unwrap();
-            if n > 0 {
-                let expected = (rank == 1).then_some(element);
-                assert_eq!(distributed::first_wrong(&stream, layout, rank, (run, 9), &result).unwrap(), expected);
-                let error = ranker.verify(&stream, n, &next, &result).unwrap_err();
-                assert!(matches!(error, DistributedError::WrongRank { element: found } if found <= n), "{error:?}");
-            }
-            stream.download_vec(&next).unwrap()
+            ranker.rank(&stream, n, &next, None, &mut result)?;
+            Ok((stream.download_vec(&next)?, stream.download_vec(&result)?))
         });
+        let (next, ranks): (Vec<_>, Vec<_>) = parts.unwrap().into_iter().unzip();
+        let next = next.concat();
+        assert_eq!(ranks.concat(), expected(&next), "{n} elements, runs of {run}");
         if run == 64 {
-            assert_eq!(parts.concat(), wide(generate::block_shuffled(n as u32, 64, 9)));
+            assert_eq!(next, wide(generate::block_shuffled(n as u32, 64, 9)));
+        }
+    }
+}
+
+/// Of each element in turn, the head and the last one too, wherever its neighbours are.
+#[test]
+fn wrong_ranks_are_found() {
+    let next = wide(generate::random(40, 8));
+    let ranks = expected(&next);
+    let is = |element: usize, error: &DistributedError| *error == DistributedError::WrongRank { element: element as u64 };
+    let all = on_ranks(3, |device, communicator| {
+        let first = layout(40, 3)?.first(communicator.rank()) as usize;
+        let (stream, own, mut ranker) = part(device, communicator, &next, &Options::default())?;
+        let mut verify = |change: &dyn Fn(usize) -> i64| {
+            let changed: Vec<_> = (first..first + own.len()).map(|element| ranks[element] + change(element)).collect();
+            ranker.verify(&stream, 40, &own, &device.upload(&changed)?)
+        };
+        verify(&|_| 0)?;
+        let shifted = verify(&|_| 1).unwrap_err();
+        let errors = (0..40).map(|wrong| verify(&|element| i64::from(element == wrong)).unwrap_err());
+        Ok((shifted, errors.collect::<Vec<_>>()))
+    });
+    for (shifted, errors) in all.unwrap() {
+        assert!(is(ranks.iter().position(|&rank| rank == 39).unwrap(), &shifted), "{shifted}");
+        for (element, error) in errors.into_iter().enumerate() {
+            // Nobody comes before the head, but its successor shows.
+            let own = (ranks[element] > 0).then_some(element);
+            let first = own.into_iter().chain(usize::try_from(next[element]).ok()).min().unwrap();
+            assert!(is(first, &error), "{element}: {error}");
+        }
+    }
+}
+
+/// A list that is right, and passes so many elements without a splitter that it is checked on the way.
+#[test]
+fn long_sublists() {
+    let n = 2000;
+    let options = Options { group: 2, ..Options::default() };
+    let splitters = Splitters::hashed(n / 2, options.group, options.seed);
+    let (mut order, mut last) = (Vec::new(), Vec::new());
+    for element in 0..n / 2 {
+        let list = if splitters.number(element).is_some() { &mut last } else { &mut order };
+        list.extend([element, element + n / 2]);
+    }
+    order.append(&mut last);
+    let mut next = vec![-1; n as usize];
+    order.windows(2).for_each(|pair| next[pair[0] as usize] = i64::from(pair[1]));
+    let (ranks, report) = rank(2, &next, None, &options).unwrap();
+    assert_eq!(ranks, expected(&next));
+    // Half of the elements, each on another rank than the next, both times.
+    assert!(report.rounds >= n as usize, "{report:?}");
+}
+
+/// A given head that others come before, whatever is a splitter: where it is found is up to chance.
+#[test]
+fn heads_amid_the_list() {
+    let next = wide(generate::random(24, 2));
+    let ranks = expected(&next);
+    let at = |rank: i64| ranks.iter().position(|&found| found == rank).unwrap() as u64;
+    for seed in 0..3 {
+        for (group, remainder) in [(2, 0), (4, 1 << 20), (12, 1 << 20)] {
+            for rank_of_head in 1..24 {
+                let (head, predecessor) = (at(rank_of_head), at(rank_of_head - 1));
+                let options = Options { group, remainder, seed };
+                let error = rank(2, &next, Some(head), &options).unwrap_err();
+                assert_eq!(error, DistributedError::WrongHead { head, predecessor }, "{options:?}");
+            }
         }
     }
 }
@@ -169,8 +234,8 @@ fn bad_lists_are_named() {
     let on_cycle = (101..=150).map(at).min().unwrap() as u64;
     let first_cycle = (0..200).filter(|&element| (101..=150).contains(&ranks[element])).min().unwrap() as u64;
     assert_eq!(on_cycle, first_cycle);
-    for (size, groups) in [(1, [2, 1000]), (2, [4, 16]), (3, [16, 1000]), (7, [2, 5])] {
-        for group in groups {
+    for (size, groups) in [(1, &[2, 1000][..]), (2, &[4]), (3, &[16, 1000]), (7, &[5])] {
+        for &group in groups {
             let options = Options { group, ..Options::default() };
             let error = |next: &[i64], head| rank(size, next, head, &options).unwrap_err();
             let n = 200;
@@ -216,24 +281,26 @@ fn bad_lists_are_named() {
 #[test]
 fn what_the_ranks_were_given() {
     let lengths = on_ranks(2, |device, ranks| {
-        let stream = device.stream().unwrap();
-        let next = device.upload(&vec![-1i64; 5 + ranks.rank()]).unwrap();
-        let mut result = device.alloc(5).unwrap();
+        let (stream, mut result) = (device.stream()?, device.alloc(5)?);
+        let next = device.upload(&vec![-1i64; 5 + ranks.rank()])?;
         let mut ranker = DistributedRanker::new(device, ranks, Options::default());
-        ranker.rank(&stream, 10, &next, None, &mut result).unwrap_err().to_string()
+        Ok(ranker.rank(&stream, 10, &next, None, &mut result).unwrap_err().to_string())
     });
-    assert_eq!(lengths, ["next of rank 1 has 6 elements, but its block has 5"; 2]);
+    assert_eq!(lengths.unwrap(), ["next of rank 1 has 6 elements, but its block has 5"; 2]);
     let other = on_ranks(2, |device, ranks| {
-        let stream = device.stream().unwrap();
-        let next = device.upload(&[1i64, -1]).unwrap();
-        let (head, mut result) = (Some(ranks.rank() as u64), device.alloc(2).unwrap());
+        let (stream, mut result) = (device.stream()?, device.alloc(2)?);
+        let (head, next) = (Some(ranks.rank() as u64), device.upload(&[1i64, -1])?);
         let mut ranker = DistributedRanker::new(device, ranks, Options::default());
-        ranker.rank(&stream, 4, &next, head, &mut result).unwrap_err().to_string()
+        Ok(ranker.rank(&stream, 4, &next, head, &mut result).unwrap_err())
     });
-    assert_eq!(other, ["ranks were given other lists, heads or options than others"; 2]);
+    assert_eq!(other.unwrap(), [DistributedError::Different, DistributedError::Different]);
     assert_eq!(
         layout(5_000_000_000, 2).unwrap_err().to_string(),
         "a list of 5000000000 elements is too long for 2 ranks: at most 2^31 - 2 for each, and 2^47 in all"
     );
     assert!(layout(4_000_000_000, 2).is_ok() && layout((1 << 47) + 1, 8192).is_err());
+    for ranks in [0, 8193] {
+        assert_eq!(layout(4, ranks).unwrap_err(), DistributedError::Count { ranks });
+        assert_eq!(layout(u64::MAX, ranks).unwrap_err(), DistributedError::Count { ranks });
+    }
 }

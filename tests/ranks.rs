@@ -243,6 +243,39 @@ fn plans_that_cannot_be() {
     assert_eq!(error(vec![(1, 0..9)]), "rank 0 has a message to rank 1 at bytes 0..9 of 8");
 }
 
+/// A rank that fails or panics ends the others' waits, and its error is the one that is told.
+#[test]
+fn one_fails_and_none_waits() {
+    let devices = vec![Device::cpu(); 3];
+    let all = threads::run(&devices, |_, ranks| ranks.max(ranks.rank() as f64).map(|most| (ranks.rank(), most)));
+    assert_eq!(all, Ok(vec![(0, 2.0), (1, 2.0), (2, 2.0)]));
+    let stops = |how: fn() -> Result<(), RanksError>| {
+        threads::run(&devices, |_, ranks| {
+            ranks.barrier()?;
+            if ranks.rank() == 1 {
+                how()?;
+            }
+            ranks.barrier()
+        })
+    };
+    assert_eq!(stops(|| Err(RanksError::Message("no".to_owned()))), Err(RanksError::Message("no".to_owned())));
+    let reason = "its thread has panicked".to_owned();
+    assert_eq!(stops(|| panic!("on purpose")), Err(RanksError::Aborted { rank: 1, reason }));
+}
+
+/// What was done before a rank gave up is done for those that come later.
+#[test]
+fn a_barrier_that_opened_is_no_error() {
+    for _ in 0..200 {
+        on_ranks(3, |ranks| {
+            ranks.barrier().unwrap();
+            if ranks.rank() == 0 {
+                ranks.abort("it is tired");
+            }
+        });
+    }
+}
+
 /// Messages of lengths that don't fit are an error for the receiver; that it gives up is one for the others.
 #[test]
 fn nobody_waits_for_one_who_gave_up() {

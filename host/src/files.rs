@@ -13,6 +13,8 @@ use std::{
 
 use tempfile::Builder;
 
+pub use crate::errors::{chain, reason};
+
 /// More links than any system follows.
 const LINKS: usize = 40;
 
@@ -122,18 +124,6 @@ impl Display for Reason {
         f.write_str(&self.text)?;
         self.source.as_ref().map_or(Ok(()), |error| write!(f, ": {}", reason(error)))
     }
-}
-
-/// An error as a whole sentence: its text and those of its sources, of the system's without their numbers.
-pub fn chain(error: &(dyn Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(source) = next {
-        text += ": ";
-        text += &source.downcast_ref::<io::Error>().map_or_else(|| source.to_string(), reason);
-        next = source.source();
-    }
-    text
 }
 
 /// Where a file is to go.
@@ -414,17 +404,6 @@ fn resolve(path: &Path) -> PathBuf {
         (Ok(directory), Some(name)) => directory.join(name),
         _ => path,
     }
-}
-
-/// The system's text for an error, as a clause and without the number.
-pub fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    let end = text.find(" (os error").or_else(|| text.find(" at path")).unwrap_or(text.len());
-    let mut text = text[..end].to_owned();
-    if let Some(first) = text.get_mut(..1) {
-        first.make_ascii_lowercase();
-    }
-    text
 }
 
 #[cfg(test)]

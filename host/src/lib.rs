@@ -78,6 +78,8 @@ pub mod concurrency;
 pub mod design_rules;
 #[cfg(feature = "engine")]
 pub mod engine;
+#[cfg(any(feature = "files", feature = "ranks"))]
+mod errors;
 #[cfg(feature = "files")]
 pub mod files;
 #[cfg(feature = "graph")]

@@ -278,6 +278,17 @@ struct OnDevice<T: OverlapReal> {
     outside: Option<[Buffer<T>; 4]>,
 }
 
+/// The same packings with poses at these places; at the origin where one can't be evaluated.
+fn placed<T: Real>(layout: &Packings, numbers: &[T]) -> Result<Packings, OverlapError> {
+    let number = |number: &T| Some(number.to_f64()).filter(|number| number.abs() <= T::MAX_POSITION).unwrap_or_default();
+    let poses = numbers.chunks_exact(3).map(|pose| [0, 1, 2].map(|k| number(&pose[k]))).collect();
+    let placed = Packings::ragged(poses, layout.offsets().to_vec())?;
+    match layout.shapes() {
+        Some(shapes) => placed.with_shapes(shapes.to_vec()),
+        None => Ok(placed),
+    }
+}
+
 impl<T: Real> Evaluator<T> {
     /// Evaluates poses on its device. Derivatives go to `gradient`, where that is given.
     fn evaluate(
@@ -294,16 +305,18 @@ impl<T: Real> Evaluator<T> {
             return Err(OverlapError::NoBoundary.into());
         }
         let fits = |scene: &Scene<T>| scene.fits(layout) && scene.scales().is_empty() == scales.is_none();
-        let scene = match scene.take().filter(fits) {
-            Some(fitting) => scene.insert(fitting),
-            None => scene.insert(overlap.load(layout)?),
+        let (poses, mut gradient) = (poses.read(), gradient.map(DeviceArray::write));
+        let scene = match (scene.take().filter(fits), <T as Item>::of(&poses)) {
+            (Some(fitting), _) => scene.insert(fitting),
+            // How poses are searched depends on where they are.
+            (None, Some(poses)) => scene.insert(overlap.load(&placed(layout, &stream.download_vec(poses)?)?)?),
+            (None, None) => scene.insert(overlap.load(layout)?),
         };
         let copy = |from: &Buffer<T>| -> Result<Buffer<T>, Failure> {
             let mut new = overlap.device().alloc(from.len())?;
             stream.copy(from, &mut new)?;
             Ok(new)
         };
-        let (poses, mut gradient) = (poses.read(), gradient.map(DeviceArray::write));
         let mut evaluated = || {
             if let Some(poses) = <T as Item>::of(&poses) {
                 stream.copy(poses, scene.poses_mut())?;

@@ -236,6 +236,34 @@ fn a_forest_is_ranked_list_by_list() {
 }
 
 #[test]
+fn a_list_over_ranks() {
+    let directory = tempdir().unwrap();
+    let path = directory.path();
+    let next = generate::random(1000, 7);
+    write(&directory, "next.npy", &next);
+    let command = ["--backend", "cpu", "list-rank", "--gpus", "3"];
+    let arguments = ["--input", "next.npy", "--output", "ranks.npy", "--verify", "--repeat", "2", "--json"];
+    let value = json_in(path, &[&command[..], &arguments].concat());
+    assert_eq!((&value["verified"], &value["runs"], &value["n"]), (&true.into(), &2.into(), &1000.into()));
+    let ranks = read::<i64>(&directory, "ranks.npy");
+    assert!(walk(&next).into_iter().enumerate().all(|(rank, element)| ranks[element] == rank as i64));
+    fs::remove_file(path.join("ranks.npy")).unwrap();
+    write(&directory, "cycle.npy", &[1, -1, 3, 2]);
+    for (arguments, sentence) in [
+        (&["--input", "next.npy", "--head", "1000"][..], "next.npy: head 1000 is not an element: there are 1000, from 0"),
+        (&["--input", "cycle.npy"], "cycle.npy: element 2 is on a cycle: the list from head 0 has 2 of 4 elements"),
+        (&["--input", "none.npy"], "none.npy"),
+        (&["--n", "7e9"], "at most 2^31 - 2 for each"),
+    ] {
+        expect_bad(path, &[&command, arguments, &["--output", "ranks.npy"]].concat(), sentence);
+    }
+    // More memory than any host has.
+    let most = ["--backend", "cpu", "list-rank", "--n", "2e12", "--gpus", "1024"];
+    expect_bad(path, &most, "2,000,000,000,000 elements would take about");
+    assert_eq!(files(&directory), ["cycle.npy", "next.npy"]);
+}
+
+#[test]
 fn bad_files_are_named() {
     let directory = tempdir().unwrap();
     let path = directory.path();

@@ -15,7 +15,7 @@ use rand_chacha::{
 use warpsmith::{
     device::Device,
     overlap::{
-        Boundary, Field, Lattice, Overlap, OverlapError, OverlapKernel, OverlapPair, OverlapReal, Packings, Shape, Wanted,
+        Boundary, Field, Lattice, Overlap, OverlapError, OverlapKernel, OverlapPair, OverlapReal, Packings, Search, Shape, Wanted,
     },
 };
 
@@ -400,7 +400,7 @@ fn ensembles_are_independent_in_single_precision() -> Result {
 
 /// Grids of many cells, crowded ones, and one with a pose far away from all others.
 #[test]
-fn a_grid_finds_what_looking_at_all_finds() -> Result {
+fn grids_and_trees_find_what_looking_at_all_finds() -> Result {
     let crowd: Vec<Pose> = random_poses(300, 5).into_iter().map(|[x, y, theta]| [0.05 * x, 0.05 * y, theta]).collect();
     let mut lonely = random_poses(300, 6);
     lonely.push([1e6, -3e5, 0.1]);
@@ -409,16 +409,19 @@ fn a_grid_finds_what_looking_at_all_finds() -> Result {
     for (poses, scale) in [(random_poses(3000, 4), 1.0), (crowd, 100.0), (lonely, 1.0), (line, 1.0), (same, 10.0)] {
         let packings = Packings::one(poses)?;
         for kernel in KERNELS {
-            let of = |grid_from: usize| -> Result<_> {
-                let mut overlap = overlap::<f64>(&[Shape::tree()], kernel).grid_from(grid_from);
+            let of = |grid_from: usize, search: Search| -> Result<_> {
+                let mut overlap = overlap::<f64>(&[Shape::tree()], kernel).grid_from(grid_from).search(search);
                 Ok((overlap.pairs(&packings)?, overlap.evaluate(&packings, Wanted::ALL)?))
             };
-            let ((pairs, all), (grid_pairs, grid)) = (of(usize::MAX)?, of(1)?);
+            let (pairs, all) = of(usize::MAX, Search::Grid)?;
             assert!(!pairs.is_empty());
-            assert_pairs(&grid_pairs, &pairs, 1e-14);
-            assert!((all.totals[0] - grid.totals[0]).abs() <= 1e-12 * scale * all.totals[0].max(1.0));
-            for (x, y) in all.gradient.as_flattened().iter().zip(grid.gradient.as_flattened()) {
-                assert!((x - y).abs() <= 1e-13 * scale, "{x} and {y}");
+            for search in [Search::Grid, Search::Tree] {
+                let (found_pairs, found) = of(1, search)?;
+                assert_pairs(&found_pairs, &pairs, 1e-14);
+                assert!((all.totals[0] - found.totals[0]).abs() <= 1e-12 * scale * all.totals[0].max(1.0));
+                for (x, y) in all.gradient.as_flattened().iter().zip(found.gradient.as_flattened()) {
+                    assert!((x - y).abs() <= 1e-13 * scale, "{search:?}: {x} and {y}");
+                }
             }
         }
     }
@@ -710,6 +713,11 @@ fn bad_input_is_named() -> Result {
     let error = overlap::<f32>(&tree, OverlapKernel::Direct).evaluate(&far, Wanted::TOTALS).unwrap_err();
     assert!(matches!(error, OverlapError::TooFar { packing: 1, pose: 0, field: Field::Y, .. }), "{error}");
     assert!(overlap::<f64>(&tree, OverlapKernel::Direct).evaluate(&far, Wanted::TOTALS).is_ok());
+    // Enough poses for a choice of how they are searched.
+    let mut far = random_poses(5000, 1);
+    far[4000] = [1e308, -1e308, 0.0];
+    let error = overlap::<f64>(&tree, OverlapKernel::Direct).evaluate(&Packings::one(far)?, Wanted::TOTALS).unwrap_err();
+    assert!(matches!(error, OverlapError::TooFar { pose: 4000, field: Field::X, .. }), "{error}");
 
     let error = overlap::<f64>(&tree, OverlapKernel::Direct).lattice(Lattice::new([1e-4, 0.0], [0.0, 1.0])?).unwrap_err();
     assert!(matches!(error, OverlapError::FineLattice { .. }), "{error}");

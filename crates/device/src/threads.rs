@@ -159,7 +159,19 @@ pub fn spawn<'scope, T: Send + 'scope>(
     name: String,
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> Result<thread::ScopedJoinHandle<'scope, T>, ThreadsError> {
-    let started = check_room(1).and_then(|()| thread::Builder::new().name(name).stack_size(STACK).spawn_scoped(scope, work));
+    start_one(name, |builder| builder.spawn_scoped(scope, work))
+}
+
+/// Starts a thread that nobody has to wait for. [`thread::spawn`] panics where the system has none left.
+///
+/// # Errors
+/// [`ThreadsError::NotStarted`].
+pub fn spawn_alone(name: String, work: impl FnOnce() + Send + 'static) -> Result<(), ThreadsError> {
+    start_one(name, |builder| builder.spawn(work).map(drop))
+}
+
+fn start_one<T>(name: String, start: impl FnOnce(thread::Builder) -> io::Result<T>) -> Result<T, ThreadsError> {
+    let started = check_room(1).and_then(|()| start(thread::Builder::new().name(name).stack_size(STACK)));
     started.map_err(|error| ThreadsError::NotStarted { wanted: 1, reason: error.to_string() })
 }
 

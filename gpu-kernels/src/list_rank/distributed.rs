@@ -10,7 +10,7 @@
 //! destination.
 //!
 //! In a bad list several travellers may pass an element, and so write to it at the same time: all that is written of an
-//! element or a splitter is stored by [`mem::store_relaxed`].
+//! element or a splitter is stored by [`mem::store_relaxed`], or exchanged.
 
 use cuda_std::{dynamic_shared, prelude::*};
 
@@ -112,7 +112,7 @@ pub struct Findings {
     pub first: u32,
     /// Travellers that came to an end.
     pub ends: u32,
-    /// Travellers that met an index out of range, or ran in a circle.
+    /// Travellers that met an index out of range, ran in a circle, or came to a splitter after another one.
     pub lost: u32,
     /// Always 0: pads the structure.
     pub reserved: u32,
@@ -274,7 +274,7 @@ unsafe fn travel_all(land: &Land<'_>, travellers: Travellers, visit: impl Fn(u32
 }
 
 /// Walks the travellers, and tells each splitter at which one ends where that came from (a splitter's number among all,
-/// or [`TAIL`] for the head) and the sum of the weights on the way.
+/// or [`TAIL`] for the head) and the sum of the weights on the way. `before` must start as [`UNREACHED`].
 ///
 /// # Safety
 /// One traveller for each thread, in blocks of [`THREADS`] with four bytes of dynamic shared memory for each rank. The
@@ -297,7 +297,9 @@ pub unsafe fn measure(
             if traveller.origin == HEAD {
                 mem::store_relaxed(&raw mut (*findings).first, number + 1);
             }
-            mem::store_relaxed(before.add(number as usize), origin);
+            if atomic::device::exchange(before.add(number as usize), origin) != UNREACHED {
+                atomic::device::fetch_add(&raw mut (*findings).lost, 1);
+            }
             mem::store_relaxed(distance.add(number as usize), traveller.sum as i64);
         }
     };

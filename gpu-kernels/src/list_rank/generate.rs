@@ -119,19 +119,3 @@ pub fn runs(runs: Runs, order: Permutation, first: u64, mut next: DisjointSlice<
         *next = runs.next(order, first + i as u64);
     }
 }
-
-/// Compares the ranks of the elements from `first` on with what they are: `wrong`, which starts at `u64::MAX`, becomes
-/// the first element whose rank is another one.
-///
-/// # Safety
-/// `wrong` is valid for atomic access.
-#[kernel(max_threads = 256)]
-pub unsafe fn check_runs(runs: Runs, order: Permutation, first: u64, ranks: &[i64], wrong: *mut u64) {
-    for i in thread::grid_stride(ranks.len()) {
-        let element = first + i as u64;
-        if ranks[i] as u64 != runs.rank(order, element) {
-            // SAFETY: `wrong` is valid for atomic access (this kernel's contract).
-            unsafe { atomic::device::fetch_min(wrong, element) };
-        }
-    }
-}

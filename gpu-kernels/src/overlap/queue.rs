@@ -4,7 +4,8 @@
 //! step, few come to the next. So a warp's lanes never go all the way with what they find. They write it to a queue in
 //! shared memory, and the next step starts when there is enough in it for all 32:
 //!
-//! 1. *candidates*: each lane looks at one pose in the cells around a row's, and queues it if the circles meet;
+//! 1. *candidates*: each lane looks at one pose in the cells around a row's, or in a leaf that meets it, and queues
+//!    it if the circles meet;
 //! 2. *pieces*: each lane takes a piece of a row and up to four of a queued candidate, and queues those whose bounds
 //!    meet;
 //! 3. *clips*: each lane intersects a queued pair of pieces, and queues it again, nudged, for its derivatives where

@@ -12,6 +12,7 @@ use warpsmith::{
     list_rank::ListError,
     overlap::OverlapError,
     pcf::{PairwiseError, PcfError},
+    ranks::RanksError,
     spmv::SpmvError,
     trees::TreeError,
 };
@@ -52,6 +53,17 @@ impl Failure {
     }
 }
 
+/// Without the words that begin it on stderr.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Failure::Error(text) | Failure::Verification(text) => text,
+            Failure::Cancelled => "cancelled",
+            Failure::Closed | Failure::Elsewhere => "another process ended",
+        })
+    }
+}
+
 macro_rules! sentences {
     ($($error:ty)*) => {$(
         impl From<$error> for Failure {
@@ -61,7 +73,9 @@ macro_rules! sentences {
         }
     )*};
 }
-sentences!(DeviceError ListError ConcurrencyError FileError GraphError OverlapError PcfError SpmvError TreeError);
+sentences!(
+    DeviceError ListError ConcurrencyError FileError GraphError OverlapError PcfError RanksError SpmvError TreeError
+);
 
 impl From<RulesError> for Failure {
     fn from(error: RulesError) -> Self {

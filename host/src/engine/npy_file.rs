@@ -13,7 +13,7 @@ use ndarray_npy::npy::header::{FormatHeaderError, Header, Layout, WriteHeaderErr
 
 use super::{
     Checkpoint, EngineError,
-    pages::{self, Pages},
+    room::{self, Room},
 };
 use crate::device::{Bytes, memory::memory};
 use crate::files::{Destination, FileError, Temporary};
@@ -40,13 +40,13 @@ use crate::files::{Destination, FileError, Temporary};
 #[derive(Debug)]
 pub struct NpyFile<T> {
     // The mapping goes before the file.
-    map: Arc<MmapRaw>,
+    map: MmapRaw,
     file: Temporary,
     destination: Destination,
     /// The header's size in bytes.
     data: usize,
-    /// Those that may be missing.
-    pages: Option<Arc<Pages>>,
+    /// What may be missing of it.
+    room: Option<Arc<Room>>,
     element: PhantomData<T>,
 }
 
@@ -67,14 +67,12 @@ impl<T: Pod + WritableElement> NpyFile<T> {
     /// `load(path)[field]`, and whoever expects plain numbers sees that they are something else.
     pub fn create_at(destination: Destination, shape: &[usize], field: Option<&str>) -> Result<Self, EngineError> {
         let file = Self::begin_at(destination, shape, field)?;
-        if let Some(pages) = &file.pages {
-            pages.make_all()?;
-        }
+        file.wait_for_room()?;
         Ok(file)
     }
 
-    /// As [`create_at`](NpyFile::create_at), but where [`pages`](NpyFile::pages) gives some, they have to be made before
-    /// they are written.
+    /// As [`create_at`](NpyFile::create_at), but a large file's [`room`](NpyFile::room) has to be waited for before it is
+    /// written.
     ///
     /// # Errors
     /// As [`create`](NpyFile::create).
@@ -82,19 +80,11 @@ impl<T: Pod + WritableElement> NpyFile<T> {
         let (start, size) = header::<T>(&destination, shape, field)?;
         let file = destination.temporary()?;
         begin(&destination, file.file(), &start, size)?;
-        let in_memory = in_memory(file.file());
-        if in_memory {
-            file.file().set_len(size as u64).map_err(|error| destination.error(error))?;
-        } else {
-            allocate(file.file(), start.len(), size).map_err(|error| destination.error(error))?;
+        let room = Room::take(&destination, file.file(), start.len(), size)?;
+        if room.is_none() {
+            write_zeros(file.file(), size - start.len()).map_err(|error| destination.error(error))?;
         }
-        let mut file = Self::map(destination, file, start.len(), size)?;
-        if in_memory && pages::can_be_made(&file.map) {
-            file.pages = Some(Arc::new(Pages::new(Arc::clone(&file.map), file.destination.clone(), file.data)));
-        } else if in_memory {
-            allocate(file.file.file(), size, size).map_err(|error| file.destination.error(error))?;
-        }
-        Ok(file)
+        Ok(NpyFile { room, ..Self::map(destination, file, start.len(), size)? })
     }
 
     /// As [`create_at`](NpyFile::create_at), in a [partial](Destination::partial) file: where there is one that has some
@@ -162,19 +152,23 @@ impl<T: Pod + WritableElement> NpyFile<T> {
 
     fn map(destination: Destination, file: Temporary, data: usize, size: usize) -> Result<Self, EngineError> {
         let map = MmapOptions::new().len(size).map_raw(file.file()).map_err(|error| destination.error(error))?;
-        Ok(NpyFile { map: Arc::new(map), file, destination, data, pages: None, element: PhantomData })
+        Ok(NpyFile { map, file, destination, data, room: None, element: PhantomData })
     }
 
-    /// What has to be made of a file in memory before it is written: none where it was [created](NpyFile::create) whole.
-    pub fn pages(&self) -> Option<Arc<Pages>> {
-        self.pages.clone()
+    /// What has to be waited for before the file is written, where it wasn't [created](NpyFile::create) whole.
+    pub fn room(&self) -> Option<Arc<Room>> {
+        self.room.clone()
+    }
+
+    fn wait_for_room(&self) -> Result<(), EngineError> {
+        self.room.as_ref().map_or(Ok(()), |room| room.wait_for_all())
     }
 
     /// The array's elements in C order.
     pub fn as_slice(&self) -> &[T] {
-        // SAFETY: the mapping is as long, stays as long as this, and holds bytes that nobody writes meanwhile: `Pages`
-        // but has the system make pages. This process has made the file or has locked it, and leaves the array's part of
-        // its size as it is. That another one shrinks it can't be ruled out; it would end this process by a signal.
+        // SAFETY: the mapping is as long, stays as long as this, and holds bytes that nobody writes meanwhile: `Room`
+        // changes none. This process has made the file or has locked it, and leaves the array's part of its size as it
+        // is. That another one shrinks it can't be ruled out; it would end this process by a signal.
         let bytes = unsafe { std::slice::from_raw_parts(self.map.as_ptr(), self.map.len()) };
         // The header's size is a multiple of 64, and mappings start at a page.
         bytemuck::cast_slice(&bytes[self.data..])
@@ -206,11 +200,11 @@ impl<T: Pod + WritableElement> NpyFile<T> {
     /// # Errors
     /// [`File`](EngineError::File), and the file is gone.
     pub fn finish(self) -> Result<(), EngineError> {
+        self.wait_for_room()?;
         self.map.flush().map_err(|error| self.destination.error(error))?;
         // Without a table of blocks behind it.
         self.file.file().set_len(self.map.len() as u64).map_err(|error| self.destination.error(error))?;
-        pages::release(&self.map);
-        drop((self.map, self.pages));
+        drop(self.map);
         self.destination.persist(self.file)?;
         tracing::info!("wrote {}", self.destination.name().display());
         Ok(())
@@ -253,21 +247,6 @@ fn begin(destination: &Destination, mut file: &File, start: &[u8], size: usize) 
     Ok(file.write_all(start).map_err(|error| destination.error(error))?)
 }
 
-/// Whether the file is in a file system that keeps its files in memory.
-fn in_memory(file: &File) -> bool {
-    #[cfg(target_os = "linux")]
-    {
-        /// `TMPFS_MAGIC` of Linux's `magic.h`.
-        const TMPFS: u64 = 0x0102_1994;
-        rustix::fs::fstatfs(file).is_ok_and(|system| system.f_type as u64 == TMPFS)
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = file;
-        false
-    }
-}
-
 /// What is free on the file's disk, in bytes. None where the system doesn't say.
 fn free_space(file: &File) -> Option<usize> {
     #[cfg(target_os = "linux")]
@@ -284,16 +263,8 @@ fn free_space(file: &File) -> Option<usize> {
 
 /// Extends the file, which is `start` bytes long, to `size` bytes of which each has its place on the disk.
 fn allocate(file: &File, start: usize, size: usize) -> io::Result<()> {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::fs::{FallocateFlags, fallocate};
-        use rustix::io::{Errno, retry_on_intr};
-        match retry_on_intr(|| fallocate(file, FallocateFlags::empty(), 0, size as u64)) {
-            Ok(()) => return Ok(()),
-            // Some file systems can't, and some kernels in small.
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
-            Err(error) => return Err(error.into()),
-        }
+    if room::reserve(file, 0..size)? {
+        return Ok(());
     }
     write_zeros(file, size - start)
 }

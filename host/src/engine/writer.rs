@@ -56,10 +56,10 @@ pub trait Writer<T>: Sync {
     ///   thread is just writing some of the same entries, [`Overlap`](EngineError::Overlap).
     fn scatter(&self, block: &Block, entries: &[T]) -> Result<(), EngineError>;
 
-    /// Where in the output a block's entries go, as ranges of its elements; none where it is no slice.
-    fn places(&self, block: &Block) -> Vec<Range<usize>> {
+    /// The end of a block's entries in the output: the number of elements up to there, where it is a slice, and else 0.
+    fn end(&self, block: &Block) -> usize {
         _ = block;
-        Vec::new()
+        0
     }
 
     /// The devices whose memory the output is in: those of the engine, in its order. Then blocks are
@@ -111,6 +111,11 @@ pub fn dense_len(rows: usize, cols: usize) -> Result<usize, EngineError> {
     addressable(rows.checked_mul(cols), rows, cols)
 }
 
+/// The end of a block's entries in a dense matrix of so many columns.
+fn dense_end(columns: usize, rows: &Range<usize>, cols: &Range<usize>) -> usize {
+    rows.end.saturating_sub(1) * columns + cols.end
+}
+
 /// No slice is longer than `isize::MAX`. Where a triangle fits that, n * (n - 1) fits a `usize`.
 fn addressable(len: Option<usize>, rows: usize, columns: usize) -> Result<usize, EngineError> {
     len.filter(|&len| len <= isize::MAX as usize).ok_or(EngineError::TooLarge { rows, columns })
@@ -147,8 +152,10 @@ impl<T: Entry> Writer<T> for Condensed<'_, T> {
         self.0.shape
     }
 
-    fn places(&self, block: &Block) -> Vec<Range<usize>> {
-        block.cols.clone().map(|column| condensed_place(self.0.shape.0, column, &block.rows)).collect()
+    fn end(&self, block: &Block) -> usize {
+        // The last row has none of the columns from its own on.
+        let cols = block.cols.start..block.cols.end.min(block.rows.end.saturating_sub(1));
+        cols.last().map_or(0, |column| condensed_place(self.0.shape.0, column, &block.rows).end)
     }
 
     fn scatter(&self, block: &Block, entries: &[T]) -> Result<(), EngineError> {
@@ -211,12 +218,9 @@ impl<T: Entry> Writer<T> for Packed<'_, T> {
         self.0.shape
     }
 
-    fn places(&self, block: &Block) -> Vec<Range<usize>> {
-        let place = |row: usize| {
-            let end = (row + 1).clamp(block.cols.start, block.cols.end);
-            row * (row + 1) / 2 + block.cols.start..row * (row + 1) / 2 + end
-        };
-        block.rows.clone().map(place).collect()
+    fn end(&self, block: &Block) -> usize {
+        let row = block.rows.end.saturating_sub(1);
+        row * (row + 1) / 2 + block.cols.end.min(row + 1)
     }
 
     fn scatter(&self, block: &Block, entries: &[T]) -> Result<(), EngineError> {
@@ -324,10 +328,9 @@ impl<T: Entry> Writer<T> for Symmetric<'_, T> {
         self.output.shape
     }
 
-    fn places(&self, block: &Block) -> Vec<Range<usize>> {
-        let line = |row: usize, cols: &Range<usize>| row * self.output.shape.0 + cols.start..row * self.output.shape.0 + cols.end;
-        let computed = block.rows.clone().map(|row| line(row, &block.cols));
-        computed.chain(block.cols.clone().map(|column| line(column, &block.rows))).collect()
+    fn end(&self, block: &Block) -> usize {
+        let n = self.output.shape.0;
+        dense_end(n, &block.rows, &block.cols).max(dense_end(n, &block.cols, &block.rows))
     }
 
     fn scatter(&self, block: &Block, entries: &[T]) -> Result<(), EngineError> {
@@ -369,9 +372,8 @@ impl<T: Entry> Writer<T> for Dense<'_, T> {
         self.0.shape
     }
 
-    fn places(&self, block: &Block) -> Vec<Range<usize>> {
-        let columns = self.0.shape.1;
-        block.rows.clone().map(|row| row * columns + block.cols.start..row * columns + block.cols.end).collect()
+    fn end(&self, block: &Block) -> usize {
+        dense_end(self.0.shape.1, &block.rows, &block.cols)
     }
 
     fn scatter(&self, block: &Block, entries: &[T]) -> Result<(), EngineError> {

@@ -277,8 +277,8 @@ impl<T: OverlapReal> Overlap<T> {
         self
     }
 
-    /// By which of the two. Without it, [`load`](Self::load) and [`evaluate`](Self::evaluate) choose by the poses. The
-    /// results are the same, but for the order of sums.
+    /// Whether candidates are found by a grid or by a tree. Without it, [`load`](Self::load) and
+    /// [`evaluate`](Self::evaluate) choose by the poses. The results are the same, but for the order of sums.
     pub fn search(mut self, search: Search) -> Self {
         self.search = Some(search);
         self.scene = None;
@@ -288,6 +288,7 @@ impl<T: OverlapReal> Overlap<T> {
     /// How candidates are found in these packings; none, where all poses are.
     fn search_of(&self, packings: &Packings) -> Result<Option<Search>, OverlapError> {
         packings.check_shapes(self.shapes.counts.len())?;
+        packings.check_positions::<T>()?;
         let largest = packings.offsets().windows(2).map(|range| range[1] - range[0]).max().unwrap_or(0);
         Ok((largest >= self.grid_from).then(|| {
             let Shapes { around, reach, .. } = &self.shapes;

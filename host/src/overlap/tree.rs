@@ -57,6 +57,7 @@ impl<T: OverlapReal> TreeBuffers<T> {
         // Classes are of a factor of four; what is larger than the last one's goes there, too.
         let far = packings.poses().iter().fold(0.0, |far: f64, [x, y, _]| far.max(x.abs() + y.abs()));
         let classes = ((most + search::slack::<T>(far)) / least).log2().max(0.0) / 2.0;
+        // Of many packings, large ones are in coarse order: that makes their boxes larger, nothing else.
         let packing_bits = bits(packings.len());
         let class_bits = bits(classes as usize + 1).min(4).min(u32::BITS - packing_bits);
         let axis_bits = (u32::BITS - packing_bits - class_bits) / 2;

@@ -188,7 +188,7 @@ impl<T: PcfReal> PcfSet<T> {
             functions.push(function);
             rest = after;
         }
-        let wrong = functions.into_par_iter().enumerate().with_min_len(64);
+        let wrong = functions.into_par_iter().enumerate().with_min_len(together(&offsets));
         if let Some(error) = wrong.find_map_first(|(function, points)| validate(function, points).err()) {
             return Err(error);
         }
@@ -366,7 +366,7 @@ impl<T: PcfReal> PcfSet<T> {
             let range = self.offsets[function]..self.offsets[function + 1];
             cast_problem(function, &self.points[range.clone()], &points[range])
         };
-        match (0..self.len()).into_par_iter().with_min_len(64).find_map_first(check) {
+        match (0..self.len()).into_par_iter().with_min_len(together(&self.offsets)).find_map_first(check) {
             Some(error) => Err(error),
             None => {
                 let (shape, offsets) = (self.shape.clone(), self.offsets.clone());
@@ -420,6 +420,13 @@ pub(super) fn check_offsets(offsets: &[usize], points: usize, empty: bool) -> Re
         return wrong(offsets.len() - 1, format!("the last must be the number of points, {points}"));
     }
     Ok(())
+}
+
+/// How many functions one thread looks at at least: those of some thousand points.
+fn together(offsets: &[usize]) -> usize {
+    const POINTS: usize = 1 << 13;
+    let (functions, points) = (offsets.len() - 1, offsets[offsets.len() - 1]);
+    (functions.saturating_mul(POINTS) / points.max(1)).max(1)
 }
 
 /// Finds what is wrong with a function's breakpoints. Makes -0 at the start a 0.

@@ -11,6 +11,8 @@ pub mod threads;
 
 pub use plan::{Message, Plan, Region};
 
+use std::sync::Arc;
+
 use crate::device::DeviceError;
 
 /// What can go wrong between ranks.
@@ -157,6 +159,17 @@ pub trait Link: Send + Sync {
     /// # Errors
     /// [`RanksError::Aborted`], [`RanksError::Mpi`].
     fn wait_receives(&self) -> Result<(), RanksError>;
+}
+
+/// Lets the other ranks know when this one's thread ends by a panic.
+pub(crate) struct AbortOnPanic(pub Arc<dyn Communicator>);
+
+impl Drop for AbortOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.abort("its thread has panicked");
+        }
+    }
 }
 
 /// That bytes can be divided among ranks.

@@ -176,7 +176,8 @@ impl Communicator for MpiCommunicator {
 
     fn abort(&self, reason: &str) {
         // Nobody else will say it: the processes end here.
-        eprintln!("error: rank {}: {reason}", self.rank);
+        let host = mpi::environment::processor_name().unwrap_or_default();
+        eprintln!("error: rank {} on {host}: {reason}", self.rank);
         self.world.abort(2);
     }
 }

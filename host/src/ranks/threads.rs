@@ -5,14 +5,17 @@
 //! has its GPU copy, on a stream of the link's own.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::hint::spin_loop;
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Communicator, Counter, Link, Message, Plan, RanksError, Region, check_parts};
+use super::{AbortOnPanic, Communicator, Counter, Link, Message, Plan, RanksError, Region, check_parts};
 use crate::device::{Backend, Device, DeviceError, Stream};
+use crate::errors::reason;
 
 /// How often a wait looks before it lets others run.
 const SPINS: usize = 64;
@@ -26,7 +29,7 @@ pub const MAX_RANKS: usize = 1024;
 
 /// Connections of `size` ranks, one for each: each goes to a thread of its own. Messages are in the host's memory.
 pub fn communicators(size: usize) -> Vec<Arc<dyn Communicator>> {
-    connect(vec![None; size])
+    erase(connect(vec![None; size]))
 }
 
 /// The same for ranks that have these devices, and maybe share some. Where all are GPUs, messages may be in their
@@ -35,8 +38,50 @@ pub fn communicators(size: usize) -> Vec<Arc<dyn Communicator>> {
 /// # Errors
 /// What the driver says.
 pub fn on_devices(devices: &[Device]) -> Result<Vec<Arc<dyn Communicator>>, DeviceError> {
+    of_devices(devices).map(erase)
+}
+
+/// Has a thread for each of these devices, which may be the same, do a rank's `work`; gives what they come to, in order.
+/// A rank whose work fails or panics, or whose thread can't be started, gives up, so that no other waits for it.
+///
+/// # Errors
+/// That of the rank that gave up first.
+pub fn run<R: Send, E: From<RanksError> + Display + Send>(
+    devices: &[Device],
+    work: impl Fn(&Device, Arc<dyn Communicator>) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
+    let ranks = of_devices(devices).map_err(RanksError::from)?;
+    let work = &work;
+    let mut results: Vec<Option<Result<R, E>>> = thread::scope(|scope| {
+        let start = |(device, ranks): (_, &Arc<ThreadCommunicator>)| {
+            let own = ranks.clone() as Arc<dyn Communicator>;
+            let body = move || {
+                let _guard = AbortOnPanic(own.clone());
+                work(device, own.clone()).inspect_err(|error| own.abort(&error.to_string()))
+            };
+            let thread = thread::Builder::new().spawn_scoped(scope, body);
+            thread.inspect_err(|error| ranks.abort(&format!("its thread can't be started: {}", reason(error)))).ok()
+        };
+        let running: Vec<_> = devices.iter().zip(&ranks).map(start).collect();
+        running.into_iter().map(|thread| thread?.join().ok()).collect()
+    });
+    // Those that waited for a rank that gave up say that it did.
+    if let Some(group) = ranks.first().map(|ranks| &ranks.group)
+        && let Err(error) = group.check()
+    {
+        let RanksError::Aborted { rank, .. } = error else { return Err(error.into()) };
+        return Err(results.swap_remove(rank).and_then(Result::err).unwrap_or_else(|| error.into()));
+    }
+    results.into_iter().flatten().collect()
+}
+
+fn erase(ranks: Vec<Arc<ThreadCommunicator>>) -> Vec<Arc<dyn Communicator>> {
+    ranks.into_iter().map(|ranks| ranks as Arc<dyn Communicator>).collect()
+}
+
+fn of_devices(devices: &[Device]) -> Result<Vec<Arc<ThreadCommunicator>>, DeviceError> {
     if devices.iter().any(|device| device.backend() == Backend::Cpu) {
-        return Ok(communicators(devices.len()));
+        return Ok(connect(vec![None; devices.len()]));
     }
     for device in devices {
         // Where one can't, the driver copies by way of the host.
@@ -46,7 +91,7 @@ pub fn on_devices(devices: &[Device]) -> Result<Vec<Arc<dyn Communicator>>, Devi
 }
 
 /// Ranks with the devices that copy their messages.
-fn connect(devices: Vec<Option<Device>>) -> Vec<Arc<dyn Communicator>> {
+fn connect(devices: Vec<Option<Device>>) -> Vec<Arc<ThreadCommunicator>> {
     let size = devices.len();
     let group = Arc::new(Group {
         size,
@@ -63,7 +108,6 @@ fn connect(devices: Vec<Option<Device>>) -> Vec<Arc<dyn Communicator>> {
     let connection = |(rank, device): (usize, Option<Device>)| {
         let links = Arc::default();
         Arc::new(ThreadCommunicator { rank, device, stream: Mutex::default(), group: group.clone(), links })
-            as Arc<dyn Communicator>
     };
     devices.into_iter().enumerate().map(connection).collect()
 }
@@ -127,7 +171,10 @@ impl Group {
             if done()? {
                 break;
             }
-            self.check()?;
+            if let Err(error) = self.check() {
+                // It may have been done before the other gave up.
+                return if done()? { Ok(()) } else { Err(error) };
+            }
             pause(turn);
         }
         Ok(())
@@ -153,7 +200,10 @@ impl Group {
             if is_open() {
                 return Ok(());
             }
-            self.check()?;
+            if let Err(error) = self.check() {
+                // It may have opened before the other gave up.
+                return if is_open() { Ok(()) } else { Err(error) };
+            }
             if turn % SPINS == 0 && start.elapsed() > AWAKE {
                 break;
             }
@@ -185,7 +235,7 @@ impl Group {
 
 /// Between two looks.
 fn pause(turn: usize) {
-    if turn % SPINS == SPINS - 1 { std::thread::yield_now() } else { spin_loop() }
+    if turn % SPINS == SPINS - 1 { thread::yield_now() } else { spin_loop() }
 }
 
 struct ThreadCommunicator {

@@ -55,10 +55,10 @@ const MOST_RUNS: usize = 100_000;
 )]
 pub struct Arguments {
     /// Elements of the generated list: 100000000, 100_000_000, 1e8 or 100M [default: as many as --weights has; else 1e8
-    /// on CUDA, 1e7 on the CPU]. Of several ranks, each takes up to 2^31 - 2
+    /// on CUDA, for each rank, and 1e7 on the CPU in all]. Each rank takes up to 2^31 - 2
     #[arg(long, value_name = "N", value_parser = count::parse_long, allow_negative_numbers = true, conflicts_with = "input")]
     n: Option<u64>,
-    /// The list's successors: int32 (or int64 of such values), 1-D, -1 for the last element's
+    /// The list's successors: int32 or int64, 1-D, -1 for the last element's. Values beyond int32 need several ranks
     #[arg(long, value_name = "NEXT.NPY")]
     input: Option<PathBuf>,
     /// The generated list's order [default: random]
@@ -92,7 +92,7 @@ pub struct Arguments {
     /// Rank many lists at once: elements count from the head of their own list
     #[arg(long, conflicts_with_all = ["weights", "head", "order"])]
     forest: bool,
-    /// Write the ranks (int32), or with --weights the sums (of the weights' type)
+    /// Write the ranks (int32; int64 with --gpus or mpirun), or with --weights the sums (of the weights' type)
     #[arg(long, value_name = "RANKS.NPY")]
     output: Option<PathBuf>,
     /// Write the list's order: its elements (int32) from the head on
@@ -101,7 +101,8 @@ pub struct Arguments {
     /// Write the number of each element's list (int32); lists are numbered by their heads' indices, ascending
     #[arg(long, value_name = "LISTS.NPY", requires = "forest")]
     lists: Option<PathBuf>,
-    /// Compare the result with a sequential walk on the host; exit code 1, and no file is written, where they differ
+    /// Compare the result with a sequential walk on the host; with --gpus or mpirun, each element's rank with its
+    /// successor's, on the devices. Where they differ, no file is written, and the exit code is 1 (2 with mpirun)
     #[arg(long)]
     verify: bool,
     /// Runs after one warm-up; the one of median time is shown [default: 10 on CUDA, 1 on the CPU]

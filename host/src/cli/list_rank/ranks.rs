@@ -5,23 +5,22 @@ use std::{
     io::{Seek as _, SeekFrom, Write as _},
     path::Path,
     sync::Arc,
-    thread,
 };
 
 use bytemuck::cast_slice_mut;
 use serde::Serialize;
 use warpsmith::{
-    device::{Buffer, Device, Stream},
+    device::{Backend, Buffer, Device, Stream},
     engine::NpyFile,
-    files::{Destination, FileError, chain},
+    files::{Destination, FileError, Reason, chain},
     list_rank::distributed::{self, DistributedError, DistributedRanker, Options, Report, layout},
     npy::{Kind, Reader},
     ranks::{Communicator, threads},
     read::Source,
 };
 
-use super::{Arguments, BLOCK, ListKind, Place, Splitters, check_head};
-use crate::cli::{Global, failure::Failure, format, processes, progress::Progress, repeat, terminal};
+use super::{Arguments, BLOCK, ListKind, Place, Splitters};
+use crate::cli::{Global, failure::Failure, format, processes, progress::Progress, repeat, size, terminal};
 
 /// How much of a file is read or written at once, in elements.
 const PIECE: usize = 8 << 20;
@@ -30,6 +29,8 @@ const PIECE: usize = 8 << 20;
 struct Job<'a> {
     arguments: &'a Arguments,
     n: u64,
+    /// How many are timed, after one that isn't.
+    runs: usize,
     /// The generated list's name and the length of its runs, or the file that it is read from.
     source: Origin<'a>,
     output: Option<Destination>,
@@ -90,19 +91,13 @@ pub fn run(
         return Err(if processes.is_some_and(|ranks| ranks.rank() > 0) { Failure::Elsewhere } else { failure });
     }
     let result = run_all(global, arguments, output, processes.as_ref());
-    if let (Err(failure), Some(ranks)) = (&result, &processes) {
+    if let (Err(failure), Some(ranks)) = (&result, &processes)
+        && !matches!(failure, Failure::Elsewhere)
+    {
         // Ends all of them.
-        ranks.abort(&format!("on {}: {}", processes::host(), text(failure)));
+        ranks.abort(&failure.to_string());
     }
     result
-}
-
-fn text(failure: &Failure) -> &str {
-    match failure {
-        Failure::Error(text) | Failure::Verification(text) => text,
-        Failure::Cancelled => "cancelled",
-        Failure::Closed | Failure::Elsewhere => "another process ended",
-    }
 }
 
 fn run_all(
@@ -111,45 +106,32 @@ fn run_all(
     output: Option<Destination>,
     processes: Option<&Arc<dyn Communicator>>,
 ) -> Result<(), Failure> {
-    let (devices, ranks) = match processes {
-        Some(ranks) => (vec![processes::device(&**ranks, &global.open_all()?).clone()], vec![ranks.clone()]),
-        None => {
-            let devices = global.open_several(arguments.gpus)?;
-            let ranks = threads::on_devices(&devices)?;
-            (devices, ranks)
-        }
+    let prepare = || {
+        let devices = match processes {
+            Some(ranks) => vec![processes::device(&**ranks, &global.open_all()?).clone()],
+            None => global.open_several(arguments.gpus)?,
+        };
+        let ranks = processes.map_or((devices.len(), false), |ranks| (ranks.size(), true));
+        Ok((Job::new(arguments, output, &devices[0], ranks)?, devices))
     };
-    let job = Job::new(arguments, output, &devices[0], ranks[0].size())?;
-    let progress = Progress::new(arguments.json || global.verbose > 0 || ranks[0].rank() > 0);
-    let _work = progress.spinner(job.n as usize, format!("ranking {} elements", format::grouped(job.n as usize)));
-    let job = &job;
-    let mut results: Vec<_> = thread::scope(|scope| {
-        // MPI is for the thread that started it.
-        if let ([ranks], [device]) = (&ranks[..], &devices[..]) {
-            return vec![job.run(device, ranks.clone())];
+    let prepared: Result<_, Failure> = prepare();
+    if let Some(ranks) = processes {
+        // What all ranks come to, one says.
+        let all_failed = ranks.max(if prepared.is_err() { 0.0 } else { 1.0 })? == 0.0;
+        if all_failed && ranks.rank() > 0 {
+            return Err(Failure::Elsewhere);
         }
-        let start = |(device, ranks): (_, Arc<dyn Communicator>)| {
-            scope.spawn(move || {
-                let result = job.run(device, ranks.clone());
-                if let Err(failure) = &result {
-                    ranks.abort(text(failure));
-                }
-                result
-            })
-        };
-        let running: Vec<_> = devices.iter().zip(ranks.iter().cloned()).map(start).collect();
-        let join = |running: thread::ScopedJoinHandle<'_, _>| {
-            running.join().unwrap_or_else(|_| Err(Failure::error("a rank's thread panicked")))
-        };
-        running.into_iter().map(join).collect()
-    });
-    // Where a rank gives up, others say that it did; the cause is what it says itself.
-    let is_cause = |result: &Result<_, Failure>| result.as_ref().is_err_and(|failure| !text(failure).contains(" gave up: "));
-    let first = results.iter().position(is_cause).or_else(|| results.iter().position(Result::is_err)).unwrap_or(0);
-    match results.swap_remove(first)? {
-        Some(shown) => shown.print(job),
-        None => Ok(()),
     }
+    let (job, devices) = prepared?;
+    let is_first = processes.is_none_or(|ranks| ranks.rank() == 0);
+    let progress = Progress::new(arguments.json || global.verbose > 0 || !is_first);
+    let _work = progress.spinner(job.n as usize, format!("ranking {} elements", format::grouped(job.n as usize)));
+    let shown = match processes {
+        // MPI is for the thread that started it.
+        Some(ranks) => job.run(&devices[0], ranks.clone())?,
+        None => threads::run(&devices, |device, ranks| job.run(device, ranks))?.swap_remove(0),
+    };
+    shown.map_or(Ok(()), |shown| shown.print(&job))
 }
 
 /// Refuses options of the rankers of one device.
@@ -185,16 +167,20 @@ struct Shown {
 }
 
 impl<'a> Job<'a> {
-    fn new(arguments: &'a Arguments, output: Option<Destination>, device: &Device, ranks: usize) -> Result<Self, Failure> {
+    fn new(
+        arguments: &'a Arguments,
+        output: Option<Destination>,
+        device: &Device,
+        (ranks, are_processes): (usize, bool),
+    ) -> Result<Self, Failure> {
+        let is_cpu = device.backend() == Backend::Cpu;
         let (n, source) = match &arguments.input {
             Some(path) => {
-                let (n, input) =
-                    Input::open(path).map_err(|reason| Failure::error(format_args!("{}: {reason}", path.display())))?;
+                let (n, input) = Input::open(path).map_err(|reason| in_file(path, &reason))?;
                 (n, Origin::File(path, input))
             }
             None => {
-                let each = if device.backend() == warpsmith::device::Backend::Cuda { 100_000_000 } else { 1_000_000 };
-                let n = arguments.n.unwrap_or(each * ranks as u64);
+                let n = arguments.n.unwrap_or(if is_cpu { 10_000_000 } else { 100_000_000 * ranks as u64 });
                 let source = match arguments.kind {
                     Some(ListKind::Sequential) => ("sequential", n),
                     Some(ListKind::BlockShuffled) => ("block-shuffled", u64::from(BLOCK)),
@@ -204,8 +190,13 @@ impl<'a> Job<'a> {
             }
         };
         layout(n, ranks).map_err(Failure::error)?;
-        check_head(arguments.head, n)?;
-        Ok(Job { arguments, n, source, output })
+        if is_cpu {
+            // The list, its ranks, and splitters.
+            let here = if are_processes { n / ranks as u64 } else { n };
+            size::check_memory(format::counted(here as usize, "element", "elements"), 18.0 * here as f64)?;
+        }
+        let runs = arguments.repeat.unwrap_or(if is_cpu { 1 } else { 10 });
+        Ok(Job { arguments, n, runs, source, output })
     }
 
     /// An error of the list, which names its file.
@@ -227,7 +218,7 @@ impl<'a> Job<'a> {
             Origin::Generated(_, run) => distributed::generate(&stream, layout, rank, *run, self.arguments.seed)?,
             Origin::File(path, input) => {
                 let mut next = device.alloc(layout.len(rank))?;
-                input.read(&stream, layout.first(rank), &mut next).map_err(|reason| in_file(path, &reason))?;
+                input.read(path, &stream, layout.first(rank), &mut next)?;
                 next
             }
         };
@@ -236,7 +227,7 @@ impl<'a> Job<'a> {
         let mut ranker = DistributedRanker::new(device, ranks.clone(), options);
         let head = self.arguments.head.map(|head| head as u64);
         let once = || ranker.rank(&stream, self.n, &next, head, &mut result);
-        let report = match repeat::median(self.arguments.repeat, once, Report::total_ms) {
+        let report = match repeat::median(Some(self.runs), once, Report::total_ms) {
             Ok(report) => report,
             Err(error) => return Err(self.shared(error, &*ranks)),
         };
@@ -307,13 +298,13 @@ impl<'a> Job<'a> {
     }
 }
 
-fn in_file(path: &Path, reason: &impl std::fmt::Display) -> Failure {
+fn in_file(path: &Path, reason: &Reason) -> Failure {
     Failure::error(format_args!("{}: {reason}", path.display()))
 }
 
 impl Input {
     /// Opens a file of int64 or int32, which several ranks read at once.
-    fn open(path: &Path) -> Result<(u64, Self), warpsmith::files::Reason> {
+    fn open(path: &Path) -> Result<(u64, Self), Reason> {
         let reader = Reader::open(path)?;
         let kind = reader.kind("next", &[Kind::I32, Kind::I64])?;
         let &[n] = reader.shape() else {
@@ -329,14 +320,14 @@ impl Input {
     }
 
     /// Reads the elements from `first` on, as many as `next` has.
-    fn read(&self, stream: &Stream, first: u64, next: &mut Buffer<i64>) -> Result<(), warpsmith::files::Reason> {
+    fn read(&self, path: &Path, stream: &Stream, first: u64, next: &mut Buffer<i64>) -> Result<(), Failure> {
         let size = self.kind.size();
         let (len, mut values, mut narrow) = (next.len(), Vec::<i64>::new(), Vec::<i32>::new());
         for from in (0..len).step_by(PIECE) {
             let piece = (len - from).min(PIECE);
             values.resize(piece, 0);
             let at = self.header + (first + from as u64) * size as u64;
-            let failed = |error| warpsmith::files::Reason::because("can't be read", error);
+            let failed = |error| in_file(path, &Reason::because("can't be read", error));
             if self.kind == Kind::I64 {
                 self.source.read_exact_at(cast_slice_mut(&mut values), at).map_err(failed)?;
                 if self.is_swapped {
@@ -348,8 +339,7 @@ impl Input {
                 let widen = |&value: &i32| i64::from(if self.is_swapped { value.swap_bytes() } else { value });
                 values.iter_mut().zip(&narrow).for_each(|(value, narrow)| *value = widen(narrow));
             }
-            let target = next.view_mut(from..from + piece).map_err(|error| error.to_string())?;
-            stream.upload(target, &values).map_err(|error| error.to_string())?;
+            stream.upload(next.view_mut(from..from + piece)?, &values)?;
         }
         Ok(())
     }
@@ -362,7 +352,6 @@ impl Shown {
             Origin::Generated(name, _) => (*name).to_owned(),
             Origin::File(path, _) => path.display().to_string(),
         };
-        let runs = job.arguments.repeat.unwrap_or(1);
         let total = report.total_ms();
         if job.arguments.json {
             return terminal::print_json(&Object {
@@ -378,7 +367,7 @@ impl Shown {
                 exchange_ms: report.exchange_ms,
                 steps: report.steps.iter().map(|step| Step { name: step.name, ms: step.ms, bytes: step.bytes }).collect(),
                 total_ms: total,
-                runs,
+                runs: job.runs,
                 verified: job.arguments.verify.then_some(true),
             });
         }
@@ -397,7 +386,7 @@ impl Shown {
             rate if rate.is_empty() => rate,
             rate => format!(": {rate}"),
         };
-        terminal::print(format_args!("{}{rate}.", repeat::in_words(runs)))?;
+        terminal::print(format_args!("{}{rate}.", repeat::in_words(job.runs)))?;
         terminal::print(format_args!(
             "Sent: {} in {} ({} of rank 0's time).",
             format::bytes(*sent),

@@ -12,7 +12,7 @@ use super::rank::{Rank, Statistic, Times};
 use super::{Platform, Setup, Span, Timeline};
 use crate::device::Device;
 use crate::files::{chain, reason};
-use crate::ranks::{Communicator, RanksError, threads};
+use crate::ranks::{AbortOnPanic, Communicator, RanksError, threads};
 
 /// What rank 0 asks all ranks to do.
 #[derive(Debug, Serialize, Deserialize)]
@@ -242,17 +242,6 @@ impl Group {
             self.rank.ranks().broadcast(bytes).map_err(RulesError::from).and_then(|_| Self::answer(&mut self.rank, request));
         self.broken = answers.is_err();
         answers
-    }
-}
-
-/// Lets the other ranks know when this one's thread ends by a panic.
-struct AbortOnPanic(Arc<dyn Communicator>);
-
-impl Drop for AbortOnPanic {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.abort("its thread has panicked");
-        }
     }
 }
 

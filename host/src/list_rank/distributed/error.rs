@@ -13,6 +13,15 @@ pub enum DistributedError {
     /// Ranks can't reach each other, or another one failed.
     #[error(transparent)]
     Ranks(#[from] RanksError),
+    /// The ranks disagree on what is to be done.
+    #[error("the ranks were not all given the same n, head and options")]
+    Different,
+    /// As many ranks can't have parts of a list.
+    #[error("lists can be divided among 1 to 8192 ranks, not {ranks}")]
+    Count {
+        /// The number of ranks.
+        ranks: usize,
+    },
     /// More elements than the ranks can number.
     #[error("a list of {n} elements is too long for {ranks} ranks: at most 2^31 - 2 for each, and 2^47 in all")]
     TooLong {
@@ -107,7 +116,7 @@ pub enum DistributedError {
     },
     /// An element's rank isn't one more than its predecessor's.
     #[error(
-        "the rank of element {element} is wrong: the element before it has another one than one less, or it isn't at its end of the list"
+        "the rank of element {element} is wrong: it isn't one more than its predecessor's, or, for the last element, not n - 1"
     )]
     WrongRank {
         /// The first such element.

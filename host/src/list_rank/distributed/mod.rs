@@ -5,40 +5,33 @@
 //! [`ranks`](crate::ranks). [`DistributedRanker`] gives each element the number of those before it, in as many blocks:
 //!
 //! ```
-//! use std::thread;
-//! use warpsmith::{device::Device, list_rank::distributed::{DistributedRanker, Options, layout}, ranks::threads};
+//! use warpsmith::{
+//!     device::Device,
+//!     list_rank::distributed::{DistributedError, DistributedRanker, Options, layout},
+//!     ranks::threads,
+//! };
 //!
 //! //              2 -> 0 -> 3 -> 1
 //! let next = [3i64, -1, 0, 1];
 //! let device = Device::cpu();
-//! thread::scope(|scope| {
-//!     for ranks in threads::communicators(2) {
-//!         let device = &device;
-//!         scope.spawn(move || {
-//!             let layout = layout(4, 2)?;
-//!             let first = layout.first(ranks.rank()) as usize;
-//!             let own = device.upload(&next[first..first + layout.len(ranks.rank())])?;
-//!             let (stream, mut result) = (device.stream()?, device.alloc(own.len())?);
-//!             let rank = ranks.rank();
-//!             DistributedRanker::new(device, ranks, Options::default()).rank(&stream, 4, &own, None, &mut result)?;
-//!             assert_eq!(stream.download_vec(&result)?, [[1, 3], [0, 2]][rank]);
-//!             Ok::<(), warpsmith::list_rank::distributed::DistributedError>(())
-//!         });
-//!     }
-//! });
+//! let parts = threads::run(&[device.clone(), device], |device, ranks| {
+//!     let layout = layout(4, 2)?;
+//!     let first = layout.first(ranks.rank()) as usize;
+//!     let own = device.upload(&next[first..first + layout.len(ranks.rank())])?;
+//!     let (stream, mut result) = (device.stream()?, device.alloc(own.len())?);
+//!     DistributedRanker::new(device, ranks, Options::default()).rank(&stream, 4, &own, None, &mut result)?;
+//!     Ok::<_, DistributedError>(stream.download_vec(&result)?)
+//! })?;
+//! assert_eq!(parts, [[1, 3], [0, 2]]);
+//! # Ok::<(), DistributedError>(())
 //! ```
 //!
-//! One element of every few is a *splitter*. Travellers walk from each splitter to the next one on the list, as far as
-//! they can on a rank, and then on as messages of 16 bytes, which the ranks send each other in bulk, round by round: of
-//! a list that stays on a rank for long there are few. The splitters are a list again, a fraction as long; one that is
-//! short enough is ranked on one rank's device, by [`ListRanker`](super::ListRanker). Then the travellers walk once
-//! more, and leave each element its rank. Beside `next` and the ranks that takes memory for splitters alone.
+//! `docs/cluster.md` says how it works, [`gpu_kernels::list_rank::distributed`] what a rank's device does. Beside `next`
+//! and the ranks it takes memory for splitters alone.
 //!
-//! Lists are checked at no price: a list is right exactly if all its indices are in range and the elements reached from
-//! its head are `n`. What is wrong is then found by way of the host, and named.
-//!
-//! Source: the idea that a list is first made short where it lies is that of Sanders, Schimek, Uhl and Weidmann,
-//! "Engineering Scalable Distributed List Ranking" (arXiv 2606.09318); splitters are those of one device.
+//! Lists are checked at no price. Splitters to which two travellers came would show; where there are none, each element
+//! is passed once at most, and the list is right exactly if `n` are passed on the way from its head. What is wrong is
+//! then found by way of the host, and named.
 
 mod check;
 mod error;
@@ -65,18 +58,22 @@ use super::{
 };
 use crate::{
     device::{Buffer, Device, DeviceError, Stream},
+    errors::chain,
     launch,
-    ranks::{Communicator, RanksError},
+    ranks::Communicator,
 };
 
 /// Which indices each of `ranks` ranks has: `first(rank)` and on, `len(rank)` of them. All have as many, but for the
 /// last ones, which may have fewer or none.
 ///
 /// # Errors
-/// [`DistributedError::TooLong`].
+/// [`DistributedError::Count`], [`DistributedError::TooLong`].
 pub fn layout(n: u64, ranks: usize) -> Result<Blocks, DistributedError> {
+    if !(1..=MOST_RANKS).contains(&ranks) {
+        return Err(DistributedError::Count { ranks });
+    }
     let block = n.div_ceil(ranks as u64).max(1);
-    if block >= i32::MAX as u64 || n > 1 << 47 || ranks > MOST_RANKS {
+    if block >= i32::MAX as u64 || n > 1 << 47 {
         return Err(DistributedError::TooLong { n, ranks });
     }
     Ok(Blocks::new(n, block))
@@ -86,9 +83,8 @@ pub fn layout(n: u64, ranks: usize) -> Result<Blocks, DistributedError> {
 const MOST_RANKS: usize = 8192;
 
 /// After so many rounds for each element between two splitters, the list is checked before it goes on. (Sublists of
-/// a random list are rarely longer than 30 times their average.)
+/// a random list are rarely longer than 30 times their average.) More rounds than elements are a circle anyway.
 const PATIENCE: usize = 50;
-const MOST_PATIENCE: usize = 5000;
 
 /// How to rank.
 #[derive(Clone, Debug)]
@@ -165,8 +161,6 @@ struct Measured {
     /// The sum of the whole list, and of the part up to its last splitter.
     total: i64,
     to_last: i64,
-    /// Whether all splitters are on the list.
-    is_whole: bool,
     first_node: u64,
     nodes: usize,
 }
@@ -208,7 +202,7 @@ impl DistributedRanker {
     /// Has the others know of an error that they don't get themselves.
     fn tell<T>(&self, result: Result<T, DistributedError>) -> Result<T, DistributedError> {
         match &result {
-            Err(error) if !error.is_shared() => self.group.ranks.abort(&error.to_string()),
+            Err(error) if !error.is_shared() => self.group.ranks.abort(&chain(error)),
             _ => {}
         }
         result
@@ -239,7 +233,7 @@ impl DistributedRanker {
         let level = Level { blocks: layout, next, weights: &none, splitters, head: first };
         let mut counts = Counts::default();
         let measured = match self.measure(stream, &level, 0, head, &mut counts, &mut clock)? {
-            Some(measured) if measured.is_whole && measured.total as u64 == n => measured,
+            Some(measured) if measured.total as u64 == n => measured,
             found => {
                 check::diagnose(&mut self.group, stream, layout, next, head)?;
                 let reached = found.as_ref().map_or(0, |found| found.total as u64);
@@ -266,7 +260,7 @@ impl DistributedRanker {
         let given =
             [n, head.unwrap_or(u64::MAX), u64::from(self.options.group), self.options.remainder, u64::from(self.options.seed)];
         if self.group.share(given)?.iter().any(|of_rank| *of_rank != given) {
-            return Err(RanksError::Message("ranks were given other lists, heads or options than others".to_owned()).into());
+            return Err(DistributedError::Different);
         }
         let layout = layout(n, self.group.size())?;
         for &(what, found) in arrays {
@@ -335,7 +329,7 @@ impl DistributedRanker {
         stream.fill(&mut *before, UNREACHED)?;
         stream.fill_zero(&mut *distance)?;
         let count = self.travel.start(stream, level, (first_node, nodes), &self.none, 0, rank)?;
-        let limit = (depth == 0).then(|| (PATIENCE * splitters.group as usize).min(MOST_PATIENCE));
+        let limit = (depth == 0).then(|| (PATIENCE * splitters.group as usize).min(level.blocks.n as usize));
         let mut rounds = Rounds { limit, ..Rounds::default() };
         let mut task = Task::Measure { before, distance };
         if !self.travel.run(&mut self.group, stream, level, count, &mut task, &mut rounds)? {
@@ -351,23 +345,23 @@ impl DistributedRanker {
         let place = |(rank, first): (usize, u32)| rank as u64 * block + u64::from(first) - 1;
         let first = all.iter().map(|found| found.first).enumerate().find(|&(_, first)| first > 0).map(place);
         let last = all.iter().find(|found| found.ends > 0);
-        let is_sound = all.iter().map(|found| found.ends).sum::<u32>() == 1 && all.iter().all(|found| found.lost == 0);
+        let ends: u64 = all.iter().map(|found| u64::from(found.ends)).sum();
+        let is_sound = ends == 1 && all.iter().all(|found| found.lost == 0);
         let Some(last) = last.filter(|_| is_sound) else {
             self.nodes[depth] = Some(of_level);
             return Ok(None);
         };
         clock.end(if depth == 0 { "measure" } else { "remainder" }, if depth == 0 { 8 * level.next.len() as u64 } else { 0 });
         let mut to_last = 0;
-        let (mut is_complete, mut is_whole) = (true, true);
+        let mut is_complete = true;
         if last.last == HEAD {
             // No splitter is on the list.
             after.ensure(nodes)?;
             stream.fill(&mut *after, -1)?;
-            is_whole = counts.nodes.last() == Some(&0);
         } else if let Some(first) = first {
             if layout.n <= self.options.remainder || block <= u64::from(splitters.group) {
                 let list = (&*before, &*distance);
-                (to_last, is_whole) = self.remainder.rank(&mut self.group, stream, layout, list, (last.last, first), after)?;
+                to_last = self.remainder.rank(&mut self.group, stream, layout, list, (last.last, first), after)?;
             } else {
                 let above =
                     Level { blocks: layout, next: before, weights: distance, splitters: self.splitters(nodes), head: last.last };
@@ -376,7 +370,7 @@ impl DistributedRanker {
                 match self.measure(stream, &above, depth + 1, None, counts, clock)? {
                     Some(measured) => {
                         self.number(stream, &above, depth + 1, &measured, after, counts)?;
-                        (to_last, is_whole) = (measured.total, measured.is_whole);
+                        to_last = measured.total;
                     }
                     None => is_complete = false,
                 }
@@ -387,7 +381,7 @@ impl DistributedRanker {
         stream.synchronize()?;
         clock.end("remainder", 0);
         self.nodes[depth] = Some(of_level);
-        Ok(is_complete.then(|| Measured { total: to_last + last.sum as i64, to_last, is_whole, first_node, nodes }))
+        Ok(is_complete.then(|| Measured { total: to_last + last.sum as i64, to_last, first_node, nodes }))
     }
 
     /// Leaves each element what comes before it.
@@ -416,8 +410,9 @@ impl DistributedRanker {
     /// # Errors
     /// [`DistributedError::WrongRank`], and what can go wrong on the way.
     pub fn verify(&mut self, stream: &Stream, n: u64, next: &Buffer<i64>, ranks: &Buffer<i64>) -> Result<(), DistributedError> {
-        let layout = self.check(n, None, &[("next", next.len()), ("ranks", ranks.len())])?;
-        let result = check::verify(&mut self.group, &mut self.travel, stream, layout, next, ranks);
+        let layout = self.check(n, None, &[("next", next.len()), ("ranks", ranks.len())]);
+        let verify = |layout| check::verify(&mut self.group, &mut self.travel, stream, layout, next, ranks);
+        let result = layout.and_then(verify);
         self.tell(result)
     }
 }
@@ -453,33 +448,10 @@ impl Clock {
 /// # Errors
 /// Where the device has too little memory.
 pub fn generate(stream: &Stream, layout: Blocks, rank: usize, run: u64, seed: u64) -> Result<Buffer<i64>, DeviceError> {
-    let (runs, order) = of_runs(layout, run, seed);
+    let runs = Runs { n: layout.n, run: run.max(1) };
+    let order = Permutation::new(runs.whole(), seed);
     let mut next = stream.device().alloc(layout.len(rank))?;
     let grid = blocks(next.len(), BLOCK);
     launch!(stream, generate::runs<<<grid, BLOCK>>>(runs, order, layout.first(rank), &mut next))?;
     Ok(next)
-}
-
-/// The first element of this rank whose rank is not what it is by the way in which [`generate()`] made the list.
-///
-/// # Errors
-/// What earlier work on the device came to.
-pub fn first_wrong(
-    stream: &Stream,
-    layout: Blocks,
-    rank: usize,
-    (run, seed): (u64, u64),
-    ranks: &Buffer<i64>,
-) -> Result<Option<u64>, DeviceError> {
-    let (runs, order) = of_runs(layout, run, seed);
-    let mut wrong = stream.device().upload(&[u64::MAX])?;
-    let grid = blocks(ranks.len(), BLOCK);
-    // SAFETY: there is a number.
-    unsafe { launch!(stream, generate::check_runs<<<grid, BLOCK>>>(runs, order, layout.first(rank), ranks, &mut wrong))? };
-    Ok(Some(stream.download_vec(&wrong)?[0]).filter(|&element| element != u64::MAX))
-}
-
-fn of_runs(layout: Blocks, run: u64, seed: u64) -> (Runs, Permutation) {
-    let runs = Runs { n: layout.n, run: run.max(1) };
-    (runs, Permutation::new(runs.whole(), seed))
 }

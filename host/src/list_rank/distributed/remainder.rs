@@ -37,7 +37,7 @@ impl Remainder {
     }
 
     /// The exclusive prefix sums of `weights` along the list from `head` to `tail`, for this rank's part of it; less
-    /// than 0 for elements that aren't on it. Returns the sum of all, and whether all are.
+    /// than 0 for elements that aren't on it. Returns the sum of all that are.
     pub fn rank(
         &mut self,
         group: &mut Group,
@@ -46,7 +46,7 @@ impl Remainder {
         (next, weights): (&Buffer<i64>, &Buffer<i64>),
         (head, tail): (u64, u64),
         sums: &mut Buffer<i64>,
-    ) -> Result<(i64, bool), DistributedError> {
+    ) -> Result<i64, DistributedError> {
         let (size, own) = (group.size(), next.len());
         let parts = starts(group.share(own as u64)?.iter().map(|&len| len as usize));
         let n = parts[size];
@@ -62,7 +62,7 @@ impl Remainder {
         }
         group.exchange(stream, (next, &part), (&mut self.next, &all))?;
         group.exchange(stream, (weights, &part), (&mut self.weights, &all))?;
-        let mut total = (0, false);
+        let mut total = 0;
         if is_first {
             let place = |index: u64| {
                 let (rank, local) = blocks.place(index);
@@ -76,17 +76,15 @@ impl Remainder {
         }
         sums.ensure(own)?;
         group.exchange(stream, (&self.sums, &all), (sums, &part))?;
-        let (sum, is_whole) = total;
-        let [sum, is_whole] = group.share([sum, i64::from(is_whole)])?[0];
-        Ok((sum, is_whole != 0))
+        Ok(group.share(total)?[0])
     }
 
-    fn rank_here(&mut self, stream: &Stream, head: usize, tail: usize) -> Result<(i64, bool), DeviceError> {
+    fn rank_here(&mut self, stream: &Stream, head: usize, tail: usize) -> Result<i64, DeviceError> {
         let Remainder { ranker, narrow, weights, sums, .. } = self;
         match ranker.prefix_sums(stream, narrow, Some(head as i32), weights, sums) {
             Ok(_) => {
                 let last = [stream.download_vec(sums.view(tail..=tail)?)?, stream.download_vec(weights.view(tail..=tail)?)?];
-                Ok((last.concat().iter().sum(), true))
+                Ok(last.concat().iter().sum())
             }
             Err(ListError::Device(error)) => Err(error),
             // Elements are missing: the whole list is bad, and what is wrong with it shows by what is on this one.
@@ -103,7 +101,7 @@ impl Remainder {
                     }
                 }
                 stream.upload(sums, &found)?;
-                Ok((sum, false))
+                Ok(sum)
             }
         }
     }

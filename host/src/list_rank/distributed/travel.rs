@@ -180,7 +180,7 @@ impl Travel {
         *count = receives[size];
         if *count >= i32::MAX as usize {
             return Err(RanksError::Message(format!(
-                "{count} sublists come to rank {rank} at once: take more elements for each"
+                "{count} travellers reach rank {rank} at once, and at most 2^31 - 2 can: raise `Options::group`"
             ))
             .into());
         }

@@ -6,7 +6,6 @@ mod show;
 use std::{
     hash::{DefaultHasher, Hash, Hasher as _},
     ops::Range,
-    panic::resume_unwind,
     path::{Path, PathBuf},
     sync::Arc,
     thread,
@@ -18,11 +17,10 @@ use ranks::Ranks;
 use rayon::prelude::*;
 use show::Shown;
 use warpsmith::{
-    engine::{Checkpoint, Control, Engine, NpyFile, Pages, Queue, Report, Settings, Trace, condensed_len, dense_len},
+    engine::{Checkpoint, Control, Engine, NpyFile, Queue, Report, Settings, Trace, condensed_len, dense_len},
     files::Destination,
     npy::{self, Kind},
     pcf::{Layout, Measure, Pairwise, PairwiseError, PcfError, PcfReal, PcfSet, io::PcfData},
-    threads,
 };
 
 use super::{
@@ -534,29 +532,20 @@ impl<'a> Job<'a> {
             None => (NpyFile::<T>::begin_at(output, &shape, field)?, None),
         };
         let entries = file.as_slice().len();
-        let pages = file.pages();
-        let (engine, report) = thread::scope(|scope| {
-            let make = |pages: &Arc<Pages>| {
-                let pages = Arc::clone(pages);
-                threads::spawn(scope, "pages".to_owned(), move || pages.make_all().inspect(|()| tracing::debug!("pages made")))
-            };
-            let making = pages.as_ref().map(make).transpose().map_err(Failure::error)?;
-            let engine = engine(checkpoint.as_ref().and_then(Checkpoint::block_side))?;
-            tracing::debug!("devices open");
-            pairwise.prepare(&engine)?;
-            tools.timeline.end("getting ready");
-            let report = self.with_control(pairwise.merge_steps(), entries, tools, &interrupt, |control| {
-                let queue = checkpoint.as_ref().map(|checkpoint| checkpoint as &dyn Queue);
-                let control = Control { queue, pages: pages.as_deref(), ..control };
-                pairwise.compute_into(&engine, layout, file.as_mut_slice(), control)
-            })?;
-            making.map_or(Ok(()), |making| making.join().unwrap_or_else(|panic| resume_unwind(panic)))?;
-            Ok::<_, Failure>((engine, report))
+        let room = file.room();
+        let engine = engine(checkpoint.as_ref().and_then(Checkpoint::block_side))?;
+        tracing::debug!("devices open");
+        pairwise.prepare(&engine)?;
+        tools.timeline.end("getting ready");
+        let mut report = self.with_control(pairwise.merge_steps(), entries, tools, &interrupt, |control| {
+            let queue = checkpoint.as_ref().map(|checkpoint| checkpoint as &dyn Queue);
+            let control = Control { queue, room: room.as_deref(), ..control };
+            pairwise.compute_into(&engine, layout, file.as_mut_slice(), control)
         })?;
         tools.timeline.end("computing");
         let opened = tools.devices.devices()?;
         let mut devices: Vec<_> = opened.iter().map(|device| device.name().to_owned()).collect();
-        let (found, mut report) = (checkpoint.as_ref().map_or(0, Checkpoint::blocks_found), report);
+        let found = checkpoint.as_ref().map_or(0, Checkpoint::blocks_found);
         if let Some(ranks) = &tools.ranks {
             file.flush()?;
             // All let go of it together.

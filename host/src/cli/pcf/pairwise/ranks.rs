@@ -75,11 +75,6 @@ impl Ranks {
 
     /// Ends all processes because of this.
     pub fn abort(&self, failure: &Failure) {
-        let reason = match failure {
-            Failure::Error(text) | Failure::Verification(text) => text,
-            Failure::Cancelled => "cancelled",
-            Failure::Closed | Failure::Elsewhere => "another process ended",
-        };
-        self.0.abort(&format!("on {}: {reason}", processes::host()));
+        self.0.abort(&failure.to_string());
     }
 }
