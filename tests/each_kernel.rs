@@ -19,6 +19,10 @@ use gpu_kernels::{
     collectives::probe,
     floors,
     halo::{Brick, faces, stencil},
+    list_rank::{
+        Expected, Status,
+        binned::{self, Cut},
+    },
     overlap::adam::{self, LanesArgs, MemoryArgs, POSE_MEMORY, SlopesArgs, Step},
     samples::{self, matmul},
 };
@@ -45,6 +49,37 @@ type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
 fn stream() -> Result<Stream> {
     Ok(Device::best()?.stream()?)
+}
+
+/// What long lists alone go through: pairs that are stored at once, and such that are binned once more.
+fn windows<V: Weight + PartialEq + std::fmt::Debug>(value: impl Fn(i32) -> V) -> Result {
+    let stream = stream()?;
+    let device = stream.device();
+    let (n, first) = (100, 1000);
+    let pairs = |first: i32| (0..n).rev().map(|i| V::record(first + i, value(i))).collect::<Vec<_>>();
+    let (pairs, far) = (device.upload(&pairs(0))?, device.upload(&pairs(first))?);
+    let (status, expected) = (device.upload(&[Status::default()])?, Expected { ranked: 0, ends: 0 });
+    let mut results = device.alloc::<V>(n as usize)?;
+    // SAFETY: there is a result for each pair.
+    unsafe { launch!(stream, binned::finish_wide::<V><<<1, 64>>>(&pairs, &mut results, &status, expected))? };
+    assert!(stream.download_vec(&results)?.into_iter().eq((0..n).map(&value)));
+
+    let cut = Cut { n: n as u32, window_bits: 4, vectors: 2 };
+    let (mut finer, mut filled) = (device.alloc::<V::Record>(n as usize)?, device.alloc_zeroed::<u32>(7)?);
+    let shared = cut.partition_shared(32, size_of::<V::Record>());
+    // SAFETY: there are as many finer pairs as pairs, a counter for each window, and the shared memory of 32 threads.
+    unsafe {
+        launch!(stream, binned::regroup::<V><<<1, 32, shared>>>(
+            &far, first as u32, &mut finer, &mut filled, cut, &status, expected
+        ))?;
+    }
+    assert_eq!(stream.download_vec(&filled)?, [16, 16, 16, 16, 16, 16, 4]);
+    for (window, pairs) in stream.download_vec(&finer)?.chunks(16).enumerate() {
+        let mut found: Vec<_> = pairs.iter().map(|&pair| V::parts(pair)).collect();
+        found.sort_by_key(|&(element, _)| element);
+        assert!(found.into_iter().eq((16 * window as i32..n.min(16 * window as i32 + 16)).map(|i| (i, value(i)))));
+    }
+    Ok(())
 }
 
 /// A list long enough for two levels of sublists.
@@ -80,6 +115,10 @@ fn lists() -> Result {
     let forest = ListRanker::new(device, options).forest(&stream, &device.upload(&next)?, &mut ranks, &mut lists)?;
     assert_eq!(forest.lists, 4);
     assert!(stream.download_vec(&lists)?.into_iter().eq((0..40).map(|i| i / 10)));
+    windows::<i32>(|i| i)?;
+    windows::<i64>(i64::from)?;
+    windows::<f32>(|i| i as f32)?;
+    windows::<f64>(f64::from)?;
     sums::<i32>(3, |i| 3 * i as i32)?;
     sums::<i64>(-3, |i| -3 * i as i64)?;
     sums::<f32>(0.5, |i| 0.5 * i as f32)?;

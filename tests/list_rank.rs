@@ -127,7 +127,8 @@ fn expected_sums<V: Weight>(next: &[i32], weights: &[V]) -> Vec<V> {
     sums
 }
 
-/// Shared memory so small that 70,000 elements have windows that don't fit into it.
+/// Shared memory so small that 70,000 elements have windows that are put in place in parts, and 140,000 of 8 bytes such
+/// that are binned once more.
 const LITTLE: Option<usize> = Some(3200);
 
 /// `binned` as it is on a GPU, with little shared memory, and with so little that windows are wide.
@@ -135,11 +136,13 @@ const LITTLE: Option<usize> = Some(3200);
 fn binned_with_little_shared_memory() {
     let device = Device::best().unwrap();
     let stream = device.stream().unwrap();
-    // One more and one less than what has 128 windows, the most that a block of 32 threads bins, of 2 KiB each.
-    for n in [1u32, 511, 512, 513, 65_535, 65_536, 65_537, 70_000] {
+    // One more and one less than what has 128 windows, the most that a block of 32 threads bins, of 2 KiB each; then windows
+    // of two and four parts, and larger ones.
+    for n in [1u32, 511, 512, 513, 65_535, 65_536, 65_537, 70_000, 131_072, 131_073, 262_145] {
         let next = generate::random(n, 77);
         let expected = expected(&next);
-        for shared in [LITTLE, Some(5000), Some(64 << 10), Some(99 << 10)] {
+        let more = [Some(5000), Some(64 << 10), Some(99 << 10)];
+        for &shared in [LITTLE].iter().chain(&more[..if n > 200_000 { 0 } else { 3 }]) {
             let options = Options { strategy: Walk::Binned, shared, ..Options::default() };
             let ranks = rank(&device, options.clone(), &next, None).unwrap();
             assert!(ranks == expected, "{n}, {shared:?}");
@@ -153,6 +156,14 @@ fn binned_with_little_shared_memory() {
             );
         }
     }
+    // Sums of 8 bytes, through windows that are binned once more.
+    let next = generate::random(140_000, 5);
+    let weights: Vec<i64> = (0..140_000).map(|i| i * i).collect();
+    let (list, on_device, mut sums) =
+        (device.upload(&next).unwrap(), device.upload(&weights).unwrap(), device.alloc(140_000).unwrap());
+    let options = Options { strategy: Walk::Binned, shared: LITTLE, ..Options::default() };
+    ListRanker::new(&device, options).prefix_sums(&stream, &list, None, &on_device, &mut sums).unwrap();
+    assert!(stream.download_vec(&sums).unwrap() == expected_sums(&next, &weights));
     let too_little = Options { strategy: Walk::Binned, shared: Some(1000), ..Options::default() };
     let error = rank(&device, too_little, &[1, -1], None).unwrap_err();
     assert!(error.to_string().contains("a block can't have the shared memory"), "{error}");
@@ -237,9 +248,10 @@ fn check_forests(options: &Options, sizes: &[u32]) {
     let stream = device.stream().unwrap();
     let mut ranker = ListRanker::new(&device, options.clone());
     for &n in sizes {
-        // Lists cut out of a random one: none, few, many, and every element on its own. Then one long list and single
-        // elements, and many of two.
-        for every in [u32::MAX, 1000, 3, 1, 0, 2] {
+        // Lists cut out of a random one: few, which alone are tried of long ones; none, many, and every element on its
+        // own. Then one long list and single elements, and many of two.
+        let all = [1000, u32::MAX, 3, 1, 0, 2];
+        for &every in &all[..if n > 100_000 { 1 } else { 6 }] {
             let mut next = generate::random(n, 17);
             let ranks = expected(&next);
             let ends = |element: u32| match every {
@@ -271,8 +283,8 @@ fn forests() {
 /// Several lists in a chunk, heads that are splitters, and ranks that come through windows of all kinds.
 #[test]
 fn binned_forests() {
-    for (sublists, shared) in [(None, None), (Some(5000), LITTLE)] {
-        check_forests(&Options { strategy: Walk::Binned, sublists, shared, ..Options::default() }, &[1, 2, 33, 1000, 40_000]);
+    for (sublists, shared, longest) in [(None, None, 40_000), (Some(5000), LITTLE, 140_000)] {
+        check_forests(&Options { strategy: Walk::Binned, sublists, shared, ..Options::default() }, &[1, 2, 33, 1000, longest]);
     }
 }
 

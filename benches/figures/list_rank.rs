@@ -6,18 +6,24 @@
 //! It measures on the GPU where there is one, each figure as the median of seven runs that take turns with those it is
 //! compared with; the peer is benches/peers/list_rank.cu. `--plot FILE.csv` draws the plot of an earlier run's CSV
 //! beside it, and measures nothing. `--variants` checks and times every variant at size `--n` instead: other seeds of
-//! sublists, orders, weights, and forests.
+//! sublists, orders, weights, and forests. `--by-n FILE.csv` times variants by the number of elements, up to `--n`, into a
+//! CSV with a plot of its own, within a minute.
 
 use std::{error::Error, ffi::c_void, fs, path::PathBuf};
 
 use gpu_kernels::floors;
-use plotters::prelude::*;
+use plotters::{
+    prelude::*,
+    style::{FontStyle, register_font},
+};
 use rayon::prelude::*;
 use warpsmith::{
     device::{Buffer, Device, LaunchConfig, Stream},
     launch,
     list_rank::{ListRanker, Options, Report, SplitterRule, Strategy, generate, generate::Permutation},
 };
+
+mod by_n;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -30,17 +36,19 @@ struct Arguments {
     peer: Option<PathBuf>,
     out: Option<PathBuf>,
     plot: Option<PathBuf>,
+    by_n: Option<PathBuf>,
     variants: bool,
 }
 
 fn parse(given: Vec<String>) -> Result<Arguments> {
-    let mut arguments = Arguments { n: 0, peer: None, out: None, plot: None, variants: false };
+    let mut arguments = Arguments { n: 0, peer: None, out: None, plot: None, by_n: None, variants: false };
     let mut given = given.into_iter();
     while let Some(name) = given.next() {
         match name.as_str() {
             "--n" => arguments.n = given.next().ok_or("--n wants a number")?.parse::<f64>()? as u32,
             "--peer" => arguments.peer = given.next().map(PathBuf::from),
             "--plot" => arguments.plot = given.next().map(PathBuf::from),
+            "--by-n" => arguments.by_n = given.next().map(PathBuf::from),
             "--variants" => arguments.variants = true,
             "--out" => arguments.out = given.next().map(PathBuf::from),
             other => return Err(format!("unknown argument {other}").into()),
@@ -109,11 +117,22 @@ impl Bench {
 
 pub fn main(arguments: Vec<String>) -> Result<()> {
     let arguments = parse(arguments)?;
+    register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular()).map_err(|_| "the font can't be read")?;
     if let Some(csv) = arguments.plot {
-        return plot(&csv);
+        return if fs::read_to_string(&csv)?.starts_with("n,") { by_n::plot(&csv) } else { plot(&csv) };
     }
     let device = Device::best()?;
     let on_gpu = matches!(device.backend(), warpsmith::device::Backend::Cuda);
+    if let Some(csv) = arguments.by_n {
+        let most = match arguments.n {
+            0 if on_gpu => i32::MAX as u32 - 1,
+            0 => 10_000_000,
+            n => n,
+        };
+        println!("{device}");
+        fs::write(&csv, by_n::measure(&device, most)?)?;
+        return by_n::plot(&csv);
+    }
     let n = match arguments.n {
         0 if on_gpu => 100_000_000,
         0 => 1_000_000,

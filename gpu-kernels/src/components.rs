@@ -10,6 +10,10 @@
 //!
 //! No thread ever waits for another: a compare-and-swap that fails was overtaken by one that succeeded.
 //!
+//! Parents are loaded through the L1 cache, which may hold what they were a while ago: still a vertex of the same set,
+//! since sets are never divided. (Else nearly all threads would ask the L2 cache for the few roots of large sets.) What a
+//! compare-and-swap that fails has found is up to date.
+//!
 //! Sources: J. Jaiganesh and M. Burtscher, *A High-Performance Connected Components Implementation for GPUs*, HPDC
 //! 2018, for hooking and path halving; M. Sutton, T. Ben-Nun and A. Barak, *Optimizing Parallel Graph Connectivity
 //! Computation via Subgraph Sampling*, IPDPS 2018, for flat sets before most of the edges.
@@ -30,7 +34,7 @@ pub struct Status {
     pub loops: u32,
 }
 
-/// The root of a vertex's set, at the time.
+/// The root of a vertex's set, or one that it had.
 ///
 /// # Safety
 /// `parents` is valid for atomic access at `vertex`, and at every vertex that it leads to.
@@ -40,11 +44,11 @@ unsafe fn find(parents: *mut i32, mut vertex: i32) -> i32 {
     // SAFETY: these are the vertices that `vertex` leads to (this function's contract).
     unsafe {
         loop {
-            let parent = atomic::device::load(parents.add(vertex as usize));
+            let parent = mem::load_relaxed(parents.add(vertex as usize));
             if parent == vertex {
                 return vertex;
             }
-            let next = atomic::device::load(parents.add(parent as usize));
+            let next = mem::load_relaxed(parents.add(parent as usize));
             if next == parent {
                 return parent;
             }
@@ -67,8 +71,8 @@ pub unsafe fn unite(parents: *mut i32, u: i32, v: i32) -> Option<i32> {
     // SAFETY: what is loaded are parents of the two vertices (this function's contract), and what is stored is a root
     // smaller than the one that it becomes the parent of.
     unsafe {
-        let mut a = atomic::device::load(parents.add(u as usize));
-        let mut b = atomic::device::load(parents.add(v as usize));
+        let mut a = mem::load_relaxed(parents.add(u as usize));
+        let mut b = mem::load_relaxed(parents.add(v as usize));
         while a != b {
             (a, b) = (find(parents, a), find(parents, b));
             if a == b {
@@ -77,21 +81,16 @@ pub unsafe fn unite(parents: *mut i32, u: i32, v: i32) -> Option<i32> {
             let (small, large) = if a < b { (a, b) } else { (b, a) };
             let found = atomic::device::compare_exchange(parents.add(large as usize), large, small);
             if found == large {
-                atomic::device::fetch_min(parents.add(large as usize), find(parents, small));
+                let root = find(parents, small);
+                if root != small {
+                    atomic::device::fetch_min(parents.add(large as usize), root);
+                }
                 return Some(large);
             }
             (a, b) = (small, found);
         }
         None
     }
-}
-
-/// Whether two vertices had one parent earlier, if that is known. These loads go through the L1 cache, as others' writes
-/// don't matter to them.
-#[inline(always)]
-#[cfg_attr(not(cuda_device), track_caller)]
-pub fn are_known(known: &[i32], u: i32, v: i32) -> bool {
-    !known.is_empty() && known[u as usize] == known[v as usize]
 }
 
 /// Each vertex alone. Any grid.
@@ -109,33 +108,72 @@ pub unsafe fn start(mut parents: DisjointSlice<i32>, status: *mut Status) {
     }
 }
 
-/// Unites the ends of edges, the first of which is number `first` of its graph. Of each root that is hooked,
-/// `hooks` gets the edge. `known` are earlier parents, or nothing. Any grid.
+/// Edges that are next to each other in a sample: what a sector of memory holds.
+const RUN: usize = 4;
+
+/// Which edges to unite by: runs of four, one of every so many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, KernelParam)]
+pub struct Sample {
+    /// How many edges.
+    pub count: u32,
+    /// How many runs there are for each that is taken.
+    pub step: u32,
+}
+
+impl Sample {
+    /// The number of an edge of the sample.
+    #[inline(always)]
+    fn edge(self, index: usize) -> usize {
+        if self.step == 1 { index } else { index / RUN * (RUN * self.step as usize) + index % RUN }
+    }
+
+    /// Calls `visit` with the number and the ends of each edge of the sample, in any grid. Each edge is loaded while the
+    /// one before is dealt with.
+    #[inline(always)]
+    #[cfg_attr(not(cuda_device), track_caller)]
+    pub fn for_each(self, edges: &[I32x2], mut visit: impl FnMut(usize, I32x2)) {
+        let load = |edge: usize| edges.get(edge).copied().unwrap_or(I32x2::splat(0));
+        let (count, stride) = (self.count as usize, thread::grid_stride_1d() as usize);
+        let mut index = thread::index_1d() as usize;
+        let mut ahead = load(self.edge(index));
+        while index < count {
+            let (edge, ends) = (self.edge(index), ahead);
+            index += stride;
+            ahead = load(self.edge(index));
+            if edge < edges.len() {
+                visit(edge, ends);
+            }
+        }
+    }
+}
+
+/// Unites the ends of edges. Of each root that is hooked, `hooks` gets the edge. Counts edges from a vertex to itself,
+/// and finds the first edge that isn't between vertices. Any grid.
 ///
 /// # Safety
 /// `parents` and `hooks` have `n` elements, those of [`start()`] and of earlier edges. `status` is valid for atomic
 /// access.
 #[kernel(max_threads = 256)]
-pub unsafe fn hook(edges: &[I32x2], first: u32, n: u32, known: &[i32], parents: *mut i32, hooks: *mut u32, status: *mut Status) {
+pub unsafe fn hook(edges: &[I32x2], sample: Sample, n: u32, parents: *mut i32, hooks: *mut u32, status: *mut Status) {
     let mut loops = 0;
-    for i in thread::grid_stride(edges.len()) {
-        let (I32x2 { x: u, y: v }, edge) = (edges[i], first + i as u32);
+    sample.for_each(edges, |edge, I32x2 { x: u, y: v }| {
         if u as u32 >= n || v as u32 >= n {
             // SAFETY: the status is valid for atomic access (this kernel's contract).
-            unsafe { atomic::device::fetch_min(&raw mut (*status).outside, edge) };
+            unsafe { atomic::device::fetch_min(&raw mut (*status).outside, edge as u32) };
         } else if u == v {
             loops += 1;
-        } else if !are_known(known, u, v) {
+        } else {
             // SAFETY: both are below `n`, as all parents are, none of which is larger than its vertex (this kernel's
             // contract). A vertex is hooked once, so that no other thread writes its edge.
             unsafe {
                 if let Some(root) = unite(parents, u, v) {
-                    hooks.add(root as usize).write(edge);
+                    hooks.add(root as usize).write(edge as u32);
                 }
             }
         }
-    }
-    if loops > 0 {
+    });
+    // All edges are the last sample.
+    if loops > 0 && sample.step == 1 {
         // SAFETY: the status is valid for atomic access (this kernel's contract).
         unsafe { atomic::device::fetch_add(&raw mut (*status).loops, loops) };
     }

@@ -12,7 +12,8 @@
 //!
 //! Sources: R. E. Tarjan and U. Vishkin, *An Efficient Parallel Biconnectivity Algorithm*, SIAM J. Comput. 14(4), 1985;
 //! L. Dong, Y. Gu, Y. Sun and Y. Wang, *Provably Fast and Space-Efficient Parallel Biconnectivity*, PPoPP 2023, for
-//! fences, heads, and the graph that isn't built.
+//! fences, heads, and the graph that isn't built; *GPU Algorithms for Biconnected Components on Large Graphs*, IPDPS 2026,
+//! for the edges that need not count ([`hook_across()`]).
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::prelude::*;
@@ -22,7 +23,7 @@ use crate::{
         Max, Min,
         warp::{Lanes, inclusive_scan},
     },
-    components::{NONE, are_known, unite},
+    components::{NONE, Sample, unite},
 };
 
 /// In a vertex's bits: the edge to its parent is a bridge.
@@ -128,6 +129,27 @@ pub unsafe fn mark(indices: &[u32], bits: *mut u32) {
     }
 }
 
+/// Brings the reach of each of two positions to the other.
+///
+/// # Safety
+/// There are reaches for both, valid for atomic access.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+unsafe fn reach_each_other(reaches: *mut U32x2, a: u32, b: u32) {
+    let (low, high) = (a.min(b), a.max(b));
+    // What the L1 cache has of a reach may be of before, when it was less: then the atomic changes nothing.
+    // SAFETY: there are reaches for both (this function's contract).
+    unsafe {
+        let (lows, highs) = (&raw mut (*reaches.add(high as usize)).x, &raw mut (*reaches.add(low as usize)).y);
+        if low < mem::load_relaxed(lows) {
+            atomic::device::fetch_min(lows, low);
+        }
+        if high > mem::load_relaxed(highs) {
+            atomic::device::fetch_max(highs, high);
+        }
+    }
+}
+
 /// For each edge, brings the reach of one end to the other. Edges of the forest are left out by their bits in `forest`
 /// or, where edges between the same two vertices are one, by `parents`; either may be empty. Any grid.
 ///
@@ -139,22 +161,41 @@ pub unsafe fn reach(edges: &[I32x2], forest: &[u32], parents: &[i32], positions:
         let I32x2 { x: u, y: v } = edges[edge];
         let in_forest = (!forest.is_empty() && forest[edge / 32] >> (edge % 32) & 1 != 0)
             || (!parents.is_empty() && (parents[u as usize] == v || parents[v as usize] == u));
-        if u == v || in_forest {
-            continue;
-        }
-        let (a, b) = (positions[u as usize] as u32, positions[v as usize] as u32);
-        let (low, high) = (a.min(b), a.max(b));
-        // SAFETY: positions of vertices, for which there are reaches (this kernel's contract).
-        unsafe {
-            let (lows, highs) = (&raw mut (*reaches.add(high as usize)).x, &raw mut (*reaches.add(low as usize)).y);
-            if low < atomic::device::load(lows) {
-                atomic::device::fetch_min(lows, low);
-            }
-            if high > atomic::device::load(highs) {
-                atomic::device::fetch_max(highs, high);
-            }
+        if u != v && !in_forest {
+            // SAFETY: positions of vertices, for which there are reaches (this kernel's contract).
+            unsafe { reach_each_other(reaches, positions[u as usize] as u32, positions[v as usize] as u32) };
         }
     }
+}
+
+/// For biconnected components: unites the ends of edges of which neither is above the other, and brings the reach of one
+/// end to the other for those that have united sets, and for all other edges. Any grid.
+///
+/// An edge whose ends others of its kind connect may be left out of reaches: where it leads out of a subtree, so does one
+/// of these, and their ends are in one set.
+///
+/// # Safety
+/// As [`reach()`] and [`hook_tree()`].
+#[kernel(max_threads = 256)]
+pub unsafe fn hook_across(
+    edges: &[I32x2],
+    sample: Sample,
+    positions: &[i32],
+    sizes: &[i32],
+    reaches: *mut U32x2,
+    sets: *mut i32,
+) {
+    sample.for_each(edges, |_, I32x2 { x: u, y: v }| {
+        let (a, b) = (positions[u as usize] as u32, positions[v as usize] as u32);
+        let upper = if a < b { u } else { v };
+        let is_below = a.max(b) - a.min(b) < sizes[upper as usize] as u32;
+        // SAFETY: both are vertices, which have sets and reaches (this kernel's contract).
+        unsafe {
+            if is_below || unite(sets, u, v).is_some() {
+                reach_each_other(reaches, a, b);
+            }
+        }
+    });
 }
 
 /// The reach of each position together with those before it in its block; and of each whole block, the first level of
@@ -276,25 +317,6 @@ pub unsafe fn hook_tree(parents: &[i32], bits: &[u8], mask: u8, sets: *mut i32) 
         if parents[vertex] >= 0 && bits[vertex] & mask == 0 {
             // SAFETY: both are vertices, which have sets (this kernel's contract).
             unsafe { unite(sets, vertex as i32, parents[vertex]) };
-        }
-    }
-}
-
-/// Unites the ends of edges of which neither is above the other. `known` are earlier sets. Any grid.
-///
-/// # Safety
-/// As [`hook_tree()`], and edges are between vertices.
-#[kernel(max_threads = 256)]
-pub unsafe fn hook_across(edges: &[I32x2], known: &[i32], positions: &[i32], spans: &[U32x2], sets: *mut i32) {
-    for edge in thread::grid_stride(edges.len()) {
-        let I32x2 { x: u, y: v } = edges[edge];
-        if are_known(known, u, v) {
-            continue;
-        }
-        let (a, b) = (positions[u as usize] as u32, positions[v as usize] as u32);
-        if spans[a.min(b) as usize].x <= a.max(b) {
-            // SAFETY: both are vertices, which have sets (this kernel's contract).
-            unsafe { unite(sets, u, v) };
         }
     }
 }

@@ -16,11 +16,11 @@
 //! ```
 
 use cuda_std::I32x2;
-use gpu_kernels::components::{self as kernels, NONE, Status};
+use gpu_kernels::components::{self as kernels, NONE, Sample, Status};
 
 use crate::{
     collectives::{ScanWorkspace, exclusive_scan_in_place},
-    device::{Backend, Buffer, Device, DeviceError, LaunchConfig, Stream, View},
+    device::{Backend, Buffer, Device, DeviceError, LaunchConfig, Stream},
     launch,
 };
 
@@ -30,8 +30,7 @@ pub const MOST: usize = i32::MAX as usize - 1;
 /// Threads of a block.
 pub(crate) const THREADS: u32 = 256;
 
-/// Edges of each vertex that are united before all others. Most of what is left then has one label already. On an H200, 1
-/// is as good as 2; a half takes a third longer on random graphs, and 4 a fifth longer on R-MAT.
+/// Edges for each vertex by which sets are united before all others. Most edges are within a set then.
 const FIRST: usize = 2;
 
 /// Why there are no components.
@@ -78,7 +77,7 @@ pub struct Found {
 #[derive(Debug)]
 pub struct Components {
     hooks: Buffer<u32>,
-    /// Earlier labels; then where each vertex's edge goes in a forest.
+    /// Where each vertex's edge goes in a forest.
     places: Buffer<i32>,
     status: Buffer<Status>,
     scan: ScanWorkspace<i32>,
@@ -108,12 +107,12 @@ impl Components {
         self.hooks.ensure(n)?;
         start(stream, labels, &mut self.status)?;
         self.places.ensure(n)?;
-        let Components { hooks, places, status, .. } = self;
-        in_parts(stream, edges, labels, places, false, |edges, first, known, labels| {
-            let grid = grid(stream, edges.len());
+        let Components { hooks, status, .. } = self;
+        in_parts(stream, m, labels, |sample, labels| {
+            let grid = grid(stream, sample.count as usize);
             // SAFETY: labels and hooks have `n` elements, of which the labels have been started.
             unsafe {
-                launch!(stream, kernels::hook<<<grid, THREADS>>>(edges, first, n as u32, known, labels, &mut *hooks, &mut *status))
+                launch!(stream, kernels::hook<<<grid, THREADS>>>(edges, sample, n as u32, labels, &mut *hooks, &mut *status))
             }
         })?;
         launch!(stream, kernels::mark_hooked<<<grid(stream, n), THREADS>>>(&*labels, &mut self.places))?;
@@ -176,28 +175,21 @@ pub fn repeats(stream: &Stream, edges: &Buffer<I32x2>) -> Result<usize, DeviceEr
     Ok(stream.download_vec(&repeats)?[0] as usize)
 }
 
-/// Unites by edges in two parts: a few for each vertex first, and by what is `known` then, most of the others need little
-/// more than a look. `hook` gets the edges of a part, the number of the first, the labels before them (nothing for the
-/// first part, unless they are `known_at_first`) and the labels. After each part the labels are roots.
+/// Unites by a sample of the edges, a few for each vertex, then by all: by then most edges need little more than a look.
+/// `hook` gets which edges to unite by, and the labels. After each time the labels are roots. With few edges, there is no
+/// sample.
 pub(crate) fn in_parts(
     stream: &Stream,
-    edges: &Buffer<I32x2>,
+    m: usize,
     labels: &mut Buffer<i32>,
-    known: &mut Buffer<i32>,
-    known_at_first: bool,
-    mut hook: impl FnMut(View<'_, I32x2>, u32, View<'_, i32>, &mut Buffer<i32>) -> Result<(), DeviceError>,
+    mut hook: impl FnMut(Sample, &mut Buffer<i32>) -> Result<(), DeviceError>,
 ) -> Result<(), DeviceError> {
-    let (n, m) = (labels.len(), edges.len());
-    let first = if m > 2 * FIRST * n { FIRST * n } else { m };
-    for range in [0..first, first..m] {
-        if !range.is_empty() {
-            let is_known = known_at_first || range.start > 0;
-            if is_known {
-                stream.copy(&*labels, &mut *known)?;
-            }
-            hook(edges.view(range.clone())?, range.start as u32, known.view(..if is_known { n } else { 0 })?, labels)?;
-            flatten(stream, labels)?;
-        }
+    let most = FIRST * labels.len();
+    let step = m.checked_div(most).map_or(1, |step| step.max(1));
+    let samples = [Sample { count: most as u32, step: step as u32 }, Sample { count: m as u32, step: 1 }];
+    for sample in &samples[(step == 1) as usize..] {
+        hook(*sample, labels)?;
+        flatten(stream, labels)?;
     }
     Ok(())
 }

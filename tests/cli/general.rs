@@ -427,6 +427,8 @@ fn the_demonstration_is_the_default() {
             "sequential walk",
             "strategy split",
             "strategy packed",
+            "rooting, from edges",
+            "lowest common ancestors",
             "the reference",
             "equal",
             "pdist, L1",

@@ -153,8 +153,8 @@ stores! {
 /// GPU: a plain `st`, which may race with others. CPU: relaxed atomic stores of 4 or 8 bytes.
 ///
 /// # Safety
-/// `ptr` is valid for writes and aligned. While other threads may store there, all access it by this function and
-/// [`load_relaxed`] alone, as words of one type.
+/// `ptr` is valid for writes and aligned. While other threads may store there, all access it by this function,
+/// [`load_relaxed`] and atomic operations alone, as words of one type.
 #[inline(always)]
 pub unsafe fn store_relaxed<T: Word>(ptr: *mut T, value: T) {
     // SAFETY: the pointer is valid for writes and aligned, and others use it by the same functions alone, as the caller
@@ -162,13 +162,14 @@ pub unsafe fn store_relaxed<T: Word>(ptr: *mut T, value: T) {
     unsafe { sys::store_relaxed(ptr, value) }
 }
 
-/// Loads what other threads may store at the same time by [`store_relaxed`].
+/// Loads what other threads may store at the same time by [`store_relaxed`] or an [`atomic`](crate::atomic) operation.
+/// On a GPU it may be a value of before, from the L1 cache.
 ///
 /// GPU: a plain `ld`. CPU: relaxed atomic loads of 4 or 8 bytes.
 ///
 /// # Safety
-/// `ptr` is valid for reads and aligned. While other threads may store there, all access it by this function and
-/// [`store_relaxed`] alone, as words of one type.
+/// `ptr` is valid for reads and aligned. While other threads may store there, all access it by this function,
+/// [`store_relaxed`] and atomic operations alone, as words of one type.
 #[inline(always)]
 pub unsafe fn load_relaxed<T: Word>(ptr: *const T) -> T {
     // SAFETY: the pointer is valid for reads and aligned, and others use it by the same functions alone, as the caller

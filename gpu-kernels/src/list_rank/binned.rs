@@ -6,9 +6,9 @@
 //! sublist and the first offset in its head. Once the sublists are ranked, a chunk's elements have consecutive ranks,
 //! and what is left is to bring pairs (element, rank) to their places: [`partition()`] bins them in shared memory by
 //! *window* of consecutive elements, and writes each bin in one run. Windows that fit into shared memory get their
-//! ranks put in place there, and written out in whole lines ([`finish()`]); those of longer lists are larger, and get
-//! them put in place in the L2 cache ([`finish_wide()`]). A permutation has as many pairs for each window as the window
-//! has elements, so that the bins need no counting pass.
+//! ranks put in place there, and written out in whole lines ([`finish()`]), and larger ones part by part; those of the
+//! longest lists get them put in place in the L2 cache ([`finish_wide()`]), or are binned once more ([`regroup()`]). A
+//! permutation has as many pairs for each window as the window has elements, so that the bins need no counting pass.
 //!
 //! With weights, the successor and the weight of an element are loaded together ([`join()`]), and the offsets of a
 //! chunk's elements are written beside it. In a forest, a chunk may hold several short lists.
@@ -72,6 +72,12 @@ impl Cut {
         self.n.div_ceil(1 << self.window_bits)
     }
 
+    /// Whether all of these are elements of one window, as in most vectors of a list whose neighbours lie side by side.
+    #[inline(always)]
+    const fn is_of_one_window(self, [a, b, c, d]: [u32; 4]) -> bool {
+        ((a ^ b) | (a ^ c) | (a ^ d)) >> self.window_bits == 0 && a < self.n && b < self.n && c < self.n && d < self.n
+    }
+
     /// Elements that a tile of blocks of `threads` threads has at most.
     #[inline(always)]
     pub const fn tile_elements(self, threads: u32) -> u32 {
@@ -81,11 +87,6 @@ impl Cut {
     /// Dynamic shared memory of [`partition()`] with pairs of so many bytes, in bytes.
     pub const fn partition_shared(self, threads: u32, pair: usize) -> usize {
         self.tile_elements(threads) as usize * pair + 2 * self.windows() as usize * size_of::<u32>()
-    }
-
-    /// Dynamic shared memory of [`finish()`] with values of so many bytes, in bytes.
-    pub const fn finish_shared(self, value: usize) -> usize {
-        value << self.window_bits
     }
 }
 
@@ -288,15 +289,18 @@ unsafe fn bin<V: Value>(
             bin += threads as usize;
         }
         thread::sync_threads();
-        let count = |element: u32| {
-            if element < cut.n {
-                atomic::block::fetch_add(places.add((element >> cut.window_bits) as usize), 1);
+        let claim = |element: u32, count: u32| atomic::block::fetch_add(places.add((element >> cut.window_bits) as usize), count);
+        let count = |of_vector: [u32; 4]| {
+            if cut.is_of_one_window(of_vector) {
+                claim(of_vector[0], 4);
+            } else {
+                // (`map`, since what a loop indexes doesn't stay in registers.)
+                let _ = of_vector.map(|element| if element < cut.n { claim(element, 1) } else { 0 });
             }
         };
         let mut k = 0;
         while k < vectors {
-            // (`map`, since what a loop indexes doesn't stay in registers.)
-            let _ = [words(k), words(k + 1)].map(|of_vector| of_vector.map(count));
+            let _ = [words(k), words(k + 1)].map(count);
             k += AHEAD;
         }
         thread::sync_threads();
@@ -329,15 +333,26 @@ unsafe fn bin<V: Value>(
             bin += threads as usize;
         }
         thread::sync_threads();
-        let stage = |(element, value): (u32, V)| {
-            if element < cut.n {
-                let place = atomic::block::fetch_add(places.add((element >> cut.window_bits) as usize), 1);
-                staged.add(place as usize).write(V::record(element as i32, value));
+        let stage = |of_vector: [(u32, V); 4]| {
+            let put = |place: u32, (element, value): (u32, V)| staged.add(place as usize).write(V::record(element as i32, value));
+            if cut.is_of_one_window(of_vector.map(|(element, _)| element)) {
+                let first = claim(of_vector[0].0, 4);
+                let [a, b, c, d] = of_vector;
+                put(first, a);
+                put(first + 1, b);
+                put(first + 2, c);
+                put(first + 3, d);
+            } else {
+                let _ = of_vector.map(|pair| {
+                    if pair.0 < cut.n {
+                        put(claim(pair.0, 1), pair)
+                    }
+                });
             }
         };
         let mut k = 0;
         while k < vectors {
-            let _ = [pairs_of(k), pairs_of(k + 1)].map(|of_vector| of_vector.map(stage));
+            let _ = [pairs_of(k), pairs_of(k + 1)].map(stage);
             k += AHEAD;
         }
         thread::sync_threads();
@@ -475,57 +490,107 @@ pub unsafe fn invert(targets: &[i32], values: &[i32], pairs: *mut U32x2, filled:
     unsafe { bin::<i32>(pairs, filled, cut, words, pairs_of) };
 }
 
-/// Puts the values of the block's window in place in shared memory. Returns the window, its first element and how many
-/// it has.
+/// Bins the pairs of a few windows, which begin at the element `first`, once more: into windows that fit into shared
+/// memory, and elements that count from `first` on. One block for each [`Cut::vectors`] times [`INVERSE_WORDS`] pairs for
+/// each thread, as for [`partition()`]; if the list is as expected.
+///
+/// # Safety
+/// As for [`partition()`], where `n` is the number of pairs.
+#[kernel(for V in [i32, i64, f32, f64], max_threads = 1024)]
+pub unsafe fn regroup<V: Value>(
+    pairs: &[<V as Value>::Record],
+    first: u32,
+    finer: *mut <V as Value>::Record,
+    filled: *mut u32,
+    cut: Cut,
+    status: &Status,
+    expected: Expected,
+) {
+    if !expected.is_met(status) {
+        // The whole block leaves.
+        return;
+    }
+    let threads = thread::block_dim_x() as usize;
+    let tile = thread::block_idx_x() as usize * cut.vectors as usize * threads * INVERSE_WORDS;
+    let pair = |k: usize, i: usize| {
+        let index = tile + (INVERSE_WORDS * k + i) * threads + thread::thread_idx_x() as usize;
+        if k >= cut.vectors as usize || index >= pairs.len() {
+            return (NO_ELEMENT, V::ZERO);
+        }
+        // SAFETY: compared with the length.
+        let (element, value) = V::parts(unsafe { mem::load_nc(pairs.as_ptr().add(index)) });
+        ((element as u32).wrapping_sub(first), value)
+    };
+    let pairs_of = |k: usize| [pair(k, 0), pair(k, 1), pair(k, 2), (NO_ELEMENT, V::ZERO)];
+    let words = |k: usize| pairs_of(k).map(|(element, _)| element);
+    // SAFETY: this kernel's contract.
+    unsafe { bin::<V>(finer, filled, cut, words, pairs_of) };
+}
+
+/// Puts the values of the block's part of a window in place in shared memory. Returns them, the first element and how many
+/// there are.
 ///
 /// # Safety
 /// As for [`finish()`].
 #[inline(always)]
-unsafe fn place<V: Value>(pairs: &[V::Record], cut: Cut) -> (*const V, usize, usize) {
+unsafe fn place<V: Value>(pairs: &[V::Record], cut: Cut, part_bits: u32) -> (*const V, usize, usize) {
     let (thread, threads) = (thread::thread_idx_x() as usize, thread::block_dim_x() as usize);
-    let first = (thread::block_idx_x() as usize) << cut.window_bits;
-    let size = (pairs.len() - first).min(1 << cut.window_bits);
-    let window = dynamic_shared::<V>();
+    let (part, split) = (thread::block_idx_x(), cut.window_bits - part_bits);
+    let window = ((part >> split) as usize) << cut.window_bits;
+    let in_window = (pairs.len() - window).min(1 << cut.window_bits);
+    let first = (part as usize) << part_bits;
+    let size = (pairs.len() - first).min(1 << part_bits);
+    let values = dynamic_shared::<V>();
     // Of a bad list that is trusted, two pairs may have one place.
-    // SAFETY: the launch gives `finish_shared` bytes, and places are below the window's size; all writes before the
+    // SAFETY: the launch gives room for a part's values, and places are below the part's size; all writes before the
     // barrier are atomic, and reads follow it; the window lies in `pairs`.
     unsafe {
         let put = |pair: V::Record| {
             let (element, value) = V::parts(pair);
-            atomic::block::store(window.add(element as usize & ((1 << cut.window_bits) - 1)), value);
+            if element as u32 >> part_bits == part {
+                atomic::block::store(values.add(element as usize & ((1 << part_bits) - 1)), value);
+            }
         };
-        let load = |i: usize| mem::load_nc(pairs.as_ptr().add(first + i));
+        let load = |i: usize| mem::load_nc(pairs.as_ptr().add(window + i));
         let mut i = thread;
-        while i + (LOADS - 1) * threads < size {
+        while i + (LOADS - 1) * threads < in_window {
             let some: [V::Record; LOADS] = core::array::from_fn(|k| load(i + k * threads));
             some.into_iter().for_each(put);
             i += LOADS * threads;
         }
-        while i < size {
+        while i < in_window {
             put(load(i));
             i += threads;
         }
     }
     thread::sync_threads();
-    (window, first, size)
+    (values, first, size)
 }
 
 /// Step 4b: puts the results of each window in place, if the list is as expected. One block of at most [`THREADS`]
-/// threads per window, with [`Cut::finish_shared`] bytes of shared memory.
+/// threads for each part of a window, `1 << part_bits` elements at most as large as the window, with shared memory for
+/// their values.
 ///
 /// # Safety
-/// `results` must have `pairs.len()` elements, and be aligned to 16 bytes; a window has 16 bytes of results or more.
+/// `results` must have `pairs.len()` elements, and be aligned to 16 bytes; a part has 16 bytes of results or more.
 #[kernel(for V in [i32, i64, f32, f64], max_threads = 1024)]
-pub unsafe fn finish<V: Value>(pairs: &[<V as Value>::Record], results: *mut V, cut: Cut, status: &Status, expected: Expected) {
+pub unsafe fn finish<V: Value>(
+    pairs: &[<V as Value>::Record],
+    results: *mut V,
+    cut: Cut,
+    part_bits: u32,
+    status: &Status,
+    expected: Expected,
+) {
     if !expected.is_met(status) {
         // The whole block leaves.
         return;
     }
     let (thread, threads) = (thread::thread_idx_x() as usize, thread::block_dim_x() as usize);
     let per_vector = 16 / size_of::<V>();
-    // SAFETY: this kernel's contract; the window lies in `results`, too.
+    // SAFETY: this kernel's contract; the part lies in `results`, too.
     unsafe {
-        let (window, first, size) = place::<V>(pairs, cut);
+        let (window, first, size) = place::<V>(pairs, cut, part_bits);
         let results = results.add(first);
         let mut i = thread * per_vector;
         while i + per_vector <= size {
@@ -544,14 +609,22 @@ pub unsafe fn finish<V: Value>(pairs: &[<V as Value>::Record], results: *mut V, 
 /// # Safety
 /// `ranks` and `lists` must have `pairs.len()` elements.
 #[kernel(max_threads = 1024)]
-pub unsafe fn finish_lists(pairs: &[U64x2], ranks: *mut i32, lists: *mut i32, cut: Cut, status: &Status, expected: Expected) {
+pub unsafe fn finish_lists(
+    pairs: &[U64x2],
+    ranks: *mut i32,
+    lists: *mut i32,
+    cut: Cut,
+    part_bits: u32,
+    status: &Status,
+    expected: Expected,
+) {
     if !expected.is_met(status) {
         // The whole block leaves.
         return;
     }
-    // SAFETY: this kernel's contract; the window lies in both arrays.
+    // SAFETY: this kernel's contract; the part lies in both arrays.
     unsafe {
-        let (window, first, size) = place::<i64>(pairs, cut);
+        let (window, first, size) = place::<i64>(pairs, cut, part_bits);
         let mut i = thread::thread_idx_x() as usize;
         while i < size {
             let (rank, list) = rank_and_list(*window.add(i));
@@ -573,25 +646,6 @@ pub unsafe fn finish_wide<V: Value>(pairs: &[<V as Value>::Record], results: *mu
     let put = |element: usize, value: V| unsafe { mem::store_relaxed(results.add(element), value) };
     if expected.is_met(status) {
         stream(pairs, put);
-    }
-}
-
-/// [`finish_wide()`] for a forest.
-///
-/// # Safety
-/// `ranks` and `lists` must have `pairs.len()` elements.
-#[kernel(max_threads = 256)]
-pub unsafe fn finish_wide_lists(pairs: &[U64x2], ranks: *mut i32, lists: *mut i32, status: &Status, expected: Expected) {
-    let put = |element: usize, value: i64| {
-        let (rank, list) = rank_and_list(value);
-        // SAFETY: elements are below the length.
-        unsafe {
-            mem::store_relaxed(ranks.add(element), rank);
-            mem::store_relaxed(lists.add(element), list);
-        }
-    };
-    if expected.is_met(status) {
-        stream::<i64>(pairs, put);
     }
 }
 

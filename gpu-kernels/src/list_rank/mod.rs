@@ -167,7 +167,9 @@ unsafe fn add_up(status: *mut Status, mut ranked: i64, mut ends: u32) {
         // SAFETY: the status is valid for atomic access (this function's contract).
         unsafe {
             atomic::device::fetch_add(&raw mut (*status).ranked, ranked as u64);
-            atomic::device::fetch_add(&raw mut (*status).ends, ends);
+            if ends != 0 {
+                atomic::device::fetch_add(&raw mut (*status).ends, ends);
+            }
         }
     }
 }

@@ -120,30 +120,42 @@ pub unsafe fn solve<V: Value>(next: &[i32], sums: &[V], bases: *mut <V as Value>
     }
 }
 
-/// Hands the bases of one level's nodes to the nodes of the level below, from the records of the walk over these.
+/// Hands the bases of one level's nodes to the nodes of the level below, from the records of the walk over these. Where
+/// there are `lengths`, does as [`tally()`] on the way. Any grid of whole warps.
 ///
 /// # Safety
-/// `bases` must be as long as `visits`, and must not overlap any other.
+/// `bases` must be as long as `visits`, as `next` and `lengths` are unless they are empty; it must not overlap any other,
+/// and `status` be valid for atomic access.
 #[kernel(for V in [i32, i64, f32, f64], max_threads = 256)]
 pub unsafe fn expand<V: Value>(
     visits: &[<V as Value>::Record],
     upper: &[<V as Value>::Record],
     bases: *mut <V as Value>::Record,
+    next: &[i32],
+    lengths: &[i32],
+    status: *mut Status,
 ) {
-    let node = thread::index_1d() as usize;
-    if node >= visits.len() {
-        return;
+    let (mut ranked, mut ends) = (0, 0);
+    for node in thread::grid_stride(visits.len()) {
+        let (sublist, mut value) = V::parts(visits[node]);
+        let mut mark = NONE;
+        if sublist == ROOT {
+            mark = 0;
+        } else if (sublist as u32 as usize) < upper.len() {
+            let (of_sublist, base) = V::parts(upper[sublist as usize]);
+            (mark, value) = (of_sublist, base.plus(value));
+        }
+        // SAFETY: `node` is below the arrays' length.
+        unsafe { bases.add(node).write(V::record(mark, value)) };
+        if mark != NONE && !lengths.is_empty() {
+            ranked += lengths[node] as i64;
+            ends += (next[node] == TAIL) as u32;
+        }
     }
-    let (sublist, mut value) = V::parts(visits[node]);
-    let mut mark = NONE;
-    if sublist == ROOT {
-        mark = 0;
-    } else if (sublist as u32 as usize) < upper.len() {
-        let (of_sublist, base) = V::parts(upper[sublist as usize]);
-        (mark, value) = (of_sublist, base.plus(value));
+    if !lengths.is_empty() {
+        // SAFETY: this kernel's contract; all lanes are here.
+        unsafe { add_up(status, ranked, ends) };
     }
-    // SAFETY: `node` is below the arrays' length.
-    unsafe { bases.add(node).write(V::record(mark, value)) };
 }
 
 /// Adds up the elements and the ends of the sublists that have a base: those to which a head leads.

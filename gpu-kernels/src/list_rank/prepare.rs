@@ -1,22 +1,60 @@
 //! Step 1 and what else comes before the walk: heads, and the copy for the strategy `packed`.
 
+use bytemuck::{Pod, Zeroable};
 use cuda_std::prelude::*;
 
 use super::{NONE, Status, TAIL, Value};
+use crate::collectives::{
+    Sum,
+    block::{Block, STORAGE},
+};
 
-/// What a ranking starts with: no node has a base or a visit, nothing is counted. Any grid.
+/// How far the search for a head is. All 0 between searches.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+pub struct Search {
+    /// The sum of the successors.
+    pub sum: i64,
+    /// How many blocks have added theirs.
+    pub blocks: u32,
+    /// Always 0: pads the structure.
+    pub reserved: u32,
+}
+
+/// Where lists start.
+#[derive(Clone, Copy, Debug, KernelParam)]
+pub struct Start<'a> {
+    /// The list whose head is to be found, or nothing.
+    pub next: &'a [i32],
+    /// For that.
+    pub search: *mut Search,
+    /// The head, if it is given; else -1.
+    pub head: i32,
+    /// Result: the head. With nothing to find and none given, it stays as it is.
+    pub heads: *mut i32,
+}
+
+/// Blocks of [`reset()`] and [`mark_successors()`] that a multiprocessor has at a time.
+pub const READ_BLOCKS: u32 = 6;
+/// Vectors of successors that a thread loads at a time.
+const LOADS: usize = 4;
+
+/// What a ranking starts with: no node has a base or a visit, nothing is counted. A head is found by the sum of all
+/// successors: in a list, every element but the head is the successor of one other, so that the head is what the sum lacks
+/// from `n (n - 1) / 2`; 0 where that gives none (the list is bad then). Any grid of whole warps.
 ///
 /// # Safety
-/// All pointers must be valid for as many writes as there are nodes and counters, and one of `status` and `heads`.
-#[kernel(for V in [i32, i64, f32, f64], max_threads = 256)]
+/// `start.search` must be valid for atomic access, and all 0; `start.next` aligned to 16 bytes; `status` and `start.heads`
+/// valid for a write.
+#[kernel(for V in [i32, i64, f32, f64], max_threads = 256, min_blocks = 6)]
 pub unsafe fn reset<V: Value>(
+    start: Start<'_>,
     mut bases: DisjointSlice<<V as Value>::Record>,
     mut visits: DisjointSlice<<V as Value>::Record>,
     mut counters: DisjointSlice<u32>,
     status: *mut Status,
-    heads: *mut i32,
-    head: i32,
 ) {
+    let Start { next, search, mut head, heads } = start;
     for (_, base) in bases.grid_stride_mut() {
         *base = V::record(NONE, V::ZERO);
     }
@@ -26,13 +64,59 @@ pub unsafe fn reset<V: Value>(
     for (_, counter) in counters.grid_stride_mut() {
         *counter = 0;
     }
-    if thread::index_1d() == 0 {
-        // SAFETY: both pointers are valid for a write (this kernel's contract), and only one thread writes.
+    if !next.is_empty() {
+        let mut own = 0;
+        // SAFETY: the array is aligned to vectors (this kernel's contract), and only read.
+        unsafe { each_successor(next, |vector| mem::load_nc(vector), |successor| own += successor.max(0) as i64) };
+        // SAFETY: all threads of the block are here, once; `search` is valid for atomic access, and the block that adds its
+        // sum last has it for itself (this kernel's contract).
         unsafe {
-            status.write(Status { head, ..Status::default() });
+            let sum = Block::new(shared_array![i64; STORAGE]).reduce(own, Sum);
+            if thread::thread_idx_x() != 0 {
+                return;
+            }
+            atomic::device::fetch_add(&raw mut (*search).sum, sum);
+            if atomic::device::fetch_add_acq_rel(&raw mut (*search).blocks, 1) + 1 < thread::grid_dim_x() {
+                return;
+            }
+            let n = next.len() as i64;
+            let lacking = n * (n - 1) / 2 - atomic::device::load(&raw const (*search).sum);
+            head = if (0..n).contains(&lacking) { lacking as i32 } else { 0 };
+            search.write(Search::default());
+        }
+    } else if thread::index_1d() > 0 {
+        return;
+    }
+    // SAFETY: both pointers are valid for a write (this kernel's contract), and one thread alone comes here.
+    unsafe {
+        status.write(Status { head, ..Status::default() });
+        if head >= 0 {
             heads.write(head);
         }
     }
+}
+
+/// Calls `visit` for successors, each in one thread of the grid, which has four threads at least.
+///
+/// # Safety
+/// `next` must be aligned to 16 bytes, and `load` sound for its vectors.
+#[inline(always)]
+unsafe fn each_successor(next: &[i32], load: impl Fn(*const I32x4) -> I32x4, mut visit: impl FnMut(i32)) {
+    let (first, stride) = (thread::index_1d() as usize, thread::grid_stride_1d() as usize);
+    let vectors = next.len() / 4;
+    // SAFETY: vectors below their number, of an array that is aligned to them (this function's contract).
+    let load = |vector: usize| load(unsafe { next.as_ptr().cast::<I32x4>().add(vector) });
+    let mut vector = first;
+    while vector + (LOADS - 1) * stride < vectors {
+        let some: [I32x4; LOADS] = core::array::from_fn(|k| load(vector + k * stride));
+        some.into_iter().for_each(|of_vector| of_vector.to_array().into_iter().for_each(&mut visit));
+        vector += LOADS * stride;
+    }
+    while vector < vectors {
+        load(vector).to_array().into_iter().for_each(&mut visit);
+        vector += stride;
+    }
+    next.get(4 * vectors + first).copied().into_iter().for_each(visit);
 }
 
 /// Step 1 of the strategy `packed`: records of the successors.
@@ -44,63 +128,28 @@ pub fn copy_next(next: &[i32], mut placed: DisjointSlice<U32x2>) {
     }
 }
 
-/// Adds up all successors: in a list, every element but the head is the successor of one other, so that the head is
-/// what the sum lacks from `n (n - 1) / 2`. `sum` must start at 0.
+/// Marks every element from `first` on, `count` of them, that is some element's successor, in a bitmap of `n` bits that
+/// starts at 0. With `first` 0, adds to `tails`, which starts at 0, how many elements have none. Any grid of whole warps.
 ///
 /// # Safety
-/// `sum` must be valid for atomic access.
-#[kernel(max_threads = 256)]
-pub unsafe fn sum_successors(next: &[i32], sum: *mut i64) {
-    let mut own = 0i64;
-    for i in thread::grid_stride(next.len()) {
-        own += next[i].max(0) as i64;
-    }
-    // Every lane of the block's full warps is here; blocks are launched with whole warps.
-    for distance in [16, 8, 4, 2, 1] {
-        own += warp::shuffle_down(warp::FULL_MASK, own, distance);
-    }
-    if warp::lane_id() == 0 {
-        // SAFETY: `sum` is valid for atomic access (this kernel's contract).
-        unsafe { atomic::device::fetch_add(sum, own) };
-    }
-}
-
-/// Takes the head from [`sum_successors()`]' sum; 0 where that gives none (the list is bad then). One thread.
-///
-/// # Safety
-/// The pointers must be valid.
-#[kernel(max_threads = 32)]
-pub unsafe fn set_head(sum: &i64, n: u32, status: *mut Status, heads: *mut i32) {
-    if thread::index_1d() == 0 {
-        let n = n as i64;
-        let head = n * (n - 1) / 2 - *sum;
-        let head = if (0..n).contains(&head) { head as i32 } else { 0 };
-        // SAFETY: both pointers are valid (this kernel's contract), and only one thread writes.
-        unsafe {
-            (*status).head = head;
-            heads.write(head);
-        }
-    }
-}
-
-/// Marks every element that is some element's successor, in a bitmap of `n` bits that starts at 0; adds to `tails`,
-/// which starts at 0, how many elements have none. Any grid of whole warps.
-///
-/// # Safety
-/// `marked` must have `ceil(n / 32)` words, and `tails` be valid for atomic access.
-#[kernel(max_threads = 256)]
-pub unsafe fn mark_successors(next: &[i32], marked: *mut u32, tails: *mut u32) {
+/// `next` must be aligned to 16 bytes, `marked` have a bit for each of the elements up to `first + count`, and `tails` be
+/// valid for atomic access.
+#[kernel(max_threads = 256, min_blocks = 6)]
+pub unsafe fn mark_successors(next: &[i32], first: u32, count: u32, marked: *mut u32, tails: *mut u32) {
     let mut own = 0;
-    for i in thread::grid_stride(next.len()) {
-        let successor = next[i] as u32;
-        if (successor as usize) < next.len() {
-            // SAFETY: words below the bitmap's length, which is changed by atomics alone.
-            unsafe { atomic::device::fetch_or(marked.add(successor as usize / 32), 1 << (successor % 32)) };
+    let mark = |successor: i32| {
+        let element = successor as u32;
+        if element.wrapping_sub(first) < count {
+            // SAFETY: words below the bitmap's length (this kernel's contract), which is changed by atomics alone.
+            unsafe { atomic::device::fetch_or(marked.add(element as usize / 32), 1 << (element % 32)) };
         }
-        own += (next[i] == TAIL) as u32;
-    }
+        own += (successor == TAIL) as u32;
+    };
+    // Streaming: the bitmap stays in the L2 cache.
+    // SAFETY: the array is aligned to vectors (this kernel's contract), and only read.
+    unsafe { each_successor(next, |vector| mem::load_streaming(vector), mark) };
     own = warp::reduce_add(warp::FULL_MASK, own);
-    if warp::lane_id() == 0 {
+    if first == 0 && warp::lane_id() == 0 {
         // SAFETY: `tails` is valid for atomic access (this kernel's contract).
         unsafe { atomic::device::fetch_add(tails, own) };
     }

@@ -2,8 +2,9 @@
 //!
 //! In preorder, let `up` be the preorder number of each vertex's parent. For two vertices u before v, all that come
 //! after u up to v lie below their lowest common ancestor w or are v's way down from it, so that the least `up` among
-//! them is w's number. The minimum over a range is that over two ends of blocks of [`BLOCK`] and over the whole blocks
-//! between, which a sparse table gives by two of its entries: of each power of two of blocks from each block on.
+//! them is w's number. The minimum over a range is that over two ends of blocks of [`BLOCK`], which each position has, and
+//! over the whole blocks between, which a sparse table gives by two of its entries: of each power of two of blocks from
+//! each block on. Only within a block the entries themselves are looked at.
 //!
 //! A root has no parent: its `up` is -1, and so is the answer for vertices of different trees.
 //!
@@ -11,7 +12,12 @@
 
 use cuda_std::prelude::*;
 
-/// Vertices of a block.
+use crate::collectives::{
+    Min,
+    warp::{Lanes, inclusive_scan},
+};
+
+/// Vertices of a block: a warp's.
 pub const BLOCK: usize = 32;
 
 /// How many entries each level of the table has, and how many levels there are, for `n` vertices.
@@ -33,18 +39,23 @@ pub unsafe fn entries(parent: &[i32], preorder: &[i32], entries: *mut I32x2) {
     }
 }
 
-/// The least `up` of the entries `from .. to`.
-#[inline(always)]
-fn least(entries: &[I32x2], from: usize, to: usize) -> i32 {
-    let entries = entries.get(from..to).unwrap_or_default();
-    entries.iter().fold(i32::MAX, |least, entry| least.min(entry.x))
-}
-
-/// The table's first level: the minimum of each block. Any grid.
+/// The least `up` from each entry's block's start up to the entry, and from the entry up to its block's end; and of each
+/// whole block, the table's first level. A thread for each entry, in blocks of whole warps.
+///
+/// # Safety
+/// `minima` has an element for every [`BLOCK`] of the entries, and `ends` one for each.
 #[kernel(max_threads = 256)]
-pub fn block_minima(entries: &[I32x2], mut minima: DisjointSlice<i32>) {
-    for (block, minimum) in minima.grid_stride_mut() {
-        *minimum = least(entries, block * BLOCK, ((block + 1) * BLOCK).min(entries.len()));
+pub unsafe fn blocks(entries: &[I32x2], mut ends: DisjointSlice<I32x2>, minima: *mut i32) {
+    let position = thread::index_1d() as usize;
+    let up = entries.get(position).map_or(i32::MAX, |entry| entry.x);
+    let reversed = |value: i32| warp::shuffle_idx(warp::FULL_MASK, value, 31 - warp::lane_id());
+    let before = inclusive_scan(Lanes::FULL, up, Min);
+    let after = reversed(inclusive_scan(Lanes::FULL, reversed(up), Min));
+    ends.set(I32x2::new(before, after));
+    // The last lane has all of the block, also where it is beyond the end.
+    if warp::lane_id() == 31 && position / BLOCK < entries.len().div_ceil(BLOCK) {
+        // SAFETY: the table has an element for each block (this kernel's contract), which this warp alone writes.
+        unsafe { minima.add(position / BLOCK).write(before) };
     }
 }
 
@@ -69,6 +80,7 @@ pub unsafe fn query(
     pairs: &[I32x2],
     preorder: &[i32],
     entries: &[I32x2],
+    ends: &[I32x2],
     table: &[i32],
     mut ancestors: DisjointSlice<i32>,
     bad: *mut u32,
@@ -88,17 +100,19 @@ pub unsafe fn query(
             continue;
         }
         // From the vertex after the earlier one to the later one.
-        let (from, to) = (p.min(q) + 1, p.max(q) + 1);
-        let (first, last) = (from.div_ceil(BLOCK), to / BLOCK);
+        let (first, last) = (p.min(q) + 1, p.max(q));
+        let (block, last_block) = (first / BLOCK, last / BLOCK);
         let mut up = i32::MAX;
-        if first > last {
-            up = least(entries, from, to);
+        if block == last_block {
+            let entries = entries.get(first..=last).unwrap_or_default();
+            up = entries.iter().fold(up, |least, entry| least.min(entry.x));
         } else {
-            up = up.min(least(entries, from, first * BLOCK)).min(least(entries, last * BLOCK, to));
-            if first < last {
-                let level = (last - first).ilog2() as usize;
+            up = up.min(ends[first].y).min(ends[last].x);
+            let between = last_block - block - 1;
+            if between > 0 {
+                let level = between.ilog2() as usize;
                 let row = level * blocks;
-                up = up.min(table[row + first]).min(table[row + last - (1 << level)]);
+                up = up.min(table[row + block + 1]).min(table[row + last_block - (1 << level)]);
             }
         }
         *ancestor = if up < 0 { -1 } else { entries[up as usize].y };

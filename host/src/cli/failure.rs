@@ -14,6 +14,7 @@ use warpsmith::{
     pcf::{PairwiseError, PcfError},
     ranks::RanksError,
     spmv::SpmvError,
+    trees::TreeError,
 };
 
 /// Why a command ended early.
@@ -72,7 +73,9 @@ macro_rules! sentences {
         }
     )*};
 }
-sentences!(DeviceError ListError ConcurrencyError FileError GraphError OverlapError PcfError RanksError SpmvError);
+sentences!(
+    DeviceError ListError ConcurrencyError FileError GraphError OverlapError PcfError RanksError SpmvError TreeError
+);
 
 impl From<RulesError> for Failure {
     fn from(error: RulesError) -> Self {

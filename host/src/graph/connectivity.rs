@@ -69,7 +69,7 @@ pub struct Connectivity {
     before: Buffer<U32x2>,
     table: Buffer<U32x2>,
     bits: Buffer<u8>,
-    /// Earlier sets; then the heads by their components' labels.
+    /// The heads by their components' labels.
     heads: Buffer<i32>,
     headed: Buffer<u32>,
     counts: Buffer<Counts>,
@@ -157,22 +157,14 @@ impl Connectivity {
 
         let (of_edges, of_vertices) = (grid(stream, m), grid(stream, n));
         let (parents, positions) = (self.rooting.parent(), self.rooting.preorder());
-        start(stream, &mut self.sets, &mut self.status)?;
-        // SAFETY: there are as many sets as vertices, which have been started.
+        // SAFETY: there are as many sets as vertices, which `judge` has started.
         unsafe { launch!(stream, kernels::hook_tree<<<of_vertices, THREADS>>>(parents, &self.bits, FENCE, &mut self.sets))? };
-        // Most other edges are within one of these sets.
         flatten(stream, &mut self.sets)?;
-        self.heads.ensure(n)?;
-        let spans = &self.spans;
-        in_parts(stream, edges, &mut self.sets, &mut self.heads, true, |edges, _, known, sets| {
-            let grid = grid(stream, edges.len());
-            // SAFETY: sets and what is known of them are of the vertices, which edges are between.
-            unsafe { launch!(stream, kernels::hook_across<<<grid, THREADS>>>(edges, known, positions, spans, sets)) }
-        })?;
-        clock.end("connect", (8 * m + 29 * n) as u64)?;
+        clock.end("connect", 13 * n as u64)?;
 
         launch!(stream, kernels::edge_labels<<<of_edges, THREADS>>>(edges, positions, &self.sets, labels))?;
         clock.end("labels", (12 * m + 12 * n) as u64)?;
+        self.heads.ensure(n)?;
         self.headed.ensure(n)?;
         stream.fill_zero(&mut self.headed)?;
         // SAFETY: heads and their counts are of the vertices, as sets are; the counts are 0.
@@ -189,8 +181,8 @@ impl Connectivity {
         Ok(Biconnected { found, components, points, steps: clock.steps()? })
     }
 
-    /// Roots a spanning forest, and finds what its edges are. Without `arcs` the forest's edges are not left out of the
-    /// reaches, which matters to bridges alone.
+    /// Roots a spanning forest, and finds what its edges are. Without `arcs` it is for biconnected components: the
+    /// forest's edges are not left out of the reaches, and the sets have the ends of edges between branches united.
     fn judge(
         &mut self,
         stream: &Stream,
@@ -234,12 +226,30 @@ impl Connectivity {
             unsafe { launch!(stream, kernels::mark<<<grid, THREADS>>>(&self.indices, &mut self.in_forest))? };
         }
         clock.end("order", (36 * n + if words > 0 { m / 8 + 4 * n } else { 0 }) as u64)?;
-        let (positions, left_out) = (self.rooting.preorder(), parents.view(..if arcs == Some(true) { n } else { 0 })?);
-        // SAFETY: edges are between the vertices, which `forest` has checked.
-        unsafe {
-            launch!(stream, kernels::reach<<<of_edges, THREADS>>>(
-                edges, &self.in_forest, left_out, positions, &mut self.reaches
-            ))?;
+        let positions = self.rooting.preorder();
+        match arcs {
+            Some(arcs) => {
+                let left_out = parents.view(..if arcs { n } else { 0 })?;
+                // SAFETY: edges are between the vertices, which `forest` has checked.
+                unsafe {
+                    launch!(stream, kernels::reach<<<of_edges, THREADS>>>(
+                        edges, &self.in_forest, left_out, positions, &mut self.reaches
+                    ))?;
+                }
+            }
+            None => {
+                start(stream, &mut self.sets, &mut self.status)?;
+                let (sizes, reaches) = (self.rooting.size(), &mut self.reaches);
+                in_parts(stream, m, &mut self.sets, |sample, sets| {
+                    let grid = grid(stream, sample.count as usize);
+                    // SAFETY: sets and reaches are of the vertices, which edges are between: `forest` has checked it.
+                    unsafe {
+                        launch!(stream, kernels::hook_across<<<grid, THREADS>>>(
+                            edges, sample, positions, sizes, &mut *reaches, sets
+                        ))
+                    }
+                })?;
+            }
         }
         clock.end("reach", (8 * m + 12 * n) as u64)?;
 

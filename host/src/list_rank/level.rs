@@ -28,6 +28,7 @@ pub trait Weight:
     + binned::join::Instance
     + binned::walk::Instance
     + binned::partition::Instance
+    + binned::regroup::Instance
     + binned::finish::Instance
     + binned::finish_wide::Instance
     + finish::results::Instance
@@ -38,8 +39,9 @@ impl Weight for i64 {}
 impl Weight for f32 {}
 impl Weight for f64 {}
 
-/// Nodes per splitter from one level to the next: walks stay a few dozen steps long, and levels few.
-const GROUP: u32 = 16;
+/// Nodes per splitter from one level to the next: the longest walk of a level, and how many levels there are, take about
+/// as long.
+const GROUP: u32 = 6;
 
 /// The nodes of all levels, one level after another. Those of the first are the splitters of the list.
 pub struct Levels<V: Weight> {
@@ -87,7 +89,7 @@ impl<V: Weight> Levels<V> {
 
     /// Bytes of all levels' arrays for so many nodes, about.
     pub(super) const fn bytes(nodes: usize) -> usize {
-        nodes * (2 * size_of::<i32>() + size_of::<V>() + 2 * size_of::<V::Record>()) / 15 * 16
+        nodes * (2 * size_of::<i32>() + size_of::<V>() + 2 * size_of::<V::Record>()) / (GROUP as usize - 1) * GROUP as usize
     }
 
     /// How many nodes the first level has.
@@ -112,24 +114,25 @@ impl<V: Weight> Levels<V> {
             return Ok(());
         }
         match options.scan {
-            Scan::Device => self.rank_on_device(stream, options.seed, status)?,
+            Scan::Device => self.rank_on_device(stream, options, status)?,
             Scan::Host => self.rank_on_host(stream)?,
         }
-        if options.trusted {
+        if options.trusted || self.counts.len() > 1 {
             return Ok(());
         }
         let count = self.count();
-        let grid = blocks(count, BLOCK).min(4 * stream.device().info().multiprocessors);
+        let grid = blocks(count, BLOCK).min(8 * stream.device().info().multiprocessors);
         let next = self.next.view(..count)?;
         // SAFETY: the first level's arrays have its number of nodes; the status is changed by atomics.
         unsafe { launch!(stream, nodes::tally::<V><<<grid, BLOCK>>>(next, &self.length, self.bases.view(..count)?, status)) }
     }
 
-    fn rank_on_device(&mut self, stream: &Stream, seed: u32, status: &mut Buffer<Status>) -> Result<(), DeviceError> {
+    /// Where there is more than one level, adds up what the heads lead to as well, unless lists are trusted.
+    fn rank_on_device(&mut self, stream: &Stream, options: &Options, status: &mut Buffer<Status>) -> Result<(), DeviceError> {
         let mut start = 0;
         for pair in self.counts.windows(2) {
             let (count, end, above) = (pair[0], start + pair[0], pair[1]);
-            let splitters = Splitters::hashed(count as u32, GROUP, seed);
+            let splitters = Splitters::hashed(count as u32, GROUP, options.seed);
             let (next, upper_next) = self.next.split_at_mut(end)?;
             let (sum, upper_sum) = self.sum.split_at_mut(end)?;
             let (bases, upper_bases) = self.bases.split_at_mut(end)?;
@@ -155,9 +158,14 @@ impl<V: Weight> Levels<V> {
             let above = start..;
             start -= count;
             let visits = self.visits.view(start..above.start)?;
-            // SAFETY: the level was walked, so that its arrays have its number of nodes.
+            let tallied = if start == 0 && !options.trusted { count } else { 0 };
+            let (next, lengths) = (self.next.view(..tallied)?, self.length.view(..tallied)?);
+            let grid = blocks(count, BLOCK).min(8 * stream.device().info().multiprocessors);
+            // SAFETY: the level was walked, so that its arrays have its number of nodes; the status is changed by atomics.
             unsafe {
-                launch!(stream, nodes::expand::<V><<<blocks(count, BLOCK), BLOCK>>>(visits, upper.as_view(), bases.view_mut(start..)?))?;
+                launch!(stream, nodes::expand::<V><<<grid, BLOCK>>>(
+                    visits, upper.as_view(), bases.view_mut(start..)?, next, lengths, &mut *status
+                ))?;
             }
         }
         Ok(())

@@ -51,7 +51,7 @@ pub enum Strategy {
     Packed,
     /// The walk stores the elements in the list's order, many at a time, and two passes through shared memory bring
     /// their ranks to their places: no store is a random one. Takes 13 bytes of scratch memory for each element (21 in
-    /// forests, 25 with weights of four bytes, and 46 with weights of eight); [`Split`](Strategy::Split) takes 8, with
+    /// forests, 17 with weights of four bytes, and 30 with weights of eight); [`Split`](Strategy::Split) takes 8, with
     /// values of eight bytes 16.
     Binned,
 }

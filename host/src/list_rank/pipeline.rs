@@ -4,7 +4,8 @@ use cuda_std::I32x4;
 use gpu_kernels::list_rank::{
     Expected, Status, Value, binned,
     binned::{ChunksArgs, Cut},
-    finish, prepare,
+    finish,
+    prepare::{self, Search, StartArgs},
     splitters::Splitters,
     walk,
 };
@@ -16,7 +17,7 @@ use super::{
     ranker::{BLOCK, WALK_BLOCK, blocks},
 };
 use crate::{
-    device::{Backend, Buffer, Device, DeviceError, Stream},
+    device::{Backend, Buffer, Device, DeviceError, Stream, View},
     launch,
 };
 
@@ -26,6 +27,12 @@ const STATIC_SHARED: usize = 256;
 const MAX_WINDOWS: usize = binned::BINS_PER_THREAD * binned::THREADS as usize;
 /// Windows are no larger where they are put in place in shared memory.
 const MAX_WINDOW_BITS: u32 = 15;
+/// Binary logarithm of the most parts of a window that are put in place one by one: each reads all of the window, from
+/// the L2 cache.
+const MAX_SPLIT: u32 = 3;
+/// Binary logarithm of the most elements whose windows are binned once more at a time. (Larger ones than the L2 cache
+/// holds: fewer launches are worth more.)
+const GROUP_BITS: u32 = 24;
 /// Elements that the heads' sublists of one piece of work should have together, about: two chunks.
 const UNIT: usize = 2 * binned::CHUNK_ELEMENTS;
 
@@ -35,8 +42,20 @@ pub struct Plan {
     cut: Cut,
     /// Threads of a block of the partition.
     threads: u32,
-    /// Whether windows are larger than shared memory.
-    wide: bool,
+    /// Binary logarithm of the elements of a part of a window that a block puts in place.
+    part_bits: u32,
+    place: Place,
+}
+
+/// How the results of a window are put in place.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Place {
+    /// In shared memory, part by part.
+    Parts,
+    /// Stored at once: of 4 bytes, in windows of more parts than are worth it.
+    Stored,
+    /// Binned once more, into windows that fit into shared memory: of 8 bytes.
+    Regrouped,
 }
 
 impl Plan {
@@ -55,10 +74,18 @@ impl Plan {
             while cut.windows() as usize > most {
                 cut.window_bits += 1;
             }
+            let part_bits = cut.window_bits.min(fits);
+            let place = match size_of::<V>() {
+                _ if cut.window_bits <= part_bits + MAX_SPLIT => Place::Parts,
+                4 => Place::Stored,
+                _ => Place::Regrouped,
+            };
+            let plan = Plan { cut, threads, part_bits, place };
             let tile = cut.tile_elements(threads) as usize;
             let is_shared_out = n / tile >= multiprocessors as usize || threads == 32;
-            if is_shared_out && tile * pair + 2 * size_of::<u32>() * most <= shared && cut.window_bits >= 2 {
-                return Some(Plan { cut, threads, wide: cut.window_bits > fits });
+            let fits = tile * pair + 2 * size_of::<u32>() * most <= shared && cut.window_bits >= 2;
+            if is_shared_out && fits && (place != Place::Regrouped || plan.group_bits() >= cut.window_bits) {
+                return Some(plan);
             }
         }
         None
@@ -90,6 +117,16 @@ impl<V: Weight> Job<'_, V> {
     }
 }
 
+/// Where lists start.
+pub enum Head<'a> {
+    /// At this element.
+    At(i32),
+    /// Where this list does.
+    Of(&'a Buffer<i32>),
+    /// At several elements, which are known.
+    Many,
+}
+
 /// Where results go.
 pub trait Results<V: Weight> {
     /// From a record for each element.
@@ -100,11 +137,12 @@ pub trait Results<V: Weight> {
         levels: &Levels<V>,
         status: &Buffer<Status>,
     ) -> Result<(), DeviceError>;
-    /// From binned pairs.
+    /// From binned pairs: the results from `first` on.
     fn of_pairs(
         &mut self,
         stream: &Stream,
-        pairs: &Buffer<V::Record>,
+        pairs: View<'_, V::Record>,
+        first: usize,
         plan: Plan,
         status: &Buffer<Status>,
         expected: Expected,
@@ -131,18 +169,20 @@ impl<V: Weight> Results<V> for &mut Buffer<V> {
     fn of_pairs(
         &mut self,
         stream: &Stream,
-        pairs: &Buffer<V::Record>,
+        pairs: View<'_, V::Record>,
+        first: usize,
         plan: Plan,
         status: &Buffer<Status>,
         expected: Expected,
     ) -> Result<(), DeviceError> {
         let (grid, threads, shared) = plan.finish(pairs.len(), size_of::<V>());
-        // SAFETY: there are as many results as pairs, and buffers are aligned to 256 bytes.
+        let results = self.view_mut(first..first + pairs.len())?;
+        // SAFETY: there are as many results as pairs; buffers are aligned to 256 bytes, and so are groups.
         unsafe {
-            if plan.wide {
-                launch!(stream, binned::finish_wide::<V><<<grid, threads>>>(pairs, &mut **self, status, expected))
+            if plan.place == Place::Stored {
+                launch!(stream, binned::finish_wide::<V><<<grid, threads>>>(pairs, results, status, expected))
             } else {
-                launch!(stream, binned::finish::<V><<<grid, threads, shared>>>(pairs, &mut **self, plan.cut, status, expected))
+                launch!(stream, binned::finish::<V><<<grid, threads, shared>>>(pairs, results, plan.cut, plan.part_bits, status, expected))
             }
         }
     }
@@ -171,37 +211,50 @@ impl Results<i64> for Lists<'_> {
     fn of_pairs(
         &mut self,
         stream: &Stream,
-        pairs: &Buffer<<i64 as Value>::Record>,
+        pairs: View<'_, <i64 as Value>::Record>,
+        first: usize,
         plan: Plan,
         status: &Buffer<Status>,
         expected: Expected,
     ) -> Result<(), DeviceError> {
         let (grid, threads, shared) = plan.finish(pairs.len(), size_of::<i64>());
-        let (ranks, lists) = (&mut *self.ranks, &mut *self.lists);
+        let range = first..first + pairs.len();
+        let (ranks, lists) = (self.ranks.view_mut(range.clone())?, self.lists.view_mut(range)?);
         // SAFETY: there are as many ranks and numbers as pairs.
         unsafe {
-            if plan.wide {
-                launch!(stream, binned::finish_wide_lists<<<grid, threads>>>(pairs, ranks, lists, status, expected))
-            } else {
-                launch!(stream, binned::finish_lists<<<grid, threads, shared>>>(pairs, ranks, lists, plan.cut, status, expected))
-            }
+            launch!(stream, binned::finish_lists<<<grid, threads, shared>>>(pairs, ranks, lists, plan.cut, plan.part_bits, status, expected))
         }
     }
 }
 
 impl Plan {
-    /// How many windows there are.
+    /// How many windows there are, with those of groups.
     pub fn windows(self) -> usize {
-        self.cut.windows() as usize
+        self.cut.windows() as usize + self.group().map_or(0, |_| self.cut.n.div_ceil(1 << self.part_bits) as usize)
+    }
+
+    /// Elements of a group of windows that are binned once more, if they are.
+    fn group(self) -> Option<usize> {
+        (self.place == Place::Regrouped).then_some(1 << self.group_bits())
+    }
+
+    /// Binary logarithm of that: as many bins as a block has.
+    fn group_bits(self) -> u32 {
+        GROUP_BITS.min(self.part_bits + (binned::BINS_PER_THREAD as u32 * self.threads).ilog2())
+    }
+
+    /// How `n` elements of a group are binned.
+    fn of_group(self, n: usize) -> Self {
+        Plan { cut: Cut { n: n as u32, window_bits: self.part_bits, ..self.cut }, place: Place::Parts, ..self }
     }
 
     /// The launch that puts results in place: grid, block and dynamic shared memory.
     fn finish(self, n: usize, value: usize) -> (u32, u32, usize) {
-        if self.wide {
+        if self.place == Place::Stored {
             return (n.div_ceil(binned::wide_pairs(BLOCK)) as u32, BLOCK, 0);
         }
-        let threads = (1 << self.cut.window_bits >> 2).clamp(32, binned::THREADS);
-        (self.cut.windows(), threads, self.cut.finish_shared(value))
+        let threads = (1 << self.part_bits >> 2).clamp(32, binned::THREADS);
+        (self.cut.n.div_ceil(1 << self.part_bits), threads, value << self.part_bits)
     }
 }
 
@@ -211,10 +264,13 @@ pub struct Pipeline<V: Weight> {
     levels: Levels<V>,
     chunks: Buffer<I32x4>,
     values: Buffer<V>,
-    joined: Buffer<V::Record>,
+    /// Successors with their weights until they have been walked, then pairs for the windows.
     pairs: Buffer<V::Record>,
+    /// Those of a group.
+    finer: Buffer<V::Record>,
     /// Two for the walk, then one for each window.
     counters: Buffer<u32>,
+    search: Buffer<Search>,
 }
 
 impl<V: Weight> Pipeline<V> {
@@ -224,26 +280,27 @@ impl<V: Weight> Pipeline<V> {
             levels: Levels::new(device),
             chunks: device.empty(),
             values: device.empty(),
-            joined: device.empty(),
             pairs: device.empty(),
+            finer: device.empty(),
             counters: device.empty(),
+            search: device.empty(),
         }
     }
 
     /// How much memory the strategy `binned` would allocate, in bytes.
-    pub fn missing(&self, n: usize, splitters: usize, lists: usize, weighted: bool) -> usize {
+    pub fn missing(&self, n: usize, plan: Plan, splitters: usize, lists: usize, weighted: bool) -> usize {
         let chunks = binned::max_chunks(n, splitters + lists.min(n / UNIT + 1), splitters.min(lists));
         let more = |needed: usize, held: usize, size: usize| needed.saturating_sub(held) * size;
         let weights = if weighted { 1 } else { 0 };
         more(chunks * binned::CHUNK_VECTORS, self.chunks.capacity(), size_of::<I32x4>())
             + more(weights * chunks * binned::CHUNK_WORDS, self.values.capacity(), size_of::<V>())
-            + more(weights * n, self.joined.capacity(), size_of::<V::Record>())
             + more(n, self.pairs.capacity(), size_of::<V::Record>())
+            + more(plan.group().unwrap_or(0), self.finer.capacity(), size_of::<V::Record>())
             + more(Levels::<V>::bytes(splitters), Levels::<V>::bytes(self.levels.bases.capacity()), 1)
     }
 
-    /// Enqueues the start of a ranking: nothing is counted, and no node has a base. `head` is a buffer, and the head to put
-    /// there.
+    /// Enqueues the start of a ranking: nothing is counted, and no node has a base. The buffer beside the head gets the one
+    /// that is given or found; those of a forest stay.
     pub fn start(
         &mut self,
         stream: &Stream,
@@ -251,17 +308,28 @@ impl<V: Weight> Pipeline<V> {
         splitters: Splitters,
         windows: usize,
         status: &mut Buffer<Status>,
-        head: (&mut Buffer<i32>, i32),
+        (heads, head): (&mut Buffer<i32>, Head<'_>),
     ) -> Result<(), DeviceError> {
         self.levels.reserve(splitters.count as usize, options.scan)?;
         self.counters.ensure(2 + windows)?;
+        if self.search.is_empty() {
+            self.search.ensure(1)?;
+            stream.fill_zero(&mut self.search)?;
+        }
+        let none = stream.device().empty();
+        let (next, head) = match head {
+            Head::At(head) => (&none, head),
+            Head::Of(next) => (next, -1),
+            Head::Many => (&none, -1),
+        };
         let Levels { bases, visits, .. } = &mut self.levels;
-        let grid = blocks(bases.len().max(self.counters.len()), BLOCK).min(16 * stream.device().info().multiprocessors);
-        // SAFETY: the status and the head have an element.
+        let most = bases.len().max(self.counters.len()).max(next.len() / 4);
+        let grid = blocks(most, BLOCK).min(prepare::READ_BLOCKS * stream.device().info().multiprocessors);
+        // SAFETY: the search, the status and the heads have an element; the search is 0, as each leaves it; buffers are
+        // aligned to 256 bytes.
         unsafe {
-            launch!(stream, prepare::reset::<V><<<grid, BLOCK>>>(
-                &mut *bases, &mut *visits, &mut self.counters, status, head.0, head.1
-            ))
+            let start = StartArgs { next, search: &mut self.search, head, heads };
+            launch!(stream, prepare::reset::<V><<<grid, BLOCK>>>(start, &mut *bases, &mut *visits, &mut self.counters, status))
         }
     }
 
@@ -333,9 +401,8 @@ impl<V: Weight> Pipeline<V> {
         self.pairs.ensure(n)?;
         let weighted = if job.weights.is_some() { 1 } else { 0 };
         self.values.ensure(weighted * capacity * binned::CHUNK_WORDS)?;
-        self.joined.ensure(weighted * n)?;
         if let Some(weights) = job.weights {
-            launch!(stream, binned::join::<V><<<blocks(n, BLOCK), BLOCK>>>(job.next, weights, &mut self.joined))?;
+            launch!(stream, binned::join::<V><<<blocks(n, BLOCK), BLOCK>>>(job.next, weights, &mut self.pairs))?;
             clock.end("join", (n * (4 + size_of::<V>() + record)) as u64)?;
         }
         let info = stream.device().info();
@@ -352,7 +419,7 @@ impl<V: Weight> Pipeline<V> {
         // SAFETY: there is room for `capacity` chunks, a node for each splitter, and all are different buffers.
         unsafe {
             launch!(stream, binned::walk::<V><<<grid, binned::WALK_THREADS, shared>>>(
-                job.next, &self.joined, chunks, bases, nodes, job.splitters
+                job.next, self.pairs.view(..weighted * n)?, chunks, bases, nodes, job.splitters
             ))?;
         }
         let chunk_bytes = (capacity * (64 + weighted * binned::CHUNK_WORDS * size_of::<V>())) as u64;
@@ -370,8 +437,42 @@ impl<V: Weight> Pipeline<V> {
             ))?;
         }
         clock.end("partition", chunk_bytes + (n * record) as u64)?;
-        results.of_pairs(stream, &self.pairs, plan, status, job.expected())?;
+        self.put_in_place(stream, plan, status, job.expected(), results)?;
         clock.end(finish_name(job), n as u64 * (record as u64 + R::BYTES))
+    }
+
+    /// Step 4b: the results, from the pairs.
+    fn put_in_place<R: Results<V>>(
+        &mut self,
+        stream: &Stream,
+        plan: Plan,
+        status: &Buffer<Status>,
+        expected: Expected,
+        results: &mut R,
+    ) -> Result<(), DeviceError> {
+        let n = self.pairs.len();
+        let Some(group) = plan.group() else {
+            return results.of_pairs(stream, self.pairs.as_view(), 0, plan, status, expected);
+        };
+        self.finer.ensure(group.min(n))?;
+        let mut filled = self.counters.view_mut(2 + plan.cut.windows() as usize..)?;
+        for first in (0..n).step_by(group) {
+            let len = group.min(n - first);
+            let of_group = plan.of_group(len);
+            let (pairs, record) = (self.pairs.view(first..first + len)?, size_of::<V::Record>());
+            let tiles = len.div_ceil(binned::INVERSE_WORDS * (plan.threads * plan.cut.vectors) as usize) as u32;
+            let shared = of_group.cut.partition_shared(plan.threads, record);
+            let (of_these, rest) = filled.into_split_at_mut(of_group.cut.windows() as usize)?;
+            filled = rest;
+            // SAFETY: there are as many finer pairs as pairs, and a counter for each window.
+            unsafe {
+                launch!(stream, binned::regroup::<V><<<tiles, plan.threads, shared>>>(
+                    pairs, first as u32, &mut self.finer, of_these, of_group.cut, status, expected
+                ))?;
+            }
+            results.of_pairs(stream, self.finer.view(..len)?, first, of_group, status, expected)?;
+        }
+        Ok(())
     }
 }
 
@@ -428,6 +529,6 @@ impl Pipeline<i32> {
                 ranks, values, &mut self.pairs, &mut self.counters, plan.cut
             ))?;
         }
-        order.of_pairs(stream, &self.pairs, plan, status, Expected { ranked: 0, ends: 0 })
+        self.put_in_place(stream, plan, status, Expected { ranked: 0, ends: 0 }, &mut order)
     }
 }

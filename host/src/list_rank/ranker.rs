@@ -5,7 +5,7 @@ use gpu_kernels::list_rank::{Status, finish, prepare, splitters::Splitters};
 use super::{
     ListError, Options, Scan, SplitterRule, Strategy, Weight, check,
     clock::Clock,
-    pipeline::{Job, Lists, Pipeline, Plan},
+    pipeline::{Head, Job, Lists, Pipeline, Plan},
 };
 use crate::{
     collectives::{ScanWorkspace, exclusive_scan},
@@ -80,7 +80,6 @@ pub struct ListRanker<V: Weight = i32> {
     of_forests: Option<Box<Pipeline<i64>>>,
     heads: Buffer<i32>,
     status: Buffer<Status>,
-    successor_sum: Buffer<i64>,
     marks: Marks,
     scan: Option<ScanWorkspace>,
 }
@@ -107,7 +106,6 @@ impl<V: Weight> ListRanker<V> {
             of_forests: None,
             heads: device.empty(),
             status: device.empty(),
-            successor_sum: device.empty(),
             marks,
             scan: None,
         }
@@ -120,19 +118,15 @@ impl<V: Weight> ListRanker<V> {
 
     /// How many elements a group of splitters has.
     fn group(&self, n: usize) -> u32 {
-        let info = self.device.info();
-        let sublists = match (self.options.sublists, self.device.backend()) {
-            (Some(sublists), _) => return (n / sublists.max(1) as usize).clamp(2, 1 << 30) as u32,
-            // The device's threads have four each. For long lists there are more: the longest sublist takes its time
-            // after all others, and ranking them takes theirs, so that both grow like the root of n.
-            (None, Backend::Cuda) => {
-                let threads = (info.multiprocessors * info.max_threads_per_multiprocessor) as usize;
-                (4 * threads).max(150 * n.isqrt())
-            }
+        let (sublists, least) = match (self.options.sublists, self.device.backend()) {
+            (Some(sublists), _) => (sublists.max(1) as usize, 2),
+            // The longest sublist takes its time after all others, and ranking them takes theirs, so that both grow
+            // like the root of n.
+            (None, Backend::Cuda) => (150 * n.isqrt(), 8),
             // Threads cost a core a few nanoseconds each; the more there are, the more evenly the cores share.
-            (None, Backend::Cpu) => 1024 * info.multiprocessors as usize,
+            (None, Backend::Cpu) => (1024 * self.device.info().multiprocessors as usize, 16),
         };
-        (n / sublists).clamp(16, 1 << 30) as u32
+        (n / sublists).clamp(least, 1 << 30) as u32
     }
 
     /// The splitters of `n` elements, of which `heads` start lists.
@@ -198,10 +192,9 @@ impl<V: Weight> ListRanker<V> {
         self.status.ensure(1)?;
         let mut clock = Clock::start(stream, self.options.timed)?;
         let windows = plan.map_or(0, Plan::windows);
-        let start = (&mut self.heads, head.unwrap_or(-1));
+        let start = (&mut self.heads, head.map_or(Head::Of(next), Head::At));
         self.pipeline.start(stream, &self.options, splitters, windows, &mut self.status, start)?;
         if head.is_none() {
-            self.find_head(stream, next)?;
             clock.end("head", 4 * n as u64)?;
         }
         let job = Job { stream, options: &self.options, next, weights, heads: &self.heads, splitters };
@@ -217,17 +210,6 @@ impl<V: Weight> ListRanker<V> {
             }
         }
         Ok(Report { n, sublists: count + 1, strategy, head: found, steps: clock.steps()? })
-    }
-
-    fn find_head(&mut self, stream: &Stream, next: &Buffer<i32>) -> Result<(), DeviceError> {
-        self.successor_sum.ensure(1)?;
-        stream.fill_zero(&mut self.successor_sum)?;
-        let grid = blocks(next.len(), BLOCK).min(16 * self.device.info().multiprocessors);
-        // SAFETY: the sum is one buffer's only element, and blocks are whole warps.
-        unsafe { launch!(stream, prepare::sum_successors<<<grid, BLOCK>>>(next, &mut self.successor_sum))? };
-        let n = next.len() as u32;
-        // SAFETY: all buffers have an element.
-        unsafe { launch!(stream, prepare::set_head<<<1, 32>>>(&self.successor_sum, n, &mut self.status, &mut self.heads)) }
     }
 
     fn status(&self, stream: &Stream) -> Result<Status, DeviceError> {
@@ -247,14 +229,15 @@ fn strategy<V: Weight>(
     lists: usize,
     weighted: bool,
 ) -> Result<(Strategy, Option<Plan>), ListError> {
-    /// Below, launches dominate.
-    const WORTH_BINNING: usize = 1 << 20;
     let info = device.info();
+    // Random accesses are slow where they go past the L2 cache; `split` makes them to these bytes of each element.
+    let element = size_of::<i32>() + size_of::<V::Record>() + if weighted { size_of::<V>() } else { 0 };
+    let is_worth_binning = info.backend == Backend::Cuda && n * element > info.l2_bytes / 2;
     let most = info.max_shared_per_block;
     let plan = Plan::new::<V>(n, options.shared.map_or(most, |shared| shared.min(most)), info.multiprocessors);
     match (options.strategy, plan) {
-        (Strategy::Auto, Some(plan)) if n >= WORTH_BINNING && info.backend == Backend::Cuda => {
-            let missing = pipeline.missing(n, splitters, lists, weighted);
+        (Strategy::Auto, Some(plan)) if is_worth_binning => {
+            let missing = pipeline.missing(n, plan, splitters, lists, weighted);
             let fits = missing == 0 || missing < device.memory()?.free;
             Ok(if fits { (Strategy::Binned, Some(plan)) } else { (Strategy::Split, None) })
         }
@@ -344,7 +327,12 @@ impl ListRanker<i32> {
         }
         let options = Options { scan: Scan::Device, ..self.options.clone() };
         let mut clock = Clock::start(stream, options.timed)?;
-        let (heads, tails) = self.find_heads(stream, next)?;
+        // All of the list is read for each part of the bitmap: half of the L2 cache, which atomics past it are slower than.
+        let part = match self.device.info().l2_bytes {
+            0 => n,
+            bytes => 4 * bytes,
+        };
+        let (heads, tails) = self.find_heads(stream, next, part)?;
         clock.end("heads", 4 * n as u64 + n as u64 / 8)?;
         if heads != tails && !options.trusted || heads == 0 {
             check::diagnose_forest(&stream.download_vec(next)?)?;
@@ -357,9 +345,7 @@ impl ListRanker<i32> {
         let strategy = if plan.is_some() { strategy } else { Strategy::Split };
         let windows = plan.map_or(0, Plan::windows);
         self.status.ensure(1)?;
-        // There is a head, and it stays.
-        let mut unused = self.device.alloc(1)?;
-        pipeline.start(stream, &options, splitters, windows, &mut self.status, (&mut unused, -1))?;
+        pipeline.start(stream, &options, splitters, windows, &mut self.status, (&mut self.heads, Head::Many))?;
         let job = Job { stream, options: &options, next, weights: None, heads: &self.heads, splitters };
         pipeline.run(&mut clock, &job, plan, &mut self.status, Lists { ranks, lists })?;
         if !options.trusted {
@@ -372,8 +358,8 @@ impl ListRanker<i32> {
         Ok(Forest { lists: heads, report: Report { n, sublists: count + heads, strategy, head: -1, steps: clock.steps()? } })
     }
 
-    /// Finds the elements without predecessor; returns how many, and how many elements have no successor.
-    fn find_heads(&mut self, stream: &Stream, next: &Buffer<i32>) -> Result<(usize, usize), DeviceError> {
+    /// Finds the elements without predecessor, `part` at a time; returns how many, and how many elements have no successor.
+    fn find_heads(&mut self, stream: &Stream, next: &Buffer<i32>, part: usize) -> Result<(usize, usize), DeviceError> {
         let n = next.len();
         let words = n.div_ceil(32);
         let Marks { marked, counts, places, tails } = &mut self.marks;
@@ -383,9 +369,17 @@ impl ListRanker<i32> {
         tails.ensure(1)?;
         stream.fill_zero(&mut *marked)?;
         stream.fill_zero(&mut *tails)?;
-        let (per_element, per_word) = (blocks(n, BLOCK).min(16 * self.device.info().multiprocessors), blocks(words, BLOCK));
-        // SAFETY: the bitmap has a bit for each element.
-        unsafe { launch!(stream, prepare::mark_successors<<<per_element, BLOCK>>>(next, &mut *marked, &mut *tails))? };
+        let most = prepare::READ_BLOCKS * self.device.info().multiprocessors;
+        let (per_vector, per_word) = (blocks(n.div_ceil(4), BLOCK).min(most), blocks(words, BLOCK));
+        for first in (0..n).step_by(part) {
+            let count = part.min(n - first) as u32;
+            // SAFETY: the bitmap has a bit for each element, and buffers are aligned to 256 bytes.
+            unsafe {
+                launch!(stream, prepare::mark_successors<<<per_vector, BLOCK>>>(
+                    next, first as u32, count, &mut *marked, &mut *tails
+                ))?;
+            }
+        }
         launch!(stream, prepare::count_heads<<<per_word, BLOCK>>>(&*marked, n as u32, &mut *counts))?;
         let workspace = match &mut self.scan {
             Some(workspace) => workspace,
@@ -441,6 +435,25 @@ fn same_length(what: &'static str, found: usize, n: usize) -> Result<(), ListErr
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Parts may begin and end within a word of the bitmap, too.
+    #[test]
+    fn heads_are_found_in_parts() {
+        let device = Device::best().unwrap();
+        let stream = device.stream().unwrap();
+        for n in [1, 3, 4, 5, 1000, 70_001] {
+            // Lists of seven, in descending order.
+            let next: Vec<i32> = (0..n).map(|i| if i % 7 == 0 { -1 } else { i - 1 }).collect();
+            let heads: Vec<i32> = (0..n).filter(|&i| i % 7 == 6 || i == n - 1).collect();
+            let next = device.upload(&next).unwrap();
+            for part in [7, 64, 1001, 1 << 30] {
+                let mut ranker = ListRanker::<i32>::new(&device, Options::default());
+                let found = ranker.find_heads(&stream, &next, part.max(n as usize / 20)).unwrap();
+                assert_eq!(found, (heads.len(), heads.len()), "{n}, {part}");
+                assert_eq!(stream.download_vec(&ranker.heads).unwrap(), heads, "{n}, {part}");
+            }
+        }
+    }
 
     /// An i32 numbers the nodes, however many lists there are.
     #[test]

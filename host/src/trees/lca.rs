@@ -9,18 +9,20 @@ use super::{
 };
 use crate::{
     components::{THREADS, grid},
-    device::{Buffer, Device, DeviceError, Stream},
+    device::{Buffer, Device, DeviceError, LaunchConfig, Stream},
     launch,
 };
 
 /// Answers which vertex is the lowest common ancestor of two, for many pairs in one call.
 ///
-/// It takes 12 bytes for each vertex (the preorder numbers, and two numbers of each vertex in preorder), and a table of
+/// It takes 20 bytes for each vertex (the preorder numbers, and four numbers of each vertex in preorder), and a table of
 /// 4 bytes for each 32 vertices and power of two of that: 3 bytes for each of 10^8 vertices.
 pub struct Ancestors {
     preorder: Buffer<i32>,
     entries: Buffer<I32x2>,
+    ends: Buffer<I32x2>,
     table: Buffer<i32>,
+    /// 0 between calls.
     bad: Buffer<u32>,
 }
 
@@ -30,8 +32,8 @@ impl Ancestors {
     /// # Errors
     /// Where the device fails.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
-        let (preorder, entries, table) = (device.empty(), device.empty(), device.empty());
-        Ok(Ancestors { preorder, entries, table, bad: device.alloc_zeroed(1)? })
+        let (preorder, entries, ends, table) = (device.empty(), device.empty(), device.empty(), device.empty());
+        Ok(Ancestors { preorder, entries, ends, table, bad: device.alloc_zeroed(1)? })
     }
 
     /// Makes ready for questions about a forest. Doesn't wait.
@@ -42,6 +44,7 @@ impl Ancestors {
         let n = rooting.n();
         let (blocks, levels) = lca::table_size(n);
         self.entries.ensure(n)?;
+        self.ends.ensure(n)?;
         self.table.ensure(blocks * levels)?;
         self.preorder.ensure(n)?;
         if n == 0 {
@@ -54,9 +57,9 @@ impl Ancestors {
                 rooting.parent(), rooting.preorder(), &mut self.entries
             ))?;
         }
-        let per_block = grid(stream, blocks);
-        let first = self.table.view_mut(..blocks)?;
-        launch!(stream, lca::block_minima<<<per_block, THREADS>>>(&self.entries, first))?;
+        let (per_block, per_entry) = (grid(stream, blocks), LaunchConfig::for_elements(n, THREADS).grid.x);
+        // SAFETY: the table's first level has an element for each block.
+        unsafe { launch!(stream, lca::blocks<<<per_entry, THREADS>>>(&self.entries, &mut self.ends, &mut self.table))? };
         for level in 1..levels {
             let (before, mut minima) = self.table.split_at_mut(level * blocks)?;
             let before = before.as_view().view((level - 1) * blocks..)?;
@@ -72,16 +75,16 @@ impl Ancestors {
     /// Where a pair isn't of vertices (the error names the first), lengths differ, or the device fails.
     pub fn of(&mut self, stream: &Stream, pairs: &Buffer<I32x2>, ancestors: &mut Buffer<i32>) -> Result<(), TreeError> {
         same_length("ancestors", ancestors.len(), pairs.len())?;
-        stream.fill_zero(&mut self.bad)?;
         // SAFETY: the counter is a buffer's only element.
         unsafe {
             launch!(stream, lca::query<<<grid(stream, pairs.len()), THREADS>>>(
-                pairs, &self.preorder, &self.entries, &self.table, ancestors, &mut self.bad
+                pairs, &self.preorder, &self.entries, &self.ends, &self.table, ancestors, &mut self.bad
             ))?;
         }
         if read(stream, &self.bad)? == 0 {
             return Ok(());
         }
+        stream.fill_zero(&mut self.bad)?;
         let n = self.preorder.len();
         let is_vertex = |vertex: i32| usize::try_from(vertex).is_ok_and(|vertex| vertex < n);
         let pairs = stream.download_vec(pairs)?.into_iter().map(I32x2::to_array);

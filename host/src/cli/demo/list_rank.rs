@@ -4,14 +4,11 @@ use std::time::Instant;
 
 use warpsmith::{
     device::Backend,
-    list_rank::{ListRanker, Options, Report, Strategy, generate},
+    list_rank::{ListRanker, Options, Strategy, generate},
 };
 
-use super::{Checked, Row, Setting};
+use super::{Checked, Row, Setting, compare};
 use crate::cli::{failure::Failure, format, list_rank::verify};
-
-/// Runs of each variant on a GPU, after a warm-up; the shortest counts.
-const RUNS: u32 = 5;
 
 /// Ranks one random list by each strategy, sums weights along it, and ranks it cut into a forest.
 pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
@@ -56,38 +53,16 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
     let on_cpu = device.backend() == Backend::Cpu;
     for (what, strategy) in strategies.into_iter().filter(|(_, strategy)| !on_cpu || *strategy != Strategy::Binned) {
         let mut ranker = ListRanker::new(device, Options { strategy, timed: true, ..Options::default() });
-        let ms = setting.best(|| Ok(ranker.rank(stream, &on_device, None, &mut ranks)?))?;
-        rows.push(row(what, ms, compare(&stream.download_vec(&ranks)?, &expected)));
+        let ms = setting.best(|| Ok(ranker.rank(stream, &on_device, None, &mut ranks)?.total_ms()))?;
+        rows.push(row(what, ms, compare("element", &stream.download_vec(&ranks)?, &expected)));
     }
 
     // The sum of weights of 2 is twice the rank.
     let weights = device.upload(&vec![2i64; next.len()])?;
     let mut sums = device.alloc(next.len())?;
     let mut ranker = ListRanker::<i64>::new(device, Options { timed: true, ..Options::default() });
-    let ms = setting.best(|| Ok(ranker.prefix_sums(stream, &on_device, None, &weights, &mut sums)?))?;
+    let ms = setting.best(|| Ok(ranker.prefix_sums(stream, &on_device, None, &weights, &mut sums)?.total_ms()))?;
     let twice: Vec<_> = expected.iter().map(|&rank| 2 * i64::from(rank)).collect();
-    rows.push(row("sums of int64 weights", ms, compare(&stream.download_vec(&sums)?, &twice)));
+    rows.push(row("sums of int64 weights", ms, compare("element", &stream.download_vec(&sums)?, &twice)));
     Ok(rows)
-}
-
-impl Setting {
-    /// The time of the best run, in ms: on a GPU of some after a warm-up, on the CPU of one.
-    fn best(&self, mut run: impl FnMut() -> Result<Report, Failure>) -> Result<f64, Failure> {
-        let runs = if self.device.backend() == Backend::Cuda { RUNS } else { 1 };
-        let mut best = run()?.total_ms();
-        for _ in 0..runs {
-            best = best.min(run()?.total_ms());
-        }
-        Ok(best)
-    }
-}
-
-fn compare<T: PartialEq + std::fmt::Display>(found: &[T], expected: &[T]) -> Checked {
-    match found.iter().zip(expected).position(|(found, expected)| found != expected) {
-        None => Checked::Right,
-        Some(element) => {
-            let (found, expected) = (&found[element], &expected[element]);
-            Checked::Wrong(format!("element {element} came to {found}, and by a sequential walk to {expected}"))
-        }
-    }
 }

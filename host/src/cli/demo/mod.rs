@@ -4,6 +4,7 @@ mod list_rank;
 mod overlap;
 mod pcf;
 mod rules;
+mod tree;
 
 use warpsmith::device::{self, Backend, Device, Stream};
 
@@ -13,13 +14,28 @@ use super::{Global, failure::Failure, format, progress::Progress, terminal};
 type Section = fn(&Setting) -> Result<Vec<Row>, Failure>;
 
 /// The systems in the table's order.
-const SECTIONS: &[Section] = &[list_rank::section, pcf::section, overlap::section, rules::section];
+const SECTIONS: &[Section] = &[list_rank::section, tree::section, pcf::section, overlap::section, rules::section];
 
 /// What all sections run on.
 struct Setting {
     device: Device,
     stream: Stream,
     progress: Progress,
+}
+
+/// Runs on a GPU, after a warm-up; the shortest counts.
+const RUNS: u32 = 5;
+
+impl Setting {
+    /// The time of the best run, in ms, of which each gives its own: on a GPU of some after a warm-up, on the CPU of two.
+    fn best(&self, mut run: impl FnMut() -> Result<f64, Failure>) -> Result<f64, Failure> {
+        let runs = if self.device.backend() == Backend::Cuda { RUNS } else { 1 };
+        let mut best = run()?;
+        for _ in 0..runs {
+            best = best.min(run()?);
+        }
+        Ok(best)
+    }
 }
 
 /// A row of the table: one thing that a system did.
@@ -51,6 +67,17 @@ enum Checked {
     Wrong(String),
 }
 
+/// Whether each of the things was found as expected.
+fn compare<T: PartialEq + std::fmt::Display>(thing: &str, found: &[T], expected: &[T]) -> Checked {
+    match found.iter().zip(expected).position(|(found, expected)| found != expected) {
+        None => Checked::Right,
+        Some(index) => {
+            let (found, expected) = (&found[index], &expected[index]);
+            Checked::Wrong(format!("{thing} {index} came to {found}, and by a sequential walk to {expected}"))
+        }
+    }
+}
+
 /// Runs the command.
 pub fn run(global: &Global) -> Result<(), Failure> {
     let device = global.open()?;
@@ -80,6 +107,8 @@ pub fn run(global: &Global) -> Result<(), Failure> {
     terminal::print(
         "Try next:\n  \
          warpsmith list-rank --n 1e7 --verify         each step's time, bytes and rate\n  \
+         warpsmith graph random --output edges.npy\n  \
+         warpsmith graph bridges edges.npy            what a network falls apart without\n  \
          warpsmith pcf random --count 5000 --points 100 --output set.npz\n  \
          warpsmith pcf pdist set.npz --output d.npy\n  \
          warpsmith pcf plot d.npy heat.png            a heat map of the distances\n  \
