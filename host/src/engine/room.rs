@@ -13,11 +13,11 @@ use crate::{files::Destination, threads};
 /// How many bytes are taken at a time.
 const STEP: usize = 64 << 20;
 
-/// The room of a file, which a thread takes. Each step tells how it went; after the last one, nobody does.
+/// The room of a file, which a thread takes: the result of each step, until there are no more. The default is that of a
+/// file of which nothing is missing.
 ///
-/// The mapped file isn't written before: where there is no room, that would end the process by a signal; and in memory
-/// (tmpfs), where the room is made of zeroed pages, copying into some while others are made takes longer than one after
-/// the other. The default is that of a file of which nothing is missing.
+/// The mapped file is written only when all of its room is there. Where there is none, writing would end the process by a
+/// signal; and in memory (tmpfs), copying into some of the file's pages while others are found makes both slow.
 #[derive(Debug)]
 pub(super) struct Room(Receiver<Result<(), EngineError>>);
 
