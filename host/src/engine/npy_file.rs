@@ -1,20 +1,16 @@
 //! Outputs: mapped `.npy` files, and large arrays in memory.
 
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, Write as _};
+use std::io::{Read as _, Seek as _, Write as _};
 use std::marker::PhantomData;
 use std::path::Path;
-use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
-use memmap2::{MmapOptions, MmapRaw};
+use memmap2::{MmapMut, MmapOptions};
 use ndarray_npy::WritableElement;
 use ndarray_npy::npy::header::{FormatHeaderError, Header, Layout, WriteHeaderError};
 
-use super::{
-    Checkpoint, EngineError,
-    room::{self, Room},
-};
+use super::{Cancel, Checkpoint, EngineError, room::Room};
 use crate::device::{Bytes, memory::memory};
 use crate::files::{Destination, FileError, Temporary};
 
@@ -40,13 +36,11 @@ use crate::files::{Destination, FileError, Temporary};
 #[derive(Debug)]
 pub struct NpyFile<T> {
     // The mapping goes before the file.
-    map: MmapRaw,
+    map: MmapMut,
     file: Temporary,
     destination: Destination,
     /// The header's size in bytes.
     data: usize,
-    /// What may be missing of it.
-    room: Option<Arc<Room>>,
     element: PhantomData<T>,
 }
 
@@ -66,25 +60,19 @@ impl<T: Pod + WritableElement> NpyFile<T> {
     /// With a `field`, elements are structures of one field of this name, which takes nothing: NumPy has the numbers as
     /// `load(path)[field]`, and whoever expects plain numbers sees that they are something else.
     pub fn create_at(destination: Destination, shape: &[usize], field: Option<&str>) -> Result<Self, EngineError> {
-        let file = Self::begin_at(destination, shape, field)?;
-        file.wait_for_room()?;
-        Ok(file)
+        Self::begin_at(destination, shape, field)?.wait(None)
     }
 
-    /// As [`create_at`](NpyFile::create_at), but a large file's [`room`](NpyFile::room) has to be waited for before it is
-    /// written.
+    /// As [`create_at`](NpyFile::create_at), but a large file's room is taken by a thread, which has to be
+    /// [waited](Begun::wait) for.
     ///
     /// # Errors
     /// As [`create`](NpyFile::create).
-    pub fn begin_at(destination: Destination, shape: &[usize], field: Option<&str>) -> Result<Self, EngineError> {
+    pub fn begin_at(destination: Destination, shape: &[usize], field: Option<&str>) -> Result<Begun<T>, EngineError> {
         let (start, size) = header::<T>(&destination, shape, field)?;
         let file = destination.temporary()?;
-        begin(&destination, file.file(), &start, size)?;
-        let room = Room::take(&destination, file.file(), start.len(), size)?;
-        if room.is_none() {
-            write_zeros(file.file(), size - start.len()).map_err(|error| destination.error(error))?;
-        }
-        Ok(NpyFile { room, ..Self::map(destination, file, start.len(), size)? })
+        let room = begin(&destination, file.file(), &start, size)?;
+        Ok(Begun { room, file: Self::map(destination, file, start.len(), size)? })
     }
 
     /// As [`create_at`](NpyFile::create_at), in a [partial](Destination::partial) file: where there is one that has some
@@ -110,8 +98,7 @@ impl<T: Pod + WritableElement> NpyFile<T> {
         if file.file().metadata().map_err(io_error)?.len() <= size as u64 {
             file.file().set_len(0).map_err(io_error)?;
             file.file().rewind().map_err(io_error)?;
-            begin(&destination, file.file(), &start, size)?;
-            allocate(file.file(), start.len(), size).map_err(|error| destination.error(error))?;
+            begin(&destination, file.file(), &start, size)?.wait(None)?;
         }
         Self::with_checkpoint(destination, file, start.len(), size, identity)
     }
@@ -151,34 +138,21 @@ impl<T: Pod + WritableElement> NpyFile<T> {
     }
 
     fn map(destination: Destination, file: Temporary, data: usize, size: usize) -> Result<Self, EngineError> {
-        let map = MmapOptions::new().len(size).map_raw(file.file()).map_err(|error| destination.error(error))?;
-        Ok(NpyFile { map, file, destination, data, room: None, element: PhantomData })
-    }
-
-    /// What has to be waited for before the file is written, where it wasn't [created](NpyFile::create) whole.
-    pub fn room(&self) -> Option<Arc<Room>> {
-        self.room.clone()
-    }
-
-    fn wait_for_room(&self) -> Result<(), EngineError> {
-        self.room.as_ref().map_or(Ok(()), |room| room.wait_for_all())
+        // SAFETY: this process has just made the file, or has locked it, and leaves the array's part of its size as it is.
+        // That another one shrinks it can't be ruled out; it would end this process by a signal.
+        let map = unsafe { MmapOptions::new().len(size).map_mut(file.file()) }.map_err(|error| destination.error(error))?;
+        Ok(NpyFile { map, file, destination, data, element: PhantomData })
     }
 
     /// The array's elements in C order.
     pub fn as_slice(&self) -> &[T] {
-        // SAFETY: the mapping is as long, stays as long as this, and holds bytes that nobody writes meanwhile: `Room`
-        // changes none. This process has made the file or has locked it, and leaves the array's part of its size as it
-        // is. That another one shrinks it can't be ruled out; it would end this process by a signal.
-        let bytes = unsafe { std::slice::from_raw_parts(self.map.as_ptr(), self.map.len()) };
         // The header's size is a multiple of 64, and mappings start at a page.
-        bytemuck::cast_slice(&bytes[self.data..])
+        bytemuck::cast_slice(&self.map[self.data..])
     }
 
     /// The array's elements in C order, to be written.
     pub fn as_mut_slice(&mut self) -> &mut [T] {
-        // SAFETY: as above; and this is the only reference to the bytes.
-        let bytes = unsafe { std::slice::from_raw_parts_mut(self.map.as_mut_ptr(), self.map.len()) };
-        bytemuck::cast_slice_mut(&mut bytes[self.data..])
+        bytemuck::cast_slice_mut(&mut self.map[self.data..])
     }
 
     /// The name under which it is until it is [finished](NpyFile::finish).
@@ -200,7 +174,6 @@ impl<T: Pod + WritableElement> NpyFile<T> {
     /// # Errors
     /// [`File`](EngineError::File), and the file is gone.
     pub fn finish(self) -> Result<(), EngineError> {
-        self.wait_for_room()?;
         self.map.flush().map_err(|error| self.destination.error(error))?;
         // Without a table of blocks behind it.
         self.file.file().set_len(self.map.len() as u64).map_err(|error| self.destination.error(error))?;
@@ -208,6 +181,31 @@ impl<T: Pod + WritableElement> NpyFile<T> {
         self.destination.persist(self.file)?;
         tracing::info!("wrote {}", self.destination.name().display());
         Ok(())
+    }
+}
+
+/// A file whose room may still be missing. Where it isn't waited for, the file is gone.
+#[derive(Debug)]
+pub struct Begun<T> {
+    room: Room,
+    file: NpyFile<T>,
+}
+
+impl<T> Begun<T> {
+    /// Waits until all of the room is there.
+    ///
+    /// # Errors
+    /// [`File`](EngineError::File) where there is too little; [`Cancelled`](EngineError::Cancelled).
+    pub fn wait(self, cancel: Option<&Cancel>) -> Result<NpyFile<T>, EngineError> {
+        self.room.wait(cancel)?;
+        Ok(self.file)
+    }
+}
+
+/// A file of which nothing is missing.
+impl<T> From<NpyFile<T>> for Begun<T> {
+    fn from(file: NpyFile<T>) -> Self {
+        Begun { room: Room::default(), file }
     }
 }
 
@@ -237,14 +235,15 @@ fn header<T: WritableElement>(
     Ok((start, size))
 }
 
-/// Writes the header to an empty file that will have this size.
-fn begin(destination: &Destination, mut file: &File, start: &[u8], size: usize) -> Result<(), EngineError> {
+/// Writes the header to an empty file, and begins to take the room for all of its size.
+fn begin(destination: &Destination, mut file: &File, start: &[u8], size: usize) -> Result<Room, EngineError> {
     // Before the disk is filled up for nothing.
     if let Some(free) = free_space(file).filter(|&free| free < size) {
         let reason = format!("it takes {}, and the disk has {} free", Bytes(size), Bytes(free));
         return Err(FileError::unwritable(destination.name(), reason).into());
     }
-    Ok(file.write_all(start).map_err(|error| destination.error(error))?)
+    file.write_all(start).map_err(|error| destination.error(error))?;
+    Room::take(destination, file, start.len()..size)
 }
 
 /// What is free on the file's disk, in bytes. None where the system doesn't say.
@@ -259,19 +258,6 @@ fn free_space(file: &File) -> Option<usize> {
         let _ = file;
         None
     }
-}
-
-/// Extends the file, which is `start` bytes long, to `size` bytes of which each has its place on the disk.
-fn allocate(file: &File, start: usize, size: usize) -> io::Result<()> {
-    if room::reserve(file, 0..size)? {
-        return Ok(());
-    }
-    write_zeros(file, size - start)
-}
-
-/// Appends zeros.
-fn write_zeros(mut file: &File, bytes: usize) -> io::Result<()> {
-    io::copy(&mut io::Read::take(io::repeat(0), bytes as u64), &mut file).map(drop)
 }
 
 /// A vector of zeros. Where it is large, the system makes its pages when they are first written.
@@ -421,15 +407,6 @@ mod tests {
             assert!(text.starts_with(&format!("{name} can't be written: it takes ")) && text.ends_with(" free"), "{text}");
         }
         assert_eq!(count(&directory), 0);
-    }
-
-    #[test]
-    fn zeros_where_the_file_system_has_no_better_way() {
-        let mut file = tempfile::NamedTempFile::new().unwrap();
-        file.write_all(b"header").unwrap();
-        write_zeros(file.as_file(), 100_000).unwrap();
-        let bytes = fs::read(file.path()).unwrap();
-        assert!(bytes.len() == 100_006 && bytes.starts_with(b"header") && bytes[6..].iter().all(|&byte| byte == 0));
     }
 
     /// So that a disk that fills up later can do no harm.

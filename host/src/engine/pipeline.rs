@@ -13,7 +13,7 @@ use std::{
 };
 
 use super::{
-    Block, BlockOp, BlockScheduler, Cancel, Coverage, EngineError, Entry, Queue, Room, SideRule, Span, Target, Trace, Writer,
+    Block, BlockOp, BlockScheduler, Cancel, Coverage, EngineError, Entry, Queue, SideRule, Span, Target, Trace, Writer,
     max_output_elements, min_block_side,
 };
 use crate::{
@@ -62,17 +62,14 @@ pub struct Control<'a> {
     pub trace: Option<&'a Trace>,
     /// Deals out the blocks.
     pub queue: Option<&'a dyn Queue>,
-    /// What has to be waited for before the output is written. Blocks are then computed in the order of their places
-    /// there, unless a queue deals them out.
-    pub room: Option<&'a Room>,
 }
 
 impl fmt::Debug for Control<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Control { progress, cancel, trace, queue, room } = self;
+        let Control { progress, cancel, trace, queue } = self;
         let mut debug = f.debug_struct("Control");
         debug.field("progress", &progress.is_some()).field("cancel", cancel);
-        debug.field("trace", &trace.is_some()).field("queue", &queue.is_some()).field("room", &room.is_some()).finish()
+        debug.field("trace", &trace.is_some()).field("queue", &queue.is_some()).finish()
     }
 }
 
@@ -153,8 +150,7 @@ struct Shared<'a, O: BlockOp> {
     writer: &'a dyn Writer<O::Value>,
     control: Control<'a>,
     data_budget: usize,
-    /// The blocks in the order in which they are drawn where no queue deals them out, and how many are.
-    order: Vec<usize>,
+    /// The next block to draw.
     next: AtomicUsize,
     /// Entries in place.
     done: AtomicUsize,
@@ -184,10 +180,7 @@ impl<O: BlockOp> Shared<'_, O> {
                 Some(index) => index,
                 None => return Ok(None),
             },
-            None => match self.order.get(self.next.fetch_add(1, Ordering::Relaxed)) {
-                Some(&index) => index,
-                None => return Ok(None),
-            },
+            None => self.next.fetch_add(1, Ordering::Relaxed),
         };
         Ok(self.scheduler.blocks().get(index).map(|block| (index, block)))
     }
@@ -247,17 +240,12 @@ impl Engine {
         let total: usize = scheduler.blocks().iter().map(|block| scheduler.coverage().work(block)).sum();
         let done = control.queue.map_or(Ok(0), |queue| queue.begin(&scheduler))?;
         tracing::debug!(rows, cols, side = scheduler.side(), blocks = scheduler.blocks().len(), budget, "matrix in blocks");
-        let mut order: Vec<_> = (0..scheduler.blocks().len()).collect();
-        if control.room.is_some() {
-            order.sort_by_cached_key(|&index| writer.end(&scheduler.blocks()[index]));
-        }
         let work = Shared {
             op,
             scheduler: &scheduler,
             writer,
             control,
             data_budget: budget / 2,
-            order,
             next: AtomicUsize::new(0),
             done: AtomicUsize::new(done),
             failed: Cancel::new(),
@@ -567,10 +555,6 @@ impl<O: BlockOp> Context<'_, O> {
         let Shared { scheduler, writer, control, done, .. } = self.work;
         let InFlight { index, slot, stream, leaving, events } = in_flight;
         let block = &scheduler.blocks()[index];
-        if let Some(room) = control.room {
-            let go_on = || control.cancel.map_or(Ok(()), Cancel::check);
-            room.wait(size_of::<O::Value>(), writer.end(block), go_on)?;
-        }
         let host = match leaving {
             Leaving::Download(pending) => Some(pending.wait()?),
             Leaving::Place(event) => event.synchronize().map(|()| None)?,

@@ -56,12 +56,6 @@ pub trait Writer<T>: Sync {
     ///   thread is just writing some of the same entries, [`Overlap`](EngineError::Overlap).
     fn scatter(&self, block: &Block, entries: &[T]) -> Result<(), EngineError>;
 
-    /// The end of a block's entries in the output: the number of elements up to there, where it is a slice, and else 0.
-    fn end(&self, block: &Block) -> usize {
-        _ = block;
-        0
-    }
-
     /// The devices whose memory the output is in: those of the engine, in its order. Then blocks are
     /// [placed](Writer::place) there, and never leave the device that computed them.
     fn devices(&self) -> &[Device] {
@@ -111,11 +105,6 @@ pub fn dense_len(rows: usize, cols: usize) -> Result<usize, EngineError> {
     addressable(rows.checked_mul(cols), rows, cols)
 }
 
-/// The end of a block's entries in a dense matrix of so many columns.
-fn dense_end(columns: usize, rows: &Range<usize>, cols: &Range<usize>) -> usize {
-    rows.end.saturating_sub(1) * columns + cols.end
-}
-
 /// No slice is longer than `isize::MAX`. Where a triangle fits that, n * (n - 1) fits a `usize`.
 fn addressable(len: Option<usize>, rows: usize, columns: usize) -> Result<usize, EngineError> {
     len.filter(|&len| len <= isize::MAX as usize).ok_or(EngineError::TooLarge { rows, columns })
@@ -152,12 +141,6 @@ impl<T: Entry> Writer<T> for Condensed<'_, T> {
         self.0.shape
     }
 
-    fn end(&self, block: &Block) -> usize {
-        // The last row has none of the columns from its own on.
-        let cols = block.cols.start..block.cols.end.min(block.rows.end.saturating_sub(1));
-        cols.last().map_or(0, |column| condensed_place(self.0.shape.0, column, &block.rows).end)
-    }
-
     fn scatter(&self, block: &Block, entries: &[T]) -> Result<(), EngineError> {
         let Some(cells) = self.0.open(block, entries)? else { return Ok(()) };
         let (n, rows, height) = (self.0.shape.0, &block.rows, block.height());
@@ -169,25 +152,15 @@ impl<T: Entry> Writer<T> for Condensed<'_, T> {
                 return Some((rows.start + i, column));
             }
             if !computed.is_empty() {
-                let place = condensed_place(n, column, rows);
+                let at = n * column - column * (column + 1) / 2 + (rows.start + skipped.len()) - column - 1;
                 // SAFETY: a pair has one place, no pair is twice in this block, and no other block with any of them is
                 // open.
-                copy(unsafe { cells.slice_mut(place) }, computed);
+                copy(unsafe { cells.slice_mut(at..at + computed.len()) }, computed);
             }
             None
         });
         not_zero(self.order(), block, entries, wrong.min())
     }
-}
-
-/// The place in a condensed matrix of a column's entries in these rows, as far as they are below the diagonal.
-fn condensed_place(n: usize, column: usize, rows: &Range<usize>) -> Range<usize> {
-    let first = (column + 1).clamp(rows.start, rows.end);
-    if first == rows.end {
-        return 0..0;
-    }
-    let at = n * column - column * (column + 1) / 2 + first - column - 1;
-    at..at + rows.end - first
 }
 
 /// A symmetric matrix's lower triangle with its diagonal, row by row, n (n + 1) / 2 entries: masspcf's
@@ -216,11 +189,6 @@ impl<T: Entry> Writer<T> for Packed<'_, T> {
 
     fn shape(&self) -> (usize, usize) {
         self.0.shape
-    }
-
-    fn end(&self, block: &Block) -> usize {
-        let row = block.rows.end.saturating_sub(1);
-        row * (row + 1) / 2 + block.cols.end.min(row + 1)
     }
 
     fn scatter(&self, block: &Block, entries: &[T]) -> Result<(), EngineError> {
@@ -328,11 +296,6 @@ impl<T: Entry> Writer<T> for Symmetric<'_, T> {
         self.output.shape
     }
 
-    fn end(&self, block: &Block) -> usize {
-        let n = self.output.shape.0;
-        dense_end(n, &block.rows, &block.cols).max(dense_end(n, &block.cols, &block.rows))
-    }
-
     fn scatter(&self, block: &Block, entries: &[T]) -> Result<(), EngineError> {
         let Some(cells) = self.output.open(block, entries)? else { return Ok(()) };
         let across = block.width().div_ceil(PIECE);
@@ -370,10 +333,6 @@ impl<T: Entry> Writer<T> for Dense<'_, T> {
 
     fn shape(&self) -> (usize, usize) {
         self.0.shape
-    }
-
-    fn end(&self, block: &Block) -> usize {
-        dense_end(self.0.shape.1, &block.rows, &block.cols)
     }
 
     fn scatter(&self, block: &Block, entries: &[T]) -> Result<(), EngineError> {

@@ -517,27 +517,27 @@ impl<'a> Job<'a> {
             let backend = tools.devices.devices()?[0].backend().to_string();
             Ok::<_, Failure>(hash(&(pairwise.fingerprint(), layout, T::NAME, backend, env!("CARGO_PKG_VERSION"))))
         };
-        let (mut file, checkpoint) = match &tools.ranks {
+        let (begun, checkpoint) = match &tools.ranks {
             Some(ranks) => {
                 let schedule = |side| Ok::<_, Failure>(pairwise.schedule(&engine(side)?)?);
                 let (file, checkpoint) = ranks.open(output, &shape, field, identity()?, self.common.resume, schedule)?;
-                (file, Some(checkpoint))
+                (file.into(), Some(checkpoint))
             }
             None if self.common.resume => {
                 let (file, checkpoint) = NpyFile::<T>::resume_at(output, &shape, field, identity()?)?;
-                (file, Some(checkpoint))
+                (file.into(), Some(checkpoint))
             }
             None => (NpyFile::<T>::begin_at(output, &shape, field)?, None),
         };
-        let entries = file.as_slice().len();
-        let room = file.room();
         let engine = engine(checkpoint.as_ref().and_then(Checkpoint::block_side))?;
         tracing::debug!("devices open");
         pairwise.prepare(&engine)?;
+        let mut file = begun.wait(Some(interrupt.cancel()))?;
+        let entries = file.as_slice().len();
         tools.timeline.end("getting ready");
         let mut report = self.with_control(pairwise.merge_steps(), entries, tools, &interrupt, |control| {
             let queue = checkpoint.as_ref().map(|checkpoint| checkpoint as &dyn Queue);
-            let control = Control { queue, room: room.as_deref(), ..control };
+            let control = Control { queue, ..control };
             pairwise.compute_into(&engine, layout, file.as_mut_slice(), control)
         })?;
         tools.timeline.end("computing");
