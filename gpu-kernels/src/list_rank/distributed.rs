@@ -380,7 +380,7 @@ pub unsafe fn sort(travellers: &[U64x2], targets: &[u32], ranks: u32, places: *m
     }
 }
 
-/// Adds up all successors, modulo 2^64: see [`sum_successors`](super::prepare::sum_successors()). `sum` must start at
+/// Adds up all successors, modulo 2^64: see [`reset`](super::prepare::reset()). `sum` must start at
 /// 0.
 ///
 /// # Safety

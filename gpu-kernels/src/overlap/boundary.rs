@@ -218,10 +218,10 @@ impl<T: Scalar> InDisk<T> {
     }
 }
 
-/// As [`outside`], of a disk about the origin whose radius is the scale.
+/// As [`outside`](outside()), of a disk about the origin whose radius is the scale.
 ///
 /// # Safety
-/// As of [`outside`].
+/// As of [`outside`](outside()).
 #[kernel(for T in [f32, f64], max_threads = 128)]
 pub unsafe fn outside_disk<T: Scalar>(
     order: &[u32],
