@@ -3,6 +3,9 @@
 
 #![cfg(all(feature = "list-rank", feature = "ranks"))]
 
+#[path = "common/walk.rs"]
+mod walk;
+
 use std::sync::Arc;
 
 use gpu_kernels::list_rank::splitters::Splitters;
@@ -14,22 +17,6 @@ use warpsmith::{
     },
     ranks::{Communicator, threads},
 };
-
-/// The ranks by the plainest walk there is.
-fn expected(next: &[i64]) -> Vec<i64> {
-    let mut is_successor = vec![false; next.len()];
-    next.iter().filter(|&&next| next >= 0).for_each(|&next| is_successor[next as usize] = true);
-    let mut element = is_successor.iter().position(|&successor| !successor).map_or(-1, |head| head as i64);
-    let mut ranks = vec![-1; next.len()];
-    for rank in 0.. {
-        if element < 0 {
-            break;
-        }
-        ranks[element as usize] = rank;
-        element = next[element as usize];
-    }
-    ranks
-}
 
 /// What `work` gives on each rank; ranks take turns with the devices.
 fn on_ranks<R: Send>(
@@ -96,7 +83,7 @@ fn lists(n: u32) -> [(&'static str, Vec<i64>); 5] {
 fn every_list_on_any_number_of_ranks() {
     for n in [0, 1, 2, 3, 7, 33, 1000] {
         for (name, next) in lists(n) {
-            let expected = expected(&next);
+            let expected = walk::ranks(&next);
             let head = expected.iter().position(|&rank| rank == 0).map(|head| head as u64);
             for (turn, (size, group, remainder)) in
                 [(1, 2, 0), (1, 32, 100), (2, 2, 0), (2, 5, 1 << 20), (3, 3, 10), (4, 32, 0), (7, 2, 50)].into_iter().enumerate()
@@ -115,7 +102,7 @@ fn every_list_on_any_number_of_ranks() {
 #[test]
 fn several_levels() {
     for (name, next) in lists(60_000) {
-        let expected = expected(&next);
+        let expected = walk::ranks(&next);
         for (size, group, remainder) in [(2, 4, 0), (3, 4, 2000), (4, 32, 1 << 28)] {
             let (ranks, report) = rank(size, &next, None, &Options { group, remainder, seed: 1 }).unwrap();
             assert!(ranks == expected, "{name}, {size} ranks");
@@ -141,7 +128,7 @@ fn generated_lists() {
         });
         let (next, ranks): (Vec<_>, Vec<_>) = parts.unwrap().into_iter().unzip();
         let next = next.concat();
-        assert_eq!(ranks.concat(), expected(&next), "{n} elements, runs of {run}");
+        assert_eq!(ranks.concat(), walk::ranks(&next), "{n} elements, runs of {run}");
         if run == 64 {
             assert_eq!(next, wide(generate::block_shuffled(n as u32, 64, 9)));
         }
@@ -152,7 +139,7 @@ fn generated_lists() {
 #[test]
 fn wrong_ranks_are_found() {
     let next = wide(generate::random(40, 8));
-    let ranks = expected(&next);
+    let ranks = walk::ranks(&next);
     let is = |element: usize, error: &DistributedError| *error == DistributedError::WrongRank { element: element as u64 };
     let all = on_ranks(3, |device, communicator| {
         let first = layout(40, 3)?.first(communicator.rank()) as usize;
@@ -192,7 +179,7 @@ fn long_sublists() {
     let mut next = vec![-1; n as usize];
     order.windows(2).for_each(|pair| next[pair[0] as usize] = i64::from(pair[1]));
     let (ranks, report) = rank(2, &next, None, &options).unwrap();
-    assert_eq!(ranks, expected(&next));
+    assert_eq!(ranks, walk::ranks(&next));
     // Half of the elements, each on another rank than the next, both times.
     assert!(report.rounds >= n as usize, "{report:?}");
 }
@@ -201,7 +188,7 @@ fn long_sublists() {
 #[test]
 fn heads_amid_the_list() {
     let next = wide(generate::random(24, 2));
-    let ranks = expected(&next);
+    let ranks = walk::ranks(&next);
     let at = |rank: i64| ranks.iter().position(|&found| found == rank).unwrap() as u64;
     for seed in 0..3 {
         for (group, remainder) in [(2, 0), (4, 1 << 20), (12, 1 << 20)] {
@@ -219,7 +206,7 @@ fn heads_amid_the_list() {
 fn bad_lists_are_named() {
     use DistributedError as Error;
     let good = wide(generate::random(200, 3));
-    let ranks = expected(&good);
+    let ranks = walk::ranks(&good);
     let at = |rank: i64| ranks.iter().position(|&found| found == rank).unwrap();
     let with = |changes: &[(usize, i64)]| {
         let mut next = good.clone();

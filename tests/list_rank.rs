@@ -3,6 +3,9 @@
 
 #![cfg(feature = "cli")]
 
+#[path = "common/walk.rs"]
+mod walk;
+
 use std::fmt::Debug;
 
 use proptest::prelude::*;
@@ -14,20 +17,9 @@ use warpsmith::{
     },
 };
 
-/// The ranks by the plainest walk there is.
 fn expected(next: &[i32]) -> Vec<i32> {
-    let mut is_successor = vec![false; next.len()];
-    next.iter().filter(|&&next| next >= 0).for_each(|&next| is_successor[next as usize] = true);
-    let mut element = is_successor.iter().position(|&successor| !successor).map_or(-1, |head| head as i32);
-    let mut ranks = vec![-1; next.len()];
-    for rank in 0.. {
-        if element < 0 {
-            break;
-        }
-        ranks[element as usize] = rank;
-        element = next[element as usize];
-    }
-    ranks
+    let next: Vec<i64> = next.iter().copied().map(i64::from).collect();
+    walk::ranks(&next).into_iter().map(|rank| rank as i32).collect()
 }
 
 /// All ways to rank.

@@ -300,13 +300,15 @@ impl<T: OverlapReal> Overlap<T> {
     /// How candidates are found in these packings; none, where all poses are.
     fn search_of(&self, packings: &Packings) -> Result<Option<Search>, OverlapError> {
         packings.check_shapes(self.shapes.counts.len())?;
-        packings.check_positions::<T>()?;
         let largest = packings.offsets().windows(2).map(|range| range[1] - range[0]).max().unwrap_or(0);
-        Ok((largest >= self.grid_from).then(|| {
-            let Shapes { around, reach, .. } = &self.shapes;
-            let choose = || search::choose::<T>(packings, around, *reach, self.lattice.as_ref(), self.grid_from);
-            self.search.unwrap_or_else(choose)
-        }))
+        if largest < self.grid_from {
+            return Ok(None);
+        }
+        // The choice, and the tree's size, reckon with where poses are.
+        packings.check_positions::<T>()?;
+        let Shapes { around, reach, .. } = &self.shapes;
+        let choose = || search::choose::<T>(packings, around, *reach, self.lattice.as_ref(), self.grid_from);
+        Ok(Some(self.search.unwrap_or_else(choose)))
     }
 
     /// Whether it measures what is outside a boundary.

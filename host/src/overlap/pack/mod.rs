@@ -7,12 +7,12 @@
 //! pressure fall together: copies give way while the pressure is high, and come to rest as it goes.
 //!
 //! Packings of one shape start as containers cut out of the densest lattices of the shape and its half turn
-//! ([`Periodic`](super::Periodic)); few copies, and several shapes, start at random. Then a few copies of each are taken
-//! away, placed anew where there is most room, and all squeezed again. What came of it is kept if it is smaller, or by chance if it
-//! is not much larger (N. Metropolis et al., *Equation of State Calculations by Fast Computing Machines*, 1953). Now and
-//! then a packing takes the place of a worse one. Half of the packings of an even number of copies are such as half a
-//! turn takes to themselves. Lattices of pairs as cores, that symmetry, and packings that come from those of a copy more
-//! are known from what did well in Kaggle's Santa 2025.
+//! ([`Periodic`](super::Periodic)); few copies, and several shapes, start at random. Then a few copies of each are
+//! taken away, placed anew where there is most room, and all squeezed again. What came of it is kept if it is smaller,
+//! or by chance if it is not much larger (N. Metropolis et al., *Equation of State Calculations by Fast Computing
+//! Machines*, 1953). Now and then a packing takes the place of a worse one. Half of the packings of an even number of
+//! copies are such as half a turn takes to themselves. Lattices of pairs as cores, that symmetry, and packings that
+//! come from those of a copy more are known from what did well in Kaggle's Santa 2025.
 //!
 //! At the end the best ones are squeezed by ever smaller steps, and let out by as much as it takes until no two copies
 //! overlap. All of this works on a copy of the shape that is larger by a hair, so that shapes that touch there are
@@ -389,16 +389,13 @@ impl<'a> Series<'a> {
         }
     }
 
-    /// Searches on these devices, too, each with a thread of its own. They are *islands*: each searches for itself, with
-    /// as many packings and other random numbers, and now and then gets the best packing of another. With a budget of
-    /// steps, a seed and a number of devices give the same bits.
+    /// Searches on these devices, too: see [`Packer::also_on`].
     pub fn also_on(mut self, devices: &[Device]) -> Self {
         self.islands.devices = devices.to_vec();
         self
     }
 
-    /// Searches as one of these ranks, which all do the same, in the way of [`also_on`](Self::also_on): each gets what is
-    /// the best of all, and rank 0 alone saves. A rank whose search fails gives up for all.
+    /// Searches as one of these ranks: see [`Packer::among`].
     pub fn among(mut self, ranks: &Arc<dyn Communicator>) -> Self {
         self.islands.ranks = Some(ranks.clone());
         self

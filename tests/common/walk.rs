@@ -1,0 +1,17 @@
+//! The ranks of a list by the plainest walk there is.
+
+/// How many elements come before each; -1 where the list doesn't come by.
+pub fn ranks(next: &[i64]) -> Vec<i64> {
+    let mut is_successor = vec![false; next.len()];
+    next.iter().filter(|&&next| next >= 0).for_each(|&next| is_successor[next as usize] = true);
+    let mut element = is_successor.iter().position(|&successor| !successor).map_or(-1, |head| head as i64);
+    let mut ranks = vec![-1; next.len()];
+    for rank in 0.. {
+        if element < 0 {
+            break;
+        }
+        ranks[element as usize] = rank;
+        element = next[element as usize];
+    }
+    ranks
+}
