@@ -493,6 +493,19 @@ fn plot(csv: &std::path::Path) -> Result<()> {
         .draw_series(LineSeries::new(column("gather_ms")?, BLACK.stroke_width(1)))?
         .label("a random gather of as many int32")
         .legend(|(x, y)| PathElement::new([(x, y), (x + 22, y)], BLACK.stroke_width(1)));
+    label(&mut chart)?;
+    area.present()?;
+    println!("{}", svg.display());
+    Ok(())
+}
+
+/// Says what each line of a plot is.
+fn label<'a, DB, CT>(chart: &mut ChartContext<'a, DB, CT>) -> Result<()>
+where
+    DB: DrawingBackend + 'a,
+    DB::ErrorType: 'static,
+    CT: CoordTranslate,
+{
     chart
         .configure_series_labels()
         .position(SeriesLabelPosition::UpperRight)
@@ -500,8 +513,6 @@ fn plot(csv: &std::path::Path) -> Result<()> {
         .background_style(WHITE.mix(0.9))
         .label_font(("sans-serif", 14))
         .draw()?;
-    area.present()?;
-    println!("{}", svg.display());
     Ok(())
 }
 

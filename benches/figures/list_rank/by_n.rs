@@ -192,13 +192,7 @@ pub fn plot(csv: &Path) -> Result<()> {
             .label(format!("{weights}{label}"))
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], style));
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperRight)
-        .border_style(BLACK.mix(0.3))
-        .background_style(WHITE.mix(0.9))
-        .label_font(("sans-serif", 14))
-        .draw()?;
+    super::label(&mut chart)?;
     area.present()?;
     println!("{}", svg.display());
     Ok(())
