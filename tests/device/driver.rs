@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 use std::ptr;
 use std::sync::OnceLock;
-use warpsmith::device::{Device, DeviceError};
+use warpsmith::device::{Backend, Device, DeviceError};
 use warpsmith::launch;
 
 type Result<T = (), E = DeviceError> = std::result::Result<T, E>;
@@ -108,6 +108,31 @@ fn everything() -> Result {
 #[test]
 fn the_fake_is_as_good_as_a_driver() {
     run_child("child_everything", None);
+}
+
+/// Processes of one host take devices in turns, and open no other.
+#[test]
+fn each_process_opens_its_own_device() {
+    run_child("child_second_device", Some("cuDevicePrimaryCtxRetain 0:101"));
+}
+
+#[test]
+fn child_second_device() -> Result {
+    if !is_child() {
+        return Ok(());
+    }
+    assert_eq!(Device::count_cuda()?, 2);
+    for process in [1, 3, u32::MAX] {
+        for backend in [None, Some(Backend::Cuda)] {
+            assert_eq!(Device::of_process(process, backend)?.ordinal(), Some(1));
+        }
+        assert_eq!(Device::of_process(process, Some(Backend::Cpu))?.ordinal(), None);
+    }
+    // The first can't be opened: where nobody wants a GPU, the CPU is taken.
+    assert!(Device::of_process(2, Some(Backend::Cuda)).is_err() && Device::best().is_err());
+    assert_eq!(Device::of_process(2, None)?.backend(), Backend::Cpu);
+    assert_eq!(Device::several_cuda(0..3).iter().map(std::result::Result::is_ok).collect::<Vec<_>>(), [false, true, false]);
+    Ok(())
 }
 
 /// Each crate's kernels and constants come from its own PTX.

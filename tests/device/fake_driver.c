@@ -84,7 +84,14 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
     }
     return 0;
 }
-int cuDevicePrimaryCtxRetain(Context **context, int device) { ENTRY return *context = &primary[device - 70], 0; }
+int cuDevicePrimaryCtxRetain(Context **context, int device) {
+    // Of one GPU alone it may fail, too.
+    char name[64];
+    snprintf(name, sizeof name, "%s %d", __func__, device - 70);
+    int code = failure(name);
+    ENTRY NEEDS(!code, code)
+    return *context = &primary[device - 70], 0;
+}
 int cuDeviceCanAccessPeer(int *can, int device, int peer) { ENTRY return *can = 1, 0; }
 
 int cuCtxGetCurrent(Context **context) { ENTRY return *context = current, 0; }

@@ -121,24 +121,20 @@ pub(super) fn of_address(address: u64) -> Result<&'static Cuda, DeviceError> {
 
 /// Why there is no CUDA device to use with these kernels.
 pub(super) fn unusable_reason() -> Option<String> {
-    match first() {
+    match of_process(0) {
         Ok(_) => None,
         Err(DeviceError::NoDevice { reason }) => Some(reason),
         Err(error) => Some(error.to_string()),
     }
 }
 
-/// The first CUDA device, if all kernels can run there.
-pub(super) fn first() -> Result<&'static Cuda, DeviceError> {
-    static FIRST: OnceLock<&Cuda> = OnceLock::new();
-    if let Some(first) = FIRST.get() {
-        return Ok(first);
-    }
-    count()?;
+/// The CUDA device of one of a host's processes, which are numbered from 0, if all kernels can run there: each takes
+/// another one, as far as there are enough. No other is opened.
+pub(super) fn of_process(process: u32) -> Result<&'static Cuda, DeviceError> {
+    let ordinal = process % count()?.max(1);
     // Before a context is made for nothing.
-    check_image(&Attributes::of(0)?.info()?)?;
-    let first = Cuda::get(0)?;
-    Ok(FIRST.get_or_init(|| first))
+    check_image(&Attributes::of(ordinal)?.info()?)?;
+    Cuda::get(ordinal)
 }
 
 fn check_image(info: &DeviceInfo) -> Result<(), DeviceError> {

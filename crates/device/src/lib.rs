@@ -210,10 +210,20 @@ impl Device {
     /// where it says something else; on the CPU [`DeviceError::Threads`] where `WARPSMITH_THREADS` isn't a number of
     /// threads.
     pub fn best() -> Result<Self, DeviceError> {
+        Self::of_process(0, Backend::wished()?)
+    }
+
+    /// As [`best`](Self::best), for one of several processes of a host, which are numbered from 0: each takes another
+    /// CUDA device, as far as there are enough, and opens no other. A `backend` is what [`best`](Self::best) has from
+    /// `WARPSMITH_BACKEND`.
+    ///
+    /// # Errors
+    /// As [`best`](Self::best).
+    pub fn of_process(process: u32, backend: Option<Backend>) -> Result<Self, DeviceError> {
         let cpu = || threads::count().map(|_| Self::cpu()).map_err(DeviceError::from);
-        match Backend::wished()? {
-            None => cuda::first().map_or_else(|_| cpu(), |cuda| Ok(Self::of_cuda(cuda))),
-            Some(Backend::Cuda) => cuda::first().map(Self::of_cuda),
+        match backend {
+            None => cuda::of_process(process).map_or_else(|_| cpu(), |cuda| Ok(Self::of_cuda(cuda))),
+            Some(Backend::Cuda) => cuda::of_process(process).map(Self::of_cuda),
             Some(Backend::Cpu) => cpu(),
         }
     }
@@ -230,12 +240,20 @@ impl Device {
         Cuda::get(ordinal).map(Self::of_cuda)
     }
 
+    /// How many CUDA devices there are. None of them is opened.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoDevice`] where there are none.
+    pub fn count_cuda() -> Result<u32, DeviceError> {
+        cuda::count()
+    }
+
     /// All CUDA devices, by ordinal.
     ///
     /// # Errors
     /// [`DeviceError::NoDevice`] where there are none.
     pub fn all_cuda() -> Result<Vec<Self>, DeviceError> {
-        Self::several_cuda(0..cuda::count()?).into_iter().collect()
+        Self::several_cuda(0..Self::count_cuda()?).into_iter().collect()
     }
 
     /// Each of the CUDA devices with these ordinals, or why it can't be used. They are opened side by side.

@@ -61,6 +61,11 @@ struct Row {
 
 /// Runs the command.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
+    let ranks = match ranks(global)? {
+        // Rank 0 shows them, and the devices of its host.
+        Some(ranks) if ranks.is_empty() => return Ok(()),
+        ranks => ranks.unwrap_or_default(),
+    };
     let mut devices = Vec::new();
     let mut no_cuda_reason = device::no_cuda_reason();
     match (global.backend, global.device) {
@@ -85,11 +90,6 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         Ok(device) => (Some(device.to_string()), None),
         Err(error) => (None, Some(error.to_string())),
     };
-    let ranks = match ranks(global)? {
-        // Rank 0 shows them.
-        Some(ranks) if ranks.is_empty() => return Ok(()),
-        ranks => ranks.unwrap_or_default(),
-    };
     let object = Object { devices, default, default_error, no_cuda_reason, ranks };
     if arguments.json { terminal::print_json(&object) } else { object.print() }
 }
@@ -98,8 +98,8 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
 fn ranks(global: &Global) -> Result<Option<Vec<Rank>>, Failure> {
     let started = if processes::is_launched() { processes::started()? } else { None };
     let Some(ranks) = started.filter(|ranks| ranks.size() > 1) else { return Ok(None) };
-    let device = match global.open_all() {
-        Ok(devices) => processes::device(&*ranks, &devices).to_string(),
+    let device = match processes::device(global) {
+        Ok(device) => device.to_string(),
         Err(Failure::Error(text)) => format!("none: {text}"),
         Err(failure) => return Err(failure),
     };

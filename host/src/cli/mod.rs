@@ -164,23 +164,33 @@ pub fn main() -> ExitCode {
 }
 
 impl Global {
-    /// All devices of the kind to run on, or the one that was asked for.
-    fn open_all(&self) -> Result<Vec<Device>, Failure> {
-        Ok(match self.open()? {
-            device if device.backend() == device::Backend::Cuda && self.device.is_none() => Device::all_cuda()?,
-            device => vec![device],
-        })
+    /// The devices of the kind to run on, at most so many, or the one that was asked for.
+    fn open_at_most(&self, most: u32) -> Result<Vec<Device>, Failure> {
+        match self.open()? {
+            device if device.backend() == device::Backend::Cuda && self.device.is_none() => {
+                let opened = Device::several_cuda(0..most.min(Device::count_cuda()?));
+                Ok(opened.into_iter().collect::<Result<_, _>>()?)
+            }
+            device => Ok(vec![device]),
+        }
     }
 
     /// The device to run on.
     fn open(&self) -> Result<Device, Failure> {
+        self.open_for(0)
+    }
+
+    /// As [`open`](Self::open), for one of several processes of this host, which are numbered from 0. Each takes another
+    /// GPU, as far as there are enough.
+    fn open_for(&self, process: u32) -> Result<Device, Failure> {
         let device = match (self.backend, self.device) {
-            (Backend::Auto, None) => Device::best()?,
+            (Backend::Auto, None) => Device::of_process(process, device::Backend::wished()?)?,
+            (Backend::Cuda, None) => Device::of_process(process, Some(device::Backend::Cuda))?,
             (Backend::Cpu, None) => Device::cpu(),
             (Backend::Cpu, Some(_)) => {
                 return Err(Failure::error("--device numbers CUDA devices: it can't be used with --backend cpu"));
             }
-            (Backend::Auto | Backend::Cuda, ordinal) => Device::cuda(ordinal.unwrap_or(0))?,
+            (Backend::Auto | Backend::Cuda, Some(ordinal)) => Device::cuda(ordinal)?,
         };
         let info = device.info();
         tracing::info!(backend = %info.backend, name = info.name, multiprocessors = info.multiprocessors, "device {device}");

@@ -13,6 +13,18 @@ const MPI_SIZES: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PM
 const SIZES: [&str; 3] = ["JSM_NAMESPACE_SIZE", "FLUX_JOB_SIZE", "SLURM_STEP_NUM_TASKS"];
 /// In which those that don't tell the number say which process it is, from 0: PMIx, Cray's PALS and ALPS.
 const RANKS: [&str; 3] = ["PMIX_RANK", "PALS_RANKID", "ALPS_APP_PE"];
+/// In which they say which of its host's processes it is, from 0; and, for want of that, which of all.
+const LOCAL_RANKS: [&str; 9] = [
+    "OMPI_COMM_WORLD_LOCAL_RANK",
+    "MV2_COMM_WORLD_LOCAL_RANK",
+    "MPI_LOCALRANKID",
+    "PALS_LOCAL_RANKID",
+    "JSM_NAMESPACE_LOCAL_RANK",
+    "FLUX_TASK_LOCAL_ID",
+    "SLURM_LOCALID",
+    "PMI_RANK",
+    "PMIX_RANK",
+];
 
 /// What a launcher says.
 struct Launched {
@@ -80,7 +92,7 @@ pub fn several(gpus: Option<usize>) -> Result<Option<Arc<dyn Communicator>>, Fai
 /// The device of this one of several ranks, or the devices that `--gpus` asks for.
 pub fn devices(global: &Global, ranks: Option<&dyn Communicator>, gpus: Option<usize>) -> Result<Vec<Device>, Failure> {
     match ranks {
-        Some(ranks) => Ok(vec![device(ranks, &global.open_all()?).clone()]),
+        Some(_) => Ok(vec![device(global)?]),
         None => global.open_several(gpus),
     }
 }
@@ -107,15 +119,38 @@ impl fmt::Display for Places {
     }
 }
 
-/// The device of this rank: of the ranks of one host, each takes another one, as far as there are enough.
-pub fn device<'a>(ranks: &dyn Communicator, devices: &'a [Device]) -> &'a Device {
-    let locals = ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"];
-    let local = locals.iter().find_map(|name| env::var(name).ok()?.parse::<usize>().ok()).unwrap_or(ranks.rank());
-    &devices[local % devices.len()]
+/// The device of this one of several ranks: of those of one host, each takes another one, as far as there are enough.
+pub fn device(global: &Global) -> Result<Device, Failure> {
+    global.open_for(local_rank(|variable| env::var(variable).ok()))
+}
+
+/// Which of its host's processes this is, from what launchers say.
+fn local_rank(value: impl Fn(&str) -> Option<String>) -> u32 {
+    LOCAL_RANKS.iter().find_map(|variable| value(variable)?.trim().parse().ok()).unwrap_or(0)
 }
 
 /// This host's name.
 pub fn host() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     name.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn local_ranks() {
+        for (variables, expected) in [
+            (&[][..], 0),
+            (&[("OMPI_COMM_WORLD_LOCAL_RANK", "3"), ("SLURM_LOCALID", "0"), ("PMIX_RANK", "11")], 3),
+            (&[("SLURM_LOCALID", " 2\n"), ("PMI_RANK", "6")], 2),
+            (&[("MPI_LOCALRANKID", "none"), ("PMI_RANK", "6")], 6),
+            (&[("PMIX_RANK", "-1")], 0),
+        ] {
+            let value =
+                |name: &str| variables.iter().find(|(variable, _)| *variable == name).map(|(_, value)| (*value).to_owned());
+            assert_eq!(local_rank(value), expected, "{variables:?}");
+        }
+    }
 }

@@ -107,10 +107,7 @@ fn run_all(
     processes: Option<&Arc<dyn Communicator>>,
 ) -> Result<(), Failure> {
     let prepare = || {
-        let devices = match processes {
-            Some(ranks) => vec![processes::device(&**ranks, &global.open_all()?).clone()],
-            None => global.open_several(arguments.gpus)?,
-        };
+        let devices = processes::devices(global, processes.map(|ranks| &**ranks), arguments.gpus)?;
         let ranks = processes.map_or((devices.len(), false), |ranks| (ranks.size(), true));
         Ok((Job::new(arguments, output, &devices[0], ranks)?, devices))
     };

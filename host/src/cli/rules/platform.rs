@@ -21,7 +21,7 @@ use warpsmith::{
 };
 
 use super::program::{Choice, Program};
-use crate::cli::{Global, failure::Failure, format, interrupt::Interrupt, processes};
+use crate::cli::{self, Global, failure::Failure, format, interrupt::Interrupt, processes};
 
 /// The most ranks that can be simulated. As threads there can be fewer.
 const MAX_RANKS: usize = 1 << 16;
@@ -181,18 +181,18 @@ pub fn open_platform(
         return simulated(choice, place, seed).map(Some);
     }
     let (setup, input) = setup(choice, place)?;
-    let devices = devices(global, place)?;
     // What can fail on one process alone comes before: from here on others wait for it.
     if let Some(processes) = processes::started()? {
         let size = processes.size();
         if place.ranks.is_some_and(|ranks| ranks != size) {
             return Err(Failure::error(format_args!("--ranks {} differs from the {size} of mpirun", place.ranks())));
         }
-        let platform = open_processes(processes, &devices, &*setup, streams)?;
+        let device = devices(global, place, true).inspect_err(|failure| processes.abort(&failure.to_string()))?.swap_remove(0);
+        let platform = open_processes(processes, &device, &*setup, streams)?;
         let judged = |group: Group| Box::new(group.with_statistic(place.statistic.into()));
         return Ok(platform.map(|group| Opened { platform: judged(group), input }));
     }
-    let devices: Vec<_> = devices.into_iter().cycle().take(place.ranks()).collect();
+    let devices: Vec<_> = devices(global, place, false)?.into_iter().cycle().take(place.ranks()).collect();
     let group = Group::threads(&devices, setup, streams)?.with_statistic(place.statistic.into());
     Ok(Some(Opened { platform: Box::new(group), input }))
 }
@@ -200,11 +200,10 @@ pub fn open_platform(
 /// Rank 0's platform. The other ranks return when it is done, with none.
 fn open_processes(
     ranks: Arc<dyn Communicator>,
-    devices: &[Device],
+    device: &Device,
     setup: &dyn Setup,
     streams: usize,
 ) -> Result<Option<Group>, Failure> {
-    let device = processes::device(&*ranks, devices);
     if ranks.rank() > 0 {
         // A signal goes to all processes: rank 0 ends the search for all, and needs the others until then.
         Interrupt::first_sets("stopping with what was measured");
@@ -346,12 +345,17 @@ fn unknown(path: &Path) -> Failure {
     ))
 }
 
-/// The devices that ranks take in turns.
-fn devices(global: &Global, place: &Place) -> Result<Vec<Device>, Failure> {
-    let devices = match place.platform {
-        Some(Kind::Cpu) => vec![Device::cpu()],
-        Some(Kind::Cuda) => Device::all_cuda()?,
-        _ => global.open_all()?,
+/// The devices that ranks take in turns; the one of this rank where ranks are processes.
+fn devices(global: &Global, place: &Place, are_processes: bool) -> Result<Vec<Device>, Failure> {
+    let global = match place.platform {
+        Some(Kind::Cpu) => Global { backend: cli::Backend::Cpu, device: None, ..global.clone() },
+        Some(Kind::Cuda) => Global { backend: cli::Backend::Cuda, device: None, ..global.clone() },
+        _ => global.clone(),
+    };
+    let devices = if are_processes {
+        vec![processes::device(&global)?]
+    } else {
+        global.open_at_most(u32::try_from(place.ranks()).unwrap_or(u32::MAX))?
     };
     if place.staging == Memory::Device && devices.iter().any(|device| device.backend() == Backend::Cpu) {
         return Err(Failure::error("--staging device is for GPUs: the CPU has one memory"));
