@@ -13,7 +13,7 @@ use ndarray::{ArrayD, ArrayViewD, IxDyn, ShapeBuilder as _};
 use ndarray_npy::npy::header::{Header, Layout, ReadHeaderError};
 use ndarray_npy::{WritableElement, WriteNpyError, WriteNpyExt as _};
 
-use crate::read::{MOST_EMPTY, Reason, Source, brief, collect, quoted, reserve, unreadable};
+use crate::read::{Input, MOST_EMPTY, Reason, Source, brief, collect, quoted, reserve, unreadable, zeroed};
 
 /// The first bytes of every `.npy` file.
 const MAGIC: &[u8] = b"\x93NUMPY";
@@ -27,8 +27,9 @@ const MOST_NESTED: usize = 6;
 /// The most dimensions of an array; NumPy has as many.
 const MOST_DIMENSIONS: usize = 64;
 
-/// How much is read at a time, in bytes.
-const CHUNK: usize = 8 << 20;
+/// How much is read at a time, in bytes, of a file of this size and of what may be smaller than it claims.
+const CHUNK: usize = 256 << 20;
+const SMALL_CHUNK: usize = 8 << 20;
 
 /// The types of element that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,7 +159,7 @@ impl Reader<Source> {
     }
 }
 
-impl<R: Read> Reader<R> {
+impl<R: Input> Reader<R> {
     /// Reads the header of an array.
     ///
     /// # Errors
@@ -268,25 +269,24 @@ impl<R: Read> Reader<R> {
     /// Where there are fewer or more of them, or reading fails.
     pub fn read<T: Element>(mut self, advance: impl Fn(usize)) -> Result<Vec<T>, Reason> {
         let n = self.check_size(T::KIND)?;
-        let mut values = Vec::new();
         // Where the size isn't known, let it show.
-        let certain = if matches!(self.size, Size::Is(_)) { n } else { n.min(CHUNK / size_of::<T>()) };
-        reserve(&mut values, certain)?;
-        while values.len() < n {
-            let start = values.len();
-            let len = (n - start).min(CHUNK / size_of::<T>());
-            reserve(&mut values, len)?;
-            values.resize(start + len, T::zeroed());
-            let mut bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut values[start..]);
-            while !bytes.is_empty() {
-                match self.input.read(bytes) {
-                    Ok(0) => return Err(truncated(n, T::KIND, ((start + len) * size_of::<T>() - bytes.len()) as u64).into()),
-                    Ok(read) => bytes = &mut bytes[read..],
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(error) => return Err(unreadable(error)),
-                }
+        let is_certain = matches!(self.size, Size::Is(_));
+        let mut values = if is_certain { zeroed(n)? } else { Vec::new() };
+        let chunk = if is_certain { CHUNK } else { SMALL_CHUNK } / size_of::<T>();
+        let mut start = 0;
+        while start < n {
+            let end = n.min(start + chunk);
+            if values.len() < end {
+                reserve(&mut values, end - start)?;
+                values.resize(end, T::zeroed());
             }
-            advance(len);
+            let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut values[start..end]);
+            let read = self.input.fill(bytes).map_err(unreadable)?;
+            if read < bytes.len() {
+                return Err(truncated(n, T::KIND, (start * size_of::<T>() + read) as u64).into());
+            }
+            advance(end - start);
+            start = end;
         }
         // An archive checks its sum at the end.
         if self.input.read(&mut [0]).map_err(unreadable)? != 0 {

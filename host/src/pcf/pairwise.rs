@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use rayon::prelude::*;
 
 use super::{
-    PcfError, PcfReal, PcfSet,
+    PcfError, PcfReal, PcfSet, Point,
     cuts::Cuts,
     op::{PcfKernel, PcfOp},
 };
@@ -198,10 +198,17 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
     /// A number that tells this matrix from those of other functions, measures or exponents, with the same version of
     /// the standard library.
     pub fn fingerprint(&self) -> u64 {
+        /// How many points one thread takes at a time.
+        const PIECE: usize = 1 << 16;
+        let of_points = |points: &[Point<T>]| {
+            let mut hasher = DefaultHasher::new();
+            hasher.write(bytemuck::cast_slice(points));
+            hasher.finish()
+        };
         let mut hasher = DefaultHasher::new();
         for set in [Some(self.rows), self.cols].into_iter().flatten() {
             set.offsets().hash(&mut hasher);
-            hasher.write(bytemuck::cast_slice(set.points()));
+            set.points().par_chunks(PIECE).map(of_points).collect::<Vec<_>>().hash(&mut hasher);
         }
         let (measure, p) = match self.measure {
             Measure::Lp(p) => (0, p),

@@ -30,7 +30,11 @@ use std::{
     fs::File,
     io::{self, Read, Seek, SeekFrom},
     path::Path,
+    sync::Arc,
 };
+
+use bytemuck::Zeroable;
+use rayon::prelude::*;
 
 pub(crate) use lines::{Lines, at, number, words};
 pub(crate) use market::{Field, Market, Symmetry};
@@ -62,6 +66,8 @@ pub const fn declared(size: u64) -> u64 {
     if by_size > 1 << 20 { by_size } else { 1 << 20 }
 }
 
+/// How much one thread reads at a time, in bytes: what its cache holds.
+const PIECE: usize = 2 << 20;
 /// Below this many bytes nobody asks whether there is as much memory.
 const LITTLE: usize = 1 << 20;
 /// While texts are read, this many bytes must be free.
@@ -70,9 +76,9 @@ const SPARE: usize = 32 << 20;
 /// A file that was opened to be read.
 ///
 /// Errors are clauses that follow the file's name, such as "can't be read: no such file or directory".
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Source {
-    file: File,
+    file: Arc<File>,
     size: Option<u64>,
 }
 
@@ -87,7 +93,7 @@ impl Source {
         if metadata.is_dir() {
             return Err("is a directory, not a file".into());
         }
-        Ok(Source { file, size: metadata.is_file().then_some(metadata.len()) })
+        Ok(Source { file: Arc::new(file), size: metadata.is_file().then_some(metadata.len()) })
     }
 
     /// The file's size in bytes; pipes and devices have none.
@@ -101,12 +107,12 @@ impl Source {
     /// Where reading fails, or the file ends before.
     pub fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         #[cfg(unix)]
-        return std::os::unix::fs::FileExt::read_exact_at(&self.file, buffer, offset);
+        return std::os::unix::fs::FileExt::read_exact_at(&*self.file, buffer, offset);
         #[cfg(windows)]
         {
             let (mut buffer, mut offset) = (buffer, offset);
             while !buffer.is_empty() {
-                match std::os::windows::fs::FileExt::seek_read(&self.file, buffer, offset)? {
+                match std::os::windows::fs::FileExt::seek_read(&*self.file, buffer, offset)? {
                     0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                     read => (buffer, offset) = (&mut buffer[read..], offset + read as u64),
                 }
@@ -114,17 +120,73 @@ impl Source {
             Ok(())
         }
     }
+
+    /// As [`read_exact_at`](Source::read_exact_at), by all threads. Gives what `each` makes of the pieces, in their order.
+    ///
+    /// # Errors
+    /// As [`read_exact_at`](Source::read_exact_at).
+    pub fn read_pieces_at<R: Send>(
+        &self,
+        buffer: &mut [u8],
+        offset: u64,
+        each: impl Fn(&[u8]) -> R + Sync,
+    ) -> io::Result<Vec<R>> {
+        let read = |(i, piece): (usize, &mut [u8])| {
+            self.read_exact_at(piece, offset + (i * PIECE) as u64)?;
+            Ok(each(piece))
+        };
+        buffer.par_chunks_mut(PIECE).enumerate().map(read).collect()
+    }
 }
 
 impl Read for Source {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.file.read(buffer)
+        (&*self.file).read(buffer)
+    }
+}
+
+/// What large arrays are read from.
+pub trait Input: Read {
+    /// Fills the buffer with what comes next; gives how many bytes there were, which are fewer only at the end.
+    ///
+    /// # Errors
+    /// Where reading fails.
+    fn fill(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        fill(self, buffer)
+    }
+}
+
+/// As [`Input::fill`], by this thread.
+pub(crate) fn fill(input: &mut (impl Read + ?Sized), buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match input.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+impl Input for &[u8] {}
+
+/// Several threads read what is not a pipe.
+impl Input for Source {
+    fn fill(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Some(size) = self.size else { return fill(self, buffer) };
+        let start = self.stream_position()?;
+        let len = buffer.len().min(usize::try_from(size.saturating_sub(start)).unwrap_or(usize::MAX));
+        self.read_pieces_at(&mut buffer[..len], start, |_| ())?;
+        self.seek(SeekFrom::Start(start + len as u64))?;
+        Ok(len)
     }
 }
 
 impl Seek for Source {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.file.seek(to)
+        (&*self.file).seek(to)
     }
 }
 
@@ -188,6 +250,16 @@ pub fn filled<T: Clone>(value: T, len: usize) -> Result<Vec<T>, Reason> {
     reserve(&mut values, len)?;
     values.resize(len, value);
     Ok(values)
+}
+
+/// A vector of zeros, whose pages the system makes when they are first written: by whoever does so.
+///
+/// # Errors
+/// As [`reserve`].
+pub fn zeroed<T: Zeroable>(len: usize) -> Result<Vec<T>, Reason> {
+    let fits = len.checked_mul(size_of::<T>()).is_some_and(within);
+    let values = if fits { bytemuck::allocation::try_zeroed_vec(len).ok() } else { None };
+    Ok(values.ok_or_else(too_little)?)
 }
 
 /// All elements in a vector.

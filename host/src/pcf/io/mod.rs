@@ -12,7 +12,7 @@ mod csv;
 mod npy;
 pub(super) mod npz;
 
-use std::{io::Read, path::Path};
+use std::path::Path;
 
 use super::{
     PcfError, PcfReal, PcfSet, Point, Repairs,
@@ -22,7 +22,7 @@ use super::{
 use crate::{
     files::Destination,
     npy::{Kind, Reader},
-    read::{self, Reason},
+    read::{self, Input, Reason},
 };
 
 /// A set of functions in the precision that its file has.
@@ -245,7 +245,7 @@ fn points_of<T: PcfReal>(values: Vec<T>) -> Vec<Point<T>> {
 }
 
 /// Reads an array of bars.
-fn bars_of(array: Reader<impl Read>, what: &str) -> Result<Vec<Bar>, Reason> {
+fn bars_of(array: Reader<impl Input>, what: &str) -> Result<Vec<Bar>, Reason> {
     fn bars<N: Copy>(values: Vec<N>, wide: impl Fn(N) -> f64) -> Result<Vec<Bar>, Reason> {
         read::collect(values.as_chunks().0.iter().map(|&[birth, death]| Bar { birth: wide(birth), death: wide(death) }))
     }

@@ -7,7 +7,8 @@ use std::{
 };
 
 use bytemuck::Pod;
-use zip::{CompressionMethod, ZipArchive, result::ZipError};
+use crc32fast::Hasher;
+use zip::{CompressionMethod, ZipArchive, read::ZipFile, result::ZipError};
 
 use super::{PcfData, Raw, bars_of, points_of};
 use crate::{
@@ -19,7 +20,7 @@ use crate::{
         error::list,
         set::check_offsets,
     },
-    read::{self, Reason, Source},
+    read::{self, Input, Reason, Source},
 };
 
 /// Reads functions.
@@ -58,6 +59,7 @@ fn in_array(path: &Path, name: &str, reason: impl Into<Reason>) -> PcfError {
 struct Archive<'a> {
     path: &'a Path,
     zip: ZipArchive<BufReader<Source>>,
+    source: Source,
     /// The file's size in bytes.
     size: u64,
 }
@@ -67,12 +69,12 @@ impl<'a> Archive<'a> {
         let fail = |reason: &str| PcfError::file(path, reason);
         let source = Source::open(path).map_err(|reason| PcfError::file(path, reason))?;
         let size = source.size().ok_or_else(|| fail("is not a file: an archive can't be read from a pipe or a device"))?;
-        let zip = ZipArchive::new(BufReader::new(source)).map_err(|error| match error {
+        let zip = ZipArchive::new(BufReader::new(source.clone())).map_err(|error| match error {
             ZipError::Io(error) if error.kind() != io::ErrorKind::UnexpectedEof => PcfError::file(path, read::unreadable(error)),
             _ if size == 0 => fail("is empty, not an archive (.npz)"),
             _ => fail("is not an archive (.npz), or only a part of one"),
         })?;
-        Ok(Archive { path, zip, size })
+        Ok(Archive { path, zip, source, size })
     }
 
     fn has(&self, name: &str) -> bool {
@@ -80,7 +82,7 @@ impl<'a> Archive<'a> {
     }
 
     /// Starts to read an array.
-    fn array(&mut self, name: &str) -> Result<Reader<impl Read>, PcfError> {
+    fn array(&mut self, name: &str) -> Result<Reader<Entry<'_>>, PcfError> {
         let path = self.path;
         if !self.has(name) {
             let names: Vec<_> = self.zip.file_names().map(|name| name.strip_suffix(".npy").unwrap_or(name)).collect();
@@ -90,8 +92,16 @@ impl<'a> Archive<'a> {
         let entry = self.zip.by_name(&format!("{name}.npy"));
         let entry = entry.map_err(|error| in_array(path, name, format!("can't be read: {error}")))?;
         // Of what is packed the size is only claimed.
-        let stored = entry.compression() == CompressionMethod::Stored && entry.size() <= self.size;
-        let size = if stored { Size::Is(entry.size()) } else { Size::Packed(read::archived(self.size)) };
+        let is_stored = entry.compression() == CompressionMethod::Stored && entry.size() <= self.size;
+        let size = if is_stored { Size::Is(entry.size()) } else { Size::Packed(read::archived(self.size)) };
+        let (at, len) = (entry.data_start(), entry.size());
+        let entry = match at.checked_add(len) {
+            Some(end) if is_stored && entry.compressed_size() == len && end <= self.size => {
+                let (expected, source) = (entry.crc32(), self.source.clone());
+                Entry::Stored { source, at, end, sum: Hasher::new(), expected }
+            }
+            _ => Entry::Packed(entry),
+        };
         Reader::new(entry, size).map_err(|reason| in_array(path, name, reason))
     }
 
@@ -114,6 +124,51 @@ impl<'a> Archive<'a> {
     }
 }
 
+/// An array's file in an archive.
+enum Entry<'a> {
+    /// What is stored as it is, and may be read by several threads.
+    Stored {
+        source: Source,
+        /// How far it was read, and where it ends in the archive.
+        at: u64,
+        end: u64,
+        /// The checksum of what was read, and of all.
+        sum: Hasher,
+        expected: u32,
+    },
+    Packed(ZipFile<'a, BufReader<Source>>),
+}
+
+impl Read for Entry<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Entry::Stored { .. } => self.fill(buffer),
+            Entry::Packed(entry) => entry.read(buffer),
+        }
+    }
+}
+
+impl Input for Entry<'_> {
+    fn fill(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Entry::Stored { source, at, end, sum, expected } = self else { return read::fill(self, buffer) };
+        let left = usize::try_from(*end - *at).unwrap_or(usize::MAX);
+        if left == 0 && sum.clone().finalize() != *expected {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "invalid checksum"));
+        }
+        let len = buffer.len().min(left);
+        let of_piece = |piece: &[u8]| {
+            let mut sum = Hasher::new();
+            sum.update(piece);
+            sum
+        };
+        for piece in source.read_pieces_at(&mut buffer[..len], *at, of_piece)? {
+            sum.combine(&piece);
+        }
+        *at += len as u64;
+        Ok(len)
+    }
+}
+
 /// The numbers as indices, in the same memory where they have the same size; else the first that isn't an index, and
 /// its place.
 fn to_indices<I: Copy + Display + Pod + TryInto<usize>>(values: Vec<I>) -> Result<Vec<usize>, (usize, String)> {
@@ -133,7 +188,7 @@ fn set<T: PcfReal>(
     path: &Path,
     offsets: Vec<usize>,
     shape: Option<Vec<usize>>,
-    points: Reader<impl Read>,
+    points: Reader<impl Input>,
     repairs: Option<&mut Repairs>,
 ) -> Result<PcfSet<T>, PcfError> {
     let fail = |reason: Reason| in_array(path, "points", reason);
