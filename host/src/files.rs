@@ -273,7 +273,8 @@ impl Destination {
     }
 }
 
-/// A file under a name made at random, which goes when it is dropped, or a [partial](Destination::partial) one, which stays.
+/// A file under a name made at random, which goes when it is dropped, or a [partial](Destination::partial) one, which
+/// [stays](Temporary::stays).
 #[derive(Debug)]
 pub struct Temporary {
     file: File,
@@ -281,6 +282,16 @@ pub struct Temporary {
 }
 
 impl Temporary {
+    /// Whether it stays where it doesn't come to be complete: not while there is nothing in it that is worth anything.
+    pub fn stays(&self, stays: bool) {
+        let mut list = temporaries();
+        if stays {
+            list.remove(&self.path);
+        } else {
+            list.insert(self.path.clone());
+        }
+    }
+
     /// The file.
     pub fn file(&self) -> &File {
         &self.file

@@ -25,7 +25,9 @@ fn engine(block_side: Option<usize>) -> Engine {
 
 fn resume(path: &Path, n: usize, identity: u64) -> Result<(NpyFile<f64>, Checkpoint), EngineError> {
     let destination = Destination::prepare(path)?;
-    NpyFile::resume_at(destination, &[n * (n - 1) / 2], None, identity)
+    let begun = NpyFile::resume_at(destination, &[n * (n - 1) / 2], None)?;
+    let checkpoint = begun.checkpoint(identity)?;
+    Ok((begun.wait(None)?, checkpoint))
 }
 
 /// The engine computes the blocks that are missing, and no other.
@@ -74,6 +76,39 @@ fn what_is_in_place_is_not_computed_again() {
     }
     assert!(folder.read::<f64>("d.npy").iter().eq(&expected));
     assert!(!folder.path("d.npy.partial").exists());
+}
+
+/// A file that has no block is nobody's loss: where its room can't be taken, or nobody waits for it, none is left.
+#[test]
+fn a_file_without_a_block_goes() {
+    let folder = Folder::of("pcf");
+    let (path, partial) = (folder.path("d.npy"), folder.path("d.npy.partial"));
+    // More than a thread takes at a time.
+    let begin = |len: usize| NpyFile::<f64>::resume_at(Destination::prepare(&path).unwrap(), &[len], None);
+    let begun = begin(20 << 20).unwrap();
+    assert!(partial.exists() && begun.checkpoint(7).unwrap().block_side().is_none());
+    drop(begun);
+    assert!(!partial.exists());
+    let cancel = Cancel::new();
+    cancel.cancel();
+    assert_eq!(begin(20 << 20).unwrap().wait(Some(&cancel)).unwrap_err(), EngineError::Cancelled);
+    assert!(!partial.exists());
+    let error = begin(1 << 50).unwrap_err().to_string();
+    assert!(error.contains("d.npy can't be written: it takes 8.0 PiB, and the disk has "), "{error}");
+    assert!(!partial.exists());
+
+    // With its room and a table it stays, whatever happens.
+    drop(resume(&path, 40, 7).unwrap().0);
+    assert!(partial.exists());
+    let set = random::uniform::<f64>(40, 10, 1).unwrap();
+    let schedule = Pairwise::pdist(&set, 1.0).unwrap().schedule(&engine(Some(8))).unwrap();
+    let (file, checkpoint) = resume(&path, 40, 7).unwrap();
+    checkpoint.prepare(&schedule).unwrap();
+    drop((file, checkpoint));
+    let begun = begin(40 * 39 / 2).unwrap();
+    assert_eq!(begun.checkpoint(7).unwrap().block_side(), Some(8));
+    drop(begun);
+    assert!(partial.exists());
 }
 
 #[test]

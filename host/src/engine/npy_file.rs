@@ -72,20 +72,16 @@ impl<T: Pod + WritableElement> NpyFile<T> {
         let (start, size) = header::<T>(&destination, shape, field)?;
         let file = destination.temporary()?;
         let room = begin(&destination, file.file(), &start, size)?;
-        Ok(Begun { room, file: Self::map(destination, file, start.len(), size)? })
+        Ok(Begun { room, file: Self::map(destination, file, start.len(), size)?, is_partial: false })
     }
 
-    /// As [`create_at`](NpyFile::create_at), in a [partial](Destination::partial) file: where there is one that has some
-    /// blocks of the matrix of this `identity`, those that the [`Checkpoint`] doesn't deal out.
+    /// As [`begin_at`](NpyFile::begin_at), in a [partial](Destination::partial) file: where there is one that has some
+    /// blocks of a matrix, it is taken as it is. [`Begun::checkpoint`] knows them. Else the file is gone where its room
+    /// isn't waited for.
     ///
     /// # Errors
     /// As [`create`](NpyFile::create), and where the file that is there is of another matrix.
-    pub fn resume_at(
-        destination: Destination,
-        shape: &[usize],
-        field: Option<&str>,
-        identity: u64,
-    ) -> Result<(Self, Checkpoint), EngineError> {
+    pub fn resume_at(destination: Destination, shape: &[usize], field: Option<&str>) -> Result<Begun<T>, EngineError> {
         let (start, size) = header::<T>(&destination, shape, field)?;
         let file = destination.partial()?;
         let io_error = |error| FileError::unwritten(file.path(), error);
@@ -95,19 +91,22 @@ impl<T: Pod + WritableElement> NpyFile<T> {
             return Err(FileError::new(file.path(), "has a part of another matrix; remove it to begin anew").into());
         }
         // What ends before its table has no block.
-        if file.file().metadata().map_err(io_error)?.len() <= size as u64 {
+        let room = if file.file().metadata().map_err(io_error)?.len() <= size as u64 {
+            file.stays(false);
             file.file().set_len(0).map_err(io_error)?;
             file.file().rewind().map_err(io_error)?;
-            begin(&destination, file.file(), &start, size)?.wait(None)?;
-        }
-        Self::with_checkpoint(destination, file, start.len(), size, identity)
+            begin(&destination, file.file(), &start, size)?
+        } else {
+            Room::default()
+        };
+        Ok(Begun { room, file: Self::map(destination, file, start.len(), size)?, is_partial: true })
     }
 
-    /// As [`resume_at`](NpyFile::resume_at), for the file that another process has begun, and whose table it has
+    /// The [partial](Destination::partial) file that another process has begun, and whose table it has
     /// [prepared](Checkpoint::prepare).
     ///
     /// # Errors
-    /// As [`resume_at`](NpyFile::resume_at).
+    /// Where it can't be opened, or is of another matrix.
     pub fn join_at(
         destination: Destination,
         shape: &[usize],
@@ -116,25 +115,12 @@ impl<T: Pod + WritableElement> NpyFile<T> {
     ) -> Result<(Self, Checkpoint), EngineError> {
         let (start, size) = header::<T>(&destination, shape, field)?;
         let file = destination.shared_partial()?;
-        let (file, checkpoint) = Self::with_checkpoint(destination, file, start.len(), size, identity)?;
+        let checkpoint = open_checkpoint(&file, size, identity)?;
         if checkpoint.block_side().is_none() {
             let reason = "is not what another process has begun: do they share the directory?";
-            return Err(FileError::new(file.temporary_path(), reason).into());
+            return Err(FileError::new(file.path(), reason).into());
         }
-        Ok((file, checkpoint))
-    }
-
-    /// The array in a file that is there as a whole, and the table of its blocks behind it.
-    fn with_checkpoint(
-        destination: Destination,
-        file: Temporary,
-        data: usize,
-        size: usize,
-        identity: u64,
-    ) -> Result<(Self, Checkpoint), EngineError> {
-        let clone = file.file().try_clone().map_err(|error| FileError::unwritten(file.path(), error))?;
-        let checkpoint = Checkpoint::open(clone, file.path(), size as u64, identity)?;
-        Ok((Self::map(destination, file, data, size)?, checkpoint))
+        Ok((Self::map(destination, file, start.len(), size)?, checkpoint))
     }
 
     fn map(destination: Destination, file: Temporary, data: usize, size: usize) -> Result<Self, EngineError> {
@@ -189,6 +175,8 @@ impl<T: Pod + WritableElement> NpyFile<T> {
 pub struct Begun<T> {
     room: Room,
     file: NpyFile<T>,
+    /// Whether the file stays when its room is there, also where it doesn't come to be complete.
+    is_partial: bool,
 }
 
 impl<T> Begun<T> {
@@ -198,15 +186,26 @@ impl<T> Begun<T> {
     /// [`File`](EngineError::File) where there is too little; [`Cancelled`](EngineError::Cancelled).
     pub fn wait(self, cancel: Option<&Cancel>) -> Result<NpyFile<T>, EngineError> {
         self.room.wait(cancel)?;
+        if self.is_partial {
+            self.file.file.stays(true);
+        }
         Ok(self.file)
+    }
+
+    /// Which blocks of the matrix of this `identity` are in the file. Its table is to be written when all of the room is
+    /// there.
+    ///
+    /// # Errors
+    /// Where the file can't be read, or has blocks of another matrix.
+    pub fn checkpoint(&self, identity: u64) -> Result<Checkpoint, EngineError> {
+        open_checkpoint(&self.file.file, self.file.map.len(), identity)
     }
 }
 
-/// A file of which nothing is missing.
-impl<T> From<NpyFile<T>> for Begun<T> {
-    fn from(file: NpyFile<T>) -> Self {
-        Begun { room: Room::default(), file }
-    }
+/// The table of blocks behind an array, which ends at `size`.
+fn open_checkpoint(file: &Temporary, size: usize, identity: u64) -> Result<Checkpoint, EngineError> {
+    let clone = file.file().try_clone().map_err(|error| FileError::unwritten(file.path(), error))?;
+    Checkpoint::open(clone, file.path(), size as u64, identity)
 }
 
 /// What an array's file starts with, and the size of all of it.

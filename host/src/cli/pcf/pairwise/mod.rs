@@ -426,7 +426,7 @@ impl<'a> Job<'a> {
             Kept::All(layout) => self.all(&pairwise, layout, engine, tools),
             _ => self.reduced(&pairwise, &engine(None)?, tools),
         }?;
-        if tools.ranks.as_ref().is_some_and(|ranks| ranks.0.rank() > 0) {
+        if tools.ranks.as_ref().is_some_and(|ranks| !ranks.is_first()) {
             // Rank 0 says it.
             return Ok(());
         }
@@ -513,26 +513,45 @@ impl<'a> Job<'a> {
         let interrupt = Interrupt::first_sets("stopping after the blocks under way");
         let field = (layout == Layout::Packed).then_some(Layout::PACKED_FIELD);
         let output = tools.output.clone();
-        let identity = || {
+        let partial = output.partial_path();
+        // Rank 0 makes the file of all.
+        let begun = match &tools.ranks {
+            Some(ranks) if !ranks.is_first() => None,
+            Some(_) if !self.common.resume && partial.exists() => {
+                return Err(Failure::error(format_args!(
+                    "{} is there: it may have a part of a matrix; go on from it with --resume, or remove it",
+                    partial.display()
+                )));
+            }
+            None if !self.common.resume => Some(NpyFile::<T>::begin_at(output.clone(), &shape, field)?),
+            _ => Some(NpyFile::resume_at(output.clone(), &shape, field)?),
+        };
+        // From here on the devices are waited for, while a thread takes the file's room.
+        let identity = if tools.ranks.is_some() || self.common.resume {
+            let fingerprint = pairwise.fingerprint();
             let backend = tools.devices.devices()?[0].backend().to_string();
-            Ok::<_, Failure>(hash(&(pairwise.fingerprint(), layout, T::NAME, backend, env!("CARGO_PKG_VERSION"))))
+            Some(hash(&(fingerprint, layout, T::NAME, backend, env!("CARGO_PKG_VERSION"))))
+        } else {
+            None
         };
-        let (begun, checkpoint) = match &tools.ranks {
-            Some(ranks) => {
-                let schedule = |side| Ok::<_, Failure>(pairwise.schedule(&engine(side)?)?);
-                let (file, checkpoint) = ranks.open(output, &shape, field, identity()?, self.common.resume, schedule)?;
-                (file.into(), Some(checkpoint))
-            }
-            None if self.common.resume => {
-                let (file, checkpoint) = NpyFile::<T>::resume_at(output, &shape, field, identity()?)?;
-                (file.into(), Some(checkpoint))
-            }
-            None => (NpyFile::<T>::begin_at(output, &shape, field)?, None),
-        };
-        let engine = engine(checkpoint.as_ref().and_then(Checkpoint::block_side))?;
+        let checkpoint = begun.as_ref().zip(identity).map(|(begun, identity)| begun.checkpoint(identity)).transpose()?;
+        let mut side = checkpoint.as_ref().and_then(Checkpoint::block_side);
+        if let Some(ranks) = &tools.ranks {
+            side = Some(ranks.side(side, pairwise.schedule(&engine(None)?)?.side())?);
+        }
+        let engine = engine(side)?;
         tracing::debug!("devices open");
         pairwise.prepare(&engine)?;
-        let mut file = begun.wait(Some(interrupt.cancel()))?;
+        let (mut file, checkpoint) = match (&tools.ranks, begun) {
+            (None, Some(begun)) => (begun.wait(Some(interrupt.cancel()))?, checkpoint),
+            (Some(ranks), begun) => {
+                let join = || Ok(NpyFile::join_at(output, &shape, field, identity.unwrap_or(0))?);
+                let schedule = pairwise.schedule(&engine)?;
+                let (file, checkpoint) = ranks.share(begun.zip(checkpoint), &schedule, interrupt.cancel(), join)?;
+                (file, Some(checkpoint))
+            }
+            (None, None) => unreachable!("one process makes a file"),
+        };
         let entries = file.as_slice().len();
         tools.timeline.end("getting ready");
         let mut report = self.with_control(pairwise.merge_steps(), entries, tools, &interrupt, |control| {
@@ -549,7 +568,7 @@ impl<'a> Job<'a> {
             // All let go of it together.
             drop(checkpoint);
             devices = ranks.join(&mut report, &opened[0])?;
-            if ranks.0.rank() > 0 {
+            if !ranks.is_first() {
                 return Ok(Outcome {
                     shape,
                     kind: T::KIND,

@@ -6,8 +6,8 @@ use bytemuck::Pod;
 use ndarray_npy::WritableElement;
 use warpsmith::{
     device::Device,
-    engine::{BlockScheduler, Checkpoint, EngineError, NpyFile, Report},
-    files::{Destination, FileError},
+    engine::{Begun, BlockScheduler, Cancel, Checkpoint, EngineError, NpyFile, Report},
+    files::FileError,
     ranks::Communicator,
 };
 
@@ -17,37 +17,41 @@ use crate::cli::{failure::Failure, processes};
 pub struct Ranks(pub Arc<dyn Communicator>);
 
 impl Ranks {
-    /// Opens the file that all write to, and deals out blocks of the same size on all. Rank 0 makes the file.
-    pub fn open<T: Pod + WritableElement>(
+    /// Whether this one makes the file, and says what was done.
+    pub fn is_first(&self) -> bool {
+        self.0.rank() == 0
+    }
+
+    /// The side of blocks on all ranks: of those in the file, which rank 0 has `found`, or as large as they may be on the
+    /// rank that has least memory.
+    pub fn side(&self, found: Option<usize>, own: usize) -> Result<usize, Failure> {
+        let least = -self.0.max(-(own as f64))? as usize;
+        let side = self.0.broadcast((found.unwrap_or(least) as u64).to_le_bytes().to_vec())?;
+        Ok(side.try_into().map_or(least, |bytes| u64::from_le_bytes(bytes) as usize))
+    }
+
+    /// The file that all write to, and that deals out its blocks to all. Rank 0 has `begun` it; when it has all of its
+    /// room and a table of these blocks, the others open it.
+    pub fn share<T: Pod + WritableElement>(
         &self,
-        output: Destination,
-        shape: &[usize],
-        field: Option<&str>,
-        identity: u64,
-        resume: bool,
-        schedule: impl Fn(Option<usize>) -> Result<BlockScheduler, Failure>,
+        begun: Option<(Begun<T>, Checkpoint)>,
+        schedule: &BlockScheduler,
+        cancel: &Cancel,
+        join: impl FnOnce() -> Result<(NpyFile<T>, Checkpoint), Failure>,
     ) -> Result<(NpyFile<T>, Checkpoint), Failure> {
-        let Ranks(ranks) = self;
-        // As large as they may be on the rank that has least memory.
-        let side = -ranks.max(-(schedule(None)?.side() as f64)).map_err(Failure::error)? as usize;
-        let (file, checkpoint);
-        if ranks.rank() == 0 {
-            let partial = output.partial_path();
-            if !resume && partial.exists() {
-                return Err(Failure::error(format_args!(
-                    "{} is there: it may have a part of a matrix; go on from it with --resume, or remove it",
-                    partial.display()
-                )));
+        let (file, checkpoint) = match begun {
+            Some((begun, checkpoint)) => {
+                let file = begun.wait(Some(cancel))?;
+                checkpoint.prepare(schedule)?;
+                self.0.barrier()?;
+                (file, checkpoint)
             }
-            (file, checkpoint) = NpyFile::resume_at(output, shape, field, identity)?;
-            checkpoint.prepare(&schedule(checkpoint.block_side().or(Some(side)))?)?;
-            ranks.broadcast(Vec::new()).map_err(Failure::error)?;
-        } else {
-            // The file is there when rank 0 comes to this.
-            ranks.broadcast(Vec::new()).map_err(Failure::error)?;
-            (file, checkpoint) = NpyFile::join_at(output, shape, field, identity)?;
-        }
-        let counter = ranks.counter().map_err(Failure::error)?;
+            None => {
+                self.0.barrier()?;
+                join()?
+            }
+        };
+        let counter = self.0.counter()?;
         let name = file.temporary_path().to_owned();
         let next = move || match counter.next() {
             Ok(next) => Ok(usize::try_from(next).unwrap_or(usize::MAX)),
@@ -61,12 +65,12 @@ impl Ranks {
         let blocks: usize = report.blocks_by_gpu.iter().sum();
         let mut mine = [blocks as u64, report.downloaded as u64].map(u64::to_le_bytes).concat();
         mine.extend(format!("{}: {}", processes::host(), device.name()).into_bytes());
-        let all = self.0.gather(mine).map_err(Failure::error)?;
-        self.0.barrier().map_err(Failure::error)?;
+        let all = self.0.gather(mine)?;
+        self.0.barrier()?;
         let number = |bytes: &[u8], i: usize| {
             bytes.get(8 * i..8 * i + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes) as usize
         };
-        if self.0.rank() == 0 {
+        if self.is_first() {
             report.blocks_by_gpu = all.iter().map(|bytes| number(bytes, 0)).collect();
             report.downloaded = all.iter().map(|bytes| number(bytes, 1)).sum();
         }
