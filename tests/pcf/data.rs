@@ -389,6 +389,24 @@ fn compressed_archives() {
     assert_eq!(set, set_of(&[&[(0.0, 1.0), (2.0, 0.0)][..], &[(0.0, 5.0)]]).unwrap());
 }
 
+/// Several threads read what isn't compressed, and sum up their parts.
+#[test]
+fn checksums_of_archives() {
+    let files = Files::new();
+    let path = files.path("a.npz");
+    let set = random::uniform::<f64>(30, 10_000, 1).unwrap();
+    io::save(&set, &path).unwrap();
+    assert_eq!(io::load(&path).unwrap(), io::PcfData::F64(set));
+    let bytes = fs::read(&path).unwrap();
+    // The value of a point near the start, and of one near the end.
+    for place in [1016, bytes.len() - 1024] {
+        let mut changed = bytes.clone();
+        changed[place] ^= 1;
+        fs::write(&path, changed).unwrap();
+        fails(io::load(&path), &path, "array `points`: can't be read: invalid checksum");
+    }
+}
+
 #[test]
 fn saved_archives_are_numpys() {
     let files = Files::new();

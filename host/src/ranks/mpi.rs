@@ -3,6 +3,7 @@
 //! Only the thread that called [`init`] may use it (`MPI_THREAD_FUNNELED`); others get an error.
 
 use std::ffi::{c_int, c_void};
+use std::io::{self, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, ThreadId};
 
@@ -177,7 +178,9 @@ impl Communicator for MpiCommunicator {
     fn abort(&self, reason: &str) {
         // Nobody else will say it: the processes end here.
         let host = mpi::environment::processor_name().unwrap_or_default();
-        eprintln!("error: rank {} on {host}: {reason}", self.rank);
+        // At once: `mpirun` has something to say about it, too.
+        let text = format!("error: rank {} on {host}: {reason}\n", self.rank);
+        let _ = io::stderr().write_all(text.as_bytes());
         self.world.abort(2);
     }
 }

@@ -354,4 +354,24 @@ mod tests {
         assert_eq!((&buffer, source.size()), (b"456", Some(10)));
         assert_eq!(source.read_exact_at(&mut buffer, 8).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }
+
+    /// All pieces are there, in their order, and what comes behind them is read next.
+    #[test]
+    fn large_files_are_read_in_pieces() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        let bytes: Vec<u8> = (0..2 * PIECE + 10).map(|i| (i % 251) as u8).collect();
+        std::fs::write(&path, &bytes).unwrap();
+        let mut source = Source::open(&path).unwrap();
+        let mut buffer = vec![0; 2 * PIECE + 3];
+        assert_eq!(source.read(&mut buffer[..5]).unwrap(), 5);
+        assert_eq!(source.fill(&mut buffer).unwrap(), buffer.len());
+        assert!(buffer == bytes[5..][..buffer.len()]);
+        assert_eq!(source.fill(&mut buffer).unwrap(), 2);
+        assert!(buffer[..2] == bytes[bytes.len() - 2..]);
+        assert_eq!(source.fill(&mut buffer).unwrap(), 0);
+        let lengths = source.read_pieces_at(&mut buffer, 7, <[u8]>::len).unwrap();
+        assert_eq!((lengths, &buffer[..]), (vec![PIECE, PIECE, 3], &bytes[7..][..buffer.len()]));
+        assert_eq!(source.read_pieces_at(&mut buffer, 8, |_| ()).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
 }
