@@ -190,39 +190,37 @@ pub struct Packing {
     pub side: f64,
 }
 
-/// A search for a dense packing.
+/// A search for a dense packing, or, with other settings, a [`Series`].
 #[derive(Debug)]
-pub struct Packer<'a> {
+pub struct Packer<'a, S = Settings> {
     device: &'a Device,
-    settings: Settings,
+    settings: S,
     islands: Islands,
     cancel: Cancel,
     /// Whether nothing is wanted any more once it is cancelled.
     abandoned: bool,
 }
 
-impl<'a> Packer<'a> {
+mod sealed {
+    /// A search that can be checked before it begins.
+    pub trait Search {
+        fn check(&self) -> Result<(), super::PackError>;
+    }
+}
+
+impl<'a, S> Packer<'a, S>
+where
+    Self: sealed::Search,
+{
     /// A search on `device`.
     ///
     /// # Errors
     /// [`PackError::NoCopies`], [`PackError::NoStarts`], [`PackError::TooMany`], [`PackError::StartCount`],
-    /// [`PackError::TooNarrow`].
-    pub fn new(device: &'a Device, settings: Settings) -> Result<Self, PackError> {
+    /// [`PackError::TooNarrow`]; of a [`Series`] [`PackError::CountTwice`].
+    pub fn new(device: &'a Device, settings: S) -> Result<Self, PackError> {
         let packer = Packer { device, settings, islands: Islands::default(), cancel: Cancel::new(), abandoned: false };
-        let Settings { copies, from, .. } = &packer.settings;
-        if copies.iter().any(|(_, count)| *count == 0) {
-            return Err(PackError::NoCopies);
-        }
-        check_sizes([(packer.settings.count(), packer.starts(), from.as_ref().map(Vec::len))])?;
-        // One copy of each shape tells whether they fit into a strip.
-        packer.problem().rows(&Vec::from_iter(0..copies.len() as u32))?;
+        sealed::Search::check(&packer)?;
         Ok(packer)
-    }
-
-    fn problem(&self) -> Problem {
-        let Settings { copies, container, turns, .. } = &self.settings;
-        let copies: Vec<(&Shape, usize)> = copies.iter().map(|(shape, count)| (shape, *count)).collect();
-        Problem::new(&copies, container.clone(), *turns)
     }
 
     /// Searches on these devices, too, each with a thread of its own. They are *islands*: each searches for itself, with
@@ -250,6 +248,32 @@ impl<'a> Packer<'a> {
     pub fn abandoned_by(mut self, cancel: &Cancel) -> Self {
         self.abandoned = true;
         self.cancelled_by(cancel)
+    }
+
+    /// All that a search for this takes.
+    fn searching<'b>(&'b self, task: &'b Task<'b>) -> Run<'b> {
+        let Packer { device, islands, cancel, abandoned, .. } = self;
+        Run { device, islands, task, cancel: cancel.clone(), abandoned: *abandoned }
+    }
+}
+
+impl sealed::Search for Packer<'_> {
+    fn check(&self) -> Result<(), PackError> {
+        let Settings { copies, from, .. } = &self.settings;
+        if copies.iter().any(|(_, count)| *count == 0) {
+            return Err(PackError::NoCopies);
+        }
+        check_sizes([(self.settings.count(), self.starts(), from.as_ref().map(Vec::len))])?;
+        // One copy of each shape tells whether they fit into a strip.
+        self.problem().rows(&Vec::from_iter(0..copies.len() as u32)).map(drop)
+    }
+}
+
+impl Packer<'_> {
+    fn problem(&self) -> Problem {
+        let Settings { copies, container, turns, .. } = &self.settings;
+        let copies: Vec<(&Shape, usize)> = copies.iter().map(|(shape, count)| (shape, *count)).collect();
+        Problem::new(&copies, container.clone(), *turns)
     }
 
     /// How many packings are worked on at once.
@@ -289,10 +313,8 @@ impl<'a> Packer<'a> {
         let area = problem.area(&kinds);
         let groups = vec![Group { kinds, starts: self.starts(), from }];
         let task = Task { problem: &problem, groups, seed: *seed, budget: *budget };
-        let Packer { device, islands, abandoned, .. } = self;
-        let run = Run { device, islands, task: &task, cancel: self.cancel.clone(), abandoned: *abandoned };
         let mut history: Vec<Progress> = Vec::new();
-        let (mut found, steps) = run.search(start, saving, |search| {
+        let (mut found, steps) = self.searching(&task).search(start, saving, |search| {
             let side = search.best_score(0);
             let now = Progress { steps: search.steps, seconds: start.elapsed().as_secs_f64(), side };
             if history.last().is_none_or(|last| side < last.side) {
@@ -363,50 +385,22 @@ pub struct SeriesPacked {
 
 /// A search for dense packings of several numbers of copies, all at once: what is found for a number helps its
 /// neighbours.
-#[derive(Debug)]
-pub struct Series<'a> {
-    device: &'a Device,
-    settings: SeriesSettings,
-    islands: Islands,
-    cancel: Cancel,
-}
+pub type Series<'a> = Packer<'a, SeriesSettings>;
 
-impl<'a> Series<'a> {
-    /// A search on `device`.
-    ///
-    /// # Errors
-    /// [`PackError::NoCopies`], [`PackError::NoStarts`], [`PackError::TooMany`], [`PackError::StartCount`],
-    /// [`PackError::CountTwice`].
-    pub fn new(device: &'a Device, settings: SeriesSettings) -> Result<Self, PackError> {
-        let series = Series { device, settings, islands: Islands::default(), cancel: Cancel::new() };
-        let packings = &series.settings.packings;
-        check_sizes(packings.iter().map(|(count, from)| (*count, series.starts(*count), from.as_ref().map(Vec::len))))?;
+impl sealed::Search for Series<'_> {
+    fn check(&self) -> Result<(), PackError> {
+        let packings = &self.settings.packings;
+        check_sizes(packings.iter().map(|(count, from)| (*count, self.starts(*count), from.as_ref().map(Vec::len))))?;
         let mut counts: Vec<usize> = packings.iter().map(|(count, _)| *count).collect();
         counts.sort_unstable();
         match counts.windows(2).find(|pair| pair[0] == pair[1]) {
             Some(pair) => Err(PackError::CountTwice { count: pair[0] }),
-            None => Ok(series),
+            None => Ok(()),
         }
     }
+}
 
-    /// Searches on these devices, too: see [`Packer::also_on`].
-    pub fn also_on(mut self, devices: &[Device]) -> Self {
-        self.islands.devices = devices.to_vec();
-        self
-    }
-
-    /// Searches as one of these ranks: see [`Packer::among`].
-    pub fn among(mut self, ranks: &Arc<dyn Communicator>) -> Self {
-        self.islands.ranks = Some(ranks.clone());
-        self
-    }
-
-    /// Stops when this is set, with what was found until then.
-    pub fn cancelled_by(mut self, cancel: &Cancel) -> Self {
-        self.cancel = cancel.clone();
-        self
-    }
-
+impl Series<'_> {
     /// How many packings of so many copies are worked on at once.
     pub fn starts(&self, count: usize) -> usize {
         self.settings.starts.unwrap_or(match self.device.backend() {
@@ -419,7 +413,7 @@ impl<'a> Series<'a> {
     /// of copies, in the order of the settings: what the search has made valid so far.
     ///
     /// # Errors
-    /// [`PackError::StartOverlaps`]; [`PackError::Invalid`], which should not happen, and device errors.
+    /// As [`Packer::run`].
     pub fn run_saving(
         &self,
         mut progress: impl FnMut(SeriesProgress),
@@ -437,13 +431,11 @@ impl<'a> Series<'a> {
         };
         let groups = packings.iter().map(group).collect::<Result<Vec<Group>, PackError>>()?;
         let task = Task { problem: &problem, groups, seed: *seed, budget: *budget };
-        let Series { device, islands, .. } = self;
-        let run = Run { device, islands, task: &task, cancel: self.cancel.clone(), abandoned: false };
         let mut history: Vec<SeriesProgress> = Vec::new();
         let score = |sides: &mut dyn Iterator<Item = f64>| -> f64 {
             sides.zip(packings).map(|(side, (count, _))| side * side / *count as f64).sum()
         };
-        let (packings, steps) = run.search(start, Some((saving, &mut save)), |search| {
+        let (packings, steps) = self.searching(&task).search(start, Some((saving, &mut save)), |search| {
             let score = score(&mut (0..task.groups.len()).map(|group| search.best_score(group)));
             let now = SeriesProgress { steps: search.steps, seconds: start.elapsed().as_secs_f64(), score };
             if history.last().is_none_or(|last| score < last.score) {
