@@ -7,7 +7,7 @@ use warpsmith::design_rules::platform::{Group, Staging};
 use warpsmith::design_rules::programs::spmv::{self, Multiplication};
 use warpsmith::design_rules::schedule::Schedules;
 use warpsmith::design_rules::{Platform as _, RulesError};
-use warpsmith::device::Device;
+use warpsmith::device::{Backend, Device};
 use warpsmith::overlap::{
     Shape,
     pack::{Budget, Packer, Settings},
@@ -119,8 +119,7 @@ fn other_threads(ranks: &Arc<dyn Communicator>) {
 }
 
 fn device(ranks: &dyn Communicator) -> Device {
-    let all = Device::all().unwrap();
-    all[ranks.rank() % all.len()].clone()
+    Device::of_process(ranks.rank() as u32, Backend::wished().unwrap()).unwrap()
 }
 
 fn every_schedule_multiplies(ranks: &Arc<dyn Communicator>) {
