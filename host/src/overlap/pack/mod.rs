@@ -65,6 +65,8 @@ type Squeezed = f32;
 pub const MOST_POSES: usize = 1 << 26;
 /// About so many poses keep a GPU busy: with more of them a step takes so much longer.
 const FULL: usize = 16_000;
+/// With more than that of one number of copies, a series has lanes enough.
+const FULL_OF_ONE: usize = 800;
 /// On the CPU so many packings are worked on, or as many as it has threads.
 const FEW: usize = 4;
 /// Packings that are settled at the end.
@@ -257,7 +259,7 @@ impl<'a> Packer<'a> {
 
     /// How many packings are worked on at once.
     pub fn starts(&self) -> usize {
-        self.settings.starts.unwrap_or_else(|| starts(self.device, self.settings.budget, self.settings.count()))
+        self.settings.starts.unwrap_or_else(|| starts(self.device, self.settings.budget, 1, self.settings.count()))
     }
 
     /// Searches. `progress` hears after every squeeze how far it is.
@@ -412,9 +414,7 @@ impl<'a> Series<'a> {
 
     /// How many packings of so many copies are worked on at once.
     pub fn starts(&self, count: usize) -> usize {
-        self.settings
-            .starts
-            .unwrap_or_else(|| starts(self.device, self.settings.budget, self.settings.packings.len().saturating_mul(count)))
+        self.settings.starts.unwrap_or_else(|| starts(self.device, self.settings.budget, self.settings.packings.len(), count))
     }
 
     /// Searches. `progress` hears after every squeeze how far it is. Now and then `save` gets a packing of each number
@@ -460,11 +460,12 @@ impl<'a> Series<'a> {
     }
 }
 
-/// How many packings of each number of copies to work on at once, where one of each has so many copies together. With a
-/// budget of steps it doesn't depend on the machine.
-fn starts(device: &Device, budget: Budget, copies: usize) -> usize {
+/// How many packings of `count` copies to work on at once, beside those of other numbers: `numbers` in all. With a budget
+/// of steps it doesn't depend on the machine.
+fn starts(device: &Device, budget: Budget, numbers: usize, count: usize) -> usize {
+    let (numbers, count) = (numbers.max(1), count.max(1));
     match (device.backend(), budget) {
-        (Backend::Cuda, _) => (FULL / copies.max(1)).clamp(8, 256),
+        (Backend::Cuda, _) => (FULL / numbers / count).max(FULL_OF_ONE / count).clamp(8, 256),
         (Backend::Cpu, Budget::Steps(_)) => FEW,
         (Backend::Cpu, Budget::Time(_)) => threads::count().map_or(FEW, |threads| threads.max(FEW)),
     }

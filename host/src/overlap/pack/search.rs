@@ -287,9 +287,9 @@ impl<'a, T: LaneReal> Search<'a, T> {
             false => vec![None; randoms.len()],
         };
         let kinds: Vec<&[u32]> = kinds_of(groups).collect();
-        let changed = |(lane, ((random, fresh), start)): (usize, ((&mut Random, &mut Option<Vec<usize>>), Option<Start>))| {
-            if let Some(start) = start {
-                return start;
+        let changed = |(lane, (random, fresh)): (usize, (&mut Random, &mut Option<Vec<usize>>))| {
+            if let Some(start) = &starts[lane] {
+                return start.clone();
             }
             let (mut poses, side) = (current.poses(lane).to_vec(), current.sides[lane]);
             if let Some(fresh) = fresh.take() {
@@ -303,7 +303,7 @@ impl<'a, T: LaneReal> Search<'a, T> {
             }
             (poses, side * (1.0 + GROWTH * random.unit()), moved)
         };
-        let changed: Vec<_> = randoms.par_iter_mut().zip(fresh).zip(starts).enumerate().map(changed).collect();
+        let changed: Vec<_> = randoms.par_iter_mut().zip(fresh).enumerate().map(changed).collect();
         let (mut state, mut loose) = (State::default(), Vec::with_capacity(changed.len()));
         for (poses, side, moved) in changed {
             state.push(&poses, side, 0.0);
