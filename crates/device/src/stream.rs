@@ -546,7 +546,9 @@ impl Stream {
     /// [`DeviceError::InCapture`], and what earlier work on the devices came to.
     pub fn wait_for(&self, other: &Stream) -> Result<(), DeviceError> {
         match (&self.queue, &other.queue, &self.device.inner) {
-            (Queue::Cuda(own), Queue::Cuda(others), Inner::Cuda(cuda)) if own.queue.is_captured() && others.queue.is_captured() => {
+            (Queue::Cuda(own), Queue::Cuda(others), Inner::Cuda(cuda))
+                if own.queue.is_captured() && others.queue.is_captured() =>
+            {
                 let reached = CudaEvent::new(cuda, false)?;
                 others.queue.record(&reached)?;
                 own.queue.wait(&reached)
