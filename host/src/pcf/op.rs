@@ -95,6 +95,7 @@ impl<T: PcfReal> BlockOp for PcfOp<'_, T> {
         kept: Option<Storage<T>>,
     ) -> Result<Storage<T>, EngineError> {
         launches::load::<T>(device, self.kernel.is_tiled(device), self.measure)?;
+        tracing::debug!("{device}: kernels");
         let mut storage = match kept {
             Some(kept) => kept,
             None => {
