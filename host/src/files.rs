@@ -227,8 +227,11 @@ impl Destination {
         let error = |error| FileError::unwritten(&path, error);
         let file = File::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(error)?;
         match file.try_lock() {
-            Ok(()) => Ok(Temporary { file, path }),
-            Err(fs::TryLockError::WouldBlock) => Err(FileError::unwritable(&path, "another process is writing it")),
+            // Whoever had it may have put it in place, or removed it, since it was opened.
+            Ok(()) if identity(&path) == file.metadata().ok().and_then(|metadata| identity_of(&metadata)) => {
+                Ok(Temporary { file, path })
+            }
+            Ok(()) | Err(fs::TryLockError::WouldBlock) => Err(FileError::unwritable(&path, "another process is writing it")),
             Err(fs::TryLockError::Error(reason)) => Err(error(reason)),
         }
     }
@@ -366,14 +369,18 @@ fn special(kind: fs::FileType) -> &'static str {
 
 /// What a file is, whatever its names: its device and its number there.
 fn identity(path: &Path) -> Option<(u64, u64)> {
+    identity_of(&fs::metadata(path).ok()?)
+}
+
+fn identity_of(metadata: &Metadata) -> Option<(u64, u64)> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt as _;
-        fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+        Some((metadata.dev(), metadata.ino()))
     }
     #[cfg(not(unix))]
     {
-        let _ = path;
+        let _ = metadata;
         None
     }
 }
