@@ -4,6 +4,7 @@ mod ranks;
 mod show;
 
 use std::{
+    borrow::Cow,
     hash::{DefaultHasher, Hash, Hasher as _},
     ops::Range,
     path::{Path, PathBuf},
@@ -406,8 +407,9 @@ impl<'a> Job<'a> {
         }
         let part = self.part(&sets)?;
         let whole = [&sets[0], sets.last().unwrap_or(&sets[0])];
-        let sets = if part.is_empty() { &sets } else { &part };
-        let rows = &sets[0];
+        let sets: Vec<&PcfSet<T>> =
+            if part.is_empty() { sets.iter().collect() } else { part.iter().map(AsRef::as_ref).collect() };
+        let rows = sets[0];
         let mut pairwise = match (sets.get(1), self.measure) {
             (Some(columns), measure) => Pairwise::cdist(rows, columns, measure),
             (None, Measure::Lp(p)) => Pairwise::pdist(rows, p),
@@ -434,7 +436,7 @@ impl<'a> Job<'a> {
             job: self,
             tools,
             devices: tools.devices.devices()?,
-            functions: sets.iter().map(PcfSet::len).collect(),
+            functions: sets.iter().map(|set| set.len()).collect(),
             breakpoints: sets.iter().map(|set| set.points().len()).collect(),
             steps: pairwise.merge_steps(),
             outcome: &outcome,
@@ -447,20 +449,20 @@ impl<'a> Job<'a> {
     }
 
     /// The functions of the rows and columns that are computed, where these are only some.
-    fn part<T: PcfReal>(&self, sets: &[PcfSet<T>]) -> Result<Vec<PcfSet<T>>, Failure> {
+    fn part<'s, T: PcfReal>(&self, sets: &'s [PcfSet<T>]) -> Result<Vec<Cow<'s, PcfSet<T>>>, Failure> {
         if !self.common.is_part() {
             return Ok(Vec::new());
         }
         let options = [("rows", &self.common.rows), ("columns", &self.common.columns)];
         let of_option = |(i, (option, range)): (usize, (&str, &Option<Range<usize>>))| {
             let set = sets.get(i).unwrap_or(&sets[0]);
-            let Some(range) = range else { return Ok(set.clone()) };
+            let Some(range) = range else { return Ok(Cow::Borrowed(set)) };
             if range.end > set.len() {
                 let input = self.inputs.get(i).unwrap_or(&self.inputs[0]).display();
                 let found = format::counted(set.len(), "function", "functions");
                 return Err(Failure::error(format_args!("--{option} {}..{}: {input} has {found}", range.start, range.end)));
             }
-            Ok(set.take(&range.clone().collect::<Vec<_>>())?)
+            Ok(Cow::Owned(set.take(&range.clone().collect::<Vec<_>>())?))
         };
         options.into_iter().enumerate().map(of_option).collect()
     }
