@@ -317,7 +317,7 @@ fn room_is_taken_meanwhile() -> Result<(), EngineError> {
         let engine = Engine::new([Device::cpu()])?;
         let op = Numbers { before: |_| {} };
         engine.prepare(&op, (rows, cols), Coverage::Full)?;
-        let mut file = begun.wait(None)?;
+        let mut file = begun.wait()?;
         engine.run(&op, &Dense::new(rows, cols, file.as_mut_slice())?, Control::default())?;
         file.finish()?;
         let read: ndarray::Array2<f64> = ndarray_npy::read_npy(&path).unwrap();

@@ -277,7 +277,7 @@ impl Destination {
 }
 
 /// A file under a name made at random, which goes when it is dropped, or a [partial](Destination::partial) one, which
-/// [stays](Temporary::stays).
+/// stays unless it [goes](Temporary::goes).
 #[derive(Debug)]
 pub struct Temporary {
     file: File,
@@ -285,14 +285,10 @@ pub struct Temporary {
 }
 
 impl Temporary {
-    /// Whether it stays where it doesn't come to be complete: not while there is nothing in it that is worth anything.
-    pub fn stays(&self, stays: bool) {
-        let mut list = temporaries();
-        if stays {
-            list.remove(&self.path);
-        } else {
-            list.insert(self.path.clone());
-        }
+    /// Has a partial file go, too, where it doesn't come to be complete: as long as there is nothing in it that is worth
+    /// anything.
+    pub fn goes(&self) {
+        temporaries().insert(self.path.clone());
     }
 
     /// The file.
@@ -314,6 +310,12 @@ impl Drop for Temporary {
             let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+/// Has a [partial](Destination::partial) file of this path stay from now on.
+#[cfg(feature = "engine")]
+pub(crate) fn keep(path: &Path) {
+    temporaries().remove(path);
 }
 
 /// Removes the temporary files that there are. From then on none is made or put in place: whoever tries waits for ever,

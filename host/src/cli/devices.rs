@@ -98,7 +98,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
 fn ranks(global: &Global) -> Result<Option<Vec<Rank>>, Failure> {
     let started = if processes::is_launched() { processes::started()? } else { None };
     let Some(ranks) = started.filter(|ranks| ranks.size() > 1) else { return Ok(None) };
-    let device = match processes::device(global) {
+    let device = match processes::device(global, &*ranks) {
         Ok(device) => device.to_string(),
         Err(Failure::Error(text)) => format!("none: {text}"),
         Err(failure) => return Err(failure),

@@ -2,9 +2,12 @@
 
 use std::{env, fmt, sync::Arc};
 
-use warpsmith::{device::Device, ranks::Communicator};
+use warpsmith::{
+    device::{self, Device},
+    ranks::Communicator,
+};
 
-use super::{Global, failure::Failure};
+use super::{Backend, Global, failure::Failure};
 
 /// In which launchers of MPI say how many processes they started: Open MPI's, MVAPICH's, and those that speak PMI.
 const MPI_SIZES: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE"];
@@ -13,8 +16,8 @@ const MPI_SIZES: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PM
 const SIZES: [&str; 3] = ["JSM_NAMESPACE_SIZE", "FLUX_JOB_SIZE", "SLURM_STEP_NUM_TASKS"];
 /// In which those that don't tell the number say which process it is, from 0: PMIx, Cray's PALS and ALPS.
 const RANKS: [&str; 3] = ["PMIX_RANK", "PALS_RANKID", "ALPS_APP_PE"];
-/// In which they say which of its host's processes it is, from 0; and, for want of that, which of all.
-const LOCAL_RANKS: [&str; 9] = [
+/// In which they say which of its host's processes it is, from 0.
+const LOCAL_RANKS: [&str; 7] = [
     "OMPI_COMM_WORLD_LOCAL_RANK",
     "MV2_COMM_WORLD_LOCAL_RANK",
     "MPI_LOCALRANKID",
@@ -22,8 +25,6 @@ const LOCAL_RANKS: [&str; 9] = [
     "JSM_NAMESPACE_LOCAL_RANK",
     "FLUX_TASK_LOCAL_ID",
     "SLURM_LOCALID",
-    "PMI_RANK",
-    "PMIX_RANK",
 ];
 
 /// What a launcher says.
@@ -92,22 +93,29 @@ pub fn several(gpus: Option<usize>) -> Result<Option<Arc<dyn Communicator>>, Fai
 /// The device of this one of several ranks, or the devices that `--gpus` asks for.
 pub fn devices(global: &Global, ranks: Option<&dyn Communicator>, gpus: Option<usize>) -> Result<Vec<Device>, Failure> {
     match ranks {
-        Some(_) => Ok(vec![device(global)?]),
+        Some(ranks) => Ok(vec![device(global, ranks)?]),
         None => global.open_several(gpus),
     }
 }
 
 /// The ranks that a launcher started, with this one's device, or the devices that `--gpus` asks for.
 pub fn places(global: &Global, gpus: Option<usize>) -> Result<Places, Failure> {
-    let ranks = several(gpus)?;
-    let devices = devices(global, ranks.as_deref(), gpus)?;
-    Ok(Places { devices, ranks })
+    let mut places = Places { devices: Vec::new(), ranks: several(gpus)? };
+    places.devices = devices(global, places.ranks.as_deref(), gpus).inspect_err(|failure| places.end(failure))?;
+    Ok(places)
 }
 
 impl Places {
     /// Whether this process says and writes what comes of it.
     pub fn is_first(&self) -> bool {
         self.ranks.as_ref().is_none_or(|ranks| ranks.rank() == 0)
+    }
+
+    /// Has a failure of this rank end the others, which would wait for it.
+    pub fn end(&self, failure: &Failure) {
+        if let Some(ranks) = &self.ranks {
+            ranks.abort(&failure.to_string());
+        }
     }
 }
 
@@ -120,13 +128,22 @@ impl fmt::Display for Places {
 }
 
 /// The device of this one of several ranks: of those of one host, each takes another one, as far as there are enough.
-pub fn device(global: &Global) -> Result<Device, Failure> {
-    global.open_for(local_rank(|variable| env::var(variable).ok()))
+///
+/// Where there are GPUs, one that can't be opened is an error: a rank on the CPU would do other work than those on GPUs.
+pub fn device(global: &Global, ranks: &dyn Communicator) -> Result<Device, Failure> {
+    let mut global = global.clone();
+    let is_auto = global.backend == Backend::Auto && global.device.is_none() && device::Backend::wished()?.is_none();
+    if is_auto && Device::count_cuda().is_ok_and(|gpus| gpus > 0) {
+        global.backend = Backend::Cuda;
+    }
+    // Launchers that don't tell fill a host before they go on to the next.
+    let of_host = local_rank(|variable| env::var(variable).ok()).unwrap_or(ranks.rank() as u32);
+    global.open_for(of_host)
 }
 
-/// Which of its host's processes this is, from what launchers say.
-fn local_rank(value: impl Fn(&str) -> Option<String>) -> u32 {
-    LOCAL_RANKS.iter().find_map(|variable| value(variable)?.trim().parse().ok()).unwrap_or(0)
+/// Which of its host's processes this is, where launchers tell.
+fn local_rank(value: impl Fn(&str) -> Option<String>) -> Option<u32> {
+    LOCAL_RANKS.iter().find_map(|variable| value(variable)?.trim().parse().ok())
 }
 
 /// This host's name.
@@ -142,11 +159,11 @@ mod tests {
     #[test]
     fn local_ranks() {
         for (variables, expected) in [
-            (&[][..], 0),
-            (&[("OMPI_COMM_WORLD_LOCAL_RANK", "3"), ("SLURM_LOCALID", "0"), ("PMIX_RANK", "11")], 3),
-            (&[("SLURM_LOCALID", " 2\n"), ("PMI_RANK", "6")], 2),
-            (&[("MPI_LOCALRANKID", "none"), ("PMI_RANK", "6")], 6),
-            (&[("PMIX_RANK", "-1")], 0),
+            (&[][..], None),
+            (&[("OMPI_COMM_WORLD_LOCAL_RANK", "3"), ("SLURM_LOCALID", "0"), ("PMIX_RANK", "11")], Some(3)),
+            (&[("SLURM_LOCALID", " 2\n"), ("PMI_RANK", "6")], Some(2)),
+            (&[("MPI_LOCALRANKID", "none"), ("FLUX_TASK_LOCAL_ID", "6")], Some(6)),
+            (&[("SLURM_LOCALID", "-1"), ("PMI_RANK", "6"), ("PMIX_RANK", "6"), ("ALPS_APP_PE", "6")], None),
         ] {
             let value =
                 |name: &str| variables.iter().find(|(variable, _)| *variable == name).map(|(_, value)| (*value).to_owned());

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{BlockScheduler, EngineError};
-use crate::files::FileError;
+use crate::files::{FileError, keep};
 
 /// Deals out the blocks of a matrix. By default a computation deals them to its own devices, from the first to the last.
 pub trait Queue: Sync {
@@ -100,7 +100,8 @@ impl Checkpoint {
         Checkpoint { deal: Some(Box::new(next)), ..self }
     }
 
-    /// Writes the table, if there is none, for blocks of this side: before other processes open it.
+    /// Writes the table, if there is none, for blocks of this side: before other processes open it. From then on the file
+    /// stays, whatever happens.
     ///
     /// # Errors
     /// Where it can't be written, or the blocks that are in place have another side.
@@ -123,6 +124,7 @@ impl Checkpoint {
                 }
                 table.resize(HEADER + blocks.len(), 0);
                 self.write(&table, self.at)?;
+                keep(&self.path);
                 // From now on others may write to it.
                 let _ = self.found.set((scheduler.side(), vec![0; blocks.len()]));
                 Ok(())

@@ -10,7 +10,7 @@ use memmap2::{MmapMut, MmapOptions};
 use ndarray_npy::WritableElement;
 use ndarray_npy::npy::header::{FormatHeaderError, Header, Layout, WriteHeaderError};
 
-use super::{Cancel, Checkpoint, EngineError, room::Room};
+use super::{Checkpoint, EngineError, room::Room};
 use crate::device::{Bytes, memory::memory};
 use crate::files::{Destination, FileError, Temporary};
 
@@ -60,7 +60,7 @@ impl<T: Pod + WritableElement> NpyFile<T> {
     /// With a `field`, elements are structures of one field of this name, which takes nothing: NumPy has the numbers as
     /// `load(path)[field]`, and whoever expects plain numbers sees that they are something else.
     pub fn create_at(destination: Destination, shape: &[usize], field: Option<&str>) -> Result<Self, EngineError> {
-        Self::begin_at(destination, shape, field)?.wait(None)
+        Self::begin_at(destination, shape, field)?.wait()
     }
 
     /// As [`create_at`](NpyFile::create_at), but a large file's room is taken by a thread, which has to be
@@ -72,12 +72,12 @@ impl<T: Pod + WritableElement> NpyFile<T> {
         let (start, size) = header::<T>(&destination, shape, field)?;
         let file = destination.temporary()?;
         let room = begin(&destination, file.file(), &start, size)?;
-        Ok(Begun { room, file: Self::map(destination, file, start.len(), size)?, is_partial: false })
+        Ok(Begun { room, file: Self::map(destination, file, start.len(), size)? })
     }
 
     /// As [`begin_at`](NpyFile::begin_at), in a [partial](Destination::partial) file: where there is one that has some
-    /// blocks of a matrix, it is taken as it is. [`Begun::checkpoint`] knows them. Else the file is gone where its room
-    /// isn't waited for.
+    /// blocks of a matrix, it is taken as it is. [`Begun::checkpoint`] knows them. Else the file is gone where
+    /// it is dropped before it has a [table](Checkpoint::prepare) of its blocks.
     ///
     /// # Errors
     /// As [`create`](NpyFile::create), and where the file that is there is of another matrix.
@@ -92,14 +92,14 @@ impl<T: Pod + WritableElement> NpyFile<T> {
         }
         // What ends before its table has no block.
         let room = if file.file().metadata().map_err(io_error)?.len() <= size as u64 {
-            file.stays(false);
+            file.goes();
             file.file().set_len(0).map_err(io_error)?;
             file.file().rewind().map_err(io_error)?;
             begin(&destination, file.file(), &start, size)?
         } else {
             Room::default()
         };
-        Ok(Begun { room, file: Self::map(destination, file, start.len(), size)?, is_partial: true })
+        Ok(Begun { room, file: Self::map(destination, file, start.len(), size)? })
     }
 
     /// The [partial](Destination::partial) file that another process has begun, and whose table it has
@@ -124,8 +124,9 @@ impl<T: Pod + WritableElement> NpyFile<T> {
     }
 
     fn map(destination: Destination, file: Temporary, data: usize, size: usize) -> Result<Self, EngineError> {
-        // SAFETY: this process has just made the file, or has locked it, and leaves the array's part of its size as it is.
-        // That another one shrinks it can't be ruled out; it would end this process by a signal.
+        // SAFETY: this process has just made the file or has locked it, or another rank has, which keeps its size until all
+        // have let go of it; and this one leaves the array's part of its size as it is. That somebody else shrinks it can't be
+        // ruled out; it would end this process by a signal.
         let map = unsafe { MmapOptions::new().len(size).map_mut(file.file()) }.map_err(|error| destination.error(error))?;
         Ok(NpyFile { map, file, destination, data, element: PhantomData })
     }
@@ -170,25 +171,20 @@ impl<T: Pod + WritableElement> NpyFile<T> {
     }
 }
 
-/// A file whose room may still be missing. Where it isn't waited for, the file is gone.
+/// A file whose room may still be missing. Where it isn't waited for, a file that has no blocks is gone.
 #[derive(Debug)]
 pub struct Begun<T> {
     room: Room,
     file: NpyFile<T>,
-    /// Whether the file stays when its room is there, also where it doesn't come to be complete.
-    is_partial: bool,
 }
 
 impl<T> Begun<T> {
     /// Waits until all of the room is there.
     ///
     /// # Errors
-    /// [`File`](EngineError::File) where there is too little; [`Cancelled`](EngineError::Cancelled).
-    pub fn wait(self, cancel: Option<&Cancel>) -> Result<NpyFile<T>, EngineError> {
-        self.room.wait(cancel)?;
-        if self.is_partial {
-            self.file.file.stays(true);
-        }
+    /// [`File`](EngineError::File) where there is too little.
+    pub fn wait(self) -> Result<NpyFile<T>, EngineError> {
+        self.room.wait()?;
         Ok(self.file)
     }
 

@@ -7,7 +7,7 @@ use std::{
     sync::mpsc::{self, Receiver, Sender},
 };
 
-use super::{Cancel, EngineError};
+use super::EngineError;
 use crate::{files::Destination, threads};
 
 /// How many bytes are taken at a time.
@@ -44,12 +44,8 @@ impl Room {
     }
 
     /// Waits until all of it is taken.
-    pub(super) fn wait(self, cancel: Option<&Cancel>) -> Result<(), EngineError> {
-        for step in self.0 {
-            step?;
-            cancel.map_or(Ok(()), Cancel::check)?;
-        }
-        Ok(())
+    pub(super) fn wait(self) -> Result<(), EngineError> {
+        self.0.into_iter().collect()
     }
 }
 
@@ -101,7 +97,7 @@ mod tests {
         for size in [128, 129, STEP, 2 * STEP + 133] {
             let temporary = destination.temporary().unwrap();
             let file = temporary.file();
-            Room::take(&destination, file, 128..size).unwrap().wait(None).unwrap();
+            Room::take(&destination, file, 128..size).unwrap().wait().unwrap();
             let metadata = file.metadata().unwrap();
             assert!(size == 128 || metadata.len() == size as u64);
             #[cfg(target_os = "linux")]
@@ -110,7 +106,7 @@ mod tests {
                 assert!(metadata.blocks() * 512 >= size as u64 - 128);
             }
         }
-        Room::default().wait(None).unwrap();
+        Room::default().wait().unwrap();
     }
 
     #[test]
@@ -122,11 +118,6 @@ mod tests {
         drop(taken);
         take_steps(temporary.file(), &destination, 0..2 * STEP, &steps);
         assert_eq!(temporary.file().metadata().unwrap().len(), STEP as u64, "nobody is interested");
-
-        let cancel = Cancel::new();
-        cancel.cancel();
-        let room = Room::take(&destination, temporary.file(), 0..2 * STEP).unwrap();
-        assert_eq!(room.wait(Some(&cancel)), Err(EngineError::Cancelled));
     }
 
     #[test]
@@ -139,7 +130,7 @@ mod tests {
         let (steps, taken) = mpsc::channel();
         take_steps(&file, &destination, 0..2 * STEP, &steps);
         drop(steps);
-        for error in [Room(taken).wait(None).unwrap_err(), Room::take(&destination, &file, 0..1).unwrap_err()] {
+        for error in [Room(taken).wait().unwrap_err(), Room::take(&destination, &file, 0..1).unwrap_err()] {
             let text = crate::files::chain(&error);
             assert!(text.contains("x can't be written: "), "{text}");
         }

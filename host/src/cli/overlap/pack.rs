@@ -254,7 +254,8 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         (PackError::TooNarrow { .. }, _) => Failure::error(format_args!("--container {}: {error}", arguments.container)),
         _ => Failure::error(chain(&error)),
     };
-    let mut packer = Packer::new(device, settings).map_err(failure)?.also_on(&places.devices[1..]);
+    let mut packer =
+        Packer::new(device, settings).map_err(failure).inspect_err(|failure| places.end(failure))?.also_on(&places.devices[1..]);
     if let Some(ranks) = &places.ranks {
         // All have read what there was before any writes.
         ranks.barrier().map_err(Failure::error)?;
@@ -263,7 +264,8 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let interrupt = Interrupt::first_sets("stopping with the best so far");
     let packer = packer.cancelled_by(interrupt.cancel());
     let poses = n * packer.starts() * places.devices.len();
-    size::check_memory(format::counted(poses, "pose", "poses"), poses as f64 * pose_bytes(device))?;
+    size::check_memory(format::counted(poses, "pose", "poses"), poses as f64 * pose_bytes(device))
+        .inspect_err(|failure| places.end(failure))?;
 
     let progress = Progress::new(arguments.json || global.verbose > 0 || !places.is_first());
     let work = progress.costly_bar(THOUSAND, usize::MAX, format!("packing on {places}"));

@@ -258,8 +258,8 @@ pub fn pack(global: &Global, plan: &Plan<'_>) -> Result<(), Failure> {
     let device = &places.devices[0];
     let packings = counts.iter().map(|count| (*count, entries.get(count).map(|entry| entry.poses.clone()))).collect();
     let settings = SeriesSettings { shape: shape.clone(), packings, seed: plan.seed, starts: plan.starts, budget: plan.budget };
-    let series = Series::new(device, settings).map_err(|error| Failure::error(chain(&error)))?;
-    let mut series = series.also_on(&places.devices[1..]);
+    let series = Series::new(device, settings).map_err(|error| Failure::error(chain(&error)));
+    let mut series = series.inspect_err(|failure| places.end(failure))?.also_on(&places.devices[1..]);
     if let Some(ranks) = &places.ranks {
         // All have read what there was before any writes.
         ranks.barrier().map_err(Failure::error)?;
@@ -269,7 +269,8 @@ pub fn pack(global: &Global, plan: &Plan<'_>) -> Result<(), Failure> {
     let series = series.cancelled_by(interrupt.cancel());
     let each: usize = counts.iter().map(|&count| count * series.starts(count)).sum();
     let poses = each * places.devices.len();
-    size::check_memory(format::counted(poses, "pose", "poses"), poses as f64 * super::pack::pose_bytes(device))?;
+    size::check_memory(format::counted(poses, "pose", "poses"), poses as f64 * super::pack::pose_bytes(device))
+        .inspect_err(|failure| places.end(failure))?;
 
     let progress = Progress::new(plan.json || global.verbose > 0 || !places.is_first());
     let work = progress.costly_bar(super::pack::THOUSAND, usize::MAX, format!("packing on {places}"));

@@ -181,18 +181,20 @@ pub fn open_platform(
         return simulated(choice, place, seed).map(Some);
     }
     let (setup, input) = setup(choice, place)?;
-    // What can fail on one process alone comes before: from here on others wait for it.
+    // From here on others wait for this process: where it fails alone, they end, too.
     if let Some(processes) = processes::started()? {
         let size = processes.size();
         if place.ranks.is_some_and(|ranks| ranks != size) {
             return Err(Failure::error(format_args!("--ranks {} differs from the {size} of mpirun", place.ranks())));
         }
-        let device = devices(global, place, true).inspect_err(|failure| processes.abort(&failure.to_string()))?.swap_remove(0);
+        let device = devices(global, place, Some(&*processes))
+            .inspect_err(|failure| processes.abort(&failure.to_string()))?
+            .swap_remove(0);
         let platform = open_processes(processes, &device, &*setup, streams)?;
         let judged = |group: Group| Box::new(group.with_statistic(place.statistic.into()));
         return Ok(platform.map(|group| Opened { platform: judged(group), input }));
     }
-    let devices: Vec<_> = devices(global, place, false)?.into_iter().cycle().take(place.ranks()).collect();
+    let devices: Vec<_> = devices(global, place, None)?.into_iter().cycle().take(place.ranks()).collect();
     let group = Group::threads(&devices, setup, streams)?.with_statistic(place.statistic.into());
     Ok(Some(Opened { platform: Box::new(group), input }))
 }
@@ -345,17 +347,16 @@ fn unknown(path: &Path) -> Failure {
     ))
 }
 
-/// The devices that ranks take in turns; the one of this rank where ranks are processes.
-fn devices(global: &Global, place: &Place, are_processes: bool) -> Result<Vec<Device>, Failure> {
+/// The devices of all ranks, of which several share one where there are too few; this rank's, where they are `processes`.
+fn devices(global: &Global, place: &Place, processes: Option<&dyn Communicator>) -> Result<Vec<Device>, Failure> {
     let global = match place.platform {
         Some(Kind::Cpu) => Global { backend: cli::Backend::Cpu, device: None, ..global.clone() },
         Some(Kind::Cuda) => Global { backend: cli::Backend::Cuda, device: None, ..global.clone() },
         _ => global.clone(),
     };
-    let devices = if are_processes {
-        vec![processes::device(&global)?]
-    } else {
-        global.open_at_most(u32::try_from(place.ranks()).unwrap_or(u32::MAX))?
+    let devices = match processes {
+        Some(ranks) => vec![processes::device(&global, ranks)?],
+        None => global.open_at_most(u32::try_from(place.ranks()).unwrap_or(u32::MAX))?,
     };
     if place.staging == Memory::Device && devices.iter().any(|device| device.backend() == Backend::Cpu) {
         return Err(Failure::error("--staging device is for GPUs: the CPU has one memory"));

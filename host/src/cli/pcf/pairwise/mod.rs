@@ -512,19 +512,11 @@ impl<'a> Job<'a> {
         tools: &Tools<'_>,
     ) -> Result<Outcome, Failure> {
         let shape = pairwise.shape(layout)?;
-        let interrupt = Interrupt::first_sets("stopping after the blocks under way");
         let field = (layout == Layout::Packed).then_some(Layout::PACKED_FIELD);
         let output = tools.output.clone();
-        let partial = output.partial_path();
         // Rank 0 makes the file of all.
         let begun = match &tools.ranks {
             Some(ranks) if !ranks.is_first() => None,
-            Some(_) if !self.common.resume && partial.exists() => {
-                return Err(Failure::error(format_args!(
-                    "{} is there: it may have a part of a matrix; go on from it with --resume, or remove it",
-                    partial.display()
-                )));
-            }
             None if !self.common.resume => Some(NpyFile::<T>::begin_at(output.clone(), &shape, field)?),
             _ => Some(NpyFile::resume_at(output.clone(), &shape, field)?),
         };
@@ -538,6 +530,12 @@ impl<'a> Job<'a> {
         };
         let checkpoint = begun.as_ref().zip(identity).map(|(begun, identity)| begun.checkpoint(identity)).transpose()?;
         let mut side = checkpoint.as_ref().and_then(Checkpoint::block_side);
+        if side.is_some() && !self.common.resume {
+            return Err(Failure::error(format_args!(
+                "{} is there: it may have a part of a matrix; go on from it with --resume, or remove it",
+                output.partial_path().display()
+            )));
+        }
         if let Some(ranks) = &tools.ranks {
             side = Some(ranks.side(side, pairwise.schedule(&engine(None)?)?.side())?);
         }
@@ -545,16 +543,18 @@ impl<'a> Job<'a> {
         tracing::debug!("devices open");
         pairwise.prepare(&engine)?;
         let (mut file, checkpoint) = match (&tools.ranks, begun) {
-            (None, Some(begun)) => (begun.wait(Some(interrupt.cancel()))?, checkpoint),
+            (None, Some(begun)) => (begun.wait()?, checkpoint),
             (Some(ranks), begun) => {
                 let join = || Ok(NpyFile::join_at(output, &shape, field, identity.unwrap_or(0))?);
                 let schedule = pairwise.schedule(&engine)?;
-                let (file, checkpoint) = ranks.share(begun.zip(checkpoint), &schedule, interrupt.cancel(), join)?;
+                let (file, checkpoint) = ranks.share(begun.zip(checkpoint), &schedule, join)?;
                 (file, Some(checkpoint))
             }
             (None, None) => unreachable!("one process makes a file"),
         };
         let entries = file.as_slice().len();
+        // Until here a signal ends the process at once, also while it waits for other ranks.
+        let interrupt = Interrupt::first_sets("stopping after the blocks under way");
         tools.timeline.end("getting ready");
         let mut report = self.with_control(pairwise.merge_steps(), entries, tools, &interrupt, |control| {
             let queue = checkpoint.as_ref().map(|checkpoint| checkpoint as &dyn Queue);

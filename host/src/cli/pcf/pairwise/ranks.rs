@@ -6,7 +6,7 @@ use bytemuck::Pod;
 use ndarray_npy::WritableElement;
 use warpsmith::{
     device::Device,
-    engine::{Begun, BlockScheduler, Cancel, Checkpoint, EngineError, NpyFile, Report},
+    engine::{Begun, BlockScheduler, Checkpoint, EngineError, NpyFile, Report},
     files::FileError,
     ranks::Communicator,
 };
@@ -36,12 +36,11 @@ impl Ranks {
         &self,
         begun: Option<(Begun<T>, Checkpoint)>,
         schedule: &BlockScheduler,
-        cancel: &Cancel,
         join: impl FnOnce() -> Result<(NpyFile<T>, Checkpoint), Failure>,
     ) -> Result<(NpyFile<T>, Checkpoint), Failure> {
         let (file, checkpoint) = match begun {
             Some((begun, checkpoint)) => {
-                let file = begun.wait(Some(cancel))?;
+                let file = begun.wait()?;
                 checkpoint.prepare(schedule)?;
                 self.0.barrier()?;
                 (file, checkpoint)
