@@ -21,6 +21,7 @@ pub trait OverlapReal:
     + grid::bin::Instance
     + queue::tree_area::Instance
     + queue::tree_gradient::Instance
+    + queue::add_rest::Instance
     + tree::marks::Instance
     + tree::keys::Instance
     + tree::leaves::Instance

@@ -5,7 +5,7 @@ use gpu_kernels::overlap::layout::{Frame, ROWS, Tile};
 
 use super::{
     OverlapError, OverlapReal, Packings, Search, Wanted,
-    buffers::{ByPose, List, OutsideByPose},
+    buffers::{ByPose, List, OutsideByPose, Rest},
     evaluator::Shapes,
     search,
     tree::TreeBuffers,
@@ -44,6 +44,7 @@ pub struct Scene<T: OverlapReal> {
     /// Where each packing's tiles start, and the end.
     pub(super) tile_offsets: Buffer<u32>,
     pub(super) partial: Buffer<T>,
+    pub(super) rest: Rest<T>,
     pub(super) totals: Buffer<T>,
     pub(super) by_pose: ByPose<T>,
     pub(super) outside: OutsideByPose<T>,
@@ -198,6 +199,7 @@ impl<T: OverlapReal> Scene<T> {
             grid,
             tree,
             partial: device.alloc(tiles.len().max(n))?,
+            rest: Rest::new(device),
             tiles: device.upload(&tiles)?,
             tile_offsets: device.upload(&tile_offsets)?,
             totals: device.alloc(packings.len())?,
