@@ -152,10 +152,11 @@ fn any_scene_in_single_precision() -> Result {
     agree::<f32>(&[scaled(1.0)], &scenes(1e9)?.into_iter().map(exact).collect::<Result<Vec<_>>>()?, 2e-6)
 }
 
-/// Shapes a thousand times as large as others, among and far from them.
+/// Shapes a thousand times as large as others, among and far from them, of one piece and of several.
 #[test]
 fn shapes_of_all_sizes() -> Result {
-    let shapes = [1.0, 1e-3, 40.0, 1000.0].map(scaled);
+    let square = Shape::polygon("square", &[[-30.0, -30.0], [30.0, -30.0], [30.0, 30.0], [-30.0, 30.0]])?;
+    let shapes = [scaled(1.0), scaled(1e-3), square, scaled(1000.0)];
     let mut rng = ChaCha8Rng::seed_from_u64(21);
     let poses = [random_poses(80, 22), moved(random_poses(40, 23), [0.5; 2], 1e-3), moved(random_poses(20, 24), [0.0; 2], 40.0)];
     let mut kinds: Vec<u32> = [vec![0; 80], vec![1; 40], vec![2; 20]].concat();

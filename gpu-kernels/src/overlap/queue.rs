@@ -46,9 +46,9 @@ const PAIRS: usize = 3 * LANES as usize;
 const CLIPS: usize = (LANES + LANES * PIECES) as usize;
 /// Sums for each row: area, and the derivatives by x, y and theta.
 const SUMS: usize = 4;
-/// The near pairs, and those of one leaf more, after which a warp leaves what remains of its tile to others: several
-/// times as many as where poses are spread as densely as they can without overlapping much.
-pub const MOST_PAIRS: u32 = 1024;
+/// The near pairs after which a warp leaves the leaves that remain of its tile to others: several times as many as where
+/// poses are spread evenly without overlapping much.
+pub const MOST_PAIRS: u32 = 512;
 
 /// The row of a tile, two marks, and the lattice vectors that the candidate is moved by, in one word.
 #[derive(Clone, Copy)]
@@ -230,11 +230,31 @@ where
     }
 }
 
-/// Where the running warp has such a box: in shared memory, as registers are few.
-#[inline(always)]
-fn shared_extent<T: Scalar>() -> *mut Extent<T> {
-    // SAFETY: a block has that many warps.
-    unsafe { shared_array![Extent<T>; WARPS as usize].at(warp::warp_id() as usize) }
+/// What a warp keeps in shared memory on its way through a tree, as registers are few.
+#[derive(Clone, Copy)]
+struct Walk<T> {
+    /// The box around the tile.
+    extent: *mut Extent<T>,
+    /// How far it has come.
+    way: *mut Way,
+    /// How many near pairs it has met.
+    met: *mut u32,
+}
+
+impl<T: Scalar> Walk<T> {
+    /// The running warp's.
+    #[inline(always)]
+    fn of_warp() -> Self {
+        let warp = warp::warp_id() as usize;
+        // SAFETY: a block has that many warps.
+        unsafe {
+            Walk {
+                extent: shared_array![Extent<T>; WARPS as usize].at(warp),
+                way: shared_array![Way; WARPS as usize].at(warp),
+                met: shared_array![u32; WARPS as usize].at(warp),
+            }
+        }
+    }
 }
 
 impl<T: Scalar> Memory<T> {
@@ -266,7 +286,10 @@ fn number_of_warp() -> u32 {
     thread::block_idx_x() * WARPS + warp::warp_id()
 }
 
-/// As the kernels below: a warp for each tile.
+/// A warp for each tile, as the kernels without a tree say.
+///
+/// # Safety
+/// As for [`area()`] and [`gradient()`].
 #[inline(always)]
 unsafe fn run<T: Scalar, const GRADIENT: bool>(
     tiles: &[Tile],
@@ -282,11 +305,15 @@ unsafe fn run<T: Scalar, const GRADIENT: bool>(
 {
     let Some(&tile) = tiles.get(number_of_warp() as usize) else { return };
     let rest = Rest { count: ptr::null_mut(), tiles: ptr::null_mut(), partial: ptr::null_mut(), taken: 0 };
-    // SAFETY: the kernels' contract.
+    // SAFETY: the tile is one of the rows', and without a tree there is no rest (this function's contract).
     unsafe { take::<T, GRADIENT, false>(Share { tile, way: Way::new(0) }, rows, candidates, cells, mode, out, rest) }
 }
 
-/// As the kernels with a tree below: a warp for each tile, or some number of warps for the rows that were left.
+/// A warp for each tile, or any number of warps for the rows of those that left something, as the kernels with a tree
+/// say.
+///
+/// # Safety
+/// As for [`tree_area()`] and [`tree_gradient()`].
 #[inline(always)]
 unsafe fn run_tree<T: Scalar, const GRADIENT: bool>(
     tiles: &[Tile],
@@ -301,8 +328,10 @@ unsafe fn run_tree<T: Scalar, const GRADIENT: bool>(
     Min: Identity<T>,
     Max: Identity<T>,
 {
-    // SAFETY: the kernels' contract. Each row of a tile that was left has a place in `partial`.
+    // SAFETY: what is left is of tiles that exist, and their rows are those of lists and cells (this function's contract).
+    // A warp has a round of its own, which lane 0 writes between two `sync_warp`.
     unsafe {
+        // In shared memory, as registers are few.
         let round = shared_array![u32; WARPS as usize].at(warp::warp_id() as usize);
         if warp::lane_id() == 0 {
             *round = 0;
@@ -339,10 +368,11 @@ unsafe fn run_tree<T: Scalar, const GRADIENT: bool>(
     }
 }
 
-/// Takes a share. Without a [`TREE`], nothing is left, and `rest` isn't used.
+/// Takes a share. Without a tree, `rest` isn't used.
 ///
 /// # Safety
-/// All lanes of a warp come here, with the same share. The rest is the kernels' contract.
+/// All lanes of a warp come here, with the same share, whose rows, and the way on which they are, exist. Otherwise as for
+/// the kernels.
 #[inline(always)]
 unsafe fn take<T: Scalar, const GRADIENT: bool, const TREE: bool>(
     share: Share,
@@ -363,9 +393,10 @@ unsafe fn take<T: Scalar, const GRADIENT: bool, const TREE: bool>(
     let tile = share.tile;
     let by_row = GRADIENT || mode.has(Mode::PER_POSE);
     let full = mode.has(Mode::FULL);
-    // SAFETY: tiles are of rows and packings that exist, and these have what frames and starts say. Queues don't
-    // overflow: a step that adds to one is taken only while it has less than a warp's worth. Lanes read what others
-    // wrote after a `sync_warp`, and write where others read only after another.
+    // SAFETY: tiles are of rows and packings that exist, and these have what frames and starts say. `rest` has room for
+    // every tile, and each leaves something once at most. Queues don't overflow: a step that adds to one is taken only
+    // while it has less than a warp's worth. Lanes read what others wrote after a `sync_warp`, and write where others
+    // read only after another.
     unsafe {
         let frame = frames.get_unchecked(tile.packing as usize);
         let periodic = frame.periodic != 0;
@@ -388,18 +419,18 @@ unsafe fn take<T: Scalar, const GRADIENT: bool, const TREE: bool>(
         let mut run_end = 0;
         // With a tree, the box around the tile, and the way to its leaves, each of which has a run for each row.
         let tree = cells.tree();
-        let mut way = share.way;
-        let mut met = 0;
-        let mut extent = ptr::null_mut();
+        let walk = Walk::<T>::of_warp();
+        let mut walked = false;
         if TREE {
             let mut own = Extent::empty();
             if lane < tile.count {
                 own = Extent::around(&*rows.circles.add((tile.first + lane * tile.step) as usize));
             }
             let all = extent_of_warp(own);
-            extent = shared_extent();
             if lane == 0 {
-                *extent = all;
+                *walk.extent = all;
+                *walk.way = share.way;
+                *walk.met = 0;
             }
             warp::sync_warp(FULL_MASK);
         }
@@ -412,7 +443,7 @@ unsafe fn take<T: Scalar, const GRADIENT: bool, const TREE: bool>(
         let (mut pair_count, mut clip_count) = (0u32, 0u32);
 
         loop {
-            let exhausted = at >= candidate_count && if TREE { way.image >= runs } else { next_run >= run_count };
+            let exhausted = at >= candidate_count && if TREE { walked } else { next_run >= run_count };
             let no_items = item >= item_count;
             if clip_count >= LANES || (exhausted && no_items && pair_count == 0) {
                 // Step 3.
@@ -577,17 +608,21 @@ unsafe fn take<T: Scalar, const GRADIENT: bool, const TREE: bool>(
                         *memory.pairs.add((pair_count + rank(hits)) as usize) = U32x2::new(tag.0, candidate);
                     }
                     pair_count += hits.count_ones();
-                    met += hits.count_ones();
+                    if TREE && lane == 0 {
+                        *walk.met += hits.count_ones();
+                    }
                 };
                 queue(hit, tag, candidate);
                 queue(second_hit, second_tag, second_candidate);
             } else if TREE {
+                warp::sync_warp(FULL_MASK);
+                let (mut way, met) = (*walk.way, *walk.met);
                 if met > MOST_PAIRS && tile.count > 1 {
                     if lane == 0 {
                         let place = atomic::device::fetch_add(rest.count, 1);
                         *rest.tiles.add(place as usize) = Left { tile: number_of_warp(), way };
                     }
-                    way.image = runs;
+                    walked = true;
                     continue;
                 }
                 // The next leaf, of which each row that meets it has a run.
@@ -602,12 +637,17 @@ unsafe fn take<T: Scalar, const GRADIENT: bool, const TREE: bool>(
                     own = Extent::around(&*rows.circles.add(row as usize)).moved_back(vector);
                 }
                 let mut run = Run { start: 0, len: 0, shift: image };
-                if let Some((leaf, meets)) = way.next(tree, leaves, &(*extent).moved_back(vector), &own) {
+                if let Some((leaf, meets)) = way.next(tree, leaves, &(*walk.extent).moved_back(vector), &own) {
                     if meets {
                         run = run_of_leaf(leaf, row, range, image, mode);
                     }
                 } else {
                     way = Way { image: way.image + 1, ..Way::new(tree.depth) };
+                    walked = way.image >= runs;
+                }
+                warp::sync_warp(FULL_MASK);
+                if lane == 0 {
+                    *walk.way = way;
                 }
                 slot = lane;
                 shift = run.shift;

@@ -413,8 +413,10 @@ impl<T: OverlapReal> Overlap<T> {
         scene.ensure_by_pose(wanted)?;
         let reach = T::from_f64(self.shapes.reach);
         let Scene { poses, shape_of, first_piece, packing_of, offsets, frames, list, wraps, grid, tree, by_pose, .. } = scene;
-        let (poses, shape_of, first_piece) = (&*poses, &*shape_of, &*first_piece);
-        let source = SourceArgs { poses, shapes: &self.shapes.spans, quads: &self.shapes.quads, shape_of, first_piece };
+        let (poses, shape_of, shapes, quads) = (&*poses, &*shape_of, &self.shapes.spans, &self.shapes.quads);
+        let none = self.device.empty();
+        // An order doesn't ask for pieces.
+        let source = SourceArgs { poses, shapes, quads, shape_of, first_piece: &none };
         let (rows, packings) = (list.order.len(), frames.len() as u32);
         // SAFETY: the scene was loaded for these shapes and this lattice, so that its arrays are as long as they make
         // them, and its shapes and packings exist. A frame has as many cells at most as `capacity` has for its packing,
@@ -445,7 +447,15 @@ impl<T: OverlapReal> Overlap<T> {
             if let Some(tree) = tree.as_mut() {
                 tree.order(stream, source, (packing_of, offsets), frames, &mut list.order)?;
             }
-            let none = self.device.empty();
+            if let Some(scan) = &mut scene.piece_scan {
+                let grid = blocks(rows);
+                launch!(
+                    stream,
+                    transform::piece_counts::<T><<<grid, THREADS>>>(&list.order, shape_of, shapes, &mut *first_piece)
+                )?;
+                collectives::exclusive_scan_in_place(stream, &mut *first_piece, scan)?;
+            }
+            let source = SourceArgs { poses, shapes, quads, shape_of, first_piece: &*first_piece };
             let packing_of = if self.lattice.is_some() { &*packing_of } else { &none };
             let threads = if first_piece.is_empty() { rows.max(list.pieces.len()) } else { rows };
             let List { circles, places, nudges, pieces, order } = list;

@@ -8,6 +8,7 @@ use crate::real::Real;
 pub trait OverlapReal:
     Real
     + Scalar
+    + transform::piece_counts::Instance
     + transform::transform::Instance
     + queue::area::Instance
     + queue::gradient::Instance

@@ -31,7 +31,10 @@ pub struct Scene<T: OverlapReal> {
     pub(super) poses: Buffer<T>,
     pub(super) scales: Buffer<T>,
     pub(super) shape_of: Buffer<u32>,
+    /// Each row's first piece; empty where there is but one shape.
     pub(super) first_piece: Buffer<u32>,
+    /// For sums of pieces, where there are several shapes, and rows are in an order of their own.
+    pub(super) piece_scan: Option<ScanWorkspace>,
     pub(super) packing_of: Buffer<u32>,
     /// Where each packing's poses start, and the end.
     pub(super) offsets: Buffer<u32>,
@@ -184,6 +187,10 @@ impl<T: OverlapReal> Scene<T> {
             poses: device.alloc(3 * n)?,
             scales: device.empty(),
             shape_of: device.upload(&shape_of)?,
+            piece_scan: match search {
+                Some(_) if !first_piece.is_empty() => Some(ScanWorkspace::with_capacity(device, n)?),
+                _ => None,
+            },
             first_piece: device.upload(&first_piece)?,
             packing_of: device.upload(&packing_of)?,
             offsets: device.upload(&offsets)?,
