@@ -6,8 +6,9 @@ use rand_chacha::{
     ChaCha8Rng,
     rand_core::{RngCore as _, SeedableRng as _},
 };
-use warpsmith::overlap::{
-    Evaluation, Lattice, Overlap, OverlapKernel, OverlapPair, OverlapReal, Packings, Search, Shape, Wanted,
+use warpsmith::{
+    device::Device,
+    overlap::{Evaluation, Lattice, Overlap, OverlapKernel, OverlapPair, OverlapReal, Packings, Search, Shape, Wanted},
 };
 
 use crate::{
@@ -151,10 +152,11 @@ fn any_scene_in_single_precision() -> Result {
     agree::<f32>(&[scaled(1.0)], &scenes(1e9)?.into_iter().map(exact).collect::<Result<Vec<_>>>()?, 2e-6)
 }
 
-/// Shapes a thousand times as large as others, among and far from them.
+/// Shapes a thousand times as large as others, among and far from them, of one piece and of several.
 #[test]
 fn shapes_of_all_sizes() -> Result {
-    let shapes = [1.0, 1e-3, 40.0, 1000.0].map(scaled);
+    let square = Shape::polygon("square", &[[-30.0, -30.0], [30.0, -30.0], [30.0, 30.0], [-30.0, 30.0]])?;
+    let shapes = [scaled(1.0), scaled(1e-3), square, scaled(1000.0)];
     let mut rng = ChaCha8Rng::seed_from_u64(21);
     let poses = [random_poses(80, 22), moved(random_poses(40, 23), [0.5; 2], 1e-3), moved(random_poses(20, 24), [0.0; 2], 40.0)];
     let mut kinds: Vec<u32> = [vec![0; 80], vec![1; 40], vec![2; 20]].concat();
@@ -225,6 +227,52 @@ fn one_list_against_another() -> Result {
                 }
             }
         }
+    }
+    Ok(())
+}
+
+/// Squares in a row from corner to corner, so close that tiles leave most of their pairs to other warps, among far ones.
+#[test]
+fn heaps_are_shared_out() -> Result {
+    let square = Shape::polygon("square", &[[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])?;
+    let (heap, step) = (160, 1.0 / 512.0);
+    // Tiles of nine poses.
+    let far = 8 * 48 * Device::best()?.info().multiprocessors as usize;
+    let poses = |by: f64| {
+        let heap = (0..heap).map(|k| [step * (k as f64 + by); 2]);
+        heap.chain((0..far).map(|k| [10.0 * k as f64, 10.0 + 10.0 * by])).map(|[x, y]| [x, y, 0.0]).collect::<Vec<Pose>>()
+    };
+    for deterministic in [false, true] {
+        let made = overlap::<f64>(std::slice::from_ref(&square), OverlapKernel::Queue);
+        let mut overlap = made.search(Search::Tree).deterministic(deterministic);
+        // What `found` is to be, if the others of pose k of the heap are so many steps away from it.
+        let check = |found: &Evaluation<f64>, pairs: f64, others: &dyn Fn(usize) -> Vec<f64>| {
+            let mut total = 0.0;
+            for k in 0..heap {
+                let all = others(k);
+                let area: f64 = all.iter().map(|steps| (1.0 - steps.abs() * step).powi(2)).sum();
+                let slope: f64 = all.iter().map(|steps| steps.signum() * (1.0 - steps.abs() * step)).sum();
+                total += pairs * area;
+                assert!((found.per_pose[k] - area).abs() < 1e-11, "{k}: {} and {area}", found.per_pose[k]);
+                for found in &found.gradient[k][..2] {
+                    assert!((found - slope).abs() < 1e-11, "{k}: {found} and {slope}");
+                }
+            }
+            assert!((found.totals[0] - total).abs() < 1e-9, "{} and {total}", found.totals[0]);
+            assert!(found.per_pose[heap..].iter().all(|&area| area == 0.0));
+        };
+        let scene = Packings::one(poses(0.0))?;
+        // The second time in the same memory.
+        for _ in 0..2 {
+            check(&overlap.evaluate(&scene, Wanted::ALL)?, 0.5, &|k| {
+                (0..heap).filter(|&j| j != k).map(|j| j as f64 - k as f64).collect()
+            });
+        }
+        let totals = overlap.evaluate(&scene, Wanted::TOTALS)?.totals;
+        assert_eq!(totals, overlap.evaluate(&scene, Wanted::TOTALS)?.totals);
+        let (one, other) = overlap.evaluate_between(&scene, &Packings::one(poses(0.5))?, Wanted::ALL)?;
+        check(&one, 1.0, &|k| (0..heap).map(|j| j as f64 + 0.5 - k as f64).collect());
+        check(&other, 1.0, &|k| (0..heap).map(|j| j as f64 - 0.5 - k as f64).collect());
     }
     Ok(())
 }
