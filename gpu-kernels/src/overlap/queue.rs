@@ -638,7 +638,8 @@ unsafe fn take<T: Scalar, const GRADIENT: bool, const TREE: bool>(
                 }
                 let mut run = Run { start: 0, len: 0, shift: image };
                 if let Some((leaf, meets)) = way.next(tree, leaves, &(*walk.extent).moved_back(vector), &own) {
-                    if meets {
+                    // The box around nothing, of lanes beyond the rows, meets one without bounds.
+                    if meets && lane < tile.count {
                         run = run_of_leaf(leaf, row, range, image, mode);
                     }
                 } else {
@@ -797,7 +798,7 @@ pub unsafe fn tree_gradient<T: Scalar>(
     unsafe { run_tree::<T, true>(tiles, rows, candidates, cells, mode, out, rest) }
 }
 
-/// Adds to the tiles' sums those of the rows that they left, and forgets that they left any. One block.
+/// Adds to the tiles' sums those of the rows that they left. One block.
 ///
 /// # Safety
 /// There are tiles, and sums of theirs in `partial`; what they left in `rest` was taken.
@@ -805,7 +806,6 @@ pub unsafe fn tree_gradient<T: Scalar>(
 pub unsafe fn add_rest<T: Scalar>(tiles: &[Tile], rest: Rest<T>, partial: *mut T) {
     let (thread, threads) = (thread::thread_idx_x(), thread::block_dim_x());
     // SAFETY: each tile that left something is there once, with a sum, and sums of its rows (this kernel's contract).
-    // All threads have read how many there are before that is changed.
     unsafe {
         let count = *rest.count;
         let mut place = thread;
@@ -818,10 +818,6 @@ pub unsafe fn add_rest<T: Scalar>(tiles: &[Tile], rest: Rest<T>, partial: *mut T
             }
             *partial.add(number) = sum;
             place += threads;
-        }
-        thread::sync_threads();
-        if thread == 0 {
-            *rest.count = 0;
         }
     }
 }

@@ -159,8 +159,8 @@ unsafe fn write_together<T: Scalar>(piece: Option<Piece<T>>, shared: *mut U32x4,
     }
 }
 
-/// How many pieces each row has, whose pose is `order[row]`, over a grid of any size. Their sums are where pieces start,
-/// so that those of neighbours are.
+/// How many pieces each row has, whose pose is `order[row]`, over a grid of any size. Their prefix sums say where each
+/// row's pieces start: those of neighbours lie together.
 #[kernel(for T in [f32, f64], max_threads = 128)]
 pub fn piece_counts<T: Scalar>(order: &[u32], shape_of: &[u32], shapes: &[ShapeSpan<T>], mut counts: DisjointSlice<u32>) {
     for (row, count) in counts.grid_stride_mut() {

@@ -65,14 +65,12 @@ impl<T: Scalar> Rest<T> {
         Rest { count: device.empty(), tiles: device.empty(), partial: device.empty() }
     }
 
-    /// Makes room for so many tiles and rows; nothing is left then.
+    /// Makes room for so many tiles and rows, and enqueues that nothing is left.
     pub fn ensure(&mut self, stream: &Stream, tiles: usize, rows: usize) -> Result<(), DeviceError> {
-        if self.count.is_empty() {
-            self.count.ensure(1)?;
-            stream.fill_zero(&mut self.count)?;
-        }
+        self.count.ensure(1)?;
         self.tiles.ensure(tiles)?;
-        self.partial.ensure(rows)
+        self.partial.ensure(rows)?;
+        stream.fill_zero(&mut self.count)
     }
 
     pub fn argument(&mut self, taken: bool) -> impl IntoParam<layout::Rest<T>> {

@@ -554,8 +554,8 @@ impl<T: OverlapReal> Overlap<T> {
         let for_tiles = (tiles.len() as u32).div_ceil(queue::WARPS);
         let for_rest = BLOCKS_OF_REST * self.device.info().multiprocessors.max(1);
         let threads = queue::WARPS * 32;
-        // SAFETY: the arrays fit each other (this function's contract), and there is a warp for each tile. What is left
-        // has room, and is taken and added before it could be left again.
+        // SAFETY: the arrays fit each other (this function's contract), and there is a warp for each tile. Each tile
+        // leaves something once at most, for which there is room.
         unsafe {
             for (taken, blocks) in [(false, for_tiles), (true, for_rest)] {
                 let (list, candidates) = (list.argument(), candidates.argument());

@@ -25,8 +25,8 @@ const SAMPLE: usize = 16_384;
 /// A grid may have so many other poses per cell, and so many times those that are near.
 const CROWD: (f64, f64) = (4.0, 2.0);
 
-/// A heap has more poses of a sample than the first, and the second for each other pose that there is at one's own
-/// place, and more than the third of all.
+/// A heap is a cell with more of the sample than the first number plus the second times what poses have beside them in
+/// their cells on average, and with more than the third of all poses.
 const HEAP: (f64, f64, f64) = (4.0, 8.0, 128.0);
 
 /// How many cells a lattice's cell has in either direction, no more than poses.
@@ -67,8 +67,7 @@ fn company<K: Ord>(mut keys: Vec<K>) -> f64 {
     keys.chunk_by(|one, next| one == next).map(|equal| (equal.len() * (equal.len() - 1)) as f64).sum()
 }
 
-/// The poses of a sample of every so many, at most as many as there are. Which, is scattered, in case that poses repeat
-/// in step.
+/// One pose of each so many, `most` at most. Which of them is scattered, as poses may repeat in step.
 fn sample(n: usize, most: usize) -> impl Iterator<Item = usize> {
     let count = n.min(most);
     (0..count).map(move |k| {
