@@ -341,7 +341,7 @@ fn apart_of<T: OverlapReal + separate::separate::Instance>() -> Result {
     let container = apart::Container { half_planes, extent: [-0.5, -0.5, 0.5, 0.5], strip: false, scale: 3.0 };
     let heap = |count: u32| (0..count).map(|copy| (copy % 2, [0.1, 0.1 * f64::from(copy), 0.0])).collect();
     let shapes = [Shape::tree(), bar];
-    let found = apart::separate::<T>(&stream()?, &shapes, &[heap(3), heap(40)], container, (4, 0.9), (&[1, 2], 3))?;
+    let found = apart::separate::<T>(&stream()?, &shapes, &[heap(3), heap(40)], container, (4, 0.9), (&[1, 2], 3, 2))?;
     assert!(found.least[0] == 0.0 && found.scales[0] < 3.0, "{found:?}");
     assert!(found.least[1] > 0.0 && found.scales[1] == 3.0, "{found:?}");
     Ok(())

@@ -3,7 +3,7 @@
 use gpu_kernels::overlap::{
     clip::Point,
     layout::{Circle, Mode, Piece, Place, ShapeSpan},
-    separate::{self, CopiesArgs, PackingsArgs, RecordArgs, THREADS},
+    separate::{self, CopiesArgs, PLACES, PackingsArgs, RecordArgs},
     transform::{self, OutputsArgs, SourceArgs},
 };
 use warpsmith::{
@@ -30,14 +30,14 @@ pub struct Apart {
     pub least: Vec<f64>,
 }
 
-/// Packings of these shapes, in these rounds, one launch for each number.
+/// Packings of these shapes, by so many threads for each place, in these rounds, one launch for each number.
 pub fn separate<T: OverlapReal + separate::separate::Instance>(
     stream: &Stream,
     shapes: &[Shape],
     packings: &[Vec<(u32, [f64; 3])>],
     container: Container<'_>,
     (angles, factor): (u32, f64),
-    (rounds, seed): (&[u32], u64),
+    (rounds, seed, parts): (&[u32], u64, u32),
 ) -> Result<Apart, Box<dyn std::error::Error>> {
     let device = stream.device();
     let point = |[x, y]: [f64; 2]| Point { x: T::from_f64(x), y: T::from_f64(y) };
@@ -116,7 +116,7 @@ pub fn separate<T: OverlapReal + separate::separate::Instance>(
             let (blocks, fresh) = (packings.len() as u32, u32::from(launch == 0));
             launch!(
                 stream,
-                separate::separate::<T><<<blocks, THREADS>>>(source, within, copies, record, rounds, seed + launch as u64, fresh)
+                separate::separate::<T><<<blocks, parts * PLACES>>>(source, within, copies, record, rounds, seed + launch as u64, fresh)
             )?;
         }
     }

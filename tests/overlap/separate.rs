@@ -80,7 +80,7 @@ fn sums_of<T: OverlapReal + kernel::separate::Instance>(tolerance: f64) -> Resul
     let (stream, shapes, mut random) = (Device::best()?.stream()?, shapes(), ChaCha8Rng::seed_from_u64(3));
     for container in [square(3.0), strip(2.5)] {
         let packings: Vec<_> = [1, 9, 70, 2].iter().map(|&count| heap(&mut random, count, container, 0)).collect();
-        let Apart { poses, scales, least } = separate::<T>(&stream, &shapes, &packings, container, (0, 0.9), (&[0], 7))?;
+        let Apart { poses, scales, least } = separate::<T>(&stream, &shapes, &packings, container, (0, 0.9), (&[0], 7, 1))?;
         let mut poses = &poses[..];
         for ((packing, scale), least) in packings.iter().zip(scales).zip(least) {
             let (own, rest) = poses.split_at(packing.len());
@@ -105,9 +105,9 @@ fn sums_of_roots() -> Result {
 /// launch or several, a seed gives the same.
 fn apart_of<T: OverlapReal + kernel::separate::Instance>() -> Result {
     let (stream, shapes, mut random) = (Device::best()?.stream()?, shapes(), ChaCha8Rng::seed_from_u64(4));
-    for (container, angles) in [(square(4.0), 0), (strip(3.5), 2), (square(4.2), 4), (strip(3.8), 1)] {
+    for (container, angles, parts) in [(square(4.0), 0, 1), (strip(3.5), 2, 2), (square(4.2), 4, 3), (strip(3.8), 1, 4)] {
         let packings: Vec<_> = [8, 1].iter().map(|&count| heap(&mut random, count, container, angles)).collect();
-        let run = || separate::<T>(&stream, &shapes, &packings, container, (angles, 0.98), (&[4, 5], 11));
+        let run = || separate::<T>(&stream, &shapes, &packings, container, (angles, 0.98), (&[4, 5], 11, parts));
         let Apart { poses, scales, least } = run()?;
         assert_eq!(least, [0.0; 2], "{angles}");
         for (packing, own, scale) in [(&packings[0], &poses[..8], scales[0]), (&packings[1], &poses[8..], scales[1])] {

@@ -7,9 +7,9 @@
 //! apart at last, whatever that costs elsewhere. Where a packing's copies are all apart, it is kept, its container is
 //! made smaller, and the search goes on.
 //!
-//! A block has a packing, and a thread a place to try for the copy that is moved. Threads are in groups: one looks around
+//! A block has a packing, and tries [`PLACES`] for the copy that is moved at a time. They are in groups: one looks around
 //! where the copy is, the others anywhere in the container; then each looks around the best place that it has found,
-//! nearer and nearer.
+//! nearer and nearer. A thread has a place; or several have it, which share the other copies among them.
 
 use super::{
     Scalar,
@@ -25,9 +25,11 @@ use crate::collectives::{
 };
 use cuda_std::prelude::*;
 
-/// Threads of a block: places that are tried at once.
-pub const THREADS: u32 = 64;
-/// Those of a group.
+/// Places that are tried at once.
+pub const PLACES: u32 = 64;
+/// Threads for each of them, at most.
+pub const MOST_PARTS: u32 = 4;
+/// Places of a group.
 const GROUP: u32 = 16;
 /// How often a group looks around its best place, and by how much nearer each time. The first time it is within a
 /// `NEAR`th of the shape's radius.
@@ -159,12 +161,82 @@ impl Random {
     }
 }
 
+/// Threads of the block, all of which do what isn't a place's.
+#[inline(always)]
+fn threads() -> usize {
+    thread::block_dim_x() as usize
+}
+
+/// Threads for each place.
+#[inline(always)]
+fn parts() -> usize {
+    threads() / PLACES as usize
+}
+
 /// A place for a copy, and what it costs.
 #[derive(Clone, Copy)]
 struct Try<T> {
     position: Point<T>,
     theta: T,
     cost: T,
+}
+
+/// Numbers in shared memory for what is tried in two steps in turn, so that there is one barrier between them.
+const COSTS: usize = (2 * MOST_PARTS * PLACES) as usize;
+const TRIES: usize = 6 * PLACES as usize;
+
+/// What a block's threads try.
+struct Tries<T> {
+    /// What each thread's part costs.
+    costs: SharedArray<T, COSTS>,
+    /// x, y and theta of each place.
+    places: SharedArray<T, TRIES>,
+    /// Which of the steps it is.
+    odd: bool,
+}
+
+impl<T: Scalar> Tries<T> {
+    /// Shows a thread's to all of the block, and gives the best of its group and of all: those given, or ones that cost
+    /// less, and of the group less than `limit`. All threads of the block come here.
+    ///
+    /// # Safety
+    /// It is the block's alone, whose threads are whole [`PLACES`].
+    #[inline(always)]
+    unsafe fn exchange(&mut self, own: Try<T>, (mut best, mut chosen): (Try<T>, Try<T>), limit: T) -> (Try<T>, Try<T>) {
+        let thread = thread::thread_idx_x() as usize;
+        let (place, group) = (thread % PLACES as usize, thread % PLACES as usize / GROUP as usize);
+        let half = usize::from(self.odd);
+        let (costs, places) = (half * threads(), half * 3 * PLACES as usize);
+        self.odd = !self.odd;
+        // SAFETY: each thread writes numbers of its own, or of its place if it is the first that has it. Others read them
+        // after the barrier, and come to another before these are written again, two steps on.
+        unsafe {
+            self.costs.write(costs + thread, own.cost);
+            if thread == place {
+                self.places.write(places + 3 * place, own.position.x);
+                self.places.write(places + 3 * place + 1, own.position.y);
+                self.places.write(places + 3 * place + 2, own.theta);
+            }
+            thread::sync_threads();
+            let tried = |place: usize, cost: T| {
+                let number = |k: usize| self.places.read(places + 3 * place + k);
+                Try { position: Point::new(number(0), number(1)), theta: number(2), cost }
+            };
+            for place in 0..PLACES as usize {
+                let mut cost = self.costs.read(costs + place);
+                for part in 1..parts() {
+                    cost = cost + self.costs.read(costs + part * PLACES as usize + place);
+                }
+                if place / GROUP as usize == group && cost < best.cost && cost < limit {
+                    best = tried(place, cost);
+                }
+                if cost < chosen.cost {
+                    chosen = tried(place, cost);
+                }
+            }
+        }
+        (best, chosen)
+    }
 }
 
 /// A block's packing.
@@ -261,19 +333,21 @@ impl<T: Scalar> Own<'_, T> {
         math::sqrt(depth * shape.radius)
     }
 
-    /// Moves a place for copy `own` inside, and says what it costs, or a number that is `limit` or more.
+    /// Moves a place for copy `own` inside, and says what it costs among every so many of the others, from `part` on, or a
+    /// number that is `limit` or more.
     ///
     /// # Safety
     /// As of [`overlap`](Self::overlap), of all copies.
     #[inline(always)]
-    unsafe fn cost(&self, own: usize, shape: &ShapeSpan<T>, (position, theta): (Point<T>, T), limit: T) -> Try<T> {
+    unsafe fn cost(&self, own: usize, shape: &ShapeSpan<T>, (position, theta): (Point<T>, T), part: usize, limit: T) -> Try<T> {
         let rotation = theta.sin_cos();
         // SAFETY: as said (this function's contract).
         unsafe {
             let (position, depth) = self.inside(shape, rotation, position);
             let weights = self.weights.add(own * self.count);
-            let mut cost = *weights.add(own) * Self::outside(shape, depth);
-            for other in 0..self.count {
+            let outside = if part == 0 { Self::outside(shape, depth) } else { T::ZERO };
+            let mut cost = *weights.add(own) * outside;
+            for other in (part..self.count).step_by(parts()) {
                 if cost >= limit {
                     break;
                 }
@@ -286,6 +360,62 @@ impl<T: Scalar> Own<'_, T> {
             }
             Try { position, theta, cost }
         }
+    }
+
+    /// The best of all places that are tried for copy `own`, which is `there`. All threads of the block come here, after a
+    /// barrier.
+    ///
+    /// # Safety
+    /// As of [`overlap`](Self::overlap), of all copies, and of [`Tries::exchange`].
+    #[inline(always)]
+    unsafe fn place(&self, own: usize, shape: &ShapeSpan<T>, there: Try<T>, random: &mut Random, tries: &mut Tries<T>) -> Try<T> {
+        let thread = thread::thread_idx_x();
+        let (first_group, part) = (thread % PLACES < GROUP, (thread / PLACES) as usize);
+        let worth = T::from_f64(WORTH) * there.cost;
+        // The group's, and that of all.
+        let mut best = if first_group { there } else { Try { cost: T::INFINITY, ..there } };
+        let mut chosen = there;
+        let mut reach = T::from_f64(2.0 * NEAR) * shape.radius;
+        for step in 0..=REFINEMENTS {
+            let (to, limit) = match step == 0 && !first_group {
+                true => (self.anywhere(random), worth),
+                false => (self.around(&best, reach, step == 0, shape, random), math::min(best.cost, worth)),
+            };
+            // SAFETY: as said (this function's contract).
+            unsafe {
+                let found = self.cost(own, shape, to, part, limit);
+                (best, chosen) = tries.exchange(found, (best, chosen), limit);
+            }
+            if chosen.cost == T::ZERO {
+                break;
+            }
+            reach = if step == 0 { T::from_f64(NEAR) * shape.radius } else { reach * T::from_f64(NEARER) };
+        }
+        chosen
+    }
+
+    /// A place in the box around the container.
+    #[inline(always)]
+    fn anywhere(&self, random: &mut Random) -> (Point<T>, T) {
+        let Packings { extent, strip, angles, .. } = self.packings;
+        let across = if strip == 1 { T::ONE } else { self.scale };
+        let x = math::mul_add(random.unit::<T>(), extent[2] - extent[0], extent[0]) * across;
+        let y = math::mul_add(random.unit::<T>(), extent[3] - extent[1], extent[1]) * self.scale;
+        (Point::new(x, y), random.angle(angles))
+    }
+
+    /// A place within `reach` of one, sometimes at another angle altogether if `turned`.
+    #[inline(always)]
+    fn around(&self, place: &Try<T>, reach: T, turned: bool, shape: &ShapeSpan<T>, random: &mut Random) -> (Point<T>, T) {
+        let by = Point::new(random.sign(), random.sign()).times(reach);
+        let theta = if turned && random.below(TURNED) == 0 {
+            random.angle(self.packings.angles)
+        } else if self.packings.angles == 0 {
+            place.theta + random.sign::<T>() * reach / shape.radius
+        } else {
+            place.theta
+        };
+        (place.position.plus(by), theta)
     }
 
     /// Puts copy `own` there. All threads of the block come here; a barrier follows.
@@ -307,7 +437,7 @@ impl<T: Scalar> Own<'_, T> {
                 (*place).position = position;
                 *self.copies.circles.add(copy) = transform::circle(position, rotation, shape);
             }
-            for number in (thread..shape.count).step_by(THREADS as usize) {
+            for number in (thread..shape.count).step_by(threads()) {
                 let quad = self.source.quads.add(4 * (shape.first + number) as usize);
                 let corners = [*quad, *quad.add(1), *quad.add(2), *quad.add(3)];
                 *self.copies.pieces.add((first + number) as usize) = transform::piece(corners, rotation, extent(shape));
@@ -327,7 +457,7 @@ impl<T: Scalar> Own<'_, T> {
             let copy = self.first + own;
             let (shape, (position, theta)) = (self.source.shape(copy as u32), self.pose(own));
             let rotation = theta.sin_cos();
-            for other in (from + thread::thread_idx_x() as usize..self.count).step_by(THREADS as usize) {
+            for other in (from + thread::thread_idx_x() as usize..self.count).step_by(threads()) {
                 let common = if other == own {
                     Self::outside(&shape, self.inside(&shape, rotation, position).1)
                 } else {
@@ -362,7 +492,7 @@ impl<T: Scalar> Own<'_, T> {
         // SAFETY: as said (this function's contract); between barriers, copies are either read or written, by one thread
         // each.
         unsafe {
-            for own in (thread::thread_idx_x() as usize..self.count).step_by(THREADS as usize) {
+            for own in (thread::thread_idx_x() as usize..self.count).step_by(threads()) {
                 let copy = self.first + own;
                 let (shape, (position, theta)) = (self.source.shape(copy as u32), self.pose(own));
                 let rotation = theta.sin_cos();
@@ -393,10 +523,10 @@ impl<T: Scalar> Own<'_, T> {
         let mut sum = T::ZERO;
         // SAFETY: as said (this function's contract).
         unsafe {
-            for pair in (thread::thread_idx_x() as usize..self.count * self.count).step_by(THREADS as usize) {
+            for pair in (thread::thread_idx_x() as usize..self.count * self.count).step_by(threads()) {
                 sum = sum + *self.overlaps.add(pair);
             }
-            let total = Block::with_threads(storage, THREADS).reduce(sum, Sum);
+            let total = Block::new(storage).reduce(sum, Sum);
             thread::sync_threads();
             total
         }
@@ -408,7 +538,7 @@ impl<T: Scalar> Own<'_, T> {
     /// The table is there; barriers before and after.
     #[inline(always)]
     unsafe fn forget(&self) {
-        for pair in (thread::thread_idx_x() as usize..self.count * self.count).step_by(THREADS as usize) {
+        for pair in (thread::thread_idx_x() as usize..self.count * self.count).step_by(threads()) {
             // SAFETY: the pair's weight, which is this thread's alone (this function's contract).
             unsafe { *self.weights.add(pair) = T::ONE };
         }
@@ -425,12 +555,12 @@ impl<T: Scalar> Own<'_, T> {
     {
         // SAFETY: as said (this function's contract); each thread writes weights of its own.
         unsafe {
-            let pairs = || (thread::thread_idx_x() as usize..self.count * self.count).step_by(THREADS as usize);
+            let pairs = || (thread::thread_idx_x() as usize..self.count * self.count).step_by(threads());
             let mut most = T::ZERO;
             for pair in pairs() {
                 most = math::max(most, *self.overlaps.add(pair));
             }
-            let most = Block::with_threads(storage, THREADS).reduce(most, Max);
+            let most = Block::new(storage).reduce(most, Max);
             for pair in pairs() {
                 let (overlap, weight) = (*self.overlaps.add(pair), self.weights.add(pair));
                 *weight = if overlap > T::ZERO {
@@ -446,14 +576,16 @@ impl<T: Scalar> Own<'_, T> {
 }
 
 /// Looks at each copy of every packing `rounds` times, and moves those that overlap others. With `fresh`, what the record
-/// has is overwritten; else the search goes on. A block for each packing. Poses and scales are then wherever the search
+/// has is overwritten; else the search goes on. A block for each packing, of 1 to [`MOST_PARTS`] times [`PLACES`]
+/// threads. Poses and scales are then wherever the search
 /// has come to; the record has the best.
 ///
 /// # Safety
 /// Copies are as phase one left them, in the order of poses, with the source's shapes; there are a scale and a factor for
 /// each packing; each has at most `longest` copies, which are at most [`MOST_COPIES`]. The record has `longest` squared
-/// overlaps and weights for each packing, three numbers for each pose, and a scale and a least sum for each packing.
-#[kernel(for T in [f32, f64], block = [64])]
+/// overlaps and weights for each packing, three numbers for each pose, and a scale and a least sum for each packing. Blocks
+/// are one-dimensional.
+#[kernel(for T in [f32 { min_blocks = 2 }, f64], max_threads = 256)]
 pub unsafe fn separate<T: Scalar>(
     source: Source<'_, T>,
     packings: Packings<'_, T>,
@@ -467,11 +599,8 @@ pub unsafe fn separate<T: Scalar>(
     Max: Op<T>,
 {
     let storage = shared_array![T; STORAGE];
-    // Of two steps in turn, so that there is one barrier between them: what each thread tried.
-    let costs = shared_array![T; 2 * THREADS as usize];
-    let tries = shared_array![T; 6 * THREADS as usize];
+    let mut tries = Tries { costs: shared_array![T; COSTS], places: shared_array![T; TRIES], odd: false };
     let (packing, thread) = (thread::block_idx_x() as usize, thread::thread_idx_x());
-    let group = (thread / GROUP) as usize;
     // SAFETY: the arrays fit each other (this kernel's contract). A packing is its block's alone, of which threads write
     // a copy, or a pair, between barriers after which others read it. All that decides where threads go is the same for
     // all of the block: sums, places that were chosen from shared memory, and numbers of `common`.
@@ -483,18 +612,18 @@ pub unsafe fn separate<T: Scalar>(
         let mut own = Own { source, packings, copies, first, count, overlaps, weights, scale: *copies.scales.add(packing) };
         let mut least = if fresh == 1 { T::INFINITY } else { *record.least.add(packing) };
         let mut common = Random::new(seed, packing as u64);
-        let mut random = Random::new(!seed, packing as u64 * u64::from(THREADS) + u64::from(thread));
+        // The same for all threads of a place.
+        let mut random = Random::new(!seed, packing as u64 * u64::from(PLACES) + u64::from(thread % PLACES));
         if fresh == 1 {
             own.forget();
         }
         thread::sync_threads();
         own.begin();
-        let mut parity = 0;
         for round in 0..=rounds {
             let total = own.total(storage);
             // Once copies were apart, only packings of which that is so are better.
             if total == T::ZERO || total < least {
-                for number in (thread as usize..3 * count).step_by(THREADS as usize) {
+                for number in (thread as usize..3 * count).step_by(threads()) {
                     *record.poses.add(3 * first + number) = *copies.poses.add(3 * first + number);
                 }
                 if thread == 0 {
@@ -512,7 +641,7 @@ pub unsafe fn separate<T: Scalar>(
                 // Poses were read to be kept.
                 thread::sync_threads();
                 // Each thread's copies are its own here as in `begin`.
-                for copy in (thread as usize..count).step_by(THREADS as usize) {
+                for copy in (thread as usize..count).step_by(threads()) {
                     let pose = copies.poses.add(3 * (first + copy));
                     *pose = *pose * across;
                     *pose.add(1) = *pose.add(1) * factor;
@@ -526,70 +655,17 @@ pub unsafe fn separate<T: Scalar>(
                 let copy = ((start + turn * stride) % count as u32) as usize;
                 let row = copy * count;
                 let mut now = T::ZERO;
-                for other in (thread as usize..count).step_by(THREADS as usize) {
+                for other in (thread as usize..count).step_by(threads()) {
                     now = math::mul_add(*weights.add(row + other), *overlaps.add(row + other), now);
                 }
-                let now = Block::with_threads(storage, THREADS).reduce(now, Sum);
+                let now = Block::new(storage).reduce(now, Sum);
                 thread::sync_threads();
                 if now == T::ZERO {
                     continue;
                 }
                 let shape = source.shape((first + copy) as u32);
                 let (position, theta) = own.pose(copy);
-                let there = Try { position, theta, cost: now };
-                // The group's best.
-                let mut best = if group == 0 { there } else { Try { cost: T::INFINITY, ..there } };
-                let mut chosen = there;
-                let mut reach = T::from_f64(2.0 * NEAR) * shape.radius;
-                for step in 0..=REFINEMENTS {
-                    let (to, limit) = if step == 0 && group > 0 {
-                        let corner = |k: usize| {
-                            let at = *packings.extent.get_unchecked(k);
-                            if k.is_multiple_of(2) && packings.strip == 1 { at } else { at * own.scale }
-                        };
-                        let (x, y) = (random.unit::<T>(), random.unit::<T>());
-                        let x = math::mul_add(x, corner(2) - corner(0), corner(0));
-                        let y = math::mul_add(y, corner(3) - corner(1), corner(1));
-                        ((Point::new(x, y), random.angle(packings.angles)), T::from_f64(WORTH) * now)
-                    } else {
-                        let (x, y, angle) = (random.sign::<T>() * reach, random.sign::<T>() * reach, random.sign::<T>() * reach);
-                        let theta = if step == 0 && random.below(TURNED) == 0 {
-                            random.angle(packings.angles)
-                        } else if packings.angles == 0 {
-                            best.theta + angle / shape.radius
-                        } else {
-                            best.theta
-                        };
-                        ((best.position.plus(Point::new(x, y)), theta), math::min(best.cost, T::from_f64(WORTH) * now))
-                    };
-                    let found = own.cost(copy, &shape, to, limit);
-                    let cost = if found.cost < limit { found.cost } else { T::INFINITY };
-                    let base = parity * THREADS as usize;
-                    parity = 1 - parity;
-                    costs.write(base + thread as usize, cost);
-                    tries.write(3 * (base + thread as usize), found.position.x);
-                    tries.write(3 * (base + thread as usize) + 1, found.position.y);
-                    tries.write(3 * (base + thread as usize) + 2, found.theta);
-                    thread::sync_threads();
-                    let tried = |number: usize, cost: T| Try {
-                        position: Point::new(tries.read(3 * (base + number)), tries.read(3 * (base + number) + 1)),
-                        theta: tries.read(3 * (base + number) + 2),
-                        cost,
-                    };
-                    for number in 0..THREADS as usize {
-                        let cost = costs.read(base + number);
-                        if number / GROUP as usize == group && cost < best.cost {
-                            best = tried(number, cost);
-                        }
-                        if cost < chosen.cost {
-                            chosen = tried(number, cost);
-                        }
-                    }
-                    if chosen.cost == T::ZERO {
-                        break;
-                    }
-                    reach = if step == 0 { T::from_f64(NEAR) * shape.radius } else { reach * T::from_f64(NEARER) };
-                }
+                let chosen = own.place(copy, &shape, Try { position, theta, cost: now }, &mut random, &mut tries);
                 if chosen.cost < now {
                     own.put(copy, &shape, chosen.position, chosen.theta);
                     thread::sync_threads();

@@ -658,6 +658,9 @@ impl<T: OverlapReal> Overlap<T> {
         let List { circles, places, pieces, .. } = list;
         let copies = separate::CopiesArgs { poses, circles, places, pieces, scales };
         let Separation { overlaps, weights, poses, scales, least, .. } = record;
+        // One thread for a place does the same work in fewer switches.
+        let parts = if self.device.backend() == Backend::Cuda { separate::MOST_PARTS } else { 1 };
+        let threads = parts * separate::PLACES;
         let kept = separate::RecordArgs { overlaps, weights, poses, scales, least };
         // SAFETY: phase one was just done, by the order of poses, as there is neither a grid nor a tree nor a lattice. The
         // record fits the scene, as was just checked, and so has as many numbers as its packings and their longest need;
@@ -665,7 +668,7 @@ impl<T: OverlapReal> Overlap<T> {
         unsafe {
             launch!(
                 stream,
-                separate::separate::<T><<<packings as u32, separate::THREADS>>>(source, args, copies, kept, rounds, seed, fresh)
+                separate::separate::<T><<<packings as u32, threads>>>(source, args, copies, kept, rounds, seed, fresh)
             )?;
         }
         Ok(())

@@ -6,8 +6,11 @@
 //! the area in which copies overlap or are outside, plus a *pressure* times the scale, by steps of Adam whose rate and
 //! pressure fall together: copies give way while the pressure is high, and come to rest as it goes.
 //!
+//! Copies of several shapes are thrown at random, and taken apart in a smaller and smaller container: one after the other
+//! goes to where it overlaps least, and pairs that go on overlapping count more and more. Then they are squeezed.
+//!
 //! Packings of one shape start as containers cut out of the densest lattices of the shape and its half turn
-//! ([`Periodic`](super::Periodic)); few copies, and several shapes, start at random. Then a few copies of each are
+//! ([`Periodic`](super::Periodic)); few copies start at random. Then a few copies of each are
 //! taken away, placed anew where there is most room, and all squeezed again. What came of it is kept if it is smaller,
 //! or by chance if it is not much larger (N. Metropolis et al., *Equation of State Calculations by Fast Computing
 //! Machines*, 1953). Now and then a packing takes the place of a worse one. Half of the packings of an even number of

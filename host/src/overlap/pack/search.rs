@@ -64,7 +64,7 @@ const APART: f64 = 0.5;
 /// What copies of several shapes cover of the container that they are thrown into, as they are taken apart at once.
 const APART_DENSITY: f64 = 0.5;
 /// Rounds in which copies are taken apart before they are squeezed, at most, and as how many steps of a squeeze each counts.
-const ROUNDS: usize = 60;
+const ROUNDS: usize = 40;
 const ROUND: usize = 20;
 /// By what share a container is made smaller before copies are taken apart, and whenever they are, at least and at most.
 const TIGHTER: [f64; 2] = [0.002, 0.012];
@@ -77,7 +77,7 @@ const MOST_EXCHANGED: usize = 3;
 const APART_RATE: f64 = 0.01;
 const APART_PRESSURE: [f64; 2] = [0.03, PRESSURE[1]];
 /// As long as that, packings take the places of worse ones earlier.
-const APART_EXCHANGE: usize = 2;
+const APART_EXCHANGE: usize = 1;
 
 /// What to search for.
 pub struct Task<'a> {
