@@ -101,6 +101,36 @@ fn branches_are_all_done() -> Result {
 }
 
 #[test]
+fn branches_wait_for_each_other() -> Result {
+    let device = Device::best()?;
+    let stream = device.stream()?;
+    // Long enough for a branch that doesn't wait to be seen.
+    let n = 1 << 22;
+    let grid = n as u32 / 256;
+    let x = device.upload(&vec![1.0f32; n])?;
+    let (mut y, mut z) = (device.alloc_zeroed::<f32>(n)?, device.alloc_zeroed::<f32>(n)?);
+    let graph = device.capture_branches(2, |streams| {
+        let [first, second] = [&streams[0], &streams[1]];
+        launch!(first, samples::saxpy<<<grid, 256>>>(1.0, &x, &mut y))?;
+        second.wait_for(first)?;
+        launch!(second, samples::saxpy<<<grid, 256>>>(2.0, &y, &mut z))?;
+        first.wait_for(second)?;
+        launch!(first, samples::saxpy<<<grid, 256>>>(3.0, &z, &mut y))?;
+        // What isn't captured can't be waited for, nor the other way round.
+        assert!(matches!(first.wait_for(&stream), Err(DeviceError::InCapture { .. })));
+        assert!(matches!(stream.wait_for(first), Err(DeviceError::InCapture { .. })));
+        Ok::<_, DeviceError>(())
+    })?;
+    // y = 1, z = 2, y = 7; y = 8, z = 18, y = 62.
+    for expected in [7.0, 62.0] {
+        // SAFETY: the buffers are there, and all are used on this stream alone.
+        unsafe { graph.launch(&stream)? };
+        assert!(stream.download_vec(&y)?.iter().all(|&value| value == expected));
+    }
+    Ok(())
+}
+
+#[test]
 fn an_empty_graph_does_nothing() -> Result {
     let device = Device::best()?;
     let stream = device.stream()?;

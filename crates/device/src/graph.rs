@@ -47,7 +47,7 @@ struct Capture {
 
 impl Capture {
     fn begin(device: &Device, branches: usize) -> Result<Self, DeviceError> {
-        let streams = (0..branches.max(1)).map(|_| Stream::for_capture(device)).collect::<Result<_, _>>()?;
+        let streams = Stream::for_capture(device, branches.max(1))?;
         let mut capture = Capture { device: device.clone(), streams, open: false };
         if let Inner::Cuda(_) = device.inner {
             // A capture that fails half way has begun.
@@ -63,7 +63,7 @@ impl Capture {
                 self.open = false;
                 Recorded::Cuda(CudaGraph::end(&self.cuda_streams())?)
             }
-            Inner::Cpu(_) => Recorded::Cpu(self.streams.iter().flat_map(Stream::take_recorded).collect()),
+            Inner::Cpu(_) => Recorded::Cpu(self.streams[0].take_recorded()),
         };
         Ok(Graph { device: self.device.clone(), work })
     }
@@ -115,8 +115,9 @@ impl Device {
         self.capture_branches(1, |streams| work(&streams[0]))
     }
 
-    /// The same with several streams (at least one), whose work is independent: the graph may do it at the same time,
-    /// and is done once all of them are. On the CPU the streams' work is done one stream after the other.
+    /// The same with several streams (at least one). The graph may do their work at the same time, but for where one
+    /// [waits for](Stream::wait_for) another, and is done once all of them are. On the CPU all is done in the order in
+    /// which it was written down.
     ///
     /// # Errors
     /// As [`capture`](Self::capture).
@@ -157,7 +158,7 @@ impl Graph {
     /// Until all is done, what every captured launch, copy and fill asked for still holds: the buffers are alive and
     /// were not given other memory ([`Buffer::ensure`](super::Buffer::ensure)), nothing else uses what is written or
     /// writes what is read, and what an `unsafe` kernel asks is so. That takes in work on other streams, which waits
-    /// for no graph by itself, nor a graph for it. Branches don't use what another one writes.
+    /// for no graph by itself, nor a graph for it. Branches don't use what another one writes, unless they wait for it.
     ///
     /// # Errors
     /// [`DeviceError::WrongDevice`] where the stream is another device's; [`DeviceError::InCapture`]; what earlier work

@@ -36,8 +36,8 @@ enum Queue {
     Cuda(Arc<Lane<CudaStream>>),
     /// Held while something is done.
     Cpu(Mutex<()>),
-    /// Of the CPU: what is to be done later.
-    Recording(Mutex<Vec<Work>>),
+    /// Of the CPU: what is to be done later, by all streams of a capture.
+    Recording(Arc<Mutex<Vec<Work>>>),
 }
 
 /// A kernel's body that has forgotten how long its arguments live. Dropping it leaves them alone.
@@ -85,13 +85,17 @@ impl Stream {
         Ok(Stream { device: device.clone(), queue })
     }
 
-    /// A stream whose work goes into a graph.
-    pub(super) fn for_capture(device: &Device) -> Result<Self, DeviceError> {
-        let queue = match &device.inner {
-            Inner::Cuda(cuda) => Queue::Cuda(Lane::new(CudaStream::for_capture(cuda)?)),
-            Inner::Cpu(_) => Queue::Recording(Mutex::default()),
+    /// Streams whose work goes into a graph.
+    pub(super) fn for_capture(device: &Device, count: usize) -> Result<Vec<Self>, DeviceError> {
+        let work = Arc::default();
+        let stream = |_| {
+            let queue = match &device.inner {
+                Inner::Cuda(cuda) => Queue::Cuda(Lane::new(CudaStream::for_capture(cuda)?)),
+                Inner::Cpu(_) => Queue::Recording(Arc::clone(&work)),
+            };
+            Ok(Stream { device: device.clone(), queue })
         };
-        Ok(Stream { device: device.clone(), queue })
+        (0..count).map(stream).collect()
     }
 
     /// CUDA's.
@@ -99,7 +103,7 @@ impl Stream {
         if let Queue::Cuda(lane) = &self.queue { Some(&lane.queue) } else { None }
     }
 
-    /// What a stream of the CPU has recorded.
+    /// What it and the other streams of its capture have recorded on the CPU.
     pub(super) fn take_recorded(&self) -> Vec<Work> {
         match &self.queue {
             Queue::Recording(work) => std::mem::take(&mut *lock(work)),
@@ -532,6 +536,27 @@ impl Stream {
             // What the CPU is to do is done at once, so the wait has to be now; and what it has recorded is done.
             (_, Kind::Cuda { .. }) => event.synchronize(),
             (_, Kind::Cpu(_)) => Ok(()),
+        }
+    }
+
+    /// Lets what is enqueued from now on wait for what `other` was told until now. Of two streams of one
+    /// [capture](Device::capture_branches), either may wait for the other; a captured stream waits for no other ones.
+    ///
+    /// # Errors
+    /// [`DeviceError::InCapture`], and what earlier work on the devices came to.
+    pub fn wait_for(&self, other: &Stream) -> Result<(), DeviceError> {
+        match (&self.queue, &other.queue, &self.device.inner) {
+            (Queue::Cuda(own), Queue::Cuda(others), Inner::Cuda(cuda))
+                if own.queue.is_captured() && others.queue.is_captured() =>
+            {
+                let reached = CudaEvent::new(cuda, false)?;
+                others.queue.record(&reached)?;
+                own.queue.wait(&reached)
+            }
+            // What branches record is done in the order in which it was recorded.
+            (Queue::Recording(own), Queue::Recording(others), _) if Arc::ptr_eq(own, others) => Ok(()),
+            _ if std::ptr::eq(self, other) => Ok(()),
+            _ => self.wait(&other.record()?),
         }
     }
 

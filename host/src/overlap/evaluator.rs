@@ -537,6 +537,7 @@ impl<T: OverlapReal> Overlap<T> {
     /// # Errors
     /// [`OverlapError::ForeignScene`], device errors.
     pub fn enqueue(&self, stream: &Stream, scene: &mut Scene<T>, wanted: Wanted) -> Result<(), OverlapError> {
+        self.prepare(stream, scene, wanted)?;
         self.overlaps(stream, scene, wanted)?;
         // There is twice each area; and each pair twice, where it was taken twice.
         self.total(stream, scene, if self.is_full(wanted) { 0.25 } else { 0.5 })?;
@@ -545,10 +546,14 @@ impl<T: OverlapReal> Overlap<T> {
         Ok(())
     }
 
-    /// As much of [`enqueue`](Self::enqueue) as a descent needs: derivatives by pose, without totals.
-    pub(super) fn enqueue_slopes(&self, stream: &Stream, scene: &mut Scene<T>) -> Result<(), OverlapError> {
+    /// As much of [`enqueue`](Self::enqueue) as a descent needs: derivatives by pose, without totals. Those of what is
+    /// outside are found on the second stream, for which the first one waits.
+    pub(super) fn enqueue_slopes(&self, [stream, beside]: [&Stream; 2], scene: &mut Scene<T>) -> Result<(), OverlapError> {
+        self.prepare(stream, scene, Wanted::GRADIENT)?;
+        beside.wait_for(stream)?;
+        self.outside(beside, scene)?;
         self.overlaps(stream, scene, Wanted::GRADIENT)?;
-        Ok(self.outside(stream, scene)?)
+        Ok(stream.wait_for(beside)?)
     }
 
     /// Whether each pair is taken twice, once for either pose.
@@ -556,9 +561,8 @@ impl<T: OverlapReal> Overlap<T> {
         self.deterministic && wanted != Wanted::TOTALS
     }
 
-    /// Overlaps within each packing, by pose and by tile.
-    fn overlaps(&self, stream: &Stream, scene: &mut Scene<T>, wanted: Wanted) -> Result<(), OverlapError> {
-        self.prepare(stream, scene, wanted)?;
+    /// Overlaps within each packing of a scene that is prepared, by pose and by tile.
+    fn overlaps(&self, stream: &Stream, scene: &mut Scene<T>, wanted: Wanted) -> Result<(), DeviceError> {
         let mode = if self.is_full(wanted) { Mode::FULL } else { Mode::HALF.with(Mode::CANDIDATES) };
         let Scene { list, frames, offsets, grid, tree, by_pose, nothing, partial, tiles, packing_of, .. } = scene;
         let cells = self.cells(frames, offsets, grid.as_ref(), tree.as_ref());
@@ -567,8 +571,7 @@ impl<T: OverlapReal> Overlap<T> {
         // SAFETY: `prepare` has checked that the scene was loaded by this evaluator, for its shapes and lattice, so
         // that its arrays fit each other. Tiles are of rows and packings that exist. What is wanted by pose has room,
         // and is zero where it is added to.
-        unsafe { self.intersect(stream, rows, list, cells, mode, nothing)? };
-        Ok(())
+        unsafe { self.intersect(stream, rows, list, cells, mode, nothing) }
     }
 
     /// Evaluates the overlaps of each packing of `first` with the packing of `second` of the same number, as
@@ -610,7 +613,7 @@ impl<T: OverlapReal> Overlap<T> {
     /// Where `others` was never evaluated.
     pub(super) fn enqueue_slopes_among(
         &self,
-        stream: &Stream,
+        [stream, beside]: [&Stream; 2],
         scene: &mut Scene<T>,
         others: &mut Scene<T>,
     ) -> Result<(), OverlapError> {
@@ -620,8 +623,10 @@ impl<T: OverlapReal> Overlap<T> {
         }
         assert!(others.sizes.prepared, "a scene without an evaluation");
         self.prepare(stream, scene, Wanted::GRADIENT)?;
+        beside.wait_for(stream)?;
+        self.outside(beside, scene)?;
         self.rows_of(stream, scene, others, Wanted::GRADIENT, Pass::Rows)?;
-        Ok(self.outside(stream, scene)?)
+        Ok(stream.wait_for(beside)?)
     }
 
     /// Takes each packing's copies apart, in so many rounds, and makes its container smaller by its factor whenever they

@@ -149,16 +149,17 @@ impl<T: LaneReal> Walk<T> {
         })
     }
 
-    /// Enqueues step `number` of these, by the derivatives that `slopes` enqueues.
+    /// Enqueues step `number` of these, by the derivatives that `slopes` enqueues on both streams, for the first one.
     fn step(
         &mut self,
-        stream: &Stream,
+        streams: [&Stream; 2],
         half_planes: &Buffer<T>,
         steps: &Buffer<Step<T>>,
         number: usize,
-        slopes: &mut impl FnMut(&Stream, &mut Scene<T>) -> Result<(), PackError>,
+        slopes: &mut impl FnMut([&Stream; 2], &mut Scene<T>) -> Result<(), PackError>,
     ) -> Result<(), PackError> {
-        slopes(stream, &mut self.scene)?;
+        slopes(streams, &mut self.scene)?;
+        let [stream, _] = streams;
         let threads = self.scene.sizes.longest.next_multiple_of(32).clamp(32, MOST_THREADS) as u32;
         let (n, packings) = (self.scene.len(), self.scene.packings());
         let Scene { offsets, scales, by_pose, outside, poses, .. } = &mut self.scene;
@@ -190,7 +191,7 @@ impl<T: LaneReal> Walk<T> {
         steps: &mut Steps<T>,
         plan: &[Step<T>],
         limit: &Limit,
-        mut slopes: impl FnMut(&Stream, &mut Scene<T>) -> Result<(), PackError>,
+        mut slopes: impl FnMut([&Stream; 2], &mut Scene<T>) -> Result<(), PackError>,
     ) -> Result<usize, PackError> {
         steps.all.ensure(plan.len())?;
         stream.upload(&mut steps.all, plan)?;
@@ -209,7 +210,7 @@ impl<T: LaneReal> Walk<T> {
         steps: &mut Steps<T>,
         count: usize,
         limit: &Limit,
-        slopes: &mut impl FnMut(&Stream, &mut Scene<T>) -> Result<(), PackError>,
+        slopes: &mut impl FnMut([&Stream; 2], &mut Scene<T>) -> Result<(), PackError>,
     ) -> Result<usize, PackError> {
         for (turn, first) in (0..count).step_by(STEPS_AHEAD).enumerate() {
             steps.done[turn % 2].synchronize()?;
@@ -224,15 +225,16 @@ impl<T: LaneReal> Walk<T> {
                     // nobody makes it larger. `run` waits before it returns, and until then this stream alone uses it.
                     unsafe { graph.launch(stream)? };
                 }
-                _ => (0..some).try_for_each(|number| self.step(stream, half_planes, &steps.next, number, slopes))?,
+                _ => (0..some).try_for_each(|number| self.step([stream, stream], half_planes, &steps.next, number, slopes))?,
             }
             if self.graph.is_none() {
                 // By now all memory is there, and all kernels are compiled.
                 let device = stream.device().clone();
                 let next = &steps.next;
-                let mut step = |stream: &Stream, number: usize| self.step(stream, half_planes, next, number, slopes);
-                let all = |stream: &Stream| (0..STEPS_AHEAD).try_for_each(|number| step(stream, number));
-                let graph = device.capture(all)?;
+                let graph = device.capture_branches(2, |streams| {
+                    let mut step = |number| self.step([&streams[0], &streams[1]], half_planes, next, number, slopes);
+                    (0..STEPS_AHEAD).try_for_each(&mut step)
+                })?;
                 graph.prepare(stream)?;
                 self.graph = Some(graph);
             }
@@ -357,7 +359,7 @@ impl<T: LaneReal> Lanes<T> {
     pub fn squeeze(&mut self, schedule: &Squeeze, limit: &Limit) -> Result<usize, PackError> {
         let Lanes { overlap, stream, own, steps, turn, .. } = self;
         let plan = schedule.plan(*turn);
-        own.run(stream, half_planes(overlap)?, steps, &plan, limit, |stream, scene| Ok(overlap.enqueue_slopes(stream, scene)?))
+        own.run(stream, half_planes(overlap)?, steps, &plan, limit, |streams, scene| Ok(overlap.enqueue_slopes(streams, scene)?))
     }
 
     /// Takes copies apart in so many rounds, or as many as there are until the limit; says how many. Where they are, a
@@ -413,8 +415,8 @@ impl<T: LaneReal> Lanes<T> {
         let wanted = Wanted { per_pose: true, gradient: false };
         overlap.enqueue_between(stream, &mut probes.scene, others, wanted)?;
         let plan = schedule.plan(*turn);
-        probes.run(stream, half_planes(overlap)?, steps, &plan, &Limit::default(), |stream, scene| {
-            Ok(overlap.enqueue_slopes_among(stream, scene, others)?)
+        probes.run(stream, half_planes(overlap)?, steps, &plan, &Limit::default(), |streams, scene| {
+            Ok(overlap.enqueue_slopes_among(streams, scene, others)?)
         })?;
         overlap.enqueue_between(stream, &mut probes.scene, others, wanted)?;
         let overlaps = stream.download_vec(probes.scene.per_pose())?;

@@ -48,10 +48,10 @@ use std::{
 };
 
 use crate::{
-    device::{Backend, Device},
+    device::{Backend, Device, threads},
     engine::Cancel,
     overlap::{Boundary, Shape},
-    ranks::{Communicator, threads},
+    ranks::{self, Communicator},
 };
 use islands::Island;
 use lanes::Limit;
@@ -68,8 +68,12 @@ type Squeezed = f32;
 
 /// Poses of all packings together, at most.
 pub const MOST_POSES: usize = 1 << 26;
-/// About so many poses keep a GPU busy.
-const FULL: usize = 160_000;
+/// About so many poses keep a GPU busy: with more of them a step takes so much longer.
+const FULL: usize = 16_000;
+/// With more than that of one number of copies, a series has lanes enough.
+const FULL_OF_ONE: usize = 800;
+/// On the CPU so many packings are worked on, or as many as it has threads.
+const FEW: usize = 4;
 /// Packings that are settled at the end.
 const FINALISTS: usize = 4;
 /// The most steps of the last squeeze, and the least.
@@ -99,7 +103,8 @@ pub struct Settings {
     pub turns: Turns,
     /// Where random numbers start; 0 by default.
     pub seed: u64,
-    /// How many packings are worked on at once; by default 256 on a GPU, and 4 on the CPU.
+    /// How many packings are worked on at once; by default 8 to 256 on a GPU, the fewer the more copies there are, and 4
+    /// on the CPU, or one for each thread with a budget of time.
     pub starts: Option<usize>,
     /// A pose for each copy to go on from, those of the first shape first, of which no two overlap: nothing larger comes
     /// of it. By default none.
@@ -259,7 +264,7 @@ impl<'a> Packer<'a> {
 
     /// How many packings are worked on at once.
     pub fn starts(&self) -> usize {
-        self.settings.starts.unwrap_or(if self.device.backend() == Backend::Cuda { 256 } else { 4 })
+        self.settings.starts.unwrap_or_else(|| starts(self.device, self.settings.budget, 1, self.settings.count()))
     }
 
     /// Searches. `progress` hears after every squeeze how far it is.
@@ -332,7 +337,7 @@ pub struct SeriesSettings {
     /// Where random numbers start.
     pub seed: u64,
     /// How many packings of each number are worked on at once; by default 8 to 256 on a GPU, the fewer the more copies
-    /// they have and the longer the series is, and 4 on the CPU.
+    /// they have and the longer the series is, and 4 on the CPU, or one for each thread with a budget of time.
     pub starts: Option<usize>,
     /// For how long.
     pub budget: Budget,
@@ -414,10 +419,7 @@ impl<'a> Series<'a> {
 
     /// How many packings of so many copies are worked on at once.
     pub fn starts(&self, count: usize) -> usize {
-        self.settings.starts.unwrap_or(match self.device.backend() {
-            Backend::Cuda => (FULL / self.settings.packings.len().max(1) / count.max(1)).clamp(8, 256),
-            Backend::Cpu => 4,
-        })
+        self.settings.starts.unwrap_or_else(|| starts(self.device, self.settings.budget, self.settings.packings.len(), count))
     }
 
     /// Searches. `progress` hears after every squeeze how far it is. Now and then `save` gets a packing of each number
@@ -460,6 +462,17 @@ impl<'a> Series<'a> {
         history.push(SeriesProgress { steps, seconds, score });
         let cancelled = self.cancel.is_cancelled();
         Ok(SeriesPacked { packings, score, steps, seconds, history, cancelled })
+    }
+}
+
+/// How many packings of `count` copies to work on at once, beside those of other numbers: `numbers` in all. With a budget
+/// of steps it doesn't depend on the machine.
+fn starts(device: &Device, budget: Budget, numbers: usize, count: usize) -> usize {
+    let (numbers, count) = (numbers.max(1), count.max(1));
+    match (device.backend(), budget) {
+        (Backend::Cuda, _) => (FULL / numbers / count).max(FULL_OF_ONE / count).clamp(8, 256),
+        (Backend::Cpu, Budget::Steps(_)) => FEW,
+        (Backend::Cpu, Budget::Time(_)) => threads::count().map_or(FEW, |threads| threads.max(FEW)),
     }
 }
 
@@ -530,7 +543,7 @@ impl Run<'_> {
         if devices.is_empty() || ranks.is_some() {
             return self.among(ranks.as_ref(), start, saving, progress);
         }
-        let ranks = threads::communicators(self.islands.len());
+        let ranks = ranks::threads::communicators(self.islands.len());
         thread::scope(|scope| {
             for (device, ranks) in devices.iter().zip(&ranks[1..]) {
                 let run = Run { device, ..self.clone() };

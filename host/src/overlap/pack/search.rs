@@ -22,14 +22,14 @@ use crate::{
     overlap::{Periodic, random::Random},
 };
 
+/// For this share of the budget, lanes get new starts, of which each keeps the best.
+const STARTING: f64 = 0.2;
 /// Steps of a squeeze.
-const SQUEEZE: usize = 600;
-/// Those of the first one, which starts from nothing.
+const SQUEEZE: usize = 1000;
+/// Those of one of a new start.
 const FIRST_SQUEEZE: usize = 1800;
-/// Rates at the start of the first squeeze, of others, and at the end of all, in units of the shape's radius.
-const FIRST_RATE: f64 = 0.05;
-const RATE: f64 = 0.02;
-const LAST_RATE: f64 = 1e-4;
+/// Rates at the start and the end of a squeeze, in units of the shape's radius.
+const RATE: [f64; 2] = [0.02, 1e-4];
 /// Pressures at the start and the end of a squeeze, in the same unit.
 const PRESSURE: [f64; 2] = [0.2, 3e-3];
 /// What copies cover of the container that they are thrown into.
@@ -38,7 +38,7 @@ const FIRST_DENSITY: f64 = 0.4;
 const GROWTH: f64 = 0.02;
 /// Packings that are larger by this share over the root of their number of copies, at the start of the search, are kept
 /// with a chance of 1 in e.
-const WARMTH: f64 = 0.06;
+const WARMTH: f64 = 0.015;
 /// After this many squeezes packings take the places of worse ones, and islands meet.
 const EXCHANGE: usize = 8;
 /// From so many copies on, lattices are worth a start; beyond, no others are.
@@ -73,10 +73,11 @@ const FIRST_TIGHTER: [f64; 2] = [0.01, 0.04];
 /// So often copies take each other's places before, up to so many pairs.
 const DISRUPTED: f64 = 0.5;
 const MOST_EXCHANGED: usize = 3;
-/// Rates and pressures of squeezes of copies that are apart.
+/// Steps, rates and pressures of squeezes of copies that are apart.
+const APART_SQUEEZE: usize = 600;
 const APART_RATE: f64 = 0.01;
 const APART_PRESSURE: [f64; 2] = [0.03, PRESSURE[1]];
-/// As long as that, packings take the places of worse ones earlier.
+/// After this many of them, packings take the places of worse ones.
 const APART_EXCHANGE: usize = 1;
 
 /// What to search for.
@@ -101,6 +102,22 @@ impl Group {
     pub fn count(&self) -> usize {
         self.kinds.len()
     }
+
+    /// Whether a lane, by its number in the group, has a packing that half a turn takes to itself, and its number among
+    /// those that have or haven't: of even numbers of copies, the first half of the lanes does.
+    fn role(&self, problem: &Problem, lane: usize) -> (bool, usize) {
+        let half = if problem.is_symmetric() && self.count().is_multiple_of(2) { self.starts / 2 } else { 0 };
+        if lane < half { (true, lane) } else { (false, lane - half) }
+    }
+
+    /// The packing that a lane goes on from, and its scale: of a group that has one to go on from, one lane in four
+    /// starts afresh.
+    fn goes_on(&self, problem: &Problem, lane: usize) -> Option<(Vec<[f64; 3]>, f64)> {
+        let (pairs, number) = self.role(problem, lane);
+        let from = self.from.as_ref().filter(|_| number % 4 != 3)?;
+        let poses = problem.about_centers(&self.kinds, &from.poses);
+        Some((if pairs { paired(&poses)? } else { poses }, from.side))
+    }
 }
 
 /// A search under way.
@@ -109,6 +126,7 @@ pub struct Search<'a, T: LaneReal> {
     /// Where each group's lanes start, and the end.
     offsets: Vec<usize>,
     lanes: Lanes<T>,
+    source: Source<'a>,
     /// Each lane's random numbers, and those for choices between lanes.
     randoms: Vec<Random>,
     choices: Random,
@@ -124,69 +142,103 @@ pub struct Search<'a, T: LaneReal> {
     symmetric: Vec<bool>,
     /// Whether copies are taken apart before they are squeezed.
     separates: bool,
+    /// Whether there is a group that doesn't go on from anything.
+    starts_afresh: bool,
     squeezes: usize,
     pub steps: usize,
 }
 
-impl<'a, T: LaneReal> Search<'a, T> {
-    /// Copies thrown into containers or cut out of lattices, or what a group is to go on from, by random numbers that start
-    /// at `seed`.
-    pub fn new(device: &Device, task: &'a Task<'a>, seed: u64, cancel: &Cancel) -> Result<Self, PackError> {
-        let Task { problem, groups, .. } = task;
-        // Lattices are of one shape.
-        let cut = || groups.iter().map(Group::count).filter(|&count| count >= LATTICES_FROM && problem.shapes.len() == 1);
-        let lattices = if cut().next().is_some() { lattices(problem, seed, cancel) } else { Vec::new() };
-        let counts = cut().min().zip(cut().max());
-        let most_starts = groups.iter().map(|group| group.starts).max().unwrap_or(0);
-        let cuts = counts.map(|(least, most)| Cuts::new(problem, &lattices, least..=most, most_starts, seed));
-        let mut offsets = vec![0];
-        for group in groups {
-            offsets.push(offsets[offsets.len() - 1] + group.starts);
+/// A packing that was never squeezed: its poses, the container's scale, and which poses are still to be placed.
+type Start = (Vec<[f64; 3]>, f64, Vec<usize>);
+
+/// What packings start from: copies thrown into containers, or cut out of lattices.
+struct Source<'a> {
+    task: &'a Task<'a>,
+    /// Those that are worth a cut.
+    lattices: Vec<Periodic>,
+    /// What copies cover of the container that they are thrown into.
+    density: f64,
+    seed: u64,
+}
+
+impl<'a> Source<'a> {
+    fn new(task: &'a Task<'a>, density: f64, seed: u64, cancel: &Cancel) -> Self {
+        let mut source = Source { task, lattices: Vec::new(), density, seed };
+        if source.cut().next().is_some() {
+            source.lattices = lattices(task.problem, seed, cancel);
         }
-        let separates = problem.shapes.len() > 1 && separate::can(&offsets);
-        let mut randoms: Vec<Random> = (0..offsets[groups.len()] as u64).map(|lane| Random::new(seed, lane)).collect();
-        let lanes = groups.iter().flat_map(|group| (0..group.starts).map(move |number| (group, number)));
-        let lanes: Vec<(&Group, usize)> = lanes.collect();
-        // A packing, its side and its score; loose poses where it is new; whether it is symmetric.
-        let start = |(random, &(group, lane)): (&mut Random, &(&Group, usize))| {
-            let (Group { kinds, starts, from }, count) = (group, group.count());
-            let (pairs, number) = role(if problem.is_symmetric() { count } else { 1 }, *starts, lane);
-            // Of those that go on from something, one in four starts afresh.
-            let poses = from.as_ref().filter(|_| number % 4 != 3).map(|from| problem.about_centers(kinds, &from.poses));
-            if let (Some(from), Some(poses)) = (from, poses.and_then(|poses| if pairs { paired(&poses) } else { Some(poses) })) {
-                return (poses, from.side, from.side, None, pairs);
+        source
+    }
+
+    /// The numbers of copies that are cut out of lattices, which are of one shape.
+    fn cut(&self) -> impl Iterator<Item = usize> {
+        let Task { problem, groups, .. } = self.task;
+        groups.iter().map(Group::count).filter(|&count| count >= LATTICES_FROM && problem.shapes.len() == 1)
+    }
+
+    /// A start for each lane of which `wanted`, given its group and its number there, says that it is to have one.
+    fn round(&self, number: usize, randoms: &mut [Random], wanted: impl Fn(&Group, usize) -> bool + Sync) -> Vec<Option<Start>> {
+        let Task { problem, groups, .. } = self.task;
+        let counts = self.cut().min().zip(self.cut().max());
+        let most_starts = groups.iter().map(|group| group.starts).max().unwrap_or(0);
+        let seed = self.seed.wrapping_add(number as u64);
+        let cuts = counts.map(|(least, most)| Cuts::new(problem, &self.lattices, least..=most, most_starts, seed));
+        let start = |(random, (group, lane)): (&mut Random, (&Group, usize))| {
+            if !wanted(group, lane) {
+                return None;
             }
+            let (count, (pairs, number)) = (group.count(), group.role(problem, lane));
             let cuts = cuts.as_ref().filter(|_| match count {
                 ..LATTICES_FROM => false,
                 LATTICES_FROM..LATTICES_ONLY => number.is_multiple_of(2),
                 LATTICES_ONLY.. => true,
             });
             let cut = cuts.and_then(|cuts| cuts.start(random, lane, count, pairs, number % 4 == 0));
-            let (poses, side, loose) = cut.unwrap_or_else(|| {
+            Some(cut.unwrap_or_else(|| {
                 let most = problem.shapes.iter().map(|shape| shape.radius()).fold(0.0, f64::max);
                 let container = &problem.container;
-                let side = container
-                    .scale_of(problem.area(kinds) / if separates { APART_DENSITY } else { FIRST_DENSITY })
-                    .max(container.scale_around_circle(most));
+                let side = container.scale_of(problem.area(&group.kinds) / self.density).max(container.scale_around_circle(most));
                 let mut poses = problem.scattered(random, if pairs { count / 2 } else { count }, side);
                 if pairs {
                     mirror(&mut poses);
                 }
                 (poses, side, Vec::new())
-            });
-            (poses, side, f64::INFINITY, Some(loose), pairs)
+            }))
         };
-        let starts: Vec<_> = randoms.par_iter_mut().zip(&lanes).map(start).collect();
+        let lanes: Vec<(&Group, usize)> = lanes_of(groups).collect();
+        randoms.par_iter_mut().zip(lanes).map(start).collect()
+    }
+}
+
+impl<'a, T: LaneReal> Search<'a, T> {
+    /// A search whose random numbers start at `seed`.
+    pub fn new(device: &Device, task: &'a Task<'a>, seed: u64, cancel: &Cancel) -> Result<Self, PackError> {
+        let Task { problem, groups, .. } = task;
+        let mut offsets = vec![0];
+        for group in groups {
+            offsets.push(offsets[offsets.len() - 1] + group.starts);
+        }
+        let separates = problem.shapes.len() > 1 && separate::can(&offsets);
+        let source = Source::new(task, if separates { APART_DENSITY } else { FIRST_DENSITY }, seed, cancel);
+        let mut randoms: Vec<Random> = (0..offsets[groups.len()] as u64).map(|lane| Random::new(seed, lane)).collect();
         let mut current = State::default();
         let (mut fresh, mut scores, mut symmetric) = (Vec::new(), Vec::new(), Vec::new());
-        for (poses, side, score, loose, pairs) in starts {
-            current.push(&poses, side, if score.is_finite() { 0.0 } else { f64::INFINITY });
-            fresh.push(loose);
-            symmetric.push(pairs);
-            scores.push(score);
+        let starts = source.round(0, &mut randoms, |group, lane| group.goes_on(problem, lane).is_none());
+        for ((group, lane), start) in lanes_of(groups).zip(starts) {
+            symmetric.push(group.role(problem, lane).0);
+            if let Some((poses, side, loose)) = start {
+                current.push(&poses, side, f64::INFINITY);
+                fresh.push(Some(loose));
+                scores.push(f64::INFINITY);
+            } else if let Some((poses, side)) = group.goes_on(problem, lane) {
+                current.push(&poses, side, 0.0);
+                fresh.push(None);
+                scores.push(side);
+            }
         }
         Ok(Search {
             lanes: Lanes::new(device, problem, &current.offsets, kinds_of(groups), matches!(task.budget, Budget::Steps(_)))?,
+            source,
             randoms,
             choices: Random::new(seed, u64::MAX),
             best: current.clone(),
@@ -196,6 +248,7 @@ impl<'a, T: LaneReal> Search<'a, T> {
             fresh,
             symmetric,
             separates,
+            starts_afresh: !separates && groups.iter().any(|group| group.from.is_none()),
             squeezes: 0,
             steps: 0,
             offsets,
@@ -229,19 +282,20 @@ impl<'a, T: LaneReal> Search<'a, T> {
             if let Some(island) = island.filter(|_| meets) {
                 self.trade(island)?;
             }
-            let first = self.squeezes == 0;
-            let whole = if self.separates { self.tighten(left, limit)? } else { self.squeeze(left, limit)? };
-            let share = match self.task.budget {
-                Budget::Steps(all) => self.steps as f64 / all as f64,
+            let budget = self.task.budget;
+            let share = |steps: usize| match budget {
+                Budget::Steps(all) => steps as f64 / all as f64,
                 Budget::Time(time) => start.elapsed().as_secs_f64() / time.as_secs_f64(),
             };
+            let first = self.squeezes == 0 || self.starts_afresh && share(self.steps) < STARTING;
+            let whole = if self.separates { self.tighten(left, limit)? } else { self.squeeze(left, first, limit)? };
             // The first one is the better for half a squeeze; later ones are the worse for their changes.
-            if whole || first {
+            if whole || self.squeezes == 0 {
                 let tried = self.lanes.state()?;
-                self.choose(&tried, 1.0 - share.min(1.0));
+                self.choose(&tried, if first { 0.0 } else { 1.0 - share(self.steps).min(1.0) });
             }
             self.squeezes += 1;
-            if self.squeezes.is_multiple_of(self.exchanges()) {
+            if !first && self.squeezes.is_multiple_of(self.exchanges()) {
                 self.exchange();
             }
             reached(self)?;
@@ -250,11 +304,18 @@ impl<'a, T: LaneReal> Search<'a, T> {
 
     /// Changes all packings, unless they are new, and squeezes them by at most this many steps. Says whether it went
     /// all the way.
-    fn squeeze(&mut self, most: usize, limit: &Limit) -> Result<bool, PackError> {
+    fn squeeze(&mut self, most: usize, first: bool, limit: &Limit) -> Result<bool, PackError> {
         let Task { problem, groups, .. } = self.task;
-        let Search { randoms, fresh, current, symmetric, .. } = self;
+        let Search { randoms, fresh, current, symmetric, source, .. } = self;
+        let starts = match first && self.squeezes > 0 {
+            true => source.round(self.squeezes, randoms, |group, lane| group.goes_on(problem, lane).is_none()),
+            false => vec![None; randoms.len()],
+        };
         let kinds: Vec<&[u32]> = kinds_of(groups).collect();
         let changed = |(lane, (random, fresh)): (usize, (&mut Random, &mut Option<Vec<usize>>))| {
+            if let Some(start) = &starts[lane] {
+                return start.clone();
+            }
             let (mut poses, side) = (current.poses(lane).to_vec(), current.sides[lane]);
             if let Some(fresh) = fresh.take() {
                 return (poses, side, fresh);
@@ -274,17 +335,15 @@ impl<'a, T: LaneReal> Search<'a, T> {
             loose.push(moved);
         }
         self.place(&mut state, &loose)?;
-        let first = self.squeezes == 0;
-        let rate = [if first { FIRST_RATE } else { RATE }, LAST_RATE];
         let steps = most.min(if first { FIRST_SQUEEZE } else { SQUEEZE });
-        let schedule = Squeeze { steps, ..Squeeze::new(problem, rate, Some(PRESSURE)) };
+        let schedule = Squeeze { steps, ..Squeeze::new(problem, RATE, Some(PRESSURE)) };
         self.lanes.set(state.poses, &state.sides)?;
         let taken = self.lanes.squeeze(&schedule, limit)?;
         self.steps += taken;
         Ok(taken == schedule.steps)
     }
 
-    /// After how many squeezes packings take the places of worse ones.
+    /// After how many squeezes packings take the places of worse ones, and islands meet.
     fn exchanges(&self) -> usize {
         if self.separates { APART_EXCHANGE } else { EXCHANGE }
     }
@@ -324,8 +383,10 @@ impl<'a, T: LaneReal> Search<'a, T> {
         let rounds = ROUNDS.min(most / (2 * ROUND));
         let seed = (self.choices.unit() * 2f64.powi(53)) as u64;
         let taken = self.lanes.separate(problem, (&factors, rounds, seed), limit)? * ROUND;
-        let schedule =
-            Squeeze { steps: SQUEEZE.min(most - taken), ..Squeeze::new(problem, [APART_RATE, LAST_RATE], Some(APART_PRESSURE)) };
+        let schedule = Squeeze {
+            steps: APART_SQUEEZE.min(most - taken),
+            ..Squeeze::new(problem, [APART_RATE, RATE[1]], Some(APART_PRESSURE))
+        };
         self.steps += taken + self.lanes.squeeze(&schedule, limit)?;
         Ok(true)
     }
@@ -473,7 +534,11 @@ impl<'a, T: LaneReal> Search<'a, T> {
 
     /// The lane that has had a group's best packing.
     fn best_lane(&self, group: usize) -> usize {
-        let Range { start, end } = self.group(group);
+        self.best_of(self.group(group))
+    }
+
+    /// The one of these lanes that has had the best packing.
+    fn best_of(&self, Range { start, end }: Range<usize>) -> usize {
         (start..end).min_by(|&a, &b| self.best_scores[a].total_cmp(&self.best_scores[b])).unwrap_or(start)
     }
 
@@ -587,13 +652,14 @@ impl<'a, T: LaneReal> Search<'a, T> {
         self.best_scores[self.best_lane(group)]
     }
 
-    /// The best packings of these groups, so many of each at most.
-    pub fn best(&self, groups: impl IntoIterator<Item = usize>, each: usize) -> Finalists {
+    /// The best packing of each so manieth part of a group's lanes, of these groups. Lanes that are far apart in the ring
+    /// have little in common: one of them may be valid with little more room where another isn't.
+    pub fn best(&self, groups: impl IntoIterator<Item = usize>, parts: usize) -> Finalists {
         let mut finalists = Finalists::default();
         for group in groups {
-            let mut order: Vec<usize> = self.group(group).collect();
-            order.sort_by(|&a, &b| self.best_scores[a].total_cmp(&self.best_scores[b]));
-            for lane in order.into_iter().take(each) {
+            let lanes: Vec<usize> = self.group(group).collect();
+            for part in lanes.chunks(lanes.len().div_ceil(parts)) {
+                let lane = self.best_of(part[0]..part[part.len() - 1] + 1);
                 finalists.state.push(self.best.poses(lane), self.best.sides[lane], self.best.energies[lane]);
                 finalists.groups.push(group);
             }
@@ -602,11 +668,9 @@ impl<'a, T: LaneReal> Search<'a, T> {
     }
 }
 
-/// Whether a lane, by its number in its group, has a packing that half a turn takes to itself, and its number among
-/// those that have or haven't: of even numbers of copies, the first half of the lanes does.
-fn role(count: usize, starts: usize, number: usize) -> (bool, usize) {
-    let half = if count.is_multiple_of(2) { starts / 2 } else { 0 };
-    if number < half { (true, number) } else { (false, number - half) }
+/// The groups, and numbers there, of all lanes.
+fn lanes_of(groups: &[Group]) -> impl Iterator<Item = (&Group, usize)> {
+    groups.iter().flat_map(|group| (0..group.starts).map(move |number| (group, number)))
 }
 
 /// The shapes of each lane's copies.

@@ -18,12 +18,12 @@ type Pose = [f64; 3];
 type Point = [f64; 2];
 
 /// For each lane so many ways to cut are tried, for each copy fewer where that takes long.
-const TRIES: usize = 400;
+const TRIES: usize = 40;
 const MOST_POSES: usize = 1 << 17;
 /// Then the one for its number of copies is made better in so many steps.
 const REFINEMENTS: usize = 60;
 /// Copies that are still to be placed, at most, as a share of all.
-const MOST_LOOSE: f64 = 0.1;
+const MOST_LOOSE: f64 = 0.2;
 
 /// A way to cut.
 #[derive(Clone, Copy, Debug)]
