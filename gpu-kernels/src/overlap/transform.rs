@@ -86,7 +86,7 @@ pub fn piece<T: Scalar>(quad: [Point<T>; 4], rotation: (T, T), extent: T) -> Pie
 
 /// How far from the origin of its coordinates a shape reaches, at most.
 #[inline(always)]
-fn extent<T: Scalar>(shape: &ShapeSpan<T>) -> T {
+pub fn extent<T: Scalar>(shape: &ShapeSpan<T>) -> T {
     math::abs(shape.center.x) + math::abs(shape.center.y) + shape.radius
 }
 

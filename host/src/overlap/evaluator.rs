@@ -9,7 +9,7 @@ use cuda_std::I32x2;
 use gpu_kernels::overlap::{
     boundary, clip, direct, grid,
     layout::{ANGLES, CellsArgs, Extent, Frame, MAX_SHIFT, Mode, ShapeSpan, Tile},
-    queue, sums,
+    queue, separate, sums,
     transform::{self, OutputsArgs, SourceArgs},
 };
 
@@ -18,6 +18,7 @@ use super::{
     Wanted,
     buffers::{ByPose, List, Pairs, Region, Rest},
     lattice::length,
+    pack::Separation,
     scene::{GridBuffers, check_count},
     search::{self, Around},
     tree::TreeBuffers,
@@ -675,6 +676,56 @@ impl<T: OverlapReal> Overlap<T> {
         self.outside(beside, scene)?;
         self.rows_of(stream, scene, others, Wanted::GRADIENT, Pass::Rows)?;
         Ok(stream.wait_for(beside)?)
+    }
+
+    /// Takes each packing's copies apart, in so many rounds, and makes its container smaller by its factor whenever they
+    /// are. The record has the best that came of it; the scene has what the search has come to.
+    ///
+    /// # Panics
+    /// Where the record is of another scene, or there is no boundary, or it has no scales.
+    pub(super) fn enqueue_separate(
+        &self,
+        stream: &Stream,
+        scene: &mut Scene<T>,
+        record: &mut Separation<T>,
+        rounds: u32,
+        seed: u64,
+    ) -> Result<(), OverlapError>
+    where
+        T: separate::separate::Instance,
+    {
+        self.prepare(stream, scene, Wanted::TOTALS)?;
+        let packings = scene.packings();
+        assert!(record.fits(&scene.sizes.offsets) && scene.scales.len() == packings, "a record of another scene");
+        assert!(scene.grid.is_none() && scene.tree.is_none() && self.lattice.is_none(), "a scene in another order");
+        let (_, region) = self.region.as_ref().ok_or(OverlapError::NoBoundary)?;
+        let Scene { poses, scales, shape_of, first_piece, offsets, list, .. } = scene;
+        let nothing = self.device.empty();
+        let (shape_of, first_piece) = (&*shape_of, &*first_piece);
+        let source = SourceArgs { poses: &nothing, shapes: &self.shapes.spans, quads: &self.shapes.quads, shape_of, first_piece };
+        let strip = u32::from(region.strip);
+        let Separation { longest, extent, factors, angles, fresh, .. } = record;
+        let (longest, angles, fresh) = (*longest as u32, *angles, u32::from(std::mem::take(fresh)));
+        let (offsets, half_planes) = (&*offsets, &region.half_planes);
+        let (extent, factors) = (&*extent, &*factors);
+        let args = separate::PackingsArgs { offsets, longest, half_planes, extent, strip, angles, factors };
+        let List { circles, places, pieces, .. } = list;
+        let copies = separate::CopiesArgs { poses, circles, places, pieces, scales };
+        let Separation { overlaps, weights, poses, scales, least, .. } = record;
+        // One thread for a place does the same work in fewer switches.
+        let parts = if self.device.backend() == Backend::Cuda { separate::MOST_PARTS } else { 1 };
+        let threads = parts * separate::PLACES;
+        let kept = separate::RecordArgs { overlaps, weights, poses, scales, least };
+        // SAFETY: phase one was just done, by the order of poses, as there is neither a grid nor a tree nor a lattice. The
+        // record fits the scene, as was just checked, and so has as many numbers as its packings and their longest need;
+        // the longest has at most `MOST_COPIES`. Poses of the source aren't used.
+        unsafe {
+            launch!(
+                stream,
+                separate::separate::<T><<<packings as u32, threads>>>(source, args, copies, kept, rounds, seed, fresh)
+            )?;
+        }
+        Ok(())
     }
 
     /// Phase two with the rows of one scene and the candidates of another.

@@ -6,8 +6,11 @@
 //! the area in which copies overlap or are outside, plus a *pressure* times the scale, by steps of Adam whose rate and
 //! pressure fall together: copies give way while the pressure is high, and come to rest as it goes.
 //!
+//! Copies of several shapes are thrown at random, and taken apart in a smaller and smaller container: one after the other
+//! goes to where it overlaps least, and pairs that go on overlapping count more and more. Then they are squeezed.
+//!
 //! Packings of one shape start as containers cut out of the densest lattices of the shape and its half turn
-//! ([`Periodic`](super::Periodic)); few copies, and several shapes, start at random. Then a few copies of each are
+//! ([`Periodic`](super::Periodic)); few copies start at random. Then a few copies of each are
 //! taken away, placed anew where there is most room, and all squeezed again. What came of it is kept if it is smaller,
 //! or by chance if it is not much larger (N. Metropolis et al., *Equation of State Calculations by Fast Computing
 //! Machines*, 1953). Now and then a packing takes the place of a worse one. Half of the packings of an even number of
@@ -33,6 +36,7 @@ mod lanes;
 mod moves;
 mod problem;
 mod search;
+mod separate;
 mod starts;
 mod turns;
 mod valid;
@@ -55,6 +59,7 @@ use problem::Problem;
 use search::{Group, Search, Task};
 
 pub use error::PackError;
+pub(super) use separate::Separation;
 pub use turns::Turns;
 
 /// The numbers that packings are squeezed in until they are settled, which is in `f64`. They make the search 1.2 times as
