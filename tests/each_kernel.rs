@@ -13,6 +13,9 @@
     feature = "spmv"
 ))]
 
+#[path = "common/separate.rs"]
+mod apart;
+
 use bytemuck::Pod;
 use cuda_std::f16;
 use gpu_kernels::{
@@ -23,7 +26,10 @@ use gpu_kernels::{
         Expected, Status,
         binned::{self, Cut},
     },
-    overlap::adam::{self, LanesArgs, MemoryArgs, POSE_MEMORY, SlopesArgs, Step},
+    overlap::{
+        adam::{self, LanesArgs, MemoryArgs, POSE_MEMORY, SlopesArgs, Step},
+        separate,
+    },
     samples::{self, matmul},
 };
 use warpsmith::{
@@ -281,6 +287,14 @@ fn overlaps_of<T: OverlapReal>() -> Result {
         }
     }
     assert!(totals.iter().all(|total| (total - totals[0]).abs() < 1e-5 * totals[0]), "{totals:?}");
+    // A heap whose tiles, of sixteen poses, leave pairs to other warps.
+    let device = Device::best()?;
+    let square = Shape::polygon("square", &[[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])?;
+    let far = (0..15 * 48 * device.info().multiprocessors).map(|k| [2.0 * f64::from(k), 3.0, 0.0]);
+    let packings = Packings::one((0..100).map(|_| [0.0; 3]).chain(far).collect())?;
+    let mut overlap = Overlap::<T>::new(&device, &[square])?.kernel(OverlapKernel::Queue).search(Search::Tree).grid_from(1);
+    let total = overlap.evaluate(&packings, Wanted::ALL)?.totals[0].to_f64();
+    assert!((total - 4950.0).abs() < 1e-2, "{total}");
     Ok(())
 }
 
@@ -326,6 +340,25 @@ fn steps_of<T: OverlapReal + adam::step::Instance>() -> Result {
 fn steps() -> Result {
     steps_of::<f32>()?;
     steps_of::<f64>()
+}
+
+/// Two heaps of two shapes: one that comes apart, so that its container becomes smaller, and one that can't.
+fn apart_of<T: OverlapReal + separate::separate::Instance>() -> Result {
+    let bar = Shape::polygon("bar", &[[0.0, 0.0], [1.0, 0.0], [1.0, 0.3], [0.0, 0.3]])?;
+    let half_planes = &[[1.0, 0.0, 0.0, 0.5], [-1.0, 0.0, 0.0, 0.5], [0.0, 1.0, 0.0, 0.5], [0.0, -1.0, 0.0, 0.5]];
+    let container = apart::Container { half_planes, extent: [-0.5, -0.5, 0.5, 0.5], strip: false, scale: 3.0 };
+    let heap = |count: u32| (0..count).map(|copy| (copy % 2, [0.1, 0.1 * f64::from(copy), 0.0])).collect();
+    let shapes = [Shape::tree(), bar];
+    let found = apart::separate::<T>(&stream()?, &shapes, &[heap(3), heap(40)], container, (4, 0.9), (&[1, 2], 3, 2))?;
+    assert!(found.least[0] == 0.0 && found.scales[0] < 3.0, "{found:?}");
+    assert!(found.least[1] > 0.0 && found.scales[1] == 3.0, "{found:?}");
+    Ok(())
+}
+
+#[test]
+fn copies_apart() -> Result {
+    apart_of::<f32>()?;
+    apart_of::<f64>()
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 #![cfg(feature = "cli")]
 
+#[path = "../common/separate.rs"]
+mod apart;
 #[path = "../common/exact.rs"]
 mod exact;
 #[path = "../common/folder.rs"]
@@ -20,5 +22,6 @@ mod evaluation;
 mod pack;
 mod periodic;
 mod scenes;
+mod separate;
 mod submission;
 mod touching;

@@ -12,7 +12,8 @@
 //! | 3 | [`queue`], for GPUs; [`direct`], for CPUs | the pairs of poses that are near ([`walk`]), of pieces whose bounds meet, and their intersections ([`clip`]) |
 //! | 4 | [`sums`] | totals of the packings |
 //!
-//! [`boundary`] measures what is outside a convex region, and [`adam`] moves poses against derivatives. The kernels of
+//! [`boundary`] measures what is outside a convex region, [`adam`] moves poses against derivatives, and [`separate`] takes
+//! packings apart. The kernels of
 //! the concurrency study, which does steps 2 and 3 in one, are in [`crate::concurrency`].
 //!
 //! Pieces lie relative to their pose, so that what is computed of a pair depends on the difference of two positions
@@ -25,6 +26,7 @@ pub mod grid;
 pub mod layout;
 pub mod queue;
 pub mod scalar;
+pub mod separate;
 pub mod sums;
 pub mod transform;
 pub mod tree;

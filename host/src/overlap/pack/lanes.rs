@@ -2,9 +2,12 @@
 
 use std::{ops::Range, time::Instant};
 
-use gpu_kernels::overlap::adam::{self, LanesArgs, MemoryArgs, POSE_MEMORY, SlopesArgs, Step};
+use gpu_kernels::overlap::{
+    adam::{self, LanesArgs, MemoryArgs, POSE_MEMORY, SlopesArgs, Step},
+    separate,
+};
 
-use super::{PackError, Turns, problem::Problem};
+use super::{PackError, Separation, Turns, problem::Problem};
 use crate::{
     device::{Buffer, Device, Event, Graph, Stream},
     engine::Cancel,
@@ -20,7 +23,7 @@ const PRESSED: f64 = 0.9;
 const STEPS_AHEAD: usize = 50;
 
 /// The numbers that packings are squeezed in.
-pub trait LaneReal: OverlapReal + adam::step::Instance {}
+pub trait LaneReal: OverlapReal + adam::step::Instance + separate::separate::Instance {}
 
 impl LaneReal for f32 {}
 impl LaneReal for f64 {}
@@ -100,6 +103,8 @@ pub struct Lanes<T: LaneReal> {
     steps: Steps<T>,
     /// Single copies that look for places, once there were some.
     probes: Option<Walk<T>>,
+    /// Once copies were taken apart.
+    separation: Option<Separation<T>>,
     /// Radians for a unit of length; 0 where angles stay.
     turn: f64,
     /// Each pose's shape, where there are several; and the one of the most pieces.
@@ -325,6 +330,7 @@ impl<T: LaneReal> Lanes<T> {
             own: Walk::new(device, scene, &least)?,
             steps: Steps { all: device.empty(), next: device.alloc(STEPS_AHEAD)?, done: [device.event()?, device.event()?] },
             probes: None,
+            separation: None,
             turn: if problem.turns == Turns::Any { 1.0 / problem.radius } else { 0.0 },
             largest: (0..shapes.len()).max_by_key(|&kind| shapes[kind].quads().len()).unwrap_or(0) as u32,
             judge: Overlap::new(device, shapes)?.boundary(container.clone())?,
@@ -354,6 +360,24 @@ impl<T: LaneReal> Lanes<T> {
         let Lanes { overlap, stream, own, steps, turn, .. } = self;
         let plan = schedule.plan(*turn);
         own.run(stream, half_planes(overlap)?, steps, &plan, limit, |streams, scene| Ok(overlap.enqueue_slopes(streams, scene)?))
+    }
+
+    /// Takes copies apart in so many rounds, or as many as there are until the limit; says how many. Where they are, a
+    /// lane's side is multiplied by its factor, and its copies taken apart again: the lane is left with the last packing
+    /// whose copies were apart, or else with what overlaps least.
+    pub fn separate(
+        &mut self,
+        problem: &Problem,
+        (factors, rounds, seed): (&[f64], usize, u64),
+        limit: &Limit,
+    ) -> Result<usize, PackError> {
+        let Lanes { overlap, stream, own, separation, .. } = self;
+        let scene = &mut own.scene;
+        let separation = match separation {
+            Some(separation) => separation,
+            none => none.insert(Separation::new(overlap.device(), problem, scene.offsets())?),
+        };
+        separation.run(stream, overlap, scene, (factors, rounds, seed), limit)
     }
 
     /// Looks for places in the lanes, which stay as they are: single copies of these shapes, as many in each lane, go

@@ -6,8 +6,11 @@
 //! the area in which copies overlap or are outside, plus a *pressure* times the scale, by steps of Adam whose rate and
 //! pressure fall together: copies give way while the pressure is high, and come to rest as it goes.
 //!
+//! Copies of several shapes are thrown at random, and taken apart in a smaller and smaller container: one after the other
+//! goes to where it overlaps least, and pairs that go on overlapping count more and more. Then they are squeezed.
+//!
 //! Packings of one shape start as containers cut out of the densest lattices of the shape and its half turn
-//! ([`Periodic`](super::Periodic)); few copies, and several shapes, start at random. Then a few copies of each are
+//! ([`Periodic`](super::Periodic)); few copies start at random. Then a few copies of each are
 //! taken away, placed anew where there is most room, and all squeezed again. What came of it is kept if it is smaller,
 //! or by chance if it is not much larger (N. Metropolis et al., *Equation of State Calculations by Fast Computing
 //! Machines*, 1953). Now and then a packing takes the place of a worse one. Half of the packings of an even number of
@@ -33,6 +36,7 @@ mod lanes;
 mod moves;
 mod problem;
 mod search;
+mod separate;
 mod starts;
 mod turns;
 mod valid;
@@ -55,6 +59,7 @@ use problem::Problem;
 use search::{Group, Search, Task};
 
 pub use error::PackError;
+pub(super) use separate::Separation;
 pub use turns::Turns;
 
 /// The numbers that packings are squeezed in until they are settled, which is in `f64`. They make the search 1.2 times as
@@ -67,7 +72,7 @@ pub const MOST_POSES: usize = 1 << 26;
 const FULL: usize = 16_000;
 /// With more than that of one number of copies, a series has lanes enough.
 const FULL_OF_ONE: usize = 800;
-/// On the CPU so many packings are worked on, or as many as it has threads.
+/// On the CPU so many packings are worked on, or up to as many as it has threads.
 const FEW: usize = 4;
 /// Packings that are settled at the end.
 const FINALISTS: usize = 4;
@@ -99,7 +104,7 @@ pub struct Settings {
     /// Where random numbers start; 0 by default.
     pub seed: u64,
     /// How many packings are worked on at once; by default 8 to 256 on a GPU, the fewer the more copies there are, and 4
-    /// on the CPU, or one for each thread with a budget of time.
+    /// on the CPU, or with a budget of time up to one for each thread.
     pub starts: Option<usize>,
     /// A pose for each copy to go on from, those of the first shape first, of which no two overlap: nothing larger comes
     /// of it. By default none.
@@ -354,7 +359,8 @@ pub struct SeriesSettings {
     /// Where random numbers start.
     pub seed: u64,
     /// How many packings of each number are worked on at once; by default 8 to 256 on a GPU, the fewer the more copies
-    /// they have and the longer the series is, and 4 on the CPU, or one for each thread with a budget of time.
+    /// they have and the longer the series is, and 4 on the CPU, or with a budget of time up to one for
+    /// each thread.
     pub starts: Option<usize>,
     /// For how long.
     pub budget: Budget,
@@ -456,10 +462,12 @@ impl Series<'_> {
 /// of steps it doesn't depend on the machine.
 fn starts(device: &Device, budget: Budget, numbers: usize, count: usize) -> usize {
     let (numbers, count) = (numbers.max(1), count.max(1));
+    let full = FULL / numbers / count;
     match (device.backend(), budget) {
-        (Backend::Cuda, _) => (FULL / numbers / count).max(FULL_OF_ONE / count).clamp(8, 256),
+        (Backend::Cuda, _) => full.max(FULL_OF_ONE / count).clamp(8, 256),
         (Backend::Cpu, Budget::Steps(_)) => FEW,
-        (Backend::Cpu, Budget::Time(_)) => threads::count().map_or(FEW, |threads| threads.max(FEW)),
+        // Where copies are many, few lanes keep all threads busy.
+        (Backend::Cpu, Budget::Time(_)) => full.clamp(FEW, threads::count().map_or(FEW, |threads| threads.max(FEW))),
     }
 }
 

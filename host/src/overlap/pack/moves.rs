@@ -77,7 +77,7 @@ fn jiggle(random: &mut Random, pose: &mut Pose, length: f64, angle: f64) {
 }
 
 /// Two copies of different shapes, if there are any, take each other's places.
-fn exchange(random: &mut Random, turns: &Turns, kinds: &[u32], poses: &mut [Pose]) {
+pub fn exchange(random: &mut Random, turns: &Turns, kinds: &[u32], poses: &mut [Pose]) {
     let first = random.below(poses.len());
     let others: Vec<usize> = (0..poses.len()).filter(|&other| kinds[other] != kinds[first]).collect();
     if others.is_empty() {

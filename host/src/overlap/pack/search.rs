@@ -10,8 +10,9 @@ use super::{
     Budget, PackError, Packing,
     islands::{Island, read, written},
     lanes::{LaneReal, Lanes, Limit, Squeeze, State},
-    moves::change,
+    moves::{change, exchange},
     problem::Problem,
+    separate,
     starts::{Cuts, mirror, paired},
     valid::Finalists,
 };
@@ -59,6 +60,25 @@ const PROBE_STEPS: usize = 60;
 const PROBE_RATE: [f64; 2] = [0.1, 0.01];
 /// Two that are nearer to each other than this, in units of the radius, are in the same place.
 const APART: f64 = 0.5;
+
+/// What copies of several shapes cover of the container that they are thrown into, as they are taken apart at once.
+const APART_DENSITY: f64 = 0.5;
+/// Rounds in which copies are taken apart before they are squeezed, at most, and as how many steps of a squeeze each counts.
+const ROUNDS: usize = 40;
+const ROUND: usize = 20;
+/// By what share a container is made smaller before copies are taken apart, and whenever they are, at least and at most.
+const TIGHTER: [f64; 2] = [0.002, 0.012];
+/// The same of the first ones.
+const FIRST_TIGHTER: [f64; 2] = [0.01, 0.04];
+/// So often copies take each other's places before, up to so many pairs.
+const DISRUPTED: f64 = 0.5;
+const MOST_EXCHANGED: usize = 3;
+/// Steps, rates and pressures of squeezes of copies that are apart.
+const APART_SQUEEZE: usize = 600;
+const APART_RATE: f64 = 0.01;
+const APART_PRESSURE: [f64; 2] = [0.03, PRESSURE[1]];
+/// After this many of them, packings take the places of worse ones.
+const APART_EXCHANGE: usize = 1;
 
 /// What to search for.
 pub struct Task<'a> {
@@ -120,6 +140,8 @@ pub struct Search<'a, T: LaneReal> {
     fresh: Vec<Option<Vec<usize>>>,
     /// Lanes whose packings half a turn takes to themselves.
     symmetric: Vec<bool>,
+    /// Whether copies are taken apart before they are squeezed.
+    separates: bool,
     /// Whether there is a group that doesn't go on from anything.
     starts_afresh: bool,
     squeezes: usize,
@@ -134,31 +156,33 @@ struct Source<'a> {
     task: &'a Task<'a>,
     /// Those that are worth a cut.
     lattices: Vec<Periodic>,
+    /// What copies cover of the container that they are thrown into.
+    density: f64,
     seed: u64,
 }
 
 impl<'a> Source<'a> {
-    fn new(task: &'a Task<'a>, seed: u64, cancel: &Cancel) -> Self {
-        let mut source = Source { task, lattices: Vec::new(), seed };
+    fn new(task: &'a Task<'a>, density: f64, seed: u64, cancel: &Cancel) -> Self {
+        let mut source = Source { task, lattices: Vec::new(), density, seed };
         if source.cut().next().is_some() {
             source.lattices = lattices(task.problem, seed, cancel);
         }
         source
     }
 
-    /// The numbers of copies that are cut out of lattices, which are of one shape.
-    fn cut(&self) -> impl Iterator<Item = usize> {
+    /// The groups that are cut out of lattices, which are of one shape.
+    fn cut(&self) -> impl Iterator<Item = &Group> {
         let Task { problem, groups, .. } = self.task;
-        groups.iter().map(Group::count).filter(|&count| count >= LATTICES_FROM && problem.shapes.len() == 1)
+        groups.iter().filter(|group| group.count() >= LATTICES_FROM && problem.shapes.len() == 1)
     }
 
     /// A start for each lane of which `wanted`, given its group and its number there, says that it is to have one.
     fn round(&self, number: usize, randoms: &mut [Random], wanted: impl Fn(&Group, usize) -> bool + Sync) -> Vec<Option<Start>> {
         let Task { problem, groups, .. } = self.task;
-        let counts = self.cut().min().zip(self.cut().max());
-        let most_starts = groups.iter().map(|group| group.starts).max().unwrap_or(0);
-        let seed = self.seed.wrapping_add(number as u64);
-        let cuts = counts.map(|(least, most)| Cuts::new(problem, &self.lattices, least..=most, most_starts, seed));
+        let counts = self.cut().map(Group::count).min().zip(self.cut().map(Group::count).max());
+        let most_starts = self.cut().map(|group| group.starts).max().unwrap_or(0);
+        let numbers = [self.seed, number as u64];
+        let cuts = counts.map(|(least, most)| Cuts::new(problem, &self.lattices, least..=most, most_starts, numbers));
         let start = |(random, (group, lane)): (&mut Random, (&Group, usize))| {
             if !wanted(group, lane) {
                 return None;
@@ -173,8 +197,7 @@ impl<'a> Source<'a> {
             Some(cut.unwrap_or_else(|| {
                 let most = problem.shapes.iter().map(|shape| shape.radius()).fold(0.0, f64::max);
                 let container = &problem.container;
-                let side =
-                    container.scale_of(problem.area(&group.kinds) / FIRST_DENSITY).max(container.scale_around_circle(most));
+                let side = container.scale_of(problem.area(&group.kinds) / self.density).max(container.scale_around_circle(most));
                 let mut poses = problem.scattered(random, if pairs { count / 2 } else { count }, side);
                 if pairs {
                     mirror(&mut poses);
@@ -191,11 +214,12 @@ impl<'a, T: LaneReal> Search<'a, T> {
     /// A search whose random numbers start at `seed`.
     pub fn new(device: &Device, task: &'a Task<'a>, seed: u64, cancel: &Cancel) -> Result<Self, PackError> {
         let Task { problem, groups, .. } = task;
-        let source = Source::new(task, seed, cancel);
         let mut offsets = vec![0];
         for group in groups {
             offsets.push(offsets[offsets.len() - 1] + group.starts);
         }
+        let separates = problem.shapes.len() > 1 && separate::can(&offsets);
+        let source = Source::new(task, if separates { APART_DENSITY } else { FIRST_DENSITY }, seed, cancel);
         let mut randoms: Vec<Random> = (0..offsets[groups.len()] as u64).map(|lane| Random::new(seed, lane)).collect();
         let mut current = State::default();
         let (mut fresh, mut scores, mut symmetric) = (Vec::new(), Vec::new(), Vec::new());
@@ -223,7 +247,8 @@ impl<'a, T: LaneReal> Search<'a, T> {
             scores,
             fresh,
             symmetric,
-            starts_afresh: groups.iter().any(|group| group.from.is_none()),
+            separates,
+            starts_afresh: !separates && groups.iter().any(|group| group.from.is_none()),
             squeezes: 0,
             steps: 0,
             offsets,
@@ -246,7 +271,7 @@ impl<'a, T: LaneReal> Search<'a, T> {
                 Budget::Time(_) => usize::MAX,
             };
             let ends = left == 0 || limit.reached();
-            let meets = ends || self.squeezes > 0 && self.squeezes.is_multiple_of(EXCHANGE);
+            let meets = ends || self.squeezes > 0 && self.squeezes.is_multiple_of(self.exchanges());
             let goes_on = match island.filter(|_| meets) {
                 Some(island) => island.all(!ends)?,
                 None => !ends,
@@ -263,14 +288,14 @@ impl<'a, T: LaneReal> Search<'a, T> {
                 Budget::Time(time) => start.elapsed().as_secs_f64() / time.as_secs_f64(),
             };
             let first = self.squeezes == 0 || self.starts_afresh && share(self.steps) < STARTING;
-            let whole = self.squeeze(left, first, limit)?;
+            let whole = if self.separates { self.tighten(left, limit)? } else { self.squeeze(left, first, limit)? };
             // The first one is the better for half a squeeze; later ones are the worse for their changes.
             if whole || self.squeezes == 0 {
                 let tried = self.lanes.state()?;
                 self.choose(&tried, if first { 0.0 } else { 1.0 - share(self.steps).min(1.0) });
             }
             self.squeezes += 1;
-            if !first && self.squeezes.is_multiple_of(EXCHANGE) {
+            if !first && self.squeezes.is_multiple_of(self.exchanges()) {
                 self.exchange();
             }
             reached(self)?;
@@ -316,6 +341,54 @@ impl<'a, T: LaneReal> Search<'a, T> {
         let taken = self.lanes.squeeze(&schedule, limit)?;
         self.steps += taken;
         Ok(taken == schedule.steps)
+    }
+
+    /// After how many squeezes packings take the places of worse ones, and islands meet.
+    fn exchanges(&self) -> usize {
+        if self.separates { APART_EXCHANGE } else { EXCHANGE }
+    }
+
+    /// Makes all packings' containers smaller, takes their copies apart, and squeezes what comes of it, by at most so many
+    /// steps. Says that it can be chosen from, which is so at any time.
+    fn tighten(&mut self, most: usize, limit: &Limit) -> Result<bool, PackError> {
+        let Task { problem, groups, .. } = self.task;
+        let first = self.squeezes == 0;
+        let Search { randoms, fresh, current, .. } = self;
+        let kinds: Vec<&[u32]> = kinds_of(groups).collect();
+        let changed = |(lane, (random, fresh)): (usize, (&mut Random, &mut Option<Vec<usize>>))| {
+            let (mut poses, mut side) = (current.poses(lane).to_vec(), current.sides[lane]);
+            let [least, most] = if first { FIRST_TIGHTER } else { TIGHTER };
+            let factor = 1.0 - random.between(least, most);
+            if fresh.take().is_none() {
+                if random.unit() < DISRUPTED {
+                    for _ in 0..=random.below(MOST_EXCHANGED) {
+                        exchange(random, &problem.turns, kinds[lane], &mut poses);
+                    }
+                }
+                let across = if problem.container.width().is_some() { 1.0 } else { factor };
+                for [x, y, _] in &mut poses {
+                    (*x, *y) = (*x * across, *y * factor);
+                }
+                side *= factor;
+            }
+            (poses, side, factor)
+        };
+        let changed: Vec<_> = randoms.par_iter_mut().zip(fresh).enumerate().map(changed).collect();
+        let (mut state, mut factors) = (State::default(), Vec::with_capacity(changed.len()));
+        for (poses, side, factor) in changed {
+            state.push(&poses, side, 0.0);
+            factors.push(factor);
+        }
+        self.lanes.set(state.poses, &state.sides)?;
+        let rounds = ROUNDS.min(most / (2 * ROUND));
+        let seed = (self.choices.unit() * 2f64.powi(53)) as u64;
+        let taken = self.lanes.separate(problem, (&factors, rounds, seed), limit)? * ROUND;
+        let schedule = Squeeze {
+            steps: APART_SQUEEZE.min(most - taken),
+            ..Squeeze::new(problem, [APART_RATE, RATE[1]], Some(APART_PRESSURE))
+        };
+        self.steps += taken + self.lanes.squeeze(&schedule, limit)?;
+        Ok(true)
     }
 
     /// Puts loose poses of every lane where there is most room for them.
@@ -415,13 +488,13 @@ impl<'a, T: LaneReal> Search<'a, T> {
     /// spreads, but slowly. Then each group's worst lane that need not be symmetric gets a packing from the group with a
     /// copy more or less.
     fn exchange(&mut self) {
-        let odd = (self.squeezes / EXCHANGE) % 2;
+        let odd = (self.squeezes / self.exchanges()) % 2;
         for group in 0..self.task.groups.len() {
             let lanes = self.group(group);
             for pair in 0..lanes.len() / 2 {
                 let [one, other] = [0, 1].map(|k| lanes.start + (2 * pair + odd + k) % lanes.len());
                 let (from, to) = if self.scores[one] < self.scores[other] { (one, other) } else { (other, one) };
-                if self.choices.unit() < 0.5 && !(self.choices.unit() < CROSSED && self.cross(from, to)) {
+                if self.choices.unit() < 0.5 && !(!self.separates && self.choices.unit() < CROSSED && self.cross(from, to)) {
                     self.spread(from, to);
                 }
             }
@@ -579,14 +652,16 @@ impl<'a, T: LaneReal> Search<'a, T> {
         self.best_scores[self.best_lane(group)]
     }
 
-    /// The best packing of each so manieth part of a group's lanes, of these groups. Lanes that are far apart in the ring
-    /// have little in common: one of them may be valid with little more room where another isn't.
-    pub fn best(&self, groups: impl IntoIterator<Item = usize>, parts: usize) -> Finalists {
+    /// Of each of these groups, the best packing of each of so many runs of lanes. Lanes that are far apart in the ring have
+    /// little in common: one may be valid with little more room where another isn't.
+    pub fn best(&self, groups: impl IntoIterator<Item = usize>, runs: usize) -> Finalists {
         let mut finalists = Finalists::default();
         for group in groups {
-            let lanes: Vec<usize> = self.group(group).collect();
-            for part in lanes.chunks(lanes.len().div_ceil(parts)) {
-                let lane = self.best_of(part[0]..part[part.len() - 1] + 1);
+            let lanes = self.group(group);
+            let runs = runs.min(lanes.len());
+            let start = |run: usize| lanes.start + run * lanes.len() / runs;
+            for run in 0..runs {
+                let lane = self.best_of(start(run)..start(run + 1));
                 finalists.state.push(self.best.poses(lane), self.best.sides[lane], self.best.energies[lane]);
                 finalists.groups.push(group);
             }

@@ -1,0 +1,683 @@
+//! Packings whose copies overlap are taken apart: one copy after the other goes to where it overlaps least.
+//!
+//! This is a guided local search (C. Voudouris and E. Tsang, *Guided Local Search and its Application to the Traveling
+//! Salesman Problem*, 1999; of pieces of cloth, J. Egeblad et al., *Fast Neighborhood Search for Two- and
+//! Three-Dimensional Nesting Problems*, 2007). Each pair of copies has a *weight*, and what is made small is the sum of
+//! the weights times the roots of the areas of overlap. Weights of pairs that go on overlapping grow, so that they come
+//! apart at last, whatever that costs elsewhere. Where a packing's copies are all apart, it is kept, its container is
+//! made smaller, and the search goes on.
+//!
+//! A block has a packing, and tries [`PLACES`] for the copy that is moved at a time. They are in groups: one looks around
+//! where the copy is, the others anywhere in the container; then each looks around the best place that it has found,
+//! nearer and nearer. A thread has a place; or several have it, which share the other copies among them.
+
+use super::{
+    Scalar,
+    boundary::HALF_PLANE,
+    clip::{Point, intersect, moved},
+    layout::{Circle, Piece, Place, ShapeSpan},
+    transform::{self, Source, extent, turn},
+    walk::near,
+};
+use crate::collectives::{
+    Max, Op, Sum,
+    block::{Block, STORAGE, Storage},
+};
+use cuda_std::prelude::*;
+
+/// Places that are tried at once.
+pub const PLACES: u32 = 64;
+/// Threads for each of them, at most.
+pub const MOST_PARTS: u32 = 4;
+/// Places of a group.
+const GROUP: u32 = 16;
+/// How often a group looks around its best place, and by how much nearer each time. The first time it is within a
+/// `NEAR`th of the shape's radius.
+const REFINEMENTS: u32 = 6;
+const NEARER: f64 = 0.65;
+const NEAR: f64 = 0.25;
+/// Places anywhere are worth a second look where they cost at most so many times what is there.
+const WORTH: f64 = 3.0;
+/// Around where a copy is, one in so many tries is at another angle.
+const TURNED: u32 = 8;
+/// Weights grow by this factor, that of the pair that overlaps most by [`MOST_GROWTH`] more; of pairs that are apart,
+/// they fall by [`DECAY`] down to 1.
+const GROWTH: f64 = 1.2;
+const MOST_GROWTH: f64 = 0.8;
+const DECAY: f64 = 0.95;
+const MOST_WEIGHT: f64 = 1e9;
+/// Areas up to this, in units of the square of the smaller shape's radius, are none: a squeeze lets them out, and the
+/// search needn't know of it.
+pub const NO_AREA: f64 = 2e-4;
+/// So are depths, in units of the radius.
+const NO_DEPTH: f64 = 1e-5;
+/// How often a copy is moved inside, at most.
+const PUSHES: u32 = 3;
+/// The most copies of a packing. No prime of [`STRIDES`] divides their number.
+pub const MOST_COPIES: u32 = 1024;
+const STRIDES: [u32; 8] = [1031, 1033, 1039, 1049, 1051, 1061, 1063, 1069];
+
+/// The packings, and how their copies may move.
+#[derive(Clone, Copy, Debug, KernelParam)]
+pub struct Packings<'a, T> {
+    /// Where each packing's poses start, and the end.
+    pub offsets: &'a [u32],
+    /// The most copies of any.
+    pub longest: u32,
+    /// The container's half-planes.
+    pub half_planes: &'a [T],
+    /// The least and the greatest x and y of the container at scale 1.
+    pub extent: &'a [T],
+    /// 1 where the scale is that of y alone.
+    pub strip: u32,
+    /// How many angles are allowed: parts of a turn; 0 where all are.
+    pub angles: u32,
+    /// What a packing's scale is multiplied by when its copies are apart.
+    pub factors: &'a [T],
+}
+
+/// Copies after phase one, of which rows are poses.
+#[derive(Clone, Copy, Debug, KernelParam)]
+pub struct Copies<T> {
+    /// x, y and theta of each.
+    pub poses: *mut T,
+    /// Their enclosing circles.
+    pub circles: *mut Circle<T>,
+    /// Where they are.
+    pub places: *mut Place<T>,
+    /// All pieces.
+    pub pieces: *mut Piece<T>,
+    /// Each packing's scale.
+    pub scales: *mut T,
+}
+
+/// What a search keeps from one launch to the next.
+#[derive(Clone, Copy, Debug, KernelParam)]
+pub struct Record<T> {
+    /// By packings and pairs of their copies, the roots of areas of overlap; on the diagonal, what is outside.
+    pub overlaps: *mut T,
+    /// The same pairs' weights.
+    pub weights: *mut T,
+    /// The best poses of each packing: of those whose copies are apart the last, else those with the least overlap.
+    pub poses: *mut T,
+    /// Their scales.
+    pub scales: *mut T,
+    /// The sums of the roots of their overlaps: 0 where copies are apart.
+    pub least: *mut T,
+}
+
+/// Random numbers (G. L. Steele et al., *Fast Splittable Pseudorandom Number Generators*, 2014).
+#[derive(Clone, Copy)]
+struct Random(u64);
+
+impl Random {
+    #[inline(always)]
+    fn next(&mut self) -> u32 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed >> 32) as u32
+    }
+
+    /// Those of a seed and a number.
+    #[inline(always)]
+    fn new(seed: u64, number: u64) -> Self {
+        let mut random = Random(seed ^ number.wrapping_mul(0xd1b5_4a32_d192_ed03));
+        random.next();
+        random
+    }
+
+    /// From 0 to 1.
+    #[inline(always)]
+    fn unit<T: Scalar>(&mut self) -> T {
+        T::from_u32(self.next() >> 8) * T::from_f64(1.0 / 16_777_216.0)
+    }
+
+    /// From -1 to 1.
+    #[inline(always)]
+    fn sign<T: Scalar>(&mut self) -> T {
+        let unit = self.unit::<T>();
+        unit + unit - T::ONE
+    }
+
+    /// Below `n`.
+    #[inline(always)]
+    fn below(&mut self, n: u32) -> u32 {
+        ((u64::from(self.next()) * u64::from(n)) >> 32) as u32
+    }
+
+    /// An allowed angle.
+    #[inline(always)]
+    fn angle<T: Scalar>(&mut self, angles: u32) -> T {
+        let turn = match angles {
+            0 => self.sign::<T>() * T::HALF,
+            _ => {
+                let part = self.below(angles);
+                let back = if 2 * part > angles { T::ONE } else { T::ZERO };
+                T::from_u32(part) / T::from_u32(angles) - back
+            }
+        };
+        turn * T::from_f64(core::f64::consts::TAU)
+    }
+}
+
+/// Threads of the block, all of which do what isn't a place's.
+#[inline(always)]
+fn threads() -> usize {
+    thread::block_dim_x() as usize
+}
+
+/// Threads for each place.
+#[inline(always)]
+fn parts() -> usize {
+    threads() / PLACES as usize
+}
+
+/// A place for a copy, and what it costs.
+#[derive(Clone, Copy)]
+struct Try<T> {
+    position: Point<T>,
+    theta: T,
+    cost: T,
+}
+
+/// Numbers in shared memory for what is tried in two steps in turn, so that there is one barrier between them.
+const COSTS: usize = (2 * MOST_PARTS * PLACES) as usize;
+const TRIES: usize = 6 * PLACES as usize;
+
+/// What a block's threads try.
+struct Tries<T> {
+    /// What each thread's part costs.
+    costs: SharedArray<T, COSTS>,
+    /// x, y and theta of each place.
+    places: SharedArray<T, TRIES>,
+    /// Which of the steps it is.
+    odd: bool,
+}
+
+impl<T: Scalar> Tries<T> {
+    /// Shows a thread's to all of the block, and gives the best of its group and of all: those given, or ones that cost
+    /// less, and of the group less than `limit`. All threads of the block come here.
+    ///
+    /// # Safety
+    /// It is the block's alone, whose threads are whole [`PLACES`].
+    #[inline(always)]
+    unsafe fn exchange(&mut self, own: Try<T>, (mut best, mut chosen): (Try<T>, Try<T>), limit: T) -> (Try<T>, Try<T>) {
+        let thread = thread::thread_idx_x() as usize;
+        let (place, group) = (thread % PLACES as usize, thread % PLACES as usize / GROUP as usize);
+        let half = usize::from(self.odd);
+        let (costs, places) = (half * threads(), half * 3 * PLACES as usize);
+        self.odd = !self.odd;
+        // SAFETY: each thread writes numbers of its own, or of its place if it is the first that has it. Others read them
+        // after the barrier, and come to another before these are written again, two steps on.
+        unsafe {
+            self.costs.write(costs + thread, own.cost);
+            if thread == place {
+                self.places.write(places + 3 * place, own.position.x);
+                self.places.write(places + 3 * place + 1, own.position.y);
+                self.places.write(places + 3 * place + 2, own.theta);
+            }
+            thread::sync_threads();
+            let tried = |place: usize, cost: T| {
+                let number = |k: usize| self.places.read(places + 3 * place + k);
+                Try { position: Point::new(number(0), number(1)), theta: number(2), cost }
+            };
+            for place in 0..PLACES as usize {
+                let mut cost = self.costs.read(costs + place);
+                for part in 1..parts() {
+                    cost = cost + self.costs.read(costs + part * PLACES as usize + place);
+                }
+                if place / GROUP as usize == group && cost < best.cost && cost < limit {
+                    best = tried(place, cost);
+                }
+                if cost < chosen.cost {
+                    chosen = tried(place, cost);
+                }
+            }
+        }
+        (best, chosen)
+    }
+}
+
+/// A block's packing.
+#[derive(Clone, Copy)]
+struct Own<'a, T> {
+    source: Source<'a, T>,
+    packings: Packings<'a, T>,
+    copies: Copies<T>,
+    /// Its first copy, and how many it has.
+    first: usize,
+    count: usize,
+    overlaps: *mut T,
+    weights: *mut T,
+    scale: T,
+}
+
+impl<T: Scalar> Own<'_, T> {
+    /// A position moved inside, for a copy at this angle, and how far it then still is outside.
+    ///
+    /// # Safety
+    /// The shape's quads are there.
+    #[inline(always)]
+    unsafe fn inside(&self, shape: &ShapeSpan<T>, (sine, cosine): (T, T), mut position: Point<T>) -> (Point<T>, T) {
+        let mut worst = T::ZERO;
+        for _ in 0..PUSHES {
+            worst = T::ZERO;
+            for plane in self.packings.half_planes.chunks_exact(HALF_PLANE) {
+                let normal = Point::new(plane[0], plane[1]);
+                // Seen from the shape.
+                let turned = turn(normal, (-sine, cosine));
+                let mut least = T::INFINITY;
+                for corner in 0..4 * shape.count {
+                    // SAFETY: the shape has so many corners (this function's contract).
+                    let corner = unsafe { *self.source.quads.add((4 * shape.first + corner) as usize) };
+                    least = math::min(least, turned.dot(corner));
+                }
+                let depth = normal.dot(position) + math::mul_add(self.scale, plane[3], plane[2]) + least;
+                if depth < T::ZERO {
+                    position = position.minus(normal.times(depth));
+                    worst = math::max(worst, -depth);
+                }
+            }
+            if worst <= T::from_f64(NO_DEPTH) * shape.radius {
+                return (position, T::ZERO);
+            }
+        }
+        (position, worst)
+    }
+
+    /// The root of the area that a copy at this place has in common with copy `other`.
+    ///
+    /// # Safety
+    /// The copies, shapes and quads are there, and nobody changes that copy.
+    #[inline(always)]
+    unsafe fn overlap(&self, shape: &ShapeSpan<T>, rotation: (T, T), position: Point<T>, other: usize) -> T {
+        // SAFETY: as said (this function's contract).
+        unsafe {
+            let circle = *self.copies.circles.add(self.first + other);
+            if !near(&transform::circle(position, rotation, shape), &circle, Point::ORIGIN) {
+                return T::ZERO;
+            }
+            let place = *self.copies.places.add(self.first + other);
+            let (at, center) = (place.position.minus(position), circle.center.minus(position));
+            // Seen from the shape, as its quads are.
+            let (seen, radius, extent) = (turn(center, (-rotation.0, rotation.1)), circle.radius, extent(shape));
+            let mut twice = T::ZERO;
+            for number in 0..shape.count {
+                let quad = self.source.quads.add(4 * (shape.first + number) as usize);
+                let [a, b, c, d] = [*quad, *quad.add(1), *quad.add(2), *quad.add(3)];
+                let beside = |a: T, b: T, c: T, d: T, center: T| {
+                    let (low, high) = (math::min(math::min(a, b), math::min(c, d)), math::max(math::max(a, b), math::max(c, d)));
+                    (low > center + radius) | (high < center - radius)
+                };
+                if beside(a.x, b.x, c.x, d.x, seen.x) | beside(a.y, b.y, c.y, d.y, seen.y) {
+                    continue;
+                }
+                let own = transform::piece([a, b, c, d], rotation, extent);
+                let bounds = own.bounds.moved_back(at);
+                for piece in 0..place.count {
+                    let piece = &*self.copies.pieces.add((place.first + piece) as usize);
+                    if bounds.meet(&piece.bounds) {
+                        twice = twice + intersect(&own.corners, &moved(&piece.corners, at)).twice_area;
+                    }
+                }
+            }
+            let (area, smaller) = (T::HALF * twice, math::min(shape.radius, circle.radius));
+            if area > T::from_f64(NO_AREA) * smaller * smaller { math::sqrt(area) } else { T::ZERO }
+        }
+    }
+
+    /// What a copy that sticks out so far counts as having outside.
+    #[inline(always)]
+    fn outside(shape: &ShapeSpan<T>, depth: T) -> T {
+        math::sqrt(depth * shape.radius)
+    }
+
+    /// Moves a place for copy `own` inside, and says what it costs among every so many of the others, from `part` on, or a
+    /// number that is `limit` or more.
+    ///
+    /// # Safety
+    /// As of [`overlap`](Self::overlap), of all copies.
+    #[inline(always)]
+    unsafe fn cost(&self, own: usize, shape: &ShapeSpan<T>, (position, theta): (Point<T>, T), part: usize, limit: T) -> Try<T> {
+        let rotation = theta.sin_cos();
+        // SAFETY: as said (this function's contract).
+        unsafe {
+            let (position, depth) = self.inside(shape, rotation, position);
+            let weights = self.weights.add(own * self.count);
+            let outside = if part == 0 { Self::outside(shape, depth) } else { T::ZERO };
+            let mut cost = *weights.add(own) * outside;
+            for other in (part..self.count).step_by(parts()) {
+                if cost >= limit {
+                    break;
+                }
+                if other != own {
+                    let overlap = self.overlap(shape, rotation, position, other);
+                    if overlap > T::ZERO {
+                        cost = math::mul_add(*weights.add(other), overlap, cost);
+                    }
+                }
+            }
+            Try { position, theta, cost }
+        }
+    }
+
+    /// The best of all places that are tried for copy `own`, which is `there`. All threads of the block come here, after a
+    /// barrier.
+    ///
+    /// # Safety
+    /// As of [`overlap`](Self::overlap), of all copies, and of [`Tries::exchange`].
+    #[inline(always)]
+    unsafe fn place(&self, own: usize, shape: &ShapeSpan<T>, there: Try<T>, random: &mut Random, tries: &mut Tries<T>) -> Try<T> {
+        let thread = thread::thread_idx_x();
+        let (first_group, part) = (thread % PLACES < GROUP, (thread / PLACES) as usize);
+        let worth = T::from_f64(WORTH) * there.cost;
+        // The group's, and that of all.
+        let mut best = if first_group { there } else { Try { cost: T::INFINITY, ..there } };
+        let mut chosen = there;
+        let mut reach = T::from_f64(2.0 * NEAR) * shape.radius;
+        for step in 0..=REFINEMENTS {
+            let (to, limit) = match step == 0 && !first_group {
+                true => (self.anywhere(random), worth),
+                false => (self.around(&best, reach, step == 0, shape, random), math::min(best.cost, worth)),
+            };
+            // SAFETY: as said (this function's contract).
+            unsafe {
+                let found = self.cost(own, shape, to, part, limit);
+                (best, chosen) = tries.exchange(found, (best, chosen), limit);
+            }
+            if chosen.cost == T::ZERO {
+                break;
+            }
+            reach = if step == 0 { T::from_f64(NEAR) * shape.radius } else { reach * T::from_f64(NEARER) };
+        }
+        chosen
+    }
+
+    /// A place in the box around the container.
+    #[inline(always)]
+    fn anywhere(&self, random: &mut Random) -> (Point<T>, T) {
+        let Packings { extent, strip, angles, .. } = self.packings;
+        let across = if strip == 1 { T::ONE } else { self.scale };
+        let x = math::mul_add(random.unit::<T>(), extent[2] - extent[0], extent[0]) * across;
+        let y = math::mul_add(random.unit::<T>(), extent[3] - extent[1], extent[1]) * self.scale;
+        (Point::new(x, y), random.angle(angles))
+    }
+
+    /// A place within `reach` of one, sometimes at another angle altogether if `turned`.
+    #[inline(always)]
+    fn around(&self, place: &Try<T>, reach: T, turned: bool, shape: &ShapeSpan<T>, random: &mut Random) -> (Point<T>, T) {
+        let by = Point::new(random.sign(), random.sign()).times(reach);
+        let theta = if turned && random.below(TURNED) == 0 {
+            random.angle(self.packings.angles)
+        } else if self.packings.angles == 0 {
+            place.theta + random.sign::<T>() * reach / shape.radius
+        } else {
+            place.theta
+        };
+        (place.position.plus(by), theta)
+    }
+
+    /// Puts copy `own` there. All threads of the block come here; a barrier follows.
+    ///
+    /// # Safety
+    /// As of [`overlap`](Self::overlap), and no thread still reads this copy.
+    #[inline(always)]
+    unsafe fn put(&self, own: usize, shape: &ShapeSpan<T>, position: Point<T>, theta: T) {
+        let (thread, rotation, copy) = (thread::thread_idx_x(), theta.sin_cos(), self.first + own);
+        // SAFETY: as said (this function's contract); each thread writes pieces of its own.
+        unsafe {
+            let place = self.copies.places.add(copy);
+            let first = (*place).first;
+            if thread == 0 {
+                let pose = self.copies.poses.add(3 * copy);
+                *pose = position.x;
+                *pose.add(1) = position.y;
+                *pose.add(2) = theta;
+                (*place).position = position;
+                *self.copies.circles.add(copy) = transform::circle(position, rotation, shape);
+            }
+            for number in (thread..shape.count).step_by(threads()) {
+                let quad = self.source.quads.add(4 * (shape.first + number) as usize);
+                let corners = [*quad, *quad.add(1), *quad.add(2), *quad.add(3)];
+                *self.copies.pieces.add((first + number) as usize) = transform::piece(corners, rotation, extent(shape));
+            }
+        }
+    }
+
+    /// What copy `own` has in common with each other, and how far it is outside, into the table. All threads of the block
+    /// come here; barriers before and after.
+    ///
+    /// # Safety
+    /// As of [`overlap`](Self::overlap), and the table has room.
+    #[inline(always)]
+    unsafe fn note(&self, own: usize, from: usize) {
+        // SAFETY: as said (this function's contract); each thread writes numbers of its own.
+        unsafe {
+            let copy = self.first + own;
+            let (shape, (position, theta)) = (self.source.shape(copy as u32), self.pose(own));
+            let rotation = theta.sin_cos();
+            for other in (from + thread::thread_idx_x() as usize..self.count).step_by(threads()) {
+                let common = if other == own {
+                    Self::outside(&shape, self.inside(&shape, rotation, position).1)
+                } else {
+                    self.overlap(&shape, rotation, position, other)
+                };
+                *self.overlaps.add(own * self.count + other) = common;
+                *self.overlaps.add(other * self.count + own) = common;
+            }
+        }
+    }
+
+    /// The position and angle of a copy.
+    ///
+    /// # Safety
+    /// There is such a copy.
+    #[inline(always)]
+    unsafe fn pose(&self, own: usize) -> (Point<T>, T) {
+        // SAFETY: three numbers for each copy.
+        unsafe {
+            let pose = self.copies.poses.add(3 * (self.first + own));
+            (Point::new(*pose, *pose.add(1)), *pose.add(2))
+        }
+    }
+
+    /// Moves all copies inside, and notes what each pair has in common. All threads of the block come here, after a
+    /// barrier; one follows.
+    ///
+    /// # Safety
+    /// As of [`overlap`](Self::overlap), and the table has room.
+    #[inline(always)]
+    unsafe fn begin(&self) {
+        // SAFETY: as said (this function's contract); between barriers, copies are either read or written, by one thread
+        // each.
+        unsafe {
+            for own in (thread::thread_idx_x() as usize..self.count).step_by(threads()) {
+                let copy = self.first + own;
+                let (shape, (position, theta)) = (self.source.shape(copy as u32), self.pose(own));
+                let rotation = theta.sin_cos();
+                let (position, _) = self.inside(&shape, rotation, position);
+                let pose = self.copies.poses.add(3 * copy);
+                *pose = position.x;
+                *pose.add(1) = position.y;
+                (*self.copies.places.add(copy)).position = position;
+                *self.copies.circles.add(copy) = transform::circle(position, rotation, &shape);
+            }
+            thread::sync_threads();
+            for own in 0..self.count {
+                self.note(own, own);
+            }
+            thread::sync_threads();
+        }
+    }
+
+    /// The sum of the table. All threads of the block come here; a barrier follows.
+    ///
+    /// # Safety
+    /// The table is there, after a barrier, and so is the storage.
+    #[inline(always)]
+    unsafe fn total(&self, storage: Storage<T>) -> T
+    where
+        Sum: Op<T>,
+    {
+        let mut sum = T::ZERO;
+        // SAFETY: as said (this function's contract).
+        unsafe {
+            for pair in (thread::thread_idx_x() as usize..self.count * self.count).step_by(threads()) {
+                sum = sum + *self.overlaps.add(pair);
+            }
+            let total = Block::new(storage).reduce(sum, Sum);
+            thread::sync_threads();
+            total
+        }
+    }
+
+    /// Sets all weights to 1.
+    ///
+    /// # Safety
+    /// The table is there; barriers before and after.
+    #[inline(always)]
+    unsafe fn forget(&self) {
+        for pair in (thread::thread_idx_x() as usize..self.count * self.count).step_by(threads()) {
+            // SAFETY: the pair's weight, which is this thread's alone (this function's contract).
+            unsafe { *self.weights.add(pair) = T::ONE };
+        }
+    }
+
+    /// Weights after all copies were looked at.
+    ///
+    /// # Safety
+    /// The tables are there, after a barrier, and so is the storage; a barrier follows.
+    #[inline(always)]
+    unsafe fn weigh(&self, storage: Storage<T>)
+    where
+        Max: Op<T>,
+    {
+        // SAFETY: as said (this function's contract); each thread writes weights of its own.
+        unsafe {
+            let pairs = || (thread::thread_idx_x() as usize..self.count * self.count).step_by(threads());
+            let mut most = T::ZERO;
+            for pair in pairs() {
+                most = math::max(most, *self.overlaps.add(pair));
+            }
+            let most = Block::new(storage).reduce(most, Max);
+            for pair in pairs() {
+                let (overlap, weight) = (*self.overlaps.add(pair), self.weights.add(pair));
+                *weight = if overlap > T::ZERO {
+                    let growth = math::mul_add(T::from_f64(MOST_GROWTH), overlap / most, T::from_f64(GROWTH));
+                    math::min(*weight * growth, T::from_f64(MOST_WEIGHT))
+                } else {
+                    math::max(*weight * T::from_f64(DECAY), T::ONE)
+                };
+            }
+            thread::sync_threads();
+        }
+    }
+}
+
+/// Looks at each copy of every packing `rounds` times, and moves those that overlap others. With `fresh`, what the record
+/// has is overwritten; else the search goes on. A block for each packing, of 1 to [`MOST_PARTS`] times [`PLACES`]
+/// threads. Poses and scales are then wherever the search
+/// has come to; the record has the best.
+///
+/// # Safety
+/// Copies are as phase one left them, in the order of poses, with the source's shapes; there are a scale and a factor for
+/// each packing; each has at most `longest` copies, which are at most [`MOST_COPIES`]. The record has `longest` squared
+/// overlaps and weights for each packing, three numbers for each pose, and a scale and a least sum for each packing. Blocks
+/// are one-dimensional.
+#[kernel(for T in [f32 { min_blocks = 2 }, f64], max_threads = 256)]
+pub unsafe fn separate<T: Scalar>(
+    source: Source<'_, T>,
+    packings: Packings<'_, T>,
+    copies: Copies<T>,
+    record: Record<T>,
+    rounds: u32,
+    seed: u64,
+    fresh: u32,
+) where
+    Sum: Op<T>,
+    Max: Op<T>,
+{
+    let storage = shared_array![T; STORAGE];
+    let mut tries = Tries { costs: shared_array![T; COSTS], places: shared_array![T; TRIES], odd: false };
+    let (packing, thread) = (thread::block_idx_x() as usize, thread::thread_idx_x());
+    // SAFETY: the arrays fit each other (this kernel's contract). A packing is its block's alone, of which threads write
+    // a copy, or a pair, between barriers after which others read it. All that decides where threads go is the same for
+    // all of the block: sums, places that were chosen from shared memory, and numbers of `common`.
+    unsafe {
+        let first = *packings.offsets.get_unchecked(packing) as usize;
+        let count = *packings.offsets.get_unchecked(packing + 1) as usize - first;
+        let table = packing * (packings.longest as usize * packings.longest as usize);
+        let (overlaps, weights) = (record.overlaps.add(table), record.weights.add(table));
+        let mut own = Own { source, packings, copies, first, count, overlaps, weights, scale: *copies.scales.add(packing) };
+        let mut least = if fresh == 1 { T::INFINITY } else { *record.least.add(packing) };
+        let mut common = Random::new(seed, packing as u64);
+        // The same for all threads of a place.
+        let mut random = Random::new(!seed, packing as u64 * u64::from(PLACES) + u64::from(thread % PLACES));
+        if fresh == 1 {
+            own.forget();
+        }
+        thread::sync_threads();
+        own.begin();
+        for round in 0..=rounds {
+            let total = own.total(storage);
+            // Once copies were apart, only packings of which that is so are better.
+            if total == T::ZERO || total < least {
+                for number in (thread as usize..3 * count).step_by(threads()) {
+                    *record.poses.add(3 * first + number) = *copies.poses.add(3 * first + number);
+                }
+                if thread == 0 {
+                    *record.scales.add(packing) = own.scale;
+                }
+                least = total;
+            }
+            if round == rounds {
+                break;
+            }
+            if total == T::ZERO {
+                let factor = *packings.factors.get_unchecked(packing);
+                own.scale = own.scale * factor;
+                let across = if packings.strip == 1 { T::ONE } else { factor };
+                // Poses were read to be kept.
+                thread::sync_threads();
+                // Each thread's copies are its own here as in `begin`.
+                for copy in (thread as usize..count).step_by(threads()) {
+                    let pose = copies.poses.add(3 * (first + copy));
+                    *pose = *pose * across;
+                    *pose.add(1) = *pose.add(1) * factor;
+                }
+                own.forget();
+                thread::sync_threads();
+                own.begin();
+            }
+            let (start, stride) = (common.below(count as u32), STRIDES[(common.next() % 8) as usize]);
+            for turn in 0..count as u32 {
+                let copy = ((start + turn * stride) % count as u32) as usize;
+                let row = copy * count;
+                let mut now = T::ZERO;
+                for other in (thread as usize..count).step_by(threads()) {
+                    now = math::mul_add(*weights.add(row + other), *overlaps.add(row + other), now);
+                }
+                let now = Block::new(storage).reduce(now, Sum);
+                thread::sync_threads();
+                if now == T::ZERO {
+                    continue;
+                }
+                let shape = source.shape((first + copy) as u32);
+                let (position, theta) = own.pose(copy);
+                let chosen = own.place(copy, &shape, Try { position, theta, cost: now }, &mut random, &mut tries);
+                if chosen.cost < now {
+                    own.put(copy, &shape, chosen.position, chosen.theta);
+                    thread::sync_threads();
+                    own.note(copy, 0);
+                    thread::sync_threads();
+                }
+            }
+            own.weigh(storage);
+        }
+        if thread == 0 {
+            *copies.scales.add(packing) = own.scale;
+            *record.least.add(packing) = least;
+        }
+    }
+}
