@@ -287,6 +287,14 @@ fn overlaps_of<T: OverlapReal>() -> Result {
         }
     }
     assert!(totals.iter().all(|total| (total - totals[0]).abs() < 1e-5 * totals[0]), "{totals:?}");
+    // A heap whose tiles, of sixteen poses, leave pairs to other warps.
+    let device = Device::best()?;
+    let square = Shape::polygon("square", &[[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])?;
+    let far = (0..15 * 48 * device.info().multiprocessors).map(|k| [2.0 * f64::from(k), 3.0, 0.0]);
+    let packings = Packings::one((0..100).map(|_| [0.0; 3]).chain(far).collect())?;
+    let mut overlap = Overlap::<T>::new(&device, &[square])?.kernel(OverlapKernel::Queue).search(Search::Tree).grid_from(1);
+    let total = overlap.evaluate(&packings, Wanted::ALL)?.totals[0].to_f64();
+    assert!((total - 4950.0).abs() < 1e-2, "{total}");
     Ok(())
 }
 

@@ -6,7 +6,7 @@
 //! pieces clipped (their octagons meet), and those that overlap, counted on the host.
 //!
 //! `--scenes` measures scenes of 10^6 poses (`--poses N`) that aren't uniform, beside one that is; words that follow
-//! choose among them. `--count` adds the pairs of poses whose circles meet.
+//! choose among them. `--count` adds the pairs of poses whose circles meet, and of pieces whose octagons do.
 //!
 //! `--serve` is for benches/peers/overlap.py, which measures another program in turns with this one; it says how.
 
@@ -59,37 +59,50 @@ struct Counts {
 /// A piece in the plane, and the least and greatest x, y, x + y and x - y.
 type Placed = (Vec<[f64; 2]>, [[f64; 4]; 2]);
 
-fn work(shape: &Shape, packings: &Packings) -> Counts {
-    let reach = 2.0 * shape.radius();
+fn work(shapes: &[Shape], packings: &Packings) -> Counts {
+    let cell = |[x, y]: [f64; 2], width: f64| [(x / width).floor() as i64, (y / width).floor() as i64];
     let count = |packing: usize| {
-        let poses = packings.get(packing);
-        let centers: Vec<[f64; 2]> = poses.iter().map(|pose| turn(shape.center(), pose)).collect();
-        let pieces: Vec<Vec<Placed>> = poses
-            .par_iter()
+        let (first, poses) = (packings.offsets()[packing], packings.get(packing));
+        let shape = |pose: usize| packings.shape_of(first + pose) as usize;
+        let centers: Vec<[f64; 2]> = (0..poses.len()).map(|pose| turn(shapes[shape(pose)].center(), &poses[pose])).collect();
+        let pieces: Vec<Vec<Placed>> = (0..poses.len())
+            .into_par_iter()
             .map(|pose| {
-                let placed = shape.pieces().iter().map(|piece| piece.iter().map(|&vertex| turn(vertex, pose)).collect());
+                let pieces = shapes[shape(pose)].pieces().iter();
+                let placed = pieces.map(|piece| piece.iter().map(|&vertex| turn(vertex, &poses[pose])).collect());
                 placed.map(|ring: Vec<[f64; 2]>| (ring.clone(), extent(&ring))).collect()
             })
             .collect();
-        let cell = |[x, y]: [f64; 2]| [(x / reach).floor() as i64, (y / reach).floor() as i64];
-        let mut cells: HashMap<[i64; 2], Vec<usize>> = HashMap::new();
+        // Of each shape, in cells as wide as it.
+        let mut cells: Vec<HashMap<[i64; 2], Vec<usize>>> = vec![HashMap::new(); shapes.len()];
         for (pose, &center) in centers.iter().enumerate() {
-            cells.entry(cell(center)).or_default().push(pose);
+            cells[shape(pose)].entry(cell(center, 2.0 * shapes[shape(pose)].radius())).or_default().push(pose);
         }
+        // Each pair counts at the larger one, or at the first.
         let of_pose = |i: usize| {
             let mut work = Counts::default();
-            let [x, y] = cell(centers[i]);
-            let around = (-1..=1).flat_map(|u| (-1..=1).map(move |v| [x + u, y + v]));
-            for j in around.filter_map(|cell| cells.get(&cell)).flatten().copied().filter(|&j| j > i) {
-                if (centers[i][0] - centers[j][0]).hypot(centers[i][1] - centers[j][1]) >= reach {
+            for (other, cells) in cells.iter().enumerate() {
+                let (radius, width) = (shapes[other].radius(), 2.0 * shapes[other].radius());
+                let reach = shapes[shape(i)].radius() + radius;
+                if radius > shapes[shape(i)].radius() {
                     continue;
                 }
-                work.near += 1;
-                for (a, [low, high]) in &pieces[i] {
-                    for (b, [other_low, other_high]) in &pieces[j] {
-                        if (0..4).all(|k| low[k] < other_high[k] && other_low[k] < high[k]) {
-                            work.clips += 1;
-                            work.overlapping += u64::from(!convex_intersection(a, b).is_empty());
+                let low = cell(centers[i].map(|number| number - reach), width);
+                let high = cell(centers[i].map(|number| number + reach), width);
+                let around = (low[0]..=high[0]).flat_map(|x| (low[1]..=high[1]).map(move |y| [x, y]));
+                for j in around.filter_map(|cell| cells.get(&cell)).flatten().copied() {
+                    if (shape(j) == shape(i) && j <= i)
+                        || (centers[i][0] - centers[j][0]).hypot(centers[i][1] - centers[j][1]) >= reach
+                    {
+                        continue;
+                    }
+                    work.near += 1;
+                    for (a, [low, high]) in &pieces[i] {
+                        for (b, [other_low, other_high]) in &pieces[j] {
+                            if (0..4).all(|k| low[k] < other_high[k] && other_low[k] < high[k]) {
+                                work.clips += 1;
+                                work.overlapping += u64::from(!convex_intersection(a, b).is_empty());
+                            }
                         }
                     }
                 }
@@ -189,7 +202,7 @@ fn table(quick: bool) -> Result {
         ("1 x 1,000,000", 1, of(1_000_000, 2000)),
     ] {
         let packings = packings(count, n, 1)?;
-        let work = work(&tree[0], &packings);
+        let work = work(&tree, &packings);
         println!("{name}: {work:?}");
         let double = || Overlap::<f64>::new(&device, &tree);
         line(&format!("{name}, f64, totals"), &double()?, &packings, Wanted::TOTALS, None, work)?;
@@ -214,8 +227,8 @@ fn table(quick: bool) -> Result {
 }
 
 /// Scenes whose poses have about as many neighbours as in the uniform one, and how their shapes are scaled.
-const SCENES: [&str; 10] =
-    ["uniform", "two-clusters", "hundred-clusters", "outliers", "far", "line", "diagonal", "ring", "heap", "sizes"];
+const SCENES: [&str; 11] =
+    ["uniform", "two-clusters", "hundred-clusters", "outliers", "far", "line", "diagonal", "ring", "heap", "heaps", "sizes"];
 
 /// `n` poses of the scene of this name; of the second shape, 100 times as large, are the last of "sizes".
 fn scene(name: &str, n: usize, most: f64) -> Result<Packings> {
@@ -246,6 +259,11 @@ fn scene(name: &str, n: usize, most: f64) -> Result<Packings> {
             poses[k][..2].copy_from_slice(&[radius * cosine, radius * sine]);
         }),
         "heap" => poses[n - n.min(2000)..].iter_mut().for_each(|pose| *pose = [1.0, 2.0, 0.5]),
+        // As many pairs as in the heap, spread.
+        "heaps" => {
+            let first = n - n.min(64_000);
+            (first..n).for_each(|k| poses[k] = poses[first + (k - first) / 64 * 64]);
+        }
         _ => {}
     }
     let packings = Packings::one(poses)?;
@@ -272,7 +290,8 @@ fn scenes<T: OverlapReal>(device: &Device, names: &[&str], n: usize, count: bool
         }
         let total = overlap.read(stream, &loaded, Wanted::TOTALS)?.totals[0];
         let (time, spread) = crate::median(times);
-        let near = if count && *name != "sizes" { format!("{} near", work(&shapes[0], &packings).near) } else { String::new() };
+        let Counts { near, clips, .. } = if count { work(&shapes, &packings) } else { Counts::default() };
+        let near = if count { format!("{near} near {clips} clips") } else { String::new() };
         println!(
             "{name:<18} {} {time:10.3} ms ({:4.1} %)  loaded and evaluated once {first:8.1} ms  total {total:.6e} {near}",
             T::NAME,

@@ -6,8 +6,9 @@ use rand_chacha::{
     ChaCha8Rng,
     rand_core::{RngCore as _, SeedableRng as _},
 };
-use warpsmith::overlap::{
-    Evaluation, Lattice, Overlap, OverlapKernel, OverlapPair, OverlapReal, Packings, Search, Shape, Wanted,
+use warpsmith::{
+    device::Device,
+    overlap::{Evaluation, Lattice, Overlap, OverlapKernel, OverlapPair, OverlapReal, Packings, Search, Shape, Wanted},
 };
 
 use crate::{
@@ -151,10 +152,11 @@ fn any_scene_in_single_precision() -> Result {
     agree::<f32>(&[scaled(1.0)], &scenes(1e9)?.into_iter().map(exact).collect::<Result<Vec<_>>>()?, 2e-6)
 }
 
-/// Shapes a thousand times as large as others, among and far from them.
+/// Shapes a thousand times as large as others, among and far from them, of one piece and of several.
 #[test]
 fn shapes_of_all_sizes() -> Result {
-    let shapes = [1.0, 1e-3, 40.0, 1000.0].map(scaled);
+    let square = Shape::polygon("square", &[[-30.0, -30.0], [30.0, -30.0], [30.0, 30.0], [-30.0, 30.0]])?;
+    let shapes = [scaled(1.0), scaled(1e-3), square, scaled(1000.0)];
     let mut rng = ChaCha8Rng::seed_from_u64(21);
     let poses = [random_poses(80, 22), moved(random_poses(40, 23), [0.5; 2], 1e-3), moved(random_poses(20, 24), [0.0; 2], 40.0)];
     let mut kinds: Vec<u32> = [vec![0; 80], vec![1; 40], vec![2; 20]].concat();
@@ -229,11 +231,84 @@ fn one_list_against_another() -> Result {
     Ok(())
 }
 
-/// With `deterministic`, and totals always.
+/// Squares in a row from corner to corner, so close that tiles leave most of their pairs to other warps, among far ones.
+#[test]
+fn heaps_are_shared_out() -> Result {
+    let square = Shape::polygon("square", &[[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])?;
+    let (heap, step) = (160, 1.0 / 512.0);
+    // Tiles of nine poses.
+    let far = 8 * 48 * Device::best()?.info().multiprocessors as usize;
+    let poses = |by: f64| {
+        let heap = (0..heap).map(|k| [step * (k as f64 + by); 2]);
+        heap.chain((0..far).map(|k| [10.0 * k as f64, 10.0 + 10.0 * by])).map(|[x, y]| [x, y, 0.0]).collect::<Vec<Pose>>()
+    };
+    for deterministic in [false, true] {
+        let made = overlap::<f64>(std::slice::from_ref(&square), OverlapKernel::Queue);
+        let mut overlap = made.search(Search::Tree).deterministic(deterministic);
+        // What `found` is to be, if the others of pose k of the heap are so many steps away from it.
+        let check = |found: &Evaluation<f64>, pairs: f64, others: &dyn Fn(usize) -> Vec<f64>| {
+            let mut total = 0.0;
+            for k in 0..heap {
+                let all = others(k);
+                let area: f64 = all.iter().map(|steps| (1.0 - steps.abs() * step).powi(2)).sum();
+                let slope: f64 = all.iter().map(|steps| steps.signum() * (1.0 - steps.abs() * step)).sum();
+                total += pairs * area;
+                assert!((found.per_pose[k] - area).abs() < 1e-11, "{k}: {} and {area}", found.per_pose[k]);
+                for found in &found.gradient[k][..2] {
+                    assert!((found - slope).abs() < 1e-11, "{k}: {found} and {slope}");
+                }
+            }
+            assert!((found.totals[0] - total).abs() < 1e-9, "{} and {total}", found.totals[0]);
+            assert!(found.per_pose[heap..].iter().all(|&area| area == 0.0));
+        };
+        let scene = Packings::one(poses(0.0))?;
+        // The second time in the same memory.
+        for _ in 0..2 {
+            check(&overlap.evaluate(&scene, Wanted::ALL)?, 0.5, &|k| {
+                (0..heap).filter(|&j| j != k).map(|j| j as f64 - k as f64).collect()
+            });
+        }
+        let (one, other) = overlap.evaluate_between(&scene, &Packings::one(poses(0.5))?, Wanted::ALL)?;
+        check(&one, 1.0, &|k| (0..heap).map(|j| j as f64 + 0.5 - k as f64).collect());
+        check(&other, 1.0, &|k| (0..heap).map(|j| j as f64 - 0.5 - k as f64).collect());
+    }
+    Ok(())
+}
+
+/// The same heap where the cells of a lattice meet, so that its pairs are among several images.
+#[test]
+fn heaps_in_lattices_are_shared_out() -> Result {
+    let far = 8 * 48 * Device::best()?.info().multiprocessors;
+    let lattice = Lattice::new([10.0 * f64::from(far + 1), 0.0], [0.0, 20.0])?;
+    let heap = (0..160).map(|k| [(f64::from(k) - 80.0) / 512.0; 2]);
+    let poses = heap.chain((0..far).map(|k| [10.0 * f64::from(k), 10.0])).map(|[x, y]| [x, y, 0.1]);
+    let packings = Packings::one(poses.collect())?;
+    let found = |search: Search, deterministic: bool| {
+        let overlap = overlap::<f64>(&[scaled(1.0)], OverlapKernel::Queue).lattice(lattice)?;
+        Ok::<_, Box<dyn std::error::Error>>(overlap.search(search).deterministic(deterministic).evaluate(&packings, Wanted::ALL)?)
+    };
+    let expected = found(Search::Grid, false)?;
+    assert!(expected.totals[0] > 1000.0);
+    for deterministic in [false, true] {
+        let found = found(Search::Tree, deterministic)?;
+        assert!((found.totals[0] / expected.totals[0] - 1.0).abs() < 1e-12, "{} and {}", found.totals[0], expected.totals[0]);
+        for (found, expected) in found.gradient.as_flattened().iter().zip(expected.gradient.as_flattened()) {
+            assert!((found - expected).abs() < 1e-9, "{found} and {expected}");
+        }
+    }
+    Ok(())
+}
+
+/// With `deterministic`, and totals always; also where tiles of several poses leave pairs to other warps.
 #[test]
 fn trees_give_the_same_bits() -> Result {
-    let packings = Packings::one([random_poses(300, 51), moved(random_poses(300, 52), [3e5, 1.0], 1.0)].concat())?;
-    for kernel in KERNELS {
+    let far = (0..8 * 48 * Device::best()?.info().multiprocessors).map(|k| [10.0 * f64::from(k), -50.0, 0.3]);
+    let heap = moved(random_poses(160, 53), [0.0, 0.0], 0.05);
+    let crowd = [random_poses(300, 51), moved(random_poses(300, 52), [3e5, 1.0], 1.0)].concat();
+    for (kernel, poses) in
+        [(KERNELS[0], crowd.clone()), (KERNELS[1], crowd), (OverlapKernel::Queue, heap.into_iter().chain(far).collect())]
+    {
+        let packings = Packings::one(poses)?;
         for (deterministic, wanted) in [(true, Wanted::ALL), (false, Wanted::TOTALS)] {
             let run = || {
                 let mut overlap = overlap::<f64>(&[scaled(1.0)], kernel).deterministic(deterministic);
@@ -253,7 +328,8 @@ fn trees_give_the_same_bits() -> Result {
 /// Other kernels may move poses far from where the tree's marks were, and write what is no number.
 #[test]
 fn poses_that_move_away() -> Result {
-    let packings = Packings::ensembles([random_poses(40, 61), moved(random_poses(40, 62), [1e5, 0.0], 1.0)].concat(), 40)?;
+    // No tile ends with a leaf.
+    let packings = Packings::ensembles([random_poses(41, 61), moved(random_poses(41, 62), [1e5, 0.0], 1.0)].concat(), 41)?;
     for kernel in KERNELS {
         let overlap = overlap::<f64>(&[scaled(1.0)], kernel).search(Search::Tree).grid_from(1);
         let stream = overlap.device().stream()?;
@@ -266,15 +342,15 @@ fn poses_that_move_away() -> Result {
         let expected = total(packings.poses())?;
         for scale in [0.0, 1e-30, 1e12] {
             let scaled = moved(packings.poses().to_vec(), [1e7, 0.0], scale);
-            let all = Packings::ensembles(scaled.clone(), 40)?;
+            let all = Packings::ensembles(scaled.clone(), 41)?;
             let expected = self::overlap::<f64>(&[self::scaled(1.0)], kernel).evaluate(&all, Wanted::TOTALS)?.totals;
             for (x, y) in total(&scaled)?.iter().zip(expected) {
                 assert!((x - y).abs() <= 1e-12 * y.max(1.0), "{scale}: {x} and {y}");
             }
         }
-        for (x, y) in [(f64::NAN, 0.0), (f64::INFINITY, 1.0), (1e300, f64::NEG_INFINITY), (f64::NAN, f64::NAN)] {
+        for (x, y) in [(f64::NAN, 0.0), (f64::INFINITY, 1.0), (1e300, f64::NEG_INFINITY), (1e308, 1e308), (f64::NAN, f64::NAN)] {
             let mut poses = packings.poses().to_vec();
-            for pose in (40..80).step_by(2) {
+            for pose in (41..82).step_by(2) {
                 poses[pose] = [x, y, 0.1];
             }
             assert!((total(&poses)?[0] - expected[0]).abs() < 1e-12, "packings don't touch each other");

@@ -161,6 +161,43 @@ pub struct Tile {
 /// The most rows of a [`Tile`].
 pub const ROWS: u32 = 32;
 
+/// A warp's way through a tree, from leaf to leaf.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+pub struct Way {
+    /// The image of the poses, one of [`Frame::runs`].
+    pub image: u32,
+    /// The level of a box. Above the root there is one more.
+    pub level: u32,
+    /// The index of the box in its level.
+    pub index: u32,
+    /// Which of the boxes in it are still to be gone to.
+    pub rest: u32,
+}
+
+/// A tile whose warp has left the rest of its candidates to a warp for each row.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+pub struct Left {
+    /// The tile.
+    pub tile: u32,
+    /// How far it has come.
+    pub way: Way,
+}
+
+/// Tiles with more near pairs than one warp should have, and what becomes of the rest of theirs.
+#[derive(Clone, Copy, Debug, KernelParam)]
+pub struct Rest<T> {
+    /// How many tiles have left something.
+    pub count: *mut u32,
+    /// These tiles, in no certain order.
+    pub tiles: *mut Left,
+    /// By row, the double of the area of what was left.
+    pub partial: *mut T,
+    /// 1 where warps take what was left, else 0.
+    pub taken: u32,
+}
+
 /// The most cells of a lattice between a pose and an image of another that may overlap it.
 pub const MAX_SHIFT: i32 = 2000;
 

@@ -14,12 +14,15 @@
 //! The queues are emptied from behind, the last step first, so that none holds more than it has to. What a warp does
 //! depends on its tile alone: sums that only rows own are the same bits each time. Lanes' results are first added up
 //! along the runs of the same row, then to the row's sum in shared memory, one run after another.
+//!
+//! Where there is a tree, a warp that finds many more near pairs than others leaves what remains to a second launch, in
+//! which each of its rows has a warp: else all would wait for the few warps of a heap.
 
 use super::{
     Scalar,
     clip::{Point, edge_near, intersect, moved, nearness},
     direct::add_gradient,
-    layout::{Bounds, Cells, Circle, Extent, List, Mode, Place, ROWS, Sums, Tile, Tree, parallel},
+    layout::{Bounds, Cells, Circle, Extent, Left, List, Mode, Place, ROWS, Rest, Sums, Tile, Tree, Way, parallel},
     tree::FAN,
     walk::{Run, leaves_of, near, nudge, run_of_leaf},
 };
@@ -43,6 +46,9 @@ const PAIRS: usize = 3 * LANES as usize;
 const CLIPS: usize = (LANES + LANES * PIECES) as usize;
 /// Sums for each row: area, and the derivatives by x, y and theta.
 const SUMS: usize = 4;
+/// The near pairs after which a warp leaves the leaves that remain of its tile to others: several times as many as where
+/// poses are spread evenly without overlapping much.
+pub const MOST_PAIRS: u32 = 512;
 
 /// The row of a tile, two marks, and the lattice vectors that the candidate is moved by, in one word.
 #[derive(Clone, Copy)]
@@ -146,18 +152,6 @@ unsafe fn add_by_row<T: Scalar>(sums: *mut T, slot: u32, count: u32, (mut a, mut
     }
 }
 
-/// A warp's way through a tree, from leaf to leaf.
-#[derive(Clone, Copy)]
-struct Way {
-    /// The image of the poses, one of [`Frame::runs`](super::layout::Frame::runs).
-    image: u32,
-    /// The level and the index of a box, and which of those in it are still to be gone to. Above the root there is one
-    /// more.
-    level: u32,
-    index: u32,
-    rest: u32,
-}
-
 impl Way {
     /// Where it begins.
     #[inline(always)]
@@ -165,12 +159,19 @@ impl Way {
         Way { image: 0, level: depth + 1, index: 0, rest: 1 }
     }
 
-    /// The next leaf that meets `extent` and is from the first to the end of `leaves`. At the end of the image's, none.
+    /// The next leaf that meets a lane's `own` box and is from the first to the end of `leaves`, and whether this lane's
+    /// is met. `extent` is the box around all of them. At the end of the image's leaves, none.
     ///
     /// # Safety
-    /// All lanes come here, with the same arguments. The tree is there.
+    /// All lanes come here, with the same arguments but for `own`. The tree is there.
     #[inline(always)]
-    unsafe fn next<T: Scalar>(&mut self, tree: Tree<T>, leaves: (u32, u32), extent: &Extent<T>) -> Option<u32> {
+    unsafe fn next<T: Scalar>(
+        &mut self,
+        tree: Tree<T>,
+        leaves: (u32, u32),
+        extent: &Extent<T>,
+        own: &Extent<T>,
+    ) -> Option<(u32, bool)> {
         loop {
             if self.rest == 0 {
                 if self.level > tree.depth {
@@ -187,8 +188,15 @@ impl Way {
             }
             let child = self.index * FAN + self.rest.trailing_zeros();
             self.rest &= self.rest - 1;
+            // Rows may be far apart, where the curve that orders them leaps: much of what is in the box around them is
+            // near none.
+            // SAFETY: the tree is there (this function's contract), and this level is above the leaves'.
+            let meets = unsafe { tree.meets(self.level - 1, child, leaves, own) };
+            if warp::ballot(FULL_MASK, meets) == 0 {
+                continue;
+            }
             if self.level == 1 {
-                return Some(child);
+                return Some((child, meets));
             }
             (self.level, self.index) = (self.level - 1, child);
             // SAFETY: all lanes are here, and the tree is there (this function's contract).
@@ -222,11 +230,31 @@ where
     }
 }
 
-/// Where the running warp has such a box: in shared memory, as registers are few.
-#[inline(always)]
-fn shared_extent<T: Scalar>() -> *mut Extent<T> {
-    // SAFETY: a block has that many warps.
-    unsafe { shared_array![Extent<T>; WARPS as usize].at(warp::warp_id() as usize) }
+/// What a warp keeps in shared memory on its way through a tree, as registers are few.
+#[derive(Clone, Copy)]
+struct Walk<T> {
+    /// The box around the tile.
+    extent: *mut Extent<T>,
+    /// How far it has come.
+    way: *mut Way,
+    /// How many near pairs it has met.
+    met: *mut u32,
+}
+
+impl<T: Scalar> Walk<T> {
+    /// The running warp's.
+    #[inline(always)]
+    fn of_warp() -> Self {
+        let warp = warp::warp_id() as usize;
+        // SAFETY: a block has that many warps.
+        unsafe {
+            Walk {
+                extent: shared_array![Extent<T>; WARPS as usize].at(warp),
+                way: shared_array![Way; WARPS as usize].at(warp),
+                met: shared_array![u32; WARPS as usize].at(warp),
+            }
+        }
+    }
 }
 
 impl<T: Scalar> Memory<T> {
@@ -244,9 +272,26 @@ impl<T: Scalar> Memory<T> {
     }
 }
 
-/// As the kernels below.
+/// What a warp takes.
+#[derive(Clone, Copy)]
+struct Share {
+    tile: Tile,
+    /// Where it begins, with a tree.
+    way: Way,
+}
+
+/// The number of the running warp.
 #[inline(always)]
-unsafe fn run<T: Scalar, const GRADIENT: bool, const TREE: bool>(
+fn number_of_warp() -> u32 {
+    thread::block_idx_x() * WARPS + warp::warp_id()
+}
+
+/// A warp for each tile, as the kernels without a tree say.
+///
+/// # Safety
+/// As for [`area()`] and [`gradient()`].
+#[inline(always)]
+unsafe fn run<T: Scalar, const GRADIENT: bool>(
     tiles: &[Tile],
     rows: List<T>,
     candidates: List<T>,
@@ -258,16 +303,100 @@ unsafe fn run<T: Scalar, const GRADIENT: bool, const TREE: bool>(
     Min: Identity<T>,
     Max: Identity<T>,
 {
+    let Some(&tile) = tiles.get(number_of_warp() as usize) else { return };
+    let rest = Rest { count: ptr::null_mut(), tiles: ptr::null_mut(), partial: ptr::null_mut(), taken: 0 };
+    // SAFETY: the tile is one of the rows', and without a tree there is no rest (this function's contract).
+    unsafe { take::<T, GRADIENT, false>(Share { tile, way: Way::new(0) }, rows, candidates, cells, mode, out, rest) }
+}
+
+/// A warp for each tile, or any number of warps for the rows of those that left something, as the kernels with a tree
+/// say.
+///
+/// # Safety
+/// As for [`tree_area()`] and [`tree_gradient()`].
+#[inline(always)]
+unsafe fn run_tree<T: Scalar, const GRADIENT: bool>(
+    tiles: &[Tile],
+    rows: List<T>,
+    candidates: List<T>,
+    cells: Cells<'_, T>,
+    mode: Mode,
+    out: Sums<T>,
+    rest: Rest<T>,
+) where
+    Sum: crate::collectives::Op<T>,
+    Min: Identity<T>,
+    Max: Identity<T>,
+{
+    // SAFETY: what is left is of tiles that exist, and their rows are those of lists and cells (this function's contract).
+    // A warp has a round of its own, which lane 0 writes between two `sync_warp`.
+    unsafe {
+        // In shared memory, as registers are few.
+        let round = shared_array![u32; WARPS as usize].at(warp::warp_id() as usize);
+        if warp::lane_id() == 0 {
+            *round = 0;
+        }
+        warp::sync_warp(FULL_MASK);
+        loop {
+            let number = u64::from(number_of_warp()) + u64::from(*round) * u64::from(thread::grid_dim_x() * WARPS);
+            let share = if rest.taken == 0 {
+                let Some(&tile) = tiles.get(number as usize) else { return };
+                Share { tile, way: Way::new(cells.tree().depth) }
+            } else {
+                if number >= u64::from(*rest.count) * u64::from(ROWS) {
+                    return;
+                }
+                let left = *rest.tiles.add((number / u64::from(ROWS)) as usize);
+                let all = *tiles.get_unchecked(left.tile as usize);
+                let slot = number as u32 % ROWS;
+                let tile = Tile { first: all.first + slot * all.step, count: u32::from(slot < all.count), ..all };
+                Share { tile, way: left.way }
+            };
+            if share.tile.count > 0 {
+                take::<T, GRADIENT, true>(share, rows, candidates, cells, mode, out, rest);
+            }
+            // The next share has the same memory.
+            warp::sync_warp(FULL_MASK);
+            if rest.taken == 0 {
+                return;
+            }
+            if warp::lane_id() == 0 {
+                *round += 1;
+            }
+            warp::sync_warp(FULL_MASK);
+        }
+    }
+}
+
+/// Takes a share. Without a tree, `rest` isn't used.
+///
+/// # Safety
+/// All lanes of a warp come here, with the same share, whose rows, and the way on which they are, exist. Otherwise as for
+/// the kernels.
+#[inline(always)]
+unsafe fn take<T: Scalar, const GRADIENT: bool, const TREE: bool>(
+    share: Share,
+    rows: List<T>,
+    candidates: List<T>,
+    cells: Cells<'_, T>,
+    mode: Mode,
+    out: Sums<T>,
+    rest: Rest<T>,
+) where
+    Sum: crate::collectives::Op<T>,
+    Min: Identity<T>,
+    Max: Identity<T>,
+{
     let Cells { frames, starts, parallels, .. } = cells;
     let (memory, out) = (Memory::<T>::of_warp(), out.of(mode));
     let lane = warp::lane_id();
-    let tile_number = thread::block_idx_x() * WARPS + warp::warp_id();
-    let Some(&tile) = tiles.get(tile_number as usize) else { return };
+    let tile = share.tile;
     let by_row = GRADIENT || mode.has(Mode::PER_POSE);
     let full = mode.has(Mode::FULL);
-    // SAFETY: tiles are of rows and packings that exist, and these have what frames and starts say. Queues don't
-    // overflow: a step that adds to one is taken only while it has less than a warp's worth. Lanes read what others
-    // wrote after a `sync_warp`, and write where others read only after another.
+    // SAFETY: tiles are of rows and packings that exist, and these have what frames and starts say. `rest` has room for
+    // every tile, and each leaves something once at most. Queues don't overflow: a step that adds to one is taken only
+    // while it has less than a warp's worth. Lanes read what others wrote after a `sync_warp`, and write where others
+    // read only after another.
     unsafe {
         let frame = frames.get_unchecked(tile.packing as usize);
         let periodic = frame.periodic != 0;
@@ -290,17 +419,18 @@ unsafe fn run<T: Scalar, const GRADIENT: bool, const TREE: bool>(
         let mut run_end = 0;
         // With a tree, the box around the tile, and the way to its leaves, each of which has a run for each row.
         let tree = cells.tree();
-        let mut way = Way::new(tree.depth);
-        let mut extent = ptr::null_mut();
+        let walk = Walk::<T>::of_warp();
+        let mut walked = false;
         if TREE {
             let mut own = Extent::empty();
             if lane < tile.count {
                 own = Extent::around(&*rows.circles.add((tile.first + lane * tile.step) as usize));
             }
             let all = extent_of_warp(own);
-            extent = shared_extent();
             if lane == 0 {
-                *extent = all;
+                *walk.extent = all;
+                *walk.way = share.way;
+                *walk.met = 0;
             }
             warp::sync_warp(FULL_MASK);
         }
@@ -313,7 +443,7 @@ unsafe fn run<T: Scalar, const GRADIENT: bool, const TREE: bool>(
         let (mut pair_count, mut clip_count) = (0u32, 0u32);
 
         loop {
-            let exhausted = at >= candidate_count && if TREE { way.image >= runs } else { next_run >= run_count };
+            let exhausted = at >= candidate_count && if TREE { walked } else { next_run >= run_count };
             let no_items = item >= item_count;
             if clip_count >= LANES || (exhausted && no_items && pair_count == 0) {
                 // Step 3.
@@ -478,26 +608,47 @@ unsafe fn run<T: Scalar, const GRADIENT: bool, const TREE: bool>(
                         *memory.pairs.add((pair_count + rank(hits)) as usize) = U32x2::new(tag.0, candidate);
                     }
                     pair_count += hits.count_ones();
+                    if TREE && lane == 0 {
+                        *walk.met += hits.count_ones();
+                    }
                 };
                 queue(hit, tag, candidate);
                 queue(second_hit, second_tag, second_candidate);
             } else if TREE {
+                warp::sync_warp(FULL_MASK);
+                let (mut way, met) = (*walk.way, *walk.met);
+                if met > MOST_PAIRS && tile.count > 1 {
+                    if lane == 0 {
+                        let place = atomic::device::fetch_add(rest.count, 1);
+                        *rest.tiles.add(place as usize) = Left { tile: number_of_warp(), way };
+                    }
+                    walked = true;
+                    continue;
+                }
                 // The next leaf, of which each row that meets it has a run.
                 let image = frame.image(way.image);
                 let vector = if periodic { frame.shift(image) } else { Point::ORIGIN };
                 let range = frame.rows(starts);
                 let first = if mode.has(Mode::HALF) { range.0.max(tile.first) } else { range.0 };
+                let leaves = leaves_of((first, range.1));
+                let row = tile.first + lane * tile.step;
+                let mut own = Extent::empty();
+                if lane < tile.count {
+                    own = Extent::around(&*rows.circles.add(row as usize)).moved_back(vector);
+                }
                 let mut run = Run { start: 0, len: 0, shift: image };
-                if let Some(leaf) = way.next(tree, leaves_of((first, range.1)), &(*extent).moved_back(vector)) {
-                    let row = tile.first + lane * tile.step;
-                    if lane < tile.count {
-                        let own = Extent::around(&*rows.circles.add(row as usize)).moved_back(vector);
-                        if tree.meets(0, leaf, (leaf, leaf + 1), &own) {
-                            run = run_of_leaf(leaf, row, range, image, mode);
-                        }
+                if let Some((leaf, meets)) = way.next(tree, leaves, &(*walk.extent).moved_back(vector), &own) {
+                    // The box around nothing, of lanes beyond the rows, meets one without bounds.
+                    if meets && lane < tile.count {
+                        run = run_of_leaf(leaf, row, range, image, mode);
                     }
                 } else {
                     way = Way { image: way.image + 1, ..Way::new(tree.depth) };
+                    walked = way.image >= runs;
+                }
+                warp::sync_warp(FULL_MASK);
+                if lane == 0 {
+                    *walk.way = way;
                 }
                 slot = lane;
                 shift = run.shift;
@@ -524,17 +675,25 @@ unsafe fn run<T: Scalar, const GRADIENT: bool, const TREE: bool>(
 
         let total = reduce(Lanes::FULL, sum, Sum);
         if lane == 0 {
-            *out.partial.add(tile_number as usize) = total;
+            let to = if TREE && rest.taken != 0 {
+                rest.partial.add(tile.first as usize)
+            } else {
+                out.partial.add(number_of_warp() as usize)
+            };
+            *to = total;
         }
         if by_row && lane < tile.count {
             let pose = *rows.order.add((tile.first + lane * tile.step) as usize) as usize;
             let sums = memory.sums.add(lane as usize * SUMS);
             let shared = mode.has(Mode::HALF);
+            // What its tile's warp has come to is there.
+            let begun = TREE && rest.taken != 0;
             if mode.has(Mode::PER_POSE) {
                 if shared {
                     atomic::device::fetch_add(out.row_areas.add(pose), *sums);
                 } else {
-                    *out.row_areas.add(pose) = *sums;
+                    let to = out.row_areas.add(pose);
+                    *to = if begun { *to + *sums } else { *sums };
                 }
             }
             if GRADIENT {
@@ -543,7 +702,7 @@ unsafe fn run<T: Scalar, const GRADIENT: bool, const TREE: bool>(
                     if shared {
                         atomic::device::fetch_add(to, value);
                     } else {
-                        *to = value;
+                        *to = if begun { *to + value } else { value };
                     }
                 }
             }
@@ -568,7 +727,7 @@ where
     Max: Identity<T>,
 {
     // SAFETY: tiles, lists, cells and sums fit each other (this kernel's contract).
-    unsafe { run::<T, false, false>(tiles, rows, candidates, cells, mode, out) }
+    unsafe { run::<T, false>(tiles, rows, candidates, cells, mode, out) }
 }
 
 /// Areas and gradients, as [`area()`] does.
@@ -590,13 +749,15 @@ pub unsafe fn gradient<T: Scalar>(
     Max: Identity<T>,
 {
     // SAFETY: tiles, lists, cells and sums fit each other (this kernel's contract).
-    unsafe { run::<T, true, false>(tiles, rows, candidates, cells, mode, out) }
+    unsafe { run::<T, true>(tiles, rows, candidates, cells, mode, out) }
 }
 
-/// Areas, as [`area()`] does, where the cells have a tree.
+/// Areas, as [`area()`] does, where the cells have a tree. Tiles with more than [`MOST_PAIRS`] near pairs leave what
+/// remains in `rest`. Where that is taken, any number of blocks adds it, and `partial` gets nothing.
 ///
 /// # Safety
-/// As for [`area()`]; there is a tree.
+/// As for [`area()`]; there is a tree. `rest` has room for all tiles, and for a sum of each row; nothing is in it unless
+/// it is taken, after a launch of the same arguments but that.
 #[kernel(for T in [f32 { min_blocks = 5 }, f64 { min_blocks = 4 }], max_threads = 128)]
 pub unsafe fn tree_area<T: Scalar>(
     tiles: &[Tile],
@@ -605,19 +766,20 @@ pub unsafe fn tree_area<T: Scalar>(
     cells: Cells<'_, T>,
     mode: Mode,
     out: Sums<T>,
+    rest: Rest<T>,
 ) where
     Sum: crate::collectives::Op<T>,
     Min: Identity<T>,
     Max: Identity<T>,
 {
     // SAFETY: tiles, lists, cells and sums fit each other, and there is a tree (this kernel's contract).
-    unsafe { run::<T, false, true>(tiles, rows, candidates, cells, mode, out) }
+    unsafe { run_tree::<T, false>(tiles, rows, candidates, cells, mode, out, rest) }
 }
 
-/// Areas and gradients, as [`gradient()`] does, where the cells have a tree.
+/// Areas and gradients, as [`gradient()`] and [`tree_area()`] do, where the cells have a tree.
 ///
 /// # Safety
-/// As for [`gradient()`]; there is a tree.
+/// As for [`gradient()`] and [`tree_area()`].
 #[kernel(for T in [f32 { min_blocks = 5 }, f64 { min_blocks = 4 }], max_threads = 128)]
 pub unsafe fn tree_gradient<T: Scalar>(
     tiles: &[Tile],
@@ -626,11 +788,36 @@ pub unsafe fn tree_gradient<T: Scalar>(
     cells: Cells<'_, T>,
     mode: Mode,
     out: Sums<T>,
+    rest: Rest<T>,
 ) where
     Sum: crate::collectives::Op<T>,
     Min: Identity<T>,
     Max: Identity<T>,
 {
     // SAFETY: tiles, lists, cells and sums fit each other, and there is a tree (this kernel's contract).
-    unsafe { run::<T, true, true>(tiles, rows, candidates, cells, mode, out) }
+    unsafe { run_tree::<T, true>(tiles, rows, candidates, cells, mode, out, rest) }
+}
+
+/// Adds to the tiles' sums those of the rows that they left. One block.
+///
+/// # Safety
+/// There are tiles, and sums of theirs in `partial`; what they left in `rest` was taken.
+#[kernel(for T in [f32, f64], max_threads = 1024)]
+pub unsafe fn add_rest<T: Scalar>(tiles: &[Tile], rest: Rest<T>, partial: *mut T) {
+    let (thread, threads) = (thread::thread_idx_x(), thread::block_dim_x());
+    // SAFETY: each tile that left something is there once, with a sum, and sums of its rows (this kernel's contract).
+    unsafe {
+        let count = *rest.count;
+        let mut place = thread;
+        while place < count {
+            let number = (*rest.tiles.add(place as usize)).tile as usize;
+            let tile = *tiles.get_unchecked(number);
+            let mut sum = *partial.add(number);
+            for slot in 0..tile.count {
+                sum = sum + *rest.partial.add((tile.first + slot * tile.step) as usize);
+            }
+            *partial.add(number) = sum;
+            place += threads;
+        }
+    }
 }

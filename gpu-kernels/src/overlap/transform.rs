@@ -18,7 +18,7 @@ pub struct Source<'a, T> {
     pub quads: *const Point<T>,
     /// Each pose's shape, in the caller's order; empty where there is but one.
     pub shape_of: &'a [u32],
-    /// Each pose's first piece, in the caller's order; empty where there is but one shape.
+    /// Each row's first piece; empty where there is but one shape.
     pub first_piece: &'a [u32],
 }
 
@@ -159,6 +159,15 @@ unsafe fn write_together<T: Scalar>(piece: Option<Piece<T>>, shared: *mut U32x4,
     }
 }
 
+/// How many pieces each row has, whose pose is `order[row]`, over a grid of any size. Their prefix sums say where each
+/// row's pieces start: those of neighbours lie together.
+#[kernel(for T in [f32, f64], max_threads = 128)]
+pub fn piece_counts<T: Scalar>(order: &[u32], shape_of: &[u32], shapes: &[ShapeSpan<T>], mut counts: DisjointSlice<u32>) {
+    for (row, count) in counts.grid_stride_mut() {
+        *count = shapes[shape_of[order[row] as usize] as usize].count;
+    }
+}
+
 /// Phase one. Row r is pose `order[r]`. Blocks of [`THREADS`]: a thread for each row, and where the source's
 /// `first_piece` is empty, as there is but one shape, for each piece of each. With a lattice, poses are brought into
 /// its cell, `packing_of` has each pose's packing, and `wraps` gets the lattice vectors that were taken off; else
@@ -200,7 +209,7 @@ pub unsafe fn transform<T: Scalar>(
                     *out.wraps.add(pose as usize) = I32x2::new(shift[0], shift[1]);
                 }
                 *out.circles.add(row as usize) = circle;
-                let first = if together { row * shape.count } else { *source.first_piece.get_unchecked(pose as usize) };
+                let first = if together { row * shape.count } else { *source.first_piece.get_unchecked(row as usize) };
                 *out.places.add(row as usize) = Place { position, first, count: shape.count };
                 *out.nudges.add(row as usize) = turn(shape.nudge, rotation);
                 if clear.has(Mode::PER_POSE) {
@@ -218,7 +227,7 @@ pub unsafe fn transform<T: Scalar>(
                 piece([*quad, *quad.add(1), *quad.add(2), *quad.add(3)], rotation, extent(&shape))
             };
             if !together {
-                let first = out.pieces.add(*source.first_piece.get_unchecked(pose as usize) as usize);
+                let first = out.pieces.add(*source.first_piece.get_unchecked(row as usize) as usize);
                 for number in 0..shape.count {
                     *first.add(number as usize) = turned(number);
                 }

@@ -5,8 +5,8 @@
 //!
 //! 1. *Marks*: of each packing, up to [`MARKS`] positions in both directions, taken from poses and put in order.
 //! 2. *Keys*: positions become whole numbers that grow with them, at most by one for each [`Order::unit`] of length,
-//!    and between two marks by no more than there is room for, so that wide gaps take none; poses are sorted by
-//!    packing, class of size, and place along the Hilbert curve through these numbers.
+//!    and between two marks, below the first or above the last by no more than there is room for, so that wide gaps
+//!    take none; poses are sorted by packing, class of size, and place along the Hilbert curve through these numbers.
 //! 3. *Boxes*: around each [`LEAF`] consecutive circles, and each [`FAN`] boxes of one level.
 //!
 //! Keys decide how small boxes are, not what is found: poses of equal keys, in the worst case all, are merely not told
@@ -29,7 +29,9 @@ use cuda_std::prelude::*;
 /// The most marks of a packing in one direction, each found by a thread.
 pub const MARKS: u32 = 1024;
 /// Rows of a leaf.
-pub const LEAF: u32 = 16;
+pub const LEAF: u32 = 8;
+/// What is beyond the marks at either end is taken to reach as far as so many marks there.
+const END_MARKS: u32 = 4;
 /// Boxes of one level in one of the next: a lane for each.
 pub const FAN: u32 = 1 << FAN_BITS;
 const FAN_BITS: u32 = 5;
@@ -263,13 +265,17 @@ unsafe fn number<T: Scalar>(at: T, marks: *const Mark<T>, count: u32, order: &Or
                 high = middle;
             }
         }
+        let mark = |index: u32| *marks.add(index as usize);
+        // How much of length a number stands for, where so much is to have room.
+        let unit_for = |length: T| math::max(unit, length / most);
+        let end = END_MARKS.min(count - 1);
         let number = if low == 0 {
-            let first = *marks;
-            first.number - math::min((first.at - at) / unit, most)
+            let first = mark(0);
+            first.number - math::min((first.at - at) / unit_for(mark(end).at - first.at), most)
         } else {
-            let mark = *marks.add(low as usize - 1);
-            let unit = if low < count { math::max(unit, ((*marks.add(low as usize)).at - mark.at) / most) } else { unit };
-            mark.number + math::min((at - mark.at) / unit, most)
+            let below = mark(low - 1);
+            let length = if low < count { mark(low).at - below.at } else { below.at - mark(count - 1 - end).at };
+            below.number + math::min((at - below.at) / unit_for(length), most)
         };
         (number.to_i32().max(0) as u32).min((1 << order.axis_bits) - 1)
     }

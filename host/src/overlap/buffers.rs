@@ -6,10 +6,10 @@ use gpu_kernels::overlap::{
     boundary::{self, OutsideArgs, RegionArgs},
     clip::Point,
     direct::{self, PairsArgs},
-    layout::{self, Circle, ListArgs, Piece, Place, SumsArgs},
+    layout::{self, Circle, Left, ListArgs, Piece, Place, RestArgs, SumsArgs},
 };
 
-use crate::device::Buffer;
+use crate::device::{Buffer, Device, DeviceError, Stream};
 
 /// Poses after phase one.
 #[derive(Debug)]
@@ -48,6 +48,34 @@ impl<T: Scalar> ByPose<T> {
             areas: &mut candidates.areas,
             gradients: &mut candidates.gradients,
         }
+    }
+}
+
+/// What tiles of too many near pairs leave to others.
+#[derive(Debug)]
+pub struct Rest<T: Scalar> {
+    count: Buffer<u32>,
+    tiles: Buffer<Left>,
+    partial: Buffer<T>,
+}
+
+impl<T: Scalar> Rest<T> {
+    /// Without room.
+    pub fn new(device: &Device) -> Self {
+        Rest { count: device.empty(), tiles: device.empty(), partial: device.empty() }
+    }
+
+    /// Makes room for so many tiles and rows, and enqueues that nothing is left.
+    pub fn ensure(&mut self, stream: &Stream, tiles: usize, rows: usize) -> Result<(), DeviceError> {
+        self.count.ensure(1)?;
+        self.tiles.ensure(tiles)?;
+        self.partial.ensure(rows)?;
+        stream.fill_zero(&mut self.count)
+    }
+
+    pub fn argument(&mut self, taken: bool) -> impl IntoParam<layout::Rest<T>> {
+        let (count, tiles, partial) = (&mut self.count, &mut self.tiles, &mut self.partial);
+        RestArgs { count, tiles, partial, taken: u32::from(taken) }
     }
 }
 

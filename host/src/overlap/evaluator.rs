@@ -16,7 +16,7 @@ use gpu_kernels::overlap::{
 use super::{
     Boundary, Evaluation, Lattice, Outside, OverlapError, OverlapPair, OverlapReal, Packings, Point, Scene, Search, Shape,
     Wanted,
-    buffers::{ByPose, List, Pairs, Region},
+    buffers::{ByPose, List, Pairs, Region, Rest},
     lattice::length,
     pack::Separation,
     scene::{GridBuffers, check_count},
@@ -35,6 +35,9 @@ const GRID_FROM: usize = 4096;
 
 /// Threads of a block of the kernels with a thread for each pose.
 const THREADS: u32 = 128;
+
+/// Blocks per multiprocessor for the rows that tiles leave: as many as run at a time.
+const BLOCKS_OF_REST: u32 = 4;
 
 fn blocks(n: usize) -> u32 {
     n.div_ceil(THREADS as usize) as u32
@@ -411,8 +414,10 @@ impl<T: OverlapReal> Overlap<T> {
         scene.ensure_by_pose(wanted)?;
         let reach = T::from_f64(self.shapes.reach);
         let Scene { poses, shape_of, first_piece, packing_of, offsets, frames, list, wraps, grid, tree, by_pose, .. } = scene;
-        let (poses, shape_of, first_piece) = (&*poses, &*shape_of, &*first_piece);
-        let source = SourceArgs { poses, shapes: &self.shapes.spans, quads: &self.shapes.quads, shape_of, first_piece };
+        let (poses, shape_of, shapes, quads) = (&*poses, &*shape_of, &self.shapes.spans, &self.shapes.quads);
+        let none = self.device.empty();
+        // An order doesn't ask for pieces.
+        let source = SourceArgs { poses, shapes, quads, shape_of, first_piece: &none };
         let (rows, packings) = (list.order.len(), frames.len() as u32);
         // SAFETY: the scene was loaded for these shapes and this lattice, so that its arrays are as long as they make
         // them, and its shapes and packings exist. A frame has as many cells at most as `capacity` has for its packing,
@@ -443,7 +448,15 @@ impl<T: OverlapReal> Overlap<T> {
             if let Some(tree) = tree.as_mut() {
                 tree.order(stream, source, (packing_of, offsets), frames, &mut list.order)?;
             }
-            let none = self.device.empty();
+            if let Some(scan) = &mut scene.piece_scan {
+                let grid = blocks(rows);
+                launch!(
+                    stream,
+                    transform::piece_counts::<T><<<grid, THREADS>>>(&list.order, shape_of, shapes, &mut *first_piece)
+                )?;
+                collectives::exclusive_scan_in_place(stream, &mut *first_piece, scan)?;
+            }
+            let source = SourceArgs { poses, shapes, quads, shape_of, first_piece: &*first_piece };
             let packing_of = if self.lattice.is_some() { &*packing_of } else { &none };
             let threads = if first_piece.is_empty() { rows.max(list.pieces.len()) } else { rows };
             let List { circles, places, nudges, pieces, order } = list;
@@ -496,7 +509,11 @@ impl<T: OverlapReal> Overlap<T> {
         mode: Mode,
         candidates_out: &mut ByPose<T>,
     ) -> Result<(), DeviceError> {
-        let Rows { list, tiles, packing_of, partial, by_pose } = rows;
+        if self.kernel == OverlapKernel::Queue && cells.leaves > 0 {
+            // SAFETY: this function's contract, and there is a tree.
+            return unsafe { self.intersect_by_tree(stream, rows, candidates, cells, mode, candidates_out) };
+        }
+        let Rows { list, tiles, packing_of, partial, by_pose, .. } = rows;
         let (n, out) = (list.order.len(), by_pose.sums(partial, candidates_out));
         let (list, candidates) = (list.argument(), candidates.argument());
         let warps = (tiles.len() as u32).div_ceil(queue::WARPS);
@@ -504,14 +521,6 @@ impl<T: OverlapReal> Overlap<T> {
         // for each row.
         unsafe {
             match self.kernel {
-                OverlapKernel::Queue if cells.leaves > 0 && mode.has(Mode::GRADIENT) => launch!(
-                    stream,
-                    queue::tree_gradient::<T><<<warps, queue::WARPS * 32>>>(tiles, list, candidates, cells, mode, out)
-                ),
-                OverlapKernel::Queue if cells.leaves > 0 => launch!(
-                    stream,
-                    queue::tree_area::<T><<<warps, queue::WARPS * 32>>>(tiles, list, candidates, cells, mode, out)
-                ),
                 OverlapKernel::Queue if mode.has(Mode::GRADIENT) => launch!(
                     stream,
                     queue::gradient::<T><<<warps, queue::WARPS * 32>>>(tiles, list, candidates, cells, mode, out)
@@ -525,6 +534,46 @@ impl<T: OverlapReal> Overlap<T> {
                     direct::direct::<T><<<blocks(n), THREADS>>>(n as u32, list, candidates, packing_of, cells, mode, out)
                 ),
             }
+        }
+    }
+
+    /// The same by warps and a tree: first those of tiles, then those of rows that others have left.
+    ///
+    /// # Safety
+    /// As for [`intersect`](Self::intersect); there is a tree.
+    unsafe fn intersect_by_tree(
+        &self,
+        stream: &Stream,
+        rows: Rows<'_, T>,
+        candidates: &List<T>,
+        cells: Cells<'_, T>,
+        mode: Mode,
+        candidates_out: &mut ByPose<T>,
+    ) -> Result<(), DeviceError> {
+        let Rows { list, tiles, partial, rest, by_pose, .. } = rows;
+        rest.ensure(stream, tiles.len(), list.order.len())?;
+        let for_tiles = (tiles.len() as u32).div_ceil(queue::WARPS);
+        let for_rest = BLOCKS_OF_REST * self.device.info().multiprocessors.max(1);
+        let threads = queue::WARPS * 32;
+        // SAFETY: the arrays fit each other (this function's contract), and there is a warp for each tile. Each tile
+        // leaves something once at most, for which there is room.
+        unsafe {
+            for (taken, blocks) in [(false, for_tiles), (true, for_rest)] {
+                let (list, candidates) = (list.argument(), candidates.argument());
+                let (out, rest) = (by_pose.sums(partial, candidates_out), rest.argument(taken));
+                if mode.has(Mode::GRADIENT) {
+                    launch!(
+                        stream,
+                        queue::tree_gradient::<T><<<blocks, threads>>>(tiles, list, candidates, cells, mode, out, rest)
+                    )?;
+                } else {
+                    launch!(
+                        stream,
+                        queue::tree_area::<T><<<blocks, threads>>>(tiles, list, candidates, cells, mode, out, rest)
+                    )?;
+                }
+            }
+            launch!(stream, queue::add_rest::<T><<<1, 1024>>>(tiles, rest.argument(false), partial))
         }
     }
 
@@ -564,10 +613,10 @@ impl<T: OverlapReal> Overlap<T> {
     /// Overlaps within each packing of a scene that is prepared, by pose and by tile.
     fn overlaps(&self, stream: &Stream, scene: &mut Scene<T>, wanted: Wanted) -> Result<(), DeviceError> {
         let mode = if self.is_full(wanted) { Mode::FULL } else { Mode::HALF.with(Mode::CANDIDATES) };
-        let Scene { list, frames, offsets, grid, tree, by_pose, nothing, partial, tiles, packing_of, .. } = scene;
+        let Scene { list, frames, offsets, grid, tree, by_pose, nothing, partial, rest, tiles, packing_of, .. } = scene;
         let cells = self.cells(frames, offsets, grid.as_ref(), tree.as_ref());
         let mode = with_wanted(mode, wanted);
-        let rows = Rows { list, tiles, packing_of, partial, by_pose };
+        let rows = Rows { list, tiles, packing_of, partial, rest, by_pose };
         // SAFETY: `prepare` has checked that the scene was loaded by this evaluator, for its shapes and lattice, so
         // that its arrays fit each other. Tiles are of rows and packings that exist. What is wanted by pose has room,
         // and is zero where it is added to.
@@ -692,8 +741,8 @@ impl<T: OverlapReal> Overlap<T> {
         let mode = with_wanted(mode, wanted);
         let Scene { frames, offsets, grid, tree, list: others, by_pose: out, .. } = candidates;
         let cells = self.cells(frames, offsets, grid.as_ref(), tree.as_ref());
-        let Scene { list, tiles, packing_of, partial, by_pose, .. } = &mut *rows;
-        let own = Rows { list, tiles, packing_of, partial, by_pose };
+        let Scene { list, tiles, packing_of, partial, rest, by_pose, .. } = &mut *rows;
+        let own = Rows { list, tiles, packing_of, partial, rest, by_pose };
         // SAFETY: both scenes were prepared by this evaluator, for its shapes and lattice, and have equally many
         // packings, so that their arrays fit each other. What is wanted by pose has room, and is zero where it is added
         // to.
@@ -937,6 +986,7 @@ struct Rows<'a, T: OverlapReal> {
     packing_of: &'a Buffer<u32>,
     /// The sums of tiles or rows.
     partial: &'a mut Buffer<T>,
+    rest: &'a mut Rest<T>,
     by_pose: &'a mut ByPose<T>,
 }
 

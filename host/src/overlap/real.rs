@@ -8,6 +8,7 @@ use crate::real::Real;
 pub trait OverlapReal:
     Real
     + Scalar
+    + transform::piece_counts::Instance
     + transform::transform::Instance
     + queue::area::Instance
     + queue::gradient::Instance
@@ -21,6 +22,7 @@ pub trait OverlapReal:
     + grid::bin::Instance
     + queue::tree_area::Instance
     + queue::tree_gradient::Instance
+    + queue::add_rest::Instance
     + tree::marks::Instance
     + tree::keys::Instance
     + tree::leaves::Instance

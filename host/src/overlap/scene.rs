@@ -5,7 +5,7 @@ use gpu_kernels::overlap::layout::{Frame, ROWS, Tile};
 
 use super::{
     OverlapError, OverlapReal, Packings, Search, Wanted,
-    buffers::{ByPose, List, OutsideByPose},
+    buffers::{ByPose, List, OutsideByPose, Rest},
     evaluator::Shapes,
     search,
     tree::TreeBuffers,
@@ -31,7 +31,10 @@ pub struct Scene<T: OverlapReal> {
     pub(super) poses: Buffer<T>,
     pub(super) scales: Buffer<T>,
     pub(super) shape_of: Buffer<u32>,
+    /// Each row's first piece; empty where there is but one shape.
     pub(super) first_piece: Buffer<u32>,
+    /// For sums of pieces, where there are several shapes, and rows are in an order of their own.
+    pub(super) piece_scan: Option<ScanWorkspace>,
     pub(super) packing_of: Buffer<u32>,
     /// Where each packing's poses start, and the end.
     pub(super) offsets: Buffer<u32>,
@@ -44,6 +47,7 @@ pub struct Scene<T: OverlapReal> {
     /// Where each packing's tiles start, and the end.
     pub(super) tile_offsets: Buffer<u32>,
     pub(super) partial: Buffer<T>,
+    pub(super) rest: Rest<T>,
     pub(super) totals: Buffer<T>,
     pub(super) by_pose: ByPose<T>,
     pub(super) outside: OutsideByPose<T>,
@@ -183,6 +187,10 @@ impl<T: OverlapReal> Scene<T> {
             poses: device.alloc(3 * n)?,
             scales: device.empty(),
             shape_of: device.upload(&shape_of)?,
+            piece_scan: match search {
+                Some(_) if !first_piece.is_empty() => Some(ScanWorkspace::with_capacity(device, n)?),
+                _ => None,
+            },
             first_piece: device.upload(&first_piece)?,
             packing_of: device.upload(&packing_of)?,
             offsets: device.upload(&offsets)?,
@@ -198,6 +206,7 @@ impl<T: OverlapReal> Scene<T> {
             grid,
             tree,
             partial: device.alloc(tiles.len().max(n))?,
+            rest: Rest::new(device),
             tiles: device.upload(&tiles)?,
             tile_offsets: device.upload(&tile_offsets)?,
             totals: device.alloc(packings.len())?,

@@ -7,8 +7,8 @@ use super::{Lattice, OverlapReal, Packings, Point, lattice::length};
 pub enum Search {
     /// By the cells of a uniform grid over each packing's extent: the fastest where poses are spread evenly.
     Grid,
-    /// By a tree of boxes, whose cost depends on neighbours alone: for clusters, lines, poses far away from the others,
-    /// and shapes of different sizes.
+    /// By a tree of boxes, whose cost depends on neighbours alone: for clusters, lines, heaps, poses far away from the
+    /// others, and shapes of different sizes.
     Tree,
 }
 
@@ -24,6 +24,10 @@ const SAMPLE: usize = 16_384;
 
 /// A grid may have so many other poses per cell, and so many times those that are near.
 const CROWD: (f64, f64) = (4.0, 2.0);
+
+/// A heap is a cell with more of the sample than the first number plus the second times what poses have beside them in
+/// their cells on average, and with more than the third of all poses.
+const HEAP: (f64, f64, f64) = (4.0, 8.0, 128.0);
 
 /// How many cells a lattice's cell has in either direction, no more than poses.
 pub(super) fn cells_of_lattice(lattice: &Lattice, reach: f64, poses: usize) -> [f64; 2] {
@@ -63,8 +67,30 @@ fn company<K: Ord>(mut keys: Vec<K>) -> f64 {
     keys.chunk_by(|one, next| one == next).map(|equal| (equal.len() * (equal.len() - 1)) as f64).sum()
 }
 
+/// One pose of each so many, `most` at most. Which of them is scattered, as poses may repeat in step.
+fn sample(n: usize, most: usize) -> impl Iterator<Item = usize> {
+    let count = n.min(most);
+    (0..count).map(move |k| {
+        let (first, next) = (k * n / count, (k + 1) * n / count);
+        first + k.wrapping_mul(0x9e37_79b9) % (next - first)
+    })
+}
+
+/// Whether many poses are at one place, as far as a sample shows: in a cell as wide as `width`, far more than in others.
+fn has_heap(poses: &[[f64; 3]], width: f64) -> bool {
+    let n = poses.len();
+    let sample = sample(n, (n / 8).clamp(1024, SAMPLE));
+    let mut cells: Vec<[i64; 2]> =
+        sample.map(|pose| [poses[pose][0], poses[pose][1]].map(|number| (number / width).floor() as i64)).collect();
+    cells.sort_unstable();
+    let fullest = cells.chunk_by(|one, next| one == next).map(<[_]>::len).max().unwrap_or(0) as f64;
+    let count = cells.len() as f64;
+    let usual = company(cells) / count;
+    fullest > HEAP.0 + HEAP.1 * usual && fullest * n as f64 > HEAP.2 * count
+}
+
 /// Which is the faster for the packings of `from` poses or more, by how crowded a grid's cells would be: with a sample
-/// of poses, unless all cells can be as small as they should.
+/// of poses, unless all cells can be as small as they should. Heaps are for a tree, whose warps share them out.
 pub(super) fn choose<T: OverlapReal>(
     packings: &Packings,
     shapes: &[Around],
@@ -80,6 +106,9 @@ pub(super) fn choose<T: OverlapReal>(
         let n = own.len();
         if n < from.max(2) {
             continue;
+        }
+        if has_heap(own, 2.0 * least) {
+            return Search::Tree;
         }
         poses += n as f64;
         let (mut low, mut high) = ([f64::INFINITY; 2], [f64::NEG_INFINITY; 2]);
@@ -97,12 +126,8 @@ pub(super) fn choose<T: OverlapReal>(
                 width *= 1.25;
             }
         }
-        let sample = n.min(SAMPLE);
-        let (mut cells, mut own_cells) = (Vec::with_capacity(sample), Vec::with_capacity(sample));
-        for k in 0..sample {
-            // One of each so many; which, is scattered, in case that poses repeat in step.
-            let (first, next) = (k * n / sample, (k + 1) * n / sample);
-            let pose = first + k.wrapping_mul(0x9e37_79b9) % (next - first);
+        let (mut cells, mut own_cells) = (Vec::new(), Vec::new());
+        for pose in sample(n, SAMPLE) {
             let shape = shapes[packings.shape_of(range.start + pose) as usize];
             let [mut x, mut y, theta] = own[pose];
             let (sine, cosine) = theta.sin_cos();
@@ -123,7 +148,7 @@ pub(super) fn choose<T: OverlapReal>(
             own_cells.push((class as i64, [x, y].map(|number| (number / own_width).floor() as i64)));
         }
         // Of as many others as there are in the sample; of all, there are more.
-        let scale = (n as f64 / sample as f64).powi(2);
+        let scale = (n as f64 / n.min(SAMPLE) as f64).powi(2);
         crowd += scale * company(cells);
         near += scale * company(own_cells);
     }
@@ -158,6 +183,11 @@ mod tests {
         assert_eq!(chosen(far, None), Search::Tree);
         let clusters = even(100.0).into_iter().zip(0..).map(|([x, y, theta], k)| [x + f64::from(k % 2) * 1e5, y, theta]);
         assert_eq!(chosen(clusters.collect(), None), Search::Tree);
+        for (heap, expected) in [(50, Search::Grid), (400, Search::Tree)] {
+            let mut poses = even(100.0);
+            poses[..heap].fill([1.0, 2.0, 0.5]);
+            assert_eq!(chosen(poses, None), expected, "{heap} at one point");
+        }
         let line = (0..n).map(|k| [k as f64 * 0.3, k as f64 * 0.1, 0.0]).collect();
         assert_eq!(chosen(line, None), Search::Tree);
         assert_eq!(chosen(vec![[1.0, 2.0, 3.0]; n], None), Search::Grid);

@@ -98,7 +98,7 @@ pub struct Arguments {
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
     /// How many packings to work on at once [default: 8 to 256 on a GPU, the fewer the more copies; 4 on
-    /// the CPU, with --time one per thread]
+    /// the CPU, with --time up to one per thread]
     #[arg(long, value_name = "N", value_parser = count::up_to(MOST_POSES), allow_negative_numbers = true)]
     starts: Option<usize>,
     /// Search for N steps of every packing

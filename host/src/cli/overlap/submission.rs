@@ -73,7 +73,7 @@ struct Search {
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
     /// How many packings of each count to work on at once [default: 8 to 256 on a GPU, 4 on the CPU,
-    /// with --time one per thread]
+    /// with --time up to one per thread]
     #[arg(long, value_name = "N", value_parser = count::up_to(1 << 20), allow_negative_numbers = true)]
     starts: Option<usize>,
     /// Search for N steps of every packing

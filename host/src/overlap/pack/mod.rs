@@ -72,7 +72,7 @@ pub const MOST_POSES: usize = 1 << 26;
 const FULL: usize = 16_000;
 /// With more than that of one number of copies, a series has lanes enough.
 const FULL_OF_ONE: usize = 800;
-/// On the CPU so many packings are worked on, or as many as it has threads.
+/// On the CPU so many packings are worked on, or up to as many as it has threads.
 const FEW: usize = 4;
 /// Packings that are settled at the end.
 const FINALISTS: usize = 4;
@@ -104,7 +104,7 @@ pub struct Settings {
     /// Where random numbers start; 0 by default.
     pub seed: u64,
     /// How many packings are worked on at once; by default 8 to 256 on a GPU, the fewer the more copies there are, and 4
-    /// on the CPU, or one for each thread with a budget of time.
+    /// on the CPU, or with a budget of time up to one for each thread.
     pub starts: Option<usize>,
     /// A pose for each copy to go on from, those of the first shape first, of which no two overlap: nothing larger comes
     /// of it. By default none.
@@ -337,7 +337,8 @@ pub struct SeriesSettings {
     /// Where random numbers start.
     pub seed: u64,
     /// How many packings of each number are worked on at once; by default 8 to 256 on a GPU, the fewer the more copies
-    /// they have and the longer the series is, and 4 on the CPU, or one for each thread with a budget of time.
+    /// they have and the longer the series is, and 4 on the CPU, or with a budget of time up to one for
+    /// each thread.
     pub starts: Option<usize>,
     /// For how long.
     pub budget: Budget,
@@ -469,10 +470,12 @@ impl<'a> Series<'a> {
 /// of steps it doesn't depend on the machine.
 fn starts(device: &Device, budget: Budget, numbers: usize, count: usize) -> usize {
     let (numbers, count) = (numbers.max(1), count.max(1));
+    let full = FULL / numbers / count;
     match (device.backend(), budget) {
-        (Backend::Cuda, _) => (FULL / numbers / count).max(FULL_OF_ONE / count).clamp(8, 256),
+        (Backend::Cuda, _) => full.max(FULL_OF_ONE / count).clamp(8, 256),
         (Backend::Cpu, Budget::Steps(_)) => FEW,
-        (Backend::Cpu, Budget::Time(_)) => threads::count().map_or(FEW, |threads| threads.max(FEW)),
+        // Where copies are many, few lanes keep all threads busy.
+        (Backend::Cpu, Budget::Time(_)) => full.clamp(FEW, threads::count().map_or(FEW, |threads| threads.max(FEW))),
     }
 }
 

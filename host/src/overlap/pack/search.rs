@@ -170,19 +170,19 @@ impl<'a> Source<'a> {
         source
     }
 
-    /// The numbers of copies that are cut out of lattices, which are of one shape.
-    fn cut(&self) -> impl Iterator<Item = usize> {
+    /// The groups that are cut out of lattices, which are of one shape.
+    fn cut(&self) -> impl Iterator<Item = &Group> {
         let Task { problem, groups, .. } = self.task;
-        groups.iter().map(Group::count).filter(|&count| count >= LATTICES_FROM && problem.shapes.len() == 1)
+        groups.iter().filter(|group| group.count() >= LATTICES_FROM && problem.shapes.len() == 1)
     }
 
     /// A start for each lane of which `wanted`, given its group and its number there, says that it is to have one.
     fn round(&self, number: usize, randoms: &mut [Random], wanted: impl Fn(&Group, usize) -> bool + Sync) -> Vec<Option<Start>> {
         let Task { problem, groups, .. } = self.task;
-        let counts = self.cut().min().zip(self.cut().max());
-        let most_starts = groups.iter().map(|group| group.starts).max().unwrap_or(0);
-        let seed = self.seed.wrapping_add(number as u64);
-        let cuts = counts.map(|(least, most)| Cuts::new(problem, &self.lattices, least..=most, most_starts, seed));
+        let counts = self.cut().map(Group::count).min().zip(self.cut().map(Group::count).max());
+        let most_starts = self.cut().map(|group| group.starts).max().unwrap_or(0);
+        let numbers = [self.seed, number as u64];
+        let cuts = counts.map(|(least, most)| Cuts::new(problem, &self.lattices, least..=most, most_starts, numbers));
         let start = |(random, (group, lane)): (&mut Random, (&Group, usize))| {
             if !wanted(group, lane) {
                 return None;
@@ -652,14 +652,16 @@ impl<'a, T: LaneReal> Search<'a, T> {
         self.best_scores[self.best_lane(group)]
     }
 
-    /// The best packing of each so manieth part of a group's lanes, of these groups. Lanes that are far apart in the ring
-    /// have little in common: one of them may be valid with little more room where another isn't.
-    pub fn best(&self, groups: impl IntoIterator<Item = usize>, parts: usize) -> Finalists {
+    /// Of each of these groups, the best packing of each of so many runs of lanes. Lanes that are far apart in the ring have
+    /// little in common: one may be valid with little more room where another isn't.
+    pub fn best(&self, groups: impl IntoIterator<Item = usize>, runs: usize) -> Finalists {
         let mut finalists = Finalists::default();
         for group in groups {
-            let lanes: Vec<usize> = self.group(group).collect();
-            for part in lanes.chunks(lanes.len().div_ceil(parts)) {
-                let lane = self.best_of(part[0]..part[part.len() - 1] + 1);
+            let lanes = self.group(group);
+            let runs = runs.min(lanes.len());
+            let start = |run: usize| lanes.start + run * lanes.len() / runs;
+            for run in 0..runs {
+                let lane = self.best_of(start(run)..start(run + 1));
                 finalists.state.push(self.best.poses(lane), self.best.sides[lane], self.best.energies[lane]);
                 finalists.groups.push(group);
             }

@@ -50,12 +50,18 @@ pub struct Cuts<'a> {
 }
 
 impl<'a> Cuts<'a> {
-    /// The best containers for so many copies.
-    pub fn new(problem: &'a Problem, lattices: &'a [Periodic], counts: RangeInclusive<usize>, lanes: usize, seed: u64) -> Self {
+    /// The best containers for so many copies, by random numbers of a seed and a round.
+    pub fn new(
+        problem: &'a Problem,
+        lattices: &'a [Periodic],
+        counts: RangeInclusive<usize>,
+        lanes: usize,
+        [seed, round]: [u64; 2],
+    ) -> Self {
         let (least, most) = (((*counts.start() as f64 * (1.0 - MOST_LOOSE)) as usize).max(1), *counts.end());
         let tries = TRIES.min(MOST_POSES / most).max(4);
         let one = |lane: usize| {
-            let mut random = Random::new(seed, u64::MAX / 2 + lane as u64);
+            let mut random = Random::new(seed, u64::MAX / 2 + (round << 32) + lane as u64);
             let mut best = [vec![None; most + 1 - least], vec![None; most + 1 - least]];
             for _ in 0..tries {
                 let way = some_way(&mut random, problem, lattices);
@@ -269,7 +275,7 @@ mod tests {
         let board = [Periodic { poses: vec![[0.0; 3]], lattice, density: 1.0 }];
         for (count, least) in [(4, 2.0), (9, 3.0), (16, 4.0)] {
             let problem = Problem::new(&[(&square, count)], Boundary::square(), Turns::Any);
-            let cuts = Cuts::new(&problem, &board, count..=count, 1, 5);
+            let cuts = Cuts::new(&problem, &board, count..=count, 1, [5, 0]);
             let mut random = Random::new(5, 1);
             let way = cuts.ways[0][0].last().copied().flatten().expect("there is a way");
             let refined = cuts.refined(&mut random, way, count);
