@@ -53,7 +53,7 @@ pub const NO_AREA: f64 = 2e-4;
 const NO_DEPTH: f64 = 1e-5;
 /// How often a copy is moved inside, at most.
 const PUSHES: u32 = 3;
-/// The most copies of a packing. No prime of [`STRIDES`] divides their number.
+/// The most copies of a packing: fewer than any of the primes that its order goes by.
 pub const MOST_COPIES: u32 = 1024;
 const STRIDES: [u32; 8] = [1031, 1033, 1039, 1049, 1051, 1061, 1063, 1069];
 
