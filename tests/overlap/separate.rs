@@ -62,10 +62,10 @@ fn measured(shapes: &[Shape], kinds: &[u32], poses: &[Pose], container: Containe
     let outline = |copy: usize| place(&shapes[kinds[copy] as usize].outlines()[0], poses[copy]);
     let copies: Vec<_> = (0..kinds.len()).map(outline).collect();
     let pairs = (0..copies.len()).flat_map(|first| (0..first).map(move |second| (first, second)));
-    let radius = |copy: usize| shapes[kinds[copy] as usize].radius();
+    let own = |copy: usize| shapes[kinds[copy] as usize].area();
     let areas = pairs.map(|(first, second)| {
         let area = brute(&copies[first], &copies[second]);
-        if area > kernel::NO_AREA * radius(first).min(radius(second)).powi(2) { area } else { 0.0 }
+        if area > kernel::NO_AREA * own(first).min(own(second)) { area } else { 0.0 }
     });
     let depth = |[a, b, offset, growth]: &[f64; 4], [x, y]: &[f64; 2]| -(a * x + b * y + offset + growth * scale);
     let depths = copies.iter().map(|copy| {
@@ -101,8 +101,8 @@ fn sums_of_roots() -> Result {
     sums_of::<f64>(1e-3)
 }
 
-/// Where it says so, copies are apart and inside, at allowed angles, and the scale has gone down by whole factors. One
-/// launch or several, a seed gives the same.
+/// Where it says so, copies are apart and inside, at allowed angles, and the scale has gone down by whole factors. A seed
+/// gives the same.
 fn apart_of<T: OverlapReal + kernel::separate::Instance>() -> Result {
     let (stream, shapes, mut random) = (Device::best()?.stream()?, shapes(), ChaCha8Rng::seed_from_u64(4));
     for (container, angles, parts) in [(square(4.0), 0, 1), (strip(3.5), 2, 2), (square(4.2), 4, 3), (strip(3.8), 1, 4)] {

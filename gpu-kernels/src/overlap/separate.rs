@@ -46,14 +46,14 @@ const GROWTH: f64 = 1.2;
 const MOST_GROWTH: f64 = 0.8;
 const DECAY: f64 = 0.95;
 const MOST_WEIGHT: f64 = 1e9;
-/// Areas up to this, in units of the square of the smaller shape's radius, are none: a squeeze lets them out, and the
-/// search needn't know of it.
+/// Areas up to this, in units of the smaller shape's area, are none: a squeeze lets them out, and the search needn't know
+/// of it.
 pub const NO_AREA: f64 = 2e-4;
-/// So are depths, in units of the radius.
+/// So are depths, in units of the radius, and what rounding does to positions.
 const NO_DEPTH: f64 = 1e-5;
 /// How often a copy is moved inside, at most.
 const PUSHES: u32 = 3;
-/// The most copies of a packing. No prime of [`STRIDES`] divides their number.
+/// The most copies of a packing: fewer than any of the primes that its order goes by.
 pub const MOST_COPIES: u32 = 1024;
 const STRIDES: [u32; 8] = [1031, 1033, 1039, 1049, 1051, 1061, 1063, 1069];
 
@@ -279,7 +279,8 @@ impl<T: Scalar> Own<'_, T> {
                     worst = math::max(worst, -depth);
                 }
             }
-            if worst <= T::from_f64(NO_DEPTH) * shape.radius {
+            let far = math::abs(position.x) + math::abs(position.y);
+            if worst <= math::mul_add(T::from_f64(2.0) * T::EPSILON, far, T::from_f64(NO_DEPTH) * shape.radius) {
                 return (position, T::ZERO);
             }
         }
@@ -322,8 +323,12 @@ impl<T: Scalar> Own<'_, T> {
                     }
                 }
             }
-            let (area, smaller) = (T::HALF * twice, math::min(shape.radius, circle.radius));
-            if area > T::from_f64(NO_AREA) * smaller * smaller { math::sqrt(area) } else { T::ZERO }
+            if twice == T::ZERO {
+                return T::ZERO;
+            }
+            let smaller = math::min(shape.area, self.source.shape((self.first + other) as u32).area);
+            let area = T::HALF * twice;
+            if area > T::from_f64(NO_AREA) * smaller { math::sqrt(area) } else { T::ZERO }
         }
     }
 
@@ -576,15 +581,14 @@ impl<T: Scalar> Own<'_, T> {
 }
 
 /// Looks at each copy of every packing `rounds` times, and moves those that overlap others. With `fresh`, what the record
-/// has is overwritten; else the search goes on. A block for each packing, of 1 to [`MOST_PARTS`] times [`PLACES`]
-/// threads. Poses and scales are then wherever the search
-/// has come to; the record has the best.
+/// has is overwritten; else the search goes on.
+/// A block for each packing. Poses and scales are then wherever the search has come to; the record has the best.
 ///
 /// # Safety
 /// Copies are as phase one left them, in the order of poses, with the source's shapes; there are a scale and a factor for
 /// each packing; each has at most `longest` copies, which are at most [`MOST_COPIES`]. The record has `longest` squared
 /// overlaps and weights for each packing, three numbers for each pose, and a scale and a least sum for each packing. Blocks
-/// are one-dimensional.
+/// are one-dimensional, of 1 to [`MOST_PARTS`] times [`PLACES`] threads.
 #[kernel(for T in [f32 { min_blocks = 2 }, f64], max_threads = 256)]
 pub unsafe fn separate<T: Scalar>(
     source: Source<'_, T>,

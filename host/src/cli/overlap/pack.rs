@@ -44,6 +44,8 @@ pub const MOST_STEPS: usize = 1_000_000_000_000;
 /// About what a pose takes of the host's memory: on the CPU, and beside a GPU.
 const CPU_BYTES: f64 = 1400.0;
 const HOST_BYTES: f64 = 300.0;
+/// And for pairs of copies of several shapes, at most.
+const PAIR_BYTES: f64 = 1_073_741_824.0;
 /// Progress is shown in thousandths.
 pub const THOUSAND: usize = 1000;
 
@@ -54,6 +56,7 @@ pub const THOUSAND: usize = 1000;
         a circle or a convex polygon.\n\n\
         Many packings are squeezed at once on the device, changed a little and squeezed again, for as long as --time or --steps say. \
         Those of one shape start as containers cut out of its densest lattices, and few copies also at random. \
+        Copies of several shapes start at random, are taken apart one by one in ever smaller containers, and are squeezed then. \
         The best one is let out until no two copies overlap, and written with the container about the origin: a polygon is moved so that \
         its centroid is there. Ctrl-C or SIGTERM ends \
         the search early: what was found until then is settled and written in the same way, with exit code 130 or 143; a second one ends \
@@ -264,7 +267,13 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let interrupt = Interrupt::first_sets("stopping with the best so far");
     let packer = packer.cancelled_by(interrupt.cancel());
     let poses = n * packer.starts() * places.devices.len();
-    size::check_memory(format::counted(poses, "pose", "poses"), poses as f64 * pose_bytes(device))
+    // Beside them, what pairs of copies of several shapes have in common.
+    let pairs = if copies.len() > 1 && device.backend() == Backend::Cpu {
+        f64::min(8.0 * n as f64 * poses as f64, PAIR_BYTES)
+    } else {
+        0.0
+    };
+    size::check_memory(format::counted(poses, "pose", "poses"), poses as f64 * pose_bytes(device) + pairs)
         .inspect_err(|failure| places.end(failure))?;
 
     let progress = Progress::new(arguments.json || global.verbose > 0 || !places.is_first());

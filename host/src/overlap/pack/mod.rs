@@ -288,7 +288,10 @@ impl Packer<'_> {
 
     /// How many packings are worked on at once.
     pub fn starts(&self) -> usize {
-        self.settings.starts.unwrap_or_else(|| starts(self.device, self.settings.budget, 1, self.settings.count()))
+        self.settings.starts.unwrap_or_else(|| {
+            let Settings { copies, budget, .. } = &self.settings;
+            starts(self.device, *budget, copies.len(), 1, self.settings.count())
+        })
     }
 
     /// Searches. `progress` hears after every squeeze how far it is.
@@ -414,7 +417,7 @@ impl sealed::Search for Series<'_> {
 impl Series<'_> {
     /// How many packings of so many copies are worked on at once.
     pub fn starts(&self, count: usize) -> usize {
-        self.settings.starts.unwrap_or_else(|| starts(self.device, self.settings.budget, self.settings.packings.len(), count))
+        self.settings.starts.unwrap_or_else(|| starts(self.device, self.settings.budget, 1, self.settings.packings.len(), count))
     }
 
     /// Searches. `progress` hears after every squeeze how far it is. Now and then `save` gets a packing of each number
@@ -458,11 +461,12 @@ impl Series<'_> {
     }
 }
 
-/// How many packings of `count` copies to work on at once, beside those of other numbers: `numbers` in all. With a budget
-/// of steps it doesn't depend on the machine.
-fn starts(device: &Device, budget: Budget, numbers: usize, count: usize) -> usize {
+/// How many packings of `count` copies of so many shapes to work on at once, beside those of other numbers: `numbers` in
+/// all. With a budget of steps it doesn't depend on the machine.
+fn starts(device: &Device, budget: Budget, shapes: usize, numbers: usize, count: usize) -> usize {
     let (numbers, count) = (numbers.max(1), count.max(1));
-    let full = FULL / numbers / count;
+    // Copies of several shapes are taken apart by one block for each lane.
+    let full = if shapes > 1 { separate::MOST_PAIRS / count.saturating_mul(count) } else { FULL / numbers / count };
     match (device.backend(), budget) {
         (Backend::Cuda, _) => full.max(FULL_OF_ONE / count).clamp(8, 256),
         (Backend::Cpu, Budget::Steps(_)) => FEW,

@@ -218,7 +218,7 @@ impl<'a, T: LaneReal> Search<'a, T> {
         for group in groups {
             offsets.push(offsets[offsets.len() - 1] + group.starts);
         }
-        let separates = problem.shapes.len() > 1 && separate::can(&offsets);
+        let separates = problem.shapes.len() > 1 && separate::can(problem, &offsets);
         let source = Source::new(task, if separates { APART_DENSITY } else { FIRST_DENSITY }, seed, cancel);
         let mut randoms: Vec<Random> = (0..offsets[groups.len()] as u64).map(|lane| Random::new(seed, lane)).collect();
         let mut current = State::default();
@@ -288,7 +288,11 @@ impl<'a, T: LaneReal> Search<'a, T> {
                 Budget::Time(time) => start.elapsed().as_secs_f64() / time.as_secs_f64(),
             };
             let first = self.squeezes == 0 || self.starts_afresh && share(self.steps) < STARTING;
-            let whole = if self.separates { self.tighten(left, limit)? } else { self.squeeze(left, first, limit)? };
+            let whole = match self.separates {
+                // What it leaves can be chosen from at any time.
+                true => self.tighten(left, limit).map(|()| true)?,
+                false => self.squeeze(left, first, limit)?,
+            };
             // The first one is the better for half a squeeze; later ones are the worse for their changes.
             if whole || self.squeezes == 0 {
                 let tried = self.lanes.state()?;
@@ -349,25 +353,26 @@ impl<'a, T: LaneReal> Search<'a, T> {
     }
 
     /// Makes all packings' containers smaller, takes their copies apart, and squeezes what comes of it, by at most so many
-    /// steps. Says that it can be chosen from, which is so at any time.
-    fn tighten(&mut self, most: usize, limit: &Limit) -> Result<bool, PackError> {
+    /// steps.
+    fn tighten(&mut self, most: usize, limit: &Limit) -> Result<(), PackError> {
         let Task { problem, groups, .. } = self.task;
-        let first = self.squeezes == 0;
         let Search { randoms, fresh, current, .. } = self;
         let kinds: Vec<&[u32]> = kinds_of(groups).collect();
         let changed = |(lane, (random, fresh)): (usize, (&mut Random, &mut Option<Vec<usize>>))| {
             let (mut poses, mut side) = (current.poses(lane).to_vec(), current.sides[lane]);
-            let [least, most] = if first { FIRST_TIGHTER } else { TIGHTER };
+            let new = fresh.take().is_some();
+            let [least, most] = if new { FIRST_TIGHTER } else { TIGHTER };
             let factor = 1.0 - random.between(least, most);
-            if fresh.take().is_none() {
+            if !new {
                 if random.unit() < DISRUPTED {
                     for _ in 0..=random.below(MOST_EXCHANGED) {
                         exchange(random, &problem.turns, kinds[lane], &mut poses);
                     }
                 }
                 let across = if problem.container.width().is_some() { 1.0 } else { factor };
-                for [x, y, _] in &mut poses {
+                for [x, y, theta] in &mut poses {
                     (*x, *y) = (*x * across, *y * factor);
+                    *theta -= TAU * (*theta / TAU).round();
                 }
                 side *= factor;
             }
@@ -388,7 +393,7 @@ impl<'a, T: LaneReal> Search<'a, T> {
             ..Squeeze::new(problem, [APART_RATE, RATE[1]], Some(APART_PRESSURE))
         };
         self.steps += taken + self.lanes.squeeze(&schedule, limit)?;
-        Ok(true)
+        Ok(())
     }
 
     /// Puts loose poses of every lane where there is most room for them.
