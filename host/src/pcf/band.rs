@@ -18,9 +18,8 @@ const TASK: usize = 1 << 14;
 /// How many points are uploaded at a time.
 const PIECE: usize = 1 << 18;
 
-/// The most pieces that wait for their upload, on a stream that has nothing else to do and on one that has. Where an
-/// upload begins at once, waiting for it takes less time than page-locked memory for another one.
-const STAGES: usize = 4;
+/// The most pieces that wait for their upload. While a device is idle it takes one or two, and page-locked memory for
+/// more would take longer than the upload.
 const MOST_STAGES: usize = 64;
 
 /// Positions for so many functions in an order.
@@ -81,10 +80,10 @@ impl<T: Pod> Stage<T> {
 }
 
 impl<T: PcfReal> Staging<T> {
-    /// Memory for a piece: used again where an upload is done, or must be waited for, as there are so many.
-    fn stage(&mut self, most: usize) -> Result<Stage<T::Segment>, DeviceError> {
+    /// Memory for a piece: used again where an upload is done, or must be waited for.
+    fn stage(&mut self) -> Result<Stage<T::Segment>, DeviceError> {
         let free = match self.segments.front() {
-            Some(Stage(Some(upload))) => self.segments.len() >= most || upload.is_done()?,
+            Some(Stage(Some(upload))) => self.segments.len() >= MOST_STAGES || upload.is_done()?,
             first => first.is_some(),
         };
         Ok(if free { self.segments.pop_front() } else { None }.unwrap_or(Stage(None)))
@@ -148,12 +147,11 @@ impl<T: PcfReal> Bands<T> {
         }
         let staging = &mut self.staging[self.turn];
         self.segments.ensure(points.len())?;
-        let most_stages = if stream.is_done()? { STAGES } else { MOST_STAGES };
         let mut ends = offsets[1..].iter().map(|end| end - first - 1).peekable();
         // A piece is on its way while the next one is filled.
         for start in (0..points.len()).step_by(PIECE) {
             let end = points.len().min(start + PIECE);
-            let mut stage = staging.stage(most_stages)?;
+            let mut stage = staging.stage()?;
             stage.upload(stream, self.segments.view_mut(start..end)?, |segments| {
                 segments.par_chunks_mut(TASK).enumerate().for_each(|(task, segments)| {
                     // A segment ends where the next one starts.
