@@ -16,7 +16,7 @@ use crate::device::{Buffer, Device, DeviceError, Pending, PinnedBuffer, Stream, 
 const TASK: usize = 1 << 14;
 
 /// How many points are uploaded at a time.
-const PIECE: usize = 1 << 18;
+const PIECE: usize = 1 << 20;
 
 /// The most pieces that wait for their upload. While a device is idle it takes one or two, and page-locked memory for
 /// more would take longer than the upload.
