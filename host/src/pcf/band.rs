@@ -20,7 +20,7 @@ const PIECE: usize = 1 << 20;
 
 /// The most pieces that wait for their upload. While a device is idle it takes one or two, and page-locked memory for
 /// more would take longer than the upload.
-const MOST_STAGES: usize = 64;
+const MOST_STAGES: usize = 16;
 
 /// Positions for so many functions in an order.
 const fn positions(functions: usize) -> usize {
