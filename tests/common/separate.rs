@@ -116,7 +116,9 @@ pub fn separate<T: OverlapReal + separate::separate::Instance>(
             let (blocks, fresh) = (packings.len() as u32, u32::from(launch == 0));
             launch!(
                 stream,
-                separate::separate::<T><<<blocks, parts * PLACES>>>(source, within, copies, record, rounds, seed + launch as u64, fresh)
+                separate::separate::<T><<<blocks, parts * PLACES>>>(
+                    source, within, copies, record, rounds, seed + launch as u64, fresh
+                )
             )?;
         }
     }
