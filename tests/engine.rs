@@ -313,7 +313,7 @@ fn room_is_taken_meanwhile() -> Result<(), EngineError> {
     for directory in in_memory.into_iter().chain(tempfile::tempdir()) {
         let path = directory.path().join("d.npy");
         let (rows, cols) = (2900, 3000);
-        let begun = NpyFile::<f64>::begin_at(warpsmith::files::Destination::prepare(&path)?, &[rows, cols], None)?;
+        let begun = NpyFile::<f64>::begin_at(warpsmith::io::files::Destination::prepare(&path)?, &[rows, cols], None)?;
         let engine = Engine::new([Device::cpu()])?;
         let op = Numbers { before: |_| {} };
         engine.prepare(&op, (rows, cols), Coverage::Full)?;

@@ -16,10 +16,10 @@ use ndarray::{Array1, Array2};
 use ndarray_npy::NpzReader;
 use proptest::prelude::*;
 use warpsmith::{
+    common::Real,
     device::{Backend, Buffer, Device},
     engine::{Cancel, Control, Engine, EngineError, Settings, Trace},
     pcf::{Layout, Measure, Pairwise, PairwiseError, Pcf, PcfKernel, PcfReal, PcfSet, Point, lp_distance, random},
-    real::Real,
 };
 
 type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;

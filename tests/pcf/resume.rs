@@ -13,7 +13,7 @@ use serde_json::Value;
 use warpsmith::{
     device::Device,
     engine::{Cancel, Checkpoint, Control, Engine, EngineError, NpyFile, Queue, Settings},
-    files::Destination,
+    io::files::Destination,
     pcf::{Layout, Pairwise, io, random},
 };
 

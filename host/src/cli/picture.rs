@@ -8,7 +8,7 @@ use plotters::{
     prelude::{DrawingArea, DrawingBackend, IntoDrawingArea as _},
     style::{FontStyle, register_font},
 };
-use warpsmith::files::Destination;
+use warpsmith::io::files::Destination;
 
 use super::{failure::Failure, output::Files};
 

@@ -38,7 +38,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::{
     Dag, Kind, OpId, Platform, RulesError, Schedule, Step, Timeline, error::check_time, json::parse, schedule::check_streams,
 };
-use crate::read::quoted;
+use crate::io::quoted;
 
 /// The JSON schema of all messages, of either side.
 pub const SCHEMA: &str = include_str!("protocol.schema.json");

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::error::check_time;
 use super::{Dag, RulesError, Timeline, Traversal, labels::percentile, schedule::MAX_STREAMS};
-use crate::files::{Destination, FileError, Reason};
-use crate::read::{Lines, Table, brief, quoted, reserve};
+use crate::io::files::{Destination, FileError, Reason};
+use crate::io::{Lines, Table, brief, quoted, reserve};
 
 /// The first line of a file of runs.
 const MAGIC: &str = "# warpsmith rules 1";

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{BlockScheduler, EngineError};
-use crate::files::{FileError, keep};
+use crate::io::files::{FileError, keep};
 
 /// Deals out the blocks of a matrix. By default a computation deals them to its own devices, from the first to the last.
 pub trait Queue: Sync {

@@ -1,8 +1,9 @@
 //! What can go wrong between blocks and output.
 
 use super::Block;
+use crate::common::Cancelled;
 use crate::device::{Bytes, DeviceError};
-use crate::files::FileError;
+use crate::io::files::FileError;
 use crate::threads::ThreadsError;
 
 /// So many devices, in words.
@@ -117,4 +118,10 @@ pub enum EngineError {
         /// The block that was being written.
         other: Block,
     },
+}
+
+impl From<Cancelled> for EngineError {
+    fn from(_: Cancelled) -> Self {
+        EngineError::Cancelled
+    }
 }

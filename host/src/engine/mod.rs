@@ -14,7 +14,6 @@
 //! The method, and the worked examples in the tests, are those of masspcf's "CUDA block execution engine".
 
 mod by_rows;
-mod cancel;
 mod cells;
 mod checkpoint;
 mod device_matrix;
@@ -27,8 +26,8 @@ mod schedule;
 mod trace;
 mod writer;
 
+pub use crate::common::Cancel;
 pub use by_rows::{Below, BlockEntries, ByRows, DeviceEntry, FixedPoint, FoundBelow, Lists, RowReducer, Smallest, Sums};
-pub use cancel::Cancel;
 pub use cells::Cells;
 pub use checkpoint::{Checkpoint, Queue};
 pub use device_matrix::DeviceMatrix;

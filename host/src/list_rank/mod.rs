@@ -23,7 +23,6 @@
 //! found on the host, and named.
 
 mod check;
-pub(crate) mod clock;
 #[cfg(feature = "ranks")]
 pub mod distributed;
 mod error;
@@ -35,8 +34,9 @@ mod ranker;
 pub use check::{diagnose, rank_sequentially};
 pub use error::ListError;
 pub use level::Weight;
-pub use ranker::{Forest, ListRanker, Report, StepTime};
+pub use ranker::{Forest, ListRanker, Report};
 
+pub use crate::common::StepTime;
 use crate::device::Device;
 
 /// How the elements' results are written to memory.

@@ -12,11 +12,11 @@ use gpu_kernels::list_rank::{
 
 use super::{
     Options, Weight,
-    clock::Clock,
     level::Levels,
     ranker::{BLOCK, WALK_BLOCK, blocks},
 };
 use crate::{
+    common::Clock,
     device::{Backend, Buffer, Device, DeviceError, Stream, View},
     launch,
 };

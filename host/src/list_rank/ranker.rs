@@ -4,11 +4,11 @@ use gpu_kernels::list_rank::{Status, finish, prepare, splitters::Splitters};
 
 use super::{
     ListError, Options, Scan, SplitterRule, Strategy, Weight, check,
-    clock::Clock,
     pipeline::{Head, Job, Lists, Pipeline, Plan},
 };
 use crate::{
     collectives::{ScanWorkspace, exclusive_scan},
+    common::{Clock, StepTime},
     device::{Backend, Buffer, Device, DeviceError, LaunchConfig, Stream},
     launch,
 };
@@ -21,18 +21,6 @@ pub const WALK_BLOCK: u32 = 128;
 /// Blocks for one thread per element.
 pub fn blocks(n: usize, block: u32) -> u32 {
     LaunchConfig::for_elements(n, block).grid.x
-}
-
-/// One step of a ranking.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct StepTime {
-    /// What it did.
-    pub name: &'static str,
-    /// How long it took, in ms; 0 where the ranker doesn't measure.
-    pub ms: f64,
-    /// The bytes that it must move: each array element that is read or written, once.
-    pub bytes: u64,
 }
 
 /// How a ranking went.

@@ -4,7 +4,7 @@ use std::{fmt, path::Path};
 
 use crate::{
     device::DeviceError,
-    files::{FileError, Reason},
+    io::files::{FileError, Reason},
 };
 
 /// Why shapes or poses could not be made, read or used. Pieces, vertices, edges, packings and poses are named by their

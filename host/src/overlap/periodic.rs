@@ -13,7 +13,7 @@ use std::f64::consts::{FRAC_PI_2, PI, TAU};
 use rayon::prelude::*;
 
 use super::{Lattice, Point, Shape, convex::bounds, pack::Turns, random::Random};
-use crate::engine::Cancel;
+use crate::common::Cancel;
 
 /// A packing that repeats by a lattice.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 
 use gpu_kernels::overlap::{Scalar, boundary, direct, grid, queue, sums, transform, tree};
 
-use crate::real::Real;
+use crate::common::Real;
 
 /// `f32` or `f64`: the type of poses and results on the device.
 pub trait OverlapReal:

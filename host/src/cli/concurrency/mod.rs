@@ -15,7 +15,7 @@ use serde::Serialize;
 use warpsmith::{
     concurrency::{MOST_ITERATIONS, MOST_POSES, MOST_RUNS, Options, Study, findings, findings::Findings},
     device::{Backend, Device},
-    files::{Destination, FileError},
+    io::files::{Destination, FileError},
 };
 
 use super::{Global, count, failure::Failure, format, output::Files, picture, progress::Progress, size, terminal};

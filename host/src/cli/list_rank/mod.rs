@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use ranking::Job;
 use warpsmith::{
     device::{Backend, Device},
-    files::Destination,
+    io::files::Destination,
     list_rank::{Options, Scan, SplitterRule, Strategy, generate},
     ranks::threads,
 };

@@ -10,13 +10,16 @@ use std::{
 use bytemuck::cast_slice_mut;
 use serde::Serialize;
 use warpsmith::{
+    common::chain,
     device::{Backend, Buffer, Device, Stream},
     engine::NpyFile,
-    files::{Destination, FileError, Reason, chain},
+    io::{
+        Source,
+        files::{Destination, FileError, Reason},
+        npy::{Kind, Reader},
+    },
     list_rank::distributed::{self, DistributedError, DistributedRanker, Options, Report, layout},
-    npy::{Kind, Reader},
     ranks::{Communicator, threads},
-    read::Source,
 };
 
 use super::{Arguments, BLOCK, ListKind, Place, Splitters};

@@ -12,8 +12,9 @@ use std::{
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use warpsmith::{
+    common::chain,
     device::{Backend, Device},
-    files::{Destination, chain},
+    io::files::Destination,
     overlap::{
         Boundary, OverlapError, Packings, Shape,
         io::{Format, PoseFile, PoseLayout, read_poses, read_shape, save_poses_at},

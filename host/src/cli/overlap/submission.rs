@@ -11,7 +11,8 @@ use std::{
 use clap::Args;
 use serde::Serialize;
 use warpsmith::{
-    files::{Destination, FileError, chain},
+    common::chain,
+    io::files::{Destination, FileError},
     overlap::{
         Packings, Shape,
         contest::{Check, MOST_TREES},

@@ -16,7 +16,7 @@ use warpsmith::{
             fit::{self, Agreement, Fit, HeldOut, Options, Parameter},
         },
     },
-    files::Destination,
+    io::files::Destination,
 };
 
 use super::{

@@ -8,7 +8,7 @@ use std::{
 
 use warpsmith::{
     design_rules::{About, Dag, Journal, Measured, Platform, RulesError, Run, Runs, Schedule, Timeline},
-    files::{Destination, FileError},
+    io::files::{Destination, FileError},
 };
 
 use crate::cli::{failure::Failure, interrupt::Interrupt};

@@ -10,8 +10,8 @@ use super::super::{Dag, RulesError, Schedule};
 use super::program::guarded;
 use super::rank::{Rank, Statistic, Times};
 use super::{Platform, Setup, Span, Timeline};
+use crate::common::{chain, reason};
 use crate::device::Device;
-use crate::files::{chain, reason};
 use crate::ranks::{AbortOnPanic, Communicator, RanksError, threads};
 
 /// What rank 0 asks all ranks to do.

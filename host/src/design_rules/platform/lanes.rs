@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use super::super::{OpId, RulesError};
 use super::program::{Program, guarded};
+use crate::common::reason;
 use crate::device::{Backend, Device, Event, Stream};
-use crate::files::reason;
 
 /// What a schedule's streams and events come to.
 pub(super) enum Lanes {

@@ -57,8 +57,8 @@ use super::{
     ranker::{BLOCK, blocks},
 };
 use crate::{
+    common::chain,
     device::{Buffer, Device, DeviceError, Stream},
-    errors::chain,
     launch,
     ranks::Communicator,
 };

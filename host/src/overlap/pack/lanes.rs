@@ -9,8 +9,8 @@ use gpu_kernels::overlap::{
 
 use super::{PackError, Separation, Turns, problem::Problem};
 use crate::{
+    common::Cancel,
     device::{Buffer, Device, Event, Graph, Stream},
-    engine::Cancel,
     launch,
     overlap::{Overlap, OverlapError, OverlapReal, Packings, Scene, Wanted},
 };

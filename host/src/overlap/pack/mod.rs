@@ -48,8 +48,8 @@ use std::{
 };
 
 use crate::{
+    common::Cancel,
     device::{Backend, Device, threads},
-    engine::Cancel,
     overlap::{Boundary, Shape},
     ranks::{self, Communicator},
 };
@@ -528,7 +528,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn check(&self) -> Result<(), PackError> {
-        if self.abandoned && self.cancel.is_cancelled() { Err(PackError::Cancelled) } else { Ok(()) }
+        if self.abandoned { Ok(self.cancel.check()?) } else { Ok(()) }
     }
 
     /// A packing for each group, and the steps that were taken. `progress` hears of every squeeze.

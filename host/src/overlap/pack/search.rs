@@ -17,8 +17,8 @@ use super::{
     valid::Finalists,
 };
 use crate::{
+    common::Cancel,
     device::Device,
-    engine::Cancel,
     overlap::{Periodic, random::Random},
 };
 

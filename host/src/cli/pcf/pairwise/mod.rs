@@ -19,8 +19,10 @@ use rayon::prelude::*;
 use show::Shown;
 use warpsmith::{
     engine::{Checkpoint, Control, Engine, NpyFile, Queue, Report, Settings, Trace, condensed_len, dense_len},
-    files::Destination,
-    npy::{self, Kind},
+    io::{
+        files::Destination,
+        npy::{self, Kind},
+    },
     pcf::{Layout, Measure, Pairwise, PairwiseError, PcfError, PcfReal, PcfSet, io::PcfData},
 };
 

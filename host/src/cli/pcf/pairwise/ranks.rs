@@ -7,7 +7,7 @@ use ndarray_npy::WritableElement;
 use warpsmith::{
     device::Device,
     engine::{Begun, BlockScheduler, Checkpoint, EngineError, NpyFile, Report},
-    files::FileError,
+    io::files::FileError,
     ranks::Communicator,
 };
 

@@ -8,9 +8,11 @@ use std::{
 
 use rayon::prelude::*;
 use warpsmith::{
-    npy::{Element, Kind, Reader},
+    io::{
+        Reason, Source,
+        npy::{Element, Kind, Reader},
+    },
     pcf,
-    read::{Reason, Source},
 };
 
 use super::Triangle;
