@@ -7,6 +7,7 @@ use crate::common::Real;
 /// `f32` or `f64`: the type of poses and results on the device.
 pub trait OverlapReal:
     Real
+    + crate::io::npy::Element
     + Scalar
     + transform::piece_counts::Instance
     + transform::transform::Instance
