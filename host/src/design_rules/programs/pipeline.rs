@@ -21,7 +21,7 @@ use super::super::platform::{Program, Setup};
 use super::super::{Dag, OpId, RulesError};
 use super::{nan, read, write};
 use crate::device::{Buffer, Device, MappedBuffer, Stream};
-use crate::engine::{Block, Dense, Writer as _, dense_len, zeroed_vec};
+use crate::engine::{Block, HostMatrix, Writer as _, dense_len, zeroed_vec};
 use crate::pcf::{self, PcfReal, PcfSet, ResidentRows};
 use crate::ranks::Communicator;
 
@@ -179,7 +179,7 @@ impl<T: PcfReal> Pipeline<T> {
         let entries = unsafe { host.as_slice() };
         let rows = block.rows.start - self.rows.start..block.rows.end - self.rows.start;
         let mut matrix = write(&self.matrix);
-        let dense = Dense::new(self.rows.len(), self.set.len(), &mut matrix)?;
+        let dense = HostMatrix::full(self.rows.len(), self.set.len(), &mut matrix)?;
         Ok(dense.scatter(&Block { rows, cols: block.cols.clone() }, &entries[..block.entries()])?)
     }
 
