@@ -96,7 +96,7 @@ pub enum DeviceError {
     /// Two things that must be of one length are not.
     #[error("{what} has {found} elements where {expected} are needed")]
     LengthMismatch {
-        /// The one of the two.
+        /// The mismatched object.
         what: &'static str,
         /// Its length in elements.
         found: usize,
