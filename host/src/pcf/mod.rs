@@ -34,7 +34,6 @@ mod real;
 mod reduced;
 mod repair;
 #[cfg(feature = "rules")]
-mod resident;
 mod scalar;
 mod set;
 
@@ -46,6 +45,5 @@ pub use real::PcfReal;
 pub use reduced::{Nearest, Sparse};
 pub use repair::Repairs;
 #[cfg(feature = "rules")]
-pub(crate) use resident::ResidentRows;
 pub use scalar::{integral, l2_inner, lp_distance, lp_norm};
 pub use set::{Pcf, PcfRef, PcfSet, Point};

@@ -4,15 +4,16 @@ use cuda_std::I32x2;
 use gpu_kernels::overlap::layout::{Frame, ROWS, Tile};
 
 use super::{
-    OverlapError, OverlapReal, Packings, Search, Wanted,
+    Search, Wanted,
     buffers::{ByPose, List, OutsideByPose, Rest},
-    evaluator::Shapes,
     search,
+    shapes::Shapes,
     tree::TreeBuffers,
 };
 use crate::{
     collectives::ScanWorkspace,
     device::{Buffer, Device, DeviceError, Stream, ViewMut},
+    overlap::{OverlapError, OverlapReal, Packings},
 };
 
 /// Angles beyond this are reduced on the host: kernels reduce up to 2^20.
@@ -27,30 +28,30 @@ const MAX_ANGLE: f64 = 524_288.0;
 pub struct Scene<T: OverlapReal> {
     /// The number of the evaluator that it was loaded by.
     pub(super) owner: u64,
-    pub(super) sizes: Sizes,
-    pub(super) poses: Buffer<T>,
-    pub(super) scales: Buffer<T>,
-    pub(super) shape_of: Buffer<u32>,
+    pub(in crate::overlap) sizes: Sizes,
+    pub(in crate::overlap) poses: Buffer<T>,
+    pub(in crate::overlap) scales: Buffer<T>,
+    pub(in crate::overlap) shape_of: Buffer<u32>,
     /// Each row's first piece; empty where there is but one shape.
-    pub(super) first_piece: Buffer<u32>,
+    pub(in crate::overlap) first_piece: Buffer<u32>,
     /// For sums of pieces, where there are several shapes, and rows are in an order of their own.
     pub(super) piece_scan: Option<ScanWorkspace>,
     pub(super) packing_of: Buffer<u32>,
     /// Where each packing's poses start, and the end.
-    pub(super) offsets: Buffer<u32>,
+    pub(in crate::overlap) offsets: Buffer<u32>,
     pub(super) frames: Buffer<Frame<T>>,
-    pub(super) list: List<T>,
+    pub(in crate::overlap) list: List<T>,
     pub(super) wraps: Buffer<I32x2>,
-    pub(super) grid: Option<GridBuffers<T>>,
-    pub(super) tree: Option<TreeBuffers<T>>,
+    pub(in crate::overlap) grid: Option<GridBuffers<T>>,
+    pub(in crate::overlap) tree: Option<TreeBuffers<T>>,
     pub(super) tiles: Buffer<Tile>,
     /// Where each packing's tiles start, and the end.
     pub(super) tile_offsets: Buffer<u32>,
     pub(super) partial: Buffer<T>,
     pub(super) rest: Rest<T>,
     pub(super) totals: Buffer<T>,
-    pub(super) by_pose: ByPose<T>,
-    pub(super) outside: OutsideByPose<T>,
+    pub(in crate::overlap) by_pose: ByPose<T>,
+    pub(in crate::overlap) outside: OutsideByPose<T>,
     pub(super) outside_totals: Buffer<T>,
     pub(super) by_scale_totals: Buffer<T>,
     /// In place of what a kernel takes and doesn't use.
@@ -59,7 +60,7 @@ pub struct Scene<T: OverlapReal> {
 
 /// The part that stays on the host.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Sizes {
+pub struct Sizes {
     pub offsets: Vec<usize>,
     pub shapes: Option<Vec<u32>>,
     /// The most poses of a packing, and the most tiles.
@@ -75,7 +76,7 @@ pub(super) struct Sizes {
 
 /// What sorting into cells needs.
 #[derive(Debug)]
-pub(super) struct GridBuffers<T: OverlapReal> {
+pub struct GridBuffers<T: OverlapReal> {
     /// Where each packing's cells start, and the end.
     pub capacity: Buffer<u32>,
     pub extents: Buffer<T>,

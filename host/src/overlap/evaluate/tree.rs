@@ -7,11 +7,12 @@ use gpu_kernels::overlap::{
     tree::{self, OrderArgs},
 };
 
-use super::{OverlapError, OverlapReal, Packings, scene::longest, search};
+use super::{scene::longest, search};
 use crate::{
     collectives::{self, SortWorkspace},
     device::{Buffer, Device, DeviceError, Stream},
     launch,
+    overlap::{OverlapError, OverlapReal, Packings},
 };
 
 /// Poses for each mark, but for the largest packings.
@@ -22,7 +23,7 @@ const THREADS: u32 = 128;
 
 /// The tree, and what makes it.
 #[derive(Debug)]
-pub(super) struct TreeBuffers<T: OverlapReal> {
+pub struct TreeBuffers<T: OverlapReal> {
     /// The most marks of a packing.
     most_marks: usize,
     /// Where each packing's marks start, and the end.

@@ -1,6 +1,6 @@
 //! How candidates are found: by a grid or by a tree.
 
-use super::{Lattice, OverlapReal, Packings, Point, lattice::length};
+use crate::overlap::{Lattice, OverlapReal, Packings, Point, lattice::length};
 
 /// How poses that may overlap are found, in packings of many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum Search {
 
 /// The smallest circle around a shape.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Around {
+pub struct Around {
     pub center: Point,
     pub radius: f64,
 }
@@ -30,7 +30,7 @@ const CROWD: (f64, f64) = (4.0, 2.0);
 const HEAP: (f64, f64, f64) = (4.0, 8.0, 128.0);
 
 /// How many cells a lattice's cell has in either direction, no more than poses.
-pub(super) fn cells_of_lattice(lattice: &Lattice, reach: f64, poses: usize) -> [f64; 2] {
+pub fn cells_of_lattice(lattice: &Lattice, reach: f64, poses: usize) -> [f64; 2] {
     let most = poses.max(1) as f64;
     let mut cells = lattice.inverse().map(|row| (1.0 / (reach * length(row))).floor().clamp(1.0, most));
     let too_many = cells[0] * cells[1] / most;
@@ -46,7 +46,7 @@ pub(super) fn cells_of_lattice(lattice: &Lattice, reach: f64, poses: usize) -> [
 }
 
 /// The least and the largest radius of a shape that has poses.
-pub(super) fn radii(packings: &Packings, shapes: &[Around]) -> [f64; 2] {
+pub fn radii(packings: &Packings, shapes: &[Around]) -> [f64; 2] {
     let mut used = vec![false; shapes.len()];
     match packings.shapes() {
         Some(indices) => indices.iter().for_each(|&shape| used[shape as usize] = true),
@@ -57,7 +57,7 @@ pub(super) fn radii(packings: &Packings, shapes: &[Around]) -> [f64; 2] {
 }
 
 /// What a circle's radius grows by, where rounding may have moved its centre.
-pub(super) fn slack<T: OverlapReal>(far: f64) -> f64 {
+pub fn slack<T: OverlapReal>(far: f64) -> f64 {
     16.0 * T::UNIT_ROUNDOFF * far
 }
 
@@ -91,7 +91,7 @@ fn has_heap(poses: &[[f64; 3]], width: f64) -> bool {
 
 /// Which is the faster for the packings of `from` poses or more, by how crowded a grid's cells would be: with a sample
 /// of poses, unless all cells can be as small as they should. Heaps are for a tree, whose warps share them out.
-pub(super) fn choose<T: OverlapReal>(
+pub fn choose<T: OverlapReal>(
     packings: &Packings,
     shapes: &[Around],
     reach: f64,

@@ -1,6 +1,7 @@
 //! Convex polygons on the host.
 
-use super::Point;
+/// x and y, in length units.
+pub type Point = [f64; 2];
 
 /// The intersection of two convex polygons whose vertices are in counter-clockwise order: its vertices, in the same
 /// order, of which some may repeat; none where the polygons have no area in common.
@@ -30,12 +31,12 @@ pub fn convex_intersection(first: &[Point], second: &[Point]) -> Vec<Point> {
 }
 
 /// Twice the area of the triangle, which is positive where it is counter-clockwise.
-pub(super) fn cross(a: Point, b: Point, c: Point) -> f64 {
+pub fn cross(a: Point, b: Point, c: Point) -> f64 {
     (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 }
 
 /// The area of a polygon: positive where its vertices are in counter-clockwise order.
-pub(super) fn area(ring: &[Point]) -> f64 {
+pub fn area(ring: &[Point]) -> f64 {
     let [low, high] = bounds(ring);
     // From the middle, so that no digits are lost to the distance from the origin.
     let middle = [0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1])];
@@ -44,7 +45,7 @@ pub(super) fn area(ring: &[Point]) -> f64 {
 
 /// The polygon with its edges moved outwards by `margin`. Corners so sharp that they would go far end some ten margins
 /// away.
-pub(super) fn grown(ring: &[Point], margin: f64) -> Vec<Point> {
+pub fn grown(ring: &[Point], margin: f64) -> Vec<Point> {
     let n = ring.len();
     let normal = |index: usize| {
         let (from, to) = (ring[index % n], ring[(index + 1) % n]);
@@ -61,7 +62,7 @@ pub(super) fn grown(ring: &[Point], margin: f64) -> Vec<Point> {
 
 /// The corners of the least convex polygon around points, counter-clockwise (A. M. Andrew, *Another Efficient Algorithm
 /// for Convex Hulls in Two Dimensions*, 1979).
-pub(super) fn hull(mut points: Vec<Point>) -> Vec<Point> {
+pub fn hull(mut points: Vec<Point>) -> Vec<Point> {
     points.sort_by(|a, b| a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1])));
     points.dedup();
     let chain = |points: &mut dyn Iterator<Item = Point>| {
@@ -82,7 +83,7 @@ pub(super) fn hull(mut points: Vec<Point>) -> Vec<Point> {
 }
 
 /// A sum of many terms, as if it were rounded but once (Neumaier's way).
-pub(super) fn sum(terms: impl IntoIterator<Item = f64>) -> f64 {
+pub fn sum(terms: impl IntoIterator<Item = f64>) -> f64 {
     let (mut sum, mut lost) = (0.0f64, 0.0);
     for term in terms {
         let next = sum + term;
@@ -93,7 +94,7 @@ pub(super) fn sum(terms: impl IntoIterator<Item = f64>) -> f64 {
 }
 
 /// The corners of the smallest box with sides along the axes.
-pub(super) fn bounds<'a>(points: impl IntoIterator<Item = &'a Point>) -> [Point; 2] {
+pub fn bounds<'a>(points: impl IntoIterator<Item = &'a Point>) -> [Point; 2] {
     let none = [[f64::INFINITY; 2], [f64::NEG_INFINITY; 2]];
     points.into_iter().fold(none, |[low, high], point| {
         [[low[0].min(point[0]), low[1].min(point[1])], [high[0].max(point[0]), high[1].max(point[1])]]
@@ -101,7 +102,7 @@ pub(super) fn bounds<'a>(points: impl IntoIterator<Item = &'a Point>) -> [Point;
 }
 
 /// The points' distance.
-pub(super) fn distance(a: Point, b: Point) -> f64 {
+pub fn distance(a: Point, b: Point) -> f64 {
     (b[0] - a[0]).hypot(b[1] - a[1])
 }
 

@@ -1,6 +1,6 @@
 //! What can be asked for, and what comes of it.
 
-use super::OverlapReal;
+use crate::overlap::OverlapReal;
 
 /// What to compute besides the packings' totals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,7 +20,7 @@ impl Wanted {
     pub const ALL: Wanted = Wanted { per_pose: true, gradient: true };
 }
 
-/// Overlaps of one or more packings. Poses are in the order of [`Packings::poses`](super::Packings::poses).
+/// Overlaps of one or more packings. Poses are in the order of [`Packings::poses`](crate::overlap::Packings::poses).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Evaluation<T: OverlapReal> {

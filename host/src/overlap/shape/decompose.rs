@@ -7,17 +7,14 @@
 use robust::{Coord, orient2d};
 use spade::{ConstrainedDelaunayTriangulation, HasPosition, Point2, Triangulation as _};
 
-use super::{
-    Point,
-    convex::{area, distance},
-};
+use super::convex::{Point, area, distance};
 
 /// No half-edge.
 const NONE: usize = usize::MAX;
 
 /// Positive where a, b, c turn left, negative where they turn right; 0 where they are exactly on a line. About twice
 /// the triangle's area.
-pub(super) fn turn(a: Point, b: Point, c: Point) -> f64 {
+pub fn turn(a: Point, b: Point, c: Point) -> f64 {
     let coord = |[x, y]: Point| Coord { x, y };
     orient2d(coord(a), coord(b), coord(c))
 }
@@ -48,7 +45,7 @@ struct Mesh {
 ///
 /// Pieces are counter-clockwise, and none of their vertices is closer than `flat` to the line between its neighbours.
 /// What is thinner is left out; `flat` is about the rounding of a coordinate.
-pub(super) fn convex_pieces(ring: &[Point], flat: f64) -> Vec<Vec<Point>> {
+pub fn convex_pieces(ring: &[Point], flat: f64) -> Vec<Vec<Point>> {
     if is_convex(ring) {
         return vec![ring.to_vec()];
     }
@@ -150,7 +147,7 @@ impl Mesh {
 }
 
 /// Drops vertices that are no farther than `flat` from the line between their neighbours.
-pub(super) fn straighten(ring: &mut Vec<Point>, flat: f64) {
+pub fn straighten(ring: &mut Vec<Point>, flat: f64) {
     let mut index = 0;
     // This many vertices in a row were kept.
     let mut kept = 0;
@@ -173,7 +170,7 @@ pub(super) fn straighten(ring: &mut Vec<Point>, flat: f64) {
 
 /// Cuts a convex polygon into as few quads as there can be: slices from one end to the other. A triangle repeats its
 /// last vertex. Vertices are numbered as `gpu_kernels::overlap::clip::Quad` wants them.
-pub(super) fn quads(piece: &[Point]) -> impl Iterator<Item = [Point; 4]> + '_ {
+pub fn quads(piece: &[Point]) -> impl Iterator<Item = [Point; 4]> + '_ {
     let slices = piece.len().saturating_sub(2).div_ceil(2);
     (0..slices).map(|slice| {
         // Half of what is left is ahead, half behind.

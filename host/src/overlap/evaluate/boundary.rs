@@ -4,9 +4,10 @@ use std::f64::consts::{PI, TAU};
 
 use robust::{Coord, incircle, orient2d};
 
-use super::{
-    OverlapError, Point, Shape, convex,
-    shape::{LARGEST, SMALLEST, enclosing_circle},
+use crate::overlap::{
+    OverlapError, Point, Shape,
+    error::{LARGEST, SMALLEST},
+    shape::{convex, enclosing_circle},
 };
 
 /// Half-planes around a disk, to keep centres in; and the sides of a disk that is drawn.
@@ -95,7 +96,7 @@ impl Boundary {
     }
 
     /// Whether it is a disk.
-    pub(super) fn is_disk(&self) -> bool {
+    pub(in crate::overlap) fn is_disk(&self) -> bool {
         matches!(self.form, Form::Disk)
     }
 
@@ -123,7 +124,7 @@ impl Boundary {
     }
 
     /// The scale at which it has this area.
-    pub(super) fn scale_of(&self, area: f64) -> f64 {
+    pub(in crate::overlap) fn scale_of(&self, area: f64) -> f64 {
         match &self.form {
             Form::Square(shape) | Form::Polygon(shape, _) => (area / shape.area()).sqrt(),
             Form::Strip { width, .. } => area / width,
@@ -132,7 +133,7 @@ impl Boundary {
     }
 
     /// By how much its area grows with the scale, over that of a square of the same area.
-    pub(super) fn growth(&self, area: f64) -> f64 {
+    pub(in crate::overlap) fn growth(&self, area: f64) -> f64 {
         match &self.form {
             Form::Square(_) => 1.0,
             Form::Polygon(shape, _) => shape.area().sqrt(),
@@ -142,7 +143,7 @@ impl Boundary {
     }
 
     /// Whether half a turn takes it to itself.
-    pub(super) fn is_symmetric(&self) -> bool {
+    pub(in crate::overlap) fn is_symmetric(&self) -> bool {
         let Form::Polygon(shape, _) = &self.form else { return true };
         let corners = &shape.pieces()[0];
         let opposite =
@@ -151,7 +152,7 @@ impl Boundary {
     }
 
     /// Convex quads that make it up; none of a disk.
-    pub(super) fn quads(&self) -> &[[Point; 4]] {
+    pub(in crate::overlap) fn quads(&self) -> &[[Point; 4]] {
         match &self.form {
             Form::Square(shape) | Form::Polygon(shape, _) | Form::Strip { unit: shape, .. } => shape.quads(),
             Form::Disk => &[],
@@ -160,7 +161,7 @@ impl Boundary {
 
     /// For each edge the inward unit normal, the distance from the origin at scale 0, and what a unit of scale adds to
     /// it; around a disk, of a polygon.
-    pub(super) fn half_planes(&self) -> Vec<[f64; 4]> {
+    pub(in crate::overlap) fn half_planes(&self) -> Vec<[f64; 4]> {
         match &self.form {
             Form::Square(shape) => half_planes(&shape.pieces()[0]),
             Form::Polygon(_, planes) => planes.clone(),
@@ -197,7 +198,7 @@ impl Boundary {
     }
 
     /// The least scale at which the points are inside, where they stand; none where a strip is too narrow for them.
-    pub(super) fn scale_around<'a>(&self, points: impl IntoIterator<Item = &'a Point>) -> Option<f64> {
+    pub(in crate::overlap) fn scale_around<'a>(&self, points: impl IntoIterator<Item = &'a Point>) -> Option<f64> {
         let points = points.into_iter();
         match &self.form {
             Form::Square(_) => Some(points.flatten().fold(0.0f64, |farthest, number| farthest.max(2.0 * number.abs()))),
@@ -214,7 +215,7 @@ impl Boundary {
     }
 
     /// How far out a point is: the scale at which it is at an end, or on the boundary.
-    pub(super) fn level(&self, [x, y]: Point) -> f64 {
+    pub(in crate::overlap) fn level(&self, [x, y]: Point) -> f64 {
         match &self.form {
             Form::Strip { .. } => 2.0 * y.abs(),
             _ => self.scale_around([&[x, y]]).unwrap_or(0.0),
@@ -222,7 +223,7 @@ impl Boundary {
     }
 
     /// The scale at which a circle about the origin is inside, unless a strip is too narrow for it.
-    pub(super) fn scale_around_circle(&self, radius: f64) -> f64 {
+    pub(in crate::overlap) fn scale_around_circle(&self, radius: f64) -> f64 {
         let planes = self.half_planes();
         planes.iter().filter(|plane| plane[3] > 0.0).map(|plane| (radius - plane[2]) / plane[3]).fold(0.0, f64::max)
     }
@@ -234,7 +235,7 @@ impl Boundary {
     }
 
     /// The vector that brings the points to where the least scale is around them.
-    pub(super) fn middle(&self, points: &[Point]) -> Point {
+    pub(in crate::overlap) fn middle(&self, points: &[Point]) -> Point {
         match &self.form {
             Form::Square(_) | Form::Strip { .. } => {
                 let [low, high] = convex::bounds(points);
@@ -246,7 +247,7 @@ impl Boundary {
     }
 
     /// The least scale around the points, where they stand, at which it [contains](Self::contains) them.
-    pub(super) fn scale_containing(&self, points: &[Point]) -> Option<f64> {
+    pub(in crate::overlap) fn scale_containing(&self, points: &[Point]) -> Option<f64> {
         let mut scale = self.scale_around(points)?;
         for step in 0..ROUNDINGS {
             if self.contains(scale, points) {
