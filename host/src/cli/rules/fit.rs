@@ -25,15 +25,7 @@ use super::{
     program::Choice,
     scatter::Scatter,
 };
-use crate::cli::{
-    Global,
-    failure::Failure,
-    format,
-    output::Files,
-    picture::{self, Drawing as _},
-    progress::Progress,
-    terminal,
-};
+use crate::cli::{Global, draw::Target, failure::Failure, format, output::Files, progress::Progress, terminal};
 
 /// A rank correlation below which a machine is of no use.
 const POOR: f64 = 0.5;
@@ -128,7 +120,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let inputs = [&arguments.runs].into_iter().chain(others.into_iter().flatten());
     let mut files = Files::reading(inputs);
     let destination = files.write(&arguments.output)?;
-    let plot = arguments.plot.as_ref().map(|path| picture::prepare(&mut files, path)).transpose()?;
+    let plot = arguments.plot.as_ref().map(|path| Target::prepare(&mut files, path)).transpose()?;
     let runs = Runs::read(&arguments.runs)?;
     let choice = Choice::of(&runs, &arguments.runs)?;
     let mut start = arguments.machine.as_deref().map_or_else(|| Ok(Machine::data_sheet()), read_machine)?;
@@ -155,11 +147,10 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     };
     drop(spinner);
     // What can't be drawn is said before the machine is written.
-    let picture = plot.map(|(format, destination)| (scatter(&runs, &fitted.held_out).draw(format), destination));
-    write(&destination, &fitted.machine)?;
-    if let Some((picture, destination)) = picture {
-        picture::write(&destination, picture)?;
+    if let Some(target) = plot {
+        target.write(&scatter(&runs, &fitted.held_out))?;
     }
+    write(&destination, &fitted.machine)?;
     let object = Object {
         system: "rules",
         command: "fit",

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use plotters::{coord::Shift, prelude::*};
 
-use crate::cli::picture::{Drawing, FONT};
+use crate::cli::draw::{Drawing, FONT, Image};
 
 const BEFORE: RGBColor = RGBColor(150, 150, 150);
 const AFTER: RGBColor = RGBColor(31, 119, 180);
@@ -21,9 +21,11 @@ pub struct Scatter {
 }
 
 impl Drawing for Scatter {
-    const SIZE: (u32, u32) = (720, 700);
+    fn size(&self) -> (u32, u32) {
+        (720, 700)
+    }
 
-    fn draw_on<DB: DrawingBackend>(&self, root: &DrawingArea<DB, Shift>) -> Result<(), Box<dyn Error>>
+    fn draw_on<DB: DrawingBackend>(&self, root: &DrawingArea<DB, Shift>, _: u32) -> Result<Vec<Image>, Box<dyn Error>>
     where
         DB::ErrorType: 'static,
     {
@@ -62,14 +64,14 @@ impl Drawing for Scatter {
             .background_style(WHITE)
             .border_style(BLACK.mix(0.2))
             .draw()?;
-        Ok(root.present()?)
+        Ok(Vec::new())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::picture::Format;
+    use crate::cli::draw::Format;
 
     #[test]
     fn points_are_drawn_and_not_too_many() {
