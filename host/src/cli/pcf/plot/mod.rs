@@ -11,7 +11,7 @@ use matrix::Matrix;
 use serde::Serialize;
 use warpsmith::pcf::Layout;
 
-use crate::cli::{Global, failure::Failure, format, output::Files, picture, progress::Progress, terminal, utf8};
+use crate::cli::{Global, draw::Target, failure::Failure, format, output::Files, progress::Progress, terminal, utf8};
 
 /// Options of `pcf plot`.
 #[derive(Args, Debug)]
@@ -61,7 +61,7 @@ struct Object<'a> {
 /// Runs the command.
 pub fn run(global: &Global, arguments: &PlotArgs) -> Result<(), Failure> {
     let (input, output) = (&arguments.matrix, &arguments.output);
-    let (format, destination) = picture::prepare(&mut Files::reading([input]), output)?;
+    let target = Target::prepare(&mut Files::reading([input]), output)?;
     let progress = Progress::new(arguments.json || global.verbose > 0);
     let matrix = Matrix::open(input, arguments.layout)?;
     let (rows, columns) = (matrix.rows, matrix.columns);
@@ -73,11 +73,7 @@ pub fn run(global: &Global, arguments: &PlotArgs) -> Result<(), Failure> {
     let default_title = || format!("{}, {size}", input.file_name().unwrap_or_default().to_string_lossy());
     let title = arguments.title.clone().unwrap_or_else(default_title);
     let drawn = Picture { title: &title, rows, columns, heat: &heat };
-    let bytes = match format {
-        picture::Format::Png => drawn.png(),
-        picture::Format::Svg => drawn.svg(),
-    };
-    picture::write(&destination, bytes)?;
+    target.write(&drawn)?;
 
     let stats = &heat.entries;
     let finite = stats.min <= stats.max;

@@ -10,7 +10,8 @@ use plotters::{
     prelude::*,
 };
 
-use crate::cli::picture::{Drawing, FONT};
+use super::{Drawing, FONT, Image};
+use crate::cli::format;
 
 const SIZE: (u32, u32) = (1080, 520);
 /// Room for the lines' names, to the right.
@@ -50,9 +51,11 @@ pub struct Chart {
 }
 
 impl Drawing for Chart {
-    const SIZE: (u32, u32) = SIZE;
+    fn size(&self) -> (u32, u32) {
+        SIZE
+    }
 
-    fn draw_on<DB: DrawingBackend>(&self, root: &DrawingArea<DB, Shift>) -> Result<(), Box<dyn Error>>
+    fn draw_on<DB: DrawingBackend>(&self, root: &DrawingArea<DB, Shift>, _: u32) -> Result<Vec<Image>, Box<dyn Error>>
     where
         DB::ErrorType: 'static,
     {
@@ -76,7 +79,7 @@ impl Drawing for Chart {
 }
 
 impl Chart {
-    fn draw_over<DB: DrawingBackend, Y>(&self, root: &DrawingArea<DB, Shift>, y: Y) -> Result<(), Box<dyn Error>>
+    fn draw_over<DB: DrawingBackend, Y>(&self, root: &DrawingArea<DB, Shift>, y: Y) -> Result<Vec<Image>, Box<dyn Error>>
     where
         DB::ErrorType: 'static,
         Y: AsRangedCoord<Value = f64>,
@@ -123,17 +126,13 @@ impl Chart {
             let bars = line.points.iter().filter(|(_, _, from, to)| from < to);
             chart.draw_series(bars.map(|&(x, _, from, to)| PathElement::new([(x, from), (x, to)], colour.stroke_width(1))))?;
         }
-        root.present()?;
-        Ok(())
+        Ok(Vec::new())
     }
 }
 
 /// A value at an axis: `0.01`, `500`, `20k`.
 fn label(value: f64) -> String {
-    let short = |value: f64, unit: &str| {
-        let text = format!("{value:.3}");
-        format!("{}{unit}", text.trim_end_matches('0').trim_end_matches('.'))
-    };
+    let short = |value: f64, unit: &str| format::trimmed(value, 3) + unit;
     match value.abs() {
         1e6.. => short(value / 1e6, "M"),
         1e4.. => short(value / 1e3, "k"),
@@ -146,7 +145,7 @@ fn label(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::picture::Format;
+    use crate::cli::draw::Format;
 
     #[test]
     fn labels() {
