@@ -1,30 +1,39 @@
-//! Compares results with a sequential walk of the list on the host.
+//! Comparisons of results with a sequential walk of the list on the host.
 //!
-//! Each comparison walks once, allocates nothing of the list's length (the forest's one bit per element) and proves the
-//! whole result: who comes to the end after n elements with right ranks has met them all.
+//! Each comparison walks once and proves the whole result: a walk that comes to the end after n elements with right
+//! ranks has met all of them. Apart from one byte per element of a forest, nothing of the list's length is allocated.
+//! `advance` is called with the number of elements that were passed since the last call.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 
 use rayon::prelude::*;
-use warpsmith::list_rank::Weight;
 
-/// How many elements a walk passes between two calls that tell of its progress.
-const STRIDE: usize = 1 << 20;
+use super::{Weight, check::find_head};
 
-/// The first element: what the sum of all successors lacks. Some element, where `next` is not a list.
-pub fn find_head(next: &[i32]) -> usize {
-    let n = next.len() as i64;
-    let sum: i64 = next.par_iter().map(|&next| i64::from(next.max(0))).sum();
-    (n * (n - 1) / 2 - sum).clamp(0, (n - 1).max(0)) as usize
+/// A result that differs from the walk's, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Mismatch(String);
+
+impl Mismatch {
+    fn new<T>(text: fmt::Arguments<'_>) -> Result<T, Self> {
+        Err(Mismatch(text.to_string()))
+    }
 }
 
-/// Walks the list from its head and calls `visit` with each position and element, until that finds something wrong.
+/// Elements that a walk passes between two calls of `advance`.
+const STRIDE: usize = 1 << 20;
+
+/// Walks the list from its head and calls `visit` with each position and element, until `visit` fails.
+///
+/// # Errors
+/// The error of `visit`, or the place at which the list isn't one.
 pub fn walk(
     next: &[i32],
     head: Option<i32>,
-    mut visit: impl FnMut(usize, usize) -> Result<(), String>,
+    mut visit: impl FnMut(usize, usize) -> Result<(), Mismatch>,
     advance: impl Fn(usize),
-) -> Result<(), String> {
+) -> Result<(), Mismatch> {
     let n = next.len();
     let mut element = head.map_or_else(|| find_head(next), |head| head as usize);
     for position in 0..n {
@@ -33,10 +42,14 @@ pub fn walk(
             advance(STRIDE);
         }
         match usize::try_from(next[element]) {
-            Ok(successor) if position + 1 == n => return Err(format!("the walk goes on to {successor} after all {n} elements")),
+            Ok(successor) if position + 1 == n => {
+                return Mismatch::new(format_args!("the walk goes on to {successor} after all {n} elements"));
+            }
             Ok(successor) if successor < n => element = successor,
-            Ok(successor) => return Err(format!("next[{element}] is {successor}, which is not an element")),
-            Err(_) if position + 1 < n => return Err(format!("the walk ends after {} of {n} elements", position + 1)),
+            Ok(successor) => return Mismatch::new(format_args!("next[{element}] is {successor}, which is not an element")),
+            Err(_) if position + 1 < n => {
+                return Mismatch::new(format_args!("the walk ends after {} of {n} elements", position + 1));
+            }
             Err(_) => {}
         }
     }
@@ -44,22 +57,31 @@ pub fn walk(
 }
 
 /// Compares ranks.
-pub fn ranks(next: &[i32], head: Option<i32>, ranks: &[i32], advance: impl Fn(usize)) -> Result<(), String> {
+///
+/// # Errors
+/// The first difference on the walk.
+pub fn ranks(next: &[i32], head: Option<i32>, ranks: &[i32], advance: impl Fn(usize)) -> Result<(), Mismatch> {
     let check = |position: usize, element: usize| expect("rank", element, ranks[element], position as i32);
     walk(next, head, check, advance)
 }
 
 /// Compares an order with ranks that are known to be right.
-pub fn order(ranks: &[i32], order: &[i32]) -> Result<(), String> {
+///
+/// # Errors
+/// The difference of the first element.
+pub fn order(ranks: &[i32], order: &[i32]) -> Result<(), Mismatch> {
     let wrong = ranks.par_iter().enumerate().find_map_first(|(element, &rank)| {
         let found = order[rank as usize];
-        (found != element as i32).then(|| format!("order[{rank}] is {found}, but element {element} has that rank"))
+        (found != element as i32).then(|| Mismatch(format!("order[{rank}] is {found}, but element {element} has that rank")))
     });
     wrong.map_or(Ok(()), Err)
 }
 
 /// Compares the ranks and the lists' numbers of a forest of `count` lists.
-pub fn forest(next: &[i32], ranks: &[i32], lists: &[i32], count: usize, advance: impl Fn(usize)) -> Result<(), String> {
+///
+/// # Errors
+/// The first difference on the walks.
+pub fn forest(next: &[i32], ranks: &[i32], lists: &[i32], count: usize, advance: impl Fn(usize)) -> Result<(), Mismatch> {
     let n = next.len();
     let mut is_successor = vec![false; n];
     for &successor in next {
@@ -80,17 +102,17 @@ pub fn forest(next: &[i32], ranks: &[i32], lists: &[i32], count: usize, advance:
             }
             match usize::try_from(next[element]) {
                 Ok(successor) if successor < n && passed < n => element = successor,
-                Ok(_) => return Err(format!("the walk of list {list} from element {head} has no end")),
+                Ok(_) => return Mismatch::new(format_args!("the walk of list {list} from element {head} has no end")),
                 Err(_) => break,
             }
         }
         list += 1;
     }
     if passed != n {
-        return Err(format!("{passed} of {n} elements are on lists"));
+        return Mismatch::new(format_args!("{passed} of {n} elements are on lists"));
     }
     if list as usize != count {
-        return Err(format!("{count} lists were counted, but there are {list}"));
+        return Mismatch::new(format_args!("{count} lists were counted, but there are {list}"));
     }
     Ok(())
 }
@@ -101,7 +123,10 @@ pub trait Summand: Weight + Display {
     type Sum: Default;
     /// Adds `self`.
     fn add(self, sum: &mut Self::Sum);
-    /// Whether `self` is the sum of the first `count` weights; the sum in words where it isn't.
+    /// Compares `self` with the sum of the first `count` weights.
+    ///
+    /// # Errors
+    /// The right sum, in words.
     fn agrees(self, sum: &Self::Sum, count: usize) -> Result<(), String>;
 }
 
@@ -121,7 +146,7 @@ macro_rules! integers {
 integers!(i32 i64);
 
 /// A compensated sum (Neumaier), and the sum of the magnitudes.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Compensated {
     sum: f64,
     lost: f64,
@@ -165,30 +190,33 @@ macro_rules! floats {
 floats!(f32 f64);
 
 /// Compares prefix sums: integers exactly, floating-point numbers within what the order of additions allows.
+///
+/// # Errors
+/// The first difference on the walk.
 pub fn sums<V: Summand>(
     next: &[i32],
     head: Option<i32>,
     weights: &[V],
     sums: &[V],
     advance: impl Fn(usize),
-) -> Result<(), String> {
+) -> Result<(), Mismatch> {
     let mut sum = V::Sum::default();
     let check = |position: usize, element: usize| {
         let found = sums[element];
         found
             .agrees(&sum, position)
-            .map_err(|expected| format!("the sum of element {element} is {found}, and by the walk {expected}"))?;
+            .map_err(|expected| Mismatch(format!("the sum of element {element} is {found}, and by the walk {expected}")))?;
         weights[element].add(&mut sum);
         Ok(())
     };
     walk(next, head, check, advance)
 }
 
-fn expect(what: &str, element: usize, found: i32, expected: i32) -> Result<(), String> {
+fn expect(what: &str, element: usize, found: i32, expected: i32) -> Result<(), Mismatch> {
     if found == expected {
         Ok(())
     } else {
-        Err(format!("the {what} of element {element} is {found}, and by the walk {expected}"))
+        Mismatch::new(format_args!("the {what} of element {element} is {found}, and by the walk {expected}"))
     }
 }
 
@@ -207,16 +235,16 @@ mod tests {
         for element in 0..4 {
             let mut wrong = right;
             wrong[element] += 1;
-            assert!(ranks(&NEXT, None, &wrong, |_| {}).unwrap_err().contains(&format!("of element {element} is")));
+            assert!(ranks(&NEXT, None, &wrong, |_| {}).unwrap_err().0.contains(&format!("of element {element} is")));
         }
         assert_eq!(ranks(&[], None, &[], |_| {}), Ok(()));
     }
 
     #[test]
     fn what_is_no_list_is_found() {
-        assert!(ranks(&NEXT, Some(0), &[0, 2, 3, 1], |_| {}).unwrap_err().contains("ends after 3 of 4"));
-        assert!(ranks(&[1, 0], Some(0), &[0, 1], |_| {}).unwrap_err().contains("goes on to 0"));
-        assert!(ranks(&[7, -1], Some(0), &[0, 1], |_| {}).unwrap_err().contains("next[0] is 7"));
+        assert!(ranks(&NEXT, Some(0), &[0, 2, 3, 1], |_| {}).unwrap_err().0.contains("ends after 3 of 4"));
+        assert!(ranks(&[1, 0], Some(0), &[0, 1], |_| {}).unwrap_err().0.contains("goes on to 0"));
+        assert!(ranks(&[7, -1], Some(0), &[0, 1], |_| {}).unwrap_err().0.contains("next[0] is 7"));
     }
 
     #[test]
@@ -227,9 +255,9 @@ mod tests {
         let next = [-1, 0, 3, -1];
         assert_eq!(forest(&next, &[1, 0, 0, 1], &[0, 0, 1, 1], 2, |_| {}), Ok(()));
         assert!(forest(&next, &[1, 0, 0, 1], &[0, 0, 1, 1], 3, |_| {}).is_err());
-        assert!(forest(&next, &[1, 0, 0, 1], &[0, 0, 0, 1], 2, |_| {}).unwrap_err().contains("list of element 2"));
-        assert!(forest(&next, &[1, 0, 0, 0], &[0, 0, 1, 1], 2, |_| {}).unwrap_err().contains("rank of element 3"));
-        assert!(forest(&[-1, 2, 1], &[0, 0, 0], &[0, 0, 0], 1, |_| {}).unwrap_err().contains("1 of 3"));
+        assert!(forest(&next, &[1, 0, 0, 1], &[0, 0, 0, 1], 2, |_| {}).unwrap_err().0.contains("list of element 2"));
+        assert!(forest(&next, &[1, 0, 0, 0], &[0, 0, 1, 1], 2, |_| {}).unwrap_err().0.contains("rank of element 3"));
+        assert!(forest(&[-1, 2, 1], &[0, 0, 0], &[0, 0, 0], 1, |_| {}).unwrap_err().0.contains("1 of 3"));
     }
 
     #[test]
