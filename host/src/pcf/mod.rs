@@ -37,9 +37,10 @@ mod repair;
 mod scalar;
 mod set;
 
-pub use error::{BarProblem, Field, PcfError};
+pub use crate::engine::Layout;
+pub use error::{Field, PcfError};
 pub use op::PcfKernel;
-pub use pairwise::{Layout, Measure, Pairwise, PairwiseError};
+pub use pairwise::{Measure, Pairwise, PairwiseError};
 pub use real::PcfReal;
 pub use reduced::{Nearest, Sparse};
 pub use repair::Repairs;
