@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{About, Dag, DagBuilder, Kind, Platform, RulesError, Runs, Schedule, Timeline, dag};
+use super::{About, Dag, DagBuilder, Kind, Platform, RulesError, Runs, Schedule, Timeline, program};
 
 /// Times looked up among runs. The program is that of the runs.
 ///
@@ -109,7 +109,7 @@ pub fn program_of(about: &About) -> Result<Dag, RulesError> {
     let mut builder = Dag::builder(&about.program);
     for operation in operations.split(',') {
         builder = match operation.rsplit_once(':') {
-            Some((dag::END, "c")) => builder,
+            Some((program::END, "c")) => builder,
             Some((label, "c")) => labelled(builder, label, Kind::Cpu),
             Some((label, "g")) => labelled(builder, label, Kind::Gpu),
             _ => return Err(wrong()),

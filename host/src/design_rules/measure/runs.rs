@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::error::check_time;
-use super::{Dag, RulesError, Timeline, Traversal, labels::percentile, schedule::MAX_STREAMS};
+use super::Timeline;
+use crate::design_rules::{Dag, RulesError, Traversal, error::check_time, schedule::MAX_STREAMS, statistics::percentile};
 use crate::files::{Destination, FileError, Reason};
 use crate::read::{Lines, Table, brief, quoted, reserve};
 

@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore;
 
-use super::super::{Dag, Schedule, Step};
+use crate::design_rules::{Dag, Schedule, Step};
 
 /// What was measured below a node of the tree: of the schedules that begin with its prefix.
 #[derive(Clone, Copy, Debug, PartialEq)]

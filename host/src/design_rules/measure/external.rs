@@ -35,9 +35,8 @@ use std::{
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::{
-    Dag, Kind, OpId, Platform, RulesError, Schedule, Step, Timeline, error::check_time, json::parse, schedule::check_streams,
-};
+use super::{Platform, Timeline};
+use crate::design_rules::{Dag, Kind, OpId, RulesError, Schedule, Step, error::check_time, json::parse, schedule::check_streams};
 use crate::read::quoted;
 
 /// The JSON schema of all messages, of either side.
@@ -274,6 +273,10 @@ impl Platform for External {
             }
             Answer { .. } => Err(failed("its answer has neither `seconds` nor `error`".to_owned())),
         }
+    }
+
+    fn has_timelines(&self) -> bool {
+        false
     }
 
     fn check(&mut self, _: &Schedule) -> Result<(), RulesError> {

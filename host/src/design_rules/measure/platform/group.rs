@@ -5,11 +5,12 @@ use std::thread::{self, JoinHandle};
 
 use serde::{Deserialize, Serialize};
 
-use super::super::schedule::check_streams;
-use super::super::{Dag, RulesError, Schedule};
-use super::program::guarded;
 use super::rank::{Rank, Statistic, Times};
-use super::{Platform, Setup, Span, Timeline};
+use super::{Platform, Span, Timeline};
+use crate::design_rules::program::Setup;
+use crate::design_rules::program::guarded;
+use crate::design_rules::schedule::check_streams;
+use crate::design_rules::{Dag, RulesError, Schedule};
 use crate::device::Device;
 use crate::files::{chain, reason};
 use crate::ranks::{AbortOnPanic, Communicator, RanksError, threads};

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, RwLock};
 
-use super::super::platform::{Exchange, Messages, Program, Setup, Staging};
-use super::super::{Dag, OpId, RulesError};
 use super::{nan, read, write};
+use crate::design_rules::program::{Exchange, Messages, Program, Setup, Staging};
+use crate::design_rules::{Dag, OpId, RulesError};
 use crate::device::{Buffer, Device, Stream};
 use crate::ranks::Communicator;
 use crate::spmv::{self, Csr, DeviceMatrix, Neighbour, Part, SpmvReal};

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::super::dag::bits;
-use super::super::{Dag, OpId, Schedule};
 use super::{before, is_gpu, operations};
+use crate::design_rules::program::bits;
+use crate::design_rules::{Dag, OpId, Schedule};
 
 /// What a stream's operations are filled with.
 const COLOURS: [&str; 8] = ["#cfe3f5", "#fde3c8", "#d5efd0", "#f3d3e3", "#e2d9f3", "#fff3bf", "#d0efef", "#e6e6e6"];

@@ -1,18 +1,15 @@
 //! What runs schedules and says how long they took.
 
-mod exchange;
 mod group;
 mod lanes;
-mod program;
 mod rank;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Dag, RulesError, Schedule};
+use crate::design_rules::{Dag, RulesError, Schedule};
 
-pub use exchange::{Exchange, Messages, Staging};
+pub use crate::design_rules::program::{Exchange, Messages, Program, Setup, Staging};
 pub use group::Group;
-pub use program::{Program, Setup};
 pub use rank::{MEASUREMENT, Statistic, Times};
 
 /// Runs schedules of one program and says how long they took.
@@ -32,9 +29,14 @@ pub trait Platform {
     /// What went wrong, and on which rank. The platform can't be used any more then.
     fn measure(&mut self, schedule: &Schedule) -> Result<f64, RulesError>;
 
-    /// Whether it measures the same each time.
+    /// Returns whether it measures the same time each time.
     fn is_exact(&self) -> bool {
         false
+    }
+
+    /// Returns whether [`timeline`](Self::timeline) works.
+    fn has_timelines(&self) -> bool {
+        true
     }
 
     /// Runs the schedule once, and compares what it computes with a reference.
@@ -61,7 +63,7 @@ pub struct Timeline {
 /// When one step was under way in one place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Span {
-    /// The step's name, as [`Step::name`](super::Step::name) has it.
+    /// The step's name, as [`Step::name`](crate::design_rules::Step::name) has it.
     pub name: String,
     /// The rank.
     pub rank: usize,

@@ -5,8 +5,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use super::super::{OpId, RulesError};
-use super::program::{Program, guarded};
+use crate::design_rules::program::{Program, guarded};
+use crate::design_rules::{OpId, RulesError};
 use crate::device::{Backend, Device, Event, Stream};
 use crate::files::reason;
 

@@ -4,19 +4,20 @@ use std::sync::{PoisonError, RwLock};
 
 use bytemuck::Pod;
 
-use super::super::RulesError;
+use crate::design_rules::RulesError;
 use crate::device::{Backend, Buffer, Device, MappedBuffer, Stream, View, ViewMut};
 use crate::ranks::{Communicator, Link, Message, Plan, Region};
 
 /// Where messages lie while they are sent and received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Staging {
-    /// In the GPU's memory where the ranks' library takes that, else in the host's.
+    /// In the GPU's memory if ranks can send that (threads with GPUs, a CUDA-aware MPI), else in the host's
     #[default]
     Auto,
-    /// In page-locked memory of the host, which kernels write in place.
+    /// In page-locked memory of the host, which kernels write in place
     Host,
-    /// In the GPU's memory.
+    /// In the GPU's memory
     Device,
 }
 

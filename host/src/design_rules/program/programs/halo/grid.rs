@@ -3,7 +3,7 @@
 use gpu_kernels::halo::Brick;
 use rayon::prelude::*;
 
-use super::super::super::RulesError;
+use crate::design_rules::RulesError;
 use crate::device::{Bytes, memory::memory};
 
 /// How ranks divide a three-dimensional grid: `ranks[d]` of them in dimension d, in bricks of equal size.

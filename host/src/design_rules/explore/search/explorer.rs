@@ -6,11 +6,11 @@ use std::sync::Arc;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use super::super::error::check_time;
-use super::super::schedule::{Prefix, check_streams};
-use super::super::{Dag, RulesError, Schedule, Step};
 use super::strategy::pick;
 use super::{Statistics, Strategy};
+use crate::design_rules::error::check_time;
+use crate::design_rules::schedule::{Prefix, check_streams};
+use crate::design_rules::{Dag, RulesError, Schedule, Step};
 
 /// A search for the schedules to measure: it proposes one, and is told its time.
 ///

@@ -5,10 +5,10 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::{Dag, RulesError, Schedule, Step};
 use super::Span;
 use super::lanes::Lanes;
-use super::program::{Program, guarded};
+use crate::design_rules::program::{Program, guarded};
+use crate::design_rules::{Dag, RulesError, Schedule, Step};
 use crate::device::{Device, Event};
 use crate::ranks::Communicator;
 
@@ -28,13 +28,14 @@ pub struct Times {
 
 /// Which of the [`Times`] a schedule is judged by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Statistic {
-    /// The mean, as in the paper.
+    /// The mean, as in the paper
     Mean,
-    /// The median.
+    /// The median
     #[default]
     Median,
-    /// The 10th percentile.
+    /// The 10th percentile: what a schedule takes when little else goes on
     Low,
 }
 

@@ -3,10 +3,8 @@
 
 use std::collections::HashMap;
 
-use serde::Serialize;
-
-use super::labels::{Class, Labels, percentile};
-use super::{Dag, Measured, RulesError, Run, Runs, Schedule};
+use super::{Measured, Run, Runs};
+use crate::design_rules::{Dag, RulesError, Schedule, statistics::percentile};
 
 /// The reference is measured at least after so many other measurements.
 const EVERY: usize = 4;
@@ -20,9 +18,10 @@ const LATEST: usize = 128;
 const FINALISTS: usize = 4;
 /// The median absolute deviation of a normal distribution, in standard deviations, is the inverse of this.
 const MAD: f64 = 1.4826;
-/// Standard errors to either side of a time of which 95 % lie between, and below of which 95 % lie.
+/// Standard errors to either side of a time that enclose 95 % of a normal distribution.
 const TWO_SIDED: f64 = 1.96;
-const ONE_SIDED: f64 = 1.645;
+/// Standard errors above a time below which 95 % of a normal distribution lie.
+pub const ONE_SIDED: f64 = 1.645;
 /// A measurement so many standard deviations, by all schedules' measurements in a row, from the median of its schedule is
 /// suspicious (Iglewicz and Hoaglin, 1993).
 const SUSPICIOUS: f64 = 3.5;
@@ -276,13 +275,13 @@ fn standard_error(deviation: f64, n: f64) -> f64 {
 }
 
 /// The standard deviation of one of a schedule's logarithms, by the distances of two in a row, over √2.
-pub(super) fn deviation(steps: &[f64]) -> Option<f64> {
+pub fn deviation(steps: &[f64]) -> Option<f64> {
     percentile(steps, 50.0).map(|middle| MAD * middle)
 }
 
 /// The relative standard error of the median of a schedule's times, given as logarithms, by their median absolute
 /// deviation or the noise of others, whichever is greater.
-pub(super) fn noise_of(values: &[f64], noise: f64) -> f64 {
+pub fn noise_of(values: &[f64], noise: f64) -> f64 {
     Known::of(values, noise).error
 }
 
@@ -354,39 +353,4 @@ fn logarithm(time: Measured) -> f64 {
 /// The middle value, or the mean of both; 0 of none.
 fn median(values: impl Iterator<Item = f64>) -> f64 {
     percentile(&values.collect::<Vec<_>>(), 50.0).unwrap_or(0.0)
-}
-
-/// How long it took to know a schedule of the fastest class.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Answer {
-    /// How many schedules had been tried.
-    pub iterations: usize,
-    /// How long that took, in seconds, where the runs have it.
-    pub seconds: Option<f64>,
-}
-
-impl Answer {
-    /// By the classes of all runs, with the first that then was in the fastest one with a confidence of 95 %: its time and
-    /// 1.645 standard errors are below the class's bound. None where there is one class alone, where no run is so sure, and
-    /// where nothing is known of the noise.
-    pub fn of(runs: &Runs, labels: &Labels) -> Option<Self> {
-        if labels.count() < 2 {
-            return None;
-        }
-        let bound = labels.bounds(Class::from_index(0))[1].ln();
-        let rows: Vec<Option<&Run>> = {
-            let mut timed = runs.runs.iter();
-            runs.rows().map(|(seconds, _)| seconds.and_then(|_| timed.next())).collect()
-        };
-        rows.iter().enumerate().find_map(|(iteration, run)| {
-            let run = (*run)?;
-            let noise = run.noise.or(runs.about.noise)?;
-            // Some measurements may have come later, behind those of others.
-            let next = rows[iteration + 1..].iter().flatten().find_map(|run| run.times.first());
-            let then = run.times.iter().take_while(|time| next.is_none_or(|next| time.at < next.at)).count().max(1);
-            let noise = noise * (run.times.len().max(1) as f64 / then as f64).sqrt();
-            let is_sure = run.seconds.max(f64::MIN_POSITIVE).ln() + ONE_SIDED * noise < bound;
-            is_sure.then(|| Answer { iterations: iteration + 1, seconds: run.times.get(then - 1).map(|time| time.at) })
-        })
-    }
 }

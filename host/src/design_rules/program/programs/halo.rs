@@ -34,9 +34,9 @@ use std::sync::{Arc, RwLock};
 
 use gpu_kernels::halo::{Brick, MAX_EXTENT, faces, stencil};
 
-use super::super::platform::{Exchange, Messages, Program, Setup, Staging};
-use super::super::{Dag, OpId, RulesError};
 use super::{nan, read, write};
+use crate::design_rules::program::{Exchange, Messages, Program, Setup, Staging};
+use crate::design_rules::{Dag, OpId, RulesError};
 use crate::device::{Buffer, Device, LaunchConfig, Stream};
 use crate::launch;
 use crate::ranks::Communicator;
@@ -49,7 +49,7 @@ const THREADS: u32 = 256;
 
 /// What an operation does; `usize` is its dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Action {
+pub(in crate::design_rules) enum Action {
     Interior,
     Pack(usize),
     PostRecv(usize),
@@ -62,7 +62,7 @@ pub(in super::super) enum Action {
 
 impl Action {
     /// Those of all operations, in order. The end has none.
-    pub(in super::super) fn all() -> Vec<Self> {
+    pub(in crate::design_rules) fn all() -> Vec<Self> {
         use Action::{Boundary, Interior, Pack, PostRecv, PostSend, Unpack, WaitRecv, WaitSend};
         let exchange = |d| [Pack(d), PostRecv(d), PostSend(d), WaitRecv(d), Unpack(d)];
         std::iter::once(Interior).chain((0..3).flat_map(exchange)).chain([WaitSend, Boundary]).collect()
@@ -130,7 +130,7 @@ impl HeatStep {
 }
 
 /// A brick of this many cells in x, y and z.
-pub(in super::super) fn brick(cells: [usize; 3]) -> Result<Brick, RulesError> {
+pub(in crate::design_rules) fn brick(cells: [usize; 3]) -> Result<Brick, RulesError> {
     if let Some(odd) = cells.iter().find(|&&extent| extent == 0 || extent > MAX_EXTENT as usize) {
         let [x, y, z] = cells;
         return Err(RulesError::Setup(format!("a brick of {x} x {y} x {z} cells: {odd} is not from 1 to {MAX_EXTENT}")));

@@ -3,10 +3,10 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore as _;
 
-use super::super::schedule::place;
-use super::super::sim::normals;
-use super::super::{Dag, Kind, OpId, Schedule, Step};
 use super::strategy::{Statistics, Strategy, pick};
+use crate::design_rules::schedule::place;
+use crate::design_rules::statistics::normals;
+use crate::design_rules::{Dag, Kind, OpId, Schedule, Step};
 
 /// Schedules that a model is asked about per proposal, and how many of these are like fast ones.
 const CANDIDATES: usize = 128;
@@ -357,7 +357,7 @@ mod tests {
     /// The first schedules are the textbook's, and two that are eager.
     #[test]
     fn well_known_schedules() {
-        let dag = super::super::super::programs::spmv::dag();
+        let dag = crate::design_rules::programs::spmv::dag();
         let text = |index| well_known(&dag, 2, index).map(|schedule| schedule.text(&dag));
         assert_eq!(text(0), Some(Schedule::textbook(&dag).text(&dag)));
         assert!(text(1).unwrap().starts_with("Pack@0;y_L@1;CER-after-Pack;CES-b4-PostSend;"), "{:?}", text(1));

@@ -5,16 +5,17 @@ mod dot;
 
 use std::collections::HashSet;
 
-use super::{Dag, Kind, OpId, Schedule, Step};
+use crate::design_rules::{Dag, Kind, OpId, Schedule, Step};
 
 pub use dot::program;
 
 /// What a schedule is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Language {
-    /// C++17 with CUDA's runtime: a structure whose function `run` calls the operations.
+    /// C++17 with CUDA's runtime: a structure whose function `run` calls the operations
     Cuda,
-    /// The operations as a graph, as a CUDA graph would have it, in Graphviz's language.
+    /// A graph of the operations in Graphviz's language, as a CUDA graph would have it
     Dot,
 }
 

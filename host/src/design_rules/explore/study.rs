@@ -7,7 +7,9 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::search::{Explorer, Strategy};
-use super::{Accuracy, Dag, LearnOptions, Model, Replay, RulesError, Runs, Schedule, TraversalTable};
+use crate::design_rules::{
+    Accuracy, Dag, LearnOptions, Model, Replay, RulesError, Runs, Schedule, TraversalTable, schedule::count,
+};
 
 /// A time so near to the least one counts as found: 1 %.
 pub const NEAR: f64 = 0.01;
@@ -82,7 +84,7 @@ impl<'a> Study<'a> {
     /// As [`Replay::new`], and [`RulesError::Learning`] where some schedules are missing.
     pub fn new(dag: &'a Dag, runs: &'a Runs) -> Result<Self, RulesError> {
         let replay = Replay::new(dag, runs)?;
-        let all = super::schedule::count(dag, runs.about.streams)?;
+        let all = count(dag, runs.about.streams)?;
         if replay.len() as u128 != all {
             let found = replay.len();
             return Err(RulesError::Learning(format!("there are runs of {found} schedules, and it takes all {all}")));
@@ -213,14 +215,14 @@ impl Spread {
 
 #[cfg(test)]
 mod tests {
-    use super::super::schedule::Schedules;
     use super::super::search::{DepthFirst, Random};
-    use super::super::{About, Run, programs};
     use super::*;
+    use crate::design_rules::schedule::Schedules;
+    use crate::design_rules::{About, Run, Step, programs};
 
     /// The whole space of a small program, with these times.
     fn space(dag: &Dag, time: impl Fn(usize) -> f64) -> Runs {
-        let run = |(index, schedule): (usize, super::super::Schedule)| Run::new(time(index), schedule.text(dag).parse().unwrap());
+        let run = |(index, schedule): (usize, Schedule)| Run::new(time(index), schedule.text(dag).parse().unwrap());
         let about = About { streams: 2, ..About::program(dag) };
         Runs { about, runs: Schedules::new(dag, 2).unwrap().enumerate().map(run).collect(), failed: Vec::new() }
     }
@@ -266,7 +268,7 @@ mod tests {
         let all: Vec<_> = Schedules::new(&dag, 2).unwrap().collect();
         let pack = dag.find("Pack").unwrap();
         // What the first step is settles the class.
-        let is_fast = |index: usize| matches!(all[index].steps()[0], super::super::Step::Gpu { op, .. } if op == pack);
+        let is_fast = |index: usize| matches!(all[index].steps()[0], Step::Gpu { op, .. } if op == pack);
         let runs = space(&dag, |index| if is_fast(index) { 1.0 } else { 2.0 });
         let study = Study::new(&dag, &runs).unwrap();
         let found = study.repeat(|| Random, &[1_000_000], 1, &LearnOptions::default(), || {}).unwrap();

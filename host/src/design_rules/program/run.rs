@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::super::{Dag, OpId, RulesError};
+use super::{Dag, OpId};
+use crate::design_rules::RulesError;
 use crate::device::{Device, Stream};
 use crate::ranks::Communicator;
 
@@ -48,7 +49,7 @@ pub trait Program: Send + Sync {
 }
 
 /// Calls into a program whose panics are errors: somebody waits for the rank that makes them.
-pub(super) mod guarded {
+pub(in crate::design_rules) mod guarded {
     use std::panic::{self, AssertUnwindSafe};
 
     use super::{OpId, Program, RulesError, Stream};

@@ -5,10 +5,10 @@ use std::ops::{ControlFlow, Range};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
 
-use super::labels::percentile;
-use super::measure::{deviation, noise_of};
-use super::schedule::Schedules;
-use super::{Platform, RulesError, Run, Schedule};
+use crate::design_rules::measure::{deviation, noise_of};
+use crate::design_rules::schedule::Schedules;
+use crate::design_rules::statistics::percentile;
+use crate::design_rules::{Dag, RulesError, Run, Schedule};
 
 /// How many measurements before one, and as many behind it, say how slow the machine was then.
 const NEIGHBOURS: usize = 4;
@@ -24,6 +24,7 @@ const TURNS: usize = 4;
 /// schedule's median over passes once that is taken out. Both are estimated in turns.
 #[derive(Clone, Debug)]
 pub struct Survey {
+    dag: Dag,
     schedules: Vec<Schedule>,
     /// By schedule, then by pass; in seconds.
     times: Vec<Vec<f64>>,
@@ -32,14 +33,14 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Of all schedules of the platform's program on at most this many streams. Nothing is measured yet.
+    /// A survey of all schedules of a program on at most this many streams. Nothing is measured yet.
     ///
     /// # Errors
     /// [`RulesError::Streams`].
-    pub fn new(platform: &dyn Platform, streams: usize) -> Result<Self, RulesError> {
-        let schedules: Vec<_> = Schedules::new(platform.dag(), streams)?.collect();
+    pub fn new(dag: &Dag, streams: usize) -> Result<Self, RulesError> {
+        let schedules: Vec<_> = Schedules::new(dag, streams)?.collect();
         let times = vec![Vec::new(); schedules.len()];
-        Ok(Survey { schedules, times, orders: Vec::new() })
+        Ok(Survey { dag: dag.clone(), schedules, times, orders: Vec::new() })
     }
 
     /// How many schedules there are.
@@ -52,15 +53,15 @@ impl Survey {
         self.schedules.is_empty()
     }
 
-    /// Measures each schedule once more, in an order that `seed` settles. `each` is called after each and may end the
-    /// pass.
+    /// Measures each schedule once more, by `measure`, in an order that depends on `seed` alone. `each` is called after
+    /// each measurement and may end the pass.
     ///
     /// # Errors
-    /// What the platform says.
+    /// The errors of `measure`.
     pub fn pass(
         &mut self,
-        platform: &mut dyn Platform,
         seed: u64,
+        mut measure: impl FnMut(&Schedule) -> Result<f64, RulesError>,
         mut each: impl FnMut() -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, RulesError> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -71,7 +72,7 @@ impl Survey {
         let pass = self.orders.len();
         self.orders.push(Vec::with_capacity(order.len()));
         for index in order {
-            self.times[index].push(platform.measure(&self.schedules[index])?);
+            self.times[index].push(measure(&self.schedules[index])?);
             self.orders[pass].push(index);
             if each().is_break() {
                 return Ok(ControlFlow::Break(()));
@@ -82,12 +83,12 @@ impl Survey {
 
     /// The schedules that were measured, with their times, in the order of [`Schedules`]: by one pass, as they were
     /// measured; by several, without the machine's drift, and with their noise.
-    pub fn runs(&self, platform: &dyn Platform) -> Vec<Run> {
-        self.runs_of(platform, 0..self.orders.len())
+    pub fn runs(&self) -> Vec<Run> {
+        self.runs_of(0..self.orders.len())
     }
 
     /// The same by these passes alone, which there are. Halves of a survey are two measurements of one space.
-    pub fn runs_of(&self, platform: &dyn Platform, passes: Range<usize>) -> Vec<Run> {
+    pub fn runs_of(&self, passes: Range<usize>) -> Vec<Run> {
         let times: Vec<Vec<f64>> =
             self.times.iter().map(|times| times.iter().take(passes.end).skip(passes.start).copied().collect()).collect();
         let values = steady(&times, &self.orders[passes]);
@@ -97,7 +98,7 @@ impl Survey {
         let noise = deviation(&steps);
         let measured = self.schedules.iter().zip(&times).zip(values).filter(|((_, times), _)| !times.is_empty());
         let run = |((schedule, times), values): ((&Schedule, &Vec<f64>), Vec<f64>)| {
-            let text = schedule.text(platform.dag());
+            let text = schedule.text(&self.dag);
             // A single time stays as it was measured.
             let seconds = if times.len() == 1 && noise.is_none() { times[0] } else { median(&values).exp() };
             let noise = noise.map(|noise| noise_of(&values, noise));

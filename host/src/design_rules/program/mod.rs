@@ -1,13 +1,19 @@
 //! The program to schedule: its operations, and which must be done before which.
 
 mod build;
+mod exchange;
 mod file;
+pub mod programs;
+mod run;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 pub use build::DagBuilder;
+pub use exchange::{Exchange, Messages, Staging};
+pub(super) use run::guarded;
+pub use run::{Program, Setup};
 
 /// The most operations that a program may have, so that a set of them is one word.
 pub const MAX_OPERATIONS: usize = 64;
