@@ -2,11 +2,7 @@
 
 use gpu_kernels::overlap::separate::MOST_COPIES;
 
-use super::{
-    PackError,
-    lanes::{LaneReal, Limit},
-    problem::Problem,
-};
+use super::{PackError, limit::Limit, problem::Problem, real::LaneReal};
 use crate::{
     device::{Buffer, Device, Stream},
     overlap::{Overlap, OverlapReal, Scene, convex::bounds},
