@@ -7,7 +7,7 @@ use serde::Serialize;
 use warpsmith::overlap::{self, Boundary, Lattice, Overlap, OverlapReal, Wanted, io::PoseLayout};
 
 use super::{
-    files::{Format, Target},
+    files::{Format, ResultFile},
     input::{Input, Loaded, parse_lattice},
 };
 use crate::cli::{Global, failure::Failure, progress::Progress};
@@ -74,7 +74,7 @@ pub trait Evaluating {
 /// An evaluation's input, output and result.
 pub struct Evaluated<R> {
     pub loaded: Loaded,
-    pub target: Option<Target>,
+    pub target: Option<ResultFile>,
     pub header: Header,
     pub result: R,
 }
@@ -98,12 +98,12 @@ pub struct Header {
 pub fn evaluated<T: OverlapReal, C: Evaluating, R>(
     global: &Global,
     command: &C,
-    evaluate: impl FnOnce(&mut Overlap<T>, &Loaded, Option<&Target>) -> Result<R, Failure>,
+    evaluate: impl FnOnce(&mut Overlap<T>, &Loaded, Option<&ResultFile>) -> Result<R, Failure>,
 ) -> Result<Evaluated<R>, Failure> {
     let options = command.options();
     let against = options.against.as_deref();
     let inputs = options.input.files(against);
-    let target = command.output().map(|path| Target::prepare(path, &inputs, C::FORMATS)).transpose()?;
+    let target = command.output().map(|path| ResultFile::prepare(path, &inputs, C::FORMATS)).transpose()?;
     let loaded = options.input.load::<T>(against)?;
     let device = global.open()?;
     let mut overlap = Overlap::new(&device, &loaded.shapes)?.deterministic(options.deterministic);
@@ -129,7 +129,7 @@ pub fn evaluated<T: OverlapReal, C: Evaluating, R>(
         device: device.to_string(),
         ms,
         compile_ms,
-        output: target.as_ref().map(Target::name),
+        output: target.as_ref().map(ResultFile::name),
     };
     Ok(Evaluated { loaded, target, header, result })
 }

@@ -31,12 +31,12 @@ impl Format {
 }
 
 /// A file to write.
-pub struct Target {
+pub struct ResultFile {
     destination: Destination,
     pub format: Format,
 }
 
-impl Target {
+impl ResultFile {
     /// Checks, before anything is computed, that the file can be written in one of these formats and isn't an input.
     pub fn prepare(path: &Path, inputs: &[&Path], allowed: &[Format]) -> Result<Self, Failure> {
         let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
@@ -48,7 +48,7 @@ impl Target {
             };
             return Err(Failure::error(format_args!("{}: the name must end in {names}, which tells the format", path.display())));
         };
-        Ok(Target { destination: Files::reading(inputs).write(path)?, format })
+        Ok(ResultFile { destination: Files::reading(inputs).write(path)?, format })
     }
 
     /// The file's name as given.

@@ -8,7 +8,7 @@ use warpsmith::overlap::{OverlapReal, Wanted, io::PoseLayout};
 
 use super::{
     evaluate::{EvaluateArgs, Evaluated, Evaluating, Header, area, areas, evaluated},
-    files::{Format, Target},
+    files::{Format, ResultFile},
     input::{Loaded, parse_side},
 };
 use crate::cli::{Global, failure::Failure, format, terminal};
@@ -125,7 +125,7 @@ impl Evaluating for GradientArgs {
 }
 
 /// The shape of the array: that of the poses.
-fn array_shape(loaded: &Loaded, target: &Target) -> Result<Vec<usize>, Failure> {
+fn array_shape(loaded: &Loaded, target: &ResultFile) -> Result<Vec<usize>, Failure> {
     let packings = &loaded.packings;
     if loaded.layout == PoseLayout::Single {
         return Ok(vec![packings.poses().len(), 3]);

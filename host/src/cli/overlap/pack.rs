@@ -25,10 +25,11 @@ use super::{
 };
 use crate::cli::{
     Global, count,
+    draw::Target,
     failure::Failure,
     format,
     output::{Files, Partial},
-    picture, terminal, utf8,
+    terminal, utf8,
 };
 
 /// Options of `overlap pack`.
@@ -192,7 +193,7 @@ struct Job {
     format: Format,
     destination: Destination,
     partial: Partial,
-    plot: Option<(picture::Format, Destination)>,
+    plot: Option<Target>,
 }
 
 impl PackArgs {
@@ -269,7 +270,7 @@ impl PackArgs {
         }
         let mut files = Files::reading(kinds.iter().map(|(text, _)| *text).chain([&*self.container]));
         let destination = files.write(output)?;
-        let plot = self.plot.as_ref().map(|path| picture::prepare(&mut files, path)).transpose()?;
+        let plot = self.plot.as_ref().map(|path| Target::prepare(&mut files, path)).transpose()?;
         let partial = Partial::prepare(&mut files, &beside(output), self.resume)?;
         let read = |(text, count): &(&str, usize)| Ok::<_, OverlapError>((read_shape(text)?, *count));
         let copies = kinds.iter().map(read).collect::<Result<_, _>>()?;
@@ -376,7 +377,7 @@ fn draw(
     density: f64,
     copies: &[(Shape, usize)],
     container: &Boundary,
-    file: &(picture::Format, Destination),
+    file: &Target,
 ) -> Result<(), Failure> {
     let last = if container.is_square() {
         format!("side²/n {:.6}", container.area(side) / poses.len() as f64)
@@ -390,7 +391,7 @@ fn draw(
         Polygons { shape, rings: copies[shape].0.posed(pose).collect() }
     };
     let polygons = poses.iter().zip(shapes_of(copies)).map(polygon).collect();
-    Picture { title: &title, polygons, common: Vec::new(), container: container.outline(side) }.write(file)
+    file.write(&Picture { title: &title, polygons, common: Vec::new(), container: container.outline(side) })
 }
 
 impl Report<'_> {

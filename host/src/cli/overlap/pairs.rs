@@ -8,7 +8,7 @@ use warpsmith::overlap::{OverlapPair, OverlapReal};
 
 use super::{
     evaluate::{Dtype, EvaluateArgs, Evaluated, Evaluating, Header, ROWS, area, evaluated},
-    files::{Format, Target},
+    files::{Format, ResultFile},
     input::{Loaded, parse_area},
 };
 use crate::cli::{Global, failure::Failure, format, terminal};
@@ -130,7 +130,7 @@ impl Evaluating for PairsArgs {
     }
 }
 
-fn write(target: &Target, pairs: &[Pair], lattice: bool) -> Result<(), Failure> {
+fn write(target: &ResultFile, pairs: &[Pair], lattice: bool) -> Result<(), Failure> {
     match target.format {
         Format::Json => target.json(&pairs),
         Format::Npy => {

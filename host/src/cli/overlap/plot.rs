@@ -11,7 +11,7 @@ use super::{
     evaluate::area,
     input::{Input, Loaded, parse_side},
 };
-use crate::cli::{Global, failure::Failure, format, output::Files, picture, progress::Progress, terminal, utf8};
+use crate::cli::{Global, draw::Target, failure::Failure, format, output::Files, progress::Progress, terminal, utf8};
 
 /// Options of `overlap plot`.
 #[derive(Args, Debug)]
@@ -59,7 +59,7 @@ struct Report {
 
 /// Runs the command.
 pub fn run(global: &Global, arguments: &PlotArgs) -> Result<(), Failure> {
-    let picture = picture::prepare(&mut Files::reading(arguments.input.files(None)), &arguments.output)?;
+    let picture = Target::prepare(&mut Files::reading(arguments.input.files(None)), &arguments.output)?;
     let loaded = arguments.input.load::<f64>(None)?;
     let packing = arguments.find(&loaded)?;
     let range = loaded.packings.range(packing);
@@ -97,7 +97,7 @@ pub fn run(global: &Global, arguments: &PlotArgs) -> Result<(), Failure> {
     let title = arguments.title.clone().unwrap_or_else(default_title);
     let posed = |pose: usize| loaded.shapes[shape_of(pose)].posed(poses[pose]);
     let polygons = (0..poses.len()).map(|pose| Polygons { shape: shape_of(pose), rings: posed(pose).collect() }).collect();
-    Picture { title: &title, polygons, common, container }.write(&picture)?;
+    picture.write(&Picture { title: &title, polygons, common, container })?;
     drop(work);
 
     let report = Report {

@@ -6,7 +6,7 @@ use clap::Args;
 use warpsmith::overlap::pack::{Budget, MOST_POSES, PackError, Packed, Packer, Packing, Progress, Saving, Settings};
 
 use crate::cli::{
-    Global, count,
+    Global, count, duration,
     failure::Failure,
     format,
     interrupt::Interrupt,
@@ -35,7 +35,7 @@ pub struct SearchArgs {
     #[arg(long, value_name = "N", value_parser = count::up_to(MOST_STEPS), allow_negative_numbers = true, conflicts_with = "time")]
     steps: Option<usize>,
     /// Search for about this long: 30s, 5m, 1.5h [default: 30s]
-    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, allow_hyphen_values = true)]
     time: Option<Duration>,
     /// Search on the first N GPUs; on the CPU, N searches side by side [default: 1, that of --device]
     #[arg(long, value_name = "N", value_parser = count::up_to(MOST_GPUS), allow_negative_numbers = true)]
@@ -99,32 +99,6 @@ impl SearchArgs {
             (true, _) => Ok(Some(Searched { packed, device: places.to_string() })),
             (false, true) => Err(Failure::Cancelled),
             (false, false) => Ok(None),
-        }
-    }
-}
-
-/// Reads a time: `30s`, `5m`, `1.5h`, `500ms`; seconds without a unit.
-fn parse_time(text: &str) -> Result<Duration, String> {
-    let text = text.trim();
-    let units = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
-    let (number, unit) = units.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?, *unit))).unwrap_or((text, 1.0));
-    let seconds = number.trim().parse::<f64>().ok().map(|number| number * unit);
-    // A year is practically endless, and doesn't overflow.
-    let seconds = seconds.filter(|seconds| *seconds > 0.0 && *seconds <= 3.2e7);
-    seconds.map(Duration::from_secs_f64).ok_or_else(|| "not a time: write 30s, 5m or 1.5h".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn as_written() {
-        for (text, seconds) in [("30s", 30.0), ("5m", 300.0), ("1.5h", 5400.0), ("500ms", 0.5), ("2", 2.0), (" 3 s", 3.0)] {
-            assert_eq!(parse_time(text), Ok(Duration::from_secs_f64(seconds)), "{text}");
-        }
-        for text in ["", "0s", "-1s", "s", "1d", "inf", "nan", "1e9h"] {
-            assert!(parse_time(text).is_err(), "{text}");
         }
     }
 }

@@ -9,7 +9,7 @@ use warpsmith::overlap::{OverlapReal, Wanted, io::PoseLayout};
 use super::{
     check::Checked,
     evaluate::{EvaluateArgs, Evaluated, Evaluating, Header, ROWS, area, areas, evaluated},
-    files::{Format, Target},
+    files::{Format, ResultFile},
     input::parse_side,
 };
 use crate::cli::{Global, failure::Failure, format, terminal};
@@ -142,7 +142,7 @@ impl Evaluating for TotalArgs {
 }
 
 impl TotalArgs {
-    fn write<T: OverlapReal>(&self, target: &Target, rows: &[Row]) -> Result<(), Failure> {
+    fn write<T: OverlapReal>(&self, target: &ResultFile, rows: &[Row]) -> Result<(), Failure> {
         let bounded = self.boundary.is_some();
         if target.format == Format::Npy {
             let numbers = rows.iter().flat_map(|row| [Some(row.overlap), row.outside]).flatten();

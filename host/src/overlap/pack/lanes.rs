@@ -1,10 +1,11 @@
 //! Many packings at once, on a device.
 
 use super::{
-    PackError, Separation, Turns,
+    PackError, Turns,
     limit::Limit,
     problem::Problem,
     real::LaneReal,
+    separate::Separation,
     state::State,
     walk::{Squeeze, Steps, Walk},
 };

@@ -63,7 +63,6 @@ pub use error::PackError;
 pub use packed::{Packed, Packing, Progress};
 pub use packer::Packer;
 pub use periodic::Periodic;
-pub(super) use separate::Separation;
 pub use settings::{Budget, Copies, MOST_POSES, Saving, Settings};
 pub use submission::Submission;
 pub use turns::Turns;
