@@ -5,14 +5,14 @@
 //! container than that, and copies that are still to be placed.
 
 use std::{
-    f64::consts::{FRAC_PI_2, PI, TAU},
+    f64::consts::{FRAC_PI_2, TAU},
     ops::RangeInclusive,
 };
 
 use rayon::prelude::*;
 
-use super::{Turns, problem::Problem};
-use crate::overlap::{Boundary, Periodic, convex::bounds, random::Random};
+use super::{Turns, periodic::Periodic, problem::Problem, symmetry::mirror};
+use crate::overlap::{Boundary, convex::bounds, random::Random};
 
 type Pose = [f64; 3];
 type Point = [f64; 2];
@@ -141,31 +141,6 @@ impl<'a> Cuts<'a> {
     }
 }
 
-/// Adds to each pose that which half a turn about the origin makes of it.
-pub fn mirror(poses: &mut Vec<Pose>) {
-    let others: Vec<Pose> = poses.iter().map(|&[x, y, theta]| [-x, -y, theta - PI * theta.signum()]).collect();
-    poses.extend(others);
-}
-
-/// The poses in such an order that the second half is what half a turn about the origin makes of the first; none where
-/// they aren't such pairs.
-pub fn paired(poses: &[Pose]) -> Option<Vec<Pose>> {
-    const SAME: f64 = 1e-3;
-    let mut left = poses.to_vec();
-    let mut first = Vec::with_capacity(poses.len());
-    while let Some(pose) = left.pop() {
-        let partner = left.iter().position(|other| {
-            let turned = other[2] - pose[2] - PI;
-            let apart = (other[0] + pose[0]).abs().max((other[1] + pose[1]).abs());
-            apart.max((turned - TAU * (turned / TAU).round()).abs()) < SAME
-        })?;
-        left.swap_remove(partner);
-        first.push(pose);
-    }
-    mirror(&mut first);
-    Some(first)
-}
-
 fn some_way(random: &mut Random, problem: &Problem, lattices: &[Periodic]) -> Way {
     // The densest ones more often.
     let lattice = random.below(1 + random.clone().below(lattices.len()));
@@ -274,7 +249,7 @@ mod tests {
         let lattice = Lattice::new([1.0, 0.0], [0.0, 1.0]).expect("it is one");
         let board = [Periodic { poses: vec![[0.0; 3]], lattice, density: 1.0 }];
         for (count, least) in [(4, 2.0), (9, 3.0), (16, 4.0)] {
-            let problem = Problem::new(&[(&square, count)], Boundary::square(), Turns::Any);
+            let problem = Problem::new(std::slice::from_ref(&square), &[count], Boundary::square(), Turns::Any);
             let cuts = Cuts::new(&problem, &board, count..=count, 8, [5, 0]);
             let mut random = Random::new(5, 1);
             let refined = cuts.ways.iter().map(|ways| {

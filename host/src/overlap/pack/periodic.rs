@@ -12,8 +12,11 @@ use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
 use rayon::prelude::*;
 
-use super::{Lattice, Point, Shape, convex::bounds, pack::Turns, random::Random};
-use crate::engine::Cancel;
+use super::Turns;
+use crate::{
+    engine::Cancel,
+    overlap::{Lattice, Point, Shape, convex::bounds, random::Random},
+};
 
 /// A packing that repeats by a lattice.
 #[derive(Clone, Debug, PartialEq)]

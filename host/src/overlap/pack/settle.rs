@@ -1,56 +1,66 @@
-//! From packings that overlap a little to one that doesn't.
+//! From packings that overlap a little to valid ones.
 
 use rayon::prelude::*;
 
 use super::{
-    PackError, Packing, Run,
-    lanes::{Lanes, Limit, Squeeze, State},
-    search::{Group, Task},
+    PackError, Packing,
+    lanes::Lanes,
+    limit::{Limit, Stop},
+    state::{Finalists, State},
+    task::{Group, Task},
+    walk::Squeeze,
 };
-use crate::overlap::contest::Meeting;
+use crate::{device::Device, overlap::contest::Meeting};
 
-/// Packings of which each copy overlaps others by more than this area are not looked at.
+/// Largest area of overlap per copy of a packing that is checked exactly.
 const ROUNDING: f64 = 1e-12;
-/// Of the last squeeze, in units of the radius: from rates at which copies still find their places to rates at which
-/// nothing moves that can be seen, and from pressures that press into each other what touches to those that hardly do.
+/// Rates and pressures at the start and the end of the last squeeze, in units of the radius. The first rate lets copies
+/// find their places, and the last moves nothing visibly. The first pressure presses copies into each other, and the
+/// last hardly does.
 const RATE: [f64; 2] = [2e-4, 1e-7];
 const PRESSURE: [f64; 2] = [1e-3, 1e-6];
-/// Steps for which copies are pushed apart before there is more room.
+/// Number of steps in which copies are pushed apart before the container grows.
 const PUSHES: usize = 200;
-/// By so much sides are let out to begin with, in units of the side.
+/// First growth of a container, as a share of its scale. It doubles from time to time.
 const FIRST_ROOM: f64 = 1e-6;
-/// Beyond this, copies are put side by side.
+/// Largest growth. Beyond it, copies stand in rows.
 const LAST_ROOM: f64 = 4.0;
 
-/// Settles packings: for each group the best valid one that comes of its lanes, or what there is where that is smaller.
-/// They are squeezed once more, by this many steps, as long as that isn't cancelled; then each is let out until nothing
-/// overlaps any more.
+/// Settles packings. Returns for each group the smallest of: a valid packing that comes of one of its finalists, the one
+/// in `saved`, and the one that the group goes on from; or copies in rows if there is none.
+///
+/// Finalists are squeezed once more by this many steps, unless the search was cancelled. Then their containers grow until
+/// nothing overlaps.
 pub fn settle(
-    run: &Run<'_>,
-    there_is: &[Option<&Packing>],
+    device: &Device,
+    task: &Task<'_>,
+    stop: &Stop,
+    saved: &[Option<Packing>],
     finalists: &Finalists,
     steps: usize,
 ) -> Result<Vec<Packing>, PackError> {
-    let Task { problem, groups, .. } = run.task;
+    let Task { problem, groups, .. } = task;
     let container = &problem.container;
-    let there_is = there_is.iter().zip(groups);
-    let there_is = there_is.map(|(one, group)| one.map_or_else(|| problem.rows(&group.kinds), |one| Ok(one.clone())));
+    let there_is = saved.iter().zip(groups).map(|(saved, group)| match saved.as_ref().or(group.from.as_ref()) {
+        Some(packing) => Ok(packing.clone()),
+        None => problem.rows(&group.kinds),
+    });
     let mut best: Vec<Packing> = there_is.collect::<Result<_, _>>()?;
     let Finalists { state, groups: of_group } = finalists;
     let kinds = |lane: usize| &groups[of_group[lane]].kinds;
     let all_kinds = (0..of_group.len()).map(|lane| &kinds(lane)[..]);
-    let mut lanes = Lanes::<f64>::new(run.device, problem, &state.offsets, all_kinds, true)?;
+    let mut lanes = Lanes::<f64>::new(device, problem, &state.offsets, all_kinds, true)?;
     lanes.set(state.poses.clone(), &state.sides)?;
     let schedule = Squeeze { steps, ..Squeeze::new(problem, RATE, Some(PRESSURE)) };
-    let limit = Limit { deadline: None, cancel: run.cancel.clone() };
+    let limit = Limit { deadline: None, cancel: stop.cancel.clone() };
     lanes.squeeze(&schedule, &limit)?;
-    // A packing that is wanted all the same is let out as a whole.
-    let limit = if run.abandoned { limit } else { Limit::default() };
+    // Unless the search is abandoned, a valid packing is wanted even after a cancellation.
+    let limit = if stop.abandons { limit } else { Limit::default() };
     let State { mut poses, sides, offsets, .. } = lanes.state()?;
     let lengths: Vec<f64> = sides.iter().map(|&side| container.area(side).sqrt()).collect();
     lanes.set_rates(&lengths)?;
     let (mut before, mut room) = (0.0, FIRST_ROOM);
-    // Poses move apart as the container grows, and are pushed apart where they still overlap.
+    // Poses move apart as the container grows, and are pushed apart while they overlap.
     while room <= LAST_ROOM {
         let larger: Vec<f64> = sides.iter().map(|side| side * (1.0 + room)).collect();
         let factor = (1.0 + room) / (1.0 + before);
@@ -59,7 +69,7 @@ pub fn settle(
         lanes.set(spread, &larger)?;
         let schedule = Squeeze { steps: PUSHES, rate: [0.3 * room, 1e-3 * room], ..Squeeze::new(problem, RATE, None) };
         lanes.squeeze(&schedule, &limit)?;
-        run.check()?;
+        stop.check()?;
         let settled = lanes.state()?;
         let own = |lane: usize| {
             let few = settled.energies[lane] <= ROUNDING * (offsets[lane + 1] - offsets[lane]) as f64;
@@ -75,7 +85,7 @@ pub fn settle(
                 best[group] = valid;
             }
         }
-        // With more room there is nothing smaller to come.
+        // More room gives nothing smaller.
         if sides.iter().zip(of_group).all(|(side, group)| side * (1.0 + room) >= best[*group].side) {
             break;
         }
@@ -83,17 +93,9 @@ pub fn settle(
         (before, room) = (room, 2.0 * room);
     }
     for (packing, Group { kinds, .. }) in best.iter().zip(groups) {
-        if let Some(Meeting { poses: [first, second], depth, .. }) = problem.overlapping(kinds, &packing.poses)? {
+        if let Some(Meeting { first, second, depth, .. }) = problem.overlapping(kinds, &packing.poses)? {
             return Err(PackError::Invalid { first, second, depth });
         }
     }
     Ok(best)
-}
-
-/// Packings that are to be settled.
-#[derive(Clone, Debug, Default)]
-pub struct Finalists {
-    pub state: State,
-    /// Each lane's group.
-    pub groups: Vec<usize>,
 }
