@@ -10,7 +10,6 @@ mod graph;
 mod list_rank;
 mod overlap;
 mod pcf;
-mod scaling;
 mod spmv;
 mod trees;
 
@@ -25,10 +24,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         "list_rank" => list_rank::main(arguments),
         "overlap" => overlap::main(arguments),
         "pcf" => pcf::main(arguments),
-        "scaling" => scaling::main(arguments),
         "spmv" => spmv::main(arguments),
         "trees" => trees::main(arguments),
-        _ => Err("which figures? There are design_rules, graph, list_rank, overlap, pcf, scaling, spmv and trees".into()),
+        _ => Err("which figures? There are design_rules, graph, list_rank, overlap, pcf, spmv and trees".into()),
     }
 }
 
