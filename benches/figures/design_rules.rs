@@ -21,7 +21,7 @@ use warpsmith::design_rules::programs::spmv::{self, Multiplication};
 use warpsmith::design_rules::search::{Explorer, Random};
 use warpsmith::design_rules::{About, Platform, Runs, Schedule, Survey};
 use warpsmith::device::Device;
-use warpsmith::files::Destination;
+use warpsmith::io::files::Destination;
 use warpsmith::spmv::Band;
 
 /// How often the chosen schedules are measured in turns.

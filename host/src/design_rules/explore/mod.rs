@@ -38,7 +38,7 @@ use serde::Serialize;
 
 use super::measure::{About, Measured, Measurer, Platform, Precision, Run, Runs, Timeline};
 use super::{Dag, LabelOptions, Labels, RulesError, Schedule, schedule::count};
-use crate::files::Destination;
+use crate::io::files::Destination;
 use search::{Explorer, SearchMethod};
 use session::Session;
 
