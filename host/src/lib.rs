@@ -115,7 +115,6 @@ mod documents {
         )*};
     }
     documents! {
-        Contributing "CONTRIBUTING.md"
         DesignRules "docs/design-rules.md"
         Graphs "docs/graphs.md"
         ListRanking "docs/list-ranking.md"

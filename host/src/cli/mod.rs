@@ -6,6 +6,8 @@ mod concurrency;
 mod count;
 mod demo;
 mod devices;
+mod draw;
+mod duration;
 mod edges;
 mod failure;
 mod format;
@@ -18,7 +20,6 @@ mod opening;
 mod output;
 mod overlap;
 mod pcf;
-mod picture;
 mod processes;
 mod progress;
 mod repeat;
@@ -110,11 +111,11 @@ enum Backend {
 #[derive(Debug, Subcommand)]
 enum Command {
     #[command(about = "Rank a linked list: how many elements come before each")]
-    ListRank(list_rank::Arguments),
+    ListRank(list_rank::ListRankArgs),
     #[command(about = "Trees and forests: rooting, traversals, lowest common ancestors, sums")]
-    Tree(tree::Arguments),
+    Tree(tree::TreeArgs),
     #[command(about = "Undirected graphs: components, bridges, biconnected components")]
-    Graph(graph::Arguments),
+    Graph(graph::GraphArgs),
     #[command(about = "Piecewise constant functions: sets, matrices of their distances, and pictures")]
     Pcf(pcf::Arguments),
     #[command(about = "Copies of polygons: the areas in which they overlap, their derivatives, and pictures")]

@@ -1,22 +1,41 @@
-//! Times the steps of a computation on a stream.
+//! The times of steps.
 
 use crate::device::{DeviceError, Event, Stream};
 
-/// Duration and memory traffic of one step of a computation.
+/// One step of a computation.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct StepTime {
-    /// The step's name.
+    /// Its name.
     pub name: &'static str,
-    /// Duration, in ms; 0 if the computation was not timed.
+    /// Its time in ms; 0 if the steps are not measured.
     pub ms: f64,
-    /// Number of bytes that the step must move: each array element read or written counts once.
+    /// The bytes that it has to move: each array element that is read or written, once.
     pub bytes: u64,
 }
 
+impl StepTime {
+    /// Runs `work` as one step, timed by events on the stream.
+    ///
+    /// # Errors
+    /// Those of `work`, and of the device.
+    pub fn of<E: From<DeviceError>>(
+        stream: &Stream,
+        name: &'static str,
+        bytes: usize,
+        work: impl FnOnce(&Stream) -> Result<(), E>,
+    ) -> Result<Self, E> {
+        Ok(StepTime { name, ms: stream.time(work)?, bytes: bytes as u64 })
+    }
+
+    /// Returns the time of all `steps` together, in ms.
+    pub fn total_ms(steps: &[StepTime]) -> f64 {
+        steps.iter().map(|step| step.ms).sum()
+    }
+}
+
 /// Marks the ends of steps on a stream.
-#[cfg_attr(not(feature = "list-rank"), allow(dead_code))]
 pub struct Clock<'s> {
     stream: &'s Stream,
     timed: bool,
@@ -25,21 +44,19 @@ pub struct Clock<'s> {
 
 #[cfg_attr(not(feature = "list-rank"), allow(dead_code))]
 impl<'s> Clock<'s> {
-    /// Starts the first step. Without `timed`, every duration is 0 and no events are recorded.
     pub fn start(stream: &'s Stream, timed: bool) -> Result<Self, DeviceError> {
         let mut clock = Clock { stream, timed, marks: Vec::new() };
         clock.end("", 0)?;
         Ok(clock)
     }
 
-    /// Ends the step `name`: everything enqueued since the last mark belongs to it.
+    /// What was enqueued since the last mark was step `name`.
     pub fn end(&mut self, name: &'static str, bytes: u64) -> Result<(), DeviceError> {
         let event = if self.timed { Some(self.stream.record()?) } else { None };
         self.marks.push((name, bytes, event));
         Ok(())
     }
 
-    /// Waits for the last step and returns all of them, in order.
     pub fn steps(self) -> Result<Vec<StepTime>, DeviceError> {
         self.marks
             .windows(2)

@@ -6,20 +6,20 @@ use clap::Args;
 use serde::Serialize;
 use warpsmith::design_rules::{
     Runs, program_of,
+    search::SearchMethod,
     study::{NEAR, Repeated, Spread, Study},
 };
 
-use super::{
-    explore::Search,
-    learning::{Learning, Origin},
-};
+use super::learning::{Learning, Origin};
 use crate::cli::{
     Global,
-    concurrency::chart::{Chart, Line},
+    draw::{
+        Target,
+        chart::{Chart, Line},
+    },
     failure::Failure,
     format,
     output::Files,
-    picture::{self, Drawing as _},
     progress::Progress,
     terminal,
 };
@@ -51,8 +51,8 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     seeds: u64,
     /// Which searches
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Search::Surrogate, Search::Mcts, Search::Random])]
-    search: Vec<Search>,
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [SearchMethod::Surrogate, SearchMethod::Mcts, SearchMethod::Random])]
+    search: Vec<SearchMethod>,
     /// Runs of a second measurement of the same schedules: how near searches get to the fastest is judged by it
     #[arg(long, value_name = "SECOND.CSV")]
     judge: Option<PathBuf>,
@@ -87,7 +87,7 @@ struct Object<'a> {
 /// Runs the command.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let mut files = Files::reading([&arguments.runs].into_iter().chain(&arguments.judge));
-    let plot = arguments.plot.as_ref().map(|path| picture::prepare(&mut files, path)).transpose()?;
+    let plot = arguments.plot.as_ref().map(|path| Target::prepare(&mut files, path)).transpose()?;
     let runs = Runs::read(&arguments.runs)?;
     let (_, model) = arguments.learning.learn(&arguments.runs, &runs)?;
     let in_file = |error| Failure::error(format_args!("{}: {error}", arguments.runs.display()));
@@ -109,8 +109,8 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         let repeated = study.repeat(strategy, &arguments.iterations, arguments.seeds, &options, || work.advance(1));
         searches.push(repeated.map_err(in_file)?);
     }
-    if let Some((format, destination)) = &plot {
-        picture::write(destination, chart(&runs, &searches, arguments.seeds).draw(*format))?;
+    if let Some(target) = &plot {
+        target.write(&chart(&runs, &searches, arguments.seeds))?;
     }
     let object = Object {
         system: "rules",

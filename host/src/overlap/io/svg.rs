@@ -10,7 +10,7 @@ use crate::{
     overlap::{
         Point, Shape,
         convex::bounds,
-        shape::{LARGEST, SMALLEST},
+        error::{LARGEST, SMALLEST},
     },
 };
 
