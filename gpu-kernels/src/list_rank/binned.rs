@@ -305,7 +305,58 @@ unsafe fn bin<V: Value>(
         }
         thread::sync_threads();
 
-        // Where each bin starts in the tile, and how far it moves from there to its window.
+        let total = place_bins([places, moves], filled, cut);
+        let stage = |of_vector: [(u32, V); 4]| {
+            let put = |place: u32, (element, value): (u32, V)| staged.add(place as usize).write(V::record(element as i32, value));
+            if cut.is_of_one_window(of_vector.map(|(element, _)| element)) {
+                let first = claim(of_vector[0].0, 4);
+                let [a, b, c, d] = of_vector;
+                put(first, a);
+                put(first + 1, b);
+                put(first + 2, c);
+                put(first + 3, d);
+            } else {
+                let _ = of_vector.map(|pair| {
+                    if pair.0 < cut.n {
+                        put(claim(pair.0, 1), pair)
+                    }
+                });
+            }
+        };
+        let mut k = 0;
+        while k < vectors {
+            let _ = [pairs_of(k), pairs_of(k + 1)].map(stage);
+            k += AHEAD;
+        }
+        thread::sync_threads();
+        let mut place = thread as u32;
+        while place < total {
+            let pair = *staged.add(place as usize);
+            let window = V::parts(pair).0 as u32 >> cut.window_bits;
+            let target = (*moves.add(window as usize)).wrapping_add(place);
+            // Past the end, or in another window, only where a bad list has an element twice. Several blocks may then
+            // write one place.
+            if target < cut.n {
+                mem::store_relaxed(pairs.add(target as usize), pair);
+            }
+            place += threads;
+        }
+    }
+}
+
+/// Replaces the counts of the tile's bins, in `places`, by their starts in the tile, and claims room for them in their
+/// windows: `moves` gets the distance from there to the window. Returns the number of the tile's pairs.
+///
+/// # Safety
+/// All threads of the block are here, after a barrier. `places` and `moves` have an element of shared memory per window,
+/// and `filled` has a counter per window that is changed by atomics alone.
+#[inline(always)]
+unsafe fn place_bins([places, moves]: [*mut u32; 2], filled: *mut u32, cut: Cut) -> u32 {
+    let (thread, threads) = (thread::thread_idx_x() as usize, thread::block_dim_x());
+    let windows = cut.windows() as usize;
+    // SAFETY: threads write places of their own, and a barrier lies between the writes of one stage and the reads of the
+    // next.
+    unsafe {
         let mut own = 0;
         for k in 0..BINS_PER_THREAD {
             let bin = thread * BINS_PER_THREAD + k;
@@ -333,41 +384,7 @@ unsafe fn bin<V: Value>(
             bin += threads as usize;
         }
         thread::sync_threads();
-        let stage = |of_vector: [(u32, V); 4]| {
-            let put = |place: u32, (element, value): (u32, V)| staged.add(place as usize).write(V::record(element as i32, value));
-            if cut.is_of_one_window(of_vector.map(|(element, _)| element)) {
-                let first = claim(of_vector[0].0, 4);
-                let [a, b, c, d] = of_vector;
-                put(first, a);
-                put(first + 1, b);
-                put(first + 2, c);
-                put(first + 3, d);
-            } else {
-                let _ = of_vector.map(|pair| {
-                    if pair.0 < cut.n {
-                        put(claim(pair.0, 1), pair)
-                    }
-                });
-            }
-        };
-        let mut k = 0;
-        while k < vectors {
-            let _ = [pairs_of(k), pairs_of(k + 1)].map(stage);
-            k += AHEAD;
-        }
-        thread::sync_threads();
-        let mut place = thread as u32;
-        while place < scan.total {
-            let pair = *staged.add(place as usize);
-            let window = V::parts(pair).0 as u32 >> cut.window_bits;
-            let target = (*moves.add(window as usize)).wrapping_add(place);
-            // Past the end, or in another window, only where a bad list has an element twice. Several blocks may then
-            // write one place.
-            if target < cut.n {
-                mem::store_relaxed(pairs.add(target as usize), pair);
-            }
-            place += threads;
-        }
+        scan.total
     }
 }
 
