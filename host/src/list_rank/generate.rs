@@ -1,6 +1,6 @@
 //! Lists to rank: random and regular ones.
 //!
-//! Each returns `next` alone. All rankers find the head, the element to which `next` doesn't lead.
+//! Each returns `next` alone. All rankers find the head.
 
 use rayon::prelude::*;
 

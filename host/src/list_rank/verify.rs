@@ -27,7 +27,7 @@ const STRIDE: usize = 1 << 20;
 /// Walks the list from its head and calls `visit` with each position and element, until `visit` fails.
 ///
 /// # Errors
-/// The error of `visit`, or the element at which the list ends early, goes on or leaves the array.
+/// The error of `visit`, or a list that ends early, goes on or leaves the array.
 pub fn walk(
     next: &[i32],
     head: Option<i32>,

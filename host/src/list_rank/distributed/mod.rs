@@ -94,7 +94,7 @@ const PATIENCE: usize = 50;
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Number of elements per splitter, at least 2. Fewer elements mean fewer rounds of messages;
-    /// more elements mean a shorter remainder, of which one rank gets 16 bytes per splitter.
+    /// more elements mean a shorter remainder, for which one rank gets 16 bytes per splitter.
     pub group: u32,
     /// The most splitters that one rank's device ranks, at about 90 bytes of memory each. More
     /// splitters are ranked by splitters of their own.
@@ -120,7 +120,7 @@ pub struct Report {
     pub head: u64,
     /// Number of splitters on all ranks, of splitters of these, and so on.
     pub nodes: Vec<u64>,
-    /// Number of rounds in which ranks exchanged travellers.
+    /// Number of rounds of exchanged travellers.
     pub rounds: usize,
     /// Bytes that this rank sent.
     pub sent: u64,
