@@ -5,10 +5,11 @@ mod matrix;
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use draw::Picture;
 use matrix::Matrix;
 use serde::Serialize;
+use warpsmith::pcf::Layout;
 
 use crate::cli::{Global, draw::Target, failure::Failure, format, output::Files, progress::Progress, terminal, utf8};
 
@@ -25,7 +26,7 @@ use crate::cli::{Global, draw::Target, failure::Failure, format, output::Files, 
         warpsmith pcf plot theirs.npy heat.svg --layout packed        of another program's lower triangle\n  \
         warpsmith pcf plot distances.npy heat.svg --title 'Distances of 10,000 Betti curves'"
 )]
-pub struct Arguments {
+pub struct PlotArgs {
     /// The matrix
     #[arg(value_name = "MATRIX.NPY")]
     matrix: PathBuf,
@@ -34,22 +35,13 @@ pub struct Arguments {
     output: PathBuf,
     /// How a 1-D array of plain numbers holds a symmetric matrix [default: condensed]
     #[arg(long, value_enum)]
-    layout: Option<Triangle>,
+    layout: Option<Layout>,
     /// Text above the picture [default: the matrix's name and size]
     #[arg(long, value_name = "TEXT", value_parser = utf8())]
     title: Option<String>,
     /// Print one JSON object instead of a line
     #[arg(long)]
     json: bool,
-}
-
-/// How a 1-D array holds a symmetric matrix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Triangle {
-    /// The upper triangle by rows without the diagonal, which is 0: SciPy's order of distances
-    Condensed,
-    /// The lower triangle by rows with the diagonal
-    Packed,
 }
 
 #[derive(Serialize)]
@@ -67,7 +59,7 @@ struct Object<'a> {
 }
 
 /// Runs the command.
-pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(global: &Global, arguments: &PlotArgs) -> Result<(), Failure> {
     let (input, output) = (&arguments.matrix, &arguments.output);
     let target = Target::prepare(&mut Files::reading([input]), output)?;
     let progress = Progress::new(arguments.json || global.verbose > 0);
