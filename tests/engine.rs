@@ -321,23 +321,6 @@ fn room_is_taken_meanwhile() -> Result<(), EngineError> {
     Ok(())
 }
 
-#[test]
-fn straight_into_a_file() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("d.npy");
-    let n = 333;
-    let mut file = NpyFile::<f32>::create(&path, &[condensed_len(n).unwrap()]).unwrap();
-    let condensed = OUTPUTS[0];
-    let writer = condensed.writer(n, n, file.as_mut_slice()).unwrap();
-    let scheduler = BlockScheduler::new(writer.coverage(), n, n, 100).unwrap();
-    scheduler.blocks().par_iter().for_each(|block| {
-        writer.scatter(block, &condensed.entries(block, writer.order())).unwrap();
-    });
-    file.finish().unwrap();
-    let read: ndarray::Array1<f32> = ndarray_npy::read_npy(&path).unwrap();
-    assert_eq!(read.to_vec(), condensed.expected::<f32>(n, n));
-}
-
 /// The test starts itself once more, and kills that process while its file is half written.
 #[test]
 fn killed_before_the_end() {
@@ -443,16 +426,14 @@ fn an_engine_has_a_device() {
     assert_eq!(error.to_string(), "an engine needs at least one device");
 }
 
-/// Any number is a budget, and a side, and a number of blocks.
+/// Any number is a budget, and a side.
 #[test]
 fn settings_at_their_ends() -> Result<(), EngineError> {
     let engine = |settings| Engine::new([Device::cpu()]).map(|engine| engine.with_settings(settings));
     for memory_budget in [None, Some(1 << 20), Some(usize::MAX / 2), Some(usize::MAX - 1), Some(usize::MAX)] {
         for block_side in [None, Some(0), Some(7), Some(usize::MAX)] {
-            for splits_hint in [None, Some(0), Some(usize::MAX)] {
-                let report = numbers(&engine(Settings { memory_budget, splits_hint, block_side })?, |_| ())?;
-                assert!((1..=70).contains(&report.side), "{report:?}");
-            }
+            let report = numbers(&engine(Settings { memory_budget, block_side })?, |_| ())?;
+            assert!((1..=70).contains(&report.side), "{report:?}");
         }
     }
     let error = numbers(&engine(Settings { memory_budget: Some(8), ..Settings::default() })?, |_| ()).unwrap_err();

@@ -16,7 +16,7 @@ use gpu_kernels::engine::{
 };
 use rayon::prelude::*;
 
-use super::{Block, Coverage, EngineError, Entry, Order, Writer, dense_len, writer::check_block};
+use super::{Block, Coverage, EngineError, Entry, Order, Writer, dense_len, op::check_block};
 use crate::{
     device::{Buffer, Device, Stream, View, memory::memory},
     launch,

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use gpu_kernels::engine::{CONDENSED, DENSE, PACKED, Place, SYMMETRIC, THREADS, place};
 
-use super::{Block, Coverage, EngineError, Entry, Layout, Order, Writer, writer::check_block};
+use super::{Block, Coverage, EngineError, Entry, Layout, Order, Writer, op::check_block};
 use crate::{
     device::{Device, DeviceError, Stream, View, ViewMut},
     launch,

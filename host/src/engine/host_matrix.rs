@@ -1,11 +1,14 @@
 //! Matrices in the host's memory, or in files that are mapped into it: blocks in, entries in their places out.
 
+use std::marker::PhantomData;
 use std::ops::{Deref, Range};
+use std::ptr::NonNull;
+use std::slice;
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use super::{Block, Cells, Coverage, EngineError, Entry, Layout, Order, Writer, writer::check_block};
+use super::{Block, Coverage, EngineError, Entry, Layout, Order, Writer, op::check_block};
 
 /// A tile's side in entries. A tile of doubles, 8 KiB, stays in the first-level cache while it is transposed, and its
 /// rows are whole cache lines.
@@ -14,6 +17,39 @@ const TILE: usize = 32;
 /// The side of a piece of work in entries: a block has enough of them for all threads, and one is not much work for the
 /// scheduler.
 const PIECE: usize = 8 * TILE;
+
+/// A slice whose disjoint parts are written by several threads at the same time.
+#[derive(Debug)]
+struct Cells<'a, T> {
+    first: NonNull<T>,
+    len: usize,
+    slice: PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: it is a `&mut [T]`, which may go to another thread if `T` may.
+unsafe impl<T: Send> Send for Cells<'_, T> {}
+
+// SAFETY: all that a shared one gives is `&mut [T]`, never to the same element twice at a time, as `slice_mut` demands.
+// So an element is in one thread's hands at a time, for which `T: Send` suffices.
+unsafe impl<T: Send> Sync for Cells<'_, T> {}
+
+impl<'a, T> Cells<'a, T> {
+    fn new(slice: &'a mut [T]) -> Self {
+        Cells { len: slice.len(), first: NonNull::from(slice).cast(), slice: PhantomData }
+    }
+
+    /// A part of the slice. Panics if `range` reaches beyond it.
+    ///
+    /// # Safety
+    /// While the part is in use, no other part that shares elements with it is.
+    #[expect(clippy::mut_from_ref, reason = "disjoint parts are what it is for")]
+    unsafe fn slice_mut(&self, range: Range<usize>) -> &mut [T] {
+        assert!(range.start <= range.end && range.end <= self.len, "{range:?} is not within 0..{}", self.len);
+        // SAFETY: the range lies within the slice, which is borrowed mutably for 'a, and the caller sees to it that
+        // nobody else uses these elements.
+        unsafe { slice::from_raw_parts_mut(self.first.add(range.start).as_ptr(), range.len()) }
+    }
+}
 
 /// A matrix in a slice, which blocks are written to.
 #[derive(Debug)]

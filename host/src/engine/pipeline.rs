@@ -216,7 +216,7 @@ impl Engine {
         let rule = SideRule {
             // The document's four fifths are in the budget.
             max_output_elements: max_output_elements((budget / 4).saturating_mul(5), entry),
-            splits_hint: self.settings.splits_hint.unwrap_or(gpus * SPLITS_PER_GPU),
+            splits_hint: gpus * SPLITS_PER_GPU,
             min_block_side: min_block_side(multiprocessors),
         };
         let mut side = match self.settings.block_side {

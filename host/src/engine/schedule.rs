@@ -164,18 +164,6 @@ mod tests {
         BlockScheduler::new(coverage, rows, cols, side).unwrap().blocks
     }
 
-    /// The document's three, and ends.
-    #[test]
-    fn bands() {
-        assert_eq!(subdivide(3, 10), [0..3, 3..6, 6..9, 9..10]);
-        assert_eq!(subdivide(4, 8), [0..4, 4..8]);
-        let whole = std::slice::from_ref;
-        assert_eq!(subdivide(5, 3), whole(&(0..3)));
-        assert_eq!(subdivide(usize::MAX, 7), whole(&(0..7)));
-        assert!(subdivide(5, 0).is_empty());
-        assert_eq!(subdivide(0, 2), [0..1, 1..2]);
-    }
-
     /// The document's: A, C and F are diagonal and come last, since half of them is skipped.
     #[test]
     fn nine_by_nine_in_threes() {
@@ -191,24 +179,6 @@ mod tests {
     fn two_by_three() {
         assert_eq!(blocks(Full, 2, 3, 2), [block(0..2, 0..2), block(0..2, 2..3)]);
         assert_eq!(blocks(Full, 3, 3, 2), [block(0..2, 0..2), block(0..2, 2..3), block(2..3, 0..2), block(2..3, 2..3)]);
-    }
-
-    #[test]
-    fn sums_over_blocks() {
-        let scheduler = BlockScheduler::new(LowerTriangle, 10, 10, 4).unwrap();
-        assert_eq!((scheduler.coverage(), scheduler.rows(), scheduler.cols(), scheduler.side()), (LowerTriangle, 10, 10, 4));
-        assert_eq!((scheduler.max_entries(), scheduler.work()), (16, 55));
-        let scheduler = BlockScheduler::new(Full, 3, 10, 8).unwrap();
-        assert_eq!((scheduler.max_entries(), scheduler.work()), (24, 30));
-    }
-
-    #[test]
-    fn nothing_to_do() {
-        for (rows, cols) in [(0, 0), (0, 5), (5, 0)] {
-            let scheduler = BlockScheduler::new(Full, rows, cols, 3).unwrap();
-            assert_eq!((scheduler.blocks(), scheduler.max_entries(), scheduler.work()), (&[][..], 0, 0));
-        }
-        assert_eq!(blocks(LowerTriangle, 0, 0, 3), []);
     }
 
     #[test]

@@ -38,7 +38,7 @@ mod scalar;
 mod set;
 
 pub use crate::engine::Layout;
-pub use error::{BarProblem, Field, PcfError};
+pub use error::{Field, PcfError};
 pub use op::PcfKernel;
 pub use pairwise::{Measure, Pairwise, PairwiseError};
 pub use real::PcfReal;
