@@ -30,12 +30,12 @@ impl Cancel {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the flag is set.
+    /// True if the flag is set.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// [`EngineError::Cancelled`] where the flag is set.
+    /// [`EngineError::Cancelled`] if the flag is set.
     pub fn check(&self) -> Result<(), EngineError> {
         if self.is_cancelled() { Err(EngineError::Cancelled) } else { Ok(()) }
     }
