@@ -1,7 +1,7 @@
 //! What can be wrong with programs, schedules, runs and platforms.
 
 use crate::device::DeviceError;
-use crate::files::FileError;
+use crate::io::files::FileError;
 
 /// What can be wrong with programs, schedules, runs and platforms.
 #[derive(Debug, thiserror::Error)]

@@ -41,44 +41,36 @@
 
 mod accuracy;
 mod columns;
-pub mod dag;
-pub mod emit;
 mod error;
-pub mod external;
+pub mod explore;
 mod features;
 mod json;
 pub mod labels;
-mod measure;
+pub mod measure;
 mod model;
-pub mod platform;
-pub mod programs;
+pub mod program;
 mod replay;
 pub mod report;
 pub mod rules;
-mod runs;
 pub mod schedule;
-pub mod search;
 pub mod sim;
-pub mod study;
-mod survey;
+mod statistics;
 mod table;
-mod traversal;
 pub mod tree;
 
 pub use accuracy::Accuracy;
 pub use columns::BitColumns;
-pub use dag::{Choice, Dag, DagBuilder, Kind, OpId};
 pub use error::RulesError;
+pub use explore::{Answer, Survey, search, study};
 pub use features::{Feature, FeatureSet, Rule};
 pub use labels::{Class, LabelOptions, Labels};
-pub use measure::{Answer, Measurer, Precision};
+pub use measure::{
+    About, Failed, Journal, Measured, Measurer, Platform, Precision, Run, Runs, Span, Timeline, external, platform,
+};
 pub use model::{LearnOptions, Model};
-pub use platform::{Platform, Span, Timeline};
+pub use program::{Choice, Dag, DagBuilder, Kind, OpId, programs};
 pub use replay::{Replay, program_of};
 pub use rules::{Rules, Ruleset};
-pub use runs::{About, Failed, Journal, Measured, Run, Runs};
-pub use schedule::{Schedule, Step};
-pub use survey::Survey;
+pub use schedule::{NamedStep, Schedule, Step, Traversal, emit};
 pub use table::TraversalTable;
-pub use traversal::{NamedStep, Traversal};
 pub use tree::{Tree, TreeOptions};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::{
     device::DeviceError,
-    files::{FileError, Reason},
+    io::files::{FileError, Reason},
 };
 
 /// Why a matrix could not be made, read, divided or multiplied. Rows, columns and elements are named by their indices,
@@ -143,7 +143,7 @@ pub enum SpmvError {
     #[error("{kernel} is not a kernel: {reason}")]
     NoSuchKernel {
         /// What was asked for.
-        kernel: super::SpmvKernel,
+        kernel: super::kernel::SpmvKernel,
         /// What it must be.
         reason: &'static str,
     },

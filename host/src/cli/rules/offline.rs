@@ -9,10 +9,10 @@ use clap::Args;
 use warpsmith::design_rules::{
     About, Dag, Runs, Schedule, Traversal, external,
     schedule::{check_streams, count},
-    search::Explorer,
+    search::{Explorer, SearchMethod},
 };
 
-use super::{explore::Search, program::Choice};
+use super::program::Choice;
 use crate::cli::{failure::Failure, format, output::Files, terminal};
 
 /// Options of `rules next`.
@@ -77,8 +77,8 @@ struct Settings {
     #[arg(long, value_name = "S")]
     streams: Option<usize>,
     /// How to choose schedules
-    #[arg(long, value_enum, default_value_t = Search::Surrogate)]
-    search: Search,
+    #[arg(long, value_enum, default_value_t = SearchMethod::Surrogate)]
+    search: SearchMethod,
     /// Seed of all that is random
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,

@@ -9,8 +9,9 @@ use serde::Serialize;
 
 use super::RulesError;
 
+pub use super::statistics::percentile;
 pub use blocks::Block;
-pub use peaks::{local_maxima, percentile, prominences};
+pub use peaks::{local_maxima, prominences};
 
 /// A class of performance; the first has the fastest runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -280,7 +281,7 @@ impl Convolution {
         let values = convolve(sorted, radius);
         let maxima = local_maxima(&values);
         let prominences = prominences(&values, &maxima);
-        let threshold = peaks::percentile(&prominences, percentile);
+        let threshold = super::statistics::percentile(&prominences, percentile);
         let peaks: Vec<Peak> = maxima
             .into_iter()
             .zip(prominences)

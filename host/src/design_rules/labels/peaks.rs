@@ -1,5 +1,4 @@
-//! Peaks of a sequence, their prominences, and percentiles, as SciPy's `find_peaks` and `peak_prominences` and NumPy's
-//! `percentile` define them.
+//! Peaks of a sequence and their prominences, as SciPy's `find_peaks` and `peak_prominences` define them.
 
 /// The places of the values that are greater than their neighbours, ascending. Of equal values between lower ones it is
 /// the middle, rounded down. The first and the last value don't count.
@@ -46,17 +45,4 @@ fn bases<'a>(values: impl Iterator<Item = &'a f64>) -> Vec<f64> {
         base
     };
     values.map(base).collect()
-}
-
-/// A percentile of values in any order, from 0 to 100, linear between them; `None` if there are no values.
-pub fn percentile(values: &[f64], percent: f64) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let last = sorted.len().checked_sub(1)?;
-    let place = percent / 100.0 * last as f64;
-    let below = (place as usize).min(last);
-    let [low, high] = [sorted[below], sorted[(below + 1).min(last)]];
-    let part = place - below as f64;
-    // From the nearer one, as NumPy does it.
-    Some(if part < 0.5 { low + (high - low) * part } else { high - (high - low) * (1.0 - part) })
 }

@@ -9,7 +9,7 @@ use super::{
     symmetry::mirror,
     task::{Group, Task, lanes_of},
 };
-use crate::{engine::Cancel, overlap::random::Random};
+use crate::{common::Cancel, overlap::random::Random};
 
 /// Minimum number of copies of packings that also start from lattices, and of those that start only from lattices.
 const LATTICES_FROM: usize = 12;
