@@ -1,6 +1,6 @@
 //! Measures all schedules of a program, several times over.
 
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
@@ -81,22 +81,16 @@ impl Survey {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// The schedules that were measured, with their times, in the order of [`Schedules`]: by one pass, as they were
-    /// measured; by several, without the machine's drift, and with their noise.
+    /// Returns the measured schedules with their times, in the order of [`Schedules`]. After one pass these are the times as
+    /// measured; after several, the machine's drift is taken out, and their noise is known.
     pub fn runs(&self) -> Vec<Run> {
-        self.runs_of(0..self.orders.len())
-    }
-
-    /// The same by these passes alone, which there are. Halves of a survey are two measurements of one space.
-    pub fn runs_of(&self, passes: Range<usize>) -> Vec<Run> {
-        let times: Vec<Vec<f64>> =
-            self.times.iter().map(|times| times.iter().take(passes.end).skip(passes.start).copied().collect()).collect();
-        let values = steady(&times, &self.orders[passes]);
+        let times = &self.times;
+        let values = steady(times, &self.orders);
         // That of two passes of one schedule, over all.
         let step = |values: &Vec<f64>| values.windows(2).map(|pair| (pair[1] - pair[0]).abs() / 2f64.sqrt()).collect();
         let steps: Vec<f64> = values.iter().flat_map::<Vec<f64>, _>(step).collect();
         let noise = deviation(&steps);
-        let measured = self.schedules.iter().zip(&times).zip(values).filter(|((_, times), _)| !times.is_empty());
+        let measured = self.schedules.iter().zip(times).zip(values).filter(|((_, times), _)| !times.is_empty());
         let run = |((schedule, times), values): ((&Schedule, &Vec<f64>), Vec<f64>)| {
             let text = schedule.text(&self.dag);
             // A single time stays as it was measured.
@@ -105,11 +99,6 @@ impl Survey {
             Run { noise, ..Run::new(seconds, text.parse().expect("a schedule's text is a traversal")) }
         };
         measured.map(run).collect()
-    }
-
-    /// The times of each schedule by pass, in seconds, in the order of [`Schedules`].
-    pub fn times(&self) -> &[Vec<f64>] {
-        &self.times
     }
 
     /// How far a schedule's passes lie apart: the median over schedules of (greatest - least) / median.

@@ -42,7 +42,7 @@ use crate::read::quoted;
 /// The JSON schema of all messages, of either side.
 pub const SCHEMA: &str = include_str!("protocol.schema.json");
 /// The version of the protocol.
-pub const VERSION: u32 = 1;
+const VERSION: u32 = 1;
 /// The longest line that a program may write, in bytes.
 const LONGEST: u64 = 1 << 20;
 /// How long a program may take to end by itself.

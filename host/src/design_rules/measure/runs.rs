@@ -177,7 +177,7 @@ impl Runs {
     }
 
     /// Notes the median of what is known of the runs' noise.
-    pub fn note_noise(&mut self) {
+    pub(in crate::design_rules) fn note_noise(&mut self) {
         let noises: Vec<f64> = self.runs.iter().filter_map(|run| run.noise).collect();
         self.about.noise = percentile(&noises, 50.0).or(self.about.noise);
     }

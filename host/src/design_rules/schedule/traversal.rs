@@ -47,7 +47,7 @@ impl NamedStep {
     }
 
     /// Whether it is an operation.
-    pub fn is_operation(&self) -> bool {
+    pub(in crate::design_rules) fn is_operation(&self) -> bool {
         !self.is_synchronisation() && self.chosen().is_none()
     }
 

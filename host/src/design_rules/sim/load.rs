@@ -7,7 +7,7 @@ use super::super::{Dag, Kind, OpId, RulesError};
 use super::machine::{Machine, Nics};
 use super::workload::{MessageSize, Task, Workload};
 
-/// The most messages and ranks' streams, so that an event is one word.
+/// The most messages, and streams of all ranks, in one simulation.
 pub(super) const MAX_INDEX: usize = 1 << 29;
 
 /// A part of what an operation does.

@@ -29,7 +29,7 @@ impl Statistics {
     }
 
     /// Takes in one more rollout that failed, and so has no time.
-    pub fn add_failure(&mut self) {
+    pub(in crate::design_rules) fn add_failure(&mut self) {
         self.rollouts += 1;
     }
 
