@@ -9,7 +9,7 @@ use crate::design_rules::{Dag, Kind, OpId, Schedule, Step};
 
 pub use dot::program;
 
-/// What a schedule is written in.
+/// A language to write schedules in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Language {
@@ -36,7 +36,7 @@ pub fn emit(dag: &Dag, schedule: &Schedule, language: Language) -> String {
     }
 }
 
-/// What the host does, with names that a program can have.
+/// The steps of the host, with names that are valid in the emitted code.
 struct Code {
     /// The program's name as such a name.
     name: String,
@@ -176,8 +176,9 @@ pub fn overlaps(dag: &Dag, schedule: &Schedule) -> Vec<(String, String)> {
     beside.map(|(a, b)| (dag.name_of(a).to_owned(), dag.name_of(b).to_owned())).collect()
 }
 
-/// How one schedule differs from another of the same program, as sentences: choices, the least number of steps that
-/// stand elsewhere, streams that are shared, and operations that may be under way at once. None for equal schedules.
+/// Describes how one schedule differs from another of the same program, as sentences: choices, the
+/// least number of steps that moved, streams that are shared, and operations that may overlap.
+/// Equal schedules have no sentences.
 pub fn differences(dag: &Dag, schedule: &Schedule, other: &Schedule) -> Vec<String> {
     let mut said = Vec::new();
     for (index, choice) in dag.choices().iter().enumerate() {
@@ -279,7 +280,7 @@ fn comment(sign: &str, schedule: &str) -> String {
     lines.iter().map(|line| format!("{sign}     {line}\n")).collect()
 }
 
-/// Whether an operation is of the GPU.
+/// Returns whether the GPU runs an operation.
 fn is_gpu(dag: &Dag, op: OpId) -> bool {
     dag.kind(op) == Kind::Gpu
 }
