@@ -22,7 +22,7 @@ pub(super) enum Event {
     Head(usize),
 }
 
-/// Events by time; events at the same time in the order in which they were added.
+/// Events by time; events at the same time in the order of addition.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
     /// The bits of the time, which is not negative, so that they are in order, too; then the event's number.
