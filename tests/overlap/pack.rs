@@ -12,8 +12,8 @@ use rand_chacha::{
     rand_core::{RngCore, SeedableRng},
 };
 use warpsmith::{
+    common::Cancel,
     device::{Backend, Device},
-    engine::Cancel,
     launch,
     overlap::{
         Shape,

@@ -1,7 +1,7 @@
 //! Errors of programs, schedules, runs and platforms.
 
 use crate::device::DeviceError;
-use crate::files::FileError;
+use crate::io::files::FileError;
 
 /// Errors of programs, schedules, runs and platforms.
 #[derive(Debug, thiserror::Error)]

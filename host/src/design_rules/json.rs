@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
-use crate::read::brief;
+use crate::io::brief;
 
 /// Reads a text as JSON.
 ///

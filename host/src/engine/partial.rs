@@ -20,7 +20,7 @@ use ndarray_npy::WritableElement;
 
 use super::{BlockScheduler, EngineError, NpyFile, Queue, Report, checkpoint::Checkpoint, npy_file::Begun};
 use crate::{
-    files::{Destination, FileError},
+    io::files::{Destination, FileError},
     ranks::Communicator,
 };
 

@@ -14,8 +14,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{AbortOnPanic, Communicator, Counter, Link, Message, Plan, RanksError, Region, check_parts};
+use crate::common::reason;
 use crate::device::{Backend, Device, DeviceError, Stream};
-use crate::errors::reason;
 
 /// How often a wait looks before it lets others run.
 const SPINS: usize = 64;

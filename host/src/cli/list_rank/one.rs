@@ -6,7 +6,7 @@ use ndarray_npy::WritableElement;
 use serde::Serialize;
 use warpsmith::{
     device::{Backend, Device, Stream},
-    files::Destination,
+    io::files::Destination,
     list_rank::{
         ListError, ListRanker, Options, Report,
         generate::ListKind,

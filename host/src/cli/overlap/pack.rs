@@ -10,7 +10,8 @@ use std::{
 use clap::Args;
 use serde::Serialize;
 use warpsmith::{
-    files::{Destination, chain},
+    common::chain,
+    io::files::Destination,
     overlap::{
         Boundary, OverlapError, Packings, Shape,
         io::{Format, PoseFile, PoseLayout, read_poses, read_shape, save_poses_at},

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use serde::Serialize;
 use warpsmith::{
-    files::{FileError, chain},
+    common::chain,
+    io::files::FileError,
     overlap::{
         contest::MOST_TREES,
         io::read_shape,

@@ -15,8 +15,8 @@ use warpsmith::{
         sim::{Machine, SimPlatform, Workload, halo::HaloModel, spmv::SpmvModel},
     },
     device::{Backend, Device},
+    io::{brief, text},
     ranks::Communicator,
-    read::{brief, text},
     spmv::{Band, Csr, Partition, Traffic, market},
 };
 

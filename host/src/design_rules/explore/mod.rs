@@ -10,7 +10,7 @@
 //!         explore::{Exploration, ExploreOptions},
 //!         sim::{Machine, SimPlatform, spmv::SpmvModel},
 //!     },
-//!     files::Destination,
+//!     io::files::Destination,
 //!     spmv::{Band, Traffic},
 //! };
 //!
@@ -38,7 +38,7 @@ use serde::Serialize;
 
 use super::measure::{About, Measured, Measurer, Platform, Precision, Run, Runs, Timeline};
 use super::{Dag, LabelOptions, Labels, RulesError, Schedule, schedule::count};
-use crate::files::Destination;
+use crate::io::files::Destination;
 use search::{Explorer, SearchMethod};
 use session::Session;
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::design_rules::measure::{About, Journal, Measured, Runs};
 use crate::design_rules::{RulesError, Traversal};
-use crate::files::{Destination, FileError};
+use crate::io::files::{Destination, FileError};
 
 /// Measurements as they are made.
 ///

@@ -37,7 +37,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{Platform, Timeline};
 use crate::design_rules::{Dag, Kind, OpId, RulesError, Schedule, Step, error::check_time, json::parse, schedule::check_streams};
-use crate::read::quoted;
+use crate::io::quoted;
 
 /// The JSON schema of all messages, of either side.
 pub const SCHEMA: &str = include_str!("protocol.schema.json");

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Timeline;
 use crate::design_rules::{Dag, RulesError, Traversal, error::check_time, schedule::MAX_STREAMS, statistics::percentile};
-use crate::files::{Destination, FileError, Reason};
-use crate::read::{Lines, Table, brief, quoted, reserve};
+use crate::io::files::{Destination, FileError, Reason};
+use crate::io::{Lines, Table, brief, quoted, reserve};
 
 /// The first line of a file of runs.
 const MAGIC: &str = "# warpsmith rules 1";

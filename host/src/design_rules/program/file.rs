@@ -7,8 +7,8 @@ use serde::Deserialize;
 use super::super::RulesError;
 use super::super::json::parse;
 use super::{Dag, DagBuilder, Kind};
-use crate::files::FileError;
-use crate::read::text;
+use crate::io::files::FileError;
+use crate::io::text;
 
 /// A program as JSON has it.
 #[derive(Deserialize)]

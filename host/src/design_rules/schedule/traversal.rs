@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::read::quoted;
+use crate::io::quoted;
 
 /// A schedule's steps by name, with the streams of the GPU operations: all that learning needs, also where the program
 /// is not at hand.

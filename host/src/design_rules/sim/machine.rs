@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::super::RulesError;
-use crate::read::quoted;
+use crate::io::quoted;
 
 /// Costs of a machine whose ranks are all alike. Times are in seconds, bandwidths in bytes per
 /// second.

@@ -1,7 +1,7 @@
 //! What can be wrong with a list over several ranks.
 
 #[cfg(feature = "files")]
-use crate::files::FileError;
+use crate::io::files::FileError;
 use crate::{device::DeviceError, ranks::RanksError};
 
 /// Why a distributed list could not be ranked. Elements are named by their index in the whole list; where several

@@ -1,6 +1,6 @@
 //! Errors of the packer.
 
-use crate::{device::DeviceError, overlap::OverlapError, ranks::RanksError};
+use crate::{common::Cancelled, device::DeviceError, overlap::OverlapError, ranks::RanksError};
 
 /// Why copies could not be packed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -113,5 +113,11 @@ pub enum PackError {
 impl From<DeviceError> for PackError {
     fn from(error: DeviceError) -> Self {
         PackError::Overlap(error.into())
+    }
+}
+
+impl From<Cancelled> for PackError {
+    fn from(_: Cancelled) -> Self {
+        PackError::Cancelled
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::PackError;
-use crate::engine::Cancel;
+use crate::common::Cancel;
 
 /// Ends a squeeze early.
 #[derive(Clone, Debug, Default)]

@@ -12,8 +12,8 @@ use super::{
     task::{Group, Task},
 };
 use crate::{
+    common::Cancel,
     device::{Backend, Device, threads},
-    engine::Cancel,
     ranks::Communicator,
 };
 

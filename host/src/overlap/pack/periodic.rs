@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 use super::Turns;
 use crate::{
-    engine::Cancel,
+    common::Cancel,
     overlap::{Lattice, Point, Shape, convex::bounds, random::Random},
 };
 

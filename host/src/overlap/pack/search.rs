@@ -13,7 +13,7 @@ use super::{
     state::{Finalists, State},
     task::{Task, kinds_of, lanes_of},
 };
-use crate::{device::Device, engine::Cancel, overlap::random::Random};
+use crate::{common::Cancel, device::Device, overlap::random::Random};
 
 /// Share of the budget in which lanes get new starts. Each keeps the best of its starts.
 const STARTING: f64 = 0.2;

@@ -9,7 +9,7 @@ use super::{
     symmetry::mirror,
     task::{Group, Task, lanes_of},
 };
-use crate::{engine::Cancel, overlap::random::Random};
+use crate::{common::Cancel, overlap::random::Random};
 
 /// Number of copies from which on packings also start from lattices, and beyond which from nothing else.
 const LATTICES_FROM: usize = 12;

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::rank::{Rank, Statistic, Times};
 use super::{Platform, Span, Timeline};
+use crate::common::{chain, reason};
 use crate::design_rules::program::Setup;
 use crate::design_rules::program::guarded;
 use crate::design_rules::schedule::check_streams;
 use crate::design_rules::{Dag, RulesError, Schedule};
 use crate::device::Device;
-use crate::files::{chain, reason};
 use crate::ranks::{AbortOnPanic, Communicator, RanksError, threads};
 
 /// A request of rank 0 to all ranks.

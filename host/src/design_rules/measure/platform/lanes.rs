@@ -5,10 +5,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
+use crate::common::reason;
 use crate::design_rules::program::{Program, guarded};
 use crate::design_rules::{OpId, RulesError};
 use crate::device::{Backend, Device, Event, Stream};
-use crate::files::reason;
 
 /// The streams and events of schedules on a device.
 pub(super) enum Lanes {

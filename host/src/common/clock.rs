@@ -42,6 +42,7 @@ pub struct Clock<'s> {
     marks: Vec<(&'static str, u64, Option<Event>)>,
 }
 
+#[cfg_attr(not(feature = "list-rank"), allow(dead_code))]
 impl<'s> Clock<'s> {
     pub fn start(stream: &'s Stream, timed: bool) -> Result<Self, DeviceError> {
         let mut clock = Clock { stream, timed, marks: Vec::new() };
