@@ -63,7 +63,7 @@ pub struct Point<T> {
 /// has a vertex to number from for which that holds.
 pub type Quad<T> = [Point<T>; 4];
 
-/// What the intersection of two quads comes to.
+/// Area of an intersection of two quads, and the sums that its derivatives are made of.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Intersection<T> {
     /// Its area, twice.
@@ -76,7 +76,7 @@ pub struct Intersection<T> {
     pub squares: T,
 }
 
-/// How an area changes with a pose: its derivatives by x and y (units of length), and by theta (of area a radian).
+/// Derivatives of an area by a pose: by x and y (length), and by theta (area per radian).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gradient<T> {
     /// By x.
@@ -88,7 +88,7 @@ pub struct Gradient<T> {
 }
 
 impl<T: Scalar> Intersection<T> {
-    /// That of nothing, to which others can be added.
+    /// The empty intersection, to which others can be added.
     pub const NONE: Self = Intersection { twice_area: T::ZERO, swept: T::ZERO, along: Point::ORIGIN, squares: T::ZERO };
 
     /// Its area alone.
@@ -103,7 +103,7 @@ impl<T: Scalar> Intersection<T> {
         if self.twice_area == T::ZERO { Self::NONE } else { Intersection { twice_area: T::ZERO, ..self } }
     }
 
-    /// Whether it has no area, and no derivatives by x and y either.
+    /// Returns whether the area and its derivatives by x and y are 0.
     #[inline(always)]
     pub fn is_none(&self) -> bool {
         self.twice_area == T::ZERO && self.along == Point::ORIGIN
@@ -156,7 +156,7 @@ impl<T: Scalar> Point<T> {
         Point { x: self.x - other.x, y: self.y - other.y }
     }
 
-    /// The vector, so many times as long.
+    /// The vector times a number.
     #[inline(always)]
     pub fn times(self, factor: T) -> Self {
         Point { x: self.x * factor, y: self.y * factor }
@@ -204,7 +204,7 @@ struct Edge<T> {
 /// No side: an end that is a vertex of the edge's own quad.
 const OWN: u32 = 4;
 
-/// Where a line that has an edge's vertices at two depths cuts it.
+/// Place on an edge at which a line cuts it, given the depths of the edge's vertices.
 #[derive(Clone, Copy)]
 struct Crossing<T> {
     starts_outside: bool,
@@ -228,7 +228,7 @@ impl<T: Scalar> Crossing<T> {
         }
     }
 
-    /// Whether the point at this place of the edge is outside.
+    /// Returns whether the point at this place of the edge is outside.
     #[inline(always)]
     fn excludes(&self, place: T) -> bool {
         (self.starts_outside && self.low > place) || (self.ends_outside && self.high < place)
@@ -254,7 +254,7 @@ impl<T: Scalar> Edge<T> {
         }
     }
 
-    /// Whether anything is left.
+    /// Returns whether a part of the edge is left.
     #[inline(always)]
     fn remains(&self) -> bool {
         self.start <= self.end
