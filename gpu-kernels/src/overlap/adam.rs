@@ -1,15 +1,18 @@
 //! Steps for packings that are squeezed, by Adam (D. P. Kingma and J. Ba, *Adam: A Method for Stochastic Optimization*,
 //! 2015).
 //!
-//! A step reduces a packing's overlap plus its area outside the boundary plus a *pressure* times the boundary's scale.
+//! A step reduces a packing's overlap plus its area outside the boundary plus a *pressure* times
+//! the boundary's scale.
 //!
-//! The running means start at zero. Adam divides by 1 - beta^t; here that number is kept as the sum of a mean's weights, so
-//! that no thread has to count steps. Filling a packing's memory with zeros restarts it.
+//! The running means start at zero. Adam divides by 1 - beta^t; here that number is kept as the sum
+//! of a mean's weights, so that no thread has to count steps. Filling a packing's memory with zeros
+//! restarts it.
 //!
-//! A scale steps by another rule. It moves inwards at the full rate if nothing pushes back, and outwards at the full rate if
-//! the resistance is at least twice the pressure; in between the rate is proportional. A running mean smooths it. The
-//! reason: copies that lie flat against the boundary push with the whole length of an edge or not at all, and Adam would
-//! divide by the memory of such a push for a long time.
+//! A scale steps by another rule. It moves inwards at the full rate if nothing pushes back, and
+//! outwards at the full rate if the resistance is at least twice the pressure; in between the rate
+//! is proportional. A running mean smooths it. The reason: copies that lie flat against the
+//! boundary push with the whole length of an edge or not at all, and Adam would divide by the
+//! memory of such a push for a long time.
 
 use super::{Scalar, boundary::kept, clip::Point};
 use crate::collectives::{
@@ -18,7 +21,8 @@ use crate::collectives::{
 };
 use cuda_std::prelude::*;
 
-/// Numbers that Adam keeps per pose: three first moments, three second moments, and the sums of their weights.
+/// Numbers that Adam keeps per pose: three first moments, three second moments, and the sums of
+/// their weights.
 pub const POSE_MEMORY: usize = 8;
 
 /// Parameters of one step of all packings.
@@ -95,8 +99,8 @@ pub struct Memory<T> {
     pub scales: *mut T,
 }
 
-/// Moves the poses and the scale of every packing by one step, `steps[number]`. Its pressure is positive unless its
-/// `scale_rate` is 0. One block of whole warps per packing.
+/// Moves the poses and the scale of every packing by one step, `steps[number]`. Its pressure is
+/// positive unless its `scale_rate` is 0. One block of whole warps per packing.
 ///
 /// # Safety
 /// There is one offset more than packings, a rate, a scale and its least for each, and all that `Lanes`, `Slopes` and

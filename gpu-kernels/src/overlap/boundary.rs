@@ -6,13 +6,15 @@
 //! - a strip, whose height is the scale;
 //! - a disk, whose radius is the scale.
 //!
-//! The outside area of a piece is its area minus its intersection with the region. A copy with all corners inside has an
-//! outside area of exactly 0, and derivatives of 0, even if it touches the boundary.
+//! The outside area of a piece is its area minus its intersection with the region. A copy with all
+//! corners inside has an outside area of exactly 0, and derivatives of 0, even if it touches the
+//! boundary.
 //!
-//! A polygon is given as half-planes, and cut into quads like a shape. As the scale grows, its edges move outwards in
-//! proportion to their distance from the origin. So the derivative of the common area is the area swept, seen from the
-//! origin, by those segments of the common boundary that belong to the region, divided by the scale. For a strip, it is half
-//! of the length of the segments at both ends; for a disk, the length of the arcs.
+//! A polygon is given as half-planes, and cut into quads like a shape. As the scale grows, its
+//! edges move outwards in proportion to their distance from the origin. So the derivative of the
+//! common area is the area swept, seen from the origin, by those segments of the common boundary
+//! that belong to the region, divided by the scale. For a strip, it is half of the length of the
+//! segments at both ends; for a disk, the length of the arcs.
 
 use super::{
     Scalar,
@@ -22,8 +24,8 @@ use super::{
 };
 use cuda_std::prelude::*;
 
-/// Numbers per half-plane: x and y of its inward normal, its offset at scale 0, and its growth per unit of scale. A point is
-/// inside if `normal * point + offset + scale * growth >= 0`.
+/// Numbers per half-plane: x and y of its inward normal, its offset at scale 0, and its growth per
+/// unit of scale. A point is inside if `normal * point + offset + scale * growth >= 0`.
 pub const HALF_PLANE: usize = 4;
 
 /// A polygon, or a strip, at scale 1.
@@ -33,7 +35,8 @@ pub struct Region<'a, T> {
     pub half_planes: &'a [T],
     /// Four corners for each.
     pub quads: &'a [Point<T>],
-    /// 1 if only y is scaled; the region is then one quad, a rectangle about the origin. Otherwise 0.
+    /// 1 if only y is scaled; the region is then one quad, a rectangle about the origin. Otherwise
+    /// 0.
     pub strip: u32,
 }
 
@@ -43,8 +46,8 @@ fn plane_at<T: Scalar>(plane: &[T], scale: T) -> (Point<T>, T) {
     (Point::new(plane[0], plane[1]), math::mul_add(scale, plane[3], plane[2]))
 }
 
-/// Moves a point that is outside half-planes back to their lines, one after the other. `half_planes` has [`HALF_PLANE`]
-/// numbers per half-plane.
+/// Moves a point that is outside half-planes back to their lines, one after the other.
+/// `half_planes` has [`HALF_PLANE`] numbers per half-plane.
 #[inline(always)]
 pub fn kept<T: Scalar>(half_planes: &[T], scale: T, mut point: Point<T>) -> Point<T> {
     for plane in half_planes.chunks_exact(HALF_PLANE) {
@@ -82,8 +85,8 @@ pub struct Outside<T> {
     pub by_scale: *mut T,
 }
 
-/// Computes the area outside of each copy. One thread per row of phase one. `scales` has one number per packing, or one for
-/// all.
+/// Computes the area outside of each copy. One thread per row of phase one. `scales` has one number
+/// per packing, or one for all.
 ///
 /// # Safety
 /// There are rows and packings as the arrays say, and room for each pose's results.
@@ -189,14 +192,15 @@ struct InDisk<T> {
 }
 
 impl<T: Scalar> InDisk<T> {
-    /// Adds the contribution of the edge from `a` to `b`, relative to the pose at `position`: a triangle up to the centre for
-    /// the part inside the disk, and sectors for the rest.
+    /// Adds the contribution of the edge from `a` to `b`, relative to the pose at `position`: a
+    /// triangle up to the centre for the part inside the disk, and sectors for the rest.
     #[inline(always)]
     fn add(&mut self, a: Point<T>, b: Point<T>, position: Point<T>, square: T) {
         let edge = b.minus(a);
         let (from, to) = (a.plus(position), b.plus(position));
         let (length, along) = (edge.dot(edge), edge.dot(from));
-        // The line is inside the disk between the roots of `length t^2 + 2 along t + (|from|^2 - square)`.
+        // The line is inside the disk between the roots of `length t^2 + 2 along t + (|from|^2 -
+        // square)`.
         let side = from.cross(edge);
         let root = math::sqrt(math::max(math::mul_add(length, square, -side * side), T::ZERO));
         let share = if length > T::ZERO { T::ONE / length } else { T::ZERO };
@@ -223,7 +227,8 @@ impl<T: Scalar> InDisk<T> {
     }
 }
 
-/// Computes the same as [`outside`](outside()) for a disk about the origin, whose radius is the scale.
+/// Computes the same as [`outside`](outside()) for a disk about the origin, whose radius is the
+/// scale.
 ///
 /// # Safety
 /// The same as for [`outside`](outside()).

@@ -1,4 +1,5 @@
-//! Boxes, and the tree of boxes over ordered poses: their layout in memory, and the search for leaves that meet a box.
+//! Boxes, and the tree of boxes over ordered poses: their layout in memory, and the search for
+//! leaves that meet a box.
 
 use super::{
     Scalar,
@@ -61,8 +62,8 @@ pub const fn depth(leaves: u32) -> u32 {
     depth
 }
 
-/// Index of a box in memory. Levels follow one another from the root's; each has room for the largest number of boxes that
-/// it can have.
+/// Index of a box in memory. Levels follow one another from the root's; each has room for the
+/// largest number of boxes that it can have.
 #[inline(always)]
 pub const fn place(depth: u32, level: u32, index: u32) -> u32 {
     ((1 << (FAN_BITS * (depth - level))) - 1) / (FAN - 1) + index
@@ -95,8 +96,8 @@ impl<T: Scalar> Tree<T> {
             && unsafe { (*self.boxes.add(place(self.depth, level, index) as usize)).meets(extent) }
     }
 
-    /// Returns the next of `leaves`, from the first to the end, that meets `extent`, in depth-first order. `at` is the level
-    /// and index of the box to look at next; it starts at the root.
+    /// Returns the next of `leaves`, from the first to the end, that meets `extent`, in depth-first
+    /// order. `at` is the level and index of the box to look at next; it starts at the root.
     ///
     /// # Safety
     /// The tree's boxes are valid.

@@ -8,8 +8,8 @@ use super::{
 };
 use cuda_std::prelude::*;
 
-/// Intersects all pieces of two copies, relative to the first's position; the second's is `second_at` from it. `nudge` is
-/// given if derivatives are wanted and sides may be parallel.
+/// Intersects all pieces of two copies, relative to the first's position; the second's is
+/// `second_at` from it. `nudge` is given if derivatives are wanted and sides may be parallel.
 ///
 /// # Safety
 /// The pieces are valid.
@@ -80,7 +80,8 @@ unsafe fn for_candidates<T: Scalar>(
 /// `gradients` has room for the pose's, which other threads change by atomics only.
 #[inline(always)]
 pub(super) unsafe fn add_gradient<T: Scalar>(gradients: *mut T, pose: u32, gradient: Gradient<T>) {
-    // SAFETY: each pose has three numbers, which other threads change by atomics only (this function's contract).
+    // SAFETY: each pose has three numbers, which other threads change by atomics only (this
+    // function's contract).
     unsafe {
         let at = gradients.add(3 * pose as usize);
         atomic::device::fetch_add(at, gradient.x);
@@ -89,8 +90,8 @@ pub(super) unsafe fn add_gradient<T: Scalar>(gradients: *mut T, pose: u32, gradi
     }
 }
 
-/// Computes areas and gradients. One thread for each of `n` rows. `partial` gets twice each row's area; the sums by pose that
-/// `mode` asks for are added to areas and gradients.
+/// Computes areas and gradients. One thread for each of `n` rows. `partial` gets twice each row's
+/// area; the sums by pose that `mode` asks for are added to areas and gradients.
 ///
 /// # Safety
 /// Both lists have what the cells say, `packing_of` has each row's packing in the caller's order, and what `mode` asks
@@ -154,8 +155,8 @@ pub struct Pairs<T> {
     pub areas: *mut T,
 }
 
-/// Lists the overlapping pairs. One thread for each of `n` rows. Each pair raises the count by one and is written to `out`, in
-/// no particular order. Pairs beyond its capacity are only counted.
+/// Lists the overlapping pairs. One thread for each of `n` rows. Each pair raises the count by one
+/// and is written to `out`, in no particular order. Pairs beyond its capacity are only counted.
 ///
 /// # Safety
 /// Both lists have what the cells say, `packing_of` has each row's packing in the caller's order, and there is room for

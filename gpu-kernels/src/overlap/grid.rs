@@ -202,8 +202,8 @@ pub unsafe fn scatter(cell_of: &[u32], number_in_cell: *const u32, starts: *cons
 pub unsafe fn rank(cell_of: &[u32], starts: *const u32, list: *const u32, order: *mut u32) {
     let pose = thread::index_1d();
     let Some(&cell) = cell_of.get(pose as usize) else { return };
-    // SAFETY: `list` has all poses, by cells, so that each gets its own place in `order`, which has room for all (this
-    // kernel's contract).
+    // SAFETY: `list` has all poses, by cells, so that each gets its own place in `order`, which has
+    // room for all (this kernel's contract).
     unsafe {
         let (start, end) = (*starts.add(cell as usize), *starts.add(cell as usize + 1));
         let mut before = start;

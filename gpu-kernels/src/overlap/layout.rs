@@ -4,7 +4,8 @@ use super::{Scalar, clip::Point};
 use bytemuck::{Pod, Zeroable};
 use cuda_std::{KernelParam, math};
 
-/// A circle that encloses a copy of a shape. With the copy's angle, it takes one or two loads of 16 bytes.
+/// A circle that encloses a copy of a shape. With the copy's angle, it takes one or two loads of 16
+/// bytes.
 #[repr(C, align(16))]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Circle<T> {
@@ -39,8 +40,9 @@ pub struct Bounds {
     pub high: [f32; 4],
 }
 
-/// Margin of [`Bounds`] on each side, relative to the largest magnitude of the numbers that they are made of. It exceeds the
-/// error of rounding to single precision, both of a piece and of the position of the piece that it is compared with.
+/// Margin of [`Bounds`] on each side, relative to the largest magnitude of the numbers that they
+/// are made of. It exceeds the error of rounding to single precision, both of a piece and of the
+/// position of the piece that it is compared with.
 pub const BOUNDS_SLACK: f32 = 1e-6;
 
 impl Bounds {
@@ -52,7 +54,8 @@ impl Bounds {
         Bounds { low: back(self.low), high: back(self.high) }
     }
 
-    /// Returns whether the octagons' ranges meet in all four directions, as those of overlapping pieces do.
+    /// Returns whether the octagons' ranges meet in all four directions, as those of overlapping
+    /// pieces do.
     #[inline(always)]
     pub fn meet(&self, other: &Self) -> bool {
         let below = |[a, b, c, d]: [f32; 4], [e, f, g, h]: [f32; 4]| (a < e) & (b < f) & (c < g) & (d < h);
@@ -78,8 +81,9 @@ pub struct ShapeSpan<T> {
     pub center: Point<T>,
     /// Its radius.
     pub radius: T,
-    /// Vector by which the two copies of a pair are moved apart to compute derivatives, so that no edge lies on another. No
-    /// side of the quads is parallel to it, and it is as short as rounding allows.
+    /// Vector by which the two copies of a pair are moved apart to compute derivatives, so that no
+    /// edge lies on another. No side of the quads is parallel to it, and it is as short as rounding
+    /// allows.
     pub nudge: Point<T>,
     /// The shape's area.
     pub area: T,
@@ -91,9 +95,10 @@ pub struct ShapeSpan<T> {
 
 /// The cells of a packing, by which its poses are found, and the lattice of its images.
 ///
-/// A point's cell is the integer part of `inverse * (point - origin)`. Poses that may overlap are in cells at most
-/// `reach` apart. A packing of few poses has one cell. Without a lattice, the cells at the rim extend to infinity. With a
-/// lattice, its cell is divided into `cells`, which repeat.
+/// A point's cell is the integer part of `inverse * (point - origin)`. Poses that may overlap are
+/// in cells at most `reach` apart. A packing of few poses has one cell. Without a lattice, the
+/// cells at the rim extend to infinity. With a lattice, its cell is divided into `cells`, which
+/// repeat.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Frame<T> {
@@ -272,12 +277,12 @@ pub struct Cells<'a, T> {
     pub parallels: *const u32,
 }
 
-/// Number of ranges of angles that [`parallel`] distinguishes. Each has a bit, in words of 32. There are so many that few
-/// pairs of copies at random angles hit a set bit.
+/// Number of ranges of angles that [`parallel`] distinguishes. Each has a bit, in words of 32.
+/// There are so many that few pairs of copies at random angles hit a set bit.
 pub const ANGLES: u32 = 1 << 18;
 
-/// Returns whether two copies at these angles may have parallel sides: whether the bit of the range that contains the angle
-/// between them is set.
+/// Returns whether two copies at these angles may have parallel sides: whether the bit of the range
+/// that contains the angle between them is set.
 ///
 /// # Safety
 /// There are [`ANGLES`] bits.
