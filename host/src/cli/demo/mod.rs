@@ -111,7 +111,7 @@ pub fn run(global: &Global) -> Result<(), Failure> {
                     "WRONG"
                 }
             };
-            table.add_row([system, &what, &size, &*format::time(ms), &format::rate(count, ms, unit), checked]);
+            table.add_row([*system, &what, &size, &*format::time(ms), &format::rate(count, ms, unit), checked]);
         }
     }
     terminal::print(table)?;
