@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::labels::{Class, Labels, percentile};
+use super::learn::labels::{Class, Labels, percentile};
 use super::{Dag, Measured, RulesError, Run, Runs, Schedule};
 
 /// The reference is measured at least after so many other measurements.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::error::check_time;
-use super::{Dag, RulesError, Timeline, Traversal, labels::percentile, schedule::MAX_STREAMS};
+use super::{Dag, RulesError, Timeline, Traversal, learn::labels::percentile, schedule::MAX_STREAMS};
 use crate::files::{Destination, FileError, Reason};
 use crate::read::{Lines, Table, brief, quoted, reserve};
 

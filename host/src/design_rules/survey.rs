@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, Range};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
 
-use super::labels::percentile;
+use super::learn::labels::percentile;
 use super::measure::{deviation, noise_of};
 use super::schedule::Schedules;
 use super::{Platform, RulesError, Run, Schedule};
