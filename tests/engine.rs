@@ -16,6 +16,7 @@ use proptest::sample::{Index, select};
 use rayon::prelude::*;
 use warpsmith::device::{Device, Stream};
 use warpsmith::engine::*;
+use warpsmith::files::Destination;
 
 fn coverages() -> impl Strategy<Value = (Coverage, usize, usize)> {
     let full = (0..70usize, 0..70usize).prop_map(|(rows, cols)| (Coverage::Full, rows, cols));
@@ -95,49 +96,40 @@ proptest! {
     }
 }
 
-/// The writers there are.
+/// An output of each layout, and what blocks compute of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Layout {
-    Condensed,
-    Packed,
-    Symmetric { diagonal: bool },
-    Dense,
+struct Output {
+    layout: Layout,
+    coverage: Coverage,
+    diagonal: bool,
 }
 
-const LAYOUTS: [Layout; 5] = [
-    Layout::Condensed,
-    Layout::Packed,
-    Layout::Symmetric { diagonal: false },
-    Layout::Symmetric { diagonal: true },
-    Layout::Dense,
+const fn lower(layout: Layout, diagonal: bool) -> Output {
+    Output { layout, coverage: Coverage::LowerTriangle, diagonal }
+}
+
+const FULL: Output = Output { layout: Layout::Dense, coverage: Coverage::Full, diagonal: true };
+
+const OUTPUTS: [Output; 6] = [
+    lower(Layout::Condensed, false),
+    lower(Layout::Packed, false),
+    lower(Layout::Packed, true),
+    lower(Layout::Dense, false),
+    lower(Layout::Dense, true),
+    FULL,
 ];
 
-impl Layout {
-    fn writer<'a, T: Entry>(self, rows: usize, cols: usize, output: &'a mut [T]) -> Result<Box<dyn Writer<T> + 'a>, EngineError> {
-        Ok(match self {
-            Layout::Condensed => Box::new(Condensed::new(rows, output)?),
-            Layout::Packed => Box::new(Packed::new(rows, output)?),
-            Layout::Symmetric { diagonal } => Box::new(Symmetric::new(rows, diagonal, output)?),
-            Layout::Dense => Box::new(Dense::new(rows, cols, output)?),
-        })
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Layout::Condensed => "condensed",
-            Layout::Packed => "packed",
-            Layout::Symmetric { .. } => "symmetric",
-            Layout::Dense => "dense",
+impl Output {
+    fn writer<T: Entry>(self, rows: usize, cols: usize, output: &mut [T]) -> Result<HostMatrix<'_, T>, EngineError> {
+        match self.coverage {
+            Coverage::Full => HostMatrix::full(rows, cols, output),
+            Coverage::LowerTriangle => HostMatrix::symmetric(self.layout, rows, self.diagonal, output),
         }
     }
 
     /// Whether a block computes the entry.
     fn computes(self, row: usize, column: usize) -> bool {
-        match self {
-            Layout::Condensed | Layout::Symmetric { diagonal: false } => row > column,
-            Layout::Packed | Layout::Symmetric { diagonal: true } => row >= column,
-            Layout::Dense => true,
-        }
+        self.coverage == Coverage::Full || row > column || self.diagonal && row == column
     }
 
     /// The whole output, by a double loop.
@@ -145,15 +137,14 @@ impl Layout {
         let mut output = Vec::new();
         for row in 0..rows {
             for column in 0..cols {
-                match self {
+                match (self.layout, self.coverage) {
                     // SciPy's: the upper triangle by rows.
-                    Layout::Condensed if column > row => output.push(T::of(column, row)),
-                    Layout::Condensed => {}
-                    Layout::Packed if column <= row => output.push(T::of(row, column)),
-                    Layout::Packed => {}
-                    Layout::Symmetric { diagonal: false } if row == column => output.push(T::ZERO),
-                    Layout::Symmetric { .. } => output.push(T::of(row.max(column), row.min(column))),
-                    Layout::Dense => output.push(T::of(row, column)),
+                    (Layout::Condensed, _) if column > row => output.push(T::of(column, row)),
+                    (Layout::Packed, _) if column > row => {}
+                    (Layout::Condensed, _) => {}
+                    (_, Coverage::LowerTriangle) if row == column && !self.diagonal => output.push(T::ZERO),
+                    (_, Coverage::LowerTriangle) => output.push(T::of(row.max(column), row.min(column))),
+                    (_, Coverage::Full) => output.push(T::of(row, column)),
                 }
             }
         }
@@ -199,78 +190,82 @@ values! {
 }
 
 /// Writes all blocks of a matrix, in parallel, and compares the output with the double loop's.
-fn all_blocks<T: Value>(layout: Layout, rows: usize, cols: usize, side: usize, rotate: usize) {
-    let cols = if layout == Layout::Dense { cols } else { rows };
-    let expected: Vec<T> = layout.expected(rows, cols);
+fn all_blocks<T: Value>(case: Output, rows: usize, cols: usize, side: usize, rotate: usize) {
+    let cols = if case == FULL { cols } else { rows };
+    let expected: Vec<T> = case.expected(rows, cols);
     let mut output = vec![T::UNWRITTEN; expected.len()];
-    let writer = layout.writer(rows, cols, &mut output).unwrap();
+    let writer = case.writer(rows, cols, &mut output).unwrap();
     assert_eq!(writer.shape(), (rows, cols));
     let scheduler = BlockScheduler::new(writer.coverage(), rows, cols, side).unwrap();
     let mut blocks = scheduler.blocks().to_vec();
     let len = blocks.len().max(1);
     blocks.rotate_left(rotate % len);
-    blocks.par_iter().for_each(|block| writer.scatter(block, &layout.entries(block, writer.order())).unwrap());
+    blocks.par_iter().for_each(|block| writer.scatter(block, &case.entries(block, writer.order())).unwrap());
     drop(writer);
     for (i, (found, expected)) in output.iter().zip(&expected).enumerate() {
-        assert_eq!(found, expected, "{layout:?} of {rows} x {cols} by {side}: element {i}");
+        assert_eq!(found, expected, "{case:?} of {rows} x {cols} by {side}: element {i}");
     }
 }
 
 proptest! {
     #[test]
     fn every_entry_has_its_place(
-        layout in select(&LAYOUTS), rows in 0..90usize, cols in 0..90usize, side in 1..60usize, rotate in any::<usize>(),
+        case in select(&OUTPUTS), rows in 0..90usize, cols in 0..90usize, side in 1..60usize, rotate in any::<usize>(),
     ) {
-        all_blocks::<f32>(layout, rows, cols, side, rotate);
-        all_blocks::<f64>(layout, rows, cols, side, rotate);
-        all_blocks::<u32>(layout, rows, cols, side, rotate);
+        all_blocks::<f32>(case, rows, cols, side, rotate);
+        all_blocks::<f64>(case, rows, cols, side, rotate);
+        all_blocks::<u32>(case, rows, cols, side, rotate);
     }
 
     /// The first in a block is named.
     #[test]
     fn an_entry_that_must_not_be_computed(
-        layout in select(&LAYOUTS[..4]), n in 1..90usize, side in 1..60usize, bad in prop::collection::vec(any::<Index>(), 1..6),
+        case in select(&OUTPUTS[..5]), n in 1..90usize, side in 1..60usize, bad in prop::collection::vec(any::<Index>(), 1..6),
     ) {
-        bad_entries::<f32>(layout, n, side, &bad);
-        bad_entries::<f64>(layout, n, side, &bad);
+        bad_entries::<f32>(case, n, side, &bad);
+        bad_entries::<f64>(case, n, side, &bad);
     }
 
     #[test]
-    fn the_outputs_length_is_checked(layout in select(&LAYOUTS), rows in 0..60usize, cols in 0..60usize, more in any::<bool>()) {
-        let cols = if layout == Layout::Dense { cols } else { rows };
-        let expected = layout.expected::<u32>(rows, cols).len();
+    fn the_outputs_length_is_checked(case in select(&OUTPUTS), rows in 0..60usize, cols in 0..60usize, more in any::<bool>()) {
+        let cols = if case == FULL { cols } else { rows };
+        let expected = case.expected::<u32>(rows, cols).len();
         let found = if more || expected == 0 { expected + 1 } else { expected - 1 };
         let mut output = vec![0u32; found];
-        let error = layout.writer(rows, cols, &mut output).err();
-        prop_assert_eq!(error, Some(EngineError::OutputLength { layout: layout.name(), rows, columns: cols, expected, found }));
+        let symmetric = case.layout == Layout::Dense && case != FULL;
+        let layout = if symmetric { "symmetric" } else { case.layout.name() };
+        let error = case.writer(rows, cols, &mut output).err();
+        prop_assert_eq!(error, Some(EngineError::OutputLength { layout, rows, columns: cols, expected, found }));
     }
 }
 
-fn bad_entries<T: Value>(layout: Layout, n: usize, side: usize, bad: &[Index]) {
-    let mut output = vec![T::UNWRITTEN; layout.expected::<T>(n, n).len()];
-    let writer = layout.writer(n, n, &mut output).unwrap();
+fn bad_entries<T: Value>(case: Output, n: usize, side: usize, bad: &[Index]) {
+    let mut output = vec![T::UNWRITTEN; case.expected::<T>(n, n).len()];
+    let writer = case.writer(n, n, &mut output).unwrap();
     let scheduler = BlockScheduler::new(writer.coverage(), n, n, side).unwrap();
     let skipped: Vec<_> =
-        scheduler.blocks().iter().flat_map(entries).filter(|&(row, column)| !layout.computes(row, column)).collect();
+        scheduler.blocks().iter().flat_map(entries).filter(|&(row, column)| !case.computes(row, column)).collect();
     if skipped.is_empty() {
         return;
     }
     let bad: Vec<_> = bad.iter().map(|bad| *bad.get(&skipped)).collect();
     for block in scheduler.blocks() {
-        let mut values: Vec<T> = layout.entries(block, writer.order());
+        let mut values: Vec<T> = case.entries(block, writer.order());
         let mut within: Vec<_> = entries(block).filter(|entry| bad.contains(entry)).collect();
         within.iter().for_each(|&(row, column)| values[writer.order().index(block, row, column)] = T::NOT_ZERO);
         within.sort_unstable();
         let value = T::NOT_ZERO.to_string();
         let expected = within.first().map_or(Ok(()), |&(row, column)| Err(EngineError::NotZero { row, column, value }));
-        assert_eq!(writer.scatter(block, &values), expected, "{layout:?} of {n} x {n}, the block of {block}");
+        assert_eq!(writer.scatter(block, &values), expected, "{case:?} of {n} x {n}, the block of {block}");
     }
 }
 
 #[test]
 fn a_bad_entry_in_words() {
     let mut output = [0.0f64; 1];
-    let error = Condensed::new(2, &mut output).unwrap().scatter(&Block { rows: 0..2, cols: 0..2 }, &[0.0, 3.0, 0.0, 0.25]);
+    let error = HostMatrix::symmetric(Layout::Condensed, 2, false, &mut output)
+        .unwrap()
+        .scatter(&Block { rows: 0..2, cols: 0..2 }, &[0.0, 3.0, 0.0, 0.25]);
     let text = "entry (1, 1) is skipped by this computation and must be zero, but it is 0.25: the kernel is at fault";
     assert_eq!(error.unwrap_err().to_string(), text);
 }
@@ -278,31 +273,31 @@ fn a_bad_entry_in_words() {
 /// Sizes at which lines are cut into tasks, and matrices into several pieces of tiles.
 #[test]
 fn large_blocks() {
-    for layout in LAYOUTS {
+    for case in OUTPUTS {
         for (n, side) in [(1300, 1300), (1301, 700), (1024, 512)] {
-            all_blocks::<f32>(layout, n, n, side, 1);
+            all_blocks::<f32>(case, n, n, side, 1);
         }
     }
-    all_blocks::<f64>(Layout::Dense, 1, 400_000, 400_000, 0);
-    all_blocks::<u32>(Layout::Dense, 3, 700_000, 400_000, 0);
+    all_blocks::<f64>(FULL, 1, 400_000, 400_000, 0);
+    all_blocks::<u32>(FULL, 3, 700_000, 400_000, 0);
 }
 
 /// Columns of blocks that a triangle has only parts of, which the scheduler doesn't make.
 #[test]
 fn blocks_across_the_diagonal() {
     let n = 50;
-    for layout in &LAYOUTS[..4] {
-        let expected: Vec<f64> = layout.expected(n, n);
+    for case in &OUTPUTS[..5] {
+        let expected: Vec<f64> = case.expected(n, n);
         let mut output = vec![f64::UNWRITTEN; expected.len()];
-        let writer = layout.writer(n, n, &mut output).unwrap();
+        let writer = case.writer(n, n, &mut output).unwrap();
         for rows in [0..7, 7..20, 20..50] {
             for cols in [0..11, 11..45, 45..50] {
                 let block = Block { rows: rows.clone(), cols };
-                writer.scatter(&block, &layout.entries(&block, writer.order())).unwrap();
+                writer.scatter(&block, &case.entries(&block, writer.order())).unwrap();
             }
         }
         drop(writer);
-        assert_eq!(output, expected, "{layout:?}");
+        assert_eq!(output, expected, "{case:?}");
     }
 }
 
@@ -313,33 +308,17 @@ fn room_is_taken_meanwhile() -> Result<(), EngineError> {
     for directory in in_memory.into_iter().chain(tempfile::tempdir()) {
         let path = directory.path().join("d.npy");
         let (rows, cols) = (2900, 3000);
-        let begun = NpyFile::<f64>::begin_at(warpsmith::files::Destination::prepare(&path)?, &[rows, cols], None)?;
+        let begun = PartialMatrix::<f64>::begin(Destination::prepare(&path)?, &[rows, cols], None, Parts::default())?;
         let engine = Engine::new([Device::cpu()])?;
         let op = Numbers { before: |_| {} };
         engine.prepare(&op, (rows, cols), Coverage::Full)?;
-        let mut file = begun.wait()?;
-        engine.run(&op, &Dense::new(rows, cols, file.as_mut_slice())?, Control::default())?;
-        file.finish()?;
+        let mut matrix = begun.open(&engine.schedule(&op, (rows, cols), Coverage::Full)?)?;
+        engine.run(&op, &HostMatrix::full(rows, cols, matrix.parts().0)?, Control::default())?;
+        matrix.finish()?;
         let read: ndarray::Array2<f64> = ndarray_npy::read_npy(&path).unwrap();
         assert!(read.indexed_iter().all(|((row, column), &value)| value == (1000 * row + column) as f64));
     }
     Ok(())
-}
-
-#[test]
-fn straight_into_a_file() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("d.npy");
-    let n = 333;
-    let mut file = NpyFile::<f32>::create(&path, &[condensed_len(n).unwrap()]).unwrap();
-    let writer = Condensed::new(n, file.as_mut_slice()).unwrap();
-    let scheduler = BlockScheduler::new(writer.coverage(), n, n, 100).unwrap();
-    scheduler.blocks().par_iter().for_each(|block| {
-        writer.scatter(block, &Layout::Condensed.entries(block, writer.order())).unwrap();
-    });
-    file.finish().unwrap();
-    let read: ndarray::Array1<f32> = ndarray_npy::read_npy(&path).unwrap();
-    assert_eq!(read.to_vec(), Layout::Condensed.expected::<f32>(n, n));
 }
 
 /// The test starts itself once more, and kills that process while its file is half written.
@@ -401,7 +380,7 @@ impl<F: Fn(&Block) + Sync> BlockOp for Numbers<F> {
 
 fn numbers(engine: &Engine, before: impl Fn(&Block) + Sync) -> Result<Report, EngineError> {
     let mut out = vec![f64::NAN; 70 * 30];
-    let report = engine.run(&Numbers { before }, &Dense::new(70, 30, &mut out)?, Control::default())?;
+    let report = engine.run(&Numbers { before }, &HostMatrix::full(70, 30, &mut out)?, Control::default())?;
     assert!(out.iter().enumerate().all(|(place, &value)| value == (place / 30 * 1000 + place % 30) as f64));
     Ok(report)
 }
@@ -435,7 +414,7 @@ fn prepared_once() -> Result<(), EngineError> {
         assert_eq!(op.0.load(Ordering::Relaxed), 3);
     }
     let mut out = vec![0.0; 1000];
-    engine.run(&op, &Dense::new(50, 20, &mut out)?, Control::default())?;
+    engine.run(&op, &HostMatrix::full(50, 20, &mut out)?, Control::default())?;
     assert!(op.0.load(Ordering::Relaxed) == 3 && out.iter().all(|&value| value == 1.0));
     Ok(())
 }
@@ -447,16 +426,14 @@ fn an_engine_has_a_device() {
     assert_eq!(error.to_string(), "an engine needs at least one device");
 }
 
-/// Any number is a budget, and a side, and a number of blocks.
+/// Any number is a budget, and a side.
 #[test]
 fn settings_at_their_ends() -> Result<(), EngineError> {
     let engine = |settings| Engine::new([Device::cpu()]).map(|engine| engine.with_settings(settings));
     for memory_budget in [None, Some(1 << 20), Some(usize::MAX / 2), Some(usize::MAX - 1), Some(usize::MAX)] {
         for block_side in [None, Some(0), Some(7), Some(usize::MAX)] {
-            for splits_hint in [None, Some(0), Some(usize::MAX)] {
-                let report = numbers(&engine(Settings { memory_budget, splits_hint, block_side })?, |_| ())?;
-                assert!((1..=70).contains(&report.side), "{report:?}");
-            }
+            let report = numbers(&engine(Settings { memory_budget, block_side })?, |_| ())?;
+            assert!((1..=70).contains(&report.side), "{report:?}");
         }
     }
     let error = numbers(&engine(Settings { memory_budget: Some(8), ..Settings::default() })?, |_| ()).unwrap_err();

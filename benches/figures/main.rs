@@ -11,7 +11,6 @@ mod list_rank;
 mod list_ranks;
 mod overlap;
 mod pcf;
-mod scaling;
 mod spmv;
 mod trees;
 
@@ -27,13 +26,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         "list_ranks" => list_ranks::main(arguments),
         "overlap" => overlap::main(arguments),
         "pcf" => pcf::main(arguments),
-        "scaling" => scaling::main(arguments),
         "spmv" => spmv::main(arguments),
         "trees" => trees::main(arguments),
-        _ => {
-            Err("which figures? There are design_rules, graph, list_rank, list_ranks, overlap, pcf, scaling, spmv and trees"
-                .into())
-        }
+        _ => Err("which figures? There are design_rules, graph, list_rank, list_ranks, overlap, pcf, spmv and trees".into()),
     }
 }
 

@@ -23,7 +23,7 @@ fn main() {
     }
 }
 
-/// Where cust_raw's build script looks.
+/// Returns the folders where cust_raw's build script looks.
 fn candidates() -> Vec<PathBuf> {
     let variable = env::var("CUDA_LIBRARY_PATH").unwrap_or_default();
     let named = variable.split(':').filter(|_| !variable.is_empty()).map(PathBuf::from);
@@ -32,7 +32,7 @@ fn candidates() -> Vec<PathBuf> {
     named.chain(["/opt/cuda".into(), "/usr/local/cuda".into()]).chain(versions).collect()
 }
 
-/// Whether the folder is one that it takes.
+/// Returns true if cust_raw's build script accepts the folder.
 fn serves(folder: &Path) -> bool {
     folder.join("lib64").is_dir() || folder.join("targets/x86_64-linux/include/cuda.h").is_file()
 }

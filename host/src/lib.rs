@@ -124,7 +124,6 @@ mod documents {
         )*};
     }
     documents! {
-        Contributing "CONTRIBUTING.md"
         DesignRules "docs/design-rules.md"
         Graphs "docs/graphs.md"
         ListRanking "docs/list-ranking.md"

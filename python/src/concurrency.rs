@@ -1,11 +1,11 @@
 //! The concurrency study.
 
 use pyo3::prelude::*;
-use warpsmith::concurrency::{Options, Study, findings};
+use warpsmith::concurrency::{Options, Study};
 
 use crate::{device::Device, error::Failure, work};
 
-/// A study and its findings, both as JSON. What isn't given is as the library has it for the device.
+/// A study as JSON. What isn't given is as the library has it for the device.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "they are Python's")]
 pub fn study(
@@ -19,7 +19,7 @@ pub fn study(
     seed: Option<u32>,
     device: Option<&Bound<'_, PyAny>>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<(String, String)> {
+) -> PyResult<String> {
     let device = Device::of(py, device)?.device;
     let own = Options::of(&device);
     let options = Options {
@@ -39,7 +39,6 @@ pub fn study(
             }
         };
         let study = Study::run_until(&device, &options, &cancel, tell)?;
-        let text = |value: serde_json::Result<String>| value.map_err(Failure::runtime);
-        Ok((text(serde_json::to_string(&study))?, text(serde_json::to_string(&findings(&study)))?))
+        serde_json::to_string(&study).map_err(Failure::runtime)
     })
 }

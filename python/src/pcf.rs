@@ -452,12 +452,7 @@ impl Job {
     ) -> PyResult<Bound<'py, PyAny>> {
         let differ = || PyTypeError::new_err("the sets differ in precision");
         let columns = columns.map(|columns| <T as Real>::of(&columns.0).map(Arc::as_ref).ok_or_else(differ)).transpose()?;
-        let pairwise = match (columns, self.measure) {
-            (Some(columns), measure) => Pairwise::cdist(rows, columns, measure),
-            (None, Measure::Lp(p)) => Pairwise::pdist(rows, p),
-            (None, Measure::Inner) => Ok(Pairwise::l2_kernel(rows)),
-        }
-        .map_err(Failure::from)?;
+        let pairwise = Pairwise::new(rows, columns, self.measure).map_err(Failure::from)?;
         let shape = pairwise.shape(self.layout).map_err(Failure::from)?;
         let len: usize = shape.iter().product();
         let (job, pairwise) = (self, &pairwise);

@@ -1,6 +1,6 @@
 """What limits a kernel that adds up overlaps: experiments with streams, graphs, numbers of threads, and more.
 
-The command ``warpsmith concurrency`` shows the same study as tables, plots and sentences.
+The command ``warpsmith concurrency`` shows the same study as tables and plots.
 
 Examples
 --------
@@ -10,8 +10,6 @@ Examples
 320
 >>> concurrency.columns(study["streams"])["streams"]
 array([1, 2])
->>> study["findings"]["phases"]["threads"]
-8
 """
 
 from __future__ import annotations
@@ -72,7 +70,7 @@ def study(
     -------
     dict
         ``device``, what is known of it; ``options``; ``streams``, ``batch`` and ``fixed``, a list of rows each;
-        ``findings``, what the figures show; and more. Each time has a ``median``, a ``min`` and a ``max``, in ms.
+        and more. Each time has a ``median``, a ``min`` and a ``max``, in ms.
         The figures are those of ``warpsmith concurrency --json``.
 
     Raises
@@ -83,10 +81,10 @@ def study(
         Where two kernels find different totals, or the device fails.
     """
     with numbers_in_range(), shown(progress, "study") as tell:
-        made, found = _warpsmith.study(
+        made = _warpsmith.study(
             _list(streams), _list(batch), _list(fixed), poses, iterations, runs, seed, device, tell
         )
-    return {**json.loads(made), "findings": json.loads(found)}
+    return json.loads(made)
 
 
 def columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, npt.NDArray[Any]]:

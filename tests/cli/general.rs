@@ -485,11 +485,10 @@ fn tables_fit_the_terminal() {
         "rules explore spmv --platform sim --iterations 20 --output few.csv",
         "rules learn runs.csv --against full.csv",
         "rules study full.csv --seeds 2",
-        "rules fit full.csv --sample 100 --output machine.json",
         "demo",
     ] {
         // What takes seconds shows it once.
-        let slow = ["demo", "rules fit", "rules explore"].iter().any(|command| arguments.starts_with(command));
+        let slow = ["demo", "rules explore"].iter().any(|command| arguments.starts_with(command));
         for columns in if slow { &[None][..] } else { &[Some("80"), None] } {
             let mut command = Command::new(assert_cmd::cargo::cargo_bin!("warpsmith"));
             let command = command.current_dir(path).args(arguments.split(' ')).env_remove("COLUMNS");

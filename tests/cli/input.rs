@@ -54,7 +54,7 @@ const TEXTS: &[(&str, &str)] = &[
     ("overlap total poses.csv --shape FILE", "svg"),
     ("overlap total poses.csv --shape FILE", "wkt"),
     ("rules explore spmv --ranks 2 --matrix FILE --output out.csv", "mtx"),
-    ("rules explore pipeline --platform sim --ranks 2 --machine FILE --output out.csv", "json"),
+    ("rules explore halo --platform sim --ranks 2 --machine FILE --output out.csv", "json"),
     ("rules learn FILE", "csv"),
 ];
 

@@ -31,7 +31,7 @@ fn bad(directory: &Path, arguments: &str, sentence: &str) {
 const SMALL: &str = "--streams 1,2 --batch 4..8 --poses 30 --iterations 1 --runs 2";
 
 #[test]
-fn tables_words_and_plots() {
+fn tables_and_plots() {
     let directory = tempdir().unwrap();
     let text = good(directory.path(), &format!("{SMALL} --output plots"));
     for part in [
@@ -44,10 +44,6 @@ fn tables_words_and_plots() {
         "Reductions, ms",
         "The shape's pieces in memory, ms",
         "One phase against two, ms",
-        "What the figures show",
-        "\nreductions: ",
-        "\nthe limit: ",
-        "What they make of the notebook's statements",
         "Written: 12 plots to plots",
     ] {
         assert!(text.contains(part), "{text}\nlacks: {part}");
@@ -85,11 +81,6 @@ fn json_has_its_fields() {
     assert_eq!(row["reductions"].as_array().unwrap().len(), 5);
     assert_eq!(value["fixed"][1]["total"], 128_000);
     assert_eq!(value["agreement"]["variants"], 20);
-    assert!(value["findings"].as_array().unwrap().iter().all(|finding| !finding["text"].as_str().unwrap().contains("NaN")));
-    assert!(value["claims"].as_array().unwrap().iter().all(|claim| claim["verdict"].is_string()));
-    // What is said is there in figures, too.
-    assert_eq!(value["figures"]["phases"]["threads"], 8);
-    assert_eq!(value["figures"]["claims"][0]["verdict"], value["claims"][0]["verdict"]);
     assert_eq!(value["files"], serde_json::json!([]));
     assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
 }
@@ -98,7 +89,7 @@ fn json_has_its_fields() {
 fn one_of_each_is_enough() {
     let directory = tempdir().unwrap();
     let text = good(directory.path(), "--streams 1 --batch 1 --poses 1 --iterations 1 --runs 1 --seed 7 --output .");
-    assert!(text.contains("What the figures show") && !text.contains("NaN") && !text.contains("inf"), "{text}");
+    assert!(text.contains("One phase against two") && !text.contains("NaN") && !text.contains("inf"), "{text}");
 }
 
 #[test]

@@ -3,5 +3,4 @@
 #![cfg(feature = "cli")]
 
 mod cli;
-mod findings;
 mod study;

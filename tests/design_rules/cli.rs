@@ -107,19 +107,20 @@ fn schedules_are_counted_and_listed() {
     // A number that no list can be as long as.
     let halo = folder.json("count halo");
     assert!(halo["counts"][1]["schedules"].as_str().unwrap().len() > 15, "{halo}");
-    assert_eq!(folder.json("count pipeline --blocks 2")["operations"].as_array().unwrap().len(), 7);
     // There are more than can be counted.
-    let pipeline = folder.json("count pipeline --blocks 21 --streams 1");
-    assert_eq!(pipeline["counts"][0], json!({"streams": 1, "schedules": null, "more_than_exponent": 38}));
-    assert!(folder.good("count pipeline --blocks 21").contains("more than 10^38"));
-    let explored = folder.json("explore pipeline --blocks 21 --functions 500 --platform sim --iterations 3 --output x.csv");
+    let operations: Vec<_> = (0..40).map(|index| json!({"name": format!("g{index}"), "kind": "gpu"})).collect();
+    folder.write("many.json", &json!({"operations": operations}).to_string());
+    let many = folder.json("count many.json --streams 1");
+    assert_eq!(many["counts"][0], json!({"streams": 1, "schedules": null, "more_than_exponent": 38}));
+    assert!(folder.good("count many.json").contains("more than 10^38"));
+    folder.write("one.sh", "echo '{}'\nwhile read -r line; do echo '{\"seconds\": 1}'; done\n");
+    let explored = folder.good("explore many.json --iterations 3 --json --output x.csv -- sh one.sh");
+    let explored: Value = serde_json::from_str(&explored).unwrap();
     assert_eq!((&explored["space"], &explored["runs"]), (&Value::Null, &json!(3)));
-    folder.bad("explore pipeline --blocks 21 --platform sim --exhaustive --output y.csv", "more than 10^38 schedules");
+    folder.bad("explore many.json --exhaustive --output y.csv -- sh one.sh", "more than 10^38 schedules");
 
     folder.bad("count spmv --streams 9", "9 streams are not possible: it takes 1 to 8");
     folder.bad("count spmv --streams 0 --list", "0 streams are not possible");
-    folder.bad("count spmv --blocks 2", "--blocks is for pipeline");
-    folder.bad("count pipeline --blocks 99", "program `pipeline`: it has ");
     folder.bad("count nothing", "invalid value 'nothing'");
 }
 
@@ -192,12 +193,10 @@ fn a_search_measures_and_writes() {
     assert_eq!(found, list.lines().take(25).collect::<Vec<_>>());
 
     // It ends when there is nothing left.
-    let result = folder.json("explore pipeline --blocks 1 --platform sim --streams 1 --iterations 1000 --output p.csv");
+    let result = folder.explore("--streams 1 --iterations 1000 --output p.csv");
     assert_eq!(json!(result["runs"].to_string()), result["space"]);
-    for (program, options) in [("halo", "--ranks 8 --cells 64,32,16"), ("pipeline", "--functions 500")] {
-        let result = folder.json(&format!("explore {program} {options} --platform sim --iterations 5 --output x.csv"));
-        assert_eq!((&result["program"], &result["runs"]), (&json!(program), &json!(5)));
-    }
+    let result = folder.json("explore halo --ranks 8 --cells 64,32,16 --platform sim --iterations 5 --output x.csv");
+    assert_eq!((&result["program"], &result["runs"]), (&json!("halo"), &json!(5)));
 }
 
 #[test]
@@ -242,8 +241,8 @@ fn a_resumed_search_is_as_if_it_had_never_ended() {
         folder.bad(&command, sentence);
     }
     folder.bad(
-        "explore pipeline --platform sim --output whole.csv --resume",
-        "its runs are of the program `spmv`, and this search is of `pipeline`",
+        "explore halo --platform sim --output whole.csv --resume",
+        "its runs are of the program `spmv`, and this search is of `halo`",
     );
     let text = fs::read_to_string(folder.path("whole.csv")).unwrap();
     folder.write("cut.csv", &text[..text.len() - 30]);
@@ -267,13 +266,11 @@ fn all_schedules_can_be_measured_in_passes() {
     let runs = folder.runs("full.csv");
     let texts: HashSet<_> = runs.runs.iter().map(|run| run.traversal.to_string()).collect();
     assert_eq!(texts.len(), SPACE);
-    let result =
-        folder.json("explore pipeline --blocks 1 --platform sim --machine machine.json --exhaustive --passes 3 --output p.csv");
+    let result = folder.explore("--streams 1 --machine machine.json --exhaustive --passes 3 --output p.csv");
     assert_eq!(result["passes"], 3);
     // On the CPU, for real, each checked.
-    let result = folder.json(
-        "explore pipeline --blocks 1 --functions 20 --platform cpu --ranks 2 --streams 1 --exhaustive --check --output c.csv",
-    );
+    let result =
+        folder.json("explore spmv --matrix m.mtx --platform cpu --ranks 2 --streams 1 --exhaustive --check --output c.csv");
     assert_eq!((json!(result["runs"].to_string()), &result["checked"]), (result["space"].clone(), &json!(true)));
     folder.bad("explore halo --platform sim --exhaustive --output h.csv", "can't all be measured");
     folder.bad("explore spmv --platform sim --passes 2 --output h.csv", "--exhaustive");
@@ -347,8 +344,8 @@ fn rules_say_what_runs_have_in_common() {
     assert!(count("--labels paper --percentile 50") > count("--labels paper --percentile 98"));
     assert_eq!((count("--labels paper --radius 59"), count("--resolution 100")), (1, 1));
 
-    folder.json("explore pipeline --platform sim --iterations 20 --output p.csv");
-    folder.bad("learn part.csv --against p.csv", "p.csv has runs of the program `pipeline`, and part.csv of `spmv`");
+    folder.json("explore halo --platform sim --iterations 20 --output p.csv");
+    folder.bad("learn part.csv --against p.csv", "p.csv has runs of the program `halo`, and part.csv of `spmv`");
 }
 
 #[test]
@@ -480,13 +477,10 @@ fn what_cant_be_explored() {
         ("spmv --ranks 0", "not a whole number above 0"),
         ("spmv --ranks 999999", "at most 65,536 ranks are possible"),
         ("spmv --ranks 9223372036854775807", "at most 65,536 ranks are possible"),
-        ("pipeline --blocks 50000000", "program `pipeline`: it has 150000000 operations"),
-        ("pipeline --functions 1000000000000000", "at most 1,000,000 functions are possible"),
         ("spmv --iterations 0", "--iterations"),
         ("spmv --cells 1,2,3", "--cells is for halo"),
         ("halo --cells 1,2", "not three whole numbers above 0"),
         ("halo --matrix m.mtx", "--matrix is for spmv"),
-        ("spmv --functions 3", "--functions is for pipeline"),
         ("spmv --exhaustive --search dfs", "cannot be used with"),
     ] {
         folder.bad(&format!("explore {options} --platform sim --output r.csv"), sentence);
@@ -505,7 +499,7 @@ fn several_processes_take_mpi() {
     let folder = Folder::new();
     let explore = |platform: &str, variables: &[(&str, &str)]| {
         Command::new(cargo_bin!("warpsmith"))
-            .args(format!("rules explore pipeline --blocks 1 --functions 8 --platform {platform} --output r.csv").split(' '))
+            .args(format!("rules explore halo --cells 4,4,4 --iterations 2 --platform {platform} --output r.csv").split(' '))
             .env_clear()
             .envs(variables.iter().copied())
             .current_dir(&folder.directory)
@@ -544,7 +538,7 @@ fn a_search_that_was_killed_goes_on() {
     let searches = [
         ("spmv --matrix m.mtx --search mcts --repeats-at-most 1", "--iterations 1000000", 200),
         // In the second pass.
-        ("pipeline --blocks 2 --streams 1 --functions 500 --exhaustive", "--passes 900", 400),
+        ("spmv --matrix m.mtx --streams 1 --exhaustive", "--passes 900", 400),
     ];
     for (search, much, measured) in searches {
         let options = format!("explore {search} --platform sim --machine machine.json --seed 4 --output");
@@ -588,13 +582,13 @@ fn a_search_that_was_killed_goes_on() {
         assert!(!partial.exists());
     }
     folder.bad(
-        "explore pipeline --blocks 2 --streams 1 --functions 500 --exhaustive --platform sim --machine machine.json --seed 4 --output runs.csv --resume",
+        "explore spmv --matrix m.mtx --streams 1 --exhaustive --platform sim --machine machine.json --seed 4 --output runs.csv --resume",
         "runs.csv: it can't be resumed: it has each schedule once",
     );
     // What is no journal of a search is in the way, and stays.
     folder.write("x.csv.partial", "mine");
-    folder.bad("explore pipeline --platform sim --output x.csv", "x.csv.partial is there: ");
-    folder.bad("explore pipeline --platform sim --output x.csv --resume", "x.csv.partial: it is not a file of runs");
+    folder.bad("explore halo --platform sim --output x.csv", "x.csv.partial is there: ");
+    folder.bad("explore halo --platform sim --output x.csv --resume", "x.csv.partial: it is not a file of runs");
     assert_eq!(fs::read_to_string(folder.path("x.csv.partial")).unwrap(), "mine");
 }
 
@@ -638,14 +632,13 @@ fn a_signal_ends_the_search_and_what_was_measured_is_written() {
     }
 }
 
-/// Messages in memory that isn't there, or of programs that send none.
+/// Messages in memory that the platform lacks.
 #[test]
 fn staging_is_for_what_sends() {
     let folder = Folder::of("rules").with_matrix();
     let explore = |options: &str| folder.run(&format!("explore {options} --iterations 3 --output x.csv"));
     for (options, reason) in [
         ("spmv --matrix m.mtx --platform cpu --staging device", "--staging device is for GPUs: the CPU has one memory"),
-        ("pipeline --platform sim --staging host", "--staging is for spmv and halo: the pipeline sends nothing"),
         ("spmv --matrix m.mtx --platform sim --staging nowhere", "invalid value 'nowhere'"),
     ] {
         let output = explore(options);

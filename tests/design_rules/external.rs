@@ -90,7 +90,7 @@ fn programs_from_files() {
         folder.bad("count bad.json", said);
     }
     folder.bad("count missing.json", "missing.json");
-    folder.bad("count other", "it is none of spmv, halo and pipeline, and no file of a program (.json)");
+    folder.bad("count other", "it is neither spmv nor halo, nor the file of a program (.json)");
 }
 
 /// What the program hears, and what becomes of its answers.
@@ -239,8 +239,8 @@ fn programs_that_are_none() {
         ("explore mine.json --output x.csv -- cat", "ranks"),
         ("explore mine.json --output x.csv --limit 0.1 -- sleep 100", "sleep: no answer in 0.1 s"),
         ("explore mine.json --output x.csv --limit 0 -- true", "not a number of seconds above 0"),
-        ("explore mine.json --output x.csv --check -- true", "--check is for spmv, halo and pipeline"),
-        ("explore mine.json --output x.csv --platform sim -- true", "--platform is for spmv, halo and pipeline"),
+        ("explore mine.json --output x.csv --check -- true", "--check is for spmv and halo"),
+        ("explore mine.json --output x.csv --platform sim -- true", "--platform is for spmv and halo"),
         ("explore spmv --output x.csv -- true", "measures a program of your own, which a file describes"),
         ("explore mine.json --output mine.json -- true", "mine.json can't be written: it is to be read"),
     ] {

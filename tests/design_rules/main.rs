@@ -12,10 +12,8 @@ mod signals;
 
 mod choices;
 mod cli;
-mod cli_fit;
 mod code;
 mod external;
-mod fit;
 mod learning;
 mod measure;
 mod platform;

@@ -1,5 +1,4 @@
-//! The exchange of ghost cells and the double-buffered pipeline: kernels, results of sampled schedules, counts, their
-//! simulation.
+//! The exchange of ghost cells: kernels, results of sampled schedules, counts, simulation.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,12 +6,10 @@ use std::sync::Arc;
 use gpu_kernels::halo::{Brick, MAX_EXTENT, faces, stencil};
 use warpsmith::design_rules::platform::{Group, Program, Setup, Staging};
 use warpsmith::design_rules::programs::halo::{self, Decomposition, HeatStep};
-use warpsmith::design_rules::programs::pipeline::{self, DistanceMatrix};
 use warpsmith::design_rules::schedule::count;
 use warpsmith::design_rules::search::{Explorer, Random};
 use warpsmith::design_rules::sim::halo::HaloModel;
-use warpsmith::design_rules::sim::pipeline::PipelineModel;
-use warpsmith::design_rules::sim::{Machine, SimPlatform, Simulator, Task, Workload};
+use warpsmith::design_rules::sim::{Machine, SimPlatform, Simulator, Workload};
 use warpsmith::design_rules::{Dag, Kind, OpId, Platform, RulesError, Schedule, Step};
 use warpsmith::device::{Device, Stream};
 use warpsmith::launch;
@@ -74,28 +71,6 @@ fn counts_of_halo() {
     assert_eq!(one_stream(&dag), 45_137_561_040_000);
     for (streams, schedules) in [(1, 45_137_561_040_000), (2, 187_464_405_585_600_000), (3, 3_485_078_341_404_660_000)] {
         assert_eq!(count(&dag, streams).unwrap(), schedules);
-    }
-}
-
-#[test]
-fn counts_of_pipelines() {
-    let dag = |blocks| pipeline::dag(blocks).unwrap();
-    for (blocks, schedules) in [(1, [1, 2, 2]), (4, [2_956_096, 47_795_958_592, 1_155_896_709_632])] {
-        assert_eq!(one_stream(&dag(blocks)), schedules[0]);
-        for (streams, schedules) in (1..).zip(schedules) {
-            assert_eq!(count(&dag(blocks), streams).unwrap(), schedules);
-        }
-    }
-    for blocks in [2, 3, 5, 6] {
-        assert_eq!(count(&dag(blocks), 1).unwrap(), one_stream(&dag(blocks)));
-    }
-    // What is behind the blocks under way is forgotten.
-    assert_eq!(count(&dag(8), 1).unwrap(), one_stream(&dag(8)));
-    assert_eq!(dag(21).len(), 64);
-    let too_many = count(&dag(21), 8).unwrap_err().to_string();
-    assert_eq!(too_many, "program `pipeline` has more than 10^38 schedules on 8 streams: too many to count");
-    for blocks in [0, 22, 50_000_000, usize::MAX] {
-        assert!(matches!(pipeline::dag(blocks), Err(RulesError::Dag { .. })));
     }
 }
 
@@ -292,23 +267,10 @@ fn halo_computes(ranks: usize, cells: [usize; 3], schedules: usize) {
 }
 
 #[test]
-fn halo_on_one_rank() {
-    halo_computes(1, [5, 4, 6], 200);
-}
-
-#[test]
-fn halo_on_two_ranks() {
-    halo_computes(2, [5, 4, 6], 200);
-}
-
-#[test]
-fn halo_on_four_ranks() {
-    halo_computes(4, [3, 5, 4], 200);
-}
-
-#[test]
-fn halo_on_eight_ranks() {
-    halo_computes(8, [4, 3, 5], 200);
+fn halos_compute() {
+    for (ranks, cells) in [(1, [5, 4, 6]), (2, [5, 4, 6]), (4, [3, 5, 4]), (8, [4, 3, 5])] {
+        halo_computes(ranks, cells, 200);
+    }
 }
 
 /// Bricks without inner cells, ranks with two neighbours in a dimension, messages in the host's memory and where they
@@ -353,73 +315,6 @@ fn bad_halos() {
     }
 }
 
-fn pipeline_computes(ranks: usize, functions: usize, schedules: usize) {
-    schedules_compute(&pipeline::dag(4).unwrap(), schedules, |streams| {
-        let matrix = DistanceMatrix::<f64>::new(functions, 9, 4).unwrap();
-        Group::threads(&devices(ranks), Arc::new(matrix), streams).unwrap()
-    });
-}
-
-#[test]
-fn pipeline_on_one_rank() {
-    pipeline_computes(1, 21, 200);
-}
-
-#[test]
-fn pipeline_on_two_ranks() {
-    pipeline_computes(2, 35, 200);
-}
-
-#[test]
-fn pipeline_on_four_ranks() {
-    pipeline_computes(4, 50, 200);
-}
-
-/// One block, more blocks than fall due, single precision, as few rows as possible, and enough for several blocks of
-/// threads.
-#[test]
-fn odd_pipelines() {
-    fn check<T: warpsmith::pcf::PcfReal>(ranks: usize, functions: usize, points: usize, blocks: usize) {
-        let matrix = DistanceMatrix::<T>::new(functions, points, blocks).unwrap();
-        let mut group = Group::threads(&devices(ranks), Arc::new(matrix), 2).unwrap();
-        for schedule in sample(&pipeline::dag(blocks).unwrap(), 2, 2, 3) {
-            group.check(&schedule).unwrap();
-        }
-    }
-    check::<f64>(1, 1, 1, 1);
-    check::<f64>(2, 9, 5, 4);
-    check::<f64>(3, 12, 5, 4);
-    check::<f32>(2, 30, 40, 6);
-    check::<f32>(1, 300, 10, 3);
-    let all = pipeline::dag(1).unwrap();
-    // All of them: one.
-    assert_eq!(sample(&all, 1, 1, 0)[0].text(&all), "Compute_0@0;Download_0@0;CER-after-Download_0;CES-b4-Write_0;Write_0");
-}
-
-#[test]
-fn pipeline_misses_every_operation() {
-    let dag = pipeline::dag(4).unwrap();
-    let schedules = sample(&dag, 2, 3, 5);
-    for op in dag.operations().filter(|&op| op != dag.end()) {
-        let matrix = DistanceMatrix::<f64>::new(20, 6, 4).unwrap();
-        let name = dag.name_of(op).to_owned();
-        let mut group = group_without(matrix, 2, 2, Some(name.clone()));
-        for schedule in &schedules {
-            assert!(matches!(group.check(schedule), Err(RulesError::Wrong { .. })), "without {name}");
-        }
-    }
-}
-
-#[test]
-fn bad_pipelines() {
-    let setup = |functions, blocks| DistanceMatrix::<f32>::new(functions, 5, blocks);
-    assert!(matches!(setup(0, 4), Err(RulesError::Setup(_))));
-    assert!(matches!(setup(10, 0), Err(RulesError::Dag { .. })));
-    assert!(matches!(DistanceMatrix::<f32>::new(10, 0, 4), Err(RulesError::Pcf(_))));
-    let error = Group::threads(&devices(3), Arc::new(setup(11, 4).unwrap()), 2).map(drop).unwrap_err().to_string();
-    assert_eq!(error, "11 functions are too few for 4 blocks on each of 3 ranks");
-}
-
 // Simulation.
 
 /// No operation starts too early, and none waits for ever, also where every message waits for its receiver.
@@ -442,13 +337,6 @@ fn passes_simulation(model: &dyn Workload, schedules: usize) {
 fn halo_is_simulated_without_races_and_deadlocks() {
     for (ranks, schedules) in [(1, 100), (2, 100), (4, 100), (8, 100), (27, 20)] {
         passes_simulation(&HaloModel::new(ranks, [256; 3]).unwrap(), schedules);
-    }
-}
-
-#[test]
-fn pipeline_is_simulated_without_races() {
-    for ranks in [1, 2, 4] {
-        passes_simulation(&PipelineModel::new(ranks, 8192, 100, 4).unwrap(), 100);
     }
 }
 
@@ -500,39 +388,4 @@ fn halo_one_after_the_other() {
     assert_eq!(seconds(2), z + step);
     assert_eq!(seconds(4), y + z + step);
     assert_eq!(seconds(8), x + y + z + step);
-}
-
-#[test]
-fn pipeline_in_closed_form() {
-    // 12 functions on two ranks: blocks of 2 x 12, of 5 breakpoints each.
-    let model =
-        PipelineModel::new(2, 12, 5, 3).unwrap().with_value_bytes(8).with_breakpoints_per_second(2.0).with_host_bandwidth(4.0);
-    let compute = Task::Kernel { seconds: 24.0 * 8.0 / 2.0, share: 1.0 };
-    let dag = model.dag().clone();
-    for (name, expected) in [
-        ("Compute_1", vec![compute]),
-        ("Download_1", vec![Task::CopyToHost { bytes: 192 }]),
-        ("Write_1", vec![Task::Host { seconds: 48.0 }]),
-        ("end", vec![]),
-    ] {
-        assert_eq!(model.work(1, dag.find(name).unwrap()), expected);
-    }
-    let mut platform = SimPlatform::new(&model, ideal()).unwrap();
-    let mut seconds = |text: &str| platform.measure(&Schedule::parse(&dag, 2, text).unwrap()).unwrap();
-    let block = |i: usize, stream: usize| {
-        format!("Compute_{i}@{stream};Download_{i}@{stream};CER-after-Download_{i};CES-b4-Write_{i};Write_{i};")
-    };
-    // One after the other.
-    let serial = [block(0, 0), block(1, 0), block(2, 0)].concat();
-    assert_eq!(seconds(&serial), 3.0 * (96.0 + 192.0 + 48.0));
-    // The first two blocks are computed together, and the third one during the second one's download; blocks are
-    // written during the next one's download. What remains are two computations, the downloads, and the last block's
-    // writing.
-    let overlapped = "Compute_0@0;Download_0@0;Compute_1@1;Download_1@1;CER-after-Download_0;Compute_2@0;CES-b4-Write_0;Write_0;\
-        Download_2@0;CER-after-Download_1;CES-b4-Write_1;Write_1;CER-after-Download_2;CES-b4-Write_2;Write_2";
-    assert_eq!(seconds(overlapped), 2.0 * 96.0 + 3.0 * 192.0 + 48.0);
-    // Where rows are few, blocks have none.
-    let few = PipelineModel::new(1, 9, 5, 4).unwrap();
-    let last = few.dag().find("Compute_3").unwrap();
-    assert!(few.work(0, last).is_empty());
 }

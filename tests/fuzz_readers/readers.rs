@@ -161,7 +161,7 @@ fn corpus() -> Vec<Group> {
         };
         let mut contents: Vec<_> = files.iter().map(content).collect();
         if name == "machines" {
-            let machines = [Machine::data_sheet(), Machine::h200_node(), Machine::h200_node_direct(), Machine::cluster()];
+            let machines = [Machine::h200_node(), Machine::h200_node_direct(), Machine::cluster()];
             contents.extend(machines.map(|machine| ("json".to_owned(), Content::Text(serde_json::to_vec(&machine).unwrap()))));
         }
         assert!(!contents.is_empty(), "{name}");

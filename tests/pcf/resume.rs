@@ -1,6 +1,7 @@
 //! Matrices whose computation was ended, and goes on.
 
 use std::{
+    error::Error,
     fs,
     path::Path,
     process::Stdio,
@@ -12,22 +13,31 @@ use std::{
 use serde_json::Value;
 use warpsmith::{
     device::Device,
-    engine::{Cancel, Checkpoint, Control, Engine, EngineError, NpyFile, Queue, Settings},
+    engine::{BegunMatrix, Cancel, Control, Engine, EngineError, PartialMatrix, Parts, Settings},
     files::Destination,
-    pcf::{Layout, Pairwise, io, random},
+    pcf::{Layout, Pairwise, PairwiseError, PcfSet, io, random},
+    ranks,
 };
 
 use crate::folder::Folder;
 
-fn engine(block_side: Option<usize>) -> Engine {
-    Engine::new([Device::best().unwrap()]).unwrap().with_settings(Settings { block_side, ..Settings::default() })
+fn settings(block_side: Option<usize>) -> Settings {
+    Settings { block_side, ..Settings::default() }
 }
 
-fn resume(path: &Path, n: usize, identity: u64) -> Result<(NpyFile<f64>, Checkpoint), EngineError> {
-    let destination = Destination::prepare(path)?;
-    let begun = NpyFile::resume_at(destination, &[n * (n - 1) / 2], None)?;
-    let checkpoint = begun.checkpoint(identity)?;
-    Ok((begun.wait()?, checkpoint))
+fn begin(path: &Path, len: usize) -> Result<BegunMatrix<f64>, EngineError> {
+    PartialMatrix::begin(Destination::prepare(path)?, &[len], None, Parts::RESUME)
+}
+
+fn functions(n: usize) -> PcfSet<f64> {
+    random::uniform(n, 10, 1).unwrap()
+}
+
+/// Opens the condensed matrix of a set's distances.
+fn open(path: &Path, set: &PcfSet<f64>, side: Option<usize>) -> Result<(Engine, PartialMatrix<f64>), PairwiseError> {
+    let matrix = Pairwise::pdist(set, 1.0)?;
+    let begun = matrix.begin_file(Destination::prepare(path).unwrap(), Layout::Condensed, Parts::RESUME)?;
+    matrix.open_file(begun, Layout::Condensed, &[Device::best().unwrap()], settings(side))
 }
 
 /// The engine computes the blocks that are missing, and no other.
@@ -35,16 +45,16 @@ fn resume(path: &Path, n: usize, identity: u64) -> Result<(NpyFile<f64>, Checkpo
 fn what_is_in_place_is_not_computed_again() {
     let folder = Folder::of("pcf");
     let path = folder.path("d.npy");
-    let set = random::uniform::<f64>(100, 10, 1).unwrap();
+    let set = functions(100);
     let matrix = Pairwise::pdist(&set, 1.0).unwrap();
-    let expected = matrix.compute(&engine(None), Layout::Condensed, Control::default()).unwrap();
-    // Blocks of side 10: 55 of them. The computation is cancelled twice, after some.
+    let whole = matrix.engine(&[Device::best().unwrap()], settings(None)).unwrap();
+    let expected = matrix.compute(&whole, Layout::Condensed, Control::default()).unwrap();
+    // Blocks of side 10: 55 of them. The computation is cancelled twice, after some; what is found keeps its side.
     let mut runs = 0;
     loop {
-        let (mut file, checkpoint) = resume(&path, 100, 7).unwrap();
-        let (found, side) = (checkpoint.blocks_found(), checkpoint.block_side());
-        assert_eq!((found > 0, side), (runs > 0, (runs > 0).then_some(10)));
-        // Entries that are in place; those of others are made worthless, to see which are written.
+        let (engine, mut file) = open(&path, &set, Some(if runs == 0 { 10 } else { 40 })).unwrap();
+        let found = file.blocks_found();
+        assert_eq!(found > 0, runs > 0);
         if runs == 2 {
             assert!(found >= 20, "{found}");
             let zeros = file.as_slice().iter().filter(|&&entry| entry == 0.0).count();
@@ -57,15 +67,10 @@ fn what_is_in_place_is_not_computed_again() {
                 cancel.cancel();
             }
         };
-        let control = Control {
-            progress: Some(&progress),
-            cancel: Some(&cancel),
-            queue: Some(&checkpoint as &dyn Queue),
-            ..Control::default()
-        };
-        let result = matrix.compute_into(&engine(Some(10)), Layout::Condensed, file.as_mut_slice(), control);
+        let control = Control { progress: Some(&progress), cancel: Some(&cancel), ..Control::default() };
+        let result = matrix.compute_file(&engine, Layout::Condensed, &mut file, control);
         if runs == 2 {
-            result.unwrap();
+            assert_eq!(result.unwrap().side, 10);
             assert_eq!(found + calls.into_inner(), 55);
             assert!(file.as_slice() == expected);
             file.finish().unwrap();
@@ -84,62 +89,57 @@ fn a_file_without_a_block_goes() {
     let folder = Folder::of("pcf");
     let (path, partial) = (folder.path("d.npy"), folder.path("d.npy.partial"));
     // More than a thread takes at a time.
-    let begin = |len: usize| NpyFile::<f64>::resume_at(Destination::prepare(&path).unwrap(), &[len], None);
-    let begun = begin(20 << 20).unwrap();
-    assert!(partial.exists() && begun.checkpoint(7).unwrap().block_side().is_none());
+    let mut begun = begin(&path, 20 << 20).unwrap();
+    assert!(partial.exists() && begun.side(|| 7, 5).unwrap().is_none());
     drop(begun);
     assert!(!partial.exists());
-    drop(begin(20 << 20).unwrap().wait().unwrap());
-    assert!(!partial.exists());
-    drop(resume(&path, 40, 7).unwrap());
-    assert!(!partial.exists());
-    let error = begin(1 << 50).unwrap_err().to_string();
+    let error = begin(&path, 1 << 50).unwrap_err().to_string();
     assert!(error.contains("d.npy can't be written: it takes 8.0 PiB, and the disk has "), "{error}");
     assert!(!partial.exists());
 
     // With its room and a table it stays, whatever happens.
-    let set = random::uniform::<f64>(40, 10, 1).unwrap();
-    let schedule = Pairwise::pdist(&set, 1.0).unwrap().schedule(&engine(Some(8))).unwrap();
-    let (file, checkpoint) = resume(&path, 40, 7).unwrap();
-    checkpoint.prepare(&schedule).unwrap();
-    drop((file, checkpoint));
+    let set = functions(40);
+    drop(open(&path, &set, Some(8)).unwrap());
     assert!(partial.exists());
-    let begun = begin(40 * 39 / 2).unwrap();
-    assert_eq!(begun.checkpoint(7).unwrap().block_side(), Some(8));
-    drop(begun);
+    drop(begin(&path, 40 * 39 / 2).unwrap());
     assert!(partial.exists());
+    assert_eq!(open(&path, &set, None).unwrap().1.blocks_found(), 0);
 }
 
 #[test]
 fn parts_of_other_matrices_stay_as_they_are() {
     let folder = Folder::of("pcf");
-    let path = folder.path("d.npy");
-    let set = random::uniform::<f64>(40, 10, 1).unwrap();
-    let matrix = Pairwise::pdist(&set, 1.0).unwrap();
-    let run = |side: usize| {
-        let (mut file, checkpoint) = resume(&path, 40, 7).unwrap();
-        let control = Control { queue: Some(&checkpoint), ..Control::default() };
-        let error = resume(&path, 40, 7).unwrap_err().to_string();
-        assert!(error.ends_with("d.npy.partial can't be written: another process is writing it"), "{error}");
-        matrix.compute_into(&engine(Some(side)), Layout::Condensed, file.as_mut_slice(), control)
-    };
-    run(8).unwrap();
-    let before = fs::read(folder.path("d.npy.partial")).unwrap();
-    for (n, identity) in [(40, 8), (41, 7), (30, 7), (4, 7)] {
-        let error = resume(&path, n, identity).unwrap_err().to_string();
+    let (path, partial) = (folder.path("d.npy"), folder.path("d.npy.partial"));
+    let set = functions(40);
+    let (engine, mut file) = open(&path, &set, Some(8)).unwrap();
+    let error = open(&path, &set, None).unwrap_err().to_string();
+    assert!(error.ends_with("d.npy.partial can't be written: another process is writing it"), "{error}");
+    Pairwise::pdist(&set, 1.0).unwrap().compute_file(&engine, Layout::Condensed, &mut file, Control::default()).unwrap();
+    drop(file);
+    let before = fs::read(&partial).unwrap();
+    let other = set.take(&(0..40).rev().collect::<Vec<_>>()).unwrap();
+    for set in [&other, &functions(41), &functions(30), &functions(4)] {
+        let error = open(&path, set, None).unwrap_err().to_string();
         assert!(error.contains("d.npy.partial: has a part of another matrix"), "{error}");
     }
-    let error = run(9).unwrap_err().to_string();
-    assert!(
-        error.contains("d.npy.partial: has blocks of side 8, and with the memory that there is they would be of side 9"),
-        "{error}"
-    );
-    assert!(fs::read(folder.path("d.npy.partial")).unwrap() == before);
+    // Less memory than blocks of this side take.
+    let matrix = Pairwise::pdist(&set, 1.0).unwrap();
+    let begun = matrix.begin_file(Destination::prepare(&path).unwrap(), Layout::Condensed, Parts::RESUME).unwrap();
+    let little = Settings { memory_budget: Some(3000), ..Settings::default() };
+    let error = matrix.open_file(begun, Layout::Condensed, &[Device::best().unwrap()], little).unwrap_err().to_string();
+    let sentence = "d.npy.partial: has blocks of side 8, and with the memory that there is they would be of side ";
+    assert!(error.contains(sentence), "{error}");
+    // Whoever doesn't ask for it gets no part of a matrix, and leaves it as it is.
+    let alone = Parts { resume: false, ranks: ranks::threads::communicators(1).pop() };
+    let begun = matrix.begin_file(Destination::prepare(&path).unwrap(), Layout::Condensed, alone).unwrap();
+    let error = matrix.open_file(begun, Layout::Condensed, &[Device::best().unwrap()], settings(None)).unwrap_err().to_string();
+    assert!(error.contains("d.npy.partial: may have a part of a matrix; go on from it with --resume, or remove it"), "{error}");
+    assert!(fs::read(&partial).unwrap() == before);
     // What has no table yet was killed before the first block, and a table that is not whole is of something else.
-    fs::write(folder.path("d.npy.partial"), &before[..100]).unwrap();
-    assert_eq!(resume(&path, 40, 7).unwrap().1.blocks_found(), 0);
-    fs::write(folder.path("d.npy.partial"), &before[..before.len() - 1]).unwrap();
-    assert!(resume(&path, 40, 7).unwrap_err().to_string().contains("has a part of another matrix"));
+    fs::write(&partial, &before[..before.len() - 1]).unwrap();
+    assert!(open(&path, &set, None).unwrap_err().to_string().contains("has a part of another matrix"));
+    fs::write(&partial, &before[..100]).unwrap();
+    assert_eq!(open(&path, &set, None).unwrap().1.blocks_found(), 0);
 }
 
 /// The command, killed as it computes.
@@ -179,25 +179,33 @@ fn a_killed_command_goes_on() {
     folder.bad("pdist a.npz --nearest 3 --resume --output d.npz", "cannot be used with");
 }
 
-/// Ranks begin one after the other: what one has noted stays when another one begins.
+/// Ranks that share a file compute its blocks between them: the same bits, each block once.
 #[test]
-fn processes_that_share_a_file() {
+fn ranks_share_a_file() {
     let folder = Folder::of("pcf");
     let path = folder.path("d.npy");
-    let set = random::uniform::<f64>(40, 10, 1).unwrap();
-    let matrix = Pairwise::pdist(&set, 1.0).unwrap();
-    let schedule = matrix.schedule(&engine(Some(8))).unwrap();
-    let (file, first) = resume(&path, 40, 7).unwrap();
-    first.prepare(&schedule).unwrap();
-    assert_eq!((first.block_side(), first.blocks_found()), (Some(8), 0));
-    let join = || NpyFile::<f64>::join_at(Destination::prepare(&path).unwrap(), &[40 * 39 / 2], None, 7).unwrap();
-    let (_, second) = join();
-    assert_eq!(second.block_side(), Some(8));
-    second.begin(&schedule).unwrap();
-    second.done(3).unwrap();
-    first.begin(&schedule).unwrap();
-    first.done(5).unwrap();
-    assert_eq!(join().1.blocks_found(), 2);
-    drop((file, first));
-    assert_eq!(resume(&path, 40, 7).unwrap().1.blocks_found(), 2);
+    let set = functions(100);
+    let matrix = Pairwise::pdist(&set, 2.5).unwrap();
+    let devices = vec![Device::cpu(); 3];
+    let expected =
+        matrix.compute(&matrix.engine(&devices[..1], settings(None)).unwrap(), Layout::Condensed, Control::default()).unwrap();
+    let reports = ranks::threads::run(&devices, |device, ranks| -> Result<_, Box<dyn Error + Send + Sync>> {
+        // Each has other memory: the least counts.
+        let rank = ranks.rank();
+        let parts = Parts { resume: false, ranks: Some(ranks) };
+        let begun = matrix.begin_file(Destination::prepare(&path).unwrap(), Layout::Condensed, parts)?;
+        let side = settings(Some([30, 8, 20][rank]));
+        let (engine, mut file) = matrix.open_file(begun, Layout::Condensed, std::slice::from_ref(device), side)?;
+        let mut report = matrix.compute_file(&engine, Layout::Condensed, &mut file, Control::default())?;
+        let names = file.join(&mut report, &format!("rank {rank}"))?;
+        file.finish()?;
+        Ok((report, names))
+    })
+    .unwrap();
+    let (report, names) = &reports[0];
+    assert_eq!((report.side, report.blocks), (8, 91));
+    assert_eq!((report.blocks_by_gpu.len(), report.blocks_by_gpu.iter().sum::<usize>()), (3, 91));
+    assert_eq!(names[..], ["rank 0", "rank 1", "rank 2"]);
+    assert!(folder.read::<f64>("d.npy").iter().eq(&expected));
+    assert!(!folder.path("d.npy.partial").exists());
 }

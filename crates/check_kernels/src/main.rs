@@ -14,10 +14,11 @@ use std::process::{self, Command, ExitCode, ExitStatus};
 /// Set where this program is called as rustc.
 const WRAPPER: &str = "CHECK_KERNELS_WRAPPER";
 
-/// Who depends on one of these may have kernels. `simt` itself has the functions that their accesses call.
+/// Crates that depend on one of these may have kernels. `simt` itself has the functions that their
+/// accesses call.
 const CRATES: [&str; 4] = ["libsimt-", "libcuda_std-", "libwarpsmith_device-", "libwarpsmith-"];
 
-/// How rustc compiles such crates. ThreadSanitizer's runtime stays out.
+/// rustc's flags for such crates. ThreadSanitizer's runtime stays out.
 const ANNOUNCE: [&str; 7] = [
     "-Zsanitizer=thread",
     "-Zexternal-clangrt",
@@ -28,7 +29,7 @@ const ANNOUNCE: [&str; 7] = [
     "-Cforce-frame-pointers=yes",
 ];
 
-/// The options by which `cargo test` is told what to run. Without any it would run examples in the documentation, too,
+/// Options that select targets of `cargo test`. Without any it would also run documentation tests,
 /// which rustdoc compiles without this program.
 const TARGETS: [&str; 9] =
     ["--lib", "--bin", "--bins", "--test", "--tests", "--example", "--examples", "--bench", "--all-targets"];
@@ -69,7 +70,8 @@ fn check(arguments: &[OsString]) -> ExitCode {
     code
 }
 
-/// What the tests' notes say of each crate: how many of its kernels ran, and which did not.
+/// Summarises the tests' notes per crate: the number of kernels that ran, and the names of the
+/// others.
 fn table(notes: &str) -> String {
     let mut crates: BTreeMap<&str, [BTreeSet<&str>; 2]> = BTreeMap::new();
     for line in notes.lines() {
@@ -106,8 +108,9 @@ fn cargo_command(arguments: &[OsString]) -> Command {
     }
     command.args(arguments).env(WRAPPER, "1").env("WARPSMITH_BACKEND", "cpu");
 
-    // Of a workspace that has `simt` all dependencies serve as they are; cargo keeps what a wrapper of its own crates
-    // compiles apart. Otherwise `simt` is a dependency, too, and all go into a folder of their own.
+    // In a workspace that has `simt`, dependencies are shared with other builds; cargo keeps a
+    // workspace wrapper's output apart. Otherwise `simt` is a dependency, too, and everything goes
+    // into a folder of its own.
     let metadata = cargo().args(["metadata", "--no-deps", "--format-version=1"]).output();
     let metadata = metadata.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
     let this = env::current_exe().unwrap_or_else(|_| "cargo-check-kernels".into());

@@ -1,8 +1,8 @@
 //! Assembles every kernel of a crate with NVIDIA's `ptxas`, and prints what each costs a GPU. It fails where `ptxas`
 //! does.
 //!
-//! `cargo run -p warpsmith-cuda-builder --example ptx_check -- KERNEL_CRATE OUT_DIR [--markdown]`, with `ptxas` on the path or
-//! named by `PTXAS`. `ci/ptx-check` fetches one where there is none.
+//! `cargo run -p warpsmith-cuda-builder --example ptx_check -- KERNEL_CRATE OUT_DIR [--markdown]`,
+//! with `ptxas` on the path or named by `PTXAS`. `ci/ptx-check` fetches one if there is none.
 
 use cuda_builder::{CudaBuilder, NvptxArch};
 use std::{
@@ -12,14 +12,14 @@ use std::{
     process::Command,
 };
 
-/// What the library embeds.
+/// Architectures that the library embeds.
 const IMAGES: [NvptxArch; 2] = [NvptxArch::Compute75, NvptxArch::Compute80];
-/// What the images are assembled for: each GPU takes the newest image that it can run.
+/// GPUs to assemble for: each takes the newest image that it can run.
 const GPUS: [u32; 3] = [75, 80, 90];
 
 const COLUMNS: [&str; 6] = ["kernel", "registers", "shared", "stack", "spill stores", "spill loads"];
 
-/// What `ptxas -v` says of a kernel, in bytes but for the registers.
+/// Report of `ptxas -v` on a kernel: registers, and sizes in bytes.
 #[derive(Default)]
 struct Usage {
     kernel: String,

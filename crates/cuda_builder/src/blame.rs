@@ -1,4 +1,5 @@
-//! Which function LLVM couldn't translate. For most errors LLVM names it in its own terms only, or not at all.
+//! Finds the function that LLVM couldn't translate. For most errors LLVM names it in its own terms
+//! only, or not at all.
 
 use std::{
     ops::Range,
@@ -13,8 +14,8 @@ use crate::{
     symbols,
 };
 
-/// How many functions are translated together at first. A large crate gives about as many pieces as a piece has
-/// functions.
+/// Number of functions translated together at first: about the square root of a large crate's
+/// number.
 const TOGETHER: usize = 64;
 
 /// Makes the device module.

@@ -12,7 +12,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package, Target,
 
 use crate::error::{BuilderError, Result};
 
-/// What to compile, and how.
+/// Crate to compile, and flags.
 pub struct Options<'a> {
     pub crate_path: &'a Path,
     pub target_dir: &'a Path,
@@ -52,7 +52,7 @@ const FLAGS: &[&str] = &[
     "-Zmir-enable-passes=-JumpThreading",
 ];
 
-/// What cargo calls a library's target.
+/// Kinds of library targets.
 const LIBRARIES: &[TargetKind] =
     &[TargetKind::Lib, TargetKind::RLib, TargetKind::StaticLib, TargetKind::CDyLib, TargetKind::DyLib];
 
@@ -81,7 +81,7 @@ pub fn compile(options: &Options<'_>) -> Result<Bitcode> {
         .arg("--target-dir")
         .arg(options.target_dir)
         .args(options.arguments)
-        // Whether the crate says so itself or not.
+        // Redundant if the crate declares it itself.
         .args(["--", "-Zcrate-attr=no_std"]);
     let output = run(command, &flags)?;
     let name = described.name;
@@ -103,7 +103,7 @@ pub fn compile(options: &Options<'_>) -> Result<Bitcode> {
     })
 }
 
-/// What rustc can't know: that this is device code, and what it has in the place of what is missing.
+/// Explains errors that rustc can't: this is device code, and it has substitutes for missing items.
 fn hint(messages: &str) -> String {
     const NO_STD: &str = "Device code has no `std`: use `core`, and `cuda_std` for what a GPU has.";
     const NO_METHOD: &str =
@@ -133,21 +133,22 @@ fn hint(messages: &str) -> String {
     hints.take(1).collect()
 }
 
-/// Whether messages have colours: they go through a pipe, so that only a person's word counts.
+/// Returns cargo's colour option. Messages go through a pipe, so only an explicit wish counts.
 fn color() -> String {
     env::var("CARGO_TERM_COLOR").ok().filter(|color| color == "always").unwrap_or_else(|| "never".to_owned())
 }
 
-/// What `#[kernel]` takes a package for: the hash of its folder. (`cuda_std_macros` has the same lines; both are
-/// compiled by one compiler, and so with one hasher.)
+/// Returns the identity that `#[kernel]` gives a package: the hash of its folder.
+/// (`cuda_std_macros` has the same lines; one compiler compiles both, so they have the same
+/// hasher.)
 fn hash_of_package(manifest: &Path) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(manifest.parent().unwrap_or(manifest).as_os_str().as_encoded_bytes());
     hasher.finish()
 }
 
-/// Runs a cargo command with the device's flags. What the outer cargo (or clippy, or a coverage tool) set for its own
-/// build doesn't reach it.
+/// Runs a cargo command with the device's flags. Settings of the outer cargo (or clippy, or a
+/// coverage tool) don't reach it.
 fn run(mut command: Command, flags: &[String]) -> Result<Output> {
     for (name, _) in env::vars_os() {
         let text = name.to_string_lossy();
@@ -231,7 +232,7 @@ fn describe(manifest: &Path, target: &str, arguments: &[String], flags: &[String
     Ok(Description { name: library(root, manifest)?, ir, panic_ir, sources })
 }
 
-/// Those of cargo's arguments that choose features: `cargo metadata` takes them, too.
+/// Selects cargo's arguments that choose features; `cargo metadata` takes them, too.
 fn features(arguments: &[String]) -> impl Iterator<Item = &str> {
     let mut value_follows = false;
     arguments.iter().map(String::as_str).filter(move |argument| {
@@ -242,7 +243,7 @@ fn features(arguments: &[String]) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What `cargo metadata` says.
+/// Runs `cargo metadata`.
 fn metadata<'a>(manifest: &Path, options: impl Into<Vec<&'a str>>, flags: &[String]) -> Result<Metadata> {
     let metadata_error = |reason| BuilderError::Metadata { path: manifest.to_owned(), reason };
     let options: Vec<String> = options.into().into_iter().map(str::to_owned).collect();

@@ -16,7 +16,7 @@ const HOST_ATTRIBUTES: &[&str] = &["uwtable", "nonlazybind", "noredzone", "sspst
 
 /// Prefixes of the intrinsics that exist on other processors alone.
 const HOST_INTRINSICS: &[&str] = &["llvm.x86.", "llvm.aarch64.", "llvm.arm."];
-/// Generic intrinsics for which NVPTX has no instruction, and which the C library would have to provide.
+/// Generic intrinsics without an NVPTX instruction, which a C library would have to provide.
 const LIBRARY_INTRINSICS: &[&str] = &[
     "sin", "cos", "tan", "sincos", "sincospi", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "exp", "exp2", "exp10",
     "log", "log2", "log10", "pow", "powi", "ldexp", "frexp", "modf", "lrint", "llrint", "lround", "llround",
@@ -69,8 +69,9 @@ pub fn retarget(module: &mut Module<'_>, options: Options) -> Result<Kernels> {
         let path = symbols::readable(&function.name());
         let message = REPORT_MESSAGE.iter().find(|(panics, _)| *panics == path).map(|(_, report)| *report);
         if !options.panic_messages || message.is_some() {
-            // A trap is shorter than a call of it, and a kernel without calls needs no stack. What reports a message is
-            // called with constants then, by which it tells one that needs no formatting.
+            // A trap is shorter than a call of it, and a kernel without calls needs no stack.
+            // Inlining also turns a report's arguments into constants, which tell it whether the
+            // message needs formatting.
             function.always_inline();
         }
         module.define_as_trap(&function, options.panic_messages.then_some((message, REPORT_PANIC)));
@@ -190,7 +191,8 @@ pub fn forget_unwinding(module: &Module<'_>) {
     }
 }
 
-/// Who calls each undefined symbol and host intrinsic. Taken before the optimiser inlines the callers away.
+/// Returns a caller of each undefined symbol and host intrinsic. Call it before the optimiser
+/// inlines the callers away.
 pub fn callers_of_undefined(module: &Module<'_>, kernels: &Kernels) -> BTreeMap<String, String> {
     let undefined = module.functions().filter(|function| function.is_declaration() && function.is_used());
     undefined.map(|function| (function.name(), callers(&function, kernels))).collect()
@@ -262,5 +264,5 @@ pub fn kernels_reaching(module: &Module<'_>, kernels: &Kernels, functions: Vec<S
     reached.into_iter().filter(|name| kernels.contains_key(name)).collect()
 }
 
-/// What the CUDA driver itself provides to PTX.
+/// Functions that the CUDA driver provides to PTX.
 const DEVICE_RUNTIME: &[&str] = &["vprintf", "malloc", "free", "__assertfail"];

@@ -28,8 +28,8 @@ pub fn emit(module: &Module<'_>, kernels: &Kernels, arch: NvptxArch, images: &[P
     write_images(&mut module, &machine, &images, ir)
 }
 
-/// Writes the images of which `module` has the kernels. It halves them until there is one: a copy of the whole module
-/// for each would take longer than all the rest.
+/// Writes the images of the kernels in `module`. It halves the set until one image is left, because
+/// a copy of the whole module per image would take longer than everything else.
 fn write_images(module: &mut Module<'_>, machine: &TargetMachine, images: &[&PtxImage], ir: bool) -> Result<()> {
     if images.is_empty() {
         return Ok(());
@@ -49,9 +49,9 @@ fn write_images(module: &mut Module<'_>, machine: &TargetMachine, images: &[&Ptx
     Ok(())
 }
 
-/// The PTX with the version that its inline assembly needs, where that is newer than what LLVM has written.
+/// Raises the PTX version to what its inline assembly needs, if LLVM has written an older one.
 fn with_version(ptx: Vec<u8>) -> Vec<u8> {
-    /// What came with 8.3.
+    /// Instruction of PTX 8.3.
     const NEWER: &str = "fence.proxy.tensormap";
     match String::from_utf8(ptx) {
         Ok(text) if text.contains(NEWER) => text.replacen(".version 8.0", ".version 8.3", 1).into_bytes(),

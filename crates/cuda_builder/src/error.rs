@@ -1,4 +1,4 @@
-//! What can go wrong, each as a sentence that says what to do.
+//! Errors of a build, each with what to do.
 
 use std::{fmt, io, path::PathBuf};
 
@@ -16,7 +16,7 @@ impl fmt::Debug for BuilderError {
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum BuilderError {
-    /// Neither `OUT_DIR` nor `out_dir` is there.
+    /// Neither `OUT_DIR` nor `out_dir` is set.
     #[error(
         "cuda_builder doesn't know where to build: call it from a build script (cargo sets OUT_DIR there), or name a folder with `out_dir`"
     )]
@@ -26,7 +26,7 @@ pub enum BuilderError {
     NoSysroot {
         /// The compiler that was asked.
         rustc: String,
-        /// What it said.
+        /// Its reason.
         reason: String,
     },
     /// The toolchain has no `libLLVM`.
@@ -43,15 +43,15 @@ pub enum BuilderError {
         "the toolchain's LLVM is version {found}, but cuda_builder speaks to version {expected}: use the Rust version that rust-toolchain.toml pins"
     )]
     LlvmVersion {
-        /// What the toolchain has.
+        /// Version of the toolchain.
         found: String,
-        /// What is needed.
+        /// Required version.
         expected: u32,
     },
     /// LLVM was built without the NVPTX target.
     #[error("the toolchain's LLVM can't write PTX ({reason}): use a toolchain from rustup, whose LLVM has the NVPTX target")]
     NoNvptx {
-        /// What LLVM said.
+        /// LLVM's reason.
         reason: String,
     },
     /// The kernel crate's folder has no Cargo.toml.
@@ -65,7 +65,7 @@ pub enum BuilderError {
     Metadata {
         /// The folder.
         path: PathBuf,
-        /// What cargo said.
+        /// Cargo's reason.
         reason: String,
     },
     /// The kernel crate does not compile.
@@ -73,7 +73,7 @@ pub enum BuilderError {
     Compile {
         /// The crate.
         name: String,
-        /// What to do, where that is known: a line of its own, or nothing.
+        /// Advice on a line of its own, if known; otherwise empty.
         hint: String,
         /// cargo's output.
         messages: String,
@@ -91,15 +91,15 @@ pub enum BuilderError {
     Archive {
         /// The archive.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// LLVM refused a module.
     #[error("LLVM could not {what}: {reason}")]
     Llvm {
-        /// What it was asked to do.
+        /// The requested operation.
         what: String,
-        /// What it said.
+        /// Its reason.
         reason: String,
     },
     /// No function carries `#[kernel]`.
@@ -147,7 +147,7 @@ pub enum BuilderError {
         kernel: String,
         /// All its arrays together.
         bytes: u64,
-        /// What there may be.
+        /// The limit.
         most: u64,
     },
     /// A kernel is called like a function.
@@ -157,7 +157,7 @@ pub enum BuilderError {
     KernelCalled {
         /// The kernel.
         kernel: String,
-        /// Who calls it.
+        /// Its caller.
         caller: String,
     },
     /// Device code needs a symbol that does not exist there.
@@ -197,7 +197,7 @@ pub enum BuilderError {
     Untranslatable {
         /// The function, demangled, and the kernels that use it.
         place: String,
-        /// What LLVM said.
+        /// LLVM's reason.
         reason: String,
     },
     /// Device code holds inline assembly of the host.

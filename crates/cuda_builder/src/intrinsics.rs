@@ -1,6 +1,6 @@
-//! Functions of `cuda_std` that are made from their names: atomics, loads and stores with a cache policy, asynchronous
-//! copies, inline PTX. What a module declares and uses is defined, so that the Rust declarations are the only list of
-//! them.
+//! Functions of `cuda_std` that are made from their names: atomics, loads and stores with a cache
+//! policy, asynchronous copies, inline PTX. A function is defined if a module declares and uses it,
+//! so the Rust declarations are the only list.
 
 use crate::{error::Result, llvm::Module, names::FUNCTION_PREFIX, symbols};
 
@@ -181,7 +181,7 @@ const GLOBAL_FROM: &str = "  %g = addrspacecast ptr %from to ptr addrspace(1)\n"
 const GLOBAL_TO: &str = "  %g = addrspacecast ptr %to to ptr addrspace(1)\n";
 const SHARED_TO: &str = "  %s = addrspacecast ptr %to to ptr addrspace(3)\n";
 
-/// What one instruction moves.
+/// Word moved by one instruction.
 struct Word {
     /// As PTX names it after an instruction.
     suffix: &'static str,
@@ -206,8 +206,8 @@ impl Word {
         Some(Word { suffix, lanes, lane, bytes, register })
     }
 
-    /// The body of a function that moves a word. What a load moves to, and a store from, is a local variable, which is
-    /// gone after inlining.
+    /// The body of a function that moves a word. Loads and stores go through a local variable,
+    /// which disappears after inlining.
     fn moved(&self, name: &str) -> Option<String> {
         let Word { lanes, lane, bytes, .. } = self;
         let size = lanes * bytes;

@@ -22,10 +22,11 @@
 //! }
 //! ```
 //!
-//! The stages are modules of their own: `cargo` (kernel crate -> archive of bitcode), `archive` (its members), `link`
-//! (members -> one module), `intrinsics` (names of `cuda_std` -> their functions), `lower` (instructions that LLVM
-//! doesn't have for GPUs -> calls), `device` (host module -> device module), `emit` (module -> PTX), `blame` (whose
-//! fault it is where LLVM fails); `llvm` is the thin layer over LLVM's C interface that they share.
+//! The stages are modules of their own: `cargo` (kernel crate -> archive of bitcode), `archive`
+//! (its members), `link` (members -> one module), `intrinsics` (names of `cuda_std` -> their
+//! functions), `lower` (instructions that LLVM doesn't have for GPUs -> calls), `device` (host
+//! module -> device module), `emit` (module -> PTX), `blame` (the function at fault if LLVM fails);
+//! `llvm` is the thin layer over LLVM's C interface that they share.
 
 use std::{
     env, fs,
@@ -97,7 +98,7 @@ impl NvptxArch {
         format!("sm_{}{}", self.number(), if self.is_specific() { "a" } else { "" })
     }
 
-    /// Whether GPUs of this capability alone run it.
+    /// Returns true if only GPUs of this capability run it.
     const fn is_specific(self) -> bool {
         matches!(self, NvptxArch::Compute90a)
     }
@@ -116,7 +117,7 @@ impl NvptxArch {
 /// [`NvptxArch`] as Rust-CUDA calls it.
 pub use NvptxArch as NvvmArch;
 
-/// What the PTX tells debuggers and profilers.
+/// Debug information in the PTX.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DebugInfo {
     /// Nothing.
@@ -129,15 +130,15 @@ pub enum DebugInfo {
 /// One PTX file.
 #[derive(Debug, Clone)]
 pub struct PtxImage {
-    /// What it was built for.
+    /// Architecture of the image.
     pub arch: NvptxArch,
     /// The PTX names of its kernels, sorted. With [`CudaBuilder::image_per_kernel`] there is one.
     pub kernels: Vec<String>,
-    /// Where it lies.
+    /// Path of the file.
     pub path: PathBuf,
 }
 
-/// What a build made.
+/// Output of a build.
 #[derive(Debug, Clone)]
 pub struct BuildOutput {
     /// By kernel, where each has its own, and then by ascending architecture.
@@ -218,7 +219,7 @@ impl CudaBuilder {
         self
     }
 
-    /// Where to build; without it, the build script's `OUT_DIR`.
+    /// Output folder; by default, the build script's `OUT_DIR`.
     pub fn out_dir(mut self, path: impl AsRef<Path>) -> Self {
         self.out_dir = Some(path.as_ref().to_owned());
         self
@@ -236,20 +237,21 @@ impl CudaBuilder {
         self
     }
 
-    /// Whether `a * b + c` may become one fused multiply-add, which rounds once instead of twice; true by default, as
-    /// in nvcc.
+    /// Allows `a * b + c` to become one fused multiply-add, which rounds once instead of twice;
+    /// true by default, as in nvcc.
     pub fn fma_contraction(mut self, contract: bool) -> Self {
         self.fma_contraction = contract;
         self
     }
 
-    /// Whether a panic prints its file and line before it traps; false by default, since it costs registers.
+    /// Makes a panic print its file and line before it traps; false by default, because it costs
+    /// registers.
     pub fn panic_messages(mut self, print: bool) -> Self {
         self.panic_messages = print;
         self
     }
 
-    /// Whether to print `cargo::rerun-if-changed` lines; true by default inside a build script.
+    /// Prints `cargo::rerun-if-changed` lines; true by default inside a build script.
     pub fn rerun_if_changed(mut self, print: bool) -> Self {
         self.rerun_if_changed = print;
         self
@@ -257,12 +259,11 @@ impl CudaBuilder {
 
     /// Builds.
     ///
-    /// Where the environment variable `DOCS_RS` is set, there are no images: documentation needs none, and docs.rs has
-    /// another toolchain.
+    /// If the environment variable `DOCS_RS` is set, no images are built: documentation needs none,
+    /// and docs.rs has another toolchain.
     ///
-    /// # Errors
-    /// Where the crate doesn't compile, LLVM is not found, or device code holds what a GPU can't have: each
-    /// [`BuilderError`] says what and what to do.
+    /// # Errors [`BuilderError`], with advice: the crate doesn't compile, LLVM is not found, or
+    /// device code holds something that a GPU can't have.
     pub fn build(self) -> Result<BuildOutput> {
         let (out_dir, target_dir) = match &self.out_dir {
             Some(path) => (path.clone(), path.join("device")),
@@ -371,7 +372,7 @@ fn image_path(path: &Path, kernel: Option<&String>, arch: NvptxArch) -> PathBuf 
     path.with_extension(format!("{kernel}{}.ptx", arch.target_cpu()))
 }
 
-/// What a build made, with its module's declaration in a file.
+/// Writes the module's declaration, and returns the build's output.
 fn write_output(folder: &Path, name: &str, package: u64, images: Vec<PtxImage>, kernels: Vec<String>) -> Result<BuildOutput> {
     fs::create_dir_all(folder).map_err(|source| BuilderError::Io { path: folder.to_owned(), source })?;
     let module = folder.join(format!("{name}.kernels.rs"));

@@ -43,7 +43,7 @@ pub fn link<'c>(context: &'c Context, bitcode: &Bitcode, left_out: &[String], pa
     }
     intrinsics::define(&mut module)?;
     lower::lower(&mut module)?;
-    // What took the place of instructions calls functions of `compiler_builtins`.
+    // Replaced instructions call functions of `compiler_builtins`.
     link_toolchain(context, &mut module, &precompiled)?;
     module.hide_allocator();
     Ok(module)
@@ -86,7 +86,8 @@ fn link_toolchain(context: &Context, module: &mut Module<'_>, precompiled: &[Pre
     Ok(())
 }
 
-/// Whether a symbol is one of `core` or `alloc`, or of the functions of `compiler_builtins` that instructions are replaced by.
+/// Returns true if a symbol is of `core` or `alloc`, or a function of `compiler_builtins` that
+/// replaces instructions.
 fn is_of_the_toolchain(symbol: &str) -> bool {
     let path = symbols::readable(symbol);
     let path = path.trim_start_matches('<');

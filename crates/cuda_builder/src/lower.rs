@@ -1,11 +1,11 @@
-//! Instructions that LLVM writes wrongly or not at all for a GPU -> calls of what it writes right.
+//! Replaces instructions that LLVM translates wrongly or not at all for a GPU by calls.
 
 use crate::{
     error::Result,
     llvm::{AtomicOperation, Instruction, Module, Opcode, Ordering},
 };
 
-/// What is called then, besides what LLVM itself has: functions of Rust's `compiler_builtins`, whose `fmod` is
+/// Called functions, besides LLVM's own: functions of Rust's `compiler_builtins`, whose `fmod` is
 /// `libm`'s.
 const CALLED: &[&str] = &[
     "fmod",
@@ -20,7 +20,8 @@ const CALLED: &[&str] = &[
     "__fixunsdfti",
 ];
 
-/// Whether that is the path of a function of `compiler_builtins` that instructions are replaced by, or that these call.
+/// Returns true for the path of a function of `compiler_builtins` that replaces an instruction or
+/// is called by one that does.
 pub fn is_compiler_builtin(path: &str) -> bool {
     CALLED.contains(&path) || path.contains("compiler_builtins::")
 }

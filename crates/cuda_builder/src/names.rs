@@ -1,13 +1,13 @@
-//! The names by which `cuda_std` tells the builder what is what.
+//! Names that `cuda_std` and the builder agree on.
 
 use std::ffi::CStr;
 
-/// Where `#[kernel]` puts functions, followed by `.max_threads=256`, `.min_blocks=2`, `.max_registers=64`, `.block=16,16,1` and
-/// `.cluster=4,1,1` where given.
+/// Section of `#[kernel]` functions, followed by `.max_threads=256`, `.min_blocks=2`,
+/// `.max_registers=64`, `.block=16,16,1` and `.cluster=4,1,1` if given.
 pub const KERNEL_SECTION: &str = ".cuda.kernel";
 /// `cuda_std`'s function that gives a shared array of its own to each call, by its size and its alignment in bytes.
 pub const SHARED_ARRAY: &str = "__cuda_std_shared_array";
-/// Where `cuda_std` puts constant memory.
+/// Section of `cuda_std`'s constant memory.
 pub const CONSTANT_SECTION: &str = ".cuda.constant";
 /// `cuda_std`'s name of dynamic shared memory.
 pub const DYNAMIC_SHARED: &str = "__cuda_std_dynamic_shared";
@@ -24,7 +24,7 @@ pub const REPORT_MESSAGE: &[(&str, &CStr)] = &[
 /// The functions of a global allocator, as the crate `alloc` calls them.
 pub const ALLOCATOR: &[&str] =
     &["__rustc::__rust_alloc", "__rustc::__rust_dealloc", "__rustc::__rust_realloc", "__rustc::__rust_alloc_zeroed"];
-/// What the names of `cuda_std`'s functions in IR begin with.
+/// Prefix of the names of `cuda_std`'s functions in IR.
 pub const FUNCTION_PREFIX: &str = "__cuda_std_";
 
 /// The symbol in place of that of a function of `#[global_allocator]`: `__rg_alloc` is `__rust_alloc` to the crate `alloc`.

@@ -1,4 +1,4 @@
-//! Names: from a mangled symbol to what a person reads, and to what PTX may hold.
+//! Names: demangles symbols for people, and for PTX.
 
 use rustc_demangle::demangle;
 

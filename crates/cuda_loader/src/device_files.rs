@@ -1,8 +1,9 @@
-//! The files by which the kernel's half of the driver shows its GPUs.
+//! Device files of the driver's kernel module.
 
 use std::path::Path;
 
-/// Whether `dev` has the file of a GPU: `nvidia0` and so on, `dxg` under WSL, `nvhost-ctrl-gpu` or `nvgpu` on Tegra.
+/// Returns true if `dev` has the file of a GPU: `nvidia0` and so on, `dxg` under WSL,
+/// `nvhost-ctrl-gpu` or `nvgpu` on Tegra.
 pub(crate) fn has_device_files(dev: &Path) -> bool {
     let Ok(entries) = dev.read_dir() else {
         return false;

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use crate::{device_files, fallback, trampolines};
 
-/// What is tried, in this order, for as long as nothing is found.
+/// Candidates, tried in this order until one is found.
 ///
 /// Never `libcuda.so`: that is what a toolkit calls the stub that it links against. The paths are where WSL and NixOS
 /// keep the driver, which is not always where the dynamic linker looks.
@@ -25,7 +25,7 @@ pub struct CudaVersion {
 }
 
 impl CudaVersion {
-    /// From the driver's notation, in which 12.8 is 12080.
+    /// Converts the driver's notation, in which 12.8 is 12080.
     fn from_raw(raw: c_int) -> Self {
         let raw = raw.unsigned_abs();
         Self { major: raw / 1000, minor: raw % 1000 / 10 }
@@ -80,10 +80,10 @@ pub enum LoadError {
     NotFound {
         /// The dynamic linker's message.
         dlopen: String,
-        /// Whether the kernel's half of the driver shows a GPU nevertheless.
+        /// True if the driver's kernel module shows a GPU nevertheless.
         device_files: bool,
     },
-    /// A `libcuda.so.1` is there, but the dynamic linker refuses it.
+    /// The dynamic linker refuses an existing `libcuda.so.1`.
     #[error(
         "the NVIDIA driver's libcuda.so.1 cannot be loaded (dlopen said: {dlopen}); \
          check that it is the one for this system's architecture and that the driver's installation is whole"
@@ -110,7 +110,7 @@ pub enum LoadError {
     NotADriver {
         /// The file that was loaded.
         path: PathBuf,
-        /// What it did.
+        /// The problem.
         problem: String,
     },
 }
@@ -131,10 +131,10 @@ fn not_found(dlopen: &str, device_files: bool) -> String {
     format!("{what}: libcuda.so.1 was not found (dlopen said: {dlopen}); {remedy}")
 }
 
-/// What [`status`] found.
+/// Result of [`status`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// The driver is loaded. Whether it has a device is another question:
+    /// The driver is loaded. It may still have no device: see
     /// [`no_device_reason`](crate::no_device_reason).
     Loaded {
         /// The file it was loaded from.
@@ -188,10 +188,11 @@ fn fill() -> &'static Result<Driver, LoadError> {
     })
 }
 
-/// What the trampolines call before their first jump. It returns once the table is filled.
+/// Called by the trampolines before their first jump. Returns once the table is filled.
 ///
-/// Rust names every `no_mangle` function of every crate at the head of the linker's command line, so this one also is
-/// what brings the trampolines into a program, wherever `cust_raw` comes among the libraries.
+/// Rust names every `no_mangle` function of every crate at the head of the linker's command line,
+/// so this one also brings the trampolines into a program, wherever `cust_raw` comes among the
+/// libraries.
 #[unsafe(no_mangle)]
 extern "C" fn cuda_loader_fill() {
     fill();
@@ -212,7 +213,7 @@ fn open() -> Result<Driver, LoadError> {
     })
 }
 
-/// Whether the dynamic linker found no such file, rather than one that it cannot use or that lacks another.
+/// Returns true if the dynamic linker found no such file, rather than an unusable one.
 fn is_not_found(dlopen: &str) -> bool {
     dlopen.contains("libcuda.so.1") && dlopen.contains("No such file")
 }

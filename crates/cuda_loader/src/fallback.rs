@@ -1,4 +1,4 @@
-//! What stands in for functions that the driver lacks, or for all of them.
+//! Substitutes for functions that the driver lacks, or for all of them.
 //!
 //! Each is called in the place of functions with other signatures: it neither reads its arguments nor writes through
 //! them, and in the C ABIs of x86-64 and aarch64 Linux the caller clears them away, however many there are.
@@ -77,7 +77,7 @@ pub(crate) fn without_driver(name: &str) -> *const c_void {
     }
 }
 
-/// The function that answers for `name` where the driver has none of that name.
+/// Returns the substitute for `name` if the driver has no such function.
 pub(crate) fn without_function(name: &str) -> *const c_void {
     match name {
         "cuGetErrorName" | "cuGetErrorString" => without_driver(name),

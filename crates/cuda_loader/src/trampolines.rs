@@ -113,8 +113,8 @@ macro_rules! define {
 macro_rules! define {
     ($($name:ident)*) => {
         std::arch::global_asm!(
-            // As on x86-64. The load is an acquire, so that whoever sees a slot filled by another thread also sees the
-            // driver that this thread mapped; x86-64 orders all loads so.
+            // As on x86-64. The load is an acquire, so a thread that sees a slot filled by another
+            // also sees the driver that the other mapped; x86-64 orders all loads so.
             r#"
             .macro cuda_loader_symbol name
                 .pushsection .data.cuda_loader,"aw",@progbits
@@ -196,7 +196,7 @@ unsafe extern "C" {
     safe static cuda_loader_table: [AtomicPtr<c_void>; NAMES.len()];
 }
 
-/// Points the slot of each name to what `target` gives for it.
+/// Sets the slot of each name to the result of `target`.
 pub(crate) fn fill(mut target: impl FnMut(&'static str) -> *const c_void) {
     for (slot, name) in cuda_loader_table.iter().zip(NAMES) {
         slot.store(target(name).cast_mut(), Ordering::Release);

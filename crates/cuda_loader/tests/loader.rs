@@ -156,7 +156,7 @@ unsafe extern "C" {
 
 fn assert_arguments_pass() {
     let mut out = [0.0; 20];
-    // SAFETY: it is the function of fake_driver.c, declared as it is there.
+    // SAFETY: it is the function of fake_driver.c, with the same declaration.
     let code =
         unsafe { many_arguments(-1, 2, -3, 4, -5, 6, -7, 8, -9, 10, 0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5, &mut out) };
     assert_eq!(code, 77);
@@ -212,7 +212,7 @@ fn child_driver() {
     assert!(missing.contains(&"cuDeviceGet") && !missing.contains(&"cuInit"));
 }
 
-/// What cust sees of any machine without a driver.
+/// Asserts cust's answers on a machine without a driver.
 fn assert_no_driver() -> LoadError {
     assert_eq!(cust::init(CudaFlags::empty()), Err(CudaError::NoDevice));
     assert_eq!(cust::quick_init().map(drop), Err(CudaError::NoDevice));

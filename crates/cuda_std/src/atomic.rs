@@ -27,7 +27,7 @@ use crate::sys::atomic as sys;
 
 /// Calls a macro with a list of operations on the type `$t`, after the macro's other arguments.
 macro_rules! operations {
-    // Those that are made in one way for all types.
+    // Operations that are made in one way for all types.
     ($then:ident! Common $t:ty $(, $more:tt)*) => {
         $then! { $t $(, $more)*;
             fetch_add(v: $t) -> $t;
@@ -119,7 +119,7 @@ pub trait Value: Negate + Operations<sys::Block> + Operations<sys::Device> + Ope
 pub trait Integer: Value + BitOperations<sys::Block> + BitOperations<sys::Device> + BitOperations<sys::System> {}
 
 trait Negate {
-    /// What is added to subtract this.
+    /// The value to add in order to subtract this.
     fn negated(self) -> Self;
 }
 

@@ -122,8 +122,9 @@ pub fn sync() {
     wait();
 }
 
-/// Where what is at `address` in this block's shared memory is in that of the cluster's block `rank`. The result is an
-/// address like any other: loads, stores and atomics (of the device's scope) take it.
+/// Maps an address in this block's shared memory to the same place in that of the cluster's block
+/// `rank`. The result is an ordinary address: loads, stores and atomics (of the device's scope)
+/// take it.
 ///
 /// [`SharedArray::of_block`](crate::SharedArray::of_block) does so for an array.
 ///

@@ -41,7 +41,7 @@ macro_rules! constant {
 macro_rules! __constant {
     ([$($attributes:tt)*] $vis:vis $name:ident $t:ty, $n:expr) => {
         $($attributes)*
-        // `cuda_builder` makes a constant that the host initialises of what it finds in this section.
+        // `cuda_builder` turns everything in this section into constants that the host initialises.
         #[unsafe(link_section = ".cuda.constant")]
         #[unsafe(no_mangle)]
         $vis static $name: $crate::__private::Constant<$t, { $n }> =
@@ -63,7 +63,7 @@ macro_rules! __constant {
 
 /// An array in constant memory, from [`constant!`](crate::constant!).
 ///
-/// On the CPU it holds the values for kernels that run there, and the name by which the host finds it in a PTX module.
+/// On the CPU it holds the values for kernels that run there, and its name in PTX modules.
 #[repr(C)]
 pub struct Constant<T: Pod, const N: usize> {
     // The device's variable is this alone. The cell keeps the compiler from treating the initial zeroes as the values.

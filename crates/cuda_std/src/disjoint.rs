@@ -1,13 +1,15 @@
-//! A kernel's outputs in which each thread writes its own elements.
+//! Kernel outputs in which each thread writes its own elements.
 
 use crate::thread::{block_dim_y, block_dim_z, block_idx_y, grid_dim_y, grid_dim_z, thread_idx_y, wide_index, wide_stride};
 use core::{fmt, marker::PhantomData};
 
-/// A kernel parameter: memory of which each thread may access only its own elements, so that no `unsafe` is needed.
+/// Kernel parameter: memory in which each thread may access only its own elements, so no `unsafe`
+/// is needed.
 ///
-/// A thread's own elements are that of its [`index_1d`](crate::thread::index_1d) and, in steps of the grid's size,
-/// those after it: over a one-dimensional grid of one-dimensional blocks no two threads share one. The host insists on
-/// that for such kernels; a thread of another launch that asks for an element panics.
+/// A thread's own elements are the one at its [`index_1d`](crate::thread::index_1d) and every
+/// further one at steps of the grid's size: over a one-dimensional grid of one-dimensional blocks
+/// no two threads share one. The host insists on that for such kernels; a thread of another launch
+/// that asks for an element panics.
 ///
 /// ```
 /// use cuda_std::prelude::*;
@@ -47,7 +49,7 @@ impl<'a, T> DisjointSlice<'a, T> {
         self.len
     }
 
-    /// Whether there are no elements.
+    /// Returns true if there are no elements.
     #[inline(always)]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
@@ -130,8 +132,8 @@ impl<'a, T> Iterator for GridStrideMut<'a, T> {
     }
 }
 
-/// A kernel parameter: a matrix by rows, of which each thread may access only its own tile of `WIDTH` x `HEIGHT`
-/// elements, so that no `unsafe` is needed.
+/// Kernel parameter: a matrix by rows in which each thread may access only its own tile of `WIDTH`
+/// x `HEIGHT` elements, so no `unsafe` is needed.
 ///
 /// The tile of the thread at (x, y) in the grid, [`index_2d`](crate::thread::index_2d), begins at column `x * WIDTH`
 /// and row `y * HEIGHT`; it is smaller, or empty, at the matrix's rim. Over a grid of blocks of one or two dimensions
@@ -204,9 +206,9 @@ impl<'a, T, const WIDTH: usize, const HEIGHT: usize> DisjointMatrix<'a, T, WIDTH
         if !in_tile || row >= self.rows() || column >= self.columns {
             return None;
         }
-        // SAFETY: row and column are within the matrix, and in the tile of this thread. `own_tile` returns on grids of
-        // two dimensions only, of which no other thread has this tile. This thread has no other reference to the
-        // element while `self` is borrowed.
+        // SAFETY: row and column are within the matrix, and in the tile of this thread. `own_tile`
+        // returns on grids of two dimensions only, where no other thread has this tile. This thread
+        // has no other reference to the element while `self` is borrowed.
         Some(unsafe { &mut *self.elements.first.add(row * self.columns + column) })
     }
 

@@ -55,7 +55,7 @@ pub fn narrow<H: Half>(x: f32) -> H {
 pub(crate) fn fma_to_odd(a: f32, b: f32, c: f32) -> f32 {
     let (product, c) = (f64::from(a) * f64::from(b), f64::from(c));
     let mut sum = product + c;
-    // What the sum lost, exactly.
+    // The exact rounding error of the sum.
     let of_product = sum - c;
     let rest = (product - of_product) + (c - (sum - of_product));
     // An even last digit: the odd neighbour on the side of the exact result.
@@ -235,7 +235,7 @@ mod tests {
         assert!(inexact > 10_000);
     }
 
-    /// Ties, but for what a sum of two doubles loses.
+    /// Ties, apart from the rounding error of a sum of two doubles.
     #[test]
     fn sums_are_not_rounded_twice() {
         let tie = 1.0 + 1.0 / 256.0;

@@ -3,11 +3,11 @@
 /// Gives the crates of a kernel crate a heap on the device, so that they may use the crate `alloc`: `Vec`, `Box`,
 /// `String`, `BTreeMap`, ... It stands once, at the root of the kernel crate, beside `extern crate alloc;`.
 ///
-/// GPU: the driver's `malloc` and `free`, from any thread. What a thread allocates another one may free, and so may a
-/// later launch. They are slow, some microseconds for each call, as all threads share one heap. It has 8 MiB unless the
-/// host asks for more before it uses a kernel that allocates (`warpsmith_device::Device::set_heap_size`). Where it is
-/// exhausted `alloc` panics, as does an allocation in Rust elsewhere: `try_reserve` gives an error instead. CPU: the
-/// program's allocator.
+/// GPU: the driver's `malloc` and `free`, from any thread. Another thread, or a later launch, may
+/// free an allocation. They are slow, some microseconds for each call, as all threads share one
+/// heap. It has 8 MiB unless the host asks for more before it uses a kernel that allocates
+/// (`warpsmith_device::Device::set_heap_size`). If it is exhausted, `alloc` panics, as allocations
+/// in Rust do; `try_reserve` gives an error instead. CPU: the program's allocator.
 ///
 /// ```
 /// extern crate alloc;
@@ -58,7 +58,7 @@ mod device {
         fn free(memory: *mut u8);
     }
 
-    /// What `malloc` aligns to.
+    /// Alignment of `malloc`, in bytes.
     const ALIGN: usize = 16;
 
     // SAFETY: memory is the driver's, which gives it to nobody else before it is freed; it is as large and as aligned as
@@ -74,8 +74,9 @@ mod device {
             let Some(bytes) = layout.size().checked_add(layout.align()) else {
                 return ptr::null_mut();
             };
-            // SAFETY: any size may be asked for. From an address of which the alignment is a multiple of 16 up to the next
-            // of the larger alignment there are at least 16 bytes, and at most as many as were added.
+            // SAFETY: any size may be asked for. The address is a multiple of 16, so the distance
+            // to the next address of the larger alignment is at least 16 bytes and at most the
+            // bytes added.
             unsafe {
                 let base = malloc(bytes);
                 if base.is_null() {

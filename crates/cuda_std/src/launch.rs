@@ -1,9 +1,10 @@
-//! What a typed kernel launch carries from the host to a backend (host only).
+//! Typed kernel launches on their way from the host to a backend (host only).
 //!
-//! `#[kernel]` generates a `bind` function for each kernel. It takes the launch's configuration and one [`IntoParam`]
-//! argument for each parameter of the kernel, and gives a [`Bound`]: the words that the CUDA driver wants, the memory
-//! that they point to, and a closure that runs the kernel's body for one thread on the CPU. What an `unsafe` kernel
-//! demands of its launch is demanded of the call of its `bind`, which sees all of it; everything after that is safe.
+//! `#[kernel]` generates a `bind` function for each kernel. It takes the launch's configuration and
+//! one [`IntoParam`] argument for each parameter of the kernel, and gives a [`Bound`]: the words
+//! that the CUDA driver wants, the memory that they point to, and a closure that runs the kernel's
+//! body for one thread on the CPU. The contract of an `unsafe` kernel is the contract of its
+//! `bind`, which gets the whole launch; everything after that is safe.
 
 use crate::tensor::{Descriptor, TensorMap, TensorMapMut};
 use half::{bf16, f16};
@@ -23,20 +24,20 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// That of what is at `path`.
+    /// Returns the origin of the item at `path`.
     pub(crate) fn of(package: u64, path: &'static str) -> Self {
         Origin { package, crate_name: path.split_once("::").map_or(path, |(name, _)| name) }
     }
 }
 
-/// What a kernel demands of its launches. A launch that breaks it is refused.
+/// Requirements of a kernel for its launches. The host refuses other launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contract {
     /// The most threads of a block (`max_threads = 256`).
     pub max_threads: Option<u32>,
     /// The extents of a block (`block = [16, 16]`).
     pub block: Option<Dim3>,
-    /// The extents of a cluster of blocks, of which the grid is a multiple (`cluster = 4`).
+    /// Extents of a cluster of blocks (`cluster = 4`). The grid is a multiple of it.
     pub cluster: Option<Dim3>,
     /// All blocks run at once, so that they can wait for each other (`cooperative`).
     pub cooperative: bool,
@@ -57,7 +58,7 @@ impl Default for Contract {
 pub struct KernelInfo {
     /// The kernel's Rust path with its crate, e.g. `gpu_kernels::list_rank::walk`.
     pub path: &'static str,
-    /// What it demands of its launches.
+    /// Its requirements for launches.
     pub contract: Contract,
     /// A hash of the folder of the package that the kernel is of.
     package: u64,
@@ -84,7 +85,7 @@ impl KernelInfo {
         })
     }
 
-    /// Where the host has the kernel's PTX. It is asked for once.
+    /// The host's cached place of the kernel's PTX.
     #[doc(hidden)]
     pub fn image(&self, find: impl FnOnce() -> Option<usize>) -> Option<usize> {
         *self.image.get_or_init(find)
@@ -103,12 +104,12 @@ impl KernelInfo {
 
 /// Extents of a launch: blocks in the grid, threads in a block, bytes of dynamic shared memory in a block.
 ///
-/// The host library's `launch!` builds one from what stands between its chevrons.
+/// The host library's `launch!` builds one from the values between its chevrons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchConfig {
-    /// How many blocks. With an extent of zero a launch does nothing.
+    /// Number of blocks. With an extent of zero a launch does nothing.
     pub grid: Dim3,
-    /// How many threads in a block.
+    /// Number of threads per block.
     pub block: Dim3,
     /// Bytes of dynamic shared memory of a block.
     pub shared: usize,
@@ -144,10 +145,10 @@ pub enum Location {
     Cuda(u32),
 }
 
-/// What a kernel argument points to.
+/// Memory that a kernel argument points to.
 #[derive(Debug, Clone)]
 pub struct Memory {
-    /// Where it is.
+    /// Device that holds it.
     pub location: Location,
     /// From the address of its first byte to that behind its last.
     pub bytes: Range<usize>,
@@ -188,7 +189,7 @@ impl Arguments {
         &self.words
     }
 
-    /// What they point to, and whether the kernel may write there.
+    /// Returns the memory that they point to, each with true if the kernel may write there.
     pub fn memory(&self) -> &[(Memory, bool)] {
         &self.memory
     }
@@ -253,9 +254,9 @@ pub struct Run;
 pub unsafe trait KernelParam {
     /// The parameter in a form that may exist on the host even when it points to device memory.
     type Raw: Copy + Send + Sync;
-    /// The most dimensions of grids and blocks for which what it promises holds.
+    /// Largest number of dimensions of grids and blocks for which its promises hold.
     const DIMENSIONS: u32 = 3;
-    /// Whether a kernel may write through it.
+    /// True if a kernel may write through it.
     const WRITES: bool;
     /// The parameter as a kernel gets it, which may not keep it.
     type During<'a>;
@@ -286,11 +287,11 @@ pub unsafe trait KernelParam {
 /// }
 /// ```
 ///
-/// # Safety
-/// For as long as whatever the value borrows stays borrowed, what `raw` points to is initialised, alive, and shared
-/// with others no further than `P` promises; `memory` [notes](Arguments::note) where all of that is. [`Memory::page`],
-/// where there is one, is the page of the host library's buffer there, which is borrowed as long. A value without one
-/// stays usable until the kernel is done, and its author orders kernels on several streams.
+/// # Safety While the value's borrows last, the memory behind `raw` is initialised, alive, and
+/// shared with others no further than `P` promises; `memory` [notes](Arguments::note) all of it.
+/// [`Memory::page`], if set, is the page of the host library's buffer there, which is borrowed as
+/// long. A value without one stays usable until the kernel is done, and its author orders kernels
+/// on several streams.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be passed for the kernel parameter `{P}`",
     note = "pass `&buffer` for `&[T]` and `*const T`, `&mut buffer` for `*mut T` and `DisjointSlice<T>`, `Rows {{ values: &mut buffer, columns }}` for `DisjointMatrix<T>`, scalars of exactly the kernel's type, and `NameArgs {{ .. }}` for a structure `Name` with pointers"
@@ -336,13 +337,13 @@ pub trait ScalarParam:
 {
 }
 
-/// What a host passes for a [`DisjointMatrix`](crate::DisjointMatrix): the elements by rows, as it would pass them for
-/// a [`DisjointSlice`](crate::DisjointSlice).
+/// Host argument for a [`DisjointMatrix`](crate::DisjointMatrix): the elements by rows, in the form
+/// of an argument for a [`DisjointSlice`](crate::DisjointSlice).
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<S> {
     /// The elements: `&mut buffer`.
     pub values: S,
-    /// How many are in a row.
+    /// Number of elements per row.
     pub columns: usize,
 }
 
@@ -364,7 +365,7 @@ impl<T> RawSlice<T> {
         self.first
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     #[allow(clippy::len_without_is_empty)]
     pub const fn len(self) -> usize {
         self.len
@@ -476,7 +477,7 @@ macro_rules! tensors {
             const WRITES: bool = $writes;
             type During<'a> = $map<'a, T, RANK>;
             unsafe fn from_raw<'a>(raw: RawPtr<Descriptor>, _: &'a Run) -> $map<'a, T, RANK> {
-                // SAFETY: the caller of `from_raw` has promised that it is there, and what it describes.
+                // SAFETY: the caller of `from_raw` has promised a live descriptor of live memory.
                 unsafe { $map::new(raw.0) }
             }
             fn words(raw: RawPtr<Descriptor>, out: &mut Vec<u64>) {
@@ -547,12 +548,12 @@ impl<F: Fn() + Sync> Bound<F> {
         Bound { kernel, config, arguments, body }
     }
 
-    /// Which kernel.
+    /// Returns the kernel.
     pub fn kernel(&self) -> &'static KernelInfo {
         self.kernel
     }
 
-    /// How large its launch is.
+    /// Returns the launch's configuration.
     pub fn config(&self) -> LaunchConfig {
         self.config
     }
@@ -562,11 +563,11 @@ impl<F: Fn() + Sync> Bound<F> {
         &self.arguments
     }
 
-    /// What runs the kernel for the current [`simt`] thread.
+    /// Returns the closure that runs the kernel for the current [`simt`] thread.
     ///
-    /// # Safety
-    /// It is called only where all that the arguments point to is memory of this process, by the threads of a launch of
-    /// [`config`](Self::config) within the limits of [`kernel`](Self::kernel).
+    /// # Safety All memory behind the arguments belongs to this process, and only threads of a
+    /// launch of [`config`](Self::config) within the limits of [`kernel`](Self::kernel) call the
+    /// closure.
     pub unsafe fn into_body(self) -> F {
         self.body
     }

@@ -1,8 +1,9 @@
-//! What a kernel may use, on the device and on the CPU.
+//! The standard library of kernels, on the device and on the CPU.
 //!
-//! A kernel crate is compiled twice. For the device (`cfg(cuda_device)`, which `cuda_builder` sets) the functions here
-//! are one PTX instruction each, or a few. Elsewhere they ask the `simt` executor which thread of which block is
-//! running, and give the same results; each item says what it is on either side.
+//! A kernel crate is compiled twice. For the device (`cfg(cuda_device)`, which `cuda_builder` sets)
+//! the functions here are one PTX instruction each, or a few. Elsewhere they ask the `simt`
+//! executor which thread of which block is running, and give the same results. Each item documents
+//! both sides.
 //!
 //! | module | what |
 //! |---|---|
@@ -23,8 +24,8 @@
 //! | [`heap`], [`device_heap!`] | the crate `alloc` in kernels |
 //! | [`constant`](mod@constant) | [`constant!`]: memory that the host fills and kernels read |
 //!
-//! [`DisjointSlice`] and [`DisjointMatrix`] are output parameters of kernels in which each thread writes its own
-//! elements, without `unsafe`.
+//! [`DisjointSlice`] and [`DisjointMatrix`] are output parameters in which each thread writes its
+//! own elements, without `unsafe`.
 #![cfg_attr(cuda_device, no_std, feature(f16))]
 
 // Macros name the crate.
@@ -77,7 +78,7 @@ pub use shared::{SharedArray, dynamic_shared, dynamic_shared_size};
 pub use tensor::{TensorMap, TensorMapMut};
 pub use vector::{F32x2, F32x4, F64x2, I32x2, I32x4, U32x2, U32x4, U64x2};
 
-/// What macros expand to.
+/// Expansions of macros.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::constant::Constant;
@@ -102,8 +103,8 @@ pub mod __private {
     }
 }
 
-/// What `#[kernel]` writes for the device alone. (With a `cfg` of its own, it would have rustc warn every crate of kernels
-/// of an unknown name.)
+/// Wraps items that `#[kernel]` writes for the device alone. (A `cfg` in the kernel crate would
+/// make rustc warn about an unknown name.)
 #[cfg(cuda_device)]
 #[doc(hidden)]
 #[macro_export]
@@ -117,7 +118,7 @@ macro_rules! __device {
     ($($token:tt)*) => {};
 }
 
-/// What `#[kernel]` writes for the host alone.
+/// Wraps items that `#[kernel]` writes for the host alone.
 #[cfg(cuda_device)]
 #[doc(hidden)]
 #[macro_export]
@@ -131,7 +132,7 @@ macro_rules! __host {
     ($($token:tt)*) => { $($token)* };
 }
 
-/// Whether this is the device's build of the code.
+/// Returns true in the device's build of the code.
 ///
 /// A constant: the branch that isn't taken leaves nothing behind, but has to compile.
 #[inline(always)]

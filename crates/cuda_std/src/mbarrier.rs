@@ -1,9 +1,10 @@
 //! Barriers in shared memory (`mbarrier`), and bulk copies that report to them.
 //!
-//! A barrier counts arrivals, and bytes that copies still have to bring. Its phase is complete when as many threads
-//! have arrived as it was made for, and no byte is missing; the next phase begins at once. Phases are told apart by
-//! their parity: the first is 0, the next 1, then 0 again. Who waits for a parity waits until the phase with that
-//! parity, the current one or that before it, is complete.
+//! A barrier counts arrivals, and bytes that copies still have to bring. Its phase is complete when
+//! the expected number of threads have arrived and no byte is missing; the next phase begins at
+//! once. Phases are told apart by their parity: the first is 0, the next 1, then 0 again. A wait
+//! for a parity lasts until the phase with that parity, the current or the previous one, is
+//! complete.
 //!
 //! ```
 //! use cuda_std::{mbarrier::Barrier, prelude::*};
@@ -61,8 +62,8 @@ impl Barrier {
         self.0
     }
 
-    /// Makes a barrier whose phases take `count` arrivals, from 1 to 2²⁰ − 1. What other threads do with it has to be
-    /// ordered behind this, by [`sync_threads`](crate::thread::sync_threads) for one.
+    /// Makes a barrier whose phases take `count` arrivals, from 1 to 2²⁰ − 1. Order other threads'
+    /// uses behind this, for example by [`sync_threads`](crate::thread::sync_threads).
     ///
     /// GPU: `mbarrier.init`, and `fence.proxy.async` from `sm_90` on, so that copies see the barrier.
     ///
@@ -75,7 +76,7 @@ impl Barrier {
         unsafe { sys::init(self.0, count) }
     }
 
-    /// Arrives, and makes what this thread wrote before visible to those that wait for the phase.
+    /// Arrives, and makes this thread's earlier writes visible to threads that wait for the phase.
     ///
     /// GPU: `mbarrier.arrive`, which releases in the scope of the block.
     ///
@@ -84,7 +85,7 @@ impl Barrier {
     #[inline(always)]
     pub unsafe fn arrive(self) {
         demand(800);
-        // SAFETY: the caller has promised that the barrier is there.
+        // SAFETY: the caller has promised a live barrier.
         unsafe { sys::arrive(self.0) }
     }
 
@@ -98,12 +99,12 @@ impl Barrier {
     #[inline(always)]
     pub unsafe fn arrive_and_expect(self, bytes: u32) {
         demand(900);
-        // SAFETY: the caller has promised that the barrier is there.
+        // SAFETY: the caller has promised a live barrier.
         unsafe { sys::arrive_and_expect(self.0, bytes) }
     }
 
-    /// Whether the phase of that parity (0 or 1) is complete; what came before its arrivals is then visible, as are the
-    /// bytes of its copies. It may wait a little.
+    /// Returns true if the phase of that parity (0 or 1) is complete. Writes before its arrivals
+    /// are then visible, and so are the bytes of its copies. It may wait briefly.
     ///
     /// GPU: `mbarrier.try_wait.parity`, before `sm_90` `mbarrier.test_wait.parity`.
     ///
@@ -113,11 +114,11 @@ impl Barrier {
     #[must_use]
     pub unsafe fn test(self, parity: u32) -> bool {
         demand(800);
-        // SAFETY: the caller has promised that the barrier is there.
+        // SAFETY: the caller has promised a live barrier.
         unsafe { sys::test(self.0, parity) }
     }
 
-    /// Waits until [`test`](Self::test) succeeds. One for which nobody arrives hangs, on the CPU too.
+    /// Waits until [`test`](Self::test) succeeds. Without arrivals it hangs, on the CPU too.
     ///
     /// # Safety
     /// As that of [`test`](Self::test).

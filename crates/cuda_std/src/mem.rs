@@ -13,7 +13,7 @@ use crate::{F32x2, F32x4, F64x2, I32x2, I32x4, U32x2, U32x4, U64x2, arch, is_gpu
 #[allow(private_bounds)]
 pub trait Word: WordBits {}
 
-/// What a word is made of.
+/// Unsigned integer of a word's size.
 pub(crate) trait WordBits: Copy {
     /// The registers that hold it.
     #[cfg(cuda_device)]
@@ -130,7 +130,7 @@ stores! {
     /// # Safety
     /// `ptr` is valid for writes, aligned, and in global memory; no other thread accesses it without ordering.
     store_cg;
-    /// Stores through the L2 cache to memory: for what the host reads while the kernel runs.
+    /// Stores through the L2 cache to memory, for data that the host reads while the kernel runs.
     ///
     /// GPU: `st.global.wt`. CPU: a plain store.
     ///
@@ -189,7 +189,7 @@ pub unsafe fn prefetch_l2<T>(ptr: *const T) {
     unsafe { sys::prefetch_l2(ptr.cast()) }
 }
 
-/// Whether asynchronous copies exist: from `sm_80` on.
+/// Returns true if asynchronous copies exist: from `sm_80` on.
 #[inline(always)]
 fn has_copy_async() -> bool {
     is_gpu() && arch() >= 800

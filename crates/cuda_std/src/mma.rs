@@ -103,8 +103,8 @@ pub fn m16n8k16<P: Pair>(a: [P; 4], b: [P; 2], c: [f32; 4]) -> [f32; 4] {
     P::m16n8k16(a, b, c)
 }
 
-/// The product of 16 x 8 and 8 x 8 numbers of which the leading 11 binary digits count ([`tf32`] rounds to these;
-/// others are cut off), in single precision.
+/// Multiplies 16 x 8 and 8 x 8 numbers, in single precision. Only their leading 11 binary digits
+/// count ([`tf32`] rounds to these; others are cut off).
 ///
 /// GPU: `mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32`. CPU: the lanes meet in the executor.
 #[inline(always)]
@@ -121,7 +121,7 @@ pub fn tf32(x: f32) -> f32 {
     sys::tf32(x)
 }
 
-/// The product of 16 x 32 and 32 x 8 bytes, four of which are in each `u32`; sums wrap.
+/// Multiplies 16 x 32 and 32 x 8 bytes, four per `u32`; sums wrap.
 ///
 /// GPU: `mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32`, or `u8`. CPU: the lanes meet in the executor.
 #[inline(always)]

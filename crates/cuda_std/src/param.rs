@@ -1,4 +1,4 @@
-//! What a kernel may take, as its PTX entry gets it (device only).
+//! Kernel parameters as the PTX entry gets them (device only).
 
 use crate::tensor::Descriptor;
 use half::{bf16, f16};
@@ -26,7 +26,7 @@ pub struct Entry(pub *const ());
 // SAFETY: nobody reads the address.
 unsafe impl Sync for Entry {}
 
-/// What an entry has one or two parameters for: anything but a structure.
+/// Parameters that take one or two words of an entry: anything but a structure.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be a field of a kernel parameter",
     note = "such fields are scalars, `&[T]`, `&T`, `*const T`, `*mut T` and `DisjointSlice<T>`: take another structure as a parameter of its own"
@@ -35,8 +35,8 @@ pub trait FieldParam {}
 
 macro_rules! spread {
     ($($f:ident)*) => {
-        /// A tuple as a list of types of a fixed length, in which `()` stands behind the tuple's own: nothing is passed
-        /// for it.
+        /// A tuple as a list of types of a fixed length, padded with `()`, for which nothing is
+        /// passed.
         pub trait Spread {
             $(#[allow(missing_docs)] type $f;)*
             /// The tuple.

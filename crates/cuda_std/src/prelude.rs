@@ -1,4 +1,4 @@
-//! What nearly every kernel uses: `use cuda_std::prelude::*;`.
+//! Items that nearly every kernel uses: `use cuda_std::prelude::*;`.
 
 pub use crate::{
     Bf16x2, DisjointMatrix, DisjointSlice, F16x2, F32x2, F32x4, F64x2, GpuFloat, I32x2, I32x4, KernelParam, SharedArray,

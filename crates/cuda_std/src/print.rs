@@ -40,14 +40,14 @@ macro_rules! println {
     };
 }
 
-/// What [`print!`] expands to.
+/// Expansion of [`print!`].
 #[cfg(not(cuda_device))]
 #[doc(hidden)]
 pub fn print(text: fmt::Arguments<'_>) {
     std::print!("{text}");
 }
 
-/// What [`print!`] expands to. Out of line: printing is rare, and its buffer large.
+/// Expansion of [`print!`]. Out of line: printing is rare, and its buffer large.
 #[cfg(cuda_device)]
 #[doc(hidden)]
 #[cold]
@@ -69,7 +69,7 @@ unsafe extern "C" {
     pub(crate) fn vprintf(format: *const u8, arguments: *const u8) -> i32;
 }
 
-/// Text on its way to the driver. What is longer than the buffer is printed in pieces.
+/// Text on its way to the driver. Text longer than the buffer is printed in pieces.
 #[cfg(cuda_device)]
 struct Buffer {
     bytes: [u8; SIZE],

@@ -39,10 +39,10 @@ macro_rules! shared_array {
     }};
 }
 
-/// What [`shared_array!`] expands to: the array of this place in the source.
+/// Expansion of [`shared_array!`]: the array of this place in the source.
 ///
-/// GPU: `cuda_builder` makes a shared variable in the place of each call, of which there is one in every instance of
-/// this function, as it isn't inlined before.
+/// GPU: `cuda_builder` replaces each call by a shared variable. Every instance of this function has
+/// one call, because it isn't inlined before.
 #[cfg(cuda_device)]
 #[doc(hidden)]
 #[inline(never)]
@@ -53,7 +53,7 @@ pub fn shared_array<T, const N: usize, Place>() -> SharedArray<T, N> {
     SharedArray::from_ptr(__cuda_std_shared_array(const { size_of::<[T; N]>() }, const { align_of::<T>() }).cast())
 }
 
-/// What [`shared_array!`] expands to: the array of this place in the source.
+/// Expansion of [`shared_array!`]: the array of this place in the source.
 #[cfg(not(cuda_device))]
 #[doc(hidden)]
 pub fn shared_array<T: 'static, const N: usize, Place: 'static>() -> SharedArray<T, N> {
@@ -199,8 +199,8 @@ impl<T, const N: usize> SharedArray<T, N> {
     /// All elements have been written, and no thread writes any during `'a`.
     #[inline(always)]
     pub unsafe fn as_slice<'a>(self) -> &'a [T] {
-        // SAFETY: the array has N elements, all of which have been written, and nobody writes any during `'a`, as the
-        // caller has promised.
+        // SAFETY: the array has N elements; the caller has promised that all have been written and
+        // that nobody writes them during `'a`.
         unsafe { core::slice::from_raw_parts(self.first, N) }
     }
 }

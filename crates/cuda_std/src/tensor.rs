@@ -1,12 +1,14 @@
 //! Copies of boxes of tensors by descriptors (TMA): between an array of one to three dimensions in global memory and
 //! shared memory, by one instruction of one thread.
 //!
-//! The host describes the array: its extents, the extents of a box, and the order in which shared memory has the box's
-//! elements (`TensorMap` and `TensorMapMut` of `warpsmith-device`). A kernel takes the description as a [`TensorMap`] to
-//! load boxes of, or as a [`TensorMapMut`] to store boxes to. Coordinates start with that of the dimension whose elements
-//! follow each other. A box may lie partly or wholly outside of the array: what is outside is loaded as zeroes, and not
-//! stored. The hardware has two limits, beyond which it reports an illegal instruction (H100, H200), and the CPU a fault:
-//! the first coordinate lies a multiple of 16 bytes from the start of its row, and boxes are not stored at negative ones.
+//! The host describes the array: its extents, the extents of a box, and the order in which shared
+//! memory has the box's elements (`TensorMap` and `TensorMapMut` of `warpsmith-device`). A kernel
+//! takes the description as a [`TensorMap`] to load boxes of, or as a [`TensorMapMut`] to store
+//! boxes to. The first coordinate is that of the contiguous dimension. A box may lie partly or
+//! wholly outside of the array: elements outside are loaded as zeroes and not stored. The hardware
+//! has two limits, beyond which it reports an illegal instruction (H100, H200), and the CPU a
+//! fault: the first coordinate lies a multiple of 16 bytes from the start of its row, and boxes are
+//! not stored at negative ones.
 //!
 //! ```
 //! use cuda_std::{mbarrier::{self, Barrier}, prelude::*};
@@ -40,9 +42,9 @@
 //! # fn main() {}
 //! ```
 //!
-//! GPU: from `sm_90` on, by `cp.async.bulk.tensor`; in PTX for less these functions panic. The description lies in global
-//! memory; each thread of a kernel that takes one begins with `fence.proxy.tensormap`, for which images are of PTX 8.3 (a
-//! driver for CUDA 12.3). CPU: a copy at once.
+//! GPU: from `sm_90` on, by `cp.async.bulk.tensor`; in PTX for less these functions panic. The
+//! description lies in global memory; each thread of a kernel that takes one begins with
+//! `fence.proxy.tensormap`, so images are of PTX 8.3 (a driver for CUDA 12.3). CPU: a copy at once.
 
 use crate::mbarrier::Barrier;
 use crate::{arch, is_gpu, sys::tensor as sys};
@@ -68,12 +70,12 @@ pub enum Swizzle {
 }
 
 impl Swizzle {
-    /// Where the byte at this address of shared memory is.
+    /// Returns the swizzled place of the byte at this address of shared memory.
     pub const fn place(self, address: usize) -> usize {
         address ^ (address >> 7 & ((1 << self as u32) - 1)) << 4
     }
 
-    /// The multiple of bytes at which a box has to start in shared memory.
+    /// Returns the alignment of a box in shared memory, in bytes.
     pub const fn alignment(self) -> usize {
         match self {
             Swizzle::None => 128,
@@ -82,20 +84,20 @@ impl Swizzle {
     }
 }
 
-/// What describes a tensor: what the driver has encoded, or on the CPU a `Layout`.
+/// Tensor descriptor: encoded by the driver, or on the CPU a `Layout`.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub struct Descriptor(pub [u64; 16]);
 
-/// The description of an array of `RANK` dimensions, 1 to 3, of which a kernel loads boxes.
+/// Description of an array of `RANK` dimensions (1 to 3) from which a kernel loads boxes.
 #[derive(Debug)]
 pub struct TensorMap<'a, T, const RANK: usize> {
     descriptor: *const Descriptor,
     elements: PhantomData<&'a [T]>,
 }
 
-/// The description of an array of `RANK` dimensions, 1 to 3, to which a kernel stores boxes.
+/// Description of an array of `RANK` dimensions (1 to 3) to which a kernel stores boxes.
 #[derive(Debug)]
 pub struct TensorMapMut<'a, T, const RANK: usize> {
     descriptor: *const Descriptor,
@@ -167,7 +169,7 @@ impl<T, const RANK: usize> TensorMapMut<'_, T, RANK> {
     }
 }
 
-/// What the host describes a tensor by, for the CPU's copies.
+/// The host's description of a tensor, for copies on the CPU.
 #[cfg(not(cuda_device))]
 #[doc(hidden)]
 pub use sys::Layout;

@@ -1,4 +1,4 @@
-//! Who a thread is; barriers, fences and clocks.
+//! Thread indices; barriers, fences and clocks.
 //!
 //! Names and meanings are CUDA's: a grid of blocks of threads, each in up to three dimensions.
 
@@ -7,7 +7,7 @@ use crate::{U32x2, ptx_asm, sys::thread as sys};
 #[cfg(not(cuda_device))]
 pub use simt::Dim3;
 
-/// What the device has of `simt`'s type, which host and executor share.
+/// The device's version of `simt`'s type.
 #[cfg(cuda_device)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Dim3 {
@@ -214,12 +214,13 @@ pub fn sync_grid() {
     sys::sync_grid();
 }
 
-/// Waits at the block's barrier number `barrier` (1 to 15) until `threads` threads have come to it, by this function or
-/// by [`barrier_arrive`], and makes what each wrote before visible to those that waited. The barrier can then serve
-/// anew. So some warps of a block can wait for each other, and warps that produce for those that consume.
+/// Waits at the block's barrier number `barrier` (1 to 15) until `threads` threads have come to it,
+/// by this function or by [`barrier_arrive`], and makes their earlier writes visible to the waiting
+/// threads. The barrier can then be reused. It lets some warps of a block wait for each other, and
+/// consumers for producers.
 ///
-/// `threads` is a multiple of 32, and the same for all that come. Threads come by whole warps, and those that wait are
-/// not the ones that arrive. (Barrier 0 is that of [`sync_threads`].)
+/// `threads` is a multiple of 32, and the same for all that come. Threads come by whole warps; a
+/// warp either waits or arrives. (Barrier 0 is that of [`sync_threads`].)
 ///
 /// GPU: `barrier.sync`. CPU: the executor's barrier; a thread that doesn't come is an error there, and a hang on a GPU.
 #[inline(always)]

@@ -70,9 +70,9 @@ pub fn lane_mask_eq() -> u32 {
 
 /// Some lanes that run this instruction together with the caller, the caller among them.
 ///
-/// Which other lanes come along is for the hardware to choose, and no promise: code has to be right for any answer that
-/// holds the caller's own bit. So it serves to aggregate (one atomic for as many lanes as happen to be together), never
-/// to learn which lanes took a branch; [`ballot`] tells that.
+/// The hardware chooses the other lanes: code has to be right for any answer that holds the
+/// caller's own bit. Use it to aggregate (one atomic for all lanes that happen to be together),
+/// never to learn which lanes took a branch; [`ballot`] tells that.
 ///
 /// GPU: `activemask.b32`. CPU: the caller's bit alone, the least that the rule allows.
 #[inline(always)]
@@ -168,13 +168,13 @@ shuffles! {
     shuffle_idx(lane),
     /// [`shuffle_idx`] within `width` lanes: the value of the `lane % width`-th of these.
     shuffle_idx_width;
-    /// The value of the lane `delta % 32` below; the own value where there is none.
+    /// The value of the lane `delta % 32` below; the own value if there is no such lane.
     ///
     /// GPU: `shfl.sync.up.b32`, twice for 64-bit values. CPU: the lanes meet in the executor.
     shuffle_up(delta),
     /// [`shuffle_up`] within `width` lanes.
     shuffle_up_width;
-    /// The value of the lane `delta % 32` above; the own value where there is none.
+    /// The value of the lane `delta % 32` above; the own value if there is no such lane.
     ///
     /// GPU: `shfl.sync.down.b32`, twice for 64-bit values. CPU: the lanes meet in the executor.
     shuffle_down(delta),
@@ -188,8 +188,7 @@ shuffles! {
     shuffle_xor_width;
 }
 
-/// Whether this lane is the one that `mask` elects: the same one of them for all of its lanes, for work that one has to
-/// do.
+/// Returns true in one elected lane of `mask`, the same for all of its lanes.
 ///
 /// GPU: `elect.sync` from `sm_90` on, the lowest lane before. CPU: the lanes meet in the executor; the lowest lane.
 #[inline(always)]
@@ -215,21 +214,21 @@ pub fn elect(mask: u32) -> bool {
     elected != 0
 }
 
-/// Whether `predicate` holds for every lane of `mask`. GPU: `vote.sync.all.pred`.
+/// Returns true if `predicate` holds for every lane of `mask`. GPU: `vote.sync.all.pred`.
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub fn all(mask: u32, predicate: bool) -> bool {
     sys::all(mask, predicate)
 }
 
-/// Whether `predicate` holds for some lane of `mask`. GPU: `vote.sync.any.pred`.
+/// Returns true if `predicate` holds for some lane of `mask`. GPU: `vote.sync.any.pred`.
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub fn any(mask: u32, predicate: bool) -> bool {
     sys::any(mask, predicate)
 }
 
-/// The lanes of `mask` for which `predicate` holds. GPU: `vote.sync.ballot.b32`.
+/// Returns the lanes of `mask` whose `predicate` holds. GPU: `vote.sync.ballot.b32`.
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub fn ballot(mask: u32, predicate: bool) -> u32 {
@@ -279,7 +278,7 @@ pub trait Reduce: Shuffle {
     fn redux_xor(mask: u32, value: Self) -> Self;
 }
 
-/// Whether one operation reduces over a warp: on `sm_80` and later, and on the CPU.
+/// Returns true if one operation reduces over a warp: on `sm_80` and later, and on the CPU.
 #[inline(always)]
 fn has_redux() -> bool {
     !is_gpu() || arch() >= 800

@@ -1,13 +1,15 @@
 //! Tensor cores of Hopper: products of matrices in shared memory, by the 128 threads of a warpgroup together
 //! (`wgmma.mma_async`).
 //!
-//! A warpgroup is four warps that follow each other in a block, the first of which has a number that is a multiple of
-//! four. A tile is `rows` x 64 halves: row r of A, or column r of B, has its 64 elements along the sum in 128 bytes, which
-//! are swizzled over 128 bytes ([`Swizzle::Bytes128`](crate::tensor::Swizzle::Bytes128)). So [`TensorMap::load`] brings a
-//! box of 64 x `rows` elements.
+//! A warpgroup is four consecutive warps of a block; the first one's number is a multiple of four.
+//! A tile is `rows` x 64 halves: row r of A, or column r of B, has its 64 elements along the sum in
+//! 128 bytes, which are swizzled over 128 bytes
+//! ([`Swizzle::Bytes128`](crate::tensor::Swizzle::Bytes128)). So [`TensorMap::load`] brings a box
+//! of 64 x `rows` elements.
 //!
-//! GPU: PTX for `sm_90a` (`NvptxArch::Compute90a`), which GPUs of compute capability 9.0 alone run; in other PTX the
-//! functions panic. CPU: exact products, added in double precision and rounded once for each 64 of them; GPUs add with less.
+//! GPU: PTX for `sm_90a` (`NvptxArch::Compute90a`), which only GPUs of compute capability 9.0 run;
+//! in other PTX the functions panic. CPU: exact products, added in double precision and rounded
+//! once for each 64 of them; GPUs add with less.
 //!
 //! The model is `matmul_wgmma` in `tests/device/outside/kernels/src/products.rs`.
 //!
@@ -67,10 +69,10 @@ pub const fn zeroes<const R: usize>() -> [f32; R] {
     unsafe { core::mem::zeroed() }
 }
 
-/// `D += A B` of 64 x 64 and 64 x N elements, in single precision; N is 64, 128 or 256, twice the number of elements of D
-/// that a thread has, which begin as [`zeroes`]. It is done when the call returns. With t the thread's number in its
-/// warpgroup, `d[i]` is the element of row `16 (t / 32) + t % 32 / 4 + 8 (i / 2 % 2)` and column
-/// `8 (i / 4) + 2 (t % 4) + i % 2`.
+/// `D += A B` of 64 x 64 and 64 x N elements, in single precision; N is 64, 128 or 256. A thread
+/// has N / 2 elements of D, which begin as [`zeroes`]. It is done when the call returns. With t the
+/// thread's number in its warpgroup, `d[i]` is the element of row `16 (t / 32) + t % 32 / 4 + 8 (i
+/// / 2 % 2)` and column `8 (i / 4) + 2 (t % 4) + i % 2`.
 ///
 /// GPU: `wgmma.fence`, four `wgmma.mma_async.sync.aligned.m64n..k16.f32`, `wgmma.commit_group`, `wgmma.wait_group`. CPU:
 /// each warp meets in the executor.
@@ -88,8 +90,8 @@ pub unsafe fn multiply_add<H: Half, const R: usize>(d: &mut [f32; R], a: *const 
     unsafe { H::multiply_add(d, a.cast(), b.cast()) }
 }
 
-/// Calls `f` with row, column and values of each two elements of D that follow each other in a row, of those that thread `t`
-/// of the warpgroup has. No register is indexed at run time.
+/// Calls `f` with row, column and values of each pair of neighbours in a row of D that thread `t`
+/// of the warpgroup holds. No register is indexed at run time.
 #[inline(always)]
 pub fn pairs<const R: usize>(d: &[f32; R], t: u32, mut f: impl FnMut(usize, usize, F32x2)) {
     let (row, column) = (16 * (t / 32) + t % 32 / 4, 2 * (t % 4));

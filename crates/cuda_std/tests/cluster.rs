@@ -43,7 +43,7 @@ impl Output {
 
 #[test]
 fn histograms_over_a_cluster() {
-    // Each block has a part of the counters, to which all blocks of the cluster add.
+    // Each block has a part of the counters, and all blocks of the cluster add to it.
     let sums = [const { AtomicU32::new(0) }; 64];
     let launch = Launch { kernel: "histogram", grid: 8.into(), block: 48.into(), dynamic_shared: 0 };
     let body = || {

@@ -8,7 +8,7 @@ use cuda_std::F32x2;
 use simt::{Executor, Launch, Schedule};
 use std::{fs, path::PathBuf};
 
-/// Words of which the first are special floats, aligned as a buffer of a GPU is.
+/// Words aligned like a GPU buffer; the first are special floats.
 fn input() -> Vec<u64> {
     let mut state = 1u64;
     let mut words: Vec<u64> = (0..256)

@@ -1,5 +1,5 @@
-//! Products of small matrices by the lanes of a warp against a plain product. Where an element lies is written here as
-//! in the PTX manual: by the number of the element in its lane's fragment.
+//! Products of small matrices by the lanes of a warp against a plain product. Places of elements
+//! are given as in the PTX manual: by the number of the element in its lane's fragment.
 
 mod common;
 use common::{Output, run, run_error};
@@ -105,7 +105,7 @@ fn numbers_of_11_digits() {
     }
     assert_eq!(mma::tf32(f32::MAX), f32::INFINITY);
     assert!(mma::tf32(f32::NAN).is_nan());
-    // What isn't rounded is cut.
+    // Numbers that aren't rounded are cut.
     run(1, 32, || {
         let d = mma::m16n8k8_tf32([1.0 + 0.9 * step; 4], [1.0; 2], [0.0; 4]);
         assert_eq!(d, [8.0; 4]);

@@ -56,7 +56,7 @@ fn body<'a>(ptx: &'a str, kernel: &str) -> &'a str {
     &ptx[start..start + end]
 }
 
-/// Whether `text` holds `instruction` up to the end of a word.
+/// Returns true if `text` holds `instruction` up to the end of a word.
 fn holds(text: &str, instruction: &str) -> bool {
     text.lines().any(|line| {
         let line = line.trim_start();
@@ -111,7 +111,7 @@ fn nothing_is_called_and_nothing_lies_on_a_stack() {
             {
                 continue;
             }
-            // What an architecture doesn't have is a panic, behind whatever comes before it.
+            // An operation that an architecture lacks is a panic, after the code before it.
             if *arch < 90 && name.starts_with("products_") {
                 continue;
             }
@@ -492,7 +492,7 @@ fn a_heap() {
     assert!(texts.pop().unwrap().contains(&message.join(", ")));
 }
 
-/// `core`'s formatting calls by address; it is there where a kernel prints.
+/// `core`'s formatting calls by address; kernels that print have it.
 #[test]
 fn text() {
     for arch in ALL {
@@ -500,7 +500,8 @@ fn text() {
     }
 }
 
-/// What PTX has no instructions for is defined in the image. (`cuda_builder`'s tests look at the instructions.)
+/// Operations without PTX instructions are defined in the image. (`cuda_builder`'s tests look at
+/// the instructions.)
 #[test]
 fn operators_are_functions_where_they_have_to_be() {
     expect_none(ALL, "arithmetic_remainders", &["cvt.rzi.f"]);

@@ -18,7 +18,7 @@ const PARAMETERS: &str = "a kernel takes scalars, `&[T]`, `&T`, `*const T`, `*mu
 /// The most fields of a parameter: as many as `cuda_std::param::Spread` has types.
 pub const FIELDS: usize = 16;
 
-/// What the attribute says.
+/// Options of the attribute.
 #[derive(Default)]
 struct Attribute {
     bounds: Bounds,
@@ -32,7 +32,7 @@ struct Instance {
     bounds: Bounds,
 }
 
-/// What the kernel demands of its launches.
+/// The kernel's requirements for launches.
 #[derive(Clone, Copy, Default)]
 struct Bounds {
     max_threads: Option<u32>,
@@ -116,7 +116,8 @@ impl Bounds {
         }
     }
 
-    /// The section by which cuda_builder finds the kernel. It reads off its name what PTX says of it.
+    /// Returns the section in which cuda_builder finds the kernel. Its name encodes the PTX
+    /// directives.
     fn section(self) -> Result<String> {
         let Bounds { max_threads, min_blocks, block, cluster, max_registers, cooperative } = self;
         if min_blocks.is_some() && max_threads.is_none() && block.is_none() {
@@ -204,7 +205,7 @@ impl Parse for Instance {
 }
 
 impl Instance {
-    /// What the instance's name ends with: the words of the type, `f32` or `l1_f32`.
+    /// Returns the suffix of the instance's name: the words of the type, `f32` or `l1_f32`.
     fn suffix(&self) -> String {
         fn words(tokens: TokenStream, suffix: &mut String) {
             for token in tokens {
@@ -373,13 +374,14 @@ impl Kernel {
         quote! {
             #[allow(unused_variables)]
             let #run = ::cuda_std::launch::Run;
-            // SAFETY: `into_body`'s contract says that the arguments are in this process's memory, which `bind`'s
-            // result borrows. What an unsafe kernel asks beyond that, it asks of the call of its unsafe `bind`.
+            // SAFETY: `into_body`'s contract says that the arguments are in this process's memory,
+            // which `bind`'s result borrows. An unsafe kernel's further requirements are those of
+            // its unsafe `bind`.
             unsafe { super::#name #of (#(<#types as ::cuda_std::launch::KernelParam>::from_raw(#raw, &#run)),*) }
         }
     }
 
-    /// `bind`, of which `kernel` gives the facts, and `body` runs a thread.
+    /// Returns `bind`; `kernel` gives the kernel's facts, and `body` runs a thread.
     fn bind(&self, raw: &[Ident], generics: TokenStream, kernel: TokenStream, body: TokenStream) -> TokenStream {
         let (unsafety, names, types) = (&self.function.sig.unsafety, &self.names, &self.types);
         let safety =

@@ -21,14 +21,14 @@ mod ptx;
 /// A kernel can't keep its arguments: none of their lifetimes is `'static`. A structure, and a `DisjointSlice` by
 /// another name, needs its lifetime written out, `Output<'_, T>`.
 ///
-/// `#[kernel(max_threads = 256, min_blocks = 4)]` gives launch bounds (PTX `.maxntid` and `.minnctapersm`): the most
-/// threads a block may have, and how many blocks an SM should hold, from which `ptxas` derives its register budget.
-/// `max_registers = 64` sets that budget itself (`.maxnreg`).
-/// `#[kernel(block = [16, 16])]` fixes the block (PTX `.reqntid`), so that its extents are constants in the kernel.
-/// `#[kernel(cluster = 4)]` has blocks run in clusters (`.reqnctapercluster`, from `sm_90` on; `cuda_std::cluster`): in up
-/// to three dimensions, of at most 8 blocks.
-/// `#[kernel(cooperative)]` has all blocks run at once, so that they can wait for each other
-/// (`cuda_std::thread::sync_grid`). The host refuses launches that break any of these.
+/// `#[kernel(max_threads = 256, min_blocks = 4)]` gives launch bounds (PTX `.maxntid` and
+/// `.minnctapersm`): the most threads per block, and the number of blocks that an SM should hold;
+/// `ptxas` derives its register budget from them. `max_registers = 64` sets that budget itself
+/// (`.maxnreg`). `#[kernel(block = [16, 16])]` fixes the block (PTX `.reqntid`), so that its
+/// extents are constants in the kernel. `#[kernel(cluster = 4)]` has blocks run in clusters
+/// (`.reqnctapercluster`, from `sm_90` on; `cuda_std::cluster`): in up to three dimensions, of at
+/// most 8 blocks. `#[kernel(cooperative)]` has all blocks run at once, so that they can wait for
+/// each other (`cuda_std::thread::sync_grid`). The host refuses launches that break any of these.
 ///
 /// # Generic kernels
 /// `#[kernel(for T in [f32, f64])]` stands before a kernel of one type parameter, and lists the types that it exists
@@ -48,8 +48,9 @@ pub fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
 /// Its fields are what a kernel takes alone: scalars, `&[T]`, `&T`, `*const T`, `*mut T`, `DisjointSlice<T>`; at most
 /// 16. To PTX each is a parameter of its own, as if the kernel took them one by one.
 ///
-/// The host passes a structure of scalars as it is. For a structure `Name` with pointers the macro makes `NameArgs`,
-/// with the same fields, for what stands for them: `NameArgs { values: &buffer, sums: &mut other }`.
+/// The host passes a structure of scalars as it is. For a structure `Name` with pointers the macro
+/// makes `NameArgs`, with a host argument for each field: `NameArgs { values: &buffer, sums: &mut
+/// other }`.
 #[proc_macro_derive(KernelParam)]
 pub fn kernel_param(item: TokenStream) -> TokenStream {
     param::expand(item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
@@ -68,9 +69,9 @@ pub fn kernel_param(item: TokenStream) -> TokenStream {
 ///   of its inputs besides: it may be merged with another of the same inputs, or dropped.
 /// - `cpu => ..` is an expression that does the same in Rust: it assigns the outputs.
 ///
-/// It stands in an `unsafe` block: what the PTX does is the author's to answer for, and whoever builds for an
-/// architecture that doesn't have the instruction hears of it from `ptxas` or the driver alone
-/// (`cuda_std::arch()` tells the architecture).
+/// It stands in an `unsafe` block: the author is responsible for the PTX. Only `ptxas` or the
+/// driver reports an instruction that an architecture lacks (`cuda_std::arch()` tells the
+/// architecture).
 #[proc_macro]
 pub fn ptx_asm(input: TokenStream) -> TokenStream {
     ptx::expand(input.into()).unwrap_or_else(syn::Error::into_compile_error).into()

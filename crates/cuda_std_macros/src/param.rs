@@ -62,7 +62,7 @@ pub fn expand(item: TokenStream) -> Result<TokenStream> {
         .map(|&ty| {
             let mut ty = ty.clone();
             Static.visit_type_mut(&mut ty);
-            // What points to memory and is no raw pointer has a lifetime now.
+            // Every pointer but a raw one has a lifetime now.
             points.visit_type_mut(&mut ty);
             ty
         })

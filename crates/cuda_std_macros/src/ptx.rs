@@ -18,7 +18,7 @@ const CLASSES: &[(&str, char, &str)] = &[
     ("imm", 'n', "u32"),
 ];
 
-/// What an operand is for.
+/// Direction of an operand.
 #[derive(Clone, Copy, PartialEq)]
 enum Direction {
     In,
@@ -197,7 +197,8 @@ pub fn expand(input: TokenStream) -> Result<TokenStream> {
             place_types.push(ty);
         }
     }
-    // What stands in an output's register has a number in LLVM's template, which nothing names: it comes last.
+    // An input tied to an output's register has an unnamed number in LLVM's template, so it comes
+    // last.
     for Operand { direction, ty, value, .. } in &operands {
         if *direction == Direction::InOut {
             values.push(value);

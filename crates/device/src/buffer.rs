@@ -109,7 +109,7 @@ impl<T: Pod> Buffer<T> {
         self.len
     }
 
-    /// Whether there are no elements.
+    /// Returns true if there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -195,11 +195,13 @@ impl Device {
         Buffer { device: self.clone(), memory: Memory::Empty, page: None, capacity: 0, len: 0, element: PhantomData }
     }
 
-    /// A buffer over `len` elements that something else has allocated at this address of the device's memory, and that
-    /// nobody frees when it is dropped: how arrays of other libraries are used where they lie.
+    /// A buffer over `len` elements that something else has allocated at this address of the
+    /// device's memory, and that nobody frees when it is dropped: this uses other libraries' arrays
+    /// in place.
     ///
-    /// Work on streams of this process that uses the buffer is ordered as for any other. Of the other library's own work
-    /// on the memory nothing is known here: see [`Stream::wait_for_handle`](super::Stream::wait_for_handle).
+    /// Work on streams of this process that uses the buffer is ordered as for any other. The other
+    /// library's own work is not ordered: see
+    /// [`Stream::wait_for_handle`](super::Stream::wait_for_handle).
     ///
     /// # Safety
     /// There are as many initialised elements at the address, in memory of this device (of this process, on the CPU),
@@ -263,7 +265,7 @@ macro_rules! common {
                 self.len
             }
 
-            /// Whether there are no elements.
+            /// Returns true if there are no elements.
             pub fn is_empty(&self) -> bool {
                 self.len == 0
             }
@@ -323,7 +325,7 @@ impl<'a, T: Pod> View<'a, T> {
         View { device, page, first, len, element: PhantomData }
     }
 
-    /// What a kernel argument made of it points to.
+    /// Returns the memory that a kernel argument made of it points to.
     pub(super) fn memory(&self) -> launch::Memory {
         launch::Memory { location: self.device.location(), bytes: self.bytes(), page: self.page }
     }

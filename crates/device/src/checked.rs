@@ -1,4 +1,4 @@
-//! Which kernels a checked run has launched: `cargo check-kernels` says which it hasn't.
+//! Record of the kernels that a checked run has launched: `cargo check-kernels` names the others.
 
 use crate::image::kernel_modules;
 use cuda_std::launch::KernelInfo;

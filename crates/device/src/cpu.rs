@@ -49,7 +49,7 @@ impl Cpu {
     }
 }
 
-/// What GPUs can launch, and so the executor.
+/// Launch limits of GPUs, which the executor adopts.
 pub(super) const LIMITS: Limits = Limits {
     threads_per_block: simt::MAX_BLOCK_THREADS,
     block: Dim3 { x: 1024, y: 1024, z: 64 },
@@ -120,7 +120,8 @@ impl Allocation {
 
     pub(super) fn address(&self) -> NonNull<u8> {
         let offset = self.base.addr().get().wrapping_neg() % ALIGN;
-        // SAFETY: the offset is below ALIGN, by which the allocation is larger than what was asked for.
+        // SAFETY: the offset is below ALIGN, and the allocation is ALIGN bytes larger than
+        // requested.
         unsafe { self.base.add(offset) }
     }
 }
@@ -147,7 +148,7 @@ impl Drop for Allocation {
 /// The allocations that checked runs have dropped last.
 static FREED: Mutex<VecDeque<(NonZero<usize>, Layout)>> = Mutex::new(VecDeque::new());
 
-/// How many of them aren't freed yet.
+/// Number of them that aren't freed yet.
 const KEPT: usize = 256;
 
 #[cfg(test)]

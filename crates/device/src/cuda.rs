@@ -13,9 +13,9 @@
 //!
 //! Because of the last, the state of a device, its context among it, is made once and kept until the process ends.
 //!
-//! A thread has a current context, which other libraries set, too. So each entry asks the driver for it
-//! ([`Cuda::enter`]), and where it is another one than the device's, that is current again afterwards. Where there was
-//! none, the device's stays: then the next entry only has to ask.
+//! A thread has a current context, which other libraries set, too. So each entry asks the driver
+//! for it ([`Cuda::enter`]), and makes a foreign context current again afterwards. If there was
+//! none, the device's stays, so the next entry only has to ask.
 
 mod driver;
 mod event;
@@ -55,13 +55,13 @@ pub(super) struct Cuda {
     context: Context,
     /// The program's images, each from its first use on.
     modules: Vec<OnceLock<Result<CudaModule, DeviceError>>>,
-    /// How long it took to load them, in ns.
+    /// Time spent loading them, in ns.
     loading: AtomicU64,
     /// For transfers that belong to no stream of the caller's.
     service: OnceLock<CudaStream>,
     faults: fault::Faults,
     ledger: Ledger<CudaStream>,
-    /// Whether each launch is waited for (`WARPSMITH_SYNC=1`), so that a fault names its kernel.
+    /// True if each launch is waited for (`WARPSMITH_SYNC=1`), so that a fault names its kernel.
     synchronous: bool,
 }
 
@@ -86,14 +86,14 @@ impl Drop for Entered {
     #[inline]
     fn drop(&mut self) {
         if !self.before.is_null() {
-            // SAFETY: the driver said that this context was current here. Should it have been destroyed since, the
-            // driver says so to whoever uses it.
+            // SAFETY: the driver said that this context was current here. If it has been destroyed
+            // since, the driver reports that to its next user.
             _ = unsafe { driver::cuCtxSetCurrent(self.before) };
         }
     }
 }
 
-/// How many CUDA devices there are, at least one.
+/// Returns the number of CUDA devices, at least one.
 pub(super) fn count() -> Result<u32, DeviceError> {
     if let Some(reason) = cuda_loader::no_device_reason() {
         return Err(DeviceError::NoDevice { reason });
@@ -115,7 +115,7 @@ pub(super) fn of_address(address: u64) -> Result<&'static Cuda, DeviceError> {
     let code =
         unsafe { driver::cuPointerGetAttribute((&raw mut ordinal).cast(), driver::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address) };
     check(|| "the CUDA driver".to_owned(), "cuPointerGetAttribute", code)?;
-    // What is no ordinal finds no device.
+    // An invalid ordinal finds no device.
     Cuda::get(ordinal as u32)
 }
 
@@ -172,7 +172,8 @@ struct Attributes {
 impl Attributes {
     fn of(ordinal: u32) -> Result<Self, DeviceError> {
         let mut device = 0;
-        // An ordinal that doesn't fit the driver's type becomes -1, for which it finds no device.
+        // An ordinal that doesn't fit the driver's type becomes -1, and the driver finds no such
+        // device.
         let number = c_int::try_from(ordinal).unwrap_or(-1);
         // SAFETY: the result may be written to.
         let code = unsafe { driver::cuDeviceGet(&mut device, number) };
@@ -213,7 +214,7 @@ impl Attributes {
         Ok(bytes)
     }
 
-    /// What is known of the device.
+    /// Returns the device's properties.
     fn info(self) -> Result<DeviceInfo, DeviceError> {
         // Older drivers, and some devices, know one of the two only.
         let max_shared = match self.get(driver::device::MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) {
@@ -311,7 +312,7 @@ impl Cuda {
         &self.limits
     }
 
-    /// Where the uses of its memory are noted.
+    /// Returns the ledger of its memory's uses.
     pub(super) fn ledger(&self) -> &Ledger<CudaStream> {
         &self.ledger
     }
@@ -407,12 +408,12 @@ impl Cuda {
         self.modules[image].get_or_init(load).as_ref().map_err(Clone::clone)
     }
 
-    /// How long it took to load the images that have been used.
+    /// Returns the time spent loading the images used so far.
     pub(super) fn compile_time(&self) -> Duration {
         Duration::from_nanos(self.loading.load(Ordering::Relaxed))
     }
 
-    /// Which images it uses.
+    /// Returns the architecture of the images it uses.
     pub(super) fn image(&self) -> Option<u32> {
         image::suiting(capability(&self.info)).ok().flatten()
     }

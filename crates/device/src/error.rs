@@ -1,4 +1,4 @@
-//! What can go wrong, as sentences.
+//! Errors of the device layer, as sentences.
 
 use crate::threads::ThreadsError;
 use std::fmt;
@@ -19,7 +19,7 @@ pub enum DeviceError {
     /// `WARPSMITH_BACKEND` names no backend.
     #[error("WARPSMITH_BACKEND is {value:?}; it is `cuda`, `cpu`, or unset for CUDA where there is a device and else the CPU")]
     InvalidBackend {
-        /// What it was set to.
+        /// Its value.
         value: String,
     },
 
@@ -37,9 +37,9 @@ pub enum DeviceError {
     OutOfMemory {
         /// The size asked for, in bytes (`usize::MAX` where it is even larger).
         requested: usize,
-        /// What was free, in bytes.
+        /// Free memory, in bytes.
         free: usize,
-        /// What there is in all, in bytes.
+        /// Total memory, in bytes.
         total: usize,
         /// The device's name.
         device: String,
@@ -59,7 +59,7 @@ pub enum DeviceError {
     ArgumentElsewhere {
         /// The kernel's name.
         kernel: &'static str,
-        /// Where the argument lives.
+        /// Location of the argument.
         buffer: String,
         /// The stream's device.
         stream: String,
@@ -68,7 +68,7 @@ pub enum DeviceError {
     /// A buffer, an event or a module was used with a stream of another device.
     #[error("{what} belongs to {found}, but {expected} was to use it")]
     WrongDevice {
-        /// What was used.
+        /// Object that was used.
         what: &'static str,
         /// The device that it belongs to.
         found: String,
@@ -83,9 +83,9 @@ pub enum DeviceError {
         device: String,
         /// The kernels that had been launched and not yet waited for: it was one of these.
         kernels: Vec<&'static str>,
-        /// Whether there were still more of them.
+        /// True if there were more of them.
         more: bool,
-        /// What the driver says.
+        /// The driver's message.
         what: String,
     },
 
@@ -96,7 +96,7 @@ pub enum DeviceError {
     /// Two things that must be of one length are not.
     #[error("{what} has {found} elements where {expected} are needed")]
     LengthMismatch {
-        /// Which of the two.
+        /// The mismatched object.
         what: &'static str,
         /// Its length in elements.
         found: usize,
@@ -129,7 +129,7 @@ pub enum DeviceError {
     /// Work was to be captured that a graph can't do.
     #[error("{what} can't be part of a graph: while a stream is captured it takes launches, and copies and fills on the device")]
     InCapture {
-        /// What was asked of the stream.
+        /// Operation requested of the stream.
         what: &'static str,
     },
 
@@ -165,7 +165,7 @@ pub enum DeviceError {
         arch: u32,
         /// The driver's error.
         text: String,
-        /// What its compiler had to say, perhaps nothing.
+        /// Messages of its compiler, possibly empty.
         log: String,
     },
 
@@ -174,7 +174,7 @@ pub enum DeviceError {
     Constant {
         /// The constant's name.
         name: &'static str,
-        /// What is wrong, as a clause.
+        /// The reason, as a clause.
         reason: String,
     },
 

@@ -20,8 +20,8 @@ pub struct Event {
 pub(super) enum Kind {
     Cuda {
         event: CudaEvent,
-        /// What comes before it, once it has been recorded. Held while the driver is told of another record, or of a
-        /// stream's wait.
+        /// Work that precedes it, once it has been recorded. Locked while the driver records it
+        /// again or makes a stream wait.
         clock: Mutex<Option<Arc<Clock>>>,
     },
     /// When it was last recorded.
@@ -50,7 +50,7 @@ impl Event {
         }
     }
 
-    /// Whether it is reached. One that was never recorded counts as reached.
+    /// Returns true if it is reached or was never recorded.
     ///
     /// # Errors
     /// [`DeviceError::Fault`] where something went wrong on the device.
@@ -61,7 +61,7 @@ impl Event {
         }
     }
 
-    /// The time from `start` to this event, in milliseconds, once both are reached, for which this waits.
+    /// Returns the time from `start` to this event, in milliseconds. Waits until both are reached.
     ///
     /// CUDA measures it on the device, to about half a microsecond.
     ///
@@ -106,12 +106,12 @@ impl Event {
     }
 }
 
-/// Asks the driver whether an event has been reached. What comes before it is done, then.
+/// Asks the driver whether an event has been reached. If so, all work before it is done.
 fn reached(clock: &Mutex<Option<Arc<Clock>>>, ask: impl FnOnce() -> Result<bool, DeviceError>) -> Result<bool, DeviceError> {
     let before = lock(clock).clone();
     let reached = ask()?;
     if let (true, Some(before)) = (reached, before) {
-        // Where another thread has recorded it anew meanwhile, the answer may be for that record.
+        // If another thread has recorded it again meanwhile, the answer may be for that record.
         if lock(clock).as_ref().is_some_and(|now| Arc::ptr_eq(now, &before)) {
             before.note_done();
         }

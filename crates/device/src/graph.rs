@@ -84,9 +84,10 @@ impl Drop for Capture {
 impl Device {
     /// Writes down what `work` enqueues on the stream that it is given, in place of doing it.
     ///
-    /// That can be launches, copies on the device, and fills. What waits, or is for the host or for another stream to
-    /// wait for, is an error. Kernels are compiled when they are first launched; a graph whose kernels have
-    /// been launched before is captured without that delay.
+    /// That can be launches, copies on the device, and fills. Waiting is an error, and so is
+    /// anything that the host or another stream would wait for. Kernels are compiled when they are
+    /// first launched; a graph whose kernels have been launched before is captured without that
+    /// delay.
     ///
     /// ```
     /// use gpu_kernels::samples;
@@ -115,9 +116,9 @@ impl Device {
         self.capture_branches(1, |streams| work(&streams[0]))
     }
 
-    /// The same with several streams (at least one). The graph may do their work at the same time, but for where one
-    /// [waits for](Stream::wait_for) another, and is done once all of them are. On the CPU all is done in the order in
-    /// which it was written down.
+    /// The same with several streams (at least one). The graph may do their work at the same time,
+    /// but for where one [waits for](Stream::wait_for) another, and is done once all of them are.
+    /// On the CPU the work is done in the order in which it was recorded.
     ///
     /// # Errors
     /// As [`capture`](Self::capture).
@@ -154,11 +155,12 @@ impl Graph {
     /// Does what was captured, as if it were now enqueued on `stream`. On CUDA a launch waits for the one before of the
     /// same graph, whichever stream that was on.
     ///
-    /// # Safety
-    /// Until all is done, what every captured launch, copy and fill asked for still holds: the buffers are alive and
-    /// were not given other memory ([`Buffer::ensure`](super::Buffer::ensure)), nothing else uses what is written or
-    /// writes what is read, and what an `unsafe` kernel asks is so. That takes in work on other streams, which waits
-    /// for no graph by itself, nor a graph for it. Branches don't use what another one writes, unless they wait for it.
+    /// # Safety Until all work is done, the requirements of every captured launch, copy and fill
+    /// hold: the buffers are alive and were not given other memory
+    /// ([`Buffer::ensure`](super::Buffer::ensure)), nothing else uses what is written or writes
+    /// what is read, and the contracts of `unsafe` kernels hold. This includes work on other
+    /// streams, which isn't ordered with graphs. Branches don't use what another one writes, unless
+    /// they wait for it.
     ///
     /// # Errors
     /// [`DeviceError::WrongDevice`] where the stream is another device's; [`DeviceError::InCapture`]; what earlier work
@@ -166,7 +168,8 @@ impl Graph {
     pub unsafe fn launch(&self, stream: &Stream) -> Result<(), DeviceError> {
         let stream = stream.for_graph(&self.device)?;
         match (&self.work, stream.cuda()) {
-            // SAFETY: the memory is there until it is done, by the contract of this function.
+            // SAFETY: by this function's contract the memory stays allocated until the graph is
+            // done.
             (Recorded::Cuda(graph), Some(stream)) => unsafe { graph.launch(stream) },
             (Recorded::Cpu(work), _) => {
                 let Inner::Cpu(cpu) = &self.device.inner else { return Ok(()) };

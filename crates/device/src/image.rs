@@ -18,9 +18,9 @@ use std::sync::OnceLock;
 /// }
 /// ```
 ///
-/// The line takes the script's word for what it includes, `OUT_DIR/my_kernels.kernels.rs`, as `cuda_builder` writes it:
-/// that the PTX was built from the source of the crate that the program is linked with. A script that writes another
-/// file of that name has to see to that itself.
+/// The line trusts the included file, `OUT_DIR/my_kernels.kernels.rs`: `cuda_builder` writes it
+/// with PTX built from the source of the crate that the program is linked with. A script that
+/// writes another file of that name has to see to that itself.
 #[macro_export]
 macro_rules! kernel_module {
     ($name:ident) => {
@@ -139,7 +139,7 @@ pub(super) fn with_constant(origin: Origin, name: &'static str) -> Result<Vec<us
     Err(DeviceError::Constant { name, reason })
 }
 
-/// What is amiss with a crate that no module is of.
+/// Explains why a crate has no module.
 fn undeclared(origin: Origin) -> Option<String> {
     let Origin { crate_name, .. } = origin;
     if kernel_modules().any(|module| module.origin == origin) {
@@ -172,8 +172,8 @@ pub(super) fn suiting(capability: u32) -> Result<Option<u32>, &'static [(u32, &'
 
 /// The image that suits a device best: that for the highest compute capability which the device has.
 ///
-/// Both numbers are capabilities times ten, 75 for 7.5. PTX for one runs on all later ones, but for what is specific to its
-/// architecture, which goes before the other of the same number.
+/// Both numbers are capabilities times ten, 75 for 7.5. PTX runs on all later architectures, unless
+/// it is architecture-specific; that is preferred for the same number.
 pub(super) fn choose<'a>(images: &[(u32, &'a str)], capability: u32) -> Option<(u32, &'a str)> {
     let runs = |arch: u32, specific: bool| arch == capability || arch < capability && !specific;
     let images = images.iter().map(|&(arch, ptx)| (arch, is_specific(ptx), ptx));
@@ -181,18 +181,18 @@ pub(super) fn choose<'a>(images: &[(u32, &'a str)], capability: u32) -> Option<(
     best.map(|(arch, _, ptx)| (arch, ptx))
 }
 
-/// Whether a PTX text is for one architecture alone: its target ends in a letter.
+/// Returns true if a PTX text is architecture-specific: its target ends in a letter.
 fn is_specific(ptx: &str) -> bool {
     let target = ptx.split_once(".target sm_").map_or("", |(_, rest)| rest);
     target.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with('a')
 }
 
-/// Whether the functions of a PTX text call others by their addresses.
+/// Returns true if a PTX text has indirect calls.
 pub(super) fn calls_by_address(ptx: &str) -> bool {
     ptx.contains(".callprototype")
 }
 
-/// How many parameters each entry of a PTX text has.
+/// Returns the number of parameters of each entry of a PTX text.
 pub(super) fn parameters(ptx: &str) -> HashMap<String, usize> {
     let mut entries = HashMap::new();
     for entry in ptx.split(".entry ").skip(1) {

@@ -1,9 +1,9 @@
-//! What is known of a device.
+//! Properties of devices.
 
 use crate::DeviceError;
 use std::{env, fmt};
 
-/// What runs the kernels.
+/// Kind of device that runs kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Backend {
     /// An NVIDIA GPU.
@@ -13,10 +13,9 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// What `WARPSMITH_BACKEND` says, if anything.
+    /// Returns the backend that `WARPSMITH_BACKEND` requests, if it is set.
     ///
-    /// # Errors
-    /// [`DeviceError::InvalidBackend`] where it says something else than `cuda` or `cpu`.
+    /// # Errors [`DeviceError::InvalidBackend`] if it is neither `cuda` nor `cpu`.
     pub fn wished() -> Result<Option<Self>, DeviceError> {
         let wish = env::var_os("WARPSMITH_BACKEND").unwrap_or_default();
         match wish.to_str() {
@@ -43,7 +42,7 @@ impl fmt::Display for Backend {
 pub struct DeviceInfo {
     /// The GPU's name, or the processor's.
     pub name: String,
-    /// What runs the kernels.
+    /// Kind of device.
     pub backend: Backend,
     /// Compute capability, such as (9, 0); `None` on the CPU.
     pub compute_capability: Option<(u32, u32)>,
@@ -70,13 +69,13 @@ pub struct DeviceInfo {
 /// A device's memory, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryInfo {
-    /// What can be allocated. CPU: what the system thinks it can give without swapping.
+    /// Memory that can be allocated, in bytes. CPU: the system's estimate without swapping.
     pub free: usize,
-    /// What there is in all.
+    /// Total memory, in bytes.
     pub total: usize,
 }
 
-/// What the driver's compiler made of a kernel.
+/// Resources of a kernel as the driver compiled it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KernelAttributes {

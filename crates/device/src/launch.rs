@@ -1,4 +1,4 @@
-//! How large a launch is, and what is checked before the driver or the executor sees it.
+//! Launch sizes, and the checks before a launch reaches the driver or the executor.
 
 use super::Device;
 use super::error::{Bytes, DeviceError};
@@ -6,7 +6,7 @@ use cuda_std::launch::{Arguments, KernelInfo, Location};
 
 pub use cuda_std::launch::{Dim3, LaunchConfig};
 
-/// What a device can launch.
+/// Launch limits of a device.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) threads_per_block: u32,
@@ -18,7 +18,8 @@ pub(super) struct Limits {
     pub(super) capability: Option<(u32, u32)>,
 }
 
-/// What an argument for a `&T` is said to point into where its buffer is empty. The launch then fails; binding can't.
+/// Location reported for a `&T` argument whose buffer is empty. The launch then fails, because
+/// binding can't.
 pub(super) const NOWHERE: Location = Location::Cuda(u32::MAX);
 
 /// A location in words.
@@ -29,7 +30,7 @@ pub(super) fn place(location: Location) -> String {
     }
 }
 
-/// Whether there is anything to launch, if it is launched rightly.
+/// Checks a launch. Returns false if its grid is empty.
 pub(super) fn check(
     kernel: &KernelInfo,
     arguments: &Arguments,

@@ -17,11 +17,11 @@
 //! # Ok::<(), DeviceError>(())
 //! ```
 //!
-//! What differs between the two:
+//! Differences between the two:
 //! - On a GPU a stream's work goes on while the host does something else; on the CPU it is done when the call returns.
-//! - What a kernel does wrong on a GPU shows at a later call, as [`DeviceError::Fault`], and ends the use of the
-//!   device. On the CPU the launch itself fails, with a [`DeviceError::Simt`] that names the thread and the place in
-//!   the source.
+//! - A GPU reports a kernel's fault at a later call, as [`DeviceError::Fault`]; the device can't be
+//!   used any more. On the CPU the launch itself fails, with a [`DeviceError::Simt`] that names the
+//!   thread and the place in the source.
 //! - New memory holds anything at all on a GPU, and zeroes on the CPU.
 //!
 //! # Environment
@@ -67,7 +67,7 @@ pub use tensor::{TensorLayout, TensorMap};
 
 #[doc(hidden)]
 pub use cuda_std_macros::launch as __launch;
-/// What [`kernel_module!`] expands to.
+/// Expansion of [`kernel_module!`].
 #[doc(hidden)]
 pub mod __private {
     pub use inventory;
@@ -205,10 +205,9 @@ impl Device {
     /// The first CUDA device where one can be used, and else the CPU; or what `WARPSMITH_BACKEND` (`cuda` or `cpu`)
     /// says.
     ///
-    /// # Errors
-    /// [`DeviceError::NoDevice`] and the like where it says `cuda` and there is none, [`DeviceError::InvalidBackend`]
-    /// where it says something else; on the CPU [`DeviceError::Threads`] where `WARPSMITH_THREADS` isn't a number of
-    /// threads.
+    /// # Errors [`DeviceError::NoDevice`] and the like if it is `cuda` and there is no GPU,
+    /// [`DeviceError::InvalidBackend`] if it is neither `cuda` nor `cpu`; on the CPU
+    /// [`DeviceError::Threads`] if `WARPSMITH_THREADS` isn't a number of threads.
     pub fn best() -> Result<Self, DeviceError> {
         Self::of_process(0, Backend::wished()?)
     }
@@ -234,24 +233,21 @@ impl Device {
 
     /// The CUDA device with this ordinal: they are numbered from 0.
     ///
-    /// # Errors
-    /// [`DeviceError::NoDevice`] where there is none.
+    /// # Errors [`DeviceError::NoDevice`] if it doesn't exist.
     pub fn cuda(ordinal: u32) -> Result<Self, DeviceError> {
         Cuda::get(ordinal).map(Self::of_cuda)
     }
 
-    /// How many CUDA devices there are. None of them is opened.
+    /// Returns the number of CUDA devices without opening any.
     ///
-    /// # Errors
-    /// [`DeviceError::NoDevice`] where there are none.
+    /// # Errors [`DeviceError::NoDevice`] if there is no CUDA device.
     pub fn count_cuda() -> Result<u32, DeviceError> {
         cuda::count()
     }
 
     /// All CUDA devices, by ordinal.
     ///
-    /// # Errors
-    /// [`DeviceError::NoDevice`] where there are none.
+    /// # Errors [`DeviceError::NoDevice`] if there is no CUDA device.
     pub fn all_cuda() -> Result<Vec<Self>, DeviceError> {
         Self::several_cuda(0..Self::count_cuda()?).into_iter().collect()
     }
@@ -310,7 +306,7 @@ impl Device {
         }
     }
 
-    /// What runs the kernels.
+    /// Returns the kind of device.
     pub fn backend(&self) -> Backend {
         match &self.inner {
             Inner::Cuda(_) => Backend::Cuda,
@@ -460,19 +456,18 @@ impl Device {
         Ok(())
     }
 
-    /// How many blocks of `block` threads, with `shared` bytes of dynamic shared memory each, a multiprocessor holds at
-    /// a time. On the CPU one.
+    /// Returns the number of blocks of `block` threads with `shared` bytes of dynamic shared memory
+    /// that a multiprocessor holds at a time. CPU: one.
     ///
-    /// # Errors
-    /// [`DeviceError::LaunchFailed`] where such blocks can't be launched, or the program has no PTX of the kernel.
+    /// # Errors [`DeviceError::LaunchFailed`] if such blocks can't be launched, or the program has
+    /// no PTX of the kernel.
     pub fn occupancy(&self, kernel: &'static KernelInfo, block: impl Into<Dim3>, shared: usize) -> Result<u32, DeviceError> {
         self.module_of(kernel)?.map_or(Ok(1), |module| module.occupancy(kernel, block.into(), shared))
     }
 
-    /// What the driver's compiler made of a kernel.
+    /// Returns the resources of a kernel as the driver compiled it.
     ///
-    /// # Errors
-    /// [`DeviceError::LaunchFailed`] where the program has no PTX of it.
+    /// # Errors [`DeviceError::LaunchFailed`] if the program has no PTX of it.
     pub fn kernel_attributes(&self, kernel: &'static KernelInfo) -> Result<KernelAttributes, DeviceError> {
         self.module_of(kernel)?.map_or_else(|| Ok(KernelAttributes::of_cpu()), |module| module.attributes(kernel))
     }
@@ -498,8 +493,8 @@ impl Device {
         }
     }
 
-    /// How long this process has waited for the driver to compile kernels for the device, or to load what it had
-    /// compiled before. It does so before a kernel's first launch. Zero on the CPU.
+    /// Returns the time that this process has waited for the driver to compile the device's
+    /// kernels, or to load them from its cache, before their first launches. CPU: zero.
     pub fn compile_time(&self) -> Duration {
         match &self.inner {
             Inner::Cuda(cuda) => cuda.compile_time(),
@@ -507,7 +502,7 @@ impl Device {
         }
     }
 
-    /// Where its buffers live.
+    /// Returns the location of its buffers.
     fn location(&self) -> Location {
         match &self.inner {
             Inner::Cuda(cuda) => Location::Cuda(cuda.ordinal()),

@@ -33,7 +33,7 @@ impl<T: Pod> MappedBuffer<T> {
         self.len
     }
 
-    /// Whether there are no elements.
+    /// Returns true if there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -1,10 +1,11 @@
-//! How much memory this process may still take.
+//! Memory that this process may still allocate.
 
 use crate::MemoryInfo;
 use std::{fs, path::Path};
 
-/// The machine's memory as it is now. Free is what this process may still take: what is available, or less where its
-/// control group or a limit of its own (`ulimit -v`, `ulimit -d`) says so. What can't be found out counts as no limit.
+/// The machine's memory as it is now. `free` is what this process may still take: the available
+/// memory, or less if its control group or a limit of its own (`ulimit -v`, `ulimit -d`) says so.
+/// An unknown limit counts as none.
 pub fn memory() -> MemoryInfo {
     let table = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = kilobytes(&table, "MemTotal").unwrap_or(usize::MAX);
@@ -19,8 +20,8 @@ fn kilobytes(table: &str, key: &str) -> Option<usize> {
     row.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()?.checked_mul(1024)
 }
 
-/// What the control group (version 2) leaves: containers have their limits there. Cached files count as free, as they
-/// do elsewhere.
+/// Returns what the control group (version 2) leaves: the limits of containers. Cached files count
+/// as free, as they do elsewhere.
 fn control_group() -> Option<usize> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -32,7 +33,7 @@ fn control_group() -> Option<usize> {
     Some(most.saturating_sub(current.saturating_sub(cached)))
 }
 
-/// What the process's own limits leave of its addresses, in bytes.
+/// Returns what the process's own limits leave of its address space, in bytes.
 #[cfg(target_os = "linux")]
 pub(crate) fn own_limits() -> Option<usize> {
     use rustix::process::{Resource, getrlimit};

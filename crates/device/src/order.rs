@@ -1,33 +1,35 @@
-//! Which work on memory comes before which, where a device has several streams.
+//! Order of work on memory among the streams of a device.
 //!
-//! Streams of a GPU run side by side, and to enqueue work only borrows its buffers while it is enqueued. So a [`Lane`]
-//! numbers a stream's pieces of work, a [`Ledger`] keeps the numbers of each allocation's last [`Uses`], and a
-//! [`Clock`] says how much of other lanes' work comes before something: before what a lane does from now on, or before
-//! an event. A piece of work that meets an earlier one, on another lane, of which one writes, waits for it, unless
-//! events, or the host's own waits, have put them in order already. What is ordered by hand thus waits for nothing
-//! else, and work on one lane for nothing at all.
+//! Streams of a GPU run side by side, and to enqueue work only borrows its buffers while it is
+//! enqueued. So a [`Lane`] numbers a stream's pieces of work, a [`Ledger`] keeps the numbers of
+//! each allocation's last [`Uses`], and a [`Clock`] says how much of other lanes' work comes before
+//! something: before what a lane does from now on, or before an event. A piece of work waits for a
+//! conflicting earlier one on another lane, unless events or the host's own waits have ordered them
+//! already. Two pieces conflict if they use the same bytes and one writes. What is ordered by hand
+//! thus waits for nothing else, and work on one lane for nothing at all.
 //!
-//! A number is given when a piece has been enqueued, so that whoever waits for so many pieces has waited for this one.
-//! Two threads that enqueue at the same time have no conflict: the borrows of their buffers, which last as long,
-//! exclude it. So nobody has to hold the ledger while the driver is told.
+//! A number is given when a piece has been enqueued, so a wait for that many pieces has waited for
+//! this one. Two threads that enqueue at the same time have no conflict: the borrows of their
+//! buffers, which last as long, exclude it. So nobody has to hold the ledger while the driver is
+//! told.
 
 use super::DeviceError;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// How many uses of an allocation are kept apart.
+/// Number of uses of an allocation that are kept apart.
 const APART: usize = 64;
 
 /// A stream, as the order of work sees it.
 #[derive(Debug)]
 pub(super) struct Lane<Q> {
     pub(super) queue: Q,
-    /// How many pieces of work have been enqueued.
+    /// Number of enqueued pieces of work.
     enqueued: AtomicU64,
-    /// How many of them are known to be done.
+    /// Number of pieces known to be done.
     done: AtomicU64,
-    /// What comes before all that is enqueued from now on.
+    /// Work that precedes everything enqueued from now on.
     before: Mutex<Clock<Q>>,
 }
 
@@ -41,7 +43,7 @@ pub(super) struct Ledger<Q>(Arc<Mutex<Pages<Q>>>);
 
 struct Pages<Q> {
     uses: Vec<Uses<Q>>,
-    /// Those of no allocation.
+    /// Pages without an allocation.
     free: Vec<usize>,
 }
 
@@ -65,7 +67,7 @@ struct Use<Q> {
 /// A use that is about to be made.
 #[derive(Clone, Debug)]
 pub(super) struct Access {
-    /// Of the allocation, by [`Page::number`].
+    /// The allocation's [`Page::number`].
     pub(super) page: usize,
     /// Addresses.
     pub(super) bytes: Range<usize>,
@@ -127,7 +129,7 @@ impl<Q> Lane<Q> {
         lock(&self.before).join(clock);
     }
 
-    /// Whether all that is enqueued from now on comes after this use.
+    /// Returns true if everything enqueued from now on comes after this use.
     fn is_after(self: &Arc<Self>, earlier: &Use<Q>) -> bool {
         Arc::ptr_eq(self, &earlier.lane) || earlier.is_done() || lock(&self.before).of(&earlier.lane) >= earlier.number
     }
@@ -215,7 +217,7 @@ impl<Q> Uses<Q> {
         conflict.map(|earlier| Arc::clone(&earlier.lane))
     }
 
-    /// Notes a use that has been enqueued, and forgets those that whoever comes after this one comes after, too.
+    /// Notes a use that has been enqueued, and drops uses already implied by it.
     fn add(&mut self, lane: &Arc<Lane<Q>>, number: u64, bytes: Range<usize>, writes: bool) {
         let uses = &mut self.0;
         if let [only] = &mut uses[..]
@@ -223,7 +225,7 @@ impl<Q> Uses<Q> {
             && only.bytes == bytes
             && only.writes <= writes
         {
-            // What the rest comes to where a stream does the same again and again.
+            // Fast path: a stream repeats the same use.
             (only.number, only.writes) = (number, writes);
             return;
         }
@@ -310,17 +312,17 @@ mod tests {
         }
     }
 
-    /// What is enqueued, and which work comes before which by the driver's rules alone: sets in place of clocks.
+    /// Enqueued work and its order by the driver's rules alone: sets in place of clocks.
     struct World {
         lanes: Vec<Arc<Lane<usize>>>,
         ledger: Ledger<usize>,
         buffers: Vec<Page<usize>>,
         work: Vec<Work>,
-        /// What comes before all that a lane does from now on.
+        /// Work that precedes everything a lane does from now on.
         known: RefCell<Vec<HashSet<usize>>>,
-        /// What the host knows to be done.
+        /// Work that the host knows to be done.
         done: HashSet<usize>,
-        /// How many waits were added.
+        /// Number of waits added.
         waits: RefCell<usize>,
     }
 
@@ -449,7 +451,7 @@ mod tests {
         assert_eq!(*world.waits.borrow(), 0);
     }
 
-    /// More uses than are kept apart become few, and whoever meets one of them still waits.
+    /// Uses beyond the limit are merged, and a conflict with one of them still waits.
     #[test]
     fn many_uses_become_few() {
         let ledger = Ledger::default();
@@ -554,9 +556,9 @@ mod tests {
         }
     }
 
-    /// Threads that share lanes read buffers at the same time, and write them when nobody else has them, as borrows
-    /// allow: what conflicts is in order by what the streams were told. A stream here is what comes before its next
-    /// piece, as this many pieces of each.
+    /// Threads that share lanes read buffers concurrently and write them exclusively, as borrows
+    /// allow: conflicting work is ordered by the streams' waits. A stream is represented by the
+    /// number of pieces of each stream that precede its next one.
     #[test]
     fn threads_share_lanes() {
         type Counts = [usize; LANES];

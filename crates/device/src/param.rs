@@ -9,8 +9,8 @@ use cuda_std::launch::{Arguments, IntoParam, RawPtr, RawSlice};
 /// `$source` for the parameter `$parameter`, whose raw form is `$raw` of a view.
 macro_rules! passes {
     ($($source:ty => $parameter:ty $(where T: $bound:ident)?, $raw:ident $of:ident;)*) => {$(
-        // SAFETY: a view's elements are initialised and live as long as it is borrowed; shared references pass for what
-        // reads alone, exclusive ones for the rest. Its uses are noted.
+        // SAFETY: a view's elements are initialised and live as long as it is borrowed; parameters
+        // that only read take shared references, the others exclusive ones. The uses are noted.
         unsafe impl<T: Pod $(+ $bound)?> IntoParam<$parameter> for $source {
             fn raw(&self) -> $raw<T> {
                 $of(self.as_view())

@@ -48,7 +48,8 @@ impl<T: Pod> PinnedBuffer<T> {
         }
     }
 
-    /// Whether transfers on `device` can go on by themselves: memory locked for CUDA serves all its devices.
+    /// Returns true if transfers on `device` can run asynchronously: memory locked for CUDA serves
+    /// all CUDA devices.
     pub(super) fn suits(&self, device: &Device) -> bool {
         match self.memory {
             Memory::Empty => true,
@@ -100,7 +101,7 @@ impl<B> Pending<B> {
         Pending { buffer: Some(buffer), event }
     }
 
-    /// Whether the transfer is done, so that [`wait`](Self::wait) won't.
+    /// Returns true if the transfer is done, so [`wait`](Self::wait) returns at once.
     ///
     /// # Errors
     /// [`DeviceError::Fault`] where something went wrong on the device.

@@ -18,12 +18,13 @@ use std::time::Instant;
 
 /// A queue of work for a device: launches, copies and fills, done one after another.
 ///
-/// CUDA: methods only enqueue, but for those that say that they wait. Work on different streams may overlap, unless one
-/// [waits](Self::wait) for the other, or what they do to a [`Buffer`] demands an order. CPU: methods do the work at
-/// once, on the calling thread and the executor's.
+/// CUDA: methods only enqueue, unless they say that they wait. Work on different streams may
+/// overlap, unless one [waits](Self::wait) for the other or both use a [`Buffer`] that one of them
+/// writes. CPU: methods do the work at once, on the calling thread and the executor's.
 ///
-/// Threads may share a stream; their work then comes in some order. What goes wrong on a GPU shows at a later call, as
-/// [`DeviceError::Fault`]; with `WARPSMITH_SYNC=1` in the environment every launch is waited for.
+/// Threads may share a stream; their work then comes in some order. A fault on a GPU shows at a
+/// later call, as [`DeviceError::Fault`]; `WARPSMITH_SYNC=1` in the environment waits for every
+/// launch.
 #[derive(Debug)]
 pub struct Stream {
     device: Device,
@@ -36,24 +37,24 @@ enum Queue {
     Cuda(Arc<Lane<CudaStream>>),
     /// Held while something is done.
     Cpu(Mutex<()>),
-    /// Of the CPU: what is to be done later, by all streams of a capture.
+    /// CPU: recorded work of all streams of a capture.
     Recording(Arc<Mutex<Vec<Work>>>),
 }
 
 /// A kernel's body that has forgotten how long its arguments live. Dropping it leaves them alone.
 struct Body(Box<dyn Fn() + Sync>);
 
-// SAFETY: it is called by shared references, and not even when dropped is there more to it than freeing a box.
+// SAFETY: the closure is `Sync` and only called through shared references; dropping it frees a box
+// and nothing else.
 unsafe impl Send for Body {}
 
 impl Body {
-    /// # Safety
-    /// What the body points to is there whenever it is called.
+    /// # Safety Everything that the body borrows is alive whenever it is called.
     unsafe fn new<'a, F: Fn() + Sync + 'a>(body: F) -> Self {
         let body = ManuallyDrop::new(body);
         let body: Box<dyn Fn() + Sync + 'a> = Box::new(move || (*body)());
-        // SAFETY: the two types differ in the lifetime alone, and what a call needs is there, by the contract of this
-        // function.
+        // SAFETY: the types differ in the lifetime alone; by this function's contract the borrows
+        // are alive at each call.
         Body(unsafe { std::mem::transmute::<Box<dyn Fn() + Sync + 'a>, Box<dyn Fn() + Sync>>(body) })
     }
 
@@ -103,7 +104,7 @@ impl Stream {
         if let Queue::Cuda(lane) = &self.queue { Some(&lane.queue) } else { None }
     }
 
-    /// What it and the other streams of its capture have recorded on the CPU.
+    /// Returns the work recorded on the CPU by all streams of its capture.
     pub(super) fn take_recorded(&self) -> Vec<Work> {
         match &self.queue {
             Queue::Recording(work) => std::mem::take(&mut *lock(work)),
@@ -198,8 +199,9 @@ impl Stream {
                 let accesses = arguments.memory().iter().filter_map(|(memory, writes)| {
                     Some(Access { page: memory.page?, bytes: memory.bytes.clone(), writes: *writes })
                 });
-                // SAFETY: the image is one of the kernel's own crate, built from its source, as whoever declared it has
-                // promised. `bind` made the arguments for the kernel, of buffers of this device.
+                // SAFETY: the image belongs to the kernel's own crate and was built from its
+                // source, as its declaration promises. `bind` made the arguments for the kernel, of
+                // buffers of this device.
                 enqueue(lane, accesses, &|stream| unsafe { stream.launch(module, kernel, arguments, config) })?;
                 Ok(false)
             }
@@ -533,14 +535,16 @@ impl Stream {
                 }
                 Ok(())
             }
-            // What the CPU is to do is done at once, so the wait has to be now; and what it has recorded is done.
+            // The CPU works at once, so the wait has to be now; work that a CPU event recorded is
+            // done.
             (_, Kind::Cuda { .. }) => event.synchronize(),
             (_, Kind::Cpu(_)) => Ok(()),
         }
     }
 
-    /// Lets what is enqueued from now on wait for what `other` was told until now. Of two streams of one
-    /// [capture](Device::capture_branches), either may wait for the other; a captured stream waits for no other ones.
+    /// Makes later work wait for everything enqueued on `other` so far. Streams of one
+    /// [capture](Device::capture_branches) may wait for each other; a captured stream can't wait
+    /// for others.
     ///
     /// # Errors
     /// [`DeviceError::InCapture`], and what earlier work on the devices came to.
@@ -553,15 +557,15 @@ impl Stream {
                 others.queue.record(&reached)?;
                 own.queue.wait(&reached)
             }
-            // What branches record is done in the order in which it was recorded.
+            // Branches on the CPU run in the order of recording.
             (Queue::Recording(own), Queue::Recording(others), _) if Arc::ptr_eq(own, others) => Ok(()),
             _ if std::ptr::eq(self, other) => Ok(()),
             _ => self.wait(&other.record()?),
         }
     }
 
-    /// The driver's handle of the stream, by which other libraries know it; `None` on the CPU. It is good as long as
-    /// the stream lives.
+    /// Returns the driver's handle of the stream, for other libraries; `None` on the CPU. It is
+    /// valid as long as the stream lives.
     pub fn handle(&self) -> Option<u64> {
         self.cuda().map(CudaStream::handle)
     }
@@ -604,10 +608,9 @@ impl Stream {
         }
     }
 
-    /// Whether all is done.
+    /// Returns true if all work is done.
     ///
-    /// # Errors
-    /// [`DeviceError::Fault`] where a kernel went wrong.
+    /// # Errors [`DeviceError::Fault`] if a kernel failed.
     pub fn is_done(&self) -> Result<bool, DeviceError> {
         self.at_once("a question for what is done")?;
         match &self.queue {
@@ -623,7 +626,8 @@ impl Stream {
         }
     }
 
-    /// How long the device takes for what `work` enqueues here, in milliseconds; waits for it.
+    /// Waits for the work that `work` enqueues here, and returns the device's time for it in
+    /// milliseconds.
     ///
     /// CUDA: between two events, so that the host's part counts only where the device waits for it.
     ///
@@ -720,7 +724,7 @@ fn enqueue(
     work: &dyn Fn(&CudaStream) -> Result<(), DeviceError>,
 ) -> Result<(), DeviceError> {
     if lane.queue.is_captured() {
-        // Nothing happens yet, and whoever launches the graph sees to the order.
+        // Nothing runs yet; the caller of `Graph::launch` is responsible for the order.
         return work(&lane.queue);
     }
     let wait = |other: &CudaStream| {

@@ -1,4 +1,4 @@
-//! Descriptions of tensors, by which kernels copy boxes of them: see [`cuda_std::tensor`].
+//! Tensor descriptors, with which kernels copy boxes: see [`cuda_std::tensor`].
 
 use super::buffer::{Buffer, View, ViewMut};
 use super::{Device, DeviceError, Inner};
@@ -6,10 +6,10 @@ use bytemuck::Pod;
 use cuda_std::launch::{Arguments, IntoParam, RawPtr};
 use cuda_std::tensor::{self, Descriptor, Layout, Swizzle};
 
-/// Where the elements of an array of `RANK` dimensions are, 1 to 3, and which boxes of them are copied.
+/// Layout of an array of `RANK` dimensions (1 to 3) and of the boxes copied from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorLayout<const RANK: usize> {
-    /// How many elements there are in each dimension; in the first they follow each other.
+    /// Number of elements in each dimension; the first is contiguous.
     pub extents: [usize; RANK],
     /// From one element to the next in each dimension, in elements: 1 in the first.
     pub strides: [usize; RANK],
@@ -20,7 +20,7 @@ pub struct TensorLayout<const RANK: usize> {
 }
 
 impl<const RANK: usize> TensorLayout<RANK> {
-    /// An array without gaps, of which boxes aren't swizzled.
+    /// Describes an array without gaps, with boxes that aren't swizzled.
     pub fn dense(extents: [usize; RANK], tile: [u32; RANK]) -> Self {
         let mut strides = [1; RANK];
         for i in 1..RANK {
@@ -99,7 +99,7 @@ pub trait Elements {
     /// The elements' size, in bytes.
     #[doc(hidden)]
     const ELEMENT: usize;
-    /// Whether boxes are stored to them.
+    /// True if kernels store boxes to it.
     #[doc(hidden)]
     const STORED: bool;
     /// Their device, the address of the first, and their number.

@@ -1,8 +1,8 @@
-//! How many threads of the machine do the CPU's work.
+//! Number of threads that do the CPU's work.
 //!
-//! Kernels on the CPU backend run on the threads of [`simt`], and what the host does itself (files, generators,
-//! matrices put in place) on those of `rayon`. Both pools belong to the process, and both have as many threads as
-//! [`count`] says. That is, by the first of these that is there:
+//! Kernels on the CPU backend run on the threads of [`simt`], and what the host does itself (files,
+//! generators, matrices put in place) on those of `rayon`. Both pools belong to the process and
+//! have [`count`] threads. The first of these that is set decides:
 //! 1. what [`start`] was called with, such as an option of the program;
 //! 2. the environment variable `WARPSMITH_THREADS`, from 1 to [`MOST`];
 //! 3. `RAYON_NUM_THREADS`;
@@ -32,34 +32,35 @@ const VARIABLE: &str = "WARPSMITH_THREADS";
 
 /// The size of a thread's stack, in bytes.
 const STACK: usize = 2 << 20;
-/// What else a thread takes of the address space at its start, in bytes.
+/// Further address space that a thread takes at its start, in bytes.
 const BESIDE: usize = 256 << 10;
-/// What the C library's allocator reserves for a thread, in bytes. It matters where addresses are limited.
+/// Address space that the C library's allocator reserves per thread, in bytes. It matters if
+/// addresses are limited.
 const ARENA: usize = 64 << 20;
-/// What has to be left of the address space beside threads, in bytes.
+/// Address space to leave beside threads, in bytes.
 const REST: usize = 64 << 20;
 
-/// What was chosen, once it is.
+/// The chosen number, once it is chosen.
 static CHOSEN: Mutex<Option<usize>> = Mutex::new(None);
 
 /// Why the CPU can't work with so many threads.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ThreadsError {
-    /// What was given isn't a number of threads.
+    /// The given value isn't a number of threads.
     #[error("{what} is {value:?}; it is a number of threads from 1 to {MOST}")]
     Number {
-        /// Where it was given: `WARPSMITH_THREADS`, or `the number of threads`.
+        /// Source of the value: `WARPSMITH_THREADS`, or `the number of threads`.
         what: &'static str,
-        /// What was given.
+        /// The given value.
         value: String,
     },
     /// The pools have another number of threads since their first use.
     #[error("{wanted} threads are asked for, but the CPU's work is done by {chosen} since its start")]
     Late {
-        /// What was asked for.
+        /// Requested number.
         wanted: usize,
-        /// What it is.
+        /// Number in force.
         chosen: usize,
     },
     /// The system doesn't start so many threads.
@@ -69,17 +70,17 @@ pub enum ThreadsError {
         if *wanted == 1 { "" } else { "s" }
     )]
     NotStarted {
-        /// How many were to be started.
+        /// Number of threads to start.
         wanted: usize,
-        /// What the system says.
+        /// The system's reason.
         reason: String,
     },
 }
 
 /// Chooses the number of threads, and starts `rayon`'s. `wish` comes before the environment. Returns the number.
 ///
-/// To be called once, at the program's start. Where the program has made `rayon`'s global pool itself, that stays as it
-/// is.
+/// Call it once, at the program's start. If the program has made `rayon`'s global pool itself, that
+/// pool stays.
 ///
 /// # Errors
 /// [`ThreadsError`]: the wish or the environment variable isn't a number of threads, another number was chosen before,
@@ -102,7 +103,7 @@ pub fn start(wish: Option<usize>) -> Result<usize, ThreadsError> {
     }
 }
 
-/// How many threads do the CPU's work.
+/// Returns the number of threads that do the CPU's work.
 ///
 /// # Errors
 /// [`ThreadsError::Number`] where `WARPSMITH_THREADS` is not a valid number and [`start`] was called without one.
@@ -121,7 +122,7 @@ fn choose(wish: Option<usize>) -> Result<usize, ThreadsError> {
     let of_environment = |name| env::var_os(name).filter(|value| !value.is_empty()).map(|value| parse(name, &value));
     let wanted = match wish.map(Ok).or_else(|| of_environment(VARIABLE)) {
         Some(wanted) => wanted?,
-        // What `rayon` makes nothing of it doesn't heed.
+        // `rayon` ignores invalid values.
         None => match of_environment("RAYON_NUM_THREADS") {
             Some(Ok(wanted)) => wanted,
             _ => {
@@ -150,7 +151,7 @@ fn parse(what: &'static str, value: &OsStr) -> Result<usize, ThreadsError> {
     number.ok_or_else(|| ThreadsError::Number { what, value: value.to_string_lossy().into_owned() })
 }
 
-/// Starts a thread of `scope`. [`thread::Scope::spawn`] panics where the system has none left.
+/// Starts a thread of `scope`. [`thread::Scope::spawn`] panics if the system has none left.
 ///
 /// # Errors
 /// [`ThreadsError::NotStarted`].
@@ -162,7 +163,7 @@ pub fn spawn<'scope, T: Send + 'scope>(
     start_one(name, |builder| builder.spawn_scoped(scope, work))
 }
 
-/// Starts a thread that nobody has to wait for. [`thread::spawn`] panics where the system has none left.
+/// Starts a detached thread. [`thread::spawn`] panics if the system has none left.
 ///
 /// # Errors
 /// [`ThreadsError::NotStarted`].

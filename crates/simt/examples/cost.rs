@@ -1,4 +1,4 @@
-//! What the executor costs: `cargo run --release -p warpsmith-simt --example cost`.
+//! Measures the executor's cost: `cargo run --release -p warpsmith-simt --example cost`.
 
 use simt::{Executor, Launch, Schedule, current};
 use std::hint::black_box;

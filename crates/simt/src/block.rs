@@ -1,10 +1,11 @@
 //! One block: its threads' turns on one OS thread.
 //!
 //! Threads run one after another on the worker's own stack, called like a function. When one of them waits, its wait
-//! *is* the scheduler ([`Block::drive`]): it runs the others as fibres, each on a stack of its own, and returns once it
-//! is that thread's turn again. A fibre that waits switches back to whoever drives, which is the wait of the thread on
-//! the worker's stack or, after that thread has returned, [`Block::run`]. So there is at most one thread on the
-//! worker's stack, and fibres exist only for threads that run while another waits.
+//! *is* the scheduler ([`Block::drive`]): it runs the others as fibres, each on its own stack, and
+//! returns when the thread's turn comes again. A fibre that waits switches back to the driver: the
+//! wait of the thread on the worker's stack or, after that thread has returned, [`Block::run`]. So
+//! there is at most one thread on the worker's stack, and fibres exist only for threads that run
+//! while another waits.
 //!
 //! In checked runs every thread is a fibre.
 //!
@@ -43,7 +44,7 @@ use sync::{Barrier, NamedBarrier, Warp};
 
 type Fibre = Coroutine<(), (), (), Stack>;
 
-/// How many preemption points a thread may pass in one turn under [`Schedule::InOrder`].
+/// Number of preemption points that a thread may pass in one turn under [`Schedule::InOrder`].
 const TURN: u32 = 1 << 16;
 
 /// After this many turns a worker checks whether the launch has failed elsewhere.
@@ -55,11 +56,11 @@ pub(crate) struct Block<'a> {
     buffers: &'a Buffers,
     threads: u32,
     seed: Option<u64>,
-    /// What the block is of a cluster, if it is in one.
+    /// The block's place in its cluster, if it is in one.
     member: Option<Member<'a>>,
     /// Of threads that have arrived at the cluster's barrier and not waited; shorter where nobody has come there.
     arrivals: RefCell<Vec<cluster::Arrival>>,
-    /// How many threads wait at the cluster's barrier.
+    /// Number of threads that wait at the cluster's barrier.
     at_cluster: Cell<u32>,
     /// The launch came from a destructor during a panic, which says nothing about this block's threads.
     launched_in_panic: bool,
@@ -72,9 +73,9 @@ pub(crate) struct Block<'a> {
 
     /// Some thread has waited, so that `Sched` and the slots are valid.
     scheduled: Cell<bool>,
-    /// How many threads have started; only while not `scheduled`.
+    /// Number of threads that have started; only while not `scheduled`.
     started: Cell<u32>,
-    /// How many threads have returned.
+    /// Number of threads that have returned.
     done: Cell<u32>,
     turns: Cell<u32>,
 
@@ -87,7 +88,7 @@ pub(crate) struct Block<'a> {
     checks: BlockChecks,
 }
 
-/// What a worker keeps from block to block and, in a thread-local, from launch to launch.
+/// Buffers that a worker keeps from block to block and, in a thread-local, from launch to launch.
 #[derive(Default)]
 pub(crate) struct Buffers {
     slots: OnceCell<Box<[Slot]>>,
@@ -101,11 +102,12 @@ struct Slot {
     index: Cell<Dim3>,
     /// The fibre, if the thread is one. Only the driving thread touches it: see [`Block::resume`].
     fibre: UnsafeCell<Option<Fibre>>,
-    /// How it suspends, if it is a fibre. Null while it has not started, has returned, or runs on the worker's stack.
+    /// Its means to suspend, if it is a fibre. Null while it has not started, has returned, or runs
+    /// on the worker's stack.
     yielder: Cell<*const Yielder<(), ()>>,
     /// The addresses of the fibre's stack, from the guard page's first.
     stack: Cell<(usize, usize)>,
-    /// Whether it has been left where it is, before an access that must not be.
+    /// True if it was abandoned before a wrong access.
     #[cfg(simt_check)]
     stopped: Cell<bool>,
 }
@@ -413,7 +415,8 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Whether the running thread may wait: not while it unwinds. Where the block has failed it is unwound.
+    /// Returns false if the running thread may not wait because it unwinds. If the block has
+    /// failed, unwinds it.
     #[inline]
     fn may_wait(&self) -> bool {
         if thread::panicking() && !self.launched_in_panic {
@@ -437,7 +440,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// What checked runs ask.
+/// Queries of checked runs.
 #[cfg(simt_check)]
 impl Block<'_> {
     pub(crate) fn checks(&self) -> &BlockChecks {
@@ -480,7 +483,7 @@ impl Block<'_> {
             .find_map(|(rank, (base, _))| Some(format!("{} of block {rank} of the cluster", own.name(address, base)?)))
     }
 
-    /// The other block of the cluster in whose shared memory the address is.
+    /// Returns the other block of the cluster whose shared memory holds the address.
     pub(crate) fn owner(&self, address: usize) -> Option<u64> {
         let Member { cluster, rank: own } = self.member?;
         let rank = cluster.checks.shared().position(|(base, _)| shared::addresses(base).contains(&address))? as u32;
@@ -518,7 +521,7 @@ impl Block<'_> {
     }
 }
 
-/// What [`crate::current`] asks.
+/// Queries of [`crate::current`].
 impl Block<'_> {
     /// The running thread.
     pub(crate) fn place(&self) -> Box<Place> {
@@ -529,7 +532,7 @@ impl Block<'_> {
         *self.last_panic.borrow_mut() = Some((message.to_owned(), location));
     }
 
-    /// What a signal comes upon, in a line. It is called in the signal's handler.
+    /// Describes the running thread in a line, for a signal's handler.
     #[cfg(unix)]
     pub(crate) fn report(&self, out: &mut impl fmt::Write, signal: &str, address: Option<usize>) -> fmt::Result {
         let (kernel, block, thread) = (self.grid.launch.kernel, self.block_idx(), self.thread_idx());
@@ -659,7 +662,7 @@ thread_local! {
 impl Buffers {
     /// This OS thread's buffers, or new ones.
     pub(crate) fn take() -> Taken {
-        // There are none in the destructors of a thread's locals either.
+        // A thread's destructors find no buffers either.
         Taken(Some(KEPT.try_with(Cell::take).ok().flatten().unwrap_or_default()))
     }
 }
@@ -679,7 +682,7 @@ impl Drop for Taken {
     fn drop(&mut self) {
         if let Some(buffers) = self.0.take() {
             stack::give(&mut buffers.stacks.borrow_mut());
-            // Where the thread's locals are gone already, the buffers go too.
+            // If the thread's locals are gone already, so are the buffers.
             let _ = KEPT.try_with(|kept| kept.set(Some(buffers)));
         }
     }

@@ -8,16 +8,16 @@ use std::sync::{Barrier, Mutex, PoisonError};
 /// The most blocks of a cluster that every GPU with clusters takes.
 pub const MAX_CLUSTER: u64 = 8;
 
-/// What the OS threads share that run clusters together, one after another.
+/// State shared by the OS threads that run clusters together, one after another.
 pub(crate) struct Cluster {
     pub(crate) dim: Dim3,
-    /// The number of the cluster under way; beyond the last where there is none.
+    /// Number of the running cluster; beyond the last if there is none.
     next: AtomicU64,
-    /// Where the OS threads wait for each other.
+    /// Barrier of the OS threads.
     gate: Barrier,
     /// The shared memory of each block, by rank.
     shared: Box<[AtomicPtr<u8>]>,
-    /// How often all threads have met.
+    /// Number of completed meetings of all threads.
     met: AtomicU64,
     meeting: Mutex<Meeting>,
     #[cfg(simt_check)]
@@ -79,7 +79,7 @@ impl Cluster {
         self.shared[rank as usize].store(base, Ordering::Relaxed);
     }
 
-    /// Where the shared memory of the block of this rank is.
+    /// Returns the base of the shared memory of the block of this rank.
     pub(crate) fn shared(&self, rank: u32) -> Option<*mut u8> {
         self.shared.get(rank as usize).map(|base| base.load(Ordering::Relaxed))
     }

@@ -1,8 +1,9 @@
-//! What device code asks while a body runs: who it is, its block's memory, and to wait for others.
+//! Queries of device code while a body runs: its indices, its block's memory, and waits for others.
 //!
 //! Outside a kernel each function panics, save [`is_active`], [`preemption_point`] and [`atomic`].
 //!
-//! In checked runs nothing here is inlined into kernels: what the executor does isn't the kernel's doing.
+//! In checked runs nothing here is inlined into kernels, so the executor's accesses aren't taken
+//! for the kernel's.
 
 use crate::block::{BarrierKind, Block};
 use crate::error::Place;
@@ -123,7 +124,7 @@ pub fn linear_thread() -> u32 {
     block().linear_thread()
 }
 
-/// Whether a kernel is running on this OS thread.
+/// Returns true if a kernel is running on this OS thread.
 #[cfg_attr(not(simt_check), inline)]
 pub fn is_active() -> bool {
     get().is_some()
@@ -179,7 +180,8 @@ pub fn cluster_rank() -> u32 {
     block().cluster_rank()
 }
 
-/// Where what is at `address` in the block's shared memory is in that of block `rank` of its cluster.
+/// Maps an address in the block's shared memory to the same place in that of block `rank` of its
+/// cluster.
 #[track_caller]
 pub fn cluster_map(address: *mut u8, rank: u32) -> *mut u8 {
     block().cluster_map(address, rank, Location::caller())
@@ -205,8 +207,8 @@ pub fn named_barrier(number: u32, threads: u32, wait: bool) {
     block().named_barrier(number, threads, wait, Location::caller());
 }
 
-/// Waits until the lanes of `mask`, of which the caller must be one, are here with the same `mask` and `op`, and
-/// returns what each of them passed, by lane (0 for lanes outside `mask`).
+/// Waits until the lanes of `mask`, of which the caller must be one, are here with the same `mask`
+/// and `op`, and returns their values by lane (0 for lanes outside `mask`).
 ///
 /// `op` names the operation (`"shfl"`, `"ballot"`, ...) in errors.
 #[cfg_attr(not(simt_check), inline(always))]

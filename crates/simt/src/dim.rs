@@ -24,7 +24,7 @@ impl Dim3 {
         (self.x as u64 * self.y as u64).saturating_mul(self.z as u64)
     }
 
-    /// Whether parts of the extent `part` fill this one.
+    /// Returns true if parts of the extent `part` fill this one.
     pub const fn is_multiple_of(self, part: Self) -> bool {
         self.x.is_multiple_of(part.x) && self.y.is_multiple_of(part.y) && self.z.is_multiple_of(part.z)
     }

@@ -1,4 +1,4 @@
-//! What can go wrong with a launch.
+//! Errors of launches.
 
 use crate::Dim3;
 use std::fmt;
@@ -21,7 +21,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a launch failed. Where several blocks of a launch fail, the error is that of the first of them.
+/// Reason for a failed launch. If several blocks fail, it is the first block's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimtError {
@@ -30,7 +30,7 @@ pub enum SimtError {
     InvalidLaunch {
         /// The kernel's name.
         kernel: String,
-        /// What is wrong, as a clause.
+        /// The reason, as a clause.
         reason: String,
     },
 
@@ -53,9 +53,9 @@ pub enum SimtError {
         at: Box<Place>,
         /// The barrier's name.
         barrier: &'static str,
-        /// Where that thread waits, in the source.
+        /// Source location where that thread waits.
         location: &'static Location<'static>,
-        /// How many threads wait.
+        /// Number of threads that wait.
         waiting: u32,
         /// One of the threads that have returned.
         left: Dim3,
@@ -72,13 +72,13 @@ pub enum SimtError {
         at: Box<Place>,
         /// The barrier that it reached.
         barrier: &'static str,
-        /// Where in the source.
+        /// Source location.
         location: &'static Location<'static>,
-        /// The barrier at which others waited.
+        /// Barrier where other threads waited.
         other: &'static str,
-        /// Where in the source one of those waited.
+        /// Source location of one of the waiting threads.
         other_location: &'static Location<'static>,
-        /// How many of them there were.
+        /// Number of waiting threads.
         waiting: u32,
     },
 
@@ -94,21 +94,21 @@ pub enum SimtError {
         at: Box<Place>,
         /// The barrier's name.
         barrier: &'static str,
-        /// Where that thread waits, in the source.
+        /// Source location where that thread waits.
         barrier_location: &'static Location<'static>,
-        /// How many threads wait at the barrier.
+        /// Number of threads at the barrier.
         at_barrier: u32,
         /// One of the threads that wait in an exchange.
         exchanging: Dim3,
         /// The exchange's name.
         op: &'static str,
-        /// Where in the source that thread waits.
+        /// Source location where that thread waits.
         location: &'static Location<'static>,
         /// The exchange's mask.
         mask: u32,
         /// A lane of the mask that has not come.
         lane: u32,
-        /// How many threads wait in exchanges.
+        /// Number of threads that wait in exchanges.
         in_exchanges: u32,
     },
 
@@ -119,7 +119,7 @@ pub enum SimtError {
         at: Box<Place>,
         /// The exchange's name.
         op: &'static str,
-        /// Where in the source that thread waits.
+        /// Source location where that thread waits.
         location: &'static Location<'static>,
         /// The exchange's mask.
         mask: u32,
@@ -137,13 +137,13 @@ pub enum SimtError {
         at: Box<Place>,
         /// The exchange's name.
         op: &'static str,
-        /// Where in the source.
+        /// Source location.
         location: &'static Location<'static>,
         /// The exchange's mask.
         mask: u32,
         /// The lane that does not exist.
         lane: u32,
-        /// How many threads the block has.
+        /// Number of threads of the block.
         threads: u32,
     },
 
@@ -154,7 +154,7 @@ pub enum SimtError {
         at: Box<Place>,
         /// The exchange's name.
         op: &'static str,
-        /// Where in the source.
+        /// Source location.
         location: &'static Location<'static>,
         /// The exchange's mask.
         mask: u32,
@@ -174,11 +174,11 @@ pub enum SimtError {
         at: Box<Place>,
         /// The exchange that it entered.
         op: &'static str,
-        /// Where in the source.
+        /// Source location.
         location: &'static Location<'static>,
         /// Its mask.
         mask: u32,
-        /// The exchange in which lanes waited that it needs.
+        /// Exchange in which the missing lanes waited.
         other: &'static str,
         /// Its mask.
         other_mask: u32,
@@ -191,7 +191,7 @@ pub enum SimtError {
         at: Box<Place>,
         /// The panic's message.
         message: String,
-        /// Where in the source (`file:line:column`), where known.
+        /// Source location (`file:line:column`), if known.
         location: Option<String>,
     },
 
@@ -201,11 +201,12 @@ pub enum SimtError {
     Fault {
         /// The thread.
         at: Box<Place>,
-        /// What it said.
+        /// The panic's message.
         message: String,
     },
 
-    /// Two accesses of which one writes, which nothing puts in order. [Checked runs](crate#checked-runs) find it.
+    /// Two unordered accesses to the same bytes, at least one of them a write. [Checked
+    /// runs](crate#checked-runs) find it.
     #[error(transparent)]
     Race(Box<Race>),
 
@@ -219,7 +220,7 @@ pub enum SimtError {
     NoStack {
         /// The thread.
         at: Box<Place>,
-        /// What the system said.
+        /// The system's reason.
         reason: String,
     },
 }
@@ -235,17 +236,17 @@ pub enum SimtError {
 pub struct Race {
     /// The thread whose turn came later in this run.
     pub at: Place,
-    /// What it does, as a verb.
+    /// The access, as a verb.
     pub access: &'static str,
-    /// Where in the source.
+    /// Source location.
     pub location: String,
     /// The other thread.
     pub other: Place,
-    /// What that one does.
+    /// The other access, as a verb.
     pub other_access: &'static str,
-    /// Where in the source.
+    /// Source location of the other access.
     pub other_location: String,
-    /// Which memory, in words.
+    /// The memory, in words.
     pub memory: String,
     /// Why the two are in no order, as a clause.
     pub cause: &'static str,
@@ -258,15 +259,15 @@ pub struct Race {
 pub struct BadAccess {
     /// The thread.
     pub at: Place,
-    /// What it does, as a verb.
+    /// The access, as a verb.
     pub access: &'static str,
-    /// How many bytes.
+    /// Number of bytes.
     pub bytes: usize,
     /// The address of the first.
     pub address: usize,
-    /// Where in the source.
+    /// Source location.
     pub location: String,
-    /// What is wrong, as a clause.
+    /// The problem, as a clause.
     pub problem: String,
 }
 

@@ -27,12 +27,12 @@ pub struct Executor {
 /// threads.
 const MANY_THREADS: u64 = 4096;
 
-/// How long a small grid may take before the calling thread asks for help all the same.
+/// Time after which the calling thread asks for help with a small grid.
 const PATIENCE: Duration = Duration::from_micros(20);
 
 impl Executor {
-    /// An executor that runs up to `workers` blocks at a time: from one to [`MAX_WORKERS`]. Where the system doesn't
-    /// start as many threads it makes do with fewer.
+    /// Makes an executor that runs up to `workers` blocks at a time, from one to [`MAX_WORKERS`].
+    /// If the system refuses to start that many threads, it uses fewer.
     pub fn new(workers: usize) -> Self {
         Self { workers: workers.clamp(1, MAX_WORKERS), schedule: Schedule::InOrder }
     }
@@ -42,7 +42,7 @@ impl Executor {
         Self { schedule, ..self }
     }
 
-    /// How many blocks it runs at a time.
+    /// Returns the number of blocks that it runs at a time.
     pub fn workers(&self) -> usize {
         self.workers
     }
@@ -146,7 +146,7 @@ impl Executor {
         let most = usize::try_from(grid.blocks / size as u64).unwrap_or(usize::MAX).min(workers / size).max(1);
         let (granted, _reservation) = Reservation::new(most * size, launch.block.count() as usize);
         let groups: Vec<Cluster> = (0..(granted / size).max(1)).map(|_| Cluster::new(cluster)).collect();
-        // How many groups have all of their threads. The others' go home.
+        // Number of groups whose threads are complete. The other threads leave.
         let whole = OnceLock::new();
         thread::scope(|scope| {
             let (grid, groups, whole) = (&grid, &groups, &whole);

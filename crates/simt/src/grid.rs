@@ -11,9 +11,9 @@ use std::sync::{Mutex, PoisonError};
 pub struct Launch<'a> {
     /// The kernel's name, for errors.
     pub kernel: &'a str,
-    /// How many blocks.
+    /// Number of blocks.
     pub grid: Dim3,
-    /// How many threads in a block.
+    /// Number of threads per block.
     pub block: Dim3,
     /// Bytes of dynamic shared memory of a block.
     pub dynamic_shared: usize,
@@ -28,7 +28,7 @@ pub enum Schedule {
     /// In an order drawn anew at each turn, with turns that also end at atomics and volatile accesses. A block's order
     /// depends on the seed and the block's index alone.
     Random {
-        /// What the order is drawn from.
+        /// Seed of the order.
         seed: u64,
     },
 }
@@ -41,15 +41,16 @@ pub(crate) struct Grid<'a> {
     pub(crate) blocks: u64,
     /// All blocks run at once.
     pub(crate) cooperative: bool,
-    /// How often all blocks have met, how many have come to the next meeting, and how many have returned.
+    /// Number of meetings of all blocks, of arrivals at the next meeting, and of blocks that have
+    /// returned.
     met: AtomicU64,
     came: AtomicU64,
     returned: AtomicU64,
-    /// The first block that nobody has taken. An atomic counter hands blocks out in ascending order, so every earlier
-    /// block, for which one may wait, is done or under way.
+    /// First block not yet taken. Blocks are handed out in ascending order, so every earlier block,
+    /// which a later one may wait for, is done or running.
     next: AtomicU64,
     stop: AtomicBool,
-    /// The shared arrays of blocks in clusters, in the order in which the first came to each: key, size and alignment.
+    /// Shared arrays of blocks in clusters, in the order of first use: key, size and alignment.
     arrays: Mutex<Vec<(usize, usize, usize)>>,
     #[cfg(simt_check)]
     pub(crate) checks: crate::check::Checks,
@@ -107,7 +108,7 @@ impl<'a> Grid<'a> {
         arrays.clone()
     }
 
-    /// How often all blocks have met.
+    /// Returns the number of meetings of all blocks.
     #[cfg(simt_check)]
     pub(crate) fn met(&self) -> u64 {
         self.met.load(Ordering::Acquire)
@@ -137,7 +138,7 @@ impl<'a> Grid<'a> {
         self.returned.fetch_add(1, Ordering::Release);
     }
 
-    /// Whether a block has failed, so that the others need not go on.
+    /// Returns true if a block has failed, so the others need not go on.
     pub(crate) fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
@@ -153,7 +154,7 @@ impl<'a> Grid<'a> {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// What became of the launch, once its workers are done.
+    /// Returns the result of the launch, once its workers are done.
     pub(crate) fn outcome(self) -> Result<(), SimtError> {
         match self.error.into_inner().unwrap_or_else(PoisonError::into_inner) {
             None => Ok(()),

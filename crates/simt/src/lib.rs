@@ -1,10 +1,10 @@
 //! Runs a grid of GPU-style threads on the CPU.
 //!
-//! An [`Executor`] takes a [`Launch`] (grid, block, dynamic shared memory) and a body, and calls the body once for each
-//! thread of the grid. While the body runs it asks [`current`] who it is, and waits there at block barriers and warp
-//! exchanges, with the meaning that they have on a GPU. Where a GPU would hang, the launch ends with a [`SimtError`]: a
-//! barrier that a thread never reaches because it waits elsewhere, a shuffle from a lane that left, lanes that disagree
-//! about a mask.
+//! An [`Executor`] takes a [`Launch`] (grid, block, dynamic shared memory) and a body, and calls
+//! the body once for each thread of the grid. While the body runs it queries [`current`] for its
+//! indices, and waits there at block barriers and warp exchanges, which mean the same as on a GPU.
+//! If a GPU would hang, the launch ends with a [`SimtError`]: a barrier that a thread never reaches
+//! because it waits elsewhere, a shuffle from a lane that left, lanes that disagree about a mask.
 //!
 //! Blocks run in parallel over OS threads. [`Executor::run_cooperative`] runs all of a launch's blocks at once, which
 //! can then wait for each other; [`Executor::run_clusters`] does so with clusters of a few blocks. The threads of one
@@ -12,10 +12,10 @@
 //! their own. A kernel without barriers costs one call per thread. [`Schedule::Random`] draws the order of the turns from
 //! a seed, so that a barrier left out shows as a wrong answer.
 //!
-//! A thread that runs while others wait has a stack of 256 KiB with a guard page below it. Errors end a launch by
-//! unwinding its threads, so a program needs `panic = "unwind"` to get them. The message of a body's panic is not
-//! printed: it is in the error. Where a signal ends the process (an access to memory that is not there, a stack that
-//! overflows, `abort`), a line on stderr names kernel, block and thread.
+//! A thread that runs while others wait has a stack of 256 KiB with a guard page below it. Errors
+//! end a launch by unwinding its threads, so a program needs `panic = "unwind"` to get them. The
+//! message of a body's panic is not printed: it is in the error. If a signal ends the process (an
+//! invalid access, a stack overflow, `abort`), a line on stderr names kernel, block and thread.
 //!
 //! # Checked runs
 //! A crate whose kernels are compiled by `cargo check-kernels` has every access of theirs checked: a race, or an access

@@ -1,5 +1,5 @@
-//! What is known of the memory that kernels access, for [checked runs](crate#checked-runs). Otherwise the functions do
-//! nothing.
+//! Registry of the memory that kernels access, for [checked runs](crate#checked-runs). In other
+//! runs the functions do nothing.
 
 use std::ops::Range;
 
@@ -8,11 +8,11 @@ use std::ops::Range;
 pub struct Memory {
     /// From the address of its first byte to that behind its last.
     pub bytes: Range<usize>,
-    /// Whether the kernel may write there. Where not, nobody does so during the launch.
+    /// True if the kernel may write there. Otherwise nobody writes there during the launch.
     pub writes: bool,
 }
 
-/// Notes an allocation of which nothing has been written.
+/// Notes an allocation without written bytes.
 #[inline]
 pub fn allocated(bytes: Range<usize>) {
     #[cfg(simt_check)]
@@ -30,7 +30,7 @@ pub fn written(bytes: Range<usize>) {
     let _ = bytes;
 }
 
-/// Notes that an allocation is freed, of which the first byte is at this address.
+/// Notes that the allocation at this address is freed.
 #[inline]
 pub fn freed(address: usize) {
     #[cfg(simt_check)]

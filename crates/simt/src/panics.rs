@@ -6,7 +6,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 use std::thread;
 
-/// What unwinds a thread whose block has failed already.
+/// Panic payload that unwinds a thread whose block has already failed.
 struct Abandoned;
 
 /// The messages of those panics of `core` that end the process. They come upon another panic.
@@ -22,7 +22,7 @@ pub(crate) fn abandon() -> ! {
 /// message and location, and returns false where no body is running.
 pub(crate) fn install_hook(note: fn(&str, Option<String>) -> bool) {
     static ONCE: Once = Once::new();
-    // A hook cannot be set during a panic, from whose destructors a launch may well come.
+    // A hook cannot be set during a panic, and destructors that run then may launch kernels.
     if !thread::panicking() {
         ONCE.call_once(|| {
             let previous = panic::take_hook();

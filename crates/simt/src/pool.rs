@@ -24,9 +24,9 @@ struct State {
 struct Task {
     id: u64,
     work: Work,
-    /// How many more helpers it wants.
+    /// Number of further helpers wanted.
     wanted: usize,
-    /// How many are working on it.
+    /// Number of helpers at work.
     active: usize,
 }
 

@@ -15,7 +15,7 @@ pub(crate) struct Turns {
     yielded: VecDeque<u32>,
     /// In order: those that have not had their first turn.
     unstarted: Range<u32>,
-    /// Who goes next, where that has been drawn already.
+    /// Thread drawn to go next, if any.
     chosen: Option<u32>,
     rng: Option<SmallRng>,
     taken: u32,
@@ -27,7 +27,7 @@ pub(crate) struct Turns {
 const FAIRNESS: u32 = 1024;
 
 impl Turns {
-    /// Starts a block anew, of whose `threads` the first `started` have had a turn.
+    /// Restarts with a block of `threads` threads; the first `started` have had a turn.
     pub(crate) fn reset(&mut self, threads: u32, started: u32, seed: Option<u64>) {
         self.ready.clear();
         self.yielded.clear();
@@ -53,12 +53,12 @@ impl Turns {
         self.ready.extend(threads);
     }
 
-    /// How many can run beside the thread whose turn it is.
+    /// Returns the number of other threads that can run.
     pub(crate) fn others(&self) -> usize {
         self.ready.len() + self.yielded.len() + self.unstarted.len()
     }
 
-    /// Whether nobody can run but the thread whose turn it is.
+    /// Returns true if no other thread can run.
     pub(crate) fn nobody_else(&self) -> bool {
         self.others() == 0
     }
@@ -87,7 +87,7 @@ impl Turns {
         switch
     }
 
-    /// Who goes next.
+    /// Returns the thread that goes next.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<u32> {
         if self.rng.is_some() {

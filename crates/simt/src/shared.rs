@@ -11,7 +11,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering::Relaxed},
 };
 
-/// What uninitialised shared memory is filled with, to show where it is read.
+/// Fill pattern of uninitialised shared memory, which makes reads of it visible.
 const POISON: u8 = 0xA5;
 
 /// Alignment of dynamic shared memory.
@@ -20,10 +20,10 @@ const DYNAMIC_ALIGN: usize = 16;
 /// The largest alignment that can be asked for.
 const MAX_ALIGN: usize = 4096;
 
-/// Bytes between two parts, by which an access beyond the end of one shows.
+/// Gap between two arrays, in bytes, so that an access beyond the end of one is detected.
 const GAP: usize = if cfg!(simt_check) { MAX_ALIGN } else { 0 };
 
-/// How many statics a block may have before they have no gaps between them.
+/// Number of statics that get gaps; further ones have none.
 const GAPS: usize = 64;
 
 /// The size of the allocation: there is a gap behind the dynamic part, too.
@@ -51,7 +51,7 @@ pub(crate) struct Shared {
     one_by_one: bool,
 }
 
-/// Which bytes of a block's shared memory have been written. Other blocks of its cluster write there, too.
+/// Written bytes of a block's shared memory. Other blocks of its cluster write there, too.
 #[cfg(simt_check)]
 #[derive(Clone)]
 pub(crate) struct Written(Arc<[AtomicBool]>);
@@ -100,7 +100,8 @@ impl Shared {
         }
     }
 
-    /// The dynamic part. Where it is empty the pointer is aligned, and not to be read through.
+    /// Returns the dynamic part. If it is empty, the pointer is aligned but must not be read
+    /// through.
     pub(crate) fn dynamic(&self) -> *mut u8 {
         match self.base {
             Some(base) if self.dynamic > 0 => base.as_ptr(),
@@ -140,7 +141,7 @@ impl Shared {
         Ok(at)
     }
 
-    /// Whether the block has memory for `key`.
+    /// Returns true if the block has memory for `key`.
     pub(crate) fn has(&self, key: *const ()) -> bool {
         self.statics.iter().any(|s| s.key == key)
     }
@@ -154,13 +155,14 @@ impl Shared {
         base.as_ptr()
     }
 
-    /// How many bytes behind the first the address is, which may be the end; `None` where it isn't in this memory.
+    /// Returns the offset of an address, in bytes, up to and including the end; `None` if it isn't
+    /// in this memory.
     pub(crate) fn offset(&self, address: *mut u8) -> Option<usize> {
         let offset = address.addr().checked_sub(self.base?.addr().get())?;
         (offset <= SIZE).then_some(offset)
     }
 
-    /// Takes the next `size` bytes, which the caller has checked to be there.
+    /// Takes the next `size` bytes. The caller has checked that they exist.
     fn carve(&mut self, size: usize) -> *mut u8 {
         assert!(size <= MAX_SHARED - self.used);
         let base = self.base();
@@ -185,7 +187,7 @@ impl Shared {
 
 #[cfg(simt_check)]
 impl Shared {
-    /// Where this memory is, and which of it has been written.
+    /// Returns the base of this memory and its written bytes.
     pub(crate) fn known(&self) -> Option<(usize, &Written)> {
         Some((self.base?.addr().get(), &self.written))
     }
@@ -229,7 +231,7 @@ impl Shared {
         }))
     }
 
-    /// What is at an address of shared memory with this base, in words.
+    /// Describes an address of shared memory with this base, in words.
     pub(crate) fn name(&self, address: usize, base: usize) -> Option<String> {
         let offset = address.checked_sub(base).filter(|&offset| offset < SIZE)?;
         let (first, size) = self.part(offset).ok()?;

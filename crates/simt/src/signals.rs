@@ -1,8 +1,9 @@
 //! Signals that end the process in the middle of a kernel: they say which kernel, block and thread it was.
 //!
-//! The handlers write one line, and pass the signal on to whoever had it before: the standard library's own, which
-//! knows the stacks of OS threads, or the program's. What a handler does here is safe in one: it allocates nothing,
-//! locks nothing, and reads what its own OS thread has written before.
+//! The handlers write one line, and pass the signal on to the previous handler: the standard
+//! library's own, which knows the stacks of OS threads, or the program's. What a handler does here
+//! is safe in one: it allocates nothing, locks nothing, and reads what its own OS thread has
+//! written before.
 
 use crate::current;
 use libc::{c_int, c_void, sigaction, siginfo_t};
@@ -20,15 +21,15 @@ const SIGNALS: [(c_int, &str); 5] = [
     (libc::SIGABRT, "SIGABRT"),
 ];
 
-/// Who had the signals before.
+/// Previous handlers.
 static PREVIOUS: OnceLock<[sigaction; SIGNALS.len()]> = OnceLock::new();
 
 /// Large enough for a report, the handler before, and both again where that one aborts. With AVX-512 the system alone
 /// puts more than 3 KiB there for each signal.
 const STACK_SIZE: usize = 64 * 1024;
 
-/// A stack for the handlers of an OS thread that has none, or a small one as from the standard library: a thread whose
-/// own stack is used up can't run them there.
+/// Stack for the handlers of an OS thread that has none, or only the standard library's small one.
+/// A thread whose own stack is exhausted can't run handlers on it.
 struct Stack(Option<Box<[MaybeUninit<u8>]>>);
 
 thread_local! {
@@ -99,7 +100,8 @@ impl Drop for Stack {
 
 extern "C" fn handle(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     let found = SIGNALS.iter().position(|&(known, _)| known == signal);
-    // SAFETY: the system passes a description of the signal; for those that an access brings about it has the address.
+    // SAFETY: the system passes a description of the signal; for signals caused by an access it has
+    // the address.
     let address = matches!(signal, libc::SIGSEGV | libc::SIGBUS).then(|| unsafe { (*info).si_addr() }.addr());
     let mut line = Line { text: [0; 1024], len: 0 };
     if current::report(&mut line, found.map_or("a signal", |i| SIGNALS[i].1), address).is_ok() && line.len > 0 {

@@ -17,7 +17,7 @@ pub(crate) type Stack = DefaultStack;
 /// Virtual; the system maps what is touched.
 pub(crate) const STACK_SIZE: usize = 256 * 1024;
 
-/// Of the guard page, at least.
+/// Least size of the guard page, in bytes.
 #[cfg(unix)]
 pub(crate) const GUARD: usize = 4096;
 
@@ -33,7 +33,8 @@ fn free() -> MutexGuard<'static, Vec<Stack>> {
     FREE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How many are moved at a time, to spare the lock. It is few, so that no worker holds many more than it uses.
+/// Number of stacks moved at a time, to spare the lock. It is small so that no worker holds many
+/// unused ones.
 const BATCH: usize = 32;
 
 /// Moves some free stacks into `stacks`, or else a new one.

@@ -1,4 +1,4 @@
-//! What a GPU only hangs on, and other ends of a launch.
+//! Launches that would hang a GPU, and other failures.
 
 mod common;
 

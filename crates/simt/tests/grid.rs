@@ -1,4 +1,4 @@
-//! Which threads run, and what they are told.
+//! The threads that run, and their indices.
 
 mod common;
 
@@ -135,7 +135,8 @@ fn shared_memory_belongs_to_the_block() {
                 let z = current::dynamic_shared().cast::<u32>();
                 assert_eq!(current::dynamic_shared_size(), 400);
                 assert_eq!((x as usize % 4, y as usize % 8, z as usize % 16), (0, 0, 0));
-                // SAFETY: 100 elements each, of which threads touch their own, and others only across a barrier.
+                // SAFETY: there are 100 elements each; threads touch their own, and others' only
+                // across a barrier.
                 unsafe {
                     x.add(t as usize).write(b * 1000 + t);
                     y.add(t as usize).write(u64::from(b * 2000 + t));

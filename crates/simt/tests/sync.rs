@@ -281,7 +281,7 @@ fn warps_that_leave_early_do_no_harm_without_a_barrier() {
     }
 }
 
-/// Each block adds its own number to its predecessor's sum, for which it spins.
+/// Each block spins for its predecessor's sum and adds its own number.
 fn look_back(executor: &Executor, blocks: u32, threads: u32, spin: fn()) {
     let sums: Vec<AtomicU64> = (0..blocks).map(|_| AtomicU64::new(u64::MAX)).collect();
     executor
@@ -500,7 +500,7 @@ fn half_a_block_returns_while_the_rest_meets_in_a_loop() {
                 sum.fetch_add(value, Ordering::Relaxed);
             })
             .unwrap();
-        // Of 64 threads 22 return after seven rounds.
+        // 22 of the 64 threads return after seven rounds.
         assert_eq!(sum.into_inner(), 4 * 42 * (7 * 64 + 3 * 42));
     }
 }

@@ -97,6 +97,13 @@ pub fn digits(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
+/// With at most so many decimals, and no zeros at their end: `0.25`, `3`.
+pub fn trimmed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,6 +123,10 @@ mod tests {
         );
         assert_eq!([0.0, 1e-9, 0.0371, 1.0].map(percent), ["0.00 %", "< 0.01 %", "3.71 %", "100.00 %"]);
         assert_eq!([0.5, 9.994, 9.997, 99.97, -5.48].map(digits), ["0.500", "9.99", "10.0", "100", "-5.48"]);
+        assert_eq!(
+            [(0.25, 3), (100.0, 0), (3.0, 2), (-0.001, 2)].map(|(value, decimals)| trimmed(value, decimals)),
+            ["0.25", "100", "3", "0"]
+        );
         assert_eq!(bandwidth(3_000_000, 1.0), "3.00");
         assert_eq!(bandwidth(3_000_000, 0.0), "");
         assert_eq!(rate(1_000_000, 10.0, ""), "100 M/s");

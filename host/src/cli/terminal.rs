@@ -7,6 +7,7 @@ use std::{
     io::{self, ErrorKind, IsTerminal as _, Write as _},
 };
 
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, ContentLineStyle, LineStyle, TableStyle, Width, presets};
 use serde::Serialize;
 use terminal_size::terminal_size_of;
 use tracing::Level;
@@ -47,6 +48,11 @@ const NARROW: usize = 12;
 const LONG_WORD: usize = 24;
 /// Blanks around each cell.
 const PADDING: usize = 2;
+/// A rule below the header, and nothing between columns.
+const RULES: TableStyle = TableStyle::new()
+    .header_lines(ContentLineStyle::none())
+    .header_separator(LineStyle::none().fill('═'))
+    .content_lines(ContentLineStyle::none());
 /// How wide what is printed may be: as `COLUMNS` says, else as the terminal is, else 80.
 pub fn width() -> usize {
     let said = env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse().ok());
@@ -56,12 +62,11 @@ pub fn width() -> usize {
 
 /// An empty table under `header`; the columns in `numbers` are aligned to the right, and their cells stay in one line.
 pub fn table<'a>(header: impl IntoIterator<Item = &'a str>, numbers: impl IntoIterator<Item = usize>) -> Table {
-    let mut columns: Vec<_> =
-        header.into_iter().map(|header| Column { header: header.to_owned(), number: false, cells: Vec::new() }).collect();
+    let mut columns: Vec<_> = header.into_iter().map(|header| Column { header: header.to_owned(), number: false }).collect();
     for index in numbers {
         columns[index].number = true;
     }
-    Table { columns, keys: 1 }
+    Table { columns, rows: Vec::new(), keys: 1 }
 }
 
 /// A table of steps by their names, times in ms and bytes moved, with a last row for all of them.
@@ -81,6 +86,7 @@ pub fn steps<'a>(steps: impl Iterator<Item = (&'a str, f64, u64)> + Clone) -> Ta
 #[derive(Clone, Debug)]
 pub struct Table {
     columns: Vec<Column>,
+    rows: Vec<Vec<String>>,
     keys: usize,
 }
 
@@ -88,7 +94,6 @@ pub struct Table {
 struct Column {
     header: String,
     number: bool,
-    cells: Vec<String>,
 }
 
 impl Table {
@@ -99,57 +104,56 @@ impl Table {
 
     /// Adds a row, with a cell for each column.
     pub fn add_row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
-        let mut cells = cells.into_iter();
-        for column in &mut self.columns {
-            column.cells.push(cells.next().map(Into::into).unwrap_or_default());
-        }
+        let mut row: Vec<String> = cells.into_iter().map(Into::into).collect();
+        row.resize(self.columns.len(), String::new());
+        self.rows.push(row);
     }
 
-    /// The parts that are no wider than `width`, if any such are: the columns of each and how wide they are.
-    fn parts(&self, width: usize) -> Vec<Vec<(&Column, usize)>> {
-        let keys = &self.columns[..self.keys.min(self.columns.len())];
-        let room = |columns: &[&Column]| width.saturating_sub(columns.iter().map(|column| column.least() + PADDING).sum());
-        let mut parts: Vec<Vec<&Column>> = vec![keys.iter().collect()];
-        for column in &self.columns[keys.len()..] {
+    /// The columns of each part, so that none is wider than `width` if that is possible.
+    fn parts(&self, width: usize) -> Vec<Vec<usize>> {
+        let least: Vec<_> = (0..self.columns.len()).map(|column| self.least(column) + PADDING).collect();
+        let mut parts: Vec<Vec<usize>> = vec![(0..self.keys.min(least.len())).collect()];
+        let keys = parts[0].clone();
+        for column in keys.len()..least.len() {
             let part = parts.last_mut().expect("there is a part to begin with");
-            if part.len() > keys.len() && room(part) < column.least() + PADDING {
-                parts.push(keys.iter().chain([column]).collect());
+            let taken: usize = part.iter().map(|&column| least[column]).sum();
+            if part.len() > keys.len() && taken + least[column] > width {
+                parts.push(keys.iter().copied().chain([column]).collect());
             } else {
                 part.push(column);
             }
         }
-        parts.into_iter().map(|columns| shared(columns, width)).collect()
+        parts
     }
 
-    /// As it is printed in this width: rules at the top, below the header and at the end, and nothing between columns.
+    /// Width that a column needs: numbers stay in one line, and words whole up to a length.
+    fn least(&self, column: usize) -> usize {
+        let Column { header, number } = &self.columns[column];
+        let word = |text: &str| text.split(' ').map(length).max().unwrap_or_default().min(LONG_WORD);
+        let cell = |text: &str| if *number { length(text) } else { word(text).max(length(text).min(NARROW)) };
+        self.rows.iter().map(|row| cell(&row[column])).chain([word(header)]).max().unwrap_or_default()
+    }
+
+    /// The text in this width: rules at the top, below the header and at the end.
     fn text(&self, width: usize) -> String {
-        let mut lines = Vec::new();
-        for part in self.parts(width) {
-            let rule = |mark: &str| mark.repeat(part.iter().map(|(_, width)| width + PADDING).sum());
-            lines.push(rule("─"));
-            lines.extend(row(part.iter().map(|&(column, width)| (column, width, &*column.header))));
-            lines.push(rule("═"));
-            for index in 0..self.columns[0].cells.len() {
-                lines.extend(row(part.iter().map(|&(column, width)| (column, width, &*column.cells[index]))));
+        let part = |columns: Vec<usize>| {
+            let mut table = comfy_table::Table::new();
+            table.load_style(RULES).set_content_arrangement(ContentArrangement::Dynamic).set_width(width as u16);
+            table.set_header(columns.iter().map(|&column| &self.columns[column].header));
+            table.add_rows(self.rows.iter().map(|row| columns.iter().map(|&column| &row[column])));
+            for (index, &column) in columns.iter().enumerate() {
+                let Some(shown) = table.column_mut(index) else { continue };
+                shown.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed((self.least(column) + PADDING) as u16)));
+                if self.columns[column].number {
+                    shown.set_cell_alignment(CellAlignment::Right);
+                }
             }
-            lines.push(rule("─"));
-        }
-        lines.join("\n")
-    }
-}
-
-/// The lines of a row: of each column, its width and its text.
-fn row<'a>(cells: impl Iterator<Item = (&'a Column, usize, &'a str)>) -> Vec<String> {
-    let cells: Vec<_> = cells.map(|(column, width, text)| (column.number, width, wrapped(text, width))).collect();
-    let height = cells.iter().map(|(.., lines)| lines.len()).max().unwrap_or_default();
-    let line = |index: usize| {
-        let cell = |&(number, width, ref lines): &(bool, usize, Vec<String>)| {
-            let text = lines.get(index).map_or("", String::as_str);
-            if number { format!(" {text:>width$} ") } else { format!(" {text:<width$} ") }
+            let text = table.to_string();
+            let rule = "─".repeat(text.lines().next().map_or(0, length));
+            format!("{rule}\n{text}\n{rule}")
         };
-        cells.iter().map(cell).collect::<String>()
-    };
-    (0..height).map(line).collect()
+        self.parts(width).into_iter().map(part).collect::<Vec<_>>().join("\n")
+    }
 }
 
 impl Display for Table {
@@ -158,67 +162,17 @@ impl Display for Table {
     }
 }
 
-impl Column {
-    /// How wide it is if nothing is broken into lines.
-    fn natural(&self) -> usize {
-        self.cells.iter().chain([&self.header]).map(|text| length(text)).max().unwrap_or_default()
-    }
-
-    /// How wide it has to be.
-    fn least(&self) -> usize {
-        let word = |text: &String| text.split(' ').map(length).max().unwrap_or_default().min(LONG_WORD);
-        let cell = |text: &String| if self.number { length(text) } else { word(text).max(length(text).min(NARROW)) };
-        self.cells.iter().map(cell).chain([word(&self.header)]).max().unwrap_or_default()
-    }
-}
-
-/// Columns with their widths: what is too much is taken from those that have the most to give.
-fn shared(columns: Vec<&Column>, width: usize) -> Vec<(&Column, usize)> {
-    let least: Vec<_> = columns.iter().map(|column| column.least()).collect();
-    let mut widths: Vec<_> = columns.iter().map(|column| column.natural()).collect();
-    let mut excess = widths.iter().map(|column| column + PADDING).sum::<usize>().saturating_sub(width);
-    while excess > 0 {
-        let Some(widest) = (0..widths.len()).filter(|&index| widths[index] > least[index]).max_by_key(|&index| widths[index])
-        else {
-            break;
-        };
-        widths[widest] -= 1;
-        excess -= 1;
-    }
-    columns.into_iter().zip(widths).collect()
-}
-
 fn length(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Text in lines of this many characters at most. Words that are longer are broken.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    if length(text) <= width {
-        return vec![text.to_owned()];
-    }
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let mut rest: Vec<char> = word.chars().collect();
-        loop {
-            let line = lines.last_mut().expect("there is a line to begin with");
-            let blank = usize::from(!line.is_empty());
-            if length(line) + blank + rest.len() <= width {
-                line.extend(std::iter::repeat_n(' ', blank).chain(rest));
-                break;
-            }
-            if line.is_empty() {
-                line.extend(rest.drain(..width.max(1)));
-            }
-            lines.push(String::new());
-        }
-    }
-    lines
-}
-
-/// Text in lines that fit, of which those after the first are indented.
+/// Breaks text into lines that fit, and indents all but the first.
 pub fn paragraph(text: &str) -> String {
-    wrapped(text, width() - 2).join("\n  ")
+    let mut table = comfy_table::Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(width() as u16);
+    table.add_row([text]);
+    let lines: Vec<_> = table.lines().map(|line| line.trim().to_owned()).collect();
+    lines.join("\n  ")
 }
 
 /// Starts the messages on stderr: none, info (`-v`) or debug (`-vv`).
@@ -305,12 +259,8 @@ mod tests {
     }
 
     #[test]
-    fn lines() {
-        assert_eq!(wrapped("  one two", 80), ["  one two"]);
-        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrapped("abcdefgh ij", 3), ["abc", "def", "gh", "ij"]);
-        assert_eq!(wrapped("", 3), [""]);
+    fn paragraphs() {
         let text = paragraph(&format!("a: {}", "word ".repeat(50)));
-        assert!(text.lines().skip(1).all(|line| line.starts_with("  w")), "{text}");
+        assert!(text.lines().count() > 1 && text.lines().skip(1).all(|line| line.starts_with("  w")), "{text}");
     }
 }

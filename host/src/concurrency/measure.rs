@@ -37,11 +37,6 @@ impl Spread {
         }
     }
 
-    /// Whether the two have no value in common: their difference is more than what runs differ by.
-    pub fn is_apart_from(&self, other: &Self) -> bool {
-        self.max < other.min || other.max < self.min
-    }
-
     /// The same in other units.
     pub fn map(self, convert: impl Fn(f64) -> f64) -> Self {
         Spread::of([self.median, self.min, self.max].map(convert).to_vec())
@@ -110,7 +105,5 @@ mod tests {
         assert_eq!(spread, Spread { median: 2.0, min: 1.0, max: 3.0 });
         assert_eq!(Spread::of(vec![5.0]), Spread { median: 5.0, min: 5.0, max: 5.0 });
         assert_eq!(spread.map(|ms| 6.0 / ms), Spread { median: 3.0, min: 2.0, max: 6.0 });
-        assert!(!spread.is_apart_from(&Spread::of(vec![3.0, 9.0])));
-        assert!(spread.is_apart_from(&Spread::of(vec![3.1, 9.0])) && Spread::of(vec![0.5]).is_apart_from(&spread));
     }
 }

@@ -41,6 +41,3 @@ pub const FIXED_TOTAL: usize = 2000;
 
 /// Threads, and kernels per second with the pieces in global and in constant memory, as the text gives them.
 pub const PLACEMENTS: [(usize, f64, f64); 3] = [(8, 83.0, 69.0), (16, 43.0, 36.0), (32, 22.0, 20.0)];
-
-/// How many times the turning that there is to do the notebook says that one phase does, for 500 poses.
-pub const CLAIMED_WASTE: f64 = 1000.0;

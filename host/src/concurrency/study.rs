@@ -80,13 +80,6 @@ pub struct BatchRow {
     pub total: f64,
 }
 
-impl Facts {
-    /// Whether it is a GPU rather than the CPU.
-    pub fn is_gpu(&self) -> bool {
-        self.backend == "cuda"
-    }
-}
-
 impl BatchRow {
     /// The notebook's kernel: one phase, global memory, interleaved tree.
     pub fn one_phase(&self) -> Spread {

@@ -7,23 +7,6 @@ use super::poses::Pose;
 /// Lanes of a warp.
 const WARP: usize = 32;
 
-/// Double-precision instructions of one intersection of two quads (`gpu_kernels::overlap::clip`), a fused
-/// multiplication and addition counting once: 4 half-planes of 4, 22 segments cut at 18 (of which 5 are the
-/// reciprocal's), 8 cross products of 3.
-pub const CLIP: f64 = 4.0 * 4.0 + 22.0 * 18.0 + 8.0 * 3.0;
-
-/// The same, of turning and moving a quad: 6 a vertex.
-pub const TRANSFORM: f64 = 24.0;
-
-/// The same, of moving one: 2 a vertex.
-const MOVE: f64 = 8.0;
-
-/// The same, of a sine and a cosine.
-const SIN_COS: f64 = 25.0;
-
-/// The same, of finding out whether two poses may overlap.
-const CULL: f64 = 7.0;
-
 /// What a launch has to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Work {
@@ -82,22 +65,6 @@ impl Work {
         work.two_phase_transforms = (first.len() + second.len()) as u64 * pieces;
         work.busy_lanes = if lane_steps > 0 { work.candidates as f64 / lane_steps as f64 } else { 0.0 };
         work
-    }
-
-    /// Double-precision instructions of one phase, counted from the source.
-    pub fn one_phase_instructions(&self) -> f64 {
-        self.comparisons as f64 * CULL
-            + self.candidates as f64 * SIN_COS
-            + self.one_phase_transforms as f64 * TRANSFORM
-            + self.clips as f64 * CLIP
-    }
-
-    /// The same, of two.
-    pub fn two_phase_instructions(&self) -> f64 {
-        self.comparisons as f64 * CULL
-            + self.two_phase_transforms as f64 * (TRANSFORM + SIN_COS / 4.0)
-            + self.one_phase_transforms as f64 * MOVE
-            + self.clips as f64 * CLIP
     }
 }
 

@@ -83,12 +83,6 @@ pub enum RulesError {
     /// Sparse matrices.
     #[error(transparent)]
     Spmv(#[from] crate::spmv::SpmvError),
-    /// Piecewise constant functions.
-    #[error(transparent)]
-    Pcf(#[from] crate::pcf::PcfError),
-    /// Matrices by blocks.
-    #[error(transparent)]
-    Engine(#[from] crate::engine::EngineError),
     /// The device.
     #[error(transparent)]
     Device(#[from] DeviceError),

@@ -16,7 +16,7 @@ use gpu_kernels::engine::{
 };
 use rayon::prelude::*;
 
-use super::{Block, Coverage, EngineError, Entry, Order, Writer, dense_len};
+use super::{Block, Coverage, EngineError, Entry, Order, Writer, dense_len, op::check_block};
 use crate::{
     device::{Buffer, Device, Stream, View, memory::memory},
     launch,
@@ -153,7 +153,7 @@ impl<T: Entry, R: RowReducer<T>> ByRows<T, R> {
     }
 
     fn entries<'a>(&self, slot: usize, block: &Block, entries: View<'a, T>) -> Result<BlockEntries<'a, T>, EngineError> {
-        block.check(self.shape, entries.len())?;
+        check_block(block, self.shape, entries.len())?;
         // None is above `MOST_ROWS`.
         let part = Part {
             row: block.rows.start as u32,
@@ -167,7 +167,7 @@ impl<T: Entry, R: RowReducer<T>> ByRows<T, R> {
 
     /// Reduces a block on one of the devices.
     fn add(&self, gpu: usize, block: &Block, entries: &[T]) -> Result<(), EngineError> {
-        block.check(self.shape, entries.len())?;
+        check_block(block, self.shape, entries.len())?;
         let (entries, stream) = (self.devices[gpu].upload(entries)?, self.devices[gpu].stream()?);
         self.place(gpu, 0, &stream, block, entries.as_view())?;
         stream.synchronize()?;

@@ -1,21 +1,20 @@
-//! Which blocks of a matrix are in its file: what a computation that was ended goes on from.
+//! Table of the blocks that are in a matrix's file: a computation that was ended goes on from it.
 
-use std::fmt;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{BlockScheduler, EngineError};
 use crate::files::{FileError, keep};
+use crate::ranks::Counter;
 
 /// Deals out the blocks of a matrix. By default a computation deals them to its own devices, from the first to the last.
 pub trait Queue: Sync {
-    /// Learns which blocks there are, before any is drawn, and says how many entries need no computing.
+    /// Learns which blocks there are, before any is drawn. Returns the number of entries that need no computing.
     ///
     /// # Errors
-    /// Where the queue is of other blocks, for example.
+    /// If the queue is of other blocks, for example.
     fn begin(&self, scheduler: &BlockScheduler) -> Result<usize, EngineError>;
 
     /// The index of a block to compute, each once; `None` when there are no more.
@@ -31,109 +30,112 @@ pub trait Queue: Sync {
     fn done(&self, index: usize) -> Result<(), EngineError>;
 }
 
-/// What a file starts its table of blocks with.
+/// First bytes of a file's table of blocks.
 const MAGIC: &[u8; 8] = b"WSBLOCKS";
-/// The size of the table without its blocks: [`MAGIC`], identity, side and number of blocks.
+/// Size of the table without its blocks, in bytes: [`MAGIC`], identity, side and number of blocks.
 const HEADER: usize = 32;
 
-/// A [`Queue`] of the blocks that are not yet in a file. Behind the array, the file has a table of a byte per block,
-/// which is 1 as soon as the block is in place.
+/// A [`Queue`] of the blocks that are not yet in a file. Behind the array, the file has a table with a byte per block,
+/// which becomes 1 as soon as the block is in place.
 ///
-/// A process may be killed at any time: what it has written stays. That a machine fails is another matter, as then the
-/// file and its table may be of different times.
-pub struct Checkpoint {
+/// A process may be killed at any time: what it has written stays. If the machine itself fails, the file and its table
+/// may be of different times.
+pub(super) struct Checkpoint {
     file: File,
     path: PathBuf,
-    /// Where the table is in the file.
+    /// Offset of the table in the file.
     at: u64,
-    /// What the matrix is of.
+    /// Hash that tells matrices apart.
     identity: u64,
-    /// The side of the blocks, and which were in place when the table was read or written.
-    found: OnceLock<(usize, Vec<u8>)>,
+    /// The table as it was read or written.
+    table: Option<Table>,
     next: AtomicUsize,
-    deal: Option<Deal>,
+    /// A counter that ranks share, in place of `next`.
+    shared: Option<Box<dyn Counter>>,
 }
 
-/// Gives each whole number once, in ascending order, to all that share it.
-type Deal = Box<dyn Fn() -> Result<usize, EngineError> + Send + Sync>;
+struct Table {
+    side: usize,
+    /// 1 for each block in place.
+    done: Vec<u8>,
+}
 
 impl Checkpoint {
-    /// Reads the table of a file that it follows at `at`, or prepares to write one. The `identity` tells matrices apart.
+    /// Reads the table at offset `at` of the file, if it has one.
     ///
     /// # Errors
-    /// Where the file can't be read, or its table is of another matrix.
-    pub(super) fn open(file: File, path: &Path, at: u64, identity: u64) -> Result<Self, EngineError> {
+    /// If the file can't be read, or its table is of another matrix.
+    pub fn open(file: File, path: &Path, at: u64, identity: u64) -> Result<Self, EngineError> {
         let io_error = |error| FileError::unwritten(path, error);
-        let found = OnceLock::new();
-        match file.metadata().map_err(io_error)?.len().checked_sub(at + HEADER as u64) {
-            None => {}
-            Some(blocks) => {
-                let mut header = [0; HEADER];
-                file.read_exact_at(&mut header, at).map_err(io_error)?;
-                let number = |i: usize| u64::from_le_bytes(std::array::from_fn(|k| header[8 * i + k]));
-                if header[..8] != MAGIC[..] || number(1) != identity || number(3) != blocks {
-                    let reason = "has a part of another matrix, or one that another version of this program computed; remove it to begin \
-                                  anew";
-                    return Err(FileError::new(path, reason).into());
-                }
-                let mut done = vec![0; usize::try_from(blocks).unwrap_or(0)];
-                file.read_exact_at(&mut done, at + HEADER as u64).map_err(io_error)?;
-                let _ = found.set((usize::try_from(number(2)).unwrap_or(0), done));
+        let mut table = None;
+        if let Some(blocks) = file.metadata().map_err(io_error)?.len().checked_sub(at + HEADER as u64) {
+            let mut header = [0; HEADER];
+            file.read_exact_at(&mut header, at).map_err(io_error)?;
+            let number = |i: usize| u64::from_le_bytes(std::array::from_fn(|k| header[8 * i + k]));
+            if header[..8] != MAGIC[..] || number(1) != identity || number(3) != blocks {
+                let reason =
+                    "has a part of another matrix, or one that another version of this program computed; remove it to begin anew";
+                return Err(FileError::new(path, reason).into());
             }
+            let mut done = vec![0; usize::try_from(blocks).unwrap_or(0)];
+            file.read_exact_at(&mut done, at + HEADER as u64).map_err(io_error)?;
+            table = Some(Table { side: usize::try_from(number(2)).unwrap_or(0), done });
         }
-        Ok(Checkpoint { file, path: path.to_owned(), at, identity, found, next: AtomicUsize::new(0), deal: None })
+        Ok(Checkpoint { file, path: path.to_owned(), at, identity, table, next: AtomicUsize::new(0), shared: None })
     }
 
-    /// The side of the blocks that some of are in place: for [`Settings::block_side`](super::Settings::block_side).
+    /// The side of the blocks that the table is of.
     pub fn block_side(&self) -> Option<usize> {
-        self.found.get().map(|(side, _)| *side)
+        self.table.as_ref().map(|table| table.side)
     }
 
-    /// How many blocks were in place when this was opened.
+    /// Number of blocks that were in place when this was opened.
     pub fn blocks_found(&self) -> usize {
-        self.found.get().map_or(0, |(_, done)| done.iter().filter(|&&done| done == 1).count())
+        self.table.as_ref().map_or(0, |table| table.done.iter().filter(|&&done| done == 1).count())
     }
 
-    /// Has processes that write to the same file deal out blocks by a counter that they share, instead of one's own. They
-    /// must all have [begun](Checkpoint::prepare) with the same blocks.
-    pub fn sharing(self, next: impl Fn() -> Result<usize, EngineError> + Send + Sync + 'static) -> Self {
-        Checkpoint { deal: Some(Box::new(next)), ..self }
-    }
-
-    /// Writes the table, if there is none, for blocks of this side: before other processes open it. From then on the file
-    /// stays, whatever happens.
+    /// Writes the table of these blocks, unless the file has it. From then on the file stays, whatever happens.
     ///
     /// # Errors
-    /// Where it can't be written, or the blocks that are in place have another side.
-    pub fn prepare(&self, scheduler: &BlockScheduler) -> Result<(), EngineError> {
-        let blocks = scheduler.blocks();
-        match self.found.get() {
-            Some((side, done)) if (*side, done.len()) != (scheduler.side(), blocks.len()) => {
-                let reason = format!(
-                    "has blocks of side {side}, and with the memory that there is they would be of side {}: give it as much as before, or \
-                     remove the file to begin anew",
-                    scheduler.side()
-                );
-                Err(FileError::new(&self.path, reason).into())
-            }
-            Some(_) => Ok(()),
-            None => {
-                let mut table = MAGIC.to_vec();
-                for number in [self.identity, scheduler.side() as u64, blocks.len() as u64] {
-                    table.extend(number.to_le_bytes());
-                }
-                table.resize(HEADER + blocks.len(), 0);
-                self.write(&table, self.at)?;
-                keep(&self.path);
-                // From now on others may write to it.
-                let _ = self.found.set((scheduler.side(), vec![0; blocks.len()]));
-                Ok(())
-            }
+    /// If it can't be written, or the blocks that are in place have another side.
+    pub fn prepare(&mut self, scheduler: &BlockScheduler) -> Result<(), EngineError> {
+        if self.table.is_some() {
+            return self.check(scheduler);
         }
+        let (side, blocks) = (scheduler.side(), scheduler.blocks().len());
+        let mut table = MAGIC.to_vec();
+        for number in [self.identity, side as u64, blocks as u64] {
+            table.extend(number.to_le_bytes());
+        }
+        table.resize(HEADER + blocks, 0);
+        self.write(&table, self.at)?;
+        keep(&self.path);
+        self.table = Some(Table { side, done: vec![0; blocks] });
+        Ok(())
     }
 
-    fn is_done(&self, index: usize) -> bool {
-        self.found.get().is_some_and(|(_, done)| done.get(index) == Some(&1))
+    /// Has ranks that write to the same file draw its blocks from this counter.
+    pub fn share(&mut self, counter: Box<dyn Counter>) {
+        self.shared = Some(counter);
+    }
+
+    /// An error unless the table is of these blocks.
+    fn check(&self, scheduler: &BlockScheduler) -> Result<(), EngineError> {
+        let found = self.table.as_ref().map(|table| (table.side, table.done.len()));
+        if found == Some((scheduler.side(), scheduler.blocks().len())) {
+            return Ok(());
+        }
+        let reason = format!(
+            "has blocks of side {}, and with the memory that there is they would be of side {}: give it as much as before, or remove the \
+             file to begin anew",
+            found.map_or(0, |(side, _)| side),
+            scheduler.side()
+        );
+        Err(FileError::new(&self.path, reason).into())
+    }
+
+    fn done_before(&self) -> &[u8] {
+        self.table.as_ref().map_or(&[], |table| &table.done)
     }
 
     fn write(&self, bytes: &[u8], at: u64) -> Result<(), EngineError> {
@@ -141,30 +143,27 @@ impl Checkpoint {
     }
 }
 
-impl fmt::Debug for Checkpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Checkpoint").field("path", &self.path).field("block_side", &self.block_side()).finish_non_exhaustive()
-    }
-}
-
 impl Queue for Checkpoint {
     fn begin(&self, scheduler: &BlockScheduler) -> Result<usize, EngineError> {
-        let blocks = scheduler.blocks();
-        self.prepare(scheduler)?;
+        self.check(scheduler)?;
         self.next.store(0, Ordering::Relaxed);
-        let done = blocks.iter().enumerate().filter(|&(index, _)| self.is_done(index));
-        Ok(done.map(|(_, block)| scheduler.coverage().work(block)).sum())
+        let done = scheduler.blocks().iter().zip(self.done_before()).filter(|&(_, &done)| done == 1);
+        Ok(done.map(|(block, _)| scheduler.coverage().work(block)).sum())
     }
 
     fn draw(&self) -> Result<Option<usize>, EngineError> {
-        let blocks = self.found.get().map_or(0, |(_, done)| done.len());
         loop {
-            let index = match &self.deal {
-                Some(deal) => deal()?,
+            let index = match &self.shared {
+                Some(counter) => {
+                    let undealt = |error| FileError::new(&self.path, format!("its blocks can't be dealt out: {error}"));
+                    usize::try_from(counter.next().map_err(undealt)?).unwrap_or(usize::MAX)
+                }
                 None => self.next.fetch_add(1, Ordering::Relaxed),
             };
-            if index >= blocks || !self.is_done(index) {
-                return Ok(Some(index).filter(|&index| index < blocks));
+            match self.done_before().get(index) {
+                None => return Ok(None),
+                Some(1) => {}
+                Some(_) => return Ok(Some(index)),
             }
         }
     }

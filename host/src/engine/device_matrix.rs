@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use gpu_kernels::engine::{CONDENSED, DENSE, PACKED, Place, SYMMETRIC, THREADS, place};
 
-use super::{Block, Coverage, EngineError, Entry, Order, Writer, condensed_len, dense_len, packed_len};
+use super::{Block, Coverage, EngineError, Entry, Layout, Order, Writer, op::check_block};
 use crate::{
     device::{Device, DeviceError, Stream, View, ViewMut},
     launch,
@@ -17,11 +17,10 @@ const MOST_LINES: usize = 65_535;
 /// Launches the kernel for this type of entries.
 type Launch<T> = fn(&Stream, (u32, u32), View<'_, T>, Place, &mut ViewMut<'_, T>) -> Result<(), DeviceError>;
 
-/// A matrix in the memory of one device, in one of the layouts that [`Condensed`](super::Condensed),
-/// [`Packed`](super::Packed), [`Symmetric`](super::Symmetric) and [`Dense`](super::Dense) have on the host. Only an
-/// engine that has this device, and no other, writes it.
+/// A matrix in the memory of one device. Only an engine that has this device, and no other, writes it.
 pub struct DeviceMatrix<'a, T: Entry> {
-    layout: u32,
+    layout: Layout,
+    coverage: Coverage,
     shape: (usize, usize),
     device: Device,
     out: Mutex<ViewMut<'a, T>>,
@@ -36,64 +35,40 @@ impl<T: Entry> fmt::Debug for DeviceMatrix<'_, T> {
 }
 
 impl<'a, T: Entry + place::Instance> DeviceMatrix<'a, T> {
-    fn new(
-        name: &'static str,
-        layout: u32,
-        shape: (usize, usize),
-        expected: usize,
-        out: ViewMut<'a, T>,
-    ) -> Result<Self, EngineError> {
-        if out.len() != expected {
-            let (rows, columns) = shape;
-            return Err(EngineError::OutputLength { layout: name, rows, columns, expected, found: out.len() });
-        }
-        // SAFETY: `place` has checked that the entries are a block's of this matrix, whose memory is as large as its layout
-        // says.
+    /// A symmetric matrix of `n` x `n`, of which blocks compute the lower triangle. Diagonal entries that no block
+    /// computes become zero.
+    ///
+    /// # Errors
+    /// [`OutputLength`](EngineError::OutputLength) if the memory isn't as large as the layout says.
+    pub fn symmetric(layout: Layout, n: usize, out: ViewMut<'a, T>) -> Result<Self, EngineError> {
+        Self::new(layout, Coverage::LowerTriangle, (n, n), out)
+    }
+
+    /// A dense matrix of `rows` x `cols`, of which blocks compute all entries.
+    ///
+    /// # Errors
+    /// As [`symmetric`](Self::symmetric).
+    pub fn full(rows: usize, cols: usize, out: ViewMut<'a, T>) -> Result<Self, EngineError> {
+        Self::new(Layout::Dense, Coverage::Full, (rows, cols), out)
+    }
+
+    fn new(layout: Layout, coverage: Coverage, shape: (usize, usize), out: ViewMut<'a, T>) -> Result<Self, EngineError> {
+        layout.check_len(coverage, shape, out.len())?;
+        // SAFETY: `place` has checked that the entries are a block's of this matrix, whose memory is as large as its
+        // layout says.
         let launch: Launch<T> =
             |stream, grid, entries, at, out| unsafe { launch!(stream, place::<T><<<grid, THREADS>>>(&entries, at, out)) };
-        Ok(DeviceMatrix { layout, shape, device: out.device().clone(), out: Mutex::new(out), launch })
-    }
-
-    /// A condensed matrix of n x n in memory of n (n - 1) / 2 elements.
-    ///
-    /// # Errors
-    /// [`OutputLength`](EngineError::OutputLength) where the memory has another length, as for the other layouts.
-    pub fn condensed(n: usize, out: ViewMut<'a, T>) -> Result<Self, EngineError> {
-        Self::new("condensed", CONDENSED, (n, n), condensed_len(n)?, out)
-    }
-
-    /// A packed triangle of n x n in memory of n (n + 1) / 2 elements.
-    ///
-    /// # Errors
-    /// As [`condensed`](Self::condensed).
-    pub fn packed(n: usize, out: ViewMut<'a, T>) -> Result<Self, EngineError> {
-        Self::new("packed", PACKED, (n, n), packed_len(n)?, out)
-    }
-
-    /// All of a symmetric matrix of n x n. Where blocks don't compute the diagonal, it becomes zero.
-    ///
-    /// # Errors
-    /// As [`condensed`](Self::condensed).
-    pub fn symmetric(n: usize, out: ViewMut<'a, T>) -> Result<Self, EngineError> {
-        Self::new("symmetric", SYMMETRIC, (n, n), dense_len(n, n)?, out)
-    }
-
-    /// All of a matrix of `rows` x `cols`.
-    ///
-    /// # Errors
-    /// As [`condensed`](Self::condensed).
-    pub fn dense(rows: usize, cols: usize, out: ViewMut<'a, T>) -> Result<Self, EngineError> {
-        Self::new("dense", DENSE, (rows, cols), dense_len(rows, cols)?, out)
+        Ok(DeviceMatrix { layout, coverage, shape, device: out.device().clone(), out: Mutex::new(out), launch })
     }
 }
 
 impl<T: Entry> Writer<T> for DeviceMatrix<'_, T> {
     fn order(&self) -> Order {
-        if self.layout == CONDENSED { Order::ColumnMajor } else { Order::RowMajor }
+        self.layout.order()
     }
 
     fn coverage(&self) -> Coverage {
-        if self.layout == DENSE { Coverage::Full } else { Coverage::LowerTriangle }
+        self.coverage
     }
 
     fn shape(&self) -> (usize, usize) {
@@ -111,7 +86,7 @@ impl<T: Entry> Writer<T> for DeviceMatrix<'_, T> {
     }
 
     fn place(&self, _gpu: usize, _slot: usize, stream: &Stream, block: &Block, entries: View<'_, T>) -> Result<(), EngineError> {
-        block.check(self.shape, entries.len())?;
+        check_block(block, self.shape, entries.len())?;
         let columns = self.shape.1;
         let (lines, len) = match self.order() {
             Order::RowMajor => (block.height(), block.width()),
@@ -124,7 +99,12 @@ impl<T: Entry> Writer<T> for DeviceMatrix<'_, T> {
             lines: lines as u64,
             len: len as u64,
             columns: columns as u64,
-            layout: self.layout,
+            layout: match (self.layout, self.coverage) {
+                (Layout::Condensed, _) => CONDENSED,
+                (Layout::Packed, _) => PACKED,
+                (Layout::Dense, Coverage::LowerTriangle) => SYMMETRIC,
+                (Layout::Dense, Coverage::Full) => DENSE,
+            },
         };
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         Ok((self.launch)(stream, grid, entries, at, &mut out)?)

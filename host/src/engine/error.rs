@@ -3,6 +3,7 @@
 use super::Block;
 use crate::device::{Bytes, DeviceError};
 use crate::files::FileError;
+use crate::ranks::RanksError;
 use crate::threads::ThreadsError;
 
 /// So many devices, in words.
@@ -34,6 +35,9 @@ pub enum EngineError {
     /// A file can't be written.
     #[error(transparent)]
     File(#[from] FileError),
+    /// The ranks that compute a matrix together can't talk to each other.
+    #[error(transparent)]
+    Ranks(#[from] RanksError),
     /// It was asked to stop, by [`Cancel`](super::Cancel).
     #[error("cancelled")]
     Cancelled,

@@ -1,41 +1,47 @@
-//! Pairwise matrices by blocks: what is computed for every pair (row, column), on as many devices as there are.
+//! Pairwise matrices by blocks: an operation for every pair (row, column) in, a matrix or what is kept of its rows out,
+//! on one or several devices.
 //!
 //! The engine knows nothing of what the rows and columns stand for.
 //!
-//! - [`BlockScheduler`] cuts the matrix into [`Block`]s, largest first. [`SideRule`] settles how large they are by the
-//!   memory there is.
-//! - A [`Writer`] puts the entries of blocks in place: [`Condensed`] and [`Packed`] triangles, [`Symmetric`] and
-//!   [`Dense`] matrices. The output is a slice, in memory ([`zeroed_vec`]) or mapped from a file ([`NpyFile`]), so that
-//!   a result may be larger than the memory. A [`DeviceMatrix`] keeps them on the device. [`ByRows`] stores no matrix: it
-//!   keeps each row's [`Smallest`] entries, those [`Below`] a bound, or the [`Sums`], on the devices.
-//! - [`Trace`] records a timeline of the work, for Perfetto; [`Cancel`] asks everything to stop. A [`Checkpoint`]
-//!   lets a computation that was ended go on.
+//! - [`BlockScheduler`] cuts the matrix into [`Block`]s, largest first. [`SideRule`] settles their size by the available
+//!   memory.
+//! - [`Engine::run`] computes the blocks with a [`BlockOp`] and gives them to a [`Writer`]: [`HostMatrix`] puts entries
+//!   into a slice, in memory ([`zeroed_vec`]) or mapped from a file ([`NpyFile`], [`PartialMatrix`]), so that a result
+//!   may be larger than the memory. A [`DeviceMatrix`] keeps them on the device. [`ByRows`] stores no matrix: it keeps
+//!   each row's [`Smallest`] entries, those [`Below`] a bound, or the [`Sums`], on the devices.
+//! - A [`PartialMatrix`] is computed in parts: from where an earlier computation ended, or by several ranks.
+//! - [`Trace`] records a timeline of the work, for Perfetto; [`Cancel`] asks everything to stop.
 //!
 //! The method, and the worked examples in the tests, are those of masspcf's "CUDA block execution engine".
 
+mod block;
 mod by_rows;
 mod cancel;
-mod cells;
 mod checkpoint;
 mod device_matrix;
 mod error;
+mod host_matrix;
+mod layout;
 mod npy_file;
 mod op;
+mod partial;
 mod pipeline;
 mod room;
 mod schedule;
 mod trace;
-mod writer;
+mod worker;
 
+pub use block::{Block, Coverage};
 pub use by_rows::{Below, BlockEntries, ByRows, DeviceEntry, FixedPoint, FoundBelow, Lists, RowReducer, Smallest, Sums};
 pub use cancel::Cancel;
-pub use cells::Cells;
-pub use checkpoint::{Checkpoint, Queue};
+pub use checkpoint::Queue;
 pub use device_matrix::DeviceMatrix;
 pub use error::EngineError;
-pub use npy_file::{Begun, NpyFile, advise_huge_pages, zeroed_vec};
-pub use op::{BlockOp, Target};
-pub use pipeline::{Control, Engine, Report, Settings};
-pub use schedule::{Block, BlockScheduler, Coverage, SideRule, max_output_elements, min_block_side, subdivide};
+pub use host_matrix::HostMatrix;
+pub use layout::{Layout, Order, condensed_len, dense_len, packed_len};
+pub use npy_file::{NpyFile, advise_huge_pages, zeroed_vec};
+pub use op::{BlockOp, Control, Entry, Report, Settings, Target, Writer};
+pub use partial::{BegunMatrix, PartialMatrix, Parts};
+pub use pipeline::Engine;
+pub use schedule::{BlockScheduler, SideRule, max_output_elements, min_block_side, subdivide};
 pub use trace::{Span, Trace};
-pub use writer::{Condensed, Dense, Entry, Order, Packed, Symmetric, Writer, condensed_len, dense_len, packed_len};

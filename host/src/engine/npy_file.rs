@@ -10,7 +10,7 @@ use memmap2::{MmapMut, MmapOptions};
 use ndarray_npy::WritableElement;
 use ndarray_npy::npy::header::{FormatHeaderError, Header, Layout, WriteHeaderError};
 
-use super::{Checkpoint, EngineError, room::Room};
+use super::{EngineError, checkpoint::Checkpoint, room::Room};
 use crate::device::{Bytes, memory::memory};
 use crate::files::{Destination, FileError, Temporary};
 
@@ -63,25 +63,18 @@ impl<T: Pod + WritableElement> NpyFile<T> {
         Self::begin_at(destination, shape, field)?.wait()
     }
 
-    /// As [`create_at`](NpyFile::create_at), but a large file's room is taken by a thread, which has to be
-    /// [waited](Begun::wait) for.
-    ///
-    /// # Errors
-    /// As [`create`](NpyFile::create).
-    pub fn begin_at(destination: Destination, shape: &[usize], field: Option<&str>) -> Result<Begun<T>, EngineError> {
+    /// As [`create_at`](NpyFile::create_at), but a thread takes a large file's room: [`Begun::wait`] waits for it.
+    pub(super) fn begin_at(destination: Destination, shape: &[usize], field: Option<&str>) -> Result<Begun<T>, EngineError> {
         let (start, size) = header::<T>(&destination, shape, field)?;
         let file = destination.temporary()?;
         let room = begin(&destination, file.file(), &start, size)?;
         Ok(Begun { room, file: Self::map(destination, file, start.len(), size)? })
     }
 
-    /// As [`begin_at`](NpyFile::begin_at), in a [partial](Destination::partial) file: where there is one that has some
-    /// blocks of a matrix, it is taken as it is. [`Begun::checkpoint`] knows them. Else the file is gone where
-    /// it is dropped before it has a [table](Checkpoint::prepare) of its blocks.
-    ///
-    /// # Errors
-    /// As [`create`](NpyFile::create), and where the file that is there is of another matrix.
-    pub fn resume_at(destination: Destination, shape: &[usize], field: Option<&str>) -> Result<Begun<T>, EngineError> {
+    /// As [`begin_at`](NpyFile::begin_at), in a [partial](Destination::partial) file. One that has some blocks of a
+    /// matrix is taken as it is, and [`Begun::checkpoint`] knows them. Otherwise the file is removed if it is dropped
+    /// before it has a [table](Checkpoint::prepare) of its blocks.
+    pub(super) fn resume_at(destination: Destination, shape: &[usize], field: Option<&str>) -> Result<Begun<T>, EngineError> {
         let (start, size) = header::<T>(&destination, shape, field)?;
         let file = destination.partial()?;
         let io_error = |error| FileError::unwritten(file.path(), error);
@@ -104,10 +97,7 @@ impl<T: Pod + WritableElement> NpyFile<T> {
 
     /// The [partial](Destination::partial) file that another process has begun, and whose table it has
     /// [prepared](Checkpoint::prepare).
-    ///
-    /// # Errors
-    /// Where it can't be opened, or is of another matrix.
-    pub fn join_at(
+    pub(super) fn join_at(
         destination: Destination,
         shape: &[usize],
         field: Option<&str>,
@@ -171,28 +161,21 @@ impl<T: Pod + WritableElement> NpyFile<T> {
     }
 }
 
-/// A file whose room may still be missing. Where it isn't waited for, a file that has no blocks is gone.
+/// A file whose room may still be missing. Unless it is waited for, a file without blocks is removed.
 #[derive(Debug)]
-pub struct Begun<T> {
+pub(super) struct Begun<T> {
     room: Room,
     file: NpyFile<T>,
 }
 
 impl<T> Begun<T> {
     /// Waits until all of the room is there.
-    ///
-    /// # Errors
-    /// [`File`](EngineError::File) where there is too little.
     pub fn wait(self) -> Result<NpyFile<T>, EngineError> {
         self.room.wait()?;
         Ok(self.file)
     }
 
-    /// Which blocks of the matrix of this `identity` are in the file. Its table is to be written when all of the room is
-    /// there.
-    ///
-    /// # Errors
-    /// Where the file can't be read, or has blocks of another matrix.
+    /// The table of blocks of the matrix of this `identity`. It is to be written when all of the room is there.
     pub fn checkpoint(&self, identity: u64) -> Result<Checkpoint, EngineError> {
         open_checkpoint(&self.file.file, self.file.map.len(), identity)
     }

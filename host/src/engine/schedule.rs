@@ -1,97 +1,9 @@
 //! Which blocks a matrix is computed in, and in which order.
 
 use std::cmp::Reverse;
-use std::fmt;
 use std::ops::Range;
 
-use super::EngineError;
-
-/// Which entries of a matrix are computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Coverage {
-    /// The pairs row >= column (or only row > column) of a square matrix.
-    LowerTriangle,
-    /// All pairs; the matrix may be rectangular.
-    Full,
-}
-
-impl Coverage {
-    /// How many of the block's entries are computed. Those on the diagonal count.
-    pub fn work(self, block: &Block) -> usize {
-        match self {
-            Coverage::Full => block.entries(),
-            Coverage::LowerTriangle => {
-                let Block { rows, cols } = block;
-                // Of the rows before `end`: 1, 2, 3... entries from the first column's diagonal entry on, then whole
-                // rows.
-                let above = |end: usize| {
-                    let ragged = end.clamp(cols.start, cols.end) - cols.start;
-                    ragged * (ragged + 1) / 2 + end.saturating_sub(cols.end) * cols.len()
-                };
-                above(rows.end) - above(rows.start)
-            }
-        }
-    }
-}
-
-/// A rectangle of a matrix.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Block {
-    /// Its rows.
-    pub rows: Range<usize>,
-    /// Its columns.
-    pub cols: Range<usize>,
-}
-
-impl Block {
-    /// The number of rows.
-    pub fn height(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// The number of columns.
-    pub fn width(&self) -> usize {
-        self.cols.len()
-    }
-
-    /// The number of entries, computed or not.
-    pub fn entries(&self) -> usize {
-        self.height() * self.width()
-    }
-
-    /// Whether the rows are the columns, so that the matrix's diagonal is the block's.
-    pub fn is_diagonal(&self) -> bool {
-        self.rows == self.cols
-    }
-
-    /// Makes sure that the block lies within a matrix of this shape, and that so many entries are its.
-    ///
-    /// # Errors
-    /// [`BlockOutside`](EngineError::BlockOutside) and [`BlockLength`](EngineError::BlockLength).
-    pub(super) fn check(&self, (rows, columns): (usize, usize), found: usize) -> Result<(), EngineError> {
-        let within = |range: &Range<usize>, n: usize| range.start <= range.end && range.end <= n;
-        if !(within(&self.rows, rows) && within(&self.cols, columns)) {
-            return Err(EngineError::BlockOutside { block: self.clone(), rows, columns });
-        }
-        if found != self.entries() {
-            return Err(EngineError::BlockLength { block: self.clone(), found });
-        }
-        Ok(())
-    }
-
-    /// Whether an entry lies in both.
-    pub fn overlaps(&self, other: &Block) -> bool {
-        let common = |a: &Range<usize>, b: &Range<usize>| a.start.max(b.start) < a.end.min(b.end);
-        common(&self.rows, &other.rows) && common(&self.cols, &other.cols)
-    }
-}
-
-impl fmt::Display for Block {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Block { rows, cols } = self;
-        write!(f, "rows {}..{} and columns {}..{}", rows.start, rows.end, cols.start, cols.end)
-    }
-}
+use super::{Block, Coverage, EngineError};
 
 /// The bands of `0..n`: each of length `side`, save the last, which has what remains. A `side` of 0 counts as 1.
 ///
@@ -252,18 +164,6 @@ mod tests {
         BlockScheduler::new(coverage, rows, cols, side).unwrap().blocks
     }
 
-    /// The document's three, and ends.
-    #[test]
-    fn bands() {
-        assert_eq!(subdivide(3, 10), [0..3, 3..6, 6..9, 9..10]);
-        assert_eq!(subdivide(4, 8), [0..4, 4..8]);
-        let whole = std::slice::from_ref;
-        assert_eq!(subdivide(5, 3), whole(&(0..3)));
-        assert_eq!(subdivide(usize::MAX, 7), whole(&(0..7)));
-        assert!(subdivide(5, 0).is_empty());
-        assert_eq!(subdivide(0, 2), [0..1, 1..2]);
-    }
-
     /// The document's: A, C and F are diagonal and come last, since half of them is skipped.
     #[test]
     fn nine_by_nine_in_threes() {
@@ -279,24 +179,6 @@ mod tests {
     fn two_by_three() {
         assert_eq!(blocks(Full, 2, 3, 2), [block(0..2, 0..2), block(0..2, 2..3)]);
         assert_eq!(blocks(Full, 3, 3, 2), [block(0..2, 0..2), block(0..2, 2..3), block(2..3, 0..2), block(2..3, 2..3)]);
-    }
-
-    #[test]
-    fn sums_over_blocks() {
-        let scheduler = BlockScheduler::new(LowerTriangle, 10, 10, 4).unwrap();
-        assert_eq!((scheduler.coverage(), scheduler.rows(), scheduler.cols(), scheduler.side()), (LowerTriangle, 10, 10, 4));
-        assert_eq!((scheduler.max_entries(), scheduler.work()), (16, 55));
-        let scheduler = BlockScheduler::new(Full, 3, 10, 8).unwrap();
-        assert_eq!((scheduler.max_entries(), scheduler.work()), (24, 30));
-    }
-
-    #[test]
-    fn nothing_to_do() {
-        for (rows, cols) in [(0, 0), (0, 5), (5, 0)] {
-            let scheduler = BlockScheduler::new(Full, rows, cols, 3).unwrap();
-            assert_eq!((scheduler.blocks(), scheduler.max_entries(), scheduler.work()), (&[][..], 0, 0));
-        }
-        assert_eq!(blocks(LowerTriangle, 0, 0, 3), []);
     }
 
     #[test]

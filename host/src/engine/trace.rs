@@ -264,40 +264,4 @@ mod tests {
         assert_eq!(trace.at(trace.origin), 0.0);
         assert_eq!(Trace::new().to_json(), r#"{"displayTimeUnit":"ms","traceEvents":[]}"#);
     }
-
-    #[test]
-    fn from_many_threads_on_one_clock() {
-        let trace = Trace::new();
-        std::thread::scope(|scope| {
-            for thread in 0..4 {
-                let trace = &trace;
-                scope.spawn(move || {
-                    for _ in 0..100 {
-                        trace.time(thread, "host", "wait", || std::thread::sleep(std::time::Duration::from_micros(10)));
-                    }
-                });
-            }
-        });
-        let (spans, end) = (trace.spans(), trace.now());
-        assert_eq!(spans.len(), 400);
-        for thread in 0..4 {
-            let mut last = 0.0;
-            for span in spans.iter().filter(|span| span.process == thread) {
-                assert!(span.start >= last && span.duration >= 10.0 && span.start + span.duration <= end, "{span:?}");
-                last = span.start + span.duration;
-            }
-        }
-    }
-
-    #[test]
-    fn to_a_file() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("t.json");
-        let trace = Trace::new();
-        trace.span(span(0, "compute", "a", 0.0, 1.0));
-        trace.write(&path).unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), trace.to_json());
-        let error = trace.write(&path.join("x")).unwrap_err();
-        assert!(matches!(error, EngineError::File(_)) && error.to_string().contains("can't be written: there is no directory"));
-    }
 }

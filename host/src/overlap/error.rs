@@ -7,6 +7,11 @@ use crate::{
     files::{FileError, Reason},
 };
 
+/// Magnitudes of coordinates must be below this.
+pub(super) const LARGEST: f64 = 1e6;
+/// A shape must be at least this wide or this high.
+pub(super) const SMALLEST: f64 = 1e-6;
+
 /// Why shapes or poses could not be made, read or used. Pieces, vertices, edges, packings and poses are named by their
 /// indices, from 0; edge i is the one from vertex i to the next. Where several offend, the first is named.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -106,7 +111,7 @@ pub enum OverlapError {
         edge: usize,
     },
     /// A strip's width is invalid.
-    #[error("a strip of width {width}: it must be a number from {min:e} to {max:e}", min = super::shape::SMALLEST, max = super::shape::LARGEST)]
+    #[error("a strip of width {width}: it must be a number from {min:e} to {max:e}", min = SMALLEST, max = LARGEST)]
     Width {
         /// The width.
         width: f64,
@@ -243,7 +248,7 @@ pub enum ShapeProblem {
         value: f64,
     },
     /// A coordinate is too large.
-    #[error("vertex {vertex}: {axis} = {value} is too large: magnitudes must be below {max:e}", max = super::shape::LARGEST)]
+    #[error("vertex {vertex}: {axis} = {value} is too large: magnitudes must be below {max:e}", max = LARGEST)]
     TooLarge {
         /// The vertex.
         vertex: usize,
@@ -253,7 +258,7 @@ pub enum ShapeProblem {
         value: f64,
     },
     /// Width and height are both too small.
-    #[error("width and height are at most {extent:e}: one of them must be at least {min:e}", min = super::shape::SMALLEST)]
+    #[error("width and height are at most {extent:e}: one of them must be at least {min:e}", min = SMALLEST)]
     TooSmall {
         /// The larger of both.
         extent: f64,

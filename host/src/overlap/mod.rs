@@ -11,14 +11,9 @@
 //! 2025 (github.com/jcottaar/packing, `core/pack_cuda.py`); the derivatives are by Reynolds' transport theorem (O.
 //! Reynolds, *The Sub-Mechanics of the Universe*, 1903).
 
-mod boundary;
-mod buffers;
 pub mod contest;
-mod convex;
-mod decompose;
 mod error;
-mod evaluation;
-mod evaluator;
+mod evaluate;
 pub mod io;
 mod lattice;
 pub mod pack;
@@ -26,23 +21,13 @@ mod packings;
 mod periodic;
 pub mod random;
 mod real;
-mod scene;
-mod search;
 mod shape;
-mod tree;
 
-pub use boundary::Boundary;
-pub use convex::convex_intersection;
 pub use error::{Field, OverlapError, ShapeProblem};
-pub use evaluation::{Evaluation, Outside, OverlapPair, Wanted};
-pub use evaluator::{Overlap, OverlapKernel};
+pub use evaluate::{Boundary, Evaluation, Outside, Overlap, OverlapKernel, OverlapPair, Scene, Search, Wanted};
 pub use lattice::Lattice;
 pub use packings::Packings;
 pub use periodic::Periodic;
 pub use real::OverlapReal;
-pub use scene::Scene;
-pub use search::Search;
-pub use shape::Shape;
-
-/// x and y, in length units.
-type Point = [f64; 2];
+use shape::convex::{self, Point};
+pub use shape::{Shape, convex::convex_intersection};

@@ -28,7 +28,7 @@
 
 use rayon::prelude::*;
 
-use super::{BarProblem, Pcf, PcfError, PcfReal, PcfSet};
+use super::{Pcf, PcfError, PcfReal, PcfSet};
 
 /// A bar: what lives from its birth to its death.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -80,10 +80,14 @@ impl Barcode {
         let bars: Vec<Bar> = bars.into_iter().map(Into::into).collect();
         for (bar, &Bar { birth, death }) in bars.iter().enumerate() {
             let problem = match filtration {
-                _ if !birth.is_finite() => BarProblem::Birth { birth },
-                _ if death.is_nan() => BarProblem::Death { death },
-                Filtration::Sublevel if death < birth => BarProblem::Reversed { birth, death },
-                Filtration::Superlevel if death > birth => BarProblem::Above { birth, death },
+                _ if !birth.is_finite() => format!("birth = {birth}, but it must be a finite number"),
+                _ if death.is_nan() => format!("death = {death}, but it must be a number, or inf for a bar without end"),
+                Filtration::Sublevel if death < birth => {
+                    format!("death = {death} comes before birth = {birth}, as in superlevel filtrations alone")
+                }
+                Filtration::Superlevel if death > birth => {
+                    format!("death = {death} is above birth = {birth}, but this is to be a superlevel filtration")
+                }
                 _ => continue,
             };
             return Err(PcfError::Bar { bar, problem });
@@ -128,9 +132,8 @@ impl Barcode {
         for (bar, (start, end)) in self.intervals().enumerate() {
             // What has been there all the time is there at 0.
             let start = if start.0 == f64::NEG_INFINITY { (0.0, start.1) } else { start };
-            if let Some((value, what)) = [start, end].into_iter().find(|&(value, _)| value < 0.0) {
-                return Err(PcfError::Bar { bar, problem: BarProblem::Negative { what, value } });
-            }
+            check_start(bar, start)?;
+            check_start(bar, end)?;
             changes.push((round(bar, start.1, start.0)?, 1.0));
             if end.0.is_finite() {
                 changes.push((round(bar, end.1, end.0)?, -1.0));
@@ -168,9 +171,7 @@ impl Barcode {
             if start.is_finite() && end.is_finite() {
                 let what = "(birth + death) / 2";
                 let middle = start / 2.0 + end / 2.0;
-                if middle < 0.0 {
-                    return Err(PcfError::Bar { bar, problem: BarProblem::Negative { what, value: middle } });
-                }
+                check_start(bar, (middle, what))?;
                 changes.push((round(bar, what, middle)?, round::<f64>(bar, self.length(), end - start)?));
             }
         }
@@ -218,9 +219,19 @@ fn functions<T: PcfReal>(
 fn round<T: PcfReal>(bar: usize, what: &'static str, value: f64) -> Result<T, PcfError> {
     let max = T::MAX_VALUE.to_f64();
     if value > max {
-        return Err(PcfError::Bar { bar, problem: BarProblem::TooLarge { what, value, name: T::NAME, max } });
+        let problem = format!("{what} = {value:e} is too large for {}: at most {max:e} is allowed", T::NAME);
+        return Err(PcfError::Bar { bar, problem });
     }
     Ok(T::from_f64(value))
+}
+
+/// An error if one of a bar's times, with its name, is before the start of functions.
+fn check_start(bar: usize, (value, what): (f64, &str)) -> Result<(), PcfError> {
+    if value < 0.0 {
+        let problem = format!("{what} = {value}, but the function starts at t = 0: shift the bars, or take stable ranks");
+        return Err(PcfError::Bar { bar, problem });
+    }
+    Ok(())
 }
 
 /// The function that starts from 0 and changes by so much at these times, which are not negative.

@@ -160,8 +160,8 @@ pub enum PcfError {
     Bar {
         /// The bar's index in its barcode.
         bar: usize,
-        /// What is wrong with it.
-        problem: BarProblem,
+        /// What is wrong with it, as a clause.
+        problem: String,
     },
     /// One of many barcodes is at fault.
     #[error("barcode {barcode}, {error}")]
@@ -174,60 +174,6 @@ pub enum PcfError {
     /// A file can't be read or written, or holds something else.
     #[error(transparent)]
     File(#[from] FileError),
-}
-
-/// What can be wrong with a bar.
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum BarProblem {
-    /// The birth is infinite or NaN.
-    #[error("birth = {birth}, but it must be a finite number")]
-    Birth {
-        /// The birth.
-        birth: f64,
-    },
-    /// The death is NaN.
-    #[error("death = {death}, but it must be a number, or inf for a bar without end")]
-    Death {
-        /// The death.
-        death: f64,
-    },
-    /// The bar dies before it is born.
-    #[error("death = {death} comes before birth = {birth}, as in superlevel filtrations alone")]
-    Reversed {
-        /// The birth.
-        birth: f64,
-        /// The death.
-        death: f64,
-    },
-    /// The bar of a superlevel filtration dies before it is born.
-    #[error("death = {death} is above birth = {birth}, but this is to be a superlevel filtration")]
-    Above {
-        /// The birth.
-        birth: f64,
-        /// The death.
-        death: f64,
-    },
-    /// Functions start at 0.
-    #[error("{what} = {value}, but the function starts at t = 0: shift the bars, or take stable ranks")]
-    Negative {
-        /// Which end of the bar.
-        what: &'static str,
-        /// Where it is.
-        value: f64,
-    },
-    /// A time or a length is too large.
-    #[error("{what} = {value:e} is too large for {name}: at most {max:e} is allowed")]
-    TooLarge {
-        /// Which number of the bar.
-        what: &'static str,
-        /// The number.
-        value: f64,
-        /// The type's name.
-        name: &'static str,
-        /// The largest number allowed.
-        max: f64,
-    },
 }
 
 impl PcfError {

@@ -34,17 +34,16 @@ mod real;
 mod reduced;
 mod repair;
 #[cfg(feature = "rules")]
-mod resident;
 mod scalar;
 mod set;
 
-pub use error::{BarProblem, Field, PcfError};
+pub use crate::engine::Layout;
+pub use error::{Field, PcfError};
 pub use op::PcfKernel;
-pub use pairwise::{Layout, Measure, Pairwise, PairwiseError};
+pub use pairwise::{Measure, Pairwise, PairwiseError};
 pub use real::PcfReal;
 pub use reduced::{Nearest, Sparse};
 pub use repair::Repairs;
 #[cfg(feature = "rules")]
-pub(crate) use resident::ResidentRows;
 pub use scalar::{integral, l2_inner, lp_distance, lp_norm};
 pub use set::{Pcf, PcfRef, PcfSet, Point};

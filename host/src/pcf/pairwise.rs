@@ -11,9 +11,10 @@ use super::{
 };
 use crate::device::{Backend, Device, ViewMut};
 use crate::engine::{
-    BlockScheduler, Condensed, Control, Coverage, Dense, DeviceMatrix, Engine, EngineError, Packed, Report, Symmetric,
-    advise_huge_pages, condensed_len, dense_len, packed_len, zeroed_vec,
+    BegunMatrix, BlockScheduler, Control, Coverage, DeviceMatrix, Engine, EngineError, HostMatrix, Layout, PartialMatrix, Parts,
+    Report, Settings, advise_huge_pages, zeroed_vec,
 };
+use crate::files::Destination;
 
 /// Merge steps of a block for each of the CPU's workers, some hundredths of a second's work.
 const STEPS_PER_WORKER: f64 = 1e7;
@@ -36,24 +37,6 @@ impl Measure {
     pub(super) fn has_power(self) -> bool {
         matches!(self, Measure::Lp(p) if p != 1.0 && p != 2.0)
     }
-}
-
-/// How the entries of a matrix lie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Layout {
-    /// Of a symmetric matrix whose diagonal is zero, the n(n-1)/2 entries above it by rows, SciPy's order
-    /// ([`Condensed`]): distances.
-    Condensed,
-    /// Of a symmetric matrix the n(n+1)/2 entries on and below the diagonal by rows ([`Packed`]).
-    Packed,
-    /// All entries, by rows.
-    Dense,
-}
-
-impl Layout {
-    /// The name of the field of a packed matrix's elements in a `.npy` file. Their number alone can't tell it from a
-    /// condensed matrix.
-    pub const PACKED_FIELD: &str = "packed";
 }
 
 /// Why a matrix could not be computed.
@@ -121,13 +104,24 @@ pub struct Pairwise<'a, T: PcfReal> {
 }
 
 impl<'a, T: PcfReal> Pairwise<'a, T> {
+    /// The measure of every function of one set against every function of another, or of every pair of functions of one
+    /// set.
+    ///
+    /// # Errors
+    /// If the exponent is not a finite number of at least 1, also in the functions' type.
+    pub fn new(rows: &'a PcfSet<T>, cols: Option<&'a PcfSet<T>>, measure: Measure) -> Result<Self, PcfError> {
+        if let Measure::Lp(p) = measure {
+            super::scalar::check_exponent::<T>(p)?;
+        }
+        Ok(Pairwise { rows, cols, measure, kernel: PcfKernel::Auto, whole: None })
+    }
+
     /// The Lᵖ distance of every pair of functions of a set.
     ///
     /// # Errors
-    /// Where p is not a finite number from 1 on, also in the functions' type.
+    /// As [`new`](Self::new).
     pub fn pdist(set: &'a PcfSet<T>, p: f64) -> Result<Self, PcfError> {
-        super::scalar::check_exponent::<T>(p)?;
-        Ok(Pairwise { rows: set, cols: None, measure: Measure::Lp(p), kernel: PcfKernel::Auto, whole: None })
+        Self::new(set, None, Measure::Lp(p))
     }
 
     /// The inner product of every pair of functions of a set, and of each with itself: the kernel matrix of L².
@@ -138,12 +132,9 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
     /// The measure of every function of one set against every function of another.
     ///
     /// # Errors
-    /// As [`pdist`](Self::pdist).
+    /// As [`new`](Self::new).
     pub fn cdist(rows: &'a PcfSet<T>, cols: &'a PcfSet<T>, measure: Measure) -> Result<Self, PcfError> {
-        if let Measure::Lp(p) = measure {
-            super::scalar::check_exponent::<T>(p)?;
-        }
-        Ok(Pairwise { rows, cols: Some(cols), measure, kernel: PcfKernel::Auto, whole: None })
+        Self::new(rows, Some(cols), measure)
     }
 
     /// The same as a part of a matrix between these sets, which have its functions: entries have that one's bits.
@@ -172,15 +163,10 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
     /// [`PairwiseError::NotSymmetric`], [`PairwiseError::Diagonal`], and [`EngineError::TooLarge`] where no memory
     /// could hold it.
     pub fn shape(&self, layout: Layout) -> Result<Vec<usize>, PairwiseError> {
-        let (n, cols) = (self.rows.len(), self.cols.unwrap_or(self.rows));
-        Ok(match self.stored(layout)? {
-            Stored::Condensed => vec![condensed_len(n)?],
-            Stored::Packed => vec![packed_len(n)?],
-            Stored::Symmetric | Stored::Dense => {
-                dense_len(n, cols.len())?;
-                [self.rows.shape(), cols.shape()].concat()
-            }
-        })
+        self.check(layout)?;
+        let len = layout.len(self.size())?;
+        let dense = || [self.rows.shape(), self.cols.unwrap_or(self.rows).shape()].concat();
+        Ok(if layout == Layout::Dense { dense() } else { vec![len] })
     }
 
     /// Breakpoints that the merges of all pairs consume: those after each function's first, for both functions of a
@@ -306,24 +292,13 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
         out: &mut [T],
         control: Control<'_>,
     ) -> Result<Report, PairwiseError> {
-        let (rows, cols) = self.size();
-        let op = self.op();
-        let report = match self.stored(layout)? {
-            Stored::Condensed => engine.run(&op, &Condensed::new(rows, out)?, control),
-            Stored::Packed => engine.run(&op, &Packed::new(rows, out)?, control),
-            Stored::Symmetric => engine.run(&op, &Symmetric::new(rows, op.diagonal, out)?, control),
-            Stored::Dense => engine.run(&op, &Dense::new(rows, cols, out)?, control),
+        self.check(layout)?;
+        let ((rows, cols), op) = (self.size(), self.op());
+        let matrix = match self.coverage() {
+            Coverage::LowerTriangle => HostMatrix::symmetric(layout, rows, op.diagonal, out),
+            Coverage::Full => HostMatrix::full(rows, cols, out),
         };
-        Ok(report?)
-    }
-
-    /// Does what [`compute_into`](Self::compute_into) would do before it computes, for a caller that has something else
-    /// to do meanwhile: [`Engine::prepare`].
-    ///
-    /// # Errors
-    /// As [`Engine::prepare`].
-    pub fn prepare(&self, engine: &Engine) -> Result<(), PairwiseError> {
-        Ok(engine.prepare(&self.op(), self.size(), self.coverage())?)
+        Ok(engine.run(&op, &matrix?, control)?)
     }
 
     /// As [`compute_into`](Self::compute_into), into memory of the engine's one device. All is there when this returns.
@@ -337,14 +312,69 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
         out: ViewMut<'_, T>,
         control: Control<'_>,
     ) -> Result<Report, PairwiseError> {
+        self.check(layout)?;
         let (rows, cols) = self.size();
-        let matrix = match self.stored(layout)? {
-            Stored::Condensed => DeviceMatrix::condensed(rows, out),
-            Stored::Packed => DeviceMatrix::packed(rows, out),
-            Stored::Symmetric => DeviceMatrix::symmetric(rows, out),
-            Stored::Dense => DeviceMatrix::dense(rows, cols, out),
+        let matrix = match self.coverage() {
+            Coverage::LowerTriangle => DeviceMatrix::symmetric(layout, rows, out),
+            Coverage::Full => DeviceMatrix::full(rows, cols, out),
         };
         Ok(engine.run(&self.op(), &matrix?, control)?)
+    }
+
+    /// The engine that computes this matrix on these devices. Unless the settings have a side of blocks, they are no
+    /// larger than [`block_side`](Self::block_side) says.
+    ///
+    /// # Errors
+    /// [`EngineError::NoDevices`].
+    pub fn engine(&self, devices: &[Device], settings: Settings) -> Result<Engine, PairwiseError> {
+        let block_side = settings.block_side.or_else(|| self.block_side(devices.first()?));
+        Ok(Engine::new(devices.iter().cloned())?.with_settings(Settings { block_side, ..settings }))
+    }
+
+    /// The file for the matrix: see [`PartialMatrix::begin`].
+    ///
+    /// # Errors
+    /// As [`shape`](Self::shape), and what [`PartialMatrix::begin`] reports.
+    pub fn begin_file(&self, destination: Destination, layout: Layout, parts: Parts) -> Result<BegunMatrix<T>, PairwiseError> {
+        Ok(PartialMatrix::begin(destination, &self.shape(layout)?, layout.field(), parts)?)
+    }
+
+    /// Opens the file when its room is there, and makes ready an engine that computes what it lacks by
+    /// [`compute_file`](Self::compute_file).
+    ///
+    /// # Errors
+    /// What [`BegunMatrix::side`], [`BegunMatrix::open`] and [`Engine::prepare`] report.
+    pub fn open_file(
+        &self,
+        mut begun: BegunMatrix<T>,
+        layout: Layout,
+        devices: &[Device],
+        settings: Settings,
+    ) -> Result<(Engine, PartialMatrix<T>), PairwiseError> {
+        let mut engine = self.engine(devices, settings)?;
+        let backend = || engine.devices()[0].backend().to_string();
+        let what = || (self.fingerprint(), layout, T::NAME, backend());
+        if let Some(side) = begun.side(what, self.schedule(&engine)?.side())? {
+            engine = engine.with_settings(Settings { block_side: Some(side), ..settings });
+        }
+        engine.prepare(&self.op(), self.size(), self.coverage())?;
+        let matrix = begun.open(&self.schedule(&engine)?)?;
+        Ok((engine, matrix))
+    }
+
+    /// Computes the entries that the file lacks.
+    ///
+    /// # Errors
+    /// As [`compute_into`](Self::compute_into).
+    pub fn compute_file(
+        &self,
+        engine: &Engine,
+        layout: Layout,
+        matrix: &mut PartialMatrix<T>,
+        control: Control<'_>,
+    ) -> Result<Report, PairwiseError> {
+        let (out, queue) = matrix.parts();
+        self.compute_into(engine, layout, out, Control { queue, ..control })
     }
 
     /// The blocks in which an engine would compute the matrix.
@@ -370,23 +400,12 @@ impl<'a, T: PcfReal> Pairwise<'a, T> {
         Cuts::of(self.whole.unwrap_or([self.rows, self.cols.unwrap_or(self.rows)]))
     }
 
-    /// What a layout comes to for this matrix.
-    fn stored(&self, layout: Layout) -> Result<Stored, PairwiseError> {
+    /// An error if this matrix has no such layout.
+    fn check(&self, layout: Layout) -> Result<(), PairwiseError> {
         match (layout, self.is_symmetric(), self.measure) {
             (Layout::Condensed | Layout::Packed, false, _) => Err(PairwiseError::NotSymmetric),
             (Layout::Condensed, true, Measure::Inner) => Err(PairwiseError::Diagonal),
-            (Layout::Condensed, true, Measure::Lp(_)) => Ok(Stored::Condensed),
-            (Layout::Packed, true, _) => Ok(Stored::Packed),
-            (Layout::Dense, true, _) => Ok(Stored::Symmetric),
-            (Layout::Dense, false, _) => Ok(Stored::Dense),
+            _ => Ok(()),
         }
     }
-}
-
-/// How a matrix is written.
-enum Stored {
-    Condensed,
-    Packed,
-    Symmetric,
-    Dense,
 }

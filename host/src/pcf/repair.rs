@@ -9,6 +9,7 @@ use super::{
 
 /// What [`PcfSet::repaired`] did: numbers of functions, of which one may count several times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Repairs {
     /// Functions without breakpoints, which are zero now.
     pub empty: usize,

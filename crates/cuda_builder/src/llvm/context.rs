@@ -1,4 +1,4 @@
-//! What modules are made in.
+//! Contexts, which own modules.
 
 use std::{
     cell::RefCell,

@@ -17,7 +17,7 @@ use crate::error::Result;
 const STACK: usize = 64 << 20;
 
 thread_local! {
-    /// Where the reason of a fatal error on this thread goes.
+    /// Receiver of the reason of a fatal error on this thread.
     static REASON: Cell<Option<mpsc::Sender<String>>> = const { Cell::new(None) };
 }
 

@@ -52,13 +52,13 @@ impl Function<'_> {
             !LLVMGetEnumAttributeAtIndex(self.value, llvm_sys::LLVMAttributeFunctionIndex, kind).is_null()
         }
     }
-    /// Whether it prints a panic, and isn't hidden: panics will call it.
+    /// Returns true if it prints a panic, and isn't hidden: panics will call it.
     pub(super) fn is_report(&self) -> bool {
         // SAFETY: a live function.
         let external = unsafe { LLVMGetLinkage(self.value) } == LLVMLinkage::LLVMExternalLinkage;
         external && REPORT_MESSAGE.iter().any(|(_, report)| report.to_bytes() == self.name().as_bytes())
     }
-    /// Whether it is one of the global allocator's, by the name that `alloc` calls it by.
+    /// Returns true if it is a function of the global allocator, by the name that `alloc` calls.
     pub(super) fn is_allocator(&self) -> bool {
         // SAFETY: a live function.
         let external = unsafe { LLVMGetLinkage(self.value) } == LLVMLinkage::LLVMExternalLinkage;
@@ -67,8 +67,9 @@ impl Function<'_> {
     /// Gives it this name, and its place to a declaration that has it.
     pub(super) fn rename(&self, name: &str) {
         let text = c_string(name);
-        // SAFETY: a live function with a definition. Where its module has a declaration of the name, nobody has a handle of
-        // that: `Module::name_allocator` walks over definitions. The name is as long as is said.
+        // SAFETY: a live function with a definition. If its module also has a declaration of the
+        // name, there is no handle to that, because `Module::name_allocator` walks over
+        // definitions. The name's length is correct.
         unsafe {
             let declared = LLVMGetNamedFunction(LLVMGetGlobalParent(self.value), text.as_ptr());
             if !declared.is_null() {
@@ -79,7 +80,7 @@ impl Function<'_> {
             LLVMSetLinkage(self.value, LLVMLinkage::LLVMExternalLinkage);
         }
     }
-    /// What follows the kernel section's name, where the function lies in it: its launch bounds.
+    /// Returns the launch bounds, which follow the kernel section's name, if the function is in it.
     pub fn kernel_section(&self) -> Option<String> {
         section(self.value).strip_prefix(KERNEL_SECTION).map(str::to_owned)
     }
@@ -138,7 +139,7 @@ impl Function<'_> {
         // SAFETY: a live function and an attribute of its context.
         unsafe { LLVMAddAttributeAtIndex(self.value, llvm_sys::LLVMAttributeFunctionIndex, attribute) }
     }
-    /// Whether it is a PTX entry.
+    /// Returns true if it is a PTX entry.
     pub(super) fn is_kernel(&self) -> bool {
         // SAFETY: a live function.
         unsafe { LLVMGetFunctionCallConv(self.value) == PTX_KERNEL }

@@ -26,8 +26,9 @@ impl Function<'_> {
         let mut calls = Vec::new();
         users(self.value, &mut |call| calls.push(call));
         for call in calls {
-            // SAFETY: all values are live and of this module. A call of the function has two arguments, of which only
-            // constants are asked for their values; it has no uses left when it is erased.
+            // SAFETY: all values are live and of this module. A call of the function has two
+            // arguments, and only constants are asked for their values; it has no uses left when it
+            // is erased.
             unsafe {
                 let caller = Function { value: LLVMGetBasicBlockParent(LLVMGetInstructionParent(call)), context: self.context };
                 let number = |argument| match LLVMIsAConstantInt(LLVMGetOperand(call, argument)) {
@@ -51,7 +52,8 @@ impl Function<'_> {
 }
 
 impl Module<'_> {
-    /// Moves each global for which `space` names an address space there, with uses cast to the generic one.
+    /// Moves each global to the address space that `space` names, if any, and casts its uses to the
+    /// generic one.
     pub fn place_globals(&mut self, space: impl Fn(&Global<'_>) -> Option<AddressSpace>) {
         let placed: Vec<_> = self.globals().filter_map(|global| Some((global.value, space(&global)?))).collect();
         for (global, space) in placed {
@@ -64,8 +66,7 @@ impl Module<'_> {
         // SAFETY: all values are live and of this module; the old global has no uses left when it is deleted.
         unsafe {
             let ty = LLVMGlobalGetValueType(global);
-            // Shared memory that is a global is the dynamic one: an array without a size, to which the launch gives
-            // one.
+            // A global in shared memory is the dynamic part: an array whose size the launch gives.
             let ty = match space {
                 AddressSpace::Shared => LLVMArrayType2(LLVMInt8TypeInContext(self.context.context), 0),
                 AddressSpace::Constant => ty,

@@ -31,8 +31,9 @@ pub struct Instruction<'m> {
 }
 
 impl Module<'_> {
-    /// Calls a function in the place of each instruction for which `body` has one: the IR of its body, in which `%0`,
-    /// `%1`, ... are the instruction's operands, and of the declarations after it.
+    /// Replaces instructions by calls. `body` returns the IR of the called function's body, with
+    /// the instruction's operands as `%0`, `%1`, ..., followed by declarations; or `None` to keep
+    /// the instruction.
     pub fn replace(&mut self, body: impl Fn(&Instruction<'_>) -> Option<String>) -> Result<()> {
         let scopes = Scopes::default();
         let mut functions = BTreeMap::new();
@@ -44,7 +45,8 @@ impl Module<'_> {
                 };
                 let (result, operands) = (instruction.result(), instruction.operands());
                 let text = format!("({}) alwaysinline nounwind {{\n{body}", operands.join(", "));
-                // One name for one text, so that modules in which the same is replaced can be linked.
+                // The name is a hash of the text, so modules with the same replacement can be
+                // linked.
                 let mut hasher = DefaultHasher::new();
                 (&result, &text).hash(&mut hasher);
                 let name = format!("__cuda_builder_{:016x}", hasher.finish());
@@ -64,11 +66,11 @@ impl Instruction<'_> {
         // SAFETY: a live instruction.
         unsafe { LLVMGetInstructionOpcode(self.value) }
     }
-    /// The type of what it gives.
+    /// Returns the type of the result.
     pub fn result(&self) -> String {
         type_of(self.value)
     }
-    /// The types of what it takes; a call's function isn't among them.
+    /// Returns the types of the operands, without a call's function.
     pub fn operands(&self) -> Vec<String> {
         self.operand_values().into_iter().map(type_of).collect()
     }
@@ -84,7 +86,7 @@ impl Instruction<'_> {
     }
     /// The function that a call names.
     pub fn callee(&self) -> Option<String> {
-        // SAFETY: only calls are asked for what they call, and only functions for their names.
+        // SAFETY: only calls are asked for their callees, and only functions for their names.
         unsafe {
             if LLVMIsACallInst(self.value).is_null() {
                 return None;
@@ -93,7 +95,7 @@ impl Instruction<'_> {
             (!LLVMIsAFunction(callee).is_null()).then(|| name(callee))
         }
     }
-    /// What an `atomicrmw` does.
+    /// Returns the operation of an `atomicrmw`.
     pub fn atomic_operation(&self) -> Option<AtomicOperation> {
         // SAFETY: only an `atomicrmw` is asked for its operation.
         (self.opcode() == Opcode::LLVMAtomicRMW).then(|| unsafe { LLVMGetAtomicRMWBinOp(self.value) })

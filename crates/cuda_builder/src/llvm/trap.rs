@@ -27,8 +27,9 @@ impl Module<'_> {
     /// given and this module has it, with all arguments; or else of the second with the last argument (the place of the
     /// panic) where that is a pointer.
     pub fn define_as_trap(&self, function: &Function<'_>, reports: Option<(Option<&CStr>, &CStr)>) {
-        // SAFETY: builds one block in a live function that has none. What it calls is of this module, which is the
-        // function's, and takes what it is given: a message's report what the function takes that it is named with.
+        // SAFETY: builds one block in a live function that has none. The callee is of the same
+        // module and takes these arguments: a message's report has the parameters of the function
+        // that it replaces.
         unsafe {
             let block = LLVMAppendBasicBlockInContext(self.context.context, function.value, c"panic".as_ptr());
             let builder = LLVMCreateBuilderInContext(self.context.context);

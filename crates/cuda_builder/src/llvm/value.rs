@@ -1,10 +1,10 @@
-//! What globals, functions and instructions have in common.
+//! Common operations of globals, functions and instructions.
 
 use std::{ffi::CStr, ptr, slice};
 
 use llvm_sys::{LLVMLinkage, LLVMVisibility, core::*, prelude::*};
 
-/// How [`Module::hide_all_but_kernels`] hides definitions.
+/// Mode of [`Module::hide_all_but_kernels`].
 #[derive(Clone, Copy)]
 pub enum Hidden {
     /// From all other modules.

@@ -1,4 +1,4 @@
-//! What the builder makes of good kernels.
+//! Output of the builder for valid kernels.
 
 use crate::krate::{Krate, alone, build, child, in_child, out_dir, ptx};
 use cuda_builder::{CudaBuilder, DebugInfo, NvptxArch};
@@ -60,8 +60,8 @@ fn features() -> CudaBuilder {
             for (_, out) in out.grid_stride_mut() { *out = a * b + *out }
         }
 
-        /// What the branch sets is tested right after the barrier: to duplicate the barrier would save the second
-        /// branch.
+        /// The branch's result is tested right after the barrier: duplicating the barrier would
+        /// save the second branch.
         macro_rules! barrier {
             ($out:ident, $wait:ident) => {
                 let i = thread::thread_idx_x() as usize;
@@ -311,7 +311,7 @@ fn an_image_for_each_kernel() {
     for image in &parts.images {
         let name = &image.kernels[0];
         assert_eq!(image.path, out_dir().join(format!("features.{name}.sm_75.ptx")));
-        // What it declares it uses, and its code is that of the whole.
+        // It uses everything that it declares, and its code is that of the whole.
         let part = fs::read_to_string(&image.path).unwrap();
         assert_eq!(part.matches(".entry ").count(), 1, "{name}");
         let code = |ptx: &str| -> Vec<String> {
@@ -331,7 +331,7 @@ fn llvm_ir() {
         fs::read_to_string(output.images[0].path.with_extension("ll")).unwrap()
     });
     assert_has(&ir, &["target triple = \"nvptx64-nvidia-cuda\"", "define ptx_kernel void @a_b_k("]);
-    // Of the core library's source, where it is installed, the toolchain's path is in texts and tables.
+    // If the core library's source is installed, the toolchain's path is in texts and tables.
     let code: String = ir.lines().filter(|line| !line.starts_with(['@', '!'])).collect();
     assert_lacks(&code, &["x86", "\"target-features\"", "probe-stack", " personality "]);
 }
@@ -370,7 +370,7 @@ fn libraries_with_names_of_their_own() {
     assert_eq!(output.images[0].path, out_dir().join("library_name.sm_75.ptx"));
 }
 
-/// What is set for the host's build, by the outer cargo or by hand, doesn't reach the device's.
+/// Settings of the host's build, by the outer cargo or by hand, don't reach the device's.
 #[test]
 fn the_environment_has_no_say() {
     let krate = Krate::bare(
@@ -417,7 +417,7 @@ fn documentation_needs_no_ptx() {
     });
 }
 
-/// Features of the crate, and of what it depends on with them.
+/// Features of the crate and of its dependencies.
 #[test]
 fn arguments_for_cargo() {
     let krate = Krate::bare(

@@ -1,4 +1,4 @@
-//! What goes wrong, and the sentence that says so.
+//! Errors and their sentences.
 
 use crate::krate::{Krate, build, child, in_child, out_dir};
 use cuda_builder::{BuilderError, CudaBuilder};
@@ -14,7 +14,8 @@ macro_rules! assert_says {
     }};
 }
 
-/// A crate with a kernel named `kernel` that is not made by the macro; `KERNEL` stands for what makes further ones.
+/// A crate with a kernel named `kernel` that is not made by the macro; `KERNEL` stands for the
+/// attributes of further ones.
 fn bare(name: &str, signature_and_body: &str) -> Krate {
     let source = format!("KERNEL unsafe fn kernel{signature_and_body}");
     Krate::bare(name, &source.replace("KERNEL", "#[inline(never)] #[unsafe(link_section = \".cuda.kernel\")] pub"))
@@ -236,7 +237,7 @@ fn undefined_symbols() {
     );
 }
 
-/// The symbol would be there in a host's program.
+/// A host's program would have the symbol.
 #[test]
 fn assembly_outside_functions() {
     let krate = bare(
@@ -374,7 +375,7 @@ fn ir_files() {
     assert_says!(krate.error(), Llvm, "LLVM could not read", "extra.ll", "expected type");
 }
 
-/// What rustc says of a GPU's lacks is no help by itself.
+/// rustc's messages alone don't help with items that a GPU lacks.
 #[test]
 fn hints() {
     let source = |body: &str| format!("#[kernel] pub unsafe fn kernel(out: *mut f64) {{ unsafe {{ *out = {body} }} }}");

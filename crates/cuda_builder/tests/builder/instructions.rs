@@ -5,7 +5,7 @@ use crate::{
     krate::{Krate, ptx},
 };
 
-/// What makes a kernel without the macro.
+/// Attributes of a kernel without the macro.
 const KERNEL: &str = "#[inline(never)] #[unsafe(link_section = \".cuda.kernel\")] pub unsafe fn";
 
 fn krate(name: &str, source: &str) -> Krate {
@@ -58,8 +58,8 @@ fn wide_conversions() {
     assert_lacks(&text, &[".extern .func"]);
 }
 
-/// Where the operands are known, the optimiser runs the functions that take the place of the instructions, and the PTX
-/// has what they give: each is called once, so that it is inlined.
+/// With constant operands the optimiser evaluates the functions that replace instructions, and the
+/// PTX has their results: each is called once, so it is inlined.
 #[test]
 fn values_of_the_functions() {
     let krate = krate(
@@ -88,7 +88,7 @@ fn values_of_the_functions() {
     check("narrowed", (2f32.powi(100).to_bits() + 1).into());
 }
 
-/// Whether a number of these bits is written in the text, as an integer of either width or a float.
+/// Returns true if the text has a number of these bits, as an integer of either width or a float.
 fn holds(text: &str, bits: u64) -> bool {
     let forms = [format!("{}", bits as i64), format!("{}", bits as i32), format!("0f{bits:08X}"), format!("0d{bits:016X}")];
     text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).any(|word| forms.iter().any(|form| form == word))
@@ -150,8 +150,8 @@ fn atomics_keep_their_order_and_scope() {
 
     let body = |name: String| kernel(&text, &name).to_owned();
     for order in orders {
-        // What the instruction says, whether or not a fence makes it sequentially consistent, and with which it may be
-        // one.
+        // Acceptable forms: the instruction's order, and the fence that makes it sequentially
+        // consistent.
         let forms: &[&str] = match order {
             "Relaxed" => &["relaxed"],
             "Acquire" => &["acquire"],

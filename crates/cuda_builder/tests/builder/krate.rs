@@ -109,7 +109,7 @@ pub fn in_child(test: &str, configure: impl FnOnce(&mut Command)) -> String {
     text
 }
 
-/// Whether this is the process that `in_child` started.
+/// Returns true in the process that `in_child` started.
 pub fn child() -> bool {
     env::var_os("CUDA_BUILDER_TEST_CHILD").is_some()
 }

@@ -1,4 +1,4 @@
-//! What is built again, and when.
+//! Rebuilds: their triggers and their extent.
 
 use crate::krate::{Krate, alone, child, in_child, out_dir};
 use std::{

@@ -47,7 +47,8 @@ macro_rules! functions {
     )*};
 }
 
-/// What is the same for all types. `$to` and `$from` convert to and from the type of the atomic.
+/// Operations that are the same for all types. `$to` and `$from` convert to and from the type of
+/// the atomic.
 macro_rules! moves {
     ($t:ty, $atomic:ident, $to:expr, $from:expr) => {
         functions! { $t, $atomic, word;

@@ -12,7 +12,7 @@ use simt::{
 /// Counts of arrivals, and bytes, are below this.
 const LIMIT: u64 = 1 << 20;
 
-/// What is in the word.
+/// Contents of the barrier's word.
 pub(super) struct State {
     /// Arrivals of each phase, and those that the current one lacks.
     count: u64,
@@ -49,7 +49,7 @@ impl State {
 pub(super) unsafe fn change(barrier: *mut u64, change: impl FnOnce(&mut State)) {
     preemption_point();
     let _under_way = current::atomic(Scope::Block);
-    // SAFETY: the caller has promised that the barrier is there, and all use it as an atomic.
+    // SAFETY: the caller has promised a live barrier, and all threads use it as an atomic.
     let word = unsafe { AtomicU64::from_ptr(barrier) };
     // Other threads of the block don't run meanwhile.
     let mut state = State::of(word.load(Acquire));
@@ -82,12 +82,12 @@ fn arrived(state: &mut State) {
 }
 
 pub unsafe fn arrive(barrier: *mut u64) {
-    // SAFETY: the caller has promised that the barrier is there.
+    // SAFETY: the caller has promised a live barrier.
     unsafe { change(barrier, arrived) }
 }
 
 pub unsafe fn arrive_and_expect(barrier: *mut u64, bytes: u32) {
-    // SAFETY: the caller has promised that the barrier is there.
+    // SAFETY: the caller has promised a live barrier.
     unsafe {
         change(barrier, |state| {
             state.bytes += i64::from(bytes);
@@ -98,7 +98,7 @@ pub unsafe fn arrive_and_expect(barrier: *mut u64, bytes: u32) {
 
 pub unsafe fn test(barrier: *mut u64, parity: u32) -> bool {
     let under_way = current::atomic(Scope::Block);
-    // SAFETY: the caller has promised that the barrier is there, and all use it as an atomic.
+    // SAFETY: the caller has promised a live barrier, and all threads use it as an atomic.
     let word = unsafe { AtomicU64::from_ptr(barrier) }.load(Acquire);
     drop(under_way);
     let complete = State::of(word).parity != u64::from(parity & 1);
@@ -109,7 +109,7 @@ pub unsafe fn test(barrier: *mut u64, parity: u32) -> bool {
 }
 
 pub unsafe fn copy(barrier: *mut u64, shared: *mut u8, global: *const u8, bytes: u32) {
-    // SAFETY: the caller has promised that the memory is there, and that the barrier is.
+    // SAFETY: the caller has promised valid memory and a live barrier.
     unsafe {
         copy_at_once(shared, global, bytes);
         change(barrier, |state| state.bring(bytes as usize));
@@ -117,7 +117,7 @@ pub unsafe fn copy(barrier: *mut u64, shared: *mut u8, global: *const u8, bytes:
 }
 
 pub unsafe fn store(global: *mut u8, shared: *const u8, bytes: u32) {
-    // SAFETY: the caller has promised that the memory is there.
+    // SAFETY: the caller has promised valid memory.
     unsafe { copy_at_once(global, shared, bytes) }
 }
 
@@ -127,7 +127,7 @@ unsafe fn copy_at_once(to: *mut u8, from: *const u8, bytes: u32) {
     if !bytes.is_multiple_of(16) || !to.addr().is_multiple_of(16) || !from.addr().is_multiple_of(16) {
         fault(format!("a bulk copy of {bytes} bytes from {from:p} to {to:p}: all three have to be multiples of 16"));
     }
-    // SAFETY: the caller has promised that the memory is there.
+    // SAFETY: the caller has promised valid memory.
     unsafe { from.copy_to_nonoverlapping(to, bytes as usize) }
 }
 

@@ -45,9 +45,9 @@ pub unsafe fn store_volatile<T: Word>(ptr: *mut T, value: T) {
 #[inline(always)]
 pub unsafe fn store_relaxed<T: Word>(ptr: *mut T, value: T) {
     let from = &raw const value;
-    // SAFETY: the pointer is valid for writes and aligned, and whoever else accesses the word meanwhile does it by the
-    // same atomics, as the caller has promised. A word is of 4 bytes, or of 8 or 16 and aligned to 8 at least; it has
-    // no padding.
+    // SAFETY: the pointer is valid for writes and aligned, and other threads access the word by the
+    // same atomics only, as the caller has promised. A word is of 4 bytes, or of 8 or 16 and
+    // aligned to 8 at least; it has no padding.
     unsafe {
         if size_of::<T>() == 4 {
             AtomicU32::from_ptr(ptr.cast()).store(from.cast::<u32>().read(), Relaxed);

@@ -73,7 +73,7 @@ pub fn m16n8k8_tf32(a: [f32; 4], b: [f32; 2], c: [f32; 4]) -> [f32; 4] {
 }
 
 pub fn tf32(x: f32) -> f32 {
-    // Of a number that isn't finite, nothing is rounded.
+    // Numbers that aren't finite are not rounded.
     let half = if x.is_finite() { 0x1000 } else { 0 };
     f32::from_bits((x.to_bits() + half) & !0x1fff)
 }

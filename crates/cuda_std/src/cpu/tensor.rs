@@ -5,7 +5,7 @@ use crate::tensor::{Descriptor, Swizzle};
 use core::mem;
 use simt::current::fault;
 
-/// What a [`Descriptor`] holds. Dimensions that there are not have an extent of 1.
+/// Contents of a [`Descriptor`]. Unused dimensions have an extent of 1.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Layout {
@@ -58,8 +58,8 @@ impl Layout {
         }
     }
 
-    /// Calls `copy` for each piece of bytes of a row that are together in shared memory too: where it is there, and its
-    /// offset in the row.
+    /// Calls `copy` for each piece of a row that is contiguous in shared memory, with its place
+    /// there and its offset in the row.
     #[inline(always)]
     fn pieces(&self, shared: usize, bytes: usize, mut copy: impl FnMut(usize, usize, usize)) {
         let mut offset = 0;
@@ -77,7 +77,7 @@ impl Layout {
 /// # Safety
 /// The descriptor is one of the host's for the CPU.
 unsafe fn open<const RANK: usize>(descriptor: *const Descriptor, shared: *const u8, at: [i32; RANK]) -> (Layout, [i64; 3]) {
-    // SAFETY: the caller has promised that it is there, and it is made by `encode`.
+    // SAFETY: the caller has promised a live descriptor, made by `encode`.
     let layout = unsafe { descriptor.cast::<Layout>().read() };
     let alignment = layout.swizzle.alignment();
     if !shared.addr().is_multiple_of(alignment) {
@@ -105,7 +105,8 @@ pub unsafe fn load<const RANK: usize>(descriptor: *const Descriptor, barrier: *m
             // The piece's part of the array.
             let (start, end) = (offset.max(before), (offset + count).min(before + within));
             let to = shared.with_addr(to);
-            // SAFETY: the caller has promised room for the box, of which this is a piece; the array has what is within.
+            // SAFETY: the caller has promised room for the box, and this is a piece of it that lies
+            // within the array.
             unsafe {
                 if start >= end {
                     to.write_bytes(0, count);
@@ -118,7 +119,7 @@ pub unsafe fn load<const RANK: usize>(descriptor: *const Descriptor, barrier: *m
         });
     });
     let bytes = layout.element * layout.tile.iter().map(|&extent| extent as usize).product::<usize>();
-    // SAFETY: the caller has promised that the barrier is there.
+    // SAFETY: the caller has promised a live barrier.
     unsafe { change(barrier, |state| state.bring(bytes)) }
 }
 

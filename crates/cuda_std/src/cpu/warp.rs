@@ -1,4 +1,5 @@
-//! Warp operations: the lanes of a mask meet in the executor, and each takes what it wants of what all put in.
+//! Warp operations: the lanes of a mask meet in the executor, and each takes its result from the
+//! values of all.
 
 use simt::current::{self, exchange, fault};
 
@@ -52,7 +53,7 @@ fn shuffle(op: &'static str, mask: u32, value: u64, source: u32) -> u64 {
     values[source as usize]
 }
 
-/// Where shuffles within each `width` lanes read: `first` is the first of the caller's.
+/// Source lanes of shuffles within each `width` lanes: `first` is the first of the caller's.
 macro_rules! shuffles {
     ($($name:ident(|$own:ident, $argument:ident, $first:ident, $width:ident| $source:expr);)*) => {
         /// Shuffles of 64 bits.

@@ -18,7 +18,7 @@ macro_rules! registers {
                 #[link_name = concat!("__cuda_std_", stringify!($name), "_", $suffix)]
                 fn moves(from: *const $t, to: *mut $t);
             }
-            // SAFETY: whoever calls has promised that both pointers are valid for this instruction.
+            // SAFETY: the caller has promised that both pointers are valid for this instruction.
             unsafe { moves(from, to) }
         }
     )*};

@@ -1,4 +1,4 @@
-//! Products of matrices as inline PTX. Who calls sees to it that the architecture has them.
+//! Products of matrices as inline PTX. Callers ensure that the architecture has them.
 
 use crate::gpu::thread::shared_address;
 use crate::half::{Bf16x2, F16x2};

@@ -1,6 +1,7 @@
-//! What a panic prints before it traps. Where messages are asked for, `cuda_builder` has the functions of `core` that
-//! panic call these, with their own arguments; those that it knows no other for call `src/ir/panic.ll`, with the place
-//! alone. So the parameters here are those of `core`. Each is inlined where it is called.
+//! Messages that panics print before they trap. If messages are requested, `cuda_builder` redirects
+//! the panic functions of `core` to these, with their arguments; others go to `src/ir/panic.ll`,
+//! with the place alone. The parameters here are therefore those of `core`. Each function is
+//! inlined.
 
 use crate::print::{SIZE, vprintf};
 use crate::thread::{block_idx, thread_idx};

@@ -1,4 +1,4 @@
-//! Inline PTX. Who calls sees to it that the architecture has it.
+//! Inline PTX. Callers ensure that the architecture has it.
 
 use crate::gpu::thread::shared_address;
 use crate::ptx_asm;

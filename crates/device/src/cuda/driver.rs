@@ -26,7 +26,7 @@ impl Code {
     pub(super) const ILLEGAL_INSTRUCTION: Code = Code(715);
     pub(super) const LAUNCH_FAILED: Code = Code(719);
 
-    /// Whether the context answers every later call with this code, too.
+    /// Returns true if the context answers every later call with this code, too.
     pub(super) fn is_sticky(self) -> bool {
         // Uncorrectable memory and link errors, contained ones, illegal address, timeout, a destroyed context, assert,
         // hardware stack error, illegal instruction, misaligned address, invalid address space, invalid program
@@ -58,12 +58,12 @@ unsafe fn c_str(text: *const c_char) -> Option<&'static str> {
 }
 
 pub(super) const CU_STREAM_NON_BLOCKING: c_uint = 1;
-/// What the thread does otherwise is no part of the capture, and is not forbidden.
+/// The thread's other calls are not part of the capture and are not forbidden.
 pub(super) const CU_STREAM_CAPTURE_MODE_RELAXED: c_uint = 2;
 pub(super) const CU_EVENT_DEFAULT: c_uint = 0;
 pub(super) const CU_EVENT_DISABLE_TIMING: c_uint = 2;
 pub(super) const CU_MEMHOSTALLOC_PORTABLE: c_uint = 1;
-/// Which device a pointer belongs to.
+/// Attribute: ordinal of the device that a pointer belongs to.
 pub(super) const CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: c_uint = 9;
 
 /// The bytes of a thread's stack where the driver doesn't know how deep it gets.

@@ -12,7 +12,7 @@ pub(in super::super) struct CudaEvent {
     pub(super) raw: CUevent,
 }
 
-// SAFETY: the driver's functions for events may be called from any thread in which a context is current.
+// SAFETY: the driver's functions for events may be called from any thread with a current context.
 unsafe impl Send for CudaEvent {}
 // SAFETY: the driver's functions for events may be called from several threads at the same time.
 unsafe impl Sync for CudaEvent {}

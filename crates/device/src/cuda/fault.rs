@@ -1,4 +1,4 @@
-//! Which kernel it was, when the driver only says that one has failed.
+//! Names the kernel behind a fault, which the driver reports without a name.
 //!
 //! Launches are asynchronous: that a kernel reached for an illegal address shows at some later call, on whatever
 //! stream, and from then on at each. So each stream notes which kernels it has launched since it was last waited for.
@@ -7,7 +7,7 @@ use super::driver::Code;
 use crate::error::DeviceError;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-/// How many different kernels a stream keeps in mind.
+/// Number of different kernels that a stream remembers.
 const KEPT: usize = 16;
 
 /// The kernels that a stream has launched since it was last waited for, each once.
@@ -17,7 +17,7 @@ pub(super) struct Recent(Mutex<Names>);
 #[derive(Debug, Default)]
 struct Names {
     kernels: Vec<&'static str>,
-    /// Whether earlier ones had to be forgotten.
+    /// True if earlier ones were forgotten.
     more: bool,
 }
 
@@ -71,7 +71,7 @@ impl Recent {
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     streams: Mutex<Vec<Weak<Recent>>>,
-    /// What streams had launched that were dropped before they were waited for.
+    /// Kernels of streams that were dropped before they were waited for.
     dropped: Recent,
     /// The device's first and last failure.
     fault: OnceLock<DeviceError>,
@@ -106,7 +106,7 @@ impl Faults {
                 self.dropped.add_to(&mut all);
             }
             let hint = match code {
-                // Which of the two a trap gives depends on the GPU.
+                // A trap gives one or the other, depending on the GPU.
                 Code::ILLEGAL_INSTRUCTION | Code::LAUNCH_FAILED => ", which is also what a panic in a kernel comes to",
                 _ => "",
             };

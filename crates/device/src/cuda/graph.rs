@@ -12,11 +12,11 @@ pub(in super::super) struct CudaGraph {
     cuda: &'static Cuda,
     /// Held during a call: a graph's functions may not be called by two threads at a time.
     exec: Mutex<CUgraphExec>,
-    /// What to suspect of a fault.
+    /// Kernels to suspect after a fault.
     kernels: Vec<&'static str>,
 }
 
-// SAFETY: the driver's functions for graphs may be called from any thread in which the context is current.
+// SAFETY: the driver's functions for graphs may be called from any thread with the context current.
 unsafe impl Send for CudaGraph {}
 // SAFETY: the mutex lets only one thread at a time use the executable graph.
 unsafe impl Sync for CudaGraph {}
@@ -44,7 +44,7 @@ impl CudaGraph {
         Ok(())
     }
 
-    /// Ends the capture that `begin` started, and makes a graph of what was written down.
+    /// Ends the capture that `begin` started, and makes a graph of the recorded work.
     pub(in super::super) fn end(streams: &[&CudaStream]) -> Result<Self, DeviceError> {
         let origin = streams[0];
         let cuda = origin.cuda;
@@ -79,7 +79,7 @@ impl CudaGraph {
         Ok(CudaGraph { cuda, exec: Mutex::new(exec), kernels })
     }
 
-    /// Ends a capture of which nothing is to come.
+    /// Ends a capture and discards it.
     pub(in super::super) fn abandon(streams: &[&CudaStream]) {
         let origin = streams[0];
         let _entered = origin.cuda.enter();
@@ -103,15 +103,14 @@ impl CudaGraph {
 
     /// Enqueues all that was captured.
     ///
-    /// # Safety
-    /// The memory that it uses is there until it is done.
+    /// # Safety The memory that it uses stays allocated until it is done.
     pub(in super::super) unsafe fn launch(&self, stream: &CudaStream) -> Result<(), DeviceError> {
         let _entered = self.cuda.enter()?;
         let exec = self.exec.lock().unwrap_or_else(PoisonError::into_inner);
         // The notes come first: another thread may be the one that sees a kernel fail.
         let new: Vec<_> = self.kernels.iter().filter(|kernel| stream.recent.note(kernel)).collect();
-        // SAFETY: graph and stream live, and are of one context; the memory is there until it is done (this function's
-        // contract), and modules stay loaded.
+        // SAFETY: graph and stream are alive and of one context; by this function's contract the
+        // memory stays allocated until the graph is done; modules stay loaded.
         let code = unsafe { driver::cuGraphLaunch(*exec, stream.raw) };
         if code == Code::SUCCESS {
             return if self.cuda.synchronous { stream.synchronize() } else { Ok(()) };

@@ -93,8 +93,8 @@ impl HostMemory {
 impl Drop for HostMemory {
     fn drop(&mut self) {
         let _entered = self.cuda.enter();
-        // SAFETY: the address is from cuMemHostAlloc, and freed here alone. Transfers to and from it have ended:
-        // whoever enqueues one keeps the memory until then (`Pending`).
+        // SAFETY: the address is from cuMemHostAlloc, and freed here alone. Transfers to and from
+        // it have ended: a `Pending` transfer keeps the memory until it is done.
         _ = unsafe { driver::cuMemFreeHost(self.address.as_ptr().cast()) };
     }
 }

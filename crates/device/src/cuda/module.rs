@@ -27,7 +27,7 @@ fn grow_stack(cuda: &Cuda) -> Result<(), DeviceError> {
     cuda.check("cuCtxSetLimit", unsafe { driver::cuCtxSetLimit(driver::CU_LIMIT_STACK_SIZE, STACK_BYTES) })
 }
 
-/// The size of the buffer for what the driver's PTX compiler has to say.
+/// Size of the buffer for messages of the driver's PTX compiler, in bytes.
 const LOG_BYTES: usize = 16 << 10;
 
 /// A loaded PTX image. It stays until the process ends, as its device does.
@@ -36,13 +36,14 @@ pub(in super::super) struct CudaModule {
     raw: CUmodule,
     /// The compute capability that it was built for, times ten.
     arch: u32,
-    /// How many parameters each entry has.
+    /// Number of parameters of each entry.
     parameters: HashMap<String, usize>,
-    /// By the address of the kernel's facts, of which there is one.
+    /// Keyed by the address of the kernel's unique `KernelInfo`.
     functions: RwLock<HashMap<usize, Arc<Function>>>,
 }
 
-// SAFETY: the driver's functions for modules may be called from any thread in which the context is current.
+// SAFETY: the driver's functions for modules may be called from any thread with the context
+// current.
 unsafe impl Send for CudaModule {}
 // SAFETY: the driver's functions for modules may be called from several threads at the same time.
 unsafe impl Sync for CudaModule {}
@@ -153,7 +154,8 @@ impl CudaModule {
         Ok(self.function(kernel)?.attributes.clone())
     }
 
-    /// How many blocks of `block` threads with `shared` bytes of dynamic shared memory fit on a multiprocessor.
+    /// Returns the number of blocks of `block` threads with `shared` bytes of dynamic shared memory
+    /// that fit on a multiprocessor.
     pub(in super::super) fn occupancy(
         &self,
         kernel: &'static KernelInfo,
@@ -206,13 +208,13 @@ impl CudaModule {
 pub(super) struct Function {
     raw: CUfunction,
     attributes: KernelAttributes,
-    /// Where the driver can say.
+    /// `None` if the driver can't tell.
     parameters: Option<usize>,
-    /// How much dynamic shared memory the driver now lets it have, in bytes.
+    /// Dynamic shared memory that the driver currently allows, in bytes.
     dynamic_limit: AtomicUsize,
 }
 
-// SAFETY: a function's handle may be used from any thread in which the context is current.
+// SAFETY: a function's handle may be used from any thread with the context current.
 unsafe impl Send for Function {}
 // SAFETY: a function's handle may be used from several threads at the same time.
 unsafe impl Sync for Function {}

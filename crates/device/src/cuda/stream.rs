@@ -10,7 +10,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How many argument words are passed without an allocation.
+/// Number of argument words passed without an allocation.
 const FEW_WORDS: usize = 24;
 
 /// A driver's stream that doesn't wait for the legacy default stream, destroyed when dropped.
@@ -19,12 +19,13 @@ pub(in super::super) struct CudaStream {
     pub(super) cuda: &'static Cuda,
     pub(super) raw: CUstream,
     pub(super) recent: Arc<Recent>,
-    /// Of a stream that is captured, the kernels that were launched on it, each once. Nothing it is told happens by
+    /// For a captured stream, the kernels launched on it, each once. Its work doesn't run by
     /// itself.
     captured: Option<Mutex<Vec<&'static str>>>,
 }
 
-// SAFETY: the driver's functions for streams may be called from any thread in which the context is current.
+// SAFETY: the driver's functions for streams may be called from any thread with the context
+// current.
 unsafe impl Send for CudaStream {}
 // SAFETY: the driver's functions for streams may be called from several threads at the same time, in no order that
 // could be relied on.
@@ -50,7 +51,7 @@ impl CudaStream {
         Ok(stream)
     }
 
-    /// Whether what it is told goes into a graph.
+    /// Returns true if its work goes into a graph.
     pub(in super::super) fn is_captured(&self) -> bool {
         self.captured.is_some()
     }
@@ -207,7 +208,7 @@ impl CudaStream {
         self.raw as u64
     }
 
-    /// Lets all that is enqueued from now on wait for what another library's stream has been given.
+    /// Makes all later work wait for the work enqueued so far on another library's stream.
     ///
     /// # Safety
     /// The handle is of a live stream of the same device.
@@ -240,7 +241,8 @@ impl CudaStream {
 impl Drop for CudaStream {
     fn drop(&mut self) {
         let _entered = self.cuda.enter();
-        // SAFETY: the stream lives until here. What is still enqueued runs to its end before the driver frees it.
+        // SAFETY: the stream lives until here. The driver finishes enqueued work before it frees
+        // the stream.
         unsafe {
             if self.captured.is_none() && driver::cuStreamQuery(self.raw) != Code::SUCCESS {
                 self.cuda.faults.keep(&self.recent);

@@ -1,4 +1,4 @@
-//! What the threads of a block ask of its cluster. A block that is in none is one of its own.
+//! Cluster operations of a block's threads. A block outside of clusters is a cluster of its own.
 
 use super::Block;
 use crate::Dim3;
@@ -6,8 +6,8 @@ use crate::cluster::Member;
 use std::panic::Location;
 use std::ptr;
 
-/// Where a thread is between its arrival at the cluster's barrier and the end of its wait: how often all threads had met
-/// when it came.
+/// State of a thread between its arrival at the cluster's barrier and the end of its wait: the
+/// number of meetings completed when it came.
 pub(super) type Arrival = Option<u64>;
 
 impl<'a> Block<'a> {
@@ -30,7 +30,8 @@ impl<'a> Block<'a> {
         self.member.map_or(0, |member| member.rank)
     }
 
-    /// The address in the shared memory of the cluster's block `rank` of what is at `address` in this block's.
+    /// Maps an address in this block's shared memory to the same place in that of the cluster's
+    /// block `rank`.
     pub(crate) fn cluster_map(&self, address: *mut u8, rank: u32, location: &'static Location<'static>) -> *mut u8 {
         let size = self.cluster_dim().count();
         if u64::from(rank) >= size {
@@ -41,7 +42,8 @@ impl<'a> Block<'a> {
             self.fault(format!("asks where {address:p} is in another block's shared memory ({location}): it isn't in its own"));
         };
         match self.member.and_then(|member| member.cluster.shared(rank)) {
-            // SAFETY: each block of the cluster has as much memory as this one, in which the address has this offset.
+            // SAFETY: all blocks of the cluster have equally large memories, and the offset lies
+            // within this one's.
             Some(base) => unsafe { base.add(offset) },
             None => address,
         }
@@ -97,7 +99,8 @@ impl<'a> Block<'a> {
         self.arrivals.borrow_mut()[thread] = None;
     }
 
-    /// Whether all threads of the block that can run wait at the cluster's barrier while another has still to come there.
+    /// Returns true if all threads of the block that can run wait at the cluster's barrier while
+    /// another has yet to arrive.
     fn nobody_arrives(&self) -> bool {
         let runnable = self.buffers.sched.borrow().turns.others() + 1;
         let arrived = self.arrivals.borrow().iter().flatten().count();

@@ -1,4 +1,4 @@
-//! Where the threads of a block meet: its barrier, and the exchanges of its warps.
+//! Meetings of a block's threads: its barrier, and the exchanges of its warps.
 
 use super::{Block, Sched};
 use crate::WARP_SIZE;
@@ -36,26 +36,27 @@ impl BarrierKind {
 pub(super) struct Barrier {
     kind: BarrierKind,
     waiting: u32,
-    /// Who came first, and where in the source; nobody as long as nobody has come to any barrier of the block.
+    /// First thread to arrive, and its place in the source; `None` before the first arrival at any
+    /// barrier of the block.
     first: Option<(u32, &'static Location<'static>)>,
-    /// How many of those that wait passed true.
+    /// Number of waiting threads that passed true.
     positive: u32,
-    /// What the barrier gave the last time that all were there. It stays until all are there again, that is, until all
-    /// have read it.
+    /// Result of the last completed barrier. It stays until the next one completes, by when all
+    /// threads have read it.
     result: u32,
 }
 
 /// The numbers of a block's barriers are below this.
 const BARRIERS: u32 = 16;
 
-/// A barrier at which a part of the block meets.
+/// A barrier for a part of the block.
 #[derive(Default)]
 pub(super) struct NamedBarrier {
-    /// How many threads have to come, as the first of them said.
+    /// Number of threads to wait for, as given by the first.
     threads: u32,
     arrived: u32,
     waiting: Vec<(u32, &'static Location<'static>)>,
-    /// Those that came.
+    /// Threads that have arrived.
     #[cfg(simt_check)]
     met: Vec<u32>,
 }
@@ -72,7 +73,7 @@ pub(super) struct Warp {
 struct Exchange {
     mask: u32,
     op: &'static str,
-    /// Where in the source the first to come waits.
+    /// Source location of the first to arrive.
     location: &'static Location<'static>,
     arrived: u32,
     /// The lanes that have not taken the result; with none the exchange can serve anew.
@@ -85,7 +86,7 @@ impl Exchange {
         self.arrived != self.mask
     }
 
-    /// One of those that wait, in the warp whose lane 0 is thread `lane0`.
+    /// Returns one of the waiting threads, in the warp whose lane 0 is thread `lane0`.
     fn first(&self, lane0: u32) -> u32 {
         lane0 + self.arrived.trailing_zeros()
     }
@@ -106,7 +107,7 @@ impl Warp {
         self.exchanges.iter().find(|e| e.pending() && e.mask >> lane & 1 == 1)
     }
 
-    /// The exchange to which lanes have come already with this mask and name.
+    /// Returns the exchange that lanes have already joined with this mask and name.
     fn joined(&self, mask: u32, op: &'static str) -> Option<usize> {
         self.exchanges.iter().position(|e| e.pending() && e.mask == mask && (ptr::eq(e.op, op) || e.op == op))
     }
@@ -126,7 +127,7 @@ impl Warp {
         self.exchanges.iter().filter(|e| e.pending()).fold(0, |lanes, e| lanes | e.arrived)
     }
 
-    /// A new exchange, in which nobody has arrived.
+    /// Begins an exchange without arrivals.
     fn begin(&mut self, mask: u32, op: &'static str, location: &'static Location<'static>) -> usize {
         let fresh = Exchange { mask, op, location, arrived: 0, unread: mask, values: [0; WARP_SIZE as usize] };
         match self.exchanges.iter().position(|e| e.unread == 0) {
@@ -330,8 +331,8 @@ impl Block<'_> {
         values
     }
 
-    /// Notes that the running thread is at an exchange, and returns which. Where it need not wait, or must not, it
-    /// returns none and sees to the values.
+    /// Notes that the running thread is at an exchange, and returns it. Returns `None`, with the
+    /// values settled, if the thread need not or must not wait.
     #[inline(never)]
     fn come_to_exchange(
         &self,
@@ -428,8 +429,8 @@ impl Block<'_> {
 
         if let Barrier { kind, waiting: waiting @ 1.., first: Some((first, location)), .. } = sched.barrier {
             let at = self.place_of(first);
-            // Of the lanes that an exchange lacks, none has returned, and those that wait in no other are at the
-            // barrier.
+            // The lanes that an exchange lacks have not returned; each waits in another exchange or
+            // at the barrier.
             for (lane0, warp, exchange) in pending() {
                 if let Some(lane) = lanes(exchange.mask & !warp.waiting()).next() {
                     return SimtError::Deadlock {
@@ -457,7 +458,8 @@ impl Block<'_> {
                 ),
             };
         }
-        // What is left is a warp whose exchanges wait for each other in a ring. `opposed` finds those of two.
+        // The remaining case is a warp whose exchanges wait for each other in a ring. `opposed`
+        // finds rings of two.
         let (lane0, warp, exchange) = pending().next().expect("those who cannot run wait somewhere");
         let lacking = exchange.mask & !exchange.arrived;
         let other = warp.exchanges.iter().find(|e| e.pending() && e.arrived & lacking != 0).unwrap_or(exchange);

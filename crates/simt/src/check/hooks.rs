@@ -1,7 +1,8 @@
 //! The functions that code compiled with rustc's `-Zsanitizer=thread` calls before its accesses and for its atomics, by
 //! the names and signatures that LLVM's pass gives them.
 //!
-//! ThreadSanitizer's own runtime isn't linked. Where no kernel runs on the OS thread the accesses are nobody's concern.
+//! ThreadSanitizer's own runtime isn't linked. Accesses of OS threads that run no kernel are
+//! ignored.
 
 use super::order::Operation;
 use crate::current::with_block;
@@ -191,7 +192,7 @@ atomics! {
         __tsan_atomic64_fetch_nand fetch_nand;
 }
 
-/// What compiled modules call when the program starts.
+/// Called by compiled modules when the program starts.
 #[unsafe(no_mangle)]
 extern "C" fn __tsan_init() {}
 

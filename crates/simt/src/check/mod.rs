@@ -36,7 +36,7 @@ struct Region {
 }
 
 impl Region {
-    /// Each eight bytes of which some are among these, and which those are.
+    /// Iterates over the eight-byte words that overlap `bytes`, with a mask of the bytes in each.
     fn parts(&self, bytes: &Range<usize>) -> impl Iterator<Item = (&AtomicU8, u8)> {
         let (start, end) = (bytes.start - self.bytes.start, bytes.end - self.bytes.start);
         (start / 8..end.div_ceil(8)).map(move |part| {
@@ -54,7 +54,7 @@ impl Region {
     }
 }
 
-/// By their addresses. Those that have been freed stay until another takes their place.
+/// Keyed by address. Freed regions stay until another takes their place.
 static REGIONS: Mutex<BTreeMap<usize, Arc<Region>>> = Mutex::new(BTreeMap::new());
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -90,9 +90,10 @@ pub(crate) fn freed(address: usize) {
     }
 }
 
-/// What is known of a launch.
+/// Record of a launch.
 pub(crate) struct Checks {
-    /// What the kernel may access, and the allocations that this is in. None where all memory of the process is allowed.
+    /// Memory that the kernel may access, with its allocations. `None` if all memory of the process
+    /// is allowed.
     arguments: Option<Vec<(Memory, Option<Arc<Region>>)>>,
     global: Mutex<Global>,
 }
@@ -108,11 +109,11 @@ struct Global {
     gone: Vec<Range<usize>>,
 }
 
-/// What is known of the cluster under way.
+/// Record of the running cluster.
 pub(crate) struct ClusterChecks {
     /// All accesses to shared memory of its blocks.
     global: Mutex<Global>,
-    /// Where that of each block is, by rank, and which of it has been written.
+    /// Base of each block's shared memory, by rank, and its written bytes.
     shared: Box<[OnceLock<(usize, Written)>]>,
 }
 
@@ -144,7 +145,8 @@ impl Checks {
         Checks { arguments, global: Mutex::default() }
     }
 
-    /// Whether the kernel may access these bytes, and what is known of the allocation. The error is a clause.
+    /// Checks that the kernel may access these bytes, and returns the allocation's record. The
+    /// error is a clause.
     fn find(&self, bytes: &Range<usize>, writes: bool) -> Result<Option<&Region>, String> {
         if bytes.start < LOWEST {
             return Err(if bytes.start == 0 { "which is null".to_owned() } else { "where there is no memory".to_owned() });
@@ -175,7 +177,7 @@ impl Checks {
         Err(self.beyond(bytes))
     }
 
-    /// Where bytes are that are in no argument.
+    /// Describes the place of bytes outside of all arguments.
     fn beyond(&self, bytes: &Range<usize>) -> String {
         let arguments = self.arguments.iter().flatten().map(|(memory, _)| &memory.bytes);
         let nearest = arguments.filter(|known| !known.is_empty()).map(|known| {
@@ -207,7 +209,7 @@ impl std::fmt::Display for Bytes {
     }
 }
 
-/// Where the program and its libraries lie, with their statics.
+/// Returns the address ranges of the program and its libraries, with their statics.
 fn image() -> &'static [Range<usize>] {
     static IMAGE: OnceLock<Vec<Range<usize>>> = OnceLock::new();
     IMAGE.get_or_init(|| {
@@ -229,13 +231,13 @@ fn image() -> &'static [Range<usize>] {
     })
 }
 
-/// What a worker knows of the block that it runs.
+/// A worker's record of the block that it runs.
 pub(crate) struct BlockChecks {
     order: RefCell<Order>,
     shared: RefCell<Global>,
-    /// That of the atomic operation under way.
+    /// Scope of the current atomic operation.
     scope: Cell<Scope>,
-    /// Of each warp, one of those at the block's barrier, and where in the source.
+    /// For each warp, one of its threads at the block's barrier, and its place in the source.
     waiting: RefCell<BTreeMap<u32, (u32, &'static Location<'static>)>>,
 }
 
@@ -286,7 +288,8 @@ impl BlockChecks {
 }
 
 impl Block<'_> {
-    /// Whether an access is nobody's concern: it is to the thread's own stack, or the block is being unwound.
+    /// Returns true if an access needs no check: it is to the thread's own stack, or the block is
+    /// being unwound.
     fn is_exempt(&self, address: usize) -> bool {
         self.stack().contains(&address) || self.has_failed() || thread::panicking()
     }
@@ -392,7 +395,7 @@ impl Block<'_> {
         }
     }
 
-    /// Whether there is memory for the access, and something in it; says whether it is shared memory.
+    /// Checks that an access is to valid, written memory. Returns true for shared memory.
     fn allowed(&self, bytes: &Range<usize>, kind: Kind, reads: bool, writes: bool, callers: Callers) -> Result<bool, SimtError> {
         let bad = |problem| self.bad_access(bytes, kind, callers, problem);
         let unwritten = || {
@@ -432,7 +435,7 @@ impl Block<'_> {
         }))
     }
 
-    /// What is at an address, in words.
+    /// Describes an address, in words.
     fn name(&self, address: usize) -> String {
         self.shared_name(address).unwrap_or_else(|| self.grid_checks().name(address))
     }
@@ -484,7 +487,7 @@ impl Block<'_> {
 }
 
 impl Checks {
-    /// What is at an address, in words.
+    /// Describes an address, in words.
     fn name(&self, address: usize) -> String {
         let mut arguments = self.arguments.iter().flatten().map(|(memory, _)| &memory.bytes);
         match arguments.find(|bytes| bytes.contains(&address)) {
@@ -494,7 +497,7 @@ impl Checks {
     }
 }
 
-/// What [`Callers`] are counted from.
+/// Origin of the distances in [`Callers`].
 fn anchor() -> usize {
     (&raw const REGIONS).addr()
 }
@@ -518,8 +521,8 @@ impl Block<'_> {
     }
 }
 
-/// Where in the source an access is: the innermost place that is neither the standard library's, `cuda_std`'s nor this
-/// crate's, and where there is none the innermost of all.
+/// Returns an access's source location: the innermost one outside of the standard library,
+/// `cuda_std` and this crate, otherwise the innermost of all.
 fn location(callers: Callers) -> String {
     const LIBRARIES: [&str; 4] = ["/rustlib/src/rust/library/", "/rustc/", "crates/cuda_std/src/", "crates/simt/src/"];
     let mut innermost = None;

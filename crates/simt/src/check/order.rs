@@ -1,9 +1,9 @@
-//! What comes before what: vector clocks, of which a block's barrier makes one number.
+//! Happens-before by vector clocks, which a block's barrier compresses to one number.
 //!
-//! The time of a thread has two parts: how many barriers its block has passed, and how often the thread has released
-//! what it knew (to lanes of its warp, or by an atomic operation) since the last one. What a thread knows of other
-//! threads is, for a block, the barriers up to which it knows all of the block's threads, and beyond that the times of
-//! single threads.
+//! The time of a thread has two parts: the barriers that its block has passed, and the thread's
+//! releases (to lanes of its warp, or by an atomic operation) since the last one. A thread's
+//! knowledge of a block is the barrier up to which it knows all of the block's threads, plus the
+//! times of single threads.
 
 use super::shadow::Access;
 use crate::Scope;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// A time: barriers, releases since.
 pub(crate) type Time = (u32, u32);
 
-/// What is known of other threads.
+/// Knowledge of other threads.
 #[derive(Clone, Debug, Default)]
 struct Clock {
     /// All accesses of a block that come before this many of its barriers.
@@ -65,18 +65,18 @@ pub(crate) struct Operation {
     pub(crate) releases: bool,
 }
 
-/// What has been released by atomic writes to some addresses.
+/// Knowledge released by atomic writes, by address.
 #[derive(Default)]
 pub(crate) struct Released(HashMap<usize, Messages>);
 
-/// What those that come to a meeting have released. They learn it when all have come.
+/// Knowledge released by the threads of a meeting, which all acquire when it is complete.
 #[derive(Default)]
 pub(crate) struct Meeting {
     number: u64,
     clock: Clock,
     /// The last clock that is part of it. Most have the same.
     joined: Option<Arc<Clock>>,
-    /// Of all, when they have come.
+    /// The joined knowledge, once all have come.
     whole: Option<Arc<Clock>>,
 }
 
@@ -106,11 +106,12 @@ pub(crate) struct Order {
 struct Thread {
     clock: Arc<Clock>,
     part: u32,
-    /// What it knew when it came to its last meeting.
+    /// Its knowledge on arrival at its last meeting.
     came_with: Option<Arc<Clock>>,
-    /// What relaxed writes release since the last fence: within the block, and beyond.
+    /// Knowledge that relaxed writes release since the last fence: within the block, and beyond.
     fenced: [Option<Arc<Clock>>; 2],
-    /// What relaxed reads have found, for the next fence to acquire: within the block, and beyond.
+    /// Knowledge found by relaxed reads, for the next fence to acquire: within the block, and
+    /// beyond.
     found: [Option<Arc<Clock>>; 2],
 }
 
@@ -126,7 +127,7 @@ impl Order {
         (self.epoch, self.threads[thread as usize].part)
     }
 
-    /// Whether `access` comes before what `thread` does next.
+    /// Returns true if `access` happens before the next operation of `thread`.
     pub(crate) fn knows(&self, thread: u32, access: &Access) -> bool {
         access.block == self.block && (access.epoch < self.epoch || u32::from(access.thread) == thread)
             || self.threads[thread as usize].clock.knows(access)
@@ -200,7 +201,8 @@ impl Order {
                 join_into(&mut beyond, &clock);
             }
             if !operation.reads {
-                // What others have released there is overwritten. One that also reads hands it on.
+                // A write overwrites what others have released there; a read-modify-write hands it
+                // on.
                 released.0.remove(&address);
             }
             if let Some(clock) = within {
@@ -242,13 +244,13 @@ impl Order {
         }
     }
 
-    /// Whether the start of `block` comes before what `thread` does next.
+    /// Returns true if the start of `block` happens before the next operation of `thread`.
     pub(crate) fn has_met(&self, thread: u32, block: u32) -> bool {
         let Clock { blocks, threads } = &*self.threads[thread as usize].clock;
         blocks.contains_key(&block) || threads.range((block, 0)..=(block, u16::MAX)).next().is_some()
     }
 
-    /// Whether `access` comes before the end of the block.
+    /// Returns true if `access` happens before the end of the block.
     pub(crate) fn ends_after(&self, access: &Access) -> bool {
         access.block == self.block || self.threads.iter().any(|thread| thread.clock.knows(access))
     }

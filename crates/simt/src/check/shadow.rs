@@ -1,4 +1,4 @@
-//! Who has accessed which bytes.
+//! Shadow memory: the last accesses to each word.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -9,21 +9,21 @@ use std::ops::Range;
 pub(crate) struct Access {
     pub(crate) callers: Callers,
     pub(crate) block: u32,
-    /// How many barriers the block had passed.
+    /// Number of barriers that the block had passed.
     pub(crate) epoch: u32,
-    /// How often the thread had released what it knew since then.
+    /// Number of the thread's releases since then.
     pub(crate) part: u32,
     pub(crate) thread: u16,
     pub(crate) kind: Kind,
-    /// Which of the word's bytes.
+    /// Mask of the word's bytes.
     mask: u8,
 }
 
-/// Where in the program an access is: what the call that announced it returns to, then what that function returns to,
-/// and so on; as distances from a place in the program, 0 where unknown.
+/// Return addresses of an access, from the call that announced it outwards, as distances from a
+/// place in the program; 0 if unknown.
 pub(crate) type Callers = [i32; 3];
 
-/// Whether it writes, and what else may access the bytes meanwhile.
+/// Kind of access: read or write, plain or atomic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kind {
     pub(crate) writes: bool,
@@ -58,7 +58,8 @@ impl Access {
         Access { callers, block, epoch, part, thread: thread as u16, kind, mask: 0 }
     }
 
-    /// Whether the two need an order: they have bytes in common, of which one writes, and are not atomic for each other.
+    /// Returns true if the two need an order: they share bytes, at least one writes, and they are
+    /// not atomic for each other.
     fn conflicts(&self, other: &Access) -> bool {
         let atomic = match self.kind.atomicity.min(other.kind.atomicity) {
             Atomicity::Plain => false,
@@ -68,7 +69,8 @@ impl Access {
         self.mask & other.mask != 0 && (self.kind.writes || other.kind.writes) && !atomic
     }
 
-    /// Whether all that conflicts with `earlier`, and comes after this, conflicts with this as well.
+    /// Returns true if every later access that conflicts with `earlier` conflicts with this one,
+    /// too.
     fn stands_for(&self, earlier: &Access) -> bool {
         self.mask & earlier.mask == earlier.mask
             && self.kind.writes >= earlier.kind.writes

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Helpers of the tests.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use simt::{Dim3, Executor, Launch, Schedule, SimtError, current};

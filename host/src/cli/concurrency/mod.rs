@@ -1,9 +1,7 @@
 //! `warpsmith concurrency`.
 
-pub mod chart;
 mod plots;
 mod show;
-mod words;
 
 use std::{
     fs,
@@ -13,12 +11,12 @@ use std::{
 use clap::Args;
 use serde::Serialize;
 use warpsmith::{
-    concurrency::{MOST_ITERATIONS, MOST_POSES, MOST_RUNS, Options, Study, findings, findings::Findings},
+    concurrency::{MOST_ITERATIONS, MOST_POSES, MOST_RUNS, Options, Study},
     device::{Backend, Device},
-    files::{Destination, FileError},
+    files::FileError,
 };
 
-use super::{Global, count, failure::Failure, format, output::Files, picture, progress::Progress, size, terminal};
+use super::{Global, count, draw::Target, failure::Failure, format, output::Files, progress::Progress, size, terminal};
 
 /// About what a pose takes in a pair of lists.
 const LIST_BYTES: f64 = 400.0;
@@ -33,9 +31,9 @@ const STEP: usize = 10_000_000;
     long_about = "What limits a kernel that adds up the overlaps of polygons? Experiments with streams, graphs, threads, reductions, \
         places in memory and two phases in place of one, on this machine.\n\n\
         They repeat those of a notebook that tried to make such a kernel faster. A thread compares one pose of a tree (4 pieces) with \
-        all others. Tables and plots have the notebook's own figures beside these; what is said of them follows from the figures.",
+        all others. Tables and plots have the notebook's own figures beside these; docs/concurrency.md interprets them.",
     after_help = "Examples:\n  \
-        warpsmith concurrency                                 all experiments; tables and what they show\n  \
+        warpsmith concurrency                                 all experiments, as tables\n  \
         warpsmith concurrency --output study                  and plots, in the directory study\n  \
         warpsmith concurrency --streams 1..64 --batch 4..256  from 1 to 64 streams, doubling each time\n  \
         warpsmith concurrency --json                          all figures as one JSON object; times in ms\n  \
@@ -95,14 +93,10 @@ fn parse_list(text: &str) -> Result<List, String> {
 }
 
 #[derive(Serialize)]
-struct Object<'a> {
+struct StudyReport<'a> {
     system: &'static str,
     #[serde(flatten)]
     study: &'a Study,
-    findings: &'a [words::Finding],
-    claims: &'a [words::Claim],
-    /// Both, in figures.
-    figures: &'a Findings,
     files: Vec<String>,
 }
 
@@ -124,18 +118,14 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     })?;
     drop(work);
 
-    let found = findings(&study);
-    let (findings, claims) = (words::findings(&study, &found), words::claims(&found));
-    for (format, plot, destination) in &files {
-        picture::write(destination, plot.draw(&study, *format))?;
+    for (plot, target) in &files {
+        target.write(&plot.chart(&study))?;
     }
-    let names = files.iter().map(|(.., destination)| destination.name().display().to_string()).collect();
+    let names = files.iter().map(|(_, target)| target.name().display().to_string()).collect();
     if arguments.json {
-        let (study, findings, claims, figures) = (&study, &findings, &claims, &found);
-        return terminal::print_json(&Object { system: "concurrency", study, findings, claims, figures, files: names });
+        return terminal::print_json(&StudyReport { system: "concurrency", study: &study, files: names });
     }
     show::tables(&device, &study)?;
-    show::words(&findings, &claims)?;
     match &arguments.output {
         Some(directory) => {
             terminal::print(format_args!("Written: {} to {}", format::counted(names.len(), "plot", "plots"), directory.display()))
@@ -145,16 +135,14 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Makes the directory, and sure of all files in it.
-fn prepare(directory: &Path) -> Result<Vec<(picture::Format, plots::Plot, Destination)>, Failure> {
+fn prepare(directory: &Path) -> Result<Vec<(plots::Plot, Target)>, Failure> {
     if !directory.is_dir() {
         fs::create_dir(directory).map_err(|error| FileError::unwritten(directory, error))?;
     }
     let (mut written, mut files) = (Files::reading([""; 0]), Vec::new());
     for plot in plots::Plot::ALL {
-        for format in [picture::Format::Svg, picture::Format::Png] {
-            let extension = if format == picture::Format::Svg { "svg" } else { "png" };
-            let name = directory.join(plot.name()).with_extension(extension);
-            files.push((format, plot, written.write(&name)?));
+        for extension in ["svg", "png"] {
+            files.push((plot, Target::prepare(&mut written, &directory.join(plot.name()).with_extension(extension))?));
         }
     }
     Ok(files)

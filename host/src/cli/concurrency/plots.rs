@@ -1,13 +1,10 @@
 //! The study's plots.
 
-use std::error::Error;
-
 use warpsmith::concurrency::{BatchRow, Placement, Reduction, Spread, StreamsRow, Study, notebook};
 
-use super::chart::{Chart, Line};
 use crate::cli::{
+    draw::chart::{Chart, Line},
     format,
-    picture::{Drawing as _, Format},
 };
 
 /// One of the plots.
@@ -38,11 +35,7 @@ impl Plot {
     }
 
     /// The picture.
-    pub fn draw(self, study: &Study, format: Format) -> Result<Vec<u8>, Box<dyn Error>> {
-        self.chart(study).draw(format)
-    }
-
-    fn chart(self, study: &Study) -> Chart {
+    pub fn chart(self, study: &Study) -> Chart {
         let (title, y, logarithmic, lines) = match self {
             Self::Streams => ("Kernels per second by streams", "kernels per second", true, streams(study)),
             Self::Batch => ("Time by threads", "ms per launch", true, batch(study)),

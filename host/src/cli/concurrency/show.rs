@@ -1,13 +1,12 @@
-//! Tables and sentences.
+//! The study's tables.
 
 use std::fmt::Display;
 
 use warpsmith::{
-    concurrency::{BatchRow, Placement, Reduction, Spread, Study, findings::Verdict, notebook},
+    concurrency::{BatchRow, Placement, Reduction, Spread, Study, notebook},
     device::{Backend, Device},
 };
 
-use super::words::{Claim, Finding};
 use crate::cli::{failure::Failure, format, terminal};
 
 /// Prints all tables.
@@ -235,25 +234,6 @@ fn phases(study: &Study) -> Result<(), Failure> {
     }
     terminal::print(table)?;
     say("evaluator: the library's own kernels (`warpsmith overlap`), from the poses to the total.")
-}
-
-/// Prints what the figures show.
-pub fn words(findings: &[Finding], claims: &[Claim]) -> Result<(), Failure> {
-    heading("What the figures show")?;
-    for Finding { topic, text } in findings {
-        say(format_args!("{topic}: {text}"))?;
-    }
-    heading("What they make of the notebook's statements")?;
-    for Claim { claim, verdict, because } in claims {
-        let verdict = match verdict {
-            Verdict::Supported => "holds",
-            Verdict::Partly => "holds in part",
-            Verdict::Refuted => "doesn't hold",
-            Verdict::Open => "open",
-        };
-        say(format_args!("- \"{claim}\": {verdict}: {because}."))?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

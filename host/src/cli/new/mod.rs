@@ -53,67 +53,11 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 /// Names that would be taken for something else: Rust's own, and those of the packages that the project needs.
-const TAKEN: &[&str] = &[
-    "abstract",
-    "alloc",
-    "as",
-    "async",
-    "await",
-    "become",
-    "box",
-    "break",
-    "const",
-    "continue",
-    "core",
-    "crate",
-    "cuda_builder",
-    "cuda_std",
-    "do",
-    "dyn",
-    "else",
-    "enum",
-    "extern",
-    "false",
-    "final",
-    "fn",
-    "for",
-    "gen",
-    "if",
-    "impl",
-    "in",
-    "let",
-    "loop",
-    "macro",
-    "match",
-    "mod",
-    "move",
-    "mut",
-    "override",
-    "priv",
-    "proc_macro",
-    "pub",
-    "ref",
-    "return",
-    "self",
-    "static",
-    "std",
-    "struct",
-    "super",
-    "test",
-    "trait",
-    "true",
-    "try",
-    "type",
-    "typeof",
-    "unsafe",
-    "unsized",
-    "use",
-    "virtual",
-    "warpsmith_device",
-    "where",
-    "while",
-    "yield",
-];
+const TAKEN: &str = "\
+    abstract alloc as async await become box break const continue core crate cuda_builder \
+    cuda_std do dyn else enum extern false final fn for gen if impl in let loop macro match mod \
+    move mut override priv proc_macro pub ref return self static std struct super test trait \
+    true try type typeof unsafe unsized use virtual warpsmith_device where while yield";
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -148,7 +92,7 @@ fn name(folder: &Path) -> Result<&str, Failure> {
     if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !name.chars().all(is_of_names) {
         return refused("the folder's name begins with a letter, and has letters, digits, - and _ (ASCII)");
     }
-    if TAKEN.contains(&&*name.replace('-', "_")) {
+    if TAKEN.split(' ').any(|taken| taken == name.replace('-', "_")) {
         return refused("Rust or warpsmith have something else of this name");
     }
     Ok(name)

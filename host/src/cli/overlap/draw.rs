@@ -2,14 +2,12 @@
 
 use std::error::Error;
 
-use plotters::{
-    backend::{BitMapBackend, SVGBackend},
-    coord::Shift,
-    prelude::*,
-    style::{FontStyle, register_font},
-};
+use plotters::{coord::Shift, prelude::*};
 
-use crate::cli::picture::encode_png;
+use crate::cli::{
+    draw::{Drawing, EDGE, FONT, Format, Image, draw_title},
+    format,
+};
 
 /// The longer side of what is drawn, in pixels.
 const SIDE: f64 = 900.0;
@@ -20,8 +18,6 @@ const LEFT: u32 = 84;
 const RIGHT: u32 = 24;
 const ABOVE: u32 = 56;
 const BELOW: u32 = 56;
-/// At the picture's edge nothing is drawn: text turned by a right angle is put half beyond its place.
-const EDGE: u32 = 10;
 /// Room between the drawing's edges and what is drawn, in units of the longer side.
 const MARGIN: f64 = 0.03;
 
@@ -29,7 +25,6 @@ const MARGIN: f64 = 0.03;
 const FINER_PNG: u32 = 4;
 const FINER_SVG: u32 = 64;
 
-const FONT: &str = "sans-serif";
 /// Of shapes 0, 1, ..., and then from the start again.
 const SHAPES: [RGBColor; 6] = [
     RGBColor(168, 194, 162),
@@ -61,42 +56,6 @@ pub struct Picture<'a> {
 }
 
 impl Picture<'_> {
-    /// The picture in PNG.
-    pub fn png(&self) -> Result<Vec<u8>, Box<dyn Error>> {
-        let (width, height) = self.size();
-        let finer = FINER_PNG as usize;
-        let mut pixels = vec![255; (width * height * FINER_PNG * FINER_PNG * 3) as usize];
-        let root = BitMapBackend::with_buffer(&mut pixels, (width * FINER_PNG, height * FINER_PNG)).into_drawing_area();
-        self.draw(&root, FINER_PNG)?;
-        drop(root);
-        let row = width as usize * finer * 3;
-        let mean = |index: usize| {
-            let (y, x, colour) = (index / 3 / width as usize, index / 3 % width as usize, index % 3);
-            let start = y * finer * row + x * finer * 3 + colour;
-            let of = |part: usize| usize::from(pixels[start + part / finer * row + part % finer * 3]);
-            ((0..finer * finer).map(of).sum::<usize>() / (finer * finer)) as u8
-        };
-        let means: Vec<u8> = (0..(width * height * 3) as usize).map(mean).collect();
-        encode_png(width, height, &means)
-    }
-
-    /// The picture in SVG.
-    pub fn svg(&self) -> Result<Vec<u8>, Box<dyn Error>> {
-        let mut text = String::new();
-        let (width, height) = self.size();
-        let finer = (width * FINER_SVG, height * FINER_SVG);
-        let root = SVGBackend::with_string(&mut text, finer).into_drawing_area();
-        self.draw(&root, FINER_SVG)?;
-        drop(root);
-        // Shown as large as it is meant to be; the box of coordinates stays.
-        let size = |(width, height): (u32, u32)| format!("<svg width=\"{width}\" height=\"{height}\"");
-        let (fine, shown) = (size(finer), size((width, height)));
-        if !text.starts_with(&fine) {
-            return Err("the drawing has no size".into());
-        }
-        Ok(format!("{shown}{}", &text[fine.len()..]).into_bytes())
-    }
-
     /// From the lowest to the highest of each coordinate, with a margin.
     fn ranges(&self) -> [[f64; 2]; 2] {
         let rings = self.polygons.iter().flat_map(|polygons| &polygons.rings).flatten().chain(&self.container);
@@ -113,27 +72,29 @@ impl Picture<'_> {
         let scale = SIDE / extents[0].max(extents[1]);
         extents.map(|extent| (extent * scale).max(SHORTEST).round() as u32)
     }
+}
 
+impl Drawing for Picture<'_> {
     fn size(&self) -> (u32, u32) {
         let [width, height] = self.plot_size();
         (LEFT + width + RIGHT, ABOVE + height + BELOW)
     }
 
-    /// Draws all, `finer` times as large.
-    fn draw<DB: DrawingBackend>(&self, root: &DrawingArea<DB, Shift>, finer: u32) -> Result<(), Box<dyn Error>>
+    fn finer(&self, format: Format) -> u32 {
+        match format {
+            Format::Png => FINER_PNG,
+            Format::Svg => FINER_SVG,
+        }
+    }
+
+    fn draw_on<DB: DrawingBackend>(&self, root: &DrawingArea<DB, Shift>, finer: u32) -> Result<Vec<Image>, Box<dyn Error>>
     where
         DB::ErrorType: 'static,
     {
-        register_font(FONT, FontStyle::Normal, dejavu::sans::regular()).map_err(|_| "the font can't be read")?;
         root.fill(&WHITE)?;
         let scale = f64::from(finer);
         let font = |size: f64| (FONT, size * scale).into_font();
-        let title: String = self.title.chars().map(|character| if character.is_control() { ' ' } else { character }).collect();
-        let (width, _) = self.size();
-        let (title_width, _) = root.estimate_text_size(&title, &TextStyle::from(font(20.0)))?;
-        // Smaller where it is too long.
-        let size = (20.0 * f64::from((width - 24) * finer) / f64::from(title_width.max(1))).clamp(6.0, 20.0);
-        root.draw(&Text::new(title, (12 * finer as i32, 16 * finer as i32), TextStyle::from(font(size)).color(&BLACK)))?;
+        draw_title(root, self.title, 20.0, self.size().0, finer)?;
 
         // Where the shorter side is made longer, its range is, too.
         let [plot_width, plot_height] = self.plot_size();
@@ -153,18 +114,13 @@ impl Picture<'_> {
             let step = unit * f64::from(pixels) / labels(pixels) as f64;
             (1.0 - step.log10()).ceil().clamp(0.0, 12.0) as usize
         };
-        let number = |value: f64, decimals: usize| {
-            let text = format!("{value:.decimals$}");
-            let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-            if text == "-0" { "0".to_owned() } else { text.to_owned() }
-        };
         chart
             .configure_mesh()
             .disable_mesh()
             .x_labels(labels(plot_width))
             .y_labels(labels(plot_height))
-            .x_label_formatter(&|value| number(*value, decimals(plot_width)))
-            .y_label_formatter(&|value| number(*value, decimals(plot_height)))
+            .x_label_formatter(&|value| format::trimmed(*value, decimals(plot_width)))
+            .y_label_formatter(&|value| format::trimmed(*value, decimals(plot_height)))
             .set_all_tick_mark_size(5 * finer)
             .axis_style(BLACK.stroke_width(finer))
             .x_desc("x")
@@ -180,7 +136,6 @@ impl Picture<'_> {
         chart.draw_series(self.common.iter().map(|ring| Polygon::new(points(ring), COMMON.filled())))?;
         chart.draw_series(rings().map(|(_, ring)| PathElement::new(closed(ring), EDGES.stroke_width(finer))))?;
         chart.draw_series([PathElement::new(closed(&self.container), CONTAINER.stroke_width(2 * finer))])?;
-        root.present()?;
-        Ok(())
+        Ok(Vec::new())
     }
 }

@@ -10,7 +10,7 @@ use warpsmith::overlap::{
 };
 
 use super::draw::{Picture, Polygons};
-use crate::cli::{count, failure::Failure, format, output::Files, picture, terminal, utf8};
+use crate::cli::{count, draw::Target, failure::Failure, format, output::Files, terminal, utf8};
 
 /// Options of `overlap lattice`.
 #[derive(Args, Debug)]
@@ -74,7 +74,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { shape, copies, seed, output, plot, json } = arguments;
     let mut files = Files::reading([shape]);
     let poses = output.as_ref().map(|path| Ok::<_, Failure>((Format::of(path)?, files.write(path)?))).transpose()?;
-    let picture = plot.as_ref().map(|path| picture::prepare(&mut files, path)).transpose()?;
+    let picture = plot.as_ref().map(|path| Target::prepare(&mut files, path)).transpose()?;
     let shape = read_shape(shape)?;
     let find = |copies: usize| if copies == 1 { Periodic::single(&shape, *seed) } else { Periodic::double(&shape, *seed) };
     let found: Vec<Periodic> = copies.map_or_else(|| vec![1, 2], |copies| vec![copies]).into_iter().map(find).collect();
@@ -82,7 +82,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some((format, destination)) = &poses {
         save_poses_at(&Packings::one(densest.poses.clone())?, PoseLayout::Single, destination, *format)?;
     }
-    if let Some((format, destination)) = &picture {
+    if let Some(target) = &picture {
         let [a, b] = densest.lattice.vectors();
         let cells = (-CELLS..=CELLS).flat_map(|i| (-CELLS..=CELLS).map(move |j| (f64::from(i), f64::from(j))));
         let copies = cells.flat_map(|(i, j)| {
@@ -93,11 +93,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         // The cell.
         let container = vec![[0.0, 0.0], a, [a[0] + b[0], a[1] + b[1]], b];
         let drawn = Picture { title: &title, polygons, common: Vec::new(), container };
-        let bytes = match format {
-            picture::Format::Png => drawn.png(),
-            picture::Format::Svg => drawn.svg(),
-        };
-        picture::write(destination, bytes)?;
+        target.write(&drawn)?;
     }
     let row = |periodic: &Periodic| Row {
         copies: periodic.poses.len(),

@@ -27,11 +27,12 @@ use super::{
 };
 use crate::cli::{
     Global, count,
+    draw::Target,
+    duration,
     failure::Failure,
     format,
     interrupt::Interrupt,
     output::{Files, Partial},
-    picture,
     processes::{self, MOST_GPUS},
     progress::Progress,
     size, terminal, utf8,
@@ -108,7 +109,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = count::up_to(MOST_STEPS), allow_negative_numbers = true, conflicts_with = "time")]
     steps: Option<usize>,
     /// Search for about this long: 30s, 5m, 1.5h [default: 30s]
-    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, allow_hyphen_values = true)]
     time: Option<Duration>,
     /// Go on from the output's packing, or from what a search left beside it, if there is one: the smaller of both
     #[arg(long)]
@@ -227,7 +228,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     }
     let mut files = Files::reading(kinds.iter().map(|(text, _)| *text).chain([&*arguments.container]));
     let destination = files.write(output)?;
-    let plot = arguments.plot.as_ref().map(|path| picture::prepare(&mut files, path)).transpose()?;
+    let plot = arguments.plot.as_ref().map(|path| Target::prepare(&mut files, path)).transpose()?;
     let mut partial = Partial::prepare(&mut files, &beside(output), arguments.resume)?;
     let read = |(text, count): &(&str, usize)| Ok::<_, OverlapError>((read_shape(text)?, *count));
     let copies = kinds.iter().map(read).collect::<Result<Vec<_>, _>>()?;
@@ -310,7 +311,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     tracing::info!("wrote {}", output.display());
     let score = container.area(packed.side) / n as f64;
     let names = copies.iter().map(|(shape, _)| shape.name()).collect::<Vec<_>>().join(", ");
-    if let Some((format, destination)) = &plot {
+    if let Some(target) = &plot {
         let count = format::counted(n, "copy", "copies");
         let last = if container.is_square() {
             format!("side²/n {score:.6}")
@@ -324,11 +325,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         };
         let polygons = packed.poses.iter().zip(&shapes).map(polygon).collect();
         let drawn = Picture { title: &title, polygons, common: Vec::new(), container: container.outline(packed.side) };
-        let bytes = match format {
-            picture::Format::Png => drawn.png(),
-            picture::Format::Svg => drawn.svg(),
-        };
-        picture::write(destination, bytes)?;
+        target.write(&drawn)?;
     }
 
     let object = Object {
@@ -516,31 +513,5 @@ impl Object<'_> {
         ))?;
         terminal::print(format_args!("Written: {}", self.output))?;
         self.plot.as_ref().map_or(Ok(()), |plot| terminal::print(format_args!("Written: {plot}")))
-    }
-}
-
-/// Reads a time: `30s`, `5m`, `1.5h`, `500ms`; seconds without a unit.
-pub fn parse_time(text: &str) -> Result<Duration, String> {
-    let text = text.trim();
-    let units = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
-    let (number, unit) = units.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?, *unit))).unwrap_or((text, 1.0));
-    let seconds = number.trim().parse::<f64>().ok().map(|number| number * unit);
-    // A year is as good as for ever, and doesn't overflow.
-    let seconds = seconds.filter(|seconds| *seconds > 0.0 && *seconds <= 3.2e7);
-    seconds.map(Duration::from_secs_f64).ok_or_else(|| "not a time: write 30s, 5m or 1.5h".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn as_written() {
-        for (text, seconds) in [("30s", 30.0), ("5m", 300.0), ("1.5h", 5400.0), ("500ms", 0.5), ("2", 2.0), (" 3 s", 3.0)] {
-            assert_eq!(parse_time(text), Ok(Duration::from_secs_f64(seconds)), "{text}");
-        }
-        for text in ["", "0s", "-1s", "s", "1d", "inf", "nan", "1e9h"] {
-            assert!(parse_time(text).is_err(), "{text}");
-        }
     }
 }

@@ -11,7 +11,7 @@ use super::{
     input::{Input, Loaded, parse_side},
     total::area,
 };
-use crate::cli::{Global, failure::Failure, format, output::Files, picture, progress::Progress, terminal, utf8};
+use crate::cli::{Global, draw::Target, failure::Failure, format, output::Files, progress::Progress, terminal, utf8};
 
 /// Options of `overlap plot`.
 #[derive(Args, Debug)]
@@ -59,7 +59,7 @@ struct Object {
 
 /// Runs the command.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
-    let (format, destination) = picture::prepare(&mut Files::reading(arguments.input.files(None)), &arguments.output)?;
+    let target = Target::prepare(&mut Files::reading(arguments.input.files(None)), &arguments.output)?;
     let loaded = arguments.input.load::<f64>(None)?;
     let packing = arguments.find(&loaded)?;
     let range = loaded.packings.range(packing);
@@ -100,11 +100,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let posed = |pose: usize| loaded.shapes[shape_of(pose)].posed(poses[pose]);
     let polygons = (0..poses.len()).map(|pose| Polygons { shape: shape_of(pose), rings: posed(pose).collect() }).collect();
     let drawn = Picture { title: &title, polygons, common, container };
-    let bytes = match format {
-        picture::Format::Png => drawn.png(),
-        picture::Format::Svg => drawn.svg(),
-    };
-    picture::write(&destination, bytes)?;
+    target.write(&drawn)?;
     drop(work);
 
     let object = Object {

@@ -22,10 +22,10 @@ use warpsmith::{
 
 use super::{
     input::Loaded,
-    pack::{MOST_STEPS, TIME, parse_time},
+    pack::{MOST_STEPS, TIME},
 };
 use crate::cli::{
-    Global, count,
+    Global, count, duration,
     failure::Failure,
     format,
     interrupt::Interrupt,
@@ -80,7 +80,7 @@ struct Search {
     #[arg(long, value_name = "N", value_parser = count::up_to(MOST_STEPS), allow_negative_numbers = true, conflicts_with = "time")]
     steps: Option<usize>,
     /// Search for about this long: 30s, 5m, 1.5h [default: 30s]
-    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, allow_hyphen_values = true)]
     time: Option<Duration>,
     /// Search on the first N GPUs; on the CPU, N searches beside each other [default: 1, that of --device]
     #[arg(long, value_name = "N", value_parser = count::up_to(MOST_GPUS), allow_negative_numbers = true)]

@@ -29,7 +29,7 @@ use crate::cli::failure::Failure;
         warpsmith pcf betti bars.csv --dimension 1 --output loops.npz       of several dimensions one\n  \
         warpsmith pcf stable-rank bars.npy --dtype f32 --output ranks.csv"
 )]
-pub struct Arguments {
+pub struct BarcodeArgs {
     /// The barcodes: .csv, .npz or .npy
     #[arg(value_name = "BARS")]
     bars: PathBuf,
@@ -58,7 +58,7 @@ pub enum Curve {
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments, curve: Curve) -> Result<(), Failure> {
+pub fn run(arguments: &BarcodeArgs, curve: Curve) -> Result<(), Failure> {
     let target = Target::prepare(&arguments.output, &[&arguments.bars])?;
     let filtration = if arguments.superlevel { Filtration::Superlevel } else { Filtration::Sublevel };
     let options = BarcodeOptions { dimension: arguments.dimension, filtration };
@@ -69,5 +69,5 @@ pub fn run(arguments: &Arguments, curve: Curve) -> Result<(), Failure> {
         (Curve::StableRank, Dtype::F32) => stable_ranks(&barcodes).map(PcfData::F32),
         (Curve::StableRank, Dtype::F64) => stable_ranks(&barcodes).map(PcfData::F64),
     };
-    target.save(&functions.map_err(in_file(&arguments.bars))?, arguments.json)
+    target.save(&functions.map_err(in_file(&arguments.bars))?, None, arguments.json)
 }

@@ -23,7 +23,7 @@ use crate::cli::{Global, failure::Failure, progress::Progress};
         warpsmith pcf convert set.npz --dtype f32 --output single.npz  to single precision\n  \
         warpsmith pcf convert set.npz --repair --output right.npz      breakpoints in order, from t = 0 on"
 )]
-pub struct Arguments {
+pub struct ConvertArgs {
     /// The functions: .npz, .npy or .csv
     #[arg(value_name = "SET")]
     set: PathBuf,
@@ -42,12 +42,12 @@ pub struct Arguments {
 }
 
 /// Runs the command.
-pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(global: &Global, arguments: &ConvertArgs) -> Result<(), Failure> {
     let target = Target::prepare(&arguments.output, &[&arguments.set])?;
     let progress = Progress::new(arguments.json || global.verbose > 0);
     if !arguments.repair {
-        return target.save(&files::load(&arguments.set, arguments.dtype, progress)?, arguments.json);
+        return target.save(&files::load(&arguments.set, arguments.dtype, progress)?, None, arguments.json);
     }
     let (data, repairs) = files::load_repaired(&arguments.set, arguments.dtype, progress)?;
-    target.save_repaired(&data, repairs, arguments.json)
+    target.save(&data, Some(repairs), arguments.json)
 }

@@ -28,23 +28,14 @@ impl Target {
         Ok(Target { destination: Files::reading(inputs).write(path)?, format })
     }
 
-    /// Writes the functions, and says so.
-    pub fn save(&self, data: &PcfData, json: bool) -> Result<(), Failure> {
-        self.save_and_say(data, None, json)
-    }
-
-    /// As [`save`](Self::save), and says what was repaired.
-    pub fn save_repaired(&self, data: &PcfData, repairs: Repairs, json: bool) -> Result<(), Failure> {
-        self.save_and_say(data, Some(repairs), json)
-    }
-
-    fn save_and_say(&self, data: &PcfData, repairs: Option<Repairs>, json: bool) -> Result<(), Failure> {
+    /// Writes the functions, and says so, and what was repaired.
+    pub fn save(&self, data: &PcfData, repairs: Option<Repairs>, json: bool) -> Result<(), Failure> {
         match data {
             PcfData::F32(set) => io::save_at(set, &self.destination, self.format)?,
             PcfData::F64(set) => io::save_at(set, &self.destination, self.format)?,
         }
         let mut summary = Summary::of(self.destination.name(), data);
-        summary.repaired = repairs.map(Repaired::from);
+        summary.repaired = repairs;
         if json { terminal::print_json(&summary) } else { terminal::print(summary.written()) }
     }
 }
@@ -104,22 +95,7 @@ pub struct Summary {
     nonzero_tails: usize,
     memory_bytes: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
-    repaired: Option<Repaired>,
-}
-
-/// How many functions were repaired in which way.
-#[derive(Serialize)]
-struct Repaired {
-    empty: usize,
-    sorted: usize,
-    shifted: usize,
-    merged: usize,
-}
-
-impl From<Repairs> for Repaired {
-    fn from(Repairs { empty, sorted, shifted, merged, .. }: Repairs) -> Self {
-        Repaired { empty, sorted, shifted, merged }
-    }
+    repaired: Option<Repairs>,
 }
 
 #[derive(Serialize)]
@@ -164,7 +140,7 @@ impl Summary {
         let functions = format::counted(self.count, "function", "functions");
         let breakpoints = format::counted(self.breakpoints.total, "breakpoint", "breakpoints");
         let repaired = self.repaired.as_ref().map_or_else(String::new, |repaired| {
-            let Repaired { empty, sorted, shifted, merged } = repaired;
+            let Repairs { empty, sorted, shifted, merged, .. } = repaired;
             format!(
                 "\nRepaired functions: {sorted} put in order, {shifted} shifted, {merged} with breakpoints merged, {empty} empty"
             )

@@ -16,7 +16,7 @@ use crate::cli::{Global, failure::Failure, progress::Progress, terminal};
         warpsmith pcf info set.npz           a table\n  \
         warpsmith pcf info set.csv --json    one JSON object; memory in bytes"
 )]
-pub struct Arguments {
+pub struct InfoArgs {
     /// The functions: .npz, .npy or .csv
     #[arg(value_name = "SET")]
     set: PathBuf,
@@ -26,7 +26,7 @@ pub struct Arguments {
 }
 
 /// Runs the command.
-pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(global: &Global, arguments: &InfoArgs) -> Result<(), Failure> {
     let progress = Progress::new(arguments.json || global.verbose > 0);
     let data = files::load(&arguments.set, None, progress)?;
     let summary = Summary::of(&arguments.set, &data);

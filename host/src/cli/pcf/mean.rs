@@ -19,7 +19,7 @@ use crate::cli::{Global, failure::Failure, progress::Progress};
         warpsmith pcf mean set.npz --output mean.npz\n  \
         warpsmith pcf mean set.npz --dtype f64 --output mean.csv"
 )]
-pub struct Arguments {
+pub struct MeanArgs {
     /// The functions: .npz, .npy or .csv
     #[arg(value_name = "SET")]
     set: PathBuf,
@@ -35,7 +35,7 @@ pub struct Arguments {
 }
 
 /// Runs the command.
-pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(global: &Global, arguments: &MeanArgs) -> Result<(), Failure> {
     let target = Target::prepare(&arguments.output, &[&arguments.set])?;
     let progress = Progress::new(arguments.json || global.verbose > 0);
     let data = files::load(&arguments.set, arguments.dtype, progress)?;
@@ -43,5 +43,5 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         PcfData::F32(set) => set.mean().map(|mean| PcfData::F32(PcfSet::from_functions([mean]))),
         PcfData::F64(set) => set.mean().map(|mean| PcfData::F64(PcfSet::from_functions([mean]))),
     };
-    target.save(&mean.map_err(files::in_file(&arguments.set))?, arguments.json)
+    target.save(&mean.map_err(files::in_file(&arguments.set))?, None, arguments.json)
 }

@@ -37,25 +37,25 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     #[command(about = "Draw random functions")]
-    Random(random::Arguments),
+    Random(random::RandomArgs),
     #[command(about = "Say what is in a file of functions")]
-    Info(info::Arguments),
+    Info(info::InfoArgs),
     #[command(about = "Write functions in another format or precision")]
-    Convert(convert::Arguments),
+    Convert(convert::ConvertArgs),
     #[command(about = "Make the Betti curves of barcodes")]
-    Betti(barcode::Arguments),
+    Betti(barcode::BarcodeArgs),
     #[command(about = "Make the stable ranks of barcodes")]
-    StableRank(barcode::Arguments),
+    StableRank(barcode::BarcodeArgs),
     #[command(about = "Make the pointwise mean of functions")]
-    Mean(mean::Arguments),
+    Mean(mean::MeanArgs),
     #[command(about = "Compute the distances of all pairs of functions of a set")]
-    Pdist(pairwise::Pdist),
+    Pdist(pairwise::PdistArgs),
     #[command(about = "Compute the distances or inner products of the functions of two sets")]
-    Cdist(pairwise::Cdist),
+    Cdist(pairwise::CdistArgs),
     #[command(about = "Compute the inner products of all pairs of functions of a set")]
-    L2Kernel(pairwise::L2Kernel),
+    L2Kernel(pairwise::L2KernelArgs),
     #[command(about = "Draw a matrix as a heat map")]
-    Plot(plot::Arguments),
+    Plot(plot::PlotArgs),
 }
 
 /// The type of times and values.

@@ -22,7 +22,7 @@ const MOST: usize = count::MAX as usize;
         warpsmith pcf random --count 1e4 --points 5000 --uneven --seed 7 --dtype f64 --output uneven.npz\n  \
         warpsmith pcf random --count 3 --points 4 --output small.csv"
 )]
-pub struct Arguments {
+pub struct RandomArgs {
     /// How many functions: 10000, 10_000, 1e4 or 10k
     #[arg(long, value_name = "N", value_parser = count::up_to(MOST), allow_negative_numbers = true)]
     count: usize,
@@ -47,17 +47,17 @@ pub struct Arguments {
 }
 
 /// Runs the command.
-pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(global: &Global, arguments: &RandomArgs) -> Result<(), Failure> {
     let target = Target::prepare(&arguments.output, &[])?;
     let progress = Progress::new(arguments.json || global.verbose > 0);
     let data = match arguments.dtype {
         Dtype::F32 => arguments.draw(progress).map(PcfData::F32),
         Dtype::F64 => arguments.draw(progress).map(PcfData::F64),
     }?;
-    target.save(&data, arguments.json)
+    target.save(&data, None, arguments.json)
 }
 
-impl Arguments {
+impl RandomArgs {
     fn draw<T: PcfReal>(&self, progress: Progress) -> Result<PcfSet<T>, Failure> {
         let Self { count, points, .. } = *self;
         // Means of log-uniform lengths are smaller.

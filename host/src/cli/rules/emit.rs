@@ -13,7 +13,7 @@ use warpsmith::design_rules::{
     schedule::MAX_STREAMS,
 };
 
-use super::program::Choice;
+use super::program::Program;
 use crate::cli::{failure::Failure, output::Files, terminal};
 
 /// Options of `rules emit`.
@@ -27,15 +27,15 @@ use crate::cli::{failure::Failure, output::Files, terminal};
         warpsmith rules emit runs.csv --language cuda --output schedule.hpp\n  \
         warpsmith rules emit runs.csv --against textbook                what makes the fastest one different\n  \
         warpsmith rules emit textbook --program spmv --language dot\n  \
-        warpsmith rules emit 'Pack@0;CER-after-Pack;CES-b4-Send;Send' --program mine.json --language rust"
+        warpsmith rules emit 'Pack@0;CER-after-Pack;CES-b4-Send;Send' --program mine.json --language dot"
 )]
 pub struct Arguments {
     /// A schedule, or runs
     #[arg(value_name = "SCHEDULE|RUNS.CSV")]
     schedule: String,
-    /// The program: spmv, halo, pipeline, or a file with the operations of your own
+    /// The program: spmv, halo, or a file with the operations of your own
     #[arg(long, value_name = "PROGRAM", value_parser = super::program::parser())]
-    program: Option<super::program::Program>,
+    program: Option<Program>,
     /// What to write
     #[arg(long, value_enum, default_value_t = Written::Cuda, conflicts_with = "against")]
     language: Written,
@@ -51,15 +51,13 @@ pub struct Arguments {
 enum Written {
     /// C++17 with CUDA's runtime
     Cuda,
-    /// Rust with warpsmith::device
-    Rust,
     /// A graph in Graphviz's language, as a CUDA graph would have it
     Dot,
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let named = arguments.program.clone().map(|program| Choice::of_program(program).dag()).transpose()?;
+    let named = arguments.program.as_ref().map(Program::dag).transpose()?;
     let (dag, schedule) = find(&arguments.schedule, named)?;
     if let Some(against) = &arguments.against {
         let (_, other) = find(against, Some(dag.clone()))?;
@@ -69,13 +67,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let language = match arguments.language {
         Written::Cuda => Language::Cuda,
-        Written::Rust => Language::Rust,
         Written::Dot => Language::Dot,
     };
     let text = emit(&dag, &schedule, language);
     let Some(path) = &arguments.output else { return terminal::print(text.trim_end()) };
-    let program = arguments.program.clone().map(Choice::of_program);
-    let inputs = program.iter().filter_map(Choice::file).chain(is_file(&arguments.schedule));
+    let inputs = arguments.program.iter().filter_map(Program::file).chain(is_file(&arguments.schedule));
     let destination = Files::reading(inputs).write(path)?;
     Ok(destination.write(|file| file.write_all(text.as_bytes()))?)
 }

@@ -271,9 +271,7 @@ impl Arguments {
             ));
         }
         if self.check {
-            return Err(Failure::error(
-                "--check is for spmv, halo and pipeline: a program of your own checks its results itself",
-            ));
+            return Err(Failure::error("--check is for spmv and halo: a program of your own checks its results itself"));
         }
         self.place.check_external(&self.choice)?;
         let dag = self.choice.dag()?;

@@ -6,14 +6,12 @@ mod draw;
 mod emit;
 mod explore;
 mod explored;
-mod fit;
 mod learn;
 mod learning;
 mod offline;
 mod platform;
 mod program;
 mod report;
-mod scatter;
 mod schema;
 mod session;
 mod study;
@@ -39,7 +37,6 @@ use super::{Global, failure::Failure};
         warpsmith rules explore spmv --exhaustive --output full.csv\n  \
         warpsmith rules learn runs.csv --against full.csv           how well the rules hold in the whole space\n  \
         warpsmith rules study full.csv                              how that depends on the iterations and the search\n  \
-        warpsmith rules fit full.csv --output machine.json          fit the simulated machine to them\n  \
         warpsmith rules emit runs.csv --language cuda               the fastest schedule as code"
 )]
 pub struct Arguments {
@@ -71,8 +68,6 @@ enum Command {
     Learn(learn::LearnArgs),
     #[command(about = "Repeat searches on a measured space: how good their rules and schedules are")]
     Study(study::Arguments),
-    #[command(about = "Fit the simulated machine to runs that were measured")]
-    Fit(fit::Arguments),
     #[command(about = "Write a page of HTML about runs and rules")]
     Report(report::ReportArgs),
 }
@@ -82,7 +77,6 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
         Command::Explore(arguments) => explore::run(global, arguments),
         Command::Study(arguments) => study::run(global, arguments),
-        Command::Fit(arguments) => fit::run(global, arguments),
         Command::Count(arguments) => count::run(arguments),
         Command::Check(arguments) => check::run(arguments),
         Command::Draw(arguments) => draw::run(arguments),

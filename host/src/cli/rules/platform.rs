@@ -10,9 +10,9 @@ use warpsmith::{
     design_rules::{
         Platform,
         platform::{Group, Setup, Staging},
-        programs::{halo::HeatStep, pipeline::DistanceMatrix, spmv::Multiplication},
+        programs::{halo::HeatStep, spmv::Multiplication},
         schedule::check_streams,
-        sim::{Machine, SimPlatform, Workload, halo::HaloModel, pipeline::PipelineModel, spmv::SpmvModel},
+        sim::{Machine, SimPlatform, Workload, halo::HaloModel, spmv::SpmvModel},
     },
     device::{Backend, Device},
     ranks::Communicator,
@@ -29,12 +29,6 @@ const MAX_RANKS: usize = 1 << 16;
 const RANKS: usize = 4;
 /// Cells of a rank's brick, in each direction.
 const CELLS: [usize; 3] = [128; 3];
-/// Functions of a matrix of distances.
-const FUNCTIONS: usize = 2000;
-/// The most of these: their matrix has 4 TB.
-const MAX_FUNCTIONS: usize = 1_000_000;
-/// Breakpoints of each.
-const POINTS: usize = 100;
 
 /// What a program works on.
 #[derive(Args, Clone, Debug)]
@@ -46,9 +40,6 @@ pub struct Input {
     /// Cells of a rank's brick in x, y and z, for halo [default: 128,128,128]
     #[arg(long, value_name = "X,Y,Z", value_parser = parse_cells)]
     cells: Option<Cells>,
-    /// Functions whose distances are computed, for pipeline; they have 100 breakpoints each [default: 2000]
-    #[arg(long, value_name = "N", value_parser = parse_functions)]
-    functions: Option<usize>,
 }
 
 /// What runs schedules, and on what.
@@ -65,7 +56,7 @@ pub struct Place {
     /// Which of a schedule's invocations it is judged by, where they are real
     #[arg(long, value_enum, default_value_t = Statistic::Median)]
     statistic: Statistic,
-    /// Where messages lie while they are sent and received, for spmv and halo
+    /// Where messages lie while they are sent and received
     #[arg(long, value_enum, default_value_t = Memory::Auto)]
     staging: Memory,
     /// What things cost on the simulated machine [default: one host with 4 H200s, without noise, as --staging says]
@@ -130,18 +121,9 @@ pub fn parse_number(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|&number| number > 0).ok_or_else(|| "not a whole number above 0".to_owned())
 }
 
-/// Reads a number above 0 and up to `most`.
-fn parse_number_to(text: &str, most: usize, what: &str) -> Result<usize, String> {
-    let number = parse_number(text)?;
-    if number <= most { Ok(number) } else { Err(format!("at most {} {what} are possible", format::grouped(most))) }
-}
-
 fn parse_ranks(text: &str) -> Result<usize, String> {
-    parse_number_to(text, MAX_RANKS, "ranks")
-}
-
-fn parse_functions(text: &str) -> Result<usize, String> {
-    parse_number_to(text, MAX_FUNCTIONS, "functions")
+    let ranks = parse_number(text)?;
+    if ranks <= MAX_RANKS { Ok(ranks) } else { Err(format!("at most {} ranks are possible", format::grouped(MAX_RANKS))) }
 }
 
 /// Cells in x, y and z.
@@ -223,7 +205,6 @@ impl Input {
         let of_program = [
             (self.matrix.is_some(), "--matrix", Program::Spmv, "spmv"),
             (self.cells.is_some(), "--cells", Program::Halo, "halo"),
-            (self.functions.is_some(), "--functions", Program::Pipeline, "pipeline"),
         ];
         for (given, option, program, name) in of_program {
             if given && choice.program != program {
@@ -237,25 +218,14 @@ impl Input {
         self.cells.map_or(CELLS, |cells| cells.0)
     }
 
-    fn functions(&self) -> usize {
-        self.functions.unwrap_or(FUNCTIONS)
-    }
-
     fn halo(&self) -> String {
         let [x, y, z] = self.cells();
         format!("{x} x {y} x {z} cells a rank, f64")
     }
 
-    fn pipeline(&self, choice: &Choice) -> String {
-        let functions = format::counted(self.functions(), "function", "functions");
-        let blocks = format::counted(choice.blocks(), "block", "blocks");
-        format!("{functions} of {POINTS} breakpoints, {blocks} a rank, f32")
-    }
-
     /// The program's model on this many ranks, with messages there, and what it works on.
     pub fn model(&self, choice: &Choice, ranks: usize, staging: Memory) -> Result<(Box<dyn Workload>, String), Failure> {
         self.check(choice)?;
-        staging.check(choice)?;
         Ok(match &choice.program {
             Program::File(path) => return Err(unknown(path)),
             Program::Spmv => {
@@ -263,20 +233,7 @@ impl Input {
                 (Box::new(SpmvModel::new(Traffic::new(&matrix, ranks)?).with_staging(staging.into())), input)
             }
             Program::Halo => (Box::new(HaloModel::new(ranks, self.cells())?.with_staging(staging.into())), self.halo()),
-            Program::Pipeline => {
-                (Box::new(PipelineModel::new(ranks, self.functions(), POINTS, choice.blocks())?), self.pipeline(choice))
-            }
         })
-    }
-}
-
-impl Memory {
-    /// That the program sends anything.
-    fn check(self, choice: &Choice) -> Result<(), Failure> {
-        if self != Memory::Auto && choice.program == Program::Pipeline {
-            return Err(Failure::error("--staging is for spmv and halo: the pipeline sends nothing"));
-        }
-        Ok(())
     }
 }
 
@@ -284,7 +241,6 @@ impl Place {
     /// That no option is for another program or platform.
     fn check(&self, choice: &Choice) -> Result<(), Failure> {
         self.input.check(choice)?;
-        self.staging.check(choice)?;
         if self.machine.is_some() && self.platform != Some(Kind::Sim) {
             return Err(Failure::error("--machine is for --platform sim: others are what they are"));
         }
@@ -302,7 +258,7 @@ impl Place {
         ];
         match given.into_iter().find(|(given, _)| *given) {
             Some((_, option)) => {
-                Err(Failure::error(format_args!("{option} is for spmv, halo and pipeline, not for a program of your own")))
+                Err(Failure::error(format_args!("{option} is for spmv and halo, not for a program of your own")))
             }
             None => Ok(()),
         }
@@ -332,10 +288,6 @@ fn setup(choice: &Choice, Place { input, staging, .. }: &Place) -> Result<(Arc<d
             (Arc::new(Multiplication::new(matrix, staging)), name)
         }
         Program::Halo => (Arc::new(HeatStep::new(input.cells(), staging)?), input.halo()),
-        Program::Pipeline => {
-            let matrix = DistanceMatrix::<f32>::new(input.functions(), POINTS, choice.blocks())?;
-            (Arc::new(matrix), input.pipeline(choice))
-        }
     })
 }
 

@@ -15,11 +15,13 @@ use super::{
 };
 use crate::cli::{
     Global,
-    concurrency::chart::{Chart, Line},
+    draw::{
+        Target,
+        chart::{Chart, Line},
+    },
     failure::Failure,
     format,
     output::Files,
-    picture::{self, Drawing as _},
     progress::Progress,
     terminal,
 };
@@ -87,7 +89,7 @@ struct Object<'a> {
 /// Runs the command.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let mut files = Files::reading([&arguments.runs].into_iter().chain(&arguments.judge));
-    let plot = arguments.plot.as_ref().map(|path| picture::prepare(&mut files, path)).transpose()?;
+    let plot = arguments.plot.as_ref().map(|path| Target::prepare(&mut files, path)).transpose()?;
     let runs = Runs::read(&arguments.runs)?;
     let (_, model) = arguments.learning.learn(&arguments.runs, &runs)?;
     let in_file = |error| Failure::error(format_args!("{}: {error}", arguments.runs.display()));
@@ -109,8 +111,8 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         let repeated = study.repeat(strategy, &arguments.iterations, arguments.seeds, &options, || work.advance(1));
         searches.push(repeated.map_err(in_file)?);
     }
-    if let Some((format, destination)) = &plot {
-        picture::write(destination, chart(&runs, &searches, arguments.seeds).draw(*format))?;
+    if let Some(target) = &plot {
+        target.write(&chart(&runs, &searches, arguments.seeds))?;
     }
     let object = Object {
         system: "rules",

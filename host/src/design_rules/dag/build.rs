@@ -94,7 +94,8 @@ impl DagBuilder {
             return Err(wrong("it has no operations".to_owned()));
         }
         if operations.len() >= MAX_OPERATIONS {
-            return Err(too_many(&name, operations.len()));
+            let operations = operations.len();
+            return Err(wrong(format!("it has {operations} operations, and with `{END}` there may be {MAX_OPERATIONS}")));
         }
         let end = operations.len();
         let mut dag = Dag { name: name.clone(), operations: Vec::new(), choices: Vec::new(), gpu: 0 };
@@ -127,12 +128,6 @@ impl DagBuilder {
 
 fn operation(part: Part, of: Option<(usize, usize)>) -> Operation {
     Operation { name: part.name, kind: part.kind, part: of, predecessors: 0, successors: 0 }
-}
-
-/// That a program has as many operations as none may have.
-pub fn too_many(program: &str, operations: usize) -> RulesError {
-    let reason = format!("it has {operations} operations, and with `{END}` there may be {MAX_OPERATIONS}");
-    RulesError::Dag { program: program.to_owned(), reason }
 }
 
 /// Adds an operation, with the choice and the alternative that it is a part of.

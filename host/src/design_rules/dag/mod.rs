@@ -8,7 +8,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 pub use build::DagBuilder;
-pub(super) use build::too_many;
 
 /// The most operations that a program may have, so that a set of them is one word.
 pub const MAX_OPERATIONS: usize = 64;

@@ -2,7 +2,6 @@
 
 mod cuda;
 mod dot;
-mod rust;
 
 use std::collections::HashSet;
 
@@ -15,8 +14,6 @@ pub use dot::program;
 pub enum Language {
     /// C++17 with CUDA's runtime: a structure whose function `run` calls the operations.
     Cuda,
-    /// Rust with this library's [`device`](crate::device): the same, with a trait of the operations.
-    Rust,
     /// The operations as a graph, as a CUDA graph would have it, in Graphviz's language.
     Dot,
 }
@@ -33,8 +30,7 @@ pub enum Language {
 /// ```
 pub fn emit(dag: &Dag, schedule: &Schedule, language: Language) -> String {
     match language {
-        Language::Cuda => cuda::write(&Code::new(dag, schedule, CPP_WORDS)),
-        Language::Rust => rust::write(&Code::new(dag, schedule, RUST_WORDS)),
+        Language::Cuda => cuda::write(&Code::new(dag, schedule)),
         Language::Dot => dot::schedule(dag, schedule),
     }
 }
@@ -63,9 +59,8 @@ enum Call {
 }
 
 impl Code {
-    /// `words` are those that no function may be named by.
-    fn new(dag: &Dag, schedule: &Schedule, words: &[&str]) -> Self {
-        let mut taken: HashSet<String> = words.iter().map(|&word| word.to_owned()).collect();
+    fn new(dag: &Dag, schedule: &Schedule) -> Self {
+        let mut taken: HashSet<String> = CPP_WORDS.iter().map(|&word| word.to_owned()).collect();
         let mut names = vec![String::new(); dag.len()];
         for op in dag.operations() {
             names[op.index()] = free(&mut taken, &function_name(dag, op));
@@ -73,7 +68,7 @@ impl Code {
         let name = |op: OpId| names[op.index()].clone();
         let home = |op| schedule.stream_of(op).expect("what is recorded is in a stream");
         let mut code = Code {
-            name: free(&mut words.iter().map(|&word| word.to_owned()).collect(), &identifier(dag.name())),
+            name: free(&mut CPP_WORDS.iter().map(|&word| word.to_owned()).collect(), &identifier(dag.name())),
             program: dag.name().replace(|c: char| c.is_control() || c == '\\', " "),
             schedule: schedule.text(dag),
             streams: schedule.streams(),
@@ -102,11 +97,6 @@ impl Code {
             }
         }
         code
-    }
-
-    /// An event's place among the schedule's.
-    fn event(&self, function: &str) -> usize {
-        self.events.iter().position(|event| event == function).unwrap_or(0)
     }
 }
 
@@ -361,14 +351,6 @@ const CPP_WORDS: &[&str] = &[
     "Operations",
     "Schedule",
     "check",
-];
-
-/// And in Rust.
-const RUST_WORDS: &[&str] = &[
-    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn", "else", "enum",
-    "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro", "match", "mod", "move", "mut",
-    "override", "priv", "pub", "ref", "return", "self", "Self", "static", "struct", "super", "trait", "true", "try", "type",
-    "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
 ];
 
 /// The lines of a list, wrapped for a comment, with `;` between them as in the text of a schedule.

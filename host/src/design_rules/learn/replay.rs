@@ -135,8 +135,8 @@ fn labelled(builder: DagBuilder, label: &str, kind: Kind) -> DagBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::design_rules::learn::schedule::Schedules;
-    use crate::design_rules::learn::{Run, programs};
+    use crate::design_rules::schedule::Schedules;
+    use crate::design_rules::{Run, programs};
 
     #[test]
     fn programs_from_their_signatures() {

@@ -141,7 +141,7 @@ pub(in super::super) fn brick(cells: [usize; 3]) -> Result<Brick, RulesError> {
 
 impl Setup for HeatStep {
     /// # Errors
-    /// What the device says, and [`RulesError::Engine`] where the host has too little memory.
+    /// What the device says, and [`RulesError::Setup`] where the host has too little memory.
     fn rank(&self, device: &Device, ranks: &Arc<dyn Communicator>) -> Result<Box<dyn Program>, RulesError> {
         let division = Decomposition::new(ranks.size());
         let at = division.coordinates(ranks.rank());

@@ -5,7 +5,6 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use bytemuck::Pod;
 
 pub mod halo;
-pub mod pipeline;
 pub mod spmv;
 
 /// A lock on what several operations use. A panic elsewhere leaves nothing half done.

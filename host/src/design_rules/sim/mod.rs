@@ -20,8 +20,6 @@
 //!   its bytes; ports serve in order.
 //! - **Noise** is lognormal, by seed.
 //!
-//! [`fit`] fits the machine's numbers to measured runs; [`Machine::h200_node`] and its like rest on such fits.
-//!
 //! ```
 //! use warpsmith::{
 //!     design_rules::{Platform, programs::spmv, schedule::Schedules, sim::{Machine, SimPlatform, spmv::SpmvModel}},
@@ -43,7 +41,6 @@
 //! ```
 
 mod engine;
-pub mod fit;
 pub mod halo;
 mod load;
 mod machine;
@@ -51,7 +48,6 @@ mod network;
 mod noise;
 mod order;
 mod outcome;
-pub mod pipeline;
 mod platform;
 mod queue;
 pub mod spmv;

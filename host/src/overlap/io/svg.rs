@@ -9,7 +9,7 @@ use crate::{
     overlap::{
         Point, Shape,
         convex::bounds,
-        shape::{LARGEST, SMALLEST},
+        error::{LARGEST, SMALLEST},
     },
     read::{MOST_VERTICES, brief, quoted},
 };

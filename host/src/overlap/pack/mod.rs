@@ -59,7 +59,7 @@ use problem::Problem;
 use search::{Group, Search, Task};
 
 pub use error::PackError;
-pub(super) use separate::Separation;
+use separate::Separation;
 pub use turns::Turns;
 
 /// The numbers that packings are squeezed in until they are settled, which is in `f64`. They make the search 1.2 times as

@@ -1,6 +1,9 @@
 //! Copies that overlap are taken apart, one after the other.
 
-use gpu_kernels::overlap::separate::MOST_COPIES;
+use gpu_kernels::overlap::{
+    separate::{self, MOST_COPIES},
+    transform::SourceArgs,
+};
 
 use super::{
     PackError,
@@ -8,8 +11,9 @@ use super::{
     problem::Problem,
 };
 use crate::{
-    device::{Buffer, Device, Stream},
-    overlap::{Overlap, OverlapReal, Scene, convex::bounds},
+    device::{Backend, Buffer, Device, Stream},
+    launch,
+    overlap::{Overlap, OverlapError, OverlapReal, Scene, Wanted, convex::bounds},
 };
 
 /// Copies that one launch looks at, about: it takes a fraction of a second.
@@ -27,22 +31,22 @@ pub struct Separation<T: OverlapReal> {
     /// Where each packing's poses start, and the end.
     offsets: Vec<usize>,
     /// The most copies of any packing.
-    pub(in crate::overlap) longest: usize,
+    longest: usize,
     /// The least and the greatest x and y of the container at scale 1.
-    pub(in crate::overlap) extent: Buffer<T>,
+    extent: Buffer<T>,
     /// Rounds of a launch.
     at_once: usize,
     /// What each packing's scale is multiplied by when its copies are apart.
-    pub(in crate::overlap) factors: Buffer<T>,
+    factors: Buffer<T>,
     /// How many angles are allowed; 0 where all are.
-    pub(in crate::overlap) angles: u32,
+    angles: u32,
     /// Whether nothing is to be gone on from.
-    pub(in crate::overlap) fresh: bool,
-    pub(in crate::overlap) overlaps: Buffer<T>,
-    pub(in crate::overlap) weights: Buffer<T>,
-    pub(in crate::overlap) poses: Buffer<T>,
-    pub(in crate::overlap) scales: Buffer<T>,
-    pub(in crate::overlap) least: Buffer<T>,
+    fresh: bool,
+    overlaps: Buffer<T>,
+    weights: Buffer<T>,
+    poses: Buffer<T>,
+    scales: Buffer<T>,
+    least: Buffer<T>,
 }
 
 impl<T: OverlapReal> Separation<T> {
@@ -68,11 +72,6 @@ impl<T: OverlapReal> Separation<T> {
         })
     }
 
-    /// Whether it was made for packings with these offsets.
-    pub(in crate::overlap) fn fits(&self, offsets: &[usize]) -> bool {
-        self.offsets == offsets
-    }
-
     /// Looks at all copies of every packing in so many rounds, or as many as there are until the limit, and leaves the best
     /// in the scene. Where copies are apart, the scale is multiplied by the packing's factor. Says how many rounds it took.
     pub fn run(
@@ -92,7 +91,7 @@ impl<T: OverlapReal> Separation<T> {
         let mut taken = 0;
         while taken < rounds && !(taken > 0 && limit.reached()) {
             let some = self.at_once.min(rounds - taken);
-            overlap.enqueue_separate(stream, scene, self, some as u32, seed.wrapping_add(taken as u64))?;
+            self.enqueue(stream, overlap, scene, some as u32, seed.wrapping_add(taken as u64))?;
             stream.synchronize()?;
             taken += some;
         }
@@ -101,6 +100,57 @@ impl<T: OverlapReal> Separation<T> {
             stream.copy(&self.scales, &mut scene.scales)?;
         }
         Ok(taken)
+    }
+    /// Enqueues `rounds` rounds, which take each packing's copies apart, and make its container smaller by its factor
+    /// whenever they are. Afterwards this has the best packings, and the scene has the last ones.
+    ///
+    /// # Panics
+    /// If this was made for other packings, or the boundary has no scales.
+    fn enqueue(
+        &mut self,
+        stream: &Stream,
+        overlap: &Overlap<T>,
+        scene: &mut Scene<T>,
+        rounds: u32,
+        seed: u64,
+    ) -> Result<(), OverlapError>
+    where
+        T: LaneReal,
+    {
+        let phases = overlap.phases();
+        phases.prepare(stream, scene, Wanted::TOTALS)?;
+        let packings = scene.packings();
+        assert!(self.offsets == scene.offsets() && scene.scales.len() == packings, "made for another scene");
+        assert!(scene.grid.is_none() && scene.tree.is_none() && phases.lattice.is_none(), "a scene in another order");
+        let (_, region) = phases.region.as_ref().ok_or(OverlapError::NoBoundary)?;
+        let Scene { poses, scales, shape_of, first_piece, offsets, list, .. } = scene;
+        let nothing = phases.device.empty();
+        let (shape_of, first_piece) = (&*shape_of, &*first_piece);
+        let source =
+            SourceArgs { poses: &nothing, shapes: &phases.shapes.spans, quads: &phases.shapes.quads, shape_of, first_piece };
+        let strip = u32::from(region.strip);
+        let Separation { longest, extent, factors, angles, fresh, .. } = self;
+        let (longest, angles, fresh) = (*longest as u32, *angles, u32::from(std::mem::take(fresh)));
+        let (offsets, half_planes) = (&*offsets, &region.half_planes);
+        let (extent, factors) = (&*extent, &*factors);
+        let args = separate::PackingsArgs { offsets, longest, half_planes, extent, strip, angles, factors };
+        let (circles, places, pieces) = (&mut list.circles, &mut list.places, &mut list.pieces);
+        let copies = separate::CopiesArgs { poses, circles, places, pieces, scales };
+        let Separation { overlaps, weights, poses, scales, least, .. } = self;
+        // One thread for a place does the same work in fewer switches.
+        let parts = if phases.device.backend() == Backend::Cuda { separate::MOST_PARTS } else { 1 };
+        let threads = parts * separate::PLACES;
+        let kept = separate::RecordArgs { overlaps, weights, poses, scales, least };
+        // SAFETY: phase one was just done, by the order of poses, as there is neither a grid nor a tree nor a lattice. The
+        // record fits the scene, as was just checked, and so has as many numbers as its packings and their longest need;
+        // the longest has at most `MOST_COPIES`. Poses of the source aren't used.
+        unsafe {
+            launch!(
+                stream,
+                separate::separate::<T><<<packings as u32, threads>>>(source, args, copies, kept, rounds, seed, fresh)
+            )?;
+        }
+        Ok(())
     }
 }
 

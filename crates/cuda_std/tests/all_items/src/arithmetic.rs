@@ -1,5 +1,5 @@
-//! What the language itself has: operators, conversions and the standard library's atomics, some of which are functions
-//! on a GPU.
+//! The language itself: operators, conversions and the standard library's atomics. Some of them are
+//! functions on a GPU.
 
 use crate::{Out, list};
 use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering::*, compiler_fence, fence};
@@ -7,7 +7,7 @@ use cuda_std::prelude::*;
 
 list!("arithmetic" => remainders from_floats from_integers wide atomics);
 
-/// Two words of the input, of which the first may be a special float.
+/// Two words of the input; the first may be a special float.
 #[inline(always)]
 fn words(input: &[u64]) -> (u64, u64) {
     let i = thread::index_1d() as usize;

@@ -1,4 +1,5 @@
-//! Clusters of blocks, of which a launch takes more than the signature of the other kernels; and a limit on registers.
+//! Clusters of blocks, whose launches take more than the signature of the other kernels; and a
+//! limit on registers.
 
 use cuda_std::prelude::*;
 

@@ -88,7 +88,7 @@ impl Out {
         Out(unsafe { first.add(thread::index_1d() as usize * SLOTS) })
     }
 
-    /// Where the next word goes.
+    /// Returns the place of the next word.
     #[inline(always)]
     pub fn next(&self) -> *mut u64 {
         self.0
@@ -105,7 +105,7 @@ impl Out {
     }
 }
 
-/// What fits into a word.
+/// Values that fit into a word.
 pub trait Bits {
     /// As a word.
     fn bits(self) -> u64;

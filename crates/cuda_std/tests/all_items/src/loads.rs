@@ -30,7 +30,7 @@ unsafe fn every<T: Word>(input: &[u64], out: *mut u64) {
         put_words(&mut out, mem::load_cg(p.add(i)));
         put_words(&mut out, mem::load_last_use(p.add(i)));
         let value = mem::load_nc(p.add(i ^ 1));
-        // Whole slots of 16 bytes, of which the value fills the first.
+        // Whole slots of 16 bytes; the value fills the start.
         let slot = |k: usize| {
             let slot = out.next().add(20 + 2 * k);
             slot.write(0);

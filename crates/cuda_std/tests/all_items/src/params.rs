@@ -11,9 +11,9 @@ impl Number for f64 {}
 /// Scalars of the kernel's type.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Line<T> {
-    /// What inputs are multiplied by.
+    /// Factor of the inputs.
     pub factor: T,
-    /// What is added.
+    /// Summand.
     pub offset: T,
 }
 
@@ -25,7 +25,7 @@ pub struct Count(pub u32);
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Nothing;
 
-/// What points to memory.
+/// Parameters that point to memory.
 #[derive(Debug, KernelParam)]
 pub struct Arrays<'a, T: Send> {
     /// Read by all.

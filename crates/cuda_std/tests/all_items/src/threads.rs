@@ -52,7 +52,7 @@ pub unsafe fn barriers(input: &[u64], out: *mut u64) {
     thread::nanosleep(50);
 }
 
-/// What differs from one run to the next.
+/// Values that differ between runs.
 #[kernel]
 pub unsafe fn clocks(_input: &[u64], out: *mut u64) {
     // SAFETY: `out` points to the launch's output.

@@ -2,16 +2,13 @@
 
 use std::{error::Error, ops::Range};
 
-use base64::{Engine as _, prelude::BASE64_STANDARD};
-use plotters::{
-    backend::{BitMapBackend, SVGBackend},
-    coord::Shift,
-    prelude::*,
-    style::{FontStyle, register_font},
-};
+use plotters::{coord::Shift, prelude::*};
 
 use super::matrix::{Cell, Heat};
-use crate::cli::picture::encode_png;
+use crate::cli::{
+    draw::{Drawing, EDGE, FONT, Image, draw_title},
+    format,
+};
 
 /// The longer side of the heat map in pixels.
 pub const SIDE: usize = 720;
@@ -29,12 +26,9 @@ const BAR_LABELS: u32 = 100;
 /// Room for the colour bar's legend of infinite entries and NaNs.
 const LEGEND_LINE: u32 = 26;
 
-/// At the picture's edge nothing is drawn: text turned by a right angle is put half beyond its place.
-const EDGE: u32 = 10;
 /// Length of the marks of axes.
 const MARK: i32 = 5;
 
-const FONT: &str = "sans-serif";
 const INFINITE: RGBColor = RGBColor(214, 39, 40);
 const NAN: RGBColor = RGBColor(150, 150, 150);
 
@@ -46,16 +40,6 @@ pub struct Picture<'a> {
     pub heat: &'a Heat,
 }
 
-/// A picture to lay over a rectangle of the drawing, enlarged without smoothing.
-struct Image {
-    /// The rectangle, in pixels.
-    x: Range<u32>,
-    y: Range<u32>,
-    width: usize,
-    height: usize,
-    pixels: Vec<RGBColor>,
-}
-
 /// The colours' range in units of a power of ten.
 #[derive(Debug, PartialEq)]
 struct Scale {
@@ -65,50 +49,6 @@ struct Scale {
 }
 
 impl Picture<'_> {
-    /// The picture in PNG.
-    pub fn png(&self) -> Result<Vec<u8>, Box<dyn Error>> {
-        let (width, height) = self.size();
-        let mut pixels = vec![255; (width * height * 3) as usize];
-        let root = BitMapBackend::with_buffer(&mut pixels, (width, height)).into_drawing_area();
-        let images = self.draw(&root)?;
-        drop(root);
-        for image in images {
-            for y in image.y.clone() {
-                for x in image.x.clone() {
-                    let RGBColor(r, g, b) = image.at(x, y);
-                    let offset = ((y * width + x) * 3) as usize;
-                    pixels[offset..offset + 3].copy_from_slice(&[r, g, b]);
-                }
-            }
-        }
-        encode_png(width, height, &pixels)
-    }
-
-    /// The picture in SVG, with the heat map as an image in it.
-    pub fn svg(&self) -> Result<Vec<u8>, Box<dyn Error>> {
-        let mut text = String::new();
-        let root = SVGBackend::with_string(&mut text, self.size()).into_drawing_area();
-        let images = self.draw(&root)?;
-        drop(root);
-        let end = text.rfind("</svg>").ok_or("the drawing has no end")?;
-        text.truncate(end);
-        for image in images {
-            let bytes: Vec<u8> = image.pixels.iter().flat_map(|&RGBColor(r, g, b)| [r, g, b]).collect();
-            let png = encode_png(image.width as u32, image.height as u32, &bytes)?;
-            text.push_str(&format!(
-                "<image x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" preserveAspectRatio=\"none\" style=\"image-rendering:pixelated\" \
-                 href=\"data:image/png;base64,{}\"/>\n",
-                image.x.start,
-                image.y.start,
-                image.x.len(),
-                image.y.len(),
-                BASE64_STANDARD.encode(png)
-            ));
-        }
-        text.push_str("</svg>\n");
-        Ok(text.into_bytes())
-    }
-
     /// The heat map's width and height in pixels.
     fn map_size(&self) -> (u32, u32) {
         let longest = self.rows.max(self.columns) as f64;
@@ -116,27 +56,32 @@ impl Picture<'_> {
         (scaled(self.columns), scaled(self.rows))
     }
 
+    fn infinite_label(&self) -> Option<&'static str> {
+        let stats = &self.heat.entries;
+        match (stats.infinite, stats.negative_infinite) {
+            (0, _) => None,
+            (_, 0) => Some("inf"),
+            (all, negative) if all == negative => Some("-inf"),
+            _ => Some("±inf"),
+        }
+    }
+}
+
+impl Drawing for Picture<'_> {
     fn size(&self) -> (u32, u32) {
         let (width, height) = self.map_size();
         // A flat matrix leaves room for the colour bar all the same.
         (LEFT + width + GAP + BAR + BAR_LABELS, ABOVE + height.max(3 * SHORTEST) + BELOW)
     }
 
-    /// Draws all but the images, which it gives.
-    fn draw<DB: DrawingBackend>(&self, root: &DrawingArea<DB, Shift>) -> Result<[Image; 2], Box<dyn Error>>
+    fn draw_on<DB: DrawingBackend>(&self, root: &DrawingArea<DB, Shift>, finer: u32) -> Result<Vec<Image>, Box<dyn Error>>
     where
         DB::ErrorType: 'static,
     {
-        register_font(FONT, FontStyle::Normal, dejavu::sans::regular()).map_err(|_| "the font can't be read")?;
         let (map_width, map_height) = self.map_size();
         let (width, height) = self.size();
         root.fill(&WHITE)?;
-        let title: String = self.title.chars().map(|character| if character.is_control() { ' ' } else { character }).collect();
-        let style = TextStyle::from((FONT, 22).into_font()).color(&BLACK);
-        // Smaller where it is too long, in a picture of any width.
-        let (title_width, _) = root.estimate_text_size(&title, &style)?;
-        let size = (22.0 * f64::from(width - 24) / f64::from(title_width.max(1))).clamp(6.0, 22.0);
-        root.draw(&Text::new(title, (12, 16), TextStyle::from((FONT, size).into_font()).color(&BLACK)))?;
+        draw_title(root, self.title, 22.0, width, finer)?;
 
         let map_area = root.margin(ABOVE, height - ABOVE - map_height - BELOW, EDGE, width - LEFT - map_width);
         let mut map = ChartBuilder::on(&map_area)
@@ -148,8 +93,8 @@ impl Picture<'_> {
             .disable_mesh()
             .x_labels(ticks(self.columns, map_width, 90))
             .y_labels(ticks(self.rows, map_height, 40))
-            .x_label_formatter(&|x| crate::cli::format::grouped(x.round() as usize))
-            .y_label_formatter(&|y| crate::cli::format::grouped(y.round() as usize))
+            .x_label_formatter(&|x| format::grouped(x.round() as usize))
+            .y_label_formatter(&|y| format::grouped(y.round() as usize))
             .x_desc("column")
             .y_desc("row")
             .label_style((FONT, 14))
@@ -185,32 +130,14 @@ impl Picture<'_> {
             root.draw(&Text::new(name, (bar_left + BAR as i32 + 8, top + 1), small()))?;
         }
         let (bar_range_x, bar_range_y) = bar.plotting_area().get_pixel_range();
-        root.present()?;
 
         let pixels = self.heat.cells.iter().map(|&cell| scale.colour(cell)).collect();
         let gradient = (0..256).rev().map(|step| viridis(f64::from(step) / 255.0)).collect();
         let range = |range: Range<i32>| range.start.max(0) as u32..range.end.max(0) as u32;
-        Ok([
+        Ok(vec![
             Image { x: range(x), y: range(y), width: self.heat.columns, height: self.heat.rows, pixels },
             Image { x: range(bar_range_x), y: range(bar_range_y), width: 1, height: 256, pixels: gradient },
         ])
-    }
-
-    fn infinite_label(&self) -> Option<&'static str> {
-        let stats = &self.heat.entries;
-        match (stats.infinite, stats.negative_infinite) {
-            (0, _) => None,
-            (_, 0) => Some("inf"),
-            (all, negative) if all == negative => Some("-inf"),
-            _ => Some("±inf"),
-        }
-    }
-}
-
-impl Image {
-    fn at(&self, x: u32, y: u32) -> RGBColor {
-        let index = |at: u32, range: &Range<u32>, n: usize| (at - range.start) as usize * n / range.len().max(1);
-        self.pixels[index(y, &self.y, self.height) * self.width + index(x, &self.x, self.width)]
     }
 }
 
@@ -259,9 +186,7 @@ fn ticks(n: usize, pixels: u32, distance: u32) -> usize {
 /// A label of an axis that spans `range`.
 fn number(value: f64, range: f64) -> String {
     let decimals = (2.0 - range.log10().floor()).clamp(0.0, 12.0) as usize;
-    let text = format!("{value:.decimals$}");
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+    format::trimmed(value, decimals)
 }
 
 #[cfg(test)]

@@ -9,11 +9,10 @@ use std::{
 use rayon::prelude::*;
 use warpsmith::{
     npy::{Element, Kind, Reader},
-    pcf,
+    pcf::Layout,
     read::{Reason, Source},
 };
 
-use super::Triangle;
 use crate::cli::failure::Failure;
 
 /// How much is read at a time, in bytes.
@@ -115,25 +114,25 @@ impl Stats {
 
 impl Matrix {
     /// Reads the file's header. `layout` is that of a 1-D array, where the file doesn't tell it.
-    pub fn open(path: &Path, layout: Option<Triangle>) -> Result<Self, Failure> {
+    pub fn open(path: &Path, layout: Option<Layout>) -> Result<Self, Failure> {
         let fail = |text: &dyn std::fmt::Display| Failure::error(format_args!("{}: {text}", path.display()));
         let mut reader = Reader::open(path).map_err(|text| fail(&text))?;
-        let layout = match (reader.unwrap_field(pcf::Layout::PACKED_FIELD), layout) {
-            (true, Some(Triangle::Condensed)) => return Err(fail(&"holds a packed matrix, as it says, and not a condensed one")),
-            (true, _) => Triangle::Packed,
-            (false, layout) => layout.unwrap_or(Triangle::Condensed),
+        let layout = match (reader.unwrap_field(Layout::PACKED_FIELD), layout) {
+            (true, Some(Layout::Condensed)) => return Err(fail(&"holds a packed matrix, as it says, and not a condensed one")),
+            (true, _) => Layout::Packed,
+            (false, layout) => layout.unwrap_or(Layout::Condensed),
         };
         let kind = reader.kind("a matrix", Kind::FLOATS).map_err(|text| fail(&text))?;
         let n = reader.check_size(kind).map_err(|text| fail(&text))?;
         let (rows, columns, storage) = match (reader.shape(), layout) {
             (&[rows, columns], _) => (rows, columns, if reader.is_fortran() { Storage::Columns } else { Storage::Rows }),
-            ([_], Triangle::Condensed) => {
+            ([_], Layout::Condensed) => {
                 let side = triangle(n)
                     .map(|side| side + 1)
                     .ok_or_else(|| fail(&format!("holds {n} entries, but a condensed matrix has n (n - 1) / 2 of them")))?;
                 (side, side, Storage::Condensed)
             }
-            ([_], Triangle::Packed) => {
+            ([_], Layout::Packed) => {
                 let side = triangle(n)
                     .ok_or_else(|| fail(&format!("holds {n} entries, but a packed matrix has n (n + 1) / 2 of them")))?;
                 (side, side, Storage::Packed)
@@ -313,7 +312,7 @@ mod tests {
     use ndarray::{Array1, Array2, ArrayBase, Data, Dimension, ShapeBuilder as _};
     use ndarray_npy::WriteNpyExt as _;
 
-    fn average<S: Data<Elem = f32>, D: Dimension>(array: &ArrayBase<S, D>, layout: Triangle, side: usize) -> Heat {
+    fn average<S: Data<Elem = f32>, D: Dimension>(array: &ArrayBase<S, D>, layout: Layout, side: usize) -> Heat {
         let file = tempfile::NamedTempFile::new().unwrap();
         array.write_npy(file.as_file()).unwrap();
         Matrix::open(file.path(), Some(layout)).unwrap().average(side, |_| {}).unwrap()
@@ -355,13 +354,13 @@ mod tests {
             let mut fortran = Array2::zeros((rows, columns).f());
             fortran.assign(&dense);
             for side in [1, 2, 5, 100] {
-                check(&average(&dense, Triangle::Condensed, side), &dense, side);
-                check(&average(&fortran, Triangle::Condensed, side), &dense, side);
+                check(&average(&dense, Layout::Condensed, side), &dense, side);
+                check(&average(&fortran, Layout::Condensed, side), &dense, side);
             }
         }
         // More than a chunk a band.
         let dense = Array2::from_shape_fn((700, 1001), |(i, j)| ((i * 31 + j * 17) % 13) as f32);
-        check(&average(&dense, Triangle::Condensed, 2), &dense, 2);
+        check(&average(&dense, Layout::Condensed, 2), &dense, 2);
         for n in [1, 2, 3, 10, 33] {
             let entry = |i: usize, j: usize| (i.min(j) * 7 + i.max(j) * 3) as f32 % 11.0 + 1.0;
             let packed = Array2::from_shape_fn((n, n), |(i, j)| entry(i, j));
@@ -369,9 +368,9 @@ mod tests {
             let lower: Array1<f32> = (0..n).flat_map(|i| (0..=i).map(move |j| entry(i, j))).collect();
             let upper: Array1<f32> = (0..n).flat_map(|i| (i + 1..n).map(move |j| entry(i, j))).collect();
             for side in [1, 2, 4, 10, 100] {
-                check(&average(&lower, Triangle::Packed, side), &packed, side);
+                check(&average(&lower, Layout::Packed, side), &packed, side);
                 if n > 1 {
-                    check(&average(&upper, Triangle::Condensed, side), &distances, side);
+                    check(&average(&upper, Layout::Condensed, side), &distances, side);
                 }
             }
         }
@@ -380,7 +379,7 @@ mod tests {
     #[test]
     fn infinite_and_nan() {
         let (inf, nan) = (f32::INFINITY, f32::NAN);
-        let heat = average(&ndarray::arr2(&[[1.0, inf, 3.0], [-inf, 5.0, nan]]), Triangle::Condensed, 10);
+        let heat = average(&ndarray::arr2(&[[1.0, inf, 3.0], [-inf, 5.0, nan]]), Layout::Condensed, 10);
         let (mean, infinite, nan) = (Cell::Mean, Cell::Infinite, Cell::Nan);
         assert_eq!(heat.cells, [mean(1.0), infinite, mean(3.0), infinite, mean(5.0), nan]);
         assert_eq!(heat.entries, Stats { min: 1.0, max: 5.0, infinite: 2, nan: 1, negative_infinite: 1 });

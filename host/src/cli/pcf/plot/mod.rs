@@ -5,12 +5,13 @@ mod matrix;
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use draw::Picture;
 use matrix::Matrix;
 use serde::Serialize;
+use warpsmith::pcf::Layout;
 
-use crate::cli::{Global, failure::Failure, format, output::Files, picture, progress::Progress, terminal, utf8};
+use crate::cli::{Global, draw::Target, failure::Failure, format, output::Files, progress::Progress, terminal, utf8};
 
 /// Options of `pcf plot`.
 #[derive(Args, Debug)]
@@ -25,7 +26,7 @@ use crate::cli::{Global, failure::Failure, format, output::Files, picture, progr
         warpsmith pcf plot theirs.npy heat.svg --layout packed        of another program's lower triangle\n  \
         warpsmith pcf plot distances.npy heat.svg --title 'Distances of 10,000 Betti curves'"
 )]
-pub struct Arguments {
+pub struct PlotArgs {
     /// The matrix
     #[arg(value_name = "MATRIX.NPY")]
     matrix: PathBuf,
@@ -34,22 +35,13 @@ pub struct Arguments {
     output: PathBuf,
     /// How a 1-D array of plain numbers holds a symmetric matrix [default: condensed]
     #[arg(long, value_enum)]
-    layout: Option<Triangle>,
+    layout: Option<Layout>,
     /// Text above the picture [default: the matrix's name and size]
     #[arg(long, value_name = "TEXT", value_parser = utf8())]
     title: Option<String>,
     /// Print one JSON object instead of a line
     #[arg(long)]
     json: bool,
-}
-
-/// How a 1-D array holds a symmetric matrix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Triangle {
-    /// The upper triangle by rows without the diagonal, which is 0: SciPy's order of distances
-    Condensed,
-    /// The lower triangle by rows with the diagonal
-    Packed,
 }
 
 #[derive(Serialize)]
@@ -67,9 +59,9 @@ struct Object<'a> {
 }
 
 /// Runs the command.
-pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(global: &Global, arguments: &PlotArgs) -> Result<(), Failure> {
     let (input, output) = (&arguments.matrix, &arguments.output);
-    let (format, destination) = picture::prepare(&mut Files::reading([input]), output)?;
+    let target = Target::prepare(&mut Files::reading([input]), output)?;
     let progress = Progress::new(arguments.json || global.verbose > 0);
     let matrix = Matrix::open(input, arguments.layout)?;
     let (rows, columns) = (matrix.rows, matrix.columns);
@@ -81,11 +73,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     let default_title = || format!("{}, {size}", input.file_name().unwrap_or_default().to_string_lossy());
     let title = arguments.title.clone().unwrap_or_else(default_title);
     let drawn = Picture { title: &title, rows, columns, heat: &heat };
-    let bytes = match format {
-        picture::Format::Png => drawn.png(),
-        picture::Format::Svg => drawn.svg(),
-    };
-    picture::write(&destination, bytes)?;
+    target.write(&drawn)?;
 
     let stats = &heat.entries;
     let finite = stats.min <= stats.max;

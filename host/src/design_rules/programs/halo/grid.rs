@@ -3,7 +3,8 @@
 use gpu_kernels::halo::Brick;
 use rayon::prelude::*;
 
-use crate::engine::{EngineError, zeroed_vec};
+use super::super::super::RulesError;
+use crate::device::{Bytes, memory::memory};
 
 /// How ranks divide a three-dimensional grid: `ranks[d]` of them in dimension d, in bricks of equal size.
 ///
@@ -97,12 +98,18 @@ impl Place {
     /// neighbours send, and those that nobody needs.
     ///
     /// # Errors
-    /// [`EngineError::OutOfMemory`].
-    pub fn values(&self, neighbours: [[Option<usize>; 2]; 3]) -> Result<Vec<f64>, EngineError> {
+    /// [`RulesError::Setup`] if the host has too little memory.
+    pub fn values(&self, neighbours: [[Option<usize>; 2]; 3]) -> Result<Vec<f64>, RulesError> {
         let Brick { nx, ny, nz } = self.brick;
         let extents = [nx, ny, nz].map(i64::from);
-        let mut values = zeroed_vec(self.brick.padded_len())?;
-        values.fill(f64::NAN);
+        let len = self.brick.padded_len();
+        let bytes = len.saturating_mul(size_of::<f64>());
+        let mut values = Vec::new();
+        // The system may promise more memory than there is, and end the process when it is written.
+        if bytes > memory().free || values.try_reserve_exact(len).is_err() {
+            return Err(RulesError::Setup(format!("out of memory: {} asked for", Bytes(bytes))));
+        }
+        values.resize(len, f64::NAN);
         let is_known = |at: [i64; 3]| {
             let mut outside = (0..3).filter(|&d| at[d] < 0 || at[d] == extents[d]);
             match (outside.next(), outside.next()) {

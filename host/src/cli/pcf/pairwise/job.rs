@@ -1,0 +1,367 @@
+//! Files of functions in, a matrix or what is kept of it in a file out.
+
+use std::{
+    borrow::Cow,
+    fs::File,
+    io::{self, BufWriter},
+    ops::Range,
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rayon::prelude::*;
+use warpsmith::{
+    device::Device,
+    engine::{Control, Parts, Report, Settings, Trace, condensed_len, dense_len},
+    files::Destination,
+    npy::{self, Kind},
+    pcf::{Layout, Measure, Pairwise, PairwiseError, PcfReal, PcfSet, io::PcfData},
+};
+
+use super::{MatrixArgs, show::Shown};
+use crate::cli::{
+    Global,
+    failure::Failure,
+    format,
+    interrupt::Interrupt,
+    opening::Opening,
+    output::Files,
+    pcf::{
+        Dtype,
+        files::{self, in_file},
+    },
+    processes,
+    progress::Progress,
+    terminal,
+    timeline::Timeline,
+};
+
+/// What is kept of a matrix.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kept {
+    All(Layout),
+    Nearest(usize),
+    Below(f64),
+    RowSums,
+}
+
+impl Kept {
+    fn new(layout: Layout, options: &MatrixArgs) -> Self {
+        match *options {
+            MatrixArgs { nearest: Some(count), .. } => Kept::Nearest(count),
+            MatrixArgs { below: Some(bound), .. } => Kept::Below(bound),
+            MatrixArgs { row_sums: true, .. } => Kept::RowSums,
+            _ if options.is_part() => Kept::All(Layout::Dense),
+            _ => Kept::All(layout),
+        }
+    }
+
+    /// The extension of the file that it is written to.
+    fn extension(self) -> &'static str {
+        match self {
+            Kept::All(_) | Kept::RowSums => "npy",
+            Kept::Nearest(_) | Kept::Below(_) => "npz",
+        }
+    }
+
+    /// The name that is printed for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kept::All(layout) => layout.name(),
+            Kept::Nearest(_) => "nearest",
+            Kept::Below(_) => "below",
+            Kept::RowSums => "row sums",
+        }
+    }
+}
+
+/// A matrix to compute.
+pub struct Job<'a> {
+    pub command: &'static str,
+    /// The files of the rows' functions and, if they are others, of the columns'.
+    pub inputs: Vec<&'a Path>,
+    pub measure: Measure,
+    pub kept: Kept,
+    pub options: &'a MatrixArgs,
+}
+
+/// What the job is done with.
+pub struct Tools<'scope> {
+    pub devices: Opening<'scope>,
+    /// Whether the matrix is resumed, and the processes that compute it together.
+    pub parts: Parts,
+    pub output: Destination,
+    pub trace: Option<(Trace, Destination)>,
+    progress: Progress,
+    pub timeline: Timeline,
+}
+
+/// A computed matrix.
+pub struct Outcome {
+    /// Shape of the output, or of the array that has as many rows as the matrix.
+    pub shape: Vec<usize>,
+    pub kind: Kind,
+    /// Number of kept entries that are infinite, and of all.
+    pub infinite: usize,
+    pub entries: usize,
+    /// Names of the devices.
+    pub devices: Vec<String>,
+    /// Blocks that an earlier run computed.
+    pub found: usize,
+    pub report: Report,
+    /// Time to write to the disk what wasn't there before.
+    pub written: Duration,
+}
+
+/// Writes what is kept of a matrix.
+type Write = Box<dyn FnOnce(&mut BufWriter<&File>) -> io::Result<()>>;
+
+/// Number of entries that are infinite, or not numbers, which only infinities can lead to.
+fn count_infinite<T: PcfReal>(entries: &[T]) -> usize {
+    entries.par_iter().with_min_len(1 << 16).filter(|entry| !entry.is_finite()).count()
+}
+
+fn names(devices: &[Device]) -> Vec<String> {
+    devices.iter().map(|device| device.name().to_owned()).collect()
+}
+
+impl<'a> Job<'a> {
+    pub fn new(command: &'static str, inputs: &[&'a PathBuf], measure: Measure, layout: Layout, options: &'a MatrixArgs) -> Self {
+        let inputs = inputs.iter().map(|input| input.as_path()).collect();
+        Job { command, inputs, measure, kept: Kept::new(layout, options), options }
+    }
+
+    /// Does the job.
+    pub fn run(&self, global: &Global) -> Result<(), Failure> {
+        if matches!((self.kept, self.measure), (Kept::Nearest(_) | Kept::Below(_), Measure::Inner)) {
+            return Err(Failure::error("--nearest and --below are for distances, not for inner products"));
+        }
+        let MatrixArgs { output, trace, dtype, gpus, json, resume, .. } = self.options;
+        let expected = self.kept.extension();
+        if output.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case(expected)) {
+            let output = output.display();
+            return Err(Failure::error(format_args!("{output}: the name must end in .{expected}, which is what is written")));
+        }
+        let mut written = Files::reading(&self.inputs);
+        let output = written.write(output)?;
+        let trace = trace.as_ref().map(|path| Ok::<_, Failure>((Trace::new(), written.write(path)?))).transpose()?;
+        let ranks = processes::several(*gpus)?;
+        if ranks.is_some() && !matches!(self.kept, Kept::All(_)) {
+            return Err(Failure::error("--nearest, --below and --row-sums are computed by one process, not under mpirun"));
+        }
+        let open = || processes::devices(global, ranks.as_deref(), *gpus);
+        thread::scope(|scope| {
+            let devices = Opening::start(scope, open)?;
+            let parts = Parts { resume: *resume, ranks: ranks.clone() };
+            let progress = Progress::new(*json || global.verbose > 0);
+            let tools = Tools { devices, parts, output, trace, progress, timeline: Timeline::new() };
+            tools.timeline.end("starting");
+            let result = self.load(*dtype, &tools);
+            if let (Err(error), Some(ranks)) = (&result, &ranks) {
+                // Ends all of them.
+                ranks.abort(&error.to_string());
+            }
+            result
+        })
+    }
+
+    fn load(&self, dtype: Option<Dtype>, tools: &Tools<'_>) -> Result<(), Failure> {
+        let sets: Vec<_> = self.inputs.iter().map(|input| files::load(input, dtype, tools.progress)).collect::<Result<_, _>>()?;
+        let double = sets.iter().any(|set| set.kind() == Kind::F64);
+        if double { self.compute::<f64>(sets, tools) } else { self.compute::<f32>(sets, tools) }
+    }
+
+    /// Computes the matrix in one precision, which is at least that of each set.
+    fn compute<T: PcfReal>(&self, sets: Vec<PcfData>, tools: &Tools<'_>) -> Result<(), Failure> {
+        let cast = |(set, input): (PcfData, &&Path)| set.into_set::<T>().map_err(in_file(input));
+        let sets: Vec<PcfSet<T>> = sets.into_iter().zip(&self.inputs).map(cast).collect::<Result<_, _>>()?;
+        tools.timeline.end("reading");
+        if let Measure::Lp(p) = self.measure
+            && !T::from_f64(p).is_finite()
+        {
+            return Err(Failure::error(format_args!("p = {p:e} is too large for {}", T::NAME)));
+        }
+        let last = sets.len() - 1;
+        let rows = self.selected(&sets[0], 0, "rows", self.options.rows.as_ref())?;
+        let columns = self.selected(&sets[last], last, "columns", self.options.columns.as_ref())?;
+        let has_columns = last > 0 || self.options.is_part();
+        let mut pairwise = Pairwise::new(&rows, has_columns.then_some(&columns), self.measure)?;
+        if self.options.is_part() {
+            pairwise = pairwise.part_of(&sets[0], &sets[last]);
+        }
+        let outcome = match self.kept {
+            Kept::All(layout) => self.all(&pairwise, layout, tools),
+            _ => self.reduced(&pairwise, tools).map(Some),
+        }?;
+        // Rank 0 says it.
+        let Some(outcome) = outcome else { return Ok(()) };
+        let sets: &[&PcfSet<T>] = if has_columns { &[&rows, &columns] } else { &[&rows] };
+        Shown::new(self, tools, sets, pairwise.merge_steps(), &outcome)?.print(self.options.json)?;
+        if outcome.infinite > 0 {
+            self.warn(&outcome, &pairwise);
+        }
+        Ok(())
+    }
+
+    /// The functions of the set of file `input` that an option selects.
+    fn selected<'s, T: PcfReal>(
+        &self,
+        set: &'s PcfSet<T>,
+        input: usize,
+        option: &str,
+        range: Option<&Range<usize>>,
+    ) -> Result<Cow<'s, PcfSet<T>>, Failure> {
+        let Some(range) = range else { return Ok(Cow::Borrowed(set)) };
+        if range.end > set.len() {
+            let input = self.inputs[input].display();
+            let found = format::counted(set.len(), "function", "functions");
+            return Err(Failure::error(format_args!("--{option} {}..{}: {input} has {found}", range.start, range.end)));
+        }
+        Ok(Cow::Owned(set.take(&range.clone().collect::<Vec<_>>())?))
+    }
+
+    fn settings(&self) -> Settings {
+        Settings { memory_budget: self.options.memory_budget, ..Settings::default() }
+    }
+
+    /// Computes what is to be computed of `entries`, with progress, and with what ends it early.
+    fn with_control<R>(
+        &self,
+        steps: u128,
+        entries: usize,
+        tools: &Tools<'_>,
+        interrupt: &Interrupt,
+        compute: impl FnOnce(Control<'_>) -> Result<R, PairwiseError>,
+    ) -> Result<R, PairwiseError> {
+        let cost = usize::try_from(steps / entries.max(1) as u128).unwrap_or(usize::MAX);
+        let names: Vec<_> = self.inputs.iter().map(|input| input.display().to_string()).collect();
+        let work = tools.progress.costly_bar(entries, cost, format!("{} of {}", self.command, names.join(" and ")));
+        let advance = |done, total| work.reach(done, total);
+        let trace = tools.trace.as_ref().map(|(trace, _)| trace);
+        let result = compute(Control { progress: Some(&advance), cancel: Some(interrupt.cancel()), trace, ..Control::default() });
+        tools.timeline.end("computing");
+        result
+    }
+
+    /// Writes the output to the disk by `write`, and the trace.
+    fn to_disk<E: Into<Failure>>(
+        &self,
+        entries: usize,
+        tools: &Tools<'_>,
+        interrupt: &Interrupt,
+        write: impl FnOnce() -> Result<(), E>,
+    ) -> Result<(), Failure> {
+        let _work = tools.progress.spinner(entries, format!("writing {}", tools.output.name().display()));
+        interrupt.cancel().check()?;
+        match &tools.trace {
+            Some((trace, destination)) => {
+                trace.time(0, "host", "to the disk", write).map_err(Into::into)?;
+                Ok(trace.write_to(destination)?)
+            }
+            None => write().map_err(Into::into),
+        }
+    }
+
+    /// Computes a matrix into its file. Of several ranks, only the first returns an outcome.
+    fn all<T: PcfReal>(&self, pairwise: &Pairwise<'_, T>, layout: Layout, tools: &Tools<'_>) -> Result<Option<Outcome>, Failure> {
+        // The devices are waited for while a thread takes the file's room.
+        let begun = pairwise.begin_file(tools.output.clone(), layout, tools.parts.clone())?;
+        let devices = tools.devices.devices()?;
+        let (engine, mut matrix) = pairwise.open_file(begun, layout, devices, self.settings())?;
+        let entries = matrix.as_slice().len();
+        // Until here a signal ends the process at once, also while it waits for other ranks.
+        let interrupt = Interrupt::first_sets("stopping after the blocks under way");
+        tools.timeline.end("getting ready");
+        let mut report = self.with_control(pairwise.merge_steps(), entries, tools, &interrupt, |control| {
+            pairwise.compute_file(&engine, layout, &mut matrix, control)
+        })?;
+        let found = matrix.blocks_found();
+        let of_ranks = matrix.join(&mut report, &format!("{}: {}", processes::host(), devices[0].name()))?;
+        if !tools.parts.is_first() {
+            return Ok(None);
+        }
+        let devices = if of_ranks.is_empty() { names(devices) } else { of_ranks };
+        // The output may be larger than the memory: it isn't read again without need.
+        let infinite = if pairwise.is_finite() { 0 } else { count_infinite(matrix.as_slice()) };
+        let start = Instant::now();
+        self.to_disk(entries, tools, &interrupt, || matrix.flush())?;
+        interrupt.commit(|| matrix.finish())?;
+        let written = start.elapsed();
+        tools.timeline.end("writing");
+        drop(engine);
+        tools.timeline.end("freeing memory");
+        Ok(Some(Outcome { shape: pairwise.shape(layout)?, kind: T::KIND, infinite, entries, devices, found, report, written }))
+    }
+
+    /// Computes what is kept of a matrix, and writes it.
+    fn reduced<T: PcfReal>(&self, pairwise: &Pairwise<'_, T>, tools: &Tools<'_>) -> Result<Outcome, Failure> {
+        let engine = pairwise.engine(tools.devices.devices()?, self.settings())?;
+        tools.timeline.end("getting ready");
+        let (rows, columns) = pairwise.size();
+        let interrupt = Interrupt::first_sets("stopping after the blocks under way");
+        let all = if pairwise.is_symmetric() { condensed_len(rows) } else { dense_len(rows, columns) }?;
+        let steps = pairwise.merge_steps();
+        let (shape, kind, infinite, entries, write, report): (_, _, _, _, Write, _) = match self.kept {
+            Kept::Nearest(count) => {
+                let compute = |control: Control<'_>| pairwise.nearest(&engine, count, control);
+                let (nearest, report) = self.with_control(steps, all, tools, &interrupt, compute)?;
+                let (infinite, entries) = (count_infinite(&nearest.distances), nearest.distances.len());
+                (vec![rows, count], T::KIND, infinite, entries, Box::new(move |file| nearest.write_npz(file)), report)
+            }
+            Kept::Below(bound) => {
+                let compute = |control: Control<'_>| pairwise.below(&engine, T::from_f64(bound), control);
+                let (sparse, report) = self.with_control(steps, all, tools, &interrupt, compute)?;
+                let entries = sparse.values.len();
+                (vec![rows, columns], T::KIND, 0, entries, Box::new(move |file| sparse.write_npz(file)), report)
+            }
+            Kept::All(_) | Kept::RowSums => {
+                let compute = |control: Control<'_>| pairwise.row_sums(&engine, control);
+                let (sums, report) = self.with_control(steps, all, tools, &interrupt, compute)?;
+                let (infinite, entries) = (count_infinite(&sums), sums.len());
+                (vec![rows], Kind::F64, infinite, entries, Box::new(move |file| npy::write(file, &sums, &[rows])), report)
+            }
+        };
+        let start = Instant::now();
+        interrupt.commit(|| self.to_disk(entries, tools, &interrupt, || tools.output.write(write)))?;
+        let written = start.elapsed();
+        tools.timeline.end("writing");
+        Ok(Outcome { shape, kind, infinite, entries, devices: names(engine.devices()), found: 0, report, written })
+    }
+
+    /// Says that entries are infinite, and why.
+    fn warn<T: PcfReal>(&self, outcome: &Outcome, pairwise: &Pairwise<'_, T>) {
+        let what = match (self.kept, self.measure) {
+            (Kept::RowSums, _) => "sums",
+            (_, Measure::Lp(_)) => "distances",
+            (_, Measure::Inner) => "inner products",
+        };
+        let why = match (self.measure, pairwise.endless_pair()) {
+            (Measure::Lp(_), Some(pair)) => {
+                format!("functions that end on different values differ for ever, such as {}", self.pair(pair))
+            }
+            (Measure::Inner, Some(pair)) => {
+                format!("that of two functions is where neither ends on 0, such as {}", self.pair(pair))
+            }
+            (_, None) => format!("their numbers are too large for {}", T::NAME),
+        };
+        let condensed = self.kept == Kept::All(Layout::Condensed);
+        terminal::warn(format_args!(
+            "{}: {} of {} {what} are infinite: {why}.{}",
+            self.options.output.display(),
+            format::grouped(outcome.infinite),
+            format::grouped(outcome.entries),
+            if condensed { " SciPy's linkage takes no such matrix." } else { "" }
+        ));
+    }
+
+    /// Two functions by their numbers.
+    fn pair(&self, (i, j): (usize, usize)) -> String {
+        let from = |range: &Option<Range<usize>>| range.as_ref().map_or(0, |range| range.start);
+        let (i, j) = (i + from(&self.options.rows), j + from(&self.options.columns));
+        match &self.inputs[..] {
+            [rows, columns] => format!("{i} of {} and {j} of {}", rows.display(), columns.display()),
+            _ => format!("{i} and {j}"),
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! Packings on a device, with what their evaluation needs and gives.
+
+use cuda_std::I32x2;
+use gpu_kernels::overlap::layout::{Frame, ROWS, Tile};
+
+use super::{
+    Search, Wanted,
+    buffers::{ByPose, List, OutsideByPose, Rest},
+    search,
+    shapes::Shapes,
+    tree::TreeBuffers,
+};
+use crate::{
+    collectives::ScanWorkspace,
+    device::{Buffer, Device, DeviceError, Stream, ViewMut},
+    overlap::{OverlapError, OverlapReal, Packings},
+};
+
+/// Angles beyond this are reduced on the host: kernels reduce up to 2^20.
+const MAX_ANGLE: f64 = 524_288.0;
+
+/// Packings on a device, with all that their evaluation needs and gives: made by
+/// [`Overlap::load`](super::Overlap::load), used by [`Overlap::enqueue`](super::Overlap::enqueue).
+///
+/// How many poses each packing has, and their shapes, is fixed. The poses may be changed between evaluations, by other
+/// kernels, too.
+#[derive(Debug)]
+pub struct Scene<T: OverlapReal> {
+    /// The number of the evaluator that it was loaded by.
+    pub(super) owner: u64,
+    pub(in crate::overlap) sizes: Sizes,
+    pub(in crate::overlap) poses: Buffer<T>,
+    pub(in crate::overlap) scales: Buffer<T>,
+    pub(in crate::overlap) shape_of: Buffer<u32>,
+    /// Each row's first piece; empty where there is but one shape.
+    pub(in crate::overlap) first_piece: Buffer<u32>,
+    /// For sums of pieces, where there are several shapes, and rows are in an order of their own.
+    pub(super) piece_scan: Option<ScanWorkspace>,
+    pub(super) packing_of: Buffer<u32>,
+    /// Where each packing's poses start, and the end.
+    pub(in crate::overlap) offsets: Buffer<u32>,
+    pub(super) frames: Buffer<Frame<T>>,
+    pub(in crate::overlap) list: List<T>,
+    pub(super) wraps: Buffer<I32x2>,
+    pub(in crate::overlap) grid: Option<GridBuffers<T>>,
+    pub(in crate::overlap) tree: Option<TreeBuffers<T>>,
+    pub(super) tiles: Buffer<Tile>,
+    /// Where each packing's tiles start, and the end.
+    pub(super) tile_offsets: Buffer<u32>,
+    pub(super) partial: Buffer<T>,
+    pub(super) rest: Rest<T>,
+    pub(super) totals: Buffer<T>,
+    pub(in crate::overlap) by_pose: ByPose<T>,
+    pub(in crate::overlap) outside: OutsideByPose<T>,
+    pub(super) outside_totals: Buffer<T>,
+    pub(super) by_scale_totals: Buffer<T>,
+    /// In place of what a kernel takes and doesn't use.
+    pub(super) nothing: ByPose<T>,
+}
+
+/// The part that stays on the host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sizes {
+    pub offsets: Vec<usize>,
+    pub shapes: Option<Vec<u32>>,
+    /// The most poses of a packing, and the most tiles.
+    pub longest: usize,
+    pub most_tiles: usize,
+    /// How candidates are found; none, where all are.
+    pub search: Option<Search>,
+    /// Whether the scale of the boundary has been set.
+    pub scaled: bool,
+    /// Whether it has been evaluated, so that its arrays say what is there.
+    pub prepared: bool,
+}
+
+/// What sorting into cells needs.
+#[derive(Debug)]
+pub struct GridBuffers<T: OverlapReal> {
+    /// Where each packing's cells start, and the end.
+    pub capacity: Buffer<u32>,
+    pub extents: Buffer<T>,
+    /// The number of poses of each cell, then where they start; one more.
+    pub starts: Buffer<u32>,
+    pub cell_of: Buffer<u32>,
+    pub number_in_cell: Buffer<u32>,
+    pub unordered: Buffer<u32>,
+    pub scan: ScanWorkspace,
+}
+
+/// Rows of packings for warps: tiles, and where each packing's start.
+fn tiles(offsets: &[usize], multiprocessors: u32, sorted: bool) -> (Vec<Tile>, Vec<u32>) {
+    let poses = offsets[offsets.len() - 1];
+    // As many rows per warp as leave each multiprocessor 48 warps, which is more than run at a time.
+
+    let rows = poses.div_ceil(48 * multiprocessors as usize).clamp(1, ROWS as usize);
+    let mut tiles = Vec::new();
+    let mut tile_offsets = vec![0];
+    for (packing, range) in offsets.windows(2).enumerate() {
+        let (first, n) = (range[0], range[1] - range[0]);
+        let count = n.div_ceil(rows);
+        for k in 0..count {
+            let tile = if sorted {
+                // Neighbours, which have neighbours in common.
+                let start = k * n / count;
+                Tile { packing: 0, first: (first + start) as u32, step: 1, count: ((k + 1) * n / count - start) as u32 }
+            } else {
+                // A row has the fewer candidates the later it comes: each tile gets some of all.
+                Tile { packing: 0, first: (first + k) as u32, step: count as u32, count: (n - k).div_ceil(count) as u32 }
+            };
+            tiles.push(Tile { packing: packing as u32, ..tile });
+        }
+        tile_offsets.push(tiles.len() as u32);
+    }
+    (tiles, tile_offsets)
+}
+
+/// The longest range.
+pub(super) fn longest(offsets: &[u32]) -> usize {
+    offsets.windows(2).map(|range| (range[1] - range[0]) as usize).max().unwrap_or(0)
+}
+
+/// A pose in the type that it is computed in, its angle reduced.
+fn convert<T: OverlapReal>(pose: &[f64; 3]) -> [T; 3] {
+    let [x, y, theta] = *pose;
+    let theta = if theta.abs() <= MAX_ANGLE { theta } else { theta.sin().atan2(theta.cos()) };
+    [x, y, theta].map(T::from_f64)
+}
+
+impl<T: OverlapReal> Scene<T> {
+    /// Loads packings; the frames are still to be set.
+    pub(super) fn new(
+        device: &Device,
+        stream: &Stream,
+        packings: &Packings,
+        shapes: &Shapes<T>,
+        search: Option<Search>,
+        owner: u64,
+    ) -> Result<Self, OverlapError> {
+        let poses = packings.poses();
+        let n = poses.len();
+        check_count("poses", n)?;
+        let shape_of: Vec<u32> =
+            if shapes.counts.len() > 1 { (0..n).map(|pose| packings.shape_of(pose)).collect() } else { Vec::new() };
+        let (first_piece, of_several) = shapes.first_pieces(&shape_of);
+        let pieces = if shapes.counts.len() == 1 { n * shapes.counts[0] } else { of_several };
+        check_count("pieces", pieces)?;
+        let offsets: Vec<u32> = packings.offsets().iter().map(|&offset| offset as u32).collect();
+        let packing_of: Vec<u32> =
+            offsets.windows(2).zip(0..).flat_map(|(range, packing)| (range[0]..range[1]).map(move |_| packing)).collect();
+        let (tiles, tile_offsets) = tiles(packings.offsets(), device.info().multiprocessors.max(1), search.is_some());
+        let identity: Vec<u32> = (0..n as u32).collect();
+        let tree = if search == Some(Search::Tree) && n > 0 {
+            Some(TreeBuffers::new(device, packings, search::radii(packings, &shapes.around))?)
+        } else {
+            None
+        };
+        let grid = if search == Some(Search::Grid) {
+            // One cell per pose, at least one per packing.
+            let mut capacity = vec![0u32];
+            for range in offsets.windows(2) {
+                capacity.push(capacity[capacity.len() - 1].saturating_add((range[1] - range[0]).max(1)));
+            }
+            let cells = capacity[capacity.len() - 1] as usize;
+            Some(GridBuffers {
+                extents: device.alloc(4 * gpu_kernels::overlap::grid::EXTENT_BLOCKS as usize * packings.len())?,
+                starts: device.alloc(cells + 1)?,
+                cell_of: device.alloc(n)?,
+                number_in_cell: device.alloc(n)?,
+                unordered: device.alloc(n)?,
+                scan: ScanWorkspace::with_capacity(device, cells + 1)?,
+                capacity: device.upload(&capacity)?,
+            })
+        } else {
+            None
+        };
+        let mut scene = Scene {
+            owner,
+            sizes: Sizes {
+                offsets: packings.offsets().to_vec(),
+                shapes: packings.shapes().map(<[u32]>::to_vec),
+                longest: longest(&offsets),
+                most_tiles: longest(&tile_offsets),
+                search,
+                scaled: false,
+                prepared: false,
+            },
+            poses: device.alloc(3 * n)?,
+            scales: device.empty(),
+            shape_of: device.upload(&shape_of)?,
+            piece_scan: match search {
+                Some(_) if !first_piece.is_empty() => Some(ScanWorkspace::with_capacity(device, n)?),
+                _ => None,
+            },
+            first_piece: device.upload(&first_piece)?,
+            packing_of: device.upload(&packing_of)?,
+            offsets: device.upload(&offsets)?,
+            frames: device.alloc(packings.len())?,
+            list: List {
+                circles: device.alloc(n)?,
+                places: device.alloc(n)?,
+                nudges: device.alloc(n)?,
+                pieces: device.alloc(pieces)?,
+                order: device.upload(&identity)?,
+            },
+            wraps: device.empty(),
+            grid,
+            tree,
+            partial: device.alloc(tiles.len().max(n))?,
+            rest: Rest::new(device),
+            tiles: device.upload(&tiles)?,
+            tile_offsets: device.upload(&tile_offsets)?,
+            totals: device.alloc(packings.len())?,
+            by_pose: ByPose { areas: device.empty(), gradients: device.empty() },
+            outside: OutsideByPose { areas: device.empty(), gradients: device.empty(), by_scale: device.empty() },
+            outside_totals: device.empty(),
+            by_scale_totals: device.empty(),
+            nothing: ByPose { areas: device.empty(), gradients: device.empty() },
+        };
+        scene.set_poses(stream, packings)?;
+        Ok(scene)
+    }
+
+    /// Whether poses of these packings can take the place of those that it has.
+    pub fn fits(&self, packings: &Packings) -> bool {
+        self.sizes.offsets == packings.offsets() && self.sizes.shapes.as_deref() == packings.shapes()
+    }
+
+    /// Replaces the poses. Waits until they are copied. They are searched as those that were loaded ([`Search`]).
+    ///
+    /// # Errors
+    /// [`OverlapError::TooFar`], device errors.
+    ///
+    /// # Panics
+    /// Unless the packings [`fit`](Self::fits).
+    pub fn set_poses(&mut self, stream: &Stream, packings: &Packings) -> Result<(), OverlapError> {
+        assert!(self.fits(packings), "packings of another layout");
+        packings.check_positions::<T>()?;
+        let poses: Vec<T> = packings.poses().iter().flat_map(convert::<T>).collect();
+        Ok(stream.upload(&mut self.poses, &poses)?)
+    }
+
+    /// Replaces the shapes of the poses, of which there are several. Waits until they are copied. They must have no more
+    /// pieces than those that were loaded, so that no memory is moved, and must not be in a tree, which has their sizes.
+    pub(super) fn set_shapes(&mut self, stream: &Stream, shapes: &Shapes<T>, of_poses: &[u32]) -> Result<(), OverlapError> {
+        let (first_piece, pieces) = shapes.first_pieces(of_poses);
+        let fits = of_poses.len() == self.shape_of.len() && pieces <= self.list.pieces.len();
+        assert!(fits && self.tree.is_none(), "shapes of another layout");
+        stream.upload(&mut self.shape_of, of_poses)?;
+        stream.upload(&mut self.first_piece, &first_piece)?;
+        self.sizes.shapes = Some(of_poses.to_vec());
+        Ok(())
+    }
+
+    /// Sets the boundary's scale: one for all packings, or one for each. Waits until they are copied.
+    ///
+    /// # Errors
+    /// [`OverlapError::Scale`], [`OverlapError::ScaleCount`], device errors.
+    pub fn set_scales(&mut self, stream: &Stream, scales: &[f64]) -> Result<(), OverlapError> {
+        let packings = self.packings();
+        if scales.len() != 1 && scales.len() != packings {
+            return Err(OverlapError::ScaleCount { scales: scales.len(), packings });
+        }
+        if let Some(packing) = scales.iter().position(|&scale| !(scale > 0.0 && scale <= T::MAX_POSITION)) {
+            return Err(OverlapError::Scale { packing, scale: scales[packing] });
+        }
+        let scales: Vec<T> = scales.iter().map(|&scale| T::from_f64(scale)).collect();
+        self.scales.ensure(scales.len())?;
+        stream.upload(&mut self.scales, &scales)?;
+        self.sizes.scaled = true;
+        Ok(())
+    }
+
+    /// The number of packings.
+    pub fn packings(&self) -> usize {
+        self.sizes.offsets.len() - 1
+    }
+
+    /// The number of poses of all packings.
+    pub fn len(&self) -> usize {
+        self.sizes.offsets[self.packings()]
+    }
+
+    /// Whether there are no poses.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Where each packing's poses start, and the end of the last one's.
+    pub fn offsets(&self) -> &[usize] {
+        &self.sizes.offsets
+    }
+
+    /// x, y and theta of every pose, on the device: 3 n numbers.
+    pub fn poses(&self) -> &Buffer<T> {
+        &self.poses
+    }
+
+    /// The same, to change. Magnitudes are to stay below [`OverlapReal::MAX_POSITION`], angles below 2^20, and all
+    /// finite, or results mean nothing.
+    pub fn poses_mut(&mut self) -> ViewMut<'_, T> {
+        self.poses.as_view_mut()
+    }
+
+    /// The index of each pose's packing, on the device.
+    pub fn packing_of(&self) -> &Buffer<u32> {
+        &self.packing_of
+    }
+
+    /// The boundary's scales, on the device: none, one, or one for each packing.
+    pub fn scales(&self) -> &Buffer<T> {
+        &self.scales
+    }
+
+    /// Each packing's total, on the device.
+    pub fn totals(&self) -> &Buffer<T> {
+        &self.totals
+    }
+
+    /// Each pose's area in common with others, on the device; empty if never wanted.
+    pub fn per_pose(&self) -> &Buffer<T> {
+        &self.by_pose.areas
+    }
+
+    /// The derivatives of the totals by each pose, on the device, 3 n numbers; empty if never wanted.
+    pub fn gradient(&self) -> &Buffer<T> {
+        &self.by_pose.gradients
+    }
+
+    /// Each packing's area outside the boundary, on the device; empty where there is none.
+    pub fn outside_totals(&self) -> &Buffer<T> {
+        &self.outside_totals
+    }
+
+    /// Each pose's area outside the boundary, on the device; empty where there is none.
+    pub fn outside_per_pose(&self) -> &Buffer<T> {
+        &self.outside.areas
+    }
+
+    /// The derivatives of the areas outside by each pose, on the device, 3 n numbers; empty where there is no boundary.
+    pub fn outside_gradient(&self) -> &Buffer<T> {
+        &self.outside.gradients
+    }
+
+    /// The derivative of each packing's area outside by the boundary's scale, on the device; empty where there is no
+    /// boundary.
+    pub fn outside_by_scale(&self) -> &Buffer<T> {
+        &self.by_scale_totals
+    }
+
+    /// Makes room for what is wanted by pose.
+    pub(super) fn ensure_by_pose(&mut self, wanted: Wanted) -> Result<(), DeviceError> {
+        let n = self.len();
+        if wanted.per_pose {
+            self.by_pose.areas.ensure(n)?;
+        }
+        if wanted.gradient {
+            self.by_pose.gradients.ensure(3 * n)?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn check_count(what: &'static str, count: usize) -> Result<(), OverlapError> {
+    if u32::try_from(count).is_ok() { Ok(()) } else { Err(OverlapError::TooMany { what, count }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every row of every packing is in one tile of that packing.
+    #[test]
+    fn tiles_cover_rows() {
+        for sorted in [false, true] {
+            for multiprocessors in [1, 3, 132] {
+                for offsets in [vec![0, 0], vec![0, 1, 1, 2], vec![0, 120, 241, 250], (0..=40).map(|k| k * 33).collect()] {
+                    let (tiles, tile_offsets) = tiles(&offsets, multiprocessors, sorted);
+                    let mut seen = vec![0; offsets[offsets.len() - 1]];
+                    for (packing, range) in tile_offsets.windows(2).enumerate() {
+                        for tile in &tiles[range[0] as usize..range[1] as usize] {
+                            assert!(tile.packing as usize == packing && (1..=ROWS).contains(&tile.count), "{tile:?}");
+                            for k in 0..tile.count {
+                                let row = (tile.first + k * tile.step) as usize;
+                                assert!((offsets[packing]..offsets[packing + 1]).contains(&row), "{tile:?}");
+                                seen[row] += 1;
+                            }
+                        }
+                    }
+                    assert!(seen.iter().all(|&times| times == 1), "{offsets:?}, {multiprocessors}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Shapes on a device: what kernels need to know of them, made once.
+
+use std::f64::consts::PI;
+
+use gpu_kernels::overlap::{
+    clip,
+    layout::{ANGLES, Extent, ShapeSpan},
+};
+
+use super::search::Around;
+use crate::{
+    device::{Buffer, Device},
+    overlap::{OverlapError, OverlapReal, Point, Shape, lattice::length},
+};
+
+/// The shapes on a device.
+#[derive(Debug)]
+pub struct Shapes<T: OverlapReal> {
+    pub spans: Buffer<ShapeSpan<T>>,
+    pub quads: Buffer<clip::Point<T>>,
+    /// The angles between copies at which sides may be parallel.
+    pub parallels: Buffer<u32>,
+    /// How many quads each has.
+    pub counts: Vec<usize>,
+    /// In place of a tree's boxes.
+    pub no_boxes: Buffer<Extent<T>>,
+    /// Their enclosing circles.
+    pub around: Vec<Around>,
+    /// The largest enclosing circle's diameter.
+    pub reach: f64,
+}
+
+/// The angles of the sides of the shape's quads, from 0 to π.
+fn angles(shape: &Shape) -> impl Iterator<Item = f64> + '_ {
+    let sides = shape.quads().iter().flat_map(|quad| (0..4).map(|k| (quad[k], quad[(k + 1) % 4])));
+    let sides = sides.filter(|(from, to)| from != to);
+    sides.map(|(from, to)| (to[1] - from[1]).atan2(to[0] - from[0]).rem_euclid(PI))
+}
+
+/// [`parallel`](gpu_kernels::overlap::layout::parallel)'s bits: of the ranges that have an angle between any two sides.
+/// All of them, where sides have so many directions that most would be set.
+fn parallels<T: OverlapReal>(shapes: &[Shape]) -> Vec<u32> {
+    let mut directions: Vec<f64> = shapes.iter().flat_map(angles).map(|angle| angle / PI).collect();
+    directions.sort_by(f64::total_cmp);
+    directions.dedup_by(|second, first| *second - *first < 1e-12);
+    if directions.len() > 500 {
+        return vec![u32::MAX; ANGLES as usize / 32];
+    }
+    // How far, in ranges, rounding may bring an angle of up to ten turns.
+    let slack = f64::from(ANGLES) * (2f64.powi(-22) + 80.0 * T::UNIT_ROUNDOFF);
+    let mut bits = vec![0; ANGLES as usize / 32];
+    for first in &directions {
+        for second in &directions {
+            let between = (first - second) * f64::from(ANGLES);
+            for range in (between - slack).floor() as i64..=(between + slack).floor() as i64 {
+                let range = range.rem_euclid(i64::from(ANGLES));
+                bits[range as usize / 32] |= 1 << (range % 32);
+            }
+        }
+    }
+    bits
+}
+
+/// The shortest vector whose part across each side of the shape's quads is at least 1.
+fn across_sides(shape: &Shape) -> Point {
+    let mut angles: Vec<f64> = angles(shape).collect();
+    angles.sort_by(f64::total_cmp);
+    // In the middle of the widest gap between directions, of which the first comes again after half a turn.
+    angles.push(angles[0] + PI);
+    let gaps = angles.windows(2).map(|pair| (pair[1] - pair[0], (pair[0] + pair[1]) / 2.0));
+    let (gap, middle) = gaps.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((PI, 0.0));
+    let length = 1.0 / (gap / 2.0).sin();
+    [length * middle.cos(), length * middle.sin()]
+}
+
+/// Points in the type that they are computed in.
+pub fn points<T: OverlapReal>(points: impl IntoIterator<Item = Point>) -> Vec<clip::Point<T>> {
+    points.into_iter().map(|[x, y]| clip::Point { x: T::from_f64(x), y: T::from_f64(y) }).collect()
+}
+
+impl<T: OverlapReal> Shapes<T> {
+    /// Where the pieces of each of these shapes start, if they stand one after the other, and how many there are.
+    pub fn first_pieces(&self, of_poses: &[u32]) -> (Vec<u32>, usize) {
+        let mut next = 0;
+        let first = of_poses.iter().map(|&shape| {
+            let first = next as u32;
+            next += self.counts[shape as usize];
+            first
+        });
+        (first.collect(), next)
+    }
+
+    pub fn new(device: &Device, shapes: &[Shape]) -> Result<Self, OverlapError> {
+        let mut first = 0;
+        let extent = shapes.iter().map(|shape| length(shape.center()) + shape.radius()).fold(0.0, f64::max);
+        let nudge = T::NUDGE * extent;
+        let spans: Vec<ShapeSpan<T>> = shapes
+            .iter()
+            .map(|shape| {
+                let span = ShapeSpan {
+                    center: points([shape.center()])[0],
+                    // Rounding may have moved vertices outwards.
+                    radius: T::from_f64(shape.radius()) * (T::ONE + T::from_f64(8.0) * T::EPSILON),
+                    nudge: points([across_sides(shape).map(|number| nudge * number)])[0],
+                    area: T::from_f64(shape.area()),
+                    first,
+                    count: shape.quads().len() as u32,
+                };
+                first += span.count;
+                span
+            })
+            .collect();
+        Ok(Shapes {
+            spans: device.upload(&spans)?,
+            quads: device.upload(&points(shapes.iter().flat_map(|shape| shape.quads().as_flattened()).copied()))?,
+            parallels: device.upload(&parallels::<T>(shapes))?,
+            counts: shapes.iter().map(|shape| shape.quads().len()).collect(),
+            no_boxes: device.empty(),
+            around: shapes.iter().map(|shape| Around { center: shape.center(), radius: shape.radius() }).collect(),
+            reach: 2.0 * shapes.iter().map(Shape::radius).fold(0.0, f64::max),
+        })
+    }
+}

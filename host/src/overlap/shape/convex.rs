@@ -1,0 +1,151 @@
+//! Convex polygons on the host.
+
+/// x and y, in length units.
+pub type Point = [f64; 2];
+
+/// The intersection of two convex polygons whose vertices are in counter-clockwise order: its vertices, in the same
+/// order, of which some may repeat; none where the polygons have no area in common.
+///
+/// This is for pictures and checks. It clips the list of the first polygon's vertices by the second's edges, one after
+/// the other.
+pub fn convex_intersection(first: &[Point], second: &[Point]) -> Vec<Point> {
+    let mut ring = first.to_vec();
+    let mut clipped = Vec::with_capacity(first.len() + second.len());
+    for (index, &from) in second.iter().enumerate() {
+        let to = second[(index + 1) % second.len()];
+        clipped.clear();
+        for (index, &start) in ring.iter().enumerate() {
+            let end = ring[(index + 1) % ring.len()];
+            let (before, after) = (cross(from, to, start), cross(from, to, end));
+            if before >= 0.0 {
+                clipped.push(start);
+            }
+            if (before < 0.0) != (after < 0.0) {
+                let share = before / (before - after);
+                clipped.push([start[0] + share * (end[0] - start[0]), start[1] + share * (end[1] - start[1])]);
+            }
+        }
+        std::mem::swap(&mut ring, &mut clipped);
+    }
+    if area(&ring) > 0.0 { ring } else { Vec::new() }
+}
+
+/// Twice the area of the triangle, which is positive where it is counter-clockwise.
+pub fn cross(a: Point, b: Point, c: Point) -> f64 {
+    (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+}
+
+/// The area of a polygon: positive where its vertices are in counter-clockwise order.
+pub fn area(ring: &[Point]) -> f64 {
+    let [low, high] = bounds(ring);
+    // From the middle, so that no digits are lost to the distance from the origin.
+    let middle = [0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1])];
+    0.5 * sum((0..ring.len()).map(|index| cross(middle, ring[index], ring[(index + 1) % ring.len()])))
+}
+
+/// The polygon with its edges moved outwards by `margin`. Corners so sharp that they would go far end some ten margins
+/// away.
+pub fn grown(ring: &[Point], margin: f64) -> Vec<Point> {
+    let n = ring.len();
+    let normal = |index: usize| {
+        let (from, to) = (ring[index % n], ring[(index + 1) % n]);
+        let length = distance(from, to);
+        [(to[1] - from[1]) / length, (from[0] - to[0]) / length]
+    };
+    let corner = |index: usize| {
+        let ([a, b], [c, d]) = (normal(index + n - 1), normal(index));
+        let factor = margin / (1.0 + a * c + b * d).max(0.02);
+        [ring[index][0] + factor * (a + c), ring[index][1] + factor * (b + d)]
+    };
+    (0..n).map(corner).collect()
+}
+
+/// The corners of the least convex polygon around points, counter-clockwise (A. M. Andrew, *Another Efficient Algorithm
+/// for Convex Hulls in Two Dimensions*, 1979).
+pub fn hull(mut points: Vec<Point>) -> Vec<Point> {
+    points.sort_by(|a, b| a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1])));
+    points.dedup();
+    let chain = |points: &mut dyn Iterator<Item = Point>| {
+        let mut chain: Vec<Point> = Vec::new();
+        for point in points {
+            while let [.., a, b] = chain[..]
+                && cross(a, b, point) <= 0.0
+            {
+                chain.pop();
+            }
+            chain.push(point);
+        }
+        chain.pop();
+        chain
+    };
+    let (lower, upper) = (chain(&mut points.iter().copied()), chain(&mut points.iter().rev().copied()));
+    if lower.is_empty() { points } else { [lower, upper].concat() }
+}
+
+/// A sum of many terms, as if it were rounded but once (Neumaier's way).
+pub fn sum(terms: impl IntoIterator<Item = f64>) -> f64 {
+    let (mut sum, mut lost) = (0.0f64, 0.0);
+    for term in terms {
+        let next = sum + term;
+        lost += if sum.abs() >= term.abs() { (sum - next) + term } else { (term - next) + sum };
+        sum = next;
+    }
+    sum + lost
+}
+
+/// The corners of the smallest box with sides along the axes.
+pub fn bounds<'a>(points: impl IntoIterator<Item = &'a Point>) -> [Point; 2] {
+    let none = [[f64::INFINITY; 2], [f64::NEG_INFINITY; 2]];
+    points.into_iter().fold(none, |[low, high], point| {
+        [[low[0].min(point[0]), low[1].min(point[1])], [high[0].max(point[0]), high[1].max(point[1])]]
+    })
+}
+
+/// The points' distance.
+pub fn distance(a: Point, b: Point) -> f64 {
+    (b[0] - a[0]).hypot(b[1] - a[1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SQUARE: [Point; 4] = [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]];
+
+    fn moved(ring: &[Point], x: f64, y: f64) -> Vec<Point> {
+        ring.iter().map(|point| [point[0] + x, point[1] + y]).collect()
+    }
+
+    #[test]
+    fn hulls() {
+        let inner = [[0.5, 0.5], [0.5, 0.0], [1.0, 0.25]];
+        assert_eq!(hull([&SQUARE[..], &inner, &SQUARE].concat()), SQUARE);
+        assert_eq!(hull(vec![[1.0, 2.0], [1.0, 2.0]]), [[1.0, 2.0]]);
+        assert_eq!(hull(vec![[0.0, 0.0], [2.0, 2.0], [1.0, 1.0]]), [[0.0, 0.0], [2.0, 2.0]]);
+    }
+
+    #[test]
+    fn areas_in_closed_form() {
+        assert_eq!((area(&SQUARE), area(&[]), area(&SQUARE[..2])), (1.0, 0.0, 0.0));
+        assert_eq!(sum([1e16, 1.0, 1.0, -1e16]), 2.0);
+        assert_eq!(area(&[[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]]), -0.5);
+        for (x, y, common) in [
+            (0.0, 0.0, 1.0),
+            (0.25, 0.5, 0.375),
+            (-0.25, -0.5, 0.375),
+            (1.0, 0.0, 0.0),
+            (1.0, 1.0, 0.0),
+            (2.0, 0.0, 0.0),
+            (0.0, 1e-12, 1.0 - 1e-12),
+        ] {
+            let ring = convex_intersection(&SQUARE, &moved(&SQUARE, x, y));
+            assert!((area(&ring) - common).abs() < 1e-15, "{x} {y} {ring:?}");
+            assert!(common > 0.0 || ring.is_empty());
+        }
+        let diamond = [[0.5, -0.5], [1.5, 0.5], [0.5, 1.5], [-0.5, 0.5]];
+        assert!((area(&convex_intersection(&SQUARE, &diamond)) - 1.0).abs() < 1e-15, "the square is inside");
+        let small = [[0.5, 0.0], [1.0, 0.5], [0.5, 1.0], [0.0, 0.5]];
+        assert_eq!(area(&convex_intersection(&SQUARE, &small)), 0.5);
+        assert_eq!(area(&convex_intersection(&small, &SQUARE)), 0.5);
+    }
+}

@@ -1,0 +1,242 @@
+//! Cuts simple polygons into few convex pieces, and these into quads.
+//!
+//! A constrained Delaunay triangulation (its predicates are exact) is thinned out: of the edges that it adds, longest
+//! first, those go without which no piece turns inwards (Hertel and Mehlhorn, *Fast triangulation of simple polygons*,
+//! 1983). That gives at most four times as many pieces as need be, and mostly as few.
+
+use robust::{Coord, orient2d};
+use spade::{ConstrainedDelaunayTriangulation, HasPosition, Point2, Triangulation as _};
+
+use super::convex::{Point, area, distance};
+
+/// No half-edge.
+const NONE: usize = usize::MAX;
+
+/// Positive where a, b, c turn left, negative where they turn right; 0 where they are exactly on a line. About twice
+/// the triangle's area.
+pub fn turn(a: Point, b: Point, c: Point) -> f64 {
+    let coord = |[x, y]: Point| Coord { x, y };
+    orient2d(coord(a), coord(b), coord(c))
+}
+
+/// A vertex of the triangulation that knows its place in the ring.
+struct Vertex {
+    position: Point2<f64>,
+    index: usize,
+}
+
+impl HasPosition for Vertex {
+    type Scalar = f64;
+    fn position(&self) -> Point2<f64> {
+        self.position
+    }
+}
+
+/// Half-edges by their indices: each goes around the piece to its left.
+struct Mesh {
+    /// The vertex that it starts from.
+    origin: Vec<usize>,
+    next: Vec<usize>,
+    previous: Vec<usize>,
+}
+
+/// Cuts a simple polygon into convex pieces. Its vertices are counter-clockwise, and no two of its edges meet but at
+/// the vertex between them.
+///
+/// Pieces are counter-clockwise, and none of their vertices is closer than `flat` to the line between its neighbours.
+/// What is thinner is left out; `flat` is about the rounding of a coordinate.
+pub fn convex_pieces(ring: &[Point], flat: f64) -> Vec<Vec<Point>> {
+    if is_convex(ring) {
+        return vec![ring.to_vec()];
+    }
+    let (mut mesh, mut diagonals) = triangulate(ring);
+    let length = |&[edge, twin]: &[usize; 2]| distance(ring[mesh.origin[edge]], ring[mesh.origin[twin]]);
+    diagonals.sort_by(|a, b| length(b).total_cmp(&length(a)).then(a.cmp(b)));
+    for [edge, twin] in diagonals {
+        if mesh.is_convex_without(edge, twin, ring, flat) && mesh.is_convex_without(twin, edge, ring, flat) {
+            mesh.remove(edge, twin);
+        }
+    }
+    let mut pieces = Vec::new();
+    for start in 0..mesh.next.len() {
+        if mesh.next[start] == NONE {
+            continue;
+        }
+        let (mut piece, mut edge) = (Vec::new(), start);
+        while mesh.next[edge] != NONE {
+            piece.push(ring[mesh.origin[edge]]);
+            edge = std::mem::replace(&mut mesh.next[edge], NONE);
+        }
+        straighten(&mut piece, flat);
+        if piece.len() >= 3 && area(&piece) > 0.0 {
+            pieces.push(piece);
+        }
+    }
+    pieces
+}
+
+/// Whether it turns left at every vertex; for a simple polygon.
+fn is_convex(ring: &[Point]) -> bool {
+    let n = ring.len();
+    (0..n).all(|index| turn(ring[(index + n - 1) % n], ring[index], ring[(index + 1) % n]) > 0.0)
+}
+
+/// The triangles within a simple polygon, and the pairs of half-edges between them.
+fn triangulate(ring: &[Point]) -> (Mesh, Vec<[usize; 2]>) {
+    let n = ring.len();
+    // The triangulation takes no numbers below 1.8e-43.
+    let tame = |number: f64| if number.abs() < 1e-40 { 0.0 } else { number };
+    let vertices = ring.iter().enumerate();
+    let vertices = vertices.map(|(index, &[x, y])| Vertex { position: Point2::new(tame(x), tame(y)), index }).collect();
+    let edges = (0..n).map(|index| [index, (index + 1) % n]).collect();
+    let triangles = ConstrainedDelaunayTriangulation::<Vertex>::try_bulk_load_cdt(vertices, edges, |_| {});
+    let triangles = triangles.expect("coordinates are finite, and neither too large nor too small");
+
+    let edges = triangles.num_directed_edges();
+    let mut mesh = Mesh { origin: vec![NONE; edges], next: vec![NONE; edges], previous: vec![NONE; edges] };
+    let mut diagonals = Vec::new();
+    // To the left of the polygon's edges is what is within, and whatever is beside that without an edge between.
+    let mut within = vec![false; triangles.num_all_faces()];
+    let mut found = Vec::new();
+    for edge in triangles.directed_edges().filter(|edge| edge.is_constraint_edge()) {
+        if (edge.from().data().index + 1) % n == edge.to().data().index {
+            found.extend(edge.face().as_inner());
+        }
+    }
+    while let Some(face) = found.pop() {
+        if std::mem::replace(&mut within[face.fix().index()], true) {
+            continue;
+        }
+        for edge in face.adjacent_edges() {
+            let index = edge.fix().index();
+            mesh.origin[index] = edge.from().data().index;
+            mesh.next[index] = edge.next().fix().index();
+            mesh.previous[index] = edge.prev().fix().index();
+            if !edge.is_constraint_edge() {
+                let twin = edge.rev().fix().index();
+                if index < twin {
+                    diagonals.push([index, twin]);
+                }
+                found.extend(edge.rev().face().as_inner());
+            }
+        }
+    }
+    (mesh, diagonals)
+}
+
+impl Mesh {
+    /// Whether the piece that the pair of half-edges would leave doesn't turn inwards at the start of `edge`, by more
+    /// than `flat`.
+    fn is_convex_without(&self, edge: usize, twin: usize, ring: &[Point], flat: f64) -> bool {
+        let before = ring[self.origin[self.previous[edge]]];
+        let at = ring[self.origin[edge]];
+        let after = ring[self.origin[self.next[self.next[twin]]]];
+        let turn = turn(before, at, after);
+        let forward = (at[0] - before[0]) * (after[0] - at[0]) + (at[1] - before[1]) * (after[1] - at[1]) > 0.0;
+        turn > 0.0 || forward && -turn <= flat * distance(before, after)
+    }
+
+    /// Joins the pieces on both sides.
+    fn remove(&mut self, edge: usize, twin: usize) {
+        for (edge, twin) in [(edge, twin), (twin, edge)] {
+            let (before, after) = (self.previous[edge], self.next[twin]);
+            (self.next[before], self.previous[after]) = (after, before);
+        }
+        (self.next[edge], self.next[twin]) = (NONE, NONE);
+    }
+}
+
+/// Drops vertices that are no farther than `flat` from the line between their neighbours.
+pub fn straighten(ring: &mut Vec<Point>, flat: f64) {
+    let mut index = 0;
+    // This many vertices in a row were kept.
+    let mut kept = 0;
+    while ring.len() >= 3 && kept < ring.len() {
+        let n = ring.len();
+        index %= n;
+        let (before, after) = (ring[(index + n - 1) % n], ring[(index + 1) % n]);
+        if turn(before, ring[index], after).abs() <= flat * distance(before, after) {
+            ring.remove(index);
+            // The vertex before has another neighbour now.
+            (index, kept) = (index + n - 2, 0);
+        } else {
+            (index, kept) = (index + 1, kept + 1);
+        }
+    }
+    if ring.len() < 3 {
+        ring.clear();
+    }
+}
+
+/// Cuts a convex polygon into as few quads as there can be: slices from one end to the other. A triangle repeats its
+/// last vertex. Vertices are numbered as `gpu_kernels::overlap::clip::Quad` wants them.
+pub fn quads(piece: &[Point]) -> impl Iterator<Item = [Point; 4]> + '_ {
+    let slices = piece.len().saturating_sub(2).div_ceil(2);
+    (0..slices).map(|slice| {
+        // Half of what is left is ahead, half behind.
+        let (start, end) = (slice, piece.len() - 1 - slice);
+        match end - start {
+            2 => [piece[start], piece[start + 1], piece[end], piece[end]],
+            _ => spread([piece[start], piece[start + 1], piece[end - 1], piece[end]]),
+        }
+    })
+}
+
+/// The same quad, numbered so that sides 0 and 2 don't approach each other towards side 3, nor sides 1 and 3 towards
+/// side 0.
+fn spread(mut quad: [Point; 4]) -> [Point; 4] {
+    let side = |k: usize| [quad[(k + 1) % 4][0] - quad[k % 4][0], quad[(k + 1) % 4][1] - quad[k % 4][1]];
+    let apart = |k: usize| {
+        let ([a, b], [c, d]) = (side(k), side(k + 2));
+        a * d - b * c >= 0.0
+    };
+    let first = match (apart(0), apart(1)) {
+        (true, true) => 0,
+        (false, true) => 1,
+        (false, false) => 2,
+        (true, false) => 3,
+    };
+    quad.rotate_left(first);
+    quad
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn polygon(n: usize) -> Vec<Point> {
+        let angle = |index: usize| 2.0 * std::f64::consts::PI * index as f64 / n as f64;
+        (0..n).map(|index| [angle(index).cos(), angle(index).sin()]).collect()
+    }
+
+    #[test]
+    fn quads_of_convex_polygons() {
+        for (n, count) in [(3, 1), (4, 1), (5, 2), (6, 2), (7, 3), (100, 49), (101, 50)] {
+            let ring = polygon(n);
+            let quads: Vec<_> = quads(&ring).collect();
+            assert_eq!(quads.len(), count, "{n}");
+            assert!(quads.iter().all(|quad| area(quad) > 0.0));
+            let sum: f64 = quads.iter().map(|quad| area(quad)).sum();
+            let exact = 0.5 * n as f64 * (2.0 * std::f64::consts::PI / n as f64).sin();
+            assert!((sum - exact).abs() < 1e-14 * exact, "{n}: {sum} {exact}");
+        }
+    }
+
+    #[test]
+    fn straight_vertices_go() {
+        let mut ring = vec![[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [2.0, 1.0], [2.0, 2.0], [1.0, 1.0]];
+        straighten(&mut ring, 1e-15);
+        assert_eq!(ring, [[0.0, 0.0], [2.0, 0.0], [2.0, 2.0]]);
+        let mut flat = vec![[0.0, 0.0], [1.0, 1e-17], [2.0, 0.0]];
+        straighten(&mut flat, 1e-15);
+        assert!(flat.is_empty());
+    }
+
+    #[test]
+    fn pieces_of_an_arrow() {
+        let arrow = [[0.0, 0.0], [2.0, 1.0], [0.0, 2.0], [1.0, 1.0]];
+        let pieces = convex_pieces(&arrow, 1e-15);
+        assert_eq!(pieces.iter().map(Vec::len).collect::<Vec<_>>(), [3, 3]);
+        assert_eq!(pieces.iter().map(|piece| area(piece)).sum::<f64>(), 1.0);
+    }
+}

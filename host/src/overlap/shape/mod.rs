@@ -1,0 +1,186 @@
+//! Shapes: simple polygons, cut into convex pieces.
+
+mod circle;
+pub(super) mod convex;
+mod decompose;
+mod ring;
+
+use rstar::{
+    RTree, RTreeObject as _,
+    primitives::{GeomWithData, Rectangle},
+};
+
+pub(super) use circle::enclosing_circle;
+use convex::Point;
+use decompose::{convex_pieces, quads};
+use ring::{ROUNDING, simple_ring};
+
+use super::error::{OverlapError, ShapeProblem};
+
+/// Pieces may overlap by this, in units of the smaller one's area.
+const OVERLAPPING: f64 = 1e-12;
+
+/// One shape: an area in the plane, cut into convex pieces that don't overlap.
+///
+/// It was checked when it was made, and never changes. All vertices are counter-clockwise, in length units, in the
+/// shape's own frame: a pose turns it about the frame's origin.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shape {
+    name: String,
+    outlines: Vec<Vec<Point>>,
+    pieces: Vec<Vec<Point>>,
+    quads: Vec<[Point; 4]>,
+    area: f64,
+    center: Point,
+    radius: f64,
+}
+
+impl Shape {
+    /// The tree of Kaggle's Santa 2025: 15 vertices, 4 pieces (the tip, two tiers, the trunk). It is 0.7 wide and 1
+    /// high; the frame's origin is on its axis, at the lower end of the lowest tier.
+    pub fn tree() -> Shape {
+        // The right half, from the tip down.
+        let right = [[0.125, 0.5], [0.0625, 0.5], [0.2, 0.25], [0.1, 0.25], [0.35, 0.0], [0.075, 0.0], [0.075, -0.2]];
+        let left = |index: usize| [-right[index][0], right[index][1]];
+        let mut outline: Vec<Point> = (0..right.len()).map(left).collect();
+        outline.extend(right.iter().rev());
+        outline.push([0.0, 0.8]);
+        let tier = |top: usize, bottom: usize| vec![left(top), left(bottom), right[bottom], right[top]];
+        let pieces = vec![vec![[0.0, 0.8], left(0), right[0]], tier(1, 2), tier(3, 4), tier(5, 6)];
+        Shape::assemble("tree".to_owned(), vec![outline], pieces)
+    }
+
+    /// A simple polygon, by its vertices in either direction; the last one may repeat the first.
+    ///
+    /// Vertices that repeat the one before, or don't bend the outline, are left out (within 1e-13 of the shape's width
+    /// or height).
+    ///
+    /// # Errors
+    /// Where there are less than 3 vertices, a coordinate isn't finite or its magnitude is 1e6 or more, the shape is
+    /// smaller than 1e-6, two edges meet elsewhere than at the vertex between them, or there is next to no area.
+    pub fn polygon(name: impl Into<String>, outline: &[[f64; 2]]) -> Result<Shape, OverlapError> {
+        let name = name.into();
+        let wrong = |problem| OverlapError::Shape { name: name.clone(), piece: None, problem };
+        let ring = simple_ring(outline).map_err(wrong)?;
+        let pieces = convex_pieces(&ring.points, ring.flat);
+        Ok(Shape::assemble(name, vec![ring.points], pieces))
+    }
+
+    /// A shape by its convex pieces: vertices of each in either direction. Pieces may touch, as those of a polygon do,
+    /// or be apart.
+    ///
+    /// # Errors
+    /// Where there are no pieces, one of them is no [`polygon`](Shape::polygon) or not convex, or two of them overlap
+    /// by more than 1e-12 of the smaller one's area.
+    pub fn from_pieces(name: impl Into<String>, pieces: &[Vec<[f64; 2]>]) -> Result<Shape, OverlapError> {
+        let name = name.into();
+        let wrong = |piece, problem| OverlapError::Shape { name: name.clone(), piece, problem };
+        if pieces.is_empty() {
+            return Err(wrong(None, ShapeProblem::NoPieces));
+        }
+        let convex_ring = |(index, piece): (usize, &Vec<Point>)| {
+            let ring = simple_ring(piece).map_err(|problem| wrong(Some(index), problem))?;
+            match ring.reflex() {
+                Some(vertex) => Err(wrong(Some(index), ShapeProblem::NotConvex { vertex })),
+                None => Ok(ring.points),
+            }
+        };
+        let pieces: Vec<_> = pieces.iter().enumerate().map(convex_ring).collect::<Result<_, _>>()?;
+        if let Some(problem) = overlapping(&pieces) {
+            return Err(wrong(None, problem));
+        }
+        Ok(Shape::assemble(name, pieces.clone(), pieces))
+    }
+
+    fn assemble(name: String, outlines: Vec<Vec<Point>>, pieces: Vec<Vec<Point>>) -> Shape {
+        let quads = pieces.iter().flat_map(|piece| quads(piece)).collect();
+        let area = convex::sum(outlines.iter().map(|outline| convex::area(outline)));
+        let (center, radius) = enclosing_circle(outlines.iter().flatten().copied().collect());
+        Shape { name, outlines, pieces, quads, area, center, radius }
+    }
+
+    /// The shape moved by the vector, every piece of it grown by `margin` to all sides. Its pieces then overlap by as
+    /// much.
+    pub(super) fn moved_and_grown(&self, by: Point, margin: f64) -> Shape {
+        let moved = |ring: &Vec<Point>| -> Vec<Point> { ring.iter().map(|point| [point[0] + by[0], point[1] + by[1]]).collect() };
+        let pieces: Vec<_> = self.pieces.iter().map(|piece| convex::grown(&moved(piece), margin)).collect();
+        Shape::assemble(self.name.clone(), pieces.clone(), pieces)
+    }
+
+    /// What it is called in messages and tables.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// For drawing: the polygon that it was made from, or its pieces where it was made from these. The first vertex
+    /// isn't repeated.
+    pub fn outlines(&self) -> &[Vec<[f64; 2]>] {
+        &self.outlines
+    }
+
+    /// Its convex pieces, of at least 3 vertices each.
+    pub fn pieces(&self) -> &[Vec<[f64; 2]>] {
+        &self.pieces
+    }
+
+    /// Its pieces as the device gets them, cut into quads. A triangle repeats its last vertex.
+    pub fn quads(&self) -> &[[[f64; 2]; 4]] {
+        &self.quads
+    }
+
+    /// Its area.
+    pub fn area(&self) -> f64 {
+        self.area
+    }
+
+    /// The centre of the smallest circle around it.
+    pub fn center(&self) -> [f64; 2] {
+        self.center
+    }
+
+    /// The radius of that circle. No vertex is outside, despite rounding.
+    pub fn radius(&self) -> f64 {
+        self.radius
+    }
+
+    /// Its outlines in a pose.
+    pub fn posed(&self, pose: [f64; 3]) -> impl Iterator<Item = Vec<[f64; 2]>> + '_ {
+        self.outlines.iter().map(move |outline| place(outline, pose))
+    }
+
+    /// Its convex pieces in a pose.
+    pub fn posed_pieces(&self, pose: [f64; 3]) -> impl Iterator<Item = Vec<[f64; 2]>> + '_ {
+        self.pieces.iter().map(move |piece| place(piece, pose))
+    }
+}
+
+/// Schedule and moves points.
+fn place(points: &[Point], [x, y, theta]: [f64; 3]) -> Vec<Point> {
+    let (sin, cos) = theta.sin_cos();
+    points.iter().map(|point| [x + cos * point[0] - sin * point[1], y + sin * point[0] + cos * point[1]]).collect()
+}
+
+/// The first two convex pieces that overlap.
+fn overlapping(pieces: &[Vec<Point>]) -> Option<ShapeProblem> {
+    let rectangle = |piece: &[Point]| {
+        let [low, high] = convex::bounds(piece);
+        Rectangle::from_corners(low, high)
+    };
+    let boxes = pieces.iter().enumerate().map(|(index, piece)| GeomWithData::new(rectangle(piece), index));
+    let tree = RTree::bulk_load(boxes.collect());
+    (0..pieces.len()).find_map(|first| {
+        let near = tree.locate_in_envelope_intersecting(&rectangle(&pieces[first]).envelope()).map(|other| other.data);
+        let common = near.filter(|&second| second > first).filter_map(|second| {
+            let (a, b) = (&pieces[first], &pieces[second]);
+            let ring = convex::convex_intersection(a, b);
+            let (area, [low, high]) = (convex::area(&ring), convex::bounds(&ring));
+            // Pieces that touch may overlap by rounding, all along an edge; beside a sliver that isn't little.
+            let largest = [low, high].as_flattened().iter().fold(0.0f64, |largest, number| largest.max(number.abs()));
+            let rounding = 4.0 * ROUNDING * largest * (high[0] - low[0]).max(high[1] - low[1]);
+            let overlap = area > OVERLAPPING * convex::area(a).min(convex::area(b)) && area > rounding;
+            overlap.then_some((second, area))
+        });
+        let (second, area) = common.min_by_key(|(second, _)| *second)?;
+        Some(ShapeProblem::PiecesOverlap { first, second, area })
+    })
+}
