@@ -12,8 +12,7 @@ use proptest::prelude::*;
 use warpsmith::{
     device::{Backend, Device},
     list_rank::{
-        ListError, ListRanker, Options, SHORT, Scan, SplitterRule, Strategy as Walk, Weight, generate, list_rank,
-        rank_sequentially,
+        ListError, ListRanker, Options, SHORT, SplitterRule, Strategy as Walk, Weight, generate, list_rank, rank_sequentially,
     },
 };
 
@@ -27,10 +26,8 @@ fn ways() -> Vec<Options> {
     let mut ways = Vec::new();
     for strategy in [Walk::Auto, Walk::Split, Walk::Packed, Walk::Binned] {
         for splitters in [SplitterRule::Hashed, SplitterRule::First] {
-            for scan in [Scan::Device, Scan::Host] {
-                for trusted in [false, true] {
-                    ways.push(Options { strategy, splitters, scan, trusted, ..Options::default() });
-                }
+            for trusted in [false, true] {
+                ways.push(Options { strategy, splitters, trusted, ..Options::default() });
             }
         }
     }
@@ -79,10 +76,8 @@ fn a_million_elements() {
     for (name, next) in lists(1_000_000) {
         let expected = expected(&next);
         for strategy in [Walk::Split, Walk::Packed, Walk::Binned] {
-            for scan in [Scan::Device, Scan::Host] {
-                let ranks = rank(&device, Options { strategy, scan, ..Options::default() }, &next, None).unwrap();
-                assert!(ranks == expected, "{name}, {strategy:?}, {scan:?}");
-            }
+            let ranks = rank(&device, Options { strategy, ..Options::default() }, &next, None).unwrap();
+            assert!(ranks == expected, "{name}, {strategy:?}");
         }
         // Many sublists, so that their ranking recurses.
         let ranks = rank(&device, Options { sublists: Some(300_000), ..Options::default() }, &next, None).unwrap();
@@ -167,10 +162,9 @@ fn check_weights<V: Weight + Debug + PartialEq>(n: u32, weight: impl Fn(u32) -> 
     let next = generate::random(n, 9);
     let weights: Vec<V> = (0..n).map(weight).collect();
     let expected = expected_sums(&next, &weights);
-    let ways = [(Walk::Split, None), (Walk::Binned, None), (Walk::Binned, LITTLE)];
-    for (scan, (strategy, shared)) in [Scan::Device, Scan::Host].into_iter().flat_map(|scan| ways.map(|way| (scan, way))) {
+    for (strategy, shared) in [(Walk::Split, None), (Walk::Binned, None), (Walk::Binned, LITTLE)] {
         for sublists in [None, Some(n / 3)] {
-            let options = Options { scan, sublists, strategy, shared, ..Options::default() };
+            let options = Options { sublists, strategy, shared, ..Options::default() };
             let mut ranker = ListRanker::new(&device, options.clone());
             let (next, weights) = (device.upload(&next).unwrap(), device.upload(&weights).unwrap());
             let mut sums = device.alloc(n as usize).unwrap();
@@ -392,7 +386,7 @@ fn a_trusted_ranker_may_change_streams() {
     let streams = [device.stream().unwrap(), device.stream().unwrap()];
     let n = 300_000;
     let lists: Vec<_> = (0..6).map(|seed| generate::random(n, seed)).collect();
-    for options in ways().into_iter().filter(|options| options.trusted && options.scan == Scan::Device) {
+    for options in ways().into_iter().filter(|options| options.trusted) {
         let mut ranker = ListRanker::new(&device, options);
         let next: Vec<_> = lists.iter().map(|next| device.upload(next).unwrap()).collect();
         let mut ranks: Vec<_> = lists.iter().map(|_| device.alloc(n as usize).unwrap()).collect();

@@ -9,22 +9,12 @@ use criterion::Criterion;
 mod common;
 mod design_rules;
 mod halo;
-mod list_rank;
 mod overlap;
 mod pcf;
-mod spmv;
-mod trees;
 
 fn main() {
-    let groups: [(&str, fn()); 7] = [
-        ("list_rank", list_rank::benches),
-        ("pcf", pcf::benches),
-        ("overlap", overlap::benches),
-        ("spmv", spmv::benches),
-        ("halo", halo::benches),
-        ("design_rules", design_rules::benches),
-        ("trees", trees::benches),
-    ];
+    let groups: [(&str, fn()); 4] =
+        [("pcf", pcf::benches), ("overlap", overlap::benches), ("halo", halo::benches), ("design_rules", design_rules::benches)];
     // Criterion filters as well, but only after a system has made its input.
     let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     for (name, benches) in groups {

@@ -102,11 +102,11 @@ fn figures(wanted: &Wanted, mut group: Group) -> Result<(), Box<dyn Error>> {
     if let Some(schedules) = wanted.noise {
         return noise(wanted, group, schedules);
     }
-    let mut survey = Survey::new(&group, 2)?;
+    let mut survey = Survey::new(group.dag(), 2)?;
     for pass in 0..wanted.passes {
         let start = Instant::now();
         let in_time = || if Instant::now() < end { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
-        let flow = survey.pass(&mut group, pass as u64, in_time)?;
+        let flow = survey.pass(pass as u64, |schedule| group.measure(schedule), in_time)?;
         println!("pass {pass}: {:.1} s for {} schedules", start.elapsed().as_secs_f64(), survey.len());
         if flow.is_break() {
             println!("cut short");
@@ -122,7 +122,7 @@ fn figures(wanted: &Wanted, mut group: Group) -> Result<(), Box<dyn Error>> {
         space: Some(survey.len().to_string()),
         ..About::program(group.dag())
     };
-    let mut runs = Runs { about, runs: survey.runs(&group), failed: Vec::new() };
+    let mut runs = Runs { about, runs: survey.runs(), failed: Vec::new() };
     let mut sorted = runs.runs.clone();
     sorted.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
     let parse = |index: usize| Schedule::parse(&dag, 2, &sorted[index].traversal.to_string());
@@ -136,7 +136,7 @@ fn figures(wanted: &Wanted, mut group: Group) -> Result<(), Box<dyn Error>> {
     let half = wanted.passes / 2;
     if half > 0 && survey.times().iter().all(|times| times.len() == wanted.passes) {
         for (half, passes) in [("first", 0..half), ("second", half..wanted.passes)] {
-            let part = Runs { about: runs.about.clone(), runs: survey.runs_of(&group, passes), failed: Vec::new() };
+            let part = Runs { about: runs.about.clone(), runs: survey.runs_of(passes), failed: Vec::new() };
             part.write(&Destination::prepare(&wanted.out.join(name.replace(".csv", &format!("-{half}.csv"))))?)?;
         }
     }

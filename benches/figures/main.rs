@@ -8,7 +8,6 @@ use warpsmith::concurrency::Spread;
 mod design_rules;
 mod graph;
 mod list_rank;
-mod list_ranks;
 mod overlap;
 mod pcf;
 mod spmv;
@@ -23,12 +22,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         "design_rules" => design_rules::main(arguments),
         "graph" => graph::main(arguments),
         "list_rank" => list_rank::main(arguments),
-        "list_ranks" => list_ranks::main(arguments),
         "overlap" => overlap::main(arguments),
         "pcf" => pcf::main(arguments),
         "spmv" => spmv::main(arguments),
         "trees" => trees::main(arguments),
-        _ => Err("which figures? There are design_rules, graph, list_rank, list_ranks, overlap, pcf, spmv and trees".into()),
+        _ => Err("which figures? There are design_rules, graph, list_rank, overlap, pcf, spmv and trees".into()),
     }
 }
 

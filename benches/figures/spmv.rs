@@ -5,8 +5,7 @@
 //! it are the bytes that have to be moved at least (columns, values, row starts, x and y once each) over that time; the
 //! first line has what a copy moves, for comparison.
 //!
-//! `--variants` measures every kernel, not only the one that is chosen; `--quick` takes small cases; other arguments
-//! are the names of the cases to take.
+//! `--quick` takes small cases; other arguments are the names of the cases to take.
 //!
 //! `--serve` is for benches/peers/spmv.py, which measures another library in turns with this one; it says how.
 
@@ -25,7 +24,7 @@ use rand_chacha::{
 use warpsmith::{
     device::{Buffer, Device, Stream},
     list_rank::generate::Permutation,
-    spmv::{Band, Csr, DeviceMatrix, Part, SpmvError, SpmvKernel, SpmvReal, add, gather},
+    spmv::{Band, Csr, DeviceMatrix, Part, SpmvError, SpmvReal, add, gather},
 };
 
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
@@ -121,22 +120,13 @@ fn line(case: &str, name: &str, work: &str, kernel: &str, bytes: usize, times: V
     Ok(())
 }
 
-fn case<T: SpmvReal>(device: &Device, case: &str, variants: bool, quick: bool) -> Result {
+fn case<T: SpmvReal>(device: &Device, case: &str, quick: bool) -> Result {
     let matrix = matrix::<T>(case, quick)?;
     let (x, mut y) = (device.upload(&vector::<T>(matrix.columns()))?, device.alloc::<T>(matrix.rows())?);
-    let mut kernels = vec![SpmvKernel::Auto];
-    if variants {
-        kernels.extend([1, 2, 4, 8, 16, 32].map(|lanes| SpmvKernel::Rows { lanes }));
-        kernels.extend([32, 64, 128, 256].map(|threads| SpmvKernel::Tiles { threads }));
-    }
+    let on_device = DeviceMatrix::upload(device, &matrix)?;
+    let times = times(device, RUNS, 0, |stream| on_device.multiply(stream, &x, &mut y))?;
     let work = format!("{} x {}", matrix.rows(), matrix.nnz());
-    for kernel in kernels {
-        let on_device = DeviceMatrix::with_kernel(device, &matrix, kernel)?;
-        let times = times(device, RUNS, 0, |stream| on_device.multiply(stream, &x, &mut y))?;
-        let chosen = if kernel == SpmvKernel::Auto { "" } else { "*" };
-        line(case, T::NAME, &work, &format!("{}{chosen}", on_device.kernel()), matrix.floor_bytes(), times)?;
-    }
-    Ok(())
+    line(case, T::NAME, &work, &on_device.kernel().to_string(), matrix.floor_bytes(), times)
 }
 
 /// What else a rank does with the paper's matrix: packing and adding.
@@ -153,9 +143,9 @@ fn vectors<T: SpmvReal>(device: &Device, quick: bool) -> Result {
     line("add", T::NAME, &rows.to_string(), "add", 2 * rows * size, of_add)
 }
 
-fn table(names: &[String], variants: bool, quick: bool) -> Result {
+fn table(names: &[String], quick: bool) -> Result {
     let device = Device::best()?;
-    println!("{device}: medians of {RUNS}; rows x nonzeros; * is not what would be chosen");
+    println!("{device}: medians of {RUNS}; rows x nonzeros");
     let words = if quick { 1 << 16 } else { 1 << 28 };
     let (from, mut to) = (device.alloc_zeroed::<u32>(words)?, device.alloc_zeroed::<u32>(words)?);
     let of_copy = times(&device, RUNS, 0, |stream| Ok(stream.copy(&from, &mut to)?))?;
@@ -163,8 +153,8 @@ fn table(names: &[String], variants: bool, quick: bool) -> Result {
     drop((from, to));
     for (name, _) in CASES {
         if names.is_empty() || names.iter().any(|wanted| wanted == name) {
-            case::<f32>(&device, name, variants, quick)?;
-            case::<f64>(&device, name, variants, quick)?;
+            case::<f32>(&device, name, quick)?;
+            case::<f64>(&device, name, quick)?;
         }
     }
     vectors::<f32>(&device, quick)?;
@@ -268,11 +258,10 @@ fn serve(quick: bool) -> Result {
 }
 
 pub fn main(arguments: Vec<String>) -> Result {
-    let (mut served, mut variants, mut quick, mut names) = (false, false, false, Vec::new());
+    let (mut served, mut quick, mut names) = (false, false, Vec::new());
     for argument in arguments {
         match &*argument {
             "--serve" => served = true,
-            "--variants" => variants = true,
             "--quick" => quick = true,
             name if CASES.iter().any(|(case, _)| *case == name) => names.push(argument),
             other => {
@@ -281,5 +270,5 @@ pub fn main(arguments: Vec<String>) -> Result {
             }
         }
     }
-    if served { serve(quick) } else { table(&names, variants, quick) }
+    if served { serve(quick) } else { table(&names, quick) }
 }

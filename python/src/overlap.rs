@@ -266,7 +266,8 @@ fn packings(
     })
 }
 
-fn rows(poses: &PyReadonlyArray2<'_, f64>) -> Vec<[f64; 3]> {
+/// Poses from rows of x, y and theta.
+pub fn rows(poses: &PyReadonlyArray2<'_, f64>) -> Vec<[f64; 3]> {
     poses.as_array().rows().into_iter().map(|row| [row[0], row[1], row[2]]).collect()
 }
 

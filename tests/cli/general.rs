@@ -141,7 +141,7 @@ fn all_kinds_and_strategies_verify() {
             assert_eq!((&value["verified"], &value["list"], &value["strategy"]), (&true.into(), &kind.into(), &strategy.into()));
         }
     }
-    let more = ["--splitters", "first", "--sublists", "100", "--scan", "host", "--trusted"];
+    let more = ["--splitters", "first", "--sublists", "100", "--trusted"];
     let value = json_in(Path::new("."), &[&["list-rank", "--n", "3k", "--verify", "--json"], &more[..]].concat());
     assert_eq!((&value["verified"], &value["sublists"]), (&true.into(), &100.into()));
 }
@@ -330,7 +330,6 @@ fn bad_arguments_are_explained() {
         (&["--n", "10", "--lists", "l.npy"], "--forest"),
         (&["--n", "10", "--forest", "--strategy", "packed"], "--strategy packed can't be used with --forest"),
         (&["--n", "10", "--weights", "w.npy", "--strategy", "packed"], "--strategy packed can't be used with --weights"),
-        (&["--n", "10", "--forest", "--scan", "host"], "--scan host can't be used with --forest"),
         (&["--n", "10", "--kind", "round"], "random, sequential, reversed, strided, block-shuffled"),
         (&["--n", "10", "--repeat", "0"], "'0' for '--repeat <R>': it must be at least 1"),
         (&["--n", "10", "--sublists", "0"], "'0' for '--sublists <K>': it must be at least 1"),

@@ -108,10 +108,14 @@ fn schedules_are_counted_and_listed() {
     let halo = folder.json("count halo");
     assert!(halo["counts"][1]["schedules"].as_str().unwrap().len() > 15, "{halo}");
     // There are more than can be counted.
-    let operations: Vec<_> = (0..40).map(|index| json!({"name": format!("g{index}"), "kind": "gpu"})).collect();
-    folder.write("many.json", &json!({"operations": operations}).to_string());
-    let many = folder.json("count many.json --streams 1");
-    assert_eq!(many["counts"][0], json!({"streams": 1, "schedules": null, "more_than_exponent": 38}));
+    let after = |index: usize| if index < 2 { json!([]) } else { json!([format!("g{}", index - 2)]) };
+    let operation = |index| json!({"name": format!("g{index}"), "kind": "gpu", "after": after(index)});
+    folder.write("many.json", &json!({"operations": (0..60).map(operation).collect::<Vec<_>>()}).to_string());
+    let many = folder.json("count many.json");
+    // Two chains of 30 on one stream are merged in 60! / 30!^2 ways; their two records and waits come in 6 orders.
+    let merged = (1..=30).fold(6u128, |ways, k| ways * (30 + k) / k);
+    assert_eq!(many["counts"][0]["schedules"], merged.to_string());
+    assert_eq!(many["counts"][1], json!({"streams": 2, "schedules": null, "more_than_exponent": 38}));
     assert!(folder.good("count many.json").contains("more than 10^38"));
     folder.write("one.sh", "echo '{}'\nwhile read -r line; do echo '{\"seconds\": 1}'; done\n");
     let explored = folder.good("explore many.json --iterations 3 --json --output x.csv -- sh one.sh");

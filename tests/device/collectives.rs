@@ -188,7 +188,6 @@ proptest! {
         (threads, items) in select(&BLOCKS[..]).prop_flat_map(|n| (Just(n), proptest::collection::vec(any::<u32>(), 2 * n as usize))),
         bins in select(&[1u32, 2, 31, 32, 33, 256, 2048][..]),
         shift in select(&[0, 20, 30][..]),
-        aggregated in any::<bool>(),
     ) {
         let of_threads = bins_of(&items, bins, shift);
         for stream in streams() {
@@ -196,7 +195,7 @@ proptest! {
             let mut counts = stream.device().alloc_zeroed::<u32>(2 * bins as usize).unwrap();
             // SAFETY: as many elements as the kernel wants for every thread and every block.
             unsafe {
-                launch!(stream, probe::histogram<<<2, threads, 4 * bins as usize>>>(&input, bins, aggregated, &mut counts))
+                launch!(stream, probe::histogram<<<2, threads, 4 * bins as usize>>>(&input, bins, &mut counts))
             }.unwrap();
             let counts = stream.download_vec(&counts).unwrap();
             for (block, of_threads) in of_threads.chunks(threads as usize).enumerate() {
@@ -204,51 +203,6 @@ proptest! {
                     let expected = of_threads.iter().filter(|&&other| other == bin).count();
                     prop_assert_eq!(counts[block * bins as usize + bin as usize] as usize, expected);
                 }
-            }
-        }
-    }
-
-    #[test]
-    fn partitions(
-        (threads, items) in select(&BLOCKS[..])
-            .prop_flat_map(|n| (Just(n), proptest::collection::vec(any::<u32>(), 2 * ITEMS * n as usize))),
-        bins in select(&[1u32, 2, 31, 32, 33, 256, 2048][..]),
-        shift in select(&[0, 20, 30][..]),
-        aggregated in any::<bool>(),
-    ) {
-        let of_items = bins_of(&items, bins, shift);
-        let starts_of_block = bins as usize + 1;
-        for stream in streams() {
-            let device = stream.device();
-            let input = device.upload(&of_items).unwrap();
-            let mut ranks = device.alloc_zeroed::<u32>(of_items.len()).unwrap();
-            let mut starts = device.alloc_zeroed::<u32>(2 * starts_of_block).unwrap();
-            // SAFETY: as many elements as the kernel wants for every thread and every block.
-            unsafe {
-                launch!(
-                    stream,
-                    probe::partition<<<2, threads, 4 * starts_of_block>>>(&input, bins, aggregated, &mut ranks, &mut starts)
-                )
-            }.unwrap();
-            let (ranks, starts) = (stream.download_vec(&ranks).unwrap(), stream.download_vec(&starts).unwrap());
-            let of_block = threads as usize * ITEMS;
-            for ((of_items, ranks), starts) in
-                of_items.chunks(of_block).zip(ranks.chunks(of_block)).zip(starts.chunks(starts_of_block))
-            {
-                let counts: Vec<u32> = (0..bins).map(|bin| of_items.iter().filter(|&&b| b == bin).count() as u32).collect();
-                let (_, mut expected, total) = sequential(&counts, 0, |a, b| a + b);
-                expected.push(total);
-                prop_assert_eq!(starts, expected);
-                // Each position of a bin has one item, which is of that bin.
-                let mut placed = vec![NO_BIN; total as usize];
-                for (&bin, &rank) in of_items.iter().zip(ranks) {
-                    if bin == NO_BIN {
-                        prop_assert_eq!(rank, NO_BIN);
-                    } else {
-                        prop_assert_eq!(std::mem::replace(&mut placed[rank as usize], bin), NO_BIN);
-                    }
-                }
-                prop_assert!(placed.is_sorted());
             }
         }
     }
@@ -336,35 +290,15 @@ fn check_lengths<T: Sample>() {
     }
 }
 
-#[test]
-fn lengths_u32() {
-    check_lengths::<u32>();
+macro_rules! lengths {
+    ($($name:ident: $t:ty;)*) => {$(
+        #[test]
+        fn $name() {
+            check_lengths::<$t>();
+        }
+    )*};
 }
-
-#[test]
-fn lengths_i32() {
-    check_lengths::<i32>();
-}
-
-#[test]
-fn lengths_u64() {
-    check_lengths::<u64>();
-}
-
-#[test]
-fn lengths_i64() {
-    check_lengths::<i64>();
-}
-
-#[test]
-fn lengths_f32() {
-    check_lengths::<f32>();
-}
-
-#[test]
-fn lengths_f64() {
-    check_lengths::<f64>();
-}
+lengths!(lengths_u32: u32; lengths_i32: i32; lengths_u64: u64; lengths_i64: i64; lengths_f32: f32; lengths_f64: f64;);
 
 /// More tiles than a reduction has blocks.
 #[test]

@@ -152,15 +152,9 @@ fn what_overlaps_is_what_the_contest_refuses() {
 #[test]
 fn what_is_packed_is_valid() {
     for seed in 3..7 {
-        let settings = Settings {
-            copies: vec![(Shape::tree(), 8)],
-            starts: Some(2),
-            budget: Budget::Steps(3000),
-            seed,
-            ..Settings::default()
-        };
+        let settings = Settings { starts: Some(2), budget: Budget::Steps(3000), seed, ..Settings::of([(Shape::tree(), 8)]) };
         let packed = Packer::new(&Device::cpu(), settings).unwrap().run(|_| {}).unwrap();
-        let check = Check::of(&Packings::one(packed.poses).unwrap(), &[Shape::tree()]);
+        let check = Check::of(&Packings::one(packed.packings[0].poses.clone()).unwrap(), &[Shape::tree()]);
         assert!(check.is_valid(), "{seed}: {check:?}");
     }
 }
@@ -173,11 +167,11 @@ fn areas_and_depths_in_closed_form() {
     assert_eq!(
         check.overlaps,
         [
-            Meeting { packing: 0, poses: [0, 1], area: 0.375, depth: 0.5 },
-            Meeting { packing: 0, poses: [2, 3], area: 0.25, depth: 0.25 },
+            Meeting { packing: 0, first: 0, second: 1, area: 0.375, depth: 0.5 },
+            Meeting { packing: 0, first: 2, second: 3, area: 0.25, depth: 0.25 },
         ]
     );
-    assert_eq!(check.touching, [Meeting { packing: 0, poses: [3, 4], area: 0.0, depth: 0.0 }]);
+    assert_eq!(check.touching, [Meeting { packing: 0, first: 3, second: 4, area: 0.0, depth: 0.0 }]);
 }
 
 #[test]

@@ -18,7 +18,7 @@ use warpsmith::{
     overlap::{
         Shape,
         io::{PoseLayout, read_poses},
-        pack::{Budget, PackError, Packed, Packer, Saving, Settings},
+        pack::{Budget, Copies, PackError, Packed, Packer, Packing, Saving, Settings},
     },
     ranks::{Communicator, threads},
 };
@@ -30,7 +30,7 @@ fn device() -> Device {
 }
 
 fn copies(shape: &Shape, count: usize) -> Settings {
-    Settings { copies: vec![(shape.clone(), count)], ..Settings::default() }
+    Settings::of([(shape.clone(), count)])
 }
 
 fn trees(count: usize) -> Settings {
@@ -42,16 +42,21 @@ fn pack(shape: &Shape, count: usize, starts: usize, steps: usize, seed: u64) -> 
     Ok(Packer::new(&device(), settings)?.run(|_| {})?)
 }
 
+fn side(packed: &Packed) -> f64 {
+    packed.packings[0].side
+}
+
 /// That no two copies overlap, that they are in the square, which is no larger than need be, and that the numbers say
 /// so.
 #[track_caller]
 fn check(shape: &Shape, count: usize, packed: &Packed) {
-    check_poses(shape, &packed.poses, packed.side);
-    assert_eq!(packed.poses.len(), count);
-    let density = count as f64 * shape.area() / packed.side.powi(2);
+    let Packing { poses, side } = &packed.packings[0];
+    check_poses(shape, poses, *side);
+    assert_eq!((packed.packings.len(), poses.len()), (1, count));
+    let density = count as f64 * shape.area() / side.powi(2);
     assert!((packed.density - density).abs() < 1e-12, "{packed:?}");
     let last = packed.history.last().expect("there is an end");
-    assert_eq!((last.steps, last.side), (packed.steps, packed.side));
+    assert_eq!((last.steps, &last.sides[..], last.score), (packed.steps, &[*side][..], packed.score));
     assert!(packed.history.is_sorted_by_key(|reached| reached.steps));
 }
 
@@ -98,7 +103,7 @@ fn few_trees() -> Result {
     for (count, most) in [(1, 0.82), (2, 1.0), (3, 1.22), (4, 1.38), (6, 1.68)] {
         let packed = pack(&Shape::tree(), count, 4, 4800, 1)?;
         check(&Shape::tree(), count, &packed);
-        assert!(packed.side < most, "{count}: {}", packed.side);
+        assert!(side(&packed) < most, "{count}: {}", side(&packed));
         assert!(!packed.cancelled && packed.steps == 4800 && packed.starts == 4);
     }
     Ok(())
@@ -109,7 +114,7 @@ fn four_squares_make_one() -> Result {
     let square = Shape::polygon("square", &[[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])?;
     let packed = pack(&square, 4, 6, 3000, 0)?;
     check(&square, 4, &packed);
-    assert!((2.0..2.002).contains(&packed.side), "{}", packed.side);
+    assert!((2.0..2.002).contains(&side(&packed)), "{}", side(&packed));
     Ok(())
 }
 
@@ -119,7 +124,7 @@ fn any_shape() -> Result {
         let packed = pack(&shape, 5, 2, 900, 3)?;
         check(&shape, 5, &packed);
         // It is no pile of circles.
-        assert!(packed.side < 4.0 * shape.radius(), "{}: {}", shape.name(), packed.side);
+        assert!(side(&packed) < 4.0 * shape.radius(), "{}: {}", shape.name(), side(&packed));
     }
     Ok(())
 }
@@ -129,9 +134,9 @@ fn a_seed_gives_the_same_bits() -> Result {
     // Long enough for packings to take others' places and parts of them.
     let packed = |seed: u64| pack(&Shape::tree(), 6, 6, 6700, seed);
     let (one, two, other) = (packed(5)?, packed(5)?, packed(6)?);
-    assert_eq!(one.poses, two.poses);
-    assert_ne!(one.poses, other.poses);
-    let sides = |packed: &Packed| packed.history.iter().map(|reached| (reached.steps, reached.side)).collect::<Vec<_>>();
+    assert_eq!(one.packings, two.packings);
+    assert_ne!(one.packings, other.packings);
+    let sides = |packed: &Packed| packed.history.iter().map(|reached| (reached.steps, reached.sides[0])).collect::<Vec<_>>();
     assert_eq!(sides(&one), sides(&two));
     Ok(())
 }
@@ -154,13 +159,13 @@ fn cancelled_on_the_way() -> Result {
     let mut calls = 0;
     let packed = Packer::new(&device(), settings)?.cancelled_by(&cancel).run(|reached| {
         calls += 1;
-        assert!(reached.side > 0.0 && reached.steps > 0);
+        assert!(reached.sides[0] > 0.0 && reached.steps > 0);
         cancel.cancel();
     })?;
     assert!(packed.cancelled && calls == 1 && packed.steps > 0);
     check(&Shape::tree(), 8, &packed);
     // What was squeezed once is better than what was only thrown.
-    assert!(packed.side < 2.6, "{}", packed.side);
+    assert!(side(&packed) < 2.6, "{}", side(&packed));
     Ok(())
 }
 
@@ -173,7 +178,7 @@ fn abandoned_on_the_way() -> Result {
     // Until it is cancelled, it is a search like others.
     let settings = Settings { budget: Budget::Steps(300), ..settings };
     let packed = Packer::new(&device(), settings.clone())?.abandoned_by(&Cancel::new()).run(|_| {})?;
-    assert_eq!(packed.poses, Packer::new(&device(), settings)?.run(|_| {})?.poses);
+    assert_eq!(packed.packings, Packer::new(&device(), settings)?.run(|_| {})?.packings);
     Ok(())
 }
 
@@ -197,6 +202,8 @@ fn bad_settings_are_named() {
     assert!(matches!(new(1 << 20, 1 << 20), Some(PackError::TooMany { .. })));
     assert!(matches!(new(usize::MAX, 2), Some(PackError::TooMany { .. })));
     assert_eq!(new(1, 1), None);
+    let settings = Settings { packings: vec![Copies::new([1, 2])], ..trees(1) };
+    assert_eq!(Packer::new(&device(), settings).err(), Some(PackError::CountsOfShapes { counts: 2, shapes: 1 }));
 }
 
 /// What comes of a seed depends on how many islands there are, and not on which of them is fast.
@@ -211,13 +218,13 @@ fn islands() -> Result {
     let on = |more: usize| packer()?.also_on(&vec![device.clone(); more]).run(|_| {});
     let (alone, three) = (on(0)?, on(2)?);
     check(&Shape::tree(), 4, &three);
-    assert!((three.starts, three.steps) == (3, 7300) && three.side < 1.45, "{three:?}");
-    assert_eq!(alone.poses, packer()?.run(|_| {})?.poses);
+    assert!((three.starts, three.steps) == (3, 7300) && side(&three) < 1.45, "{three:?}");
+    assert_eq!(alone.packings, packer()?.run(|_| {})?.packings);
 
     let saving = Saving { pause: Duration::ZERO, share: 1.0 };
     let rank = |ranks: &Arc<dyn Communicator>| {
         let mut saved = 0;
-        let packed = packer()?.among(ranks).run_saving(|_| {}, saving, |_, _| saved += 1)?;
+        let packed = packer()?.among(ranks).run_saving(|_| {}, saving, |_| saved += 1)?;
         Ok::<_, PackError>((packed, saved))
     };
     let all: Vec<(Packed, usize)> = thread::scope(|scope| {
@@ -226,7 +233,7 @@ fn islands() -> Result {
         spawned.into_iter().map(|island| island.join().expect("it doesn't panic")).collect::<Result<_, _>>()
     })?;
     for (rank, (packed, saved)) in all.iter().enumerate() {
-        assert_eq!((&packed.poses, packed.side), (&three.poses, three.side));
+        assert_eq!(packed.packings, three.packings);
         assert_eq!(*saved > 0, rank == 0, "rank {rank} saved {saved} times");
     }
 
@@ -387,20 +394,20 @@ fn far_apart() -> Vec<[f64; 3]> {
 /// What is saved meanwhile is valid and ever smaller, and changes nothing of what comes of a seed.
 #[test]
 fn packings_are_saved_while_the_search_goes_on() -> Result {
-    let settings = || Settings { starts: Some(2), from: Some(far_apart()), budget: Budget::Steps(3000), ..trees(5) };
+    let settings = || Settings { starts: Some(2), budget: Budget::Steps(3000), ..trees(5).going_on(far_apart()) };
     let saving = Saving { pause: Duration::ZERO, share: 1.0 };
     let (shape, mut sides) = (Shape::tree(), Vec::new());
     let packed = Packer::new(&device(), settings())?.run_saving(
         |_| {},
         saving,
-        |poses, side| {
-            check_poses(&shape, poses, side);
-            sides.push(side);
+        |packings| {
+            check_poses(&shape, &packings[0].poses, packings[0].side);
+            sides.push(packings[0].side);
         },
     )?;
     assert!(!sides.is_empty() && sides.is_sorted_by(|a, b| a > b), "{sides:?}");
     let alone = Packer::new(&device(), settings())?.run(|_| {})?;
-    assert_eq!((alone.poses, alone.side), (packed.poses, packed.side));
+    assert_eq!(alone.packings, packed.packings);
     Ok(())
 }
 
@@ -410,20 +417,19 @@ fn a_search_goes_on_from_a_packing() -> Result {
         let first = pack(&shape, 5, 2, 4000, 1)?;
         let from = |poses: &[[f64; 3]], steps| Settings {
             starts: Some(2),
-            from: Some(poses.to_vec()),
             budget: Budget::Steps(steps),
-            ..copies(&shape, 5)
+            ..copies(&shape, 5).going_on(poses.to_vec())
         };
         for steps in [1, 3000] {
-            let next = Packer::new(&device(), from(&first.poses, steps))?.run(|_| {})?;
+            let next = Packer::new(&device(), from(&first.packings[0].poses, steps))?.run(|_| {})?;
             check(&shape, 5, &next);
-            assert!(next.side <= first.side * (1.0 + 1e-14), "{} {}", next.side, first.side);
+            assert!(side(&next) <= side(&first) * (1.0 + 1e-14), "{} {}", side(&next), side(&first));
         }
         let next = Packer::new(&device(), from(&far_apart(), 3000))?.run(|_| {})?;
         check(&shape, 5, &next);
-        assert!(next.side < 28.0, "{}", next.side);
+        assert!(side(&next) < 28.0, "{}", side(&next));
 
-        let error = Packer::new(&device(), from(&first.poses[1..], 9)).unwrap_err();
+        let error = Packer::new(&device(), from(&first.packings[0].poses[1..], 9)).unwrap_err();
         assert_eq!(error, PackError::StartCount { found: 4, count: 5 });
         let same = vec![[0.0; 3]; 5];
         let error = Packer::new(&device(), from(&same, 9))?.run(|_| {}).unwrap_err();
@@ -457,28 +463,6 @@ fn the_command_writes_poses_and_a_picture() -> Result {
     let output = command(folder.path(), "--count 1 --steps 50 --starts 1 --output p.csv").output()?;
     let text = String::from_utf8(output.stdout)?;
     assert!(output.status.success() && text.contains("side^2 / n") && text.contains("Written: p.csv"), "{text}");
-    Ok(())
-}
-
-#[test]
-fn the_command_says_what_is_wrong() -> Result {
-    let folder = tempfile::tempdir()?;
-    for (arguments, sentence) in [
-        ("--count 0 --output p.csv", "'0' for '--count <N>': it must be at least 1"),
-        ("--count 3e9 --output p.csv", "it must be at most 67,108,864"),
-        ("--count 3 --steps 9 --time 3s --output p.csv", "cannot be used with"),
-        ("--count 3 --time 3x --output p.csv", "not a time"),
-        ("--count 3 --gpus 0 --output p.csv", "'0' for '--gpus <N>': it must be at least 1"),
-        ("--count 3 --output p.txt", "the name must end in .npy or .csv"),
-        ("--count 3 --output p.csv --plot p.csv", ".png or .svg"),
-        ("--count 3 --output p.csv --shape none.json", "none.json"),
-        ("--count 3e7 --starts 3 --output p.csv", "are too many"),
-    ] {
-        let output = command(folder.path(), arguments).output()?;
-        let stderr = String::from_utf8(output.stderr)?;
-        assert!(output.status.code() == Some(2) && stderr.contains(sentence), "{arguments}: {stderr}");
-        assert_eq!(fs::read_dir(folder.path())?.count(), 0, "{arguments}");
-    }
     Ok(())
 }
 

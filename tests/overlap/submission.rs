@@ -10,7 +10,7 @@ use warpsmith::{
         Packings, Shape,
         contest::Check,
         io::{PoseLayout, read_poses},
-        pack::{Budget, PackError, Saving, Series, SeriesSettings},
+        pack::{Budget, Copies, PackError, Packer, Saving, Settings},
     },
 };
 
@@ -165,61 +165,15 @@ fn what_is_not_smaller_stays_digit_by_digit() -> Result {
 }
 
 #[test]
-fn what_is_wrong_is_named() -> Result {
-    let folder = tempfile::tempdir()?;
-    let path = folder.path();
-    let files = [
-        ("one.csv", "x,y,theta\n0,0,0\n"),
-        ("overlap.csv", "id,x,y,deg\n001_0,s0,s0,s0\n002_0,s0,s0,s0\n002_1,s0.1,s0,s0\n"),
-        ("far.csv", "id,x,y,deg\n001_0,s100.5,s0,s0\n"),
-        ("short.csv", "id,x,y,deg\n002_1,s0,s0,s0\n"),
-        ("good.csv", "id,x,y,deg\n001_0,s0,s0,s0\n"),
-        ("none.csv", "id,x,y,deg\n"),
-    ];
-    for (name, text) in files {
-        fs::write(path.join(name), text)?;
-    }
-    for (arguments, sentence) in [
-        ("improve missing.csv", "missing.csv"),
-        ("improve one.csv", "one.csv: it is no submission"),
-        ("improve overlap.csv", "overlap.csv: trees 0 and 1 of 2 overlap by an area of"),
-        ("improve far.csv", "far.csv: tree 0 of 1 is out of bounds: x = 100.5"),
-        ("improve short.csv", "short.csv: there is no `002_0`"),
-        ("improve none.csv", "there must be at least one copy"),
-        ("improve good.csv --from overlap.csv", "overlap.csv: trees 0 and 1 of 2 overlap"),
-        ("improve good.csv --from good.csv", "good.csv can't be written: it is to be read"),
-        ("improve good.csv --counts 0", "is not a number of trees from 1 to 200"),
-        ("improve good.csv --counts 3..1", "the first must not be above the last"),
-        ("improve good.csv --steps 3 --time 3s", "cannot be used with"),
-        ("pack --counts 1..3 --submission overlap.csv", "overlap.csv: trees 0 and 1 of 2 overlap"),
-        ("pack --counts 1..3", "--submission"),
-        ("pack --submission good.csv", "--count"),
-        ("pack --counts 1 --submission good.csv --output p.csv", "cannot be used with"),
-        ("pack --count 1 --submission good.csv", "--count"),
-        ("pack --counts 1 --submission good.csv --shape none.json", "none.json"),
-    ] {
-        let output = run(path, arguments)?;
-        let stderr = String::from_utf8(output.stderr)?;
-        assert!(output.status.code() == Some(2) && stderr.contains(sentence), "{arguments}: {stderr}");
-    }
-    for (name, text) in files {
-        assert_eq!(fs::read_to_string(path.join(name))?, text);
-    }
-    assert_eq!(fs::read_dir(path)?.count(), files.len());
-    Ok(())
-}
-
-#[test]
 fn a_series_is_of_different_numbers() -> Result {
     let device = Device::best()?;
-    let settings = |packings: Vec<(usize, Option<Vec<[f64; 3]>>)>| SeriesSettings {
-        shape: Shape::tree(),
-        packings,
-        seed: 0,
+    let settings = |packings: Vec<(usize, Option<Vec<[f64; 3]>>)>| Settings {
+        packings: packings.into_iter().map(|(count, from)| Copies { counts: vec![count], from }).collect(),
         starts: Some(2),
         budget: Budget::Steps(300),
+        ..Settings::default()
     };
-    let error = |packings| Series::new(&device, settings(packings)).err();
+    let error = |packings| Packer::new(&device, settings(packings)).err();
     assert_eq!(error(vec![(3, None), (2, None), (3, None)]), Some(PackError::CountTwice { count: 3 }));
     assert_eq!(error(vec![(3, Some(vec![[0.0; 3]; 2]))]), Some(PackError::StartCount { found: 2, count: 3 }));
     assert_eq!(error(vec![]), Some(PackError::NoCopies));
@@ -228,8 +182,8 @@ fn a_series_is_of_different_numbers() -> Result {
     // What is saved on the way is valid, and no smaller than what comes of it in the end.
     let saving = Saving { pause: std::time::Duration::ZERO, share: 1.0 };
     let mut saved = Vec::new();
-    let settings = SeriesSettings { budget: Budget::Steps(1900), ..settings(vec![(14, None), (2, None), (13, None)]) };
-    let packed = Series::new(&device, settings.clone())?.run_saving(|_| {}, saving, |packings| saved.push(packings.to_vec()))?;
+    let settings = Settings { budget: Budget::Steps(1900), ..settings(vec![(14, None), (2, None), (13, None)]) };
+    let packed = Packer::new(&device, settings.clone())?.run_saving(|_| {}, saving, |packings| saved.push(packings.to_vec()))?;
     assert!(!saved.is_empty() && !packed.cancelled && packed.steps == 1900);
     for packings in saved.iter().chain([&packed.packings]) {
         assert_eq!(packings.iter().map(|packing| packing.poses.len()).collect::<Vec<_>>(), [14, 2, 13]);
@@ -239,7 +193,7 @@ fn a_series_is_of_different_numbers() -> Result {
     }
     // Fourteen trees cut out of a lattice: far less than what random starts come to.
     assert!(packed.packings[0].side < 2.5, "{}", packed.packings[0].side);
-    let again = Series::new(&device, settings)?.run_saving(|_| {}, Saving::default(), |_| {})?;
+    let again = Packer::new(&device, settings)?.run_saving(|_| {}, Saving::default(), |_| {})?;
     assert_eq!(again.packings, packed.packings);
     Ok(())
 }

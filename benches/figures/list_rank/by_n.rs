@@ -4,7 +4,10 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use gpu_kernels::floors;
-use plotters::prelude::*;
+use plotters::{
+    prelude::*,
+    style::{FontStyle, register_font},
+};
 use warpsmith::{
     device::{Device, DeviceError, LaunchConfig, Stream},
     launch,
@@ -143,6 +146,7 @@ fn weighted<V: Weight>(
 
 /// Draws the CSV of [`measure`] as an SVG beside it. The file's name says what it was measured on.
 pub fn plot(csv: &Path) -> Result<()> {
+    register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular()).map_err(|_| "the font can't be read")?;
     let text = fs::read_to_string(csv)?;
     let mut lines = text.lines();
     let names: Vec<&str> = lines.next().ok_or("an empty CSV")?.split(',').collect();
@@ -192,7 +196,13 @@ pub fn plot(csv: &Path) -> Result<()> {
             .label(format!("{weights}{label}"))
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], style));
     }
-    super::label(&mut chart)?;
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::UpperRight)
+        .border_style(BLACK.mix(0.3))
+        .background_style(WHITE.mix(0.9))
+        .label_font(("sans-serif", 14))
+        .draw()?;
     area.present()?;
     println!("{}", svg.display());
     Ok(())

@@ -1,4 +1,4 @@
-//! What the systems' kernels share: reductions, scans, sorting and binning over a warp, a block and the whole device.
+//! What the systems' kernels share: reductions, scans, sorting and counting over a warp, a block and the whole device.
 //!
 //! The layers are CUB's. Each uses those before it:
 //!
@@ -7,7 +7,7 @@
 //! | [`op`] | | the operators: [`Sum`], [`Min`], [`Max`], and any closure |
 //! | [`warp`] | 32 lanes, or the first few | [`reduce`](warp::reduce), [`inclusive_scan`](warp::inclusive_scan), [`exclusive_scan`](warp::exclusive_scan), [`broadcast`](warp::broadcast) |
 //! | [`block`] | a block of any size | the same as methods of [`Block`](block::Block), for one item per thread or several |
-//! | [`histogram`] | a block of any size | [`Histogram`](histogram::Histogram) counts, [`Partition`](histogram::Partition) ranks items by bin |
+//! | [`histogram`] | a block of any size | [`Histogram`](histogram::Histogram) counts items by bin |
 //! | [`tile`] | a block of 256 | moves 4096 items between global memory and registers, 16 bytes at a time |
 //! | [`look_back`] | the grid | what lies before a tile, without a second pass |
 //! | [`scan`](mod@scan), [`reduce`](mod@reduce), [`sort`] | the grid | the kernels that the host launches |

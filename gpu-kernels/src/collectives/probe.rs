@@ -4,7 +4,7 @@
 use super::{
     Identity, Max, Min, Scan, Sum, WithIdentity,
     block::{Block, STORAGE, Storage},
-    histogram::{Counting, Histogram, Partition},
+    histogram::Histogram,
     warp::{self, Lanes, Shuffle},
 };
 use cuda_std::{dynamic_shared, kernel, shared_array, thread, warp::lane_id};
@@ -152,52 +152,20 @@ probes! {
 /// Launched in one dimension, with `4 * bins` bytes of dynamic shared memory. `of_threads` has one element per thread,
 /// `counts` `bins` per block.
 #[kernel]
-pub unsafe fn histogram(of_threads: &[u32], bins: u32, aggregated: bool, counts: *mut u32) {
+pub unsafe fn histogram(of_threads: &[u32], bins: u32, counts: *mut u32) {
     let bin = of_threads[thread::index_1d() as usize];
     // SAFETY: the memory has the bins' size, and each step is followed by a barrier. The block's counts are its own.
     unsafe {
         let histogram = Histogram::new(dynamic_shared(), bins);
         histogram.clear(thread::block_dim_x());
         thread::sync_threads();
-        if aggregated {
-            histogram.add_aggregated(Lanes::of_block(thread::block_dim_x()), bin);
-        } else {
-            histogram.add(bin);
-        }
+        histogram.add(bin);
         thread::sync_threads();
         let own = counts.add(thread::block_idx_x() as usize * bins as usize);
         let mut bin = thread::thread_idx_x();
         while bin < bins {
             own.add(bin as usize).write(histogram.count(bin));
             bin += thread::block_dim_x();
-        }
-    }
-}
-
-/// The position of each item in its block's order of bins, and the bins' starts: `starts[block][bin]`, to `bin ==
-/// bins`.
-///
-/// # Safety
-/// Launched in one dimension, with `4 * (bins + 1)` bytes of dynamic shared memory. `of_items` and `ranks` have
-/// [`ITEMS`] elements per thread, `starts` `bins + 1` per block.
-#[kernel]
-pub unsafe fn partition(of_items: &[u32], bins: u32, aggregated: bool, ranks: *mut u32, starts: *mut u32) {
-    let first = thread::index_1d() as usize * ITEMS;
-    let of_thread: [u32; ITEMS] = core::array::from_fn(|i| of_items[first + i]);
-    // SAFETY: the memory has the bins' size, and is used once, as the storage is. Results are the thread's or the
-    // block's own.
-    unsafe {
-        let block = Block::new(shared_array![u32; STORAGE]);
-        let partition = Partition::new(dynamic_shared(), bins);
-        let counting = if aggregated { Counting::Aggregated } else { Counting::Plain };
-        for (i, &rank) in partition.rank(block, of_thread, counting).iter().enumerate() {
-            ranks.add(first + i).write(rank);
-        }
-        let own = starts.add(thread::block_idx_x() as usize * (bins as usize + 1));
-        let mut bin = thread::thread_idx_x();
-        while bin <= bins {
-            own.add(bin as usize).write(partition.start(bin));
-            bin += block.threads();
         }
     }
 }

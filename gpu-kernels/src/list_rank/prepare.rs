@@ -12,7 +12,7 @@ use crate::collectives::{
 /// How far the search for a head is. All 0 between searches.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
-pub struct Search {
+pub struct HeadSearch {
     /// The sum of the successors.
     pub sum: i64,
     /// How many blocks have added theirs.
@@ -27,7 +27,7 @@ pub struct Start<'a> {
     /// The list whose head is to be found, or nothing.
     pub next: &'a [i32],
     /// For that.
-    pub search: *mut Search,
+    pub search: *mut HeadSearch,
     /// The head, if it is given; else -1.
     pub head: i32,
     /// Result: the head. With nothing to find and none given, it stays as it is.
@@ -82,7 +82,7 @@ pub unsafe fn reset<V: Value>(
             let n = next.len() as i64;
             let lacking = n * (n - 1) / 2 - atomic::device::load(&raw const (*search).sum);
             head = if (0..n).contains(&lacking) { lacking as i32 } else { 0 };
-            search.write(Search::default());
+            search.write(HeadSearch::default());
         }
     } else if thread::index_1d() > 0 {
         return;

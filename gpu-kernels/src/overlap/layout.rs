@@ -246,7 +246,7 @@ pub struct List<T> {
     pub order: *const u32,
 }
 
-/// A tree of boxes over all poses, whose leaves have consecutive ones: [`super::tree`].
+/// A tree of boxes over all poses, whose leaves have consecutive ones: [`super::boxes`].
 #[derive(Clone, Copy, Debug)]
 pub struct Tree<T> {
     /// The boxes, level by level.
@@ -270,14 +270,6 @@ pub struct Cells<'a, T> {
     pub leaves: u32,
     /// The angles between copies at which they may have parallel sides: [`parallel`]'s bits.
     pub parallels: *const u32,
-}
-
-impl<T> Cells<'_, T> {
-    /// The tree.
-    #[inline(always)]
-    pub fn tree(&self) -> Tree<T> {
-        Tree { boxes: self.boxes, leaves: self.leaves, depth: super::tree::depth(self.leaves) }
-    }
 }
 
 /// How many ranges of angles [`parallel`] tells apart, each with a bit, in words of 32: so many that few pairs of

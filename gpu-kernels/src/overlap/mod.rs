@@ -20,6 +20,7 @@
 //! alone, and is as accurate far from the origin as near it.
 pub mod adam;
 pub mod boundary;
+pub mod boxes;
 pub mod clip;
 pub mod direct;
 pub mod grid;

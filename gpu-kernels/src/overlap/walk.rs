@@ -2,9 +2,9 @@
 
 use super::{
     Scalar,
+    boxes::LEAF,
     clip::Point,
     layout::{Circle, Extent, Frame, List, Mode, Tree},
-    tree::LEAF,
 };
 use cuda_std::prelude::*;
 

@@ -1,24 +1,158 @@
-//! Files of edges, as `tree` and `graph` read them.
+//! The commands on files of edges, `tree` and `graph`: they read them, repeat their work and print what they find.
 
 use std::path::Path;
 
-use warpsmith::graph::{EdgeList, io};
+use clap::Args;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use warpsmith::{
+    device::{Backend, Device, Stream},
+    graph::{EdgeList, io},
+    list_rank::StepTime,
+};
 
-use super::{failure::Failure, progress::Progress};
+use super::{Global, count, failure::Failure, format, progress::Progress, repeat, size, terminal};
 
-/// Reads the edges of a file, between as many vertices as it says or, if that is not fewer, as `vertices` does.
-pub fn read(path: &Path, vertices: Option<u32>, progress: Progress) -> Result<EdgeList, Failure> {
-    // About as many edges as there may be.
-    let size = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-    let _work = progress.spinner((size / 8) as usize, format!("reading {}", path.display()));
-    let mut graph = io::read(path)?;
-    tracing::info!(vertices = graph.vertices, edges = graph.edges.len(), "read {}", path.display());
-    if let Some(vertices) = vertices.map(|vertices| vertices as usize) {
-        if vertices < graph.vertices {
-            let (path, of_file) = (path.display(), graph.vertices);
-            return Err(Failure::error(format_args!("--vertices {vertices} are too few: {path} has {of_file}")));
-        }
-        graph.vertices = vertices;
+/// Bytes per vertex and per edge on the device, about.
+const VERTEX_BYTES: usize = 200;
+const EDGE_BYTES: usize = 16;
+
+/// Options of each of the commands.
+#[derive(Args, Debug)]
+pub struct RunArgs {
+    /// Measure so many runs after one warm-up; the steps of the one of median time are shown
+    #[arg(long, value_name = "R", value_parser = count::up_to(repeat::MOST), allow_negative_numbers = true)]
+    repeat: Option<usize>,
+    /// Print one JSON object instead of tables; times in ms
+    #[arg(long)]
+    json: bool,
+}
+
+/// A command at work.
+pub struct Task<'a> {
+    /// The command, as in `tree`, and its subcommand, as in `root`.
+    system: &'static str,
+    name: &'static str,
+    pub input: &'a Path,
+    options: &'a RunArgs,
+    pub progress: Progress,
+    pub device: Device,
+    pub stream: Stream,
+}
+
+/// What a run finds.
+#[derive(Debug)]
+pub struct Findings {
+    /// For each count its key in JSON, its words in a table, and its value if it is known.
+    pub counts: Vec<(&'static str, &'static str, Option<usize>)>,
+    pub steps: Vec<StepTime>,
+}
+
+#[derive(Serialize)]
+struct FindingsReport<'a> {
+    system: &'static str,
+    result: &'static str,
+    backend: String,
+    device: &'a str,
+    input: String,
+    #[serde(flatten)]
+    counts: Map<String, Value>,
+    runs: Option<usize>,
+    #[serde(skip_serializing_if = "<[StepTime]>::is_empty")]
+    steps: &'a [StepTime],
+    output: Option<String>,
+}
+
+impl<'a> Task<'a> {
+    pub fn new(
+        global: &Global,
+        [system, name]: [&'static str; 2],
+        input: &'a Path,
+        options: &'a RunArgs,
+    ) -> Result<Self, Failure> {
+        let progress = Progress::new(options.json || global.verbose > 0);
+        let device = global.open()?;
+        let stream = device.stream()?;
+        Ok(Task { system, name, input, options, progress, device, stream })
     }
-    Ok(graph)
+
+    /// Reads the edges of the input. There are as many vertices as the file says, or `vertices` if that is not fewer.
+    pub fn edges(&self, vertices: Option<u32>) -> Result<EdgeList, Failure> {
+        let path = self.input.display();
+        // About as many edges as there may be.
+        let size = std::fs::metadata(self.input).map_or(0, |metadata| metadata.len());
+        let _work = self.progress.spinner((size / 8) as usize, format!("reading {path}"));
+        let mut graph = io::read(self.input)?;
+        tracing::info!(vertices = graph.vertices, edges = graph.edges.len(), "read {path}");
+        if let Some(vertices) = vertices.map(|vertices| vertices as usize) {
+            if vertices < graph.vertices {
+                let of_file = graph.vertices;
+                return Err(Failure::error(format_args!("--vertices {vertices} are too few: {path} has {of_file}")));
+            }
+            graph.vertices = vertices;
+        }
+        self.check_memory(graph.vertices, graph.edges.len())?;
+        Ok(graph)
+    }
+
+    /// Refuses a graph that would not fit into the host's memory.
+    pub fn check_memory(&self, vertices: usize, edges: usize) -> Result<(), Failure> {
+        match self.device.backend() {
+            Backend::Cuda => Ok(()),
+            Backend::Cpu => {
+                let bytes = VERTEX_BYTES * vertices + EDGE_BYTES * edges;
+                size::check_memory(format::counted(vertices, "vertex", "vertices"), bytes as f64)
+            }
+        }
+    }
+
+    /// Runs once, or as often as asked after a warm-up; returns what the run of median time has found.
+    pub fn repeat<E>(&self, n: usize, run: impl FnMut() -> Result<Findings, E>) -> Result<Findings, E> {
+        let _work = self.progress.spinner(n, format!("{} on {}", self.name, self.device));
+        let mut findings = repeat::median(self.options.repeat, run, |findings| StepTime::total_ms(&findings.steps))?;
+        if self.options.repeat.is_none() {
+            findings.steps.clear();
+        }
+        Ok(findings)
+    }
+
+    /// Prints what was found of `n` things (as in "edges"): counts, in JSON also `arcs` if that is given, otherwise also
+    /// the `note`, and the steps.
+    pub fn print(
+        &self,
+        findings: &Findings,
+        (arcs, note): (Option<bool>, Option<&str>),
+        (n, things): (usize, &str),
+        output: Option<&Path>,
+    ) -> Result<(), Failure> {
+        let Findings { counts, steps } = findings;
+        let (input, output) = (self.input.display().to_string(), output.map(|output| output.display().to_string()));
+        if self.options.json {
+            let mut counts: Map<_, _> = counts.iter().map(|&(key, _, count)| (key.to_owned(), count.into())).collect();
+            counts.extend(arcs.map(|arcs| ("arcs".to_owned(), arcs.into())));
+            return terminal::print_json(&FindingsReport {
+                system: self.system,
+                result: self.name,
+                backend: self.device.backend().to_string(),
+                device: self.device.name(),
+                input,
+                counts,
+                runs: self.options.repeat,
+                steps,
+                output,
+            });
+        }
+        terminal::print(format_args!("{} {}: {input} on {}", self.system, self.name, self.device))?;
+        let mut table = terminal::table(["what", "count"], 1..2);
+        for &(_, what, count) in counts {
+            count.into_iter().for_each(|count| table.add_row([what.to_owned(), format::grouped(count)]));
+        }
+        terminal::print(table)?;
+        note.map_or(Ok(()), terminal::print)?;
+        if let Some(runs) = self.options.repeat {
+            terminal::print(terminal::steps(steps))?;
+            terminal::print(repeat::in_words(runs, n, StepTime::total_ms(steps), things))?;
+        }
+        output.map_or(Ok(()), |output| terminal::print(format_args!("Written: {output}")))
+    }
 }

@@ -111,11 +111,11 @@ enum Backend {
 #[derive(Debug, Subcommand)]
 enum Command {
     #[command(about = "Rank a linked list: how many elements come before each")]
-    ListRank(list_rank::Arguments),
+    ListRank(list_rank::ListRankArgs),
     #[command(about = "Trees and forests: rooting, traversals, lowest common ancestors, sums")]
-    Tree(tree::Arguments),
+    Tree(tree::TreeArgs),
     #[command(about = "Undirected graphs: components, bridges, biconnected components")]
-    Graph(graph::Arguments),
+    Graph(graph::GraphArgs),
     #[command(about = "Piecewise constant functions: sets, matrices of their distances, and pictures")]
     Pcf(pcf::Arguments),
     #[command(about = "Copies of polygons: the areas in which they overlap, their derivatives, and pictures")]

@@ -11,6 +11,7 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, ContentLi
 use serde::Serialize;
 use terminal_size::terminal_size_of;
 use tracing::Level;
+use warpsmith::list_rank::StepTime;
 
 use super::{failure::Failure, format};
 
@@ -69,13 +70,12 @@ pub fn table<'a>(header: impl IntoIterator<Item = &'a str>, numbers: impl IntoIt
     Table { columns, rows: Vec::new(), keys: 1 }
 }
 
-/// A table of steps by their names, times in ms and bytes moved, with a last row for all of them.
-pub fn steps<'a>(steps: impl Iterator<Item = (&'a str, f64, u64)> + Clone) -> Table {
-    let (ms, bytes) = steps.clone().fold((0.0, 0), |(ms, bytes), step| (ms + step.1, bytes + step.2));
+/// A table of steps, with a last row for all of them.
+pub fn steps(steps: &[StepTime]) -> Table {
     let mut table = table(["step", "ms", "moved", "GB/s", "share"], 1..5);
-    let total = ms;
-    for (name, ms, bytes) in steps.chain([("total", total, bytes)]) {
-        let share = if total > 0.0 { format!("{:.1} %", 100.0 * ms / total) } else { String::new() };
+    let total = ("total", StepTime::total_ms(steps), steps.iter().map(|step| step.bytes).sum());
+    for (name, ms, bytes) in steps.iter().map(|step| (step.name, step.ms, step.bytes)).chain([total]) {
+        let share = if total.1 > 0.0 { format!("{:.1} %", 100.0 * ms / total.1) } else { String::new() };
         table.add_row([name.to_owned(), format::digits(ms), format::bytes(bytes), format::bandwidth(bytes, ms), share]);
     }
     table

@@ -40,34 +40,25 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod dag;
-pub mod emit;
 mod error;
-pub mod external;
+pub mod explore;
 mod json;
 pub mod learn;
-mod measure;
-pub mod offline;
-pub mod platform;
-pub mod programs;
+pub mod measure;
+pub mod program;
 pub mod report;
-mod runs;
 pub mod schedule;
-pub mod search;
 pub mod sim;
-pub mod study;
-mod survey;
-mod traversal;
+mod statistics;
 
-pub use dag::{Choice, Dag, DagBuilder, Kind, OpId};
 pub use error::RulesError;
+pub use explore::{Answer, Survey, offline, search, study};
 pub use learn::{
     Accuracy, BitColumns, Class, DecisionTree, Feature, FeatureSet, LabelOptions, Labels, LearnOptions, Model, Replay, Rule,
     Rules, Ruleset, SpaceComparison, TraversalTable, TreeOptions, program_of,
 };
-pub use measure::{Answer, Measurer, Precision};
-pub use platform::{Platform, Span, Timeline};
-pub use runs::{About, Failed, Journal, Measured, Run, Runs};
-pub use schedule::{Schedule, Step};
-pub use survey::Survey;
-pub use traversal::{NamedStep, Traversal};
+pub use measure::{
+    About, Failed, Journal, Measured, Measurer, Platform, Precision, Run, Runs, Span, Timeline, external, platform,
+};
+pub use program::{Choice, Dag, DagBuilder, Kind, OpId, programs};
+pub use schedule::{NamedStep, Schedule, Step, Traversal, emit};

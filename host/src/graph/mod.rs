@@ -61,7 +61,7 @@ pub fn bridges(device: &Device, graph: &EdgeList) -> Result<(Vec<i32>, Vec<i32>)
     let edges = graph.upload(device)?;
     let (mut labels, mut bridges) = (device.alloc(graph.vertices)?, device.alloc(edges.len())?);
     Connectivity::new(device, false)?.bridges(&stream, &edges, graph.arcs, &mut labels, &mut bridges)?;
-    Ok((places(&stream.download_vec(&bridges)?), stream.download_vec(&labels)?))
+    Ok((indices_of(&stream.download_vec(&bridges)?), stream.download_vec(&labels)?))
 }
 
 /// The label of each edge's biconnected component ([`Connectivity::biconnected`] says which), and the articulation
@@ -74,10 +74,10 @@ pub fn biconnected(device: &Device, graph: &EdgeList) -> Result<(Vec<i32>, Vec<i
     let edges = graph.upload(device)?;
     let (mut labels, mut points) = (device.alloc(edges.len())?, device.alloc(graph.vertices)?);
     Connectivity::new(device, false)?.biconnected(&stream, &edges, &mut labels, &mut points)?;
-    Ok((stream.download_vec(&labels)?, places(&stream.download_vec(&points)?)))
+    Ok((stream.download_vec(&labels)?, indices_of(&stream.download_vec(&points)?)))
 }
 
-/// Where there are others than 0.
-pub fn places(flags: &[u8]) -> Vec<i32> {
-    (0..).zip(flags).filter(|&(_, &flag)| flag != 0).map(|(place, _)| place).collect()
+/// Returns the indices of the flags that are not 0, ascending.
+pub fn indices_of(flags: &[u8]) -> Vec<i32> {
+    (0..).zip(flags).filter(|&(_, &flag)| flag != 0).map(|(index, _)| index).collect()
 }

@@ -1,5 +1,7 @@
 //! The sequential answer, and what is wrong with a list that has none.
 
+use rayon::prelude::*;
+
 use super::ListError;
 
 /// No predecessor seen.
@@ -12,15 +14,9 @@ const NONE: u32 = u32::MAX;
 pub fn rank_sequentially(next: &[i32], head: Option<i32>) -> Result<Vec<i32>, ListError> {
     diagnose(next, head)?;
     let mut ranks = vec![0; next.len()];
-    let Some(mut element) = find_head(next, head) else {
-        return Ok(ranks);
-    };
-    for rank in 0.. {
-        ranks[element] = rank;
-        match usize::try_from(next[element]) {
-            Ok(successor) => element = successor,
-            Err(_) => break,
-        }
+    if !next.is_empty() {
+        let head = head.map_or_else(|| find_head(next), |head| head as usize);
+        (0..).zip(walk(next, head)).for_each(|(rank, element)| ranks[element] = rank);
     }
     Ok(ranks)
 }
@@ -115,17 +111,11 @@ fn walk(next: &[i32], first: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(first), |&element| usize::try_from(next[element]).ok())
 }
 
-/// The head: the one given, or what the sum of all successors lacks.
-fn find_head(next: &[i32], head: Option<i32>) -> Option<usize> {
-    let n = next.len();
-    match head {
-        _ if n == 0 => None,
-        Some(head) => Some(head as usize),
-        None => {
-            let all = n as i64 * (n as i64 - 1) / 2;
-            usize::try_from(all - next.iter().map(|&next| i64::from(next.max(0))).sum::<i64>()).ok()
-        }
-    }
+/// Returns the head: the element that the sum of all successors lacks. If `next` is not a list, returns some element.
+pub(super) fn find_head(next: &[i32]) -> usize {
+    let n = next.len() as i64;
+    let sum: i64 = next.par_iter().map(|&next| i64::from(next.max(0))).sum();
+    (n * (n - 1) / 2 - sum).clamp(0, (n - 1).max(0)) as usize
 }
 
 #[cfg(test)]

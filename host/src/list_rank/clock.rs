@@ -1,7 +1,39 @@
 //! The times of steps.
 
-use super::StepTime;
 use crate::device::{DeviceError, Event, Stream};
+
+/// One step of a computation.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct StepTime {
+    /// Its name.
+    pub name: &'static str,
+    /// Its time in ms; 0 if the steps are not measured.
+    pub ms: f64,
+    /// The bytes that it has to move: each array element that is read or written, once.
+    pub bytes: u64,
+}
+
+impl StepTime {
+    /// Runs `work` as one step, timed by events on the stream.
+    ///
+    /// # Errors
+    /// Those of `work`, and of the device.
+    pub fn of<E: From<DeviceError>>(
+        stream: &Stream,
+        name: &'static str,
+        bytes: usize,
+        work: impl FnOnce(&Stream) -> Result<(), E>,
+    ) -> Result<Self, E> {
+        Ok(StepTime { name, ms: stream.time(work)?, bytes: bytes as u64 })
+    }
+
+    /// Returns the time of all `steps` together, in ms.
+    pub fn total_ms(steps: &[StepTime]) -> f64 {
+        steps.iter().map(|step| step.ms).sum()
+    }
+}
 
 /// Marks the ends of steps on a stream.
 pub struct Clock<'s> {

@@ -58,6 +58,59 @@ pub fn block_shuffled(n: u32, block: u32, seed: u64) -> Vec<i32> {
     of_runs(n, block, seed)
 }
 
+/// An order of a generated list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+pub enum ListKind {
+    /// A pseudorandom permutation
+    Random,
+    /// 0, 1, 2, ...
+    Sequential,
+    /// n - 1, n - 2, ..., 0
+    Reversed,
+    /// 0, 1024, 2048, ...; then 1, 1025, ...
+    Strided,
+    /// Blocks of 1024 consecutive elements in random order
+    BlockShuffled,
+}
+
+impl ListKind {
+    /// Columns of a strided list's matrix, and elements of a block that is shuffled.
+    const WIDTH: u32 = 1024;
+
+    /// Generates a list of `n` elements of this kind.
+    pub fn generate(self, n: u32, seed: u64) -> Vec<i32> {
+        match self {
+            ListKind::Random => random(n, seed),
+            ListKind::Sequential => sequential(n),
+            ListKind::Reversed => reversed(n),
+            ListKind::Strided => strided(n, Self::WIDTH),
+            ListKind::BlockShuffled => block_shuffled(n, Self::WIDTH, seed),
+        }
+    }
+
+    /// Returns the length of its runs of consecutive elements, if such a list of `n` elements is made of them.
+    pub fn run(self, n: u64) -> Option<u64> {
+        match self {
+            ListKind::Random => Some(1),
+            ListKind::Sequential => Some(n),
+            ListKind::BlockShuffled => Some(Self::WIDTH.into()),
+            ListKind::Reversed | ListKind::Strided => None,
+        }
+    }
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ListKind::Random => "random",
+            ListKind::Sequential => "sequential",
+            ListKind::Reversed => "reversed",
+            ListKind::Strided => "strided",
+            ListKind::BlockShuffled => "block-shuffled",
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

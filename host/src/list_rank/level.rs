@@ -2,14 +2,14 @@
 
 use cuda_std::launch::IntoParam;
 use gpu_kernels::list_rank::{
-    NONE, Status, Value, binned, finish, nodes, prepare,
+    Status, Value, binned, finish, nodes, prepare,
     splitters::Splitters,
     walk::{self, LowerArgs, Nodes, NodesArgs, UpperArgs},
 };
 
 use super::{
-    Options, Scan,
-    ranker::{BLOCK, WALK_BLOCK, blocks},
+    launches::{BLOCK, WALK_BLOCK, blocks},
+    options::Options,
 };
 use crate::{
     device::{Buffer, Device, DeviceError, Stream},
@@ -72,10 +72,10 @@ impl<V: Weight> Levels<V> {
     }
 
     /// Makes room for so many nodes, and the levels above them.
-    pub(super) fn reserve(&mut self, nodes: usize, scan: Scan) -> Result<(), DeviceError> {
+    pub(super) fn reserve(&mut self, nodes: usize) -> Result<(), DeviceError> {
         self.counts = vec![nodes];
         let mut count = nodes;
-        while scan == Scan::Device && count > nodes::SOLVE_NODES {
+        while count > nodes::SOLVE_NODES {
             count = count.div_ceil(GROUP as usize);
             self.counts.push(count);
         }
@@ -113,10 +113,7 @@ impl<V: Weight> Levels<V> {
         if self.count() == 0 {
             return Ok(());
         }
-        match options.scan {
-            Scan::Device => self.rank_on_device(stream, options, status)?,
-            Scan::Host => self.rank_on_host(stream)?,
-        }
+        self.rank_levels(stream, options, status)?;
         if options.trusted || self.counts.len() > 1 {
             return Ok(());
         }
@@ -128,7 +125,7 @@ impl<V: Weight> Levels<V> {
     }
 
     /// Where there is more than one level, adds up what the heads lead to as well, unless lists are trusted.
-    fn rank_on_device(&mut self, stream: &Stream, options: &Options, status: &mut Buffer<Status>) -> Result<(), DeviceError> {
+    fn rank_levels(&mut self, stream: &Stream, options: &Options, status: &mut Buffer<Status>) -> Result<(), DeviceError> {
         let mut start = 0;
         for pair in self.counts.windows(2) {
             let (count, end, above) = (pair[0], start + pair[0], pair[1]);
@@ -169,23 +166,5 @@ impl<V: Weight> Levels<V> {
             }
         }
         Ok(())
-    }
-
-    /// Ranks the nodes of one list sequentially from its root, between two transfers. Bounded by their number.
-    fn rank_on_host(&mut self, stream: &Stream) -> Result<(), DeviceError> {
-        let (next, sum) = (stream.download_vec(&self.next)?, stream.download_vec(&self.sum)?);
-        let mut bases = stream.download_vec(&self.bases)?;
-        let Some(root) = bases.iter().position(|&base| V::parts(base).0 != NONE) else {
-            return Ok(());
-        };
-        let (mut node, mut before) = (root as i32, V::parts(bases[root]).1);
-        bases[root] = V::record(NONE, V::ZERO);
-        let unvisited = |bases: &[V::Record], index: &usize| bases.get(*index).is_some_and(|&base| V::parts(base).0 == NONE);
-        while let Some(index) = usize::try_from(node).ok().filter(|index| unvisited(&bases, index)) {
-            bases[index] = V::record(0, before);
-            before = before.plus(sum[index]);
-            node = next[index];
-        }
-        stream.upload(&mut self.bases, &bases)
     }
 }

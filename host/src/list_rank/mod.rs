@@ -28,87 +28,21 @@ pub(crate) mod clock;
 pub mod distributed;
 mod error;
 pub mod generate;
+mod launches;
 mod level;
+mod options;
 mod pipeline;
 mod ranker;
+pub mod verify;
 
 pub use check::{diagnose, rank_sequentially};
+pub use clock::StepTime;
 pub use error::ListError;
 pub use level::Weight;
-pub use ranker::{Forest, ListRanker, Report, StepTime};
+pub use options::{Options, SplitterRule, Strategy};
+pub use ranker::{Forest, ListRanker, Report};
 
 use crate::device::Device;
-
-/// How the elements' results are written to memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Strategy {
-    /// [`Binned`](Strategy::Binned) for long lists on a GPU whose memory suffices, else [`Split`](Strategy::Split).
-    #[default]
-    Auto,
-    /// Successors are loaded from `next` and offsets stored to another array, so that no load waits for a store.
-    Split,
-    /// Both through one array, which step 1 fills from `next`. Kept for comparison.
-    Packed,
-    /// The walk stores the elements in the list's order, many at a time, and two passes through shared memory bring
-    /// their ranks to their places: no store is a random one. Takes 13 bytes of scratch memory for each element (21 in
-    /// forests, 17 with weights of four bytes, and 30 with weights of eight); [`Split`](Strategy::Split) takes 8, with
-    /// values of eight bytes 16.
-    Binned,
-}
-
-impl Strategy {
-    /// Its name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Strategy::Auto => "auto",
-            Strategy::Split => "split",
-            Strategy::Packed => "packed",
-            Strategy::Binned => "binned",
-        }
-    }
-}
-
-/// Which elements start sublists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum SplitterRule {
-    /// One element of every group of consecutive indices, at a hashed place: sublists stay short on any list.
-    #[default]
-    Hashed,
-    /// The first elements by index: as good on random lists, and nearly serial on sequential ones.
-    First,
-}
-
-/// Where step 3, the ranking of the sublists, runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Scan {
-    /// On the device, recursively, without a round trip.
-    #[default]
-    Device,
-    /// On the host, sequentially, between two transfers.
-    Host,
-}
-
-/// How to rank.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// How results are written to memory.
-    pub strategy: Strategy,
-    /// Which elements start sublists.
-    pub splitters: SplitterRule,
-    /// How many sublists, about; by default from `n` and the device.
-    pub sublists: Option<u32>,
-    /// The most shared memory that [`Strategy::Binned`] may give a block, in bytes; by default what the device has.
-    pub shared: Option<usize>,
-    /// Where step 3 runs. Forests are always ranked on the device.
-    pub scan: Scan,
-    /// Leaves out the check. Ranks of an invalid list are then garbage, but the work is bounded and stays in its
-    /// arrays.
-    pub trusted: bool,
-    /// Seed of the hashed splitters.
-    pub seed: u32,
-    /// Measures each step (by events on the stream), which makes each call wait for its end.
-    pub timed: bool,
-}
 
 /// Lists in host memory of at most so many elements are ranked there, sooner than they would be on their way to a GPU.
 pub const SHORT: usize = 1 << 14;

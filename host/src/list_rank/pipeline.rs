@@ -5,16 +5,17 @@ use gpu_kernels::list_rank::{
     Expected, Status, Value, binned,
     binned::{ChunksArgs, Cut},
     finish,
-    prepare::{self, Search, StartArgs},
+    prepare::{self, HeadSearch, StartArgs},
     splitters::Splitters,
     walk,
 };
 
 use super::{
-    Options, Weight,
+    Weight,
     clock::Clock,
+    launches::{BLOCK, WALK_BLOCK, blocks},
     level::Levels,
-    ranker::{BLOCK, WALK_BLOCK, blocks},
+    options::Options,
 };
 use crate::{
     device::{Backend, Buffer, Device, DeviceError, Stream, View},
@@ -44,12 +45,12 @@ pub struct Plan {
     threads: u32,
     /// Binary logarithm of the elements of a part of a window that a block puts in place.
     part_bits: u32,
-    place: Place,
+    finish: Finish,
 }
 
 /// How the results of a window are put in place.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Place {
+enum Finish {
     /// In shared memory, part by part.
     Parts,
     /// Stored at once: of 4 bytes, in windows of more parts than are worth it.
@@ -75,16 +76,16 @@ impl Plan {
                 cut.window_bits += 1;
             }
             let part_bits = cut.window_bits.min(fits);
-            let place = match size_of::<V>() {
-                _ if cut.window_bits <= part_bits + MAX_SPLIT => Place::Parts,
-                4 => Place::Stored,
-                _ => Place::Regrouped,
+            let finish = match size_of::<V>() {
+                _ if cut.window_bits <= part_bits + MAX_SPLIT => Finish::Parts,
+                4 => Finish::Stored,
+                _ => Finish::Regrouped,
             };
-            let plan = Plan { cut, threads, part_bits, place };
+            let plan = Plan { cut, threads, part_bits, finish };
             let tile = cut.tile_elements(threads) as usize;
             let is_shared_out = n / tile >= multiprocessors as usize || threads == 32;
             let fits = tile * pair + 2 * size_of::<u32>() * most <= shared && cut.window_bits >= 2;
-            if is_shared_out && fits && (place != Place::Regrouped || plan.group_bits() >= cut.window_bits) {
+            if is_shared_out && fits && (finish != Finish::Regrouped || plan.group_bits() >= cut.window_bits) {
                 return Some(plan);
             }
         }
@@ -175,11 +176,11 @@ impl<V: Weight> Results<V> for &mut Buffer<V> {
         status: &Buffer<Status>,
         expected: Expected,
     ) -> Result<(), DeviceError> {
-        let (grid, threads, shared) = plan.finish(pairs.len(), size_of::<V>());
+        let (grid, threads, shared) = plan.finish_launch(pairs.len(), size_of::<V>());
         let results = self.view_mut(first..first + pairs.len())?;
         // SAFETY: there are as many results as pairs; buffers are aligned to 256 bytes, and so are groups.
         unsafe {
-            if plan.place == Place::Stored {
+            if plan.finish == Finish::Stored {
                 launch!(stream, binned::finish_wide::<V><<<grid, threads>>>(pairs, results, status, expected))
             } else {
                 launch!(stream, binned::finish::<V><<<grid, threads, shared>>>(pairs, results, plan.cut, plan.part_bits, status, expected))
@@ -217,7 +218,7 @@ impl Results<i64> for Lists<'_> {
         status: &Buffer<Status>,
         expected: Expected,
     ) -> Result<(), DeviceError> {
-        let (grid, threads, shared) = plan.finish(pairs.len(), size_of::<i64>());
+        let (grid, threads, shared) = plan.finish_launch(pairs.len(), size_of::<i64>());
         let range = first..first + pairs.len();
         let (ranks, lists) = (self.ranks.view_mut(range.clone())?, self.lists.view_mut(range)?);
         // SAFETY: there are as many ranks and numbers as pairs.
@@ -235,7 +236,7 @@ impl Plan {
 
     /// Elements of a group of windows that are binned once more, if they are.
     fn group(self) -> Option<usize> {
-        (self.place == Place::Regrouped).then_some(1 << self.group_bits())
+        (self.finish == Finish::Regrouped).then_some(1 << self.group_bits())
     }
 
     /// Binary logarithm of that: as many bins as a block has.
@@ -245,12 +246,12 @@ impl Plan {
 
     /// How `n` elements of a group are binned.
     fn of_group(self, n: usize) -> Self {
-        Plan { cut: Cut { n: n as u32, window_bits: self.part_bits, ..self.cut }, place: Place::Parts, ..self }
+        Plan { cut: Cut { n: n as u32, window_bits: self.part_bits, ..self.cut }, finish: Finish::Parts, ..self }
     }
 
     /// The launch that puts results in place: grid, block and dynamic shared memory.
-    fn finish(self, n: usize, value: usize) -> (u32, u32, usize) {
-        if self.place == Place::Stored {
+    fn finish_launch(self, n: usize, value: usize) -> (u32, u32, usize) {
+        if self.finish == Finish::Stored {
             return (n.div_ceil(binned::wide_pairs(BLOCK)) as u32, BLOCK, 0);
         }
         let threads = (1 << self.part_bits >> 2).clamp(32, binned::THREADS);
@@ -270,7 +271,7 @@ pub struct Pipeline<V: Weight> {
     finer: Buffer<V::Record>,
     /// Two for the walk, then one for each window.
     counters: Buffer<u32>,
-    search: Buffer<Search>,
+    search: Buffer<HeadSearch>,
 }
 
 impl<V: Weight> Pipeline<V> {
@@ -304,13 +305,12 @@ impl<V: Weight> Pipeline<V> {
     pub fn start(
         &mut self,
         stream: &Stream,
-        options: &Options,
         splitters: Splitters,
         windows: usize,
         status: &mut Buffer<Status>,
         (heads, head): (&mut Buffer<i32>, Head<'_>),
     ) -> Result<(), DeviceError> {
-        self.levels.reserve(splitters.count as usize, options.scan)?;
+        self.levels.reserve(splitters.count as usize)?;
         self.counters.ensure(2 + windows)?;
         if self.search.is_empty() {
             self.search.ensure(1)?;

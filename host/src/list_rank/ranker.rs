@@ -3,40 +3,21 @@
 use gpu_kernels::list_rank::{Status, finish, prepare, splitters::Splitters};
 
 use super::{
-    ListError, Options, Scan, SplitterRule, Strategy, Weight, check,
-    clock::Clock,
+    ListError, Weight, check,
+    clock::{Clock, StepTime},
+    launches::{BLOCK, blocks},
+    options::{Options, SplitterRule, Strategy},
     pipeline::{Head, Job, Lists, Pipeline, Plan},
 };
 use crate::{
     collectives::{ScanWorkspace, exclusive_scan},
-    device::{Backend, Buffer, Device, DeviceError, LaunchConfig, Stream},
+    device::{Backend, Buffer, Device, DeviceError, Stream},
     launch,
 };
 
-/// Threads of a block where there is one an element.
-pub const BLOCK: u32 = 256;
-/// Threads of a block in the walks: small, so that a block ends soon after its longest sublist.
-pub const WALK_BLOCK: u32 = 128;
-
-/// Blocks for one thread per element.
-pub fn blocks(n: usize, block: u32) -> u32 {
-    LaunchConfig::for_elements(n, block).grid.x
-}
-
-/// One step of a ranking.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct StepTime {
-    /// What it did.
-    pub name: &'static str,
-    /// How long it took, in ms; 0 where the ranker doesn't measure.
-    pub ms: f64,
-    /// The bytes that it must move: each array element that is read or written, once.
-    pub bytes: u64,
-}
-
 /// How a ranking went.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Report {
     /// The number of elements.
     pub n: usize,
@@ -53,7 +34,7 @@ pub struct Report {
 impl Report {
     /// All steps together, in ms.
     pub fn total_ms(&self) -> f64 {
-        self.steps.iter().map(|step| step.ms).sum()
+        StepTime::total_ms(&self.steps)
     }
 }
 
@@ -193,7 +174,7 @@ impl<V: Weight> ListRanker<V> {
         let mut clock = Clock::start(stream, self.options.timed)?;
         let windows = plan.map_or(0, Plan::windows);
         let start = (&mut self.heads, head.map_or(Head::Of(next), Head::At));
-        self.pipeline.start(stream, &self.options, splitters, windows, &mut self.status, start)?;
+        self.pipeline.start(stream, splitters, windows, &mut self.status, start)?;
         if head.is_none() {
             clock.end("head", 4 * n as u64)?;
         }
@@ -304,8 +285,7 @@ impl ListRanker<i32> {
     /// Ranks a forest of lists: `ranks[i]` is how many elements come before `i` on its list, `lists[i]` the number of
     /// that list. Lists are numbered by their heads' indices, ascending.
     ///
-    /// `next`, `ranks` and `lists` have `n` elements; each tail is -1. The sublists are ranked on the device, and
-    /// [`Strategy::Packed`] does as [`Strategy::Split`].
+    /// `next`, `ranks` and `lists` have `n` elements; each tail is -1. [`Strategy::Packed`] does as [`Strategy::Split`].
     ///
     /// # Errors
     /// Where an element has two predecessors or lies on a cycle (the error names the first such), lengths differ, or
@@ -325,7 +305,7 @@ impl ListRanker<i32> {
             let report = Report { n, sublists: 0, strategy: Strategy::Split, head: -1, steps: Vec::new() };
             return Ok(Forest { lists: 0, report });
         }
-        let options = Options { scan: Scan::Device, ..self.options.clone() };
+        let options = self.options.clone();
         let mut clock = Clock::start(stream, options.timed)?;
         // All of the list is read for each part of the bitmap: half of the L2 cache, which atomics past it are slower than.
         let part = match self.device.info().l2_bytes {
@@ -345,7 +325,7 @@ impl ListRanker<i32> {
         let strategy = if plan.is_some() { strategy } else { Strategy::Split };
         let windows = plan.map_or(0, Plan::windows);
         self.status.ensure(1)?;
-        pipeline.start(stream, &options, splitters, windows, &mut self.status, (&mut self.heads, Head::Many))?;
+        pipeline.start(stream, splitters, windows, &mut self.status, (&mut self.heads, Head::Many))?;
         let job = Job { stream, options: &options, next, weights: None, heads: &self.heads, splitters };
         pipeline.run(&mut clock, &job, plan, &mut self.status, Lists { ranks, lists })?;
         if !options.trusted {

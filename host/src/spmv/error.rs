@@ -143,7 +143,7 @@ pub enum SpmvError {
     #[error("{kernel} is not a kernel: {reason}")]
     NoSuchKernel {
         /// What was asked for.
-        kernel: super::SpmvKernel,
+        kernel: super::kernel::SpmvKernel,
         /// What it must be.
         reason: &'static str,
     },

@@ -31,6 +31,7 @@
 mod band;
 mod csr;
 mod error;
+mod kernel;
 pub mod market;
 mod matrix;
 mod partition;
@@ -41,8 +42,8 @@ mod traffic;
 pub use band::Band;
 pub use csr::Csr;
 pub use error::SpmvError;
+pub use kernel::SpmvKernel;
 pub use matrix::{DeviceMatrix, add, gather, spmv};
 pub use partition::{Neighbour, Part, Partition};
-pub use plan::SpmvKernel;
 pub use real::SpmvReal;
 pub use traffic::{RankTraffic, Traffic, Transfer};

@@ -1,10 +1,8 @@
 //! Which kernel multiplies a matrix, and how `tiles` divides it.
 
-use std::fmt;
-
 use gpu_kernels::spmv::tiles::{ITEMS, MAX_THREADS, Tile};
 
-use super::{Csr, SpmvError, SpmvReal};
+use super::{Csr, SpmvError, SpmvKernel, SpmvReal};
 use crate::device::{Backend, DeviceInfo};
 
 /// Rows that are longer than this on average are taken by whole warps, where none is much longer still: their loads lie
@@ -14,35 +12,6 @@ const LONG_MEAN: usize = 64;
 const EVEN: usize = 16;
 /// Tiles for each multiprocessor, below which they are made smaller.
 const TILES_PER_MULTIPROCESSOR: usize = 4;
-
-/// Which kernel multiplies a matrix. The result depends on it by rounding only.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum SpmvKernel {
-    /// One of the others, by the matrix and the device.
-    #[default]
-    Auto,
-    /// 1, 2, 4, 8, 16 or 32 lanes of a warp share a row.
-    Rows {
-        /// How many.
-        lanes: u32,
-    },
-    /// Blocks of 32, 64, 128 or 256 threads share so many rows that they have up to four nonzeros per thread; longer
-    /// rows are divided.
-    Tiles {
-        /// Of a block.
-        threads: u32,
-    },
-}
-
-impl fmt::Display for SpmvKernel {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SpmvKernel::Auto => formatter.pad("auto"),
-            SpmvKernel::Rows { lanes } => formatter.pad(&format!("rows/{lanes}")),
-            SpmvKernel::Tiles { threads } => formatter.pad(&format!("tiles/{threads}")),
-        }
-    }
-}
 
 impl SpmvKernel {
     /// What it is for this matrix on such a device: never [`Auto`](SpmvKernel::Auto).

@@ -2,7 +2,10 @@
 
 use rayon::prelude::*;
 
-use super::{Roots, TreeError, error::MOST_VERTICES, rooter::same_length};
+use super::{
+    error::TreeError,
+    roots::{Roots, check_roots},
+};
 
 /// The vertices' sets: each points to another of its set, or is its set's least vertex.
 struct Sets(Vec<u32>);
@@ -148,17 +151,5 @@ pub fn diagnose_parents(parents: &[i32], root: Option<i32>) -> Result<(), TreeEr
     match on_circle {
         Some((vertex, length)) => Err(TreeError::Cycle { vertex, length }),
         None => Ok(()),
-    }
-}
-
-/// Whether there can be such roots of `n` vertices: labels by their number.
-pub(super) fn check_roots(n: usize, roots: Roots<usize>) -> Result<(), TreeError> {
-    if n > MOST_VERTICES {
-        return Err(TreeError::TooLarge { n });
-    }
-    match roots {
-        Roots::At(root) if !usize::try_from(root).is_ok_and(|root| root < n) => Err(TreeError::RootOutOfRange { root, n }),
-        Roots::Labels(labels) => same_length("the labels", labels, n),
-        _ => Ok(()),
     }
 }

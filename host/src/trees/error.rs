@@ -155,3 +155,8 @@ pub enum TreeError {
 
 /// The most vertices: a tour has two elements for each, of which a list has less than 2^31.
 pub const MOST_VERTICES: usize = (1 << 30) - 1;
+
+/// Checks the length of an array.
+pub(super) fn same_length(what: &'static str, found: usize, expected: usize) -> Result<(), TreeError> {
+    if found == expected { Ok(()) } else { Err(TreeError::Length { what, found, expected }) }
+}

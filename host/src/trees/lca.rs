@@ -4,8 +4,9 @@ use cuda_std::I32x2;
 use gpu_kernels::trees::lca;
 
 use super::{
-    Rooting, TreeError,
-    rooter::{read, same_length},
+    error::{TreeError, same_length},
+    rooter::read,
+    rooting::Rooting,
 };
 use crate::{
     components::{THREADS, grid},

@@ -33,13 +33,15 @@ mod error;
 mod lca;
 mod rooter;
 mod rooting;
+mod roots;
 mod sums;
 
 pub use check::{diagnose_edges, diagnose_parents};
 pub use error::{MOST_VERTICES, TreeError};
 pub use lca::Ancestors;
-pub use rooter::{Report, Rooter, Roots};
+pub use rooter::{Report, Rooter};
 pub use rooting::{Rooting, Visits};
+pub use roots::Roots;
 pub use sums::{TreeSums, Weight};
 
 use crate::device::{Device, Stream};

@@ -5,8 +5,10 @@ use cuda_std::{I32x2, U32x4};
 use gpu_kernels::trees::{Status, edges, parents, tour};
 
 use super::{
-    Rooting, TreeError,
-    check::{self, check_roots},
+    check,
+    error::TreeError,
+    rooting::Rooting,
+    roots::{Roots, check_roots},
 };
 use crate::{
     collectives::{ScanWorkspace, SortWorkspace, exclusive_scan_in_place, sort},
@@ -15,29 +17,6 @@ use crate::{
     launch,
     list_rank::{ListError, ListRanker, Options, StepTime, clock::Clock},
 };
-
-/// Which vertices are roots. Labels are an array of the host or of the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Roots<L> {
-    /// This one, of one tree.
-    At(i32),
-    /// Vertex v exactly where its label is v: one for each tree of a forest. Connected components, named by any of
-    /// their vertices, are such labels.
-    Labels(L),
-    /// The least vertex of each tree; of parents, those that have none.
-    Each,
-}
-
-impl<L> Roots<L> {
-    /// The same of other labels.
-    pub fn map<M>(self, labels: impl FnOnce(L) -> M) -> Roots<M> {
-        match self {
-            Roots::At(root) => Roots::At(root),
-            Roots::Labels(of) => Roots::Labels(labels(of)),
-            Roots::Each => Roots::Each,
-        }
-    }
-}
 
 /// How a rooting went.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,7 +33,7 @@ pub struct Report {
 impl Report {
     /// All steps together, in ms.
     pub fn total_ms(&self) -> f64 {
-        self.steps.iter().map(|step| step.ms).sum()
+        StepTime::total_ms(&self.steps)
     }
 }
 
@@ -156,7 +135,7 @@ impl Rooter {
         Err(TreeError::Miscounted { n })
     }
 
-    /// [`edges`](Self::edges); false where the forest is bad.
+    /// [`edges`](Self::edges); returns false if the forest is bad.
     fn root_edges(
         &mut self,
         clock: &mut Clock<'_>,
@@ -166,16 +145,64 @@ impl Rooter {
         roots: Roots<&Buffer<i32>>,
         rooting: &mut Rooting,
     ) -> Result<bool, TreeError> {
+        let labels = match roots {
+            Roots::Labels(labels) => Some(labels),
+            _ => None,
+        };
+        let Some((trees, mirrored)) = self.check_edges(stream, n, edges, roots)? else { return Ok(false) };
+        rooting.ensure(n)?;
+        if n == 0 {
+            return Ok(true);
+        }
+        let (n_bytes, m_bytes) = (4 * n as u64, 8 * edges.len() as u64);
+        clock.end("check", m_bytes + 4 * n_bytes)?;
+        let arcs = self.link_edges(clock, stream, n, edges, (trees, mirrored), labels)?;
+        if !self.rank(stream, arcs as i32)? {
+            return Ok(false);
+        }
+        clock.end("ranks", 4 * n_bytes)?;
+        if read(stream, &self.status)?.loose > 0 {
+            return Ok(false);
+        }
+        self.number_edges(stream, n, if mirrored { None } else { Some(edges) }, rooting)?;
+        clock.end("numbers", 2 * n_bytes + 4 * arcs as u64 + 29 * n_bytes)?;
+        if mirrored {
+            self.mirrored.ensure(n.div_ceil(32))?;
+            stream.fill_zero(&mut self.mirrored)?;
+            // SAFETY: all edges are of vertices, for each of which there is a bit.
+            unsafe {
+                launch!(stream, edges::check_mirrored<<<grid(stream, edges.len()), THREADS>>>(
+                    edges, &rooting.parent, &mut self.mirrored, &mut self.status
+                ))?;
+            }
+            if read(stream, &self.status)?.unmirrored > 0 {
+                return Ok(false);
+            }
+            clock.end("mirror", m_bytes + n_bytes)?;
+        }
+        rooting.trees = trees;
+        Ok(true)
+    }
+
+    /// Counts the trees, and finds out whether all edges are there in both directions. Returns nothing if the counts are
+    /// not those of a forest.
+    fn check_edges(
+        &mut self,
+        stream: &Stream,
+        n: usize,
+        edges: &Buffer<I32x2>,
+        roots: Roots<&Buffer<i32>>,
+    ) -> Result<Option<(usize, bool)>, TreeError> {
         let m = edges.len();
         if m >= 2 * n.max(1) {
-            return Ok(false);
+            return Ok(None);
         }
         stream.fill_zero(&mut self.status)?;
         // SAFETY: blocks are whole warps, and the status is a buffer's only element.
         unsafe { launch!(stream, edges::check<<<grid(stream, m), THREADS>>>(edges, n as u32, &mut self.status))? };
         let status = read(stream, &self.status)?;
         if status.bad > 0 {
-            return Ok(false);
+            return Ok(None);
         }
         self.labels.ensure(n)?;
         let labels = match roots {
@@ -187,7 +214,7 @@ impl Rooter {
             Roots::Each => match self.components.label(stream, edges, &mut self.labels) {
                 Ok(_) => &self.labels,
                 Err(EdgeError::Device(error)) => return Err(error.into()),
-                Err(_) => return Ok(false),
+                Err(_) => return Ok(None),
             },
         };
         self.numbers.ensure(n)?;
@@ -196,31 +223,36 @@ impl Rooter {
         let trees = read(stream, self.scan.total())? as usize;
         let mirrored = m > 0 && status.difference == 0 && status.ascending as usize * 2 == m;
         let kept = if mirrored { m / 2 } else { m };
-        if kept + trees != n {
-            return Ok(false);
-        }
-        rooting.ensure(n)?;
-        if n == 0 {
-            return Ok(true);
-        }
-        let (n_bytes, m_bytes) = (4 * n as u64, 8 * m as u64);
-        clock.end("check", m_bytes + 4 * n_bytes)?;
-        let all = edges;
+        Ok((kept + trees == n).then_some((trees, mirrored)))
+    }
+
+    /// Makes the list of the Euler tour; returns the number of arcs, the first root's element. Of mirrored edges it keeps
+    /// those that ascend. The labels are the rooter's unless others are given.
+    fn link_edges(
+        &mut self,
+        clock: &mut Clock<'_>,
+        stream: &Stream,
+        n: usize,
+        edges: &Buffer<I32x2>,
+        (trees, mirrored): (usize, bool),
+        labels: Option<&Buffer<i32>>,
+    ) -> Result<usize, TreeError> {
+        let m = edges.len();
         let edges = if mirrored {
             self.keys.ensure(m)?;
-            self.kept.ensure(kept)?;
-            launch!(stream, edges::ascending<<<grid(stream, m), THREADS>>>(all, &mut self.keys))?;
+            self.kept.ensure(m / 2)?;
+            launch!(stream, edges::ascending<<<grid(stream, m), THREADS>>>(edges, &mut self.keys))?;
             exclusive_scan_in_place(stream, &mut self.keys, &mut self.scan)?;
             // SAFETY: as many edges ascend as were counted.
-            unsafe { launch!(stream, edges::keep_ascending<<<grid(stream, m), THREADS>>>(all, &self.keys, &mut self.kept))? };
+            unsafe { launch!(stream, edges::keep_ascending<<<grid(stream, m), THREADS>>>(edges, &self.keys, &mut self.kept))? };
             &self.kept
         } else {
-            all
+            edges
         };
 
         // The arcs in order of their sources.
-        let arcs = 2 * kept;
-        let arc_bytes = 4 * arcs as u64;
+        let arcs = 2 * edges.len();
+        let (n_bytes, arc_bytes) = (4 * n as u64, 4 * arcs as u64);
         self.keys.ensure(arcs)?;
         launch!(stream, edges::sources<<<grid(stream, arcs), THREADS>>>(edges, &mut self.keys))?;
         sort(stream, &self.keys, bits(n - 1), &mut self.sort)?;
@@ -229,7 +261,7 @@ impl Rooter {
         self.firsts.ensure(n)?;
         self.next.ensure(2 * n)?;
         stream.fill(&mut self.firsts, -1)?;
-        let (keys, order) = (self.sort.keys(), self.sort.order());
+        let (keys, order, labels) = (self.sort.keys(), self.sort.order(), labels.unwrap_or(&self.labels));
         // SAFETY: sources are below n, and the labels have as many roots as were counted, so that there are two
         // elements for each edge and each root, 2 n in all. Blocks are whole warps.
         unsafe {
@@ -239,7 +271,7 @@ impl Rooter {
                 &self.roots, labels, &self.firsts, arcs as u32, &mut self.next, &mut self.status
             ))?;
         }
-        // The positions' memory holds the twins before.
+        // The memory of the positions first holds the twins.
         self.positions.ensure(arcs)?;
         self.successors.ensure(arcs)?;
         launch!(stream, edges::link<<<grid(stream, arcs), THREADS>>>(
@@ -247,46 +279,30 @@ impl Rooter {
         ))?;
         self.ranker.permute(stream, &self.positions, &self.successors, &mut self.next).map_err(of_device)?;
         clock.end("links", 10 * arc_bytes + 6 * n_bytes)?;
-        if !self.rank(stream, arcs as i32)? {
-            return Ok(false);
-        }
-        clock.end("ranks", 4 * n_bytes)?;
-        if read(stream, &self.status)?.loose > 0 {
-            return Ok(false);
-        }
+        Ok(arcs)
+    }
 
+    /// Numbers the vertices by the positions of the tour over `edges`, or over the ones that were kept.
+    fn number_edges(
+        &mut self,
+        stream: &Stream,
+        n: usize,
+        edges: Option<&Buffer<I32x2>>,
+        rooting: &mut Rooting,
+    ) -> Result<(), TreeError> {
         self.mark(stream)?;
-        let grid_n = grid(stream, n);
         let [child, up, first, last] = &mut self.families;
         for buffer in [&mut *child, &mut *up, &mut *first, &mut *last] {
             buffer.ensure(n)?;
         }
-        let edges = if mirrored { &self.kept } else { all };
-        launch!(stream, tour::of_edges<<<grid_n, THREADS>>>(
-            edges, &self.roots, &self.positions, &mut *child, &mut *up, &mut *first, &mut *last
+        launch!(stream, tour::of_edges<<<grid(stream, n), THREADS>>>(
+            edges.unwrap_or(&self.kept), &self.roots, &self.positions, &mut *child, &mut *up, &mut *first, &mut *last
         ))?;
         let Rooting { parent, preorder, size, depth, .. } = rooting;
         for (values, of_vertices) in [(up, &mut *parent), (first, &mut *preorder), (last, &mut *size)] {
             self.ranker.permute(stream, child, values, of_vertices).map_err(of_device)?;
         }
-        launch!(stream, tour::of_visits<<<grid_n, THREADS>>>(&self.entered, preorder, size, depth))?;
-        clock.end("numbers", 2 * n_bytes + 8 * kept as u64 + 29 * n_bytes)?;
-        if mirrored {
-            self.mirrored.ensure(n.div_ceil(32))?;
-            stream.fill_zero(&mut self.mirrored)?;
-            // SAFETY: all edges are of vertices, for each of which there is a bit.
-            unsafe {
-                launch!(stream, edges::check_mirrored<<<grid(stream, m), THREADS>>>(
-                    all, &*parent, &mut self.mirrored, &mut self.status
-                ))?;
-            }
-            if read(stream, &self.status)?.unmirrored > 0 {
-                return Ok(false);
-            }
-            clock.end("mirror", m_bytes + n_bytes)?;
-        }
-        rooting.trees = trees;
-        Ok(true)
+        Ok(launch!(stream, tour::of_visits<<<grid(stream, n), THREADS>>>(&self.entered, preorder, size, depth))?)
     }
 
     /// Roots a forest from the parent of each vertex, -1 for roots: of one tree where `root` is given, else any number.
@@ -427,8 +443,4 @@ fn bits(most: usize) -> u32 {
 /// The bytes that sorting by keys of so many bits moves.
 fn sort_bytes(keys: usize, bits: u32) -> u64 {
     keys as u64 * (24 * u64::from(bits.div_ceil(8).max(1)) - 4)
-}
-
-pub(super) fn same_length(what: &'static str, found: usize, expected: usize) -> Result<(), TreeError> {
-    if found == expected { Ok(()) } else { Err(TreeError::Length { what, found, expected }) }
 }

@@ -2,7 +2,10 @@
 
 use gpu_kernels::trees::sums;
 
-use super::{Rooting, TreeError, rooter::same_length};
+use super::{
+    error::{TreeError, same_length},
+    rooting::Rooting,
+};
 use crate::{
     collectives::{self, ScanWorkspace, exclusive_scan_in_place},
     components::{THREADS, grid},

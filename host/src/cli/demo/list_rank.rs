@@ -4,11 +4,11 @@ use std::time::Instant;
 
 use warpsmith::{
     device::Backend,
-    list_rank::{ListRanker, Options, Strategy, generate},
+    list_rank::{ListRanker, Options, Strategy, generate, verify},
 };
 
 use super::{Checked, Row, Setting, compare};
-use crate::cli::{failure::Failure, format, list_rank::verify};
+use crate::cli::{failure::Failure, format};
 
 /// Ranks one random list by each strategy, sums weights along it, and ranks it cut into a forest.
 pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
@@ -37,7 +37,7 @@ pub fn section(setting: &Setting) -> Result<Vec<Row>, Failure> {
         },
         |_| {},
     );
-    walked.map_err(Failure::Verification)?;
+    walked.map_err(|wrong| Failure::Verification(wrong.to_string()))?;
     let mut rows = vec![row("sequential walk, one core of the host", 1e3 * start.elapsed().as_secs_f64(), Checked::Reference)];
     drop(spinner);
 

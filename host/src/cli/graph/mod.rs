@@ -6,27 +6,18 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use cuda_std::I32x2;
-use serde::Serialize;
 use warpsmith::{
-    device::{Backend, Buffer, Device, DeviceError, Stream},
-    graph::{Components, Connectivity, EdgeList, Found, GraphError, places, repeats},
+    device::{Buffer, DeviceError},
+    graph::{Components, Connectivity, EdgeList, Found, GraphError, indices_of, repeats},
+    list_rank::StepTime,
 };
 
 use super::{
-    Global, count, edges,
+    Global, count,
+    edges::{Findings, RunArgs, Task},
     failure::Failure,
-    format,
     output::{Arrays, Column, Files},
-    progress::Progress,
-    repeat, size, terminal,
 };
-
-/// The most runs.
-const MOST_RUNS: usize = 100_000;
-
-/// Bytes for each vertex and each edge on the device, about.
-const VERTEX_BYTES: usize = 200;
-const EDGE_BYTES: usize = 16;
 
 /// Options of `graph`.
 #[derive(Args, Debug)]
@@ -41,7 +32,7 @@ const EDGE_BYTES: usize = 16;
         warpsmith graph bridges USA-road-d.NY.gr --output bridges.npz\n  \
         warpsmith graph bcc edges.npy --output folder --json"
 )]
-pub struct Arguments {
+pub struct GraphArgs {
     #[command(subcommand)]
     command: Command,
 }
@@ -70,7 +61,7 @@ enum Command {
     /// loops. `points`, the articulation points, ascending.
     Bcc(Input),
     /// Draw a graph at random, to try the others
-    Random(random::Arguments),
+    Random(random::GraphRandomArgs),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -92,52 +83,12 @@ struct Input {
     /// Write the arrays: into an archive (.npz), or as .npy files into a folder
     #[arg(long, value_name = "PATH")]
     output: Option<PathBuf>,
-    /// Measure so many runs after one warm-up; the steps of the one of median time are shown
-    #[arg(long, value_name = "R", value_parser = count::up_to(MOST_RUNS), allow_negative_numbers = true)]
-    repeat: Option<usize>,
-    /// Print one JSON object instead of tables; times in ms
-    #[arg(long)]
-    json: bool,
-}
-
-/// A step, its time in ms, and the bytes that it moves at least.
-#[derive(Clone, Serialize)]
-struct Step {
-    name: &'static str,
-    ms: f64,
-    bytes: u64,
-}
-
-/// What a run finds: in words and for JSON, and how long it took.
-struct Made {
-    counts: Vec<(&'static str, &'static str, usize)>,
-    steps: Vec<Step>,
-}
-
-#[derive(Serialize)]
-struct Object<'a> {
-    system: &'static str,
-    result: &'a str,
-    backend: String,
-    device: &'a str,
-    input: String,
-    vertices: usize,
-    edges: usize,
-    /// How many edges repeat others, if that is known.
-    repeats: Option<usize>,
-    /// Whether edges between the same two vertices are one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    arcs: Option<bool>,
-    #[serde(flatten)]
-    counts: serde_json::Map<String, serde_json::Value>,
-    runs: Option<usize>,
-    #[serde(skip_serializing_if = "<[Step]>::is_empty")]
-    steps: &'a [Step],
-    output: Option<String>,
+    #[command(flatten)]
+    run: RunArgs,
 }
 
 /// Runs the command.
-pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(global: &Global, arguments: &GraphArgs) -> Result<(), Failure> {
     match &arguments.command {
         Command::Components(input) => Job::prepare(global, "components", input, &["labels"])?.components(),
         Command::Bridges { input, double } => {
@@ -150,16 +101,12 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// What is to be done.
+/// A graph to work on.
 struct Job<'a> {
-    name: &'static str,
-    input: &'a Input,
-    progress: Progress,
-    device: Device,
-    stream: Stream,
+    task: Task<'a>,
     graph: EdgeList,
     edges: Buffer<I32x2>,
-    /// How many repeat others, if there was the memory to find out.
+    /// The number of edges that repeat others, if there was the memory to find out.
     repeats: Option<usize>,
     output: Option<Arrays>,
 }
@@ -168,150 +115,97 @@ impl<'a> Job<'a> {
     fn prepare(global: &Global, name: &'static str, input: &'a Input, arrays: &'static [&'static str]) -> Result<Self, Failure> {
         let mut files = Files::reading([&input.edges]);
         let output = input.output.as_deref().map(|path| Arrays::prepare(&mut files, path, arrays)).transpose()?;
-        let progress = Progress::new(input.json || global.verbose > 0);
-        let device = global.open()?;
-        let graph = edges::read(&input.edges, input.vertices, progress)?;
-        if device.backend() == Backend::Cpu {
-            let bytes = VERTEX_BYTES * graph.vertices + EDGE_BYTES * graph.edges.len();
-            size::check_memory(format::counted(graph.vertices, "vertex", "vertices"), bytes as f64)?;
-        }
-        let stream = device.stream()?;
-        let edges = graph.upload(&device)?;
-        let repeats = match repeats(&stream, &edges) {
+        let task = Task::new(global, ["graph", name], &input.edges, &input.run)?;
+        let graph = task.edges(input.vertices)?;
+        let edges = graph.upload(&task.device)?;
+        let repeats = match repeats(&task.stream, &edges) {
             Ok(repeats) => Some(repeats),
             Err(DeviceError::OutOfMemory { .. }) => None,
             Err(error) => return Err(error.into()),
         };
-        Ok(Job { name, input, progress, device, stream, graph, edges, repeats, output })
+        Ok(Job { task, graph, edges, repeats, output })
     }
 
     fn components(self) -> Result<(), Failure> {
-        let edges = &self.edges;
-        let mut labels = self.device.alloc(self.graph.vertices)?;
-        let mut components = Components::new(&self.device)?;
-        let made = self.repeat(|| {
-            let mut found = None;
-            let ms = self.stream.time(|stream| {
-                found = Some(components.label(stream, edges, &mut labels)?);
+        let (n, m) = (self.graph.vertices, self.edges.len());
+        let mut labels = self.task.device.alloc(n)?;
+        let mut components = Components::new(&self.task.device)?;
+        let findings = self.task.repeat(m, || {
+            let mut found = Found { count: 0, loops: 0 };
+            let step = StepTime::of(&self.task.stream, "components", 8 * (m + n), |stream| {
+                found = components.label(stream, &self.edges, &mut labels)?;
                 Ok::<_, GraphError>(())
             })?;
-            let bytes = 8 * self.graph.edges.len() as u64 + 8 * self.graph.vertices as u64;
-            let counts = found.map_or_else(Vec::new, |found| counts(found).to_vec());
-            Ok(Made { counts, steps: vec![Step { name: "components", ms, bytes }] })
+            Ok::<_, Failure>(self.findings(found, [], vec![step]))
         })?;
-        self.finish(&made, None, || Ok([self.stream.download_vec(&labels)?].into()))
+        self.finish(&findings, None, || Ok([self.task.stream.download_vec(&labels)?].into()))
     }
 
     fn bridges(self) -> Result<(), Failure> {
-        let edges = &self.edges;
-        let (mut labels, mut bridges) = (self.device.alloc(self.graph.vertices)?, self.device.alloc(edges.len())?);
-        let mut connectivity = Connectivity::new(&self.device, true)?;
-        let made = self.repeat(|| {
-            let made = connectivity.bridges(&self.stream, edges, self.graph.arcs, &mut labels, &mut bridges)?;
+        let Task { device, stream, .. } = &self.task;
+        let (mut labels, mut bridges) = (device.alloc(self.graph.vertices)?, device.alloc(self.edges.len())?);
+        let mut connectivity = Connectivity::new(device, true)?;
+        let findings = self.task.repeat(self.edges.len(), || {
+            let made = connectivity.bridges(stream, &self.edges, self.graph.arcs, &mut labels, &mut bridges)?;
             let more = [("bridges", "bridges", made.bridges), ("parts", "2-edge-connected components", made.parts())];
-            Ok(Made { counts: [&counts(made.found)[..], &more].concat(), steps: steps(&made.steps) })
+            Ok::<_, Failure>(self.findings(made.found, more, made.steps))
         })?;
-        self.finish(&made, Some(self.graph.arcs), || {
-            Ok([places(&self.stream.download_vec(&bridges)?), self.stream.download_vec(&labels)?].into())
+        self.finish(&findings, Some(self.graph.arcs), || {
+            Ok([indices_of(&stream.download_vec(&bridges)?), stream.download_vec(&labels)?].into())
         })
     }
 
     fn biconnected(self) -> Result<(), Failure> {
-        let edges = &self.edges;
-        let (mut labels, mut points) = (self.device.alloc(edges.len())?, self.device.alloc(self.graph.vertices)?);
-        let mut connectivity = Connectivity::new(&self.device, true)?;
-        let made = self.repeat(|| {
-            let made = connectivity.biconnected(&self.stream, edges, &mut labels, &mut points)?;
-            let more =
-                [("biconnected", "biconnected components", made.components), ("points", "articulation points", made.points)];
-            Ok(Made { counts: [&counts(made.found)[..], &more].concat(), steps: steps(&made.steps) })
+        let Task { device, stream, .. } = &self.task;
+        let (mut labels, mut points) = (device.alloc(self.edges.len())?, device.alloc(self.graph.vertices)?);
+        let mut connectivity = Connectivity::new(device, true)?;
+        let findings = self.task.repeat(self.edges.len(), || {
+            let made = connectivity.biconnected(stream, &self.edges, &mut labels, &mut points)?;
+            let components = ("biconnected", "biconnected components", made.components);
+            let more = [components, ("points", "articulation points", made.points)];
+            Ok::<_, Failure>(self.findings(made.found, more, made.steps))
         })?;
-        self.finish(&made, None, || Ok([self.stream.download_vec(&labels)?, places(&self.stream.download_vec(&points)?)].into()))
+        self.finish(&findings, None, || Ok([stream.download_vec(&labels)?, indices_of(&stream.download_vec(&points)?)].into()))
     }
 
-    /// One run, or a warm-up and as many as are asked for; gives what that of median time has made.
-    fn repeat(&self, run: impl FnMut() -> Result<Made, GraphError>) -> Result<Made, Failure> {
-        let _work = self.progress.spinner(self.graph.edges.len(), format!("{} on {}", self.name, self.device));
-        let mut made = repeat::median(self.input.repeat, run, Made::total_ms)?;
-        if self.input.repeat.is_none() {
-            made.steps.clear();
-        }
-        Ok(made)
+    fn findings<const N: usize>(
+        &self,
+        found: Found,
+        more: [(&'static str, &'static str, usize); N],
+        steps: Vec<StepTime>,
+    ) -> Findings {
+        let mut counts = vec![
+            ("vertices", "vertices", Some(self.graph.vertices)),
+            ("edges", "edges", Some(self.graph.edges.len())),
+            ("repeats", "of these, repeating others", self.repeats),
+            ("loops", "of these, loops", Some(found.loops)),
+            ("components", "components", Some(found.count)),
+        ];
+        counts.extend(more.map(|(key, what, count)| (key, what, Some(count))));
+        Findings { counts, steps }
     }
 
-    /// Writes the arrays, and says what was found.
+    /// Writes the arrays, and prints what was found.
     fn finish(
         &self,
-        made: &Made,
+        findings: &Findings,
         arcs: Option<bool>,
         arrays: impl FnOnce() -> Result<Vec<Vec<i32>>, Failure>,
     ) -> Result<(), Failure> {
+        let edges = self.graph.edges.len();
         if let Some(output) = &self.output {
             let arrays = arrays()?;
-            let _work = self.progress.spinner(self.graph.edges.len(), "writing");
+            let _work = self.task.progress.spinner(edges, "writing");
             output.write(&arrays.iter().map(|array| Column::I32(array)).collect::<Vec<_>>())?;
         }
-        let (vertices, edges) = (self.graph.vertices, self.graph.edges.len());
-        let (input, output) =
-            (self.input.edges.display().to_string(), self.output.as_ref().map(|output| output.name().display()));
-        if self.input.json {
-            return terminal::print_json(&Object {
-                system: "graph",
-                result: self.name,
-                backend: self.device.backend().to_string(),
-                device: self.device.name(),
-                input,
-                vertices,
-                edges,
-                repeats: self.repeats,
-                arcs,
-                counts: made.counts.iter().map(|&(name, _, count)| (name.to_owned(), count.into())).collect(),
-                runs: self.input.repeat,
-                steps: &made.steps,
-                output: output.map(|output| output.to_string()),
-            });
-        }
-        terminal::print(format_args!("graph {}: {input} on {}", self.name, self.device))?;
-        let mut table = terminal::table(["what", "count"], 1..2);
-        let repeats = self.repeats.map(|repeats| ("", "of these, repeating others", repeats));
-        for (_, what, count) in
-            [("", "vertices", vertices), ("", "edges", edges)].into_iter().chain(repeats).chain(made.counts.clone())
-        {
-            table.add_row([what.to_owned(), format::grouped(count)]);
-        }
-        terminal::print(table)?;
-        let twice = made
-            .counts
-            .iter()
-            .any(|&(name, _, loops)| name == "loops" && self.repeats.map(|repeats| 2 * repeats) == Some(edges - loops));
-        match arcs {
-            Some(true) => {
-                terminal::print("Edges between the same two vertices count as one (--double apart: as edges of their own).")?
+        let loops = findings.counts.iter().find_map(|&(key, _, count)| count.filter(|_| key == "loops")).unwrap_or(0);
+        let note = match arcs {
+            Some(true) => Some("Edges between the same two vertices count as one (--double apart: as edges of their own)."),
+            Some(false) if edges > 0 && self.repeats.map(|repeats| 2 * repeats) == Some(edges - loops) => {
+                Some("Each edge is there twice. If they are its two directions, use --double one.")
             }
-            Some(false) if twice && edges > 0 => {
-                terminal::print("Each edge is there twice. If they are its two directions, use --double one.")?
-            }
-            _ => {}
-        }
-        if let Some(runs) = self.input.repeat {
-            terminal::print(terminal::steps(made.steps.iter().map(|step| (step.name, step.ms, step.bytes))))?;
-            let runs = repeat::in_words(runs);
-            terminal::print(format_args!("{runs} after a warm-up: {}.", format::rate(edges, made.total_ms(), "edges")))?;
-        }
-        output.map_or(Ok(()), |output| terminal::print(format_args!("Written: {output}")))
+            _ => None,
+        };
+        self.task.print(findings, (arcs, note), (edges, "edges"), self.output.as_ref().map(Arrays::name))
     }
-}
-
-impl Made {
-    fn total_ms(&self) -> f64 {
-        self.steps.iter().map(|step| step.ms).sum()
-    }
-}
-
-fn counts(found: Found) -> [(&'static str, &'static str, usize); 2] {
-    [("loops", "of these, loops", found.loops), ("components", "components", found.count)]
-}
-
-fn steps(steps: &[warpsmith::list_rank::StepTime]) -> Vec<Step> {
-    steps.iter().map(|step| Step { name: step.name, ms: step.ms, bytes: step.bytes }).collect()
 }

@@ -17,7 +17,7 @@ use crate::cli::{
 
 /// Options of `graph random`.
 #[derive(Args, Debug)]
-pub struct Arguments {
+pub struct GraphRandomArgs {
     /// What it looks like
     #[arg(long, value_enum, default_value_t = Kind::Streets)]
     kind: Kind,
@@ -52,7 +52,7 @@ enum Kind {
 }
 
 #[derive(Serialize)]
-struct Object {
+struct GraphRandomReport {
     system: &'static str,
     vertices: usize,
     edges: usize,
@@ -60,7 +60,7 @@ struct Object {
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Failure> {
+pub fn run(arguments: &GraphRandomArgs, quiet: bool) -> Result<(), Failure> {
     let n = arguments.vertices as usize;
     if !(0.0..=1.0).contains(&arguments.missing) {
         return Err(Failure::error(format_args!("--missing must be from 0 to 1, and is {}", arguments.missing)));
@@ -86,7 +86,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Failure> {
     drop(work);
     let output = arguments.output.display().to_string();
     if arguments.json {
-        return terminal::print_json(&Object { system: "graph", vertices, edges: edges.len(), output });
+        return terminal::print_json(&GraphRandomReport { system: "graph", vertices, edges: edges.len(), output });
     }
     let (vertices, edges) = (format::counted(vertices, "vertex", "vertices"), format::counted(edges.len(), "edge", "edges"));
     terminal::print(format_args!("Written: {output} ({vertices}, {edges})"))

@@ -9,7 +9,6 @@ use warpsmith::design_rules::{
     learn::tree::{Criterion, Size},
 };
 
-use super::explore::parse_percent;
 use crate::cli::failure::Failure;
 
 /// Options of commands that learn.
@@ -126,4 +125,13 @@ impl<'a> Origin<'a> {
             space: about.space.as_deref(),
         }
     }
+}
+
+/// Reads a percentage above 0.
+pub fn parse_percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim_end().parse();
+    number
+        .ok()
+        .filter(|&percent: &f64| percent > 0.0 && percent <= 100.0)
+        .ok_or_else(|| "not a percentage above 0, and at most 100".to_owned())
 }

@@ -5,7 +5,6 @@ mod count;
 mod draw;
 mod emit;
 mod explore;
-mod explored;
 mod learn;
 mod learning;
 mod offline;
@@ -13,7 +12,6 @@ mod platform;
 mod program;
 mod report;
 mod schema;
-mod session;
 mod study;
 
 use clap::{Args, Subcommand};
@@ -49,7 +47,7 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     #[command(about = "Measure schedules of a program: search for those that matter, or all")]
-    Explore(explore::Arguments),
+    Explore(explore::ExploreArgs),
     #[command(about = "Count the schedules of a program, or list them")]
     Count(count::Arguments),
     #[command(about = "Check a program's file, and schedules of it")]

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use warpsmith::design_rules::{About, Dag, external, offline, schedule::check_streams};
+use warpsmith::design_rules::{About, Dag, external, offline, schedule::check_streams, search::SearchMethod};
 
-use super::{explore::Search, program::Choice};
+use super::program::Choice;
 use crate::cli::{failure::Failure, output::Files, terminal};
 
 /// Options of `rules next`.
@@ -70,8 +70,8 @@ struct Settings {
     #[arg(long, value_name = "S")]
     streams: Option<usize>,
     /// How to choose schedules
-    #[arg(long, value_enum, default_value_t = Search::Surrogate)]
-    search: Search,
+    #[arg(long, value_enum, default_value_t = SearchMethod::Surrogate)]
+    search: SearchMethod,
     /// Seed of all that is random
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use warpsmith::{
     design_rules::{
         Platform,
-        platform::{Group, Setup, Staging},
+        platform::{Group, Setup, Staging, Statistic},
         programs::{halo::HeatStep, spmv::Multiplication},
         schedule::check_streams,
         sim::{Machine, SimPlatform, Workload, halo::HaloModel, spmv::SpmvModel},
@@ -57,8 +57,8 @@ pub struct Place {
     #[arg(long, value_enum, default_value_t = Statistic::Median)]
     statistic: Statistic,
     /// Where messages lie while they are sent and received
-    #[arg(long, value_enum, default_value_t = Memory::Auto)]
-    staging: Memory,
+    #[arg(long, value_enum, default_value_t = Staging::Auto)]
+    staging: Staging,
     /// What things cost on the simulated machine [default: one host with 4 H200s, without noise, as --staging says]
     #[arg(long, value_name = "FILE.JSON")]
     pub machine: Option<PathBuf>,
@@ -72,48 +72,6 @@ pub enum Kind {
     Cpu,
     /// A simulated machine
     Sim,
-}
-
-/// A statistic of invocations; ranks are judged by the slowest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Statistic {
-    /// Their mean, as in the paper
-    Mean,
-    /// Their median
-    Median,
-    /// Their 10th percentile: what it takes when little else goes on
-    Low,
-}
-
-impl From<Statistic> for warpsmith::design_rules::platform::Statistic {
-    fn from(statistic: Statistic) -> Self {
-        match statistic {
-            Statistic::Mean => Self::Mean,
-            Statistic::Median => Self::Median,
-            Statistic::Low => Self::Low,
-        }
-    }
-}
-
-/// Where messages lie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Memory {
-    /// In the GPU's memory where ranks can send that (threads with GPUs, a CUDA-aware MPI), else in the host's
-    Auto,
-    /// In page-locked memory of the host
-    Host,
-    /// In the GPU's memory
-    Device,
-}
-
-impl From<Memory> for Staging {
-    fn from(memory: Memory) -> Self {
-        match memory {
-            Memory::Auto => Self::Auto,
-            Memory::Host => Self::Host,
-            Memory::Device => Self::Device,
-        }
-    }
 }
 
 /// Reads a number above 0.
@@ -173,11 +131,11 @@ pub fn open_platform(
             .inspect_err(|failure| processes.abort(&failure.to_string()))?
             .swap_remove(0);
         let platform = open_processes(processes, &device, &*setup, streams)?;
-        let judged = |group: Group| Box::new(group.with_statistic(place.statistic.into()));
+        let judged = |group: Group| Box::new(group.with_statistic(place.statistic));
         return Ok(platform.map(|group| Opened { platform: judged(group), input }));
     }
     let devices: Vec<_> = devices(global, place, None)?.into_iter().cycle().take(place.ranks()).collect();
-    let group = Group::threads(&devices, setup, streams)?.with_statistic(place.statistic.into());
+    let group = Group::threads(&devices, setup, streams)?.with_statistic(place.statistic);
     Ok(Some(Opened { platform: Box::new(group), input }))
 }
 
@@ -224,15 +182,15 @@ impl Input {
     }
 
     /// The program's model on this many ranks, with messages there, and what it works on.
-    pub fn model(&self, choice: &Choice, ranks: usize, staging: Memory) -> Result<(Box<dyn Workload>, String), Failure> {
+    pub fn model(&self, choice: &Choice, ranks: usize, staging: Staging) -> Result<(Box<dyn Workload>, String), Failure> {
         self.check(choice)?;
         Ok(match &choice.program {
             Program::File(path) => return Err(unknown(path)),
             Program::Spmv => {
                 let (matrix, input) = matrix(self.matrix.as_deref())?;
-                (Box::new(SpmvModel::new(Traffic::new(&matrix, ranks)?).with_staging(staging.into())), input)
+                (Box::new(SpmvModel::new(Traffic::new(&matrix, ranks)?).with_staging(staging)), input)
             }
-            Program::Halo => (Box::new(HaloModel::new(ranks, self.cells())?.with_staging(staging.into())), self.halo()),
+            Program::Halo => (Box::new(HaloModel::new(ranks, self.cells())?.with_staging(staging)), self.halo()),
         })
     }
 }
@@ -254,7 +212,7 @@ impl Place {
             (self.platform.is_some(), "--platform"),
             (self.ranks.is_some(), "--ranks"),
             (self.statistic != Statistic::Median, "--statistic"),
-            (self.staging != Memory::Auto, "--staging"),
+            (self.staging != Staging::Auto, "--staging"),
         ];
         match given.into_iter().find(|(given, _)| *given) {
             Some((_, option)) => {
@@ -271,7 +229,7 @@ impl Place {
 
 /// A simulated machine with the program's model.
 fn simulated(choice: &Choice, place: &Place, seed: u64) -> Result<Opened, Failure> {
-    let default = if place.staging == Memory::Device { Machine::h200_node_direct() } else { Machine::h200_node() };
+    let default = if place.staging == Staging::Device { Machine::h200_node_direct() } else { Machine::h200_node() };
     let machine = place.machine.as_deref().map_or(Ok(default), read_machine)?;
     let (workload, input) = place.input.model(choice, place.ranks(), place.staging)?;
     let platform = SimPlatform::new(&*workload, machine)?.with_seed(seed);
@@ -280,7 +238,7 @@ fn simulated(choice: &Choice, place: &Place, seed: u64) -> Result<Opened, Failur
 
 /// The program for real, and what it works on.
 fn setup(choice: &Choice, Place { input, staging, .. }: &Place) -> Result<(Arc<dyn Setup>, String), Failure> {
-    let staging = (*staging).into();
+    let staging = *staging;
     Ok(match &choice.program {
         Program::File(path) => return Err(unknown(path)),
         Program::Spmv => {
@@ -310,7 +268,7 @@ fn devices(global: &Global, place: &Place, processes: Option<&dyn Communicator>)
         Some(ranks) => vec![processes::device(&global, ranks)?],
         None => global.open_at_most(u32::try_from(place.ranks()).unwrap_or(u32::MAX))?,
     };
-    if place.staging == Memory::Device && devices.iter().any(|device| device.backend() == Backend::Cpu) {
+    if place.staging == Staging::Device && devices.iter().any(|device| device.backend() == Backend::Cpu) {
         return Err(Failure::error("--staging device is for GPUs: the CPU has one memory"));
     }
     Ok(devices)

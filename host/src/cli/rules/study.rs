@@ -6,13 +6,11 @@ use clap::Args;
 use serde::Serialize;
 use warpsmith::design_rules::{
     Runs, program_of,
+    search::SearchMethod,
     study::{NEAR, Repeated, Spread, Study},
 };
 
-use super::{
-    explore::Search,
-    learning::{Learning, Origin},
-};
+use super::learning::{Learning, Origin};
 use crate::cli::{
     Global,
     draw::{
@@ -53,8 +51,8 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     seeds: u64,
     /// Which searches
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Search::Surrogate, Search::Mcts, Search::Random])]
-    search: Vec<Search>,
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [SearchMethod::Surrogate, SearchMethod::Mcts, SearchMethod::Random])]
+    search: Vec<SearchMethod>,
     /// Runs of a second measurement of the same schedules: how near searches get to the fastest is judged by it
     #[arg(long, value_name = "SECOND.CSV")]
     judge: Option<PathBuf>,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::design_rules::{About, Dag, DagBuilder, Kind, Platform, RulesError, Runs, Schedule, Timeline, dag};
+use crate::design_rules::{About, Dag, DagBuilder, Kind, Platform, RulesError, Runs, Schedule, Timeline, program};
 
 /// Times looked up among runs. The program is that of the runs.
 ///
@@ -109,7 +109,7 @@ pub fn program_of(about: &About) -> Result<Dag, RulesError> {
     let mut builder = Dag::builder(&about.program);
     for operation in operations.split(',') {
         builder = match operation.rsplit_once(':') {
-            Some((dag::END, "c")) => builder,
+            Some((program::END, "c")) => builder,
             Some((label, "c")) => labelled(builder, label, Kind::Cpu),
             Some((label, "g")) => labelled(builder, label, Kind::Gpu),
             _ => return Err(wrong()),
@@ -142,7 +142,7 @@ mod tests {
     fn programs_from_their_signatures() {
         let choice = Dag::builder("c").gpu("b").alternative("a", "x", Kind::Cpu).part("a", "y", "p", Kind::Gpu);
         let choice = choice.part("a", "y", "q", Kind::Cpu).edge("a=y/p", "a=y/q").edge("b", "a").build().unwrap();
-        for dag in [programs::spmv::dag(), programs::halo::dag(), programs::pipeline::dag(3).unwrap(), choice] {
+        for dag in [programs::spmv::dag(), programs::halo::dag(), choice] {
             assert_eq!(program_of(&About::program(&dag)).unwrap(), dag);
         }
         for signature in ["", "a:g", "a:g,end:c a>b", "a:x,end:c a>end", "a:g,end:c", "a:g,end:c a-end", "end:c,a:g a>end"] {

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::super::RulesError;
-use super::super::dag::Dag;
 use super::prefix::State;
 use super::{Prefix, Schedule, Step};
+use crate::design_rules::RulesError;
+use crate::design_rules::program::Dag;
 
 /// All schedules of a program on this many streams, in lexicographic order of their steps; nothing is kept but the
 /// current one's.

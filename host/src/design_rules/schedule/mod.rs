@@ -1,15 +1,18 @@
 //! One way to run a program: the order of its operations, their streams, and the synchronisation that this takes.
 
+pub mod emit;
 mod enumerate;
 mod prefix;
+mod traversal;
 
 use std::fmt;
 
-use super::RulesError;
-use super::dag::{Dag, Kind, OpId};
+use crate::design_rules::RulesError;
+use crate::design_rules::program::{Dag, Kind, OpId};
 
 pub use enumerate::{Schedules, count};
 pub use prefix::Prefix;
+pub use traversal::{NamedStep, Traversal};
 
 /// The most streams that a schedule may use.
 pub const MAX_STREAMS: usize = 8;
@@ -142,7 +145,7 @@ impl Schedule {
         Schedule { steps }
     }
 
-    /// Its steps in order. The last is the CPU operation [`END`](super::dag::END).
+    /// Its steps in order. The last is the CPU operation [`END`](crate::design_rules::program::END).
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }

@@ -1,8 +1,8 @@
 //! The sequential decision problem: what may come next.
 
-use super::super::RulesError;
-use super::super::dag::{Dag, Kind, MAX_OPERATIONS, OpId, bits};
 use super::{MAX_STREAMS, Schedule, Step, check_streams};
+use crate::design_rules::RulesError;
+use crate::design_rules::program::{Dag, Kind, MAX_OPERATIONS, OpId, bits};
 
 /// How many bits the stream of an operation takes in a state: 0 is none.
 const STREAM_BITS: usize = 4;

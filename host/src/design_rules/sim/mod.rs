@@ -58,7 +58,6 @@ use super::{Dag, RulesError, Step};
 use engine::Engine;
 use load::Load;
 use noise::Noise;
-pub(super) use noise::normals;
 use order::{Call, Order};
 use state::{Blocked, State};
 

@@ -9,7 +9,7 @@ use super::{DistributedError, group::Group, travel::Travel};
 use crate::{
     device::{Buffer, Stream},
     launch,
-    list_rank::ranker::{BLOCK, blocks},
+    list_rank::launches::{BLOCK, blocks},
 };
 
 /// How many elements send something at once.

@@ -1,5 +1,7 @@
 //! What can be wrong with a list over several ranks.
 
+#[cfg(feature = "files")]
+use crate::files::FileError;
 use crate::{device::DeviceError, ranks::RanksError};
 
 /// Why a distributed list could not be ranked. Elements are named by their index in the whole list; where several
@@ -13,6 +15,10 @@ pub enum DistributedError {
     /// Ranks can't reach each other, or another one failed.
     #[error(transparent)]
     Ranks(#[from] RanksError),
+    /// A file can't be read or written.
+    #[cfg(feature = "files")]
+    #[error(transparent)]
+    File(#[from] FileError),
     /// The ranks disagree on what is to be done.
     #[error("the ranks were not all given the same n, head and options")]
     Different,
@@ -127,6 +133,11 @@ pub enum DistributedError {
 impl DistributedError {
     /// Whether all ranks get it.
     pub fn is_shared(&self) -> bool {
-        !matches!(self, DistributedError::Device(_) | DistributedError::Ranks(_))
+        match self {
+            DistributedError::Device(_) | DistributedError::Ranks(_) => false,
+            #[cfg(feature = "files")]
+            DistributedError::File(_) => false,
+            _ => true,
+        }
     }
 }

@@ -35,6 +35,8 @@
 
 mod check;
 mod error;
+#[cfg(feature = "engine")]
+pub mod files;
 mod group;
 mod remainder;
 mod travel;
@@ -54,7 +56,7 @@ use travel::{Level, Rounds, Task, Travel};
 
 use super::{
     StepTime,
-    ranker::{BLOCK, blocks},
+    launches::{BLOCK, blocks},
 };
 use crate::{
     device::{Buffer, Device, DeviceError, Stream},
@@ -107,6 +109,7 @@ impl Default for Options {
 
 /// How a ranking went, on this rank.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Report {
     /// The number of elements on all ranks.
@@ -129,7 +132,7 @@ pub struct Report {
 impl Report {
     /// All steps together, in ms.
     pub fn total_ms(&self) -> f64 {
-        self.steps.iter().map(|step| step.ms).sum()
+        StepTime::total_ms(&self.steps)
     }
 }
 

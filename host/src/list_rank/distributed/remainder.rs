@@ -11,7 +11,7 @@ use crate::{
     launch,
     list_rank::{
         ListError, ListRanker, Options,
-        ranker::{BLOCK, blocks},
+        launches::{BLOCK, blocks},
     },
     ranks::RanksError,
 };

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     device::{Buffer, Device, DeviceError, Stream},
     launch,
-    list_rank::ranker::blocks,
+    list_rank::launches::blocks,
     ranks::RanksError,
 };
 

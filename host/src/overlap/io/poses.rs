@@ -39,6 +39,7 @@ impl PoseFile {
 
 /// How a file has poses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 pub enum PoseLayout {
     /// One packing: an array of shape (poses, 3), or text without packings.
     Single,

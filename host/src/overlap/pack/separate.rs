@@ -5,11 +5,7 @@ use gpu_kernels::overlap::{
     transform::SourceArgs,
 };
 
-use super::{
-    PackError,
-    lanes::{LaneReal, Limit},
-    problem::Problem,
-};
+use super::{PackError, limit::Limit, problem::Problem, real::LaneReal};
 use crate::{
     device::{Backend, Buffer, Device, Stream},
     launch,

@@ -7,6 +7,7 @@
 use serde::Serialize;
 
 use crate::design_rules::error::RulesError;
+use crate::design_rules::statistics::percentile;
 
 /// A peak of the convolution: a large increase in the sorted times.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -144,34 +145,11 @@ fn bases<'a>(values: impl Iterator<Item = &'a f64>) -> Vec<f64> {
     values.map(base).collect()
 }
 
-/// A percentile, from 0 to 100, with linear interpolation; `None` if there are no values. The values
-/// may be in any order.
-pub fn percentile(values: &[f64], percent: f64) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let last = sorted.len().checked_sub(1)?;
-    let place = percent / 100.0 * last as f64;
-    let below = (place as usize).min(last);
-    let [low, high] = [sorted[below], sorted[(below + 1).min(last)]];
-    let part = place - below as f64;
-    // Interpolated from the nearer value, as in NumPy.
-    Some(if part < 0.5 { low + (high - low) * part } else { high - (high - low) * (1.0 - part) })
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn percentiles_are_linear_between_values() {
-        for (percent, wanted) in [(0.0, 1.0), (50.0, 2.5), (90.0, 3.7), (100.0, 4.0)] {
-            let found = percentile(&[4.0, 1.0, 3.0, 2.0], percent).unwrap();
-            assert!((found - wanted).abs() < 1e-15 * wanted, "{percent}: {found}");
-        }
-        assert_eq!((percentile(&[7.0], 98.0), percentile(&[], 98.0)), (Some(7.0), None));
-    }
 
     /// Maxima by their definition: plateaus between lower values.
     fn naive_maxima(values: &[f64]) -> Vec<usize> {

@@ -13,7 +13,6 @@ use serde::Serialize;
 use crate::design_rules::error::RulesError;
 
 pub use blocks::Block;
-pub(in crate::design_rules) use convolution::percentile;
 pub use convolution::{Convolution, Peak};
 
 /// A performance class. The first class has the fastest runs.

@@ -1,0 +1,138 @@
+//! Lists in `.npy` files, of which each rank reads and writes its block.
+
+use std::{
+    fs::OpenOptions,
+    io::{Seek as _, SeekFrom, Write as _},
+    path::{Path, PathBuf},
+};
+
+use bytemuck::cast_slice_mut;
+use gpu_kernels::list_rank::distributed::Blocks;
+
+use super::DistributedError;
+use crate::{
+    device::{Buffer, Stream},
+    engine::{EngineError, NpyFile},
+    errors::chain,
+    files::{Destination, FileError},
+    npy::{Kind, Reader},
+    ranks::{Communicator, RanksError},
+    read::{Reason, Source},
+};
+
+/// Elements that are read or written at a time.
+const PIECE: usize = 8 << 20;
+
+/// A file of successors: int64 or int32, 1-D.
+#[derive(Debug)]
+pub struct ListFile {
+    path: PathBuf,
+    source: Source,
+    kind: Kind,
+    n: u64,
+    header: u64,
+    is_swapped: bool,
+}
+
+impl ListFile {
+    /// Opens a file for several ranks to read at once.
+    ///
+    /// # Errors
+    /// The file can't be read, is a pipe, or holds another array.
+    pub fn open(path: &Path) -> Result<Self, FileError> {
+        Self::of(path).map_err(|reason| FileError::new(path, reason))
+    }
+
+    fn of(path: &Path) -> Result<Self, Reason> {
+        let reader = Reader::open(path)?;
+        let kind = reader.kind("next", &[Kind::I32, Kind::I64])?;
+        let &[n] = reader.shape() else {
+            return Err(format!("holds a {}-D array, but next must be 1-D", reader.shape().len()).into());
+        };
+        reader.check_size(kind)?;
+        let (header, is_swapped) = (reader.header_size(), reader.is_swapped());
+        let source = reader.into_source();
+        if source.size().is_none() {
+            return Err("is a pipe, of which several ranks can't read their parts".into());
+        }
+        Ok(ListFile { path: path.to_owned(), source, kind, n: n as u64, header, is_swapped })
+    }
+
+    /// The number of elements.
+    pub fn n(&self) -> u64 {
+        self.n
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads as many elements as `next` has, from `first` on.
+    ///
+    /// # Errors
+    /// The file can't be read, or the device fails.
+    pub fn read(&self, stream: &Stream, first: u64, next: &mut Buffer<i64>) -> Result<(), DistributedError> {
+        let size = self.kind.size();
+        let (len, mut values, mut narrow) = (next.len(), Vec::<i64>::new(), Vec::<i32>::new());
+        for from in (0..len).step_by(PIECE) {
+            let piece = (len - from).min(PIECE);
+            values.resize(piece, 0);
+            let at = self.header + (first + from as u64) * size as u64;
+            let failed = |error| FileError::new(&self.path, Reason::because("can't be read", error));
+            if self.kind == Kind::I64 {
+                self.source.read_exact_at(cast_slice_mut(&mut values), at).map_err(failed)?;
+                if self.is_swapped {
+                    values.iter_mut().for_each(|value| *value = value.swap_bytes());
+                }
+            } else {
+                narrow.resize(piece, 0);
+                self.source.read_exact_at(cast_slice_mut(&mut narrow), at).map_err(failed)?;
+                let widen = |&value: &i32| i64::from(if self.is_swapped { value.swap_bytes() } else { value });
+                values.iter_mut().zip(&narrow).for_each(|(value, narrow)| *value = widen(narrow));
+            }
+            stream.upload(next.view_mut(from..from + piece)?, &values)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes this rank's block of ranks to a file of int64 that all ranks share. Rank 0 makes the file, and gives it its
+/// name once all have written. Collective.
+///
+/// # Errors
+/// The file can't be written, another rank gave up, or the device fails.
+pub fn write(
+    destination: &Destination,
+    stream: &Stream,
+    layout: Blocks,
+    block: &Buffer<i64>,
+    ranks: &dyn Communicator,
+) -> Result<(), DistributedError> {
+    let unmade = |error: EngineError| RanksError::Message(chain(&error));
+    let mut made = None;
+    let mut told = Vec::new();
+    if ranks.rank() == 0 {
+        let file = NpyFile::<i64>::create_at(destination.clone(), &[layout.n as usize], None).map_err(unmade)?;
+        let size = file.temporary_path().metadata().map_err(|error| destination.error(error))?.len();
+        told = (size - 8 * layout.n).to_le_bytes().to_vec();
+        told.extend(file.temporary_path().file_name().unwrap_or_default().as_encoded_bytes());
+        made = Some(file);
+    }
+    let told = ranks.broadcast(told)?;
+    let missing = || RanksError::Message("rank 0 has made no file".to_owned());
+    let (header, name) = told.split_first_chunk::<8>().ok_or_else(missing)?;
+    // Beside the output, under a name of ASCII.
+    let path = destination.partial_path().with_file_name(&*String::from_utf8_lossy(name));
+    let fail = |error| FileError::unwritten(&path, error);
+    let mut file = OpenOptions::new().write(true).open(&path).map_err(fail)?;
+    let at = u64::from_le_bytes(*header) + 8 * layout.first(ranks.rank());
+    file.seek(SeekFrom::Start(at)).map_err(fail)?;
+    for from in (0..block.len()).step_by(PIECE) {
+        let piece = stream.download_vec(block.view(from..block.len().min(from + PIECE))?)?;
+        file.write_all(bytemuck::cast_slice(&piece)).map_err(fail)?;
+    }
+    file.sync_data().map_err(fail)?;
+    ranks.barrier()?;
+    Ok(made.map_or(Ok(()), |file| file.finish().map_err(unmade))?)
+}

@@ -1,0 +1,74 @@
+//! Options of the ranker of one device.
+
+/// How the elements' results are written to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+pub enum Strategy {
+    /// [`Binned`](Strategy::Binned) for long lists on a GPU with enough memory, otherwise [`Split`](Strategy::Split).
+    #[cfg_attr(feature = "clap", value(help = "`binned` for long lists on a GPU that can, else `split`"))]
+    #[default]
+    Auto,
+    /// The walk stores the elements in list order, many at a time. Two passes through shared memory then bring their
+    /// ranks to their places, so that no store is a random one.
+    ///
+    /// Takes 13 bytes of scratch memory per element: 21 in forests, 17 with weights of four bytes, 30 with weights of
+    /// eight. [`Split`](Strategy::Split) takes 8, or 16 with values of eight bytes.
+    #[cfg_attr(
+        feature = "clap",
+        value(
+            help = "The walk stores elements in list order; two passes through shared memory bring their ranks to their places"
+        )
+    )]
+    Binned,
+    /// Successors are loaded from `next` and offsets are stored to another array, so that no load waits for a store.
+    #[cfg_attr(feature = "clap", value(help = "Successors are loaded from one array and offsets stored to another"))]
+    Split,
+    /// Successors and offsets share one array, which step 1 fills from `next`. Kept for comparison.
+    #[cfg_attr(feature = "clap", value(help = "Both through one array"))]
+    Packed,
+}
+
+impl Strategy {
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Strategy::Auto => "auto",
+            Strategy::Split => "split",
+            Strategy::Packed => "packed",
+            Strategy::Binned => "binned",
+        }
+    }
+}
+
+/// Which elements start sublists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+pub enum SplitterRule {
+    /// One element of every group of consecutive indices, at a hashed place: sublists stay short on any list.
+    #[cfg_attr(feature = "clap", value(help = "One at a hashed place of each group of consecutive elements"))]
+    #[default]
+    Hashed,
+    /// The first elements by index: as good on random lists, and nearly serial on sequential ones.
+    #[cfg_attr(feature = "clap", value(help = "The first elements by index"))]
+    First,
+}
+
+/// Options of [`ListRanker`](super::ListRanker).
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// How results are written to memory.
+    pub strategy: Strategy,
+    /// Which elements start sublists.
+    pub splitters: SplitterRule,
+    /// Approximate number of sublists; by default derived from `n` and the device.
+    pub sublists: Option<u32>,
+    /// Limit of the shared memory that [`Strategy::Binned`] gives a block, in bytes; by default the device's limit.
+    pub shared: Option<usize>,
+    /// Skips the check. Ranks of an invalid list are then garbage, but the work is bounded and stays in its arrays.
+    pub trusted: bool,
+    /// Seed of the hashed splitters.
+    pub seed: u32,
+    /// Measures each step by events on the stream, so that each call waits for its end.
+    pub timed: bool,
+}

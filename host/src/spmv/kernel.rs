@@ -1,0 +1,32 @@
+//! The kernels that multiply.
+
+use std::fmt;
+
+/// Which kernel multiplies a matrix. The result depends on it by rounding only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SpmvKernel {
+    /// One of the others, by the matrix and the device.
+    #[default]
+    Auto,
+    /// 1, 2, 4, 8, 16 or 32 lanes of a warp share a row.
+    Rows {
+        /// How many.
+        lanes: u32,
+    },
+    /// Blocks of 32, 64, 128 or 256 threads share so many rows that they have up to four nonzeros per thread; longer
+    /// rows are divided.
+    Tiles {
+        /// Of a block.
+        threads: u32,
+    },
+}
+
+impl fmt::Display for SpmvKernel {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SpmvKernel::Auto => formatter.pad("auto"),
+            SpmvKernel::Rows { lanes } => formatter.pad(&format!("rows/{lanes}")),
+            SpmvKernel::Tiles { threads } => formatter.pad(&format!("tiles/{threads}")),
+        }
+    }
+}
