@@ -17,7 +17,7 @@ pub trait SpmvReal:
 {
     /// The nearest number of this type, infinite where `value` is too large for it.
     fn from_f64(value: f64) -> Self;
-    /// Whether it is neither infinite nor NaN.
+    /// Returns true if it is neither infinite nor NaN.
     fn is_finite(self) -> bool;
 }
 

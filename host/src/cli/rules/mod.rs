@@ -42,8 +42,8 @@ pub struct Arguments {
     command: Command,
 }
 
-// What stands about them in the list. Doc comments would take the place of the longer texts that the arguments have,
-// too.
+// Their one-line descriptions in the list of commands. Doc comments would also replace the longer
+// texts of the arguments.
 #[derive(Debug, Subcommand)]
 enum Command {
     #[command(about = "Measure schedules of a program: search for those that matter, or all")]
@@ -53,21 +53,21 @@ enum Command {
     #[command(about = "Check a program's file, and schedules of it")]
     Check(check::Arguments),
     #[command(about = "Draw a program as a graph")]
-    Draw(draw::Arguments),
+    Draw(draw::DrawArgs),
     #[command(about = "Print what a search would measure next")]
-    Next(offline::Next),
+    Next(offline::NextArgs),
     #[command(about = "Add the time of a schedule to runs")]
-    Add(offline::Add),
+    Add(offline::AddArgs),
     #[command(about = "Write a schedule as code, or say what differs from another")]
     Emit(emit::Arguments),
     #[command(about = "Print the JSON schema of programs, or of what they hear and answer")]
     Schema(schema::Arguments),
     #[command(about = "Learn rules from runs; compare them with those of a whole space")]
-    Learn(learn::Arguments),
+    Learn(learn::LearnArgs),
     #[command(about = "Repeat searches on a measured space: how good their rules and schedules are")]
     Study(study::Arguments),
     #[command(about = "Write a page of HTML about runs and rules")]
-    Report(report::Arguments),
+    Report(report::ReportArgs),
 }
 
 /// Runs the command.
