@@ -11,7 +11,7 @@ use std::ops::Range;
 use cuda_std::F64x2;
 use warpsmith::device::{Buffer, Device, Stream};
 use warpsmith::engine::{Block, BlockOp, BlockScheduler, Coverage, EngineError, Target};
-use warpsmith::engine::{Condensed, Control, Dense, Engine, Settings, condensed_len, zeroed_vec};
+use warpsmith::engine::{Control, Engine, HostMatrix, Layout, Settings, condensed_len, zeroed_vec};
 use warpsmith::launch;
 
 /// The device code.
@@ -127,12 +127,15 @@ fn main() -> Result<(), EngineError> {
     let engine =
         Engine::new([Device::cpu(), Device::cpu()])?.with_settings(Settings { block_side: Some(4), ..Settings::default() });
     let mut condensed = zeroed_vec(condensed_len(n)?)?;
-    assert_eq!(engine.run(&op, &Condensed::new(n, &mut condensed)?, Control::default())?.blocks, 6);
+    assert_eq!(
+        engine.run(&op, &HostMatrix::symmetric(Layout::Condensed, n, false, &mut condensed)?, Control::default())?.blocks,
+        6
+    );
     let pairs = (0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j)));
     pairs.zip(condensed).for_each(|((i, j), found)| check(i, j, found));
 
     let mut dense = zeroed_vec(n * n)?;
-    assert_eq!(engine.run(&op, &Dense::new(n, n, &mut dense)?, Control::default())?.blocks, 9);
+    assert_eq!(engine.run(&op, &HostMatrix::full(n, n, &mut dense)?, Control::default())?.blocks, 9);
     dense.into_iter().enumerate().for_each(|(place, found)| check(place / n, place % n, found));
     println!("45 condensed and 100 dense distances: right");
     Ok(())

@@ -163,15 +163,9 @@ fn refused_setups(ranks: &Arc<dyn Communicator>) {
 fn islands(ranks: &Arc<dyn Communicator>) {
     let device = device(&**ranks);
     // They meet after 6,000 steps.
-    let settings = Settings {
-        copies: vec![(Shape::tree(), 3)],
-        starts: Some(1),
-        seed: 2,
-        budget: Budget::Steps(7300),
-        ..Settings::default()
-    };
+    let settings = Settings { starts: Some(1), seed: 2, budget: Budget::Steps(7300), ..Settings::of([(Shape::tree(), 3)]) };
     let packed = Packer::new(&device, settings.clone()).unwrap().among(ranks).run(|_| {}).unwrap();
-    let all = ranks.gather(bytemuck::cast_slice(&packed.poses).to_vec()).unwrap();
+    let all = ranks.gather(bytemuck::cast_slice(&packed.packings[0].poses).to_vec()).unwrap();
     if ranks.rank() == 0 {
         let others = vec![device.clone(); ranks.size() - 1];
         let threads = Packer::new(&device, settings).unwrap().also_on(&others).run(|_| {}).unwrap();

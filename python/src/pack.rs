@@ -4,18 +4,22 @@ use std::time::Duration;
 
 use numpy::{IntoPyArray as _, PyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
-use warpsmith::overlap::pack::{Budget, Packed, Packer, Progress, Settings};
+use warpsmith::overlap::pack::{Budget, Packed, Packer, Packing, Progress, Settings};
 
-use crate::{device::Device, overlap::Shape, work};
+use crate::{
+    device::Device,
+    overlap::{Shape, rows},
+    work,
+};
 
-/// The longest that a search may be asked to go on, in seconds: a clock's time plus this is still a time.
+/// Maximum duration of a search, in seconds. A clock's time plus this doesn't overflow.
 const LONGEST: f64 = 1e9;
 
-/// Poses, three numbers each; side; density; starts; steps; seconds; of each change for the better the steps, the
-/// seconds and the side.
+/// Poses, three numbers each; side; density; starts; steps; seconds; for each improvement the steps, the seconds and the
+/// side.
 type Arrays<'py> = (Bound<'py, PyArray1<f64>>, f64, f64, usize, usize, f64, Bound<'py, PyArray1<f64>>);
 
-/// The budget is `seconds`, which are positive, or else `steps`.
+/// The budget is `seconds`, a positive number, or otherwise `steps`.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "they are Python's")]
 pub fn pack<'py>(
@@ -30,10 +34,11 @@ pub fn pack<'py>(
     device: Option<&Bound<'py, PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Arrays<'py>> {
-    let from = initial.map(|poses| poses.as_array().rows().into_iter().map(|row| [row[0], row[1], row[2]]).collect());
     let budget = seconds.map_or(Budget::Steps(steps), |seconds| Budget::Time(Duration::from_secs_f64(seconds.min(LONGEST))));
-    let copies = vec![(shape.get().0.clone(), count)];
-    let settings = Settings { copies, seed, starts, from, budget, ..Settings::default() };
+    let mut settings = Settings { seed, starts, budget, ..Settings::of([(shape.get().0.clone(), count)]) };
+    if let Some(poses) = initial {
+        settings = settings.going_on(rows(&poses));
+    }
     let device = Device::of(py, device)?.device;
     let packed = work::cancellable(py, progress.as_ref(), |control| {
         let packer = Packer::new(&device, settings)?;
@@ -41,7 +46,7 @@ pub fn pack<'py>(
             Some(cancel) => packer.abandoned_by(cancel),
             None => packer,
         };
-        let tell = |reached: Progress| {
+        let tell = |reached: &Progress| {
             let Some(note) = control.progress else { return };
             match budget {
                 Budget::Steps(steps) => note(reached.steps, steps),
@@ -50,8 +55,9 @@ pub fn pack<'py>(
         };
         Ok(packer.run(tell)?)
     })?;
-    let Packed { poses, side, density, starts, steps, seconds, history, .. } = packed;
-    let history: Vec<f64> = history.iter().flat_map(|at| [at.steps as f64, at.seconds, at.side]).collect();
+    let Packed { mut packings, density, starts, steps, seconds, history, .. } = packed;
+    let Packing { poses, side } = packings.swap_remove(0);
+    let history: Vec<f64> = history.iter().flat_map(|at| [at.steps as f64, at.seconds, at.sides[0]]).collect();
     let poses = poses.into_flattened().into_pyarray(py);
     Ok((poses, side, density, starts, steps, seconds, history.into_pyarray(py)))
 }

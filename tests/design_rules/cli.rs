@@ -37,7 +37,7 @@ impl Folder {
     }
 }
 
-/// What a rule's sentence says of a schedule, by its words alone.
+/// Returns whether a rule's sentence holds for a schedule, by its words alone.
 fn holds(sentence: &str, traversal: &Traversal) -> bool {
     let place = |name: &str| traversal.steps().iter().position(|step| step.name == name);
     let stream = |name: &str| traversal.steps().iter().find(|step| step.name == name).and_then(|step| step.bound());
@@ -108,10 +108,14 @@ fn schedules_are_counted_and_listed() {
     let halo = folder.json("count halo");
     assert!(halo["counts"][1]["schedules"].as_str().unwrap().len() > 15, "{halo}");
     // There are more than can be counted.
-    let operations: Vec<_> = (0..40).map(|index| json!({"name": format!("g{index}"), "kind": "gpu"})).collect();
-    folder.write("many.json", &json!({"operations": operations}).to_string());
-    let many = folder.json("count many.json --streams 1");
-    assert_eq!(many["counts"][0], json!({"streams": 1, "schedules": null, "more_than_exponent": 38}));
+    let after = |index: usize| if index < 2 { json!([]) } else { json!([format!("g{}", index - 2)]) };
+    let operation = |index| json!({"name": format!("g{index}"), "kind": "gpu", "after": after(index)});
+    folder.write("many.json", &json!({"operations": (0..60).map(operation).collect::<Vec<_>>()}).to_string());
+    let many = folder.json("count many.json");
+    // Two chains of 30 on one stream are merged in 60! / 30!^2 ways; their two records and waits come in 6 orders.
+    let merged = (1..=30).fold(6u128, |ways, k| ways * (30 + k) / k);
+    assert_eq!(many["counts"][0]["schedules"], merged.to_string());
+    assert_eq!(many["counts"][1], json!({"streams": 2, "schedules": null, "more_than_exponent": 38}));
     assert!(folder.good("count many.json").contains("more than 10^38"));
     folder.write("one.sh", "echo '{}'\nwhile read -r line; do echo '{\"seconds\": 1}'; done\n");
     let explored = folder.good("explore many.json --iterations 3 --json --output x.csv -- sh one.sh");
@@ -175,7 +179,7 @@ fn a_search_measures_and_writes() {
     }
     assert_eq!(folder.files(), ["m.mtx", "runs.csv"]);
 
-    // The same again, as a table, over the file that is there.
+    // The same again, as a table, over the existing file.
     let before = fs::read(folder.path("runs.csv")).unwrap();
     let table = folder.good(
         "explore spmv --platform sim --matrix m.mtx --iterations 60 --seed 3 --output runs.csv --search surrogate --ranks 4",
@@ -213,7 +217,8 @@ fn a_resumed_search_is_as_if_it_had_never_ended() {
         assert_eq!(whole, parts, "{search}");
         fs::remove_file(folder.path("parts.csv")).unwrap();
     }
-    // Measured several times, what there is is not measured again, and what was measured last goes on from there.
+    // With repeated measurements, earlier ones are not measured again, and the last schedule
+    // continues.
     let measured = |runs: &Runs| -> usize { runs.runs.iter().map(|run| run.times.len()).sum() };
     let search = "--machine machine.json --search surrogate --seed 11 --output more.csv --resume";
     folder.explore(&format!("--iterations 20 {search}"));
@@ -544,7 +549,7 @@ fn a_search_that_was_killed_goes_on() {
         let options = format!("explore {search} --platform sim --machine machine.json --seed 4 --output");
         let more = if measured == 200 { "--iterations 400" } else { "--passes 3" };
         folder.json(&format!("{options} whole.csv {more}"));
-        // One that is there, which is to be replaced.
+        // An old file, to be replaced.
         folder.write("runs.csv", "old");
         let mut child = Command::new(cargo_bin!("warpsmith"))
             .args(format!("rules {options} runs.csv {much}").split(' '))
@@ -585,7 +590,7 @@ fn a_search_that_was_killed_goes_on() {
         "explore spmv --matrix m.mtx --streams 1 --exhaustive --platform sim --machine machine.json --seed 4 --output runs.csv --resume",
         "runs.csv: it can't be resumed: it has each schedule once",
     );
-    // What is no journal of a search is in the way, and stays.
+    // A file that is no journal of a search is in the way, and stays.
     folder.write("x.csv.partial", "mine");
     folder.bad("explore halo --platform sim --output x.csv", "x.csv.partial is there: ");
     folder.bad("explore halo --platform sim --output x.csv --resume", "x.csv.partial: it is not a file of runs");

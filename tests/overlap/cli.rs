@@ -137,8 +137,8 @@ fn totals_of_many_packings() {
     assert!(folder.text("t.csv").starts_with("packing,poses,overlap,outside\n0,2,1.0,0.0\n1,2,0.75,0.25\n"));
 }
 
-/// Rows of a submission with a packing of each of these sizes: trees in rows of 15, 1.25 apart, and moved by what
-/// `moved` says of a size and a tree.
+/// A submission with a packing of each of these sizes. Trees stand in rows of 15, 1.25 apart, and `moved` moves each, given
+/// its size and index.
 fn submission(sizes: impl IntoIterator<Item = usize>, moved: impl Fn(usize, usize) -> [f64; 2]) -> String {
     let mut text = "id,x,y,deg\n".to_owned();
     for size in sizes {
@@ -236,8 +236,7 @@ fn submissions_are_checked() {
     folder.write("big.csv", &submission([1, 2, 201], apart));
     folder.wrong("total big.csv", "1 packing has no trees or more than 200 (201); 198 packings are missing (3 to 200)");
 
-    // What isn't a submission is checked where that is asked for. Of the trees' corners these touch, and so does
-    // rounding.
+    // Other files are checked on demand. Two corners of these trees touch up to rounding.
     folder.write("t.csv", "x,y,theta\n0,0,0\n0.7,0,0\n");
     let result = folder.json("total t.csv --check");
     assert_eq!((&result["check"]["valid"], result["check"]["touching"].as_array().unwrap().len()), (&json!(true), 1));
@@ -518,4 +517,74 @@ fn errors_name_what_is_wrong() {
     folder.bad("total p.csv --output p.csv", "p.csv can't be written: it is to be read");
     folder.bad("total p.csv --output no/t.csv", "no/t.csv can't be written: there is no directory no");
     folder.bad("gradient p.csv", "--output");
+}
+
+#[test]
+fn what_cannot_be_packed() {
+    let folder = Folder::new();
+    folder.write("l.wkt", "POLYGON ((0 0, 2 0, 2 1, 1 1, 1 3, 0 3, 0 0))");
+    for (options, sentence) in [
+        ("--count 0", "'0' for '--count <N>': it must be at least 1"),
+        ("--count 3e9", "it must be at most 67,108,864"),
+        ("--count 3e7 --starts 3", "are too many"),
+        ("--count 3 --steps 9 --time 3s", "cannot be used with"),
+        ("--count 3 --time 3x", "not a time"),
+        ("--count 3 --gpus 0", "'0' for '--gpus <N>': it must be at least 1"),
+        ("--count 3 --plot p.csv", ".png or .svg"),
+        ("--count 3 --shape none.json", "none.json"),
+        ("--count 3 --container l.wkt", "--container l.wkt: it must be convex, and isn't at its vertex (1, 1)"),
+        ("--count 3 --container tree", "--container tree: it must be convex"),
+        ("--count 3 --container strip:0", "--container strip:0: a strip of width 0"),
+        ("--count 3 --container strip:x", "--container strip:x: the width is not a number"),
+        ("--count 3 --container strip:0.5", "--container strip:0.5: the strip is too narrow: its width is 0.5, but"),
+        ("--count 3 --container disc", "--container disc: it must be `square`"),
+        ("--count 3 --container none.wkt", "none.wkt"),
+        ("--count 3 --turns 45", "invalid value '45' for '--turns"),
+        ("--count 3 --shape tree:4", "--shape tree:4 has a number of copies, and so has --count"),
+        ("--count 3 --shape tree --shape l.wkt", "--count is of one shape"),
+        ("--shape tree:2 --shape l.wkt", "--shape l.wkt: how many copies?"),
+        ("--shape tree:0 --shape l.wkt:3", "--shape tree:0: the copies must be from 1"),
+    ] {
+        folder.bad(&format!("pack {options} --output q.csv"), sentence);
+    }
+    folder.bad("pack --count 3 --output p.txt", "the name must end in .npy or .csv");
+    folder.bad("pack --shape tree:1 --shape l.wkt:3 --output p.npy", "p.npy: copies of several shapes are written as text");
+}
+
+#[test]
+fn what_cannot_be_improved() {
+    let folder = Folder::new();
+    let files = [
+        ("one.csv", "x,y,theta\n0,0,0\n"),
+        ("overlap.csv", "id,x,y,deg\n001_0,s0,s0,s0\n002_0,s0,s0,s0\n002_1,s0.1,s0,s0\n"),
+        ("far.csv", "id,x,y,deg\n001_0,s100.5,s0,s0\n"),
+        ("short.csv", "id,x,y,deg\n002_1,s0,s0,s0\n"),
+        ("good.csv", "id,x,y,deg\n001_0,s0,s0,s0\n"),
+        ("none.csv", "id,x,y,deg\n"),
+    ];
+    files.iter().for_each(|(name, text)| folder.write(name, text));
+    for (arguments, sentence) in [
+        ("improve missing.csv", "missing.csv"),
+        ("improve one.csv", "one.csv: it is no submission"),
+        ("improve overlap.csv", "overlap.csv: trees 0 and 1 of 2 overlap by an area of"),
+        ("improve far.csv", "far.csv: tree 0 of 1 is out of bounds: x = 100.5"),
+        ("improve short.csv", "short.csv: there is no `002_0`"),
+        ("improve none.csv", "there must be at least one copy"),
+        ("improve good.csv --from overlap.csv", "overlap.csv: trees 0 and 1 of 2 overlap"),
+        ("improve good.csv --from good.csv", "good.csv can't be written: it is to be read"),
+        ("improve good.csv --counts 0", "is not a number of trees from 1 to 200"),
+        ("improve good.csv --counts 3..1", "the first must not be above the last"),
+        ("improve good.csv --steps 3 --time 3s", "cannot be used with"),
+        ("pack --counts 1..3 --submission overlap.csv", "overlap.csv: trees 0 and 1 of 2 overlap"),
+        ("pack --counts 1..3", "--submission"),
+        ("pack --submission good.csv", "--count"),
+        ("pack --counts 1 --submission good.csv --output p.csv", "cannot be used with"),
+        ("pack --counts 1 --submission good.csv --container circle", "cannot be used with"),
+        ("pack --counts 1 --submission good.csv --turns 90", "cannot be used with"),
+        ("pack --count 1 --submission good.csv", "--count"),
+        ("pack --counts 1 --submission good.csv --shape none.json", "none.json"),
+    ] {
+        folder.bad(arguments, sentence);
+    }
+    assert!(files.iter().all(|(name, text)| folder.text(name) == *text));
 }

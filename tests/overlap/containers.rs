@@ -5,20 +5,19 @@
 use std::{
     f64::consts::{FRAC_PI_2, PI},
     fs,
-    path::Path,
 };
 
 use crate::{
     exact,
+    folder::Folder,
     polygon::{brute, place},
 };
-use assert_cmd::{Command, cargo::cargo_bin};
 use warpsmith::{
     device::Device,
     overlap::{
         Boundary, Shape,
         io::read_poses,
-        pack::{Budget, PackError, Packed, Packer, Settings, Turns},
+        pack::{Budget, PackError, Packed, Packer, Packing, Settings, Turns},
     },
 };
 
@@ -44,12 +43,12 @@ fn triangle() -> Boundary {
 /// that turns are allowed ones.
 #[track_caller]
 fn check(settings: &Settings, packed: &Packed) {
-    let Settings { copies, container, turns, .. } = settings;
-    let shapes = settings.shapes();
-    assert_eq!((packed.poses.len(), shapes.len()), (settings.count(), settings.count()));
-    let shape_of = |pose: usize| &copies[shapes[pose] as usize].0;
+    let Settings { shapes: kinds, packings, container, turns, .. } = settings;
+    let (shapes, Packing { poses, side }) = (packings[0].shapes(), &packed.packings[0]);
+    assert_eq!((poses.len(), shapes.len()), (packings[0].count(), packings[0].count()));
+    let shape_of = |pose: usize| &kinds[shapes[pose] as usize];
     let rings: Vec<Vec<_>> = (0..shapes.len())
-        .map(|pose| shape_of(pose).outlines().iter().map(|outline| place(outline, packed.poses[pose])).collect())
+        .map(|pose| shape_of(pose).outlines().iter().map(|outline| place(outline, poses[pose])).collect())
         .collect();
     for (first, one) in rings.iter().enumerate() {
         for (second, other) in rings[..first].iter().enumerate() {
@@ -57,28 +56,28 @@ fn check(settings: &Settings, packed: &Packed) {
             assert!(area <= 1e-12 * shape_of(first).radius().powi(2), "{first} and {second}: {area:e}");
         }
     }
-    let vertices: Vec<_> = (0..shapes.len()).flat_map(|pose| shape_of(pose).posed(packed.poses[pose])).flatten().collect();
+    let vertices: Vec<_> = (0..shapes.len()).flat_map(|pose| shape_of(pose).posed(poses[pose])).flatten().collect();
     let inside = |scale: f64| {
         vertices.iter().all(|&vertex| match container.scale_name() {
             "radius" => exact::in_disk(scale, vertex),
             _ => exact::in_convex(&container.outline(scale), vertex),
         })
     };
-    assert!(inside(packed.side) && !inside(packed.side * (1.0 - 1e-12)), "{}", packed.side);
-    let area: f64 = copies.iter().map(|(shape, count)| *count as f64 * shape.area()).sum();
-    assert!((packed.density - area / container.area(packed.side)).abs() < 1e-12);
+    assert!(inside(*side) && !inside(*side * (1.0 - 1e-12)), "{side}");
+    let area: f64 = shapes.iter().map(|&shape| kinds[shape as usize].area()).sum();
+    assert!((packed.density - area / container.area(*side)).abs() < 1e-12);
     if let Some(angles) = turns.angles() {
         let allowed = |theta: f64| angles.iter().any(|&angle| angle == theta || (angle == PI && theta == -PI));
-        assert!(packed.poses.iter().all(|pose| allowed(pose[2])), "{:?}", packed.poses);
+        assert!(poses.iter().all(|pose| allowed(pose[2])), "{poses:?}");
     }
     let least = container.fit(&vertices).expect("it is wide enough");
-    assert!(packed.side <= least * (1.0 + 1e-12), "{} {least}", packed.side);
+    assert!(*side <= least * (1.0 + 1e-12), "{side} {least}");
 }
 
 /// Few copies at random, and more from lattices, in every container.
 #[test]
 fn packings_in_containers() -> Result {
-    // What of each container trees cover, at least.
+    // The minimum density in each container.
     for (container, dense) in [
         (Boundary::disk(), [0.35, 0.5]),
         (Boundary::strip(1.1)?, [0.4, 0.5]),
@@ -88,27 +87,27 @@ fn packings_in_containers() -> Result {
     ] {
         for (count, dense) in [5, 13].into_iter().zip(dense) {
             let settings = Settings {
-                copies: vec![(Shape::tree(), count)],
                 container: container.clone(),
                 seed: 2,
                 starts: Some(2),
                 budget: Budget::Steps(2000),
-                ..Settings::default()
+                ..Settings::of([(Shape::tree(), count)])
             };
             let packed = pack(settings.clone())?;
             check(&settings, &packed);
             assert!(packed.density > dense, "{container:?}, {count}: {}", packed.density);
-            // Nothing larger comes of it.
-            let again = Settings { from: Some(packed.poses.clone()), budget: Budget::Steps(30), ..settings };
+            // Going on from it gives nothing larger.
+            let again = Settings { budget: Budget::Steps(30), ..settings }.going_on(packed.packings[0].poses.clone());
             let next = pack(again.clone())?;
             check(&again, &next);
-            assert!(next.side <= packed.side * (1.0 + 1e-13), "{} {}", next.side, packed.side);
+            let [next, first] = [&next, &packed].map(|packed| packed.packings[0].side);
+            assert!(next <= first * (1.0 + 1e-13), "{next} {first}");
         }
     }
     Ok(())
 }
 
-/// What is known in closed form.
+/// Containers known in closed form.
 #[test]
 fn least_containers() -> Result {
     let similar = Shape::polygon("similar", &triangle().outline(0.7))?;
@@ -121,17 +120,12 @@ fn least_containers() -> Result {
         (l(), 1, Boundary::strip(3.5)?, Turns::Quarters, 2.0),
         (similar, 1, triangle(), Turns::None, 0.7),
     ] {
-        let settings = Settings {
-            copies: vec![(shape, count)],
-            container,
-            turns,
-            starts: Some(6),
-            budget: Budget::Steps(3000),
-            ..Settings::default()
-        };
+        let settings =
+            Settings { container, turns, starts: Some(6), budget: Budget::Steps(3000), ..Settings::of([(shape, count)]) };
         let packed = pack(settings.clone())?;
         check(&settings, &packed);
-        assert!(packed.side > least * (1.0 - 1e-12) && packed.side < least * 1.001, "{} {least}", packed.side);
+        let side = packed.packings[0].side;
+        assert!(side > least * (1.0 - 1e-12) && side < least * 1.001, "{side} {least}");
     }
     Ok(())
 }
@@ -145,20 +139,19 @@ fn turns_and_shapes() -> Result {
         // More of one shape than lattices are worth a start, and three shapes.
         for copies in [vec![(l(), 13)], vec![(l(), 2), (small.clone(), 5), (Shape::tree(), 3)]] {
             let settings = Settings {
-                copies,
                 container: container.clone(),
                 turns,
                 starts: Some(2),
                 budget: Budget::Steps(2600),
-                ..Settings::default()
+                ..Settings::of(copies)
             };
             let packed = pack(settings.clone())?;
             check(&settings, &packed);
             assert!(packed.density > 0.25, "{turns:?}: {}", packed.density);
-            assert_eq!(pack(settings.clone())?.poses, packed.poses, "a seed gives the same");
+            assert_eq!(pack(settings.clone())?.packings, packed.packings, "a seed gives the same");
             if turns == Turns::None {
-                let from = packed.poses.iter().map(|[x, y, _]| [*x, *y, 0.1]).collect();
-                let error = pack(Settings { from: Some(from), ..settings }).unwrap_err();
+                let from = packed.packings[0].poses.iter().map(|[x, y, _]| [*x, *y, 0.1]).collect();
+                let error = pack(settings.going_on(from)).unwrap_err();
                 assert!(error.to_string().contains("copy 0 of the packing to start from is turned by 0.1"), "{error}");
             }
         }
@@ -176,14 +169,8 @@ fn units() -> Result {
         };
         for container in [Boundary::square(), Boundary::strip(4.0 * unit)?] {
             let copies = vec![(rectangle(3.0, 1.0)?, 2), (rectangle(1.0, 1.0)?, 2)];
-            let settings = Settings {
-                copies,
-                container,
-                turns: Turns::None,
-                starts: Some(2),
-                budget: Budget::Steps(1900),
-                ..Settings::default()
-            };
+            let settings =
+                Settings { container, turns: Turns::None, starts: Some(2), budget: Budget::Steps(1900), ..Settings::of(copies) };
             let packed = pack(settings.clone())?;
             check(&settings, &packed);
             assert!(packed.density > 0.25, "{unit}: {}", packed.density);
@@ -197,8 +184,7 @@ fn too_narrow_a_strip() -> Result {
     let device = Device::best()?;
     let new = |width: f64, turns: Turns| {
         let container = Boundary::strip(width).expect("a width");
-        Packer::new(&device, Settings { copies: vec![(unit_square(), 1), (l(), 2)], container, turns, ..Settings::default() })
-            .err()
+        Packer::new(&device, Settings { container, turns, ..Settings::of([(unit_square(), 1), (l(), 2)]) }).err()
     };
     for (turns, least) in [(Turns::None, 2.0), (Turns::Half, 2.0), (Turns::Quarters, 2.0)] {
         assert_eq!(new(2.0, turns), None);
@@ -210,37 +196,27 @@ fn too_narrow_a_strip() -> Result {
     assert!(matches!(new(across * 0.999, Turns::Any), Some(PackError::TooNarrow { .. })), "{across}");
     let wide = vec![[0.0, 0.0, 0.0], [5.0, 0.0, 0.0], [9.0, 0.0, 0.0]];
     let settings = Settings {
-        copies: vec![(unit_square(), 3)],
         container: Boundary::strip(4.0)?,
-        from: Some(wide),
         starts: Some(1),
         budget: Budget::Steps(1),
-        ..Settings::default()
+        ..Settings::of([(unit_square(), 3)]).going_on(wide)
     };
     assert_eq!(Packer::new(&device, settings)?.run(|_| {}).unwrap_err(), PackError::StartWide { width: 4.0 });
     Ok(())
 }
 
-fn command(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(cargo_bin!("warpsmith"));
-    command.current_dir(folder).args(["overlap", "pack"]).args(arguments);
-    command
-}
-
 #[test]
 fn the_command_packs_into_containers() -> Result {
-    let folder = tempfile::tempdir()?;
-    fs::write(folder.path().join("hexagon.wkt"), "POLYGON ((9 0, 10 0, 10.5 1, 10 2, 9 2, 8.5 1, 9 0))")?;
-    fs::write(folder.path().join("bar.json"), r#"{"outline": [[0, 0], [1, 0], [1, 0.2], [0, 0.2]]}"#)?;
-    let common = ["--steps", "700", "--starts", "2", "--json", "--output", "p.csv", "--plot", "p.svg", "--resume"];
+    let folder = Folder::of("overlap pack");
+    folder.write("hexagon.wkt", "POLYGON ((9 0, 10 0, 10.5 1, 10 2, 9 2, 8.5 1, 9 0))");
+    folder.write("bar.json", r#"{"outline": [[0, 0], [1, 0], [1, 0.2], [0, 0.2]]}"#);
+    let common = "--steps 700 --starts 2 --output p.csv --plot p.svg --resume";
     for (container, name) in [("strip:1.5", "height"), ("circle", "radius"), ("hexagon.wkt", "scale"), ("square", "side")] {
-        let _ = fs::remove_file(folder.path().join("p.csv"));
+        let _ = fs::remove_file(folder.path("p.csv"));
         let mut last = f64::INFINITY;
         for _ in 0..2 {
-            let shapes = ["--shape", "bar.json:3", "--shape", "tree:2", "--turns", "90", "--container", container];
-            let output = command(folder.path(), &[&shapes[..], &common].concat()).output()?;
-            assert_eq!((output.status.code(), &*String::from_utf8(output.stderr)?), (Some(0), ""));
-            let object: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+            let shapes = format!("--shape bar.json:3 --shape tree:2 --turns 90 --container {container}");
+            let object = folder.json(&format!("{shapes} {common}"));
             assert_eq!(
                 (&object["container"], &object["count"], &object["shape"]),
                 (&container.into(), &5.into(), &"bar, tree".into())
@@ -251,7 +227,7 @@ fn the_command_packs_into_containers() -> Result {
             let density = object["density"].as_f64().expect("a number");
             let area = 5.0 * object["score"].as_f64().expect("a number");
             assert!((density * area - (0.6 + 2.0 * Shape::tree().area())).abs() < 1e-12);
-            let file = read_poses(&folder.path().join("p.csv"), false)?.packings;
+            let file = read_poses(&folder.path("p.csv"), false)?.packings;
             assert_eq!(file.shapes(), Some(&[0, 0, 0, 1, 1][..]));
             let quarters = |theta: f64| (theta / FRAC_PI_2).round() * FRAC_PI_2;
             assert!(file.poses().iter().all(|pose| pose[2] == quarters(pose[2])));
@@ -262,47 +238,12 @@ fn the_command_packs_into_containers() -> Result {
                 let near = |[x, y]: [f64; 2]| [x * (1.0 - 1e-12), y * (1.0 - 1e-12)];
                 assert!(corners.len() == 6 && vertices.into_iter().all(|vertex| exact::in_convex(&corners, near(vertex))));
             }
-            assert!(fs::read_to_string(folder.path().join("p.svg"))?.starts_with("<svg"));
+            assert!(fs::read_to_string(folder.path("p.svg"))?.starts_with("<svg"));
         }
     }
-    let other = ["--shape", "bar.json:2", "--shape", "tree:3"];
-    let output = command(folder.path(), &[&other[..], &common].concat()).output()?;
-    let stderr = String::from_utf8(output.stderr)?;
-    assert!(stderr.contains("p.csv: the packing to start from has 3 copies of shape 0, and not 2"), "{stderr}");
-    let output =
-        command(folder.path(), &["--count", "2", "--container", "circle", "--steps", "50", "--output", "q.csv"]).output()?;
-    let text = String::from_utf8(output.stdout)?;
-    assert!(output.status.success() && text.contains("radius (length)") && text.contains("area / n"), "{text}");
-    Ok(())
-}
-
-#[test]
-fn the_command_says_what_is_wrong_with_containers() -> Result {
-    let folder = tempfile::tempdir()?;
-    fs::write(folder.path().join("l.wkt"), "POLYGON ((0 0, 2 0, 2 1, 1 1, 1 3, 0 3, 0 0))")?;
-    for (arguments, sentence) in [
-        ("--count 3 --container l.wkt", "--container l.wkt: it must be convex, and isn't at its vertex (1, 1)"),
-        ("--count 3 --container tree", "--container tree: it must be convex"),
-        ("--count 3 --container strip:0", "--container strip:0: a strip of width 0"),
-        ("--count 3 --container strip:x", "--container strip:x: the width is not a number"),
-        ("--count 3 --container strip:0.5", "--container strip:0.5: the strip is too narrow: its width is 0.5, but"),
-        ("--count 3 --container disc", "--container disc: it must be `square`"),
-        ("--count 3 --container none.wkt", "none.wkt"),
-        ("--count 3 --turns 45", "invalid value '45' for '--turns"),
-        ("--count 3 --shape tree:4", "--shape tree:4 has a number of copies, and so has --count"),
-        ("--count 3 --shape tree --shape l.wkt", "--count is of one shape"),
-        ("--shape tree:2 --shape l.wkt", "--shape l.wkt: how many copies?"),
-        ("--shape tree:0 --shape l.wkt:3", "--shape tree:0: the copies must be from 1"),
-        ("--shape tree:1 --shape l.wkt:3 --output p.npy", "p.npy: copies of several shapes are written as text"),
-        ("--counts 3 --submission s.csv --container circle", "cannot be used with"),
-        ("--counts 3 --submission s.csv --turns 90", "cannot be used with"),
-    ] {
-        let output = if arguments.contains("csv") || arguments.contains("npy") { "" } else { " --output p.csv" };
-        let arguments = format!("{arguments}{output} --steps 9");
-        let output = command(folder.path(), &arguments.split_whitespace().collect::<Vec<_>>()).output()?;
-        let stderr = String::from_utf8(output.stderr)?;
-        assert!(output.status.code() == Some(2) && stderr.contains(sentence), "{arguments}: {stderr}");
-        assert_eq!(fs::read_dir(folder.path())?.count(), 1, "{arguments}");
-    }
+    let other = "--shape bar.json:2 --shape tree:3";
+    folder.bad(&format!("{other} {common}"), "p.csv: the packing to start from has 3 copies of shape 0, and not 2");
+    let text = folder.good("--count 2 --container circle --steps 50 --output q.csv");
+    assert!(text.contains("radius (length)") && text.contains("area / n"), "{text}");
     Ok(())
 }

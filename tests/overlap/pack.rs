@@ -2,23 +2,27 @@
 //!
 //! They run on the backend that `WARPSMITH_BACKEND` names, or on a GPU where there is one.
 
-use std::{fs, path::Path, sync::Arc, thread, time::Duration};
+use std::{fs, sync::Arc, thread, time::Duration};
 
-use crate::polygon::{brute, place};
-use assert_cmd::{Command, cargo::cargo_bin};
+use crate::{
+    folder::Folder,
+    polygon::{brute, place},
+};
+#[cfg(target_os = "linux")]
+use assert_cmd::cargo::cargo_bin;
 use gpu_kernels::overlap::adam::{self, LanesArgs, MemoryArgs, POSE_MEMORY, SlopesArgs, Step};
 use rand_chacha::{
     ChaCha8Rng,
     rand_core::{RngCore, SeedableRng},
 };
 use warpsmith::{
+    common::Cancel,
     device::{Backend, Device},
-    engine::Cancel,
     launch,
     overlap::{
         Shape,
         io::{PoseLayout, read_poses},
-        pack::{Budget, PackError, Packed, Packer, Saving, Settings},
+        pack::{Budget, Copies, PackError, Packed, Packer, Packing, Saving, Settings},
     },
     ranks::{Communicator, threads},
 };
@@ -30,7 +34,7 @@ fn device() -> Device {
 }
 
 fn copies(shape: &Shape, count: usize) -> Settings {
-    Settings { copies: vec![(shape.clone(), count)], ..Settings::default() }
+    Settings::of([(shape.clone(), count)])
 }
 
 fn trees(count: usize) -> Settings {
@@ -42,16 +46,21 @@ fn pack(shape: &Shape, count: usize, starts: usize, steps: usize, seed: u64) -> 
     Ok(Packer::new(&device(), settings)?.run(|_| {})?)
 }
 
+fn side(packed: &Packed) -> f64 {
+    packed.packings[0].side
+}
+
 /// That no two copies overlap, that they are in the square, which is no larger than need be, and that the numbers say
 /// so.
 #[track_caller]
 fn check(shape: &Shape, count: usize, packed: &Packed) {
-    check_poses(shape, &packed.poses, packed.side);
-    assert_eq!(packed.poses.len(), count);
-    let density = count as f64 * shape.area() / packed.side.powi(2);
+    let Packing { poses, side } = &packed.packings[0];
+    check_poses(shape, poses, *side);
+    assert_eq!((packed.packings.len(), poses.len()), (1, count));
+    let density = count as f64 * shape.area() / side.powi(2);
     assert!((packed.density - density).abs() < 1e-12, "{packed:?}");
     let last = packed.history.last().expect("there is an end");
-    assert_eq!((last.steps, last.side), (packed.steps, packed.side));
+    assert_eq!((last.steps, &last.sides[..], last.score), (packed.steps, &[*side][..], packed.score));
     assert!(packed.history.is_sorted_by_key(|reached| reached.steps));
 }
 
@@ -98,7 +107,7 @@ fn few_trees() -> Result {
     for (count, most) in [(1, 0.82), (2, 1.0), (3, 1.22), (4, 1.38), (6, 1.68)] {
         let packed = pack(&Shape::tree(), count, 4, 4800, 1)?;
         check(&Shape::tree(), count, &packed);
-        assert!(packed.side < most, "{count}: {}", packed.side);
+        assert!(side(&packed) < most, "{count}: {}", side(&packed));
         assert!(!packed.cancelled && packed.steps == 4800 && packed.starts == 4);
     }
     Ok(())
@@ -109,7 +118,7 @@ fn four_squares_make_one() -> Result {
     let square = Shape::polygon("square", &[[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])?;
     let packed = pack(&square, 4, 6, 3000, 0)?;
     check(&square, 4, &packed);
-    assert!((2.0..2.002).contains(&packed.side), "{}", packed.side);
+    assert!((2.0..2.002).contains(&side(&packed)), "{}", side(&packed));
     Ok(())
 }
 
@@ -119,7 +128,7 @@ fn any_shape() -> Result {
         let packed = pack(&shape, 5, 2, 900, 3)?;
         check(&shape, 5, &packed);
         // It is no pile of circles.
-        assert!(packed.side < 4.0 * shape.radius(), "{}: {}", shape.name(), packed.side);
+        assert!(side(&packed) < 4.0 * shape.radius(), "{}: {}", shape.name(), side(&packed));
     }
     Ok(())
 }
@@ -129,9 +138,9 @@ fn a_seed_gives_the_same_bits() -> Result {
     // Long enough for packings to take others' places and parts of them.
     let packed = |seed: u64| pack(&Shape::tree(), 6, 6, 6700, seed);
     let (one, two, other) = (packed(5)?, packed(5)?, packed(6)?);
-    assert_eq!(one.poses, two.poses);
-    assert_ne!(one.poses, other.poses);
-    let sides = |packed: &Packed| packed.history.iter().map(|reached| (reached.steps, reached.side)).collect::<Vec<_>>();
+    assert_eq!(one.packings, two.packings);
+    assert_ne!(one.packings, other.packings);
+    let sides = |packed: &Packed| packed.history.iter().map(|reached| (reached.steps, reached.sides[0])).collect::<Vec<_>>();
     assert_eq!(sides(&one), sides(&two));
     Ok(())
 }
@@ -154,13 +163,13 @@ fn cancelled_on_the_way() -> Result {
     let mut calls = 0;
     let packed = Packer::new(&device(), settings)?.cancelled_by(&cancel).run(|reached| {
         calls += 1;
-        assert!(reached.side > 0.0 && reached.steps > 0);
+        assert!(reached.sides[0] > 0.0 && reached.steps > 0);
         cancel.cancel();
     })?;
     assert!(packed.cancelled && calls == 1 && packed.steps > 0);
     check(&Shape::tree(), 8, &packed);
-    // What was squeezed once is better than what was only thrown.
-    assert!(packed.side < 2.6, "{}", packed.side);
+    // One squeeze is better than random poses.
+    assert!(side(&packed) < 2.6, "{}", side(&packed));
     Ok(())
 }
 
@@ -173,7 +182,7 @@ fn abandoned_on_the_way() -> Result {
     // Until it is cancelled, it is a search like others.
     let settings = Settings { budget: Budget::Steps(300), ..settings };
     let packed = Packer::new(&device(), settings.clone())?.abandoned_by(&Cancel::new()).run(|_| {})?;
-    assert_eq!(packed.poses, Packer::new(&device(), settings)?.run(|_| {})?.poses);
+    assert_eq!(packed.packings, Packer::new(&device(), settings)?.run(|_| {})?.packings);
     Ok(())
 }
 
@@ -197,9 +206,11 @@ fn bad_settings_are_named() {
     assert!(matches!(new(1 << 20, 1 << 20), Some(PackError::TooMany { .. })));
     assert!(matches!(new(usize::MAX, 2), Some(PackError::TooMany { .. })));
     assert_eq!(new(1, 1), None);
+    let settings = Settings { packings: vec![Copies::new([1, 2])], ..trees(1) };
+    assert_eq!(Packer::new(&device(), settings).err(), Some(PackError::CountsOfShapes { counts: 2, shapes: 1 }));
 }
 
-/// What comes of a seed depends on how many islands there are, and not on which of them is fast.
+/// The result of a seed depends on the number of islands, not on their speeds.
 #[test]
 fn islands() -> Result {
     let device = device();
@@ -211,13 +222,13 @@ fn islands() -> Result {
     let on = |more: usize| packer()?.also_on(&vec![device.clone(); more]).run(|_| {});
     let (alone, three) = (on(0)?, on(2)?);
     check(&Shape::tree(), 4, &three);
-    assert!((three.starts, three.steps) == (3, 7300) && three.side < 1.45, "{three:?}");
-    assert_eq!(alone.poses, packer()?.run(|_| {})?.poses);
+    assert!((three.starts, three.steps) == (3, 7300) && side(&three) < 1.45, "{three:?}");
+    assert_eq!(alone.packings, packer()?.run(|_| {})?.packings);
 
     let saving = Saving { pause: Duration::ZERO, share: 1.0 };
     let rank = |ranks: &Arc<dyn Communicator>| {
         let mut saved = 0;
-        let packed = packer()?.among(ranks).run_saving(|_| {}, saving, |_, _| saved += 1)?;
+        let packed = packer()?.among(ranks).run_saving(|_| {}, saving, |_| saved += 1)?;
         Ok::<_, PackError>((packed, saved))
     };
     let all: Vec<(Packed, usize)> = thread::scope(|scope| {
@@ -226,7 +237,7 @@ fn islands() -> Result {
         spawned.into_iter().map(|island| island.join().expect("it doesn't panic")).collect::<Result<_, _>>()
     })?;
     for (rank, (packed, saved)) in all.iter().enumerate() {
-        assert_eq!((&packed.poses, packed.side), (&three.poses, three.side));
+        assert_eq!(packed.packings, three.packings);
         assert_eq!(*saved > 0, rank == 0, "rank {rank} saved {saved} times");
     }
 
@@ -373,34 +384,28 @@ macro_rules! adam_is_adam {
 adam_is_adam!(adam_is_adam_in_double_precision: f64, 1e-12);
 adam_is_adam!(adam_is_adam_in_single_precision: f32, 1e-5);
 
-fn command(folder: &Path, arguments: &str) -> Command {
-    let mut command = Command::new(cargo_bin!("warpsmith"));
-    command.current_dir(folder).args(["overlap", "pack"]).args(arguments.split_whitespace());
-    command
-}
-
 /// Of no use, but valid: copies that are 28 apart, and not about the origin.
 fn far_apart() -> Vec<[f64; 3]> {
     (0..5).map(|k| [100.0 + 7.0 * f64::from(k), 3.0, 0.4 * f64::from(k)]).collect()
 }
 
-/// What is saved meanwhile is valid and ever smaller, and changes nothing of what comes of a seed.
+/// Saved packings are valid and ever smaller, and saving doesn't change the result of a seed.
 #[test]
 fn packings_are_saved_while_the_search_goes_on() -> Result {
-    let settings = || Settings { starts: Some(2), from: Some(far_apart()), budget: Budget::Steps(3000), ..trees(5) };
+    let settings = || Settings { starts: Some(2), budget: Budget::Steps(3000), ..trees(5).going_on(far_apart()) };
     let saving = Saving { pause: Duration::ZERO, share: 1.0 };
     let (shape, mut sides) = (Shape::tree(), Vec::new());
     let packed = Packer::new(&device(), settings())?.run_saving(
         |_| {},
         saving,
-        |poses, side| {
-            check_poses(&shape, poses, side);
-            sides.push(side);
+        |packings| {
+            check_poses(&shape, &packings[0].poses, packings[0].side);
+            sides.push(packings[0].side);
         },
     )?;
     assert!(!sides.is_empty() && sides.is_sorted_by(|a, b| a > b), "{sides:?}");
     let alone = Packer::new(&device(), settings())?.run(|_| {})?;
-    assert_eq!((alone.poses, alone.side), (packed.poses, packed.side));
+    assert_eq!(alone.packings, packed.packings);
     Ok(())
 }
 
@@ -410,20 +415,19 @@ fn a_search_goes_on_from_a_packing() -> Result {
         let first = pack(&shape, 5, 2, 4000, 1)?;
         let from = |poses: &[[f64; 3]], steps| Settings {
             starts: Some(2),
-            from: Some(poses.to_vec()),
             budget: Budget::Steps(steps),
-            ..copies(&shape, 5)
+            ..copies(&shape, 5).going_on(poses.to_vec())
         };
         for steps in [1, 3000] {
-            let next = Packer::new(&device(), from(&first.poses, steps))?.run(|_| {})?;
+            let next = Packer::new(&device(), from(&first.packings[0].poses, steps))?.run(|_| {})?;
             check(&shape, 5, &next);
-            assert!(next.side <= first.side * (1.0 + 1e-14), "{} {}", next.side, first.side);
+            assert!(side(&next) <= side(&first) * (1.0 + 1e-14), "{} {}", side(&next), side(&first));
         }
         let next = Packer::new(&device(), from(&far_apart(), 3000))?.run(|_| {})?;
         check(&shape, 5, &next);
-        assert!(next.side < 28.0, "{}", next.side);
+        assert!(side(&next) < 28.0, "{}", side(&next));
 
-        let error = Packer::new(&device(), from(&first.poses[1..], 9)).unwrap_err();
+        let error = Packer::new(&device(), from(&first.packings[0].poses[1..], 9)).unwrap_err();
         assert_eq!(error, PackError::StartCount { found: 4, count: 5 });
         let same = vec![[0.0; 3]; 5];
         let error = Packer::new(&device(), from(&same, 9))?.run(|_| {}).unwrap_err();
@@ -434,99 +438,67 @@ fn a_search_goes_on_from_a_packing() -> Result {
 
 #[test]
 fn the_command_writes_poses_and_a_picture() -> Result {
-    let folder = tempfile::tempdir()?;
+    let folder = Folder::of("overlap pack");
     for name in ["p.csv", "p.npy"] {
-        let arguments = format!("--count 3 --steps 700 --starts 2 --seed 7 --output {name} --plot p.svg --json");
-        let output = command(folder.path(), &arguments).output()?;
-        assert_eq!((output.status.code(), &*String::from_utf8(output.stderr)?), (Some(0), ""));
-        let object: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+        let object = folder.json(&format!("--count 3 --steps 700 --starts 2 --seed 7 --output {name} --plot p.svg"));
         assert_eq!((&object["command"], &object["count"], &object["steps"]), (&"pack".into(), &3.into(), &700.into()));
         assert_eq!((&object["cancelled"], &object["output"]), (&false.into(), &name.into()));
         let side = object["side"].as_f64().expect("a number");
         assert!((object["score"].as_f64().expect("a number") - side * side / 3.0).abs() < 1e-12);
-        let file = read_poses(&folder.path().join(name), false)?;
+        let file = read_poses(&folder.path(name), false)?;
         assert!(file.layout == PoseLayout::Single && file.packings.poses().len() == 3);
         check_poses(&Shape::tree(), file.packings.poses(), side);
-        assert!(fs::read_to_string(folder.path().join("p.svg"))?.starts_with("<svg"));
+        assert!(fs::read_to_string(folder.path("p.svg"))?.starts_with("<svg"));
     }
-    let output = command(folder.path(), "--count 2 --steps 50 --starts 3 --gpus 2 --output p.csv --json").output()?;
     if device().backend() == Backend::Cpu {
-        let object: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+        let object = folder.json("--count 2 --steps 50 --starts 3 --gpus 2 --output p.csv");
         assert_eq!((&object["starts"], &object["device"]), (&6.into(), &format!("{} and 1 more", device()).into()));
     }
-    let output = command(folder.path(), "--count 1 --steps 50 --starts 1 --output p.csv").output()?;
-    let text = String::from_utf8(output.stdout)?;
-    assert!(output.status.success() && text.contains("side^2 / n") && text.contains("Written: p.csv"), "{text}");
+    let text = folder.good("--count 1 --steps 50 --starts 1 --output p.csv");
+    assert!(text.contains("side^2 / n") && text.contains("Written: p.csv"), "{text}");
     Ok(())
 }
 
-#[test]
-fn the_command_says_what_is_wrong() -> Result {
-    let folder = tempfile::tempdir()?;
-    for (arguments, sentence) in [
-        ("--count 0 --output p.csv", "'0' for '--count <N>': it must be at least 1"),
-        ("--count 3e9 --output p.csv", "it must be at most 67,108,864"),
-        ("--count 3 --steps 9 --time 3s --output p.csv", "cannot be used with"),
-        ("--count 3 --time 3x --output p.csv", "not a time"),
-        ("--count 3 --gpus 0 --output p.csv", "'0' for '--gpus <N>': it must be at least 1"),
-        ("--count 3 --output p.txt", "the name must end in .npy or .csv"),
-        ("--count 3 --output p.csv --plot p.csv", ".png or .svg"),
-        ("--count 3 --output p.csv --shape none.json", "none.json"),
-        ("--count 3e7 --starts 3 --output p.csv", "are too many"),
-    ] {
-        let output = command(folder.path(), arguments).output()?;
-        let stderr = String::from_utf8(output.stderr)?;
-        assert!(output.status.code() == Some(2) && stderr.contains(sentence), "{arguments}: {stderr}");
-        assert_eq!(fs::read_dir(folder.path())?.count(), 0, "{arguments}");
-    }
-    Ok(())
-}
-
-/// Of a search that is killed, what it had some seconds before is there, and is where the next one starts.
+/// A killed search leaves its best packing of some seconds before, and the next search starts from it.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_killed_search_leaves_its_best() -> Result {
     use std::{process::Stdio, time::Instant};
 
-    let folder = tempfile::tempdir()?;
-    let at = |name: &str| folder.path().join(name);
-    fs::write(at("p.csv"), "as it was")?;
+    let folder = Folder::of("overlap pack");
+    folder.write("p.csv", "as it was");
     let mut child = std::process::Command::new(cargo_bin!("warpsmith"))
         .args("overlap pack --count 6 --time 10m --starts 2 --output p.csv".split(' '))
-        .current_dir(folder.path())
+        .current_dir(&folder.directory)
         .stdout(Stdio::null())
         .spawn()?;
     let start = Instant::now();
-    while !at("p.partial.csv").exists() {
+    while !folder.path("p.partial.csv").exists() {
         assert!(child.try_wait()?.is_none() && start.elapsed() < Duration::from_secs(100));
         thread::sleep(Duration::from_millis(20));
     }
     child.kill()?;
     child.wait()?;
-    assert_eq!(fs::read_to_string(at("p.csv"))?, "as it was");
-    let saved = read_poses(&at("p.partial.csv"), false)?.packings;
+    assert_eq!(fs::read_to_string(folder.path("p.csv"))?, "as it was");
+    let saved = read_poses(&folder.path("p.partial.csv"), false)?.packings;
     let side = side_of(&Shape::tree(), saved.poses());
     check_poses(&Shape::tree(), saved.poses(), side);
 
     // Nothing is lost by oversight.
-    let again = "--count 6 --steps 40 --starts 2 --output p.csv --json";
-    let output = command(folder.path(), again).output()?;
-    assert!(output.status.code() == Some(2) && String::from_utf8(output.stderr)?.contains("go on from it with --resume"));
-    // What was under the output's name is no packing.
-    let output = command(folder.path(), &format!("{again} --resume")).output()?;
-    assert!(output.status.code() == Some(2) && String::from_utf8(output.stderr)?.contains("p.csv: "));
-    fs::remove_file(at("p.csv"))?;
+    let again = "--count 6 --steps 40 --starts 2 --output p.csv";
+    folder.bad(again, "go on from it with --resume");
+    // The file under the output's name is no packing.
+    folder.bad(&format!("{again} --resume"), "p.csv: ");
+    fs::remove_file(folder.path("p.csv"))?;
     for _ in 0..2 {
-        let output = command(folder.path(), &format!("{again} --resume")).output()?;
-        let object: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+        let object = folder.json(&format!("{again} --resume"));
         let found = object["side"].as_f64().expect("a number");
-        assert!(output.status.success() && found <= side * (1.0 + 1e-12), "{found} {side}");
-        check_poses(&Shape::tree(), read_poses(&at("p.csv"), false)?.packings.poses(), found);
-        assert!(!at("p.partial.csv").exists());
+        assert!(found <= side * (1.0 + 1e-12), "{found} {side}");
+        check_poses(&Shape::tree(), read_poses(&folder.path("p.csv"), false)?.packings.poses(), found);
+        assert!(!folder.path("p.partial.csv").exists());
     }
-    let output = command(folder.path(), "--count 7 --steps 40 --resume --output p.csv").output()?;
-    let stderr = String::from_utf8(output.stderr)?;
-    assert!(stderr.contains("p.csv: the packing to start from has 6 copies, and not 7"), "{stderr}");
+    let sentence = "p.csv: the packing to start from has 6 copies, and not 7";
+    folder.bad("--count 7 --steps 40 --resume --output p.csv", sentence);
     Ok(())
 }
 

@@ -145,9 +145,8 @@ fn a_dissected_square() -> Result {
     for turns in [Turns::Half, Turns::Quarters] {
         let container = Boundary::strip(4.0 + 1e-4)?;
         let budget = Budget::Steps(12_000);
-        let settings =
-            Settings { copies: copies.clone(), container, turns, starts: Some(4), seed: 1, budget, ..Settings::default() };
-        let packed = Packer::new(&Device::best()?, settings)?.run(|_| {})?;
+        let settings = Settings { container, turns, starts: Some(4), seed: 1, budget, ..Settings::of(copies.clone()) };
+        let packed = Packer::new(&Device::best()?, settings)?.run(|_| {})?.packings.swap_remove(0);
         assert!((3.999..4.02).contains(&packed.side), "{turns:?}: {}", packed.side);
         assert!(packed.poses.iter().all(|pose| pose[2].abs() <= PI && (pose[2] / FRAC_PI_2).fract() == 0.0));
     }

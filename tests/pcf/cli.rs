@@ -10,12 +10,13 @@ use std::{
 };
 
 use assert_cmd::{Command, cargo::cargo_bin};
-use ndarray::{Array2, ArrayD, arr2};
+use ndarray::{Array2, arr2};
 use ndarray_npy::{ReadableElement, write_npy};
 use serde_json::{Value, json};
 use warpsmith::{
-    device::no_cuda_reason,
-    pcf::{Pcf, PcfReal, PcfSet, io, l2_inner, lp_distance, random},
+    device::{Device, no_cuda_reason},
+    engine::{Control, Engine},
+    pcf::{Layout, Measure, Pairwise, Pcf, PcfReal, PcfSet, io, lp_distance, random},
 };
 
 use crate::folder::{Folder, text};
@@ -36,26 +37,6 @@ impl Folder {
 
     fn save<T: PcfReal>(&self, name: &str, set: &PcfSet<T>) {
         io::save(set, &self.path(name)).unwrap();
-    }
-}
-
-#[test]
-fn help_shows_examples() {
-    let folder = Folder::new();
-    for command in ["", "random", "info", "convert", "betti", "stable-rank", "mean", "pdist", "cdist", "l2-kernel", "plot"] {
-        let help = folder.good(&format!("{command} --help"));
-        assert!(help.contains("Examples:\n  warpsmith pcf ") && help.contains("--backend"), "{help}");
-    }
-    for (command, options) in [
-        ("random", "--count --points --uneven --seed --dtype --output --json"),
-        ("pdist", "--p --layout --dtype --gpus --memory-budget --trace --output --json SciPy 130"),
-        ("cdist", "--p --inner --dtype --gpus --memory-budget --trace --output --json joined 130"),
-        ("l2-kernel", "--layout --dtype --gpus --memory-budget --trace --output --json triangle 130 143"),
-    ] {
-        let help = folder.good(&format!("{command} --help"));
-        for option in options.split(' ') {
-            assert!(help.contains(option), "{command}: {option}");
-        }
     }
 }
 
@@ -175,9 +156,6 @@ fn curves_and_means() {
     assert_eq!(fs::read_to_string(folder.path("betti.csv")).unwrap(), curves);
     // Of two dimensions one, and upside down.
     folder.write("dimensions.csv", "dimension,birth,death\n0,5,-inf\n1,4,1\n");
-    folder
-        .bad("betti dimensions.csv --output b.csv", "dimensions.csv: has bars of the dimensions 0, 1: choose one (--dimension)");
-    folder.bad("betti dimensions.csv --dimension 1 --output b.csv", "line 3: bar 0: death = 1 comes before birth = 4");
     folder.good("betti dimensions.csv --dimension 1 --superlevel --output b.csv");
     assert_eq!(fs::read_to_string(folder.path("b.csv")).unwrap(), "function,t,v\n0,0.0,0.0\n0,1.0,1.0\n0,4.0,0.0\n");
     folder.good("stable-rank dimensions.csv --dimension 0 --superlevel --output b.csv");
@@ -195,39 +173,46 @@ fn curves_and_means() {
 }
 
 #[test]
-fn errors_name_what_is_wrong() {
+fn repaired_functions() {
     let folder = Folder::new();
-    folder.write("a.csv", "function,t,v\n0,0,1\n0,2,1\n0,1,1\n");
-    folder.bad("info a.csv", "a.csv: line 4: function 0, breakpoint 2: t = 1 comes after t = 2");
-    folder.bad("info none.npz", "none.npz: can't be read: no such file");
-    folder.bad("info a.txt", "a.txt: the name must end in .npz, .npy or .csv");
-    folder.bad("convert a.csv --output a.csv", "a.csv can't be written: it is to be read");
-    folder.bad("convert a.csv --output b.npz", "a.csv: line 4");
     folder.write("w.csv", "function,t,v\n0,3,1\n0,1,2\n0,1,3\n1,0,4\n");
     folder.bad("convert w.csv --output b.csv", "w.csv: line 2: function 0, breakpoint 0: t = 3, but the first");
     let json = folder.json("convert w.csv --repair --dtype f32 --output b.csv");
     assert_eq!(json["repaired"], json!({"empty": 0, "sorted": 1, "shifted": 1, "merged": 1}));
     assert_eq!(fs::read_to_string(folder.path("b.csv")).unwrap(), "function,t,v\n0,0.0,3.0\n0,2.0,1.0\n1,0.0,4.0\n");
-    fs::remove_file(folder.path("b.csv")).unwrap();
-    let said = {
-        folder.write("right.csv", "function,t,v\n0,0,1\n");
-        folder.good("convert right.csv --repair --output b.csv")
-    };
+    let said = folder.good("convert b.csv --repair --output c.csv");
     assert!(said.ends_with("\nRepaired functions: 0 put in order, 0 shifted, 0 with breakpoints merged, 0 empty\n"), "{said}");
-    fs::remove_file(folder.path("b.csv")).unwrap();
-    folder.bad("random --count 10 --points 3 --output no/a.npz", "no/a.npz can't be written: there is no directory no");
-    folder.bad("random --count 10 --points 3 --output a.json", "a.json: the name must end in");
-    folder.bad("random --count 10 --points 30 --uneven --output a.npy", "different lengths don't fit into one .npy array");
-    folder.bad("random --count 1 --points 1e8 --output a.npz", "at most 4194304 in float32");
-    folder.bad("random --count 2e9 --points 2e9 --dtype f64 --output a.npz", "2,000,000,000 functions would take about ");
-    folder.bad("random --count 0 --points 3 --output a.npz", "at least 1");
-    folder.bad("random --count 3 --output a.npz", "--points");
-    folder.write("bars.csv", "birth,death\n0,1\n-1,2\n");
-    folder.bad("betti bars.csv --output b.npz", "bars.csv: bar 1: birth = -1, but the function starts at t = 0");
-    folder.write("bars.csv", "birth,death\n3,1\n");
-    folder.bad("stable-rank bars.csv --output b.npz", "bars.csv: line 2: bar 0: death = 1 comes before birth = 3");
+}
+
+#[test]
+fn what_no_set_is_made_of() {
+    let folder = Folder::new();
+    folder.write("a.csv", "function,t,v\n0,0,1\n0,2,1\n0,1,1\n");
+    folder.write("early.csv", "birth,death\n0,1\n-1,2\n");
+    folder.write("turned.csv", "birth,death\n3,1\n");
+    folder.write("dimensions.csv", "dimension,birth,death\n0,5,-inf\n1,4,1\n");
     folder.write("none.csv", "function,t,v\n");
-    folder.bad("mean none.csv --output b.npz", "none.csv: a set of no functions has no mean");
+    for (arguments, sentence) in [
+        ("info a.csv", "a.csv: line 4: function 0, breakpoint 2: t = 1 comes after t = 2"),
+        ("info none.npz", "none.npz: can't be read: no such file"),
+        ("info a.txt", "a.txt: the name must end in .npz, .npy or .csv"),
+        ("convert a.csv --output a.csv", "a.csv can't be written: it is to be read"),
+        ("convert a.csv --output b.npz", "a.csv: line 4"),
+        ("random --count 10 --points 3 --output no/a.npz", "no/a.npz can't be written: there is no directory no"),
+        ("random --count 10 --points 3 --output a.json", "a.json: the name must end in"),
+        ("random --count 10 --points 30 --uneven --output a.npy", "different lengths don't fit into one .npy array"),
+        ("random --count 1 --points 1e8 --output a.npz", "at most 4194304 in float32"),
+        ("random --count 2e9 --points 2e9 --dtype f64 --output a.npz", "2,000,000,000 functions would take about "),
+        ("random --count 0 --points 3 --output a.npz", "at least 1"),
+        ("random --count 3 --output a.npz", "--points"),
+        ("betti early.csv --output b.npz", "early.csv: bar 1: birth = -1, but the function starts at t = 0"),
+        ("stable-rank turned.csv --output b.npz", "turned.csv: line 2: bar 0: death = 1 comes before birth = 3"),
+        ("betti dimensions.csv --output b.csv", "dimensions.csv: has bars of the dimensions 0, 1: choose one (--dimension)"),
+        ("betti dimensions.csv --dimension 1 --output b.csv", "line 3: bar 0: death = 1 comes before birth = 4"),
+        ("mean none.csv --output b.npz", "none.csv: a set of no functions has no mean"),
+    ] {
+        folder.bad(arguments, sentence);
+    }
 }
 
 /// Width, height, and pixels in RGB.
@@ -338,20 +323,25 @@ fn heat_maps_of_any_shape_and_value() {
 fn what_cannot_be_drawn() {
     let folder = Folder::new();
     write_npy(folder.path("m.npy"), &ndarray::arr1(&[1.0f32, 2.0, 3.0, 4.0])).unwrap();
-    folder.bad("plot m.npy m.png", "m.npy: holds 4 entries, but a condensed matrix has n (n - 1) / 2 of them");
-    folder.bad("plot m.npy m.png --layout packed", "m.npy: holds 4 entries, but a packed matrix has n (n + 1) / 2 of them");
-    folder.bad("plot m.npy m.pdf", "m.pdf: the name must end in .png or .svg");
-    folder.bad("plot none.npy m.png", "none.npy: can't be read: no such file");
-    folder.bad("plot m.npy no/m.png", "no/m.png can't be written: there is no directory");
     write_npy(folder.path("i.npy"), &arr2(&[[1i32]])).unwrap();
-    folder.bad("plot i.npy m.png", "i.npy: holds int32, but a matrix must be float32 or float64");
     write_npy(folder.path("e.npy"), &Array2::<f32>::zeros((0, 3))).unwrap();
-    folder.bad("plot e.npy m.png", "e.npy: holds a matrix without entries");
     write_npy(folder.path("c.npy"), &ndarray::Array3::<f32>::zeros((2, 2, 2))).unwrap();
-    folder.bad("plot c.npy m.png", "c.npy: holds a 3-D array, but a matrix is 2-D");
     let whole = fs::read(folder.path("m.npy")).unwrap();
-    fs::write(folder.path("m.npy"), &whole[..whole.len() - 1]).unwrap();
-    folder.bad("plot m.npy m.png", "m.npy: is truncated");
+    fs::write(folder.path("short.npy"), &whole[..whole.len() - 1]).unwrap();
+    for (arguments, sentence) in [
+        ("plot m.npy m.png", "m.npy: holds 4 entries, but a condensed matrix has n (n - 1) / 2 of them"),
+        ("plot m.npy m.png --layout packed", "m.npy: holds 4 entries, but a packed matrix has n (n + 1) / 2 of them"),
+        ("plot m.npy m.png --layout dense", "m.npy: holds a 1-D array, but a matrix is 2-D"),
+        ("plot m.npy m.pdf", "m.pdf: the name must end in .png or .svg"),
+        ("plot none.npy m.png", "none.npy: can't be read: no such file"),
+        ("plot m.npy no/m.png", "no/m.png can't be written: there is no directory"),
+        ("plot i.npy m.png", "i.npy: holds int32, but a matrix must be float32 or float64"),
+        ("plot e.npy m.png", "e.npy: holds a matrix without entries"),
+        ("plot c.npy m.png", "c.npy: holds a 3-D array, but a matrix is 2-D"),
+        ("plot short.npy m.png", "short.npy: is truncated"),
+    ] {
+        folder.bad(arguments, sentence);
+    }
 }
 
 /// A matrix of 0.9 GiB under a limit of 0.5 GiB.
@@ -377,115 +367,44 @@ fn matrices_larger_than_the_memory() {
     assert_eq!((&value["rows"], &value["max"]), (&json!(n), &json!(0.0)));
 }
 
-/// Whether two integrals of functions with at most this many breakpoints agree to rounding.
-fn close<T: PcfReal>(found: T, expected: T, breakpoints: usize) -> bool {
-    let (found, expected) = (found.to_f64(), expected.to_f64());
-    // Both are rounded, and a power is within a few roundings, too.
-    let bound = (8 * breakpoints + 32) as f64 * T::UNIT_ROUNDOFF * expected.abs();
-    found == expected || (found - expected).abs() <= bound
-}
-
-#[track_caller]
-fn assert_close<T: PcfReal>(found: &ArrayD<T>, expected: &ArrayD<T>, breakpoints: usize) {
-    assert_eq!(found.shape(), expected.shape());
-    for ((index, &found), &expected) in found.indexed_iter().zip(expected) {
-        assert!(close(found, expected, breakpoints), "{index:?}: {found:?} and not {expected:?}");
-    }
-}
-
-fn matrix<T>(rows: usize, cols: usize, entry: impl Fn(usize, usize) -> T) -> ArrayD<T> {
-    Array2::from_shape_fn((rows, cols), |(i, j)| entry(i, j)).into_dyn()
-}
-
-/// Entries in the order in which a double loop comes by them.
-fn list<T>(entries: impl IntoIterator<Item = T>) -> ArrayD<T> {
-    ndarray::Array1::from_iter(entries).into_dyn()
-}
-
+/// The matrices that commands write are those of the library, bit for bit, in all layouts and both precisions.
 fn commands_agree<T: PcfReal + ReadableElement>(dtype: &str) {
     let folder = Folder::new();
-    const MOST: usize = 60;
-    let mut functions: Vec<_> = random::uneven::<T>(40, MOST, 1).unwrap().iter().map(|f| f.to_pcf()).collect();
+    let mut functions: Vec<_> = random::uneven::<T>(40, 60, 1).unwrap().iter().map(|f| f.to_pcf()).collect();
     // Some that differ from all others for ever.
     functions[7] = Pcf::constant(T::from_f64(0.25)).unwrap();
     functions[30] = Pcf::new([(T::ZERO, T::ONE), (T::from_f64(0.5), T::from_f64(-2.0))]).unwrap();
-    let a = PcfSet::from_functions(functions);
-    let b = random::uneven::<T>(23, MOST, 2).unwrap();
+    let a = PcfSet::from_functions(functions).with_shape(&[2, 5, 4]).unwrap();
+    let b = random::uneven::<T>(24, 60, 2).unwrap();
     folder.save("a.npz", &a);
     folder.save("b.csv", &b);
-    let b_dtype = format!("--dtype {dtype}");
-    let n = a.len();
-
-    for p in [1.0, 2.0, 1.5, 3.0] {
-        let distance = |i, j| lp_distance(a.get(i), a.get(j), p).unwrap();
-        folder.warned(&format!("pdist a.npz --p {p} --output d.npy"), true);
-        let expected = list((0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j))).map(|(i, j)| distance(i, j)));
-        assert!(expected.iter().filter(|d| **d == T::INFINITY).count() == 2 * 38 + 1);
-        assert_close(&folder.read::<T>("d.npy"), &expected, MOST);
-        folder.warned(&format!("pdist a.npz --p {p} --layout dense --output d.npy"), true);
-        assert_close(&folder.read::<T>("d.npy"), &matrix(n, n, distance), MOST);
-        folder.warned(&format!("cdist a.npz b.csv {b_dtype} --p {p} --output d.npy"), true);
-        let between = |i, j| lp_distance(a.get(i), b.get(j), p).unwrap();
-        assert_close(&folder.read::<T>("d.npy"), &matrix(n, 23, between), MOST);
+    let engine = Engine::new([Device::best().unwrap()]).unwrap();
+    for (command, columns, measure, layout, shape) in [
+        ("pdist a.npz", None, Measure::Lp(1.0), Layout::Condensed, &[780][..]),
+        ("pdist a.npz --p 2 --layout packed", None, Measure::Lp(2.0), Layout::Packed, &[820]),
+        ("pdist a.npz --p 1.5 --layout dense", None, Measure::Lp(1.5), Layout::Dense, &[2, 5, 4, 2, 5, 4]),
+        ("cdist a.npz b.csv", Some(&b), Measure::Lp(1.0), Layout::Dense, &[2, 5, 4, 24]),
+        ("cdist a.npz b.csv --p 3", Some(&b), Measure::Lp(3.0), Layout::Dense, &[2, 5, 4, 24]),
+        ("cdist a.npz b.csv --inner", Some(&b), Measure::Inner, Layout::Dense, &[2, 5, 4, 24]),
+        ("l2-kernel a.npz --layout packed", None, Measure::Inner, Layout::Packed, &[820]),
+        ("l2-kernel a.npz", None, Measure::Inner, Layout::Dense, &[2, 5, 4, 2, 5, 4]),
+    ] {
+        let matrix = Pairwise::new(&a, columns, measure).unwrap();
+        let expected = matrix.compute(&engine, layout, Control::default()).unwrap();
+        let infinite = expected.iter().any(|entry| !entry.is_finite());
+        let written = folder.warned(&format!("{command} --dtype {dtype} --output m.npy --json"), infinite);
+        let written: Value = serde_json::from_str(&written).unwrap();
+        assert_eq!((&written["dtype"], &written["shape"]), (&json!(T::NAME), &json!(shape)), "{command}");
+        let found: Vec<T> =
+            if layout == Layout::Packed { folder.packed("m.npy") } else { folder.read("m.npy").into_iter().collect() };
+        assert!(found == expected, "{command} in {dtype}");
     }
-    // Values are positive but for those of one function, so that all have small relative errors.
-    let inner = |i, j| l2_inner::<T>(a.get(i), a.get(j));
-    folder.warned("l2-kernel a.npz --layout packed --output k.npy", true);
-    let expected = list((0..n).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|(i, j)| inner(i, j)));
-    let found = folder.packed::<T>("k.npy");
-    let scale = T::from_f64(8.0 * (2.0 * MOST as f64 + 4.0) * T::UNIT_ROUNDOFF);
-    for (&found, &expected) in found.iter().zip(&expected) {
-        // Of |f g|, which is at most 2 on at most a unit of time.
-        assert!(found == expected || (found - expected).abs() <= scale, "{found} and not {expected}");
-    }
-    assert_eq!(found.len(), expected.len());
-    folder.warned("l2-kernel a.npz --output dense.npy", true);
-    let dense = folder.read::<T>("dense.npy").into_shape_with_order((n, n)).unwrap();
-    for i in 0..n {
-        for j in 0..=i {
-            assert!(dense[[i, j]] == found[i * (i + 1) / 2 + j] && dense[[j, i]] == dense[[i, j]]);
-        }
-    }
-    folder.good(&format!("cdist b.csv a.npz {b_dtype} --inner --output k.npy"));
-    let found = folder.read::<T>("k.npy").into_shape_with_order((23, n)).unwrap();
-    for ((i, j), &found) in found.indexed_iter() {
-        let expected = l2_inner(b.get(i), a.get(j));
-        assert!(found == expected || (found - expected).abs() <= scale, "{found} and not {expected}");
-    }
-    let written = folder.warned(&format!("pdist a.npz {b_dtype} --output d.npy --json"), true);
-    let written: Value = serde_json::from_str(&written).unwrap();
-    assert_eq!(written["dtype"], T::NAME);
 }
 
 #[test]
-fn matrices_agree_with_single_pairs() {
+fn matrices_are_the_librarys() {
     commands_agree::<f64>("f64");
     commands_agree::<f32>("f32");
-}
-
-#[test]
-fn shapes_are_joined() {
-    let folder = Folder::new();
-    let a = random::uniform::<f64>(24, 6, 1).unwrap().with_shape(&[2, 3, 4]).unwrap();
-    let b = random::uniform::<f64>(10, 9, 2).unwrap().with_shape(&[5, 2]).unwrap();
-    folder.save("a.npy", &a);
-    folder.save("b.npy", &b);
-    let distances = |x: &PcfSet<f64>, y: &PcfSet<f64>| -> Vec<f64> {
-        let distance = |f, g| lp_distance::<f64>(f, g, 2.0).unwrap();
-        x.iter().flat_map(|f| y.iter().map(move |g| distance(f, g))).collect()
-    };
-    for (command, shape, expected) in [
-        ("pdist a.npy --layout dense", &[2, 3, 4, 2, 3, 4][..], distances(&a, &a)),
-        ("cdist a.npy b.npy", &[2, 3, 4, 5, 2], distances(&a, &b)),
-        ("cdist b.npy a.npy", &[5, 2, 2, 3, 4], distances(&b, &a)),
-    ] {
-        assert_eq!(folder.json(&format!("{command} --p 2 --output d.npy"))["shape"], json!(shape));
-        let expected = ArrayD::from_shape_vec(shape, expected).unwrap();
-        assert_close(&folder.read::<f64>("d.npy"), &expected, 9);
-    }
-    assert_eq!(folder.json("pdist a.npy --output d.npy")["shape"], json!([276]));
-    assert_eq!(folder.json("l2-kernel a.npy --layout packed --output d.npy")["shape"], json!([300]));
-    assert_eq!(folder.json("l2-kernel a.npy --output d.npy")["shape"], json!([2, 3, 4, 2, 3, 4]));
 }
 
 #[test]
@@ -556,27 +475,19 @@ fn what_is_said_of_a_matrix() {
 fn neither_gpus_nor_budgets_change_an_entry() {
     let folder = Folder::new();
     folder.good("random --count 400 --points 300 --uneven --seed 3 --output a.npz");
-    folder.good("random --count 70 --points 50 --uneven --seed 4 --output b.npz");
-    for command in ["pdist a.npz", "pdist a.npz --p 3 --layout dense", "l2-kernel a.npz", "cdist a.npz b.npz --dtype f64"] {
-        let run = |more: &str| {
-            let value = folder.json(&format!("--backend cpu {command} --output m.npy {more}"));
-            (value, fs::read(folder.path("m.npy")).unwrap())
-        };
-        let (whole, expected) = run("");
-        assert_eq!(whole["gpus"].as_array().unwrap().len(), 1);
-        for more in
-            ["--gpus 2", "--memory-budget 100kB", "--memory-budget 0.0625MiB --gpus 2", "--gpus 3 --memory-budget 1_00_000"]
-        {
-            let (value, found) = run(more);
-            assert!(found == expected, "{command} {more}");
-            let blocks: Vec<_> = value["gpus"].as_array().unwrap().iter().map(|gpu| gpu["blocks"].as_u64().unwrap()).collect();
-            assert_eq!(blocks.iter().sum::<u64>(), value["blocks"].as_u64().unwrap());
-            if more.contains("budget") {
-                assert!(value["blocks"].as_u64() > whole["blocks"].as_u64().max(Some(5)), "{value}");
-            }
-            if more.contains("--gpus 2") {
-                assert_eq!(blocks.len(), 2);
-            }
+    let run = |more: &str| {
+        let value = folder.json(&format!("--backend cpu pdist a.npz --p 3 --layout dense --output m.npy {more}"));
+        (value, fs::read(folder.path("m.npy")).unwrap())
+    };
+    let (whole, expected) = run("");
+    assert_eq!(whole["gpus"].as_array().unwrap().len(), 1);
+    for (more, gpus) in [("--gpus 2", 2), ("--memory-budget 0.0625MiB --gpus 2", 2), ("--gpus 3 --memory-budget 1_00_000", 3)] {
+        let (value, found) = run(more);
+        assert!(found == expected, "{more}");
+        let blocks: Vec<_> = value["gpus"].as_array().unwrap().iter().map(|gpu| gpu["blocks"].as_u64().unwrap()).collect();
+        assert_eq!((blocks.len(), blocks.iter().sum::<u64>()), (gpus, value["blocks"].as_u64().unwrap()));
+        if more.contains("budget") {
+            assert!(value["blocks"].as_u64() > whole["blocks"].as_u64().max(Some(5)), "{value}");
         }
     }
 }
@@ -760,7 +671,7 @@ mod signals {
     impl Folder {
         fn sizes(&self) -> Vec<u64> {
             let entries = fs::read_dir(&self.directory).unwrap();
-            // One that has just gone has none.
+            // A file that has just been removed has no size.
             entries.map(|entry| entry.unwrap().metadata().map_or(0, |metadata| metadata.len())).collect()
         }
     }
@@ -823,7 +734,7 @@ mod signals {
             command.args(["-c", &script, cargo_bin!("warpsmith").to_str().unwrap()]).env("RAYON_NUM_THREADS", "2");
             command.current_dir(&folder.directory).output().unwrap()
         };
-        // That the limit is one is seen from what needs more than it.
+        // A command that needs more memory shows that the limit works.
         let output = limited("random --count 2e5 --points 100 --output large.npz");
         let stderr = text(&output.stderr);
         if output.status.code() != Some(2) || !stderr.contains("not enough memory") {
@@ -841,7 +752,8 @@ mod signals {
         assert_eq!(matrix.shape(), [9000, 9000]);
         for i in (0..9000).step_by(97).chain([8999]) {
             for j in (0..9000).step_by(89).chain([8999]) {
-                assert!(close(matrix[[i, j]], lp_distance(set.get(i), set.get(j), 1.0).unwrap(), 10));
+                let expected = lp_distance(set.get(i), set.get(j), 1.0).unwrap();
+                assert!((matrix[[i, j]] - expected).abs() <= 1e-5 * expected);
             }
         }
     }

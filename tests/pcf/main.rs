@@ -10,6 +10,7 @@ mod signals;
 
 mod cli;
 mod data;
+mod oracle;
 mod pairwise;
 mod reduced;
 mod resume;

@@ -1,26 +1,22 @@
 //! Matrices over pairs of piecewise constant functions, against another program's answers and a brute force.
 //!
-//! They run on the backend that `WARPSMITH_BACKEND` names, or on a GPU where there is one.
+//! They run on the backend that `WARPSMITH_BACKEND` names, or on a GPU if there is one.
 
-use std::{
-    collections::BTreeSet,
-    fs::File,
-    path::Path,
-    sync::{
-        Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
+use std::sync::{
+    Mutex,
+    atomic::{AtomicUsize, Ordering},
 };
 
-use ndarray::{Array1, Array2};
-use ndarray_npy::NpzReader;
+use ndarray::Array2;
 use proptest::prelude::*;
 use warpsmith::{
+    common::Real,
     device::{Backend, Buffer, Device},
     engine::{Cancel, Control, Engine, EngineError, Settings, Trace},
-    pcf::{Layout, Measure, Pairwise, PairwiseError, Pcf, PcfKernel, PcfReal, PcfSet, Point, lp_distance, random},
-    real::Real,
+    pcf::{Layout, Measure, Pairwise, PairwiseError, Pcf, PcfKernel, PcfReal, PcfSet, lp_distance, random},
 };
+
+use crate::oracle::{self, functions};
 
 type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
@@ -50,65 +46,6 @@ fn compute<T: PcfReal>(matrix: Pairwise<'_, T>, engine: &Engine, layout: Layout)
 
 const KERNELS: [PcfKernel; 2] = [PcfKernel::Tiled, PcfKernel::Direct];
 
-/// The measure by its definition: both functions evaluated between all breakpoints of either, and the terms summed with
-/// Neumaier's compensation.
-fn brute(f: &[Point<f64>], g: &[Point<f64>], measure: Measure) -> f64 {
-    let value = |f: &[Point<f64>], t: f64| f[f.partition_point(|point| point.t <= t) - 1].v;
-    let mut times: Vec<f64> = f.iter().chain(g).map(|point| point.t).collect();
-    times.sort_by(f64::total_cmp);
-    times.dedup();
-    let (mut sum, mut rest) = (0.0f64, 0.0f64);
-    let mut add = |term: f64| {
-        let next = sum + term;
-        rest += if sum.abs() >= term.abs() { (sum - next) + term } else { (term - next) + sum };
-        sum = next;
-    };
-    let term = |a: f64, b: f64| match measure {
-        Measure::Lp(p) => (a - b).abs().powf(p),
-        Measure::Inner => a * b,
-    };
-    for pair in times.windows(2) {
-        add((pair[1] - pair[0]) * term(value(f, pair[0]), value(g, pair[0])));
-    }
-    let (a, b) = (f[f.len() - 1].v, g[g.len() - 1].v);
-    match measure {
-        Measure::Lp(_) if a != b => f64::INFINITY,
-        Measure::Lp(p) => (sum + rest).powf(1.0 / p),
-        Measure::Inner if a != 0.0 && b != 0.0 => f64::INFINITY * a.signum() * b.signum(),
-        Measure::Inner => sum + rest,
-    }
-}
-
-/// The integral of the magnitudes, which bounds the rounding of an inner product.
-fn magnitude(f: &[Point<f64>], g: &[Point<f64>]) -> f64 {
-    let positive = |f: &[Point<f64>]| f.iter().map(|point| Point::new(point.t, point.v.abs())).collect::<Vec<_>>();
-    brute(&positive(f), &positive(g), Measure::Inner)
-}
-
-/// By how much an entry in precision `unit` may be off: the bound that `Pairwise` states, for general p with what
-/// powers lose.
-fn bound(f: &[Point<f64>], g: &[Point<f64>], measure: Measure, exact: f64, unit: f64) -> f64 {
-    let terms = (f.len() + g.len() + 2) as f64;
-    match measure {
-        Measure::Lp(1.0 | 2.0) => terms * unit * exact,
-        Measure::Lp(p) => (terms + 16.0 * p + 16.0 + 2.0 * exact.ln().abs()) * unit * exact,
-        Measure::Inner => terms * unit * magnitude(f, g),
-    }
-}
-
-fn oracle() -> Result<(PcfSet<f64>, PcfSet<f64>, NpzReader<File>)> {
-    // masspcf 0.4.1 on the CPU in double precision.
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/pcf.npz");
-    let mut npz = NpzReader::new(File::open(path)?)?;
-    let mut set = |name: &str| -> Result<PcfSet<f64>> {
-        let offsets: Array1<i64> = npz.by_name(&format!("{name}_offsets"))?;
-        let points: Array2<f64> = npz.by_name(&format!("{name}_points"))?;
-        let points = points.rows().into_iter().map(|row| Point::new(row[0], row[1])).collect();
-        Ok(PcfSet::from_parts(offsets.iter().map(|&offset| offset as usize).collect(), points)?)
-    };
-    Ok((set("a")?, set("b")?, npz))
-}
-
 fn close(found: &[f64], expected: &[f64], what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");
     for (i, (found, expected)) in found.iter().zip(expected).enumerate() {
@@ -118,28 +55,34 @@ fn close(found: &[f64], expected: &[f64], what: &str) {
 
 #[test]
 fn agrees_with_masspcf() -> Result {
-    let (a, b, mut npz) = oracle()?;
+    let (a, b, mut npz) = oracle::masspcf();
     let engine = engine();
     for kernel in KERNELS {
-        for p in [1.0, 2.0, 3.5] {
-            let expected: Array2<f64> = npz.by_name(&format!("pdist_p{p}"))?;
-            let pdist = Pairwise::pdist(&a, p)?.with_kernel(kernel);
-            let dense = compute(pdist, &engine, Layout::Dense)?;
-            close(&dense, expected.as_slice().unwrap(), &format!("pdist {p}"));
-            let condensed = compute(pdist, &engine, Layout::Condensed)?;
-            let upper: Vec<f64> = (0..12).flat_map(|i| (i + 1..12).map(move |j| (i, j))).map(|at| expected[at]).collect();
-            close(&condensed, &upper, &format!("condensed {p}"));
-            let expected: Array2<f64> = npz.by_name(&format!("cdist_p{p}"))?;
-            let cdist = Pairwise::cdist(&a, &b, Measure::Lp(p))?.with_kernel(kernel);
-            close(&compute(cdist, &engine, Layout::Dense)?, expected.as_slice().unwrap(), "cdist");
+        for (name, cols, measure) in [
+            ("pdist_p1", None, Measure::Lp(1.0)),
+            ("pdist_p2", None, Measure::Lp(2.0)),
+            ("pdist_p3.5", None, Measure::Lp(3.5)),
+            ("cdist_p1", Some(&b), Measure::Lp(1.0)),
+            ("cdist_p2", Some(&b), Measure::Lp(2.0)),
+            ("cdist_p3.5", Some(&b), Measure::Lp(3.5)),
+            ("l2_kernel", None, Measure::Inner),
+        ] {
+            let expected: Array2<f64> = npz.by_name(name)?;
+            let matrix = Pairwise::new(&a, cols, measure)?.with_kernel(kernel);
+            let dense = compute(matrix, &engine, Layout::Dense)?;
+            close(&dense, expected.as_slice().unwrap(), name);
+            let half = |wanted: fn(usize, usize) -> bool| -> Vec<f64> {
+                expected.indexed_iter().filter(|((i, j), _)| wanted(*i, *j)).map(|(_, &entry)| entry).collect()
+            };
+            if cols.is_none() {
+                close(&compute(matrix, &engine, Layout::Packed)?, &half(|i, j| j <= i), name);
+                let condensed = compute(matrix, &engine, Layout::Condensed);
+                match measure {
+                    Measure::Lp(_) => close(&condensed?, &half(|i, j| i < j), name),
+                    Measure::Inner => assert_eq!(condensed, Err(PairwiseError::Diagonal)),
+                }
+            }
         }
-        let expected: Array2<f64> = npz.by_name("l2_kernel")?;
-        let inner = Pairwise::l2_kernel(&a).with_kernel(kernel);
-        close(&compute(inner, &engine, Layout::Dense)?, expected.as_slice().unwrap(), "l2_kernel");
-        let packed = compute(inner, &engine, Layout::Packed)?;
-        let lower: Vec<f64> = (0..12).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|at| expected[at]).collect();
-        close(&packed, &lower, "packed l2_kernel");
-        assert_eq!(compute(inner, &engine, Layout::Condensed), Err(PairwiseError::Diagonal));
     }
     Ok(())
 }
@@ -156,20 +99,16 @@ fn long_merges<T: PcfReal>(lengths: &[usize]) {
     let n = set.len();
     for measure in [Measure::Lp(1.0), Measure::Lp(2.0), Measure::Lp(3.5), Measure::Inner] {
         let what = format!("{measure:?} of {}, {n} functions", T::NAME);
-        let matrix = match measure {
-            Measure::Lp(p) => Pairwise::pdist(&set, p).unwrap(),
-            Measure::Inner => Pairwise::l2_kernel(&set),
-        };
-        let matrix = matrix.with_kernel(PcfKernel::Tiled);
+        let matrix = Pairwise::new(&set, None, measure).unwrap().with_kernel(PcfKernel::Tiled);
         let dense = compute(matrix, &engine(), Layout::Dense).unwrap();
-        let unit = if size_of::<T>() == 4 { f64::from(f32::EPSILON) / 2.0 } else { f64::EPSILON / 2.0 };
+        let wide = set.cast::<f64>().unwrap();
         for i in 0..n.min(8) {
             for j in 0..i {
                 let found: f64 = dense[i * n + j].into();
-                let points = |k| set.get(k).points().iter().map(|at| Point::new(at.t.into(), at.v.into())).collect::<Vec<_>>();
-                let (f, g) = (points(i), points(j));
-                let exact = brute(&f, &g, measure);
-                assert!((found - exact).abs() <= bound(&f, &g, measure, exact, unit), "{what} ({i}, {j}): {found} for {exact}");
+                let (f, g) = (wide.get(i), wide.get(j));
+                let exact = oracle::exact(f, g, measure);
+                let bound = oracle::bound(f, g, measure, exact, T::UNIT_ROUNDOFF);
+                assert!((found - exact.0).abs() <= bound, "{what} ({i}, {j}): {found} for {exact:?}");
             }
         }
         let other = Settings { block_side: Some(n.div_ceil(3)), ..Settings::default() };
@@ -204,55 +143,6 @@ fn merges_in_pieces() {
     long_merges::<f32>(&half);
 }
 
-/// Where breakpoints lie.
-#[derive(Clone, Copy, Debug)]
-enum Times {
-    /// Anywhere from 0 to 1.
-    Uniform,
-    /// On a grid, so that functions share them.
-    Grid,
-    /// Ever farther apart.
-    Long,
-    /// Most in a small part of the time, another for each function: neighbours in a warp are at quite different
-    /// segments.
-    Clustered,
-}
-
-/// `functions` of 1 to `longest` breakpoints, most of them few.
-fn functions(functions: usize, longest: usize) -> impl Strategy<Value = PcfSet<f64>> {
-    let times = prop_oneof![Just(Times::Uniform), Just(Times::Grid), Just(Times::Long), Just(Times::Clustered)];
-    let one = (times, 0.0..=1.0f64, any::<u64>(), prop_oneof![6 => Just(0.0), 1 => Just(0.5)]);
-    prop::collection::vec(one, 1..=functions).prop_map(move |all| {
-        PcfSet::from_functions(all.into_iter().map(|(times, length, seed, tail)| {
-            let points = (longest as f64).powf(length).round() as usize;
-            let mut state = seed;
-            let mut next = move || {
-                // SplitMix64
-                state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-                let mut z = state;
-                z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-                z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-                ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-            };
-            let centre = next();
-            let mut at = BTreeSet::from([0u64]);
-            while at.len() < points {
-                let t = match times {
-                    Times::Uniform => next(),
-                    Times::Grid => (next() * 1.5 * longest as f64).floor() / 64.0,
-                    Times::Long => (next() * 12.0).exp(),
-                    Times::Clustered => centre + 1e-3 * next(),
-                };
-                // Non-negative numbers are in the order of their bits.
-                at.insert(t.to_bits());
-            }
-            let mut points: Vec<_> = at.into_iter().map(|bits| Point::new(f64::from_bits(bits), 2.0 * next() - 1.0)).collect();
-            points.last_mut().unwrap().v = tail;
-            Pcf::new(points).expect("valid functions")
-        }))
-    })
-}
-
 fn check<T: PcfReal>(
     rows: &PcfSet<f64>,
     cols: &PcfSet<f64>,
@@ -266,15 +156,11 @@ fn check<T: PcfReal>(
     let found = matrix.compute(&engine(), Layout::Dense, Control::default()).unwrap();
     for i in 0..rows.len() {
         for j in 0..cols.len() {
-            let (f, g) = (rows.get(i).points(), cols.get(j).points());
-            let (found, exact) = (found[i * cols.len() + j].to_f64(), brute(f, g, measure));
-            let bound = bound(f, g, measure, exact, T::UNIT_ROUNDOFF) + f64::from(f32::MIN_POSITIVE);
-            prop_assert!(
-                found == exact || (found - exact).abs() <= bound,
-                "{measure:?} {kernel:?} {} of {i}, {j}: {found} for {exact}, {} > {bound}",
-                T::NAME,
-                (found - exact).abs()
-            );
+            let (f, g) = (rows.get(i), cols.get(j));
+            let (found, exact) = (found[i * cols.len() + j].to_f64(), oracle::exact(f, g, measure));
+            let bound = oracle::bound(f, g, measure, exact, T::UNIT_ROUNDOFF) + f64::from(f32::MIN_POSITIVE);
+            let what = format!("{measure:?} {kernel:?} {} of {i}, {j}", T::NAME);
+            prop_assert!(found == exact.0 || (found - exact.0).abs() <= bound, "{what}: {found} for {exact:?} > {bound}");
         }
     }
     Ok(())
@@ -320,10 +206,7 @@ proptest! {
         let least = 4 * 40 * 16 + 1024;
         let memory_budget = budget.map(|k| (least << k).max(8 * set.lengths().max().unwrap_or(0) * 16 + 1024));
         let engine = engine_of(gpus, Settings { memory_budget, block_side: Some(side), ..Settings::default() });
-        let symmetric = match measure {
-            Measure::Lp(p) => Pairwise::pdist(&set, p).unwrap(),
-            Measure::Inner => Pairwise::l2_kernel(&set),
-        }.with_kernel(kernel);
+        let symmetric = Pairwise::new(&set, None, measure).unwrap().with_kernel(kernel);
         let dense = symmetric.compute(&engine, Layout::Dense, Control::default()).unwrap();
         let packed = symmetric.compute(&engine, Layout::Packed, Control::default()).unwrap();
         let condensed = symmetric.compute(&engine, Layout::Condensed, Control::default());
@@ -353,23 +236,6 @@ proptest! {
     }
 }
 
-/// Functions of any lengths in tiles with every mixture of short and long, more than one tile in both directions.
-#[test]
-fn uneven_lengths() -> Result {
-    let set: PcfSet<f64> = random::uneven(90, 700, 5)?;
-    for kernel in KERNELS {
-        let found = Pairwise::pdist(&set, 1.0)?.with_kernel(kernel).compute(&engine(), Layout::Dense, Control::default())?;
-        for i in 0..set.len() {
-            for j in 0..i {
-                let exact = brute(set.get(i).points(), set.get(j).points(), Measure::Lp(1.0));
-                let found = found[i * set.len() + j];
-                assert!((found - exact).abs() <= 1e-13 * exact, "{kernel:?} {i} {j}: {found} for {exact}");
-            }
-        }
-    }
-    Ok(())
-}
-
 /// The pair that lags behind holds the window of both its functions, and others wait for it: progress all the same.
 #[test]
 fn functions_out_of_step() -> Result {
@@ -384,10 +250,11 @@ fn functions_out_of_step() -> Result {
     let wide = set.cast::<f64>()?;
     for i in 0..set.len() {
         for j in 0..i {
-            let (f, g) = (wide.get(i).points(), wide.get(j).points());
-            let exact = brute(f, g, Measure::Lp(1.0));
-            let error = (f64::from(found[i * set.len() + j]) - exact).abs();
-            assert!(error <= bound(f, g, Measure::Lp(1.0), exact, f32::UNIT_ROUNDOFF), "{i} {j}: {error} of {exact}");
+            let (f, g) = (wide.get(i), wide.get(j));
+            let exact = oracle::exact(f, g, Measure::Lp(1.0));
+            let error = (f64::from(found[i * set.len() + j]) - exact.0).abs();
+            let bound = oracle::bound(f, g, Measure::Lp(1.0), exact, f32::UNIT_ROUNDOFF);
+            assert!(error <= bound, "{i} {j}: {error} of {exact:?}");
         }
     }
     Ok(())
@@ -449,18 +316,6 @@ fn higher_ranks_are_joined() -> Result {
     }
     assert_eq!(Pairwise::l2_kernel(&a).shape(Layout::Condensed), Err(PairwiseError::Diagonal));
     assert_eq!(Pairwise::l2_kernel(&a).shape(Layout::Packed)?, [21]);
-    Ok(())
-}
-
-#[test]
-fn no_functions_and_one() -> Result {
-    let (none, one) = (PcfSet::<f64>::from_functions([]), PcfSet::from_functions([Pcf::new([(0.0, 2.0), (3.0, 0.0)])?]));
-    let compute = |matrix: Pairwise<f64>, layout| compute(matrix, &engine(), layout);
-    assert!(compute(Pairwise::pdist(&none, 1.0)?, Layout::Condensed)?.is_empty());
-    assert!(compute(Pairwise::pdist(&one, 1.0)?, Layout::Condensed)?.is_empty());
-    assert_eq!(compute(Pairwise::pdist(&one, 1.0)?, Layout::Dense)?, [0.0]);
-    assert_eq!(compute(Pairwise::l2_kernel(&one), Layout::Packed)?, [12.0]);
-    assert!(compute(Pairwise::cdist(&one, &none, Measure::Inner)?, Layout::Dense)?.is_empty());
     Ok(())
 }
 

@@ -1,7 +1,8 @@
-//! Where no uniform grid fits: a tree of boxes over poses in the order of a space-filling curve.
+//! Orders poses along a space-filling curve, and builds a tree of boxes over them, for packings
+//! that no uniform grid fits.
 //!
-//! A grid's cells are as wide as the scene's extent makes them. What a tree costs depends on neighbours alone, whatever
-//! the distances between clusters, and the sizes of shapes.
+//! The width of a grid's cells grows with the extent of the scene. The cost of a tree depends on
+//! neighbours only, not on the distances between clusters or the sizes of shapes.
 //!
 //! 1. *Marks*: of each packing, up to [`MARKS`] positions in both directions, taken from poses and put in order.
 //! 2. *Keys*: positions become whole numbers that grow with them, at most by one for each [`Order::unit`] of length,
@@ -9,15 +10,15 @@
 //!    take none; poses are sorted by packing, class of size, and place along the Hilbert curve through these numbers.
 //! 3. *Boxes*: around each [`LEAF`] consecutive circles, and each [`FAN`] boxes of one level.
 //!
-//! Keys decide how small boxes are, not what is found: poses of equal keys, in the worst case all, are merely not told
-//! apart.
+//! Keys affect the size of boxes, not the result: poses of equal keys are in arbitrary order.
 //!
 //! Sources: I. Kamel and C. Faloutsos, *On packing R-trees*, CIKM 1993.
 
 use super::{
     Scalar,
+    boxes::{FAN, LEAF, count, depth, place},
     clip::Point,
-    layout::{Circle, Extent, Frame, Mark, Tree},
+    layout::{Circle, Extent, Frame, Mark},
     transform::{Source, circle, image},
 };
 use crate::collectives::{
@@ -28,145 +29,27 @@ use cuda_std::prelude::*;
 
 /// The most marks of a packing in one direction, each found by a thread.
 pub const MARKS: u32 = 1024;
-/// Rows of a leaf.
-pub const LEAF: u32 = 8;
-/// What is beyond the marks at either end is taken to reach as far as so many marks there.
+/// Number of marks at either end whose extent is taken for that of the poses beyond.
 const END_MARKS: u32 = 4;
-/// Boxes of one level in one of the next: a lane for each.
-pub const FAN: u32 = 1 << FAN_BITS;
-const FAN_BITS: u32 = 5;
-
-impl<T: Scalar> Extent<T> {
-    /// The box around nothing.
-    #[inline(always)]
-    pub fn empty() -> Self {
-        Extent { low: Point::new(T::INFINITY, T::INFINITY), high: Point::new(-T::INFINITY, -T::INFINITY) }
-    }
-
-    /// The box around a circle.
-    #[inline(always)]
-    pub fn around(circle: &Circle<T>) -> Self {
-        let size = Point::new(circle.radius, circle.radius);
-        Extent { low: circle.center.minus(size), high: circle.center.plus(size) }
-    }
-
-    /// The same moved back by `shift`, with what rounding does to that.
-    #[inline(always)]
-    pub fn moved_back(&self, shift: Point<T>) -> Self {
-        let slack = T::from_f64(4.0) * T::EPSILON * (math::abs(shift.x) + math::abs(shift.y));
-        let slack = Point::new(slack, slack);
-        Extent { low: self.low.minus(shift).minus(slack), high: self.high.minus(shift).plus(slack) }
-    }
-
-    /// The box around both.
-    #[inline(always)]
-    pub fn with(&self, other: &Self) -> Self {
-        let (low, high) = (other.low, other.high);
-        Extent {
-            low: Point::new(math::min(self.low.x, low.x), math::min(self.low.y, low.y)),
-            high: Point::new(math::max(self.high.x, high.x), math::max(self.high.y, high.y)),
-        }
-    }
-
-    /// Whether both have a point in common.
-    #[inline(always)]
-    pub fn meets(&self, other: &Self) -> bool {
-        (self.low.x <= other.high.x) & (self.low.y <= other.high.y) & (other.low.x <= self.high.x) & (other.low.y <= self.high.y)
-    }
-}
-
-/// The level of the root of so many leaves; they are level 0.
-pub const fn depth(leaves: u32) -> u32 {
-    let mut depth = 0;
-    while (leaves as u64) > 1 << (FAN_BITS * depth) {
-        depth += 1;
-    }
-    depth
-}
-
-/// The place of a box among all. Levels lie one after the other from the root's, each with room for as many as there
-/// can be.
-#[inline(always)]
-pub const fn place(depth: u32, level: u32, index: u32) -> u32 {
-    ((1 << (FAN_BITS * (depth - level))) - 1) / (FAN - 1) + index
-}
-
-/// How many boxes a level has.
-#[inline(always)]
-pub const fn count(leaves: u32, level: u32) -> u32 {
-    ((leaves - 1) >> (FAN_BITS * level)) + 1
-}
-
-impl<T: Scalar> Tree<T> {
-    /// Whether there is none, and candidates are found by cells.
-    #[inline(always)]
-    pub fn is_none(&self) -> bool {
-        self.leaves == 0
-    }
-
-    /// Whether a box has leaves from `first` to `end`, and meets `extent`.
-    ///
-    /// # Safety
-    /// The tree is there, and has this level.
-    #[inline(always)]
-    pub unsafe fn meets(&self, level: u32, index: u32, (first, end): (u32, u32), extent: &Extent<T>) -> bool {
-        let bits = FAN_BITS * level;
-        index < count(self.leaves, level)
-            && (index + 1) << bits > first
-            && index << bits < end
-            // SAFETY: the level has this box.
-            && unsafe { (*self.boxes.add(place(self.depth, level, index) as usize)).meets(extent) }
-    }
-
-    /// The leaf after another, in depth-first order, that meets `extent`, of those from `first` to `end`: `at` is the
-    /// level and index of the box to look at next, the root's to begin with.
-    ///
-    /// # Safety
-    /// The tree is there.
-    #[inline(always)]
-    pub unsafe fn next_leaf(&self, at: &mut (u32, u32), leaves: (u32, u32), extent: &Extent<T>) -> Option<u32> {
-        let (mut level, mut index) = *at;
-        let mut found = None;
-        while found.is_none() && index < count(self.leaves, level) {
-            // SAFETY: the tree is there, and the level is at most the root's.
-            if unsafe { self.meets(level, index, leaves, extent) } {
-                if level > 0 {
-                    level -= 1;
-                    index *= FAN;
-                    continue;
-                }
-                found = Some(index);
-            }
-            index += 1;
-            while index.is_multiple_of(FAN) {
-                index /= FAN;
-                level += 1;
-            }
-        }
-        *at = (level, index);
-        found
-    }
-}
-
-/// How poses are put in order.
+/// Parameters of the order of poses.
 #[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Order<'a> {
     /// Each pose's packing.
     pub packing_of: &'a [u32],
-    /// Where each packing's poses start, and the end.
+    /// Start of each packing's poses, and the end of the last.
     pub offsets: &'a [u32],
-    /// Where each packing's marks in one direction start, and the end.
+    /// Start of each packing's marks in one direction, and the end of the last.
     pub mark_offsets: &'a [u32],
     /// The least length that numbers tell apart; the smallest shape's radius.
     pub unit: f64,
-    /// The bits of a key that are for the class of size.
+    /// Number of a key's bits for the class of size.
     pub class_bits: u32,
-    /// Those for either direction.
+    /// Number of a key's bits for each direction.
     pub axis_bits: u32,
 }
 
 impl Order<'_> {
-    /// Between two marks, numbers grow by so much at most, where there are `marks`.
+    /// Largest growth of numbers between two of `marks` marks.
     #[inline(always)]
     fn most<T: Scalar>(&self, marks: u32) -> T {
         T::from_u32(1 << self.axis_bits) / T::from_u32(marks + 1)
@@ -216,7 +99,7 @@ where
             let pose = from + thread.wrapping_mul(0x9e37_79b9) % (to - from);
             let (center, _) = place_of(&source, pose, frames.get_unchecked(packing));
             let at = if upright == 0 { center.x } else { center.y };
-            // What is no number counts as 0.
+            // NaN and infinities count as 0.
             mine = if math::abs(at) < T::INFINITY { at } else { T::ZERO };
             taken.write(own, mine);
         }
@@ -240,7 +123,7 @@ where
         }
         let before = Block::new(shared_array![T; STORAGE]).exclusive_scan(width, Sum).prefix;
         if thread < count {
-            // What is below the first mark has room, too.
+            // There is room below the first mark, too.
             *marks.add((2 * first + upright * count + thread) as usize) = Mark { at: mine, number: most + before };
         }
     }
@@ -255,7 +138,7 @@ unsafe fn number<T: Scalar>(at: T, marks: *const Mark<T>, count: u32, order: &Or
     let (unit, most): (T, T) = (T::from_f64(order.unit), order.most(count));
     // SAFETY: from here on, indices are below `count`.
     unsafe {
-        // How many marks are not above it.
+        // Number of marks that are not above it.
         let (mut low, mut high) = (0, count);
         while low < high {
             let middle = low.midpoint(high);
@@ -266,7 +149,7 @@ unsafe fn number<T: Scalar>(at: T, marks: *const Mark<T>, count: u32, order: &Or
             }
         }
         let mark = |index: u32| *marks.add(index as usize);
-        // How much of length a number stands for, where so much is to have room.
+        // Length per number, if this length is to have room.
         let unit_for = |length: T| math::max(unit, length / most);
         let end = END_MARKS.min(count - 1);
         let number = if low == 0 {
@@ -384,7 +267,7 @@ pub unsafe fn parents<T: Scalar>(leaves: u32, level: u32, boxes: *mut Extent<T>)
 mod tests {
     use super::*;
     extern crate std;
-    use std::{vec, vec::Vec};
+    use std::vec;
 
     /// Points that follow one another are neighbours, and each comes once.
     #[test]
@@ -401,55 +284,6 @@ mod tests {
             for pair in points.windows(2) {
                 let ([x, y], [u, v]) = (pair[0].unwrap_or_default(), pair[1].unwrap_or_default());
                 assert_eq!(x.abs_diff(u) + y.abs_diff(v), 1, "{bits} bits");
-            }
-        }
-    }
-
-    /// Levels neither overlap nor leave each other's room.
-    #[test]
-    fn boxes_have_places_of_their_own() {
-        for leaves in [1, 2, 31, 32, 33, 1024, 1025, 40_000, 1 << 28] {
-            let depth = depth(leaves);
-            assert_eq!(count(leaves, depth), 1);
-            for level in 1..=depth {
-                assert!(place(depth, level, count(leaves, level)) <= place(depth, level - 1, 0));
-                assert!(count(leaves, level) <= 1 << (FAN_BITS * (depth - level)));
-            }
-        }
-    }
-
-    /// The leaves that meet a box are those that looking at all finds, in order.
-    #[test]
-    fn leaves_in_order() {
-        for n in [1u32, 2, 31, 32, 33, 500, 1024, 1025, 3000] {
-            let depth = depth(n);
-            let mut boxes = vec![Extent::<f64>::empty(); place(depth, 0, n) as usize];
-            let at = |leaf: u32| Point::new(f64::from(leaf.wrapping_mul(0x9e37_79b9) % 100), f64::from(leaf % 7));
-            for leaf in 0..n {
-                boxes[place(depth, 0, leaf) as usize] = Extent { low: at(leaf), high: at(leaf) };
-            }
-            for level in 1..=depth {
-                for index in 0..count(n, level) {
-                    let children = index * FAN..(index * FAN + FAN).min(count(n, level - 1));
-                    let extent = children
-                        .fold(Extent::empty(), |extent, child| extent.with(&boxes[place(depth, level - 1, child) as usize]));
-                    boxes[place(depth, level, index) as usize] = extent;
-                }
-            }
-            let tree = Tree { boxes: boxes.as_ptr(), leaves: n, depth };
-            for (range, low, high) in
-                [((0, n), 20.0, 50.0), ((n / 3, n / 2), 0.0, 90.0), ((0, n), 200.0, 300.0), ((0, n), 0.0, 100.0)]
-            {
-                let extent = Extent { low: Point::new(low, 2.0), high: Point::new(high, 5.0) };
-                let mut next = (depth, 0);
-                let mut found = Vec::new();
-                // SAFETY: the boxes are there.
-                while let Some(leaf) = unsafe { tree.next_leaf(&mut next, range, &extent) } {
-                    found.push(leaf);
-                }
-                let inside =
-                    |leaf: &u32| (range.0..range.1).contains(leaf) && Extent { low: at(*leaf), high: at(*leaf) }.meets(&extent);
-                assert_eq!(found, (0..n).filter(inside).collect::<Vec<_>>(), "{n} leaves, {range:?}");
             }
         }
     }

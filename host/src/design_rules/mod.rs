@@ -6,7 +6,8 @@
 //! - [`search`] chooses which to measure, or [`Survey`] measures all; a [`Platform`] measures: [`platform`] on GPUs or
 //!   the CPU, with ranks as threads or processes; [`external`] through somebody else's program; [`sim`] on a simulated
 //!   machine; [`Replay`] from a file of [`Runs`]. A [`Measurer`] measures each as often as its noise takes.
-//! - [`Model`] learns from times: classes ([`labels`]), features ([`FeatureSet`]), a [`tree`], and [`rules`] as
+//! - [`Model`] learns from times: classes ([`labels`](learn::labels)), features ([`FeatureSet`]), a [`tree`](learn::tree), and
+//!   [`rules`](learn::rules) as
 //!   sentences; [`Accuracy`] and [`study`] say how well they hold, [`report`] makes a page of all.
 //! - [`emit`] writes a schedule as code.
 //! - [`programs`] has some to begin with.
@@ -39,46 +40,25 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod accuracy;
-mod columns;
-pub mod dag;
-pub mod emit;
 mod error;
-pub mod external;
-mod features;
+pub mod explore;
 mod json;
-pub mod labels;
-mod measure;
-mod model;
-pub mod platform;
-pub mod programs;
-mod replay;
+pub mod learn;
+pub mod measure;
+pub mod program;
 pub mod report;
-pub mod rules;
-mod runs;
 pub mod schedule;
-pub mod search;
 pub mod sim;
-pub mod study;
-mod survey;
-mod table;
-mod traversal;
-pub mod tree;
+mod statistics;
 
-pub use accuracy::Accuracy;
-pub use columns::BitColumns;
-pub use dag::{Choice, Dag, DagBuilder, Kind, OpId};
 pub use error::RulesError;
-pub use features::{Feature, FeatureSet, Rule};
-pub use labels::{Class, LabelOptions, Labels};
-pub use measure::{Answer, Measurer, Precision};
-pub use model::{LearnOptions, Model};
-pub use platform::{Platform, Span, Timeline};
-pub use replay::{Replay, program_of};
-pub use rules::{Rules, Ruleset};
-pub use runs::{About, Failed, Journal, Measured, Run, Runs};
-pub use schedule::{Schedule, Step};
-pub use survey::Survey;
-pub use table::TraversalTable;
-pub use traversal::{NamedStep, Traversal};
-pub use tree::{Tree, TreeOptions};
+pub use explore::{Answer, Survey, offline, search, study};
+pub use learn::{
+    Accuracy, BitColumns, Class, DecisionTree, Feature, FeatureSet, LabelOptions, Labels, LearnOptions, Model, Replay, Rule,
+    Rules, Ruleset, SpaceComparison, TraversalTable, TreeOptions, program_of,
+};
+pub use measure::{
+    About, Failed, Journal, Measured, Measurer, Platform, Precision, Run, Runs, Span, Timeline, external, platform,
+};
+pub use program::{Choice, Dag, DagBuilder, Kind, OpId, programs};
+pub use schedule::{NamedStep, Schedule, Step, Traversal, emit};

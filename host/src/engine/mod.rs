@@ -1,7 +1,7 @@
 //! Pairwise matrices by blocks: an operation for every pair (row, column) in, a matrix or what is kept of its rows out,
 //! on one or several devices.
 //!
-//! The engine knows nothing of what the rows and columns stand for.
+//! The engine doesn't know what rows and columns stand for.
 //!
 //! - [`BlockScheduler`] cuts the matrix into [`Block`]s, largest first. [`SideRule`] settles their size by the available
 //!   memory.
@@ -16,10 +16,7 @@
 
 mod block;
 mod by_rows;
-mod cancel;
-mod cells;
 mod checkpoint;
-mod control;
 mod device_matrix;
 mod error;
 mod host_matrix;
@@ -32,22 +29,18 @@ mod room;
 mod schedule;
 mod trace;
 mod worker;
-mod writer;
 
+pub use crate::common::Cancel;
 pub use block::{Block, Coverage};
 pub use by_rows::{Below, BlockEntries, ByRows, DeviceEntry, FixedPoint, FoundBelow, Lists, RowReducer, Smallest, Sums};
-pub use cancel::Cancel;
-pub use cells::Cells;
 pub use checkpoint::Queue;
-pub use control::{Control, Report, Settings};
 pub use device_matrix::DeviceMatrix;
 pub use error::EngineError;
 pub use host_matrix::HostMatrix;
 pub use layout::{Layout, Order, condensed_len, dense_len, packed_len};
 pub use npy_file::{NpyFile, advise_huge_pages, zeroed_vec};
-pub use op::{BlockOp, Target};
+pub use op::{BlockOp, Control, Entry, Report, Settings, Target, Writer};
 pub use partial::{BegunMatrix, PartialMatrix, Parts};
 pub use pipeline::Engine;
 pub use schedule::{BlockScheduler, SideRule, max_output_elements, min_block_side, subdivide};
 pub use trace::{Span, Trace};
-pub use writer::{Entry, Writer};

@@ -8,10 +8,10 @@ use gpu_kernels::{
 
 use super::{Components, Found, GraphError};
 use crate::{
+    common::{Clock, StepTime},
     components::{THREADS, flatten, grid, in_parts, start},
     device::{Buffer, Device, DeviceError, LaunchConfig, Stream},
     launch,
-    list_rank::{StepTime, clock::Clock},
     trees::{Rooter, Rooting, Roots},
 };
 

@@ -23,7 +23,6 @@
 //! was met twice. Otherwise the host finds the first offending element.
 
 mod check;
-pub(crate) mod clock;
 #[cfg(feature = "ranks")]
 pub mod distributed;
 mod error;
@@ -35,8 +34,8 @@ mod pipeline;
 mod ranker;
 pub mod verify;
 
+pub use crate::common::StepTime;
 pub use check::{diagnose, rank_sequentially};
-pub use clock::StepTime;
 pub use error::ListError;
 pub use level::Weight;
 pub use options::{Options, SplitterRule, Strategy};

@@ -1,5 +1,6 @@
 //! Steps 2 to 4: launches their kernels, and owns their arrays.
 
+use crate::common::Clock;
 use cuda_std::I32x4;
 use gpu_kernels::list_rank::{
     Expected, Status, Value, binned,
@@ -12,7 +13,6 @@ use gpu_kernels::list_rank::{
 
 use super::{
     Weight,
-    clock::Clock,
     launches::{BLOCK, WALK_BLOCK, blocks},
     level::Levels,
     options::Options,

@@ -1,10 +1,10 @@
 //! The rankers.
 
+use crate::common::{Clock, StepTime};
 use gpu_kernels::list_rank::{Status, finish, prepare, splitters::Splitters};
 
 use super::{
     ListError, Weight, check,
-    clock::{Clock, StepTime},
     launches::{BLOCK, blocks},
     options::{Options, SplitterRule, Strategy},
     pipeline::{Head, Job, Lists, Pipeline, Plan},

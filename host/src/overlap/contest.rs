@@ -1,11 +1,11 @@
-//! The rules of Kaggle's Santa 2025, and what breaks them.
+//! The rules of Kaggle's Santa 2025, and their violations: [`Check`].
 //!
-//! A packing has 1 to [`MOST_TREES`] trees, |x| and |y| are at most [`BOUND`], and no two trees overlap; a submission
-//! has one packing of each size. The contest computes in double precision: it turns and moves the vertices of both
-//! trees, each to the nearest number that the type has, and then asks, exactly, whether their interiors meet. So
-//! whether trees that touch overlap is left to its rounding. Here, trees overlap where one would have to move by more
-//! than that rounding can come to, the [`tolerance`] of their poses, for their interiors to be apart: then they overlap
-//! in the contest, too. Trees that are so near to each other that rounding decides are listed apart from those.
+//! A packing has 1 to [`MOST_TREES`] trees, |x| and |y| are at most [`BOUND`], and no two trees overlap. A submission has
+//! one packing of each size. The contest computes in double precision: it turns and moves the vertices of both trees,
+//! rounds each, and then decides exactly whether their interiors meet. Its rounding thus decides whether trees that touch
+//! overlap. Here, trees overlap if one would have to move by more than the [`tolerance`] of their poses, which bounds that
+//! rounding, for their interiors to be apart: then they overlap in the contest, too. Trees so near to each other that
+//! rounding decides are listed separately.
 
 use rayon::prelude::*;
 
@@ -15,34 +15,37 @@ use super::{
     error::Field,
 };
 
-/// The most trees of a packing.
+/// Maximum number of trees in a packing.
 pub const MOST_TREES: usize = 200;
-/// Magnitudes of x and y are at most this.
+/// Maximum magnitude of x and y.
 pub const BOUND: f64 = 100.0;
 
-/// What in some packings is against the rules.
+/// The violations of the rules in some packings.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Check {
-    /// Packings without a tree, or with too many, by their indices. The trees of these are not compared with each
-    /// other.
+    /// Sizes that a submission lacks.
+    pub missing: Vec<usize>,
+    /// Packings with no trees or too many. Their trees are not compared with each other.
     pub sizes: Vec<usize>,
     /// Positions out of bounds.
-    pub outside: Vec<Outside>,
-    /// Trees that overlap, those that have the largest area in common first.
+    pub outside: Vec<OutOfBounds>,
+    /// Trees that overlap, largest common area first.
     pub overlaps: Vec<Meeting>,
-    /// Trees of which rounding decides whether they overlap.
+    /// Trees so near to each other that rounding decides.
     pub touching: Vec<Meeting>,
 }
 
 /// A coordinate out of bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Outside {
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct OutOfBounds {
     /// The packing.
     pub packing: usize,
-    /// The pose's index in the packing.
+    /// Index of the pose in the packing.
     pub pose: usize,
-    /// Which coordinate.
+    /// The coordinate.
     pub field: Field,
     /// Its value.
     pub value: f64,
@@ -50,30 +53,33 @@ pub struct Outside {
 
 /// Two poses of a packing that meet.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Meeting {
     /// The packing.
     pub packing: usize,
-    /// The indices of both poses in the packing, the smaller one first.
-    pub poses: [usize; 2],
-    /// The area that they have in common.
+    /// Index in the packing of the first pose.
+    pub first: usize,
+    /// Index in the packing of the second pose, which is larger.
+    pub second: usize,
+    /// Area that they have in common.
     pub area: f64,
-    /// How deep one is in the other (length): by so much some convex piece of it would have to move to be apart from a
-    /// piece of the other. Negative where they are apart by as much.
+    /// Depth of the overlap (length): the distance that some convex piece of one would have to move to be apart from a
+    /// piece of the other. If they are apart, minus their distance.
     pub depth: f64,
 }
 
 impl Check {
-    /// Looks at packings of these shapes.
+    /// Checks packings of these shapes, which are named by their indices.
     ///
     /// # Panics
-    /// Where a pose is of a shape that there isn't.
+    /// If a pose has a shape that doesn't exist.
     pub fn of(packings: &Packings, shapes: &[Shape]) -> Self {
         let right_size = |packing: &usize| (1..=MOST_TREES).contains(&packings.get(*packing).len());
         let (right, sizes): (Vec<_>, Vec<_>) = (0..packings.len()).partition(right_size);
         let outside = packings.poses().iter().enumerate().flat_map(|(index, pose)| {
             let (packing, at) = packings.locate(index);
             let field = [Field::X, Field::Y].into_iter().zip(*pose).find(|(_, value)| value.abs() > BOUND);
-            field.map(|(field, value)| Outside { packing, pose: at, field, value })
+            field.map(|(field, value)| OutOfBounds { packing, pose: at, field, value })
         });
         let outside = outside.collect();
         let meetings = right.into_par_iter().flat_map_iter(|packing| meetings(packings, packing, shapes));
@@ -81,24 +87,38 @@ impl Check {
             true => rayon::iter::Either::Left(meeting),
             false => rayon::iter::Either::Right(meeting),
         });
-        // The order is that of the packings where areas are equal.
+        // Equal areas stay in the order of their packings.
         overlaps.sort_by(|a, b| b.area.total_cmp(&a.area));
-        Check { sizes, outside, overlaps, touching }
+        Check { missing: Vec::new(), sizes, outside, overlaps, touching }
     }
 
-    /// Whether nothing is against the rules.
+    /// Checks a submission. Its packings are named by their numbers of trees.
+    ///
+    /// # Panics
+    /// As [`of`](Self::of).
+    pub fn of_submission(packings: &Packings, shapes: &[Shape]) -> Self {
+        let mut check = Check::of(packings, shapes);
+        let size = |packing: usize| packings.get(packing).len();
+        check.sizes.iter_mut().for_each(|packing| *packing = size(*packing));
+        check.outside.iter_mut().for_each(|found| found.packing = size(found.packing));
+        check.overlaps.iter_mut().chain(&mut check.touching).for_each(|meeting| meeting.packing = size(meeting.packing));
+        check.missing = (1..=MOST_TREES).filter(|wanted| (0..packings.len()).all(|packing| size(packing) != *wanted)).collect();
+        check
+    }
+
+    /// Returns true if the rules are kept.
     pub fn is_valid(&self) -> bool {
-        self.sizes.is_empty() && self.outside.is_empty() && self.overlaps.is_empty()
+        self.missing.is_empty() && self.sizes.is_empty() && self.outside.is_empty() && self.overlaps.is_empty()
     }
 }
 
-/// What the contest's rounding and that of [`Check`] together may come to for two poses of shapes of these reaches (the
-/// distance of the farthest vertex from the frame's origin), as a length. It is 1e-14 near the origin, 2e-13 at the
-/// bounds.
+/// Upper bound of the rounding errors of the contest and of [`Check`] together, as a length, for two poses of shapes of
+/// these reaches. A reach is the distance of the farthest vertex from the frame's origin. The bound is 1e-14 near the
+/// origin, and 2e-13 at the bounds.
 ///
-/// With u the unit roundoff, of each vertex: the position is rounded when it is read, here as there, and moving it
-/// rounds once more: 4 u of its coordinates. The angle (up to a turn) is rounded twice when it becomes radians, and the
-/// turned vertex by 3 u: 32 u of the reach.
+/// Let u be the unit roundoff. Both round a vertex's position when they read it and when they move it: 4 u of its
+/// coordinates. The angle (up to a turn) is rounded twice when it becomes radians, and the turned vertex by 3 u: 32 u of
+/// the reach.
 pub fn tolerance(poses: [[f64; 3]; 2], reaches: [f64; 2]) -> f64 {
     let of = |[x, y, _]: [f64; 3], reach: f64| 0.5 * f64::EPSILON * (4.0 * x.abs().max(y.abs()) + 32.0 * reach);
     std::f64::consts::SQRT_2 * (of(poses[0], reaches[0]) + of(poses[1], reaches[1]))
@@ -109,13 +129,13 @@ fn reach(shape: &Shape) -> f64 {
     shape.pieces().iter().flatten().map(|vertex| distance([0.0, 0.0], *vertex)).fold(0.0, f64::max)
 }
 
-/// The pairs of a packing that overlap or touch, by the indices of their poses, and whether they overlap.
+/// The pairs of a packing that overlap or touch, in the order of their poses, and whether they overlap.
 pub(super) fn meetings(packings: &Packings, packing: usize, shapes: &[Shape]) -> Vec<(Meeting, bool)> {
     let (poses, range) = (packings.get(packing), packings.range(packing));
     let shape_of = |pose: usize| packings.shape_of(range.start + pose) as usize;
     let reaches: Vec<f64> = shapes.iter().map(reach).collect();
     let farthest = reaches.iter().copied().fold(0.0, f64::max);
-    // Turned, and not yet moved: what is computed of a pair depends on the difference of positions.
+    // Turned, but not moved: the results for a pair depend only on the difference of positions.
     let turned: Vec<Vec<Vec<Point>>> =
         (0..poses.len()).map(|pose| shapes[shape_of(pose)].posed_pieces([0.0, 0.0, poses[pose][2]]).collect()).collect();
     let meeting = |first: usize, second: usize| {
@@ -132,10 +152,10 @@ pub(super) fn meetings(packings: &Packings, packing: usize, shapes: &[Shape]) ->
         let depth = pieces().map(|(one, other)| -separation(one, other)).fold(f64::NEG_INFINITY, f64::max);
         (depth >= -tolerance).then(|| {
             let area = sum(pieces().map(|(one, other)| area(&convex_intersection(one, other)).max(0.0)));
-            (Meeting { packing, poses: [first, second], area, depth }, depth > tolerance)
+            (Meeting { packing, first, second, area, depth }, depth > tolerance)
         })
     };
-    // From left to right; those that are farther to the right than any reach are of no interest.
+    // From left to right. Poses that are farther to the right than any reach can't meet.
     let mut order: Vec<usize> = (0..poses.len()).collect();
     order.sort_by(|&a, &b| poses[a][0].total_cmp(&poses[b][0]));
     let of = |at: usize| {
@@ -145,12 +165,12 @@ pub(super) fn meetings(packings: &Packings, packing: usize, shapes: &[Shape]) ->
         near.filter_map(move |&second| meeting(first.min(second), first.max(second)))
     };
     let mut found: Vec<_> = (0..order.len()).into_par_iter().flat_map_iter(of).collect();
-    found.sort_by_key(|(meeting, _)| meeting.poses);
+    found.sort_by_key(|(meeting, _)| (meeting.first, meeting.second));
     found
 }
 
-/// How far two convex polygons are apart along the normal of an edge of either along which they are farthest apart;
-/// negative where they overlap, by as much as one must move to be apart.
+/// The distance of two convex polygons along the normal of an edge, maximised over all edges of both. If they overlap,
+/// it is negative: minus the distance that one must move to be apart.
 fn separation(one: &[Point], other: &[Point]) -> f64 {
     let along_edges_of = |ring: &[Point], other: &[Point]| {
         let edges = (0..ring.len()).map(|index| (ring[index], ring[(index + 1) % ring.len()]));
@@ -170,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn squares_are_apart_by_what_is_between_them() {
+    fn distances_of_squares() {
         let square = |x: f64, y: f64| vec![[x, y], [x + 1.0, y], [x + 1.0, y + 1.0], [x, y + 1.0]];
         for ([x, y], expected) in
             [([1.5, 0.0], 0.5), ([0.75, 0.5], -0.25), ([1.0, 1.0], 0.0), ([-3.0, 2.0], 2.0), ([0.0, 0.0], -1.0)]

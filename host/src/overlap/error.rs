@@ -4,7 +4,7 @@ use std::{fmt, path::Path};
 
 use crate::{
     device::DeviceError,
-    files::{FileError, Reason},
+    io::files::{FileError, Reason},
 };
 
 /// Magnitudes of coordinates must be below this.
@@ -196,6 +196,7 @@ pub enum OverlapError {
 
 /// One of the three numbers of a pose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 pub enum Field {
     /// `x`, a length.
     X,

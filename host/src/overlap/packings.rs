@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{OverlapError, OverlapReal, error::Field};
+use super::{OverlapError, OverlapReal, Point, Shape, convex, error::Field};
 
 /// Poses of one or more packings: x and y in length units, theta in radians. A pose turns its shape by theta about the
 /// origin of the shape's frame, counter-clockwise, and then moves that origin to (x, y).
@@ -142,6 +142,24 @@ impl Packings {
         let mut sizes = self.offsets.windows(2).map(|pair| pair[1] - pair[0]);
         let first = sizes.next()?;
         sizes.all(|size| size == first).then_some(first)
+    }
+
+    /// The corners of the smallest box, parallel to the axes, around a packing of these shapes. None if it is empty.
+    ///
+    /// # Panics
+    /// If there is no such packing, or a pose has a shape that doesn't exist.
+    pub fn bounds(&self, packing: usize, shapes: &[Shape]) -> Option<[Point; 2]> {
+        let posed = |pose: usize| shapes[self.shape_of(pose) as usize].posed(self.poses[pose]);
+        let vertices: Vec<Point> = self.range(packing).flat_map(posed).flatten().collect();
+        (!vertices.is_empty()).then(|| convex::bounds(&vertices))
+    }
+
+    /// The side of the smallest square, parallel to the axes, around a packing of these shapes.
+    ///
+    /// # Panics
+    /// As [`bounds`](Self::bounds).
+    pub fn side(&self, packing: usize, shapes: &[Shape]) -> f64 {
+        self.bounds(packing, shapes).map_or(0.0, |[low, high]| (high[0] - low[0]).max(high[1] - low[1]))
     }
 
     /// Checks that no pose is too far out to be evaluated in `T`.

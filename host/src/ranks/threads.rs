@@ -14,8 +14,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{AbortOnPanic, Communicator, Counter, Link, Message, Plan, RanksError, Region, check_parts};
+use crate::common::reason;
 use crate::device::{Backend, Device, DeviceError, Stream};
-use crate::errors::reason;
 
 /// Looks of a wait before it lets other threads run.
 const SPINS: usize = 64;

@@ -6,7 +6,7 @@ use super::{
     SpmvError, SpmvReal,
     error::{numbered, same_length},
 };
-use crate::read::{collect, filled, reserve};
+use crate::io::{collect, filled, reserve};
 
 /// Rows that a task of the host's multiplication has at least.
 const ROWS_PER_TASK: usize = 256;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::{
     device::DeviceError,
-    files::{FileError, Reason},
+    io::files::{FileError, Reason},
 };
 
 /// Why a matrix could not be made, read, divided or multiplied. Rows, columns and elements are

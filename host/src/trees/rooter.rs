@@ -12,10 +12,11 @@ use super::{
 };
 use crate::{
     collectives::{ScanWorkspace, SortWorkspace, exclusive_scan_in_place, sort},
+    common::{Clock, StepTime},
     components::{Components, EdgeError, THREADS, grid},
     device::{Buffer, Device, DeviceError, Stream, View},
     launch,
-    list_rank::{ListError, ListRanker, Options, StepTime, clock::Clock},
+    list_rank::{ListError, ListRanker, Options},
 };
 
 /// Report of a rooting.

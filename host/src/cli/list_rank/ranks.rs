@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use warpsmith::{
+    common::chain,
     device::{Backend, Device},
-    files::{Destination, chain},
+    io::files::Destination,
     list_rank::{
         SplitterRule,
         distributed::{

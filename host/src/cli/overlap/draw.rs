@@ -9,23 +9,23 @@ use crate::cli::{
     format,
 };
 
-/// The longer side of what is drawn, in pixels.
+/// The longer side of the drawing, in pixels.
 const SIDE: f64 = 900.0;
 /// Its shorter side is at least this long.
 const SHORTEST: f64 = 90.0;
-/// Around it: labels to the left and below, and the title above.
+/// Margins: labels to the left and below, the title above.
 const LEFT: u32 = 84;
 const RIGHT: u32 = 24;
 const ABOVE: u32 = 56;
 const BELOW: u32 = 56;
-/// Room between the drawing's edges and what is drawn, in units of the longer side.
+/// Margin within the drawing, in units of the longer side.
 const MARGIN: f64 = 0.03;
 
-/// Vertices lie on whole pixels of a finer picture. That of a PNG is averaged, so that edges are smooth.
+/// Vertices lie on whole pixels of a finer picture. For PNG it is averaged, so that edges are smooth.
 const FINER_PNG: u32 = 4;
 const FINER_SVG: u32 = 64;
 
-/// Of shapes 0, 1, ..., and then from the start again.
+/// Colours of shapes 0, 1, ..., used in turn.
 const SHAPES: [RGBColor; 6] = [
     RGBColor(168, 194, 162),
     RGBColor(168, 184, 208),
@@ -40,23 +40,23 @@ const CONTAINER: RGBColor = RGBColor(40, 40, 40);
 
 /// The rings of one pose.
 pub struct Polygons {
-    /// Which shape it is.
+    /// Index of the shape.
     pub shape: usize,
     pub rings: Vec<Vec<[f64; 2]>>,
 }
 
-/// What is drawn.
+/// The contents of a picture.
 pub struct Picture<'a> {
     pub title: &'a str,
     pub polygons: Vec<Polygons>,
-    /// Where two of them overlap.
+    /// Overlaps of two of them.
     pub common: Vec<Vec<[f64; 2]>>,
     /// A polygon around them.
     pub container: Vec<[f64; 2]>,
 }
 
 impl Picture<'_> {
-    /// From the lowest to the highest of each coordinate, with a margin.
+    /// Range of each coordinate, with a margin.
     fn ranges(&self) -> [[f64; 2]; 2] {
         let rings = self.polygons.iter().flat_map(|polygons| &polygons.rings).flatten().chain(&self.container);
         let none = [[f64::INFINITY, f64::NEG_INFINITY]; 2];
@@ -66,7 +66,7 @@ impl Picture<'_> {
         ranges.map(|[low, high]| [low - margin, high + margin])
     }
 
-    /// The drawing's width and height in pixels: as many a unit in both directions.
+    /// The drawing's width and height in pixels. Both directions have the same number of pixels per unit.
     fn plot_size(&self) -> [u32; 2] {
         let extents = self.ranges().map(|[low, high]| high - low);
         let scale = SIDE / extents[0].max(extents[1]);
@@ -96,7 +96,7 @@ impl Drawing for Picture<'_> {
         let font = |size: f64| (FONT, size * scale).into_font();
         draw_title(root, self.title, 20.0, self.size().0, finer)?;
 
-        // Where the shorter side is made longer, its range is, too.
+        // If the shorter side is lengthened, its range is too.
         let [plot_width, plot_height] = self.plot_size();
         let [x, y] = self.ranges();
         let unit = ((x[1] - x[0]) / f64::from(plot_width)).max((y[1] - y[0]) / f64::from(plot_height));

@@ -1,10 +1,11 @@
-//! What the commands of `overlap` write.
+//! Results as files: arrays, tables and JSON.
 
 use std::{io::Write as _, path::Path};
 
 use csv::Writer;
 use ndarray_npy::WritableElement;
-use warpsmith::files::Destination;
+use serde::Serialize;
+use warpsmith::io::files::Destination;
 
 use crate::cli::{
     failure::Failure,
@@ -19,30 +20,38 @@ pub enum Format {
     Json,
 }
 
+impl Format {
+    fn extension(self) -> &'static str {
+        match self {
+            Format::Npy => "npy",
+            Format::Csv => "csv",
+            Format::Json => "json",
+        }
+    }
+}
+
 /// A file to write.
-pub struct Target {
+pub struct ResultFile {
     destination: Destination,
     pub format: Format,
 }
 
-impl Target {
-    /// Makes sure, before anything is computed, that the file can be written in one of the formats and isn't one of the
-    /// inputs.
-    pub fn prepare(path: &Path, inputs: &[&Path], allowed: &[(&str, Format)]) -> Result<Self, Failure> {
+impl ResultFile {
+    /// Checks, before anything is computed, that the file can be written in one of these formats and isn't an input.
+    pub fn prepare(path: &Path, inputs: &[&Path], allowed: &[Format]) -> Result<Self, Failure> {
         let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
-        let found = allowed.iter().find(|(name, _)| Some(*name) == extension.as_deref());
-        let Some(&(_, format)) = found else {
-            let names: Vec<_> = allowed.iter().map(|(name, _)| format!(".{name}")).collect();
+        let Some(&format) = allowed.iter().find(|format| Some(format.extension()) == extension.as_deref()) else {
+            let names: Vec<_> = allowed.iter().map(|format| format!(".{}", format.extension())).collect();
             let names = match names.split_last() {
                 Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
                 _ => names.concat(),
             };
             return Err(Failure::error(format_args!("{}: the name must end in {names}, which tells the format", path.display())));
         };
-        Ok(Target { destination: Files::reading(inputs).write(path)?, format })
+        Ok(ResultFile { destination: Files::reading(inputs).write(path)?, format })
     }
 
-    /// As it was named.
+    /// The file's name as given.
     pub fn name(&self) -> String {
         self.destination.name().display().to_string()
     }
@@ -52,7 +61,7 @@ impl Target {
         write_array(&self.destination, values, shape)
     }
 
-    /// Writes text in columns.
+    /// Writes a table as CSV.
     pub fn table(&self, header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Result<(), Failure> {
         self.destination.write(|file| {
             let mut writer = Writer::from_writer(file);
@@ -66,8 +75,8 @@ impl Target {
         Ok(())
     }
 
-    /// Writes JSON.
-    pub fn json(&self, value: &impl serde::Serialize) -> Result<(), Failure> {
+    /// Writes a value as JSON.
+    pub fn json(&self, value: &impl Serialize) -> Result<(), Failure> {
         self.destination.write(|file| {
             serde_json::to_writer_pretty(&mut *file, value)?;
             writeln!(file)

@@ -7,11 +7,11 @@ use serde::Serialize;
 use warpsmith::overlap::{OverlapReal, Wanted, io::PoseLayout};
 
 use super::{
-    files::{Format, Target},
-    input::{Dtype, Evaluation, Input, Loaded, parse_side},
-    total::area,
+    evaluate::{EvaluateArgs, Evaluated, Evaluating, Header, area, areas, evaluated},
+    files::{Format, ResultFile},
+    input::{Loaded, parse_side},
 };
-use crate::cli::{Global, failure::Failure, format, progress::Progress, terminal};
+use crate::cli::{Global, failure::Failure, format, terminal};
 
 /// Options of `overlap gradient`.
 #[derive(Args, Debug)]
@@ -25,135 +25,107 @@ use crate::cli::{Global, failure::Failure, format, progress::Progress, terminal}
         warpsmith overlap gradient poses.csv --output gradient.csv      packing,pose,x,y,theta\n  \
         warpsmith overlap gradient poses.npy --boundary 4 --deterministic --output gradient.npy"
 )]
-pub struct Arguments {
+pub struct GradientArgs {
     #[command(flatten)]
-    input: Input,
-    #[command(flatten)]
-    evaluation: Evaluation,
+    options: EvaluateArgs,
     /// Add the area outside a square of this side around the origin, with sides along the axes
     #[arg(long, value_name = "H", value_parser = parse_side, allow_hyphen_values = true, conflicts_with_all = ["lattice", "against"])]
     boundary: Option<f64>,
     /// Write the derivatives: .npy of shape (poses, 3) or (packings, poses, 3), or .csv
     #[arg(long, value_name = "GRADIENT.NPY")]
     output: PathBuf,
-    /// Print one JSON object instead of a line
-    #[arg(long)]
-    json: bool,
 }
 
 #[derive(Serialize)]
-struct Object {
-    system: &'static str,
-    command: &'static str,
-    input: String,
-    against: Option<String>,
-    dtype: &'static str,
-    layout: &'static str,
-    device: String,
-    ms: f64,
-    compile_ms: f64,
+struct Report {
+    #[serde(flatten)]
+    header: Header,
     packings: usize,
     poses: usize,
-    /// Of all packings.
+    /// Total over all packings.
     overlap: f64,
     outside: Option<f64>,
     /// The derivative of each packing's area outside by the side of the square.
     outside_by_side: Option<Vec<f64>>,
-    /// The root of the sum of all squares, of x and y and of theta.
+    /// Euclidean norm of all derivatives by x and y, and by theta.
     norm_position: f64,
     norm_theta: f64,
-    output: String,
 }
 
-/// Runs the command.
-pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
-    match arguments.evaluation.dtype {
-        Dtype::F32 => arguments.run::<f32>(global),
-        Dtype::F64 => arguments.run::<f64>(global),
+impl Evaluating for GradientArgs {
+    const NAME: &'static str = "gradient";
+    const FORMATS: &'static [Format] = &[Format::Npy, Format::Csv];
+
+    fn options(&self) -> &EvaluateArgs {
+        &self.options
     }
-}
 
-impl Arguments {
-    fn run<T: OverlapReal>(&self, global: &Global) -> Result<(), Failure> {
-        let against = self.evaluation.against.as_deref();
-        let inputs = self.input.files(against);
-        let target = Target::prepare(&self.output, &inputs, &[("npy", Format::Npy), ("csv", Format::Csv)])?;
-        let loaded = self.input.load::<T>(against)?;
-        let shape = match target.format {
-            Format::Npy => array_shape(&loaded, &target)?,
-            Format::Csv | Format::Json => Vec::new(),
-        };
-        let device = global.open()?;
-        let mut overlap = self.evaluation.evaluator::<T>(&device, &loaded.shapes, self.boundary.is_some())?;
-        let progress = Progress::new(self.json || global.verbose > 0);
-        let work = progress.spinner(100 * loaded.packings.poses().len(), format!("evaluating on {device}"));
-        let (mut result, [ms, compile_ms]) = self.input.evaluate(&mut overlap, &loaded, self.boundary, Wanted::GRADIENT)?;
-        drop(work);
-        if let Some(outside) = &result.outside {
-            for (sum, outside) in result.gradient.as_flattened_mut().iter_mut().zip(outside.gradient.as_flattened()) {
+    fn boundary(&self) -> Option<f64> {
+        self.boundary
+    }
+
+    fn output(&self) -> Option<&PathBuf> {
+        Some(&self.output)
+    }
+
+    fn run_in<T: OverlapReal>(&self, global: &Global) -> Result<(), Failure> {
+        let Evaluated { loaded, target, header, result } = evaluated::<T, _, _>(global, self, |overlap, loaded, target| {
+            let shape = target.filter(|target| target.format == Format::Npy).map(|target| array_shape(loaded, target));
+            Ok((shape.transpose()?, areas(overlap, loaded, self.boundary, Wanted::GRADIENT)?))
+        })?;
+        let (shape, mut found) = result;
+        if let Some(outside) = &found.outside {
+            for (sum, outside) in found.gradient.as_flattened_mut().iter_mut().zip(outside.gradient.as_flattened()) {
                 *sum = *sum + *outside;
             }
         }
-        let gradient = &result.gradient;
-        match target.format {
-            Format::Npy => target.array(gradient.as_flattened(), &shape)?,
-            Format::Csv | Format::Json => {
-                let rows = (0..loaded.packings.len()).flat_map(|packing| {
-                    let (label, range) = (loaded.label(packing), loaded.packings.range(packing));
-                    range.enumerate().map(move |(pose, index)| {
-                        let counts = [label.to_string(), pose.to_string()];
-                        counts.into_iter().chain(gradient[index].map(|number| format!("{number:?}"))).collect()
-                    })
-                });
-                target.table(&["packing", "pose", "x", "y", "theta"], rows)?;
+        let gradient = &found.gradient;
+        match (&target, shape) {
+            (Some(target), Some(shape)) => target.array(gradient.as_flattened(), &shape)?,
+            (Some(target), None) => {
+                let row = |(index, derivatives): (usize, &[T; 3])| {
+                    let (packing, pose) = loaded.packings.locate(index);
+                    let counts = [loaded.label(packing), pose].map(|count| count.to_string());
+                    counts.into_iter().chain(derivatives.map(|number| format!("{number:?}"))).collect()
+                };
+                target.table(&["packing", "pose", "x", "y", "theta"], gradient.iter().enumerate().map(row))?;
             }
+            (None, _) => {}
         }
         let sum = |numbers: &[T]| numbers.iter().map(|number| number.to_f64()).sum::<f64>();
         let squares = |range: std::ops::Range<usize>| {
             gradient.iter().flat_map(|pose| &pose[range.clone()]).map(|number| number.to_f64().powi(2)).sum::<f64>()
         };
-        let object = Object {
-            system: "overlap",
-            command: "gradient",
-            input: self.input.poses.display().to_string(),
-            against: against.map(|path| path.display().to_string()),
-            dtype: T::NAME,
-            layout: loaded.layout_name(),
-            device: device.to_string(),
-            ms,
-            compile_ms,
+        let outside = found.outside.as_ref();
+        let report = Report {
+            header,
             packings: loaded.packings.len(),
             poses: loaded.packings.poses().len(),
-            overlap: sum(&result.totals),
-            outside: result.outside.as_ref().map(|outside| sum(&outside.totals)),
-            outside_by_side: result
-                .outside
-                .as_ref()
-                .map(|outside| outside.by_scale.iter().map(|number| number.to_f64()).collect()),
+            overlap: sum(&found.totals),
+            outside: outside.map(|outside| sum(&outside.totals)),
+            outside_by_side: outside.map(|outside| outside.by_scale.iter().map(|number| number.to_f64()).collect()),
             norm_position: squares(0..2).sqrt(),
             norm_theta: squares(2..3).sqrt(),
-            output: target.name(),
         };
-        if self.json {
-            return terminal::print_json(&object);
+        if self.options.json {
+            return terminal::print_json(&report);
         }
-        let Object { packings, poses, .. } = object;
-        let outside = object.outside.map_or_else(String::new, |outside| format!(", outside {}", area(outside)));
         terminal::print(format_args!(
-            "Written: {} ({}, {}, {}; overlap {}{outside}; {} on {})",
-            object.output,
-            format::counted(packings, "packing", "packings"),
-            format::counted(poses, "pose", "poses"),
-            object.dtype,
-            area(object.overlap),
-            format::time(ms),
-            object.device
+            "Written: {} ({}, {}, {}; overlap {}{}; {} on {})",
+            self.output.display(),
+            format::counted(report.packings, "packing", "packings"),
+            format::counted(report.poses, "pose", "poses"),
+            report.header.dtype,
+            area(report.overlap),
+            report.outside.map_or_else(String::new, |outside| format!(", outside {}", area(outside))),
+            format::time(report.header.ms),
+            report.header.device
         ))
     }
 }
 
-/// The shape of the array, which is that of the poses.
-fn array_shape(loaded: &Loaded, target: &Target) -> Result<Vec<usize>, Failure> {
+/// The shape of the array: that of the poses.
+fn array_shape(loaded: &Loaded, target: &ResultFile) -> Result<Vec<usize>, Failure> {
     let packings = &loaded.packings;
     if loaded.layout == PoseLayout::Single {
         return Ok(vec![packings.poses().len(), 3]);

@@ -1,17 +1,11 @@
-//! What the commands of `overlap` read, and how they evaluate it.
+//! The poses and shapes that commands of `overlap` read.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Instant,
-};
+use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
-use warpsmith::{
-    device::Device,
-    overlap::{
-        self, Boundary, Lattice, Overlap, OverlapError, OverlapReal, Packings, Shape, Wanted,
-        io::{PoseFile, PoseLayout, read_poses, read_shape},
-    },
+use clap::Args;
+use warpsmith::overlap::{
+    OverlapError, OverlapReal, Packings, Shape,
+    io::{PoseFile, PoseLayout, read_poses, read_shape},
 };
 
 use crate::cli::{failure::Failure, utf8};
@@ -31,38 +25,12 @@ pub struct Input {
     pub ensembles: bool,
 }
 
-/// How to evaluate them.
-#[derive(Args, Debug)]
-pub struct Evaluation {
-    /// Two vectors by which every packing repeats: ax,ay,bx,by in length units
-    #[arg(long, value_name = "AX,AY,BX,BY", value_parser = parse_lattice, allow_hyphen_values = true)]
-    pub lattice: Option<[f64; 4]>,
-    /// Overlaps with these poses, packing by packing, instead of within the packings
-    #[arg(long, value_name = "POSES")]
-    pub against: Option<PathBuf>,
-    /// Type of poses and areas on the device
-    #[arg(long, value_enum, default_value_t = Dtype::F64)]
-    pub dtype: Dtype,
-    /// The same bits at every run
-    #[arg(long)]
-    pub deterministic: bool,
-}
-
-/// The type of poses and areas.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Dtype {
-    /// Single precision
-    F32,
-    /// Double precision
-    F64,
-}
-
-/// What was read.
+/// Poses and shapes in memory.
 pub struct Loaded {
     pub packings: Packings,
     pub layout: PoseLayout,
     pub shapes: Vec<Shape>,
-    /// What the packings are set against.
+    /// The packings that they are set against.
     pub others: Option<Packings>,
 }
 
@@ -92,86 +60,19 @@ impl Input {
         Ok(Loaded { packings, layout, shapes, others })
     }
 
-    /// The files that may be read. A shape that isn't a file's name names none that exists.
+    /// The files that may be read. A shape in WKT is taken for a file that doesn't exist.
     pub fn files<'a>(&'a self, against: Option<&'a Path>) -> Vec<&'a Path> {
         [Some(&*self.poses), against].into_iter().flatten().chain(self.shapes.iter().map(Path::new)).collect()
-    }
-
-    /// Evaluates what was loaded: against the others where there are some, else within a square of this side if there
-    /// is one. With it come the milliseconds that this took, and those in which kernels were compiled besides.
-    pub fn evaluate<T: OverlapReal>(
-        &self,
-        overlap: &mut Overlap<T>,
-        loaded: &Loaded,
-        side: Option<f64>,
-        wanted: Wanted,
-    ) -> Result<(overlap::Evaluation<T>, [f64; 2]), Failure> {
-        let (start, compiled) = (Instant::now(), overlap.device().compile_time());
-        let evaluation = match (&loaded.others, side) {
-            (Some(others), _) => overlap.evaluate_between(&loaded.packings, others, wanted)?.0,
-            (None, Some(side)) => overlap.evaluate_within(&loaded.packings, &[side], wanted)?,
-            (None, None) => overlap.evaluate(&loaded.packings, wanted)?,
-        };
-        let (elapsed, compile_time) = (start.elapsed(), overlap.device().compile_time() - compiled);
-        let ms = [elapsed.saturating_sub(compile_time), compile_time].map(|time| 1e3 * time.as_secs_f64());
-        Ok((evaluation, ms))
-    }
-}
-
-impl Evaluation {
-    /// The evaluator, with a square of this side if there is one.
-    pub fn evaluator<T: OverlapReal>(&self, device: &Device, shapes: &[Shape], boundary: bool) -> Result<Overlap<T>, Failure> {
-        let mut overlap = Overlap::new(device, shapes)?.deterministic(self.deterministic);
-        if boundary {
-            overlap = overlap.boundary(Boundary::square())?;
-        }
-        if let Some([ax, ay, bx, by]) = self.lattice {
-            overlap = overlap.lattice(Lattice::new([ax, ay], [bx, by])?)?;
-        }
-        Ok(overlap)
-    }
-
-    /// The area up to which an overlap is put down to rounding, where none is given.
-    pub fn rounding(&self) -> f64 {
-        match self.dtype {
-            Dtype::F32 => 1e-6,
-            Dtype::F64 => 1e-12,
-        }
     }
 }
 
 impl Loaded {
-    /// How a packing is called: in a submission by its number of poses, else by its index.
+    /// The name of a packing: its number of poses in a submission, otherwise its index.
     pub fn label(&self, packing: usize) -> usize {
         match self.layout {
             PoseLayout::Submission => self.packings.get(packing).len(),
             PoseLayout::Single | PoseLayout::Ensembles => packing,
         }
-    }
-
-    /// What the packings are called together.
-    pub fn layout_name(&self) -> &'static str {
-        match self.layout {
-            PoseLayout::Single => "single",
-            PoseLayout::Ensembles => "ensembles",
-            PoseLayout::Submission => "submission",
-        }
-    }
-
-    /// The corners of the smallest box, with sides along the axes, around a packing's vertices; none of an empty
-    /// packing.
-    pub fn bounds(&self, packing: usize) -> Option<[[f64; 2]; 2]> {
-        let range = self.packings.range(packing);
-        let rings = range.flat_map(|pose| self.shapes[self.packings.shape_of(pose) as usize].posed(self.packings.poses()[pose]));
-        rings.flatten().fold(None, |bounds, [x, y]| {
-            let [low, high] = bounds.unwrap_or([[x, y]; 2]);
-            Some([[low[0].min(x), low[1].min(y)], [high[0].max(x), high[1].max(y)]])
-        })
-    }
-
-    /// The side of the smallest square, with sides along the axes, around a packing's vertices.
-    pub fn side(&self, packing: usize) -> f64 {
-        self.bounds(packing).map_or(0.0, |[low, high]| (high[0] - low[0]).max(high[1] - low[1]))
     }
 }
 
@@ -187,7 +88,8 @@ pub fn parse_area(text: &str) -> Result<f64, String> {
     area.ok_or_else(|| "not an area: it must be a number, 0 or above".to_owned())
 }
 
-fn parse_lattice(text: &str) -> Result<[f64; 4], String> {
+/// Reads two lattice vectors.
+pub fn parse_lattice(text: &str) -> Result<[f64; 4], String> {
     let numbers: Option<Vec<f64>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
     let numbers: Option<[f64; 4]> = numbers.and_then(|numbers| numbers.try_into().ok());
     numbers.ok_or_else(|| "not two vectors: they must be four numbers ax,ay,bx,by".to_owned())

@@ -23,7 +23,7 @@ use crate::cli::{count, draw::Target, failure::Failure, format, output::Files, t
         warpsmith overlap lattice --shape l.svg --copies 2 --plot lattice.svg    and a picture\n  \
         warpsmith overlap lattice --copies 2 --output cell.csv                   and the poses of a cell"
 )]
-pub struct Arguments {
+pub struct LatticeArgs {
     /// The shape: `tree`, a file .json, .svg or .wkt, or WKT
     #[arg(long, value_name = "SHAPE", default_value = "tree", value_parser = utf8())]
     shape: String,
@@ -45,7 +45,7 @@ pub struct Arguments {
 }
 
 #[derive(Serialize)]
-struct Object<'a> {
+struct Report<'a> {
     system: &'static str,
     command: &'static str,
     shape: &'a str,
@@ -66,12 +66,12 @@ struct Row {
     poses: Vec<[f64; 3]>,
 }
 
-/// Cells to each side of the middle one, in a picture.
+/// Number of cells to each side of the middle one, in a picture.
 const CELLS: i32 = 3;
 
 /// Runs the command.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let Arguments { shape, copies, seed, output, plot, json } = arguments;
+pub fn run(arguments: &LatticeArgs) -> Result<(), Failure> {
+    let LatticeArgs { shape, copies, seed, output, plot, json } = arguments;
     let mut files = Files::reading([shape]);
     let poses = output.as_ref().map(|path| Ok::<_, Failure>((Format::of(path)?, files.write(path)?))).transpose()?;
     let picture = plot.as_ref().map(|path| Target::prepare(&mut files, path)).transpose()?;
@@ -82,7 +82,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some((format, destination)) = &poses {
         save_poses_at(&Packings::one(densest.poses.clone())?, PoseLayout::Single, destination, *format)?;
     }
-    if let Some(target) = &picture {
+    if let Some(picture) = &picture {
         let [a, b] = densest.lattice.vectors();
         let cells = (-CELLS..=CELLS).flat_map(|i| (-CELLS..=CELLS).map(move |j| (f64::from(i), f64::from(j))));
         let copies = cells.flat_map(|(i, j)| {
@@ -92,8 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let title = format!("{}: density {:.6}", shape.name(), densest.density);
         // The cell.
         let container = vec![[0.0, 0.0], a, [a[0] + b[0], a[1] + b[1]], b];
-        let drawn = Picture { title: &title, polygons, common: Vec::new(), container };
-        target.write(&drawn)?;
+        picture.write(&Picture { title: &title, polygons, common: Vec::new(), container })?;
     }
     let row = |periodic: &Periodic| Row {
         copies: periodic.poses.len(),
@@ -102,7 +101,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         vectors: periodic.lattice.vectors(),
         poses: periodic.poses.clone(),
     };
-    let object = Object {
+    let report = Report {
         system: "overlap",
         command: "lattice",
         shape: shape.name(),
@@ -111,10 +110,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         output: output.as_ref().map(|path| path.display().to_string()),
         plot: plot.as_ref().map(|path| path.display().to_string()),
     };
-    if *json { terminal::print_json(&object) } else { object.print() }
+    if *json { terminal::print_json(&report) } else { report.print() }
 }
 
-impl Object<'_> {
+impl Report<'_> {
     fn print(&self) -> Result<(), Failure> {
         let header = ["copies", "density", "area per copy"];
         let mut table = terminal::table(header, 0..header.len());

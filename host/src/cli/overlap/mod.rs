@@ -1,7 +1,8 @@
-//! `warpsmith overlap`: copies of polygons and the areas in which they overlap.
+//! `warpsmith overlap`: areas of overlap of polygons, and packing.
 
 mod check;
 mod draw;
+mod evaluate;
 mod files;
 mod gradient;
 mod input;
@@ -9,11 +10,13 @@ mod lattice;
 mod pack;
 mod pairs;
 mod plot;
+mod search;
 mod submission;
 mod total;
 
 use clap::{Args, Subcommand};
 
+use self::evaluate::Evaluating as _;
 use super::{Global, failure::Failure};
 
 /// Commands of `overlap`.
@@ -41,35 +44,34 @@ pub struct Arguments {
     command: Command,
 }
 
-// What stands about them in the list. Doc comments would take the place of the longer texts that the arguments have,
-// too.
+// `about` is the line in the list of commands. Doc comments would also replace the longer texts of the arguments.
 #[derive(Debug, Subcommand)]
 enum Command {
     #[command(about = "Compute the areas of overlap, and outside a square; score and check a submission")]
-    Total(total::Arguments),
+    Total(total::TotalArgs),
     #[command(about = "List the pairs that overlap, and their areas")]
-    Pairs(pairs::Arguments),
+    Pairs(pairs::PairsArgs),
     #[command(about = "Compute the derivatives of the area of overlap by every pose")]
-    Gradient(gradient::Arguments),
+    Gradient(gradient::GradientArgs),
     #[command(about = "Draw a packing, overlaps in red")]
-    Plot(plot::Arguments),
+    Plot(plot::PlotArgs),
     #[command(about = "Pack copies of a shape into as small a square as can be found")]
-    Pack(pack::Arguments),
+    Pack(pack::PackArgs),
     #[command(about = "Make the packings of a submission smaller")]
-    Improve(submission::Arguments),
+    Improve(pack::ImproveArgs),
     #[command(about = "Find the densest packings that repeat by a lattice")]
-    Lattice(lattice::Arguments),
+    Lattice(lattice::LatticeArgs),
 }
 
 /// Runs the command.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
-        Command::Total(arguments) => total::run(global, arguments),
-        Command::Pairs(arguments) => pairs::run(global, arguments),
-        Command::Gradient(arguments) => gradient::run(global, arguments),
+        Command::Total(arguments) => arguments.run(global),
+        Command::Pairs(arguments) => arguments.run(global),
+        Command::Gradient(arguments) => arguments.run(global),
         Command::Plot(arguments) => plot::run(global, arguments),
         Command::Pack(arguments) => pack::run(global, arguments),
-        Command::Improve(arguments) => submission::run(global, arguments),
+        Command::Improve(arguments) => pack::improve(global, arguments),
         Command::Lattice(arguments) => lattice::run(arguments),
     }
 }

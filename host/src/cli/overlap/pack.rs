@@ -1,54 +1,37 @@
-//! `warpsmith overlap pack`.
+//! `warpsmith overlap pack` and `warpsmith overlap improve`.
 
 use std::{
     collections::BTreeMap,
     ffi::OsString,
     io::{Write as _, stderr},
-    iter::repeat_n,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
 use warpsmith::{
-    device::{Backend, Device},
-    files::{Destination, chain},
+    common::chain,
+    io::files::Destination,
     overlap::{
         Boundary, OverlapError, Packings, Shape,
         io::{Format, PoseFile, PoseLayout, read_poses, read_shape, save_poses_at},
-        pack::{self, Budget, MOST_POSES, PackError, Packed, Packer, Saving, Settings, Turns},
+        pack::{Copies, MOST_POSES, PackError, Packing, Progress, Settings, Turns, read_container},
     },
 };
 
 use super::{
     draw::{Picture, Polygons},
+    search::{SearchArgs, Searched},
     submission::{self, Counts, Plan, parse_counts},
 };
 use crate::cli::{
     Global, count,
     draw::Target,
-    duration,
     failure::Failure,
     format,
-    interrupt::Interrupt,
     output::{Files, Partial},
-    processes::{self, MOST_GPUS},
-    progress::Progress,
-    size, terminal, utf8,
+    terminal, utf8,
 };
-
-/// For how long to search where nothing is said.
-pub const TIME: Duration = Duration::from_secs(30);
-/// The most steps: for ever.
-pub const MOST_STEPS: usize = 1_000_000_000_000;
-/// About what a pose takes of the host's memory: on the CPU, and beside a GPU.
-const CPU_BYTES: f64 = 1400.0;
-const HOST_BYTES: f64 = 300.0;
-/// And for pairs of copies of several shapes, at most.
-const PAIR_BYTES: f64 = 1_073_741_824.0;
-/// Progress is shown in thousandths.
-pub const THOUSAND: usize = 1000;
 
 /// Options of `overlap pack`.
 #[derive(Args, Debug)]
@@ -81,37 +64,24 @@ pub const THOUSAND: usize = 1000;
         warpsmith overlap pack --counts 1..200 --submission out.csv --time 20m              a whole submission\n  \
         warpsmith overlap pack --count 100 --gpus 2 --output poses.csv                      on two GPUs"
 )]
-pub struct Arguments {
-    /// How many copies, of one shape
+pub struct PackArgs {
+    /// Number of copies of one shape
     #[arg(long, value_name = "N", value_parser = count::up_to(MOST_POSES), allow_negative_numbers = true)]
     count: Option<usize>,
-    /// Of how many trees a submission is to have packings: 1..200, 7, 10..20,50
+    /// Numbers of trees of a submission's packings: 1..200, 7, 10..20,50
     #[arg(long, value_name = "COUNTS", value_parser = parse_counts, requires = "submission", conflicts_with = "count")]
     counts: Option<Counts>,
     /// The shape: `tree`, a file .json, .svg or .wkt, or WKT; given again, several, each with its number of copies
     /// [default: tree]
     #[arg(long = "shape", value_name = "SHAPE[:N]", value_parser = utf8())]
     shapes: Vec<String>,
-    /// What to pack them into: `square`, `strip:WIDTH`, `circle`, or a convex polygon by scale, from a file or in WKT
+    /// Container: `square`, `strip:WIDTH`, `circle`, or a convex polygon by scale, from a file or in WKT
     #[arg(long, value_name = "CONTAINER", default_value = "square", value_parser = utf8())]
     container: String,
-    /// How copies may be turned, in degrees: by `any` angle, by multiples of 90 or 180, or `none`
-    #[arg(long, value_enum, default_value_t = Turned::Any)]
-    turns: Turned,
-    /// Seed of all that is random
-    #[arg(long, value_name = "S", default_value_t = 0)]
-    seed: u64,
-    /// How many packings to work on at once [default: 8 to 256 on a GPU, the fewer the more copies; 4 on
-    /// the CPU, with --time up to one per thread]
-    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_POSES), allow_negative_numbers = true)]
-    starts: Option<usize>,
-    /// Search for N steps of every packing
-    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_STEPS), allow_negative_numbers = true, conflicts_with = "time")]
-    steps: Option<usize>,
-    /// Search for about this long: 30s, 5m, 1.5h [default: 30s]
-    #[arg(long, value_name = "TIME", value_parser = duration::parse, allow_hyphen_values = true)]
-    time: Option<Duration>,
-    /// Go on from the output's packing, or from what a search left beside it, if there is one: the smaller of both
+    /// Allowed angles of copies, in degrees: `any`, multiples of 90 or 180, or `none`
+    #[arg(long, value_enum, default_value_t = Turns::Any)]
+    turns: Turns,
+    /// Go on from the smaller one of the output's packing and the file that a search left beside it, if they exist
     #[arg(long)]
     resume: bool,
     /// Go on from the packings of this submission, too
@@ -120,66 +90,66 @@ pub struct Arguments {
     /// Write the poses: .npy of shape (N, 3), or .csv
     #[arg(long, value_name = "POSES.CSV", required_unless_present = "submission")]
     output: Option<PathBuf>,
-    /// Write a submission to Kaggle's Santa 2025; what is there already only becomes better
+    /// Write a submission to Kaggle's Santa 2025; packings of an existing file only become smaller
     #[arg(long, value_name = "OUT.CSV", requires = "counts", conflicts_with_all = ["count", "output", "plot", "resume", "container", "turns"])]
     submission: Option<PathBuf>,
-    /// Search on the first N GPUs; on the CPU, N searches beside each other [default: 1, that of --device]
-    #[arg(long, value_name = "N", value_parser = count::up_to(MOST_GPUS), allow_negative_numbers = true)]
-    gpus: Option<usize>,
     /// Draw the packing: .png or .svg
     #[arg(long, value_name = "OUT.SVG")]
     plot: Option<PathBuf>,
-    /// Print one JSON object instead of a table
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    search: SearchArgs,
 }
 
-/// How copies may be turned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Turned {
-    None,
-    #[value(name = "90")]
-    Quarters,
-    #[value(name = "180")]
-    Half,
-    Any,
-}
-
-impl From<Turned> for Turns {
-    fn from(turned: Turned) -> Self {
-        match turned {
-            Turned::None => Turns::None,
-            Turned::Quarters => Turns::Quarters,
-            Turned::Half => Turns::Half,
-            Turned::Any => Turns::Any,
-        }
-    }
+/// Options of `overlap improve`.
+#[derive(Args, Debug)]
+#[command(
+    long_about = "Make the packings of a submission to Kaggle's Santa 2025 smaller.\n\n\
+        All of them are worked on at once, from what the file has and from new starts. Every few seconds the file is written anew, \
+        whole, with what has become smaller; whatever has not stays as it is, digit by digit. Ctrl-C or SIGTERM ends the search early, \
+        with exit code 130 or 143, and nothing that was found is lost.",
+    after_help = "Examples:\n  \
+        warpsmith overlap improve submission.csv --time 10m\n  \
+        warpsmith overlap improve submission.csv --counts 30..60 --time 1h\n  \
+        warpsmith overlap improve submission.csv --from other.csv --time 10m    the better of both"
+)]
+pub struct ImproveArgs {
+    /// The submission: .csv with the header id,x,y,deg
+    #[arg(value_name = "SUBMISSION.CSV")]
+    submission: PathBuf,
+    /// Numbers of trees: 1..200, 7, 10..20,50 [default: those that the file has]
+    #[arg(long, value_name = "COUNTS", value_parser = parse_counts)]
+    counts: Option<Counts>,
+    /// Go on from this submission's packings, too
+    #[arg(long, value_name = "SUBMISSION.CSV")]
+    from: Option<PathBuf>,
+    #[command(flatten)]
+    search: SearchArgs,
 }
 
 #[derive(Serialize)]
-struct Kind {
-    shape: String,
+struct Kind<'a> {
+    shape: &'a str,
     count: usize,
 }
 
 #[derive(Serialize)]
-struct Object<'a> {
+struct Report<'a> {
     system: &'static str,
     command: &'static str,
     /// The shapes' names.
     shape: String,
-    shapes: Vec<Kind>,
+    shapes: Vec<Kind<'a>>,
     device: String,
     count: usize,
     container: &'a str,
-    /// Where it is a polygon, its corners.
+    /// The corners of a polygon.
     #[serde(skip_serializing_if = "Option::is_none")]
     corners: Option<Vec<[f64; 2]>>,
     seed: u64,
     starts: usize,
     steps: usize,
     seconds: f64,
-    /// Of every packing.
+    /// Of every candidate.
     steps_per_second: f64,
     /// Side, height, radius or scale.
     #[serde(flatten)]
@@ -194,266 +164,121 @@ struct Object<'a> {
     plot: Option<String>,
 }
 
-/// Runs the command.
-pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
-    let budget = submission::budget(arguments.steps, arguments.time);
-    let output = match (&arguments.output, &arguments.submission) {
+/// Runs `overlap improve`: `overlap pack --submission` on a file that exists.
+pub fn improve(global: &Global, arguments: &ImproveArgs) -> Result<(), Failure> {
+    let ImproveArgs { submission: file, counts, from, search } = arguments;
+    let (counts, from) = (counts.as_ref(), from.as_deref());
+    submission::pack(global, &Plan { command: "improve", file, exists: true, shape: "tree", counts, from, search })
+}
+
+/// Runs `overlap pack`.
+pub fn run(global: &Global, arguments: &PackArgs) -> Result<(), Failure> {
+    let PackArgs { counts, from, output, submission, search, .. } = arguments;
+    match (output, submission) {
         (_, Some(file)) => {
             let [shape] = &arguments.shapes()[..] else { return Err(Failure::error("--counts is of one shape")) };
-            let plan = Plan {
-                command: "pack",
-                file,
-                shape,
-                counts: arguments.counts.as_ref(),
-                from: arguments.from.as_deref(),
-                seed: arguments.seed,
-                starts: arguments.starts,
-                gpus: arguments.gpus,
-                budget,
-                json: arguments.json,
-            };
-            return submission::pack(global, &plan);
+            let (counts, from) = (counts.as_ref(), from.as_deref());
+            submission::pack(global, &Plan { command: "pack", file, exists: false, shape, counts, from, search })
         }
-        (Some(output), None) => output,
+        (Some(output), None) => arguments.pack(global, output),
         // The options' own rules leave nothing else.
-        _ => return Err(Failure::error("--count goes with --output, and --counts with --submission")),
-    };
-    let format = Format::of(output)?;
-    let kinds = arguments.kinds()?;
-    if kinds.len() > 1 && format != Format::Csv {
-        return Err(Failure::error(format_args!(
-            "{}: copies of several shapes are written as text: the name must end in .csv",
-            output.display()
-        )));
+        _ => Err(Failure::error("--count goes with --output, and --counts with --submission")),
     }
-    let mut files = Files::reading(kinds.iter().map(|(text, _)| *text).chain([&*arguments.container]));
-    let destination = files.write(output)?;
-    let plot = arguments.plot.as_ref().map(|path| Target::prepare(&mut files, path)).transpose()?;
-    let mut partial = Partial::prepare(&mut files, &beside(output), arguments.resume)?;
-    let read = |(text, count): &(&str, usize)| Ok::<_, OverlapError>((read_shape(text)?, *count));
-    let copies = kinds.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-    let container = read_container(&arguments.container)?;
-    let places = processes::places(global, arguments.gpus)?;
-    let device = &places.devices[0];
-    let found = if arguments.resume { smallest([partial.path(), Some(output)], &copies, &container)? } else { None };
-    let settings = Settings {
-        copies: copies.clone(),
-        container: container.clone(),
-        turns: arguments.turns.into(),
-        seed: arguments.seed,
-        starts: arguments.starts,
-        from: found.as_ref().map(|(_, poses)| poses.clone()),
-        budget,
-    };
-    let n = settings.count();
-    let shapes = settings.shapes();
-    let failure = |error: PackError| match (&error, &found) {
-        (
-            PackError::StartCount { .. }
-            | PackError::StartOverlaps { .. }
-            | PackError::StartTurned { .. }
-            | PackError::StartWide { .. },
-            Some((path, _)),
-        ) => Failure::error(format_args!("{}: {error}", path.display())),
-        (PackError::TooNarrow { .. }, _) => Failure::error(format_args!("--container {}: {error}", arguments.container)),
-        _ => Failure::error(chain(&error)),
-    };
-    let mut packer =
-        Packer::new(device, settings).map_err(failure).inspect_err(|failure| places.end(failure))?.also_on(&places.devices[1..]);
-    if let Some(ranks) = &places.ranks {
-        // All have read what there was before any writes.
-        ranks.barrier().map_err(Failure::error)?;
-        packer = packer.among(ranks);
-    }
-    let interrupt = Interrupt::first_sets("stopping with the best so far");
-    let packer = packer.cancelled_by(interrupt.cancel());
-    let poses = n * packer.starts() * places.devices.len();
-    // Beside them, what pairs of copies of several shapes have in common.
-    let pairs = if copies.len() > 1 && device.backend() == Backend::Cpu {
-        f64::min(8.0 * n as f64 * poses as f64, PAIR_BYTES)
-    } else {
-        0.0
-    };
-    size::check_memory(format::counted(poses, "pose", "poses"), poses as f64 * pose_bytes(device) + pairs)
-        .inspect_err(|failure| places.end(failure))?;
-
-    let progress = Progress::new(arguments.json || global.verbose > 0 || !places.is_first());
-    let work = progress.costly_bar(THOUSAND, usize::MAX, format!("packing on {places}"));
-    let told = |reached: pack::Progress| {
-        let share = match budget {
-            Budget::Steps(steps) => reached.steps as f64 / steps as f64,
-            Budget::Time(time) => reached.seconds / time.as_secs_f64(),
-        };
-        work.reach((share.min(1.0) * THOUSAND as f64) as usize, THOUSAND);
-        work.say(format!("packing on {places}: {} {:.6}", container.scale_name(), reached.side));
-        tracing::debug!(steps = reached.steps, side = reached.side, "squeezed");
-    };
-    let save = |poses: &[[f64; 3]], side: f64| {
-        match write(poses, &copies, partial.destination(), format) {
-            Ok(()) => tracing::debug!(side, "saved"),
-            // The disk may have room again at the end.
-            Err(error) => work.warn(error),
-        }
-    };
-    let packed = packer.run_saving(told, Saving::default(), save);
-    drop(work);
-    let packed = packed.map_err(failure).inspect_err(|_| {
-        if let Some(path) = partial.path() {
-            let _ = writeln!(stderr(), "the best packing until then is in {}; --resume goes on from it", path.display());
-        }
-    })?;
-
-    if !places.is_first() {
-        return if packed.cancelled { Err(Failure::Cancelled) } else { Ok(()) };
-    }
-    write(&packed.poses, &copies, &destination, format)?;
-    partial.remove();
-    tracing::info!("wrote {}", output.display());
-    let score = container.area(packed.side) / n as f64;
-    let names = copies.iter().map(|(shape, _)| shape.name()).collect::<Vec<_>>().join(", ");
-    if let Some(target) = &plot {
-        let count = format::counted(n, "copy", "copies");
-        let last = if container.is_square() {
-            format!("side²/n {score:.6}")
-        } else {
-            format!("density {:.2} %", 100.0 * packed.density)
-        };
-        let title = format!("{count} of {names}, {} {:.6}, {last}", container.scale_name(), packed.side);
-        let polygon = |(&pose, &shape): (&[f64; 3], &u32)| {
-            let rings = copies[shape as usize].0.posed(pose).collect();
-            Polygons { shape: shape as usize, rings }
-        };
-        let polygons = packed.poses.iter().zip(&shapes).map(polygon).collect();
-        let drawn = Picture { title: &title, polygons, common: Vec::new(), container: container.outline(packed.side) };
-        target.write(&drawn)?;
-    }
-
-    let object = Object {
-        system: "overlap",
-        command: "pack",
-        shape: names,
-        shapes: copies.iter().map(|(shape, count)| Kind { shape: shape.name().to_owned(), count: *count }).collect(),
-        device: places.to_string(),
-        count: n,
-        container: &arguments.container,
-        corners: (container.scale_name() == "scale").then(|| container.outline(packed.side)),
-        seed: arguments.seed,
-        starts: packed.starts,
-        steps: packed.steps,
-        seconds: packed.seconds,
-        steps_per_second: packed.steps as f64 / packed.seconds,
-        side: BTreeMap::from([(container.scale_name(), packed.side)]),
-        score,
-        density: packed.density,
-        cancelled: packed.cancelled,
-        history: packed.history.iter().map(|reached| (reached.steps, reached.seconds, reached.side)).collect(),
-        output: output.display().to_string(),
-        plot: arguments.plot.as_ref().map(|path| path.display().to_string()),
-    };
-    if arguments.json { terminal::print_json(&object) } else { object.print(&packed, &container) }?;
-    if packed.cancelled { Err(Failure::Cancelled) } else { Ok(()) }
 }
 
-/// About what a pose takes of the host's memory.
-pub fn pose_bytes(device: &Device) -> f64 {
-    if device.backend() == Backend::Cpu { CPU_BYTES } else { HOST_BYTES }
+/// The copies to pack, and the files to write them to.
+struct Job {
+    /// The shapes, each with its number of copies.
+    copies: Vec<(Shape, usize)>,
+    container: Boundary,
+    format: Format,
+    destination: Destination,
+    partial: Partial,
+    plot: Option<Target>,
 }
 
-/// The file beside the output: of the same format.
-fn beside(output: &Path) -> PathBuf {
-    let mut extension = OsString::from("partial.");
-    extension.push(output.extension().unwrap_or_default());
-    output.with_extension(extension)
-}
-
-/// A file and its packing.
-type Found = (PathBuf, Vec<[f64; 3]>);
-
-/// The packing of the least side of those that are there, with copies in the order of their shapes, and its file.
-fn smallest(paths: [Option<&Path>; 2], copies: &[(Shape, usize)], container: &Boundary) -> Result<Option<Found>, Failure> {
-    let mut smallest: Option<(f64, Found)> = None;
-    for path in paths.into_iter().flatten().filter(|path| path.exists()) {
-        let fail = |what: String| Failure::error(format_args!("{}: {what}", path.display()));
-        let file = read_poses(path, false)?;
-        file.packings.check_shapes(copies.len()).map_err(|error| file.error(path, error))?;
-        let PoseFile { packings, layout, .. } = file;
-        if layout != PoseLayout::Single {
-            return Err(fail("it holds other than a single packing".to_owned()));
+impl PackArgs {
+    /// Packs one number of copies.
+    fn pack(&self, global: &Global, output: &Path) -> Result<(), Failure> {
+        let Job { copies, container, format, destination, mut partial, plot } = self.job(output)?;
+        let found = if self.resume { smallest([partial.path(), Some(output)], &copies, &container)? } else { None };
+        let (path, from) = found.unzip();
+        let mut settings = Settings { container: container.clone(), turns: self.turns, ..Settings::of(copies.clone()) };
+        if let Some(poses) = from {
+            settings = settings.going_on(poses);
         }
-        let mut order: Vec<usize> = (0..packings.poses().len()).collect();
-        order.sort_by_key(|&pose| packings.shape_of(pose));
-        for (shape, (_, count)) in copies.iter().enumerate().filter(|_| copies.len() > 1) {
-            let found = order.iter().filter(|&&pose| packings.shape_of(pose) as usize == shape).count();
-            if found != *count {
-                let found = format::counted(found, "copy", "copies");
-                return Err(fail(format!("the packing to start from has {found} of shape {shape}, and not {count}")));
+        let failure = |error: PackError| match (&error, &path) {
+            (
+                PackError::StartCount { .. }
+                | PackError::StartOverlaps { .. }
+                | PackError::StartTurned { .. }
+                | PackError::StartWide { .. },
+                Some(path),
+            ) => Failure::error(format_args!("{}: {error}", path.display())),
+            (PackError::TooNarrow { .. }, _) => Failure::error(format_args!("--container {}: {error}", self.container)),
+            _ => Failure::error(chain(&error)),
+        };
+        let state = |reached: &Progress| format!("{} {:.6}", container.scale_name(), reached.sides[0]);
+        let save = |packings: &[Packing]| write(&packings[0].poses, &copies, partial.destination(), format);
+        let searched = self.search.search(global, settings, failure, state, save).inspect_err(|failure| {
+            if let (Some(path), Failure::Error(_)) = (partial.path(), failure) {
+                let _ = writeln!(stderr(), "the best packing until then is in {}; --resume goes on from it", path.display());
             }
+        })?;
+        let Some(Searched { packed, device }) = searched else { return Ok(()) };
+        let Packing { poses, side } = &packed.packings[0];
+        write(poses, &copies, &destination, format)?;
+        partial.remove();
+        tracing::info!("wrote {}", output.display());
+        if let Some(plot) = &plot {
+            draw(poses, *side, packed.density, &copies, &container, plot)?;
         }
-        let shape = |pose: usize| &copies[packings.shape_of(pose) as usize].0;
-        let vertices: Vec<_> = order.iter().flat_map(|&pose| shape(pose).posed(packings.poses()[pose])).flatten().collect();
-        let side = container.fit(&vertices).unwrap_or(f64::INFINITY);
-        if smallest.as_ref().is_none_or(|(least, ..)| side < *least) {
-            let poses = order.iter().map(|&pose| packings.poses()[pose]).collect();
-            smallest = Some((side, (path.to_owned(), poses)));
-        }
+        let report = Report {
+            system: "overlap",
+            command: "pack",
+            shape: names(&copies),
+            shapes: copies.iter().map(|(shape, count)| Kind { shape: shape.name(), count: *count }).collect(),
+            device,
+            count: poses.len(),
+            container: &self.container,
+            corners: (container.scale_name() == "scale").then(|| container.outline(*side)),
+            seed: self.search.seed,
+            starts: packed.starts,
+            steps: packed.steps,
+            seconds: packed.seconds,
+            steps_per_second: packed.steps as f64 / packed.seconds,
+            side: BTreeMap::from([(container.scale_name(), *side)]),
+            score: packed.score,
+            density: packed.density,
+            cancelled: packed.cancelled,
+            history: packed.history.iter().map(|reached| (reached.steps, reached.seconds, reached.sides[0])).collect(),
+            output: output.display().to_string(),
+            plot: self.plot.as_ref().map(|path| path.display().to_string()),
+        };
+        if self.search.json { terminal::print_json(&report) } else { report.print(*side, &container) }?;
+        if packed.cancelled { Err(Failure::Cancelled) } else { Ok(()) }
     }
-    Ok(smallest.map(|(_, found)| found))
-}
 
-/// Writes a packing; of several shapes, with their indices.
-fn write(poses: &[[f64; 3]], copies: &[(Shape, usize)], destination: &Destination, format: Format) -> Result<(), OverlapError> {
-    let packings = Packings::one(poses.to_vec())?;
-    let packings = match copies {
-        [_] => packings,
-        copies => {
-            let of = |(index, (_, count)): (usize, &(Shape, usize))| repeat_n(index as u32, *count);
-            packings.with_shapes(copies.iter().enumerate().flat_map(of).collect())?
+    /// Reads shapes and the container, and checks that the files can be written.
+    fn job(&self, output: &Path) -> Result<Job, Failure> {
+        let format = Format::of(output)?;
+        let kinds = self.kinds()?;
+        if kinds.len() > 1 && format != Format::Csv {
+            return Err(Failure::error(format_args!(
+                "{}: copies of several shapes are written as text: the name must end in .csv",
+                output.display()
+            )));
         }
-    };
-    save_poses_at(&packings, PoseLayout::Single, destination, format)
-}
+        let mut files = Files::reading(kinds.iter().map(|(text, _)| *text).chain([&*self.container]));
+        let destination = files.write(output)?;
+        let plot = self.plot.as_ref().map(|path| Target::prepare(&mut files, path)).transpose()?;
+        let partial = Partial::prepare(&mut files, &beside(output), self.resume)?;
+        let read = |(text, count): &(&str, usize)| Ok::<_, OverlapError>((read_shape(text)?, *count));
+        let copies = kinds.iter().map(read).collect::<Result<_, _>>()?;
+        let container = read_container(&self.container).map_err(|error| Failure::error(format_args!("--{error}")))?;
+        Ok(Job { copies, container, format, destination, partial, plot })
+    }
 
-/// Reads a container.
-fn read_container(text: &str) -> Result<Boundary, Failure> {
-    let fail = |what: String| Failure::error(format_args!("--container {text}: {what}"));
-    match text.split_once(':') {
-        None if text == "square" => return Ok(Boundary::square()),
-        None if text == "circle" => return Ok(Boundary::disk()),
-        Some(("strip", width)) => {
-            let number =
-                width.trim().parse::<f64>().map_err(|_| fail("the width is not a number: write strip:2.5".to_owned()))?;
-            return Boundary::strip(number).map_err(|error| fail(error.to_string()));
-        }
-        _ => {}
-    }
-    let shape = read_shape(text).map_err(|error| match error {
-        OverlapError::NoShape { .. } => {
-            fail("it must be `square`, `strip:WIDTH`, `circle`, a file .json, .svg or .wkt, or a POLYGON in WKT".to_owned())
-        }
-        error => fail(error.to_string()),
-    })?;
-    let [ring] = shape.outlines() else { return Err(fail("it must be one convex polygon, and is several pieces".to_owned())) };
-    let corner = |k: usize| ring[k % ring.len()];
-    let turn = |[a, b, c]: [[f64; 2]; 3]| (b[0] - a[0]) * (c[1] - b[1]) - (b[1] - a[1]) * (c[0] - b[0]);
-    if let Some(k) = (0..ring.len()).find(|&k| turn([corner(k), corner(k + 1), corner(k + 2)]) < 0.0) {
-        let [x, y] = corner(k + 1);
-        return Err(fail(format!("it must be convex, and isn't at its vertex ({x}, {y})")));
-    }
-    // From its middle, so that no digits are lost.
-    let [u, v] = shape.center();
-    let (mut area, mut sums) = (0.0, [0.0; 2]);
-    for k in 0..ring.len() {
-        let [a, b] = [corner(k), corner(k + 1)].map(|[x, y]| [x - u, y - v]);
-        let twice = a[0] * b[1] - a[1] * b[0];
-        area += twice;
-        sums = [0, 1].map(|axis| sums[axis] + twice * (a[axis] + b[axis]) / 3.0);
-    }
-    let centroid = [u + sums[0] / area, v + sums[1] / area];
-    let centred: Vec<_> = ring.iter().map(|[x, y]| [x - centroid[0], y - centroid[1]]).collect();
-    Boundary::polygon(&centred).map_err(|error| fail(error.to_string()))
-}
-
-impl Arguments {
     /// The shapes as given.
     fn shapes(&self) -> Vec<&str> {
         if self.shapes.is_empty() { vec!["tree"] } else { self.shapes.iter().map(String::as_str).collect() }
@@ -487,8 +312,91 @@ impl Arguments {
     }
 }
 
-impl Object<'_> {
-    fn print(&self, packed: &Packed, container: &Boundary) -> Result<(), Failure> {
+/// The file beside the output: of the same format.
+fn beside(output: &Path) -> PathBuf {
+    let mut extension = OsString::from("partial.");
+    extension.push(output.extension().unwrap_or_default());
+    output.with_extension(extension)
+}
+
+/// A file and its packing.
+type Found = (PathBuf, Vec<[f64; 3]>);
+
+/// Reads the smallest packing among those files that exist, with its copies ordered by shape.
+fn smallest(paths: [Option<&Path>; 2], copies: &[(Shape, usize)], container: &Boundary) -> Result<Option<Found>, Failure> {
+    let mut smallest: Option<(f64, Found)> = None;
+    for path in paths.into_iter().flatten().filter(|path| path.exists()) {
+        let fail = |what: String| Failure::error(format_args!("{}: {what}", path.display()));
+        let file = read_poses(path, false)?;
+        file.packings.check_shapes(copies.len()).map_err(|error| file.error(path, error))?;
+        let PoseFile { packings, layout, .. } = file;
+        if layout != PoseLayout::Single {
+            return Err(fail("it holds other than a single packing".to_owned()));
+        }
+        let mut order: Vec<usize> = (0..packings.poses().len()).collect();
+        order.sort_by_key(|&pose| packings.shape_of(pose));
+        for (shape, (_, count)) in copies.iter().enumerate().filter(|_| copies.len() > 1) {
+            let found = order.iter().filter(|&&pose| packings.shape_of(pose) as usize == shape).count();
+            if found != *count {
+                let found = format::counted(found, "copy", "copies");
+                return Err(fail(format!("the packing to start from has {found} of shape {shape}, and not {count}")));
+            }
+        }
+        let shape = |pose: usize| &copies[packings.shape_of(pose) as usize].0;
+        let vertices: Vec<_> = order.iter().flat_map(|&pose| shape(pose).posed(packings.poses()[pose])).flatten().collect();
+        let side = container.fit(&vertices).unwrap_or(f64::INFINITY);
+        if smallest.as_ref().is_none_or(|(least, ..)| side < *least) {
+            let poses = order.iter().map(|&pose| packings.poses()[pose]).collect();
+            smallest = Some((side, (path.to_owned(), poses)));
+        }
+    }
+    Ok(smallest.map(|(_, found)| found))
+}
+
+/// Writes a packing; of several shapes, with their indices.
+fn write(poses: &[[f64; 3]], copies: &[(Shape, usize)], destination: &Destination, format: Format) -> Result<(), OverlapError> {
+    let mut packings = Packings::one(poses.to_vec())?;
+    if copies.len() > 1 {
+        packings = packings.with_shapes(shapes_of(copies))?;
+    }
+    save_poses_at(&packings, PoseLayout::Single, destination, format)
+}
+
+/// The index of each copy's shape.
+fn shapes_of(copies: &[(Shape, usize)]) -> Vec<u32> {
+    Copies::new(copies.iter().map(|(_, count)| *count)).shapes()
+}
+
+fn names(copies: &[(Shape, usize)]) -> String {
+    copies.iter().map(|(shape, _)| shape.name()).collect::<Vec<_>>().join(", ")
+}
+
+/// Draws a packing in its container.
+fn draw(
+    poses: &[[f64; 3]],
+    side: f64,
+    density: f64,
+    copies: &[(Shape, usize)],
+    container: &Boundary,
+    file: &Target,
+) -> Result<(), Failure> {
+    let last = if container.is_square() {
+        format!("side²/n {:.6}", container.area(side) / poses.len() as f64)
+    } else {
+        format!("density {:.2} %", 100.0 * density)
+    };
+    let count = format::counted(poses.len(), "copy", "copies");
+    let title = format!("{count} of {}, {} {side:.6}, {last}", names(copies), container.scale_name());
+    let polygon = |(&pose, shape): (&[f64; 3], u32)| {
+        let shape = shape as usize;
+        Polygons { shape, rings: copies[shape].0.posed(pose).collect() }
+    };
+    let polygons = poses.iter().zip(shapes_of(copies)).map(polygon).collect();
+    file.write(&Picture { title: &title, polygons, common: Vec::new(), container: container.outline(side) })
+}
+
+impl Report<'_> {
+    fn print(&self, side: f64, container: &Boundary) -> Result<(), Failure> {
         let unit = if self.corners.is_some() { "" } else { " (length)" };
         let scale = format!("{}{unit}", container.scale_name());
         let score = if container.is_square() { "side^2 / n" } else { "area / n" };
@@ -496,7 +404,7 @@ impl Object<'_> {
         let mut table = terminal::table(header, 0..header.len());
         table.add_row([
             format::grouped(self.count),
-            format!("{:.9}", packed.side),
+            format!("{side:.9}"),
             format!("{:.9}", self.score),
             format!("{:.2} %", 100.0 * self.density),
             format::time(1e3 * self.seconds),
@@ -506,8 +414,8 @@ impl Object<'_> {
         terminal::print(table)?;
         terminal::print(format_args!(
             "{} of {} of {} on {}; no two copies overlap.",
-            format::counted(packed.steps, "step", "steps"),
-            format::counted(packed.starts, "packing", "packings"),
+            format::counted(self.steps, "step", "steps"),
+            format::counted(self.starts, "packing", "packings"),
             self.shape,
             self.device
         ))?;

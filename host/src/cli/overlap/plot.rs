@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::overlap::{Overlap, Packings, Wanted, convex_intersection, io::PoseLayout};
+use warpsmith::overlap::{Boundary, Overlap, Packings, Wanted, convex_intersection, io::PoseLayout};
 
 use super::{
     draw::{Picture, Polygons},
+    evaluate::area,
     input::{Input, Loaded, parse_side},
-    total::area,
 };
 use crate::cli::{Global, draw::Target, failure::Failure, format, output::Files, progress::Progress, terminal, utf8};
 
@@ -23,19 +23,19 @@ use crate::cli::{Global, draw::Target, failure::Failure, format, output::Files, 
         warpsmith overlap plot ensembles.npy packing.png --packing 7 --boundary 4\n  \
         warpsmith overlap plot submission.csv packing.png --packing 50    the packing of 50 trees"
 )]
-pub struct Arguments {
+pub struct PlotArgs {
     #[command(flatten)]
     input: Input,
     /// The picture: .png or .svg
     #[arg(value_name = "OUT.SVG")]
     output: PathBuf,
-    /// Which packing: from 0 on; of a submission, how many trees it has [default: the first]
+    /// Index of the packing, from 0; in a submission, its number of trees [default: the first]
     #[arg(long, value_name = "I", value_parser = parse_packing, allow_negative_numbers = true)]
     packing: Option<usize>,
     /// Draw a square of this side around the origin, with sides along the axes
     #[arg(long, value_name = "H", value_parser = parse_side, allow_hyphen_values = true)]
     boundary: Option<f64>,
-    /// Text above the picture [default: how many poses, the square's side, and the area of overlap]
+    /// Text above the picture [default: number of poses, the square's side, and the area of overlap]
     #[arg(long, value_name = "TEXT", value_parser = utf8())]
     title: Option<String>,
     /// Print one JSON object instead of a line
@@ -44,7 +44,7 @@ pub struct Arguments {
 }
 
 #[derive(Serialize)]
-struct Object {
+struct Report {
     system: &'static str,
     command: &'static str,
     input: String,
@@ -52,14 +52,14 @@ struct Object {
     poses: usize,
     side: f64,
     overlap: f64,
-    /// How many overlap.
+    /// Number of pairs that overlap.
     pairs: usize,
     output: String,
 }
 
 /// Runs the command.
-pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
-    let target = Target::prepare(&mut Files::reading(arguments.input.files(None)), &arguments.output)?;
+pub fn run(global: &Global, arguments: &PlotArgs) -> Result<(), Failure> {
+    let picture = Target::prepare(&mut Files::reading(arguments.input.files(None)), &arguments.output)?;
     let loaded = arguments.input.load::<f64>(None)?;
     let packing = arguments.find(&loaded)?;
     let range = loaded.packings.range(packing);
@@ -85,25 +85,22 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         }
     }
 
-    let [low, high] = loaded.bounds(packing).unwrap_or_default();
-    let tight = loaded.side(packing);
+    let [low, high] = loaded.packings.bounds(packing, &loaded.shapes).unwrap_or_default();
     let (middle, side) = match arguments.boundary {
         Some(side) => ([0.0, 0.0], side),
-        None => ([0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1])], tight),
+        None => ([0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1])], loaded.packings.side(packing, &loaded.shapes)),
     };
-    let container = [[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]]
-        .map(|corner| [middle[0] + side * corner[0], middle[1] + side * corner[1]])
-        .to_vec();
+    let corners = Boundary::square().outline(side);
+    let container = corners.iter().map(|corner| [middle[0] + corner[0], middle[1] + corner[1]]).collect();
     let count = format::counted(poses.len(), "pose", "poses");
     let default_title = || format!("{count}, side {side:.6}, overlap {}", area(total));
     let title = arguments.title.clone().unwrap_or_else(default_title);
     let posed = |pose: usize| loaded.shapes[shape_of(pose)].posed(poses[pose]);
     let polygons = (0..poses.len()).map(|pose| Polygons { shape: shape_of(pose), rings: posed(pose).collect() }).collect();
-    let drawn = Picture { title: &title, polygons, common, container };
-    target.write(&drawn)?;
+    picture.write(&Picture { title: &title, polygons, common, container })?;
     drop(work);
 
-    let object = Object {
+    let report = Report {
         system: "overlap",
         command: "plot",
         input: arguments.input.poses.display().to_string(),
@@ -115,9 +112,9 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
         output: arguments.output.display().to_string(),
     };
     if arguments.json {
-        return terminal::print_json(&object);
+        return terminal::print_json(&report);
     }
-    terminal::print(format_args!("Written: {} ({count}, side {side:.6}, overlap {})", object.output, area(total)))
+    terminal::print(format_args!("Written: {} ({count}, side {side:.6}, overlap {})", report.output, area(total)))
 }
 
 /// Reads a packing's number.
@@ -125,7 +122,7 @@ fn parse_packing(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| "not a whole number from 0 on".to_owned())
 }
 
-impl Arguments {
+impl PlotArgs {
     /// The index of the packing that is asked for.
     fn find(&self, loaded: &Loaded) -> Result<usize, Failure> {
         let packings = loaded.packings.len();

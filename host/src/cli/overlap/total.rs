@@ -8,13 +8,11 @@ use warpsmith::overlap::{OverlapReal, Wanted, io::PoseLayout};
 
 use super::{
     check::Checked,
-    files::{Format, Target},
-    input::{Dtype, Evaluation, Input, parse_side},
+    evaluate::{EvaluateArgs, Evaluated, Evaluating, Header, ROWS, area, areas, evaluated},
+    files::{Format, ResultFile},
+    input::parse_side,
 };
-use crate::cli::{Global, failure::Failure, format, progress::Progress, terminal};
-
-/// This many rows are shown; files and JSON have all.
-pub const ROWS: usize = 200;
+use crate::cli::{Global, failure::Failure, format, terminal};
 
 /// Options of `overlap total`.
 #[derive(Args, Debug)]
@@ -36,16 +34,13 @@ pub const ROWS: usize = 200;
         warpsmith overlap total a.csv --against b.csv                  of the poses of one file with those of another\n  \
         warpsmith overlap total poses.csv --shape l.svg --shape tree   two shapes; the column `shape` is 0 or 1"
 )]
-pub struct Arguments {
+pub struct TotalArgs {
     #[command(flatten)]
-    input: Input,
-    #[command(flatten)]
-    evaluation: Evaluation,
+    options: EvaluateArgs,
     /// Also compute the area outside a square of this side around the origin, with sides along the axes
     #[arg(long, value_name = "H", value_parser = parse_side, allow_hyphen_values = true, conflicts_with_all = ["lattice", "against"])]
     boundary: Option<f64>,
-    /// Check the packings by the rules of Kaggle's Santa 2025; exit code 1 where they break one [default: of
-    /// submissions]
+    /// Check the packings by the rules of Kaggle's Santa 2025; exit code 1 if they break one [default: for submissions]
     #[arg(long, conflicts_with_all = ["lattice", "against"])]
     check: bool,
     /// Don't check a submission
@@ -57,77 +52,66 @@ pub struct Arguments {
     /// Write the areas: .npy of shape (packings,), with --boundary (packings, 2), or .csv
     #[arg(long, value_name = "TOTALS.NPY")]
     output: Option<PathBuf>,
-    /// Print one JSON object instead of a table
-    #[arg(long)]
-    json: bool,
 }
 
 #[derive(Serialize)]
-struct Object<'a> {
-    system: &'static str,
-    command: &'static str,
-    input: String,
-    against: Option<String>,
-    shapes: Vec<&'a str>,
-    dtype: &'static str,
-    layout: &'static str,
-    device: String,
-    ms: f64,
-    compile_ms: f64,
-    packings: &'a [Row],
-    /// Of all packings.
+struct Report {
+    #[serde(flatten)]
+    header: Header,
+    shapes: Vec<String>,
+    packings: Vec<Row>,
+    /// Total over all packings.
     overlap: f64,
     outside: Option<f64>,
     score: Option<f64>,
-    /// What was found by the contest's rules.
+    /// Violations of the contest's rules.
     check: Option<Checked>,
-    output: Option<String>,
 }
 
-/// What came of a packing.
+/// The result for one packing.
 #[derive(Serialize)]
 struct Row {
     packing: usize,
     poses: usize,
     overlap: f64,
     outside: Option<f64>,
-    /// Of a submission.
+    /// The smallest square's side; only in submissions.
     side: Option<f64>,
     score: Option<f64>,
 }
 
-/// Runs the command.
-pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Failure> {
-    match arguments.evaluation.dtype {
-        Dtype::F32 => arguments.run::<f32>(global),
-        Dtype::F64 => arguments.run::<f64>(global),
+impl Evaluating for TotalArgs {
+    const NAME: &'static str = "total";
+    const FORMATS: &'static [Format] = &[Format::Npy, Format::Csv];
+
+    fn options(&self) -> &EvaluateArgs {
+        &self.options
     }
-}
 
-impl Arguments {
-    fn run<T: OverlapReal>(&self, global: &Global) -> Result<(), Failure> {
-        let against = self.evaluation.against.as_deref();
-        let inputs = self.input.files(against);
-        let formats = [("npy", Format::Npy), ("csv", Format::Csv)];
-        let target = self.output.as_ref().map(|path| Target::prepare(path, &inputs, &formats)).transpose()?;
-        let loaded = self.input.load::<T>(against)?;
-        let device = global.open()?;
-        let mut overlap = self.evaluation.evaluator::<T>(&device, &loaded.shapes, self.boundary.is_some())?;
-        let progress = Progress::new(self.json || global.verbose > 0);
-        let work = progress.spinner(100 * loaded.packings.poses().len(), format!("evaluating on {device}"));
-        let (evaluation, [ms, compile_ms]) = self.input.evaluate(&mut overlap, &loaded, self.boundary, Wanted::TOTALS)?;
+    fn boundary(&self) -> Option<f64> {
+        self.boundary
+    }
+
+    fn output(&self) -> Option<&PathBuf> {
+        self.output.as_ref()
+    }
+
+    fn run_in<T: OverlapReal>(&self, global: &Global) -> Result<(), Failure> {
+        let Evaluated { loaded, target, header, result } = evaluated::<T, _, _>(global, self, |overlap, loaded, _| {
+            let alone = loaded.others.is_none() && self.options.lattice.is_none();
+            let checks = self.check || loaded.layout == PoseLayout::Submission && alone && !self.no_check;
+            if self.all && !checks {
+                return Err(Failure::error("--all is for packings that are checked (--check)"));
+            }
+            Ok((areas(overlap, loaded, self.boundary, Wanted::TOTALS)?, checks))
+        })?;
+        let (evaluation, checks) = result;
+        let check = checks.then(|| Checked::of(&loaded));
         let submitted = loaded.layout == PoseLayout::Submission;
-        let alone = loaded.others.is_none() && self.evaluation.lattice.is_none();
-        let check = (self.check || submitted && alone && !self.no_check).then(|| Checked::of(&loaded));
-        if self.all && check.is_none() {
-            return Err(Failure::error("--all is for packings that are checked (--check)"));
-        }
-        drop(work);
-
         let outside = evaluation.outside.as_ref().map(|outside| &outside.totals);
         let row = |packing: usize| {
             let poses = loaded.packings.get(packing).len();
-            let side = submitted.then(|| loaded.side(packing));
+            let side = submitted.then(|| loaded.packings.side(packing, &loaded.shapes));
             Row {
                 packing: loaded.label(packing),
                 poses,
@@ -142,30 +126,23 @@ impl Arguments {
             self.write::<T>(target, &rows)?;
         }
         let sum = |number: fn(&Row) -> Option<f64>| rows.iter().try_fold(0.0, |sum, row| Some(sum + number(row)?));
-        let object = Object {
-            system: "overlap",
-            command: "total",
-            input: self.input.poses.display().to_string(),
-            against: against.map(|path| path.display().to_string()),
-            shapes: loaded.shapes.iter().map(|shape| shape.name()).collect(),
-            dtype: T::NAME,
-            layout: loaded.layout_name(),
-            device: device.to_string(),
-            ms,
-            compile_ms,
-            packings: &rows,
+        let report = Report {
+            header,
+            shapes: loaded.shapes.iter().map(|shape| shape.name().to_owned()).collect(),
             overlap: rows.iter().fold(0.0, |sum, row| sum + row.overlap),
             outside: sum(|row| row.outside).filter(|_| self.boundary.is_some()),
             score: sum(|row| row.score).filter(|_| submitted),
             check,
-            output: target.map(|target| target.name()),
+            packings: rows,
         };
-        if self.json { terminal::print_json(&object) } else { object.print(self.all) }?;
-        let broken = object.check.and_then(|check| check.broken());
-        broken.map_or(Ok(()), |what| Err(Failure::Verification(format!("{}: {what}", object.input))))
+        if self.options.json { terminal::print_json(&report) } else { report.print(self.all) }?;
+        let broken = report.check.and_then(|check| check.broken());
+        broken.map_or(Ok(()), |what| Err(Failure::Verification(format!("{}: {what}", report.header.input))))
     }
+}
 
-    fn write<T: OverlapReal>(&self, target: &Target, rows: &[Row]) -> Result<(), Failure> {
+impl TotalArgs {
+    fn write<T: OverlapReal>(&self, target: &ResultFile, rows: &[Row]) -> Result<(), Failure> {
         let bounded = self.boundary.is_some();
         if target.format == Format::Npy {
             let numbers = rows.iter().flat_map(|row| [Some(row.overlap), row.outside]).flatten();
@@ -188,7 +165,7 @@ impl Arguments {
     }
 }
 
-impl Object<'_> {
+impl Report {
     fn print(&self, all: bool) -> Result<(), Failure> {
         let mut header = vec!["packing", "poses", "overlap (area)"];
         header.extend(self.outside.map(|_| "outside (area)"));
@@ -216,8 +193,8 @@ impl Object<'_> {
             self.shapes.join(", "),
             format::counted(poses, "pose", "poses"),
             area(self.overlap),
-            format::time(self.ms),
-            self.device
+            format::time(self.header.ms),
+            self.header.device
         ))?;
         let valid = match &self.check {
             Some(check) => {
@@ -229,11 +206,6 @@ impl Object<'_> {
         if let Some(score) = self.score {
             terminal::print(format_args!("Score{valid}: {score:.12}"))?;
         }
-        self.output.as_ref().map_or(Ok(()), |output| terminal::print(format_args!("Written: {output}")))
+        self.header.output.as_ref().map_or(Ok(()), |output| terminal::print(format_args!("Written: {output}")))
     }
-}
-
-/// An area for people: nine decimals, or nine significant digits where those would be zeros.
-pub fn area(area: f64) -> String {
-    if area == 0.0 || area.abs() >= 1e-3 { format!("{area:.9}") } else { format!("{area:.6e}") }
 }

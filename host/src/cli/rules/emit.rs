@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use warpsmith::design_rules::{
     Dag, Runs, Schedule,
     emit::{Language, differences, emit},
@@ -36,23 +36,15 @@ pub struct Arguments {
     /// The program: spmv, halo, or a file with the operations of your own
     #[arg(long, value_name = "PROGRAM", value_parser = super::program::parser())]
     program: Option<Program>,
-    /// What to write
-    #[arg(long, value_enum, default_value_t = Written::Cuda, conflicts_with = "against")]
-    language: Written,
+    /// Language of the code
+    #[arg(long, value_enum, default_value_t = Language::Cuda, conflicts_with = "against")]
+    language: Language,
     /// Say what differs from this schedule
     #[arg(long, value_name = "SCHEDULE|RUNS.CSV")]
     against: Option<String>,
     /// Write the code here instead of printing it
     #[arg(long, value_name = "FILE", conflicts_with = "against")]
     output: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Written {
-    /// C++17 with CUDA's runtime
-    Cuda,
-    /// A graph in Graphviz's language, as a CUDA graph would have it
-    Dot,
 }
 
 /// Runs the command.
@@ -65,11 +57,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let said = if said.is_empty() { vec!["No difference.".to_owned()] } else { said };
         return terminal::print(said.join("\n"));
     }
-    let language = match arguments.language {
-        Written::Cuda => Language::Cuda,
-        Written::Dot => Language::Dot,
-    };
-    let text = emit(&dag, &schedule, language);
+    let text = emit(&dag, &schedule, arguments.language);
     let Some(path) = &arguments.output else { return terminal::print(text.trim_end()) };
     let inputs = arguments.program.iter().filter_map(Program::file).chain(is_file(&arguments.schedule));
     let destination = Files::reading(inputs).write(path)?;

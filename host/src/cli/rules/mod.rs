@@ -5,7 +5,6 @@ mod count;
 mod draw;
 mod emit;
 mod explore;
-mod explored;
 mod learn;
 mod learning;
 mod offline;
@@ -13,7 +12,6 @@ mod platform;
 mod program;
 mod report;
 mod schema;
-mod session;
 mod study;
 
 use clap::{Args, Subcommand};
@@ -44,32 +42,32 @@ pub struct Arguments {
     command: Command,
 }
 
-// What stands about them in the list. Doc comments would take the place of the longer texts that the arguments have,
-// too.
+// Their one-line descriptions in the list of commands. Doc comments would also replace the longer
+// texts of the arguments.
 #[derive(Debug, Subcommand)]
 enum Command {
     #[command(about = "Measure schedules of a program: search for those that matter, or all")]
-    Explore(explore::Arguments),
+    Explore(explore::ExploreArgs),
     #[command(about = "Count the schedules of a program, or list them")]
     Count(count::Arguments),
     #[command(about = "Check a program's file, and schedules of it")]
     Check(check::Arguments),
     #[command(about = "Draw a program as a graph")]
-    Draw(draw::Arguments),
+    Draw(draw::DrawArgs),
     #[command(about = "Print what a search would measure next")]
-    Next(offline::Next),
+    Next(offline::NextArgs),
     #[command(about = "Add the time of a schedule to runs")]
-    Add(offline::Add),
+    Add(offline::AddArgs),
     #[command(about = "Write a schedule as code, or say what differs from another")]
     Emit(emit::Arguments),
     #[command(about = "Print the JSON schema of programs, or of what they hear and answer")]
     Schema(schema::Arguments),
     #[command(about = "Learn rules from runs; compare them with those of a whole space")]
-    Learn(learn::Arguments),
+    Learn(learn::LearnArgs),
     #[command(about = "Repeat searches on a measured space: how good their rules and schedules are")]
     Study(study::Arguments),
     #[command(about = "Write a page of HTML about runs and rules")]
-    Report(report::Arguments),
+    Report(report::ReportArgs),
 }
 
 /// Runs the command.

@@ -9,14 +9,14 @@ use clap::{Args, ValueEnum};
 use warpsmith::{
     design_rules::{
         Platform,
-        platform::{Group, Setup, Staging},
+        platform::{Group, Setup, Staging, Statistic},
         programs::{halo::HeatStep, spmv::Multiplication},
         schedule::check_streams,
         sim::{Machine, SimPlatform, Workload, halo::HaloModel, spmv::SpmvModel},
     },
     device::{Backend, Device},
+    io::{brief, text},
     ranks::Communicator,
-    read::{brief, text},
     spmv::{Band, Csr, Partition, Traffic, market},
 };
 
@@ -30,7 +30,7 @@ const RANKS: usize = 4;
 /// Cells of a rank's brick, in each direction.
 const CELLS: [usize; 3] = [128; 3];
 
-/// What a program works on.
+/// The input of a program.
 #[derive(Args, Clone, Debug)]
 pub struct Input {
     /// Matrix to multiply with, for spmv [default: a random band matrix of 150,000 rows and 1,500,000 nonzeros, as in
@@ -42,24 +42,25 @@ pub struct Input {
     cells: Option<Cells>,
 }
 
-/// What runs schedules, and on what.
+/// The platform that runs schedules, and its input.
 #[derive(Args, Clone, Debug)]
 pub struct Place {
-    /// What runs schedules [default: cuda where there is a GPU, else cpu]
+    /// Platform that runs schedules [default: cuda if there is a GPU, otherwise cpu]
     #[arg(long, value_enum)]
     pub platform: Option<Kind>,
-    /// How many ranks [default: 4; under mpirun, as many as it started]
+    /// Number of ranks [default: 4; under mpirun, the number that it started]
     #[arg(long, value_name = "N", value_parser = parse_ranks)]
     ranks: Option<usize>,
     #[command(flatten)]
     pub input: Input,
-    /// Which of a schedule's invocations it is judged by, where they are real
+    /// Statistic of a schedule's invocations that counts as its time, on GPUs and CPUs
     #[arg(long, value_enum, default_value_t = Statistic::Median)]
     statistic: Statistic,
-    /// Where messages lie while they are sent and received
-    #[arg(long, value_enum, default_value_t = Memory::Auto)]
-    staging: Memory,
-    /// What things cost on the simulated machine [default: one host with 4 H200s, without noise, as --staging says]
+    /// Memory of messages while they are sent and received
+    #[arg(long, value_enum, default_value_t = Staging::Auto)]
+    staging: Staging,
+    /// Costs of the simulated machine [default: one host with 4 H200s, without noise, as --staging
+    /// says]
     #[arg(long, value_name = "FILE.JSON")]
     pub machine: Option<PathBuf>,
 }
@@ -72,48 +73,6 @@ pub enum Kind {
     Cpu,
     /// A simulated machine
     Sim,
-}
-
-/// A statistic of invocations; ranks are judged by the slowest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Statistic {
-    /// Their mean, as in the paper
-    Mean,
-    /// Their median
-    Median,
-    /// Their 10th percentile: what it takes when little else goes on
-    Low,
-}
-
-impl From<Statistic> for warpsmith::design_rules::platform::Statistic {
-    fn from(statistic: Statistic) -> Self {
-        match statistic {
-            Statistic::Mean => Self::Mean,
-            Statistic::Median => Self::Median,
-            Statistic::Low => Self::Low,
-        }
-    }
-}
-
-/// Where messages lie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Memory {
-    /// In the GPU's memory where ranks can send that (threads with GPUs, a CUDA-aware MPI), else in the host's
-    Auto,
-    /// In page-locked memory of the host
-    Host,
-    /// In the GPU's memory
-    Device,
-}
-
-impl From<Memory> for Staging {
-    fn from(memory: Memory) -> Self {
-        match memory {
-            Memory::Auto => Self::Auto,
-            Memory::Host => Self::Host,
-            Memory::Device => Self::Device,
-        }
-    }
 }
 
 /// Reads a number above 0.
@@ -140,11 +99,11 @@ fn parse_cells(text: &str) -> Result<Cells, String> {
 /// A platform, ready to measure.
 pub struct Opened {
     pub platform: Box<dyn Platform>,
-    /// What the program works on, in words.
+    /// The program's input, in words.
     pub input: String,
 }
 
-/// Makes a platform ready. Schedules are on this many streams at most; `seed` is for what is random in the platform.
+/// Opens a platform for schedules on at most this many streams; `seed` is for its random choices.
 ///
 /// Under `mpirun` it is rank 0's. On the others it returns when that one is done, with none.
 pub fn open_platform(
@@ -173,11 +132,11 @@ pub fn open_platform(
             .inspect_err(|failure| processes.abort(&failure.to_string()))?
             .swap_remove(0);
         let platform = open_processes(processes, &device, &*setup, streams)?;
-        let judged = |group: Group| Box::new(group.with_statistic(place.statistic.into()));
+        let judged = |group: Group| Box::new(group.with_statistic(place.statistic));
         return Ok(platform.map(|group| Opened { platform: judged(group), input }));
     }
     let devices: Vec<_> = devices(global, place, None)?.into_iter().cycle().take(place.ranks()).collect();
-    let group = Group::threads(&devices, setup, streams)?.with_statistic(place.statistic.into());
+    let group = Group::threads(&devices, setup, streams)?.with_statistic(place.statistic);
     Ok(Some(Opened { platform: Box::new(group), input }))
 }
 
@@ -224,15 +183,15 @@ impl Input {
     }
 
     /// The program's model on this many ranks, with messages there, and what it works on.
-    pub fn model(&self, choice: &Choice, ranks: usize, staging: Memory) -> Result<(Box<dyn Workload>, String), Failure> {
+    pub fn model(&self, choice: &Choice, ranks: usize, staging: Staging) -> Result<(Box<dyn Workload>, String), Failure> {
         self.check(choice)?;
         Ok(match &choice.program {
             Program::File(path) => return Err(unknown(path)),
             Program::Spmv => {
                 let (matrix, input) = matrix(self.matrix.as_deref())?;
-                (Box::new(SpmvModel::new(Traffic::new(&matrix, ranks)?).with_staging(staging.into())), input)
+                (Box::new(SpmvModel::new(Traffic::new(&matrix, ranks)?).with_staging(staging)), input)
             }
-            Program::Halo => (Box::new(HaloModel::new(ranks, self.cells())?.with_staging(staging.into())), self.halo()),
+            Program::Halo => (Box::new(HaloModel::new(ranks, self.cells())?.with_staging(staging)), self.halo()),
         })
     }
 }
@@ -254,7 +213,7 @@ impl Place {
             (self.platform.is_some(), "--platform"),
             (self.ranks.is_some(), "--ranks"),
             (self.statistic != Statistic::Median, "--statistic"),
-            (self.staging != Memory::Auto, "--staging"),
+            (self.staging != Staging::Auto, "--staging"),
         ];
         match given.into_iter().find(|(given, _)| *given) {
             Some((_, option)) => {
@@ -271,7 +230,7 @@ impl Place {
 
 /// A simulated machine with the program's model.
 fn simulated(choice: &Choice, place: &Place, seed: u64) -> Result<Opened, Failure> {
-    let default = if place.staging == Memory::Device { Machine::h200_node_direct() } else { Machine::h200_node() };
+    let default = if place.staging == Staging::Device { Machine::h200_node_direct() } else { Machine::h200_node() };
     let machine = place.machine.as_deref().map_or(Ok(default), read_machine)?;
     let (workload, input) = place.input.model(choice, place.ranks(), place.staging)?;
     let platform = SimPlatform::new(&*workload, machine)?.with_seed(seed);
@@ -280,7 +239,7 @@ fn simulated(choice: &Choice, place: &Place, seed: u64) -> Result<Opened, Failur
 
 /// The program for real, and what it works on.
 fn setup(choice: &Choice, Place { input, staging, .. }: &Place) -> Result<(Arc<dyn Setup>, String), Failure> {
-    let staging = (*staging).into();
+    let staging = *staging;
     Ok(match &choice.program {
         Program::File(path) => return Err(unknown(path)),
         Program::Spmv => {
@@ -299,7 +258,8 @@ fn unknown(path: &Path) -> Failure {
     ))
 }
 
-/// The devices of all ranks, of which several share one where there are too few; this rank's, where they are `processes`.
+/// Opens the devices of all ranks; several ranks share one if there are too few. With `processes`,
+/// opens only this rank's device.
 fn devices(global: &Global, place: &Place, processes: Option<&dyn Communicator>) -> Result<Vec<Device>, Failure> {
     let global = match place.platform {
         Some(Kind::Cpu) => Global { backend: cli::Backend::Cpu, device: None, ..global.clone() },
@@ -310,7 +270,7 @@ fn devices(global: &Global, place: &Place, processes: Option<&dyn Communicator>)
         Some(ranks) => vec![processes::device(&global, ranks)?],
         None => global.open_at_most(u32::try_from(place.ranks()).unwrap_or(u32::MAX))?,
     };
-    if place.staging == Memory::Device && devices.iter().any(|device| device.backend() == Backend::Cpu) {
+    if place.staging == Staging::Device && devices.iter().any(|device| device.backend() == Backend::Cpu) {
         return Err(Failure::error("--staging device is for GPUs: the CPU has one memory"));
     }
     Ok(devices)

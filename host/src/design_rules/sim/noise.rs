@@ -1,19 +1,12 @@
-//! How much times vary.
-
-use std::f64::consts::TAU;
+//! The noise of times.
 
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
+use rand_chacha::rand_core::SeedableRng as _;
 
-/// Two independent normal variates, after Box and Muller.
-pub(in crate::design_rules) fn normals(rng: &mut ChaCha8Rng) -> [f64; 2] {
-    // In (0, 1], so that there is a logarithm.
-    let mut uniform = || ((rng.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
-    let (radius, angle) = ((-2.0 * uniform().ln()).sqrt(), TAU * uniform());
-    [radius * angle.cos(), radius * angle.sin()]
-}
+use super::super::statistics::normals;
 
-/// For each step on each rank two factors: for the host's time, and for what the step sets off.
+/// Two factors for each step on each rank: one for the host's time, one for the work that the step
+/// starts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Noise {
     factors: Vec<[f64; 2]>,

@@ -1,7 +1,7 @@
 //! Errors of lists over several ranks.
 
 #[cfg(feature = "files")]
-use crate::files::FileError;
+use crate::io::files::FileError;
 use crate::{device::DeviceError, ranks::RanksError};
 
 /// Why a distributed list could not be ranked. Elements are named by their index in the whole list;

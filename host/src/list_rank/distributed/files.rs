@@ -11,13 +11,15 @@ use gpu_kernels::list_rank::distributed::Blocks;
 
 use super::DistributedError;
 use crate::{
+    common::chain,
     device::{Buffer, Stream},
     engine::{EngineError, NpyFile},
-    errors::chain,
-    files::{Destination, FileError},
-    npy::{Kind, Reader},
+    io::{
+        Reason, Source,
+        files::{Destination, FileError},
+        npy::{Kind, Reader},
+    },
     ranks::{Communicator, RanksError},
-    read::{Reason, Source},
 };
 
 /// Elements that are read or written at a time.

@@ -60,8 +60,8 @@ use super::{
     launches::{BLOCK, blocks},
 };
 use crate::{
+    common::chain,
     device::{Buffer, Device, DeviceError, Stream},
-    errors::chain,
     launch,
     ranks::Communicator,
 };

@@ -2,6 +2,7 @@
 
 use cuda_std::launch::IntoParam;
 use gpu_kernels::overlap::{
+    boxes,
     layout::{Circle, Extent, Frame, Mark},
     transform::Source,
     tree::{self, OrderArgs},
@@ -54,7 +55,7 @@ impl<T: OverlapReal> TreeBuffers<T> {
             let marks = (poses / POSES_PER_MARK).clamp(1, tree::MARKS as usize).min(poses) as u32;
             mark_offsets.push(mark_offsets[packing] + marks);
         }
-        let leaves = n.div_ceil(tree::LEAF as usize) as u32;
+        let leaves = n.div_ceil(boxes::LEAF as usize) as u32;
         // Classes are of a factor of four; what is larger than the last one's goes there, too.
         let far = packings.poses().iter().fold(0.0, |far: f64, [x, y, _]| far.max(x.abs() + y.abs()));
         let classes = ((most + search::slack::<T>(far)) / least).log2().max(0.0) / 2.0;
@@ -68,7 +69,7 @@ impl<T: OverlapReal> TreeBuffers<T> {
             mark_offsets: device.upload(&mark_offsets)?,
             keys: device.alloc(n)?,
             sort: SortWorkspace::new(device)?,
-            boxes: device.alloc(tree::place(tree::depth(leaves), 0, leaves) as usize)?,
+            boxes: device.alloc(boxes::place(boxes::depth(leaves), 0, leaves) as usize)?,
             leaves,
             unit: least,
             bits: [packing_bits, class_bits, axis_bits],
@@ -114,8 +115,8 @@ impl<T: OverlapReal> TreeBuffers<T> {
         // kernel follows that of the level below.
         unsafe {
             launch!(stream, tree::leaves::<T><<<leaves.div_ceil(THREADS), THREADS>>>(n, circles, leaves, &mut *boxes))?;
-            for level in 1..=tree::depth(leaves) {
-                let blocks = tree::count(leaves, level).div_ceil(THREADS);
+            for level in 1..=boxes::depth(leaves) {
+                let blocks = boxes::count(leaves, level).div_ceil(THREADS);
                 launch!(stream, tree::parents::<T><<<blocks, THREADS>>>(leaves, level, &mut *boxes))?;
             }
         }

@@ -8,10 +8,13 @@ use std::{
 use csv::Writer;
 
 use crate::{
-    files::Destination,
-    npy::{self, Kind, Reader},
+    io::{
+        Reason, Table, at, collect,
+        files::Destination,
+        npy::{self, Kind, Reader},
+        push, quoted,
+    },
     overlap::{OverlapError, Packings},
-    read::{Reason, Table, at, collect, push, quoted},
 };
 
 /// Poses as a file had them.
@@ -39,6 +42,7 @@ impl PoseFile {
 
 /// How a file has poses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 pub enum PoseLayout {
     /// One packing: an array of shape (poses, 3), or text without packings.
     Single,

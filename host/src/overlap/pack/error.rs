@@ -1,39 +1,55 @@
-//! Why copies could not be packed.
+//! Errors of the packer.
 
-use crate::{device::DeviceError, overlap::OverlapError, ranks::RanksError};
+use crate::{common::Cancelled, device::DeviceError, overlap::OverlapError, ranks::RanksError};
 
 /// Why copies could not be packed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PackError {
-    /// Nothing to pack.
+    /// There is nothing to pack.
     #[error("count is 0: there must be at least one copy to pack")]
     NoCopies,
-    /// Nothing to start from.
+    /// There is no candidate to improve.
     #[error("starts is 0: there must be at least one packing to start from")]
     NoStarts,
-    /// More poses than can be counted.
+    /// There are more poses than the search can count.
     #[error("{starts} starts of {count} copies are too many: together they can be at most {most}")]
     TooMany {
-        /// The packings.
+        /// Number of candidates.
         starts: usize,
-        /// The copies in each.
+        /// Number of copies in each.
         count: usize,
-        /// How many poses there can be.
+        /// Maximum number of poses.
         most: usize,
     },
-    /// A series has a number of copies twice.
-    #[error("there are to be two packings of {count}, but a series has one of each number of copies")]
+    /// A packing has a number of copies for more or fewer shapes than there are.
+    #[error("a packing has {counts} numbers of copies, but there must be one for each of {shapes} shapes")]
+    CountsOfShapes {
+        /// Number of numbers.
+        counts: usize,
+        /// Number of shapes.
+        shapes: usize,
+    },
+    /// Two packings have the same numbers of copies.
+    #[error("two packings have {count} copies, but each number of copies can be searched for only once")]
     CountTwice {
         /// The number of copies.
         count: usize,
     },
+    /// The text is not a container.
+    #[error("container {text}: {reason}")]
+    Container {
+        /// The container as given.
+        text: String,
+        /// The reason.
+        reason: String,
+    },
     /// The packing to start from has another number of copies.
     #[error("the packing to start from has {found} copies, and not {count}")]
     StartCount {
-        /// How many it has.
+        /// Its number of copies.
         found: usize,
-        /// How many it is to have.
+        /// The number of copies to pack.
         count: usize,
     },
     /// The packing to start from isn't valid.
@@ -43,10 +59,10 @@ pub enum PackError {
         first: usize,
         /// The second copy.
         second: usize,
-        /// What they have in common.
+        /// Area that they have in common.
         area: f64,
     },
-    /// A copy of the packing to start from is turned as it must not be.
+    /// A copy of the packing to start from has an angle that is not allowed.
     #[error("copy {pose} of the packing to start from is turned by {theta}, which is not allowed")]
     StartTurned {
         /// The copy.
@@ -67,20 +83,20 @@ pub enum PackError {
         width: f64,
         /// The shape's name.
         shape: String,
-        /// Its least width.
+        /// The shape's least width.
         least: f64,
     },
-    /// Coordinates so large that a container around them can't be told.
+    /// Coordinates are too large to compute a container around them.
     #[error("there is no container around the copies in double precision")]
     NoRoom,
-    /// What was found isn't valid.
+    /// The result isn't valid, which is a bug.
     #[error("copies {first} and {second} of the packing that was found overlap by a depth of {depth:e}")]
     Invalid {
         /// The first copy.
         first: usize,
         /// The second copy.
         second: usize,
-        /// How deep one is in the other (length).
+        /// Depth of the overlap (length).
         depth: f64,
     },
     /// The search was abandoned.
@@ -97,5 +113,11 @@ pub enum PackError {
 impl From<DeviceError> for PackError {
     fn from(error: DeviceError) -> Self {
         PackError::Overlap(error.into())
+    }
+}
+
+impl From<Cancelled> for PackError {
+    fn from(_: Cancelled) -> Self {
+        PackError::Cancelled
     }
 }

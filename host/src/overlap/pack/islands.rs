@@ -1,15 +1,15 @@
-//! Searches beside each other, on a GPU or a rank each, whose best packings travel on a ring.
+//! Searches side by side, each on a GPU or a rank, whose best packings travel around a ring.
 
 use std::{sync::Arc, thread};
 
 use super::{PackError, Packing};
 use crate::ranks::Communicator;
 
-/// One of them.
+/// One of the searches.
 pub struct Island<'a>(&'a Arc<dyn Communicator>);
 
 impl<'a> Island<'a> {
-    /// That of this rank.
+    /// The island of this rank.
     pub fn new(ranks: &'a Arc<dyn Communicator>) -> Self {
         Island(ranks)
     }
@@ -18,31 +18,31 @@ impl<'a> Island<'a> {
         self.0.rank() == 0
     }
 
-    /// Where its random numbers start; those of the first one where they do without others.
+    /// Seed of its random numbers. The first island's is the one that a lone search has.
     pub fn seed(&self, seed: u64) -> u64 {
-        // Odd, and far from multiples of anything that is small.
+        // The multiplier is odd, and far from multiples of small numbers.
         seed.wrapping_add((self.0.rank() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
-    /// Whether all are to go on.
+    /// Returns true if all islands go on.
     pub fn all(&self, go_on: bool) -> Result<bool, PackError> {
         Ok(self.0.max(if go_on { 0.0 } else { 1.0 })? == 0.0)
     }
 
-    /// The numbers that each island gives, as many as the others, in order of the islands.
+    /// Gathers the numbers of all islands, in their order. Each gives the same number of them.
     pub fn share(&self, numbers: &[f64]) -> Result<Vec<Vec<f64>>, PackError> {
         let gathered = self.0.gather(bytemuck::cast_slice(numbers).to_vec())?;
         let all: Vec<f64> = bytemuck::pod_collect_to_vec(&self.0.broadcast(gathered.concat())?);
         Ok(all.chunks(numbers.len().max(1)).map(<[f64]>::to_vec).collect())
     }
 
-    /// What the island before this one gives, on the ring.
+    /// Returns the numbers that the previous island on the ring gives.
     pub fn neighbours(&self, numbers: &[f64]) -> Result<Vec<f64>, PackError> {
         let before = (self.0.rank() + self.0.size() - 1) % self.0.size();
         Ok(self.share(numbers)?.swap_remove(before))
     }
 
-    /// The smallest packings of all islands, which have one of each number of copies.
+    /// For each packing, the smallest that any island has.
     pub fn smallest(&self, packings: Vec<Packing>) -> Result<Vec<Packing>, PackError> {
         let numbers: Vec<f64> = packings.iter().flat_map(|packing| written(packing.side, &packing.poses)).collect();
         let all = self.share(&numbers)?;
@@ -57,7 +57,7 @@ impl<'a> Island<'a> {
 }
 
 impl Drop for Island<'_> {
-    /// The others don't wait for one that has panicked.
+    /// Ends the others if this one has panicked: they would wait for it.
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.abort("its search has panicked");
@@ -65,12 +65,12 @@ impl Drop for Island<'_> {
     }
 }
 
-/// A number and poses.
+/// Writes a number and poses as numbers.
 pub fn written(number: f64, poses: &[[f64; 3]]) -> impl Iterator<Item = f64> {
     [number].into_iter().chain(poses.as_flattened().iter().copied())
 }
 
-/// The same, taken off what is left; there is as much.
+/// Reads what [`written`] wrote, and removes it from `rest`.
 pub fn read(rest: &mut &[f64], count: usize) -> (f64, Vec<[f64; 3]>) {
     let (first, left) = rest.split_at(1 + 3 * count);
     *rest = left;

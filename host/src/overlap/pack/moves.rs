@@ -1,4 +1,4 @@
-//! Changes to try.
+//! Random changes of a packing.
 
 use std::f64::consts::{PI, TAU};
 
@@ -7,23 +7,11 @@ use crate::overlap::random::Random;
 
 type Pose = [f64; 3];
 
-/// Of several shapes, two copies take each other's places as often as this.
+/// Probability that two copies of different shapes exchange places.
 const EXCHANGE: f64 = 0.3;
-/// A point on the boundary may be as much outside by rounding.
-const ROUNDING: f64 = 1e-12;
 
-/// A copy anywhere in the container, in this box around it.
-pub fn anywhere(random: &mut Random, problem: &Problem, scale: f64, [low, high]: [[f64; 2]; 2]) -> Pose {
-    loop {
-        let [x, y] = [0, 1].map(|axis| random.between(low[axis], high[axis]));
-        if problem.container.level([x, y]) <= scale * (1.0 + ROUNDING) {
-            return [x, y, problem.turns.some(random)];
-        }
-    }
-}
-
-/// Changes a packing in the container for another try: only the first `own` poses, of these shapes. Those that are to
-/// go elsewhere are left for others to place: their indices come back.
+/// Changes the first `own` poses of a packing for another try. Returns the indices of poses that need a new place, which
+/// it leaves to the caller.
 pub fn change(random: &mut Random, problem: &Problem, kinds: &[u32], poses: &mut [Pose], own: usize) -> Vec<usize> {
     let Problem { container, turns, radius, .. } = problem;
     let radius = *radius;
@@ -46,7 +34,7 @@ pub fn change(random: &mut Random, problem: &Problem, kinds: &[u32], poses: &mut
             poses[pose][2] += if half { PI } else { turns.some(random) };
         }
     } else if kind < 0.6 {
-        // Some of those that stand farthest out.
+        // Some of the outermost copies.
         let mut order: Vec<usize> = (0..own).collect();
         order.sort_by(|&a, &b| reach(&poses[b]).total_cmp(&reach(&poses[a])));
         order.truncate((2.0 * (own as f64).sqrt()).ceil() as usize);
@@ -56,7 +44,7 @@ pub fn change(random: &mut Random, problem: &Problem, kinds: &[u32], poses: &mut
     } else if kind < 0.93 {
         loose.push(random.below(own));
     } else {
-        // Those next to one of them.
+        // A copy and its neighbours.
         let [x, y, _] = poses[random.below(own)];
         let mut order: Vec<usize> = (0..own).collect();
         let distance = |pose: &Pose| (pose[0] - x).hypot(pose[1] - y);
@@ -76,7 +64,7 @@ fn jiggle(random: &mut Random, pose: &mut Pose, length: f64, angle: f64) {
     pose[2] += angle * random.bell();
 }
 
-/// Two copies of different shapes, if there are any, take each other's places.
+/// Exchanges the places of two copies of different shapes, if there are any.
 pub fn exchange(random: &mut Random, turns: &Turns, kinds: &[u32], poses: &mut [Pose]) {
     let first = random.below(poses.len());
     let others: Vec<usize> = (0..poses.len()).filter(|&other| kinds[other] != kinds[first]).collect();

@@ -1,8 +1,8 @@
-//! What is packed, and into what.
+//! The problem that a search solves.
 
 use std::f64::consts::FRAC_PI_2;
 
-use super::{PackError, Packing, Turns, moves::anywhere};
+use super::{PackError, Packing, Turns};
 use crate::overlap::{
     Boundary, Packings, Shape,
     contest::{Meeting, meetings},
@@ -13,45 +13,47 @@ use crate::overlap::{
 type Pose = [f64; 3];
 type Point = [f64; 2];
 
-/// By so much the pieces are grown while they are squeezed, in units of the shape's radius.
+/// Growth of pieces while they are squeezed, in units of the shape's radius.
 const MARGIN: f64 = 1e-7;
-/// What copies cover of a container in the end, about: for the pressure in a strip.
+/// Approximate density of the result, for the pressure in a strip.
 const DENSITY: f64 = 0.75;
-/// Copies in rows are farther apart than they need be, by this share.
+/// Gap between copies in rows, as a share of their distance.
 const GAP: f64 = 1e-9;
+/// Tolerance for points on the boundary, as a share of the scale.
+const ROUNDING: f64 = 1e-12;
 
-/// What is packed, into what, and how copies may be turned.
+/// Shapes, their container, and the allowed turns.
 #[derive(Debug)]
 pub struct Problem {
     pub shapes: Vec<Shape>,
-    /// The same as they are squeezed: their circles' centres at the origin, and grown.
+    /// The shapes as they are squeezed: grown, and with the centres of their circles at the origin.
     pub squeezed: Vec<Shape>,
     pub container: Boundary,
     pub turns: Turns,
-    /// That of the shape; of several, the mean of all copies'.
+    /// Radius of the shape; of several, the mean over all copies.
     pub radius: f64,
-    /// What the pressure on the scale is multiplied by, and how far the scale goes for a unit of length, so that it is
-    /// to the container's walls as if it were a square's.
+    /// Factor of the pressure on the scale, and change of the scale per unit of length. They make every container's
+    /// walls move like those of a square.
     pub pressure: f64,
     pub scale_rate: f64,
 }
 
 impl Problem {
-    /// So many copies of each shape, at most.
-    pub fn new(copies: &[(&Shape, usize)], container: Boundary, turns: Turns) -> Self {
+    /// `counts` is the number of copies of each shape in the largest packing.
+    pub fn new(shapes: &[Shape], counts: &[usize], container: Boundary, turns: Turns) -> Self {
         let squeezed = |shape: &Shape| {
             let [x, y] = shape.center();
             shape.moved_and_grown([-x, -y], MARGIN * shape.radius())
         };
-        let all: usize = copies.iter().map(|(_, count)| count).sum();
-        let radii: f64 = copies.iter().map(|(shape, count)| *count as f64 * shape.radius()).sum();
-        let area: f64 = copies.iter().map(|(shape, count)| *count as f64 * shape.area()).sum();
+        let all: usize = counts.iter().sum();
+        let radii: f64 = shapes.iter().zip(counts).map(|(shape, count)| *count as f64 * shape.radius()).sum();
+        let area: f64 = shapes.iter().zip(counts).map(|(shape, count)| *count as f64 * shape.area()).sum();
         let pressure = container.growth(area / DENSITY);
         Problem {
-            squeezed: copies.iter().map(|(shape, _)| squeezed(shape)).collect(),
-            shapes: copies.iter().map(|(shape, _)| (*shape).clone()).collect(),
-            radius: match copies {
-                [(shape, _)] => shape.radius(),
+            squeezed: shapes.iter().map(squeezed).collect(),
+            shapes: shapes.to_vec(),
+            radius: match shapes {
+                [shape] => shape.radius(),
                 _ => radii / all as f64,
             },
             pressure,
@@ -61,12 +63,12 @@ impl Problem {
         }
     }
 
-    /// Whether some packings may be such as half a turn takes to themselves.
+    /// Returns true if packings may be symmetric under half a turn.
     pub fn is_symmetric(&self) -> bool {
         self.shapes.len() == 1 && self.turns.halves() && self.container.is_symmetric()
     }
 
-    /// The area of copies of these shapes.
+    /// Total area of copies of these shapes.
     pub fn area(&self, kinds: &[u32]) -> f64 {
         match &self.shapes[..] {
             [shape] => kinds.len() as f64 * shape.area(),
@@ -74,22 +76,27 @@ impl Problem {
         }
     }
 
-    /// Copies anywhere in the container.
+    /// Returns `count` random poses in the container.
     pub fn scattered(&self, random: &mut Random, count: usize, scale: f64) -> Vec<Pose> {
         let corners = self.container.outline(scale);
         let [low, high] = bounds(&corners);
-        (0..count).map(|_| anywhere(random, self, scale, [low, high])).collect()
+        let anywhere = |_| loop {
+            let [x, y] = [0, 1].map(|axis| random.between(low[axis], high[axis]));
+            if self.container.level([x, y]) <= scale * (1.0 + ROUNDING) {
+                return [x, y, self.turns.some(random)];
+            }
+        };
+        (0..count).map(anywhere).collect()
     }
 
-    /// Where a copy is out of the way of all in the container.
+    /// A pose outside the container, where a copy meets no other.
     pub fn away(&self, scale: f64) -> Pose {
         let [_, [x, y]] = bounds(&self.container.outline(scale));
         let radius = self.shapes.iter().map(Shape::radius).fold(0.0, f64::max);
         [x + 4.0 * radius, y + 4.0 * radius, 0.0]
     }
 
-    /// The shapes' own poses from those about their centres, moved to where the least container is around them; and its
-    /// scale. None where a strip is too narrow for them.
+    /// The packing of poses about the shapes' centres, moved into the smallest container. None if a strip is too narrow.
     pub fn own(&self, kinds: &[u32], poses: &[Pose]) -> Option<Packing> {
         let own = |(&[x, y, theta], &kind): (&Pose, &u32)| {
             let ([u, v], theta) = (self.shapes[kind as usize].center(), self.turned(theta));
@@ -102,12 +109,12 @@ impl Problem {
             pose[0] += x;
             pose[1] += y;
         }
-        // Rounding may leave it a little off the middle.
+        // By rounding, it may be a little off the middle.
         let side = self.container.scale_containing(&self.vertices(kinds, &poses))?;
         Some(Packing { poses, side })
     }
 
-    /// The nearest angle that is allowed; where all are, it stays.
+    /// The nearest allowed angle.
     fn turned(&self, theta: f64) -> f64 {
         if self.turns == Turns::Any { theta } else { self.turns.nearest(theta) }
     }
@@ -116,7 +123,7 @@ impl Problem {
         poses.iter().zip(kinds).flat_map(|(&pose, &kind)| self.shapes[kind as usize].posed(pose)).flatten().collect()
     }
 
-    /// Poses about the shapes' centres from their own.
+    /// Poses about the shapes' centres, from poses about the origins of their frames.
     pub fn about_centers(&self, kinds: &[u32], poses: &[Pose]) -> Vec<Pose> {
         let moved = |(&[x, y, theta], &kind): (&Pose, &u32)| {
             let ([u, v], (sine, cosine)) = (self.shapes[kind as usize].center(), theta.sin_cos());
@@ -125,7 +132,7 @@ impl Problem {
         poses.iter().zip(kinds).map(moved).collect()
     }
 
-    /// A packing to start from, if it is valid.
+    /// Checks a packing to go on from.
     pub fn start(&self, kinds: &[u32], poses: &[Pose]) -> Result<Packing, PackError> {
         if let Some(pose) = poses.iter().position(|pose| !self.turns.allow(pose[2])) {
             return Err(PackError::StartTurned { pose, theta: poses[pose][2] });
@@ -135,11 +142,11 @@ impl Problem {
         };
         match self.overlapping(kinds, &valid.poses)? {
             None => Ok(valid),
-            Some(Meeting { poses: [first, second], area, .. }) => Err(PackError::StartOverlaps { first, second, area }),
+            Some(Meeting { first, second, area, .. }) => Err(PackError::StartOverlaps { first, second, area }),
         }
     }
 
-    /// The first pair that overlaps, by the rules of the contest: no overlap is too small to count.
+    /// The first pair of copies that overlap by the rules of the contest: no overlap is too small to count.
     pub fn overlapping(&self, kinds: &[u32], poses: &[Pose]) -> Result<Option<Meeting>, PackError> {
         let packings = Packings::one(poses.to_vec())?;
         let packings = if self.shapes.len() == 1 { packings } else { packings.with_shapes(kinds.to_vec())? };
@@ -147,7 +154,7 @@ impl Problem {
         Ok(meetings.into_iter().find_map(|(meeting, overlaps)| overlaps.then_some(meeting)))
     }
 
-    /// Copies apart from each other, in rows.
+    /// A valid packing: copies in rows.
     ///
     /// # Errors
     /// [`PackError::TooNarrow`].
@@ -160,7 +167,7 @@ impl Problem {
                 (0..n).map(|k| [2.0 * radius * (k % columns) as f64, 2.0 * radius * (k / columns) as f64, 0.0]).collect();
             return self.own(kinds, &poses).ok_or(PackError::NoRoom);
         };
-        // Of each shape the narrowest turn, and the box around it.
+        // Each shape's narrowest angle, and its box then.
         let narrowest: Vec<(f64, [Point; 2])> = self.shapes.iter().map(|shape| self.narrowest(shape)).collect();
         let used = || kinds.iter().map(|&kind| &narrowest[kind as usize].1);
         let extent = |axis: usize| used().map(|[low, high]| high[axis] - low[axis]).fold(0.0, f64::max);
@@ -183,11 +190,11 @@ impl Problem {
         })
     }
 
-    /// The allowed angle at which a shape takes the least of a strip's width, and the box around it then.
+    /// Returns the shape's narrowest allowed angle, and its box then.
     fn narrowest(&self, shape: &Shape) -> (f64, [Point; 2]) {
         let angles = match self.turns.angles() {
             Some(angles) => angles.to_vec(),
-            // An edge of its hull is upright then.
+            // At one of them an edge of the hull is upright.
             None => {
                 let ring = hull(shape.outlines().iter().flatten().copied().collect());
                 let edges = ring.iter().zip(ring.iter().cycle().skip(1));

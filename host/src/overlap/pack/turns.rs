@@ -4,21 +4,24 @@ use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
 use crate::overlap::random::Random;
 
-/// By how much copies may be turned.
+/// The allowed angles of copies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Turns {
-    /// Not at all.
+    /// Only 0.
     None,
-    /// By half a turn.
-    Half,
-    /// By quarters of a turn.
+    /// Multiples of a quarter turn.
+    #[cfg_attr(feature = "clap", value(name = "90"))]
     Quarters,
-    /// By any angle.
+    /// Multiples of half a turn.
+    #[cfg_attr(feature = "clap", value(name = "180"))]
+    Half,
+    /// Any angle.
     #[default]
     Any,
 }
 
-/// Angles that are farther than this from an allowed one are other angles (radians).
+/// Tolerance for allowed angles (radians).
 const SAME: f64 = 1e-9;
 
 impl Turns {
@@ -32,12 +35,12 @@ impl Turns {
         }
     }
 
-    /// Whether half a turn is allowed.
+    /// Returns true if half a turn is allowed.
     pub fn halves(self) -> bool {
         self != Turns::None
     }
 
-    /// An angle at random.
+    /// A random allowed angle.
     pub(super) fn some(self, random: &mut Random) -> f64 {
         match self.angles() {
             Some(angles) => angles[random.below(angles.len())],
@@ -53,7 +56,7 @@ impl Turns {
         angles.iter().copied().min_by(|&a, &b| off(a).total_cmp(&off(b))).unwrap_or(0.0)
     }
 
-    /// Whether an angle is allowed, but for rounding.
+    /// Returns true if an angle is allowed, up to rounding.
     pub(super) fn allow(self, theta: f64) -> bool {
         let off = theta - self.nearest(theta);
         (off - TAU * (off / TAU).round()).abs() <= SAME

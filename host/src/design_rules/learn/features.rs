@@ -1,0 +1,253 @@
+//! Features of schedules (the paper's section IV-B), and what their values say.
+
+use std::fmt;
+
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
+
+use super::columns::{BitColumns, count_ones, pack};
+use super::table::{TraversalTable, occurs, precedes, share_stream};
+
+/// A property that a schedule has or has not.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Feature {
+    /// Both steps occur, and the first before the second.
+    Order {
+        /// The step that is earlier.
+        before: String,
+        /// The step that is later.
+        after: String,
+    },
+    /// Both GPU operations are in one stream.
+    SameStream {
+        /// The one whose name is first in the alphabet.
+        a: String,
+        /// The other.
+        b: String,
+    },
+    /// A choice is settled so.
+    Chosen {
+        /// What could be done in several ways.
+        choice: String,
+        /// The way that is taken.
+        alternative: String,
+    },
+}
+
+/// What a schedule has to do: to have a property, or not to have it. Its text is a sentence as in the paper's Tables VI
+/// to VIII.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rule {
+    /// The property.
+    pub feature: Feature,
+    /// Whether to have it.
+    pub value: bool,
+}
+
+impl Rule {
+    /// Whether every schedule that heeds this rule heeds the other: they are equal, or this one demands a property and
+    /// the other forbids one that excludes it, such as the opposite order.
+    pub fn implies(&self, other: &Rule) -> bool {
+        self == other || (self.value && !other.value && self.feature.excludes(&other.feature))
+    }
+
+    /// Whether no schedule can heed both rules: one demands what the other forbids, or they demand what excludes each
+    /// other: two steps in opposite orders, or two alternatives of a choice.
+    pub fn contradicts(&self, other: &Rule) -> bool {
+        (self.feature == other.feature && self.value != other.value)
+            || (self.value && other.value && self.feature.excludes(&other.feature))
+    }
+
+    /// Whether each traversal of a table heeds the rule, packed as a column of [`BitColumns`].
+    pub(super) fn bits(&self, table: &TraversalTable) -> Vec<u64> {
+        let looked_up = LookedUp::of(&self.feature, table);
+        pack(table.len(), |row| looked_up.holds(row) == self.value)
+    }
+}
+
+impl Feature {
+    /// Whether no schedule has both.
+    fn excludes(&self, other: &Feature) -> bool {
+        match (self, other) {
+            (Feature::Order { before: u, after: v }, Feature::Order { before, after }) => u == after && v == before,
+            (Feature::Chosen { choice: a, alternative: x }, Feature::Chosen { choice: b, alternative: y }) => a == b && x != y,
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (first, says, second) = match (&self.feature, self.value) {
+            (Feature::Order { before, after }, true) => (before, "before", after),
+            (Feature::Order { before, after }, false) => (before, "not before", after),
+            (Feature::SameStream { a, b }, true) => (a, "same stream as", b),
+            (Feature::SameStream { a, b }, false) => (a, "different stream than", b),
+            (Feature::Chosen { choice, alternative }, true) => (choice, "as", alternative),
+            (Feature::Chosen { choice, alternative }, false) => (choice, "not as", alternative),
+        };
+        write!(f, "{first} {says} {second}")
+    }
+}
+
+/// With its sentence.
+impl Serialize for Rule {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Rule", 3)?;
+        fields.serialize_field("sentence", &self.to_string())?;
+        fields.serialize_field("feature", &self.feature)?;
+        fields.serialize_field("value", &self.value)?;
+        fields.end()
+    }
+}
+
+/// The features that tell some traversals of a program apart.
+///
+/// There is one for each alternative of a choice, each ordered pair of steps and each pair of GPU operations, but for
+/// those that are the same for all traversals. Where two steps always occur, "u before v" and "v before u" say the same,
+/// and the first by name is taken; so it is with a choice of two.
+///
+/// They are in the order in which a tree should prefer them where they tell as much: choices, orders of the program's
+/// own operations, shared streams, orders with one synchronisation step, orders of two; each by the names of their steps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FeatureSet {
+    features: Vec<Feature>,
+    /// For each feature, the one that all traversals have which don't have it, where there is one.
+    opposite: Vec<Option<Feature>>,
+}
+
+impl FeatureSet {
+    /// The features that tell these rows of a table apart, and their values: a row for each of the rows, in their
+    /// order.
+    ///
+    /// # Panics
+    /// If the table has no such row.
+    pub fn learn(table: &TraversalTable, rows: &[usize]) -> (Self, BitColumns) {
+        let names = &table.names()[..table.first_choice()];
+        let places: Vec<Vec<u32>> = (0..names.len()).map(|id| gather(table.places(id), rows)).collect();
+        let streams: Vec<Vec<Option<u8>>> = (0..table.operations()).map(|id| gather(table.streams(id), rows)).collect();
+        let mut set = FeatureSet { features: Vec::new(), opposite: Vec::new() };
+        let mut columns = BitColumns::new(rows.len());
+
+        let choices: Vec<_> = table.choices().iter().filter_map(|name| name.split_once('=')).collect();
+        for (index, &(choice, alternative)) in choices.iter().enumerate() {
+            let chosen = |alternative: &str| Feature::Chosen { choice: choice.to_owned(), alternative: alternative.to_owned() };
+            let all: Vec<_> = choices.iter().filter(|other| other.0 == choice).map(|other| other.1).collect();
+            let places = gather(table.places(table.first_choice() + index), rows);
+            let bits = pack(rows.len(), |row| occurs(places[row]));
+            match all[..] {
+                [first, second] if first == alternative => set.push(&mut columns, (chosen(first), bits), Some(chosen(second))),
+                [_, _] => {}
+                _ => set.push(&mut columns, (chosen(alternative), bits), None),
+            }
+        }
+        let orders = |set: &mut Self, columns: &mut BitColumns, synchronisation: usize| {
+            let pairs = (0..names.len()).flat_map(|u| (u + 1..names.len()).map(move |v| (u, v)));
+            let is_synchronisation = |id: usize| usize::from(id >= table.operations());
+            for (u, v) in pairs.filter(|&(u, v)| is_synchronisation(u) + is_synchronisation(v) == synchronisation) {
+                let order = |u: usize, v: usize| {
+                    let (first, second) = (&places[u], &places[v]);
+                    let feature = Feature::Order { before: names[u].clone(), after: names[v].clone() };
+                    (feature, pack(rows.len(), |row| precedes(first[row], second[row])))
+                };
+                let [forth, back] = [order(u, v), order(v, u)];
+                // One of the two holds in each row, that is, both steps always occur.
+                let exclusive = count_ones(&forth.1) + count_ones(&back.1) == rows.len();
+                set.push(columns, forth, exclusive.then(|| back.0.clone()));
+                if !exclusive {
+                    set.push(columns, back, None);
+                }
+            }
+        };
+        orders(&mut set, &mut columns, 0);
+        for a in 0..table.operations() {
+            for b in a + 1..table.operations() {
+                let feature = Feature::SameStream { a: names[a].clone(), b: names[b].clone() };
+                let bits = pack(rows.len(), |row| share_stream(streams[a][row], streams[b][row]));
+                set.push(&mut columns, (feature, bits), None);
+            }
+        }
+        orders(&mut set, &mut columns, 1);
+        orders(&mut set, &mut columns, 2);
+        (set, columns)
+    }
+
+    /// Takes a feature unless it is the same for all.
+    fn push(&mut self, columns: &mut BitColumns, (feature, bits): (Feature, Vec<u64>), opposite: Option<Feature>) {
+        let ones = count_ones(&bits);
+        if 0 < ones && ones < columns.rows() {
+            self.features.push(feature);
+            self.opposite.push(opposite);
+            columns.push_words(&bits);
+        }
+    }
+
+    /// The features.
+    pub fn features(&self) -> &[Feature] {
+        &self.features
+    }
+
+    /// How many features there are.
+    pub fn len(&self) -> usize {
+        self.features.len()
+    }
+
+    /// Whether there are none: the traversals do not differ.
+    pub fn is_empty(&self) -> bool {
+        self.features.is_empty()
+    }
+
+    /// What it says that a feature has this value. Where both steps always occurred in what was learned from, "u not
+    /// before v" is "v before u"; of two alternatives, "not as one" is "as the other".
+    ///
+    /// # Panics
+    /// If there is no such feature.
+    pub fn rule(&self, feature: usize, value: bool) -> Rule {
+        match &self.opposite[feature] {
+            Some(opposite) if !value => Rule { feature: opposite.clone(), value: true },
+            _ => Rule { feature: self.features[feature].clone(), value },
+        }
+    }
+}
+
+fn gather<T: Copy>(values: &[T], rows: &[usize]) -> Vec<T> {
+    rows.iter().map(|&row| values[row]).collect()
+}
+
+/// A feature with its steps found in a table.
+pub(super) enum LookedUp<'a> {
+    Order(&'a [u32], &'a [u32]),
+    SameStream(&'a [Option<u8>], &'a [Option<u8>]),
+    Chosen(&'a [u32]),
+    /// Not all its steps are there.
+    Never,
+}
+
+impl<'a> LookedUp<'a> {
+    pub(super) fn of(feature: &Feature, table: &'a TraversalTable) -> Self {
+        let found = match feature {
+            Feature::Order { before: u, after: v } | Feature::SameStream { a: u, b: v } => table.id(u).zip(table.id(v)),
+            Feature::Chosen { choice, alternative } => {
+                let found = table.id(&format!("{choice}={alternative}"));
+                return found.map_or(LookedUp::Never, |id| LookedUp::Chosen(table.places(id)));
+            }
+        };
+        match (feature, found) {
+            (Feature::Order { .. }, Some((u, v))) => LookedUp::Order(table.places(u), table.places(v)),
+            (Feature::SameStream { .. }, Some((a, b))) if a.max(b) < table.operations() => {
+                LookedUp::SameStream(table.streams(a), table.streams(b))
+            }
+            _ => LookedUp::Never,
+        }
+    }
+
+    pub(super) fn holds(&self, row: usize) -> bool {
+        match self {
+            LookedUp::Order(u, v) => precedes(u[row], v[row]),
+            LookedUp::SameStream(a, b) => share_stream(a[row], b[row]),
+            LookedUp::Chosen(places) => occurs(places[row]),
+            LookedUp::Never => false,
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Grows a tree split by split.
+
+use super::decision::{ClassWeight, Criterion, DecisionTree, Limits, Node, Split, TreeOptions};
+use crate::design_rules::error::RulesError;
+use crate::design_rules::learn::columns::{BitColumns, count_ones};
+use crate::design_rules::learn::labels::Class;
+
+/// Gains of less than this apart are the same. They are at most 1 for Gini and log2 of the number of classes for
+/// entropy.
+const SAME: f64 = 1e-12;
+
+/// The most classes. There is a mask of all samples for each.
+const MAX_CLASSES: usize = 1 << 12;
+
+/// A tree that grows.
+pub(super) struct Growth<'a> {
+    columns: &'a BitColumns,
+    criterion: Criterion,
+    max_depth: usize,
+    /// The samples of each class.
+    masks: Vec<Vec<u64>>,
+    weights: Weights,
+    nodes: Vec<Node>,
+    /// The nodes that can be split, in their order.
+    frontier: Vec<Open>,
+}
+
+/// A node that can be split.
+struct Open {
+    node: usize,
+    /// Its samples.
+    mask: Vec<u64>,
+    /// For each feature, the number of its samples of each class that have it.
+    ones: Vec<u32>,
+    feature: usize,
+    gain: f64,
+}
+
+/// What samples count, by class.
+struct Weights {
+    class_weight: ClassWeight,
+    /// How many samples of each class there are in all.
+    totals: Vec<usize>,
+    each: Vec<f64>,
+    /// The weight of all samples.
+    whole: f64,
+}
+
+impl Weights {
+    fn new(class_weight: ClassWeight, totals: Vec<usize>) -> Self {
+        let samples: usize = totals.iter().sum();
+        let present = totals.iter().filter(|&&total| total > 0).count();
+        let weight = |&total: &usize| match class_weight {
+            ClassWeight::Uniform => 1.0,
+            ClassWeight::Balanced if total == 0 => 0.0,
+            ClassWeight::Balanced => samples as f64 / (present as f64 * total as f64),
+        };
+        let each = totals.iter().map(weight).collect();
+        Weights { class_weight, totals, each, whole: samples as f64 }
+    }
+
+    /// The weight of this many samples of each class, and their impurity times it.
+    fn impurity(&self, criterion: Criterion, counts: impl Iterator<Item = usize> + Clone) -> (f64, f64) {
+        let weighted = counts.zip(&self.each).map(|(count, weight)| count as f64 * weight);
+        let sum: f64 = weighted.clone().sum();
+        let impurity = match criterion {
+            Criterion::Gini => sum - weighted.map(|weight| weight * weight).sum::<f64>() / sum,
+            Criterion::Entropy => {
+                weighted.filter(|&weight| weight > 0.0).map(|weight| -weight * (weight / sum).log2()).sum::<f64>()
+            }
+        };
+        (sum, impurity.max(0.0))
+    }
+
+    /// The class that weighs most, the first of equal ones.
+    fn heaviest(&self, counts: &[usize]) -> Class {
+        let heavier = |a: usize, b: usize| match self.class_weight {
+            ClassWeight::Uniform => counts[a] > counts[b],
+            // By whole numbers, so that rounding does not settle ties. A class without samples weighs nothing.
+            ClassWeight::Balanced => {
+                let total = |class: usize| self.totals[class].max(1) as u128;
+                counts[a] as u128 * total(b) > counts[b] as u128 * total(a)
+            }
+        };
+        Class::from_index((1..counts.len()).fold(0, |best, class| if heavier(class, best) { class } else { best }))
+    }
+}
+
+impl DecisionTree {
+    /// Trains a tree: `columns` has the samples' features, `classes` their classes.
+    ///
+    /// It grows best first: of all nodes the one whose best split lowers the weighted impurity of the whole most is
+    /// split next. A node is a leaf when it is pure, when no feature tells its samples apart, or when the limits are
+    /// reached; a split that lowers nothing is made all the same, as in scikit-learn. Splits and nodes that gain the
+    /// same within 1e-12 are taken in order: the first feature, the earliest node. So there is nothing random.
+    ///
+    /// # Errors
+    /// [`RulesError::Learning`] without samples, and unless there is a class for each.
+    pub fn train(columns: &BitColumns, classes: &[Class], options: TreeOptions, limits: Limits) -> Result<Self, RulesError> {
+        let mut growth = Growth::new(columns, classes, options, limits.max_depth)?;
+        while growth.leaves() < limits.max_leaf_nodes && growth.split_best() {}
+        Ok(growth.into_tree())
+    }
+}
+
+impl<'a> Growth<'a> {
+    /// A tree of one node.
+    pub(super) fn new(
+        columns: &'a BitColumns,
+        classes: &[Class],
+        TreeOptions { criterion, class_weight }: TreeOptions,
+        max_depth: usize,
+    ) -> Result<Self, RulesError> {
+        let samples = classes.len();
+        if samples != columns.rows() {
+            return Err(RulesError::Learning(format!(
+                "there are {} samples with features and {samples} with classes",
+                columns.rows()
+            )));
+        }
+        let Some(count) = classes.iter().max().map(|class| class.index() + 1) else {
+            return Err(RulesError::Learning("there are no samples".to_owned()));
+        };
+        if count > MAX_CLASSES {
+            return Err(RulesError::Learning(format!("there is a class {count}, and there may be {MAX_CLASSES}")));
+        }
+        let words = samples.div_ceil(64);
+        let mut masks = vec![vec![0; words]; count];
+        for (sample, class) in classes.iter().enumerate() {
+            masks[class.index()][sample / 64] |= 1 << (sample % 64);
+        }
+        let totals: Vec<usize> = masks.iter().map(|mask| count_ones(mask)).collect();
+        let weights = Weights::new(class_weight, totals.clone());
+        let mut growth = Growth { columns, criterion, max_depth, masks, weights, nodes: Vec::new(), frontier: Vec::new() };
+        growth.push_node(totals, 0);
+        if growth.can_split(0) {
+            let all = growth.masks.iter().fold(vec![0; words], |all, mask| all.iter().zip(mask).map(|(a, b)| a | b).collect());
+            let ones = growth.count(&all);
+            growth.open(0, all, ones);
+        }
+        Ok(growth)
+    }
+
+    pub(super) fn leaves(&self) -> usize {
+        self.nodes.len().div_ceil(2)
+    }
+
+    pub(super) fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    pub(super) fn into_tree(self) -> DecisionTree {
+        DecisionTree { nodes: self.nodes }
+    }
+
+    /// The tree as it was when it had this many leaves, at most as many as now.
+    pub(super) fn tree_of(&self, leaves: usize) -> DecisionTree {
+        let mut nodes = self.nodes[..2 * leaves - 1].to_vec();
+        let len = nodes.len();
+        for node in &mut nodes {
+            node.split = node.split.filter(|split| split.children[0] < len);
+        }
+        DecisionTree { nodes }
+    }
+
+    /// Splits the node that gains most; false if none can be split.
+    pub(super) fn split_best(&mut self) -> bool {
+        let mut best: Option<usize> = None;
+        for (place, open) in self.frontier.iter().enumerate() {
+            if best.is_none_or(|best| open.gain > self.frontier[best].gain + SAME) {
+                best = Some(place);
+            }
+        }
+        let Some(place) = best else { return false };
+        let Open { node, mask, ones, feature, .. } = self.frontier.remove(place);
+
+        let classes = self.masks.len();
+        let with: Vec<usize> = ones[feature * classes..(feature + 1) * classes].iter().map(|&count| count as usize).collect();
+        let without = self.nodes[node].counts.iter().zip(&with).map(|(all, with)| all - with).collect();
+        let depth = self.nodes[node].depth + 1;
+        let children = [self.push_node(without, depth), self.push_node(with, depth)];
+        self.nodes[node].split = Some(Split { feature, children });
+
+        if children.iter().any(|&child| self.can_split(child)) {
+            let column = self.columns.column(feature);
+            let masks = [
+                mask.iter().zip(column).map(|(mask, column)| mask & !column).collect::<Vec<_>>(),
+                mask.iter().zip(column).map(|(mask, column)| mask & column).collect(),
+            ];
+            // The samples of the smaller child are counted, and the other has the rest.
+            let counted = usize::from(self.nodes[children[1]].samples < self.nodes[children[0]].samples);
+            let fewer = self.count(&masks[counted]);
+            let rest = ones.iter().zip(&fewer).map(|(all, fewer)| all - fewer).collect();
+            let ones = if counted == 0 { [fewer, rest] } else { [rest, fewer] };
+            for ((child, mask), ones) in children.into_iter().zip(masks).zip(ones) {
+                if self.can_split(child) {
+                    self.open(child, mask, ones);
+                }
+            }
+        }
+        true
+    }
+
+    fn push_node(&mut self, counts: Vec<usize>, depth: usize) -> usize {
+        let (weight, impurity) = self.weights.impurity(self.criterion, counts.iter().copied());
+        let class = self.weights.heaviest(&counts);
+        let samples = counts.iter().sum();
+        self.nodes.push(Node { split: None, depth, impurity: impurity / weight, samples, counts, class });
+        self.nodes.len() - 1
+    }
+
+    fn can_split(&self, node: usize) -> bool {
+        let node = &self.nodes[node];
+        node.depth < self.max_depth && !node.is_pure()
+    }
+
+    /// Puts a node into the frontier if some feature tells its samples apart.
+    fn open(&mut self, node: usize, mask: Vec<u64>, ones: Vec<u32>) {
+        let counts = &self.nodes[node].counts;
+        let samples = self.nodes[node].samples;
+        let (_, all) = self.weights.impurity(self.criterion, counts.iter().copied());
+        let mut best: Option<(usize, f64)> = None;
+        for (feature, ones) in ones.chunks_exact(counts.len()).enumerate() {
+            let with = ones.iter().map(|&count| count as usize);
+            if [0, samples].contains(&with.clone().sum()) {
+                continue;
+            }
+            let without = counts.iter().zip(ones).map(|(all, &with)| all - with as usize);
+            let parts = self.weights.impurity(self.criterion, with).1 + self.weights.impurity(self.criterion, without).1;
+            let gain = (all - parts) / self.weights.whole;
+            if best.is_none_or(|(_, best)| gain > best + SAME) {
+                best = Some((feature, gain));
+            }
+        }
+        if let Some((feature, gain)) = best {
+            self.frontier.push(Open { node, mask, ones, feature, gain });
+        }
+    }
+
+    /// For each feature, the number of these samples of each class that have it.
+    fn count(&self, mask: &[u64]) -> Vec<u32> {
+        // Words without samples are left out, which are many once nodes are small, or classes are together.
+        let samples: Vec<Vec<(usize, u64)>> = self
+            .masks
+            .iter()
+            .map(|class| {
+                let words = mask.iter().zip(class).map(|(mask, class)| mask & class).enumerate();
+                words.filter(|&(_, word)| word != 0).collect()
+            })
+            .collect();
+        let mut ones = Vec::with_capacity(self.columns.columns() * samples.len());
+        for feature in 0..self.columns.columns() {
+            let column = self.columns.column(feature);
+            ones.extend(
+                samples.iter().map(|words| words.iter().map(|&(at, word)| (word & column[at]).count_ones()).sum::<u32>()),
+            );
+        }
+        ones
+    }
+}

@@ -1,0 +1,16 @@
+//! Measures schedules: platforms that run them, repeated measurements, and files of runs.
+//!
+//! A [`Platform`] takes a schedule and returns its time: [`platform`] runs programs on GPUs or the
+//! CPU, and [`external`] asks another process. A [`Measurer`] repeats measurements until a
+//! schedule's time is known well enough. [`Runs`] are schedules with their times, as a file, or as
+//! a [`Journal`] that grows with each measurement.
+
+pub mod external;
+mod measurer;
+pub mod platform;
+mod runs;
+
+pub use measurer::{Measurer, Precision};
+pub(super) use measurer::{ONE_SIDED, deviation, noise_of};
+pub use platform::{Platform, Span, Timeline};
+pub use runs::{About, Failed, Journal, Measured, Run, Runs};

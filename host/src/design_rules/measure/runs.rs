@@ -1,0 +1,457 @@
+//! Measured schedules, and the file that holds them.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::Timeline;
+use crate::design_rules::{Dag, RulesError, Traversal, error::check_time, schedule::MAX_STREAMS, statistics::percentile};
+use crate::io::files::{Destination, FileError, Reason};
+use crate::io::{Lines, Table, brief, quoted, reserve};
+
+/// The first line of a file of runs.
+const MAGIC: &str = "# warpsmith rules 1";
+/// The most ranks that runs may be of: more than any machine has.
+const MOST_RANKS: usize = 1 << 24;
+/// The header of its table.
+const HEADER: &str = "iteration,seconds,schedule";
+/// The header where the noise of times is known.
+const MEASURED: &str = "iteration,seconds,noise,times,schedule";
+
+/// The text in place of a time for a schedule that failed.
+const FAILED: &str = "failed";
+
+/// The measured program, where and how it was measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct About {
+    /// The program's name, such as `spmv`.
+    pub program: String,
+    /// Its input, such as `band matrix, 150,000 rows, 1,500,000 nonzeros, f32`; may be empty.
+    #[serde(default)]
+    pub input: String,
+    /// The program's operations and edges: [`Dag::signature`].
+    pub signature: String,
+    /// [`Platform::description`](super::Platform::description).
+    pub platform: String,
+    /// Number of ranks.
+    pub ranks: usize,
+    /// The most streams that schedules might use.
+    pub streams: usize,
+    /// The search: `mcts`, `random`, `dfs`.
+    pub search: String,
+    /// The search's seed.
+    pub seed: u64,
+    /// Number of schedules in all, if it is known. It is text, since JSON's numbers are too short
+    /// for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub space: Option<String>,
+    /// The relative standard error of a run's time, where it is known: the median over runs; 0 where times are exact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise: Option<f64>,
+    /// The fastest schedule's steps in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fastest: Option<Timeline>,
+    /// The slowest schedule's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slowest: Option<Timeline>,
+}
+
+impl About {
+    /// About runs of this program; what else there is to say is empty.
+    pub fn program(dag: &Dag) -> Self {
+        About { program: dag.name().to_owned(), signature: dag.signature(), ..About::default() }
+    }
+}
+
+/// A schedule and its time.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Run {
+    /// In seconds.
+    pub seconds: f64,
+    /// The schedule.
+    pub traversal: Traversal,
+    /// The relative standard error of the time, where it is known.
+    pub noise: Option<f64>,
+    /// The measurements that the time is from.
+    pub times: Vec<Measured>,
+}
+
+/// One measurement of a schedule.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// When it ended, in seconds since the first measurement of all began.
+    pub at: f64,
+    /// The time of one invocation, in seconds, whatever the machine drifted.
+    pub seconds: f64,
+}
+
+impl Run {
+    /// A run with a time alone.
+    pub fn new(seconds: f64, traversal: Traversal) -> Self {
+        Run { seconds, traversal, noise: None, times: Vec::new() }
+    }
+}
+
+/// A schedule that the program could not run to its end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failed {
+    /// When it was tried: how many schedules had been, measured or failed.
+    pub iteration: usize,
+    /// The schedule.
+    pub traversal: Traversal,
+}
+
+/// Schedules of a program with their times, in the order of measurement.
+///
+/// As a file: a line that says what it is, a line of JSON with [`About`] and the number of rows, both behind `# `, and
+/// a CSV table `iteration,seconds,schedule`, or `iteration,seconds,noise,times,schedule` where a run's noise is known.
+/// Times are written so that they read back the same; a schedule that failed has `failed` in their place. The column
+/// `times` has what was measured, as `at:seconds` with spaces between.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Runs {
+    /// The measured program, and how.
+    pub about: About,
+    /// The runs.
+    pub runs: Vec<Run>,
+    /// The schedules that failed, by ascending iteration.
+    pub failed: Vec<Failed>,
+}
+
+/// The second line of the file.
+#[derive(Serialize, Deserialize)]
+struct Head<A> {
+    /// None while rows are still added: see [`Journal`].
+    #[serde(deserialize_with = "Option::deserialize")]
+    runs: Option<usize>,
+    #[serde(flatten)]
+    about: A,
+}
+
+impl Runs {
+    /// The times in seconds, in order.
+    pub fn times(&self) -> Vec<f64> {
+        self.runs.iter().map(|run| run.seconds).collect()
+    }
+
+    /// The traversals, in order.
+    pub fn traversals(&self) -> Vec<Traversal> {
+        self.runs.iter().map(|run| run.traversal.clone()).collect()
+    }
+
+    /// The run of the least time, the first of several; none where there are no runs.
+    pub fn fastest(&self) -> Option<&Run> {
+        self.runs.iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds))
+    }
+
+    /// The run of the greatest time, the last of several.
+    pub fn slowest(&self) -> Option<&Run> {
+        self.runs.iter().max_by(|a, b| a.seconds.total_cmp(&b.seconds))
+    }
+
+    /// Returns the number of schedules tried.
+    pub fn tried(&self) -> usize {
+        self.runs.len() + self.failed.len()
+    }
+
+    /// All schedules that were tried, in order, with their times in seconds where they didn't fail.
+    pub fn rows(&self) -> impl Iterator<Item = (Option<f64>, &Traversal)> {
+        let (mut runs, mut failed) = (self.runs.iter(), self.failed.iter().peekable());
+        (0..self.tried()).map_while(move |iteration| match failed.next_if(|failed| failed.iteration <= iteration) {
+            Some(failed) => Some((None, &failed.traversal)),
+            None => match runs.next() {
+                Some(run) => Some((Some(run.seconds), &run.traversal)),
+                None => failed.next().map(|failed| (None, &failed.traversal)),
+            },
+        })
+    }
+
+    /// Takes in a schedule that was tried after all others; without a time it failed.
+    pub fn push(&mut self, seconds: Option<f64>, traversal: Traversal) {
+        match seconds {
+            Some(seconds) => self.runs.push(Run::new(seconds, traversal)),
+            None => self.failed.push(Failed { iteration: self.tried(), traversal }),
+        }
+    }
+
+    /// Records the median of the runs' known noise.
+    pub(in crate::design_rules) fn note_noise(&mut self) {
+        let noises: Vec<f64> = self.runs.iter().filter_map(|run| run.noise).collect();
+        self.about.noise = percentile(&noises, 50.0).or(self.about.noise);
+    }
+
+    /// Writes the file whole, beside its name first.
+    ///
+    /// # Errors
+    /// [`RulesError::File`].
+    pub fn write(&self, destination: &Destination) -> Result<(), RulesError> {
+        let text = self.text(Some(self.tried()));
+        Ok(destination.write(|file| file.write_all(text.as_bytes()))?)
+    }
+
+    /// The file, of this many rows.
+    fn text(&self, runs: Option<usize>) -> String {
+        let head = serde_json::to_string(&Head { runs, about: &self.about }).expect("its keys are strings");
+        // A journal may still get measurements.
+        let is_measured = runs.is_none() || self.runs.iter().any(|run| run.noise.is_some() || !run.times.is_empty());
+        let mut text = format!("{MAGIC}\n# {head}\n{}\n", if is_measured { MEASURED } else { HEADER });
+        let mut runs = self.runs.iter();
+        for (iteration, (seconds, traversal)) in self.rows().enumerate() {
+            let run = seconds.and_then(|_| runs.next());
+            text.push_str(&row_text(iteration, run, traversal, is_measured));
+        }
+        text
+    }
+
+    /// Reads a file that [`write`](Self::write) or a [`Journal`] wrote. If the last row of a
+    /// journal was cut short, it is left out. Any CSV table with columns `schedule` and `seconds`
+    /// or `time` will do, too; nothing else is known about its runs.
+    ///
+    /// # Errors
+    /// [`RulesError::File`] where it can't be read, isn't such a file, was cut short, or has an invalid row: it names
+    /// the line.
+    pub fn read(path: &Path) -> Result<Self, RulesError> {
+        let wrong = |reason: Reason| RulesError::from(FileError::new(path, reason));
+        let mut lines = Lines::open(path).map_err(wrong)?;
+        if !lines.next().map_err(wrong)? || lines.line() != MAGIC.as_bytes() {
+            return Self::read_table(path, lines.line());
+        }
+        let cut = "it was cut short: the second line should say what was measured";
+        let head = if lines.next().map_err(wrong)? { lines.text().map_err(wrong)? } else { "" };
+        let head = head.strip_prefix("# ").ok_or_else(|| wrong(cut.into()))?;
+        let Head { runs: expected, about } =
+            serde_json::from_str::<Head<About>>(head).map_err(|error| wrong(format!("line 2: {}", brief(error)).into()))?;
+        // Whoever simulates or replays them takes memory by these.
+        for (what, count, most) in [("ranks", about.ranks, MOST_RANKS), ("streams", about.streams, MAX_STREAMS)] {
+            if count > most {
+                return Err(wrong(format!("line 2: there are {count} {what}, but at most {most} are possible").into()));
+            }
+        }
+        let is_measured = lines.next().map_err(wrong)? && lines.line() == MEASURED.as_bytes();
+        if !is_measured && lines.line() != HEADER.as_bytes() {
+            return Err(wrong(format!("line 3 is neither the header `{HEADER}` nor `{MEASURED}`").into()));
+        }
+        let mut all = Runs { about, ..Runs::default() };
+        let mut ended = lines.is_ended();
+        while lines.next().map_err(wrong)? {
+            ended = lines.is_ended();
+            if expected.is_none() && !ended {
+                // Whoever added rows was stopped in the last.
+                break;
+            }
+            let index = all.tried();
+            let (run, traversal) = row(lines.text().map_err(wrong)?, index, is_measured).map_err(|reason| {
+                let cut = if expected == Some(index + 1) || !ended { "; was the file cut short?" } else { "" };
+                wrong(lines.error(format_args!("{reason}{cut}")))
+            })?;
+            reserve(&mut all.runs, 1).and_then(|()| reserve(&mut all.failed, 1)).map_err(wrong)?;
+            match run {
+                Some((seconds, noise, times)) => all.runs.push(Run { seconds, traversal, noise, times }),
+                None => all.push(None, traversal),
+            }
+        }
+        if !ended && expected.is_some() {
+            return Err(wrong("it was cut short: the last line has no end".into()));
+        }
+        if let Some(expected) = expected.filter(|&expected| expected != all.tried()) {
+            let found = all.tried();
+            return Err(wrong(
+                format!("it was cut short, or put together: it should have {expected} runs, but has {found}").into(),
+            ));
+        }
+        let mut names = Names::default();
+        let odd = all.rows().position(|(_, traversal)| !names.agree(traversal));
+        if let Some(odd) = odd {
+            return Err(wrong(format!("line {}: the schedule has other operations than the first", odd + 4).into()));
+        }
+        Ok(all)
+    }
+
+    /// Reads a table of somebody's own: with a column `schedule`, and one of times, `seconds` or `time`. Others don't
+    /// count.
+    fn read_table(path: &Path, first: &[u8]) -> Result<Self, RulesError> {
+        let wrong = |reason: Reason| RulesError::from(FileError::new(path, reason));
+        let header: Vec<_> = first.split(|&byte| byte == b',').map(|name| name.trim_ascii()).collect();
+        let column = |names: &[&str]| header.iter().position(|column| names.iter().any(|name| name.as_bytes() == *column));
+        let (Some(schedule), Some(seconds)) = (column(&["schedule"]), column(&["seconds", "time"])) else {
+            let text = format!(
+                "it is not a file of runs: the first line is neither `{MAGIC}`, nor does it name columns `schedule` and `seconds` or `time`"
+            );
+            return Err(wrong(text.into()));
+        };
+        let mut table = Table::open_any(path).map_err(wrong)?;
+        let mut all = Runs::default();
+        let mut names = Names::default();
+        while table.next().map_err(wrong)? {
+            let failed = table.text(seconds) == FAILED;
+            let time = if failed { None } else { Some(time(table.text(seconds)).map_err(|reason| wrong(table.error(reason)))?) };
+            let traversal: Traversal = table.text(schedule).parse().map_err(|reason: String| wrong(table.error(reason)))?;
+            if !names.agree(&traversal) {
+                return Err(wrong(table.error("the schedule has other operations than the first")));
+            }
+            reserve(&mut all.runs, 1).and_then(|()| reserve(&mut all.failed, 1)).map_err(wrong)?;
+            all.push(time, traversal);
+        }
+        Ok(all)
+    }
+
+    /// Sees to it that these are runs of this program.
+    ///
+    /// # Errors
+    /// [`RulesError::File`] where they are of another.
+    pub fn check_program(&self, dag: &Dag, path: &Path) -> Result<(), RulesError> {
+        if self.about.signature == dag.signature() {
+            return Ok(());
+        }
+        let reason = if self.about.program == dag.name() {
+            format!("it has runs of a program `{}` with other operations or edges", dag.name())
+        } else {
+            format!("it has runs of the program `{}`, not of `{}`", self.about.program, dag.name())
+        };
+        Err(FileError::new(path, reason).into())
+    }
+}
+
+/// Runs that are written down as they are measured, a row each, so that they are there whatever comes.
+///
+/// The file is that of [`Runs`] without their number. It is made with the first run that is added.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    /// `true` if there is one already, which this one continues.
+    continues: bool,
+    file: Option<File>,
+    /// Number of rows of the file.
+    len: usize,
+}
+
+impl Journal {
+    /// A journal that is to be here, or one that is here and `continues`.
+    pub fn new(path: PathBuf, continues: bool) -> Self {
+        Journal { path, continues, file: None, len: 0 }
+    }
+
+    /// Adds a measurement of a schedule, or `None` if it failed. The first call writes the
+    /// measurements that there `were` when the journal was made.
+    ///
+    /// # Errors
+    /// [`RulesError::File`], also if there is a file that it doesn't continue; that file is not
+    /// touched. Earlier rows stay.
+    pub fn add(&mut self, were: &Runs, measured: Option<Measured>, traversal: &Traversal) -> Result<(), RulesError> {
+        let cannot = |error: io::Error| FileError::unwritten(&self.path, error);
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => {
+                if self.continues {
+                    // Its last row may have been cut short.
+                    Destination::prepare(&self.path)?.write(|file| file.write_all(were.text(None).as_bytes()))?;
+                }
+                let mut options = File::options();
+                let mut file = options.append(true).create_new(!self.continues).open(&self.path).map_err(cannot)?;
+                if !self.continues {
+                    let started = file.write_all(were.text(None).as_bytes());
+                    // Half a head is of no use to anybody.
+                    started.inspect_err(|_| _ = fs::remove_file(&self.path)).map_err(cannot)?;
+                }
+                self.len = were.tried();
+                self.file.insert(file)
+            }
+        };
+        let run = measured.map(|time| Run { times: vec![time], ..Run::new(time.seconds, traversal.clone()) });
+        file.write_all(row_text(self.len, run.as_ref(), traversal, true).as_bytes()).map_err(cannot)?;
+        self.len += 1;
+        Ok(())
+    }
+
+    /// Removes the file, if there is one: its runs are elsewhere now.
+    pub fn remove(&self) {
+        if self.continues || self.file.is_some() {
+            // It does no harm where it can't be removed.
+            _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// A row of the table, without a run of a schedule that failed.
+fn row_text(iteration: usize, run: Option<&Run>, traversal: &Traversal, is_measured: bool) -> String {
+    let seconds = run.map_or(FAILED.to_owned(), |run| format!("{:e}", run.seconds));
+    if !is_measured {
+        return format!("{iteration},{seconds},{traversal}\n");
+    }
+    let noise = run.and_then(|run| run.noise).map_or(String::new(), |noise| format!("{noise:e}"));
+    let times = run.map_or(&[][..], |run| &run.times).iter();
+    let times: Vec<_> = times.map(|time| format!("{}:{:e}", time.at, time.seconds)).collect();
+    format!("{iteration},{seconds},{noise},{},{traversal}\n", times.join(" "))
+}
+
+/// The seconds, noise and measurements of a run.
+type Times = (f64, Option<f64>, Vec<Measured>);
+
+/// Reads a row of the table, with the noise and what was measured where the header has them; no times where it failed.
+fn row(line: &str, index: usize, is_measured: bool) -> Result<(Option<Times>, Traversal), String> {
+    let count = if is_measured { 5 } else { 3 };
+    let fields: Vec<&str> = line.splitn(count, ',').collect();
+    if fields.len() < count {
+        return Err(format!("{} has fewer than {count} fields", quoted(line)));
+    }
+    let (iteration, seconds, schedule) = (fields[0], fields[1], fields[count - 1]);
+    if iteration.parse() != Ok(index) {
+        return Err(format!("the iteration is {}, but {index} comes next", quoted(iteration)));
+    }
+    let traversal = schedule.parse()?;
+    if seconds == FAILED {
+        return Ok((None, traversal));
+    }
+    let (mut noise, mut times) = (None, Vec::new());
+    if is_measured {
+        let number = |text: &str, what: &str| {
+            let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
+            number.ok_or_else(|| format!("{} is not {what}", quoted(text)))
+        };
+        if !fields[2].is_empty() {
+            noise = Some(number(fields[2], "a relative standard error")?);
+        }
+        for measured in fields[3].split(' ').filter(|text| !text.is_empty()) {
+            let (at, seconds) = measured.split_once(':').ok_or_else(|| format!("{} is not AT:SECONDS", quoted(measured)))?;
+            times.push(Measured { at: number(at, "a moment in seconds")?, seconds: time(seconds)? });
+        }
+    }
+    Ok((Some((time(seconds)?, noise, times)), traversal))
+}
+
+/// Reads a time in seconds.
+fn time(text: &str) -> Result<f64, String> {
+    let seconds: f64 = text.parse().map_err(|_| format!("{} is not a time in seconds", quoted(text)))?;
+    check_time(seconds).map_err(|error| error.to_string())?;
+    Ok(seconds)
+}
+
+/// The names of a program's operations, as its schedules have them.
+#[derive(Default)]
+struct Names {
+    /// The choices of all schedules.
+    choices: Option<Vec<String>>,
+    /// By the alternatives that are taken, the operations.
+    operations: HashMap<Vec<String>, Vec<String>>,
+}
+
+impl Names {
+    /// Returns whether a schedule has the same choices as those before, and the same operations as
+    /// those with the same alternatives.
+    fn agree(&mut self, traversal: &Traversal) -> bool {
+        let sorted = |names: &mut dyn Iterator<Item = &str>| {
+            let mut names: Vec<_> = names.map(str::to_owned).collect();
+            names.sort_unstable();
+            names
+        };
+        let steps = || traversal.steps().iter();
+        let choices = sorted(&mut steps().filter_map(|step| Some(step.chosen()?.0)));
+        let alternatives = sorted(&mut steps().filter(|step| step.chosen().is_some()).map(|step| &*step.name));
+        let operations = sorted(&mut steps().filter(|step| step.is_operation()).map(|step| &*step.name));
+        *self.choices.get_or_insert_with(|| choices.clone()) == choices
+            && *self.operations.entry(alternatives).or_insert_with(|| operations.clone()) == operations
+    }
+}

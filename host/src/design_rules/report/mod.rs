@@ -1,0 +1,199 @@
+//! The runs of a program, their classes, the rules and the best schedule as one page of HTML.
+//!
+//! The page stands by itself: nothing is loaded. `page.html` has its styles and the script that draws it; what goes
+//! in here is the data, as JSON.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::design_rules::learn::labels::{Block, Convolution, Evidence, Labels};
+use crate::design_rules::learn::rules::{Advice, Recommendation, imperative};
+use crate::design_rules::{Answer, Dag, Model, Run, Runs, Timeline, program_of};
+
+/// A line keeps this many points at most; of more, the highest and lowest of each of half as many stretches.
+const POINTS: usize = 1000;
+/// Of the peaks that are no boundaries, about this many are enough.
+const PEAKS: usize = 300;
+/// Ranks that are drawn of a schedule: more would be much of the same.
+const RANKS: usize = 8;
+
+/// The page about these runs, and what was learnt from them.
+///
+/// Sections: headline figures, what makes schedules fast, the fastest and the slowest schedule as steps and in time,
+/// sorted times (the paper's Figure 1), rules by class, the tree (Figure 6), how classes came about (Figure 4),
+/// how the tree was chosen (Figure 5), how to read it all. Lines are thinned, so that large spaces don't make a large
+/// page. Schedules are drawn in time where [`About`](crate::design_rules::About) has timelines.
+pub fn page(runs: &Runs, model: &Model) -> String {
+    let about = &runs.about;
+    let data = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "runs": {
+            "measured": runs.runs.len(),
+            "known": Answer::of(runs, &model.labels),
+            "noise": about.noise,
+            "about": {
+                "program": about.program,
+                "input": about.input,
+                "platform": about.platform,
+                "ranks": about.ranks,
+                "streams": about.streams,
+                "search": about.search,
+                // A script's numbers are too short for it.
+                "seed": about.seed.to_string(),
+                "space": about.space,
+            },
+            "fastest": runs.fastest().map(|run| schedule(run, about.fastest.as_ref())),
+            "slowest": runs.slowest().map(|run| schedule(run, about.slowest.as_ref())),
+        },
+        "labels": labels(&model.labels),
+        "model": learnt(model),
+        "answer": model.advice.as_ref().map(|advice| answer(advice, program_of(about).ok().as_ref())),
+    });
+    // No text in it can end the element that it is in, or begin another.
+    let data = data.to_string().replace('<', "\\u003c");
+    include_str!("page.html").replacen("{{data}}", &data, 1)
+}
+
+/// A schedule: its steps, and when they were under way on the rank that is done last and some others.
+fn schedule(run: &Run, timeline: Option<&Timeline>) -> Value {
+    let spans = timeline.map_or(&[][..], |timeline| &timeline.spans);
+    let ranks: BTreeSet<usize> = spans.iter().map(|span| span.rank).collect();
+    let end = |rank: usize| spans.iter().filter(|span| span.rank == rank).map(|span| span.end).fold(0.0, f64::max);
+    let last = ranks.iter().copied().rev().max_by(|&a, &b| end(a).total_cmp(&end(b)));
+    let others = ranks.iter().copied().filter(|&rank| Some(rank) != last).take(RANKS - 1);
+    let rank = |rank: usize| {
+        let spans = spans.iter().filter(|span| span.rank == rank);
+        json!({ "rank": rank, "spans": spans.collect::<Vec<_>>() })
+    };
+    let steps = run.traversal.steps().iter().map(|step| json!({ "name": step.name, "stream": step.stream }));
+    json!({
+        "seconds": run.seconds,
+        "steps": steps.collect::<Vec<_>>(),
+        "longest": last.map_or(0.0, end),
+        "rank_count": ranks.len(),
+        "ranks": last.into_iter().chain(others).map(rank).collect::<Vec<_>>(),
+    })
+}
+
+/// The times, and how classes came about. Points of lines are places and seconds; blocks, their ends in seconds and
+/// their densities.
+fn labels(labels: &Labels) -> Value {
+    let sorted = labels.sorted();
+    let points = |values: &[f64], first: usize| -> Vec<(usize, f64)> {
+        values.iter().enumerate().map(|(place, &seconds)| (first + place, seconds)).collect()
+    };
+    let mut object = json!({
+        "count": sorted.len(),
+        "fastest": sorted[0],
+        "slowest": sorted[sorted.len() - 1],
+        "sorted": thin(&points(sorted, 0), POINTS),
+        "starts": labels.starts(),
+        "ranges": labels.all().map(|class| labels.range(class)).collect::<Vec<_>>(),
+    });
+    match labels.evidence() {
+        Evidence::Density(blocks) => {
+            let block = |block: &Block| json!([block.range[0], block.range[1], block.density]);
+            object["blocks"] = blocks.iter().map(block).collect();
+        }
+        Evidence::Paper(convolution) => {
+            let Convolution { radius, values, peaks, threshold, .. } = convolution;
+            let values = points(values, convolution.first_index());
+            let those = |kept: bool| peaks.iter().filter(move |peak| peak.kept == kept).map(|peak| values[peak.at]);
+            object["radius"] = json!(radius);
+            object["threshold"] = json!(threshold);
+            object["convolution"] = json!(thin(&values, POINTS));
+            object["peak_count"] = json!(peaks.len());
+            object["peaks"] =
+                those(false).step_by(those(false).count().div_ceil(PEAKS).max(1)).map(|point| json!(point)).collect();
+            object["kept"] = those(true).map(|point| json!(point)).collect();
+        }
+    }
+    object
+}
+
+/// What makes schedules fast, in sentences.
+fn answer(advice: &Advice, dag: Option<&Dag>) -> Value {
+    let point = |point: &Recommendation| {
+        let rules: Vec<String> = point.rules.iter().map(|rule| imperative(rule, dag)).collect();
+        json!({ "rules": rules, "gain": point.gain, "members": point.members, "others": point.others })
+    };
+    json!({
+        "shared": advice.shared.iter().map(point).collect::<Vec<_>>(),
+        "alternatives": advice.alternatives.iter().map(point).collect::<Vec<_>>(),
+        "all": point(&advice.all),
+    })
+}
+
+/// The rules, the tree that they are of, and how it was chosen.
+fn learnt(model: &Model) -> Value {
+    let rules = model.rules.all().iter().map(|set| {
+        json!({
+            "class": set.class,
+            "rules": set.rules.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "samples": set.samples,
+            "counts": set.counts,
+            "purity": set.purity,
+        })
+    });
+    let search = &model.search;
+    let nodes = search.tree.nodes().iter().map(|node| {
+        json!({
+            "question": node.split.map(|split| model.features.rule(split.feature, true).to_string()),
+            // First that of the samples for which the answer is yes.
+            "children": node.split.map(|split| [split.children[1], split.children[0]]),
+            "samples": node.samples,
+            "counts": node.counts,
+            "class": node.class,
+        })
+    });
+    // Some sizes are trained again, which gives the same tree.
+    let mut trials = search.trials.clone();
+    trials.sort_by_key(|trial| trial.max_leaf_nodes);
+    trials.dedup_by_key(|trial| trial.max_leaf_nodes);
+    json!({
+        "rules": rules.collect::<Vec<_>>(),
+        "nodes": nodes.collect::<Vec<_>>(),
+        "search": {
+            "trials": trials,
+            "max_leaf_nodes": search.max_leaf_nodes,
+            "validated": search.validated,
+            "error": search.tree.training_error(),
+            "depth": search.tree.depth(),
+        },
+    })
+}
+
+/// At most about this many of the points: the ends, and of each of half as many stretches the lowest and the highest.
+fn thin(points: &[(usize, f64)], wanted: usize) -> Vec<(usize, f64)> {
+    if points.len() <= wanted {
+        return points.to_vec();
+    }
+    let inner = &points[1..points.len() - 1];
+    let by_height = |a: &&(usize, f64), b: &&(usize, f64)| a.1.total_cmp(&b.1);
+    let mut kept = vec![points[0], points[points.len() - 1]];
+    for stretch in inner.chunks(inner.len().div_ceil(wanted / 2)) {
+        kept.extend(stretch.iter().min_by(by_height));
+        kept.extend(stretch.iter().max_by(by_height));
+    }
+    kept.sort_unstable_by_key(|point| point.0);
+    kept.dedup();
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thinned_lines_keep_ends_and_peaks() {
+        let mut points: Vec<_> = (0..100_000).map(|place| (place, 0.0)).collect();
+        points[54_321].1 = 7.0;
+        points[54_322].1 = -7.0;
+        let kept = thin(&points, 1000);
+        assert!(kept.len() <= 1002 && kept.windows(2).all(|pair| pair[0].0 < pair[1].0), "{}", kept.len());
+        assert!(kept.contains(&points[54_321]) && kept.contains(&points[54_322]));
+        assert_eq!((kept[0], kept[kept.len() - 1]), (points[0], points[99_999]));
+        assert_eq!(thin(&points[..10], 10), &points[..10]);
+    }
+}

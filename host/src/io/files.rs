@@ -1,0 +1,544 @@
+//! Files that are written whole or not at all: beside their place first, and renamed once they are complete.
+
+use std::{
+    collections::BTreeSet,
+    error::Error,
+    fmt::{self, Display},
+    fs::{self, File, Metadata},
+    io::{self, BufWriter, ErrorKind, Write},
+    mem,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tempfile::Builder;
+
+use crate::common::reason;
+
+/// More links than any system follows.
+const LINKS: usize = 40;
+
+/// The temporary files of this process that there are.
+static TEMPORARY: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// Why a file can't be read or written, or holds something else than it should.
+///
+/// Where the system is at fault, its [`io::Error`] is the source, and only that says what the matter is.
+/// [`chain`](crate::common::chain) gives the whole sentence.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FileError {
+    path: PathBuf,
+    reason: Reason,
+}
+
+impl FileError {
+    /// What follows the file's name: "can't be read", "line 3: ...".
+    pub fn new(path: &Path, reason: impl Into<Reason>) -> Self {
+        FileError { path: path.to_owned(), reason: reason.into() }
+    }
+
+    /// That it can't be written because of this.
+    pub fn unwritten(path: &Path, error: io::Error) -> Self {
+        FileError::new(path, Reason::because(UNWRITTEN, error))
+    }
+
+    /// That it can't be written; why, as a clause.
+    pub fn unwritable(path: &Path, reason: impl Display) -> Self {
+        FileError::new(path, format!("{UNWRITTEN}: {reason}"))
+    }
+
+    /// The file, as it was named.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it is that the file can't be written, and not about what it holds or how it is read.
+    pub fn is_unwritable(&self) -> bool {
+        self.reason.text.starts_with(UNWRITTEN)
+    }
+
+    /// The system's error, where it is at fault.
+    pub fn io_error(&self) -> Option<&io::Error> {
+        self.reason.source.as_deref()
+    }
+}
+
+const UNWRITTEN: &str = "can't be written";
+
+impl Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Of what is read, any clause may follow.
+        let between = if self.is_unwritable() { "" } else { ":" };
+        write!(f, "{}{between} {}", self.path.display(), self.reason.text)
+    }
+}
+
+impl Error for FileError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.io_error().map(|error| error as _)
+    }
+}
+
+/// What is wrong with a file, as a clause that follows its name.
+#[derive(Clone, Debug)]
+pub struct Reason {
+    text: String,
+    source: Option<Arc<io::Error>>,
+}
+
+impl Reason {
+    /// What can't be done, because of the system.
+    pub fn because(text: &str, error: io::Error) -> Self {
+        Reason { text: text.to_owned(), source: Some(Arc::new(error)) }
+    }
+
+    /// The same after something else, such as the part of the file that it is about.
+    #[cfg(feature = "pcf")]
+    pub(crate) fn after(self, start: impl Display) -> Self {
+        Reason { text: format!("{start}{}", self.text), ..self }
+    }
+}
+
+impl PartialEq for Reason {
+    fn eq(&self, other: &Self) -> bool {
+        let kind = |reason: &Reason| reason.source.as_ref().map(|error| error.kind());
+        self.text == other.text && kind(self) == kind(other)
+    }
+}
+
+impl From<String> for Reason {
+    fn from(text: String) -> Self {
+        Reason { text, source: None }
+    }
+}
+
+impl From<&str> for Reason {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+/// The whole clause: what the system says, too.
+impl Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)?;
+        self.source.as_ref().map_or(Ok(()), |error| write!(f, ": {}", reason(error)))
+    }
+}
+
+/// Where a file is to go.
+///
+/// A file that is there already stays as it is until [`persist`](Destination::persist) replaces it. The new one has its
+/// permissions and, as far as the system lets it, its owner. Links stay links: what they lead to is written.
+#[derive(Clone, Debug)]
+pub struct Destination {
+    /// As it was named.
+    name: PathBuf,
+    /// Where it goes, links followed.
+    path: PathBuf,
+}
+
+impl Destination {
+    /// Makes sure, before anything is computed, that the file can be written. Leaves nothing behind.
+    ///
+    /// # Errors
+    /// Where it is a directory, a device, a pipe or what this process prints to; where it is read-only; where there is
+    /// no such directory, or it can't be written to.
+    pub fn prepare(name: &Path) -> Result<Self, FileError> {
+        let fail = |reason: String| FileError::unwritable(name, reason);
+        let there = fs::metadata(name);
+        if let Ok(metadata) = &there {
+            check(name, metadata)?;
+        }
+        let destination = Destination { name: name.to_owned(), path: resolve(name) };
+        if destination.path.file_name().is_none() {
+            return Err(fail("it names no file".to_owned()));
+        }
+        let directory = directory(&destination.path);
+        if !directory.is_dir() {
+            return Err(fail(format!("there is no directory {}", directory.display())));
+        }
+        if let Err(error) = there
+            && error.kind() != ErrorKind::NotFound
+        {
+            return Err(destination.error(error));
+        }
+        destination.temporary()?;
+        Ok(destination)
+    }
+
+    /// As it was named.
+    pub fn name(&self) -> &Path {
+        &self.name
+    }
+
+    /// Whether both are the same file, by whatever names.
+    pub fn is(&self, other: &Path) -> bool {
+        self.path == resolve(other) || identity(&self.path).is_some_and(|ours| identity(other) == Some(ours))
+    }
+
+    /// A new file in the destination's directory, to be written and then [persisted](Destination::persist).
+    ///
+    /// # Errors
+    /// Where it can't be made.
+    pub fn temporary(&self) -> Result<Temporary, FileError> {
+        let mut builder = Builder::new();
+        builder.prefix(".").suffix(".part");
+        #[cfg(unix)]
+        let replaced = fs::metadata(&self.path).ok();
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+            // Those of the file that it replaces, or as any new file: what the process's mask leaves of it.
+            let mode = replaced.as_ref().map_or(0o666, |replaced| replaced.mode() & 0o777);
+            builder.permissions(fs::Permissions::from_mode(mode));
+        }
+        let mut list = temporaries();
+        let made = builder.tempfile_in(directory(&self.path)).map_err(|error| self.error(error))?;
+        let (file, path) = made.keep().map_err(|error| self.error(error.error))?;
+        list.insert(path.clone());
+        drop(list);
+        let temporary = Temporary { file, path };
+        #[cfg(unix)]
+        if let Some(replaced) = replaced {
+            use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
+            // Only root may give files away; and the mask has no say in the permissions of a file that there was.
+            let _ = fchown(&temporary.file, Some(replaced.uid()), Some(replaced.gid()));
+            let permissions = fs::Permissions::from_mode(replaced.mode() & 0o777);
+            temporary.file.set_permissions(permissions).map_err(|error| self.error(error))?;
+        }
+        Ok(temporary)
+    }
+
+    /// The name of a file that is not complete, and stays where it doesn't come to be: the destination's and `.partial`.
+    pub fn partial_path(&self) -> PathBuf {
+        let mut path = self.path.clone().into_os_string();
+        path.push(".partial");
+        path.into()
+    }
+
+    /// As [`temporary`](Destination::temporary), under the name that [`partial_path`](Destination::partial_path) has: it
+    /// may be there already, and stays until it is persisted. No other process has it open this way.
+    ///
+    /// # Errors
+    /// Where it can't be made, or another process has it.
+    pub fn partial(&self) -> Result<Temporary, FileError> {
+        let path = self.partial_path();
+        let error = |error| FileError::unwritten(&path, error);
+        let file = File::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(error)?;
+        match file.try_lock() {
+            // Whoever had it may have put it in place, or removed it, since it was opened.
+            Ok(()) if identity(&path) == file.metadata().ok().and_then(|metadata| identity_of(&metadata)) => {
+                Ok(Temporary { file, path })
+            }
+            Ok(()) | Err(fs::TryLockError::WouldBlock) => Err(FileError::unwritable(&path, "another process is writing it")),
+            Err(fs::TryLockError::Error(reason)) => Err(error(reason)),
+        }
+    }
+
+    /// The [partial](Destination::partial) file that another process has made, and lets others write to.
+    ///
+    /// # Errors
+    /// Where it can't be opened.
+    pub fn shared_partial(&self) -> Result<Temporary, FileError> {
+        let path = self.partial_path();
+        let file = File::options().read(true).write(true).open(&path).map_err(|error| FileError::unwritten(&path, error))?;
+        Ok(Temporary { file, path })
+    }
+
+    /// Puts a [temporary](Destination::temporary) file, which is complete, in place.
+    ///
+    /// # Errors
+    /// Where that fails; the temporary file is gone then.
+    pub fn persist(&self, file: Temporary) -> Result<(), FileError> {
+        // Whoever has the list finds the file under one of its two names.
+        let mut list = temporaries();
+        fs::rename(&file.path, &self.path).map_err(|error| self.error(error))?;
+        list.remove(&file.path);
+        Ok(())
+    }
+
+    /// Writes the file with `write`, and puts it in place.
+    ///
+    /// # Errors
+    /// What `write` fails with, as an error of this file, or where it can't be made, filled or put in place.
+    pub fn write(&self, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> Result<(), FileError> {
+        let file = self.temporary()?;
+        let mut writer = BufWriter::new(&file.file);
+        write(&mut writer).and_then(|()| writer.flush()).map_err(|error| self.error(error))?;
+        drop(writer);
+        self.persist(file)
+    }
+
+    /// That the file can't be written because of `error`.
+    pub fn error(&self, error: io::Error) -> FileError {
+        FileError::unwritten(&self.name, error)
+    }
+}
+
+/// A file under a name made at random, which goes when it is dropped, or a [partial](Destination::partial) one, which
+/// stays unless it [goes](Temporary::goes).
+#[derive(Debug)]
+pub struct Temporary {
+    file: File,
+    path: PathBuf,
+}
+
+impl Temporary {
+    /// Has a partial file go, too, where it doesn't come to be complete: as long as there is nothing in it that is worth
+    /// anything.
+    pub fn goes(&self) {
+        temporaries().insert(self.path.clone());
+    }
+
+    /// The file.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Its name.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let mut list = temporaries();
+        // One that was persisted is no longer there.
+        if list.remove(&self.path) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Has a [partial](Destination::partial) file of this path stay from now on.
+#[cfg(feature = "engine")]
+pub(crate) fn keep(path: &Path) {
+    temporaries().remove(path);
+}
+
+/// Removes the temporary files that there are. From then on none is made or put in place: whoever tries waits for ever,
+/// so that the process has to end.
+pub fn remove_temporaries() {
+    let list = temporaries();
+    for path in list.iter() {
+        let _ = fs::remove_file(path);
+    }
+    mem::forget(list);
+}
+
+fn temporaries() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes sure that what is there can be replaced; else says why not.
+fn check(name: &Path, metadata: &Metadata) -> Result<(), FileError> {
+    let fail = |reason: &str| Err(FileError::unwritable(name, reason));
+    let kind = metadata.file_type();
+    if kind.is_dir() {
+        return fail("it is a directory");
+    }
+    if !kind.is_file() {
+        // A rename would put a file in its place.
+        return fail(&format!("it is {}, not a file", special(kind)));
+    }
+    if is_printed_to(name) {
+        return fail("it is what this command prints to");
+    }
+    // A rename asks for neither, and root may write to anything.
+    if metadata.permissions().readonly() {
+        return fail("it is read-only");
+    }
+    File::options().write(true).open(name).map(drop).map_err(|error| FileError::unwritten(name, error))
+}
+
+/// What is no file.
+fn special(kind: fs::FileType) -> &'static str {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt as _;
+        match () {
+            () if kind.is_fifo() => return "a pipe",
+            () if kind.is_socket() => return "a socket",
+            () if kind.is_char_device() || kind.is_block_device() => return "a device",
+            () => {}
+        }
+    }
+    let _ = kind;
+    "something else"
+}
+
+/// What a file is, whatever its names: its device and its number there.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    identity_of(&fs::metadata(path).ok()?)
+}
+
+fn identity_of(metadata: &Metadata) -> Option<(u64, u64)> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        Some((metadata.dev(), metadata.ino()))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = metadata;
+        None
+    }
+}
+
+/// Whether stdout or stderr is this file.
+fn is_printed_to(path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::{fd::AsFd as _, unix::fs::MetadataExt as _};
+        let printed = [io::stdout().as_fd().try_clone_to_owned(), io::stderr().as_fd().try_clone_to_owned()];
+        printed.into_iter().flatten().any(|printed| {
+            let metadata = File::from(printed).metadata().ok();
+            metadata.is_some_and(|metadata| identity(path) == Some((metadata.dev(), metadata.ino())))
+        })
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        false
+    }
+}
+
+/// The directory that a file is in.
+fn directory(path: &Path) -> &Path {
+    path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."))
+}
+
+/// The path with links followed, of a file that may not be there yet.
+fn resolve(path: &Path) -> PathBuf {
+    if let Ok(path) = fs::canonicalize(path) {
+        return path;
+    }
+    let mut path = path.to_owned();
+    for _ in 0..LINKS {
+        let Ok(target) = fs::read_link(&path) else { break };
+        path = directory(&path).join(target);
+    }
+    match (fs::canonicalize(directory(&path)), path.file_name()) {
+        (Ok(directory), Some(name)) => directory.join(name),
+        _ => path,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::common::chain;
+
+    #[test]
+    fn whole_or_not_at_all() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = || fs::read_dir(&directory).unwrap().count();
+        let path = directory.path().join("x");
+        let destination = Destination::prepare(&path).unwrap();
+        assert_eq!(files(), 0, "preparing leaves nothing");
+        assert!(destination.is(&directory.path().join("./x")) && !destination.is(&directory.path().join("y")));
+        let file = destination.temporary().unwrap();
+        file.file().write_all(b"whole").unwrap();
+        assert!(files() == 1 && !path.exists() && temporaries().contains(file.path()));
+        destination.persist(file).unwrap();
+        assert_eq!((files(), fs::read(&path).unwrap()), (1, b"whole".to_vec()));
+
+        let file = destination.temporary().unwrap();
+        file.file().write_all(b"ha").unwrap();
+        let name = file.path().to_owned();
+        drop(file);
+        assert!(!temporaries().contains(&name));
+        assert_eq!((files(), fs::read(&path).unwrap()), (1, b"whole".to_vec()));
+        assert!(destination.is(&path) && !destination.is(directory.path()));
+
+        let error = destination.write(|file| file.write_all(b"ha").and(Err(ErrorKind::StorageFull.into()))).unwrap_err();
+        assert_eq!((error.path(), error.io_error().unwrap().kind()), (&*path, ErrorKind::StorageFull));
+        assert_eq!(error.to_string(), format!("{} can't be written", path.display()));
+        assert_eq!(chain(&error), format!("{error}: no storage space"));
+        assert_eq!((files(), fs::read(&path).unwrap()), (1, b"whole".to_vec()));
+        destination.write(|file| write!(file, "new")).unwrap();
+        assert_eq!((files(), fs::read(&path).unwrap()), (1, b"new".to_vec()));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn links_are_followed() {
+        use std::os::unix::fs::symlink;
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::write(at("x"), "old").unwrap();
+        fs::create_dir(at("sub")).unwrap();
+        for (link, target) in
+            [("link", "x"), ("there", "link"), ("dangling", "sub/new"), ("to-it", "dangling"), ("no", "sub/no/y")]
+        {
+            symlink(target, at(link)).unwrap();
+        }
+        for (link, target) in [("link", "x"), ("there", "x"), ("dangling", "sub/new"), ("to-it", "sub/new")] {
+            let destination = Destination::prepare(&at(link)).unwrap();
+            assert!(destination.is(&at(target)) && destination.name() == at(link), "{link}");
+            assert!(!destination.is(&at("other")));
+            destination.write(|file| write!(file, "by {link}")).unwrap();
+            assert_eq!(fs::read_to_string(at(target)).unwrap(), format!("by {link}"));
+            assert!(at(link).is_symlink() && !at(target).is_symlink());
+            assert!(destination.is(&at(target)));
+        }
+        assert!(Destination::prepare(&at("no")).unwrap_err().to_string().contains(" can't be written: there is no directory "));
+        symlink("loop", at("loop")).unwrap();
+        let error = Destination::prepare(&at("loop")).unwrap_err();
+        assert!(chain(&error).ends_with(" can't be written: too many levels of symbolic links"));
+        assert!(at("loop").is_symlink());
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_file_of_two_names_is_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let [x, y] = ["x", "y"].map(|name| directory.path().join(name));
+        fs::write(&x, "").unwrap();
+        fs::hard_link(&x, &y).unwrap();
+        assert!(Destination::prepare(&x).unwrap().is(&y));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn permissions_stay() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x");
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+        let set = |mode: u32| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        fs::write(&path, "").unwrap();
+        for wanted in [0o600, 0o666, 0o755, 0o200] {
+            set(wanted);
+            let destination = Destination::prepare(&path).unwrap();
+            let file = destination.temporary().unwrap();
+            assert_eq!(mode(file.path()), wanted, "nobody else reads it meanwhile");
+            destination.persist(file).unwrap();
+            assert_eq!(mode(&path), wanted);
+        }
+        // For root, too.
+        set(0o444);
+        assert!(Destination::prepare(&path).unwrap_err().to_string().ends_with(" can't be written: it is read-only"));
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_is_no_place_for_a_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
+        fs::write(&file, "").unwrap();
+        for (bad, why) in [
+            (directory.path().to_owned(), "it is a directory"),
+            (directory.path().join("no/x.npy"), "there is no directory "),
+            (file.join("y.npy"), "there is no directory "),
+            ("/dev/null".into(), "it is a device, not a file"),
+            ("".into(), "it names no file"),
+        ] {
+            let error = Destination::prepare(&bad).unwrap_err();
+            assert_eq!(error.path(), bad);
+            assert!(error.to_string().starts_with(&format!("{} can't be written: {why}", bad.display())), "{error}");
+        }
+    }
+}

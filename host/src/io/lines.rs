@@ -1,0 +1,118 @@
+//! Texts, line by line.
+
+use std::{
+    fmt::Display,
+    io::{BufRead as _, BufReader, Read as _},
+    path::Path,
+};
+
+use super::{
+    files::Reason,
+    source::{LITTLE, LONGEST_LINE, SPARE, Source, too_little, unreadable, within},
+};
+
+/// A text, of which one line is in memory.
+///
+/// Errors are clauses that follow the file's name, such as "line 3: ...".
+pub(crate) struct Lines {
+    input: BufReader<Source>,
+    line: Vec<u8>,
+    number: u64,
+    /// How many bytes were read.
+    bytes: u64,
+    /// How many had been when memory was last looked at.
+    checked: u64,
+}
+
+impl Lines {
+    /// Opens the file.
+    pub fn open(path: &Path) -> Result<Self, Reason> {
+        let input = BufReader::with_capacity(1 << 16, Source::open(path)?);
+        Ok(Lines { input, line: Vec::new(), number: 0, bytes: 0, checked: 0 })
+    }
+
+    /// Goes to the next line, if there is one.
+    pub fn next(&mut self) -> Result<bool, Reason> {
+        self.line.clear();
+        self.number += 1;
+        let read = (&mut self.input).take(LONGEST_LINE as u64 + 1).read_until(b'\n', &mut self.line).map_err(unreadable)?;
+        if read > LONGEST_LINE {
+            return Err(self.error(format_args!("it is longer than {} MiB", LONGEST_LINE >> 20)));
+        }
+        if self.number == 1 && self.line.starts_with("\u{feff}".as_bytes()) {
+            self.line.drain(..3);
+        }
+        self.bytes += read as u64;
+        // What is kept of the lines takes memory, in pieces too small to ask for each.
+        if self.bytes - self.checked > LITTLE as u64 {
+            if !within(SPARE) {
+                return Err(self.error(too_little()));
+            }
+            self.checked = self.bytes;
+        }
+        Ok(read > 0)
+    }
+
+    /// Goes to the next line that isn't blank, if there is one.
+    pub fn next_filled(&mut self) -> Result<bool, Reason> {
+        while self.next()? {
+            if !self.line.trim_ascii().is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The line's bytes, without its end.
+    pub fn line(&self) -> &[u8] {
+        let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
+        line.strip_suffix(b"\r").unwrap_or(line)
+    }
+
+    /// The line as text.
+    pub fn text(&self) -> Result<&str, Reason> {
+        std::str::from_utf8(self.line()).map_err(|_| self.error("is not UTF-8 text"))
+    }
+
+    /// Whether the line has an end: the last one may have none.
+    pub fn is_ended(&self) -> bool {
+        self.line.ends_with(b"\n")
+    }
+
+    /// The line's number, from 1.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// How many bytes of the file were read so far.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// That something is wrong with the line.
+    pub fn error(&self, reason: impl Display) -> Reason {
+        at(self.number, reason).into()
+    }
+}
+
+/// That something is wrong with the line of this number.
+pub(crate) fn at(line: u64, reason: impl Display) -> String {
+    format!("line {line}: {reason}")
+}
+
+/// The words of a line, which blanks and tabs separate.
+pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
+}
+
+/// A whole number from 0 on, written in digits alone.
+pub(crate) fn number(word: &[u8]) -> Option<u64> {
+    let digits = word.strip_prefix(b"+").unwrap_or(word);
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0u64, |number, byte| match byte {
+        b'0'..=b'9' => number.checked_mul(10)?.checked_add(u64::from(byte - b'0')),
+        _ => None,
+    })
+}

@@ -1,0 +1,108 @@
+//! Writes NumPy's archives, `.npz`.
+
+use std::io::{self, Seek, SeekFrom, Write};
+
+use ndarray_npy::{
+    WritableElement,
+    npy::header::{Header, Layout},
+};
+use zip::{CompressionMethod, ZipWriter, result::ZipError, write::SimpleFileOptions};
+
+use super::npy;
+
+/// An archive of arrays that is written, without compression.
+#[allow(missing_debug_implementations)]
+pub struct Arrays<W: Write + Seek>(ZipWriter<Latch<W>>);
+
+impl<W: Write + Seek> Arrays<W> {
+    /// An archive in `file`, which has none yet.
+    pub fn new(file: W) -> Self {
+        Arrays(ZipWriter::new(Latch { file, position: 0, end: 0, failed: false }))
+    }
+
+    /// Adds an array of this shape, whose elements are given in C order.
+    ///
+    /// # Errors
+    /// What the file fails with, and where there are more or fewer elements than the shape has.
+    pub fn add<T: WritableElement>(&mut self, name: &str, values: &[T], shape: &[usize]) -> io::Result<()> {
+        self.start(name, size_of_val(values))?;
+        npy::write(&mut self.0, values, shape)
+    }
+
+    /// Adds a string as NumPy has it: an array without dimensions of so many bytes.
+    ///
+    /// # Errors
+    /// What the file fails with.
+    pub fn add_text(&mut self, name: &str, text: &str) -> io::Result<()> {
+        self.start(name, text.len())?;
+        let type_descriptor = format!("'|S{}'", text.len()).parse().map_err(io::Error::other)?;
+        Header { type_descriptor, layout: Layout::Standard, shape: Vec::new() }.write(&mut self.0).map_err(io::Error::other)?;
+        self.0.write_all(text.as_bytes())
+    }
+
+    /// Writes the end.
+    ///
+    /// # Errors
+    /// What the file fails with.
+    pub fn finish(self) -> io::Result<()> {
+        self.0.finish().map(drop).map_err(zip_to_io)
+    }
+
+    fn start(&mut self, name: &str, bytes: usize) -> io::Result<()> {
+        // Sizes take more room where 32 bits may not hold them.
+        let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored).large_file(bytes >= 1 << 31);
+        self.0.start_file(format!("{name}.npy"), options).map_err(zip_to_io)
+    }
+}
+
+/// A file that is written until that fails, and from then on pretends to be: an archive that is given up writes its end
+/// nevertheless, and complains on stderr where it can't.
+struct Latch<W> {
+    file: W,
+    /// Where it is, and where its end is.
+    position: u64,
+    end: u64,
+    failed: bool,
+}
+
+impl<W: Write + Seek> Latch<W> {
+    /// Does it unless something failed before; then `pretended` is what comes of it.
+    fn latched<T>(&mut self, act: impl FnOnce(&mut W) -> io::Result<T>, pretended: T) -> io::Result<T> {
+        if self.failed {
+            return Ok(pretended);
+        }
+        act(&mut self.file).inspect_err(|error| self.failed = error.kind() != io::ErrorKind::Interrupted)
+    }
+}
+
+impl<W: Write + Seek> Write for Latch<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.latched(|file| file.write(bytes), bytes.len())?;
+        self.position += written as u64;
+        self.end = self.end.max(self.position);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.latched(W::flush, ())
+    }
+}
+
+impl<W: Write + Seek> Seek for Latch<W> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let pretended = match to {
+            SeekFrom::Start(position) => position,
+            SeekFrom::Current(offset) => self.position.saturating_add_signed(offset),
+            SeekFrom::End(offset) => self.end.saturating_add_signed(offset),
+        };
+        self.position = self.latched(|file| file.seek(to), pretended)?;
+        Ok(self.position)
+    }
+}
+
+fn zip_to_io(error: ZipError) -> io::Error {
+    match error {
+        ZipError::Io(error) => error,
+        error => io::Error::other(error),
+    }
+}

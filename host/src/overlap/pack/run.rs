@@ -1,0 +1,190 @@
+//! A search from its start to valid packings, on one island or several.
+
+use std::{
+    fmt,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::{
+    Budget, PackError, Packing, Saving,
+    islands::Island,
+    limit::{Limit, Stop},
+    search::Search,
+    settle::settle,
+    task::Task,
+};
+use crate::{
+    device::Device,
+    ranks::{self, Communicator},
+};
+
+/// The type of the search's numbers. Only settling needs `f64`: `f32` makes the search 1.2 times as fast, and its
+/// results as good.
+pub type Squeezed = f32;
+
+/// Number of candidates of each packing that are settled at the end.
+const FINALISTS: usize = 4;
+/// Maximum and minimum number of steps of the last squeeze.
+const SETTLING_STEPS: usize = 3000;
+const LEAST_SETTLING_STEPS: usize = 500;
+/// Share of a budget of time that is kept for it.
+const SETTLING: f64 = 0.1;
+
+/// Receives a packing for each group.
+pub type Save<'a> = &'a mut dyn FnMut(&[Packing]);
+
+/// The other places that search at the same time.
+#[derive(Clone, Default)]
+pub struct Islands {
+    pub devices: Vec<Device>,
+    pub ranks: Option<Arc<dyn Communicator>>,
+}
+
+impl Islands {
+    /// Number of islands, this one included.
+    pub fn len(&self) -> usize {
+        self.ranks.as_ref().map_or(1 + self.devices.len(), |ranks| ranks.size())
+    }
+}
+
+impl fmt::Debug for Islands {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} islands", self.len())
+    }
+}
+
+/// A search.
+#[derive(Clone, Copy)]
+pub struct Run<'a> {
+    pub device: &'a Device,
+    pub islands: &'a Islands,
+    pub task: &'a Task<'a>,
+    pub stop: &'a Stop,
+}
+
+impl Run<'_> {
+    /// Returns a packing for each group, and the number of steps taken. `progress` is called after every squeeze.
+    pub fn search(
+        &self,
+        start: Instant,
+        saving: Option<(Saving, Save<'_>)>,
+        progress: impl FnMut(&Search<'_, Squeezed>),
+    ) -> Result<(Vec<Packing>, usize), PackError> {
+        let Islands { devices, ranks } = self.islands;
+        if devices.is_empty() || ranks.is_some() {
+            return self.among(ranks.as_ref(), start, saving, progress);
+        }
+        let ranks = ranks::threads::communicators(self.islands.len());
+        thread::scope(|scope| {
+            for (device, ranks) in devices.iter().zip(&ranks[1..]) {
+                let run = Run { device, ..*self };
+                // If it fails there, the ranks make it fail here too.
+                scope.spawn(move || run.among(Some(ranks), start, None, |_| {}));
+            }
+            self.among(Some(&ranks[0]), start, saving, progress)
+        })
+    }
+
+    /// The same as one of the ranks, if there are any.
+    fn among(
+        &self,
+        ranks: Option<&Arc<dyn Communicator>>,
+        start: Instant,
+        saving: Option<(Saving, Save<'_>)>,
+        progress: impl FnMut(&Search<'_, Squeezed>),
+    ) -> Result<(Vec<Packing>, usize), PackError> {
+        let island = ranks.map(Island::new);
+        let result = self.settled(island.as_ref(), start, saving, progress);
+        if let (Some(ranks), Err(error)) = (ranks, &result)
+            && !matches!(error, PackError::Ranks(_))
+        {
+            ranks.abort(&error.to_string());
+        }
+        result
+    }
+
+    fn settled(
+        &self,
+        island: Option<&Island<'_>>,
+        start: Instant,
+        saving: Option<(Saving, Save<'_>)>,
+        mut progress: impl FnMut(&Search<'_, Squeezed>),
+    ) -> Result<(Vec<Packing>, usize), PackError> {
+        let Run { device, task, stop, .. } = *self;
+        let Task { groups, budget, seed, .. } = task;
+        let seed = island.map_or(*seed, |island| island.seed(*seed));
+        let mut search = Search::<Squeezed>::new(device, task, seed, &stop.cancel)?;
+        let mut saver = saving.filter(|_| island.is_none_or(Island::is_first)).map(|(saving, save)| Saver {
+            saving,
+            save,
+            last: start,
+            pause: saving.pause,
+            scores: search.best_scores().collect(),
+            saved: vec![None; groups.len()],
+        });
+        let deadline = match budget {
+            Budget::Steps(_) => None,
+            Budget::Time(time) => Some(start + time.mul_f64(1.0 - SETTLING)),
+        };
+        search.run(start, &Limit { deadline, cancel: stop.cancel.clone() }, island, |search| {
+            progress(search);
+            saver.as_mut().map_or(Ok(()), |saver| saver.save_in_time(self, search))
+        })?;
+        let finalists = search.best(0..groups.len(), FINALISTS);
+        let steps = match budget {
+            Budget::Steps(steps) => steps / 4,
+            // The number that fits, judging by the steps so far.
+            Budget::Time(time) => {
+                let poses: usize = groups.iter().map(|group| group.count() * group.starts).sum();
+                let share = finalists.state.poses.len() as f64 / poses as f64;
+                let each = start.elapsed().as_secs_f64() / search.steps.max(1) as f64 * share;
+                (SETTLING * time.as_secs_f64() / each) as usize
+            }
+        };
+        // With a budget of steps, the result must not depend on what was saved when.
+        let saved = saver.map(|saver| saver.saved).filter(|_| matches!(budget, Budget::Time(_)));
+        let saved = saved.unwrap_or_else(|| vec![None; groups.len()]);
+        let packings = settle(device, task, stop, &saved, &finalists, steps.clamp(LEAST_SETTLING_STEPS, SETTLING_STEPS))?;
+        Ok((island.map_or(Ok(packings.clone()), |island| island.smallest(packings))?, search.steps))
+    }
+}
+
+/// Saves packings while the search goes on.
+struct Saver<'a> {
+    saving: Saving,
+    save: Save<'a>,
+    /// Time of the last attempt, and the pause until the next one.
+    last: Instant,
+    pause: Duration,
+    /// Each group's best score at that time.
+    scores: Vec<f64>,
+    saved: Vec<Option<Packing>>,
+}
+
+impl Saver<'_> {
+    /// Saves the best packings, if the pause is over and some have become better.
+    fn save_in_time(&mut self, run: &Run<'_>, search: &Search<'_, Squeezed>) -> Result<(), PackError> {
+        if self.last.elapsed() < self.pause {
+            return Ok(());
+        }
+        let scores: Vec<f64> = search.best_scores().collect();
+        let better = (0..scores.len()).filter(|&group| scores[group] < self.scores[group]);
+        let finalists = search.best(better, 1);
+        if finalists.groups.is_empty() {
+            return Ok(());
+        }
+        let start = Instant::now();
+        let found = settle(run.device, run.task, run.stop, &self.saved, &finalists, LEAST_SETTLING_STEPS)?;
+        let before = self.saved.iter().zip(&run.task.groups).map(|(saved, group)| saved.as_ref().or(group.from.as_ref()));
+        if before.zip(&found).any(|(before, found)| before.is_none_or(|before| found.side < before.side)) {
+            (self.save)(&found);
+            self.saved = found.into_iter().map(Some).collect();
+        }
+        self.scores = scores;
+        self.last = Instant::now();
+        self.pause = self.saving.pause.max(start.elapsed().div_f64(self.saving.share));
+        Ok(())
+    }
+}
