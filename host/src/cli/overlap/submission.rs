@@ -24,7 +24,7 @@ pub struct Counts(Vec<usize>);
 pub struct Plan<'a> {
     pub command: &'static str,
     pub file: &'a Path,
-    /// Whether the file must exist.
+    /// Set if the file must exist.
     pub exists: bool,
     pub shape: &'a str,
     /// Numbers of trees; by default those of the file.

@@ -36,12 +36,12 @@ pub enum PackError {
         /// The number of copies.
         count: usize,
     },
-    /// The container is none.
+    /// The text is not a container.
     #[error("container {text}: {reason}")]
     Container {
         /// The container as given.
         text: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// The packing to start from has another number of copies.
