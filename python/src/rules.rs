@@ -14,7 +14,7 @@ use warpsmith::{
         report, schedule,
         search::{DepthFirst, Mcts, Random, Strategy, Surrogate},
     },
-    files::Destination,
+    io::files::Destination,
 };
 
 use crate::{error::Failure, work};

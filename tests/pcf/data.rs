@@ -9,7 +9,8 @@ use std::{
 use ndarray::{Array1, Array2, Array3, ArrayD, IxDyn, ShapeBuilder as _, aview1};
 use ndarray_npy::{NpzReader, NpzWriter, WritableElement, read_npy, write_npy};
 use proptest::prelude::*;
-use warpsmith::files::chain;
+use warpsmith::common::Real;
+use warpsmith::common::chain;
 use warpsmith::pcf::{
     Measure, Pcf, PcfError, PcfReal, PcfRef, PcfSet, Point, Repairs,
     barcode::{Bar, Barcode, Filtration, accumulated_persistences, betti_curves, stable_ranks},
@@ -17,7 +18,6 @@ use warpsmith::pcf::{
     io::{self, BarcodeOptions, PcfData},
     l2_inner, lp_distance, lp_norm, random,
 };
-use warpsmith::real::Real;
 use zip::{CompressionMethod, write::SimpleFileOptions};
 
 use crate::{folder::Folder, oracle};
@@ -930,7 +930,7 @@ fn arrays_without_elements() {
 fn archives_that_unpack_to_far_more() {
     let files = Folder::of("pcf");
     let path = files.path("a.npz");
-    // Zeros, of which archives make a thousandth.
+    // Zeros, which archives compress to a thousandth.
     let mut npz = NpzWriter::new_with_options(fs::File::create(&path).unwrap(), packed());
     npz.add_array("offsets", &Array1::<i64>::zeros(10 << 20)).unwrap();
     npz.add_array("points", &Array2::<f64>::zeros((1, 2))).unwrap();

@@ -1,6 +1,6 @@
 //! Matrices over pairs of piecewise constant functions, against another program's answers and a brute force.
 //!
-//! They run on the backend that `WARPSMITH_BACKEND` names, or on a GPU where there is one.
+//! They run on the backend that `WARPSMITH_BACKEND` names, or on a GPU if there is one.
 
 use std::sync::{
     Mutex,
@@ -10,10 +10,10 @@ use std::sync::{
 use ndarray::Array2;
 use proptest::prelude::*;
 use warpsmith::{
+    common::Real,
     device::{Backend, Buffer, Device},
     engine::{Cancel, Control, Engine, EngineError, Settings, Trace},
     pcf::{Layout, Measure, Pairwise, PairwiseError, Pcf, PcfKernel, PcfReal, PcfSet, lp_distance, random},
-    real::Real,
 };
 
 use crate::oracle::{self, functions};

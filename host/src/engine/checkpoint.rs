@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{BlockScheduler, EngineError};
-use crate::files::{FileError, keep};
+use crate::io::files::{FileError, keep};
 use crate::ranks::Counter;
 
 /// Deals out the blocks of a matrix. By default a computation deals them to its own devices, from the first to the last.

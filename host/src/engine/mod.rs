@@ -1,7 +1,7 @@
 //! Pairwise matrices by blocks: an operation for every pair (row, column) in, a matrix or what is kept of its rows out,
 //! on one or several devices.
 //!
-//! The engine knows nothing of what the rows and columns stand for.
+//! The engine doesn't know what rows and columns stand for.
 //!
 //! - [`BlockScheduler`] cuts the matrix into [`Block`]s, largest first. [`SideRule`] settles their size by the available
 //!   memory.
@@ -16,7 +16,6 @@
 
 mod block;
 mod by_rows;
-mod cancel;
 mod checkpoint;
 mod device_matrix;
 mod error;
@@ -31,9 +30,9 @@ mod schedule;
 mod trace;
 mod worker;
 
+pub use crate::common::Cancel;
 pub use block::{Block, Coverage};
 pub use by_rows::{Below, BlockEntries, ByRows, DeviceEntry, FixedPoint, FoundBelow, Lists, RowReducer, Smallest, Sums};
-pub use cancel::Cancel;
 pub use checkpoint::Queue;
 pub use device_matrix::DeviceMatrix;
 pub use error::EngineError;

@@ -1,4 +1,5 @@
-//! Evaluations of overlaps: `total`, `pairs` and `gradient` read, evaluate and report in the same way.
+//! Evaluations of overlaps: `total`, `pairs` and `gradient` read, evaluate and report in the same
+//! way.
 
 use std::{path::PathBuf, time::Instant};
 
@@ -20,7 +21,7 @@ pub const ROWS: usize = 200;
 pub struct EvaluateArgs {
     #[command(flatten)]
     pub input: Input,
-    /// Two vectors by which every packing repeats: ax,ay,bx,by in length units
+    /// Lattice vectors that make every packing repeat: ax,ay,bx,by in length units
     #[arg(long, value_name = "AX,AY,BX,BY", value_parser = parse_lattice, allow_hyphen_values = true)]
     pub lattice: Option<[f64; 4]>,
     /// Overlaps with these poses, packing by packing, instead of within the packings
@@ -134,7 +135,8 @@ pub fn evaluated<T: OverlapReal, C: Evaluating, R>(
     Ok(Evaluated { loaded, target, header, result })
 }
 
-/// Evaluates areas: against the other packings if there are any, otherwise within a square if there is one.
+/// Evaluates areas: against the other packings if there are any, otherwise within a square if there
+/// is one.
 pub fn areas<T: OverlapReal>(
     overlap: &mut Overlap<T>,
     loaded: &Loaded,

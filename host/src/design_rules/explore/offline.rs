@@ -10,7 +10,7 @@ use super::search::{Explorer, Strategy};
 use crate::design_rules::measure::{About, Runs};
 use crate::design_rules::schedule::{Schedule, check_streams, count as count_schedules};
 use crate::design_rules::{Dag, RulesError};
-use crate::files::{Destination, FileError};
+use crate::io::files::{Destination, FileError};
 
 /// Reads the runs of a file, or starts with none if there is no such file.
 ///

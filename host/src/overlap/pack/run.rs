@@ -20,8 +20,8 @@ use crate::{
     ranks::{self, Communicator},
 };
 
-/// The type of the search's numbers. Only settling needs `f64`: `f32` makes the search 1.2 times as fast, and its
-/// results as good.
+/// The type of the search's numbers. Only settling needs `f64`: `f32` makes the search 1.2 times as
+/// fast, and its results as good.
 pub type Squeezed = f32;
 
 /// Number of candidates of each packing that are settled at the end.
@@ -65,7 +65,8 @@ pub struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Returns a packing for each group, and the number of steps taken. `progress` is called after every squeeze.
+    /// Returns a packing for each group, and the number of steps taken. `progress` is called after
+    /// every squeeze.
     pub fn search(
         &self,
         start: Instant,
@@ -80,7 +81,7 @@ impl Run<'_> {
         thread::scope(|scope| {
             for (device, ranks) in devices.iter().zip(&ranks[1..]) {
                 let run = Run { device, ..*self };
-                // What fails there fails here, too.
+                // If it fails there, the ranks make it fail here too.
                 scope.spawn(move || run.among(Some(ranks), start, None, |_| {}));
             }
             self.among(Some(&ranks[0]), start, saving, progress)
@@ -135,7 +136,7 @@ impl Run<'_> {
         let finalists = search.best(0..groups.len(), FINALISTS);
         let steps = match budget {
             Budget::Steps(steps) => steps / 4,
-            // As many as fit, judging by the steps so far.
+            // The number that fits, judging by the steps so far.
             Budget::Time(time) => {
                 let poses: usize = groups.iter().map(|group| group.count() * group.starts).sum();
                 let share = finalists.state.poses.len() as f64 / poses as f64;
